@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_DEVICE_H
+#define CLVOX_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "clvox/status.h"
+
+typedef enum clvox_device_type {
+    CLVOX_DEVICE_CPU = 0,
+    CLVOX_DEVICE_GPU,
+    CLVOX_DEVICE_ACCELERATOR
+} clvox_device_type;
+
+/* Everything that decisions about a device rest on. Plain data, so that tests
+ * can emulate a device by filling one in. 0 or "" means unknown. */
+typedef struct clvox_device_limits {
+    char name[128];
+    char vendor[96];
+    char platform[128];
+    char driver[96];
+    char version[96];       /* CL_DEVICE_VERSION as the driver says it */
+    char architecture[32];  /* "sm_90", "gfx90a"; "" for CPU devices and others */
+    char pci[16];           /* "0000:17:00.0" */
+    clvox_device_type type;
+    int opencl;             /* 12, 20, 21, 22, 30 */
+    int compute_units;      /* SMs, CUs or cores */
+    int clock_mhz;
+    size_t global_bytes;
+    size_t max_allocation;
+    size_t local_bytes;     /* the most that one work-group may use */
+    bool local_dedicated;   /* local memory is real, not ordinary memory */
+    size_t constant_bytes;
+    size_t max_group;       /* most work-items in a work-group */
+    size_t max_items[3];
+    int simd;               /* warp, wavefront or preferred multiple */
+    int nvidia_major;       /* compute capability */
+    int nvidia_minor;
+    int amd_simds;          /* SIMDs per compute unit */
+    bool fp64;
+    bool shares_host_memory;
+} clvox_device_limits;
+
+/* One entry of the list of devices. */
+typedef struct clvox_device {
+    clvox_device_limits limits;
+    bool usable;
+    bool is_default;
+    char reason[160];       /* why it is passed over, when not usable */
+    void *platform_id;      /* cl_platform_id */
+    void *device_id;        /* cl_device_id */
+} clvox_device;
+
+/* Lists every device of every installed OpenCL driver, best first; a GPU that
+ * appears under two platforms is listed once as usable and once as passed
+ * over. On success returns the number of entries and sets *out to an array
+ * that the caller releases with clvox_devices_free; with no driver at all the
+ * message names the package to install. */
+CLVOX_API int clvox_devices_list(clvox_device **out);
+
+/* Releases the array and sets *devices to NULL. */
+CLVOX_API void clvox_devices_free(clvox_device **devices);
+
+/* A device in use: OpenCL context, queue, built kernels, timers. One thread at
+ * a time may use a context; several contexts may live side by side. */
+typedef struct clvox_context clvox_context;
+
+typedef struct clvox_context_options {
+    const char *device; /* index of clvox_devices_list, "gpu", "cpu" or part of a name;
+                           NULL: the environment's CLVOX_DEVICE, else the best */
+    bool profile;       /* keep a timer for every kernel */
+    bool no_cache;      /* neither read nor write the cache of built kernels */
+    int verbosity;      /* 0: silent; 1: remarks; 2: what was built and chosen */
+} clvox_context_options;
+
+/* Opens a device. options may be NULL. On success *out is the caller's, to be
+ * released with clvox_context_destroy; on failure *out is NULL. */
+CLVOX_API int clvox_context_create(const clvox_context_options *options, clvox_context **out);
+
+/* Releases the context and all it built; sets *context to NULL. */
+CLVOX_API void clvox_context_destroy(clvox_context **context);
+
+/* The limits of the context's device. Owned by the context. */
+CLVOX_API const clvox_device_limits *clvox_context_limits(const clvox_context *context);
+
+#endif

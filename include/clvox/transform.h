@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_TRANSFORM_H
+#define CLVOX_TRANSFORM_H
+
+#include "clvox/volume.h"
+
+/* A pull-back: says for a point of the fixed space where in the moving space
+ * to look. Affine: y = matrix * x. Warp: y = x + u(x), u sampled on its own
+ * grid, trilinear inside and zero outside. All in RAS millimetres. */
+typedef struct clvox_transform {
+    int is_warp;
+    double matrix[4][4]; /* affine only */
+    clvox_volume *warp;  /* warp only: kind DISPLACEMENT, 3 frames; owned */
+} clvox_transform;
+
+/* File forms that an affine is written in. */
+typedef enum clvox_affine_form {
+    CLVOX_AFFINE_ITK = 0, /* "#Insight Transform File V1.0", LPS */
+    CLVOX_AFFINE_RAS      /* four rows of four numbers, RAS */
+} clvox_affine_form;
+
+/* Reads an affine (ITK text, ITK binary .mat, 4x4 RAS text) or a warp (ITK
+ * displacement, MRtrix or NiftyReg field), told apart by content. On success
+ * *out is the caller's, to be released with clvox_transform_destroy. */
+CLVOX_API int clvox_transform_read(const char *path, clvox_transform **out);
+
+/* Writes an affine. The rename rule of clvox_volume_write holds. */
+CLVOX_API int clvox_affine_write(const double matrix[4][4], clvox_affine_form form,
+                                 const char *path);
+
+/* Writes a displacement volume as ITK and ANTs read it: 5-D NIfTI, intent
+ * 1007, LPS millimetres, float32. */
+CLVOX_API int clvox_warp_write(const clvox_volume *warp, const char *path);
+
+/* Releases the transform and what it owns; sets *transform to NULL. */
+CLVOX_API void clvox_transform_destroy(clvox_transform **transform);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_VOLUME_H
+#define CLVOX_VOLUME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "clvox/status.h"
+
+/* A sampling grid: voxel (i, j, k) sits at to_ras * (i, j, k, 1) in RAS+
+ * millimetres. The matrix may be oblique, left-handed or sheared, but never
+ * singular; its last row is 0 0 0 1. */
+typedef struct clvox_grid {
+    int size[3];
+    double to_ras[4][4];
+} clvox_grid;
+
+/* How the values of a volume are to be understood and stored. */
+typedef enum clvox_kind {
+    CLVOX_KIND_SCALAR = 0,
+    CLVOX_KIND_LABEL,        /* integers that are names: never interpolated linearly */
+    CLVOX_KIND_DISPLACEMENT, /* 3 frames, RAS millimetres */
+    CLVOX_KIND_VECTOR,       /* 3 frames, any other vector */
+    CLVOX_KIND_TENSOR        /* 6 frames, upper triangle row by row, RAS */
+} clvox_kind;
+
+/* Element types on disk. Values are float32 in memory, whatever the file. */
+typedef enum clvox_type {
+    CLVOX_TYPE_FLOAT32 = 0,
+    CLVOX_TYPE_FLOAT64,
+    CLVOX_TYPE_INT8,
+    CLVOX_TYPE_UINT8,
+    CLVOX_TYPE_INT16,
+    CLVOX_TYPE_UINT16,
+    CLVOX_TYPE_INT32,
+    CLVOX_TYPE_UINT32,
+    CLVOX_TYPE_INT64,
+    CLVOX_TYPE_UINT64
+} clvox_type;
+
+/* A volume in host memory. data holds frames * size[2] * size[1] * size[0]
+ * float32 values, x fastest, frames (time points or components) slowest. */
+typedef struct clvox_volume {
+    clvox_grid grid;
+    int frames;
+    clvox_kind kind;
+    clvox_type type;         /* the type it had on disk, or is to be written with */
+    double frame_seconds;    /* distance of frames in time, 0 where it means nothing */
+    float *data;
+} clvox_volume;
+
+/* Number of voxels of a grid. */
+CLVOX_API size_t clvox_grid_voxels(const clvox_grid *grid);
+
+/* Edge lengths of a voxel in millimetres: the column norms of to_ras. */
+CLVOX_API void clvox_grid_spacing(const clvox_grid *grid, double spacing[3]);
+
+/* 1 when both grids have the same size and no voxel corner of one lies more
+ * than a hundredth of a voxel from that of the other, else 0. */
+CLVOX_API int clvox_grid_equal(const clvox_grid *a, const clvox_grid *b);
+
+/* A zero-filled volume. On success *out is the caller's, to be released with
+ * clvox_volume_destroy; on failure *out is NULL. */
+CLVOX_API int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind,
+                                  clvox_volume **out);
+
+/* Releases the volume and sets *volume to NULL. NULL is legal. */
+CLVOX_API void clvox_volume_destroy(clvox_volume **volume);
+
+/* Reads NIfTI-1 or NIfTI-2: .nii, .nii.gz, .hdr/.img (either may be .gz),
+ * any integer or float type, either byte order, scl_slope and scl_inter
+ * applied. World coordinates come from the sform when its code is positive,
+ * else the qform, else pixdim. Displacements are converted from their file's
+ * frame (ITK: LPS) to RAS. Errors: CLVOX_ERROR_FILE, _FORMAT, _MEMORY.
+ * Ownership as clvox_volume_create. */
+CLVOX_API int clvox_volume_read(const char *path, clvox_volume **out);
+
+/* Writes NIfTI-1 (NIfTI-2 where a dimension exceeds 32767) with volume->type,
+ * compressed when path ends in .gz. Writes under a temporary name beside path
+ * and renames at the end, so that path is whole or untouched. */
+CLVOX_API int clvox_volume_write(const clvox_volume *volume, const char *path);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char message[2048];
+
+int clv_fail(clvox_status code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return code;
+}
+
+int clv_fail_in(int code, const char *context)
+{
+    char inner[sizeof message];
+    memcpy(inner, message, sizeof message);
+    snprintf(message, sizeof message, "%s: %.1800s", context, inner);
+    return code;
+}
+
+const char *clvox_message(void)
+{
+    return message;
+}
+
+const char *clvox_version(void)
+{
+    return CLVOX_VERSION;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_COMPOSE_H
+#define CLV_OP_COMPOSE_H
+
+#include "op/warp.h"
+
+/* Composition and resampling of displacement fields:
+ *   out(i) = own u(i) + turn w(p(i)),  p(i) = map of op/warp.h,
+ * w on its own grid (w_size), trilinear, zero outside. u may be NULL (then
+ * the map's shift and `own` do not count: plain resampling of w). turn is a
+ * 3x3 matrix that brings w's vectors into the frame of the output. out may
+ * not be u or w. */
+int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
+                const int w_size[3], const clv_map *map, const float turn[3][3], clv_buffer *out,
+                const int out_size[3]);
+
+#endif

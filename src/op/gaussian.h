@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_GAUSSIAN_H
+#define CLV_OP_GAUSSIAN_H
+
+#include "runtime/runtime.h"
+
+typedef enum clv_gaussian_method {
+    CLV_GAUSSIAN_AUTO,      /* by sigma and device, as measured */
+    CLV_GAUSSIAN_SEPARABLE, /* sampled kernel cut at 3 sigma (at least 1 voxel), normalised */
+    CLV_GAUSSIAN_RECURSIVE  /* 4th-order Deriche, with the right border values */
+} clv_gaussian_method;
+
+enum { CLV_GAUSSIAN_MAX_RADIUS = 64 }; /* of the separable form, in voxels */
+
+/* out = G_sigma * in along each axis in turn; sigma in voxels, 0 leaves an
+ * axis alone. vectors: in and out are vector fields, else scalars. Border:
+ * the edge value is repeated. in, out and tmp (as large as in) are distinct;
+ * in is kept. */
+int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
+                 const float sigma[3], clv_gaussian_method method, clv_buffer *tmp,
+                 clv_buffer *out);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "runtime/context.h"
+
+int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_buffer **out)
+{
+    *out = NULL;
+    if (bytes == 0)
+        bytes = 4;
+    if (ctx->limits.max_allocation && bytes > ctx->limits.max_allocation)
+        return clv_fail(CLVOX_ERROR_MEMORY,
+                        "%s needs one allocation of %.0f MiB, but %s allows %.0f MiB; use a smaller "
+                        "grid or another device",
+                        what, (double)bytes / 1048576, ctx->limits.name,
+                        (double)ctx->limits.max_allocation / 1048576);
+    clv_buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", what);
+    cl_int error;
+    buffer->mem = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    if (error != CL_SUCCESS) {
+        free(buffer);
+        return clv_cl_fail(error, "clCreateBuffer", what);
+    }
+    buffer->bytes = bytes;
+    ctx->allocated += bytes;
+    if (ctx->allocated > ctx->peak)
+        ctx->peak = ctx->allocated;
+    buffer->owner = ctx;
+    *out = buffer;
+    return CLVOX_OK;
+}
+
+void clv_buffer_destroy(clv_buffer **buffer)
+{
+    if (!buffer || !*buffer)
+        return;
+    clReleaseMemObject((*buffer)->mem);
+    (*buffer)->owner->allocated -= (*buffer)->bytes;
+    free(*buffer);
+    *buffer = NULL;
+}
+
+int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
+                     size_t bytes)
+{
+    int status = CLVOX_OK;
+    CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL, NULL),
+           "clEnqueueWriteBuffer", "sending data to the device");
+end:
+    return status;
+}
+
+int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
+                    size_t bytes)
+{
+    int status = CLVOX_OK;
+    CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL, NULL),
+           "clEnqueueReadBuffer", "fetching data from the device");
+end:
+    return status;
+}
+
+int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint32_t word,
+                    size_t bytes)
+{
+    int status = CLVOX_OK;
+    CLV_CL(clEnqueueFillBuffer(ctx->queue, buffer->mem, &word, sizeof word, offset, bytes, 0, NULL,
+                               NULL),
+           "clEnqueueFillBuffer", "filling a buffer");
+end:
+    return status;
+}
+
+int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offset, clv_buffer *to,
+                    size_t to_offset, size_t bytes)
+{
+    int status = CLVOX_OK;
+    CLV_CL(clEnqueueCopyBuffer(ctx->queue, from->mem, to->mem, from_offset, to_offset, bytes, 0,
+                               NULL, NULL),
+           "clEnqueueCopyBuffer", "copying a buffer");
+end:
+    return status;
+}
+
+int clv_finish(clvox_context *ctx)
+{
+    int status = CLVOX_OK;
+    CLV_CL(clFinish(ctx->queue), "clFinish", "waiting for the device");
+end:
+    return status;
+}
+
+size_t clv_pool_bytes(const clv_request *requests, int count)
+{
+    size_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += requests[i].bytes;
+    return sum;
+}
+
+int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int status = clv_buffer_create(ctx, requests[i].bytes, requests[i].what, requests[i].slot);
+        if (status < 0) {
+            clv_pool_release(requests, i);
+            return status;
+        }
+    }
+    return CLVOX_OK;
+}
+
+void clv_pool_release(const clv_request *requests, int count)
+{
+    for (int i = 0; i < count; i++)
+        clv_buffer_destroy(requests[i].slot);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/context.h"
+
+int clv_cl_fail(cl_int error, const char *call, const char *meaning)
+{
+    clvox_status code = error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY
+                            ? CLVOX_ERROR_MEMORY
+                            : CLVOX_ERROR_DEVICE;
+    return clv_fail(code, "%s failed with OpenCL error %d (%s)", call, error, meaning);
+}
+
+int clvox_context_create(const clvox_context_options *options, clvox_context **out)
+{
+    int status = CLVOX_OK;
+    clvox_device *devices = NULL;
+    clvox_context *ctx = calloc(1, sizeof *ctx);
+    *out = NULL;
+    if (!ctx)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (options)
+        ctx->options = *options;
+    CLV_TRY(clvox_devices_list(&devices));
+    ctx->limits = devices[0].limits;
+    ctx->platform = devices[0].platform_id;
+    ctx->device = devices[0].device_id;
+    ctx->packed = ctx->limits.type == CLVOX_DEVICE_CPU;
+    cl_int error;
+    ctx->context = clCreateContext(NULL, 1, &ctx->device, NULL, NULL, &error);
+    CLV_CL(error, "clCreateContext", ctx->limits.name);
+    ctx->queue = clCreateCommandQueue(ctx->context, ctx->device,
+                                      ctx->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
+    *out = ctx;
+    ctx = NULL;
+end:
+    clvox_devices_free(&devices);
+    clvox_context_destroy(&ctx);
+    return status;
+}
+
+void clvox_context_destroy(clvox_context **context)
+{
+    if (!context || !*context)
+        return;
+    clvox_context *ctx = *context;
+    for (int i = 0; i < ctx->built_count; i++) {
+        clReleaseKernel(ctx->built[i]->kernel.kernel);
+        clReleaseProgram(ctx->built[i]->program);
+        free(ctx->built[i]->key);
+        free(ctx->built[i]);
+    }
+    free(ctx->built);
+    free(ctx->forced);
+    free(ctx->pending);
+    free(ctx->timings);
+    if (ctx->queue)
+        clReleaseCommandQueue(ctx->queue);
+    if (ctx->context)
+        clReleaseContext(ctx->context);
+    free(ctx);
+    *context = NULL;
+}
+
+const clvox_device_limits *clvox_context_limits(const clvox_context *context)
+{
+    return &context->limits;
+}
+
+bool clv_fields_packed(const clvox_context *ctx)
+{
+    return ctx->packed;
+}

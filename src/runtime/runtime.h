@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What operations and pipelines see of a device: buffers, kernels chosen by
+ * the planner, launches. Operations never call OpenCL themselves. */
+#ifndef CLV_RUNTIME_H
+#define CLV_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "clvox/device.h"
+
+/* ---- buffers ------------------------------------------------------------ */
+
+/* A device allocation. mem is a cl_mem that only src/runtime touches. */
+typedef struct clv_buffer {
+    void *mem;
+    size_t bytes;
+    clvox_context *owner;
+} clv_buffer;
+
+/* what names the buffer in error messages ("displacement field"). On success
+ * *out is the caller's; on failure NULL. Contents are undefined. */
+int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_buffer **out);
+void clv_buffer_destroy(clv_buffer **buffer); /* NULL is legal */
+/* Blocking transfers between host and device. */
+int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
+                     size_t bytes);
+int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset, void *data,
+                    size_t bytes);
+/* In queue order, without waiting. Offsets and sizes are multiples of 4. */
+int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint32_t word,
+                    size_t bytes);
+int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offset, clv_buffer *to,
+                    size_t to_offset, size_t bytes);
+int clv_finish(clvox_context *ctx);
+
+/* A pipeline lists all it needs, asks the size beforehand, and takes it once. */
+typedef struct clv_request {
+    clv_buffer **slot; /* set by clv_pool_take, NULLed by clv_pool_release */
+    size_t bytes;
+    const char *what;
+} clv_request;
+
+size_t clv_pool_bytes(const clv_request *requests, int count);
+/* Takes every request or none; refuses with needed and available bytes. */
+int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count);
+void clv_pool_release(const clv_request *requests, int count);
+
+/* ---- kernels: what an operation declares -------------------------------- */
+
+/* How work-items are laid over a volume of size nx, ny, nz. The launch rounds
+ * up; the kernel tests its borders. The program is built with TILE_X, TILE_Y,
+ * TILE_Z (the work-group) and MARCH as macros. */
+typedef enum clv_shape {
+    CLV_SHAPE_ITEM,   /* one work-item a voxel */
+    CLV_SHAPE_MARCH,  /* a plane tile of work-items that walks MARCH planes along z */
+    CLV_SHAPE_ROW,    /* one work-item a row along x: global (1, ny, nz), for CPU devices */
+    CLV_SHAPE_LINEAR, /* one-dimensional over size[0] elements, MARCH elements a work-item */
+    CLV_SHAPE_GROUPS  /* size[0] x size[1] x size[2] work-groups, stated by the caller */
+} clv_shape;
+
+enum { CLV_ON_CPU = 1, CLV_ON_GPU = 2, CLV_ON_ANY = 3 };
+
+typedef struct clv_tile {
+    int x, y, z;
+    int march; /* planes or elements a work-item walks; 1 where it does not */
+} clv_tile;
+
+#define CLV_MAX_TILES 12
+
+/* One way to run an entry: a row of a table in src/op/<file>.c. The planner,
+ * the tests, the bench and `devices -v` know a variant from this row alone. */
+typedef struct clv_variant {
+    const char *name;     /* "tile", "row" */
+    const char *function; /* the kernel's name in cl/<file>.cl */
+    const char *defines;  /* "-DFOO=1", may be NULL */
+    clv_shape shape;
+    int devices;          /* CLV_ON_... where the planner may choose it by itself */
+    int halo[3];          /* voxels read beyond the tile on either side */
+    int cell_bytes;       /* local memory for each cell of tile + halo */
+    int planes;           /* planes of such cells held at once; 0: (tile.z + 2 halo[2]) */
+    int fixed_bytes;      /* local memory besides */
+    int register_cap;     /* -cl-nv-maxrregcount, 0: none */
+    bool optional;        /* kept for comparison: never chosen by itself */
+    clv_tile tiles[CLV_MAX_TILES]; /* candidates, the preferred first; ends with x = 0 */
+} clv_variant;
+
+/* One kernel role of an operation: all its variants compute the same thing
+ * from the same arguments. */
+typedef struct clv_entry {
+    const char *file;            /* cl/<file>.cl */
+    const char *name;            /* "gaussian_x": unique over the program */
+    const clv_variant *variants;
+    int count;
+    const char *const *builds;   /* define strings the operation may add, NULL-terminated;
+                                    NULL: only "" . CI compiles each for AMD. */
+    /* Optional: an extra condition, e.g. local memory that depends on sigma. */
+} clv_entry;
+
+/* Every entry of every operation, for tests, bench and `devices -v`.
+ * Ends with NULL. Defined in src/op/registry.c. */
+extern const clv_entry *const clv_entries[];
+
+/* ---- kernels: what the planner returns ---------------------------------- */
+
+typedef struct clv_kernel {
+    void *kernel; /* cl_kernel, only src/runtime touches it */
+    const clv_entry *entry;
+    const clv_variant *variant;
+    clv_tile tile;
+    char label[96]; /* "gaussian_x/tile 32x8x1": for profile and messages */
+    int registers;  /* a work-item; -1 unknown */
+    int spills;     /* bytes; -1 unknown */
+    int local_bytes;
+    double occupancy; /* 0..1; negative: unknown */
+} clv_kernel;
+
+/* Plans (variant and tile) for this device and size, builds on first use and
+ * remembers. extra: defines the caller adds (one of entry->builds), NULL for
+ * none. local_extra: bytes of local memory that depend on the call (passed as
+ * a CLV_LOCAL argument), 0 for none. The kernel is owned by the context. */
+int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra,
+                   const int size[3], size_t local_extra, const clv_kernel **out);
+
+/* From now on the planner takes this variant (and, with tile >= 0, this tile)
+ * for the entry, even where it would not by itself; NULL ends it. Used by
+ * tests, bench, tuning and options such as --kernel. A tile that the device
+ * cannot run is CLVOX_ERROR_DEVICE at clv_kernel_get. */
+int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant, int tile);
+
+/* Whether this device could run variant with that tile at all. */
+bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *variant,
+                      clv_tile tile, size_t local_extra);
+
+/* True where a field's components are stored packed (xyzxyz...), false where
+ * planar. Kernels see it as FIELD_PACKED and use load_vec and store_vec. */
+bool clv_fields_packed(const clvox_context *ctx);
+
+/* ---- launches ----------------------------------------------------------- */
+
+typedef struct clv_arg {
+    size_t bytes;
+    const void *data;         /* NULL with bytes > 0: local memory */
+    const clv_buffer *buffer; /* a buffer argument, when bytes is 0; NULL is passed on as NULL */
+} clv_arg;
+
+#define CLV_BUF(b) ((clv_arg){0, NULL, (b)})
+#define CLV_INT(v) ((clv_arg){sizeof(int32_t), &(int32_t){(v)}, NULL})
+#define CLV_FLOAT(v) ((clv_arg){sizeof(float), &(float){(v)}, NULL})
+#define CLV_INT4(a, b, c, d) ((clv_arg){16, (int32_t[4]){(a), (b), (c), (d)}, NULL})
+#define CLV_FLOAT4(a, b, c, d) ((clv_arg){16, (float[4]){(a), (b), (c), (d)}, NULL})
+#define CLV_FLOAT4V(p) ((clv_arg){16, (p), NULL})
+#define CLV_LOCAL(n) ((clv_arg){(n), NULL, NULL})
+
+/* Queues a kernel over a volume (or, by the variant's shape, a line or a count
+ * of groups). moved: bytes that must cross device memory, counted once, for
+ * --profile and the bench. Does not wait. */
+int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size[3], double moved,
+                    const clv_arg *args, int count);
+#define CLV_LAUNCH(ctx, kernel, size, moved, ...)                                     \
+    clv_launch_args((ctx), (kernel), (size), (moved), (const clv_arg[]){__VA_ARGS__}, \
+                    (int)(sizeof((const clv_arg[]){__VA_ARGS__}) / sizeof(clv_arg)))
+
+/* ---- timing ------------------------------------------------------------- */
+
+/* Totals by kernel label since the context was created or last reset; needs
+ * options.profile. Waits for the queue. Returns the number of rows and sets
+ * *out to an array owned by the context. */
+typedef struct clv_timing {
+    char label[96];
+    int calls;
+    double seconds;
+    double bytes;
+} clv_timing;
+int clv_timings(clvox_context *ctx, const clv_timing **out);
+void clv_timings_reset(clvox_context *ctx);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One test body runs every variant and tile of an entry against the plain C
+ * reference:
+ *   HARNESS_VARIANTS(ctx, &entry) { run, compare }
+ * and random input that depends on nothing but its seed. */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include "check.h"
+#include "clvox/device.h"
+#include "runtime/runtime.h"
+
+/* Opens the device of CLVOX_DEVICE (default: the best); ends the program with
+ * exit code 77 (skipped) when there is none. */
+clvox_context *harness_open(void);
+
+/* Steps through the variants and tiles that the device can run: sets the
+ * forced variant and opens a case named "<entry> <variant> <tile>: <what>".
+ * *state starts at 0; returns false when done (and ends the forcing). */
+bool harness_next(clvox_context *ctx, const clv_entry *entry, int *state, const char *what);
+
+/* Fills with uniform values in [low, high), from a fixed generator. */
+void harness_random(float *values, size_t count, unsigned seed, float low, float high);
+
+/* A device copy of host data, with harness_guard floats of NaN behind it. */
+clv_buffer *harness_upload(clvox_context *ctx, const void *data, size_t bytes);
+/* A device buffer full of a poison pattern, so that an unwritten output shows. */
+clv_buffer *harness_output(clvox_context *ctx, size_t bytes);
+void harness_download(clvox_context *ctx, const clv_buffer *buffer, void *data, size_t bytes);
+
+/* Fields are planar in host tests; these convert to and from the device's
+ * layout. voxels: number of voxels. */
+clv_buffer *harness_upload_field(clvox_context *ctx, const float *planar, size_t voxels);
+void harness_download_field(clvox_context *ctx, const clv_buffer *field, float *planar,
+                            size_t voxels);
+
+/* Largest |got - want| / (absolute + relative |want|); a NaN on one side only
+ * counts as 1e30. <= 1 passes. */
+double harness_error(const float *got, const double *want, size_t count, double absolute,
+                     double relative);
+
+#endif
