@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_APPLY_H
+#define CLVOX_APPLY_H
+
+#include "clvox/device.h"
+#include "clvox/transform.h"
+
+typedef enum clvox_interpolation {
+    CLVOX_INTERPOLATE_AUTO = 0, /* label for label volumes, else linear */
+    CLVOX_INTERPOLATE_NEAREST,
+    CLVOX_INTERPOLATE_LINEAR,
+    CLVOX_INTERPOLATE_CUBIC,
+    CLVOX_INTERPOLATE_LABEL /* trilinear weights vote, values stay labels */
+} clvox_interpolation;
+
+/* One link of a chain. inverse applies the inverse: exact for an affine,
+ * numerical for a warp. */
+typedef struct clvox_link {
+    const clvox_transform *transform;
+    int inverse;
+} clvox_link;
+
+/* Resamples every frame of image onto grid through a chain of pull-backs: a
+ * voxel at x looks in image at links[count-1](... links[1](links[0](x))). The
+ * image thus passes the last link first, and `-t warp -t affine` looks up
+ * affine(warp(x)), as antsApplyTransforms does.
+ * count may be 0. outside fills voxels that look beyond image. Vector and
+ * tensor frames are reoriented by the local rotation (finite strain). On
+ * success *out is the caller's, on failure NULL. */
+CLVOX_API int clvox_apply(clvox_context *context, const clvox_volume *image,
+                          const clvox_grid *grid, const clvox_link *links, int count,
+                          clvox_interpolation interpolation, float outside, clvox_volume **out);
+
+/* One displacement volume (RAS mm on grid) that does what the chain does. */
+CLVOX_API int clvox_compose(clvox_context *context, const clvox_grid *grid,
+                            const clvox_link *links, int count, clvox_volume **out);
+
+/* The inverse of a warp on its own grid by fixed-point iteration;
+ * residual_voxels (may be NULL) receives the largest and the mean of
+ * |w(x) + x' - x| left, in voxels. */
+CLVOX_API int clvox_invert(clvox_context *context, const clvox_volume *warp, clvox_volume **out,
+                           double residual_voxels[2]);
+
+typedef struct clvox_jacobian_summary {
+    double smallest, largest, mean_log, sd_log;
+    long folded; /* voxels with determinant <= 0 */
+    long voxels;
+} clvox_jacobian_summary;
+
+/* Determinant (or natural logarithm) of x -> x + u(x). mask (NULL: everywhere)
+ * restricts the summary, not the volume. out may be NULL. A value above 1 means
+ * that the map from the fixed to the moving space grows: the structure is
+ * larger in the moving image. */
+CLVOX_API int clvox_jacobian(clvox_context *context, const clvox_volume *warp,
+                             const clvox_volume *mask, int log, clvox_volume **out,
+                             clvox_jacobian_summary *summary);
+
+/* Moves points (RAS mm, n x 3, in place) through a chain in clvox_apply's
+ * order, on the host. */
+CLVOX_API int clvox_apply_points(const clvox_link *links, int count, double *points, int n);
+
+#endif

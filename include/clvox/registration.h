@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_REGISTRATION_H
+#define CLVOX_REGISTRATION_H
+
+#include "clvox/apply.h"
+#include "clvox/device.h"
+#include "clvox/transform.h"
+
+enum { CLVOX_MAX_LEVELS = 8 };
+
+typedef enum clvox_init {
+    CLVOX_INIT_AUTO = 0, /* moments where the headers' boxes do not overlap, else header */
+    CLVOX_INIT_IDENTITY,
+    CLVOX_INIT_HEADER,  /* trust the world coordinates */
+    CLVOX_INIT_CENTERS, /* centres of the two grids */
+    CLVOX_INIT_MOMENTS, /* centres of mass and, by `linear`, second moments of the masks or heads */
+    CLVOX_INIT_MATRIX   /* options.matrix */
+} clvox_init;
+
+typedef enum clvox_linear {
+    CLVOX_LINEAR_NONE = 0,
+    CLVOX_LINEAR_TRANSLATION,
+    CLVOX_LINEAR_RIGID,
+    CLVOX_LINEAR_SIMILARITY,
+    CLVOX_LINEAR_AFFINE
+} clvox_linear;
+
+typedef enum clvox_deform { CLVOX_DEFORM_NONE = 0, CLVOX_DEFORM_UNBIASED } clvox_deform;
+
+typedef enum clvox_metric { CLVOX_METRIC_SSD = 0, CLVOX_METRIC_NCC } clvox_metric;
+
+typedef enum clvox_force {
+    CLVOX_FORCE_AUTO = 0,
+    CLVOX_FORCE_RECOMPUTE,
+    CLVOX_FORCE_REUSE,
+    CLVOX_FORCE_CAPPED,
+    CLVOX_FORCE_TWOPASS
+} clvox_force;
+
+/* Called a few times a second; fraction is of the whole run. A result other
+ * than 0 stops the registration with CLVOX_ERROR_STOPPED. */
+typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
+                              double fraction);
+
+typedef struct clvox_register_options {
+    clvox_init init;
+    double matrix[4][4];
+    clvox_linear linear;
+    clvox_deform deform;
+    clvox_metric metric;
+    clvox_force force;
+    int levels;
+    double shrink[CLVOX_MAX_LEVELS];  /* coarse to fine: 4, 2, 1 */
+    int iterations[CLVOX_MAX_LEVELS]; /* coarse to fine */
+    double smooth_voxels[CLVOX_MAX_LEVELS]; /* sigma before sampling, in voxels of the level */
+    double update_sigma;     /* of the fluid regulariser, in voxels of the level */
+    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1] */
+    double step;             /* largest displacement of an iteration, in voxels of the level */
+    double tolerance;        /* stop a level when the energy falls by less, relative to its start */
+    int inverse;             /* also the inverse warp */
+    clvox_progress progress; /* may be NULL */
+    void *user;
+} clvox_register_options;
+
+/* The defaults: what `clvox register` does without options. */
+CLVOX_API void clvox_register_defaults(clvox_register_options *options);
+
+typedef struct clvox_register_result {
+    double matrix[4][4];       /* RAS mm, fixed -> moving */
+    clvox_volume *warp;        /* RAS mm on the fixed grid; NULL without deformation */
+    clvox_volume *inverse_warp; /* NULL unless asked */
+    clvox_volume *warped;      /* moving through both, on the fixed grid, moving's intensities */
+    double metric_before, metric_linear, metric_after; /* of the matched images inside the mask */
+    double ncc_before, ncc_linear, ncc_after;
+    double mismatch;           /* |T(h) - R|^2 / |T - R|^2, T after the linear part */
+    clvox_jacobian_summary jacobian;
+    double largest_mm, mean_mm; /* displacement */
+    double inverse_error_voxels[2]; /* largest and mean, where an inverse was made */
+    int iterations[CLVOX_MAX_LEVELS]; /* done */
+    double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
+    size_t device_bytes;       /* peak */
+} clvox_register_result;
+
+/* Device memory that a registration of these grids takes, in bytes. */
+CLVOX_API size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
+                                      const clvox_register_options *options);
+
+/* Registers moving to fixed. Masks may be NULL and may lie on any grid. On
+ * success the result's volumes are the caller's, to be released with
+ * clvox_register_result_free; on failure the result holds none. */
+CLVOX_API int clvox_register(clvox_context *context, const clvox_volume *fixed,
+                             const clvox_volume *moving, const clvox_volume *fixed_mask,
+                             const clvox_volume *moving_mask,
+                             const clvox_register_options *options,
+                             clvox_register_result *result);
+
+CLVOX_API void clvox_register_result_free(clvox_register_result *result);
+
+#endif
