@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the cases of a meson test run: count.py BUILD
+
+A program that prints TAP counts once a case, any other once. A program that ends badly without
+a failed case of its own (a crash, a time-out, no output) counts as one failure."""
+import json
+import os
+import re
+import sys
+
+LINE = re.compile(r"(not )?ok\b(.*)")
+
+
+def cases(record):
+    """(passed, failed, skipped, reasons for what was skipped, names of what failed) of one program."""
+    passed = failed = skipped = 0
+    why, bad = [], []
+    text = record.get("stdout") or ""
+    for line in text.split("\n"):
+        case = LINE.match(line)
+        if case:
+            directive = re.search(r"#\s*skip\S*\s*(.*)", case.group(2), re.I)
+            if case.group(1):
+                failed += 1
+                bad.append(case.group(2).strip())
+            elif directive:
+                skipped += 1
+                why.append(directive.group(1).strip())
+            else:
+                passed += 1
+        elif re.match(r"1\.\.0\b", line):
+            reason = re.search(r"#\s*skip\S*\s*(.*)", line, re.I)
+            if reason:
+                skipped += 1
+                why.append(reason.group(1).strip())
+    result = record["result"]
+    if result in ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"):
+        if not failed:
+            failed = 1
+            bad.append(f"ended as {result}, status {record.get('returncode')}")
+    elif passed + failed + skipped == 0:
+        if result == "SKIP":
+            skipped = 1
+            lines = text.strip().split("\n")
+            why.append(lines[-1] or "no reason given")
+        else:
+            passed = 1
+    return passed, failed, skipped, why, bad
+
+
+def main():
+    log = os.path.join(sys.argv[1], "meson-logs", "testlog.json")
+    total = [0, 0, 0]
+    reasons, failures = {}, []
+    records = []
+    if os.path.exists(log):
+        with open(log, encoding="utf-8", errors="replace") as lines:
+            records = [json.loads(line) for line in lines if line.strip()]
+    for record in records:
+        *counts, why, bad = cases(record)
+        total = [a + b for a, b in zip(total, counts)]
+        for reason in why:
+            reasons[reason] = reasons.get(reason, 0) + 1
+        failures += [f"{record['name']}: {name}" for name in bad]
+    for reason, count in sorted(reasons.items()):
+        print(f"skipped {count}: {reason}")
+    for failure in failures:
+        print(f"FAILED {failure}")
+    if not total[0] + total[1]:
+        print("Nothing ran: that is a failure.")
+        total[1] += 1
+    print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
+    return 1 if total[1] else 0
+
+
+sys.exit(main())
