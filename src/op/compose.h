@@ -14,4 +14,6 @@ int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_bu
                 const int w_size[3], const clv_map *map, const float turn[3][3], clv_buffer *out,
                 const int out_size[3]);
 
+extern const clv_entry clv_entry_compose;
+
 #endif

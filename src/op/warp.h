@@ -31,4 +31,6 @@ int clv_warp_label(clvox_context *ctx, const clv_buffer *in, const int in_size[3
                    const clv_map *map, const clv_buffer *field, float outside, clv_buffer *out,
                    const int out_size[3]);
 
+extern const clv_entry clv_entry_warp;
+
 #endif
