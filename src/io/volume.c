@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clvox/volume.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "base/status.h"
+
+size_t clvox_grid_voxels(const clvox_grid *grid)
+{
+    return (size_t)grid->size[0] * (size_t)grid->size[1] * (size_t)grid->size[2];
+}
+
+void clvox_grid_spacing(const clvox_grid *grid, double spacing[3])
+{
+    for (int j = 0; j < 3; j++) {
+        double sum = 0;
+        for (int i = 0; i < 3; i++)
+            sum += grid->to_ras[i][j] * grid->to_ras[i][j];
+        spacing[j] = sqrt(sum);
+    }
+}
+
+int clvox_grid_equal(const clvox_grid *a, const clvox_grid *b)
+{
+    double to_a[4][4], step[4][4];
+    if (memcmp(a->size, b->size, sizeof a->size))
+        return 0;
+    if (clv_matrix_invert(a->to_ras, to_a) < 0)
+        return 0;
+    clv_matrix_multiply(CLV_MATRIX(to_a), b->to_ras, step);
+    for (int corner = 0; corner < 8; corner++) {
+        double x[3], y[3];
+        for (int i = 0; i < 3; i++)
+            x[i] = (corner >> i & 1) ? a->size[i] - 0.5 : -0.5;
+        clv_matrix_apply(CLV_MATRIX(step), x, y);
+        for (int i = 0; i < 3; i++)
+            if (!(fabs(y[i] - x[i]) <= 0.01))
+                return 0;
+    }
+    return 1;
+}
+
+int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
+{
+    size_t voxels, values;
+    *out = NULL;
+    for (int i = 0; i < 3; i++)
+        if (grid->size[i] < 1)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "a volume of %d x %d x %d voxels cannot be made", grid->size[0],
+                            grid->size[1], grid->size[2]);
+    if (frames < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a volume of %d frames cannot be made", frames);
+    if (!clv_matrix_regular(grid->to_ras))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a volume cannot be made on a grid whose matrix is singular or not finite");
+    if (__builtin_mul_overflow((size_t)grid->size[0] * (size_t)grid->size[1], (size_t)grid->size[2], &voxels) ||
+        __builtin_mul_overflow(voxels, (size_t)frames, &values) || values > SIZE_MAX / 8 / sizeof(float))
+        return clv_fail(CLVOX_ERROR_MEMORY, "a volume of %d x %d x %d voxels and %d frames exceeds any memory",
+                        grid->size[0], grid->size[1], grid->size[2], frames);
+    clvox_volume *volume = calloc(1, sizeof *volume);
+    float *data = calloc(values, sizeof(float));
+    if (!volume || !data) {
+        free(volume);
+        free(data);
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of memory: a volume of %d x %d x %d voxels and %d frames takes %.1f GB",
+                        grid->size[0], grid->size[1], grid->size[2], frames, (double)values * 4e-9);
+    }
+    volume->grid = *grid;
+    volume->frames = frames;
+    volume->kind = kind;
+    volume->data = data;
+    *out = volume;
+    return CLVOX_OK;
+}
+
+void clvox_volume_destroy(clvox_volume **volume)
+{
+    if (!volume || !*volume)
+        return;
+    free((*volume)->data);
+    free(*volume);
+    *volume = NULL;
+}
