@@ -192,7 +192,8 @@ int clv_phantom_warp_make(const clvox_grid *grid, double amplitude, uint64_t see
                 warp.direction[m][i] += along * grid->to_ras[i][a] / spacing[a];
         }
         /* Fast waves are weaker, so that large amplitudes stay invertible. */
-        double fast = 1 + warp.k[m][0] * warp.k[m][0] + warp.k[m][1] * warp.k[m][1] + warp.k[m][2] * warp.k[m][2];
+        const double *k = warp.k[m];
+        double fast = 1 + k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
         for (int i = 0; i < 3; i++)
             warp.direction[m][i] /= fast;
     }

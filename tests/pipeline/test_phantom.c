@@ -133,7 +133,8 @@ int main(void)
     double origin[3] = {0, 0, 0}, off[3] = {3.5, -2.25, 1};
     CHECK_THAT(fabs(clv_phantom_at(&phantom, origin) - 373.890951144) < 1e-6, "%.9f",
                clv_phantom_at(&phantom, origin));
-    CHECK_THAT(fabs(clv_phantom_at(&phantom, off) - 335.872139651) < 1e-6, "%.9f", clv_phantom_at(&phantom, off));
+    CHECK_THAT(fabs(clv_phantom_at(&phantom, off) - 335.872139651) < 1e-6, "%.9f",
+               clv_phantom_at(&phantom, off));
 
     CHECK_CASE("noise has its deviation, a seed, and no effect on the mean");
     phantom.noise = 10;
