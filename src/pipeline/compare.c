@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "base/status.h"
 
 static int same_grid(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask)
@@ -240,15 +241,8 @@ int clv_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_
     errors = malloc(2 * n * sizeof *errors);
     if (!errors)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the end-point errors");
-    double inverse[3][3], det = 0;
-    const double(*m)[4] = a->grid.to_ras;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            int p = (j + 1) % 3, q = (j + 2) % 3, r = (i + 1) % 3, s = (i + 2) % 3;
-            inverse[i][j] = m[p][r] * m[q][s] - m[p][s] * m[q][r];
-            if (i == 0)
-                det += m[j][0] * inverse[i][j];
-        }
+    double to_voxel[4][4];
+    CLV_TRY(clv_matrix_invert(a->grid.to_ras, to_voxel));
     double *mm = errors, *in_voxels = errors + n;
     for (size_t i = 0; i < n; i++) {
         if (mask && !(mask->data[i] > 0))
@@ -263,7 +257,7 @@ int clv_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_
             continue;
         }
         for (int c = 0; c < 3; c++) {
-            double v = (inverse[c][0] * d[0] + inverse[c][1] * d[1] + inverse[c][2] * d[2]) / det;
+            double v = to_voxel[c][0] * d[0] + to_voxel[c][1] * d[1] + to_voxel[c][2] * d[2];
             steps += v * v;
         }
         mm[out->voxels] = sqrt(length);

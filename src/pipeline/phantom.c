@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
+#include "base/parallel.h"
 #include "base/status.h"
 
 static const double two_pi = 6.283185307179586476925;
@@ -34,28 +36,6 @@ static double normal(uint64_t seed, uint64_t counter)
             sum += (double)((bits >> (16 * i)) & 0xffff);
     }
     return (sum + 6.0) / 65536.0 - 6.0;
-}
-
-/* The upper three rows of the inverse of an affine. */
-static void invert(const double m[4][4], double out[3][4])
-{
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            int a = (j + 1) % 3, b = (j + 2) % 3, c = (i + 1) % 3, d = (i + 2) % 3;
-            out[i][j] = m[a][c] * m[b][d] - m[a][d] * m[b][c];
-        }
-    double det = m[0][0] * out[0][0] + m[0][1] * out[1][0] + m[0][2] * out[2][0];
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++)
-            out[i][j] /= det;
-        out[i][3] = -(out[i][0] * m[0][3] + out[i][1] * m[1][3] + out[i][2] * m[2][3]);
-    }
-}
-
-static void transform(const double m[][4], const double x[3], double out[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = m[i][0] * x[0] + m[i][1] * x[1] + m[i][2] * x[2] + m[i][3];
 }
 
 void clv_phantom_grid(const int size[3], const double spacing[3], bool oblique, clvox_grid *out)
@@ -101,7 +81,7 @@ void clv_phantom_warp_at(const clv_phantom_warp *warp, const double x[3], double
 {
     double t[3], value, slope[3];
     u[0] = u[1] = u[2] = 0;
-    transform(warp->to_box, x, t);
+    clv_matrix_apply(warp->to_box, x, t);
     if (!window(warp, t, &value, slope))
         return;
     for (int m = 0; m < CLV_PHANTOM_TERMS; m++) {
@@ -116,7 +96,7 @@ void clv_phantom_warp_gradient(const clv_phantom_warp *warp, const double x[3], 
 {
     double t[3], value, slope[3], by_t[3][3] = {{0}};
     memset(du, 0, 9 * sizeof(double));
-    transform(warp->to_box, x, t);
+    clv_matrix_apply(warp->to_box, x, t);
     if (!window(warp, t, &value, slope))
         return;
     for (int m = 0; m < CLV_PHANTOM_TERMS; m++) {
@@ -139,7 +119,7 @@ void clv_phantom_warp_inverse_at(const clv_phantom_warp *warp, const double y[3]
      * fixed-point step, a contraction, takes over should one go astray. */
     memcpy(x, y, 3 * sizeof *x);
     for (int step = 0; step < 500; step++) {
-        double u[3], du[3][3], rest[3], m[4][4] = {{0}}, inverse[3][4], size = 0;
+        double u[3], du[3][3], rest[3], m[3][3], size = 0;
         clv_phantom_warp_at(warp, x, u);
         for (int i = 0; i < 3; i++) {
             rest[i] = y[i] - x[i] - u[i];
@@ -156,10 +136,11 @@ void clv_phantom_warp_inverse_at(const clv_phantom_warp *warp, const double y[3]
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)
                 m[i][j] = du[i][j] + (i == j);
-        invert((const double(*)[4])m, inverse);
+        if (clv_matrix3_invert(CLV_MATRIX3(m), m) < 0)
+            return;
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)
-                x[i] += inverse[i][j] * rest[j];
+                x[i] += m[i][j] * rest[j];
     }
 }
 
@@ -179,7 +160,9 @@ int clv_phantom_warp_make(const clvox_grid *grid, double amplitude, uint64_t see
             from_box[i][a] = grid->to_ras[i][a] * (grid->size[a] > 1 ? grid->size[a] - 1 : 1);
     }
     from_box[3][3] = 1;
-    invert((const double(*)[4])from_box, warp.to_box);
+    int status = clv_matrix_invert(CLV_MATRIX(from_box), warp.to_box);
+    if (status < 0)
+        return status;
     for (int m = 0; m < CLV_PHANTOM_TERMS; m++) {
         uint64_t at = (uint64_t)m * 16;
         warp.phase[m] = two_pi * uniform(seed, at);
@@ -211,7 +194,7 @@ int clv_phantom_warp_make(const clvox_grid *grid, double amplitude, uint64_t see
         double t[3] = {(n % count[0]) / (double)LATTICE, (n / count[0] % count[1]) / (double)LATTICE,
                        (n / count[0] / count[1]) / (double)LATTICE};
         double x[3], u[3], du[3][3], norm = 0;
-        transform((const double(*)[4])from_box, t, x);
+        clv_matrix_apply(CLV_MATRIX(from_box), t, x);
         clv_phantom_warp_at(&warp, x, u);
         clv_phantom_warp_gradient(&warp, x, du);
         for (int i = 0; i < 9; i++)
@@ -232,29 +215,47 @@ int clv_phantom_warp_make(const clvox_grid *grid, double amplitude, uint64_t see
     return CLVOX_OK;
 }
 
+typedef struct sampling {
+    const clv_phantom_warp *warp;
+    const clv_phantom *phantom;
+    const double (*matrix)[4];
+    const clvox_grid *grid;
+    bool inverse, labels;
+    uint64_t noise;
+    float *to;
+} sampling;
+
+static int sample_warp_plane(void *user, size_t z, int worker)
+{
+    const sampling *s = user;
+    const clvox_grid *grid = s->grid;
+    size_t voxels = clvox_grid_voxels(grid), at = z * (size_t)grid->size[0] * (size_t)grid->size[1];
+    (void)worker;
+    for (int y = 0; y < grid->size[1]; y++)
+        for (int x = 0; x < grid->size[0]; x++, at++) {
+            double p[3], u[3];
+            clv_matrix_apply(grid->to_ras, (double[3]){x, y, (double)z}, p);
+            if (s->inverse) {
+                clv_phantom_warp_inverse_at(s->warp, p, u);
+                for (int i = 0; i < 3; i++)
+                    u[i] -= p[i];
+            } else {
+                clv_phantom_warp_at(s->warp, p, u);
+            }
+            for (size_t i = 0; i < 3; i++)
+                s->to[i * voxels + at] = (float)u[i];
+        }
+    return CLVOX_OK;
+}
+
 int clv_phantom_warp_sample(const clv_phantom_warp *warp, const clvox_grid *grid, bool inverse,
                             clvox_volume **out)
 {
     int status = clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, out);
     if (status < 0)
         return status;
-    size_t voxels = clvox_grid_voxels(grid), at = 0;
-    for (int z = 0; z < grid->size[2]; z++)
-        for (int y = 0; y < grid->size[1]; y++)
-            for (int x = 0; x < grid->size[0]; x++, at++) {
-                double p[3], u[3];
-                transform(grid->to_ras, (double[3]){x, y, z}, p);
-                if (inverse) {
-                    clv_phantom_warp_inverse_at(warp, p, u);
-                    for (int i = 0; i < 3; i++)
-                        u[i] -= p[i];
-                } else {
-                    clv_phantom_warp_at(warp, p, u);
-                }
-                for (size_t i = 0; i < 3; i++)
-                    (*out)->data[i * voxels + at] = (float)u[i];
-            }
-    return CLVOX_OK;
+    sampling s = {.warp = warp, .grid = grid, .inverse = inverse, .to = (*out)->data};
+    return clv_parallel((size_t)grid->size[2], sample_warp_plane, &s);
 }
 
 /* ---- images ------------------------------------------------------------- */
@@ -286,7 +287,9 @@ int clv_phantom_make(clv_phantom_kind kind, const clvox_grid *grid, uint64_t see
         smallest = smallest > 0 ? fmin(smallest, extent) : extent;
         finest = fmax(finest, 1 / (0.38 * grid->size[a]));
     }
-    invert((const double(*)[4])from_unit, out->to_unit);
+    int status = clv_matrix_invert(CLV_MATRIX(from_unit), out->to_unit);
+    if (status < 0)
+        return status;
     out->radius = 0.3 * (smallest > 0 ? smallest : spacing[0]);
     out->edge = fmin(spacing[0], fmin(spacing[1], spacing[2]));
     out->unit_edge = finest > 0 ? finest : 1;
@@ -351,7 +354,7 @@ double clv_phantom_at(const clv_phantom *phantom, const double x[3])
         return 100 * ramp(phantom->radius - norm(p), phantom->edge);
     case CLV_PHANTOM_SHELLS: {
         double sum = 0;
-        transform(phantom->to_unit, x, p);
+        clv_matrix_apply(phantom->to_unit, x, p);
         r = norm(p);
         for (int shell = 0; shell < 4; shell++)
             sum += 100 * ramp(1 - 0.25 * shell - r, phantom->unit_edge);
@@ -362,7 +365,7 @@ double clv_phantom_at(const clv_phantom *phantom, const double x[3])
     case CLV_PHANTOM_CONSTANT:
         return 100;
     }
-    transform(phantom->to_unit, x, p);
+    clv_matrix_apply(phantom->to_unit, x, p);
     r = norm(p);
     if (r >= 1.04)
         return 0;
@@ -387,7 +390,7 @@ int clv_phantom_label_at(const clv_phantom *phantom, const double x[3])
             p[i] = x[i] - phantom->center[i];
         return norm(p) <= phantom->radius;
     }
-    transform(phantom->to_unit, x, p);
+    clv_matrix_apply(phantom->to_unit, x, p);
     double r = norm(p);
     if (phantom->kind != CLV_PHANTOM_SHELLS)
         return r <= 1;
@@ -397,20 +400,33 @@ int clv_phantom_label_at(const clv_phantom *phantom, const double x[3])
     return label;
 }
 
-static void pull_back(const clvox_grid *grid, int x, int y, int z, const double matrix[4][4],
-                      const clv_phantom_warp *warp, double p[3])
+static int sample_image_plane(void *user, size_t z, int worker)
 {
-    double u[3];
-    transform(grid->to_ras, (double[3]){x, y, z}, p);
-    if (warp) {
-        clv_phantom_warp_at(warp, p, u);
-        for (int i = 0; i < 3; i++)
-            p[i] += u[i];
-    }
-    if (matrix) {
-        memcpy(u, p, sizeof u);
-        transform(matrix, u, p);
-    }
+    const sampling *s = user;
+    const clvox_grid *grid = s->grid;
+    size_t at = z * (size_t)grid->size[0] * (size_t)grid->size[1];
+    (void)worker;
+    for (int y = 0; y < grid->size[1]; y++)
+        for (int x = 0; x < grid->size[0]; x++, at++) {
+            double p[3], u[3];
+            clv_matrix_apply(grid->to_ras, (double[3]){x, y, (double)z}, p);
+            if (s->warp) {
+                clv_phantom_warp_at(s->warp, p, u);
+                for (int i = 0; i < 3; i++)
+                    p[i] += u[i];
+            }
+            if (s->matrix)
+                clv_matrix_apply(s->matrix, p, p);
+            if (s->labels) {
+                s->to[at] = (float)clv_phantom_label_at(s->phantom, p);
+                continue;
+            }
+            double value = clv_phantom_at(s->phantom, p);
+            if (s->phantom->noise > 0)
+                value += s->phantom->noise * normal(s->noise, at);
+            s->to[at] = (float)value;
+        }
+    return CLVOX_OK;
 }
 
 int clv_phantom_image(const clv_phantom *phantom, const clvox_grid *grid,
@@ -420,19 +436,9 @@ int clv_phantom_image(const clv_phantom *phantom, const clvox_grid *grid,
     int status = clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, out);
     if (status < 0)
         return status;
-    float *to = (*out)->data;
-    uint64_t seed = hash(phantom->seed, ~noise_seed), at = 0;
-    for (int z = 0; z < grid->size[2]; z++)
-        for (int y = 0; y < grid->size[1]; y++)
-            for (int x = 0; x < grid->size[0]; x++, at++) {
-                double p[3];
-                pull_back(grid, x, y, z, matrix, warp, p);
-                double value = clv_phantom_at(phantom, p);
-                if (phantom->noise > 0)
-                    value += phantom->noise * normal(seed, at);
-                to[at] = (float)value;
-            }
-    return CLVOX_OK;
+    sampling s = {.warp = warp, .phantom = phantom, .matrix = matrix, .grid = grid, .to = (*out)->data,
+                  .noise = hash(phantom->seed, ~noise_seed)};
+    return clv_parallel((size_t)grid->size[2], sample_image_plane, &s);
 }
 
 int clv_phantom_labels(const clv_phantom *phantom, const clvox_grid *grid,
@@ -443,13 +449,7 @@ int clv_phantom_labels(const clv_phantom *phantom, const clvox_grid *grid,
     if (status < 0)
         return status;
     (*out)->type = CLVOX_TYPE_UINT8;
-    float *to = (*out)->data;
-    for (int z = 0; z < grid->size[2]; z++)
-        for (int y = 0; y < grid->size[1]; y++)
-            for (int x = 0; x < grid->size[0]; x++) {
-                double p[3];
-                pull_back(grid, x, y, z, matrix, warp, p);
-                *to++ = (float)clv_phantom_label_at(phantom, p);
-            }
-    return CLVOX_OK;
+    sampling s = {.warp = warp, .phantom = phantom, .matrix = matrix, .grid = grid, .labels = true,
+                  .to = (*out)->data};
+    return clv_parallel((size_t)grid->size[2], sample_image_plane, &s);
 }

@@ -25,7 +25,7 @@ enum { CLV_PHANTOM_TERMS = 8 };
  * from samples: |Du| <= steepness < 1, hence x + u(x) is invertible and its
  * Jacobian positive. An axis of one voxel takes no part. */
 typedef struct clv_phantom_warp {
-    double to_box[3][4]; /* RAS mm -> t */
+    double to_box[4][4]; /* RAS mm -> t */
     bool thick[3];
     double k[CLV_PHANTOM_TERMS][3];
     double phase[CLV_PHANTOM_TERMS];
@@ -63,7 +63,7 @@ typedef struct clv_phantom {
     clv_phantom_kind kind;
     uint64_t seed;
     double noise;         /* standard deviation added to each voxel */
-    double to_unit[3][4]; /* RAS mm -> the head is the unit ball */
+    double to_unit[4][4]; /* RAS mm -> the head is the unit ball */
     double center[3];     /* of ball, RAS mm */
     double radius;        /* of ball, mm */
     double edge;          /* width of ramps in mm (ball) */
