@@ -10,4 +10,6 @@
 int clv_gradient(clvox_context *ctx, const clv_buffer *a, const int size[3],
                  const float spacing[3], clv_buffer *out);
 
+extern const clv_entry clv_entry_gradient;
+
 #endif

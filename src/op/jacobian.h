@@ -11,4 +11,6 @@
 int clv_jacobian(clvox_context *ctx, const clv_buffer *field, const int size[3],
                  const float spacing[3], float sign, bool log, clv_buffer *out);
 
+extern const clv_entry clv_entry_jacobian;
+
 #endif

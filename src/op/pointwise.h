@@ -6,7 +6,7 @@
 
 /* n-ary pointwise arithmetic in one pass over memory. a, b, c are arrays of n
  * floats (a vector field is 3 n floats); k are host constants. out may be one
- * of the inputs. */
+ * of the inputs. NaN stays NaN where a kind does not say otherwise. */
 typedef enum clv_pointwise_kind {
     CLV_POINTWISE_LINEAR,   /* k0 a + k1 b + k2 c + k3; b and c may be NULL */
     CLV_POINTWISE_MULTIPLY, /* k0 a b + k1 c; c may be NULL */
@@ -26,5 +26,8 @@ int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, clv_buffer *out, 
  * to), constant beyond the ends; both tables on the host, knots <= 256. */
 int clv_pointwise_table(clvox_context *ctx, clv_buffer *out, int n, const clv_buffer *a,
                         const float *from, const float *to, int knots);
+
+extern const clv_entry clv_entry_pointwise;
+extern const clv_entry clv_entry_pointwise_table;
 
 #endif

@@ -20,7 +20,8 @@ typedef enum clv_reduce_kind {
 } clv_reduce_kind;
 
 /* weight, where not NULL, multiplies each term of a sum, and removes elements
- * where it is 0 from minima and maxima. b is NULL where the kind has none. */
+ * where it is 0 from minima and maxima. b is NULL where the kind has none. Of
+ * nothing, the minimum is +infinity, the maximum -infinity, all else 0. */
 int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_buffer *a, const clv_buffer *b,
                const clv_buffer *weight, float k, int n, clv_buffer *partial, clv_buffer *out,
                int slot);
@@ -29,5 +30,9 @@ int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_buffer *a, co
  * first multiplied by scale (1/spacing gives voxels). */
 int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float scale[3],
                        int voxels, clv_buffer *partial, clv_buffer *out, int slot);
+
+extern const clv_entry clv_entry_reduce;
+extern const clv_entry clv_entry_reduce_longest;
+extern const clv_entry clv_entry_reduce_last;
 
 #endif

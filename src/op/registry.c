@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/compose.h"
+#include "op/gradient.h"
+#include "op/histogram.h"
+#include "op/jacobian.h"
+#include "op/moments.h"
+#include "op/pointwise.h"
+#include "op/reduce.h"
 #include "op/warp.h"
+#include "runtime/runtime.h"
 
 /* Entries are defined beside their operation; one line each here. */
 
 const clv_entry *const clv_entries[] = {
     &clv_entry_compose,
+    &clv_entry_gradient,
+    &clv_entry_histogram,
+    &clv_entry_jacobian,
+    &clv_entry_moments,
+    &clv_entry_pointwise,
+    &clv_entry_pointwise_table,
+    &clv_entry_reduce,
+    &clv_entry_reduce_last,
+    &clv_entry_reduce_longest,
     &clv_entry_warp,
     NULL,
 };

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Physical gradient by the differences of difference.clh. inverse.xyz is
+ * 1 / spacing. */
+#include "difference.clh"
+#include "field8.clh"
+
+static inline float3 gradient_at(__global const float *a, int x, int y, int z, int4 size, float4 inverse)
+{
+    int plane = size.x * size.y, row = z * plane + y * size.x;
+    int column = z * plane + x, line = y * size.x + x;
+    float3 g;
+    g.x = (a[row + difference_above(x, size.x)] - a[row + difference_below(x)]) *
+          difference_scale(x, size.x, inverse.x);
+    g.y = (a[column + difference_above(y, size.y) * size.x] - a[column + difference_below(y) * size.x]) *
+          difference_scale(y, size.y, inverse.y);
+    g.z = (a[line + difference_above(z, size.z) * plane] - a[line + difference_below(z) * plane]) *
+          difference_scale(z, size.z, inverse.z);
+    return g;
+}
+
+__kernel void gradient_item(__global const float *a, __global float *out, int4 size, float4 inverse)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    store_vec(gradient_at(a, x, y, z, size, inverse), out, (z * size.y + y) * size.x + x,
+              size.x * size.y * size.z);
+}
+
+__kernel void gradient_row(__global const float *a, __global float *out, int4 size, float4 inverse)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x, x = 1;
+    __global const float *north = a + (z * size.y + difference_above(y, size.y)) * size.x;
+    __global const float *south = a + (z * size.y + difference_below(y)) * size.x;
+    __global const float *above = a + (difference_above(z, size.z) * size.y + y) * size.x;
+    __global const float *below = a + (difference_below(z) * size.y + y) * size.x;
+    float scale_x = 0.5f * inverse.x, scale_y = difference_scale(y, size.y, inverse.y);
+    float scale_z = difference_scale(z, size.z, inverse.z);
+    store_vec(gradient_at(a, 0, y, z, size, inverse), out, row, n);
+    for (; x + 8 < size.x; x += 8) {
+        vec8 g;
+        g.x = (vload8(0, a + row + x + 1) - vload8(0, a + row + x - 1)) * scale_x;
+        g.y = (vload8(0, north + x) - vload8(0, south + x)) * scale_y;
+        g.z = (vload8(0, above + x) - vload8(0, below + x)) * scale_z;
+        store_vec8(g, out, row + x, n);
+    }
+    for (; x < size.x; x++)
+        store_vec(gradient_at(a, x, y, z, size, inverse), out, row + x, n);
+}

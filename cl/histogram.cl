@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts into equal bins. Built with HAS_MASK. */
+
+#ifndef HAS_MASK
+#define HAS_MASK 0
+#endif
+#define MOST_BINS 1024
+
+#if HAS_MASK
+#define COUNTED(i) (a[i] == a[i] && mask[i] > 0.0f)
+#else
+#define COUNTED(i) (a[i] == a[i])
+#endif
+
+/* The comparisons put what scale = 0 makes of an infinite value into bin 0. */
+static inline int bin_of(float value, float low, float scale, int bins)
+{
+    float place = (value - low) * scale;
+    return place > 0.0f ? (int)min(place, (float)(bins - 1)) : 0;
+}
+
+/* Runs of one bin, as in the background of an image, are added at once: equal
+ * addresses are what slows local atomics down. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+histogram_groups(__global const float *a, __global const float *mask, int n, int chunk, float low,
+                 float scale, int bins, __global int *counts)
+{
+    __local int shared[MOST_BINS];
+    int lane = get_local_id(0);
+    for (int i = lane; i < bins; i += TILE_X)
+        shared[i] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int first = get_group_id(0) * chunk, last = first + min(chunk, n - first);
+    int bin = 0, run = 0;
+    for (int i = first + lane; i < last; i += TILE_X)
+        if (COUNTED(i)) {
+            int here = bin_of(a[i], low, scale, bins);
+            if (here != bin) {
+                if (run)
+                    atomic_add(&shared[bin], run);
+                bin = here;
+                run = 0;
+            }
+            run++;
+        }
+    if (run)
+        atomic_add(&shared[bin], run);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lane; i < bins; i += TILE_X)
+        if (shared[i])
+            atomic_add(&counts[i], shared[i]);
+}
+
+/* A work-item a chunk, with four histograms of its own, so that neighbours of
+ * equal value do not wait for each other's store. */
+__kernel void histogram_chunks(__global const float *a, __global const float *mask, int n, int chunk,
+                               float low, float scale, int bins, __global int *counts)
+{
+    int own[4][MOST_BINS];
+    for (int i = 0; i < bins; i++)
+        own[0][i] = own[1][i] = own[2][i] = own[3][i] = 0;
+    int first = get_group_id(0) * chunk, last = first + min(chunk, n - first), i = first;
+    for (; i + 4 <= last; i += 4)
+        for (int j = 0; j < 4; j++)
+            if (COUNTED(i + j))
+                own[j][bin_of(a[i + j], low, scale, bins)]++;
+    for (; i < last; i++)
+        if (COUNTED(i))
+            own[0][bin_of(a[i], low, scale, bins)]++;
+    for (int b = 0; b < bins; b++) {
+        int sum = own[0][b] + own[1][b] + own[2][b] + own[3][b];
+        if (sum)
+            atomic_add(&counts[b], sum);
+    }
+}
