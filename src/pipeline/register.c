@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A registration from two volumes to transforms: check, upload, linear start,
+ * intensities, deformation, results. */
+#include "pipeline/register.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/matrix.h"
+#include "op/pointwise.h"
+#include "op/reduce.h"
+#include "op/resample.h"
+#include "pipeline/field.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void clvox_register_defaults(clvox_register_options *options)
+{
+    *options = (clvox_register_options){
+        .linear = CLVOX_LINEAR_AFFINE,
+        .deform = CLVOX_DEFORM_UNBIASED,
+        .levels = 3,
+        .shrink = {4, 2, 1},
+        .iterations = {100, 100, 50},
+        .smooth_voxels = {-1, -1, -1, -1, -1, -1, -1, -1},
+        .update_sigma = 1.7,
+        .lambda = 0.01,
+        .step = 0.5,
+        .tolerance = 1e-5,
+    };
+    for (int i = 0; i < 4; i++)
+        options->matrix[i][i] = 1;
+}
+
+static int check_volume(const clvox_volume *volume, const char *which)
+{
+    if (!volume || !volume->data)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no %s image", which);
+    if (volume->frames != 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the %s image has %d volumes; registration takes one 3-D volume: extract one first",
+                        which, volume->frames);
+    if (clvox_grid_voxels(&volume->grid) > INT32_MAX / 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s image has more voxels than fit 32-bit indices; "
+                                              "resample it to a coarser grid",
+                        which);
+    return CLVOX_OK;
+}
+
+static int check(const clvox_volume *fixed, const clvox_volume *moving,
+                 const clvox_register_options *o)
+{
+    int status = check_volume(fixed, "fixed");
+    if (status == CLVOX_OK)
+        status = check_volume(moving, "moving");
+    if (status < 0)
+        return status;
+    if (o->levels < 1 || o->levels > CLVOX_MAX_LEVELS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d levels; 1 to %d are possible", o->levels, CLVOX_MAX_LEVELS);
+    for (int i = 0; i < o->levels; i++)
+        if (!(o->shrink[i] >= 1) || o->iterations[i] < 0)
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "level %d: the shrink factor is at least 1 and iterations are not negative", i + 1);
+    if (!(o->update_sigma >= 0) || !(o->lambda >= 0) || !(o->step > 0) || !(o->tolerance >= 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "sigma, lambda and tolerance cannot be negative, and the step must be above 0");
+    return CLVOX_OK;
+}
+
+/* The buffers of a run, in one place for taking them and for predicting their
+ * size. Slots are NULL when only sizes are wanted. */
+static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mask, bool deform,
+                         bool nine, clv_request *list)
+{
+    size_t n = (size_t)run->n * sizeof(float), m = (size_t)run->m * sizeof(float);
+    size_t larger = n > m ? n : m;
+    int count = 0;
+    list[count++] = (clv_request){&run->fixed, n, "the fixed image"};
+    list[count++] = (clv_request){&run->moving, m, "the moving image"};
+    list[count++] = (clv_request){&run->level_fixed, n, "a level of the fixed image"};
+    list[count++] = (clv_request){&run->level_moving, m, "a level of the moving image"};
+    list[count++] = (clv_request){&run->scratch_a, larger, "scratch for smoothing"};
+    list[count++] = (clv_request){&run->scratch_b, larger, "scratch for smoothing"};
+    if (fixed_mask) {
+        list[count++] = (clv_request){&run->fixed_mask, n, "the fixed mask"};
+        list[count++] = (clv_request){&run->level_mask, n, "a level of the fixed mask"};
+    }
+    if (moving_mask)
+        list[count++] = (clv_request){&run->moving_mask, m, "the moving mask"};
+    if (deform) {
+        list[count++] = (clv_request){&run->u, 3 * n, "the displacement field"};
+        list[count++] = (clv_request){&run->field_a, 3 * n, "the force field"};
+        list[count++] = (clv_request){&run->field_b, 3 * n, "scratch for the velocity field"};
+        list[count++] = (clv_request){&run->field_c, 3 * n, "the velocity field"};
+    }
+    if (nine)
+        list[count++] = (clv_request){&run->nine, 9 * n, "the nine products of the force"};
+    list[count++] = (clv_request){&run->partial, CLV_FORCE_PARTIALS * sizeof(float), "partial sums"};
+    list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "the state"};
+    return count;
+}
+
+enum { MAX_REQUESTS = 20 };
+
+size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
+                            const clvox_register_options *options)
+{
+    clv_registration run = {.n = (int)clvox_grid_voxels(fixed), .m = (int)clvox_grid_voxels(moving)};
+    clv_request list[MAX_REQUESTS];
+    int count = list_requests(&run, true, true, options->deform != CLVOX_DEFORM_NONE,
+                              options->deform != CLVOX_DEFORM_NONE && options->force == CLVOX_FORCE_TWOPASS,
+                              list);
+    return clv_pool_bytes(list, count);
+}
+
+/* Sends an image; what is not a number counts as its darkest value. */
+static int upload(clv_registration *run, const clvox_volume *volume, clv_buffer *to, int n)
+{
+    int status = CLVOX_OK;
+    float darkest;
+    CLV_TRY(clv_buffer_write(run->ctx, to, 0, volume->data, (size_t)n * sizeof(float)));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, to, n, to, NULL, NULL, (float[4]){NAN, 0, 0, 0}));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, to, NULL, NULL, 0, n, run->partial, run->state,
+                       CLV_STATE_SUMS));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), &darkest, sizeof darkest));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, to, n, to, NULL, NULL,
+                          (float[4]){isfinite(darkest) ? darkest : 0, 0, 0, 0}));
+end:
+    return status;
+}
+
+/* Sends a mask as 0 and 1 on its image's grid. */
+static int upload_mask(clv_registration *run, const clvox_volume *mask, const clvox_grid *grid,
+                       const char *which, clv_buffer *to)
+{
+    int status = CLVOX_OK;
+    clv_buffer *own = NULL;
+    int n = (int)clvox_grid_voxels(grid);
+    float sum;
+    if (clvox_grid_equal(&mask->grid, grid)) {
+        CLV_TRY(clv_buffer_write(run->ctx, to, 0, mask->data, (size_t)n * sizeof(float)));
+    } else {
+        clv_map map;
+        size_t bytes = clvox_grid_voxels(&mask->grid) * sizeof(float);
+        clv_map_between(grid, &mask->grid, NULL, 0, &map);
+        CLV_TRY(clv_buffer_create(run->ctx, bytes, "a mask", &own));
+        CLV_TRY(clv_buffer_write(run->ctx, own, 0, mask->data, bytes));
+        CLV_TRY(clv_warp(run->ctx, own, mask->grid.size, &map, NULL, CLV_NEAREST, 0, to, grid->size));
+    }
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, to, n, to, NULL, NULL, (float[4]){0, 1, 0, 0}));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, to, NULL, NULL, 0, n, run->partial, run->state,
+                       CLV_STATE_SUMS));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), &sum, sizeof sum));
+    if (!(sum > 0))
+        status = clv_fail(CLVOX_ERROR_DATA,
+                          "the %s mask has no voxel above 0 on its image's grid; check that it belongs to it",
+                          which);
+end:
+    clv_buffer_destroy(&own);
+    return status;
+}
+
+/* Squared difference and correlation on the full grid under the present
+ * transform; with no matrix given, under the linear part and u. */
+static int measure(clv_registration *run, const double (*matrix)[4], const clv_buffer *u,
+                   double *square, double *ncc)
+{
+    int status = CLVOX_OK;
+    clv_map map;
+    clv_map_between(&run->fixed_grid, &run->moving_grid, matrix, -1, &map);
+    CLV_TRY(clv_warp(run->ctx, run->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
+                     run->fixed_grid.size));
+    CLV_TRY(clv_similarity(run, run->scratch_a, run->fixed, run->fixed_mask, run->n, square, ncc));
+end:
+    return status;
+}
+
+/* Warp, warped image and what the report says of them. */
+static int finish(clv_registration *run, const clvox_volume *moving, const clvox_volume *mask,
+                  clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1};
+    clvox_link links[2];
+    int count = 0;
+    memcpy(affine.matrix, run->matrix, sizeof affine.matrix);
+    memcpy(result->matrix, run->matrix, sizeof result->matrix);
+    if (o->deform != CLVOX_DEFORM_NONE) {
+        CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, -1, &result->warp));
+        CLV_TRY(clvox_jacobian(run->ctx, result->warp, mask, 0, NULL, &result->jacobian));
+        double sum = 0;
+        for (int i = 0; i < run->n; i++) {
+            const float *w = result->warp->data + i;
+            double length = sqrt((double)w[0] * w[0] + (double)w[run->n] * w[run->n] +
+                                 (double)w[2 * (size_t)run->n] * w[2 * (size_t)run->n]);
+            sum += length;
+            result->largest_mm = fmax(result->largest_mm, length);
+        }
+        result->mean_mm = sum / run->n;
+        if (o->inverse)
+            CLV_TRY(clvox_invert(run->ctx, result->warp, &result->inverse_warp, result->inverse_error_voxels));
+        warp.warp = result->warp;
+        links[count++] = (clvox_link){&warp, 0};
+    }
+    links[count++] = (clvox_link){&affine, 0};
+    CLV_TRY(clvox_apply(run->ctx, moving, &run->fixed_grid, links, count,
+                        moving->kind == CLVOX_KIND_LABEL ? CLVOX_INTERPOLATE_LABEL : CLVOX_INTERPOLATE_LINEAR,
+                        0, &result->warped));
+end:
+    return status;
+}
+
+int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvox_volume *moving,
+                   const clvox_volume *fixed_mask, const clvox_volume *moving_mask,
+                   const clvox_register_options *options, clvox_register_result *result)
+{
+    static const double identity[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    int status = CLVOX_OK, count = 0;
+    clv_registration run = {.ctx = context, .options = options};
+    clv_request requests[MAX_REQUESTS];
+    double mark = now();
+    memset(result, 0, sizeof *result);
+    CLV_TRY(check(fixed, moving, options));
+    run.fixed_grid = fixed->grid;
+    run.moving_grid = moving->grid;
+    run.n = (int)clvox_grid_voxels(&fixed->grid);
+    run.m = (int)clvox_grid_voxels(&moving->grid);
+    bool deform = options->deform != CLVOX_DEFORM_NONE;
+    count = list_requests(&run, fixed_mask, moving_mask, deform,
+                          deform && clv_register_needs_nine(options, clvox_context_limits(context)), requests);
+    result->device_bytes = clv_pool_bytes(requests, count);
+    status = clv_pool_take(context, requests, count);
+    if (status < 0) {
+        count = 0;
+        goto end;
+    }
+    CLV_TRY(upload(&run, fixed, run.fixed, run.n));
+    CLV_TRY(upload(&run, moving, run.moving, run.m));
+    if (fixed_mask)
+        CLV_TRY(upload_mask(&run, fixed_mask, &fixed->grid, "fixed", run.fixed_mask));
+    if (moving_mask)
+        CLV_TRY(upload_mask(&run, moving_mask, &moving->grid, "moving", run.moving_mask));
+    result->seconds_prepare = now() - mark;
+
+    mark = now();
+    CLV_TRY(clv_register_linear(&run, fixed, moving));
+    CLV_TRY(clv_register_match(&run));
+    CLV_TRY(measure(&run, identity, NULL, &result->metric_before, &result->ncc_before));
+    CLV_TRY(measure(&run, (const double(*)[4])run.matrix, NULL, &result->metric_linear, &result->ncc_linear));
+    result->metric_after = result->metric_linear;
+    result->ncc_after = result->ncc_linear;
+    result->mismatch = 1;
+    result->seconds_linear = now() - mark;
+
+    mark = now();
+    if (deform) {
+        CLV_TRY(clv_register_unbiased(&run, result));
+        CLV_TRY(measure(&run, (const double(*)[4])run.matrix, run.u, &result->metric_after, &result->ncc_after));
+        result->mismatch = result->metric_linear > 0 ? result->metric_after / result->metric_linear : 0;
+    }
+    CLV_TRY(clv_finish(context));
+    result->seconds_deform = now() - mark;
+
+    mark = now();
+    CLV_TRY(finish(&run, moving, fixed_mask, result));
+    result->seconds_finish = now() - mark;
+end:
+    clv_pool_release(requests, count);
+    if (status < 0)
+        clvox_register_result_free(result);
+    return status;
+}
+
+void clvox_register_result_free(clvox_register_result *result)
+{
+    if (!result)
+        return;
+    clvox_volume_destroy(&result->warp);
+    clvox_volume_destroy(&result->inverse_warp);
+    clvox_volume_destroy(&result->warped);
+}

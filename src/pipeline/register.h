@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the stages of a registration share. */
+#ifndef CLV_PIPELINE_REGISTER_H
+#define CLV_PIPELINE_REGISTER_H
+
+#include "clvox/registration.h"
+#include "op/force.h"
+#include "op/warp.h"
+
+/* Slots of the state buffer: op/fluid.h owns the first CLV_FLUID_SLOTS. */
+enum {
+    CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
+    CLV_STATE_SUMS = 24,   /* sums of clv_similarity */
+    CLV_STATE_SLOTS = 64
+};
+
+/* One run. Images on the device are float32; the moving image stays on its own
+ * grid and is looked up through map, so that nothing is resampled twice. */
+typedef struct clv_registration {
+    clvox_context *ctx;
+    const clvox_register_options *options;
+    clvox_grid fixed_grid, moving_grid;
+    int n, m;             /* voxels of the two grids */
+    double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */
+    clv_buffer *fixed, *moving;             /* as read; matched in intensity later */
+    clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
+    clv_buffer *level_fixed, *level_moving, *level_mask;
+    clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
+    clv_buffer *u, *field_a, *field_b, *field_c;
+    clv_buffer *nine;
+    clv_buffer *partial, *state;
+    double fraction_done;
+} clv_registration;
+
+/* Sets moments-based or header-based run->matrix by options (register_linear.c). */
+int clv_register_linear(clv_registration *run, const clvox_volume *fixed,
+                        const clvox_volume *moving);
+
+/* Maps the fixed image to [0, 1] and the moving one to the fixed one's
+ * quantiles (register_match.c). */
+int clv_register_match(clv_registration *run);
+
+/* Sum of squared differences (mean over the weights) and normalised
+ * correlation of a and b under weight (NULL: 1). Blocking. */
+int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer *b,
+                   const clv_buffer *weight, int n, double *mean_square, double *ncc);
+
+/* Runs all levels; leaves u (h = x - u, mm along the fixed grid's axes) on the
+ * full fixed grid (register_unbiased.c). */
+int clv_register_unbiased(clv_registration *run, clvox_register_result *result);
+
+/* Whether the unbiased model needs the nine-product scratch on this device. */
+bool clv_register_needs_nine(const clvox_register_options *options,
+                             const clvox_device_limits *limits);
+
+#endif
