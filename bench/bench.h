@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bench: every operation and pipeline against the same device's measured
+ * copy bandwidth. */
+#ifndef CLV_BENCH_H
+#define CLV_BENCH_H
+
+#include <stdio.h>
+
+#include "runtime/runtime.h"
+
+enum { BENCH_FIELDS = 4, BENCH_SCALARS = 6, BENCH_REPEATS = 15 };
+
+/* What a row runs on: buffers of random data for size voxels. */
+typedef struct bench_data {
+    clvox_context *ctx;
+    int size[3];
+    int n;
+    clv_buffer *scalar[BENCH_SCALARS];
+    clv_buffer *field[BENCH_FIELDS];
+    clv_buffer *nine;
+    clv_buffer *partial, *state;
+} bench_data;
+
+/* One row. bytes: what must cross device memory for each voxel, each input
+ * read once and each output written once. file: the kernel file whose entries
+ * the row exercises; with variants asked for, each variant of entry `vary` is
+ * forced in turn. */
+typedef struct bench_row {
+    const char *name;
+    const char *vary;
+    double bytes;
+    int (*run)(bench_data *data);
+} bench_row;
+
+extern const bench_row bench_rows[]; /* ends with a NULL name */
+
+typedef struct bench_time {
+    double median, low, high; /* seconds a call */
+    int samples;
+    double sample[BENCH_REPEATS];
+} bench_time;
+
+/* Times calls of run, warmed up, in batches long enough for the clock. */
+int bench_measure(bench_data *data, int (*run)(bench_data *), double seconds, bench_time *out);
+
+int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data);
+void bench_data_release(bench_data *data);
+
+/* Median copy bandwidth in bytes a second, 16-byte accesses, n floats. */
+int bench_ceiling(bench_data *data, double seconds, double *bytes_per_second);
+
+#endif

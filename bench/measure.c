@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+#include "op/copy.h"
+#include "op/force.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int batch(bench_data *data, int (*run)(bench_data *), int calls, double *seconds)
+{
+    int status = clv_finish(data->ctx);
+    double start = now();
+    for (int i = 0; i < calls && status >= 0; i++)
+        status = run(data);
+    if (status >= 0)
+        status = clv_finish(data->ctx);
+    *seconds = (now() - start) / calls;
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int bench_measure(bench_data *data, int (*run)(bench_data *), double seconds, bench_time *out)
+{
+    int status = CLVOX_OK, calls = 1;
+    double once;
+    CLV_TRY(batch(data, run, 1, &once)); /* builds the kernels */
+    CLV_TRY(batch(data, run, 2, &once));
+    /* A batch of at least 5 ms hides the clock and the wait at its end. */
+    if (once < 5e-3)
+        calls = (int)ceil(5e-3 / fmax(once, 1e-6));
+    double end = now() + seconds;
+    out->samples = 0;
+    while (out->samples < 3 || (out->samples < BENCH_REPEATS && now() < end)) {
+        CLV_TRY(batch(data, run, calls, &once));
+        out->sample[out->samples++] = once;
+    }
+    double sorted[BENCH_REPEATS];
+    memcpy(sorted, out->sample, sizeof sorted);
+    qsort(sorted, (size_t)out->samples, sizeof *sorted, compare);
+    out->median = sorted[out->samples / 2];
+    out->low = sorted[0];
+    out->high = sorted[out->samples - 1];
+end:
+    return status;
+}
+
+static int copy(bench_data *data)
+{
+    return clv_copy(data->ctx, data->field[0], data->field[1], 3 * data->n / 4 * 4);
+}
+
+int bench_ceiling(bench_data *data, double seconds, double *bytes_per_second)
+{
+    bench_time time;
+    int status = bench_measure(data, copy, seconds, &time);
+    if (status >= 0)
+        *bytes_per_second = 8. * (3 * data->n / 4 * 4) / time.median;
+    return status;
+}
+
+/* Smooth values in [0, 1]: what a warp reads is near what its neighbour reads,
+ * as in images and in displacements. */
+static void fill(float *values, const int size[3], int copies, float low, float high)
+{
+    size_t at = 0;
+    for (int c = 0; c < copies; c++)
+        for (int z = 0; z < size[2]; z++)
+            for (int y = 0; y < size[1]; y++)
+                for (int x = 0; x < size[0]; x++)
+                    values[at++] = low + (high - low) *
+                                             (.5f + .2f * sinf(.11f * (float)x + (float)c) +
+                                              .2f * sinf(.13f * (float)y) + .1f * sinf(.07f * (float)z));
+}
+
+int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
+{
+    int status = CLVOX_OK;
+    float *host = NULL;
+    memset(data, 0, sizeof *data);
+    data->ctx = ctx;
+    memcpy(data->size, size, sizeof data->size);
+    data->n = size[0] * size[1] * size[2];
+    size_t n = (size_t)data->n;
+    host = malloc(3 * n * sizeof *host);
+    if (!host)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+    fill(host, size, 3, 0, 1);
+    for (int i = 0; i < BENCH_SCALARS; i++) {
+        CLV_TRY(clv_buffer_create(ctx, n * sizeof(float), "bench data", &data->scalar[i]));
+        CLV_TRY(clv_buffer_write(ctx, data->scalar[i], 0, host + (size_t)(i % 3) * n, n * sizeof(float)));
+    }
+    fill(host, size, 3, -1.5f, 1.5f);
+    for (int i = 0; i < BENCH_FIELDS; i++) {
+        CLV_TRY(clv_buffer_create(ctx, 3 * n * sizeof(float), "bench data", &data->field[i]));
+        CLV_TRY(clv_buffer_write(ctx, data->field[i], 0, host, 3 * n * sizeof(float)));
+    }
+    CLV_TRY(clv_buffer_create(ctx, 9 * n * sizeof(float), "bench data", &data->nine));
+    CLV_TRY(clv_buffer_create(ctx, CLV_FORCE_PARTIALS * sizeof(float), "bench data", &data->partial));
+    CLV_TRY(clv_buffer_create(ctx, 256, "bench data", &data->state));
+end:
+    free(host);
+    if (status < 0)
+        bench_data_release(data);
+    return status;
+}
+
+void bench_data_release(bench_data *data)
+{
+    for (int i = 0; i < BENCH_SCALARS; i++)
+        clv_buffer_destroy(&data->scalar[i]);
+    for (int i = 0; i < BENCH_FIELDS; i++)
+        clv_buffer_destroy(&data->field[i]);
+    clv_buffer_destroy(&data->nine);
+    clv_buffer_destroy(&data->partial);
+    clv_buffer_destroy(&data->state);
+}

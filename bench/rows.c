@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "bench.h"
+#include "op/compose.h"
+#include "op/copy.h"
+#include "op/fluid.h"
+#include "op/force.h"
+#include "op/gaussian.h"
+#include "op/gradient.h"
+#include "op/histogram.h"
+#include "op/jacobian.h"
+#include "op/moments.h"
+#include "op/pointwise.h"
+#include "op/reduce.h"
+#include "op/warp.h"
+
+static const float UNIT[3] = {1, 1, 1};
+static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}, {{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}}};
+
+static int row_copy(bench_data *d)
+{
+    return clv_copy(d->ctx, d->scalar[0], d->scalar[1], d->n / 4 * 4);
+}
+
+static int row_pointwise(bench_data *d)
+{
+    return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, d->scalar[2], d->n, d->scalar[0], d->scalar[1], NULL,
+                         (float[4]){.5f, .5f, 0, 0});
+}
+
+static int row_sum(bench_data *d)
+{
+    return clv_reduce(d->ctx, CLV_REDUCE_SUM, d->scalar[0], NULL, NULL, 0, d->n, d->partial, d->state, 0);
+}
+
+static int row_dot(bench_data *d)
+{
+    return clv_reduce(d->ctx, CLV_REDUCE_DOT, d->scalar[0], d->scalar[1], NULL, 0, d->n, d->partial,
+                      d->state, 0);
+}
+
+static int row_histogram(bench_data *d)
+{
+    return clv_histogram(d->ctx, d->scalar[0], NULL, d->n, 0, 1, 256, d->nine);
+}
+
+static int row_moments(bench_data *d)
+{
+    double moments[10];
+    return clv_moments(d->ctx, d->scalar[0], d->size, moments);
+}
+
+static int row_gradient(bench_data *d)
+{
+    return clv_gradient(d->ctx, d->scalar[0], d->size, UNIT, d->field[1]);
+}
+
+static int row_jacobian(bench_data *d)
+{
+    return clv_jacobian(d->ctx, d->field[0], d->size, UNIT, -1, false, d->scalar[1]);
+}
+
+static int warp(bench_data *d, clv_interpolation how)
+{
+    return clv_warp(d->ctx, d->scalar[0], d->size, &SAME, d->field[0], how, 0, d->scalar[1], d->size);
+}
+
+static int row_warp(bench_data *d)
+{
+    return warp(d, CLV_LINEAR);
+}
+
+static int row_warp_nearest(bench_data *d)
+{
+    return warp(d, CLV_NEAREST);
+}
+
+static int row_warp_cubic(bench_data *d)
+{
+    return warp(d, CLV_CUBIC);
+}
+
+static int row_warp_label(bench_data *d)
+{
+    return clv_warp_label(d->ctx, d->scalar[0], d->size, &SAME, d->field[0], 0, d->scalar[1], d->size);
+}
+
+static int row_compose(bench_data *d)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    return clv_compose(d->ctx, d->field[0], 1, d->field[1], d->size, &SAME, one, d->field[2], d->size);
+}
+
+static int gaussian(bench_data *d, bool vectors, float sigma, clv_gaussian_method method)
+{
+    const float s[3] = {sigma, sigma, sigma};
+    return clv_gaussian(d->ctx, vectors ? d->field[0] : d->scalar[0], d->size, vectors, s, method,
+                        vectors ? d->field[1] : d->scalar[1], vectors ? d->field[2] : d->scalar[2]);
+}
+
+static int row_gaussian(bench_data *d)
+{
+    return gaussian(d, true, 1.7f, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_gaussian_scalar(bench_data *d)
+{
+    return gaussian(d, false, 1.7f, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_gaussian_wide(bench_data *d)
+{
+    return gaussian(d, true, 5, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_recursive(bench_data *d)
+{
+    return gaussian(d, true, 5, CLV_GAUSSIAN_RECURSIVE);
+}
+
+static int force(bench_data *d, clv_force_form form)
+{
+    const clv_force_args args = {
+        .moving = d->scalar[0], .moving_size = {d->size[0], d->size[1], d->size[2]}, .fixed = d->scalar[1],
+        .u = d->field[0], .size = {d->size[0], d->size[1], d->size[2]}, .spacing = {1, 1, 1}, .map = SAME,
+        .lambda = .01f, .nine = d->nine, .force = d->field[1],
+    };
+    return clv_force(d->ctx, form, &args);
+}
+
+static int row_force(bench_data *d)
+{
+    return force(d, CLV_FORCE_AUTO);
+}
+
+static int row_force_recompute(bench_data *d)
+{
+    return force(d, CLV_FORCE_RECOMPUTE);
+}
+
+static int row_force_reuse(bench_data *d)
+{
+    return force(d, CLV_FORCE_REUSE);
+}
+
+static int row_force_capped(bench_data *d)
+{
+    return force(d, CLV_FORCE_CAPPED);
+}
+
+static int row_force_twopass(bench_data *d)
+{
+    return force(d, CLV_FORCE_TWOPASS);
+}
+
+static int row_rate(bench_data *d)
+{
+    return clv_fluid_rate(d->ctx, d->field[0], d->field[2], d->size, UNIT, d->field[1], d->partial, d->state);
+}
+
+static int row_update(bench_data *d)
+{
+    /* A step of 0 voxels leaves the data as they are. */
+    return clv_fluid_update(d->ctx, d->field[3], d->field[1], d->size, 0, d->state);
+}
+
+static int row_iteration(bench_data *d)
+{
+    int status = force(d, CLV_FORCE_AUTO);
+    if (status >= 0)
+        status = clv_gaussian(d->ctx, d->field[1], d->size, true, (float[3]){1.7f, 1.7f, 1.7f},
+                              CLV_GAUSSIAN_AUTO, d->field[2], d->field[3]);
+    if (status >= 0)
+        status = clv_fluid_rate(d->ctx, d->field[0], d->field[3], d->size, UNIT, d->field[1], d->partial,
+                                d->state);
+    if (status >= 0)
+        status = clv_fluid_update(d->ctx, d->field[0], d->field[1], d->size, 0, d->state);
+    return status;
+}
+
+const bench_row bench_rows[] = {
+    {"copy", "copy", 8, row_copy},
+    {"pointwise a+b", "pointwise", 12, row_pointwise},
+    {"reduce sum", "reduce", 4, row_sum},
+    {"reduce dot", NULL, 8, row_dot},
+    {"histogram 256", "histogram", 4, row_histogram},
+    {"moments", "moments", 4, row_moments},
+    {"gradient", "gradient", 16, row_gradient},
+    {"jacobian", "jacobian", 16, row_jacobian},
+    {"warp linear", "warp", 20, row_warp},
+    {"warp nearest", NULL, 20, row_warp_nearest},
+    {"warp cubic", NULL, 20, row_warp_cubic},
+    {"warp label", "warp_label", 20, row_warp_label},
+    {"compose", "compose", 36, row_compose},
+    {"gaussian 1.7 scalar", NULL, 24, row_gaussian_scalar},
+    {"gaussian 1.7 field", "gaussian_x", 72, row_gaussian},
+    {"gaussian 5 field", NULL, 72, row_gaussian_wide},
+    {"recursive 5 field", NULL, 72, row_recursive},
+    {"force", NULL, 32, row_force},
+    {"force recompute", NULL, 32, row_force_recompute},
+    {"force reuse", NULL, 32, row_force_reuse},
+    {"force capped", NULL, 32, row_force_capped},
+    {"force twopass", NULL, 32, row_force_twopass},
+    {"fluid rate", NULL, 60, row_rate},
+    {"fluid update", NULL, 36, row_update},
+    {"fluid iteration", NULL, 200, row_iteration},
+    {NULL, NULL, 0, NULL},
+};
