@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real heads: skipped, saying so, where the shared images are missing. */
+#include "check.h"
+#include "clvox/registration.h"
+
+static clvox_context *ctx;
+static const char *folder;
+
+static clvox_volume *read(const char *name)
+{
+    char path[1024];
+    clvox_volume *volume;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    fclose(file);
+    if (clvox_volume_read(path, &volume) < 0) {
+        printf("Bail out! %s\n", clvox_message());
+        exit(1);
+    }
+    return volume;
+}
+
+static void must(int status)
+{
+    if (status < 0) {
+        printf("Bail out! %s\n", clvox_message());
+        exit(1);
+    }
+}
+
+static void claire(void)
+{
+    clvox_volume *fixed = read("pair_claire/brain01.nii.gz"), *moving = read("pair_claire/brain02.nii.gz");
+    CHECK_CASE("pair_claire: mismatch at most 0.15, nothing folded");
+    if (!fixed || !moving) {
+        CHECK_SKIP("no pair_claire in %s", folder);
+    } else {
+        clvox_register_options o;
+        clvox_register_result r;
+        clvox_register_defaults(&o);
+        o.linear = CLVOX_LINEAR_NONE;
+        o.init = CLVOX_INIT_HEADER;
+        must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+        printf("# mismatch %.4f, J %.3f..%.3f, %ld folded, %.1f s\n", r.mismatch, r.jacobian.smallest,
+               r.jacobian.largest, r.jacobian.folded, r.seconds_deform);
+        CHECK_THAT(r.mismatch <= .15, "%.4f", r.mismatch);
+        CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > 0);
+        clvox_register_result_free(&r);
+    }
+    clvox_volume_destroy(&fixed);
+    clvox_volume_destroy(&moving);
+}
+
+/* Mean Dice over the labels that occur in the fixed map. */
+static double dice(const clvox_volume *a, const clvox_volume *b)
+{
+    enum { LABELS = 4096 };
+    static int in_a[LABELS], in_b[LABELS], in_both[LABELS];
+    memset(in_a, 0, sizeof in_a);
+    memset(in_b, 0, sizeof in_b);
+    memset(in_both, 0, sizeof in_both);
+    size_t n = clvox_grid_voxels(&a->grid);
+    for (size_t i = 0; i < n; i++) {
+        int x = (int)a->data[i], y = (int)b->data[i];
+        if (x < 0 || y < 0 || x >= LABELS || y >= LABELS)
+            continue;
+        in_a[x]++;
+        in_b[y]++;
+        in_both[x] += x == y;
+    }
+    double sum = 0;
+    int count = 0;
+    for (int k = 1; k < LABELS; k++)
+        if (in_a[k]) {
+            sum += 2. * in_both[k] / (in_a[k] + in_b[k]);
+            count++;
+        }
+    return count ? sum / count : 0;
+}
+
+static double carried(const clvox_volume *labels, const clvox_volume *truth, const clvox_register_result *r,
+                      bool with_warp)
+{
+    clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1, .warp = r->warp};
+    clvox_link links[2];
+    int count = 0;
+    clvox_volume *out;
+    memcpy(affine.matrix, r->matrix, sizeof affine.matrix);
+    if (with_warp)
+        links[count++] = (clvox_link){&warp, 0};
+    links[count++] = (clvox_link){&affine, 0};
+    must(clvox_apply(ctx, labels, &truth->grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, &out));
+    double d = dice(truth, out);
+    clvox_volume_destroy(&out);
+    return d;
+}
+
+static void nichart(void)
+{
+    static const int pairs[6][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {2, 9}, {4, 1}};
+    for (int k = 0; k < 6; k++) {
+        clvox_volume *v[4];
+        char name[128];
+        CHECK_CASE("nichart Subj%d <- Subj%d: Dice rises over the affine's, nothing folded", pairs[k][0],
+                   pairs[k][1]);
+        for (int i = 0; i < 4; i++) {
+            snprintf(name, sizeof name, "nichart_2mm_labelled/Subj%d_T1%s.nii.gz", pairs[k][i & 1],
+                     i < 2 ? "" : "_DLMUSE");
+            v[i] = read(name);
+        }
+        if (!v[0] || !v[1] || !v[2] || !v[3]) {
+            CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
+        } else {
+            clvox_register_options o;
+            clvox_register_result r;
+            clvox_register_defaults(&o);
+            o.init = CLVOX_INIT_MOMENTS;
+            must(clvox_register(ctx, v[0], v[1], v[2], v[3], &o, &r));
+            double before = carried(v[3], v[2], &r, false), after = carried(v[3], v[2], &r, true);
+            printf("# Dice %.3f -> %.3f, J %.3f..%.3f, sd log J %.3f, %.1f s\n", before, after,
+                   r.jacobian.smallest, r.jacobian.largest, r.jacobian.sd_log, r.seconds_deform);
+            CHECK_THAT(after > before + .05, "%.3f -> %.3f", before, after);
+            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > 0);
+            clvox_register_result_free(&r);
+        }
+        for (int i = 0; i < 4; i++)
+            clvox_volume_destroy(&v[i]);
+    }
+}
+
+static void large(void)
+{
+    clvox_volume *fixed = read("ds002748_T1_brains_1mm/sub-52_T1w.nii.gz");
+    clvox_volume *moving = read("ds002748_T1_brains_1mm/sub-56_T1w.nii.gz");
+    CHECK_CASE("ds002748 at 0.87 mm runs within the predicted memory");
+    if (!fixed || !moving) {
+        CHECK_SKIP("no ds002748_T1_brains_1mm in %s", folder);
+    } else {
+        clvox_register_options o;
+        clvox_register_result r;
+        clvox_register_defaults(&o);
+        o.iterations[0] = 50;
+        o.iterations[1] = 20;
+        o.iterations[2] = 3;
+        must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+        size_t predicted = clvox_register_bytes(&fixed->grid, &moving->grid, &o);
+        printf("# %.0f MiB taken, %.0f MiB predicted; correlation %.3f -> %.3f -> %.3f\n",
+               (double)r.device_bytes / 1048576, (double)predicted / 1048576, r.ncc_before, r.ncc_linear,
+               r.ncc_after);
+        CHECK(r.device_bytes <= predicted);
+        CHECK(r.ncc_after > r.ncc_linear && r.jacobian.folded == 0);
+        clvox_register_result_free(&r);
+    }
+    clvox_volume_destroy(&fixed);
+    clvox_volume_destroy(&moving);
+}
+
+int main(void)
+{
+    folder = getenv("CLVOX_DATA") ? getenv("CLVOX_DATA") : CLVOX_DATA_DEFAULT;
+    if (clvox_context_create(NULL, &ctx) < 0) {
+        printf("1..0 # SKIP %s\n", clvox_message());
+        return 77;
+    }
+    claire();
+    nichart();
+    large();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

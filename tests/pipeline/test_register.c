@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole registration on phantoms whose true map is known. */
+#include <stdint.h>
+
+#include "check.h"
+#include "clvox/registration.h"
+#include "pipeline/phantom.h"
+
+static clvox_context *ctx;
+
+typedef struct pair {
+    clvox_grid fixed_grid, moving_grid;
+    clv_phantom phantom;
+    clv_phantom_warp warp;
+    clvox_volume *fixed, *moving, *labels;
+} pair;
+
+static void must(int status)
+{
+    if (status < 0) {
+        printf("Bail out! %s\n", clvox_message());
+        exit(1);
+    }
+}
+
+/* A textured head and the same head deformed by `amplitude` mm. */
+static void make_pair(pair *p, const int size[3], const double spacing[3], bool oblique,
+                      double amplitude, uint64_t seed)
+{
+    clv_phantom_grid(size, spacing, oblique, &p->fixed_grid);
+    p->moving_grid = p->fixed_grid;
+    must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->fixed_grid, seed, 0, &p->phantom));
+    must(clv_phantom_warp_make(&p->fixed_grid, amplitude, seed, &p->warp));
+    must(clv_phantom_image(&p->phantom, &p->fixed_grid, NULL, &p->warp, 1, &p->fixed));
+    must(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
+    must(clv_phantom_labels(&p->phantom, &p->fixed_grid, NULL, &p->warp, &p->labels));
+}
+
+static void free_pair(pair *p)
+{
+    clv_phantom_free(&p->phantom);
+    clvox_volume_destroy(&p->fixed);
+    clvox_volume_destroy(&p->moving);
+    clvox_volume_destroy(&p->labels);
+}
+
+static void header_options(clvox_register_options *o)
+{
+    clvox_register_defaults(o);
+    o->init = CLVOX_INIT_HEADER;
+    o->linear = CLVOX_LINEAR_NONE;
+}
+
+/* Mean and largest end-point error inside the head, in voxels (smallest edge). */
+static double end_point_error(const pair *p, const clvox_register_result *r, double *largest)
+{
+    double edge[3], sum = 0;
+    size_t n = clvox_grid_voxels(&p->fixed_grid), count = 0, i = 0;
+    clvox_grid_spacing(&p->fixed_grid, edge);
+    *largest = 0;
+    for (int z = 0; z < p->fixed_grid.size[2]; z++)
+        for (int y = 0; y < p->fixed_grid.size[1]; y++)
+            for (int x = 0; x < p->fixed_grid.size[0]; x++, i++) {
+                if (!(p->labels->data[i] > 0))
+                    continue;
+                double at[3], truth[3], error = 0;
+                for (int k = 0; k < 3; k++) {
+                    const double *row = p->fixed_grid.to_ras[k];
+                    at[k] = row[0] * x + row[1] * y + row[2] * z + row[3];
+                }
+                clv_phantom_warp_at(&p->warp, at, truth);
+                for (int k = 0; k < 3; k++) {
+                    double look = r->matrix[k][3];
+                    for (int j = 0; j < 3; j++)
+                        look += r->matrix[k][j] * (at[j] + (double)r->warp->data[(size_t)j * n + i]);
+                    error += (look - at[k] - truth[k]) * (look - at[k] - truth[k]);
+                }
+                error = sqrt(error) / fmin(edge[0], fmin(edge[1], edge[2]));
+                sum += error;
+                *largest = fmax(*largest, error);
+                count++;
+            }
+    return count ? sum / (double)count : 0;
+}
+
+static void recovery(void)
+{
+    static const struct {
+        int size[3];
+        double spacing[3];
+        bool oblique;
+        const char *name;
+    } grids[] = {
+        {{64, 60, 52}, {1, 1, 1}, false, "1 mm"},
+        {{61, 67, 37}, {1.5, 1.2, 2}, true, "anisotropic, oblique, prime sizes"},
+        {{97, 89, 1}, {1, 1, 3}, false, "one slice"},
+    };
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
+        for (int metric = 0; metric < 2; metric++) {
+            pair p;
+            clvox_register_options o;
+            clvox_register_result r;
+            double largest;
+            CHECK_CASE("a known warp is recovered: %s, %s", grids[g].name, metric ? "NCC" : "SSD");
+            make_pair(&p, grids[g].size, grids[g].spacing, grids[g].oblique, 2.5, 7 + g);
+            header_options(&o);
+            o.metric = metric ? CLVOX_METRIC_NCC : CLVOX_METRIC_SSD;
+            must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+            double mean = end_point_error(&p, &r, &largest);
+            printf("# end-point error %.3f voxels in the mean, %.3f at most; mismatch %.4f; J %.2f..%.2f\n",
+                   mean, largest, r.mismatch, r.jacobian.smallest, r.jacobian.largest);
+            CHECK_THAT(mean <= .3, "%.3f voxels", mean);
+            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > 0);
+            CHECK(r.mismatch < .1 && r.metric_after < r.metric_linear);
+            clvox_register_result_free(&r);
+            free_pair(&p);
+        }
+    }
+}
+
+static void identity(void)
+{
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r;
+    CHECK_CASE("the identity is a fixed point");
+    make_pair(&p, (int[3]){43, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
+    clvox_register_defaults(&o);
+    must(clvox_register(ctx, p.moving, p.moving, NULL, NULL, &o, &r));
+    CHECK_THAT(r.largest_mm < .01, "moved by %g mm", r.largest_mm);
+    CHECK(r.metric_after <= 1e-8);
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++)
+            CHECK(fabs(r.matrix[i][j] - (i == j)) < 1e-6);
+    clvox_register_result_free(&r);
+    free_pair(&p);
+}
+
+static void repeats(void)
+{
+    pair p;
+    clvox_register_options o;
+    clvox_register_result a, b;
+    CHECK_CASE("two runs give the same bits");
+    make_pair(&p, (int[3]){41, 43, 29}, (double[3]){1, 1, 1.5}, false, 2, 5);
+    header_options(&o);
+    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
+    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &b));
+    size_t n = clvox_grid_voxels(&p.fixed_grid) * sizeof(float);
+    CHECK(!memcmp(a.warp->data, b.warp->data, 3 * n));
+    CHECK(!memcmp(a.warped->data, b.warped->data, n));
+    clvox_register_result_free(&a);
+    clvox_register_result_free(&b);
+    free_pair(&p);
+}
+
+static void exchange(void)
+{
+    pair p;
+    clvox_register_options o;
+    clvox_register_result a, b;
+    CHECK_CASE("exchanging the images mirrors the log-Jacobian");
+    make_pair(&p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 11);
+    header_options(&o);
+    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
+    must(clvox_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &b));
+    printf("# mean log J %.4f and %.4f, sd %.4f and %.4f\n", a.jacobian.mean_log, b.jacobian.mean_log,
+           a.jacobian.sd_log, b.jacobian.sd_log);
+    CHECK(fabs(a.jacobian.mean_log + b.jacobian.mean_log) < .02);
+    CHECK(fabs(a.jacobian.sd_log - b.jacobian.sd_log) < .15 * a.jacobian.sd_log);
+    CHECK(fabs(log(a.jacobian.largest) + log(b.jacobian.smallest)) < .35);
+    clvox_register_result_free(&a);
+    clvox_register_result_free(&b);
+    free_pair(&p);
+}
+
+static void intensities(void)
+{
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r;
+    double largest;
+    CHECK_CASE("another scale and offset of the moving image change little");
+    make_pair(&p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 13);
+    size_t n = clvox_grid_voxels(&p.moving_grid);
+    for (size_t i = 0; i < n; i++)
+        p.moving->data[i] = 37.5f * p.moving->data[i] - 1000;
+    header_options(&o);
+    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    double mean = end_point_error(&p, &r, &largest);
+    CHECK_THAT(mean <= .3, "%.3f voxels", mean);
+    clvox_register_result_free(&r);
+
+    CHECK_CASE("voxels that are no numbers count as background");
+    p.fixed->data[n / 2] = NAN;
+    p.moving->data[n / 3] = INFINITY;
+    p.moving->data[n / 4] = -INFINITY;
+    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    mean = end_point_error(&p, &r, &largest);
+    CHECK_THAT(mean <= .35, "%.3f voxels", mean);
+    clvox_register_result_free(&r);
+
+    CHECK_CASE("a constant image gives the identity");
+    for (size_t i = 0; i < n; i++)
+        p.moving->data[i] = 7;
+    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    CHECK(r.largest_mm == 0);
+    clvox_register_result_free(&r);
+    free_pair(&p);
+}
+
+/* The moving head turned, shifted and scaled on another, left-handed grid. */
+static void linear(void)
+{
+    static const double matrix[4][4] = {
+        {1.06, .12, -.05, 9}, {-.1, .95, .08, -14}, {.07, -.06, 1.03, 6}, {0, 0, 0, 1}};
+    clvox_grid fixed_grid, moving_grid;
+    clv_phantom phantom;
+    clvox_volume *fixed, *moving, *fixed_mask, *moving_mask;
+    clvox_register_options o;
+    clvox_register_result r;
+    CHECK_CASE("moments recover an affine between grids of other handedness");
+    clv_phantom_grid((int[3]){60, 66, 50}, (double[3]){2, 2, 3}, true, &fixed_grid);
+    clv_phantom_grid((int[3]){75, 80, 71}, (double[3]){2, 2, 2}, false, &moving_grid);
+    for (int i = 0; i < 3; i++) {
+        moving_grid.to_ras[i][3] += moving_grid.to_ras[i][0] * (moving_grid.size[0] - 1);
+        moving_grid.to_ras[i][0] = -moving_grid.to_ras[i][0];
+    }
+    must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &moving_grid, 17, 0, &phantom));
+    must(clv_phantom_image(&phantom, &fixed_grid, matrix, NULL, 1, &fixed));
+    must(clv_phantom_labels(&phantom, &fixed_grid, matrix, NULL, &fixed_mask));
+    must(clv_phantom_image(&phantom, &moving_grid, NULL, NULL, 2, &moving));
+    must(clv_phantom_labels(&phantom, &moving_grid, NULL, NULL, &moving_mask));
+    clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_NONE;
+    o.init = CLVOX_INIT_MOMENTS;
+    must(clvox_register(ctx, fixed, moving, fixed_mask, moving_mask, &o, &r));
+    double worst = 0;
+    for (int corner = 0; corner < 8; corner++) {
+        const double at[3] = {corner & 1 ? 35 : -35, corner & 2 ? 35 : -35, corner & 4 ? 35 : -35};
+        for (int i = 0; i < 3; i++) {
+            double error = r.matrix[i][3] - matrix[i][3];
+            for (int j = 0; j < 3; j++)
+                error += (r.matrix[i][j] - matrix[i][j]) * at[j];
+            worst = fmax(worst, fabs(error));
+        }
+    }
+    printf("# correlation %.3f before, %.3f after; largest error at the head's corners %.2f mm\n",
+           r.ncc_before, r.ncc_linear, worst);
+    CHECK(r.ncc_linear > r.ncc_before && worst < 6);
+    CHECK(r.warp == NULL && r.warped != NULL);
+    clvox_register_result_free(&r);
+
+    CHECK_CASE("an empty mask is one sentence");
+    memset(moving_mask->data, 0, clvox_grid_voxels(&moving_grid) * sizeof(float));
+    CHECK(clvox_register(ctx, fixed, moving, fixed_mask, moving_mask, &o, &r) == CLVOX_ERROR_DATA);
+    CHECK(strstr(clvox_message(), "mask") != NULL && r.warped == NULL);
+
+    CHECK_CASE("no overlap is one sentence with --init header, and found by moments");
+    for (int i = 0; i < 3; i++)
+        moving->grid.to_ras[i][3] += 500;
+    o.init = CLVOX_INIT_HEADER;
+    CHECK(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r) == CLVOX_ERROR_DATA);
+    CHECK(strstr(clvox_message(), "overlap") != NULL);
+    o.init = CLVOX_INIT_AUTO;
+    must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+    CHECK(r.ncc_linear > .5);
+    clvox_register_result_free(&r);
+    clvox_volume_destroy(&fixed);
+    clvox_volume_destroy(&moving);
+    clvox_volume_destroy(&fixed_mask);
+    clvox_volume_destroy(&moving_mask);
+    clv_phantom_free(&phantom);
+}
+
+static void small(void)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {1, 13, 17}, {2, 2, 2}, {2049, 3, 2}, {5, 1, 1}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        pair p;
+        clvox_register_options o;
+        clvox_register_result r;
+        CHECK_CASE("a volume of %dx%dx%d is registered or refused", sizes[s][0], sizes[s][1], sizes[s][2]);
+        clv_phantom_grid(sizes[s], (double[3]){1, 1, 1}, false, &p.fixed_grid);
+        must(clv_phantom_make(CLV_PHANTOM_BALL, &p.fixed_grid, 1, 0, &p.phantom));
+        must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.fixed));
+        must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.moving));
+        p.labels = NULL;
+        p.moving->data[0] += 3;
+        clvox_register_defaults(&o);
+        for (int level = 0; level < 3; level++)
+            o.iterations[level] = 5;
+        int status = clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
+        CHECK_THAT(status == CLVOX_OK || (status == CLVOX_ERROR_DATA && clvox_message()[0]), "%s",
+                   clvox_message());
+        if (status == CLVOX_OK) {
+            for (size_t i = 0; i < 3 * clvox_grid_voxels(&p.fixed_grid); i++)
+                CHECK(isfinite(r.warp->data[i]));
+            clvox_register_result_free(&r);
+        }
+        free_pair(&p);
+    }
+}
+
+int main(void)
+{
+    if (clvox_context_create(NULL, &ctx) < 0) {
+        printf("1..0 # SKIP %s\n", clvox_message());
+        return 77;
+    }
+    recovery();
+    identity();
+    repeats();
+    exchange();
+    intensities();
+    linear();
+    small();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}
