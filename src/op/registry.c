@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/compose.h"
+#include "op/copy.h"
 #include "op/gradient.h"
 #include "op/histogram.h"
 #include "op/jacobian.h"
@@ -13,6 +14,7 @@
 
 const clv_entry *const clv_entries[] = {
     &clv_entry_compose,
+    &clv_entry_copy,
     &clv_entry_gradient,
     &clv_entry_histogram,
     &clv_entry_jacobian,
