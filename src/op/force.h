@@ -4,6 +4,8 @@
 
 #include "op/warp.h"
 
+extern const clv_entry clv_entry_force, clv_entry_force_energy, clv_entry_force_total;
+
 /* How the penalty's stencil is computed (Lee et al. 2012, section 4). */
 typedef enum clv_force_form {
     CLV_FORCE_AUTO,
@@ -17,15 +19,19 @@ typedef enum clv_force_form {
  * gradient of the discrete energy
  *   E(u) = 1/2 sum m (T(p) - R)^2 + lambda sum (J - 1) log J,
  * p = map.linear (i, 1) - map.shift u(i)   (h = x - u),
- * J = det(I - Du), Du by clv_gradient's differences,
- * divided by the number of voxels' volume: one value a voxel, in intensity^2
- * per mm. T is interpolated trilinearly and its derivative is that of the
- * interpolant; outside of T the image term is 0. m is the fixed mask (NULL: 1).
- *   force  = -dE/du
- * partial receives one (image energy, penalty energy, smallest J) triple per
- * work-group when not NULL; clv_force_energy reduces them. nine: scratch of 9
- * floats a voxel, needed by the two-pass form alone (may be NULL otherwise).
- * log J is continued below J = 1e-3 so that a folded u still gives a force. */
+ * J = det(I - Du), Du by clv_gradient's differences, so that
+ *   force = -dE/du = m (T(p) - R) map.shift^T dT/dp + sum_j D_j^T (lambda L' C_j),
+ * L' = log J + 1 - 1/J, C_j the column j of the cofactors of I - Du, D_j^T the
+ * adjoint of the difference along j with its one-sided ends. The sums are over
+ * voxels, without their volume: force is in intensity^2 per mm.
+ * T is trilinear and dT/dp the interpolant's own derivative (the one to the
+ * right at a voxel's centre); up to half a voxel beyond T its border value
+ * counts, further out the image term is 0, and so it is where T or R is not
+ * finite. m is the fixed mask (NULL: 1). lambda 0 leaves the penalty out.
+ * Below J = 1e-3 the penalty goes on as its quadratic Taylor polynomial: L' is
+ * continuous and finite, so that a folded u is still pushed back.
+ * nine: scratch of 9 floats a voxel, needed by the two-pass form alone (may be
+ * NULL otherwise; CLV_FORCE_AUTO never needs it). force may not be u. */
 typedef struct clv_force_args {
     const clv_buffer *moving;
     int moving_size[3];
@@ -42,8 +48,13 @@ typedef struct clv_force_args {
 
 int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *args);
 
-/* The energies at u: out[slot] = image term, out[slot+1] = sum (J-1) log J,
- * out[slot+2] = smallest J, out[slot+3] = number of J <= 0. Fixed order. */
+/* Floats that clv_force_energy needs in partial. */
+enum { CLV_FORCE_PARTIALS = 4096 };
+
+/* The energies at u: out[slot] = image term, out[slot+1] = sum (J-1) log J
+ * (without lambda, and whatever lambda is), out[slot+2] = smallest J,
+ * out[slot+3] = number of J that are not above 0 (NaN counts). Fixed order.
+ * args->force and args->nine are not looked at. */
 int clv_force_energy(clvox_context *ctx, const clv_force_args *args, clv_buffer *partial,
                      clv_buffer *out, int slot);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/compose.h"
 #include "op/copy.h"
+#include "op/fluid.h"
+#include "op/force.h"
 #include "op/gradient.h"
 #include "op/histogram.h"
 #include "op/jacobian.h"
@@ -15,6 +17,13 @@
 const clv_entry *const clv_entries[] = {
     &clv_entry_compose,
     &clv_entry_copy,
+    &clv_entry_fluid_bend,
+    &clv_entry_fluid_largest,
+    &clv_entry_fluid_rate,
+    &clv_entry_fluid_update,
+    &clv_entry_force,
+    &clv_entry_force_energy,
+    &clv_entry_force_total,
     &clv_entry_gradient,
     &clv_entry_histogram,
     &clv_entry_jacobian,

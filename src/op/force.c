@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/force.h"
+
+#include <string.h>
+
+static const char *const builds[] = {"", "-DMASK=1", "-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
+static const char *const mask_builds[] = {"", "-DMASK=1", NULL};
+
+static const clv_variant force_variants[] = {
+    {.name = "direct", .function = "force_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "force_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_force = {"force", "force", force_variants,
+                                   sizeof force_variants / sizeof *force_variants, builds};
+
+/* Fixed counts of work-groups: the order of additions depends on nothing else. */
+static const clv_variant energy_variants[] = {
+    {.name = "group", .function = "energy_group", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .cell_bytes = 16, .planes = 1,
+     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "energy_row", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_force_energy = {"energy", "force_energy", energy_variants,
+                                          sizeof energy_variants / sizeof *energy_variants,
+                                          mask_builds};
+
+static const clv_variant total_variants[] = {
+    {.name = "group", .function = "energy_total", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_ANY, .cell_bytes = 16, .planes = 1,
+     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "item", .function = "energy_total", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_ANY, .cell_bytes = 16, .planes = 1, .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_force_total = {"energy", "force_total", total_variants,
+                                         sizeof total_variants / sizeof *total_variants, NULL};
+
+static const char *build_of(const clv_force_args *a)
+{
+    return builds[(a->mask ? 1 : 0) + (a->lambda != 0 ? 2 : 0)];
+}
+
+static int check(const clv_force_args *a, bool with_force)
+{
+    if (!a->moving || !a->fixed || !a->u || (with_force && !a->force))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "force: a buffer is missing; pass moving, fixed, u and force");
+    if (with_force && a->force == a->u)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the force may not overwrite u; pass another buffer");
+    for (int i = 0; i < 3; i++)
+        if (a->size[i] < 1 || a->moving_size[i] < 1 || !(a->spacing[i] > 0))
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "force: sizes must be at least 1 and spacings positive");
+    return CLVOX_OK;
+}
+
+#define SIZE4(s) CLV_INT4((s)[0], (s)[1], (s)[2], 0)
+#define SHIFT4(row) CLV_FLOAT4((row)[0], (row)[1], (row)[2], 0)
+#define INVERSE4(a) \
+    CLV_FLOAT4(1 / (a)->spacing[0], 1 / (a)->spacing[1], 1 / (a)->spacing[2], (a)->lambda)
+#define MAP_ARGS(m)                                                                        \
+    CLV_FLOAT4V((m)->linear[0]), CLV_FLOAT4V((m)->linear[1]), CLV_FLOAT4V((m)->linear[2]), \
+        SHIFT4((m)->shift[0]), SHIFT4((m)->shift[1]), SHIFT4((m)->shift[2])
+
+static double voxels(const int size[3])
+{
+    return (double)size[0] * size[1] * size[2];
+}
+
+int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *a)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    CLV_TRY(check(a, true));
+    if (form == CLV_FORCE_TWOPASS && !a->nine)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the two-pass form needs 9 floats a voxel in nine");
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force, build_of(a), a->size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, voxels(a->size) * (a->mask ? 36 : 32), CLV_BUF(a->moving),
+                       SIZE4(a->moving_size), CLV_BUF(a->fixed), CLV_BUF(a->mask), CLV_BUF(a->u),
+                       SIZE4(a->size), INVERSE4(a), MAP_ARGS(&a->map), CLV_BUF(a->force)));
+end:
+    return status;
+}
+
+int clv_force_energy(clvox_context *ctx, const clv_force_args *a, clv_buffer *partial,
+                     clv_buffer *out, int slot)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel, *total;
+    CLV_TRY(check(a, false));
+    if (!partial || partial->bytes < CLV_FORCE_PARTIALS * sizeof(float) || slot < 0 || !out ||
+        out->bytes < (size_t)(slot + 4) * sizeof(float))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "force energy: partial holds %d floats and out four from slot on",
+                        CLV_FORCE_PARTIALS);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_energy, mask_builds[a->mask != NULL], a->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_total, NULL, (int[3]){1, 1, 1}, 0, &total));
+    int groups = CLV_FORCE_PARTIALS / 4, rows = a->size[1] * a->size[2];
+    if (kernel->variant->devices == CLV_ON_CPU)
+        groups = 256;
+    groups = groups < rows ? groups : rows;
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){groups, 1, 1}), voxels(a->size) * (a->mask ? 24 : 20),
+                       CLV_BUF(a->moving), SIZE4(a->moving_size), CLV_BUF(a->fixed),
+                       CLV_BUF(a->mask), CLV_BUF(a->u), SIZE4(a->size), INVERSE4(a),
+                       MAP_ARGS(&a->map), CLV_BUF(partial)));
+    CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 16.0 * groups, CLV_BUF(partial),
+                       CLV_INT(groups), CLV_BUF(out), CLV_INT(slot)));
+end:
+    return status;
+}
