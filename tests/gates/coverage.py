@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How much of src/ the tests have run, by gcov: coverage.py BUILD FLOOR
+
+Prints the files with the most lines left out, and one TAP case: at least FLOOR percent of the
+lines ran. FLOOR 0 only reports."""
+import json
+import os
+import subprocess
+import sys
+
+
+def notes(build):
+    """Every object of src/ that was compiled for coverage, run or not."""
+    for folder, _, files in os.walk(os.path.join(build, "src")):
+        for name in sorted(files):
+            if name.endswith(".gcno") and "meson-generated" not in name:
+                yield os.path.relpath(os.path.join(folder, name), build)
+
+
+def lines_run(build):
+    """{source file: {line: times run}}; a line of a header has its largest count."""
+    ran = {}
+    for path in notes(build):
+        out = subprocess.run(["gcov", "--json-format", "--stdout", path], cwd=build, check=True,
+                             capture_output=True, text=True).stdout
+        for report in filter(None, out.split("\n")):
+            for source in json.loads(report)["files"]:
+                name = os.path.relpath(os.path.join(build, source["file"]))
+                if not name.startswith("src" + os.sep):
+                    continue
+                lines = ran.setdefault(name, {})
+                for line in source["lines"]:
+                    number = line["line_number"]
+                    lines[number] = max(lines.get(number, 0), line["count"])
+    return ran
+
+
+def main():
+    build, floor = sys.argv[1], float(sys.argv[2])
+    rows = []
+    for name, lines in lines_run(build).items():
+        rows.append((sum(not count for count in lines.values()), len(lines), name))
+    total = sum(row[1] for row in rows)
+    left = sum(row[0] for row in rows)
+    percent = 100 * (total - left) / total if total else 0
+    for missed, count, name in sorted(rows, reverse=True)[:12]:
+        if missed:
+            print(f"# {name}: {missed} of {count} lines never ran ({100 * (count - missed) / count:.0f}%)")
+    print(f"# coverage of src by the tests: {percent:.1f}% of {total} lines")
+    if floor:
+        good = percent >= floor
+        print(f"{'ok' if good else 'not ok'} 1 - the tests run at least {floor:g}% of the lines of src")
+
+
+main()
