@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "base/status.h"
 
 enum {
@@ -23,7 +24,7 @@ static const clv_color ground = {22, 22, 24}, black = {0, 0, 0}, white = {235, 2
 /* A volume with the map from world to its voxels, and its grey window. */
 typedef struct picture {
     const clvox_volume *volume;
-    double from_ras[3][4];
+    double from_ras[4][4];
     double low, high, threshold;
 } picture;
 
@@ -45,30 +46,6 @@ typedef struct panel {
     int width, height;
 } panel;
 
-static int invert(const clvox_grid *grid, double inverse[3][4])
-{
-    const double(*m)[4] = grid->to_ras;
-    double c[3][3], determinant = 0;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            int a = (i + 1) % 3, b = (i + 2) % 3, k = (j + 1) % 3, l = (j + 2) % 3;
-            c[j][i] = m[a][k] * m[b][l] - m[a][l] * m[b][k];
-        }
-    for (int j = 0; j < 3; j++)
-        determinant += m[0][j] * c[j][0];
-    if (!(fabs(determinant) > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the grid's voxels have no volume, so there is nothing to draw; mend its header");
-    for (int i = 0; i < 3; i++) {
-        inverse[i][3] = 0;
-        for (int j = 0; j < 3; j++) {
-            inverse[i][j] = c[i][j] / determinant;
-            inverse[i][3] -= inverse[i][j] * m[j][3];
-        }
-    }
-    return CLVOX_OK;
-}
-
 static int by_value(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
@@ -80,7 +57,8 @@ static int picture_open(picture *p, const clvox_volume *volume)
     p->volume = volume;
     p->low = p->threshold = 0;
     p->high = 1;
-    return invert(&volume->grid, p->from_ras);
+    int status = clv_matrix_invert(volume->grid.to_ras, p->from_ras);
+    return status < 0 ? clv_fail_in(status, "the figure") : status;
 }
 
 static double grey(const picture *p, double value)
@@ -106,14 +84,13 @@ static bool corners(const picture *p, const double ras[3], float values[8], doub
 {
     const int *n = p->volume->grid.size;
     int at[3][2];
-    double w[3];
+    double w[3], voxel[3];
+    clv_matrix_apply(CLV_MATRIX(p->from_ras), ras, voxel);
     for (int a = 0; a < 3; a++) {
-        const double *row = p->from_ras[a];
         /* A plane of voxel centres must not be missed by the last bit. */
-        double x = row[0] * ras[0] + row[1] * ras[1] + row[2] * ras[2] + row[3];
-        if (fabs(x - nearbyint(x)) < 1e-6)
-            x = nearbyint(x);
-        if (!locate(x, n[a], &at[a][0], &at[a][1], &w[a]))
+        if (fabs(voxel[a] - nearbyint(voxel[a])) < 1e-6)
+            voxel[a] = nearbyint(voxel[a]);
+        if (!locate(voxel[a], n[a], &at[a][0], &at[a][1], &w[a]))
             return false;
     }
     for (int c = 0; c < 8; c++) {
@@ -157,22 +134,14 @@ static int sample_label(const picture *p, const double ras[3])
     return label;
 }
 
-static void world(const clvox_grid *grid, double x, double y, double z, double ras[3])
-{
-    for (int w = 0; w < 3; w++) {
-        const double *row = grid->to_ras[w];
-        ras[w] = row[0] * x + row[1] * y + row[2] * z + row[3];
-    }
-}
-
 /* Whether voxel number i lies in the mask; everything does where there is none. */
 static bool inside(const clvox_grid *grid, size_t i, const picture *mask)
 {
-    double ras[3];
     size_t nx = grid->size[0], ny = grid->size[1];
+    double voxel[3] = {i % nx, i / nx % ny, i / nx / ny}, ras[3];
     if (!mask)
         return true;
-    world(grid, i % nx, i / nx % ny, i / nx / ny, ras);
+    clv_matrix_apply(grid->to_ras, voxel, ras);
     return sample(mask, ras) > 0.5;
 }
 
@@ -294,7 +263,7 @@ static void place(const view *v, const clvox_grid *grid, const panel *p, int x, 
         double f = v->flipped[w] ? 1 - fraction[w] : fraction[w];
         voxel[v->axis[w]] = w == p->normal ? v->cut[w] : v->from[w] + f * (v->to[w] - v->from[w]);
     }
-    world(grid, voxel[0], voxel[1], voxel[2], ras);
+    clv_matrix_apply(grid->to_ras, voxel, ras);
 }
 
 enum { FIXED, WARPED, OUTLINES, CHECKER, JACOBIAN, COLUMNS };

@@ -15,7 +15,7 @@
  * Volumes may lie on any grid; labels, log_jacobian and mask (fixed's brain)
  * may be NULL; of several frames the first is shown.
  * On success the caller releases *out with clv_raster_free. Errors:
- * CLVOX_ERROR_MEMORY, CLVOX_ERROR_ARGUMENT (a grid that has no inverse). */
+ * CLVOX_ERROR_MEMORY, CLVOX_ERROR_DATA (a grid that has no inverse). */
 int clv_figure_registration(const clvox_volume *fixed, const clvox_volume *warped,
                             const clvox_volume *labels, const clvox_volume *log_jacobian,
                             const clvox_volume *mask, clv_raster *out);
