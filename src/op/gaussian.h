@@ -20,4 +20,7 @@ int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bo
                  const float sigma[3], clv_gaussian_method method, clv_buffer *tmp,
                  clv_buffer *out);
 
+extern const clv_entry clv_entry_gaussian_x;    /* pass along x */
+extern const clv_entry clv_entry_gaussian_axis; /* pass along y or z */
+
 #endif

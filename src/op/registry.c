@@ -3,6 +3,7 @@
 #include "op/copy.h"
 #include "op/fluid.h"
 #include "op/force.h"
+#include "op/gaussian.h"
 #include "op/gradient.h"
 #include "op/histogram.h"
 #include "op/jacobian.h"
@@ -24,6 +25,8 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_force,
     &clv_entry_force_energy,
     &clv_entry_force_total,
+    &clv_entry_gaussian_axis,
+    &clv_entry_gaussian_x,
     &clv_entry_gradient,
     &clv_entry_histogram,
     &clv_entry_jacobian,
