@@ -10,7 +10,7 @@ static inline float usable(float w)
 
 static inline float8 usable8(float8 w)
 {
-    return (w > 0.0f) & (w <= FLT_MAX) ? w : (float8)(0.0f);
+    return ((w > 0.0f) & (w <= FLT_MAX)) ? w : (float8)(0.0f);
 }
 
 static inline float sum8(float8 v)

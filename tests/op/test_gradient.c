@@ -5,7 +5,8 @@
 
 int main(void)
 {
-    static const int sizes[][3] = {{11, 7, 5}, {1, 1, 1}, {1, 6, 5}, {10, 1, 3}, {9, 2, 1}, {2, 2, 2}, {67, 13, 11}, {2049, 2, 3}};
+    static const int sizes[][3] = {{11, 7, 5}, {1, 1, 1}, {1, 6, 5},    {10, 1, 3},
+                                   {9, 2, 1},  {2, 2, 2}, {67, 13, 11}, {2049, 2, 3}};
     const float spacing[3] = {0.8f, 1.25f, 3};
     clvox_context *ctx = harness_open();
     int count = getenv("CLVOX_TEST_TINY") ? 6 : 8, state = 0;

@@ -4,7 +4,8 @@
 #include "op/reduce.h"
 #include "ref/jacobian.h"
 
-static const int sizes[][3] = {{11, 7, 5}, {1, 1, 1}, {1, 6, 5}, {10, 1, 3}, {9, 2, 1}, {2, 2, 2}, {67, 13, 11}, {2049, 2, 3}};
+static const int sizes[][3] = {{11, 7, 5}, {1, 1, 1}, {1, 6, 5},    {10, 1, 3},
+                               {9, 2, 1},  {2, 2, 2}, {67, 13, 11}, {2049, 2, 3}};
 static const float spacing[3] = {0.8f, 1.25f, 3};
 static clvox_context *ctx;
 

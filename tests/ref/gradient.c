@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ref/gradient.h"
 
-#include <stddef.h>
-
 static double difference(const float *a, const int size[3], const float spacing[3], int x, int y, int z,
                          int axis)
 {
@@ -13,8 +11,8 @@ static double difference(const float *a, const int size[3], const float spacing[
         after[axis]++;
     if (after[axis] == before[axis])
         return 0;
-    double high = a[((size_t)after[2] * (size_t)size[1] + (size_t)after[1]) * (size_t)size[0] + (size_t)after[0]];
-    double low = a[((size_t)before[2] * (size_t)size[1] + (size_t)before[1]) * (size_t)size[0] + (size_t)before[0]];
+    double high = a[(after[2] * size[1] + after[1]) * size[0] + after[0]];
+    double low = a[(before[2] * size[1] + before[1]) * size[0] + before[0]];
     return (high - low) / ((after[axis] - before[axis]) * (double)spacing[axis]);
 }
 

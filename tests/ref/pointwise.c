@@ -53,6 +53,7 @@ void ref_pointwise_table(double *out, int n, const float *a, const float *from, 
             out[i] = to[knots - 1];
         for (int j = 0; j + 1 < knots; j++)
             if (x >= from[j] && x < from[j + 1])
-                out[i] = to[j] + (to[j + 1] - (double)to[j]) * (x - from[j]) / ((double)from[j + 1] - from[j]);
+                out[i] = to[j] + ((double)to[j + 1] - to[j]) * (x - from[j]) /
+                                     ((double)from[j + 1] - from[j]);
     }
 }
