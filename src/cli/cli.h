@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the verbs share: options given everywhere, printing, the JSON log,
+ * reading inputs, Ctrl-C. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/status.h"
+#include "cli/options.h"
+#include "clvox/apply.h"
+#include "clvox/device.h"
+
+typedef struct command {
+    const char *verb;
+    const char *device;
+    int threads;
+    const char *json; /* NULL, a file, or "-" */
+    bool profile, no_cache, quiet;
+    int verbose;
+    cJSON *log;       /* provenance and results */
+    clvox_context *ctx; /* opened by cli_open */
+    double started;
+} command;
+
+typedef struct cli_verb {
+    const char *name;
+    const char *help;
+    int (*run)(command *cli, int argc, char **argv); /* a clvox_status, CLI_DONE or CLI_USAGE */
+} cli_verb;
+
+int cmd_apply(command *cli, int argc, char **argv);
+int cmd_compare(command *cli, int argc, char **argv);
+int cmd_compose(command *cli, int argc, char **argv);
+int cmd_devices(command *cli, int argc, char **argv);
+int cmd_filter(command *cli, int argc, char **argv);
+int cmd_info(command *cli, int argc, char **argv);
+int cmd_invert(command *cli, int argc, char **argv);
+int cmd_jacobian(command *cli, int argc, char **argv);
+int cmd_phantom(command *cli, int argc, char **argv);
+int cmd_register(command *cli, int argc, char **argv);
+
+/* Results, on standard output; nothing when the JSON log goes there. */
+void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
+/* Remarks, on standard error: level 0 unless -q, level n with n times -v. */
+void cli_remark(const command *cli, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
+/* "1.4 GiB" in a buffer of at least 32 characters; returns it. */
+char *cli_bytes(double bytes, char *out);
+double cli_seconds(void); /* a clock that only runs forward */
+
+/* Opens the device of --device and enters it into the log. */
+int cli_open(command *cli);
+/* The table of --profile, and its entry in the log; nothing without it. */
+int cli_profile(command *cli);
+
+/* Readers that also enter the file, its size and its CRC-32 into the log. */
+int cli_read_volume(command *cli, const char *path, clvox_volume **out);
+/* A volume of one frame with at least one voxel above 0. path NULL: *out NULL. */
+int cli_read_mask(command *cli, const char *path, clvox_volume **out);
+int cli_read_transform(command *cli, const char *path, clvox_transform **out);
+
+/* Writers: enter the file into the log and remark on it. */
+int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
+int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
+int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
+/* Writes the log to path ("-": standard output). */
+int cli_write_log(command *cli, const char *path);
+
+/* A chain of -t options: FILE or FILE,-1. */
+typedef struct cli_chain {
+    clvox_transform *transform[CLI_MAX_TEXTS];
+    clvox_link link[CLI_MAX_TEXTS];
+    int count;
+} cli_chain;
+int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out);
+void cli_chain_free(cli_chain *chain);
+
+/* Numbers into the log; NaN becomes null. */
+void cli_log_number(cJSON *to, const char *name, double value);
+void cli_log_grid(cJSON *to, const char *name, const clvox_grid *grid);
+
+/* True once Ctrl-C has been pressed while cli_watch(true) was in force;
+ * otherwise Ctrl-C removes temporary files and ends the program with 130. */
+bool cli_interrupted(void);
+void cli_watch(bool on);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "runtime/runtime.h"
+
+static const char *const types[] = {"cpu", "gpu", "accelerator"};
+
+static void log_limits(cJSON *to, const clvox_device_limits *l)
+{
+    cJSON_AddStringToObject(to, "name", l->name);
+    cJSON_AddStringToObject(to, "type", types[l->type]);
+    cJSON_AddStringToObject(to, "vendor", l->vendor);
+    cJSON_AddStringToObject(to, "platform", l->platform);
+    cJSON_AddStringToObject(to, "driver", l->driver);
+    cJSON_AddStringToObject(to, "version", l->version);
+    cJSON_AddStringToObject(to, "architecture", l->architecture);
+    cJSON_AddStringToObject(to, "pci", l->pci);
+    cJSON_AddNumberToObject(to, "compute_units", l->compute_units);
+    cJSON_AddNumberToObject(to, "clock_mhz", l->clock_mhz);
+    cJSON_AddNumberToObject(to, "global_bytes", (double)l->global_bytes);
+    cJSON_AddNumberToObject(to, "max_allocation", (double)l->max_allocation);
+    cJSON_AddNumberToObject(to, "local_bytes", (double)l->local_bytes);
+    cJSON_AddBoolToObject(to, "local_dedicated", l->local_dedicated);
+    cJSON_AddNumberToObject(to, "max_group", (double)l->max_group);
+    cJSON_AddNumberToObject(to, "simd", l->simd);
+    cJSON_AddBoolToObject(to, "fp64", l->fp64);
+    cJSON_AddBoolToObject(to, "shares_host_memory", l->shares_host_memory);
+}
+
+static const char *or_unknown(const char *text)
+{
+    return *text ? text : "unknown";
+}
+
+static void count(const command *cli, const char *name, double value, const char *unit)
+{
+    if (value > 0)
+        cli_print(cli, "      %-22s %.0f%s\n", name, value, unit);
+    else
+        cli_print(cli, "      %-22s unknown\n", name);
+}
+
+static void print_limits(const command *cli, const clvox_device_limits *l)
+{
+    char text[32];
+    cli_print(cli, "      %-22s %s\n", "vendor", or_unknown(l->vendor));
+    cli_print(cli, "      %-22s %s\n", "platform", or_unknown(l->platform));
+    cli_print(cli, "      %-22s %s\n", "driver", or_unknown(l->driver));
+    cli_print(cli, "      %-22s %s\n", "OpenCL", or_unknown(l->version));
+    cli_print(cli, "      %-22s %s\n", "architecture", or_unknown(l->architecture));
+    cli_print(cli, "      %-22s %s\n", "PCI address", or_unknown(l->pci));
+    count(cli, "compute units", l->compute_units, "");
+    count(cli, "clock", l->clock_mhz, " MHz");
+    cli_print(cli, "      %-22s %s%s\n", "memory", cli_bytes((double)l->global_bytes, text),
+              l->shares_host_memory ? ", shared with the host" : "");
+    cli_print(cli, "      %-22s %s\n", "largest allocation", cli_bytes((double)l->max_allocation, text));
+    cli_print(cli, "      %-22s %s%s\n", "local memory", cli_bytes((double)l->local_bytes, text),
+              l->local_dedicated ? "" : ", no memory of its own");
+    count(cli, "largest work-group", (double)l->max_group, " work-items");
+    count(cli, "SIMD width", l->simd, "");
+    cli_print(cli, "      %-22s %s\n", "double precision", l->fp64 ? "yes" : "no");
+}
+
+/* ---- kernels ------------------------------------------------------------ */
+
+static void number_or_unknown(char *out, size_t room, int value)
+{
+    if (value < 0)
+        snprintf(out, room, "unknown");
+    else
+        snprintf(out, room, "%d", value);
+}
+
+static void print_kernel(const command *cli, const clv_kernel *k, bool chosen, cJSON *to)
+{
+    char tile[48], registers[16], spills[16], occupancy[16] = "unknown";
+    snprintf(tile, sizeof tile, "%dx%dx%d, %d", k->tile.x, k->tile.y, k->tile.z, k->tile.march);
+    number_or_unknown(registers, sizeof registers, k->registers);
+    number_or_unknown(spills, sizeof spills, k->spills);
+    if (k->occupancy >= 0)
+        snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
+    cli_print(cli, "  %c %-28s %-12s %-16s %9s %8s %8d %9s\n", chosen ? '*' : ' ', k->entry->name,
+              k->variant->name, tile, registers, spills, k->local_bytes, occupancy);
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "kernel", k->entry->name);
+    cJSON_AddStringToObject(row, "variant", k->variant->name);
+    cJSON_AddBoolToObject(row, "chosen", chosen);
+    cJSON_AddItemToObject(row, "tile", cJSON_CreateIntArray((int[3]){k->tile.x, k->tile.y, k->tile.z}, 3));
+    cJSON_AddNumberToObject(row, "march", k->tile.march);
+    if (k->registers >= 0)
+        cJSON_AddNumberToObject(row, "registers", k->registers);
+    if (k->spills >= 0)
+        cJSON_AddNumberToObject(row, "spill_bytes", k->spills);
+    cJSON_AddNumberToObject(row, "local_bytes", k->local_bytes);
+    if (k->occupancy >= 0)
+        cJSON_AddNumberToObject(row, "occupancy", k->occupancy);
+    cJSON_AddItemToArray(to, row);
+}
+
+/* Every variant that the device can run, with the planner's tile for it. */
+static int print_kernels(command *cli)
+{
+    static const int size[3] = {256, 256, 256};
+    int status = CLVOX_OK;
+    CLV_TRY(cli_open(cli));
+    cJSON *to = cJSON_AddArrayToObject(cli->log, "kernels");
+    cli_print(cli, "\nKernels on %s, for 256 x 256 x 256 voxels; * is what the planner takes.\n",
+              clvox_context_limits(cli->ctx)->name);
+    cli_print(cli, "  %-30s %-12s %-16s %9s %8s %8s %9s\n", "kernel", "variant", "tile, march", "registers",
+              "spills", "local", "occupancy");
+    for (int e = 0; clv_entries[e]; e++) {
+        const clv_entry *entry = clv_entries[e];
+        const char *build = entry->builds && *entry->builds ? *entry->builds : NULL;
+        const clv_kernel *chosen, *kernel;
+        CLV_TRY(clv_kernel_get(cli->ctx, entry, build, size, 0, &chosen));
+        const clv_variant *best = chosen->variant;
+        for (int v = 0; v < entry->count; v++) {
+            const clv_variant *variant = &entry->variants[v];
+            if (cli_interrupted())
+                return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+            CLV_TRY(clv_force_variant(cli->ctx, entry->name, variant->name, -1));
+            if (clv_kernel_get(cli->ctx, entry, build, size, 0, &kernel) >= 0)
+                print_kernel(cli, kernel, variant == best, to);
+            else
+                cli_print(cli, "    %-28s %-12s does not run here\n", entry->name, variant->name);
+        }
+        CLV_TRY(clv_force_variant(cli->ctx, entry->name, NULL, -1));
+    }
+end:
+    return status;
+}
+
+int cmd_devices(command *cli, int argc, char **argv)
+{
+    const cli_usage usage = {
+        .synopsis = "[-v]",
+        .about = "Lists the OpenCL devices, best first, the default marked with *, and those passed over\n"
+                 "with the reason. -v adds the limits of each and, for the default or --device, every\n"
+                 "variant of every kernel: tile, registers, spills, local memory, occupancy.",
+        .example = "  clvox devices\n  clvox devices -v --device gpu",
+        .options = NULL,
+    };
+    char **rest;
+    clvox_device *devices = NULL;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    int found = clvox_devices_list(&devices);
+    if (found < 0)
+        return found;
+    cJSON *list = cJSON_AddArrayToObject(cli->log, "devices");
+    int usable = 0;
+    for (int i = 0; i < found; i++) {
+        const clvox_device *d = &devices[i];
+        char memory[32];
+        usable += d->usable;
+        cli_print(cli, "%2d %c %-4s %s (%s, driver %s), %d compute units, %s\n", i,
+                  d->is_default ? '*' : d->usable ? ' ' : '-', types[d->limits.type], d->limits.name,
+                  d->limits.platform, or_unknown(d->limits.driver), d->limits.compute_units,
+                  cli_bytes((double)d->limits.global_bytes, memory));
+        if (!d->usable)
+            cli_print(cli, "      passed over: %s\n", d->reason);
+        if (cli->verbose)
+            print_limits(cli, &d->limits);
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddNumberToObject(entry, "index", i);
+        cJSON_AddBoolToObject(entry, "usable", d->usable);
+        cJSON_AddBoolToObject(entry, "default", d->is_default);
+        if (!d->usable)
+            cJSON_AddStringToObject(entry, "reason", d->reason);
+        log_limits(entry, &d->limits);
+        cJSON_AddItemToArray(list, entry);
+    }
+    clvox_devices_free(&devices);
+    if (cli->verbose && usable)
+        status = print_kernels(cli);
+    return status;
+}

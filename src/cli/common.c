@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "runtime/runtime.h"
+
+double cli_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+char *cli_bytes(double bytes, char *out)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+    while (unit < 4 && fabs(bytes) >= 1024) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(out, 32, "%.*f %s", unit && fabs(bytes) < 100, bytes, units[unit]);
+    return out;
+}
+
+void cli_print(const command *cli, const char *format, ...)
+{
+    if (cli->json && !strcmp(cli->json, "-"))
+        return;
+    va_list args;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+}
+
+void cli_remark(const command *cli, int level, const char *format, ...)
+{
+    if (cli->quiet || level > cli->verbose)
+        return;
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+}
+
+/* ---- the log ------------------------------------------------------------ */
+
+void cli_log_number(cJSON *to, const char *name, double value)
+{
+    if (isfinite(value))
+        cJSON_AddNumberToObject(to, name, value);
+    else
+        cJSON_AddNullToObject(to, name);
+}
+
+void cli_log_grid(cJSON *to, const char *name, const clvox_grid *grid)
+{
+    double spacing[3];
+    clvox_grid_spacing(grid, spacing);
+    cJSON *out = cJSON_AddObjectToObject(to, name);
+    cJSON_AddItemToObject(out, "size", cJSON_CreateIntArray(grid->size, 3));
+    cJSON_AddItemToObject(out, "spacing_mm", cJSON_CreateDoubleArray(spacing, 3));
+    cJSON *rows = cJSON_AddArrayToObject(out, "to_ras");
+    for (int i = 0; i < 4; i++)
+        cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(grid->to_ras[i], 4));
+}
+
+int cli_write_log(command *cli, const char *path)
+{
+    int status = CLVOX_OK;
+    bool to_stdout = !strcmp(path, "-");
+    cJSON_DeleteItemFromObject(cli->log, "seconds");
+    cJSON_AddNumberToObject(cli->log, "seconds", cli_seconds() - cli->started);
+    char *text = cJSON_Print(cli->log);
+    if (!text) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the JSON log");
+    } else if (to_stdout) {
+        printf("%s\n", text);
+    } else {
+        size_t length = strlen(text);
+        text[length] = '\n'; /* cJSON's text ends with a 0 that the file does not need */
+        status = clv_file_write_all(path, text, length + 1);
+    }
+    cJSON_free(text);
+    return status;
+}
+
+/* ---- the device --------------------------------------------------------- */
+
+int cli_open(command *cli)
+{
+    clvox_context_options options = {
+        .device = cli->device,
+        .profile = cli->profile,
+        .no_cache = cli->no_cache,
+        .verbosity = cli->quiet ? 0 : cli->verbose,
+    };
+    int status = clvox_context_create(&options, &cli->ctx);
+    if (status < 0)
+        return status;
+    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
+    cJSON_AddStringToObject(device, "name", limits->name);
+    cJSON_AddStringToObject(device, "vendor", limits->vendor);
+    cJSON_AddStringToObject(device, "platform", limits->platform);
+    cJSON_AddStringToObject(device, "driver", limits->driver);
+    cJSON_AddStringToObject(device, "version", limits->version);
+    cJSON_AddStringToObject(device, "architecture", limits->architecture);
+    cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
+    return CLVOX_OK;
+}
+
+/* Bytes a second, read and written, of a plain copy: the best of some. */
+static int copy_bandwidth(command *cli, double *out)
+{
+    int status = CLVOX_OK;
+    clv_buffer *from = NULL, *to = NULL;
+    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    size_t bytes = (size_t)256 << 20;
+    if (bytes > limits->max_allocation / 2)
+        bytes = limits->max_allocation / 2;
+    if (bytes > limits->global_bytes / 16)
+        bytes = limits->global_bytes / 16;
+    bytes &= ~(size_t)4095;
+    *out = 0;
+    CLV_TRY(clv_buffer_create(cli->ctx, bytes, "source of the copy", &from));
+    CLV_TRY(clv_buffer_create(cli->ctx, bytes, "target of the copy", &to));
+    CLV_TRY(clv_buffer_fill(cli->ctx, from, 0, 0, bytes));
+    CLV_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
+    CLV_TRY(clv_finish(cli->ctx));
+    for (int round = 0; round < 5; round++) {
+        double start = cli_seconds();
+        for (int i = 0; i < 4; i++)
+            CLV_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
+        CLV_TRY(clv_finish(cli->ctx));
+        *out = fmax(*out, 8.0 * (double)bytes / (cli_seconds() - start));
+    }
+end:
+    clv_buffer_destroy(&from);
+    clv_buffer_destroy(&to);
+    return status;
+}
+
+static int slowest_first(const void *a, const void *b)
+{
+    double x = ((const clv_timing *)a)->seconds, y = ((const clv_timing *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+int cli_profile(command *cli)
+{
+    int status = CLVOX_OK;
+    const clv_timing *timings;
+    clv_timing *rows = NULL;
+    double copy = 0;
+    if (!cli->profile || !cli->ctx)
+        return CLVOX_OK;
+    int count = clv_timings(cli->ctx, &timings);
+    if (count < 0)
+        return count;
+    rows = malloc(((size_t)count + 1) * sizeof *rows);
+    if (!rows)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the profile");
+    memcpy(rows, timings, (size_t)count * sizeof *rows);
+    qsort(rows, (size_t)count, sizeof *rows, slowest_first);
+    CLV_TRY(copy_bandwidth(cli, &copy));
+    cJSON *profile = cJSON_AddObjectToObject(cli->log, "profile");
+    cJSON_AddNumberToObject(profile, "copy_bytes_per_second", copy);
+    cJSON *list_of = cJSON_AddArrayToObject(profile, "kernels");
+    fprintf(stderr, "%-44s %8s %11s %10s %8s %7s\n", "kernel", "calls", "seconds", "bytes", "GB/s",
+            "of copy");
+    for (int i = 0; i < count; i++) {
+        const clv_timing *t = &rows[i];
+        char bytes[32];
+        double rate = t->seconds > 0 ? t->bytes / t->seconds : 0;
+        fprintf(stderr, "%-44s %8d %11.6f %10s %8.1f %6.0f%%\n", t->label, t->calls, t->seconds,
+                cli_bytes(t->bytes, bytes), rate * 1e-9, copy > 0 ? 100 * rate / copy : 0);
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "kernel", t->label);
+        cJSON_AddNumberToObject(row, "calls", t->calls);
+        cJSON_AddNumberToObject(row, "seconds", t->seconds);
+        cJSON_AddNumberToObject(row, "bytes", t->bytes);
+        cJSON_AddItemToArray(list_of, row);
+    }
+    fprintf(stderr, "copy bandwidth of the device: %.1f GB/s\n", copy * 1e-9);
+end:
+    free(rows);
+    return status;
+}

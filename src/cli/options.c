@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "cli/cli.h"
+
+enum { MAX_OPTIONS = 64, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
+
+int cli_misuse(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    clv_fail(CLVOX_ERROR_ARGUMENT, "%s", text);
+    return CLI_USAGE;
+}
+
+/* ---- nearest word ------------------------------------------------------- */
+
+/* Insertions, deletions and changes from a to b, capped at 20 letters. */
+static int edits(const char *a, const char *b)
+{
+    int row[22];
+    int n = (int)strnlen(b, 20);
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1] && i <= 20; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            int step = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = change < step ? change : step;
+        }
+    }
+    return row[n];
+}
+
+const char *cli_nearest(const char *typed, const void *base, int count, unsigned long stride)
+{
+    const char *best = NULL;
+    int fewest = strlen(typed) < 5 ? 2 : 3; /* so many edits are too far */
+    for (int i = 0; i < count; i++) {
+        const char *word = *(const char *const *)((const char *)base + (unsigned long)i * stride);
+        int n = word ? edits(typed, word) : INT_MAX;
+        if (n < fewest) {
+            fewest = n;
+            best = word;
+        }
+    }
+    return best;
+}
+
+/* ---- values ------------------------------------------------------------- */
+
+bool cli_read_numbers(const char *text, cli_numbers *out)
+{
+    cli_numbers numbers = {.unit = CLI_UNIT_NONE};
+    for (;;) {
+        char *end;
+        if (numbers.count == CLI_MAX_NUMBERS || strspn(text, "+-.0123456789") == 0)
+            return false;
+        /* strtod would take the x of 0x2 for a hexadecimal number. */
+        char plain[64];
+        size_t length = strspn(text, "+-.0123456789eE");
+        if (length >= sizeof plain)
+            return false;
+        memcpy(plain, text, length);
+        plain[length] = 0;
+        double value = strtod(plain, &end);
+        if (end != plain + length || !isfinite(value))
+            return false;
+        numbers.value[numbers.count++] = value;
+        text += length;
+        if (*text != 'x')
+            break;
+        text++;
+    }
+    if (!strcmp(text, "mm"))
+        numbers.unit = CLI_UNIT_MM;
+    else if (!strcmp(text, "vox"))
+        numbers.unit = CLI_UNIT_VOXELS;
+    else if (*text)
+        return false;
+    *out = numbers;
+    return true;
+}
+
+static int read_choice(const cli_option *option, const char *text)
+{
+    size_t length = strlen(text);
+    int index = 0;
+    for (const char *word = option->argument; word; index++) {
+        const char *bar = strchr(word, '|');
+        size_t n = bar ? (size_t)(bar - word) : strlen(word);
+        if (n == length && !memcmp(word, text, n)) {
+            *(int *)option->target = index;
+            return CLVOX_OK;
+        }
+        word = bar ? bar + 1 : NULL;
+    }
+    return cli_misuse("--%s %s: not known; the choices are %s", option->name, text, option->argument);
+}
+
+static int read_value(const cli_option *option, const char *text)
+{
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(bool *)option->target = true;
+        break;
+    case CLI_COUNT:
+        ++*(int *)option->target;
+        break;
+    case CLI_TEXT:
+        if (!*text)
+            return cli_misuse("--%s: the value is empty", option->name);
+        *(const char **)option->target = text;
+        break;
+    case CLI_REPEAT: {
+        cli_texts *texts = option->target;
+        if (!*text)
+            return cli_misuse("--%s: the value is empty", option->name);
+        if (texts->count == CLI_MAX_TEXTS)
+            return cli_misuse("--%s: given more than %d times", option->name, CLI_MAX_TEXTS);
+        texts->item[texts->count++] = text;
+        break;
+    }
+    case CLI_INTEGER: {
+        char *end;
+        errno = 0;
+        long value = strtol(text, &end, 10);
+        if (end == text || *end || errno || value < 0 || value > INT_MAX)
+            return cli_misuse("--%s %s: not a whole number of at least 0", option->name, text);
+        *(int *)option->target = (int)value;
+        break;
+    }
+    case CLI_NUMBER: {
+        char *end;
+        double value = strtod(text, &end);
+        if (end == text || *end || !isfinite(value))
+            return cli_misuse("--%s %s: not a number", option->name, text);
+        *(double *)option->target = value;
+        break;
+    }
+    case CLI_NUMBERS:
+        if (!cli_read_numbers(text, option->target))
+            return cli_misuse("--%s %s: not of the form %s", option->name, text, option->argument);
+        break;
+    case CLI_CHOICE:
+        return read_choice(option, text);
+    }
+    return CLVOX_OK;
+}
+
+/* ---- help --------------------------------------------------------------- */
+
+static void print_rows(const cli_option *options)
+{
+    for (const cli_option *o = options; o->name; o++) {
+        char left[160];
+        int n = 0;
+        if (o->letter)
+            n = snprintf(left, sizeof left, "-%c, ", o->letter);
+        snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
+        if (strlen(left) > 27)
+            printf("  %s\n%31s%s\n", left, "", o->help);
+        else
+            printf("  %-27s  %s\n", left, o->help);
+    }
+}
+
+static void print_help(const command *cli, const cli_usage *usage, const cli_option *everywhere)
+{
+    printf("Usage: clvox %s %s\n\n%s\n", cli->verb, usage->synopsis, usage->about);
+    if (usage->options && usage->options->name) {
+        printf("\nOptions:\n");
+        print_rows(usage->options);
+    }
+    printf("\nOptions of every verb:\n");
+    print_rows(everywhere);
+    printf("\nExample:\n%s\n", usage->example);
+}
+
+/* ---- parsing ------------------------------------------------------------ */
+
+static int unknown(const char *typed, const struct option *known, int count)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.63s", typed + 2);
+    name[strcspn(name, "=")] = 0;
+    int alike = 0;
+    for (int i = 0; i < count; i++)
+        alike += !strncmp(known[i].name, name, strlen(name));
+    if (*name && alike > 1)
+        return cli_misuse("--%s: %d options begin like this; write it out", name, alike);
+    const char *near = cli_nearest(name, &known[0].name, count, sizeof known[0]);
+    if (near)
+        return cli_misuse("--%s: not known; did you mean --%s?", name, near);
+    return cli_misuse("--%s: not known", name);
+}
+
+int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count)
+{
+    const cli_option everywhere[] = {
+        {"device", 0, CLI_TEXT, &cli->device, "SEL",
+         "index of `clvox devices`, gpu, cpu, or a part of a name (CLVOX_DEVICE)"},
+        {"threads", 0, CLI_INTEGER, &cli->threads, "N", "host threads (default: one a core)"},
+        {"json", 0, CLI_TEXT, &cli->json, "FILE", "machine-readable log; - for standard output, alone"},
+        {"profile", 0, CLI_FLAG, &cli->profile, NULL, "a table of time and bytes for each kernel"},
+        {"quiet", 'q', CLI_FLAG, &cli->quiet, NULL, "no progress, no remarks"},
+        {"verbose", 'v', CLI_COUNT, &cli->verbose, NULL, "more remarks; repeat for still more"},
+        {"no-cache", 0, CLI_FLAG, &cli->no_cache, NULL, "neither read nor write the cache of built kernels"},
+        {"version", 0, CLI_FLAG, NULL, NULL, "print the version"},
+        {"help", 'h', CLI_FLAG, NULL, NULL, "print this"},
+        {0},
+    };
+    const cli_option *rows[MAX_OPTIONS] = {0};
+    struct option known[MAX_OPTIONS + 1] = {{0}};
+    char letters[2 * MAX_OPTIONS + 2] = ":";
+    int n = 0, used = 1;
+    const cli_option *tables[] = {usage->options, everywhere};
+    for (int t = 0; t < 2; t++)
+        for (const cli_option *o = tables[t]; o && o->name && n < MAX_OPTIONS; o++, n++) {
+            int takes = o->kind != CLI_FLAG && o->kind != CLI_COUNT;
+            rows[n] = o;
+            known[n].name = o->name;
+            known[n].has_arg = takes ? required_argument : no_argument;
+            known[n].val = o->target ? OPTION_FIRST + n : *o->name == 'h' ? OPTION_HELP : OPTION_VERSION;
+            if (o->letter) {
+                letters[used++] = o->letter;
+                if (takes)
+                    letters[used++] = ':';
+            }
+        }
+    letters[used] = 0;
+    optind = 0;
+    opterr = 0;
+    for (;;) {
+        int got = getopt_long(argc, argv, letters, known, NULL);
+        const cli_option *row = NULL;
+        if (got == -1)
+            break;
+        if (got == '?' && optopt >= OPTION_HELP)
+            return cli_misuse("%s: this option takes no value", argv[optind - 1]);
+        if (got == '?' && optopt)
+            return cli_misuse("-%c: not known", optopt);
+        if (got == '?')
+            return unknown(argv[optind - 1], known, n);
+        if (got == ':' && optopt >= OPTION_FIRST)
+            return cli_misuse("--%s: the value is missing", known[optopt - OPTION_FIRST].name);
+        if (got == ':')
+            return cli_misuse("-%c: the value is missing", optopt);
+        for (int i = 0; i < n && !row; i++)
+            if (got == known[i].val || (got < OPTION_HELP && got == rows[i]->letter))
+                row = rows[i];
+        if (row && row->target) {
+            int status = read_value(row, optarg);
+            if (status < 0)
+                return status;
+        } else if (row && *row->name == 'h') {
+            print_help(cli, usage, everywhere);
+            return CLI_DONE;
+        } else {
+            printf("clvox %s\n", clvox_version());
+            return CLI_DONE;
+        }
+    }
+    clv_set_threads(cli->threads);
+    *rest = argv + optind;
+    *count = argc - optind;
+    if (*count < usage->least)
+        return cli_misuse("%s is missing: clvox %s %s", *count ? "an argument" : "the argument", cli->verb,
+                          usage->synopsis);
+    if (*count > usage->most)
+        return cli_misuse("%s: not an option, and not expected here", (*rest)[usage->most]);
+    return CLVOX_OK;
+}
