@@ -44,7 +44,7 @@ typedef struct clvox_volume {
     clvox_grid grid;
     int frames;
     clvox_kind kind;
-    clvox_type type;         /* the type it had on disk, or is to be written with */
+    clvox_type type;         /* to be written with: as on disk, float32 where that was scaled */
     double frame_seconds;    /* distance of frames in time, 0 where it means nothing */
     float *data;
 } clvox_volume;

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/bgzf.h"
+
+#include <libdeflate.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/status.h"
+
+enum {
+    HEADER = 18, /* bytes before the deflate stream: gzip's 10 and the extra field */
+    TRAILER = 8,
+    /* Volumes of floats are noise in their low bits: higher levels take two to
+     * ten times as long for one or two per cent. */
+    LEVEL = 1
+};
+
+static uint32_t get32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static void put32(uint8_t *p, uint32_t x)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(x >> 8 * i);
+}
+
+/* The length of the member at p, 0 where it does not say. */
+static size_t member_size(const uint8_t *p, size_t left)
+{
+    if (left < HEADER + TRAILER || p[0] != 0x1f || p[1] != 0x8b || p[2] != 8 || p[3] != 4)
+        return 0;
+    size_t extra = p[10] | (size_t)p[11] << 8;
+    if (extra < 6 || p[12] != 'B' || p[13] != 'C' || p[14] != 2 || p[15] != 0)
+        return 0;
+    size_t size = (p[16] | (size_t)p[17] << 8) + 1;
+    return size > left || size < 12 + extra + TRAILER || get32(p + size - 4) > CLV_BGZF_MOST ? 0 : size;
+}
+
+int clv_bgzf_walk(const uint8_t *file, size_t size, clv_bgzf_index *out)
+{
+    size_t room = 0;
+    *out = (clv_bgzf_index){0};
+    for (size_t at = 0; at < size;) {
+        size_t length = member_size(file + at, size - at);
+        if (!length) {
+            clv_bgzf_index_free(out);
+            break;
+        }
+        if (out->count + 2 > room) {
+            room = room ? 2 * room : 64;
+            size_t *in = realloc(out->in, room * sizeof *in);
+            out->in = in ? in : out->in;
+            uint64_t *made = in ? realloc(out->out, room * sizeof *made) : NULL;
+            out->out = made ? made : out->out;
+            if (!in || !made) {
+                clv_bgzf_index_free(out);
+                return clv_fail(CLVOX_ERROR_MEMORY, "out of memory for the index of a compressed file");
+            }
+            if (!at)
+                in[0] = made[0] = 0;
+        }
+        out->in[out->count + 1] = at + length;
+        out->out[out->count + 1] = out->out[out->count] + get32(file + at + length - 4);
+        out->count++;
+        at += length;
+    }
+    return CLVOX_OK;
+}
+
+void clv_bgzf_index_free(clv_bgzf_index *index)
+{
+    free(index->in);
+    free(index->out);
+    *index = (clv_bgzf_index){0};
+}
+
+/* One member; returns its length, 0 on failure. to has CLV_BGZF_MOST bytes. */
+static size_t pack(struct libdeflate_compressor *compressor, const uint8_t *from, size_t size, uint8_t *to)
+{
+    static const uint8_t start[HEADER] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0};
+    size_t packed = libdeflate_deflate_compress(compressor, from, size, to + HEADER,
+                                                CLV_BGZF_MOST - HEADER - TRAILER);
+    if (!packed)
+        return 0;
+    size_t length = HEADER + packed + TRAILER;
+    memcpy(to, start, HEADER);
+    to[16] = (uint8_t)(length - 1);
+    to[17] = (uint8_t)((length - 1) >> 8);
+    put32(to + length - 8, libdeflate_crc32(0, from, size));
+    put32(to + length - 4, (uint32_t)size);
+    return length;
+}
+
+typedef struct scratch {
+    struct libdeflate_compressor *compressor;
+    uint8_t *plain, *packed;
+} scratch;
+
+typedef struct writing {
+    clv_file_writer *writer;
+    const char *path;
+    size_t total;
+    clv_produce produce;
+    void *user;
+    scratch *scratch; /* by worker */
+    /* Runs are compressed in any order and placed in theirs. */
+    pthread_mutex_t lock;
+    pthread_cond_t placed;
+    size_t next;
+    uint64_t offset;
+    size_t failed; /* the first run that failed; those behind it give up */
+} writing;
+
+static int prepare(writing *w, scratch *s)
+{
+    if (!s->compressor)
+        s->compressor = libdeflate_alloc_compressor(LEVEL);
+    if (!s->plain)
+        s->plain = malloc((size_t)CLV_BGZF_BLOCK * CLV_BGZF_RUN);
+    if (!s->packed)
+        s->packed = malloc((size_t)CLV_BGZF_MOST * CLV_BGZF_RUN);
+    return s->compressor && s->plain && s->packed
+               ? CLVOX_OK
+               : clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", w->path);
+}
+
+/* Waits for the runs before this one and takes the next bytes of the file. */
+static int place(writing *w, size_t run, size_t size, uint64_t *offset)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->next != run && run < w->failed)
+        pthread_cond_wait(&w->placed, &w->lock);
+    bool failed = w->next != run;
+    if (!failed) {
+        *offset = w->offset;
+        w->offset += size;
+        w->next++;
+    }
+    pthread_cond_broadcast(&w->placed);
+    pthread_mutex_unlock(&w->lock);
+    return failed ? clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written", w->path) : CLVOX_OK;
+}
+
+static int write_run(void *user, size_t run, int worker)
+{
+    writing *w = user;
+    scratch *s = &w->scratch[worker];
+    int status;
+    size_t from = run * CLV_BGZF_RUN * CLV_BGZF_BLOCK, length = 0;
+    size_t size = w->total - from < (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK ? w->total - from
+                                                                          : (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
+    uint64_t offset = 0;
+    CLV_TRY(prepare(w, s));
+    CLV_TRY(w->produce(w->user, from, size, s->plain));
+    for (size_t at = 0; at < size; at += CLV_BGZF_BLOCK) {
+        size_t block = size - at < CLV_BGZF_BLOCK ? size - at : CLV_BGZF_BLOCK;
+        size_t packed = pack(s->compressor, s->plain + at, block, s->packed + length);
+        if (!packed) {
+            status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be compressed", w->path);
+            goto end;
+        }
+        length += packed;
+    }
+    CLV_TRY(place(w, run, length, &offset));
+    CLV_TRY(clv_file_write_at(w->writer, s->packed, length, offset));
+end:
+    if (status < 0) {
+        /* Those who wait for this run must not wait for ever. */
+        pthread_mutex_lock(&w->lock);
+        if (run < w->failed)
+            w->failed = run;
+        pthread_cond_broadcast(&w->placed);
+        pthread_mutex_unlock(&w->lock);
+    }
+    return status;
+}
+
+int clv_bgzf_write(clv_file_writer *writer, const char *path, const void *header, size_t header_size,
+                   size_t total, clv_produce produce, void *user)
+{
+    /* SAMtools' mark of a complete file: an empty member. */
+    static const uint8_t finish[28] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0, 27, 0, 3};
+    int status, workers = clv_threads();
+    writing w = {.writer = writer, .path = path, .total = total, .produce = produce, .user = user,
+                 .failed = SIZE_MAX};
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_cond_init(&w.placed, NULL);
+    w.scratch = calloc((size_t)workers, sizeof *w.scratch);
+    if (!w.scratch) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        goto end;
+    }
+    CLV_TRY(prepare(&w, &w.scratch[0]));
+    w.offset = pack(w.scratch[0].compressor, header, header_size, w.scratch[0].packed);
+    CLV_TRY(clv_file_write_at(writer, w.scratch[0].packed, (size_t)w.offset, 0));
+    size_t run = (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
+    CLV_TRY(clv_parallel((total + run - 1) / run, write_run, &w));
+    CLV_TRY(clv_file_write_at(writer, finish, sizeof finish, w.offset));
+end:
+    for (int i = 0; w.scratch && i < workers; i++) {
+        if (w.scratch[i].compressor)
+            libdeflate_free_compressor(w.scratch[i].compressor);
+        free(w.scratch[i].plain);
+        free(w.scratch[i].packed);
+    }
+    free(w.scratch);
+    pthread_cond_destroy(&w.placed);
+    pthread_mutex_destroy(&w.lock);
+    return status;
+}

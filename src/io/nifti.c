@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/nifti.h"
+
+#include <limits.h>
+#include <math.h>
+#include <nifti2_io.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/matrix.h"
+#include "base/status.h"
+#include "io/convert.h"
+
+/* ---- names -------------------------------------------------------------- */
+
+static bool ends_in(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length > tail && !strcasecmp(path + length - tail, end);
+}
+
+static char *replace_end(const char *path, size_t drop, const char *end)
+{
+    size_t keep = strlen(path) - drop;
+    char *out = malloc(keep + strlen(end) + 1);
+    if (out) {
+        memcpy(out, path, keep);
+        strcpy(out + keep, end);
+    }
+    return out;
+}
+
+/* The first existing of path with its last `drop` letters replaced by lower or
+ * upper case `end`, compressed or not, the one that is like path first. */
+static int partner(const char *path, size_t drop, const char *end, bool packed, char **out)
+{
+    char upper[8] = "";
+    for (int i = 0; end[i] && i < 7; i++)
+        upper[i] = (char)(end[i] >= 'a' && end[i] <= 'z' ? end[i] - 32 : end[i]);
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%s%s", i & 2 ? upper : end, (i & 1) != packed ? ".gz" : "");
+        *out = replace_end(path, drop, name);
+        if (!*out)
+            return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        if (!access(*out, F_OK))
+            return CLVOX_OK;
+        free(*out);
+        *out = NULL;
+    }
+    return clv_fail(CLVOX_ERROR_FILE, "%s: the other half of the pair, its %s file, is missing", path, end);
+}
+
+int clv_nifti_files(const char *path, char **header, char **data)
+{
+    int status = CLVOX_OK;
+    bool packed = ends_in(path, ".gz");
+    size_t drop = packed ? 7 : 4;
+    *header = *data = NULL;
+    if (ends_in(path, ".img") || ends_in(path, ".img.gz")) {
+        CLV_TRY(partner(path, drop, ".hdr", packed, header));
+        *data = strdup(path);
+    } else {
+        *header = strdup(path);
+        if (ends_in(path, ".hdr") || ends_in(path, ".hdr.gz"))
+            CLV_TRY(partner(path, drop, ".img", packed, data));
+    }
+    if (!*header)
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+end:
+    if (status < 0) {
+        free(*header);
+        free(*data);
+        *header = *data = NULL;
+    }
+    return status;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Says what a file is that is no NIfTI file. */
+static int not_nifti(const char *path, const uint8_t *bytes, size_t size)
+{
+    if (ends_in(path, ".mgz") || ends_in(path, ".mgh"))
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: is a FreeSurfer MGH file, which clvox does not read; convert it with "
+                        "mri_convert to .nii.gz",
+                        path);
+    if (size >= 4 && !memcmp(bytes, "NRRD", 4))
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is an NRRD file, which clvox does not read; convert it to .nii.gz",
+                        path);
+    if (size >= 132 && !memcmp(bytes + 128, "DICM", 4))
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: is a DICOM file, which clvox does not read; convert it with dcm2niix to .nii.gz", path);
+    if (size >= 12 && !memcmp(bytes, "<nifti_image", 12))
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: is a NIfTI file in ASCII, which clvox does not read; convert it to .nii.gz", path);
+    if (size < 348)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI file or is cut short (%zu bytes, a header has 348)", path,
+                        size);
+    return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI or Analyze file", path);
+}
+
+static int element_type(const char *path, int code, clvox_type *out)
+{
+    const char *what = NULL;
+    switch (code) {
+    case DT_UINT8: *out = CLVOX_TYPE_UINT8; return CLVOX_OK;
+    case DT_INT8: *out = CLVOX_TYPE_INT8; return CLVOX_OK;
+    case DT_INT16: *out = CLVOX_TYPE_INT16; return CLVOX_OK;
+    case DT_UINT16: *out = CLVOX_TYPE_UINT16; return CLVOX_OK;
+    case DT_INT32: *out = CLVOX_TYPE_INT32; return CLVOX_OK;
+    case DT_UINT32: *out = CLVOX_TYPE_UINT32; return CLVOX_OK;
+    case DT_INT64: *out = CLVOX_TYPE_INT64; return CLVOX_OK;
+    case DT_UINT64: *out = CLVOX_TYPE_UINT64; return CLVOX_OK;
+    case DT_FLOAT32: *out = CLVOX_TYPE_FLOAT32; return CLVOX_OK;
+    case DT_FLOAT64: *out = CLVOX_TYPE_FLOAT64; return CLVOX_OK;
+    case DT_BINARY: what = "single bits"; break;
+    case DT_RGB24:
+    case DT_RGBA32: what = "colours (RGB)"; break;
+    case DT_COMPLEX64:
+    case DT_COMPLEX128:
+    case DT_COMPLEX256: what = "complex numbers"; break;
+    case DT_FLOAT128: what = "128-bit floating point numbers"; break;
+    default:
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its data type %d is unknown", path, code);
+    }
+    return clv_fail(CLVOX_ERROR_FORMAT,
+                    "%s: holds %s, which clvox does not read; convert it to one real number a voxel", path, what);
+}
+
+/* Checks the sizes; from these on no product overflows. */
+static int check_dimensions(const char *path, const int64_t dim[8], clv_nifti *out)
+{
+    if (dim[0] < 1 || dim[0] > 7)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: %lld dimensions, 1 to 7 are possible", path,
+                        (long long)dim[0]);
+    int64_t bytes = (int64_t)clv_type_bytes(out->type), frames = 1;
+    out->dim[0] = dim[0];
+    for (int i = 1; i < 8; i++) {
+        out->dim[i] = i <= dim[0] ? dim[i] : 1;
+        if (out->dim[i] < 1)
+            return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: dimension %d is %lld", path, i,
+                            (long long)out->dim[i]);
+        if (i > 3 && __builtin_mul_overflow(frames, out->dim[i], &frames))
+            frames = INT64_MAX;
+        if (out->dim[i] > INT_MAX || frames > INT_MAX || __builtin_mul_overflow(bytes, out->dim[i], &bytes) ||
+            bytes > INT64_MAX / 16)
+            return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: the dimensions exceed any memory", path);
+    }
+    out->frames = (int)frames;
+    for (int i = 0; i < 3; i++)
+        out->grid.size[i] = (int)out->dim[i + 1];
+    return CLVOX_OK;
+}
+
+static double unit_in_mm(int units)
+{
+    return units == NIFTI_UNITS_METER ? 1000 : units == NIFTI_UNITS_MICRON ? 0.001 : 1;
+}
+
+static double frame_seconds(int units, double step)
+{
+    double unit = units == NIFTI_UNITS_MSEC   ? 1e-3
+                  : units == NIFTI_UNITS_USEC ? 1e-6
+                  : units == 0 || units == NIFTI_UNITS_SEC ? 1
+                                                           : 0;
+    return isfinite(step) && step > 0 ? step * unit : 0;
+}
+
+/* sform when its code is positive, else qform, else pixdim. An sform of
+ * zeros says nothing and gives way to a qform. */
+static int choose_matrix(const char *path, const nifti_image *image, double out[4][4])
+{
+    bool zeros = true;
+    const double(*sform)[4] = image->sto_xyz.m;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            zeros = zeros && sform[i][j] == 0;
+    if (image->sform_code > 0 && !(zeros && image->qform_code > 0)) {
+        if (!clv_matrix_regular(sform))
+            return clv_fail(CLVOX_ERROR_FORMAT,
+                            "%s: its sform is singular or not finite, so that voxels have no place in space; repair "
+                            "the header, for instance with fslorient -copyqform2sform",
+                            path);
+        clv_matrix_copy(sform, out);
+    } else if (image->qform_code > 0) {
+        if (!clv_matrix_regular((const double(*)[4])image->qto_xyz.m))
+            return clv_fail(CLVOX_ERROR_FORMAT,
+                            "%s: its qform is not finite, so that voxels have no place in space; repair the header",
+                            path);
+        clv_matrix_copy((const double(*)[4])image->qto_xyz.m, out);
+    } else {
+        clv_matrix_identity(out);
+        for (int i = 0; i < 3; i++)
+            out[i][i] = image->pixdim[i + 1];
+    }
+    double mm = unit_in_mm(image->xyz_units);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++)
+            out[i][j] *= mm;
+    if (!clv_matrix_regular((const double(*)[4])out))
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its voxel sizes are out of all proportion; repair the header", path);
+    return CLVOX_OK;
+}
+
+/* A voxel has an extent: what is missing or absurd is 1, as in nifticlib. */
+static double edge(double pixdim)
+{
+    return isfinite(pixdim) && pixdim != 0 ? fabs(pixdim) : 1;
+}
+
+/* Where the data start in a .nii file: never inside of the header. */
+static int data_offset(const char *path, double offset, size_t header, clv_nifti *out)
+{
+    if (!(offset >= 0 && offset < 0x1p62))
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: the data start at byte %g", path, offset);
+    out->offset = (uint64_t)offset;
+    if (!out->separate && out->offset < header)
+        out->offset = header + 4;
+    return CLVOX_OK;
+}
+
+/* What both versions have in common, from the structure of nifticlib. */
+static int take(const char *path, const nifti_image *image, clv_nifti *out)
+{
+    int status = choose_matrix(path, image, out->grid.to_ras);
+    if (status < 0)
+        return status;
+    out->slope = image->scl_slope;
+    out->inter = image->scl_inter;
+    if (!isfinite(out->slope) || out->slope == 0) {
+        out->slope = 1;
+        out->inter = 0;
+    } else if (!isfinite(out->inter)) {
+        out->inter = 0;
+    }
+    out->frame_seconds = out->dim[4] > 1 ? frame_seconds(image->time_units, image->pixdim[4]) : 0;
+    out->intent = image->intent_code;
+    out->intent_p1 = image->intent_p1;
+    memcpy(out->intent_name, image->intent_name, 16);
+    return CLVOX_OK;
+}
+
+/* Header fields that nifticlib would trip over are put right before it sees
+ * them; what they mean has been checked by then. */
+#define TAME(header)                                                     \
+    do {                                                                 \
+        for (int i = 0; i < 8; i++)                                      \
+            (header).dim[i] = i ? 1 : 3;                                 \
+        for (int i = 1; i < 4; i++)                                      \
+            (header).pixdim[i] = edge((header).pixdim[i]);               \
+        (header).vox_offset = 0;                                         \
+    } while (0)
+
+static int parse1(const char *path, const uint8_t *bytes, clv_nifti *out)
+{
+    nifti_1_header header;
+    int status, size;
+    nifti_image *image = NULL;
+    memcpy(&header, bytes, sizeof header);
+    bool nifti = header.magic[0] == 'n' && (header.magic[1] == '+' || header.magic[1] == 'i') &&
+                 header.magic[2] == '1' && !header.magic[3];
+    memcpy(&size, bytes, 4);
+    out->swapped = size != 348;
+    out->separate = !nifti || header.magic[1] == 'i';
+    if (out->swapped && nifti)
+        nifti_swap_as_nifti1(&header);
+    else if (out->swapped)
+        nifti_swap_as_analyze((nifti_analyze75 *)&header);
+    int64_t dim[8];
+    for (int i = 0; i < 8; i++)
+        dim[i] = header.dim[i];
+    CLV_TRY(element_type(path, header.datatype, &out->type));
+    CLV_TRY(check_dimensions(path, dim, out));
+    CLV_TRY(data_offset(path, (double)header.vox_offset, 348, out));
+    TAME(header);
+    if (!nifti) {
+        /* Analyze has other things where NIfTI keeps scale, units and intent. */
+        header.scl_slope = header.scl_inter = header.intent_p1 = 0;
+        header.xyzt_units = 0;
+        header.intent_code = header.qform_code = header.sform_code = 0;
+        memset(header.intent_name, 0, sizeof header.intent_name);
+    }
+    image = nifti_convert_n1hdr2nim(header, NULL);
+    if (!image) {
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
+        goto end;
+    }
+    status = take(path, image, out);
+end:
+    nifti_image_free(image);
+    return status;
+}
+
+static int parse2(const char *path, const uint8_t *bytes, clv_nifti *out)
+{
+    nifti_2_header header;
+    int status, size;
+    nifti_image *image = NULL;
+    memcpy(&header, bytes, sizeof header);
+    memcpy(&size, bytes, 4);
+    out->swapped = size != 540;
+    out->separate = header.magic[1] == 'i';
+    if (memcmp(header.magic, "n+2", 3) && memcmp(header.magic, "ni2", 3)) {
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI or Analyze file", path);
+        goto end;
+    }
+    if (out->swapped)
+        nifti_swap_as_nifti2(&header);
+    CLV_TRY(element_type(path, header.datatype, &out->type));
+    CLV_TRY(check_dimensions(path, header.dim, out));
+    CLV_TRY(data_offset(path, (double)header.vox_offset, 540, out));
+    TAME(header);
+    image = nifti_convert_n2hdr2nim(header, NULL);
+    if (!image) {
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
+        goto end;
+    }
+    status = take(path, image, out);
+end:
+    nifti_image_free(image);
+    return status;
+}
+
+int clv_nifti_parse(const char *path, const uint8_t *bytes, size_t size, clv_nifti *out)
+{
+    int header = 0;
+    memset(out, 0, sizeof *out);
+    if (size >= 4)
+        memcpy(&header, bytes, 4);
+    if (size >= 348 && (header == 348 || header == (int)__builtin_bswap32(348)))
+        return parse1(path, bytes, out);
+    if (size >= 540 && (header == 540 || header == (int)__builtin_bswap32(540)))
+        return parse2(path, bytes, out);
+    return not_nifti(path, bytes, size);
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+static int type_code(clvox_type type)
+{
+    static const int codes[] = {
+        [CLVOX_TYPE_FLOAT32] = DT_FLOAT32, [CLVOX_TYPE_FLOAT64] = DT_FLOAT64, [CLVOX_TYPE_INT8] = DT_INT8,
+        [CLVOX_TYPE_UINT8] = DT_UINT8,     [CLVOX_TYPE_INT16] = DT_INT16,     [CLVOX_TYPE_UINT16] = DT_UINT16,
+        [CLVOX_TYPE_INT32] = DT_INT32,     [CLVOX_TYPE_UINT32] = DT_UINT32,   [CLVOX_TYPE_INT64] = DT_INT64,
+        [CLVOX_TYPE_UINT64] = DT_UINT64};
+    return codes[type];
+}
+
+/* 1 when a quaternion and three edges can say all that the matrix says. */
+static bool orthogonal(const double m[4][4], const double spacing[3])
+{
+    for (int a = 0; a < 3; a++) {
+        int b = (a + 1) % 3;
+        double dot = m[0][a] * m[0][b] + m[1][a] * m[1][b] + m[2][a] * m[2][b];
+        if (fabs(dot) > 1e-5 * spacing[a] * spacing[b])
+            return false;
+    }
+    return true;
+}
+
+void clv_nifti_make(const clv_nifti *header, uint8_t bytes[CLV_NIFTI_BYTES], size_t *size)
+{
+    nifti_image image;
+    double spacing[3];
+    memset(&image, 0, sizeof image);
+    memset(bytes, 0, CLV_NIFTI_BYTES);
+    bool large = false;
+    clvox_grid_spacing(&header->grid, spacing);
+    for (int i = 0; i < 8; i++) {
+        image.dim[i] = header->dim[i];
+        image.pixdim[i] = 1;
+        large = large || header->dim[i] > 32767;
+    }
+    for (int i = 0; i < 3; i++)
+        image.pixdim[i + 1] = spacing[i];
+    if (header->dim[4] > 1)
+        image.pixdim[4] = header->frame_seconds;
+    image.ndim = image.dim[0];
+    nifti_update_dims_from_array(&image);
+    image.datatype = type_code(header->type);
+    nifti_datatype_sizes(image.datatype, &image.nbyper, &image.swapsize);
+    image.scl_slope = 1;
+    image.xyz_units = NIFTI_UNITS_MM;
+    image.time_units = NIFTI_UNITS_SEC;
+    image.nifti_type = large ? NIFTI_FTYPE_NIFTI2_1 : NIFTI_FTYPE_NIFTI1_1;
+    image.intent_code = header->intent;
+    image.intent_p1 = header->intent_p1;
+    memcpy(image.intent_name, header->intent_name, sizeof image.intent_name);
+    strcpy(image.descrip, "clvox " CLVOX_VERSION);
+    image.iname_offset = large ? CLV_NIFTI2_BYTES : CLV_NIFTI1_BYTES;
+    image.sform_code = NIFTI_XFORM_SCANNER_ANAT;
+    memcpy(image.sto_xyz.m, header->grid.to_ras, sizeof image.sto_xyz.m);
+    if (orthogonal(header->grid.to_ras, spacing)) {
+        image.qform_code = NIFTI_XFORM_SCANNER_ANAT;
+        nifti_dmat44_to_quatern(image.sto_xyz, &image.quatern_b, &image.quatern_c, &image.quatern_d,
+                                &image.qoffset_x, &image.qoffset_y, &image.qoffset_z, NULL, NULL, NULL,
+                                &image.qfac);
+        image.pixdim[0] = image.qfac;
+    }
+    if (large) {
+        nifti_2_header h;
+        nifti_convert_nim2n2hdr(&image, &h);
+        memcpy(bytes, &h, sizeof h);
+        *size = CLV_NIFTI2_BYTES;
+    } else {
+        nifti_1_header h;
+        nifti_convert_nim2n1hdr(&image, &h);
+        memcpy(bytes, &h, sizeof h);
+        *size = CLV_NIFTI1_BYTES;
+    }
+}

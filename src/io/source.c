@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/source.h"
+
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/file.h"
+#include "base/parallel.h"
+#include "base/status.h"
+#include "io/bgzf.h"
+
+enum {
+    PIECE = 1 << 20,    /* bytes of a piece of work */
+    HEAD = 1 << 16,     /* compressed bytes that a header is looked for in */
+    DEFLATE_RATIO = 1032 /* no deflate stream expands further */
+};
+
+int clv_source_open(const char *path, clv_source *out)
+{
+    unsigned char magic[2];
+    *out = (clv_source){.path = path, .fd = -1};
+    int status = clv_file_open(path, &out->fd, &out->size);
+    if (status < 0)
+        return status;
+    if (!out->size)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty", path);
+    if (out->size > 2) {
+        status = clv_file_read_at(out->fd, path, magic, 2, 0);
+        if (status < 0)
+            return status;
+        out->gzip = magic[0] == 0x1f && magic[1] == 0x8b;
+    }
+    return CLVOX_OK;
+}
+
+void clv_source_close(clv_source *source)
+{
+    if (source->fd >= 0)
+        close(source->fd);
+    source->fd = -1;
+}
+
+static int damaged(const char *path)
+{
+    return clv_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are damaged, get a fresh copy", path);
+}
+
+static int truncated(const char *path, uint64_t wanted, uint64_t present)
+{
+    return clv_fail(CLVOX_ERROR_FORMAT,
+                    "%s: is cut short: its header promises %llu bytes and %llu are there, get a fresh copy",
+                    path, (unsigned long long)wanted, (unsigned long long)present);
+}
+
+/* Inflates with zlib, which, unlike libdeflate, delivers what it has of a
+ * stream that is cut. Members that follow one another are one stream. */
+static int inflate_some(const char *path, const uint8_t *in, size_t in_size, uint8_t *out, size_t wanted,
+                        size_t *got)
+{
+    int status = CLVOX_OK, result = Z_OK;
+    z_stream stream;
+    memset(&stream, 0, sizeof stream);
+    *got = 0;
+    if (inflateInit2(&stream, 15 + 16) != Z_OK)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    size_t used = 0;
+    while (*got < wanted && used < in_size) {
+        size_t give = in_size - used < (1u << 30) ? in_size - used : 1u << 30;
+        size_t room = wanted - *got < (1u << 30) ? wanted - *got : 1u << 30;
+        stream.next_in = (Bytef *)(uintptr_t)(in + used);
+        stream.avail_in = (uInt)give;
+        stream.next_out = out + *got;
+        stream.avail_out = (uInt)room;
+        result = inflate(&stream, Z_NO_FLUSH);
+        used += give - stream.avail_in;
+        *got += room - stream.avail_out;
+        if (result == Z_STREAM_END) {
+            /* Zeros behind the last member are padding of tapes and blocks. */
+            if (in_size - used < 2 || in[used] != 0x1f || in[used + 1] != 0x8b)
+                break;
+            inflateReset(&stream);
+        } else if (result == Z_BUF_ERROR && !stream.avail_in) {
+            break;
+        } else if (result != Z_OK) {
+            status = damaged(path);
+            break;
+        }
+    }
+    inflateEnd(&stream);
+    return status;
+}
+
+int clv_source_head(const clv_source *source, void *bytes, size_t wanted, size_t *got)
+{
+    int status;
+    uint8_t *packed = NULL;
+    size_t size = source->gzip ? HEAD : wanted;
+    *got = 0;
+    if (size > source->size)
+        size = (size_t)source->size;
+    if (!source->gzip) {
+        CLV_TRY(clv_file_read_at(source->fd, source->path, bytes, size, 0));
+        *got = size;
+    } else {
+        packed = malloc(size);
+        if (!packed) {
+            status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
+            goto end;
+        }
+        CLV_TRY(clv_file_read_at(source->fd, source->path, packed, size, 0));
+        CLV_TRY(inflate_some(source->path, packed, size, bytes, wanted, got));
+    }
+end:
+    free(packed);
+    return status;
+}
+
+/* What the threads of a read share. */
+typedef struct reading {
+    const clv_source *source;
+    uint64_t offset;
+    size_t total;
+    clv_consume consume;
+    void *user;
+    uint8_t *packed;       /* the compressed file */
+    uint8_t *whole;        /* decompressed, where pieces cannot be delivered as they come */
+    size_t whole_size;
+    uint8_t **scratch;     /* by worker */
+    struct libdeflate_decompressor **decompressors; /* by worker */
+    clv_bgzf_index index;
+} reading;
+
+static int scratch_of(reading *r, int worker, size_t size, uint8_t **out)
+{
+    if (!r->scratch[worker])
+        r->scratch[worker] = malloc(size);
+    *out = r->scratch[worker];
+    return *out ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", r->source->path);
+}
+
+static int read_piece(void *user, size_t index, int worker)
+{
+    reading *r = user;
+    uint8_t *bytes;
+    size_t at = index * PIECE, size = r->total - at < PIECE ? r->total - at : PIECE;
+    int status;
+    CLV_TRY(scratch_of(r, worker, PIECE, &bytes));
+    CLV_TRY(clv_file_read_at(r->source->fd, r->source->path, bytes, size, r->offset + at));
+    CLV_TRY(r->consume(r->user, bytes, size, at));
+end:
+    return status;
+}
+
+static int deliver_piece(void *user, size_t index, int worker)
+{
+    (void)worker;
+    reading *r = user;
+    size_t at = index * PIECE, size = r->total - at < PIECE ? r->total - at : PIECE;
+    return r->consume(r->user, r->whole + r->offset + at, size, at);
+}
+
+static int load_piece(void *user, size_t index, int worker)
+{
+    (void)worker;
+    reading *r = user;
+    size_t file = (size_t)r->source->size, at = index * PIECE, size = file - at < PIECE ? file - at : PIECE;
+    return clv_file_read_at(r->source->fd, r->source->path, r->packed + at, size, at);
+}
+
+/* Decompresses a run of blocks, each to its place in `whole`, or to scratch
+ * from where the part inside of the range is delivered at once. */
+static int inflate_blocks(void *user, size_t run, int worker)
+{
+    reading *r = user;
+    int status = CLVOX_OK;
+    uint8_t *scratch = NULL;
+    const clv_bgzf_index *index = &r->index;
+    size_t last = (run + 1) * CLV_BGZF_RUN < index->count ? (run + 1) * CLV_BGZF_RUN : index->count;
+    if (!r->whole)
+        CLV_TRY(scratch_of(r, worker, CLV_BGZF_MOST, &scratch));
+    if (!r->decompressors[worker])
+        r->decompressors[worker] = libdeflate_alloc_decompressor();
+    if (!r->decompressors[worker]) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", r->source->path);
+        goto end;
+    }
+    for (size_t i = run * CLV_BGZF_RUN; i < last; i++) {
+        uint64_t from = index->out[i], to = index->out[i + 1];
+        if (to <= r->offset || from >= r->offset + r->total)
+            continue;
+        uint8_t *bytes = r->whole ? r->whole + from : scratch;
+        if (libdeflate_gzip_decompress(r->decompressors[worker], r->packed + index->in[i],
+                                       index->in[i + 1] - index->in[i], bytes, (size_t)(to - from),
+                                       NULL) != LIBDEFLATE_SUCCESS) {
+            status = damaged(r->source->path);
+            goto end;
+        }
+        if (!r->whole) {
+            size_t skip = from < r->offset ? (size_t)(r->offset - from) : 0;
+            size_t at = (size_t)(from + skip - r->offset), size = (size_t)(to - from) - skip;
+            if (size > r->total - at)
+                size = r->total - at;
+            CLV_TRY(r->consume(r->user, bytes + skip, size, at));
+        }
+    }
+end:
+    return status;
+}
+
+/* Decompresses any gzip file into `whole`, member by member. */
+static int inflate_members(reading *r)
+{
+    const char *path = r->source->path;
+    size_t needed = (size_t)r->offset + r->total, in = 0, out = 0, size = (size_t)r->source->size;
+    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+    int status = d ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    while (status >= 0 && out < needed) {
+        size_t used = 0, made = 0;
+        if (libdeflate_gzip_decompress_ex(d, r->packed + in, size - in, r->whole + out, r->whole_size - out,
+                                          &used, &made) != LIBDEFLATE_SUCCESS) {
+            /* Damaged, cut, or longer than the image: zlib says which. */
+            size_t got = 0;
+            status = inflate_some(path, r->packed + in, size - in, r->whole + out, needed - out, &got);
+            out += got;
+            break;
+        }
+        in += used;
+        out += made;
+        if (size - in < 18 || r->packed[in] != 0x1f || r->packed[in + 1] != 0x8b)
+            break;
+    }
+    if (status >= 0 && out < needed)
+        status = truncated(path, needed, out);
+    libdeflate_free_decompressor(d);
+    return status;
+}
+
+static int read_gzip(reading *r)
+{
+    int status;
+    const char *path = r->source->path;
+    uint64_t needed = r->offset + r->total;
+    if (needed / DEFLATE_RATIO > r->source->size) {
+        status = clv_fail(CLVOX_ERROR_FORMAT,
+                          "%s: its header promises %llu bytes, more than a file of %llu bytes can hold", path,
+                          (unsigned long long)needed, (unsigned long long)r->source->size);
+        goto end;
+    }
+    r->packed = malloc((size_t)r->source->size);
+    if (!r->packed) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        goto end;
+    }
+    CLV_TRY(clv_parallel(((size_t)r->source->size + PIECE - 1) / PIECE, load_piece, r));
+    CLV_TRY(clv_bgzf_walk(r->packed, (size_t)r->source->size, &r->index));
+    bool blocks = r->index.count > 0, direct = blocks;
+    if (blocks && r->index.out[r->index.count] < needed) {
+        status = truncated(path, needed, r->index.out[r->index.count]);
+        goto end;
+    }
+    for (size_t i = 0; i < r->index.count; i++)
+        if (r->index.out[i] > r->offset && r->index.out[i] < needed && (r->index.out[i] - r->offset) % 16)
+            direct = false;
+    if (!direct) {
+        /* A little more than needed takes in what some writers append. */
+        r->whole_size = blocks ? (size_t)r->index.out[r->index.count] : (size_t)needed + PIECE;
+        r->whole = malloc(r->whole_size);
+        if (!r->whole) {
+            status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: %.1f GB to decompress it", path,
+                              (double)r->whole_size * 1e-9);
+            goto end;
+        }
+    }
+    if (blocks)
+        CLV_TRY(clv_parallel((r->index.count + CLV_BGZF_RUN - 1) / CLV_BGZF_RUN, inflate_blocks, r));
+    else
+        CLV_TRY(inflate_members(r));
+    if (!direct)
+        CLV_TRY(clv_parallel((r->total + PIECE - 1) / PIECE, deliver_piece, r));
+end:
+    return status;
+}
+
+int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv_consume consume, void *user)
+{
+    int status = CLVOX_OK, workers = clv_threads();
+    uint64_t end_of_range;
+    reading r = {.source = source, .offset = offset, .total = total, .consume = consume, .user = user};
+    if (__builtin_add_overflow(offset, (uint64_t)total, &end_of_range) || end_of_range > INT64_MAX)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header promises more bytes than any file holds", source->path);
+    r.scratch = calloc((size_t)workers, sizeof *r.scratch);
+    r.decompressors = calloc((size_t)workers, sizeof *r.decompressors);
+    if (!r.scratch || !r.decompressors)
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
+    else if (source->gzip)
+        status = read_gzip(&r);
+    else if (end_of_range > source->size)
+        status = truncated(source->path, end_of_range, source->size);
+    else
+        status = clv_parallel((total + PIECE - 1) / PIECE, read_piece, &r);
+    for (int i = 0; i < workers; i++) {
+        if (r.scratch)
+            free(r.scratch[i]);
+        if (r.decompressors && r.decompressors[i])
+            libdeflate_free_decompressor(r.decompressors[i]);
+    }
+    free(r.scratch);
+    free(r.decompressors);
+    free(r.packed);
+    free(r.whole);
+    clv_bgzf_index_free(&r.index);
+    return status;
+}

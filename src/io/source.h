@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of a file, decompressed when it is a gzip file (told by content, not
+ * by name), delivered by several threads. */
+#ifndef CLV_IO_SOURCE_H
+#define CLV_IO_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct clv_source {
+    const char *path; /* the caller's */
+    int fd;
+    uint64_t size;    /* of the file itself */
+    bool gzip;
+} clv_source;
+
+/* Opens a file; release with clv_source_close, legal also after a failure. */
+int clv_source_open(const char *path, clv_source *out);
+void clv_source_close(clv_source *source);
+
+/* The first bytes, as many as there are up to wanted. Costs no more than
+ * decompressing 64 KiB. */
+int clv_source_head(const clv_source *source, void *bytes, size_t wanted, size_t *got);
+
+/* Receives bytes [at, at + size) of a wanted range. Called from several
+ * threads; at is a multiple of 16, and so is size but for the last piece. */
+typedef int (*clv_consume)(void *user, const uint8_t *bytes, size_t size, size_t at);
+
+/* Delivers total bytes from offset on. Before it takes memory it compares with
+ * the file's size, so that a false header cannot ask for more than the file
+ * could hold. A file that holds fewer bytes, or damaged ones, is a
+ * CLVOX_ERROR_FORMAT, whatever has been delivered by then. */
+int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv_consume consume, void *user);
+
+#endif
