@@ -161,8 +161,8 @@ static int row_rate(bench_data *d)
 
 static int row_update(bench_data *d)
 {
-    /* A step of 0 voxels leaves the data as they are. */
-    return clv_fluid_update(d->ctx, d->field[3], d->field[1], d->size, 0, d->state);
+    /* So small a step leaves the data as they are. */
+    return clv_fluid_update(d->ctx, d->field[3], d->field[1], d->size, 1e-30f, d->state);
 }
 
 static int row_iteration(bench_data *d)
@@ -175,7 +175,7 @@ static int row_iteration(bench_data *d)
         status = clv_fluid_rate(d->ctx, d->field[0], d->field[3], d->size, UNIT, d->field[1], d->partial,
                                 d->state);
     if (status >= 0)
-        status = clv_fluid_update(d->ctx, d->field[0], d->field[1], d->size, 0, d->state);
+        status = clv_fluid_update(d->ctx, d->field[0], d->field[1], d->size, 1e-30f, d->state);
     return status;
 }
 

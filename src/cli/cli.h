@@ -31,6 +31,7 @@ typedef struct cli_verb {
     int (*run)(command *cli, int argc, char **argv); /* a clvox_status, CLI_DONE or CLI_USAGE */
 } cli_verb;
 
+int cmd_bench(command *cli, int argc, char **argv);
 int cmd_apply(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
 int cmd_compose(command *cli, int argc, char **argv);

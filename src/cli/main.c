@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 
 static const cli_verb verbs[] = {
+    {"bench", "time every operation against the device's copy bandwidth", cmd_bench},
     {"devices", "list the OpenCL devices", cmd_devices},
 };
 enum { VERBS = sizeof verbs / sizeof verbs[0] };

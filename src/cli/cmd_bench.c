@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench_table.h"
+#include "cli/cli.h"
+
+int cmd_bench(command *cli, int argc, char **argv)
+{
+    cli_numbers size = {.count = 0};
+    double seconds = 0.3;
+    bool variants = false;
+    const cli_option options[] = {
+        {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ", "voxels of the volume (default: 256 on a GPU, 128 on a CPU)"},
+        {"seconds", 0, CLI_NUMBER, &seconds, "S", "samples of each row are taken for so long (default 0.3)"},
+        {"variants", 0, CLI_FLAG, &variants, NULL, "also every variant and tile of every kernel"},
+        {NULL, 0, 0, NULL, NULL, NULL},
+    };
+    const cli_usage usage = {
+        .synopsis = "[NAME...] [options]",
+        .about = "Times the operations whose name contains NAME (default: all) against the device's measured\n"
+                 "copy bandwidth. Bytes are those that must move: each input read once, each output\n"
+                 "written once. The median of the samples counts; spread is (largest - smallest) / median.",
+        .example = "  clvox bench\n  clvox bench force gaussian --size 192x224x192 --variants --json bench.json",
+        .options = options,
+        .most = 32,
+    };
+    char **names;
+    int count, status = cli_parse(cli, &usage, argc, argv, &names, &count);
+    if (status)
+        return status;
+    CLV_TRY(cli_open(cli));
+    int voxels[3];
+    for (int i = 0; i < 3; i++) {
+        int edge = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU ? 128 : 256;
+        voxels[i] = size.count ? (int)size.value[size.count == 3 ? i : 0] : edge;
+        if (voxels[i] < 4 || voxels[i] > 2048)
+            return cli_misuse("--size: 4 to 2048 voxels along an axis are possible");
+    }
+    CLV_TRY(bench_kernels(cli->ctx, voxels, seconds, (const char *const *)names, count, variants,
+                          cli->json && !strcmp(cli->json, "-") ? stderr : stdout, cli->log));
+end:
+    return status;
+}
