@@ -87,7 +87,8 @@ __kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, 
             px = select((float8)0.0f, min(max(px, 0.0f), high_x - 0.5f), inside);
             py = select((float8)0.0f, min(max(py, 0.0f), high_y - 0.5f), inside);
             pz = select((float8)0.0f, min(max(pz, 0.0f), high_z - 0.5f), inside);
-            int8 ix = min(convert_int8(px), nx - 2);
+            /* oclgrind misreads a scalar bound of vector integers: a vector one. */
+            int8 ix = min(convert_int8(px), (int8)(nx - 2));
             int8 iy = convert_int8(py), iz = convert_int8(pz);
             float8 gy = py - convert_float8(iy), gz = pz - convert_float8(iz);
             vstore8(px - convert_float8(ix), 0, fx + c);
