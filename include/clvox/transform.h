@@ -15,13 +15,22 @@ typedef struct clvox_transform {
 
 /* File forms that an affine is written in. */
 typedef enum clvox_affine_form {
-    CLVOX_AFFINE_ITK = 0, /* "#Insight Transform File V1.0", LPS */
-    CLVOX_AFFINE_RAS      /* four rows of four numbers, RAS */
+    CLVOX_AFFINE_ITK =
+        0, /* "#Insight Transform File V1.0", LPS; ITK's binary form where the name ends in .mat */
+    CLVOX_AFFINE_RAS /* four rows of four numbers, RAS */
 } clvox_affine_form;
 
-/* Reads an affine (ITK text, ITK binary .mat, 4x4 RAS text) or a warp (ITK
- * displacement, MRtrix or NiftyReg field), told apart by content. On success
- * *out is the caller's, to be released with clvox_transform_destroy. */
+/* Reads an affine or a warp, told apart by content:
+ *   ITK text and binary .mat: affine, rigid, similarity, translation; LPS;
+ *   four rows of four numbers: RAS (greedy, NiftyReg, MRtrix);
+ *   NIfTI [X, Y, Z, 1, 3]: ITK displacement (LPS), or by intent_name NiftyReg's
+ *     deformation or displacement (NREG_TRANS), or SPM's deformation (Mapping);
+ *   NIfTI [X, Y, Z, 3]: MRtrix, which marks neither kind: values that rise with
+ *     their voxel's own position (slope of the regression above 1/2) are a
+ *     deformation, others a displacement.
+ * Composite transforms, control grids and velocity fields are refused with a
+ * sentence that says how to convert them. On success *out is the caller's, to
+ * be released with clvox_transform_destroy. */
 CLVOX_API int clvox_transform_read(const char *path, clvox_transform **out);
 
 /* Writes an affine. The rename rule of clvox_volume_write holds. */

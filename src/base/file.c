@@ -168,7 +168,8 @@ int clv_file_create(const char *path, clv_file_writer **out)
         if (w->fd < 0)
             status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", path, strerror(errno));
     } else if (exists && !S_ISREG(info.st_mode)) {
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: is neither a file nor free for one, choose another name", path);
+        status =
+            clv_fail(CLVOX_ERROR_FILE, "%s: is neither a file nor free for one, choose another name", path);
     } else if (exists && access(path, W_OK)) {
         status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be replaced (%s)", path, strerror(errno));
     } else if ((w->slot = take_slot()) < 0) {
@@ -176,7 +177,8 @@ int clv_file_create(const char *path, clv_file_writer **out)
     } else {
         CLV_TRY(open_temporary(w, 0666));
         if (exists && fchmod(w->fd, info.st_mode & 07777))
-            status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot take over the permissions (%s)", path, strerror(errno));
+            status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot take over the permissions (%s)", path,
+                              strerror(errno));
     }
     if (status < 0)
         goto end;
@@ -196,7 +198,8 @@ int clv_file_write_at(clv_file_writer *writer, const void *bytes, size_t size, u
             continue;
         if (put <= 0) {
             const char *advice = errno == ENOSPC || errno == EDQUOT ? "; make room or write elsewhere" : "";
-            return clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)%s", writer->path, strerror(errno), advice);
+            return clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)%s", writer->path, strerror(errno),
+                            advice);
         }
         from += put;
         size -= (size_t)put;

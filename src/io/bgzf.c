@@ -152,8 +152,9 @@ static int write_run(void *user, size_t run, int worker)
     scratch *s = &w->scratch[worker];
     int status;
     size_t from = run * CLV_BGZF_RUN * CLV_BGZF_BLOCK, length = 0;
-    size_t size = w->total - from < (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK ? w->total - from
-                                                                          : (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
+    size_t size = w->total - from < (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK
+                      ? w->total - from
+                      : (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
     uint64_t offset = 0;
     CLV_TRY(prepare(w, s));
     CLV_TRY(w->produce(w->user, from, size, s->plain));

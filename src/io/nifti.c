@@ -88,17 +88,19 @@ static int not_nifti(const char *path, const uint8_t *bytes, size_t size)
                         "mri_convert to .nii.gz",
                         path);
     if (size >= 4 && !memcmp(bytes, "NRRD", 4))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is an NRRD file, which clvox does not read; convert it to .nii.gz",
-                        path);
-    if (size >= 132 && !memcmp(bytes + 128, "DICM", 4))
         return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is a DICOM file, which clvox does not read; convert it with dcm2niix to .nii.gz", path);
+                        "%s: is an NRRD file, which clvox does not read; convert it to .nii.gz", path);
+    if (size >= 132 && !memcmp(bytes + 128, "DICM", 4))
+        return clv_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: is a DICOM file, which clvox does not read; convert it with dcm2niix to .nii.gz", path);
     if (size >= 12 && !memcmp(bytes, "<nifti_image", 12))
         return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is a NIfTI file in ASCII, which clvox does not read; convert it to .nii.gz", path);
+                        "%s: is a NIfTI file in ASCII, which clvox does not read; convert it to .nii.gz",
+                        path);
     if (size < 348)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI file or is cut short (%zu bytes, a header has 348)", path,
-                        size);
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: is no NIfTI file or is cut short (%zu bytes, a header has 348)", path, size);
     return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI or Analyze file", path);
 }
 
@@ -127,14 +129,16 @@ static int element_type(const char *path, int code, clvox_type *out)
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: its data type %d is unknown", path, code);
     }
     return clv_fail(CLVOX_ERROR_FORMAT,
-                    "%s: holds %s, which clvox does not read; convert it to one real number a voxel", path, what);
+                    "%s: holds %s, which clvox does not read; convert it to one real number a voxel", path,
+                    what);
 }
 
 /* Checks the sizes; from these on no product overflows. */
 static int check_dimensions(const char *path, const int64_t dim[8], clv_nifti *out)
 {
     if (dim[0] < 1 || dim[0] > 7)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: %lld dimensions, 1 to 7 are possible", path,
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: its header is damaged: %lld dimensions, 1 to 7 are possible", path,
                         (long long)dim[0]);
     int64_t bytes = (int64_t)clv_type_bytes(out->type), frames = 1;
     out->dim[0] = dim[0];
@@ -147,7 +151,8 @@ static int check_dimensions(const char *path, const int64_t dim[8], clv_nifti *o
             frames = INT64_MAX;
         if (out->dim[i] > INT_MAX || frames > INT_MAX || __builtin_mul_overflow(bytes, out->dim[i], &bytes) ||
             bytes > INT64_MAX / 16)
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: the dimensions exceed any memory", path);
+            return clv_fail(CLVOX_ERROR_FORMAT,
+                            "%s: its header is damaged: the dimensions exceed any memory", path);
     }
     out->frames = (int)frames;
     for (int i = 0; i < 3; i++)
@@ -180,16 +185,18 @@ static int choose_matrix(const char *path, const nifti_image *image, double out[
             zeros = zeros && sform[i][j] == 0;
     if (image->sform_code > 0 && !(zeros && image->qform_code > 0)) {
         if (!clv_matrix_regular(sform))
-            return clv_fail(CLVOX_ERROR_FORMAT,
-                            "%s: its sform is singular or not finite, so that voxels have no place in space; repair "
-                            "the header, for instance with fslorient -copyqform2sform",
-                            path);
+            return clv_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: its sform is singular or not finite, so that voxels have no place in space; repair "
+                "the header, for instance with fslorient -copyqform2sform",
+                path);
         clv_matrix_copy(sform, out);
     } else if (image->qform_code > 0) {
         if (!clv_matrix_regular((const double(*)[4])image->qto_xyz.m))
-            return clv_fail(CLVOX_ERROR_FORMAT,
-                            "%s: its qform is not finite, so that voxels have no place in space; repair the header",
-                            path);
+            return clv_fail(
+                CLVOX_ERROR_FORMAT,
+                "%s: its qform is not finite, so that voxels have no place in space; repair the header",
+                path);
         clv_matrix_copy((const double(*)[4])image->qto_xyz.m, out);
     } else {
         clv_matrix_identity(out);
@@ -201,7 +208,8 @@ static int choose_matrix(const char *path, const nifti_image *image, double out[
         for (int j = 0; j < 4; j++)
             out[i][j] *= mm;
     if (!clv_matrix_regular((const double(*)[4])out))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its voxel sizes are out of all proportion; repair the header", path);
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: its voxel sizes are out of all proportion; repair the header", path);
     return CLVOX_OK;
 }
 
@@ -215,7 +223,8 @@ static double edge(double pixdim)
 static int data_offset(const char *path, double offset, size_t header, clv_nifti *out)
 {
     if (!(offset >= 0 && offset < 0x1p62))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: the data start at byte %g", path, offset);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: the data start at byte %g", path,
+                        offset);
     out->offset = (uint64_t)offset;
     if (!out->separate && out->offset < header)
         out->offset = header + 4;

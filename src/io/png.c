@@ -18,7 +18,8 @@ int clv_png_write(const char *path, int width, int height, const uint8_t *rgb)
     image.version = PNG_IMAGE_VERSION;
     image.format = PNG_FORMAT_RGB;
     if (width < 1 || height < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a picture of %d x %d pixels cannot be written", path, width, height);
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a picture of %d x %d pixels cannot be written", path,
+                        width, height);
     image.width = (png_uint_32)width;
     image.height = (png_uint_32)height;
     size = PNG_IMAGE_PNG_SIZE_MAX(image);

@@ -290,7 +290,8 @@ int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv
     uint64_t end_of_range;
     reading r = {.source = source, .offset = offset, .total = total, .consume = consume, .user = user};
     if (__builtin_add_overflow(offset, (uint64_t)total, &end_of_range) || end_of_range > INT64_MAX)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header promises more bytes than any file holds", source->path);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header promises more bytes than any file holds",
+                        source->path);
     r.scratch = calloc((size_t)workers, sizeof *r.scratch);
     r.decompressors = calloc((size_t)workers, sizeof *r.decompressors);
     if (!r.scratch || !r.decompressors)

@@ -115,8 +115,9 @@ int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out)
     CLV_TRY(clv_source_head(&source, bytes, sizeof bytes, &got));
     CLV_TRY(clv_nifti_parse(header_path, bytes, got, header));
     if (header->separate && !data_path) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is only a header, whose data are elsewhere; name the .hdr or .img file",
-                          path);
+        status =
+            clv_fail(CLVOX_ERROR_FORMAT,
+                     "%s: is only a header, whose data are elsewhere; name the .hdr or .img file", path);
         goto end;
     }
     if (header->separate) {
@@ -130,7 +131,8 @@ int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out)
     if (volume)
         volume->data = malloc(values * sizeof *volume->data);
     if (!volume || !volume->data) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: its values take %.1f GB", path, (double)values * 4e-9);
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory: its values take %.1f GB", path,
+                          (double)values * 4e-9);
         goto end;
     }
     clv_field field = clv_field_of(header);
@@ -234,8 +236,8 @@ static int shape(const clvox_volume *v, const char *path, clv_nifti *h)
                  : v->kind == CLVOX_KIND_DISPLACEMENT || v->kind == CLVOX_KIND_VECTOR ? 3
                                                                                        : v->frames;
     if (v->frames != wanted || v->frames < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a volume of this kind has %d frames, this one has %d", path, wanted,
-                        v->frames);
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a volume of this kind has %d frames, this one has %d",
+                        path, wanted, v->frames);
     memset(h, 0, sizeof *h);
     for (int i = 1; i < 8; i++)
         h->dim[i] = i < 4 ? v->grid.size[i - 1] : 1;
@@ -269,7 +271,8 @@ int clvox_volume_write(const clvox_volume *volume, const char *path)
     if (!packed && !(length > 4 && !strcasecmp(path + length - 4, ".nii"))) {
         /* Devices, such as /dev/null, have names of their own. */
         if (strncmp(path, "/dev/", 5))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: volumes are written as .nii or .nii.gz, give such a name", path);
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "%s: volumes are written as .nii or .nii.gz, give such a name", path);
     }
     if (!volume->data || !clv_matrix_regular(volume->grid.to_ras))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the volume has no values or no place in space", path);
