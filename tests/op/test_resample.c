@@ -2,6 +2,7 @@
 #include "base/matrix.h"
 #include "op/harness.h"
 #include "op/resample.h"
+#include "ref/resample.h"
 
 /* Oblique, anisotropic, slightly sheared, left-handed. */
 static const clvox_grid oblique = {{37, 23, 11},
@@ -87,9 +88,52 @@ static void maps(void)
             CHECK(map.linear[i][j] == (i == j ? 1.0f : 0.0f));
 }
 
+static void downsample(clvox_context *ctx, const int size[3], const double factor[3], bool smooth_input)
+{
+    clvox_grid from = oblique, to;
+    memcpy(from.size, size, sizeof from.size);
+    clv_level_grid(&from, factor, &to);
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    size_t m = (size_t)to.size[0] * (size_t)to.size[1] * (size_t)to.size[2];
+    float *in = malloc(n * sizeof *in), *got = malloc(m * sizeof *got);
+    double *want = malloc(m * sizeof *want);
+    harness_random(in, n, 21, -1, 1);
+    for (size_t i = 0; smooth_input && i < n; i++)
+        in[i] = 0.75f;
+    clv_buffer *a = harness_upload(ctx, in, n * sizeof(float)), *out = harness_output(ctx, m * sizeof(float));
+    clv_buffer *tmp = harness_output(ctx, n * sizeof(float)), *tmp2 = harness_output(ctx, n * sizeof(float));
+    CHECK_CASE("%s %dx%dx%d to %dx%dx%d", smooth_input ? "constant" : "random", size[0], size[1], size[2],
+               to.size[0], to.size[1], to.size[2]);
+    CHECK_THAT(clv_downsample(ctx, a, &from, tmp, tmp2, out, &to) == CLVOX_OK, "%s", clvox_message());
+    harness_download(ctx, out, got, m * sizeof(float));
+    ref_downsample(in, size, want, to.size);
+    /* The recursive Gaussian, where it is chosen, is an approximation. */
+    double error = harness_error(got, want, m, smooth_input ? 1e-5 : 3e-3, 0);
+    CHECK_THAT(error <= 1, "%g", error);
+    clv_buffer_destroy(&a);
+    clv_buffer_destroy(&out);
+    clv_buffer_destroy(&tmp);
+    clv_buffer_destroy(&tmp2);
+    free(in);
+    free(got);
+    free(want);
+}
+
 int main(void)
 {
+    clvox_context *ctx = harness_open();
     levels();
     maps();
+    downsample(ctx, (int[3]){1, 1, 1}, (double[3]){2, 2, 2}, false);
+    downsample(ctx, (int[3]){1, 7, 5}, (double[3]){2, 2, 2}, false);
+    downsample(ctx, (int[3]){12, 9, 7}, (double[3]){2, 1.5, 1}, false);
+    downsample(ctx, (int[3]){12, 9, 7}, (double[3]){4, 2, 3}, true);
+    if (!getenv("CLVOX_TEST_TINY")) {
+        downsample(ctx, (int[3]){67, 41, 13}, (double[3]){2, 2, 2}, false);
+        downsample(ctx, (int[3]){67, 41, 13}, (double[3]){4, 3.3, 1}, false);
+        downsample(ctx, (int[3]){67, 41, 13}, (double[3]){4, 3.3, 1}, true);
+        downsample(ctx, (int[3]){67, 41, 13}, (double[3]){1, 1, 1}, false);
+    }
+    clvox_context_destroy(&ctx);
     return check_end();
 }
