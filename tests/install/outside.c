@@ -3,9 +3,25 @@
 #include <stdio.h>
 
 #include <clvox/device.h>
+#include <clvox/volume.h>
 
 int main(void)
 {
+    clvox_grid grid = {{4, 3, 2}, {{2, 0, 0, -4}, {0, 2, 0, -3}, {0, 0, 3, 5}, {0, 0, 0, 1}}};
+    clvox_volume *volume = NULL, *again = NULL;
+    if (clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &volume) < 0)
+        goto failed;
+    for (int i = 0; i < 24; i++)
+        volume->data[i] = (float)i;
+    if (clvox_volume_write(volume, "outside.nii.gz") < 0 || clvox_volume_read("outside.nii.gz", &again) < 0)
+        goto failed;
+    double spacing[3];
+    clvox_grid_spacing(&again->grid, spacing);
+    if (!clvox_grid_equal(&grid, &again->grid) || spacing[2] != 3 || again->data[23] != 23)
+        goto failed;
+    clvox_volume_destroy(&volume);
+    clvox_volume_destroy(&again);
+
     clvox_device *devices = NULL;
     int count = clvox_devices_list(&devices);
     if (count < 0)
@@ -14,5 +30,11 @@ int main(void)
         printf("%s%s\n", devices[i].limits.name, devices[i].is_default ? " (default)" : "");
     clvox_devices_free(&devices);
     printf("clvox %s\n", clvox_version());
-    return devices ? 1 : 0;
+    return 0;
+
+failed:
+    fprintf(stderr, "%s\n", clvox_message());
+    clvox_volume_destroy(&volume);
+    clvox_volume_destroy(&again);
+    return 1;
 }
