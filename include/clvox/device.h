@@ -21,6 +21,7 @@ typedef struct clvox_device_limits {
     char platform[128];
     char driver[96];
     char version[96];       /* CL_DEVICE_VERSION as the driver says it */
+    char platform_version[96];
     char architecture[32];  /* "sm_90", "gfx90a"; "" for CPU devices and others */
     char pci[16];           /* "0000:17:00.0" */
     clvox_device_type type;
@@ -28,6 +29,7 @@ typedef struct clvox_device_limits {
     int compute_units;      /* SMs, CUs or cores */
     int clock_mhz;
     size_t global_bytes;
+    size_t free_bytes;      /* of it, at the time of the query; few drivers say */
     size_t max_allocation;
     size_t local_bytes;     /* the most that one work-group may use */
     bool local_dedicated;   /* local memory is real, not ordinary memory */

@@ -46,8 +46,13 @@ int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, cons
                      size_t bytes)
 {
     int status = CLVOX_OK;
-    CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL, NULL),
+    cl_event event = NULL;
+    if (bytes == 0)
+        return CLVOX_OK;
+    CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
+                                CLV_EVENT(ctx, event)),
            "clEnqueueWriteBuffer", "sending data to the device");
+    CLV_TRY(clv_timing_add(ctx, event, "(to the device)", (double)bytes));
 end:
     return status;
 }
@@ -56,8 +61,13 @@ int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset,
                     size_t bytes)
 {
     int status = CLVOX_OK;
-    CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL, NULL),
+    cl_event event = NULL;
+    if (bytes == 0)
+        return CLVOX_OK;
+    CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
+                               CLV_EVENT(ctx, event)),
            "clEnqueueReadBuffer", "fetching data from the device");
+    CLV_TRY(clv_timing_add(ctx, event, "(from the device)", (double)bytes));
 end:
     return status;
 }
@@ -66,9 +76,13 @@ int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint3
                     size_t bytes)
 {
     int status = CLVOX_OK;
+    cl_event event = NULL;
+    if (bytes == 0)
+        return CLVOX_OK;
     CLV_CL(clEnqueueFillBuffer(ctx->queue, buffer->mem, &word, sizeof word, offset, bytes, 0, NULL,
-                               NULL),
+                               CLV_EVENT(ctx, event)),
            "clEnqueueFillBuffer", "filling a buffer");
+    CLV_TRY(clv_timing_add(ctx, event, "(fill)", (double)bytes));
 end:
     return status;
 }
@@ -77,9 +91,13 @@ int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offs
                     size_t to_offset, size_t bytes)
 {
     int status = CLVOX_OK;
+    cl_event event = NULL;
+    if (bytes == 0)
+        return CLVOX_OK;
     CLV_CL(clEnqueueCopyBuffer(ctx->queue, from->mem, to->mem, from_offset, to_offset, bytes, 0,
-                               NULL, NULL),
+                               NULL, CLV_EVENT(ctx, event)),
            "clEnqueueCopyBuffer", "copying a buffer");
+    CLV_TRY(clv_timing_add(ctx, event, "(copy)", 2.0 * (double)bytes));
 end:
     return status;
 }

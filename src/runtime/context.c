@@ -2,15 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/context.h"
-
-int clv_cl_fail(cl_int error, const char *call, const char *meaning)
-{
-    clvox_status code = error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY
-                            ? CLVOX_ERROR_MEMORY
-                            : CLVOX_ERROR_DEVICE;
-    return clv_fail(code, "%s failed with OpenCL error %d (%s)", call, error, meaning);
-}
+#include "runtime/build.h"
 
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)
 {
@@ -33,6 +25,9 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     ctx->queue = clCreateCommandQueue(ctx->context, ctx->device,
                                       ctx->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
+    ctx->build_identity = clv_build_identity(&ctx->limits);
+    if (!ctx->options.no_cache && ctx->build_identity)
+        ctx->cache_dir = clv_cache_dir();
     *out = ctx;
     ctx = NULL;
 end:
@@ -46,16 +41,12 @@ void clvox_context_destroy(clvox_context **context)
     if (!context || !*context)
         return;
     clvox_context *ctx = *context;
-    for (int i = 0; i < ctx->built_count; i++) {
-        clReleaseKernel(ctx->built[i]->kernel.kernel);
-        clReleaseProgram(ctx->built[i]->program);
-        free(ctx->built[i]->key);
-        free(ctx->built[i]);
-    }
-    free(ctx->built);
-    free(ctx->forced);
+    clv_timing_drop(ctx);
+    clv_kernels_release(ctx);
     free(ctx->pending);
     free(ctx->timings);
+    free(ctx->cache_dir);
+    free(ctx->build_identity);
     if (ctx->queue)
         clReleaseCommandQueue(ctx->queue);
     if (ctx->context)

@@ -11,20 +11,30 @@
 
 typedef struct clv_forced {
     char entry[48];
-    const char *variant;
+    char variant[32]; /* "": nothing is forced any more */
     int tile;
 } clv_forced;
 
+/* A kernel that was built, found again by what it was built from. */
 typedef struct clv_built {
-    char *key;
+    char *extra;
     cl_program program;
     clv_kernel kernel;
 } clv_built;
 
+/* What clv_kernel_get answered before, in an open hash table. */
+typedef struct clv_memo {
+    const clv_entry *entry; /* NULL: a free place */
+    const char *extra;
+    size_t local_extra;
+    const clv_kernel *kernel;
+} clv_memo;
+
+/* A command whose time is still to be read. The label lives as long as the context. */
 typedef struct clv_pending {
     cl_event event;
-    const clv_kernel *kernel;
-    double moved;
+    const char *label;
+    double bytes;
 } clv_pending;
 
 struct clvox_context {
@@ -35,19 +45,26 @@ struct clvox_context {
     cl_context context;
     cl_command_queue queue;
     bool packed;
+    char *cache_dir; /* NULL: no cache */
+    char *build_identity; /* what, beside source and options, a built program depends on */
     size_t allocated, peak;
     clv_built **built;
     int built_count, built_room;
+    clv_memo *memo;
+    int memo_count, memo_room; /* room is a power of two */
     clv_forced *forced;
-    int forced_count, forced_room;
+    int forced_count;
     clv_pending *pending;
     int pending_count, pending_room;
     clv_timing *timings;
     int timing_count, timing_room;
 };
 
-/* "clEnqueueNDRangeKernel (gaussian_x/tile): CL_OUT_OF_RESOURCES ...": fills
- * the message and returns the matching clvox_status. */
+/* "CL_OUT_OF_RESOURCES" for the number; "an unknown error" beyond the tables. */
+const char *clv_cl_error_name(cl_int error);
+
+/* "clEnqueueNDRangeKernel failed with CL_OUT_OF_RESOURCES (gaussian_x/tile 32x8x1)...":
+ * fills the message and returns the matching clvox_status. */
 int clv_cl_fail(cl_int error, const char *call, const char *meaning);
 
 /* Fails unless the call returned CL_SUCCESS; meaning says what it was for. */
@@ -60,12 +77,20 @@ int clv_cl_fail(cl_int error, const char *call, const char *meaning);
         }                                                      \
     } while (0)
 
-/* Kernel sources by file name ("warp.cl", "field.clh"), embedded at build
- * time; CLVOX_KERNEL_DIR reads them from disk instead. NULL when unknown. */
-typedef struct clv_source {
-    const char *name;
-    const char *text;
-} clv_source;
-extern const clv_source clv_sources[];
+/* Where a queued command's event goes: NULL unless the context keeps time. */
+#define CLV_EVENT(ctx, event) ((ctx)->options.profile ? &(event) : NULL)
+
+/* Takes over the event (NULL is legal) and adds its time to the label's row
+ * later. label must live as long as the context. */
+int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, double bytes);
+/* Releases every event that is still kept. */
+void clv_timing_drop(clvox_context *ctx);
+
+/* Releases built kernels and what clv_kernel_get remembers. */
+void clv_kernels_release(clvox_context *ctx);
+
+/* The array with room for one more element, moved when it had to grow by
+ * doubling; NULL, with the message set and array untouched, without memory. */
+void *clv_grown(void *array, int count, int *room, size_t element);
 
 #endif

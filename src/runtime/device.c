@@ -19,6 +19,8 @@ static void read_limits(cl_platform_id platform, cl_device_id id, clvox_device_l
     text(id, CL_DRIVER_VERSION, limits->driver, sizeof limits->driver);
     text(id, CL_DEVICE_VERSION, limits->version, sizeof limits->version);
     clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof limits->platform - 1, limits->platform, NULL);
+    clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof limits->platform_version - 1,
+                      limits->platform_version, NULL);
     cl_device_type type = 0;
     clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     limits->type = type & CL_DEVICE_TYPE_GPU   ? CLVOX_DEVICE_GPU

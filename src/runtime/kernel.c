@@ -1,233 +1,258 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that a context has built, found again by what was asked for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/context.h"
+#include "runtime/build.h"
+#include "runtime/program.h"
 
-static const char *source_text(const char *name, size_t length)
+static void forget(clvox_context *ctx)
 {
-    for (const clv_source *s = clv_sources; s->name; s++)
-        if (strlen(s->name) == length && !memcmp(s->name, name, length))
-            return s->text;
-    return NULL;
-}
-
-/* Pastes #include "x.clh" so that a program is one string. */
-static int expand(const char *source, FILE *to)
-{
-    while (*source) {
-        const char *line_end = strchr(source, '\n');
-        size_t length = line_end ? (size_t)(line_end - source) + 1 : strlen(source);
-        if (!strncmp(source, "#include \"", 10)) {
-            const char *name = source + 10;
-            const char *quote = strchr(name, '"');
-            const char *inner = quote ? source_text(name, (size_t)(quote - name)) : NULL;
-            if (!inner)
-                return clv_fail(CLVOX_ERROR_BUILD, "kernel include %.40s is unknown", name);
-            int status = expand(inner, to);
-            if (status < 0)
-                return status;
-        } else {
-            fwrite(source, 1, length, to);
-        }
-        source += length;
-    }
-    return CLVOX_OK;
-}
-
-bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *variant, clv_tile tile,
-                      size_t local_extra)
-{
-    size_t items = (size_t)tile.x * (size_t)tile.y * (size_t)tile.z;
-    int planes = variant->planes ? variant->planes : tile.z + 2 * variant->halo[2];
-    size_t local = (size_t)variant->fixed_bytes + local_extra +
-                   (size_t)(tile.x + 2 * variant->halo[0]) * (size_t)(tile.y + 2 * variant->halo[1]) *
-                       (size_t)planes * (size_t)variant->cell_bytes;
-    return items <= limits->max_group && local <= limits->local_bytes;
+    for (int i = 0; i < ctx->memo_room; i++)
+        ctx->memo[i].entry = NULL;
+    ctx->memo_count = 0;
 }
 
 int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant, int tile)
 {
-    for (int i = 0; i < ctx->forced_count; i++)
-        if (!strcmp(ctx->forced[i].entry, entry)) {
-            ctx->forced[i].variant = variant;
-            ctx->forced[i].tile = tile;
-            return CLVOX_OK;
-        }
-    clv_forced *grown = realloc(ctx->forced, (size_t)(ctx->forced_count + 1) * sizeof *grown);
-    if (!grown)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    ctx->forced = grown;
-    snprintf(grown[ctx->forced_count].entry, sizeof grown->entry, "%s", entry);
-    grown[ctx->forced_count].variant = variant;
-    grown[ctx->forced_count].tile = tile;
-    ctx->forced_count++;
+    clv_forced *place = NULL;
+    for (int i = 0; i < ctx->forced_count && !place; i++)
+        if (!strcmp(ctx->forced[i].entry, entry))
+            place = &ctx->forced[i];
+    if (!place) {
+        clv_forced *grown = realloc(ctx->forced, (size_t)(ctx->forced_count + 1) * sizeof *grown);
+        if (!grown)
+            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        ctx->forced = grown;
+        place = &grown[ctx->forced_count++];
+        snprintf(place->entry, sizeof place->entry, "%s", entry);
+    }
+    snprintf(place->variant, sizeof place->variant, "%s", variant ? variant : "");
+    place->tile = tile;
+    forget(ctx);
     return CLVOX_OK;
 }
 
-static int plan(clvox_context *ctx, const clv_entry *entry, size_t local_extra,
-                const clv_variant **variant, clv_tile *tile)
+/* ---- what was answered before ---- */
+
+static size_t memo_start(const clvox_context *ctx, const clv_entry *entry, const char *extra,
+                         size_t local_extra)
 {
-    const clv_forced *forced = NULL;
-    for (int i = 0; i < ctx->forced_count; i++)
-        if (ctx->forced[i].variant && !strcmp(ctx->forced[i].entry, entry->name))
-            forced = &ctx->forced[i];
-    int kind = ctx->limits.type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
-    for (int v = 0; v < entry->count; v++) {
-        const clv_variant *candidate = &entry->variants[v];
-        if (forced ? strcmp(forced->variant, candidate->name) != 0
-                   : candidate->optional || !(candidate->devices & kind))
-            continue;
-        for (int t = 0; t < CLV_MAX_TILES && candidate->tiles[t].x; t++) {
-            if (forced && forced->tile >= 0 && forced->tile != t)
-                continue;
-            if (clv_variant_runs(&ctx->limits, candidate, candidate->tiles[t], local_extra)) {
-                *variant = candidate;
-                *tile = candidate->tiles[t];
-                return CLVOX_OK;
-            }
+    uint64_t h = (uint64_t)(uintptr_t)entry >> 4;
+    for (; *extra; extra++)
+        h = (h ^ (unsigned char)*extra) * 0x100000001b3ull;
+    h = (h ^ local_extra) * 0x9e3779b97f4a7c15ull;
+    return (size_t)(h >> 32) & (size_t)(ctx->memo_room - 1);
+}
+
+/* The place of this question, or the free place where it belongs. */
+static clv_memo *memo_find(const clvox_context *ctx, const clv_entry *entry, const char *extra,
+                           size_t local_extra)
+{
+    size_t at = memo_start(ctx, entry, extra, local_extra);
+    for (;; at = (at + 1) & (size_t)(ctx->memo_room - 1)) {
+        clv_memo *m = &ctx->memo[at];
+        if (!m->entry || (m->entry == entry && m->local_extra == local_extra && !strcmp(m->extra, extra)))
+            return m;
+    }
+}
+
+/* extra is that of the built kernel, which lives as long as the context. */
+static int memo_put(clvox_context *ctx, const clv_entry *entry, const char *extra, size_t local_extra,
+                    const clv_kernel *kernel)
+{
+    if (2 * (ctx->memo_count + 1) > ctx->memo_room) {
+        clv_memo *old = ctx->memo;
+        int old_room = ctx->memo_room;
+        clv_memo *bigger = calloc(old_room ? 2 * (size_t)old_room : 64, sizeof *bigger);
+        if (!bigger)
+            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        ctx->memo = bigger;
+        ctx->memo_room = old_room ? 2 * old_room : 64;
+        for (int i = 0; i < old_room; i++)
+            if (old[i].entry)
+                *memo_find(ctx, old[i].entry, old[i].extra, old[i].local_extra) = old[i];
+        free(old);
+    }
+    *memo_find(ctx, entry, extra, local_extra) = (clv_memo){entry, extra, local_extra, kernel};
+    ctx->memo_count++;
+    return CLVOX_OK;
+}
+
+/* ---- building ---- */
+
+static void built_free(clv_built *built)
+{
+    if (!built)
+        return;
+    if (built->kernel.kernel)
+        clReleaseKernel(built->kernel.kernel);
+    if (built->program)
+        clReleaseProgram(built->program);
+    free(built->extra);
+    free(built);
+}
+
+void clv_kernels_release(clvox_context *ctx)
+{
+    for (int i = 0; i < ctx->built_count; i++)
+        built_free(ctx->built[i]);
+    free(ctx->built);
+    free(ctx->memo);
+    free(ctx->forced);
+}
+
+/* Asks the driver what the built kernel takes, and whether its tile still runs. */
+static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *counts,
+                   const clv_candidate *candidate)
+{
+    int status = CLVOX_OK;
+    size_t most = 0;
+    cl_ulong local = 0;
+    clv_tile t = kernel->tile;
+    kernel->registers = counts->registers;
+    kernel->spills = counts->spills;
+    CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
+                                    &most, NULL),
+           "clGetKernelWorkGroupInfo", kernel->label);
+    CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local,
+                                    &local, NULL),
+           "clGetKernelWorkGroupInfo", kernel->label);
+    if ((size_t)t.x * (size_t)t.y * (size_t)t.z > most || local > ctx->limits.local_bytes) {
+        status = clv_fail(CLVOX_ERROR_DEVICE,
+                          "%s takes more registers or local memory than %s has; choose another tile",
+                          kernel->label, ctx->limits.name);
+        goto end;
+    }
+    kernel->local_bytes = (int)(local > candidate->local_bytes ? local : candidate->local_bytes);
+    clv_footprint footprint = {t.x * t.y * t.z, counts->registers, counts->scalars,
+                               (size_t)kernel->local_bytes};
+    clv_occupancy_of(&ctx->limits, &footprint, &kernel->resources);
+    kernel->occupancy = kernel->resources.fraction;
+end:
+    return status;
+}
+
+static int build(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
+                 const char *extra, const clv_kernel **out)
+{
+    int status = CLVOX_OK;
+    char options[768];
+    clv_counts counts;
+    cl_int error;
+    clv_tile t = candidate->tile;
+    clv_built *built = calloc(1, sizeof *built);
+    if (!built || !(built->extra = strdup(extra))) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    clv_kernel *kernel = &built->kernel;
+    kernel->entry = entry;
+    kernel->variant = candidate->variant;
+    kernel->tile = t;
+    snprintf(kernel->label, sizeof kernel->label, "%s/%s %dx%dx%d", entry->name, candidate->variant->name,
+             t.x, t.y, t.z);
+    CLV_TRY(clv_program_options(ctx->packed, candidate->variant, t, extra, options, sizeof options));
+    CLV_TRY(clv_program_build(ctx, candidate->variant, entry->file, options, &built->program, &counts));
+    kernel->kernel = clCreateKernel(built->program, candidate->variant->function, &error);
+    CLV_CL(error, "clCreateKernel", candidate->variant->function);
+    CLV_TRY(inspect(ctx, kernel, &counts, candidate));
+    clv_built **grown = clv_grown(ctx->built, ctx->built_count, &ctx->built_room, sizeof *grown);
+    if (!grown) {
+        status = CLVOX_ERROR_MEMORY;
+        goto end;
+    }
+    ctx->built = grown;
+    grown[ctx->built_count++] = built;
+    if (ctx->options.verbosity >= 2)
+        fprintf(stderr, "built %s %s\n", kernel->label, extra);
+    *out = kernel;
+    built = NULL;
+end:
+    built_free(built);
+    return status;
+}
+
+static int get_candidate(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
+                         const char *extra, const clv_kernel **out)
+{
+    for (int i = 0; i < ctx->built_count; i++) {
+        const clv_kernel *k = &ctx->built[i]->kernel;
+        if (k->entry == entry && k->variant == candidate->variant &&
+            !memcmp(&k->tile, &candidate->tile, sizeof k->tile) && !strcmp(ctx->built[i]->extra, extra)) {
+            *out = k;
+            return CLVOX_OK;
         }
     }
-    return clv_fail(CLVOX_ERROR_DEVICE, "%s: no variant runs on %s", entry->name, ctx->limits.name);
+    return build(ctx, entry, candidate, extra, out);
+}
+
+/* ---- choosing ---- */
+
+static int get_forced(clvox_context *ctx, const clv_entry *entry, const clv_forced *forced,
+                      const clv_candidate *candidates, int count, const char *extra,
+                      const clv_kernel **out)
+{
+    bool known = false;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(candidates[i].variant->name, forced->variant) &&
+            (forced->tile < 0 || forced->tile == candidates[i].tile_index))
+            return get_candidate(ctx, entry, &candidates[i], extra, out);
+    for (int v = 0; v < entry->count; v++)
+        known = known || !strcmp(entry->variants[v].name, forced->variant);
+    return clv_fail(known ? CLVOX_ERROR_DEVICE : CLVOX_ERROR_ARGUMENT,
+                    known ? "%s: the variant %s does not run with this tile on %s; choose another"
+                          : "%s has no variant %s (asked for on %s)",
+                    entry->name, forced->variant, ctx->limits.name);
+}
+
+/* The first candidate that builds. A driver that refuses one (too many
+ * registers, a bug) must not stop the user while another one works. */
+static int get_planned(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidates,
+                       int count, const char *extra, const clv_kernel **out)
+{
+    char first[1024] = "";
+    int status = CLVOX_ERROR_DEVICE;
+    for (int i = 0; i < count; i++) {
+        status = get_candidate(ctx, entry, &candidates[i], extra, out);
+        if (status != CLVOX_ERROR_BUILD && status != CLVOX_ERROR_DEVICE)
+            return status;
+        if (!first[0])
+            snprintf(first, sizeof first, "%s", clvox_message());
+        if (ctx->options.verbosity >= 1)
+            fprintf(stderr, "passed over: %s\n", clvox_message());
+    }
+    return clv_fail(status, "%s does not run on %s: %s", entry->name, ctx->limits.name,
+                    first[0] ? first : "no variant fits the device");
 }
 
 int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
                    size_t local_extra, const clv_kernel **out)
 {
-    int status = CLVOX_OK;
-    const clv_variant *variant = NULL;
-    clv_tile tile = {0};
-    clv_built *built = NULL;
-    char *source = NULL;
-    size_t length = 0;
-    (void)size;
-    *out = NULL;
-    CLV_TRY(plan(ctx, entry, local_extra, &variant, &tile));
-    char key[512];
-    snprintf(key, sizeof key,
-             "-cl-std=CL1.2 -DFIELD_PACKED=%d -DTILE_X=%d -DTILE_Y=%d -DTILE_Z=%d -DMARCH=%d %s %s %s",
-             ctx->packed, tile.x, tile.y, tile.z, tile.march, variant->defines ? variant->defines : "",
-             extra ? extra : "", "");
-    char name[640];
-    snprintf(name, sizeof name, "%s:%s:%s", entry->file, variant->function, key);
-    for (int i = 0; i < ctx->built_count; i++)
-        if (!strcmp(ctx->built[i]->key, name)) {
-            *out = &ctx->built[i]->kernel;
+    (void)size; /* a plan for each size would mean a build for each level */
+    extra = extra ? extra : "";
+    if (ctx->memo_room) {
+        const clv_memo *known = memo_find(ctx, entry, extra, local_extra);
+        if (known->entry) {
+            *out = known->kernel;
             return CLVOX_OK;
         }
-    char file[64];
-    int file_length = snprintf(file, sizeof file, "%s.cl", entry->file);
-    const char *text = source_text(file, (size_t)file_length);
-    if (!text)
-        return clv_fail(CLVOX_ERROR_BUILD, "kernel file %s is unknown", file);
-    FILE *stream = open_memstream(&source, &length);
-    if (!stream)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    status = expand(text, stream);
-    fclose(stream);
+    }
+    *out = NULL;
+    const clv_forced *forced = NULL;
+    for (int i = 0; i < ctx->forced_count; i++)
+        if (ctx->forced[i].variant[0] && !strcmp(ctx->forced[i].entry, entry->name))
+            forced = &ctx->forced[i];
+    clv_candidate candidates[CLV_MAX_CANDIDATES];
+    int count = clv_plan_candidates(&ctx->limits, entry, local_extra, candidates, CLV_MAX_CANDIDATES);
+    int status = forced ? get_forced(ctx, entry, forced, candidates, count, extra, out)
+                        : get_planned(ctx, entry, candidates, count, extra, out);
     if (status < 0)
-        goto end;
-    built = calloc(1, sizeof *built);
-    if (!built || !(built->key = strdup(name))) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
-    cl_int error;
-    const char *texts[] = {source};
-    built->program = clCreateProgramWithSource(ctx->context, 1, texts, &length, &error);
-    CLV_CL(error, "clCreateProgramWithSource", file);
-    error = clBuildProgram(built->program, 1, &ctx->device, key, NULL, NULL);
-    if (error != CL_SUCCESS) {
-        char log[1500] = "";
-        clGetProgramBuildInfo(built->program, ctx->device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
-        status = clv_fail(CLVOX_ERROR_BUILD, "%s does not build on %s: %s", file, ctx->limits.name, log);
-        goto end;
-    }
-    built->kernel.kernel = clCreateKernel(built->program, variant->function, &error);
-    CLV_CL(error, "clCreateKernel", variant->function);
-    built->kernel.entry = entry;
-    built->kernel.variant = variant;
-    built->kernel.tile = tile;
-    built->kernel.registers = built->kernel.spills = -1;
-    built->kernel.occupancy = -1;
-    snprintf(built->kernel.label, sizeof built->kernel.label, "%s/%s %dx%dx%d", entry->name,
-             variant->name, tile.x, tile.y, tile.z);
-    clv_built **grown = realloc(ctx->built, (size_t)(ctx->built_count + 1) * sizeof *grown);
-    if (!grown) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
-    ctx->built = grown;
-    grown[ctx->built_count++] = built;
-    *out = &built->kernel;
-    built = NULL;
-end:
-    if (built) {
-        if (built->program)
-            clReleaseProgram(built->program);
-        free(built->key);
-        free(built);
-    }
-    free(source);
-    return status;
-}
-
-static size_t round_up(int n, int step)
-{
-    return (size_t)((n + step - 1) / step) * (size_t)step;
-}
-
-int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size[3], double moved,
-                    const clv_arg *args, int count)
-{
-    int status = CLVOX_OK;
-    (void)moved;
-    clv_tile t = kernel->tile;
-    size_t local[3] = {(size_t)t.x, (size_t)t.y, (size_t)t.z}, global[3] = {1, 1, 1};
-    switch (kernel->variant->shape) {
-    case CLV_SHAPE_ITEM:
-        global[0] = round_up(size[0], t.x);
-        global[1] = round_up(size[1], t.y);
-        global[2] = round_up(size[2], t.z);
-        break;
-    case CLV_SHAPE_MARCH:
-        global[0] = round_up(size[0], t.x);
-        global[1] = round_up(size[1], t.y);
-        global[2] = round_up((size[2] + t.march - 1) / t.march, t.z);
-        break;
-    case CLV_SHAPE_ROW:
-        global[1] = round_up(size[1], t.y);
-        global[2] = round_up(size[2], t.z);
-        break;
-    case CLV_SHAPE_LINEAR:
-        global[0] = round_up((size[0] + t.march - 1) / t.march, t.x);
-        break;
-    case CLV_SHAPE_GROUPS:
-        for (int i = 0; i < 3; i++)
-            global[i] = (size_t)size[i] * local[i];
-        break;
-    }
-    for (int i = 0; i < count; i++) {
-        const clv_arg *a = &args[i];
-        void *mem = a->buffer ? a->buffer->mem : NULL;
-        cl_int error = a->bytes ? clSetKernelArg(kernel->kernel, (cl_uint)i, a->bytes, a->data)
-                                : clSetKernelArg(kernel->kernel, (cl_uint)i, sizeof(cl_mem), &mem);
-        CLV_CL(error, "clSetKernelArg", kernel->label);
-    }
-    CLV_CL(clEnqueueNDRangeKernel(ctx->queue, kernel->kernel, 3, NULL, global, local, 0, NULL, NULL),
-           "clEnqueueNDRangeKernel", kernel->label);
-end:
-    return status;
-}
-
-int clv_timings(clvox_context *ctx, const clv_timing **out)
-{
-    *out = ctx->timings;
-    return ctx->timing_count;
-}
-
-void clv_timings_reset(clvox_context *ctx)
-{
-    ctx->timing_count = 0;
+        return status;
+    const char *kept = NULL;
+    for (int i = 0; i < ctx->built_count && !kept; i++)
+        if (&ctx->built[i]->kernel == *out)
+            kept = ctx->built[i]->extra;
+    return memo_put(ctx, entry, kept, local_extra, *out);
 }

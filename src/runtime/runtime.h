@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "clvox/device.h"
+#include "runtime/occupancy.h"
 
 /* ---- buffers ------------------------------------------------------------ */
 
@@ -115,7 +116,30 @@ typedef struct clv_kernel {
     int spills;     /* bytes; -1 unknown */
     int local_bytes;
     double occupancy; /* 0..1; negative: unknown */
+    clv_occupancy resources; /* what it comes from and what limits it */
 } clv_kernel;
+
+/* One way to run an entry on a device, as the planner sees it. */
+typedef struct clv_candidate {
+    const clv_variant *variant;
+    clv_tile tile;
+    int tile_index;      /* in variant->tiles; -1: a tile made smaller to fit */
+    size_t local_bytes;
+    double waste;        /* voxels read over voxels computed: (tile + 2 halo) / tile */
+    clv_occupancy resources; /* registers are not known before a build */
+    bool automatic;      /* false: taken only when forced, or when nothing else runs */
+} clv_candidate;
+
+enum { CLV_MAX_CANDIDATES = 160 };
+
+/* Every variant and tile that runs on such a device, in the order in which the
+ * planner tries them. Within a variant: tiles that leave a compute unit enough
+ * work first, of these the least halo waste, of equals the table's order;
+ * variants keep the table's order. Where no tile of a variant fits, a tile is
+ * halved along y, x, z until it does, so that a poor device has an answer too.
+ * Returns the number of candidates, at most room. */
+int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entry,
+                        size_t local_extra, clv_candidate *out, int room);
 
 /* Plans (variant and tile) for this device and size, builds on first use and
  * remembers. extra: defines the caller adds (one of entry->builds), NULL for

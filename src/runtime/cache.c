@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char magic[8] = "CLVOXP1";
+
+typedef struct header {
+    char magic[8];
+    clv_cache_key key;
+    uint64_t bytes;
+    uint64_t checksum; /* of counts and data */
+    clv_counts counts;
+} header;
+
+/* FNV-1a; the two words of a key differ in their start. */
+static uint64_t hash(uint64_t h, const unsigned char *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ data[i]) * 0x100000001b3ull;
+    return h;
+}
+
+clv_cache_key clv_cache_key_start(void)
+{
+    return (clv_cache_key){{0xcbf29ce484222325ull, 0x9e3779b97f4a7c15ull}};
+}
+
+void clv_cache_key_add(clv_cache_key *key, const char *text)
+{
+    size_t bytes = strlen(text) + 1; /* with its end, so that "ab","c" is not "a","bc" */
+    for (int i = 0; i < 2; i++)
+        key->word[i] = hash(key->word[i], (const unsigned char *)text, bytes);
+}
+
+char *clv_cache_dir(void)
+{
+    char *dir = NULL;
+    const char *set = getenv("CLVOX_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int made = set                ? asprintf(&dir, "%s", set)
+               : xdg && xdg[0]    ? asprintf(&dir, "%s/clvox", xdg)
+               : home && home[0]  ? asprintf(&dir, "%s/.cache/clvox", home)
+                                  : -1;
+    if (made <= 0) {
+        if (made == 0)
+            free(dir);
+        return NULL;
+    }
+    return dir;
+}
+
+static uint64_t checksum(const clv_counts *counts, const unsigned char *data, size_t bytes)
+{
+    uint64_t h = hash(0xcbf29ce484222325ull, (const unsigned char *)counts, sizeof *counts);
+    return hash(h, data, bytes);
+}
+
+static char *entry_path(const char *dir, clv_cache_key key)
+{
+    char *path = NULL;
+    int made = asprintf(&path, "%s/%016llx%016llx", dir, (unsigned long long)key.word[0],
+                        (unsigned long long)key.word[1]);
+    return made < 0 ? NULL : path;
+}
+
+bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, size_t *bytes,
+                    clv_counts *counts)
+{
+    bool whole = false;
+    unsigned char *content = NULL;
+    header head;
+    struct stat info;
+    char *path = entry_path(dir, key);
+    FILE *file = path ? fopen(path, "rb") : NULL;
+    if (!file || fread(&head, sizeof head, 1, file) != 1 || memcmp(head.magic, magic, sizeof magic) ||
+        memcmp(&head.key, &key, sizeof key) || fstat(fileno(file), &info) < 0 ||
+        head.bytes == 0 || (uint64_t)info.st_size != sizeof head + head.bytes)
+        goto end;
+    content = malloc(head.bytes);
+    if (!content || fread(content, 1, head.bytes, file) != head.bytes ||
+        checksum(&head.counts, content, head.bytes) != head.checksum)
+        goto end;
+    *data = content;
+    *bytes = head.bytes;
+    *counts = head.counts;
+    content = NULL;
+    whole = true;
+end:
+    free(content);
+    if (file)
+        fclose(file);
+    free(path);
+    return whole;
+}
+
+static bool make_folders(const char *dir)
+{
+    char *path = strdup(dir);
+    if (!path)
+        return false;
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        mkdir(path, 0777); /* only whether the last one can be used counts */
+        *slash = '/';
+    }
+    bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
+    free(path);
+    return made;
+}
+
+void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
+                     const clv_counts *counts)
+{
+    header head = {.key = key, .bytes = bytes, .counts = *counts};
+    memcpy(head.magic, magic, sizeof magic);
+    head.checksum = checksum(counts, data, bytes);
+    char *path = NULL, *temporary = NULL;
+    FILE *file = NULL;
+    bool written = false;
+    if (!make_folders(dir) || !(path = entry_path(dir, key)))
+        goto end;
+    if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
+        temporary = NULL;
+        goto end;
+    }
+    int descriptor = mkstemp(temporary);
+    if (descriptor < 0)
+        goto end;
+    file = fdopen(descriptor, "wb");
+    if (!file) {
+        close(descriptor);
+        unlink(temporary);
+        goto end;
+    }
+    written = fwrite(&head, sizeof head, 1, file) == 1 && fwrite(data, 1, bytes, file) == bytes;
+    if (fclose(file) != 0)
+        written = false;
+    if (!written || rename(temporary, path) < 0)
+        unlink(temporary);
+end:
+    free(temporary);
+    free(path);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The disk cache of built programs. Whatever is odd about an entry or the
+ * folder means "not there": a cache never makes anything fail. */
+#ifndef CLV_RUNTIME_CACHE_H
+#define CLV_RUNTIME_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Names an entry: a hash of everything that the binary depends on. */
+typedef struct clv_cache_key {
+    uint64_t word[2];
+} clv_cache_key;
+
+/* What a compiler said while it built; kept with the entry, because it says
+ * nothing when the driver's own cache answers. -1: unknown. */
+typedef struct clv_counts {
+    int32_t registers; /* a work-item; AMD: vector registers */
+    int32_t scalars;   /* AMD: scalar registers of a wavefront */
+    int32_t spills;    /* bytes a work-item */
+} clv_counts;
+
+/* The folder: CLVOX_CACHE_DIR (empty: no cache), else XDG_CACHE_HOME/clvox,
+ * else ~/.cache/clvox. The caller frees it; NULL when there is none. */
+char *clv_cache_dir(void);
+
+/* A key starts from clv_cache_key_start and takes in strings one by one. */
+clv_cache_key clv_cache_key_start(void);
+void clv_cache_key_add(clv_cache_key *key, const char *text);
+
+/* Reads an entry; true when it is there and whole. *data is then the caller's
+ * to free. */
+bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, size_t *bytes,
+                    clv_counts *counts);
+
+/* Writes an entry under a temporary name and renames it, so that readers and
+ * writers in other processes see whole entries only. Creates dir when needed. */
+void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
+                     const clv_counts *counts);
+
+#endif

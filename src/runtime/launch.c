@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/context.h"
+
+/* Events that may wait to be read before the queue is waited for. */
+enum { MOST_PENDING = 8192 };
+
+static size_t round_up(int n, int step)
+{
+    return (size_t)((n + step - 1) / step) * (size_t)step;
+}
+
+static void global_size(const clv_kernel *kernel, const int size[3], size_t global[3])
+{
+    clv_tile t = kernel->tile;
+    int march = t.march > 1 ? t.march : 1;
+    global[0] = global[1] = global[2] = 1;
+    switch (kernel->variant->shape) {
+    case CLV_SHAPE_ITEM:
+        global[0] = round_up(size[0], t.x);
+        global[1] = round_up(size[1], t.y);
+        global[2] = round_up(size[2], t.z);
+        break;
+    case CLV_SHAPE_MARCH:
+        global[0] = round_up(size[0], t.x);
+        global[1] = round_up(size[1], t.y);
+        global[2] = round_up((size[2] + march - 1) / march, t.z);
+        break;
+    case CLV_SHAPE_ROW:
+        global[0] = (size_t)t.x;
+        global[1] = round_up(size[1], t.y);
+        global[2] = round_up(size[2], t.z);
+        break;
+    case CLV_SHAPE_LINEAR:
+        global[0] = round_up((size[0] + march - 1) / march, t.x);
+        global[1] = (size_t)t.y;
+        global[2] = (size_t)t.z;
+        break;
+    case CLV_SHAPE_GROUPS:
+        global[0] = (size_t)size[0] * (size_t)t.x;
+        global[1] = (size_t)size[1] * (size_t)t.y;
+        global[2] = (size_t)size[2] * (size_t)t.z;
+        break;
+    }
+}
+
+int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size[3], double moved,
+                    const clv_arg *args, int count)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    size_t global[3], local[3] = {(size_t)kernel->tile.x, (size_t)kernel->tile.y, (size_t)kernel->tile.z};
+    global_size(kernel, size, global);
+    for (int i = 0; i < count; i++) {
+        const clv_arg *a = &args[i];
+        void *mem = a->buffer ? a->buffer->mem : NULL;
+        cl_int error = a->bytes ? clSetKernelArg(kernel->kernel, (cl_uint)i, a->bytes, a->data)
+                                : clSetKernelArg(kernel->kernel, (cl_uint)i, sizeof(cl_mem), &mem);
+        if (error != CL_SUCCESS) {
+            char meaning[160];
+            snprintf(meaning, sizeof meaning, "argument %d of kernel %s", i, kernel->label);
+            return clv_cl_fail(error, "clSetKernelArg", meaning);
+        }
+    }
+    CLV_CL(clEnqueueNDRangeKernel(ctx->queue, kernel->kernel, 3, NULL, global, local, 0, NULL,
+                                  CLV_EVENT(ctx, event)),
+           "clEnqueueNDRangeKernel", kernel->label);
+    if (event)
+        status = clv_timing_add(ctx, event, kernel->label, moved);
+end:
+    return status;
+}
+
+static int add_to_row(clvox_context *ctx, const char *label, double seconds, double bytes)
+{
+    clv_timing *row = NULL;
+    for (int i = 0; i < ctx->timing_count && !row; i++)
+        if (!strcmp(ctx->timings[i].label, label))
+            row = &ctx->timings[i];
+    if (!row) {
+        clv_timing *grown =
+            clv_grown(ctx->timings, ctx->timing_count, &ctx->timing_room, sizeof *grown);
+        if (!grown)
+            return CLVOX_ERROR_MEMORY;
+        ctx->timings = grown;
+        row = &grown[ctx->timing_count++];
+        memset(row, 0, sizeof *row);
+        snprintf(row->label, sizeof row->label, "%s", label);
+    }
+    row->calls++;
+    row->seconds += seconds;
+    row->bytes += bytes;
+    return CLVOX_OK;
+}
+
+/* Waits for the queue and turns every pending event into its row's sums. */
+static int settle(clvox_context *ctx)
+{
+    int status = CLVOX_OK;
+    CLV_CL(clFinish(ctx->queue), "clFinish", "waiting for the device");
+    for (int i = 0; i < ctx->pending_count; i++) {
+        cl_ulong from = 0, to = 0;
+        CLV_CL(clGetEventProfilingInfo(ctx->pending[i].event, CL_PROFILING_COMMAND_START, sizeof from,
+                                       &from, NULL),
+               "clGetEventProfilingInfo", ctx->pending[i].label);
+        CLV_CL(clGetEventProfilingInfo(ctx->pending[i].event, CL_PROFILING_COMMAND_END, sizeof to, &to,
+                                       NULL),
+               "clGetEventProfilingInfo", ctx->pending[i].label);
+        CLV_TRY(add_to_row(ctx, ctx->pending[i].label, to > from ? (double)(to - from) * 1e-9 : 0,
+                           ctx->pending[i].bytes));
+    }
+end:
+    clv_timing_drop(ctx);
+    return status;
+}
+
+int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, double bytes)
+{
+    int status = CLVOX_OK;
+    if (!event)
+        return CLVOX_OK;
+    if (ctx->pending_count >= MOST_PENDING)
+        CLV_TRY(settle(ctx));
+    clv_pending *grown =
+        clv_grown(ctx->pending, ctx->pending_count, &ctx->pending_room, sizeof *grown);
+    if (!grown) {
+        status = CLVOX_ERROR_MEMORY;
+        goto end;
+    }
+    ctx->pending = grown;
+    grown[ctx->pending_count++] = (clv_pending){event, label, bytes};
+    event = NULL;
+end:
+    if (event)
+        clReleaseEvent(event);
+    return status;
+}
+
+void clv_timing_drop(clvox_context *ctx)
+{
+    for (int i = 0; i < ctx->pending_count; i++)
+        clReleaseEvent(ctx->pending[i].event);
+    ctx->pending_count = 0;
+}
+
+int clv_timings(clvox_context *ctx, const clv_timing **out)
+{
+    *out = NULL;
+    int status = settle(ctx);
+    if (status < 0)
+        return status;
+    *out = ctx->timings;
+    return ctx->timing_count;
+}
+
+void clv_timings_reset(clvox_context *ctx)
+{
+    clv_timing_drop(ctx);
+    ctx->timing_count = 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+/* Below this share of a compute unit's waves memory latency shows; above it
+ * more waves bring little, and the halo decides. */
+static const double enough_waves = 0.5;
+
+static size_t local_bytes(const clv_variant *variant, clv_tile tile, size_t local_extra)
+{
+    int planes = variant->planes ? variant->planes : tile.z + 2 * variant->halo[2];
+    return (size_t)variant->fixed_bytes + local_extra +
+           (size_t)(tile.x + 2 * variant->halo[0]) * (size_t)(tile.y + 2 * variant->halo[1]) *
+               (size_t)planes * (size_t)variant->cell_bytes;
+}
+
+static bool within(size_t value, size_t limit)
+{
+    return limit == 0 || value <= limit; /* 0: unknown */
+}
+
+bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *variant, clv_tile tile,
+                      size_t local_extra)
+{
+    size_t local = local_bytes(variant, tile, local_extra);
+    return within((size_t)tile.x * (size_t)tile.y * (size_t)tile.z, limits->max_group) &&
+           within((size_t)tile.x, limits->max_items[0]) && within((size_t)tile.y, limits->max_items[1]) &&
+           within((size_t)tile.z, limits->max_items[2]) && local <= limits->local_bytes;
+}
+
+static double waste(const clv_variant *variant, clv_tile tile)
+{
+    int march = tile.march > 1 ? tile.march : 1;
+    double extent[3] = {tile.x, tile.y, tile.z}, ratio = 1;
+    if (variant->shape == CLV_SHAPE_MARCH)
+        extent[2] *= march;
+    if (variant->shape == CLV_SHAPE_LINEAR)
+        extent[0] *= march;
+    if (variant->shape == CLV_SHAPE_ROW)
+        return 1; /* a row is read whole, and its neighbours come from the cache */
+    for (int axis = 0; axis < 3; axis++)
+        ratio *= (extent[axis] + 2 * variant->halo[axis]) / extent[axis];
+    return ratio;
+}
+
+static clv_candidate candidate_of(const clvox_device_limits *limits, const clv_variant *variant,
+                                  clv_tile tile, int tile_index, size_t local_extra)
+{
+    clv_candidate c = {.variant = variant, .tile = tile, .tile_index = tile_index};
+    int kind = limits->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
+    c.local_bytes = local_bytes(variant, tile, local_extra);
+    c.waste = waste(variant, tile);
+    c.automatic = !variant->optional && (variant->devices & kind);
+    clv_footprint footprint = {tile.x * tile.y * tile.z, -1, -1, c.local_bytes};
+    clv_occupancy_of(limits, &footprint, &c.resources);
+    return c;
+}
+
+/* Halves until the tile runs; false when even one work-item does not. */
+static bool shrink(const clvox_device_limits *limits, const clv_variant *variant, size_t local_extra,
+                   clv_tile *tile)
+{
+    while (!clv_variant_runs(limits, variant, *tile, local_extra)) {
+        int *side = tile->y > 1 ? &tile->y : tile->x > 1 ? &tile->x : tile->z > 1 ? &tile->z : NULL;
+        if (!side)
+            return false;
+        *side /= 2;
+    }
+    return true;
+}
+
+/* Where a candidate stands: lower is tried first. */
+static int rank(const clv_candidate *c, bool on_this_kind)
+{
+    int fits = c->tile_index >= 0 ? 0 : 1;
+    if (c->automatic)
+        return fits;
+    return (c->variant->optional ? 4 : 2) + (on_this_kind ? 0 : 1) + (c->variant->optional ? fits * 2 : 0);
+}
+
+static bool has_enough(const clv_candidate *c)
+{
+    return c->resources.most < 0 || c->resources.most >= enough_waves;
+}
+
+/* Whether a is to be tried before b, which stands before it in the table. */
+static bool before(const clv_candidate *a, int rank_a, const clv_candidate *b, int rank_b, bool cpu)
+{
+    if (rank_a != rank_b)
+        return rank_a < rank_b;
+    if (a->variant != b->variant || cpu)
+        return false;
+    if (has_enough(a) != has_enough(b))
+        return has_enough(a);
+    if (!has_enough(a) && a->resources.most != b->resources.most)
+        return a->resources.most > b->resources.most;
+    return a->waste < b->waste;
+}
+
+int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entry,
+                        size_t local_extra, clv_candidate *out, int room)
+{
+    bool cpu = limits->type == CLVOX_DEVICE_CPU;
+    int kind = cpu ? CLV_ON_CPU : CLV_ON_GPU, count = 0;
+    clv_candidate sorted[CLV_MAX_CANDIDATES];
+    int ranks[CLV_MAX_CANDIDATES];
+    for (int v = 0; v < entry->count; v++) {
+        const clv_variant *variant = &entry->variants[v];
+        int tiles = 0, fitting = 0;
+        while (tiles < CLV_MAX_TILES && variant->tiles[tiles].x)
+            tiles++;
+        for (int t = 0; t <= tiles && tiles > 0 && count < CLV_MAX_CANDIDATES; t++) {
+            clv_tile tile = variant->tiles[t < tiles ? t : tiles - 1];
+            if (t < tiles ? !clv_variant_runs(limits, variant, tile, local_extra)
+                          : fitting > 0 || !shrink(limits, variant, local_extra, &tile))
+                continue;
+            fitting++;
+            clv_candidate c = candidate_of(limits, variant, tile, t < tiles ? t : -1, local_extra);
+            int r = rank(&c, variant->devices & kind), at = count++;
+            for (; at > 0 && before(&c, r, &sorted[at - 1], ranks[at - 1], cpu); at--) {
+                sorted[at] = sorted[at - 1];
+                ranks[at] = ranks[at - 1];
+            }
+            sorted[at] = c;
+            ranks[at] = r;
+        }
+    }
+    if (count > room)
+        count = room;
+    memcpy(out, sorted, (size_t)count * sizeof *out);
+    return count;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a kernel's source to a built program. */
+#ifndef CLV_RUNTIME_PROGRAM_H
+#define CLV_RUNTIME_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/runtime.h"
+
+/* Kernel sources by file name ("warp.cl", "field.clh"), embedded at build
+ * time; CLVOX_KERNEL_DIR reads them from disk instead. */
+typedef struct clv_source {
+    const char *name;
+    const char *text;
+} clv_source;
+extern const clv_source clv_sources[];
+
+/* The text of cl/<file>.cl with its includes pasted, ready for one kernel:
+ * other kernels are left out, so that no device compiles what it does not run,
+ * and the kernel is told its work-group size, (TILE_X, TILE_Y, TILE_Z), which
+ * lets compilers give a work-item all the registers there are. On success
+ * *text is the caller's to free. A file that is not known: CLVOX_ERROR_BUILD. */
+int clv_source_assemble(const char *file, const char *function, char **text);
+
+/* The compiler options of a variant with a tile: "-DTILE_X=32 ...". extra may
+ * be NULL. Options that only one vendor understands are not among them. */
+int clv_program_options(bool fields_packed, const clv_variant *variant, clv_tile tile,
+                        const char *extra, char *options, size_t room);
+
+#endif
