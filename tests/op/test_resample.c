@@ -51,8 +51,10 @@ static void levels(void)
 /* The map of a voxel with a displacement against the same way on paper. */
 static void maps(void)
 {
-    static const double world[4][4] = {{0.9, 0.2, -0.1, 3}, {-0.3, 1.2, 0.1, -5}, {0.1, 0, 0.8, 2}, {0, 0, 0, 1}};
-    clvox_grid from = {{50, 40, 30}, {{0, 0, 1.5, -20}, {2, 0.1, 0, -41}, {0, -1.2, 0.3, 30}, {0, 0, 0, 1}}};
+    static const double world[4][4] = {
+        {0.9, 0.2, -0.1, 3}, {-0.3, 1.2, 0.1, -5}, {0.1, 0, 0.8, 2}, {0, 0, 0, 1}};
+    static const clvox_grid from = {
+        {50, 40, 30}, {{0, 0, 1.5, -20}, {2, 0.1, 0, -41}, {0, -1.2, 0.3, 30}, {0, 0, 0, 1}}};
     for (int with = 0; with < 2; with++) {
         clv_map map;
         double worst = 0;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_PIPELINE_INVERT_H
+#define CLV_PIPELINE_INVERT_H
+
+#include "clvox/volume.h"
+#include "runtime/runtime.h"
+
+/* v with v(x) = -u(x + v(x)): x + v(x) is the inverse of x + u(x). u and v are
+ * fields on grid in mm along its axes; other and scratch: as large as v,
+ * clobbered; partial: CLV_REDUCE_PARTIALS floats; change: 1 float. Fixed-point
+ * steps until none moves a vector by a hundredth of a voxel, at most 50; where
+ * they stop shrinking (a map that leaves the grid, a steep one) they are
+ * damped. */
+typedef struct clv_invert_buffers {
+    clv_buffer *other, *scratch, *partial, *change;
+} clv_invert_buffers;
+
+int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *grid,
+                     clv_buffer *v, const clv_invert_buffers *buffers);
+
+/* The largest and the mean |v(x) + u(x + v(x))| in voxels, over the voxels
+ * that x + v(x) keeps inside the grid. error: as large as v, clobbered. */
+int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
+                        const clvox_grid *grid, clv_buffer *error, double residual_voxels[2]);
+
+#endif
