@@ -66,6 +66,7 @@ int cli_read_transform(command *cli, const char *path, clvox_transform **out);
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
+void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);
 
@@ -81,6 +82,7 @@ void cli_chain_free(cli_chain *chain);
 /* Numbers into the log; NaN becomes null. */
 void cli_log_number(cJSON *to, const char *name, double value);
 void cli_log_grid(cJSON *to, const char *name, const clvox_grid *grid);
+void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary);
 
 /* True once Ctrl-C has been pressed while cli_watch(true) was in force;
  * otherwise Ctrl-C removes temporary files and ends the program with 130. */

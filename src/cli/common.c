@@ -71,6 +71,16 @@ void cli_log_grid(cJSON *to, const char *name, const clvox_grid *grid)
         cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(grid->to_ras[i], 4));
 }
 
+void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary)
+{
+    cJSON_AddNumberToObject(to, "voxels", (double)summary->voxels);
+    cli_log_number(to, "smallest", summary->smallest);
+    cli_log_number(to, "largest", summary->largest);
+    cJSON_AddNumberToObject(to, "folded", (double)summary->folded);
+    cli_log_number(to, "mean_log", summary->mean_log);
+    cli_log_number(to, "sd_log", summary->sd_log);
+}
+
 int cli_write_log(command *cli, const char *path)
 {
     int status = CLVOX_OK;

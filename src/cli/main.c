@@ -11,8 +11,11 @@
 #include "cli/cli.h"
 
 static const cli_verb verbs[] = {
-    {"bench", "time every operation against the device's copy bandwidth", cmd_bench},
     {"devices", "list the OpenCL devices", cmd_devices},
+    {"info", "say what volumes and transforms hold", cmd_info},
+    {"compare", "measure how alike two images, label maps or warps are", cmd_compare},
+    {"phantom", "make images and warps with a known truth", cmd_phantom},
+    {"bench", "time every operation against the device's copy bandwidth", cmd_bench},
 };
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
+{
+    cli_print(cli, "%-20s %.8g%s%s\n", name, value, *unit ? " " : "", unit);
+    cli_log_number(to, name, value);
+}
+
+static int images(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, int radius,
+                  int bins, cJSON *to)
+{
+    clv_image_comparison r;
+    int status = clv_compare_images(a, b, mask, radius, bins, &r);
+    if (status < 0)
+        return status;
+    row(cli, to, "values", (double)r.values, "");
+    row(cli, to, "SSD", r.ssd, "");
+    row(cli, to, "RMS", r.rms, "");
+    row(cli, to, "NCC", r.ncc, "");
+    row(cli, to, "LNCC", r.lncc, "");
+    row(cli, to, "MI", r.mi, "nats");
+    row(cli, to, "NMI", r.nmi, "");
+    row(cli, to, "largest_difference", r.largest, "");
+    row(cli, to, "differing", (double)r.differing, "");
+    return CLVOX_OK;
+}
+
+static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, cJSON *to)
+{
+    clv_label_comparison *rows = NULL;
+    int count = clv_compare_labels(a, b, mask, &rows);
+    if (count < 0)
+        return count;
+    double dice = 0, jaccard = 0, distance = 0;
+    int with_distance = 0;
+    cJSON *list = cJSON_AddArrayToObject(to, "labels");
+    cli_print(cli, "%10s %10s %10s %8s %8s %14s\n", "label", "voxels_A", "voxels_B", "Dice", "Jaccard",
+              "Hausdorff95_mm");
+    for (int i = 0; i < count; i++) {
+        const clv_label_comparison *r = &rows[i];
+        cli_print(cli, "%10d %10zu %10zu %8.5f %8.5f %14.4f\n", r->label, r->voxels_a, r->voxels_b, r->dice,
+                  r->jaccard, r->hausdorff95);
+        dice += r->dice / count;
+        jaccard += r->jaccard / count;
+        if (isfinite(r->hausdorff95)) {
+            distance += r->hausdorff95;
+            with_distance++;
+        }
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddNumberToObject(entry, "label", r->label);
+        cJSON_AddNumberToObject(entry, "voxels_a", (double)r->voxels_a);
+        cJSON_AddNumberToObject(entry, "voxels_b", (double)r->voxels_b);
+        cli_log_number(entry, "dice", r->dice);
+        cli_log_number(entry, "jaccard", r->jaccard);
+        cli_log_number(entry, "hausdorff95_mm", r->hausdorff95);
+        cJSON_AddItemToArray(list, entry);
+    }
+    distance = with_distance ? distance / with_distance : NAN;
+    cli_print(cli, "%10s %10s %10s %8.5f %8.5f %14.4f\n", "mean", "", "", dice, jaccard, distance);
+    if (with_distance < count)
+        cli_remark(cli, 0, "%d of %d labels occur in one map only; their Dice is 0, their distance not in the mean\n",
+                   count - with_distance, count);
+    cli_log_number(to, "mean_dice", dice);
+    cli_log_number(to, "mean_jaccard", jaccard);
+    cli_log_number(to, "mean_hausdorff95_mm", distance);
+    free(rows);
+    return CLVOX_OK;
+}
+
+static int warps(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, cJSON *to)
+{
+    clv_warp_comparison r;
+    int status = clv_compare_warps(a, b, mask, &r);
+    if (status < 0)
+        return status;
+    row(cli, to, "voxels", (double)r.voxels, "");
+    row(cli, to, "mean_mm", r.mean_mm, "mm");
+    row(cli, to, "p95_mm", r.p95_mm, "mm");
+    row(cli, to, "max_mm", r.max_mm, "mm");
+    row(cli, to, "mean_voxels", r.mean_voxels, "voxels");
+    row(cli, to, "p95_voxels", r.p95_voxels, "voxels");
+    row(cli, to, "max_voxels", r.max_voxels, "voxels");
+    if (r.not_finite)
+        cli_remark(cli, 0, "%zu voxels without a finite displacement are left out\n", r.not_finite);
+    return CLVOX_OK;
+}
+
+int cmd_compare(command *cli, int argc, char **argv)
+{
+    const char *mask_path = NULL;
+    bool as_labels = false;
+    int radius = 4, bins = 64;
+    const cli_option options[] = {
+        {"labels", 0, CLI_FLAG, &as_labels, NULL, "A and B are label maps: overlap and distance by label"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "compare where this is above 0, on the grid of A"},
+        {"radius", 0, CLI_INTEGER, &radius, "N", "LNCC in cubes of 2 N + 1 voxels (default 4)"},
+        {"bins", 0, CLI_INTEGER, &bins, "N", "bins of the histograms of MI (default 64)"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "A B [--labels] [--mask FILE]",
+        .about =
+            "Measures how alike two files on one grid are.\n"
+            "Images: sum of squared differences (SSD), its root mean (RMS), correlation (NCC), the mean\n"
+            "of the squared local correlation (LNCC, as the CC of ANTs), mutual information (MI, NMI),\n"
+            "and the largest difference. Values that are not finite are left out.\n"
+            "Label maps, with --labels: Dice, Jaccard, and the larger of the two directed 95th\n"
+            "percentiles of the distance between the surfaces (Hausdorff95), by label and in the mean.\n"
+            "Displacement fields: the length of the difference of the two vectors at each voxel.",
+        .example = "  clvox compare fixed.nii.gz result_warped.nii.gz --mask brain.nii.gz\n"
+                   "  clvox compare --labels fixed_labels.nii.gz result_labels.nii.gz",
+        .options = options,
+        .least = 2,
+        .most = 2,
+    };
+    clvox_volume *a = NULL, *b = NULL, *mask = NULL;
+    char **files;
+    int count, status = cli_parse(cli, &usage, argc, argv, &files, &count);
+    if (status)
+        return status;
+    if (radius < 1)
+        return cli_misuse("--radius 0: at least 1");
+    if (bins < 2 || bins > 1024)
+        return cli_misuse("--bins %d: from 2 to 1024", bins);
+    CLV_TRY(cli_read_volume(cli, files[0], &a));
+    CLV_TRY(cli_read_volume(cli, files[1], &b));
+    CLV_TRY(cli_read_mask(cli, mask_path, &mask));
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");
+    if (as_labels)
+        CLV_TRY(labels(cli, a, b, mask, to));
+    else if (a->kind == CLVOX_KIND_DISPLACEMENT && b->kind == CLVOX_KIND_DISPLACEMENT)
+        CLV_TRY(warps(cli, a, b, mask, to));
+    else
+        CLV_TRY(images(cli, a, b, mask, radius, bins, to));
+end:
+    clvox_volume_destroy(&a);
+    clvox_volume_destroy(&b);
+    clvox_volume_destroy(&mask);
+    return status;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "cli/cli.h"
+
+static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor"};
+static const char *const types[] = {"float32", "float64", "int8",   "uint8", "int16",
+                                    "uint16",  "int32",   "uint32", "int64", "uint64"};
+
+/* ---- grids -------------------------------------------------------------- */
+
+/* The letters that the axes point to, and the largest angle in degrees between
+ * an axis and the direction of its letter. */
+static double orientation(const clvox_grid *grid, char letters[4])
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    double spacing[3], best = -1, angle = 0;
+    clvox_grid_spacing(grid, spacing);
+    for (int o = 0; o < 6; o++) {
+        double sum = 0, widest = 0;
+        char found[4] = "";
+        for (int a = 0; a < 3; a++) {
+            double c = grid->to_ras[orders[o][a]][a] / spacing[a];
+            sum += fabs(c);
+            widest = fmax(widest, acos(fmin(fabs(c), 1)) * 57.29577951308232);
+            found[a] = "LPSRAI"[orders[o][a] + (c > 0 ? 3 : 0)];
+        }
+        if (sum > best + 1e-9) {
+            best = sum;
+            angle = widest;
+            memcpy(letters, found, sizeof found);
+        }
+    }
+    for (int a = 0; a < 3; a++) /* S is up, I is down */
+        letters[a] = letters[a] == 'S' ? 'I' : letters[a] == 'I' ? 'S' : letters[a];
+    return angle;
+}
+
+/* Largest deviation of two axes from a right angle, in degrees. */
+static double shear(const clvox_grid *grid)
+{
+    double spacing[3], worst = 0;
+    clvox_grid_spacing(grid, spacing);
+    for (int a = 0; a < 3; a++) {
+        int b = (a + 1) % 3;
+        double dot = 0;
+        for (int i = 0; i < 3; i++)
+            dot += grid->to_ras[i][a] * grid->to_ras[i][b];
+        worst = fmax(worst, fabs(asin(fmax(fmin(dot / spacing[a] / spacing[b], 1), -1))) * 57.29577951308232);
+    }
+    return worst;
+}
+
+static void print_grid(const command *cli, const clvox_grid *grid, cJSON *to)
+{
+    double spacing[3], center[3], middle[3];
+    char letters[4];
+    clvox_grid_spacing(grid, spacing);
+    for (int i = 0; i < 3; i++)
+        middle[i] = (grid->size[i] - 1) * 0.5;
+    clv_matrix_apply(grid->to_ras, middle, center);
+    double angle = orientation(grid, letters), skew = shear(grid);
+    cli_print(cli, "  size         %d x %d x %d voxels\n", grid->size[0], grid->size[1], grid->size[2]);
+    cli_print(cli, "  spacing      %g x %g x %g mm\n", spacing[0], spacing[1], spacing[2]);
+    cli_print(cli, "  orientation  %s", letters);
+    if (angle > 0.01)
+        cli_print(cli, ", oblique by %.1f degrees", angle);
+    if (skew > 0.01)
+        cli_print(cli, ", axes off the right angle by %.2f degrees", skew);
+    cli_print(cli, "\n  centre       %.2f %.2f %.2f mm (RAS)\n", center[0], center[1], center[2]);
+    cli_log_grid(to, "grid", grid);
+    cJSON_AddStringToObject(to, "orientation", letters);
+    cJSON_AddNumberToObject(to, "oblique_degrees", angle);
+    cJSON_AddNumberToObject(to, "shear_degrees", skew);
+}
+
+/* ---- values ------------------------------------------------------------- */
+
+typedef struct range {
+    double smallest, largest, mean;
+    size_t finite, nan, infinite;
+} range;
+
+static range range_of(const float *values, size_t n)
+{
+    range r = {.smallest = INFINITY, .largest = -INFINITY};
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(values[i])) {
+            r.nan += isnan(values[i]) != 0;
+            r.infinite += isnan(values[i]) == 0;
+            continue;
+        }
+        r.smallest = fmin(r.smallest, (double)values[i]);
+        r.largest = fmax(r.largest, (double)values[i]);
+        sum += (double)values[i];
+        r.finite++;
+    }
+    r.mean = r.finite ? sum / (double)r.finite : NAN;
+    if (!r.finite)
+        r.smallest = r.largest = NAN;
+    return r;
+}
+
+static void print_lengths(const command *cli, const clvox_volume *warp, cJSON *to)
+{
+    size_t n = clvox_grid_voxels(&warp->grid), counted = 0;
+    double longest = 0, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double u[3] = {(double)warp->data[i], (double)warp->data[n + i], (double)warp->data[2 * n + i]};
+        double length = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+        if (!isfinite(length))
+            continue;
+        counted++;
+        sum += length;
+        longest = fmax(longest, length);
+    }
+    double mean = counted ? sum / (double)counted : NAN;
+    cli_print(cli, "  displacement largest %.4g mm, mean %.4g mm\n", longest, mean);
+    cJSON_AddNumberToObject(to, "largest_displacement_mm", longest);
+    cli_log_number(to, "mean_displacement_mm", mean);
+}
+
+static void print_volume(const command *cli, const clvox_volume *v, cJSON *to)
+{
+    size_t values = clvox_grid_voxels(&v->grid) * (size_t)v->frames;
+    print_grid(cli, &v->grid, to);
+    cli_print(cli, "  type         %s, %s", types[v->type], kinds[v->kind]);
+    if (v->frames > 1)
+        cli_print(cli, ", %d frames", v->frames);
+    if (v->frame_seconds > 0)
+        cli_print(cli, " %g s apart", v->frame_seconds);
+    cli_print(cli, "\n");
+    cJSON_AddStringToObject(to, "type", types[v->type]);
+    cJSON_AddStringToObject(to, "kind", kinds[v->kind]);
+    cJSON_AddNumberToObject(to, "frames", v->frames);
+    cJSON_AddNumberToObject(to, "frame_seconds", v->frame_seconds);
+    range r = range_of(v->data, values);
+    if (v->kind == CLVOX_KIND_DISPLACEMENT && v->frames == 3)
+        print_lengths(cli, v, to);
+    cli_print(cli, "  values       smallest %g, largest %g, mean %g\n", r.smallest, r.largest, r.mean);
+    if (r.nan || r.infinite)
+        cli_print(cli, "  not finite   %zu NaN, %zu infinite of %zu\n", r.nan, r.infinite, values);
+    cli_log_number(to, "smallest", r.smallest);
+    cli_log_number(to, "largest", r.largest);
+    cli_log_number(to, "mean", r.mean);
+    cJSON_AddNumberToObject(to, "nan", (double)r.nan);
+    cJSON_AddNumberToObject(to, "infinite", (double)r.infinite);
+}
+
+/* ---- affines ------------------------------------------------------------ */
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* matrix = R K: R a rotation, K upper triangular with the scales on its
+ * diagonal and shears (relative to the scale of their row) above; a mirrored
+ * matrix has a negative first scale. */
+static void decompose(const double m[4][4], double rotation[3][3], double scale[3], double skew[3])
+{
+    double q[3][3]; /* rows: the columns of m, made orthonormal */
+    double k[3][3] = {{0}};
+    for (int a = 0; a < 3; a++) {
+        for (int i = 0; i < 3; i++)
+            q[a][i] = m[i][a];
+        for (int b = 0; b < a; b++) {
+            k[b][a] = dot(q[b], q[a]);
+            for (int i = 0; i < 3; i++)
+                q[a][i] -= k[b][a] * q[b][i];
+        }
+        k[a][a] = sqrt(dot(q[a], q[a]));
+        for (int i = 0; i < 3; i++)
+            q[a][i] /= k[a][a];
+    }
+    if (clv_matrix_determinant(m) < 0)
+        for (int i = 0; i < 3; i++) {
+            q[0][i] = -q[0][i];
+            k[0][i] = -k[0][i];
+        }
+    for (int i = 0; i < 3; i++) {
+        scale[i] = k[i][i];
+        for (int j = 0; j < 3; j++)
+            rotation[i][j] = q[j][i];
+    }
+    skew[0] = k[0][1] / k[0][0];
+    skew[1] = k[0][2] / k[0][0];
+    skew[2] = k[1][2] / k[1][1];
+}
+
+static void print_affine(const command *cli, const double m[4][4], cJSON *to)
+{
+    double r[3][3], scale[3], skew[3], axis[3];
+    decompose(m, r, scale, skew);
+    axis[0] = r[2][1] - r[1][2];
+    axis[1] = r[0][2] - r[2][0];
+    axis[2] = r[1][0] - r[0][1];
+    double sine = sqrt(dot(axis, axis)) / 2, cosine = (r[0][0] + r[1][1] + r[2][2] - 1) / 2;
+    double degrees = atan2(sine, cosine) * 57.29577951308232, det = clv_matrix_determinant(m);
+    cli_print(cli, "  kind         affine, fixed to moving, RAS mm\n");
+    for (int i = 0; i < 3; i++)
+        cli_print(cli, "  %-11s  %12.8f %12.8f %12.8f %12.6f\n", i ? "" : "matrix", m[i][0], m[i][1], m[i][2],
+                  m[i][3]);
+    cli_print(cli, "  rotation     %.4f degrees", degrees);
+    if (sine > 1e-9)
+        cli_print(cli, " around (%.4f, %.4f, %.4f)", axis[0] / (2 * sine), axis[1] / (2 * sine),
+                  axis[2] / (2 * sine));
+    cli_print(cli, "\n  scale        %.6f %.6f %.6f\n", scale[0], scale[1], scale[2]);
+    cli_print(cli, "  shear        %.6f %.6f %.6f (xy, xz, yz)\n", skew[0], skew[1], skew[2]);
+    cli_print(cli, "  translation  %.4f %.4f %.4f mm\n", m[0][3], m[1][3], m[2][3]);
+    cli_print(cli, "  determinant  %.6f\n", det);
+    cJSON_AddStringToObject(to, "kind", "affine");
+    cJSON *rows = cJSON_AddArrayToObject(to, "matrix_ras");
+    for (int i = 0; i < 4; i++)
+        cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(m[i], 4));
+    cJSON_AddNumberToObject(to, "rotation_degrees", degrees);
+    cJSON_AddItemToObject(to, "scale", cJSON_CreateDoubleArray(scale, 3));
+    cJSON_AddItemToObject(to, "shear", cJSON_CreateDoubleArray(skew, 3));
+    cJSON_AddItemToObject(to, "translation_mm",
+                          cJSON_CreateDoubleArray((double[3]){m[0][3], m[1][3], m[2][3]}, 3));
+    cJSON_AddNumberToObject(to, "determinant", det);
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+static bool ends_in(const char *path, const char *end)
+{
+    size_t n = strlen(path), m = strlen(end);
+    return n > m && !strcmp(path + n - m, end);
+}
+
+static bool is_volume(const char *path)
+{
+    static const char *const ends[] = {".nii", ".nii.gz", ".hdr", ".hdr.gz", ".img", ".img.gz"};
+    for (int i = 0; i < 6; i++)
+        if (ends_in(path, ends[i]))
+            return true;
+    return false;
+}
+
+static int info(command *cli, const char *path, cJSON *to)
+{
+    clvox_volume *volume = NULL;
+    clvox_transform *transform = NULL;
+    int status = is_volume(path) ? cli_read_volume(cli, path, &volume) : cli_read_transform(cli, path, &transform);
+    if (status < 0)
+        return status;
+    cli_print(cli, "%s\n", path);
+    cJSON_AddStringToObject(to, "path", path);
+    if (volume)
+        print_volume(cli, volume, to);
+    else if (transform->is_warp)
+        print_volume(cli, transform->warp, to);
+    else
+        print_affine(cli, CLV_MATRIX(transform->matrix), to);
+    clvox_volume_destroy(&volume);
+    clvox_transform_destroy(&transform);
+    return CLVOX_OK;
+}
+
+int cmd_info(command *cli, int argc, char **argv)
+{
+    const cli_usage usage = {
+        .synopsis = "FILE...",
+        .about = "Says what each file holds. Volumes: size, spacing, the letters that the axes point to\n"
+                 "(RAS: right, anterior, superior), type, kind, range of values; displacement fields also\n"
+                 "their longest vector. Affines: matrix, rotation, scale, shear, translation.",
+        .example = "  clvox info head.nii.gz result_affine.txt result_warp.nii.gz",
+        .options = NULL,
+        .least = 1,
+        .most = 1 << 20,
+    };
+    char **files;
+    int count, status = cli_parse(cli, &usage, argc, argv, &files, &count);
+    if (status)
+        return status;
+    cJSON *list = cJSON_AddArrayToObject(cli->log, "files");
+    for (int i = 0; i < count; i++) {
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, entry);
+        CLV_TRY(info(cli, files[i], entry));
+    }
+end:
+    return status;
+}

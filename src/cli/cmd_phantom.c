@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/phantom.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "cli/cli.h"
+
+enum { KIND_WARP = 4, KIND_PAIR };
+static const char *const kinds[] = {"textured", "ball", "shells", "constant", "warp", "pair"};
+
+typedef struct request {
+    int kind;
+    const char *out, *labels, *inverse;
+    clvox_grid grid;
+    uint64_t seed;
+    double noise, amplitude; /* NaN: as large as is safe, at most 5 mm */
+    bool has_matrix;
+    double matrix[4][4];
+} request;
+
+static int make_warp(command *cli, const request *r, clv_phantom_warp *warp)
+{
+    double amplitude = r->amplitude, spacing[3];
+    if (isnan(amplitude)) {
+        /* A small one shows how steep this seed's warp is. */
+        clvox_grid_spacing(&r->grid, spacing);
+        double small = 1e-3 * fmin(spacing[0], fmin(spacing[1], spacing[2]));
+        int status = clv_phantom_warp_make(&r->grid, small, r->seed, warp);
+        if (status < 0)
+            return status;
+        amplitude = warp->steepness > 0 ? fmin(5, 0.6 * small / warp->steepness) : 0;
+    }
+    cJSON_AddNumberToObject(cli->log, "amplitude_mm", amplitude);
+    return clv_phantom_warp_make(&r->grid, amplitude, r->seed, warp);
+}
+
+static int write_warp(command *cli, const clv_phantom_warp *warp, const clvox_grid *grid, bool inverse,
+                      const char *path)
+{
+    clvox_volume *volume = NULL;
+    int status = clv_phantom_warp_sample(warp, grid, inverse, &volume);
+    if (status >= 0)
+        status = cli_write_warp(cli, volume, path);
+    clvox_volume_destroy(&volume);
+    return status;
+}
+
+/* The phantom pulled back through matrix and warp (either may be NULL). */
+static int write_image(command *cli, const clv_phantom *phantom, const request *r, const double matrix[4][4],
+                       const clv_phantom_warp *warp, uint64_t noise_seed, const char *path, const char *labels)
+{
+    clvox_volume *volume = NULL;
+    int status = CLVOX_OK;
+    CLV_TRY(clv_phantom_image(phantom, &r->grid, matrix, warp, noise_seed, &volume));
+    CLV_TRY(cli_write_volume(cli, volume, path));
+    clvox_volume_destroy(&volume);
+    if (labels) {
+        CLV_TRY(clv_phantom_labels(phantom, &r->grid, matrix, warp, &volume));
+        CLV_TRY(cli_write_volume(cli, volume, labels));
+    }
+end:
+    clvox_volume_destroy(&volume);
+    return status;
+}
+
+static int write_pair(command *cli, const request *r)
+{
+    static const char *const names[] = {"fixed.nii.gz",  "moving.nii.gz",        "truth_warp.nii.gz",
+                                        "truth_affine.txt", "truth_inverse_warp.nii.gz",
+                                        "fixed_labels.nii.gz", "moving_labels.nii.gz"};
+    char path[7][4096];
+    clv_phantom phantom = {0}, shells = {0};
+    clv_phantom_warp warp;
+    clvox_volume *volume = NULL;
+    int status = CLVOX_OK;
+    for (int i = 0; i < 7; i++)
+        if (snprintf(path[i], sizeof path[i], "%s_%s", r->out, names[i]) >= (int)sizeof path[i])
+            return cli_misuse("--output: the prefix is too long");
+    const double(*matrix)[4] = r->has_matrix ? CLV_MATRIX(r->matrix) : NULL;
+    CLV_TRY(make_warp(cli, r, &warp));
+    CLV_TRY(clv_phantom_make(CLV_PHANTOM_TEXTURED, &r->grid, r->seed, r->noise, &phantom));
+    CLV_TRY(clv_phantom_make(CLV_PHANTOM_SHELLS, &r->grid, r->seed, 0, &shells));
+    CLV_TRY(write_image(cli, &phantom, r, matrix, &warp, 1, path[0], NULL));
+    CLV_TRY(write_image(cli, &phantom, r, NULL, NULL, 2, path[1], NULL));
+    CLV_TRY(write_warp(cli, &warp, &r->grid, false, path[2]));
+    CLV_TRY(write_warp(cli, &warp, &r->grid, true, path[4]));
+    if (r->has_matrix)
+        CLV_TRY(cli_write_affine(cli, CLV_MATRIX(r->matrix), path[3]));
+    CLV_TRY(clv_phantom_labels(&shells, &r->grid, matrix, &warp, &volume));
+    CLV_TRY(cli_write_volume(cli, volume, path[5]));
+    clvox_volume_destroy(&volume);
+    CLV_TRY(clv_phantom_labels(&shells, &r->grid, NULL, NULL, &volume));
+    CLV_TRY(cli_write_volume(cli, volume, path[6]));
+end:
+    clvox_volume_destroy(&volume);
+    clv_phantom_free(&phantom);
+    clv_phantom_free(&shells);
+    return status;
+}
+
+static int write_request(command *cli, const request *r)
+{
+    clv_phantom phantom = {0};
+    clv_phantom_warp warp;
+    int status = CLVOX_OK;
+    if (r->kind == KIND_PAIR)
+        return write_pair(cli, r);
+    if (r->kind == KIND_WARP) {
+        CLV_TRY(make_warp(cli, r, &warp));
+        CLV_TRY(write_warp(cli, &warp, &r->grid, false, r->out));
+        if (r->inverse)
+            CLV_TRY(write_warp(cli, &warp, &r->grid, true, r->inverse));
+        goto end;
+    }
+    CLV_TRY(clv_phantom_make((clv_phantom_kind)r->kind, &r->grid, r->seed, r->noise, &phantom));
+    CLV_TRY(write_image(cli, &phantom, r, r->has_matrix ? CLV_MATRIX(r->matrix) : NULL, NULL, 1, r->out, r->labels));
+end:
+    clv_phantom_free(&phantom);
+    return status;
+}
+
+static int read_grid(command *cli, const char *like, const cli_numbers *size, const cli_numbers *spacing, bool oblique,
+                     clvox_grid *out)
+{
+    int n[3];
+    double edge[3] = {1, 1, 1};
+    clvox_volume *volume = NULL;
+    if (like && (size->count || spacing->count || oblique))
+        return cli_misuse("--like takes the whole grid; leave --size, --spacing and --direction away");
+    if (like) {
+        int status = cli_read_volume(cli, like, &volume);
+        if (status < 0)
+            return status;
+        *out = volume->grid;
+        clvox_volume_destroy(&volume);
+        return CLVOX_OK;
+    }
+    if ((size->count != 0 && size->count != 3) || size->unit == CLI_UNIT_MM)
+        return cli_misuse("--size: three numbers of voxels, as 65x47x33");
+    if ((spacing->count != 0 && spacing->count != 1 && spacing->count != 3) || spacing->unit == CLI_UNIT_VOXELS)
+        return cli_misuse("--spacing: one or three lengths, as 1x1x2mm");
+    for (int i = 0; i < 3; i++) {
+        double voxels = size->count ? size->value[i] : 64;
+        if (!(voxels >= 1 && voxels <= 32767) || voxels != floor(voxels))
+            return cli_misuse("--size: %g is not a number of voxels from 1 to 32767", voxels);
+        n[i] = (int)voxels;
+        if (spacing->count)
+            edge[i] = spacing->value[spacing->count == 3 ? i : 0];
+        if (!(edge[i] > 0))
+            return cli_misuse("--spacing: %g is not a length above 0", edge[i]);
+    }
+    clv_phantom_grid(n, edge, oblique, out);
+    return CLVOX_OK;
+}
+
+int cmd_phantom(command *cli, int argc, char **argv)
+{
+    request r = {.amplitude = NAN};
+    const char *like = NULL, *affine = NULL;
+    cli_numbers size = {.count = 0}, spacing = {.count = 0};
+    int direction = 0, seed = 1;
+    const cli_option options[] = {
+        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the file to write; for pair a PREFIX"},
+        {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
+        {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
+        {"direction", 0, CLI_CHOICE, &direction, "axial|oblique", "axes along R, A, S, or turned by 28 degrees"},
+        {"like", 0, CLI_TEXT, &like, "FILE", "the grid of this volume instead"},
+        {"seed", 0, CLI_INTEGER, &seed, "N", "another texture, warp and noise (default 1)"},
+        {"noise", 0, CLI_NUMBER, &r.noise, "SD", "standard deviation of noise added to images (default 0)"},
+        {"amplitude", 0, CLI_NUMBER, &r.amplitude, "MM",
+         "longest displacement (default: 5, or less where that could fold)"},
+        {"affine", 0, CLI_TEXT, &affine, "FILE", "pull the image (of a pair: the fixed image) through this too"},
+        {"labels", 0, CLI_TEXT, &r.labels, "FILE", "also the phantom's label map"},
+        {"inverse", 0, CLI_TEXT, &r.inverse, "FILE", "warp: also its inverse"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "KIND -o OUT [options]",
+        .about =
+            "Makes images and warps with a known truth, the same on every machine for one seed. KIND:\n"
+            "  textured  a head: smooth random texture of three scales inside of an ellipsoid\n"
+            "  ball      100 inside of a ball, 0 outside\n"
+            "  shells    nested ellipsoids of 100, 200, 300, 400 (labels 1 to 4)\n"
+            "  constant  100 everywhere\n"
+            "  warp      a smooth displacement that never folds and is 0 at the border\n"
+            "  pair      OUT_fixed, OUT_moving and OUT_truth_warp with moving(truth(x)) = fixed(x) exactly,\n"
+            "            OUT_truth_inverse_warp, and labels OUT_fixed_labels and OUT_moving_labels; with\n"
+            "            --affine the truth is `-t OUT_truth_warp.nii.gz -t OUT_truth_affine.txt`",
+        .example = "  clvox phantom pair -o pair --size 65x47x33 --spacing 1x1x2mm --seed 3\n"
+                   "  clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o result\n"
+                   "  clvox compare pair_truth_warp.nii.gz result_warp.nii.gz",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    char **kind;
+    clvox_transform *transform = NULL;
+    int count, status = cli_parse(cli, &usage, argc, argv, &kind, &count);
+    if (status)
+        return status;
+    for (r.kind = 0; r.kind < 6 && strcmp(kinds[r.kind], *kind) != 0;)
+        r.kind++;
+    if (r.kind == 6)
+        return cli_misuse("%s: not known; the kinds are textured, ball, shells, constant, warp and pair", *kind);
+    if (!r.out)
+        return cli_misuse("-o OUT is missing");
+    if (r.noise < 0)
+        return cli_misuse("--noise %g: not negative", r.noise);
+    if (!isnan(r.amplitude) && r.kind < KIND_WARP)
+        return cli_misuse("--amplitude belongs to warp and pair");
+    if (affine && r.kind == KIND_WARP)
+        return cli_misuse("--affine belongs to images and pair");
+    if (r.labels && r.kind >= KIND_WARP)
+        return cli_misuse("--labels belongs to images; pair always writes its labels");
+    if (r.inverse && r.kind != KIND_WARP)
+        return cli_misuse("--inverse belongs to warp; pair always writes the inverse");
+    r.seed = (uint64_t)seed;
+    if (affine) {
+        CLV_TRY(cli_read_transform(cli, affine, &transform));
+        if (transform->is_warp) {
+            status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp, --affine takes an affine", affine);
+            goto end;
+        }
+        r.has_matrix = true;
+        clv_matrix_copy(CLV_MATRIX(transform->matrix), r.matrix);
+    }
+    CLV_TRY(read_grid(cli, like, &size, &spacing, direction == 1, &r.grid));
+    cli_log_grid(cli->log, "grid", &r.grid);
+    status = write_request(cli, &r);
+end:
+    clvox_transform_destroy(&transform);
+    return status;
+}

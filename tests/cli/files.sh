@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# info, phantom and compare on phantoms with known answers. Needs no device.
+. "$(dirname "$0")/lib.sh"
+
+begin "info of an oblique, anisotropic volume"
+exits 0 clvox phantom ball -o ball.nii.gz --size 21x17x9 --spacing 1x1.5x2mm --direction oblique
+exits 0 clvox info ball.nii.gz --json log/info.json; quiet
+prints '21 x 17 x 9 voxels'; prints '1 x 1.5 x 2 mm'; prints 'RAS, oblique by 25.1 degrees'
+prints 'float32, scalar'; prints 'smallest 0, largest 100'
+json log/info.json 'j["files"][0]["grid"]["size"] == [21, 17, 9] and j["files"][0]["nan"] == 0'
+json log/info.json 'j["verb"] == "info" and len(j["inputs"][0]["crc32"]) == 8 and j["inputs"][0]["bytes"] > 99'
+
+begin "info of several files, label maps and warps among them"
+exits 0 clvox phantom shells -o s.nii --size 20x20x20 --labels l.nii
+exits 0 clvox phantom warp -o w.nii.gz --size 20x20x20 --amplitude 1 --inverse wi.nii.gz
+exits 0 clvox info s.nii l.nii w.nii.gz
+prints '^l.nii'; prints 'uint8, label'; prints 'displacement, 3 frames'; prints 'largest 0.9[0-9]* mm'
+exits 1 clvox info s.nii gone.nii l.nii; one_sentence
+
+begin "info of an affine takes it apart"
+cat > m.txt <<'M'
+0 -2 0 5
+1 0 0 6
+0 0 0.5 -7
+0 0 0 1
+M
+exits 0 clvox info m.txt
+prints 'rotation     90.0000 degrees around (0.0000, 0.0000, 1.0000)'; prints 'scale        1.000000 2.000000 0.500000'
+prints 'shear        0.000000 0.000000 0.000000'; prints 'translation  5.0000 6.0000 -7.0000 mm'
+prints 'determinant  1.000000'
+
+begin "standard output holds the log alone with --json -"
+clvox compare s.nii s.nii --json - > out.json 2> log/err
+json out.json 'j["comparison"]["SSD"] == 0 and j["comparison"]["NCC"] > 0.999999 and j["command"][1] == "compare"'
+clvox info s.nii --json - > out.json 2> log/err
+json out.json 'j["files"][0]["kind"] == "scalar"'
+clvox phantom ball -o x.nii --json=- > out.json 2> log/err
+json out.json 'j["outputs"] == ["x.nii"]'
+
+begin "a log that cannot be written is an error"
+exits 1 clvox info s.nii --json no/folder/log.json; one_sentence; says 'no/folder/log.json'
+
+begin "one seed gives one image, another seed another"
+exits 0 clvox phantom textured -o a.nii --size 15x16x17 --seed 5 --noise 3
+exits 0 clvox phantom textured -o b.nii --size 15x16x17 --seed 5 --noise 3 --threads 1
+exits 0 clvox phantom textured -o c.nii --size 15x16x17 --seed 6 --noise 3
+exits 0 cmp a.nii b.nii
+exits 1 cmp -s a.nii c.nii
+
+begin "--like takes a grid over"
+exits 0 clvox phantom constant -o k.nii --like ball.nii.gz
+exits 0 clvox compare ball.nii.gz k.nii; near largest_difference 100 0
+exits 2 clvox phantom constant -o k.nii --like ball.nii.gz --size 3x3x3; says '--like'
+
+begin "compare: images"
+exits 0 clvox compare a.nii a.nii; near SSD 0 0; near NCC 1 1e-9; near LNCC 1 1e-9; near NMI 2 1e-9; near differing 0 0
+exits 0 clvox compare a.nii c.nii; below NCC 0.99; below NMI 1.9
+exits 0 clvox phantom constant -o k3.nii --size 15x16x17
+exits 0 clvox compare k3.nii k3.nii; near SSD 0 0; prints 'NCC *-*nan'
+exits 1 clvox compare a.nii s.nii; one_sentence; says 'grids differ'
+exits 1 clvox compare a.nii a.nii --mask s.nii; one_sentence; says 'mask'
+
+begin "compare: inside of a mask"
+exits 0 clvox phantom ball -o one.nii --size 15x16x17 --labels mask.nii
+exits 0 clvox compare one.nii k3.nii --mask mask.nii; below largest_difference 60
+exits 0 clvox compare one.nii k3.nii; near largest_difference 100 0
+
+begin "compare: labels"
+exits 0 clvox compare --labels l.nii l.nii
+prints 'mean *1.00000  1.00000 *0.0000'
+exits 0 clvox phantom ball -o ball20.nii --size 20x20x20 --labels other.nii
+exits 0 clvox compare --labels l.nii other.nii --json log/labels.json; says 'one map only'
+json log/labels.json 'len(j["comparison"]["labels"]) == 4 and j["comparison"]["labels"][3]["hausdorff95_mm"] is None'
+
+begin "compare: warps"
+exits 0 clvox compare w.nii.gz w.nii.gz; near max_mm 0 0
+exits 0 clvox compare w.nii.gz wi.nii.gz; below max_voxels 3; prints 'mean_mm'
+
+begin "a pair holds its images, truth and labels"
+exits 0 clvox phantom pair -o p --size 24x22x20 --affine m.txt
+for name in fixed moving truth_warp truth_inverse_warp fixed_labels moving_labels; do exists p_$name.nii.gz; done
+exists p_truth_affine.txt
+exits 0 clvox info p_truth_affine.txt; prints 'rotation     90.0000'
+exits 2 clvox phantom warp -o x.nii --affine m.txt
+exits 1 clvox phantom ball -o x2.nii --affine w.nii.gz; one_sentence; says 'warp'; absent x2.nii
+
+begin "a warp that could fold is refused with what is possible"
+exits 1 clvox phantom warp -o big.nii --size 20x20x20 --amplitude 50; one_sentence; says 'at most'; absent big.nii
+finish

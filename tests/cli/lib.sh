@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the tests of the command: . lib.sh PROGRAM. Each runs in an empty folder of its own
+# and prints a TAP line a case:
+#   begin "what holds"; exits 0 clvox info a.nii; prints "RAS"
+set -u
+program=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+mkdir log
+cases=0 failures=0 title= bad=0
+
+clvox() { "$program" "$@"; }
+
+close() {
+    [ -n "$title" ] || return 0
+    cases=$((cases + 1))
+    if [ $bad = 0 ]; then
+        echo "ok $cases - $title"
+    else
+        echo "not ok $cases - $title"
+        failures=$((failures + 1))
+    fi
+    title= bad=0
+}
+begin() { close; title=$1; }
+complain() {
+    bad=1
+    echo "# $*"
+    sed 's/^/#   err: /' log/err | head -n 8
+}
+# exits CODE COMMAND...: runs it, keeps its output in log/out and log/err.
+exits() {
+    wanted=$1
+    shift
+    code=0
+    "$@" > log/out 2> log/err < /dev/null || code=$?
+    [ $code = "$wanted" ] || complain "exit code $code, not $wanted: $*"
+}
+says() { grep -q -e "$1" log/err || complain "standard error lacks: $1"; }
+prints() { grep -q -e "$1" log/out || complain "standard output lacks: $1"; }
+silent() { [ ! -s log/out ] || complain "standard output is not empty"; }
+quiet() { [ ! -s log/err ] || complain "standard error is not empty"; }
+one_sentence() { [ "$(wc -l < log/err)" = 1 ] || complain "not one line on standard error"; }
+exists() { [ -s "$1" ] || complain "$1 was not written"; }
+absent() { [ ! -e "$1" ] || complain "$1 was left behind"; }
+# The number behind a name in what was printed.
+value() { awk -v name="$1" '$1 == name { print $2; exit }' log/out; }
+# near NAME WANT TOLERANCE
+near() {
+    got=$(value "$1")
+    awk -v a="$got" -v b="$2" -v t="$3" 'BEGIN { exit !(a != "" && a - b <= t && b - a <= t) }' ||
+        complain "$1 is '$got', not $2 within $3"
+}
+# below NAME LIMIT
+below() {
+    got=$(value "$1")
+    awk -v a="$got" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 < b) }' || complain "$1 is '$got', not below $2"
+}
+# json FILE PYTHON-EXPRESSION over the parsed log `j`
+json() {
+    python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+sys.exit(0 if eval(sys.argv[2]) else 1)' "$1" "$2" 2> log/err || complain "$1: not so: $2"
+}
+finish() {
+    close
+    echo "1..$cases"
+    [ $failures = 0 ]
+}
