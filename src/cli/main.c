@@ -13,6 +13,10 @@
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
     {"info", "say what volumes and transforms hold", cmd_info},
+    {"apply", "resample an image, or move points, through transforms", cmd_apply},
+    {"compose", "write one warp that does what a chain does", cmd_compose},
+    {"invert", "invert a warp or an affine", cmd_invert},
+    {"jacobian", "determinant of a warp: growth and folds", cmd_jacobian},
     {"compare", "measure how alike two images, label maps or warps are", cmd_compare},
     {"phantom", "make images and warps with a known truth", cmd_phantom},
     {"bench", "time every operation against the device's copy bandwidth", cmd_bench},

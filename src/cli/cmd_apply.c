@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+
+/* ---- points ------------------------------------------------------------- */
+
+/* A table of points: lines of text whose first three columns are x, y, z. */
+typedef struct table {
+    char *text;      /* the file, its line ends turned into 0 */
+    char **line;     /* of the points, without the header */
+    const char *header;
+    double *points;  /* RAS mm */
+    int count;
+} table;
+
+static void table_free(table *t)
+{
+    free(t->text);
+    free(t->line);
+    free(t->points);
+    memset(t, 0, sizeof *t);
+}
+
+/* Reads three numbers and moves *line behind them (at the comma or the end). */
+static bool read_point(char **line, double point[3])
+{
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        point[i] = strtod(*line, &end);
+        end += strspn(end, " \t");
+        if (end == *line || (i < 2 ? *end != ',' : *end && *end != ','))
+            return false;
+        *line = end + (i < 2);
+    }
+    return isfinite(point[0]) && isfinite(point[1]) && isfinite(point[2]);
+}
+
+static int table_read(const char *path, table *out)
+{
+    int status = CLVOX_OK, number = 0;
+    size_t size, lines = 1;
+    char *rest, *line;
+    memset(out, 0, sizeof *out);
+    CLV_TRY(clv_file_read_all(path, (size_t)1 << 30, &out->text, &size));
+    for (size_t i = 0; i < size; i++)
+        lines += out->text[i] == '\n';
+    out->line = malloc(lines * sizeof *out->line);
+    out->points = malloc(lines * 3 * sizeof *out->points);
+    if (!out->line || !out->points) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory for its points", path);
+        goto end;
+    }
+    for (rest = out->text; (line = strsep(&rest, "\n")) != NULL;) {
+        size_t length = strlen(line);
+        number++;
+        if (length && line[length - 1] == '\r')
+            line[--length] = 0;
+        if (!*line)
+            continue;
+        if (!out->header) {
+            if (strncasecmp(line, "x,y,z", 5) != 0 || (line[5] && line[5] != ',')) {
+                status = clv_fail(CLVOX_ERROR_FORMAT, "%s: the first line must begin with the column names x,y,z",
+                                  path);
+                goto end;
+            }
+            out->header = line;
+            continue;
+        }
+        if (!read_point(&line, out->points + 3 * (size_t)out->count)) {
+            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: line %d does not begin with three numbers and commas", path,
+                              number);
+            goto end;
+        }
+        out->line[out->count++] = line;
+    }
+    if (!out->header)
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty; it must begin with the column names x,y,z", path);
+end:
+    if (status < 0)
+        table_free(out);
+    return status;
+}
+
+static int table_write(const table *t, const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    fprintf(stream, "%s\n", t->header);
+    for (int i = 0; i < t->count; i++) {
+        const double *p = t->points + 3 * (size_t)i;
+        fprintf(stream, "%.10g,%.10g,%.10g%s\n", p[0], p[1], p[2], t->line[i]);
+    }
+    int status = fclose(stream) ? clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
+                                : clv_file_write_all(path, text, size);
+    free(text);
+    return status;
+}
+
+static void flip(table *t)
+{
+    for (int i = 0; i < t->count; i++) {
+        t->points[3 * (size_t)i] *= -1;
+        t->points[3 * (size_t)i + 1] *= -1;
+    }
+}
+
+static int move_points(command *cli, const cli_chain *chain, const char *in, const char *out)
+{
+    int status = CLVOX_OK;
+    table t;
+    CLV_TRY(table_read(in, &t));
+    flip(&t); /* LPS to RAS */
+    CLV_TRY(clvox_apply_points(chain->link, chain->count, t.points, t.count));
+    flip(&t);
+    CLV_TRY(table_write(&t, out));
+    cli_log_output(cli, out);
+    cJSON_AddNumberToObject(cli->log, "points", t.count);
+    cli_remark(cli, 0, "moved %d points\n", t.count);
+end:
+    table_free(&t);
+    return status;
+}
+
+/* ---- images ------------------------------------------------------------- */
+
+int cmd_apply(command *cli, int argc, char **argv)
+{
+    static const clvox_interpolation methods[] = {CLVOX_INTERPOLATE_AUTO, CLVOX_INTERPOLATE_LINEAR,
+                                                  CLVOX_INTERPOLATE_NEAREST, CLVOX_INTERPOLATE_CUBIC,
+                                                  CLVOX_INTERPOLATE_LABEL};
+    const char *image_path = NULL, *reference_path = NULL, *out_path = NULL, *points = NULL;
+    cli_texts transforms = {.count = 0};
+    int interp = 0;
+    double outside = 0;
+    const cli_option options[] = {
+        {"input", 'i', CLI_TEXT, &image_path, "IMAGE", "the volume to resample, 3-D or 4-D"},
+        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "the volume whose grid is filled"},
+        {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
+         "a transform; the last is applied first; ,-1 inverts it"},
+        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the file to write"},
+        {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label",
+         "auto: label for label images, else linear"},
+        {"outside", 0, CLI_NUMBER, &outside, "VALUE", "where REFERENCE reaches beyond IMAGE (default 0)"},
+        {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "-i IMAGE -r REFERENCE -t T [-t T ...] -o OUT\n"
+                    "       clvox apply --points IN.csv -t T [-t T ...] -o OUT.csv",
+        .about =
+            "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
+            "antsApplyTransforms does: a voxel of REFERENCE at x looks in IMAGE at last(... first(x)).\n"
+            "label keeps label values: of the eight neighbours' labels the one with the largest weight.\n"
+            "Vector and tensor images are reoriented. Without -t it only resamples.\n\n"
+            "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
+            "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
+            "(negate x and y of RAS coordinates); further columns are kept.",
+        .example = "  clvox apply -i atlas_labels.nii.gz -r subject.nii.gz -t result_warp.nii.gz "
+                   "-t result_affine.txt \\\n      --interp label -o labels_on_subject.nii.gz",
+        .options = options,
+    };
+    clvox_volume *image = NULL, *reference = NULL, *out = NULL;
+    cli_chain chain = {.count = 0};
+    char **rest;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    if (points && (image_path || reference_path))
+        return cli_misuse("--points takes neither -i nor -r");
+    if (!points && !image_path)
+        return cli_misuse("-i IMAGE is missing");
+    if (!points && !reference_path)
+        return cli_misuse("-r REFERENCE is missing");
+    CLV_TRY(cli_read_chain(cli, &transforms, &chain));
+    if (points) {
+        status = move_points(cli, &chain, points, out_path);
+        goto end;
+    }
+    CLV_TRY(cli_read_volume(cli, image_path, &image));
+    CLV_TRY(cli_read_volume(cli, reference_path, &reference));
+    CLV_TRY(cli_open(cli));
+    CLV_TRY(clvox_apply(cli->ctx, image, &reference->grid, chain.link, chain.count, methods[interp], (float)outside,
+                        &out));
+    CLV_TRY(cli_write_volume(cli, out, out_path));
+end:
+    cli_chain_free(&chain);
+    clvox_volume_destroy(&image);
+    clvox_volume_destroy(&reference);
+    clvox_volume_destroy(&out);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/matrix.h"
+#include "cli/cli.h"
+
+int cmd_invert(command *cli, int argc, char **argv)
+{
+    const char *path = NULL, *out_path = NULL;
+    const cli_option options[] = {
+        {"transform", 't', CLI_TEXT, &path, "FILE", "a warp, or an affine"},
+        {"output", 'o', CLI_TEXT, &out_path, "OUT", "its inverse (a warp: on the same grid)"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "-t WARP -o OUT",
+        .about = "Writes the inverse of a warp and prints the error that remains, |w(x) + x' - x| in voxels,\n"
+                 "largest and mean. The inverse of an affine is exact and needs no device.",
+        .example = "  clvox invert -t result_warp.nii.gz -o result_inverse_warp.nii.gz",
+        .options = options,
+    };
+    clvox_transform *transform = NULL;
+    clvox_volume *out = NULL;
+    double error[2] = {0};
+    char **rest;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    if (!path)
+        return cli_misuse("-t WARP is missing");
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    CLV_TRY(cli_read_transform(cli, path, &transform));
+    if (transform->is_warp) {
+        CLV_TRY(cli_open(cli));
+        CLV_TRY(clvox_invert(cli->ctx, transform->warp, &out, error));
+        CLV_TRY(cli_write_warp(cli, out, out_path));
+    } else {
+        double inverse[4][4];
+        status = clv_matrix_invert(CLV_MATRIX(transform->matrix), inverse);
+        if (status < 0) {
+            clv_fail_in(status, path);
+            goto end;
+        }
+        CLV_TRY(cli_write_affine(cli, CLV_MATRIX(inverse), out_path));
+    }
+    cli_print(cli, "largest_error_voxels  %.6g\nmean_error_voxels     %.6g\n", error[0], error[1]);
+    cli_log_number(cli->log, "largest_error_voxels", error[0]);
+    cli_log_number(cli->log, "mean_error_voxels", error[1]);
+end:
+    clvox_transform_destroy(&transform);
+    clvox_volume_destroy(&out);
+    return status;
+}

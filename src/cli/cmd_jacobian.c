@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+
+int cmd_jacobian(command *cli, int argc, char **argv)
+{
+    const char *path = NULL, *out_path = NULL, *mask_path = NULL;
+    bool log = false;
+    const cli_option options[] = {
+        {"transform", 't', CLI_TEXT, &path, "WARP", "a warp"},
+        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the determinant at every voxel"},
+        {"log", 0, CLI_FLAG, &log, NULL, "write its natural logarithm"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "print what holds where this is above 0"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "-t WARP [-o OUT] [--log] [--mask FILE]",
+        .about = "Writes the Jacobian determinant of the map from the fixed to the moving space and prints\n"
+                 "its extremes, the voxels where the map folds (determinant not above 0), and the mean and\n"
+                 "standard deviation of its logarithm. Above 1 the structure is larger in the moving image.",
+        .example = "  clvox jacobian -t result_warp.nii.gz --log -o log_jacobian.nii.gz --mask brain.nii.gz",
+        .options = options,
+    };
+    clvox_transform *transform = NULL;
+    clvox_volume *mask = NULL, *out = NULL;
+    clvox_jacobian_summary s = {0};
+    char **rest;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    if (!path)
+        return cli_misuse("-t WARP is missing");
+    CLV_TRY(cli_read_transform(cli, path, &transform));
+    if (!transform->is_warp) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, whose determinant `clvox info` prints", path);
+        goto end;
+    }
+    CLV_TRY(cli_read_mask(cli, mask_path, &mask));
+    CLV_TRY(cli_open(cli));
+    CLV_TRY(clvox_jacobian(cli->ctx, transform->warp, mask, log, out_path ? &out : NULL, &s));
+    if (out_path)
+        CLV_TRY(cli_write_volume(cli, out, out_path));
+    cli_print(cli, "voxels    %ld\nsmallest  %.6g\nlargest   %.6g\nfolded    %ld\nmean_log  %.6g\nsd_log    %.6g\n",
+              s.voxels, s.smallest, s.largest, s.folded, s.mean_log, s.sd_log);
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "jacobian");
+    cli_log_jacobian(to, &s);
+end:
+    clvox_transform_destroy(&transform);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&out);
+    return status;
+}

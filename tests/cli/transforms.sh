@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# apply, compose, invert and jacobian on phantoms with known answers, on the default device.
+. "$(dirname "$0")/lib.sh"
+
+cat > turn.txt <<'M'
+0.98 -0.15 0.02 1.5
+0.14 1.01 0.05 -2
+-0.03 0.04 1.03 0.5
+0 0 0 1
+M
+# 20 mm along R, 10 along A, 30 along S
+cat > shift.txt <<'M'
+1 0 0 20
+0 1 0 10
+0 0 1 30
+0 0 0 1
+M
+size="--size 33x29x31 --spacing 1x1.2x1.1mm"
+
+begin "the truth of a pair makes the moving image into the fixed one"
+exits 0 clvox phantom pair -o p $size --direction oblique --affine turn.txt --seed 4
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t p_truth_warp.nii.gz -t p_truth_affine.txt -o warped.nii.gz
+silent; exists warped.nii.gz
+exits 0 clvox compare p_fixed.nii.gz p_moving.nii.gz; start=$(value RMS)
+exits 0 clvox compare p_fixed.nii.gz warped.nii.gz; below RMS "$(awk -v s="$start" 'BEGIN { print 0.2 * s }')"
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t p_truth_warp.nii.gz -t p_truth_affine.txt \
+    --interp cubic -o cubic.nii.gz
+exits 0 clvox compare p_fixed.nii.gz cubic.nii.gz; below RMS "$(awk -v s="$start" 'BEGIN { print 0.1 * s }')"
+
+begin "labels stay labels and land where they belong"
+exits 0 clvox apply -i p_moving_labels.nii.gz -r p_fixed.nii.gz -t p_truth_warp.nii.gz -t p_truth_affine.txt -o l.nii.gz
+exits 0 clvox info l.nii.gz; prints 'uint8, label'; prints 'largest 4,'
+exits 0 clvox compare --labels l.nii.gz p_fixed_labels.nii.gz --json log/l.json
+json log/l.json 'j["comparison"]["mean_dice"] > 0.91 and j["comparison"]["mean_hausdorff95_mm"] < 1.3'
+
+begin "the order of the chain and ,-1"
+exits 0 clvox apply -i p_fixed.nii.gz -r p_moving.nii.gz -t turn.txt,-1 -t p_truth_inverse_warp.nii.gz -o back.nii.gz
+exits 0 clvox compare p_moving.nii.gz back.nii.gz; below RMS "$(awk -v s="$start" 'BEGIN { print 0.25 * s }')"
+exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -t turn.txt -t turn.txt,-1 -o same.nii.gz
+exits 0 clvox compare p_fixed.nii.gz same.nii.gz; below RMS 0.05
+exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -o same.nii.gz
+exits 0 clvox compare p_fixed.nii.gz same.nii.gz; near SSD 0 0
+
+begin "nearest, and what lies outside"
+exits 0 clvox phantom constant -o k.nii $size
+exits 0 clvox apply -i k.nii -r k.nii -t shift.txt --interp nearest --outside -7 -o moved.nii
+exits 0 clvox info moved.nii; prints 'smallest -7, largest 100'
+exits 2 clvox apply -i k.nii -r k.nii --interp spline -o x.nii; says 'auto|linear'
+
+begin "a chain composed does what the chain does"
+exits 0 clvox compose -r p_fixed.nii.gz -t p_truth_warp.nii.gz -t p_truth_affine.txt -o both.nii.gz
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t both.nii.gz -o by_both.nii.gz
+exits 0 clvox compare warped.nii.gz by_both.nii.gz; below RMS 0.05
+exits 0 clvox compose -r p_fixed.nii.gz -t turn.txt -t turn.txt,-1 -o none.nii.gz
+exits 0 clvox info none.nii.gz --json log/none.json
+json log/none.json 'j["files"][0]["largest_displacement_mm"] < 1e-4'
+
+begin "the inverse of a warp, and of an affine"
+exits 0 clvox invert -t p_truth_warp.nii.gz -o inverse.nii.gz
+below largest_error_voxels 0.05; below mean_error_voxels 0.01
+exits 0 clvox compare inverse.nii.gz p_truth_inverse_warp.nii.gz; below mean_voxels 0.02; below max_voxels 0.3
+exits 0 clvox invert -t shift.txt -o back.txt
+exits 0 clvox info back.txt; prints 'translation  -20.0000 -10.0000 -30.0000 mm'
+
+begin "Jacobians: identity, a known warp, the logarithm"
+exits 0 clvox phantom warp -o still.nii.gz $size --amplitude 0
+exits 0 clvox jacobian -t still.nii.gz -o one.nii.gz
+near smallest 1 1e-6; near largest 1 1e-6; near folded 0 0; near mean_log 0 1e-6
+exits 0 clvox info one.nii.gz; prints 'smallest 1, largest 1'
+exits 0 clvox jacobian -t p_truth_warp.nii.gz --log -o log.nii.gz --json log/j.json --mask p_fixed_labels.nii.gz
+near folded 0 0; json log/j.json '0 < j["jacobian"]["smallest"] < 1 < j["jacobian"]["largest"]'
+exits 0 clvox jacobian -t p_truth_warp.nii.gz; near folded 0 0
+exits 1 clvox jacobian -t turn.txt; one_sentence; says 'affine'
+
+begin "points move by the transform itself, in LPS, and keep their columns"
+printf 'x,y,z,t,label,comment\r\n1,2,3,0,7,a point\r\n-4.5, 0 ,1e1,0,8,\n\n' > points.csv
+exits 0 clvox apply --points points.csv -t shift.txt -o moved.csv
+exits 0 cat moved.csv
+prints '^x,y,z,t,label,comment$'; prints '^-19,-8,33,0,7,a point$'; prints '^-24.5,-10,40,0,8,$'
+exits 0 clvox apply --points moved.csv -t shift.txt,-1 -o again.csv
+exits 0 cat again.csv; prints '^1,2,3,0,7,a point$'
+printf '1,2,3\n' > bad.csv
+exits 1 clvox apply --points bad.csv -o x.csv; one_sentence; says 'x,y,z'; absent x.csv
+printf 'x,y,z\n1,2\n' > bad.csv
+exits 1 clvox apply --points bad.csv -o x.csv; one_sentence; says 'line 2'
+: > bad.csv
+exits 1 clvox apply --points bad.csv -o x.csv; one_sentence; says 'empty'
+
+begin "--profile lists kernels, -q says nothing"
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t turn.txt -o x.nii --profile --json log/p.json
+says 'warp'; says 'GB/s'; says 'copy bandwidth'
+json log/p.json 'any(k["kernel"].startswith("warp") and k["calls"] > 0 for k in j["profile"]["kernels"])'
+json log/p.json 'j["device"]["name"] != "" and j["profile"]["copy_bytes_per_second"] > 0'
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t turn.txt -o x.nii -q; silent; quiet
+
+begin "a device that is not there is one sentence"
+exits 1 clvox apply -i k.nii -r k.nii -o y.nii --device no-such-device; one_sentence; says 'no-such-device'; absent y.nii
+
+begin "devices are listed"
+exits 0 clvox devices; quiet; prints '^ *0 \*'
+exits 0 clvox devices --json log/d.json; json log/d.json 'sum(d["default"] for d in j["devices"]) == 1'
+finish
