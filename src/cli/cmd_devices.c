@@ -75,27 +75,32 @@ static void number_or_unknown(char *out, size_t room, int value)
 
 static void print_kernel(const command *cli, const clv_kernel *k, bool chosen, cJSON *to)
 {
-    char tile[48], registers[16], spills[16], occupancy[16] = "unknown";
+    char tile[48], registers[16], spills[16], groups[16], occupancy[16] = "unknown";
     snprintf(tile, sizeof tile, "%dx%dx%d, %d", k->tile.x, k->tile.y, k->tile.z, k->tile.march);
     number_or_unknown(registers, sizeof registers, k->registers);
     number_or_unknown(spills, sizeof spills, k->spills);
+    number_or_unknown(groups, sizeof groups, k->resources.groups);
     if (k->occupancy >= 0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
-    cli_print(cli, "  %c %-28s %-12s %-16s %9s %8s %8d %9s\n", chosen ? '*' : ' ', k->entry->name,
-              k->variant->name, tile, registers, spills, k->local_bytes, occupancy);
+    cli_print(cli, "%c %-20s %-12s %-16s %9s %7s %6d %7s %9s  %s\n", chosen ? '*' : ' ', k->entry->name,
+              k->variant->name, tile, registers, spills, k->local_bytes, groups, occupancy, k->resources.limit);
     cJSON *row = cJSON_CreateObject();
     cJSON_AddStringToObject(row, "kernel", k->entry->name);
     cJSON_AddStringToObject(row, "variant", k->variant->name);
     cJSON_AddBoolToObject(row, "chosen", chosen);
     cJSON_AddItemToObject(row, "tile", cJSON_CreateIntArray((int[3]){k->tile.x, k->tile.y, k->tile.z}, 3));
     cJSON_AddNumberToObject(row, "march", k->tile.march);
+    cJSON_AddNumberToObject(row, "local_bytes", k->local_bytes);
     if (k->registers >= 0)
         cJSON_AddNumberToObject(row, "registers", k->registers);
     if (k->spills >= 0)
         cJSON_AddNumberToObject(row, "spill_bytes", k->spills);
-    cJSON_AddNumberToObject(row, "local_bytes", k->local_bytes);
-    if (k->occupancy >= 0)
+    if (k->resources.groups >= 0)
+        cJSON_AddNumberToObject(row, "groups_per_compute_unit", k->resources.groups);
+    if (k->occupancy >= 0) {
         cJSON_AddNumberToObject(row, "occupancy", k->occupancy);
+        cJSON_AddStringToObject(row, "limit", k->resources.limit);
+    }
     cJSON_AddItemToArray(to, row);
 }
 
@@ -108,8 +113,10 @@ static int print_kernels(command *cli)
     cJSON *to = cJSON_AddArrayToObject(cli->log, "kernels");
     cli_print(cli, "\nKernels on %s, for 256 x 256 x 256 voxels; * is what the planner takes.\n",
               clvox_context_limits(cli->ctx)->name);
-    cli_print(cli, "  %-30s %-12s %-16s %9s %8s %8s %9s\n", "kernel", "variant", "tile, march", "registers",
-              "spills", "local", "occupancy");
+    cli_print(cli, "Local memory in bytes; groups: work-groups that live on a compute unit at once.\n"
+                   "  %-20s %-12s %-16s %9s %7s %6s %7s %9s  %s\n",
+              "kernel", "variant", "tile, march", "registers", "spills", "local", "groups", "occupancy",
+              "limited by");
     for (int e = 0; clv_entries[e]; e++) {
         const clv_entry *entry = clv_entries[e];
         const char *build = entry->builds && *entry->builds ? *entry->builds : NULL;
@@ -124,7 +131,8 @@ static int print_kernels(command *cli)
             if (clv_kernel_get(cli->ctx, entry, build, size, 0, &kernel) >= 0)
                 print_kernel(cli, kernel, variant == best, to);
             else
-                cli_print(cli, "    %-28s %-12s does not run here\n", entry->name, variant->name);
+                cli_print(cli, "  %-20s %-12s does not run here: %s\n", entry->name, variant->name,
+                          clvox_message());
         }
         CLV_TRY(clv_force_variant(cli->ctx, entry->name, NULL, -1));
     }
@@ -138,7 +146,8 @@ int cmd_devices(command *cli, int argc, char **argv)
         .synopsis = "[-v]",
         .about = "Lists the OpenCL devices, best first, the default marked with *, and those passed over\n"
                  "with the reason. -v adds the limits of each and, for the default or --device, every\n"
-                 "variant of every kernel: tile, registers, spills, local memory, occupancy.",
+                 "variant of every kernel: tile, registers, spills, local memory, work-groups that live on a\n"
+                 "compute unit at once, occupancy and what limits it. What is not known is called so.",
         .example = "  clvox devices\n  clvox devices -v --device gpu",
         .options = NULL,
     };

@@ -94,10 +94,4 @@ json log/p.json 'any(k["kernel"].startswith("warp") and k["calls"] > 0 for k in 
 json log/p.json 'j["device"]["name"] != "" and j["profile"]["copy_bytes_per_second"] > 0'
 exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t turn.txt -o x.nii -q; silent; quiet
 
-begin "a device that is not there is one sentence"
-exits 1 clvox apply -i k.nii -r k.nii -o y.nii --device no-such-device; one_sentence; says 'no-such-device'; absent y.nii
-
-begin "devices are listed"
-exits 0 clvox devices; quiet; prints '^ *0 \*'
-exits 0 clvox devices --json log/d.json; json log/d.json 'sum(d["default"] for d in j["devices"]) == 1'
 finish
