@@ -42,9 +42,9 @@ __kernel void gradient_row(__global const float *a, __global float *out, int4 si
     store_vec(gradient_at(a, 0, y, z, size, inverse), out, row, n);
     for (; x + 8 < size.x; x += 8) {
         vec8 g;
-        g.x = (vload8(0, a + row + x + 1) - vload8(0, a + row + x - 1)) * scale_x;
-        g.y = (vload8(0, north + x) - vload8(0, south + x)) * scale_y;
-        g.z = (vload8(0, above + x) - vload8(0, below + x)) * scale_z;
+        g.x = (LOAD8(a + row + x + 1) - LOAD8(a + row + x - 1)) * scale_x;
+        g.y = (LOAD8(north + x) - LOAD8(south + x)) * scale_y;
+        g.z = (LOAD8(above + x) - LOAD8(below + x)) * scale_z;
         store_vec8(g, out, row + x, n);
     }
     for (; x < size.x; x++)

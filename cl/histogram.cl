@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts into equal bins. Built with HAS_MASK. */
 
+#include "field8.clh"
+
 #ifndef HAS_MASK
 #define HAS_MASK 0
 #endif
@@ -52,18 +54,31 @@ histogram_groups(__global const float *a, __global const float *mask, int n, int
 }
 
 /* A work-item a chunk, with four histograms of its own, so that neighbours of
- * equal value do not wait for each other's store. */
+ * equal value do not wait for each other's store. What is not counted goes
+ * into a bin behind the last, which keeps the loop free of branches. */
 __kernel void histogram_chunks(__global const float *a, __global const float *mask, int n, int chunk,
                                float low, float scale, int bins, __global int *counts)
 {
-    int own[4][MOST_BINS];
-    for (int i = 0; i < bins; i++)
+    int own[4][MOST_BINS + 1];
+    for (int i = 0; i <= bins; i++)
         own[0][i] = own[1][i] = own[2][i] = own[3][i] = 0;
     int first = get_group_id(0) * chunk, last = first + min(chunk, n - first), i = first;
-    for (; i + 4 <= last; i += 4)
-        for (int j = 0; j < 4; j++)
-            if (COUNTED(i + j))
-                own[j][bin_of(a[i + j], low, scale, bins)]++;
+    for (; i + 8 <= last; i += 8) {
+        float8 value = LOAD8(a + i), place = (value - low) * scale;
+        place = place > 0.0f ? min(place, (float)(bins - 1)) : (float8)(0.0f);
+        int8 bin = value == value ? convert_int8(place) : (int8)(bins);
+#if HAS_MASK
+        bin = LOAD8(mask + i) > 0.0f ? bin : (int8)(bins);
+#endif
+        own[0][bin.s0]++;
+        own[1][bin.s1]++;
+        own[2][bin.s2]++;
+        own[3][bin.s3]++;
+        own[0][bin.s4]++;
+        own[1][bin.s5]++;
+        own[2][bin.s6]++;
+        own[3][bin.s7]++;
+    }
     for (; i < last; i++)
         if (COUNTED(i))
             own[0][bin_of(a[i], low, scale, bins)]++;

@@ -65,7 +65,7 @@ __kernel void jacobian_row(__global const float *u, __global float *out, int4 si
         vec8 dy = difference_vec8(u, north + x, south + x, scale_y, n);
         vec8 dz = difference_vec8(u, above + x, below + x, scale_z, n);
         float8 det = DET(dx, dy, dz);
-        vstore8(FINISH(float8, det), 0, out + row + x);
+        STORE8(FINISH(float8, det), out + row + x);
     }
     for (; x < size.x; x++)
         out[row + x] = jacobian_at(u, x, y, z, size, inverse);

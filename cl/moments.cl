@@ -3,6 +3,8 @@
  * w (x - mean)^2, three floats a row. Sums about the row's own mean lose
  * nothing when the weights sit far from the origin. */
 
+#include "field8.clh"
+
 static inline float usable(float w)
 {
     return w > 0.0f && w <= FLT_MAX ? w : 0.0f;
@@ -73,7 +75,7 @@ __kernel void moments_row(__global const float *weights, int4 size, __global flo
     float middle = (float)(size.x / 2);
     float8 sum8s = 0.0f, first8 = 0.0f, second8 = 0.0f;
     for (int x = 0; x < whole; x += 8) {
-        float8 here = usable8(vload8(0, w + x));
+        float8 here = usable8(LOAD8(w + x));
         sum8s += here;
         first8 += here * (steps + ((float)x - middle));
     }
@@ -86,7 +88,7 @@ __kernel void moments_row(__global const float *weights, int4 size, __global flo
     float mean = sum > 0.0f ? middle + first / sum : 0.0f;
     for (int x = 0; x < whole; x += 8) {
         float8 off = steps + (float)x - mean;
-        second8 += usable8(vload8(0, w + x)) * off * off;
+        second8 += usable8(LOAD8(w + x)) * off * off;
     }
     float second = sum8(second8);
     for (int x = whole; x < size.x; x++) {

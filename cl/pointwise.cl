@@ -3,6 +3,8 @@
  * clv_pointwise_kind), HAS_B and HAS_C. Vectors are read by casting, which
  * GPUs turn into one wide load: buffers start on wide boundaries. */
 
+#include "field8.clh"
+
 #ifndef KIND
 #define KIND 0
 #endif
@@ -75,7 +77,7 @@ __kernel void pointwise_runs(__global float *out, __global const float *a, __glo
     int first = get_global_id(0) * MARCH;
     int last = first + min(MARCH, n - first), i = first;
     for (; i + 8 <= last; i += 8)
-        vstore8(APPLY(float8, vload8(0, a + i), vload8(0, b + i), vload8(0, c + i)), 0, out + i);
+        STORE8(APPLY(float8, LOAD8(a + i), LOAD8(b + i), LOAD8(c + i)), out + i);
     for (; i < last; i++)
         ONE(i);
 }

@@ -85,7 +85,7 @@ static inline float join_group(float mine, __local float *shared)
 
 #define AT4(p, i) (((__global const float4 *)(p))[i])
 #define STEP4(sum, i) STEP(float4, sum, AT4(a, i), AT4(b, i), AT4(weight, i))
-#define STEP8(sum, i) STEP(float8, sum, vload8(0, a + (i)), vload8(0, b + (i)), vload8(0, weight + (i)))
+#define STEP8(sum, i) STEP(float8, sum, LOAD8(a + (i)), LOAD8(b + (i)), LOAD8(weight + (i)))
 #define STEP1(sum, i) STEP(float, sum, a[i], b[i], weight[i])
 
 /* A work-group a chunk (a multiple of 4 elements). */
@@ -213,7 +213,7 @@ __kernel void reduce_last_item(__global const float *partial, int count, __globa
     float8 sum = START;
     int i = 0;
     for (; i + 8 <= count; i += 8) {
-        float8 next = vload8(0, partial + i);
+        float8 next = LOAD8(partial + i);
         sum = JOIN(sum, next);
     }
     float one = join8(sum);
