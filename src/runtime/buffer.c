@@ -118,8 +118,30 @@ size_t clv_pool_bytes(const clv_request *requests, int count)
     return sum;
 }
 
+static double mib(size_t bytes)
+{
+    return (double)bytes / 1048576;
+}
+
 int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count)
 {
+    const clvox_device_limits *l = &ctx->limits;
+    size_t needed = clv_pool_bytes(requests, count);
+    size_t available = l->global_bytes > ctx->allocated ? l->global_bytes - ctx->allocated : 0;
+    if (l->free_bytes && l->free_bytes < available)
+        available = l->free_bytes > ctx->allocated ? l->free_bytes - ctx->allocated : 0;
+    if (l->global_bytes && needed > available)
+        return clv_fail(CLVOX_ERROR_MEMORY,
+                        "%.0f MiB of device memory are needed and %.0f MiB of %s are available; use a "
+                        "coarser grid or a device with more memory",
+                        mib(needed), mib(available), l->name);
+    for (int i = 0; i < count; i++)
+        if (l->max_allocation && requests[i].bytes > l->max_allocation)
+            return clv_fail(CLVOX_ERROR_MEMORY,
+                            "the %s needs %.0f MiB in one piece (%.0f MiB in all) and %s gives at most "
+                            "%.0f MiB in one; use a coarser grid or another device",
+                            requests[i].what, mib(requests[i].bytes), mib(needed), l->name,
+                            mib(l->max_allocation));
     for (int i = 0; i < count; i++) {
         int status = clv_buffer_create(ctx, requests[i].bytes, requests[i].what, requests[i].slot);
         if (status < 0) {

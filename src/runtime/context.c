@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/build.h"
+#include "runtime/device.h"
 
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)
 {
@@ -14,10 +15,15 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (options)
         ctx->options = *options;
-    CLV_TRY(clvox_devices_list(&devices));
-    ctx->limits = devices[0].limits;
-    ctx->platform = devices[0].platform_id;
-    ctx->device = devices[0].device_id;
+    int count = clvox_devices_list(&devices);
+    CLV_TRY(count);
+    int chosen = clv_device_select(devices, count, ctx->options.device);
+    CLV_TRY(chosen);
+    status = CLVOX_OK;
+    ctx->options.device = NULL; /* the string is the caller's */
+    ctx->limits = devices[chosen].limits;
+    ctx->platform = devices[chosen].platform_id;
+    ctx->device = devices[chosen].device_id;
     ctx->packed = ctx->limits.type == CLVOX_DEVICE_CPU;
     cl_int error;
     ctx->context = clCreateContext(NULL, 1, &ctx->device, NULL, NULL, &error);

@@ -1,73 +1,159 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/context.h"
+#include "runtime/device.h"
 
-static void text(cl_device_id id, cl_device_info what, char *out, size_t room)
+static const char packages[] =
+    "install pocl-opencl-icd for the CPU, or your graphics card's OpenCL driver (nvidia-opencl-icd, "
+    "mesa-opencl-icd or AMD's ROCm, intel-opencl-icd)";
+
+/* The library that an .icd file names, tried as the loader tries it. Returns
+ * true and what is wrong with it when it cannot be loaded. */
+static bool broken_driver(const char *path, char *why, size_t room)
 {
-    out[0] = 0;
-    clGetDeviceInfo(id, what, room - 1, out, NULL);
-    out[room - 1] = 0;
+    char library[512] = "";
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(library, sizeof library, file))
+        library[0] = 0;
+    if (file)
+        fclose(file);
+    library[strcspn(library, "\r\n")] = 0;
+    if (!library[0]) {
+        snprintf(why, room, "%s is empty", path);
+        return true;
+    }
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    if (handle) {
+        dlclose(handle);
+        return false;
+    }
+    snprintf(why, room, "%.200s names a driver that cannot be loaded (%.300s)", path, dlerror());
+    return true;
 }
 
-static void read_limits(cl_platform_id platform, cl_device_id id, clvox_device_limits *limits)
+static bool is_icd(const char *name)
 {
-    memset(limits, 0, sizeof *limits);
-    text(id, CL_DEVICE_NAME, limits->name, sizeof limits->name);
-    text(id, CL_DEVICE_VENDOR, limits->vendor, sizeof limits->vendor);
-    text(id, CL_DRIVER_VERSION, limits->driver, sizeof limits->driver);
-    text(id, CL_DEVICE_VERSION, limits->version, sizeof limits->version);
-    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof limits->platform - 1, limits->platform, NULL);
-    clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof limits->platform_version - 1,
-                      limits->platform_version, NULL);
+    size_t length = strlen(name);
+    return length > 4 && !strcmp(name + length - 4, ".icd");
+}
+
+int clv_no_device(void)
+{
+    const char *place = getenv("OCL_ICD_VENDORS");
+    char why[640] = "", path[1024];
+    int files = 0;
+    if (!place || !place[0])
+        place = "/etc/OpenCL/vendors";
+    DIR *dir = opendir(place);
+    if (dir) {
+        for (struct dirent *entry; (entry = readdir(dir)) && !why[0];)
+            if (is_icd(entry->d_name)) {
+                files++;
+                snprintf(path, sizeof path, "%s/%s", place, entry->d_name);
+                broken_driver(path, why, sizeof why);
+            }
+        closedir(dir);
+    } else if (is_icd(place)) {
+        files++;
+        broken_driver(place, why, sizeof why);
+    }
+    if (why[0])
+        return clv_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s; repair or remove that driver, or %s",
+                        why, packages);
+    if (files)
+        return clv_fail(CLVOX_ERROR_DEVICE,
+                        "no OpenCL device: the drivers in %s find none; check that the device is there "
+                        "and that you may use it, or %s",
+                        place, packages);
+    return clv_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: there is no driver in %s; %s", place, packages);
+}
+
+static void judge(clvox_device *d)
+{
+    cl_bool available = CL_FALSE, compiler = CL_FALSE;
     cl_device_type type = 0;
-    clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-    limits->type = type & CL_DEVICE_TYPE_GPU   ? CLVOX_DEVICE_GPU
-                   : type & CL_DEVICE_TYPE_CPU ? CLVOX_DEVICE_CPU
-                                               : CLVOX_DEVICE_ACCELERATOR;
-    cl_ulong big = 0;
-    cl_uint small = 0;
-    clGetDeviceInfo(id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof big, &big, NULL);
-    limits->global_bytes = big;
-    clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof big, &big, NULL);
-    limits->max_allocation = big;
-    clGetDeviceInfo(id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof big, &big, NULL);
-    limits->local_bytes = big;
-    clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof small, &small, NULL);
-    limits->compute_units = (int)small;
-    clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof limits->max_group, &limits->max_group, NULL);
-    clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof limits->max_items, limits->max_items, NULL);
+    clGetDeviceInfo(d->device_id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+    clGetDeviceInfo(d->device_id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL);
+    clGetDeviceInfo(d->device_id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    if (d->limits.opencl < 12)
+        snprintf(d->reason, sizeof d->reason, "too old: it says \"%.60s\", and 1.2 is needed",
+                 d->limits.version);
+    else if (!available)
+        snprintf(d->reason, sizeof d->reason, "its driver says that it is not available");
+    else if (!compiler)
+        snprintf(d->reason, sizeof d->reason, "its driver has no compiler for kernels");
+    else if (type == CL_DEVICE_TYPE_CUSTOM)
+        snprintf(d->reason, sizeof d->reason, "a custom device, which runs only its own kernels");
+    d->usable = !d->reason[0];
+}
+
+/* Adds the devices of one platform; one that has none is normal. */
+static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *room)
+{
+    int status = CLVOX_OK;
+    cl_uint found = 0;
+    cl_device_id *ids = NULL;
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &found) != CL_SUCCESS || found == 0)
+        return CLVOX_OK;
+    ids = calloc(found, sizeof *ids);
+    if (!ids)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, found, ids, NULL) != CL_SUCCESS)
+        goto end;
+    for (cl_uint i = 0; i < found; i++) {
+        clvox_device *grown = clv_grown(*list, *count, room, sizeof *grown);
+        if (!grown) {
+            status = CLVOX_ERROR_MEMORY;
+            goto end;
+        }
+        *list = grown;
+        clvox_device *d = &grown[(*count)++];
+        memset(d, 0, sizeof *d);
+        d->platform_id = platform;
+        d->device_id = ids[i];
+        clv_limits_query(platform, ids[i], &d->limits);
+        judge(d);
+    }
+end:
+    free(ids);
+    return status;
 }
 
 int clvox_devices_list(clvox_device **out)
 {
+    int status = CLVOX_OK, count = 0, room = 0;
+    cl_uint platforms = 0;
+    clvox_device *list = NULL;
+    cl_platform_id *ids = NULL;
     *out = NULL;
-    cl_platform_id platforms[16];
-    cl_uint platform_count = 0;
-    clGetPlatformIDs(16, platforms, &platform_count);
-    clvox_device *list = calloc(64, sizeof *list);
-    if (!list)
+    if (clGetPlatformIDs(0, NULL, &platforms) != CL_SUCCESS || platforms == 0)
+        return clv_no_device();
+    ids = calloc(platforms, sizeof *ids);
+    if (!ids)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    int count = 0;
-    for (cl_uint p = 0; p < platform_count && p < 16; p++) {
-        cl_device_id ids[16];
-        cl_uint n = 0;
-        if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, ids, &n) != CL_SUCCESS)
-            continue;
-        for (cl_uint d = 0; d < n && d < 16 && count < 64; d++, count++) {
-            read_limits(platforms[p], ids[d], &list[count].limits);
-            list[count].usable = true;
-            list[count].platform_id = platforms[p];
-            list[count].device_id = ids[d];
-        }
-    }
+    CLV_CL(clGetPlatformIDs(platforms, ids, NULL), "clGetPlatformIDs", "listing OpenCL drivers");
+    for (cl_uint i = 0; i < platforms; i++)
+        CLV_TRY(add_platform(ids[i], &list, &count, &room));
     if (count == 0) {
-        free(list);
-        return clv_fail(CLVOX_ERROR_DEVICE, "no OpenCL device; install pocl-opencl-icd");
+        status = clv_no_device();
+        goto end;
     }
+    clv_devices_rank(list, count);
+    int chosen = clv_device_select(list, count, NULL);
+    if (chosen >= 0)
+        list[chosen].is_default = true;
     *out = list;
-    return count;
+    list = NULL;
+    status = count;
+end:
+    free(list);
+    free(ids);
+    return status;
 }
 
 void clvox_devices_free(clvox_device **devices)

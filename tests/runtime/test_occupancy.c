@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Occupancy against figures of the vendors' calculators and of Lee et al. (2012), table 1. */
+#include "check.h"
+#include "runtime/codeobject.h"
+#include "runtime/occupancy.h"
+
+static clvox_device_limits nvidia(int major, int minor)
+{
+    return (clvox_device_limits){.type = CLVOX_DEVICE_GPU, .nvidia_major = major, .nvidia_minor = minor,
+                                 .simd = 32};
+}
+
+static clvox_device_limits amd(const char *architecture, int wavefront)
+{
+    clvox_device_limits l = {.type = CLVOX_DEVICE_GPU, .simd = wavefront, .amd_simds = 4};
+    snprintf(l.architecture, sizeof l.architecture, "%s", architecture);
+    return l;
+}
+
+typedef struct row {
+    const char *what;
+    clvox_device_limits limits;
+    clv_footprint footprint;
+    int groups;
+    double fraction;
+    const char *limit;
+} row;
+
+static void check_rows(const row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const row *r = &rows[i];
+        clv_occupancy o;
+        CHECK_CASE("%s: %d items, %d registers, %zu bytes", r->what, r->footprint.items,
+                   r->footprint.registers, r->footprint.local_bytes);
+        clv_occupancy_of(&r->limits, &r->footprint, &o);
+        CHECK_THAT(o.groups == r->groups, "%d groups, not %d", o.groups, r->groups);
+        CHECK_THAT(fabs(o.fraction - r->fraction) < 1e-9, "%g, not %g", o.fraction, r->fraction);
+        CHECK_THAT(!strcmp(o.limit, r->limit), "by %s, not %s", o.limit, r->limit);
+    }
+}
+
+#define ROWS(rows) check_rows(rows, sizeof rows / sizeof rows[0])
+
+static void check_nvidia(void)
+{
+    const row rows[] = {
+        {"sm_90", nvidia(9, 0), {256, 40, -1, 4000}, 6, 0.75, "registers"},
+        {"sm_90", nvidia(9, 0), {512, 72, -1, 49152}, 1, 0.25, "registers"},
+        {"sm_90, full", nvidia(9, 0), {256, 32, -1, 0}, 8, 1.0, "warps"},
+        {"sm_90, smallest group", nvidia(9, 0), {1, 16, -1, 0}, 32, 0.5, "work-groups"},
+        {"sm_90, half a warp more", nvidia(9, 0), {48, 16, -1, 0}, 32, 1.0, "warps"},
+        {"sm_90, 48 KiB with the reserve", nvidia(9, 0), {128, 32, -1, 49152}, 4, 0.25, "local memory"},
+        {"sm_90, more registers than there are", nvidia(9, 0), {1024, 65, -1, 0}, 0, 0.0, "registers"},
+        {"sm_90, 255 registers", nvidia(9, 0), {256, 255, -1, 0}, 1, 0.125, "registers"},
+        {"sm_90, 256 registers", nvidia(9, 0), {32, 256, -1, 0}, 0, 0.0, "registers"},
+        {"sm_70", nvidia(7, 0), {256, 32, -1, 24576}, 4, 0.5, "local memory"},
+        {"sm_75", nvidia(7, 5), {256, 32, -1, 0}, 4, 1.0, "warps"},
+        {"sm_80", nvidia(8, 0), {256, 64, -1, 0}, 4, 0.5, "registers"},
+        {"sm_86", nvidia(8, 6), {256, 40, -1, 0}, 6, 1.0, "warps"},
+        {"sm_89, small groups", nvidia(8, 9), {32, 32, -1, 0}, 24, 0.5, "work-groups"},
+        {"sm_120", nvidia(12, 0), {512, 40, -1, 0}, 3, 1.0, "warps"},
+        /* Table 1: recompute with all registers, recompute with 35, reuse */
+        {"GTX 480, recompute", nvidia(2, 0), {32 * 16, 63, -1, 8640}, 1, 16 / 48.0, "registers"},
+        {"GTX 480, recompute, capped", nvidia(2, 0), {32 * 10, 35, -1, 4364}, 2, 20 / 48.0, "registers"},
+        {"GTX 480, reuse", nvidia(2, 0), {32 * 16, 24, -1, 49152}, 1, 16 / 48.0, "local memory"},
+        /* equation 1 as printed: registers by work-group */
+        {"G80", nvidia(1, 0), {256, 10, -1, 4096}, 3, 1.0, "warps"},
+        {"GT200", nvidia(1, 3), {192, 21, -1, 512}, 4, 24 / 32.0, "registers"},
+    };
+    ROWS(rows);
+}
+
+static void check_amd(void)
+{
+    const row rows[] = {
+        {"gfx906, least", amd("gfx906", 64), {256, 24, 32, 0}, 10, 1.0, "wavefronts"},
+        {"gfx906", amd("gfx906", 64), {256, 64, 40, 0}, 4, 0.4, "registers"},
+        {"gfx906, scalar registers", amd("gfx906", 64), {256, 24, 102, 0}, 7, 0.7, "registers"},
+        {"gfx906, local memory", amd("gfx906", 64), {256, 24, 32, 10000}, 6, 0.6, "local memory"},
+        {"gfx906, all registers", amd("gfx906", 64), {256, 256, 32, 0}, 1, 0.1, "registers"},
+        {"gfx90a", amd("gfx90a", 64), {256, 128, 40, 0}, 4, 0.5, "registers"},
+        {"gfx90a, one wavefront", amd("gfx90a", 64), {64, 32, 40, 0}, 32, 1.0, "wavefronts"},
+        {"gfx90a, barriers", amd("gfx90a", 64), {128, 32, 40, 0}, 16, 1.0, "wavefronts"},
+        {"gfx950, 160 KiB", amd("gfx950", 64), {256, 32, 40, 65536}, 2, 0.25, "local memory"},
+        {"gfx1010", amd("gfx1010", 32), {256, 128, -1, 0}, 2, 0.4, "registers"},
+        {"gfx1030, narrow", amd("gfx1030", 32), {256, 64, -1, 0}, 4, 1.0, "wavefronts"},
+        {"gfx1030, narrow, registers in sixteens", amd("gfx1030", 32), {256, 65, -1, 0}, 3, 0.75, "registers"},
+        {"gfx1030, wide", amd("gfx1030", 64), {256, 64, -1, 0}, 4, 0.5, "registers"},
+        {"gfx1100", amd("gfx1100", 32), {256, 96, -1, 0}, 4, 1.0, "wavefronts"},
+        {"gfx1201", amd("gfx1201", 32), {256, 128, -1, 0}, 2, 0.5, "registers"},
+    };
+    ROWS(rows);
+}
+
+static void check_unknown(void)
+{
+    clv_occupancy o;
+    clvox_device_limits h200 = nvidia(9, 0), cpu = {.type = CLVOX_DEVICE_CPU, .simd = 8},
+                        later = nvidia(13, 0), other = {.type = CLVOX_DEVICE_GPU, .simd = 16},
+                        odd = amd("gfx906", 32);
+    clv_footprint unbuilt = {256, -1, -1, 30000}, built = {256, 40, -1, 4000};
+    CHECK_CASE("without registers occupancy is unknown, and its bound is not");
+    clv_occupancy_of(&h200, &unbuilt, &o);
+    CHECK(o.groups == -1 && o.fraction < 0 && !o.limit[0] && o.by_registers == -1);
+    CHECK_THAT(o.by_local == 7 && fabs(o.most - 7 * 8 / 64.0) < 1e-9, "%d, %g", o.by_local, o.most);
+    CHECK_CASE("a CPU device, a device of no table and a wavefront that it has not: unknown");
+    const clvox_device_limits *all[] = {&cpu, &later, &other, &odd};
+    for (int i = 0; i < 4; i++) {
+        clv_occupancy_of(all[i], &built, &o);
+        CHECK(o.groups == -1 && o.fraction < 0 && o.most < 0 && !o.limit[0]);
+    }
+    CHECK_CASE("no work-items");
+    clv_occupancy_of(&h200, &(clv_footprint){0, 40, -1, 0}, &o);
+    CHECK(o.groups == -1);
+}
+
+static void check_not_code(void)
+{
+    clv_code_counts counts;
+    unsigned char text[256] = "\177ELF\2\1\1";
+    CHECK_CASE("what is no code object holds no kernel");
+    CHECK(!clv_code_object_counts(text, 0, "f", &counts));
+    CHECK(!clv_code_object_counts((const unsigned char *)"BC\300\336", 4, "f", &counts));
+    CHECK(!clv_code_object_counts(text, sizeof text, "f", &counts));
+    memset(text + 16, 0xff, sizeof text - 16);
+    CHECK(!clv_code_object_counts(text, sizeof text, "f", &counts));
+}
+
+int main(void)
+{
+    check_nvidia();
+    check_amd();
+    check_unknown();
+    check_not_code();
+    return check_end();
+}
