@@ -41,7 +41,7 @@ static inline float4 join(float4 a, float4 b)
     return (float4)(a.x + b.x, a.y + b.y, fmin(a.z, b.z), a.w + b.w);
 }
 
-static inline void join_group(__local float4 *cell, float4 mine, int item)
+INLINED void join_group(__local float4 *cell, float4 mine, int item)
 {
     cell[item] = mine;
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -14,7 +14,7 @@ static inline void keep(__global int *slots, int value)
 }
 
 /* The largest of a work-group's values, once to global memory. */
-static inline void keep_of_group(__local int *largest, __global int *slots, int value)
+INLINED void keep_of_group(__local int *largest, __global int *slots, int value)
 {
     bool first = get_local_id(0) == 0 && get_local_id(1) == 0;
     if (first)
@@ -121,7 +121,7 @@ void rate_march(RATE_ARGUMENTS)
             ay.y += 1.0f;
             az.z += 1.0f;
             vec1 q = rate1(ax, ay, az, load_vec1(v, i, n));
-            store_vec((float3)(q.x, q.y, q.z), p, i, n);
+            store_vec(q, p, i, n);
             largest = max(largest, longest1(q, inverse));
             low = here;
             here = high;
@@ -191,7 +191,7 @@ void rate_row(RATE_ARGUMENTS)
             vec1 ax, ay, az;
             columns1(u, i, n, ends_at(x, size.x, 1, inverse.x), ey, ez, &ax, &ay, &az);
             vec1 q = rate1(ax, ay, az, load_vec1(v, i, n));
-            store_vec((float3)(q.x, q.y, q.z), p, i, n);
+            store_vec(q, p, i, n);
             largest = max(largest, longest1(q, inverse));
             x++;
         }

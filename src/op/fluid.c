@@ -3,7 +3,7 @@
 
 static const clv_variant rate_variants[] = {
     {.name = "march", .function = "rate_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
-     .fixed_bytes = 4, .tiles = {{32, 8, 1, 8}, {32, 4, 1, 16}, {64, 1, 1, 8}, {1, 1, 1, 8}}},
+     .fixed_bytes = 4, .tiles = {{32, 8, 1, 8}, {32, 4, 1, 16}, {1, 1, 1, 8}}},
     {.name = "row", .function = "rate_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
@@ -12,7 +12,7 @@ const clv_entry clv_entry_fluid_rate = {"fluid", "fluid_rate", rate_variants,
 
 static const clv_variant bend_variants[] = {
     {.name = "march", .function = "bend_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
-     .fixed_bytes = 4, .tiles = {{32, 8, 1, 8}, {32, 4, 1, 16}, {64, 1, 1, 8}, {1, 1, 1, 8}}},
+     .fixed_bytes = 4, .tiles = {{32, 8, 1, 8}, {32, 4, 1, 16}, {1, 1, 1, 8}}},
     {.name = "row", .function = "bend_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
@@ -22,13 +22,13 @@ const clv_entry clv_entry_fluid_bend = {"fluid", "fluid_bend", bend_variants,
 static const clv_variant largest_variants[] = {
     {.name = "group", .function = "fluid_largest", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_ANY, .fixed_bytes = 8,
-     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+     .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_fluid_largest = {"fluid", "fluid_largest", largest_variants, 1, NULL};
 
 static const clv_variant update_variants[] = {
     {.name = "vector", .function = "update_vector", .shape = CLV_SHAPE_LINEAR,
-     .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 4}, {64, 1, 1, 4}, {1, 1, 1, 1024}}},
+     .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 4}, {1, 1, 1, 1024}}},
     {.name = "row", .function = "update_row", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16384}}},
 };

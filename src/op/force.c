@@ -1,41 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/force.h"
 
-#include <string.h>
-
 static const char *const builds[] = {"", "-DMASK=1", "-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
 static const char *const mask_builds[] = {"", "-DMASK=1", NULL};
 
+/* What a stated form may run on, CLV_FORCE_AUTO keeps for GPUs. */
+#define REUSE(where)                                                                             \
+    {.name = "reuse", .function = "force_reuse", .shape = CLV_SHAPE_GROUPS, .devices = (where),  \
+     .cell_bytes = 48, .planes = 1,                                                              \
+     .tiles = {{32, 16, 1, 32}, {32, 8, 1, 32}, {8, 8, 1, 16}}}
+#define RECOMPUTE(label, cap)                                                                \
+    {.name = (label), .function = "force_recompute", .shape = CLV_SHAPE_ITEM,                \
+     .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 12, .register_cap = (cap),      \
+     .tiles = {{32, 4, 4, 1}, {16, 4, 4, 1}, {8, 4, 2, 1}}}
+
 static const clv_variant force_variants[] = {
+    REUSE(CLV_ON_GPU),
     {.name = "direct", .function = "force_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+     .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "force_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_force = {"force", "force", force_variants,
-                                   sizeof force_variants / sizeof *force_variants, builds};
+static const clv_variant reuse_variants[] = {REUSE(CLV_ON_ANY)};
+static const clv_variant recompute_variants[] = {RECOMPUTE("recompute", 0)};
+static const clv_variant capped_variants[] = {RECOMPUTE("capped", 48)};
+
+/* One entry a form: a stated form is its own role. */
+#define ENTRY(file, name, table, builds) {file, name, table, sizeof(table) / sizeof *(table), builds}
+const clv_entry clv_entry_force = ENTRY("force", "force", force_variants, builds);
+const clv_entry clv_entry_force_reuse = ENTRY("force", "force_reuse", reuse_variants, builds);
+const clv_entry clv_entry_force_recompute = ENTRY("force", "force_recompute", recompute_variants, builds);
+const clv_entry clv_entry_force_capped = ENTRY("force", "force_capped", capped_variants, builds);
+
+static const clv_variant products_variants[] = {
+    {.name = "item", .function = "products_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "products_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_force_products = ENTRY("twopass", "force_products", products_variants, NULL);
+
+static const clv_variant divergence_variants[] = {
+    {.name = "item", .function = "divergence_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "divergence_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_force_divergence =
+    ENTRY("twopass", "force_divergence", divergence_variants, mask_builds);
 
 /* Fixed counts of work-groups: the order of additions depends on nothing else. */
 static const clv_variant energy_variants[] = {
     {.name = "group", .function = "energy_group", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_GPU, .cell_bytes = 16, .planes = 1,
-     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+     .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "energy_row", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_force_energy = {"energy", "force_energy", energy_variants,
-                                          sizeof energy_variants / sizeof *energy_variants,
-                                          mask_builds};
+const clv_entry clv_entry_force_energy = ENTRY("energy", "force_energy", energy_variants, mask_builds);
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "energy_total", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_ANY, .cell_bytes = 16, .planes = 1,
-     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "item", .function = "energy_total", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_ANY, .cell_bytes = 16, .planes = 1, .tiles = {{1, 1, 1, 1}}},
+     .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_force_total = {"energy", "force_total", total_variants,
-                                         sizeof total_variants / sizeof *total_variants, NULL};
+const clv_entry clv_entry_force_total = ENTRY("energy", "force_total", total_variants, NULL);
 
 static const char *build_of(const clv_force_args *a)
 {
@@ -63,22 +92,62 @@ static int check(const clv_force_args *a, bool with_force)
     CLV_FLOAT4V((m)->linear[0]), CLV_FLOAT4V((m)->linear[1]), CLV_FLOAT4V((m)->linear[2]), \
         SHIFT4((m)->shift[0]), SHIFT4((m)->shift[1]), SHIFT4((m)->shift[2])
 
+static int groups_of(int n, int each)
+{
+    return (n + each - 1) / each;
+}
+
 static double voxels(const int size[3])
 {
     return (double)size[0] * size[1] * size[2];
 }
 
+#define COMMON_ARGS(a)                                                                       \
+    CLV_BUF((a)->moving), SIZE4((a)->moving_size), CLV_BUF((a)->fixed), CLV_BUF((a)->mask),  \
+        CLV_BUF((a)->u), SIZE4((a)->size), INVERSE4(a), MAP_ARGS(&(a)->map)
+
+static int two_passes(clvox_context *ctx, const clv_force_args *a)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *products, *divergence;
+    double n = voxels(a->size);
+    if (!a->nine || a->nine->bytes < (size_t)(36 * n))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the two-pass form needs 9 floats a voxel in nine");
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_products, NULL, a->size, 0, &products));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_divergence, mask_builds[a->mask != NULL], a->size, 0,
+                           &divergence));
+    CLV_TRY(CLV_LAUNCH(ctx, products, a->size, 48 * n, CLV_BUF(a->u), SIZE4(a->size), INVERSE4(a),
+                       CLV_BUF(a->nine)));
+    CLV_TRY(CLV_LAUNCH(ctx, divergence, a->size, n * (a->mask ? 72 : 68), CLV_BUF(a->nine),
+                       COMMON_ARGS(a), CLV_BUF(a->force)));
+end:
+    return status;
+}
+
 int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *a)
 {
+    static const clv_entry *const entries[] = {
+        [CLV_FORCE_AUTO] = &clv_entry_force,
+        [CLV_FORCE_RECOMPUTE] = &clv_entry_force_recompute,
+        [CLV_FORCE_REUSE] = &clv_entry_force_reuse,
+        [CLV_FORCE_CAPPED] = &clv_entry_force_capped,
+    };
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     CLV_TRY(check(a, true));
-    if (form == CLV_FORCE_TWOPASS && !a->nine)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the two-pass form needs 9 floats a voxel in nine");
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force, build_of(a), a->size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, voxels(a->size) * (a->mask ? 36 : 32), CLV_BUF(a->moving),
-                       SIZE4(a->moving_size), CLV_BUF(a->fixed), CLV_BUF(a->mask), CLV_BUF(a->u),
-                       SIZE4(a->size), INVERSE4(a), MAP_ARGS(&a->map), CLV_BUF(a->force)));
+    if (form == CLV_FORCE_TWOPASS)
+        return two_passes(ctx, a);
+    if (form < 0 || (size_t)form >= sizeof entries / sizeof *entries)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "force: there is no form %d", (int)form);
+    CLV_TRY(clv_kernel_get(ctx, entries[form], build_of(a), a->size, 0, &kernel));
+    int launch[3] = {a->size[0], a->size[1], a->size[2]};
+    if (kernel->variant->shape == CLV_SHAPE_GROUPS) { /* reuse: the tile's rim gives no values */
+        launch[0] = groups_of(launch[0], kernel->tile.x - 2);
+        launch[1] = groups_of(launch[1], kernel->tile.y - 2);
+        launch[2] = groups_of(launch[2], kernel->tile.march);
+    }
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, voxels(a->size) * (a->mask ? 36 : 32), COMMON_ARGS(a),
+                       CLV_BUF(a->force)));
 end:
     return status;
 }
@@ -101,9 +170,7 @@ int clv_force_energy(clvox_context *ctx, const clv_force_args *a, clv_buffer *pa
         groups = 256;
     groups = groups < rows ? groups : rows;
     CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){groups, 1, 1}), voxels(a->size) * (a->mask ? 24 : 20),
-                       CLV_BUF(a->moving), SIZE4(a->moving_size), CLV_BUF(a->fixed),
-                       CLV_BUF(a->mask), CLV_BUF(a->u), SIZE4(a->size), INVERSE4(a),
-                       MAP_ARGS(&a->map), CLV_BUF(partial)));
+                       COMMON_ARGS(a), CLV_BUF(partial)));
     CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 16.0 * groups, CLV_BUF(partial),
                        CLV_INT(groups), CLV_BUF(out), CLV_INT(slot)));
 end:

@@ -4,7 +4,10 @@
 
 #include "op/warp.h"
 
-extern const clv_entry clv_entry_force, clv_entry_force_energy, clv_entry_force_total;
+/* What CLV_FORCE_AUTO chooses from; each stated form; the energy's passes. */
+extern const clv_entry clv_entry_force, clv_entry_force_recompute, clv_entry_force_reuse,
+    clv_entry_force_capped, clv_entry_force_products, clv_entry_force_divergence;
+extern const clv_entry clv_entry_force_energy, clv_entry_force_total;
 
 /* How the penalty's stencil is computed (Lee et al. 2012, section 4). */
 typedef enum clv_force_form {
