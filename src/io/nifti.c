@@ -176,7 +176,7 @@ static double frame_seconds(int units, double step)
 
 /* sform when its code is positive, else qform, else pixdim. An sform of
  * zeros says nothing and gives way to a qform. */
-static int choose_matrix(const char *path, const nifti_image *image, double out[4][4])
+static int choose_matrix(const char *path, const nifti_image *image, bool qform_finite, double out[4][4])
 {
     bool zeros = true;
     const double(*sform)[4] = image->sto_xyz.m;
@@ -192,7 +192,7 @@ static int choose_matrix(const char *path, const nifti_image *image, double out[
                 path);
         clv_matrix_copy(sform, out);
     } else if (image->qform_code > 0) {
-        if (!clv_matrix_regular((const double(*)[4])image->qto_xyz.m))
+        if (!qform_finite || !clv_matrix_regular((const double(*)[4])image->qto_xyz.m))
             return clv_fail(
                 CLVOX_ERROR_FORMAT,
                 "%s: its qform is not finite, so that voxels have no place in space; repair the header",
@@ -232,9 +232,9 @@ static int data_offset(const char *path, double offset, size_t header, clv_nifti
 }
 
 /* What both versions have in common, from the structure of nifticlib. */
-static int take(const char *path, const nifti_image *image, clv_nifti *out)
+static int take(const char *path, const nifti_image *image, bool qform_finite, clv_nifti *out)
 {
-    int status = choose_matrix(path, image, out->grid.to_ras);
+    int status = choose_matrix(path, image, qform_finite, out->grid.to_ras);
     if (status < 0)
         return status;
     out->slope = image->scl_slope;
@@ -262,6 +262,12 @@ static int take(const char *path, const nifti_image *image, clv_nifti *out)
             (header).pixdim[i] = edge((header).pixdim[i]);               \
         (header).vox_offset = 0;                                         \
     } while (0)
+
+/* nifticlib reads what is not finite as 0. */
+#define QFORM_FINITE(header)                                                        \
+    (isfinite((header).quatern_b) && isfinite((header).quatern_c) &&                \
+     isfinite((header).quatern_d) && isfinite((header).qoffset_x) &&                \
+     isfinite((header).qoffset_y) && isfinite((header).qoffset_z))
 
 static int parse1(const char *path, const uint8_t *bytes, clv_nifti *out)
 {
@@ -297,7 +303,7 @@ static int parse1(const char *path, const uint8_t *bytes, clv_nifti *out)
         status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
         goto end;
     }
-    status = take(path, image, out);
+    status = take(path, image, QFORM_FINITE(header), out);
 end:
     nifti_image_free(image);
     return status;
@@ -327,7 +333,7 @@ static int parse2(const char *path, const uint8_t *bytes, clv_nifti *out)
         status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
         goto end;
     }
-    status = take(path, image, out);
+    status = take(path, image, QFORM_FINITE(header), out);
 end:
     nifti_image_free(image);
     return status;

@@ -15,6 +15,7 @@
 enum {
     PIECE = 1 << 20,    /* bytes of a piece of work */
     HEAD = 1 << 16,     /* compressed bytes that a header is looked for in */
+    SURPLUS = 1 << 26,  /* bytes behind the values that are read to check them */
     DEFLATE_RATIO = 1032 /* no deflate stream expands further */
 };
 
@@ -56,39 +57,50 @@ static int truncated(const char *path, uint64_t wanted, uint64_t present)
 }
 
 /* Inflates with zlib, which, unlike libdeflate, delivers what it has of a
- * stream that is cut. Members that follow one another are one stream. */
+ * stream that is cut. Members that follow one another are one stream. to_end:
+ * goes on, without keeping what comes, to where the member's check sum is. */
 static int inflate_some(const char *path, const uint8_t *in, size_t in_size, uint8_t *out, size_t wanted,
-                        size_t *got)
+                        bool to_end, size_t *got)
 {
     int status = CLVOX_OK, result = Z_OK;
+    uint8_t beyond[4096];
+    size_t surplus = 0;
     z_stream stream;
     memset(&stream, 0, sizeof stream);
     *got = 0;
     if (inflateInit2(&stream, 15 + 16) != Z_OK)
         return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     size_t used = 0;
-    while (*got < wanted && used < in_size) {
+    while (used < in_size && (*got < wanted || to_end)) {
         size_t give = in_size - used < (1u << 30) ? in_size - used : 1u << 30;
         size_t room = wanted - *got < (1u << 30) ? wanted - *got : 1u << 30;
+        bool keep = room > 0;
         stream.next_in = (Bytef *)(uintptr_t)(in + used);
         stream.avail_in = (uInt)give;
-        stream.next_out = out + *got;
-        stream.avail_out = (uInt)room;
+        stream.next_out = keep ? out + *got : beyond;
+        stream.avail_out = keep ? (uInt)room : sizeof beyond;
         result = inflate(&stream, Z_NO_FLUSH);
         used += give - stream.avail_in;
-        *got += room - stream.avail_out;
+        if (keep)
+            *got += room - stream.avail_out;
+        else
+            surplus += sizeof beyond - stream.avail_out;
         if (result == Z_STREAM_END) {
             /* Zeros behind the last member are padding of tapes and blocks. */
-            if (in_size - used < 2 || in[used] != 0x1f || in[used + 1] != 0x8b)
+            if (*got == wanted || in_size - used < 2 || in[used] != 0x1f || in[used + 1] != 0x8b)
                 break;
             inflateReset(&stream);
-        } else if (result == Z_BUF_ERROR && !stream.avail_in) {
-            break;
-        } else if (result != Z_OK) {
+        } else if (result != Z_OK && !(result == Z_BUF_ERROR && used == in_size)) {
             status = damaged(path);
+            break;
+        } else if (surplus > SURPLUS + wanted) {
+            status = clv_fail(CLVOX_ERROR_FORMAT,
+                              "%s: holds far more data than its header promises, get a fresh copy", path);
             break;
         }
     }
+    if (status >= 0 && to_end && *got == wanted && result != Z_STREAM_END)
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is cut short, get a fresh copy", path);
     inflateEnd(&stream);
     return status;
 }
@@ -111,7 +123,7 @@ int clv_source_head(const clv_source *source, void *bytes, size_t wanted, size_t
             goto end;
         }
         CLV_TRY(clv_file_read_at(source->fd, source->path, packed, size, 0));
-        CLV_TRY(inflate_some(source->path, packed, size, bytes, wanted, got));
+        CLV_TRY(inflate_some(source->path, packed, size, bytes, wanted, false, got));
     }
 end:
     free(packed);
@@ -223,7 +235,7 @@ static int inflate_members(reading *r)
                                           &used, &made) != LIBDEFLATE_SUCCESS) {
             /* Damaged, cut, or longer than the image: zlib says which. */
             size_t got = 0;
-            status = inflate_some(path, r->packed + in, size - in, r->whole + out, needed - out, &got);
+            status = inflate_some(path, r->packed + in, size - in, r->whole + out, needed - out, true, &got);
             out += got;
             break;
         }
@@ -243,12 +255,6 @@ static int read_gzip(reading *r)
     int status;
     const char *path = r->source->path;
     uint64_t needed = r->offset + r->total;
-    if (needed / DEFLATE_RATIO > r->source->size) {
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: its header promises %llu bytes, more than a file of %llu bytes can hold", path,
-                          (unsigned long long)needed, (unsigned long long)r->source->size);
-        goto end;
-    }
     r->packed = malloc((size_t)r->source->size);
     if (!r->packed) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
@@ -284,24 +290,36 @@ end:
     return status;
 }
 
+int clv_source_check(const clv_source *source, uint64_t offset, size_t total)
+{
+    uint64_t needed;
+    if (__builtin_add_overflow(offset, (uint64_t)total, &needed))
+        needed = UINT64_MAX;
+    if (!source->gzip && needed > source->size)
+        return truncated(source->path, needed, source->size);
+    if (source->gzip && needed / DEFLATE_RATIO > source->size)
+        return clv_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: its header promises %llu bytes, more than a file of %llu bytes can hold, get a fresh "
+            "copy",
+            source->path, (unsigned long long)needed, (unsigned long long)source->size);
+    return CLVOX_OK;
+}
+
 int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv_consume consume, void *user)
 {
     int status = CLVOX_OK, workers = clv_threads();
-    uint64_t end_of_range;
     reading r = {.source = source, .offset = offset, .total = total, .consume = consume, .user = user};
-    if (__builtin_add_overflow(offset, (uint64_t)total, &end_of_range) || end_of_range > INT64_MAX)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header promises more bytes than any file holds",
-                        source->path);
+    CLV_TRY(clv_source_check(source, offset, total));
     r.scratch = calloc((size_t)workers, sizeof *r.scratch);
     r.decompressors = calloc((size_t)workers, sizeof *r.decompressors);
     if (!r.scratch || !r.decompressors)
         status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
     else if (source->gzip)
         status = read_gzip(&r);
-    else if (end_of_range > source->size)
-        status = truncated(source->path, end_of_range, source->size);
     else
         status = clv_parallel((total + PIECE - 1) / PIECE, read_piece, &r);
+end:
     for (int i = 0; i < workers; i++) {
         if (r.scratch)
             free(r.scratch[i]);

@@ -27,9 +27,11 @@ int clv_source_head(const clv_source *source, void *bytes, size_t wanted, size_t
  * threads; at is a multiple of 16, and so is size but for the last piece. */
 typedef int (*clv_consume)(void *user, const uint8_t *bytes, size_t size, size_t at);
 
-/* Delivers total bytes from offset on. Before it takes memory it compares with
- * the file's size, so that a false header cannot ask for more than the file
- * could hold. A file that holds fewer bytes, or damaged ones, is a
+/* Compares a range with the file's size, so that a false header does not make
+ * anybody ask for memory. Compressed files may still turn out to hold less. */
+int clv_source_check(const clv_source *source, uint64_t offset, size_t total);
+
+/* Delivers total bytes from offset on, checked as above. A file that holds fewer bytes, or damaged ones, is a
  * CLVOX_ERROR_FORMAT, whatever has been delivered by then. */
 int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv_consume consume, void *user);
 

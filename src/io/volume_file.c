@@ -125,6 +125,7 @@ int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out)
         data = &image;
     }
     size_t values = clvox_grid_voxels(&header->grid) * (size_t)header->frames;
+    CLV_TRY(clv_source_check(data, header->offset, values * clv_type_bytes(header->type)));
     volume = calloc(1, sizeof *volume);
     /* Not touched before there are data to fill it with: a header that
      * promises too much costs nothing. */
