@@ -150,5 +150,6 @@ void clv_matrix_flip_lps(const double m[4][4], double out[4][4])
 {
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
-            out[i][j] = (i < 2) != (j < 2) ? -m[i][j] : m[i][j];
+            /* A difference, so that 0 does not become -0. */
+            out[i][j] = (i < 2) != (j < 2) ? 0 - m[i][j] : m[i][j];
 }

@@ -96,7 +96,7 @@ static int read_affine(const char *path, double out[4][4])
     else if (size >= 4 && !memcmp(text, "\x89HDF", 4))
         status = clv_fail(
             CLVOX_ERROR_FORMAT,
-            "%s: is an ITK composite transform (HDF5), which clvox does not read; take it apart with "
+            "%s: is an ITK transform in HDF5, which clvox does not read; take it apart with "
             "CompositeTransformUtil --disassemble and name the parts one by one",
             path);
     else if (clv_itk_mat_is(text, size))
