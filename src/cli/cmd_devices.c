@@ -20,6 +20,7 @@ static void log_limits(cJSON *to, const clvox_device_limits *l)
     cJSON_AddNumberToObject(to, "compute_units", l->compute_units);
     cJSON_AddNumberToObject(to, "clock_mhz", l->clock_mhz);
     cJSON_AddNumberToObject(to, "global_bytes", (double)l->global_bytes);
+    cJSON_AddNumberToObject(to, "free_bytes", (double)l->free_bytes);
     cJSON_AddNumberToObject(to, "max_allocation", (double)l->max_allocation);
     cJSON_AddNumberToObject(to, "local_bytes", (double)l->local_bytes);
     cJSON_AddBoolToObject(to, "local_dedicated", l->local_dedicated);
@@ -55,6 +56,8 @@ static void print_limits(const command *cli, const clvox_device_limits *l)
     count(cli, "clock", l->clock_mhz, " MHz");
     cli_print(cli, "      %-22s %s%s\n", "memory", cli_bytes((double)l->global_bytes, text),
               l->shares_host_memory ? ", shared with the host" : "");
+    cli_print(cli, "      %-22s %s\n", "free at this moment", l->free_bytes ? cli_bytes((double)l->free_bytes, text)
+                                                                     : "unknown");
     cli_print(cli, "      %-22s %s\n", "largest allocation", cli_bytes((double)l->max_allocation, text));
     cli_print(cli, "      %-22s %s%s\n", "local memory", cli_bytes((double)l->local_bytes, text),
               l->local_dedicated ? "" : ", no memory of its own");

@@ -31,7 +31,10 @@ static void on_signal(int signal_number)
 {
     /* Once is a request where somebody looks at the flag, twice an order. */
     if (watched && !interrupted) {
+        static const char note[] = "\nstopping; once more to stop at once\n";
         interrupted = 1;
+        ssize_t ignored = write(STDERR_FILENO, note, sizeof note - 1);
+        (void)ignored;
         return;
     }
     clv_file_remove_unfinished();

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/matrix.h"
+#include "cli/register_report.h"
+#include "io/png.h"
+#include "pipeline/figure.h"
+
+/* The options as typed, before they are checked. */
+typedef struct request {
+    cli_texts fixed, moving;
+    const char *prefix, *init, *metric, *deform;
+    const char *fixed_mask, *moving_mask, *labels;
+    int linear, kernel;
+    cli_numbers shrink, iterations, smooth, update_sigma, step;
+    double lambda, tolerance;
+    bool inverse, no_picture;
+} request;
+
+/* ---- options ------------------------------------------------------------ */
+
+static int read_init(command *cli, const char *text, clvox_register_options *o)
+{
+    static const char *const words[] = {"auto", "identity", "header", "centers", "moments"};
+    static const clvox_init values[] = {CLVOX_INIT_AUTO, CLVOX_INIT_IDENTITY, CLVOX_INIT_HEADER,
+                                        CLVOX_INIT_CENTERS, CLVOX_INIT_MOMENTS};
+    for (int i = 0; i < 5; i++)
+        if (!strcmp(text, words[i])) {
+            o->init = values[i];
+            return CLVOX_OK;
+        }
+    if (access(text, F_OK) != 0)
+        return cli_misuse("--init %s: neither a file nor one of auto, identity, header, centers and moments", text);
+    clvox_transform *transform = NULL;
+    int status = cli_read_transform(cli, text, &transform);
+    if (status < 0)
+        return status;
+    if (transform->is_warp)
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp; --init takes an affine", text);
+    else
+        clv_matrix_copy(CLV_MATRIX(transform->matrix), o->matrix);
+    o->init = CLVOX_INIT_MATRIX;
+    clvox_transform_destroy(&transform);
+    return status;
+}
+
+static int read_models(const request *r, clvox_register_options *o)
+{
+    if (!strcmp(r->deform, "none"))
+        o->deform = CLVOX_DEFORM_NONE;
+    else if (!strcmp(r->deform, "unbiased"))
+        o->deform = CLVOX_DEFORM_UNBIASED;
+    else
+        return cli_misuse("--deform %s: not in this version; the choices are none and unbiased", r->deform);
+    if (!strcmp(r->metric, "ssd"))
+        o->metric = CLVOX_METRIC_SSD;
+    else if (!strcmp(r->metric, "ncc"))
+        o->metric = CLVOX_METRIC_NCC;
+    else if (strchr(r->metric, ','))
+        return cli_misuse("--metric %s: only the deformation has a metric to choose; give ssd or ncc", r->metric);
+    else
+        return cli_misuse("--metric %s: not in this version; the choices are ssd and ncc", r->metric);
+    return CLVOX_OK;
+}
+
+/* One length in voxels; mm would differ from level to level. */
+static int read_voxels(const cli_numbers *numbers, const char *name, double *out)
+{
+    if (!numbers->count)
+        return CLVOX_OK;
+    if (numbers->count != 1 || numbers->unit == CLI_UNIT_MM || numbers->value[0] < 0)
+        return cli_misuse("--%s: one length in voxels of the level, as 1.7vox", name);
+    *out = numbers->value[0];
+    return CLVOX_OK;
+}
+
+static int read_levels(const request *r, clvox_register_options *o)
+{
+    if (r->shrink.count || r->iterations.count || r->smooth.count) {
+        int levels = r->shrink.count       ? r->shrink.count
+                     : r->iterations.count ? r->iterations.count
+                                           : r->smooth.count;
+        if (levels > CLVOX_MAX_LEVELS)
+            return cli_misuse("%d levels; at most %d are possible", levels, CLVOX_MAX_LEVELS);
+        if ((r->iterations.count && r->iterations.count != levels) || (r->smooth.count && r->smooth.count != levels))
+            return cli_misuse("--shrink, --iterations and --smooth differ in their number of levels");
+        o->levels = levels;
+        /* What is not given follows the defaults, counted from the finest. */
+        for (int i = 0; i < levels; i++) {
+            o->shrink[i] = ldexp(1, levels - 1 - i);
+            o->iterations[i] = i + 1 < levels ? 100 : 50;
+        }
+    }
+    if (r->shrink.unit != CLI_UNIT_NONE || r->iterations.unit != CLI_UNIT_NONE)
+        return cli_misuse("--shrink and --iterations are plain numbers, as 4x2x1 and 100x50x25");
+    for (int i = 0; i < r->shrink.count; i++) {
+        o->shrink[i] = r->shrink.value[i];
+        if (!(o->shrink[i] >= 1))
+            return cli_misuse("--shrink: %g is below 1", o->shrink[i]);
+    }
+    for (int i = 0; i < r->iterations.count; i++) {
+        double n = r->iterations.value[i];
+        if (!(n >= 0 && n <= 1e6) || n != floor(n))
+            return cli_misuse("--iterations: %g is not a whole number from 0 to 1000000", n);
+        o->iterations[i] = (int)n;
+    }
+    return CLVOX_OK;
+}
+
+static int read_options(command *cli, const request *r, clvox_register_options *o)
+{
+    static const clvox_force forces[] = {CLVOX_FORCE_AUTO, CLVOX_FORCE_RECOMPUTE, CLVOX_FORCE_REUSE,
+                                         CLVOX_FORCE_CAPPED, CLVOX_FORCE_TWOPASS};
+    int status = CLVOX_OK;
+    CLV_TRY(read_models(r, o));
+    CLV_TRY(read_levels(r, o));
+    CLV_TRY(read_voxels(&r->update_sigma, "update-sigma", &o->update_sigma));
+    CLV_TRY(read_voxels(&r->step, "step", &o->step));
+    o->linear = (clvox_linear)r->linear;
+    o->force = forces[r->kernel];
+    o->lambda = r->lambda;
+    o->tolerance = r->tolerance;
+    o->inverse = 1; /* the report states how consistent the inverse is */
+    if (!(o->step > 0))
+        return cli_misuse("--step: must be above 0");
+    if (!(o->lambda >= 0))
+        return cli_misuse("--lambda %g: must not be negative", o->lambda);
+    if (!(o->tolerance >= 0))
+        return cli_misuse("--tolerance %g: must not be negative", o->tolerance);
+    status = read_init(cli, r->init, o);
+end:
+    return status;
+}
+
+/* Widths in mm become voxels of the fixed grid, as the library counts them. */
+static int read_smoothing(const request *r, const clvox_grid *fixed, clvox_register_options *o)
+{
+    double edge[3];
+    clvox_grid_spacing(fixed, edge);
+    for (int i = 0; i < r->smooth.count; i++) {
+        if (!(r->smooth.value[i] >= 0))
+            return cli_misuse("--smooth: %g is negative", r->smooth.value[i]);
+        o->smooth_voxels[i] = r->smooth.value[i];
+        if (r->smooth.unit == CLI_UNIT_MM)
+            o->smooth_voxels[i] /= cbrt(edge[0] * edge[1] * edge[2]);
+    }
+    return CLVOX_OK;
+}
+
+static void log_options(command *cli, const clvox_register_options *o)
+{
+    static const char *const inits[] = {"auto", "identity", "header", "centers", "moments", "matrix"};
+    static const char *const linears[] = {"none", "translation", "rigid", "similarity", "affine"};
+    static const char *const forces[] = {"auto", "recompute", "reuse", "capped", "twopass"};
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
+    cJSON_AddStringToObject(to, "init", inits[o->init]);
+    cJSON_AddStringToObject(to, "linear", linears[o->linear]);
+    cJSON_AddStringToObject(to, "deform", o->deform == CLVOX_DEFORM_NONE ? "none" : "unbiased");
+    cJSON_AddStringToObject(to, "metric", o->metric == CLVOX_METRIC_SSD ? "ssd" : "ncc");
+    cJSON_AddStringToObject(to, "kernel", forces[o->force]);
+    cJSON_AddItemToObject(to, "shrink", cJSON_CreateDoubleArray(o->shrink, o->levels));
+    cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(o->iterations, o->levels));
+    cJSON_AddItemToObject(to, "smooth_voxels", cJSON_CreateDoubleArray(o->smooth_voxels, o->levels));
+    cJSON_AddNumberToObject(to, "update_sigma", o->update_sigma);
+    cJSON_AddNumberToObject(to, "lambda", o->lambda);
+    cJSON_AddNumberToObject(to, "step", o->step);
+    cJSON_AddNumberToObject(to, "tolerance", o->tolerance);
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+/* A long run must not end at a folder that cannot be written. */
+static int check_folder(const char *prefix)
+{
+    const char *slash = strrchr(prefix, '/');
+    char *folder = slash ? strndup(prefix, (size_t)(slash - prefix) + 1) : strdup(".");
+    int status = CLVOX_OK;
+    if (!folder)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (access(folder, W_OK | X_OK) != 0)
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: the folder of the results cannot be written (%s)", folder,
+                          strerror(errno));
+    free(folder);
+    return status;
+}
+
+static int path_of(const char *prefix, const char *end, char *out, size_t room)
+{
+    if ((size_t)snprintf(out, room, "%s_%s", prefix, end) >= room)
+        return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", prefix);
+    return CLVOX_OK;
+}
+
+/* The picture by which a person judges the result. */
+static int write_picture(command *cli, const char *path, const clvox_volume *fixed, const clvox_volume *mask,
+                         const clvox_volume *labels, const clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    clvox_volume *log_jacobian = NULL;
+    clvox_jacobian_summary summary;
+    clv_raster raster = {.rgb = NULL};
+    if (result->warp)
+        CLV_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &log_jacobian, &summary));
+    CLV_TRY(clv_figure_registration(fixed, result->warped, labels, log_jacobian, mask, &raster));
+    CLV_TRY(clv_png_write(path, raster.width, raster.height, raster.rgb));
+    cli_log_output(cli, path);
+end:
+    clvox_volume_destroy(&log_jacobian);
+    clv_raster_free(&raster);
+    return status;
+}
+
+static int write_results(command *cli, const request *r, const clvox_volume *fixed, const clvox_volume *mask,
+                         const clvox_volume *labels, const clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    char path[4096];
+    clvox_volume *carried = NULL;
+    CLV_TRY(path_of(r->prefix, "affine.txt", path, sizeof path));
+    CLV_TRY(cli_write_affine(cli, CLV_MATRIX(result->matrix), path));
+    if (result->warp) {
+        CLV_TRY(path_of(r->prefix, "warp.nii.gz", path, sizeof path));
+        CLV_TRY(cli_write_warp(cli, result->warp, path));
+    }
+    if (result->inverse_warp && r->inverse) {
+        CLV_TRY(path_of(r->prefix, "inverse_warp.nii.gz", path, sizeof path));
+        CLV_TRY(cli_write_warp(cli, result->inverse_warp, path));
+    }
+    CLV_TRY(path_of(r->prefix, "warped.nii.gz", path, sizeof path));
+    CLV_TRY(cli_write_volume(cli, result->warped, path));
+    if (labels) {
+        clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1, .warp = result->warp};
+        clvox_link links[2];
+        int count = 0;
+        clv_matrix_copy(CLV_MATRIX(result->matrix), affine.matrix);
+        if (result->warp)
+            links[count++] = (clvox_link){&warp, 0};
+        links[count++] = (clvox_link){&affine, 0};
+        CLV_TRY(clvox_apply(cli->ctx, labels, &fixed->grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, &carried));
+        CLV_TRY(path_of(r->prefix, "labels.nii.gz", path, sizeof path));
+        CLV_TRY(cli_write_volume(cli, carried, path));
+    }
+    if (!r->no_picture) {
+        snprintf(path, sizeof path, "%s.png", r->prefix);
+        CLV_TRY(write_picture(cli, path, fixed, mask, carried, result));
+    }
+end:
+    clvox_volume_destroy(&carried);
+    return status;
+}
+
+static int run(command *cli, const request *r, clvox_register_options *o)
+{
+    int status = CLVOX_OK;
+    char path[4096];
+    clvox_volume *fixed = NULL, *moving = NULL, *fixed_mask = NULL, *moving_mask = NULL, *labels = NULL;
+    clvox_register_result result = {.warp = NULL};
+    cli_progress progress = {.open = false};
+    cli_stages stages = {0};
+    double mark = cli_seconds();
+    CLV_TRY(check_folder(r->prefix));
+    CLV_TRY(path_of(r->prefix, "", path, sizeof path - 32)); /* room for every name to come */
+    CLV_TRY(cli_read_volume(cli, r->fixed.item[0], &fixed));
+    CLV_TRY(cli_read_volume(cli, r->moving.item[0], &moving));
+    CLV_TRY(cli_read_mask(cli, r->fixed_mask, &fixed_mask));
+    CLV_TRY(cli_read_mask(cli, r->moving_mask, &moving_mask));
+    if (r->labels)
+        CLV_TRY(cli_read_volume(cli, r->labels, &labels));
+    CLV_TRY(read_smoothing(r, &fixed->grid, o));
+    log_options(cli, o);
+    stages.read = cli_seconds() - mark;
+
+    CLV_TRY(cli_open(cli));
+    cli_register_plan(cli, fixed, moving, o);
+    cli_progress_begin(&progress, cli, o);
+    o->progress = cli_register_progress;
+    o->user = &progress;
+    status = clvox_register(cli->ctx, fixed, moving, fixed_mask, moving_mask, o, &result);
+    cli_progress_end(&progress);
+    if (status >= 0 && cli_interrupted())
+        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+    if (status < 0)
+        goto end;
+
+    mark = cli_seconds();
+    CLV_TRY(write_results(cli, r, fixed, fixed_mask, labels, &result));
+    stages.write = cli_seconds() - mark;
+    cli_register_report(cli, o, &result, &stages);
+    snprintf(path, sizeof path, "%s.json", r->prefix);
+    CLV_TRY(cli_profile(cli));
+    CLV_TRY(cli_write_log(cli, path));
+end:
+    clvox_register_result_free(&result);
+    clvox_volume_destroy(&fixed);
+    clvox_volume_destroy(&moving);
+    clvox_volume_destroy(&fixed_mask);
+    clvox_volume_destroy(&moving_mask);
+    clvox_volume_destroy(&labels);
+    return status;
+}
+
+int cmd_register(command *cli, int argc, char **argv)
+{
+    clvox_register_options o;
+    clvox_register_defaults(&o);
+    request r = {.init = "auto", .metric = "ssd", .deform = "unbiased", .linear = o.linear,
+                 .lambda = o.lambda, .tolerance = o.tolerance};
+    const cli_option options[] = {
+        {"fixed", 'f', CLI_REPEAT, &r.fixed, "FILE", "the fixed image: its grid carries the warp"},
+        {"moving", 'm', CLI_REPEAT, &r.moving, "FILE", "the moving image"},
+        {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "beginning of the names of the results"},
+        {"init", 0, CLI_TEXT, &r.init, "auto|identity|header|centers|moments|FILE",
+         "where to start; auto: moments where the headers do not overlap, else header"},
+        {"linear", 0, CLI_CHOICE, &r.linear, "none|translation|rigid|similarity|affine",
+         "what the linear part may do (default affine)"},
+        {"deform", 0, CLI_TEXT, &r.deform, "none|unbiased", "the deformation model (default unbiased)"},
+        {"metric", 0, CLI_TEXT, &r.metric, "ssd|ncc", "of the deformation (default ssd, after an intensity match)"},
+        {"shrink", 0, CLI_NUMBERS, &r.shrink, "4x2x1", "how much coarser each level is, coarse to fine"},
+        {"iterations", 0, CLI_NUMBERS, &r.iterations, "100x100x50", "at most, at each level"},
+        {"smooth", 0, CLI_NUMBERS, &r.smooth, "2x1x0vox", "sigma before each level, vox or mm (default: by --shrink)"},
+        {"update-sigma", 0, CLI_NUMBERS, &r.update_sigma, "1.7vox", "of the fluid regulariser"},
+        {"step", 0, CLI_NUMBERS, &r.step, "0.5vox", "longest displacement of an iteration"},
+        {"lambda", 0, CLI_NUMBER, &r.lambda, "0.01", "weight of the unbiased penalty"},
+        {"kernel", 0, CLI_CHOICE, &r.kernel, "auto|recompute|reuse|capped|twopass",
+         "how the unbiased force is computed"},
+        {"fixed-mask", 0, CLI_TEXT, &r.fixed_mask, "FILE", "where the fixed image counts (above 0)"},
+        {"moving-mask", 0, CLI_TEXT, &r.moving_mask, "FILE", "where the moving image counts"},
+        {"labels", 0, CLI_TEXT, &r.labels, "FILE", "a label map of the moving image to carry to the fixed grid"},
+        {"tolerance", 0, CLI_NUMBER, &r.tolerance, "1e-5", "end a level when an iteration gains less than this share"},
+        {"inverse", 0, CLI_FLAG, &r.inverse, NULL, "also write the inverse warp"},
+        {"no-picture", 0, CLI_FLAG, &r.no_picture, NULL, "do not draw PREFIX.png"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]",
+        .about =
+            "Registers MOVING to FIXED: a linear part from the headers or the shapes, then an unbiased\n"
+            "fluid deformation (Lee et al. 2012) from coarse to fine that never folds. Writes\n"
+            "  PREFIX_affine.txt            ITK affine\n"
+            "  PREFIX_warp.nii.gz           ITK displacement, applied as\n"
+            "                               `-t PREFIX_warp.nii.gz -t PREFIX_affine.txt`\n"
+            "  PREFIX_inverse_warp.nii.gz   with --inverse; from MOVING's side applied as\n"
+            "                               `-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz`\n"
+            "  PREFIX_warped.nii.gz         MOVING on the grid of FIXED\n"
+            "  PREFIX_labels.nii.gz         with --labels\n"
+            "  PREFIX.png                   three planes: fixed, warped, labels or edges, log-Jacobian\n"
+            "  PREFIX.json                  versions, options, inputs, timings, metric by iteration",
+        .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result --fixed-mask subject_brain.nii.gz "
+                   "\\\n      --moving-mask atlas_brain.nii.gz --labels atlas_labels.nii.gz",
+        .options = options,
+    };
+    char **rest;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    if (!r.fixed.count)
+        return cli_misuse("-f FIXED is missing");
+    if (!r.moving.count)
+        return cli_misuse("-m MOVING is missing");
+    if (r.fixed.count > 1 || r.moving.count > 1)
+        return cli_misuse("-f and -m take one image each; several channels are not in this version");
+    if (!r.prefix)
+        return cli_misuse("-o PREFIX is missing");
+    CLV_TRY(read_options(cli, &r, &o));
+    status = run(cli, &r, &o);
+end:
+    return status;
+}

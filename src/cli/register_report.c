@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/register_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "op/resample.h"
+
+static const char *const metrics[] = {"ssd", "ncc"};
+
+/* ---- the plan ----------------------------------------------------------- */
+
+static void print_grid(const command *cli, const char *name, const clvox_grid *grid)
+{
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    cli_remark(cli, 0, "%-8s %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", name, grid->size[0], grid->size[1],
+               grid->size[2], edge[0], edge[1], edge[2]);
+}
+
+void cli_register_plan(command *cli, const clvox_volume *fixed, const clvox_volume *moving,
+                       const clvox_register_options *options)
+{
+    static const char *const linear[] = {"no linear part", "translation", "rigid", "similarity", "affine"};
+    char needed[32], all[32], free_text[32];
+    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    size_t bytes = clvox_register_bytes(&fixed->grid, &moving->grid, options);
+    print_grid(cli, "fixed", &fixed->grid);
+    print_grid(cli, "moving", &moving->grid);
+    cli_remark(cli, 0, "plan     %s, then %s\n", linear[options->linear],
+               options->deform == CLVOX_DEFORM_NONE ? "no deformation" : "unbiased fluid deformation");
+    for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
+        clvox_grid level;
+        const double f = options->shrink[i];
+        clv_level_grid(&fixed->grid, (double[3]){f, f, f}, &level);
+        cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
+                   level.size[1], level.size[2], options->iterations[i], metrics[options->metric]);
+    }
+    cli_remark(cli, 0, "device   %s: %s needed, %s free of %s\n", limits->name, cli_bytes((double)bytes, needed),
+               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
+               cli_bytes((double)limits->global_bytes, all));
+    cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
+    cli_log_grid(plan, "fixed", &fixed->grid);
+    cli_log_grid(plan, "moving", &moving->grid);
+    cJSON_AddNumberToObject(plan, "device_bytes", (double)bytes);
+    if (limits->free_bytes)
+        cJSON_AddNumberToObject(plan, "free_bytes", (double)limits->free_bytes);
+}
+
+/* ---- progress ----------------------------------------------------------- */
+
+void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options)
+{
+    *progress = (cli_progress){.cli = cli, .options = options, .level = -1};
+    progress->trace = cJSON_AddArrayToObject(cli->log, "trace");
+    progress->terminal = isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+    cli_watch(true);
+}
+
+static void time_left(double seconds, char *out, size_t room)
+{
+    if (seconds < 60)
+        snprintf(out, room, "%.0f s left", ceil(seconds));
+    else
+        snprintf(out, room, "%.0f min %02d s left", floor(seconds / 60), (int)fmod(seconds, 60));
+}
+
+int cli_register_progress(void *user, int level, int iteration, double metric, double fraction)
+{
+    cli_progress *p = user;
+    double now = cli_seconds();
+    bool last = iteration == p->options->iterations[level];
+    cJSON *entry = cJSON_CreateObject();
+    cJSON_AddNumberToObject(entry, "level", level + 1);
+    cJSON_AddNumberToObject(entry, "iteration", iteration);
+    cli_log_number(entry, "metric", metric);
+    cJSON_AddItemToArray(p->trace, entry);
+    if (p->level < 0) {
+        p->started = now;
+        p->first_fraction = fraction;
+    }
+    /* A bar moves ten times a second; a log gets each level's first and last
+     * look and one every few seconds. */
+    bool due = p->terminal ? now - p->printed > 0.1 || last : level != p->level || last || now - p->printed > 5;
+    p->level = level;
+    if (!p->cli->quiet && due) {
+        char left[40] = "";
+        double gone = fraction - p->first_fraction;
+        if (gone > 0)
+            time_left((now - p->started) / gone * fmax(1 - fraction, 0), left, sizeof left);
+        p->printed = now;
+        if (p->terminal) {
+            char bar[31];
+            int full = (int)(fmin(fmax(fraction, 0), 1) * 30);
+            for (int i = 0; i < 30; i++)
+                bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+            bar[30] = 0;
+            fprintf(stderr, "\r[%s] level %d/%d %4d/%d  %s %.6g  %s\033[K", bar, level + 1, p->options->levels,
+                    iteration, p->options->iterations[level], metrics[p->options->metric], metric, left);
+            fflush(stderr);
+            p->open = true;
+        } else {
+            fprintf(stderr, "level %d, iteration %d of %d: %s %.6g%s%s\n", level + 1, iteration,
+                    p->options->iterations[level], metrics[p->options->metric], metric, *left ? ", " : "", left);
+        }
+    }
+    return cli_interrupted();
+}
+
+void cli_progress_end(cli_progress *progress)
+{
+    if (progress->open)
+        fprintf(stderr, "\r\033[K");
+    progress->open = false;
+    cli_watch(false);
+}
+
+/* ---- the report --------------------------------------------------------- */
+
+static void print_stages(const command *cli, const char *name, double before, double linear, double after)
+{
+    cli_print(cli, "%-20s before %.6g, after the linear part %.6g, at the end %.6g\n", name, before, linear, after);
+}
+
+static void log_result(command *cli, const clvox_register_options *o, const clvox_register_result *r)
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
+    cJSON *rows = cJSON_AddArrayToObject(to, "matrix_ras");
+    for (int i = 0; i < 4; i++)
+        cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
+    cli_log_number(to, "mean_square_before", r->metric_before);
+    cli_log_number(to, "mean_square_linear", r->metric_linear);
+    cli_log_number(to, "mean_square_after", r->metric_after);
+    cli_log_number(to, "ncc_before", r->ncc_before);
+    cli_log_number(to, "ncc_linear", r->ncc_linear);
+    cli_log_number(to, "ncc_after", r->ncc_after);
+    if (o->deform != CLVOX_DEFORM_NONE) {
+        cli_log_number(to, "mismatch", r->mismatch);
+        cli_log_number(to, "largest_displacement_mm", r->largest_mm);
+        cli_log_number(to, "mean_displacement_mm", r->mean_mm);
+        cJSON *jacobian = cJSON_AddObjectToObject(to, "jacobian");
+        cli_log_jacobian(jacobian, &r->jacobian);
+        if (o->inverse) {
+            cli_log_number(to, "inverse_error_largest_voxels", r->inverse_error_voxels[0]);
+            cli_log_number(to, "inverse_error_mean_voxels", r->inverse_error_voxels[1]);
+        }
+        cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(r->iterations, o->levels));
+    }
+    cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
+}
+
+void cli_register_report(command *cli, const clvox_register_options *o, const clvox_register_result *r,
+                         const cli_stages *stages)
+{
+    char bytes[32];
+    print_stages(cli, "mean square", r->metric_before, r->metric_linear, r->metric_after);
+    print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
+    if (o->deform != CLVOX_DEFORM_NONE) {
+        cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);
+        cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm\n", "displacement", r->largest_mm, r->mean_mm);
+        cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g\n", "Jacobian", r->jacobian.smallest,
+                  r->jacobian.largest, r->jacobian.mean_log);
+        cli_print(cli, "%-20s %ld of %ld\n", "folded voxels", r->jacobian.folded, r->jacobian.voxels);
+        if (o->inverse)
+            cli_print(cli, "%-20s largest %.4g, mean %.4g voxels\n", "inverse consistency",
+                      r->inverse_error_voxels[0], r->inverse_error_voxels[1]);
+        cli_print(cli, "%-20s", "iterations");
+        for (int i = 0; i < o->levels; i++)
+            cli_print(cli, " %d of %d%s", r->iterations[i], o->iterations[i], i + 1 < o->levels ? "," : "\n");
+    }
+    cli_print(cli, "%-20s read %.3f, prepare %.3f, linear %.3f, deform %.3f, finish %.3f, write %.3f, all %.3f\n",
+              "seconds", stages->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform, r->seconds_finish,
+              stages->write, cli_seconds() - cli->started);
+    cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
+    log_result(cli, o, r);
+    cJSON *seconds = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
+    cJSON_AddNumberToObject(seconds, "read", stages->read);
+    cJSON_AddNumberToObject(seconds, "prepare", r->seconds_prepare);
+    cJSON_AddNumberToObject(seconds, "linear", r->seconds_linear);
+    cJSON_AddNumberToObject(seconds, "deform", r->seconds_deform);
+    cJSON_AddNumberToObject(seconds, "finish", r->seconds_finish);
+    cJSON_AddNumberToObject(seconds, "write", stages->write);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `clvox register` says: the plan, the progress, the report. */
+#ifndef CLI_REGISTER_REPORT_H
+#define CLI_REGISTER_REPORT_H
+
+#include "cli/cli.h"
+#include "clvox/registration.h"
+
+/* Passed as user to cli_register_progress. */
+typedef struct cli_progress {
+    command *cli;
+    const clvox_register_options *options;
+    cJSON *trace;      /* of the log: what each look at the metric saw */
+    double started, printed;
+    double first_fraction;
+    int level;
+    bool terminal, open; /* open: a bar stands on the terminal */
+} cli_progress;
+
+/* Grids, levels and device memory, before it starts. */
+void cli_register_plan(command *cli, const clvox_volume *fixed, const clvox_volume *moving,
+                       const clvox_register_options *options);
+
+void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options);
+/* A bar on a terminal, lines in a log, nothing with -q; stops on Ctrl-C. */
+int cli_register_progress(void *user, int level, int iteration, double metric, double fraction);
+void cli_progress_end(cli_progress *progress);
+
+typedef struct cli_stages {
+    double read, write; /* seconds beside those of the result */
+} cli_stages;
+
+/* The report on standard output and the same in the log. */
+void cli_register_report(command *cli, const clvox_register_options *options,
+                         const clvox_register_result *result, const cli_stages *stages);
+
+#endif

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The list of devices and the choice among them.
+. "$(dirname "$0")/lib.sh"
+exits 0 clvox phantom constant -o k.nii --size 5x5x5
+
+begin "a device that is not there is one sentence"
+exits 1 clvox apply -i k.nii -r k.nii -o y.nii --device no-such-device; one_sentence; says 'no-such-device'; absent y.nii
+
+begin "devices are listed"
+exits 0 clvox devices; quiet; prints '^ *0 \*'
+exits 0 clvox devices --json log/d.json; json log/d.json 'sum(d["default"] for d in j["devices"]) == 1'
+
+begin "devices -v: limits, and every variant of every kernel"
+exits 0 clvox devices -v -v --json log/v.json
+prints 'compute units'; prints 'largest work-group'; prints 'limited by'
+json log/v.json '{"warp", "force", "gradient"} <= {k["kernel"] for k in j["kernels"]}'
+json log/v.json 'all(sum(k["chosen"] for k in j["kernels"] if k["kernel"] == n) == 1 for n in {k["kernel"] for k in j["kernels"]})'
+
+begin "no OpenCL driver at all is one sentence"
+mkdir none
+exits 1 env OCL_ICD_VENDORS="$work/none" "$program" devices; one_sentence; silent; says 'install'
+exits 1 env OCL_ICD_VENDORS="$work/none" "$program" apply -i k.nii -r k.nii -o y.nii; one_sentence; absent y.nii
+finish

@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# How the command answers misuse, and how it explains itself. Needs no device.
+. "$(dirname "$0")/lib.sh"
+
+printf '1 0 0 900\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > far.txt
+
+begin "help and version"
+exits 0 clvox --help; prints register; prints phantom; quiet
+exits 0 clvox help; prints register
+exits 0 clvox --version; prints '^clvox [0-9]*\.[0-9]*\.[0-9]*$'
+exits 2 clvox; silent; says Usage
+
+begin "an unknown verb is answered by the nearest one"
+exits 2 clvox regsiter; silent; says 'did you mean `clvox register`'
+exits 2 clvox xyzzyx; says 'clvox --help'; one_sentence
+exits 2 clvox help regsiter; says register
+exits 2 clvox --device gpu info; says 'after the verb'
+
+for verb in $(clvox --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    begin "$verb explains itself with an example"
+    exits 0 clvox "$verb" --help; quiet
+    prints "^Usage: clvox $verb"; prints '^Example:'; prints "^  clvox $verb"; prints '  --device SEL'
+    exits 0 clvox help "$verb"; prints '^Example:'
+    exits 0 clvox "$verb" --version; prints '^clvox [0-9]'
+    exits 2 clvox "$verb" --no-such-option; silent; says "^clvox $verb: "; says 'clvox .* --help'
+done
+
+begin "options: misspelt, shortened, without and with too many values"
+exits 2 clvox phantom ball -o x.nii --sise 3x3x3; says 'did you mean --size'
+exits 2 clvox phantom ball -o x.nii --s 3x3x3; says 'begin like this'
+exits 2 clvox phantom ball -o; says 'value is missing'
+exits 2 clvox phantom ball --output; says '--output: the value is missing'
+exits 2 clvox phantom ball -o x.nii --quiet=1; says 'takes no value'
+exits 2 clvox phantom ball -Z; says '-Z: not known'
+exits 2 clvox phantom ball ball -o x.nii; says 'not expected'
+exits 2 clvox phantom -o x.nii; says 'missing'
+exits 2 clvox phantom cube -o x.nii; says 'ball'
+exits 2 clvox phantom ball -o x.nii --seed -1; says 'whole number'
+exits 2 clvox phantom ball -o x.nii --noise much; says 'not a number'
+exits 2 clvox phantom ball -o x.nii --size 0x3x3; says '0'
+exits 2 clvox phantom ball -o x.nii --size 3x3
+exits 2 clvox phantom ball -o x.nii --size 3x3x3mm
+exits 2 clvox phantom ball -o x.nii --spacing 1vox
+exits 2 clvox phantom ball -o x.nii --spacing 1xx1
+exits 2 clvox phantom ball -o x.nii --direction up; says 'axial|oblique'
+exits 2 clvox phantom ball -o x.nii --amplitude 3; says 'warp and pair'
+absent x.nii
+
+begin "a value follows its option behind = or a space, and may be negative"
+exits 0 clvox phantom constant --output a.nii --size 3x4x5 --spacing 2mm --noise=0; exists a.nii
+exits 0 clvox phantom --output=b.nii constant --size=3x4x5; exists b.nii
+exits 1 clvox phantom warp -o w.nii --size 9x9x9 --amplitude=-1; one_sentence; absent w.nii
+
+begin "register names what exists"
+exits 2 clvox register; says 'FIXED is missing'
+exits 2 clvox register -f a.nii; says 'MOVING is missing'
+exits 2 clvox register -f a.nii -m a.nii; says 'PREFIX is missing'
+exits 2 clvox register -f a.nii -m a.nii -o r --deform syn; says 'none and unbiased'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric mi; says 'ssd and ncc'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric ncc,ssd; says 'ssd or ncc'
+exits 2 clvox register -f a.nii -m a.nii -o r --linear thin; says 'none|translation|rigid'
+exits 2 clvox register -f a.nii -m a.nii -o r --init nowhere; says 'moments'
+exits 2 clvox register -f a.nii -m a.nii -o r --shrink 4x2x1 --iterations 3x3; says 'levels'
+exits 2 clvox register -f a.nii -m a.nii -o r --shrink 0.5; says 'below 1'
+exits 2 clvox register -f a.nii -m a.nii -o r --iterations 1.5; says 'whole number'
+exits 2 clvox register -f a.nii -m a.nii -o r --step 0; says 'above 0'
+exits 2 clvox register -f a.nii -m a.nii -o r --update-sigma 2mm; says 'voxels'
+exits 2 clvox register -f a.nii -f a.nii -m a.nii -o r; says 'one image'
+exits 2 clvox register -f a.nii -m a.nii -o r --shrink 9x8x7x6x5x4x3x2x1; says 'at most 8'
+
+begin "apply, compose, invert, jacobian and compare name what is missing"
+exits 2 clvox apply -i a.nii -r a.nii; says '-o OUT'
+exits 2 clvox apply -i a.nii -o x.nii; says '-r REFERENCE'
+exits 2 clvox apply -r a.nii -o x.nii; says '-i IMAGE'
+exits 2 clvox apply --points p.csv -i a.nii -o x.csv; says 'neither'
+exits 2 clvox compose -r a.nii -o x.nii; says '-t T'
+exits 2 clvox compose -t a.nii -o x.nii; says '-r REFERENCE'
+exits 2 clvox invert -o x.nii; says '-t WARP'
+exits 2 clvox jacobian; says '-t WARP'
+exits 2 clvox compare a.nii; says 'missing'
+exits 2 clvox compare a.nii a.nii --radius 0
+exits 2 clvox compare a.nii a.nii --bins 1
+
+begin "a file that is not there is one sentence and leaves nothing behind"
+exits 1 clvox info gone.nii.gz; silent; one_sentence; says '^clvox info: gone.nii.gz: '
+exits 1 clvox compare a.nii gone.nii; silent; one_sentence
+exits 1 clvox compare a.nii a.nii --mask gone.nii; silent; one_sentence; says gone.nii
+exits 1 clvox apply -i gone.nii -r a.nii -o x.nii; one_sentence; absent x.nii
+exits 1 clvox apply -i a.nii -r a.nii -t gone.txt,-1 -o x.nii; one_sentence; says 'gone.txt: '; absent x.nii
+exits 1 clvox apply --points gone.csv -o x.csv; one_sentence; absent x.csv
+exits 1 clvox register -f a.nii -m a.nii -o r --fixed-mask gone.nii; one_sentence; says gone.nii
+exits 1 clvox register -f a.nii -m a.nii -o no/folder/r; one_sentence; says 'no/folder'
+exits 1 clvox phantom ball -o no/folder/x.nii; one_sentence
+absent r.json; absent r_affine.txt
+
+begin "a mask without a voxel above 0 is said"
+exits 0 clvox phantom ball -o ball.nii --size 1x1x5 --labels zero.nii --affine far.txt
+exits 1 clvox compare ball.nii ball.nii --mask zero.nii; one_sentence; says 'zero.nii: the mask is empty'
+finish
