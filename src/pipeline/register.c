@@ -95,6 +95,7 @@ static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mas
         list[count++] = (clv_request){&run->moving_mask, m, "the moving mask"};
     if (deform) {
         list[count++] = (clv_request){&run->u, 3 * n, "the displacement field"};
+        list[count++] = (clv_request){&run->best, 3 * n, "the best displacement so far"};
         list[count++] = (clv_request){&run->field_a, 3 * n, "the force field"};
         list[count++] = (clv_request){&run->field_b, 3 * n, "scratch for the velocity field"};
         list[count++] = (clv_request){&run->field_c, 3 * n, "the velocity field"};
@@ -234,7 +235,7 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
     run.m = (int)clvox_grid_voxels(&moving->grid);
     bool deform = options->deform != CLVOX_DEFORM_NONE;
     count = list_requests(&run, fixed_mask, moving_mask, deform,
-                          deform && clv_register_needs_nine(options, clvox_context_limits(context)), requests);
+                          deform && options->force == CLVOX_FORCE_TWOPASS, requests);
     result->device_bytes = clv_pool_bytes(requests, count);
     status = clv_pool_take(context, requests, count);
     if (status < 0) {
@@ -253,7 +254,7 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
     CLV_TRY(clv_register_linear(&run, fixed, moving));
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(measure(&run, identity, NULL, &result->metric_before, &result->ncc_before));
-    CLV_TRY(measure(&run, (const double(*)[4])run.matrix, NULL, &result->metric_linear, &result->ncc_linear));
+    CLV_TRY(measure(&run, CLV_MATRIX(run.matrix), NULL, &result->metric_linear, &result->ncc_linear));
     result->metric_after = result->metric_linear;
     result->ncc_after = result->ncc_linear;
     result->mismatch = 1;
@@ -262,7 +263,7 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
     mark = now();
     if (deform) {
         CLV_TRY(clv_register_unbiased(&run, result));
-        CLV_TRY(measure(&run, (const double(*)[4])run.matrix, run.u, &result->metric_after, &result->ncc_after));
+        CLV_TRY(measure(&run, CLV_MATRIX(run.matrix), run.u, &result->metric_after, &result->ncc_after));
         result->mismatch = result->metric_linear > 0 ? result->metric_after / result->metric_linear : 0;
     }
     CLV_TRY(clv_finish(context));

@@ -26,7 +26,7 @@ typedef struct clv_registration {
     clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
     clv_buffer *level_fixed, *level_moving, *level_mask;
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
-    clv_buffer *u, *field_a, *field_b, *field_c;
+    clv_buffer *u, *best, *field_a, *field_b, *field_c;
     clv_buffer *nine;
     clv_buffer *partial, *state;
     double fraction_done;
@@ -48,9 +48,5 @@ int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer 
 /* Runs all levels; leaves u (h = x - u, mm along the fixed grid's axes) on the
  * full fixed grid (register_unbiased.c). */
 int clv_register_unbiased(clv_registration *run, clvox_register_result *result);
-
-/* Whether the unbiased model needs the nine-product scratch on this device. */
-bool clv_register_needs_nine(const clvox_register_options *options,
-                             const clvox_device_limits *limits);
 
 #endif

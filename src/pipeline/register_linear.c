@@ -121,7 +121,7 @@ static void moment_candidates(candidates *list, clvox_linear linear, const shape
         memcpy(a, m->spread, sizeof a);
         multiply(half, a, a);
         multiply(a, half, a);
-        clv_power_symmetric(a, .5, a);
+        clv_power_symmetric(CLV_MATRIX3(a), .5, a);
         multiply(back, a, a);
         multiply(a, back, a);
         add(list, a, f->center, m->center, 0);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "op/histogram.h"
 #include "op/pointwise.h"
 #include "op/reduce.h"
@@ -120,7 +121,7 @@ static int common_region(clv_registration *run, const clv_buffer *resampled, clv
     }
     if (run->moving_mask) {
         clv_map map;
-        clv_map_between(&run->fixed_grid, &run->moving_grid, (const double(*)[4])run->matrix, 0, &map);
+        clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
         CLV_TRY(clv_warp(run->ctx, run->moving_mask, run->moving_grid.size, &map, NULL, CLV_NEAREST, 0,
                          scratch, run->fixed_grid.size));
     } else {
@@ -143,7 +144,7 @@ int clv_register_match(clv_registration *run)
     clv_map map;
     float from[LEVELS + 4], to[LEVELS + 4];
 
-    clv_map_between(&run->fixed_grid, &run->moving_grid, (const double(*)[4])run->matrix, 0, &map);
+    clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
     CLV_TRY(clv_warp(run->ctx, run->moving, run->moving_grid.size, &map, NULL, CLV_LINEAR, NAN,
                      resampled, run->fixed_grid.size));
     CLV_TRY(common_region(run, resampled, region, scratch));

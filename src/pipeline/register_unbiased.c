@@ -5,9 +5,12 @@
  *   v = G_sigma f                  op/gaussian.h
  *   p = v - Du v                   op/fluid.h
  *   u = u + dt p                   dt on the device, never folding
- * The host looks at the energy every LOOK iterations. */
+ * The host looks at the energy every LOOK iterations: where it rose, u goes
+ * back to what it was at the look before and the step is halved, so that a
+ * level never ends worse than it began. */
 #include <math.h>
 
+#include "base/matrix.h"
 #include "op/compose.h"
 #include "op/fluid.h"
 #include "op/gaussian.h"
@@ -17,7 +20,7 @@
 #include "op/resample.h"
 #include "pipeline/register.h"
 
-enum { LOOK = 10 };
+enum { LOOK = 10, MAX_RISES = 6 };
 
 /* Below this a map may be invertible on paper but not in float32 files. */
 static const float SMALLEST_JACOBIAN = 0.02f;
@@ -26,7 +29,7 @@ typedef struct level {
     clvox_grid fixed, moving;
     int n, m;
     float spacing[3];
-    clv_map map;
+    clv_map map;   /* of op/force.h: linear (i, 1) - shift u */
     const clv_buffer *mask;
 } level;
 
@@ -135,7 +138,7 @@ static int make_level(clv_registration *run, int index, level *l)
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->level_moving, l->m,
                               run->level_moving, run->scratch_a, NULL, (float[4]){1, 1, 0, 0}));
     }
-    clv_map_between(&l->fixed, &l->moving, (const double(*)[4])run->matrix, -1, &l->map);
+    clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &l->map);
 end:
     return status;
 }
@@ -178,7 +181,9 @@ static int refit(clv_registration *run, const level *l)
     int status = CLVOX_OK;
     float s[5];
     clv_buffer *warped = run->field_a, *weight = run->field_b;
-    CLV_TRY(clv_warp(run->ctx, run->level_moving, l->moving.size, &l->map, run->u, CLV_LINEAR, NAN,
+    clv_map map;
+    clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), -1, &map);
+    CLV_TRY(clv_warp(run->ctx, run->level_moving, l->moving.size, &map, run->u, CLV_LINEAR, NAN,
                      warped, l->fixed.size));
     /* weight = 1 where a value arrived, times the mask */
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, weight, l->n, warped, NULL, NULL,
@@ -251,15 +256,24 @@ static int iterate(clv_registration *run, int index, const level *l, double shar
                 status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
                 goto end;
             }
-            if (iteration == 0)
-                start = energy;
-            else if (energy > before)
-                largest *= .5f, rises++;
-            else if (before - energy < LOOK * o->tolerance * start)
+            size_t bytes = 3 * (size_t)l->n * sizeof(float);
+            if (iteration == 0) {
+                start = before = energy;
+                CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, run->best, 0, bytes));
+            } else if (!(energy <= before)) {
+                largest *= .5f;
+                CLV_TRY(clv_buffer_copy(run->ctx, run->best, 0, run->u, 0, bytes));
+                if (++rises == MAX_RISES)
+                    break;
+            } else {
+                CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, run->best, 0, bytes));
+                double fall = before - energy;
+                before = energy;
+                if (fall < LOOK * o->tolerance * start)
+                    break;
+            }
+            if (!(energy > 0))
                 break;
-            if (rises > 5 || !(energy > 0))
-                break;
-            before = energy;
         }
         if (iteration == o->iterations[index])
             break;
