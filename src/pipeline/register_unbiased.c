@@ -25,6 +25,9 @@ enum { LOOK = 10, MAX_RISES = 6 };
 /* Below this a map may be invertible on paper but not in float32 files. */
 static const float SMALLEST_JACOBIAN = 0.02f;
 
+/* Mean squared difference, of images in [0, 1], below which they are the same. */
+static const double SAME_IMAGE = 1e-10;
+
 typedef struct level {
     clvox_grid fixed, moving;
     int n, m;
@@ -99,6 +102,8 @@ static int make_level(clv_registration *run, int index, level *l)
     for (int i = 0; i < 3; i++)
         factor[i] = fmin(o->shrink[index], fmax(1, run->fixed_grid.size[i] / 4.));
     clv_level_grid(&run->fixed_grid, factor, &l->fixed);
+    for (int i = 0; i < 3; i++)
+        factor[i] = (double)run->fixed_grid.size[i] / l->fixed.size[i];
     moving_factors(run, &l->fixed, moving_factor);
     clv_level_grid(&run->moving_grid, moving_factor, &l->moving);
     clvox_grid_spacing(&l->fixed, spacing);
@@ -272,7 +277,7 @@ static int iterate(clv_registration *run, int index, const level *l, double shar
                 if (fall < LOOK * o->tolerance * start)
                     break;
             }
-            if (!(energy > 0))
+            if (!(energy > SAME_IMAGE * l->n))
                 break;
         }
         if (iteration == o->iterations[index])
