@@ -29,9 +29,9 @@ void clvox_register_defaults(clvox_register_options *options)
         .shrink = {4, 2, 1},
         .iterations = {100, 100, 50},
         .smooth_voxels = {-1, -1, -1, -1, -1, -1, -1, -1},
-        .update_sigma = 1.7,
-        .lambda = 0.01,
-        .step = 0.5,
+        .update_sigma = 2.5,
+        .lambda = 0.003,
+        .step = 0.4,
         .tolerance = 1e-5,
     };
     for (int i = 0; i < 4; i++)

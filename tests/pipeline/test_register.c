@@ -90,11 +90,12 @@ static void recovery(void)
         int size[3];
         double spacing[3];
         bool oblique;
+        double amplitude;
         const char *name;
     } grids[] = {
-        {{64, 60, 52}, {1, 1, 1}, false, "1 mm"},
-        {{61, 67, 37}, {1.5, 1.2, 2}, true, "anisotropic, oblique, prime sizes"},
-        {{97, 89, 1}, {1, 1, 3}, false, "one slice"},
+        {{64, 60, 52}, {1, 1, 1}, false, 2.5, "1 mm"},
+        {{61, 67, 37}, {1.5, 1.2, 2}, true, 2.5, "anisotropic, oblique, prime sizes"},
+        {{97, 89, 1}, {1, 1, 3}, false, 1.8, "one slice"},
     };
     for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
         for (int metric = 0; metric < 2; metric++) {
@@ -103,7 +104,7 @@ static void recovery(void)
             clvox_register_result r;
             double largest;
             CHECK_CASE("a known warp is recovered: %s, %s", grids[g].name, metric ? "NCC" : "SSD");
-            make_pair(&p, grids[g].size, grids[g].spacing, grids[g].oblique, 2.5, 7 + g);
+            make_pair(&p, grids[g].size, grids[g].spacing, grids[g].oblique, grids[g].amplitude, 7 + g);
             header_options(&o);
             o.metric = metric ? CLVOX_METRIC_NCC : CLVOX_METRIC_SSD;
             must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
