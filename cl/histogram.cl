@@ -23,6 +23,19 @@ static inline int bin_of(float value, float low, float scale, int bins)
 
 /* Runs of one bin, as in the background of an image, are added at once: equal
  * addresses are what slows local atomics down. */
+#define TALLY(value, counted)                            \
+    do {                                                 \
+        int here = bin_of(value, low, scale, bins);      \
+        if ((counted) && here != bin) {                  \
+            if (run)                                     \
+                atomic_add(&shared[bin], run);           \
+            bin = here;                                  \
+            run = 0;                                     \
+        }                                                \
+        run += (counted) ? 1 : 0;                        \
+    } while (0)
+
+/* A work-group a chunk (a multiple of 4 elements). */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 histogram_groups(__global const float *a, __global const float *mask, int n, int chunk, float low,
                  float scale, int bins, __global int *counts)
@@ -32,19 +45,26 @@ histogram_groups(__global const float *a, __global const float *mask, int n, int
     for (int i = lane; i < bins; i += TILE_X)
         shared[i] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    int first = get_group_id(0) * chunk, last = first + min(chunk, n - first);
+    int first = get_group_id(0) * chunk, count = min(chunk, n - first);
     int bin = 0, run = 0;
-    for (int i = first + lane; i < last; i += TILE_X)
-        if (COUNTED(i)) {
-            int here = bin_of(a[i], low, scale, bins);
-            if (here != bin) {
-                if (run)
-                    atomic_add(&shared[bin], run);
-                bin = here;
-                run = 0;
-            }
-            run++;
-        }
+#ifdef UNROLL
+#pragma unroll UNROLL
+#endif
+    for (int i = first / 4 + lane; i < first / 4 + count / 4; i += TILE_X) {
+        float4 v = ((__global const float4 *)a)[i];
+#if HAS_MASK
+        float4 m = ((__global const float4 *)mask)[i];
+#define MASKED(c) (m.c > 0.0f)
+#else
+#define MASKED(c) 1
+#endif
+        TALLY(v.x, v.x == v.x && MASKED(x));
+        TALLY(v.y, v.y == v.y && MASKED(y));
+        TALLY(v.z, v.z == v.z && MASKED(z));
+        TALLY(v.w, v.w == v.w && MASKED(w));
+    }
+    for (int i = first + (count & ~3) + lane; i < first + count; i += TILE_X)
+        TALLY(a[i], COUNTED(i));
     if (run)
         atomic_add(&shared[bin], run);
     barrier(CLK_LOCAL_MEM_FENCE);

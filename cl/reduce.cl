@@ -156,7 +156,9 @@ longest_groups(__global const float *field, float4 scale, int n, int chunk, __gl
     int lane = get_local_id(0);
     int first = get_group_id(0) * chunk, last = first + min(chunk, n - first);
     float most = 0.0f;
-#pragma unroll 4
+#ifdef UNROLL
+#pragma unroll UNROLL
+#endif
     for (int i = first + lane; i < last; i += TILE_X) {
         float3 v = load_vec(field, i, n) * scale.xyz;
         float square = dot(v, v);

@@ -3,7 +3,7 @@
 
 static const clv_variant variants[] = {
     {.name = "item", .function = "gradient_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
-     .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {32, 2, 1, 1}, {1, 1, 1, 1}}},
+     .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "gradient_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };

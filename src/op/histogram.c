@@ -5,8 +5,9 @@ enum { MOST_BINS = 1024 }; /* as in cl/histogram.cl */
 
 /* march: elements of a chunk. */
 static const clv_variant variants[] = {
-    {.name = "groups", .function = "histogram_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
-     .fixed_bytes = MOST_BINS * 4, .tiles = {{256, 1, 1, 8192}, {64, 1, 1, 8192}}},
+    {.name = "groups", .function = "histogram_groups", .defines = "-DUNROLL=2",
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = MOST_BINS * 4,
+     .tiles = {{256, 1, 1, 16384}, {64, 1, 1, 8192}}},
     {.name = "chunks", .function = "histogram_chunks", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 65536}}},
 };

@@ -2,14 +2,16 @@
 #include "op/jacobian.h"
 
 static const clv_variant variants[] = {
+    {.name = "march", .function = "jacobian_march", .defines = "-DUNROLL=2",
+     .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 8}, {64, 4, 1, 16}, {32, 2, 1, 4}}},
     {.name = "item", .function = "jacobian_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
-     .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {32, 2, 1, 1}, {1, 1, 1, 1}}},
+     .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "jacobian_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const builds[] = {"-DLOG=0", "-DLOG=1", NULL};
 
-const clv_entry clv_entry_jacobian = {"jacobian", "jacobian", variants, 2, builds};
+const clv_entry clv_entry_jacobian = {"jacobian", "jacobian", variants, 3, builds};
 
 int clv_jacobian(clvox_context *ctx, const clv_buffer *field, const int size[3], const float spacing[3],
                  float sign, bool log, clv_buffer *out)
