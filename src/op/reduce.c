@@ -11,7 +11,8 @@ static const clv_variant variants[] = {
 };
 static const clv_variant longest_variants[] = {
     {.name = "groups", .function = "longest_groups", .defines = "-DUNROLL=4",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4,
+     .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
     {.name = "chunks", .function = "longest_chunks", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 16384}}},
 };
