@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/parallel.h"
 #include "base/status.h"
 
 enum {
@@ -154,7 +155,7 @@ static int choose_window(picture *p, const picture *mask)
     float *head = NULL;
     const clvox_volume *volume = p->volume;
     size_t voxels = clvox_grid_voxels(&volume->grid), finite = 0, kept = 0;
-    size_t stride = 1 + voxels / 400000;
+    size_t stride = 1 + voxels / 150000;
     double sum = 0;
     for (size_t i = 0; i < voxels; i += stride)
         if (isfinite(volume->data[i])) {
@@ -220,9 +221,11 @@ static void frame(const picture *fixed, const picture *mask, view *v)
     const int *n = grid->size;
     int low[3] = {n[0], n[1], n[2]}, high[3] = {-1, -1, -1};
     double centre[3] = {0, 0, 0}, weight = 0, head_centre[3] = {0, 0, 0}, head_weight = 0;
-    for (int z = 0; z < n[2]; z++)
-        for (int y = 0; y < n[1]; y++)
-            for (int x = 0; x < n[0]; x++) {
+    /* Every voxel of a small grid; of a large one as many as tell the same. */
+    int step = (int)ceil(cbrt(clvox_grid_voxels(grid) / 500000.0));
+    for (int z = 0; z < n[2]; z += step)
+        for (int y = 0; y < n[1]; y += step)
+            for (int x = 0; x < n[0]; x += step) {
                 int at[3] = {x, y, z};
                 float value = fixed->volume->data[((size_t)z * n[1] + y) * n[0] + x];
                 if (!(isfinite(value) && value > fixed->threshold))
@@ -459,6 +462,33 @@ static void annotate(clv_raster *raster, const scene *s, const panel *p, int lef
     }
 }
 
+/* What the pieces of a picture are drawn from; each is one panel. */
+typedef struct sheet {
+    const scene *scene;
+    clv_raster *out;
+    int column; /* pixels */
+} sheet;
+
+static int draw_piece(void *user, size_t index, int worker)
+{
+    static paint *const paints[COLUMNS] = {paint_fixed, paint_warped, paint_fixed, paint_checker,
+                                           paint_jacobian};
+    const sheet *on = user;
+    const scene *s = on->scene;
+    int c = (int)(index / 3), row = (int)(index % 3), top = HEAD, status = CLVOX_OK;
+    const panel *p = &s->panels[row];
+    int left = GAP + c * (on->column + GAP) + (on->column - p->width) / 2;
+    (void)worker;
+    for (int above = 0; above < row; above++)
+        top += s->panels[above].height + GAP;
+    draw(on->out, s, p, left, top, paints[c]);
+    if (c == OUTLINES)
+        status = s->has_labels ? draw_labels(on->out, s, p, left, top)
+                               : draw_edges(on->out, s, p, left, top);
+    annotate(on->out, s, p, left, top, c == FIXED);
+    return status;
+}
+
 static int compose(const scene *s, clv_raster *out)
 {
     static const char *const titles[COLUMNS] = {"fixed", "moving, warped", "labels on fixed",
@@ -473,21 +503,12 @@ static int compose(const scene *s, clv_raster *out)
                              : "The patient's left is on the right.";
     int width = GAP + count * (column + GAP) + (s->has_jacobian ? BAR : 0);
     CLV_TRY(clv_raster_create(out, width, height + FOOT, ground));
+    sheet whole = {s, out, column};
+    CLV_TRY(clv_parallel(3 * (size_t)count, draw_piece, &whole));
     for (int c = 0; c < count; c++) {
-        int left = GAP + c * (column + GAP), top = HEAD;
         const char *title = c == OUTLINES && !s->has_labels ? "edges on fixed" : titles[c];
+        int left = GAP + c * (column + GAP);
         clv_raster_text(out, left + (column - clv_raster_text_width(2, title)) / 2, 6, 2, white, title);
-        for (int i = 0; i < 3; i++) {
-            const panel *p = &s->panels[i];
-            static paint *const paints[COLUMNS] = {paint_fixed, paint_warped, paint_fixed, paint_checker,
-                                                   paint_jacobian};
-            int x = left + (column - p->width) / 2;
-            draw(out, s, p, x, top, paints[c]);
-            if (c == OUTLINES)
-                CLV_TRY(s->has_labels ? draw_labels(out, s, p, x, top) : draw_edges(out, s, p, x, top));
-            annotate(out, s, p, x, top, c == FIXED);
-            top += p->height + GAP;
-        }
     }
     if (s->has_jacobian)
         draw_bar(out, s->range, GAP + count * (column + GAP), HEAD + 8, height - HEAD - GAP - 16);
