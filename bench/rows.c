@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "bench.h"
+#include "op/blend.h"
 #include "op/compose.h"
 #include "op/copy.h"
 #include "op/fluid.h"
@@ -27,6 +28,11 @@ static int row_pointwise(bench_data *d)
 {
     return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, d->scalar[2], d->n, d->scalar[0], d->scalar[1], NULL,
                          (float[4]){.5f, .5f, 0, 0});
+}
+
+static int row_blend(bench_data *d)
+{
+    return clv_blend(d->ctx, d->field[1], d->field[2], d->scalar[0], d->n);
 }
 
 static int row_sum(bench_data *d)
@@ -181,6 +187,7 @@ static int row_iteration(bench_data *d)
 
 const bench_row bench_rows[] = {
     {"copy", "copy", 8, row_copy},
+    {"blend", "blend", 40, row_blend},
     {"pointwise a+b", "pointwise", 12, row_pointwise},
     {"reduce sum", "reduce", 4, row_sum},
     {"reduce dot", NULL, 8, row_dot},

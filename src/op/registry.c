@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "op/blend.h"
 #include "op/compose.h"
 #include "op/copy.h"
 #include "op/fluid.h"
@@ -16,6 +17,7 @@
 /* Entries are defined beside their operation; one line each here. */
 
 const clv_entry *const clv_entries[] = {
+    &clv_entry_blend,
     &clv_entry_compose,
     &clv_entry_copy,
     &clv_entry_fluid_bend,

@@ -100,6 +100,8 @@ static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mas
         list[count++] = (clv_request){&run->field_b, 3 * n, "scratch for the velocity field"};
         list[count++] = (clv_request){&run->field_c, 3 * n, "the velocity field"};
     }
+    if (deform)
+        list[count++] = (clv_request){&run->weight, n, "weights"};
     if (nine)
         list[count++] = (clv_request){&run->nine, 9 * n, "the nine products of the force"};
     list[count++] = (clv_request){&run->partial, CLV_FORCE_PARTIALS * sizeof(float), "partial sums"};

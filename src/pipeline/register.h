@@ -27,6 +27,7 @@ typedef struct clv_registration {
     clv_buffer *level_fixed, *level_moving, *level_mask;
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u, *best, *field_a, *field_b, *field_c;
+    clv_buffer *weight; /* of mending, one a voxel */
     clv_buffer *nine;
     clv_buffer *partial, *state;
     double fraction_done;

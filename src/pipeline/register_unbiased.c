@@ -5,12 +5,14 @@
  *   v = G_sigma f                  op/gaussian.h
  *   p = v - Du v                   op/fluid.h
  *   u = u + dt p                   dt on the device, never folding
- * The host looks at the energy every LOOK iterations: where it rose, u goes
+ * The host looks at the energy every LOOK iterations, after mending u where its
+ * determinant became too small: where it rose, u goes
  * back to what it was at the look before and the step is halved, so that a
  * level never ends worse than it began. */
 #include <math.h>
 
 #include "base/matrix.h"
+#include "op/blend.h"
 #include "op/compose.h"
 #include "op/fluid.h"
 #include "op/gaussian.h"
@@ -22,8 +24,10 @@
 
 enum { LOOK = 10, MAX_RISES = 6 };
 
-/* Below this a map may be invertible on paper but not in float32 files. */
-static const float SMALLEST_JACOBIAN = 0.02f;
+/* The map is kept above this determinant. A step alone cannot fold it
+ * (op/fluid.h), but ever smaller determinants would stop all movement for the
+ * sake of one voxel and say nothing about anatomy. */
+static const float SMALLEST_JACOBIAN = 0.05f;
 
 /* Mean squared difference, of images in [0, 1], below which they are the same. */
 static const double SAME_IMAGE = 1e-10;
@@ -148,32 +152,64 @@ end:
     return status;
 }
 
-/* Carries u to a finer grid; where that folds it, smooths until it does not. */
+static int smallest_jacobian(clv_registration *run, const clvox_grid *grid, int n,
+                             const float spacing[3], float *smallest)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_jacobian(run->ctx, run->u, grid->size, spacing, -1, false, run->field_a));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, run->field_a, NULL, NULL, 0, n, run->partial, run->state,
+                       CLV_STATE_SUMS));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), smallest,
+                            sizeof *smallest));
+end:
+    return status;
+}
+
+/* Smooths u around the voxels whose determinant has fallen below the smallest
+ * allowed, a little at a time and wider with every pass, until there are none;
+ * *mended says whether there were any. */
+static int mend(clv_registration *run, const clvox_grid *grid, bool *mended)
+{
+    int status = CLVOX_OK;
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    int n = (int)clvox_grid_voxels(grid);
+    float smallest;
+    *mended = false;
+    for (int pass = 0; pass < 100; pass++) {
+        CLV_TRY(smallest_jacobian(run, grid, n, spacing, &smallest));
+        if (smallest > SMALLEST_JACOBIAN)
+            break;
+        *mended = true;
+        float wide = fminf(1.5f + .25f * (float)pass, 15);
+        /* weight: 1 on and next to the bad voxels, falling to 0 around them */
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, run->field_a, n, run->field_a, NULL, NULL,
+                              (float[4]){2 * SMALLEST_JACOBIAN, 0, 1, 0}));
+        CLV_TRY(clv_gaussian(run->ctx, run->field_a, grid->size, false, (float[3]){wide, wide, wide},
+                             CLV_GAUSSIAN_SEPARABLE, run->field_b, run->field_c));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, run->weight, n, run->field_c, NULL, NULL,
+                              (float[4]){60 * wide, 0, 0, 1}));
+        CLV_TRY(clv_gaussian(run->ctx, run->u, grid->size, true, (float[3]){1, 1, 1},
+                             CLV_GAUSSIAN_SEPARABLE, run->field_a, run->field_b));
+        CLV_TRY(clv_blend(run->ctx, run->u, run->field_b, run->weight, n));
+    }
+end:
+    return status;
+}
+
+/* Carries u to a finer grid. */
 static int carry(clv_registration *run, const clvox_grid *from, const clvox_grid *to)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
     clv_map map;
-    double edge[3];
-    clvox_grid_spacing(to, edge);
-    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
-    int n = (int)clvox_grid_voxels(to);
+    bool mended;
+    size_t n = clvox_grid_voxels(to);
     clv_map_between(to, from, NULL, 0, &map);
     CLV_TRY(clv_compose(run->ctx, NULL, 0, run->u, from->size, &map, one, run->field_a, to->size));
-    CLV_TRY(clv_buffer_copy(run->ctx, run->field_a, 0, run->u, 0, 3 * (size_t)n * sizeof(float)));
-    for (int pass = 0; pass < 50; pass++) {
-        float smallest;
-        CLV_TRY(clv_jacobian(run->ctx, run->u, to->size, spacing, -1, false, run->field_a));
-        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, run->field_a, NULL, NULL, 0, n, run->partial,
-                           run->state, CLV_STATE_SUMS));
-        CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), &smallest,
-                                sizeof smallest));
-        if (smallest > SMALLEST_JACOBIAN)
-            break;
-        CLV_TRY(clv_gaussian(run->ctx, run->u, to->size, true, (float[3]){.7f, .7f, .7f},
-                             CLV_GAUSSIAN_AUTO, run->field_a, run->field_b));
-        CLV_TRY(clv_buffer_copy(run->ctx, run->field_b, 0, run->u, 0, 3 * (size_t)n * sizeof(float)));
-    }
+    CLV_TRY(clv_buffer_copy(run->ctx, run->field_a, 0, run->u, 0, 3 * n * sizeof(float)));
+    CLV_TRY(mend(run, to, &mended));
 end:
     return status;
 }
@@ -253,6 +289,8 @@ static int iterate(clv_registration *run, int index, const level *l, double shar
     };
     for (;; iteration++) {
         if (iteration % LOOK == 0 || iteration == o->iterations[index]) {
+            bool mended;
+            CLV_TRY(mend(run, &l->fixed, &mended));
             if (o->metric == CLVOX_METRIC_NCC)
                 CLV_TRY(refit(run, l));
             CLV_TRY(look(run, &args, &energy, &image));
@@ -265,7 +303,7 @@ static int iterate(clv_registration *run, int index, const level *l, double shar
             if (iteration == 0) {
                 start = before = energy;
                 CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, run->best, 0, bytes));
-            } else if (!(energy <= before)) {
+            } else if (!(energy <= before) && !(mended && energy <= 1.05 * before)) {
                 largest *= .5f;
                 CLV_TRY(clv_buffer_copy(run->ctx, run->best, 0, run->u, 0, bytes));
                 if (++rises == MAX_RISES)
