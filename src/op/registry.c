@@ -11,6 +11,7 @@
 #include "op/moments.h"
 #include "op/pointwise.h"
 #include "op/reduce.h"
+#include "op/sobel.h"
 #include "op/warp.h"
 #include "runtime/runtime.h"
 
@@ -43,6 +44,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_reduce,
     &clv_entry_reduce_last,
     &clv_entry_reduce_longest,
+    &clv_entry_sobel,
     &clv_entry_warp,
     NULL,
 };
