@@ -12,10 +12,7 @@
 
 enum {
     HEADER = 18, /* bytes before the deflate stream: gzip's 10 and the extra field */
-    TRAILER = 8,
-    /* Volumes of floats are noise in their low bits: higher levels take two to
-     * ten times as long for one or two per cent. */
-    LEVEL = 1
+    TRAILER = 8
 };
 
 static uint32_t get32(const uint8_t *p)
@@ -104,6 +101,7 @@ typedef struct scratch {
 typedef struct writing {
     clv_file_writer *writer;
     const char *path;
+    int level;
     size_t total;
     clv_produce produce;
     void *user;
@@ -119,7 +117,7 @@ typedef struct writing {
 static int prepare(writing *w, scratch *s)
 {
     if (!s->compressor)
-        s->compressor = libdeflate_alloc_compressor(LEVEL);
+        s->compressor = libdeflate_alloc_compressor(w->level);
     if (!s->plain)
         s->plain = malloc((size_t)CLV_BGZF_BLOCK * CLV_BGZF_RUN);
     if (!s->packed)
@@ -181,13 +179,18 @@ end:
     return status;
 }
 
-int clv_bgzf_write(clv_file_writer *writer, const char *path, const void *header, size_t header_size,
-                   size_t total, clv_produce produce, void *user)
+int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const void *header,
+                   size_t header_size, size_t total, clv_produce produce, void *user)
 {
     /* SAMtools' mark of a complete file: an empty member. */
     static const uint8_t finish[28] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0, 27, 0, 3};
     int status, workers = clv_threads();
-    writing w = {.writer = writer, .path = path, .total = total, .produce = produce, .user = user,
+    writing w = {.writer = writer,
+                 .path = path,
+                 .level = level,
+                 .total = total,
+                 .produce = produce,
+                 .user = user,
                  .failed = SIZE_MAX};
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.placed, NULL);

@@ -34,8 +34,9 @@ void clv_bgzf_index_free(clv_bgzf_index *index);
 typedef int (*clv_produce)(void *user, size_t at, size_t size, uint8_t *to);
 
 /* Writes header and then total produced bytes, compressed. The header is a
- * member of its own, so that the members behind it start at elements. */
-int clv_bgzf_write(clv_file_writer *writer, const char *path, const void *header, size_t header_size,
-                   size_t total, clv_produce produce, void *user);
+ * member of its own, so that the members behind it start at elements. level is
+ * libdeflate's. */
+int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const void *header,
+                   size_t header_size, size_t total, clv_produce produce, void *user);
 
 #endif

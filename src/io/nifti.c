@@ -318,7 +318,7 @@ static int parse2(const char *path, const uint8_t *bytes, clv_nifti *out)
     memcpy(&size, bytes, 4);
     out->swapped = size != 540;
     out->separate = header.magic[1] == 'i';
-    if (memcmp(header.magic, "n+2", 3) && memcmp(header.magic, "ni2", 3)) {
+    if (memcmp(header.magic, "n+2", 4) && memcmp(header.magic, "ni2", 4)) {
         status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI or Analyze file", path);
         goto end;
     }

@@ -103,6 +103,8 @@ static int read_affine(const char *path, double out[4][4])
         status = clv_itk_mat_parse(path, text, size, out);
     else
         status = clv_rows_parse(path, text, out);
+    for (int i = 0; status >= 0 && i < 16; i++)
+        (&out[0][0])[i] += 0.0; /* -0 becomes 0 */
     if (status >= 0 && !clv_matrix_regular(CLV_MATRIX(out)))
         status = clv_fail(CLVOX_ERROR_FORMAT,
                           "%s: its matrix is singular, so that it maps no volume to a volume", path);

@@ -284,7 +284,10 @@ int clvox_volume_write(const clvox_volume *volume, const char *path)
     e.offset = size;
     CLV_TRY(clv_file_create(path, &e.writer));
     if (packed) {
-        CLV_TRY(clv_bgzf_write(e.writer, path, bytes, size, e.total, produce, &e));
+        /* Floats are noise in their low bits: higher levels gain nothing. Label
+         * maps become a third smaller for a tenth more time. */
+        bool floats = volume->type == CLVOX_TYPE_FLOAT32 || volume->type == CLVOX_TYPE_FLOAT64;
+        CLV_TRY(clv_bgzf_write(e.writer, path, floats ? 1 : 6, bytes, size, e.total, produce, &e));
     } else {
         CLV_TRY(clv_file_write_at(e.writer, bytes, size, 0));
         CLV_TRY(clv_parallel((e.total + PIECE - 1) / PIECE, write_piece, &e));
