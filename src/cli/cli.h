@@ -4,6 +4,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include <cjson/cJSON.h>
@@ -23,6 +24,10 @@ typedef struct command {
     cJSON *log;       /* provenance and results */
     clvox_context *ctx; /* opened by cli_open */
     double started;
+    bool opening;     /* a thread opens ctx */
+    pthread_t opener;
+    int open_status;
+    char open_message[1024];
 } command;
 
 typedef struct cli_verb {
@@ -51,8 +56,12 @@ void cli_remark(const command *cli, int level, const char *format, ...) CLVOX_PR
 char *cli_bytes(double bytes, char *out);
 double cli_seconds(void); /* a clock that only runs forward */
 
-/* Opens the device of --device and enters it into the log. */
+/* Opens the device of --device and enters it into the log. cli_open_early
+ * starts that in a thread, for cli_open to wait for, while files are read. */
+void cli_open_early(command *cli);
 int cli_open(command *cli);
+/* Waits for what cli_open_early began and releases the device. */
+void cli_close(command *cli);
 /* The table of --profile, and its entry in the log; nothing without it. */
 int cli_profile(command *cli);
 
@@ -60,6 +69,13 @@ int cli_profile(command *cli);
 int cli_read_volume(command *cli, const char *path, clvox_volume **out);
 /* A volume of one frame with at least one voxel above 0. path NULL: *out NULL. */
 int cli_read_mask(command *cli, const char *path, clvox_volume **out);
+/* Several volumes at once; those with path NULL stay NULL. */
+typedef struct cli_input {
+    const char *path;
+    clvox_volume **out;
+    bool mask; /* checked as by cli_read_mask */
+} cli_input;
+int cli_read_volumes(command *cli, const cli_input *inputs, int count);
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
 
 /* Writers: enter the file into the log and remark on it. */

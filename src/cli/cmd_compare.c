@@ -128,9 +128,8 @@ int cmd_compare(command *cli, int argc, char **argv)
         return cli_misuse("--radius 0: at least 1");
     if (bins < 2 || bins > 1024)
         return cli_misuse("--bins %d: from 2 to 1024", bins);
-    CLV_TRY(cli_read_volume(cli, files[0], &a));
-    CLV_TRY(cli_read_volume(cli, files[1], &b));
-    CLV_TRY(cli_read_mask(cli, mask_path, &mask));
+    const cli_input inputs[] = {{files[0], &a, false}, {files[1], &b, false}, {mask_path, &mask, true}};
+    CLV_TRY(cli_read_volumes(cli, inputs, 3));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");
     if (as_labels)
         CLV_TRY(labels(cli, a, b, mask, to));

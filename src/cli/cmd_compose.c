@@ -30,6 +30,7 @@ int cmd_compose(command *cli, int argc, char **argv)
         return cli_misuse("-t T is missing");
     if (!out_path)
         return cli_misuse("-o OUT is missing");
+    cli_open_early(cli);
     CLV_TRY(cli_read_chain(cli, &transforms, &chain));
     CLV_TRY(cli_read_volume(cli, reference_path, &reference));
     CLV_TRY(cli_open(cli));

@@ -5,6 +5,7 @@
 
 #include <libdeflate.h>
 
+#include "base/parallel.h"
 #include "cli/cli.h"
 
 static cJSON *list(command *cli, const char *name)
@@ -48,23 +49,51 @@ int cli_read_volume(command *cli, const char *path, clvox_volume **out)
     return status;
 }
 
-int cli_read_mask(command *cli, const char *path, clvox_volume **out)
+static int check_mask(const char *path, clvox_volume **mask)
 {
-    *out = NULL;
-    if (!path)
-        return CLVOX_OK;
-    int status = cli_read_volume(cli, path, out);
-    if (status < 0)
-        return status;
-    size_t voxels = clvox_grid_voxels(&(*out)->grid), inside = 0;
+    int status = CLVOX_OK;
+    size_t voxels = clvox_grid_voxels(&(*mask)->grid), inside = 0;
     for (size_t i = 0; i < voxels; i++)
-        inside += (*out)->data[i] > 0;
-    if ((*out)->frames != 1)
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: a mask has one frame, this has %d", path, (*out)->frames);
+        inside += (*mask)->data[i] > 0;
+    if ((*mask)->frames != 1)
+        status = clv_fail(CLVOX_ERROR_DATA, "%s: a mask has one frame, this has %d", path, (*mask)->frames);
     else if (!inside)
         status = clv_fail(CLVOX_ERROR_DATA, "%s: the mask is empty (no voxel is above 0)", path);
     if (status < 0)
-        clvox_volume_destroy(out);
+        clvox_volume_destroy(mask);
+    return status;
+}
+
+int cli_read_mask(command *cli, const char *path, clvox_volume **out)
+{
+    return cli_read_volumes(cli, &(cli_input){path, out, true}, 1);
+}
+
+static int read_one(void *user, size_t index, int worker)
+{
+    const cli_input *input = (const cli_input *)user + index;
+    (void)worker;
+    return input->path ? clvox_volume_read(input->path, input->out) : CLVOX_OK;
+}
+
+int cli_read_volumes(command *cli, const cli_input *inputs, int count)
+{
+    cli_input work[16];
+    int status = CLVOX_OK;
+    for (int i = 0; i < count; i++) {
+        *inputs[i].out = NULL;
+        work[i] = inputs[i];
+    }
+    CLV_TRY(clv_parallel((size_t)count, read_one, work));
+    for (int i = 0; i < count; i++)
+        if (inputs[i].path)
+            log_input(cli, inputs[i].path);
+    for (int i = 0; i < count; i++)
+        if (inputs[i].path && inputs[i].mask)
+            CLV_TRY(check_mask(inputs[i].path, inputs[i].out));
+end:
+    for (int i = 0; status < 0 && i < count; i++)
+        clvox_volume_destroy(inputs[i].out);
     return status;
 }
 

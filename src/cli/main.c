@@ -107,7 +107,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
         status = cli_write_log(&cli, cli.json);
     if (status >= 0 && (fflush(stdout) || ferror(stdout)))
         status = clv_fail(CLVOX_ERROR_FILE, "standard output cannot be written");
-    clvox_context_destroy(&cli.ctx);
+    cli_close(&cli);
     cJSON_Delete(cli.log);
     if (status == CLVOX_ERROR_STOPPED && interrupted) {
         fprintf(stderr, "clvox %s: interrupted\n", verb->name);
