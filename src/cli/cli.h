@@ -4,7 +4,6 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include <cjson/cJSON.h>
@@ -24,10 +23,6 @@ typedef struct command {
     cJSON *log;       /* provenance and results */
     clvox_context *ctx; /* opened by cli_open */
     double started;
-    bool opening;     /* a thread opens ctx */
-    pthread_t opener;
-    int open_status;
-    char open_message[1024];
 } command;
 
 typedef struct cli_verb {
@@ -56,12 +51,9 @@ void cli_remark(const command *cli, int level, const char *format, ...) CLVOX_PR
 char *cli_bytes(double bytes, char *out);
 double cli_seconds(void); /* a clock that only runs forward */
 
-/* Opens the device of --device and enters it into the log. cli_open_early
- * starts that in a thread, for cli_open to wait for, while files are read. */
-void cli_open_early(command *cli);
+/* Opens the device of --device and enters it into the log; nothing when it is
+ * open. */
 int cli_open(command *cli);
-/* Waits for what cli_open_early began and releases the device. */
-void cli_close(command *cli);
 /* The table of --profile, and its entry in the log; nothing without it. */
 int cli_profile(command *cli);
 
@@ -69,13 +61,6 @@ int cli_profile(command *cli);
 int cli_read_volume(command *cli, const char *path, clvox_volume **out);
 /* A volume of one frame with at least one voxel above 0. path NULL: *out NULL. */
 int cli_read_mask(command *cli, const char *path, clvox_volume **out);
-/* Several volumes at once; those with path NULL stay NULL. */
-typedef struct cli_input {
-    const char *path;
-    clvox_volume **out;
-    bool mask; /* checked as by cli_read_mask */
-} cli_input;
-int cli_read_volumes(command *cli, const cli_input *inputs, int count);
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
 
 /* Writers: enter the file into the log and remark on it. */
@@ -94,6 +79,18 @@ typedef struct cli_chain {
 } cli_chain;
 int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out);
 void cli_chain_free(cli_chain *chain);
+
+/* A volume to read; with path NULL *out stays NULL. */
+typedef struct cli_input {
+    const char *path;
+    clvox_volume **out;
+    bool mask; /* checked as by cli_read_mask */
+} cli_input;
+/* Reads volumes (at most CLI_MAX_TEXTS) and a chain (texts NULL: none) side by
+ * side and, where device is set, opens the device meanwhile. On failure what
+ * was read is released. */
+int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain,
+             bool device);
 
 /* Numbers into the log; NaN becomes null. */
 void cli_log_number(cJSON *to, const char *name, double value);

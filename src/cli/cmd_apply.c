@@ -182,16 +182,13 @@ int cmd_apply(command *cli, int argc, char **argv)
         return cli_misuse("-i IMAGE is missing");
     if (!points && !reference_path)
         return cli_misuse("-r REFERENCE is missing");
-    if (!points)
-        cli_open_early(cli);
-    CLV_TRY(cli_read_chain(cli, &transforms, &chain));
     if (points) {
+        CLV_TRY(cli_read_chain(cli, &transforms, &chain));
         status = move_points(cli, &chain, points, out_path);
         goto end;
     }
     const cli_input inputs[] = {{image_path, &image, false}, {reference_path, &reference, false}};
-    CLV_TRY(cli_read_volumes(cli, inputs, 2));
-    CLV_TRY(cli_open(cli));
+    CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, true));
     CLV_TRY(clvox_apply(cli->ctx, image, &reference->grid, chain.link, chain.count, methods[interp], (float)outside,
                         &out));
     CLV_TRY(cli_write_volume(cli, out, out_path));

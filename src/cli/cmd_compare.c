@@ -129,7 +129,7 @@ int cmd_compare(command *cli, int argc, char **argv)
     if (bins < 2 || bins > 1024)
         return cli_misuse("--bins %d: from 2 to 1024", bins);
     const cli_input inputs[] = {{files[0], &a, false}, {files[1], &b, false}, {mask_path, &mask, true}};
-    CLV_TRY(cli_read_volumes(cli, inputs, 3));
+    CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");
     if (as_labels)
         CLV_TRY(labels(cli, a, b, mask, to));

@@ -30,10 +30,7 @@ int cmd_compose(command *cli, int argc, char **argv)
         return cli_misuse("-t T is missing");
     if (!out_path)
         return cli_misuse("-o OUT is missing");
-    cli_open_early(cli);
-    CLV_TRY(cli_read_chain(cli, &transforms, &chain));
-    CLV_TRY(cli_read_volume(cli, reference_path, &reference));
-    CLV_TRY(cli_open(cli));
+    CLV_TRY(cli_load(cli, &(cli_input){reference_path, &reference, false}, 1, &transforms, &chain, true));
     CLV_TRY(clvox_compose(cli->ctx, &reference->grid, chain.link, chain.count, &out));
     CLV_TRY(cli_write_warp(cli, out, out_path));
 end:

@@ -29,7 +29,6 @@ int cmd_jacobian(command *cli, int argc, char **argv)
         return status;
     if (!path)
         return cli_misuse("-t WARP is missing");
-    cli_open_early(cli);
     CLV_TRY(cli_read_transform(cli, path, &transform));
     if (!transform->is_warp) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, whose determinant `clvox info` prints", path);

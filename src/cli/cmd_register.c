@@ -265,16 +265,14 @@ static int run(command *cli, const request *r, clvox_register_options *o)
     double mark = cli_seconds();
     CLV_TRY(check_folder(r->prefix));
     CLV_TRY(path_of(r->prefix, "", path, sizeof path - 32)); /* room for every name to come */
-    cli_open_early(cli);
     const cli_input inputs[] = {{r->fixed.item[0], &fixed, false},
                                 {r->moving.item[0], &moving, false},
                                 {r->fixed_mask, &fixed_mask, true},
                                 {r->moving_mask, &moving_mask, true},
                                 {r->labels, &labels, false}};
-    CLV_TRY(cli_read_volumes(cli, inputs, 5));
+    CLV_TRY(cli_load(cli, inputs, 5, NULL, NULL, true));
     CLV_TRY(read_smoothing(r, &fixed->grid, o));
     log_options(cli, o);
-    CLV_TRY(cli_open(cli));
     stages.read = cli_seconds() - mark;
     cli_register_plan(cli, fixed, moving, o);
     cli_progress_begin(&progress, cli, o);

@@ -103,35 +103,19 @@ int cli_write_log(command *cli, const char *path)
 
 /* ---- the device --------------------------------------------------------- */
 
-static void *open_device(void *user)
+int cli_open(command *cli)
 {
-    command *cli = user;
     clvox_context_options options = {
         .device = cli->device,
         .profile = cli->profile,
         .no_cache = cli->no_cache,
         .verbosity = cli->quiet ? 0 : cli->verbose,
     };
-    cli->open_status = clvox_context_create(&options, &cli->ctx);
-    if (cli->open_status < 0) /* the sentence belongs to this thread: take it along */
-        snprintf(cli->open_message, sizeof cli->open_message, "%s", clvox_message());
-    return NULL;
-}
-
-void cli_open_early(command *cli)
-{
-    cli->opening = !pthread_create(&cli->opener, NULL, open_device, cli);
-}
-
-int cli_open(command *cli)
-{
-    if (cli->opening)
-        pthread_join(cli->opener, NULL);
-    else
-        open_device(cli);
-    cli->opening = false;
-    if (cli->open_status < 0)
-        return clv_fail((clvox_status)cli->open_status, "%s", cli->open_message);
+    if (cli->ctx)
+        return CLVOX_OK;
+    int status = clvox_context_create(&options, &cli->ctx);
+    if (status < 0)
+        return status;
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
     cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
     cJSON_AddStringToObject(device, "name", limits->name);
@@ -142,14 +126,6 @@ int cli_open(command *cli)
     cJSON_AddStringToObject(device, "architecture", limits->architecture);
     cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
     return CLVOX_OK;
-}
-
-void cli_close(command *cli)
-{
-    if (cli->opening)
-        pthread_join(cli->opener, NULL);
-    cli->opening = false;
-    clvox_context_destroy(&cli->ctx);
 }
 
 /* Bytes a second, read and written, of a plain copy: the best of some. */

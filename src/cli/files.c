@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,35 +67,7 @@ static int check_mask(const char *path, clvox_volume **mask)
 
 int cli_read_mask(command *cli, const char *path, clvox_volume **out)
 {
-    return cli_read_volumes(cli, &(cli_input){path, out, true}, 1);
-}
-
-static int read_one(void *user, size_t index, int worker)
-{
-    const cli_input *input = (const cli_input *)user + index;
-    (void)worker;
-    return input->path ? clvox_volume_read(input->path, input->out) : CLVOX_OK;
-}
-
-int cli_read_volumes(command *cli, const cli_input *inputs, int count)
-{
-    cli_input work[16];
-    int status = CLVOX_OK;
-    for (int i = 0; i < count; i++) {
-        *inputs[i].out = NULL;
-        work[i] = inputs[i];
-    }
-    CLV_TRY(clv_parallel((size_t)count, read_one, work));
-    for (int i = 0; i < count; i++)
-        if (inputs[i].path)
-            log_input(cli, inputs[i].path);
-    for (int i = 0; i < count; i++)
-        if (inputs[i].path && inputs[i].mask)
-            CLV_TRY(check_mask(inputs[i].path, inputs[i].out));
-end:
-    for (int i = 0; status < 0 && i < count; i++)
-        clvox_volume_destroy(inputs[i].out);
-    return status;
+    return cli_load(cli, &(cli_input){path, out, true}, 1, NULL, NULL, false);
 }
 
 int cli_read_transform(command *cli, const char *path, clvox_transform **out)
@@ -139,31 +112,7 @@ int cli_write_affine(command *cli, const double matrix[4][4], const char *path)
 
 int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out)
 {
-    int status = CLVOX_OK;
-    char *path = NULL;
-    memset(out, 0, sizeof *out);
-    for (int i = 0; i < texts->count; i++) {
-        path = strdup(texts->item[i]);
-        if (!path) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-            goto end;
-        }
-        size_t length = strlen(path);
-        int inverse = length > 3 && !strcmp(path + length - 3, ",-1");
-        if (inverse)
-            path[length - 3] = 0;
-        CLV_TRY(cli_read_transform(cli, path, &out->transform[i]));
-        out->link[i].transform = out->transform[i];
-        out->link[i].inverse = inverse;
-        out->count++;
-        free(path);
-        path = NULL;
-    }
-end:
-    free(path);
-    if (status < 0)
-        cli_chain_free(out);
-    return status;
+    return cli_load(cli, NULL, 0, texts, out, false);
 }
 
 void cli_chain_free(cli_chain *chain)
@@ -171,4 +120,99 @@ void cli_chain_free(cli_chain *chain)
     for (int i = 0; i < CLI_MAX_TEXTS; i++)
         clvox_transform_destroy(&chain->transform[i]);
     memset(chain, 0, sizeof *chain);
+}
+
+/* ---- many at once ------------------------------------------------------- */
+
+typedef struct loading {
+    cli_input input[CLI_MAX_TEXTS];
+    int inputs;
+    char *file[CLI_MAX_TEXTS]; /* of the chain, without ,-1 */
+    cli_chain *chain;
+    int count;
+    int status;
+    char message[1024];
+} loading;
+
+static int load_one(void *user, size_t index, int worker)
+{
+    loading *l = user;
+    (void)worker;
+    if (index >= (size_t)l->inputs)
+        return clvox_transform_read(l->file[index - (size_t)l->inputs],
+                                    &l->chain->transform[index - (size_t)l->inputs]);
+    return l->input[index].path ? clvox_volume_read(l->input[index].path, l->input[index].out) : CLVOX_OK;
+}
+
+static void *load_all(void *user)
+{
+    loading *l = user;
+    l->status = clv_parallel((size_t)(l->inputs + l->count), load_one, l);
+    if (l->status < 0) /* the sentence belongs to this thread: take it along */
+        snprintf(l->message, sizeof l->message, "%s", clvox_message());
+    return NULL;
+}
+
+/* Splits FILE,-1. */
+static int parse_chain(loading *l, const cli_texts *texts)
+{
+    memset(l->chain, 0, sizeof *l->chain);
+    for (int i = 0; i < texts->count; i++, l->count++) {
+        char *file = strdup(texts->item[i]);
+        if (!file)
+            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        size_t length = strlen(file);
+        l->file[i] = file;
+        if (length > 3 && !strcmp(file + length - 3, ",-1")) {
+            file[length - 3] = 0;
+            l->chain->link[i].inverse = 1;
+        }
+    }
+    return CLVOX_OK;
+}
+
+int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain, bool device)
+{
+    int status = CLVOX_OK, opened = CLVOX_OK;
+    loading l = {.inputs = count, .chain = chain};
+    pthread_t thread;
+    for (int i = 0; i < count; i++) {
+        l.input[i] = inputs[i];
+        *inputs[i].out = NULL;
+    }
+    if (texts)
+        CLV_TRY(parse_chain(&l, texts));
+    /* The device is opened in this thread and the files are read in another:
+     * drivers are at home in the thread that stays. */
+    bool apart = device && !pthread_create(&thread, NULL, load_all, &l);
+    if (device)
+        opened = cli_open(cli);
+    if (apart)
+        pthread_join(thread, NULL);
+    else
+        load_all(&l);
+    if (l.status < 0) {
+        status = clv_fail((clvox_status)l.status, "%s", l.message);
+        goto end;
+    }
+    CLV_TRY(opened);
+    for (int i = 0; i < count; i++)
+        if (inputs[i].path)
+            log_input(cli, inputs[i].path);
+    for (int i = 0; i < l.count; i++) {
+        log_input(cli, l.file[i]);
+        chain->link[i].transform = chain->transform[i];
+        chain->count++;
+    }
+    for (int i = 0; i < count; i++)
+        if (inputs[i].path && inputs[i].mask)
+            CLV_TRY(check_mask(inputs[i].path, inputs[i].out));
+end:
+    for (int i = 0; i < l.count; i++)
+        free(l.file[i]);
+    for (int i = 0; status < 0 && i < count; i++)
+        clvox_volume_destroy(inputs[i].out);
+    if (status < 0 && texts)
+        cli_chain_free(chain);
+    return status;
 }

@@ -13,6 +13,7 @@
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
     {"info", "say what volumes and transforms hold", cmd_info},
+    {"register", "bring one image onto another", cmd_register},
     {"apply", "resample an image, or move points, through transforms", cmd_apply},
     {"compose", "write one warp that does what a chain does", cmd_compose},
     {"invert", "invert a warp or an affine", cmd_invert},
@@ -107,7 +108,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
         status = cli_write_log(&cli, cli.json);
     if (status >= 0 && (fflush(stdout) || ferror(stdout)))
         status = clv_fail(CLVOX_ERROR_FILE, "standard output cannot be written");
-    cli_close(&cli);
+    clvox_context_destroy(&cli.ctx);
     cJSON_Delete(cli.log);
     if (status == CLVOX_ERROR_STOPPED && interrupted) {
         fprintf(stderr, "clvox %s: interrupted\n", verb->name);
