@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/matrix.h"
+#include "base/parallel.h"
 #include "cli/register_report.h"
 #include "io/png.h"
 #include "pipeline/figure.h"
@@ -189,82 +191,121 @@ static int check_folder(const char *prefix)
     return status;
 }
 
-static int path_of(const char *prefix, const char *end, char *out, size_t room)
+/* The files of a result, written side by side: the picture and the tails of
+ * compression keep one thread busy each. */
+typedef enum job_kind { JOB_AFFINE, JOB_WARP, JOB_VOLUME, JOB_PICTURE } job_kind;
+
+typedef struct job {
+    job_kind kind;
+    char path[PATH_MAX];
+    const clvox_volume *volume;
+} job;
+
+typedef struct output {
+    job jobs[6];
+    int count;
+    const char *prefix;
+    const clvox_register_result *result;
+    const clvox_volume *fixed, *mask, *labels, *log_jacobian;
+} output;
+
+static int add_job(output *o, job_kind kind, const char *end, const clvox_volume *volume)
 {
-    if ((size_t)snprintf(out, room, "%s_%s", prefix, end) >= room)
-        return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", prefix);
+    job *j = &o->jobs[o->count++];
+    j->kind = kind;
+    j->volume = volume;
+    if ((size_t)snprintf(j->path, sizeof j->path, "%s%s", o->prefix, end) >= sizeof j->path)
+        return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", o->prefix);
     return CLVOX_OK;
 }
 
-/* The picture by which a person judges the result. */
-static int write_picture(command *cli, const char *path, const clvox_volume *fixed, const clvox_volume *mask,
-                         const clvox_volume *labels, const clvox_register_result *result)
+static int write_job(void *user, size_t index, int worker)
 {
-    int status = CLVOX_OK;
-    clvox_volume *log_jacobian = NULL;
-    clvox_jacobian_summary summary;
+    const output *o = user;
+    const job *j = &o->jobs[index];
     clv_raster raster = {.rgb = NULL};
-    if (result->warp)
-        CLV_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &log_jacobian, &summary));
-    CLV_TRY(clv_figure_registration(fixed, result->warped, labels, log_jacobian, mask, &raster));
-    CLV_TRY(clv_png_write(path, raster.width, raster.height, raster.rgb));
-    cli_log_output(cli, path);
-end:
-    clvox_volume_destroy(&log_jacobian);
-    clv_raster_free(&raster);
+    int status = CLVOX_OK;
+    (void)worker;
+    switch (j->kind) {
+    case JOB_AFFINE:
+        return clvox_affine_write(CLV_MATRIX(o->result->matrix), CLVOX_AFFINE_ITK, j->path);
+    case JOB_WARP:
+        return clvox_warp_write(j->volume, j->path);
+    case JOB_VOLUME:
+        return clvox_volume_write(j->volume, j->path);
+    case JOB_PICTURE:
+        status = clv_figure_registration(o->fixed, o->result->warped, o->labels, o->log_jacobian, o->mask, &raster);
+        if (status >= 0)
+            status = clv_png_write(j->path, raster.width, raster.height, raster.rgb);
+        clv_raster_free(&raster);
+        break;
+    }
     return status;
+}
+
+static int carry_labels(command *cli, const clvox_volume *labels, const clvox_grid *grid,
+                        const clvox_register_result *result, clvox_volume **out)
+{
+    clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1, .warp = result->warp};
+    clvox_link links[2];
+    int count = 0;
+    clv_matrix_copy(CLV_MATRIX(result->matrix), affine.matrix);
+    if (result->warp)
+        links[count++] = (clvox_link){&warp, 0};
+    links[count++] = (clvox_link){&affine, 0};
+    return clvox_apply(cli->ctx, labels, grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, out);
 }
 
 static int write_results(command *cli, const request *r, const clvox_volume *fixed, const clvox_volume *mask,
                          const clvox_volume *labels, const clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    char path[4096];
-    clvox_volume *carried = NULL;
-    CLV_TRY(path_of(r->prefix, "affine.txt", path, sizeof path));
-    CLV_TRY(cli_write_affine(cli, CLV_MATRIX(result->matrix), path));
-    if (result->warp) {
-        CLV_TRY(path_of(r->prefix, "warp.nii.gz", path, sizeof path));
-        CLV_TRY(cli_write_warp(cli, result->warp, path));
-    }
-    if (result->inverse_warp && r->inverse) {
-        CLV_TRY(path_of(r->prefix, "inverse_warp.nii.gz", path, sizeof path));
-        CLV_TRY(cli_write_warp(cli, result->inverse_warp, path));
-    }
-    CLV_TRY(path_of(r->prefix, "warped.nii.gz", path, sizeof path));
-    CLV_TRY(cli_write_volume(cli, result->warped, path));
-    if (labels) {
-        clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1, .warp = result->warp};
-        clvox_link links[2];
-        int count = 0;
-        clv_matrix_copy(CLV_MATRIX(result->matrix), affine.matrix);
-        if (result->warp)
-            links[count++] = (clvox_link){&warp, 0};
-        links[count++] = (clvox_link){&affine, 0};
-        CLV_TRY(clvox_apply(cli->ctx, labels, &fixed->grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, &carried));
-        CLV_TRY(path_of(r->prefix, "labels.nii.gz", path, sizeof path));
-        CLV_TRY(cli_write_volume(cli, carried, path));
-    }
-    if (!r->no_picture) {
-        snprintf(path, sizeof path, "%s.png", r->prefix);
-        CLV_TRY(write_picture(cli, path, fixed, mask, carried, result));
-    }
+    clvox_volume *carried = NULL, *log_jacobian = NULL;
+    output *o = calloc(1, sizeof *o);
+    if (!o)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    o->prefix = r->prefix;
+    o->result = result;
+    o->fixed = fixed;
+    o->mask = mask;
+    if (labels)
+        CLV_TRY(carry_labels(cli, labels, &fixed->grid, result, &carried));
+    o->labels = carried;
+    if (result->warp && !r->no_picture)
+        CLV_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &log_jacobian, NULL));
+    o->log_jacobian = log_jacobian;
+    if (!r->no_picture)
+        CLV_TRY(add_job(o, JOB_PICTURE, ".png", NULL));
+    if (result->warp)
+        CLV_TRY(add_job(o, JOB_WARP, "_warp.nii.gz", result->warp));
+    if (result->inverse_warp && r->inverse)
+        CLV_TRY(add_job(o, JOB_WARP, "_inverse_warp.nii.gz", result->inverse_warp));
+    CLV_TRY(add_job(o, JOB_VOLUME, "_warped.nii.gz", result->warped));
+    if (carried)
+        CLV_TRY(add_job(o, JOB_VOLUME, "_labels.nii.gz", carried));
+    CLV_TRY(add_job(o, JOB_AFFINE, "_affine.txt", NULL));
+    CLV_TRY(clv_parallel((size_t)o->count, write_job, o));
+    for (int i = 0; i < o->count; i++)
+        cli_log_output(cli, o->jobs[i].path);
 end:
     clvox_volume_destroy(&carried);
+    clvox_volume_destroy(&log_jacobian);
+    free(o);
     return status;
 }
 
 static int run(command *cli, const request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
-    char path[4096];
+    char path[PATH_MAX];
     clvox_volume *fixed = NULL, *moving = NULL, *fixed_mask = NULL, *moving_mask = NULL, *labels = NULL;
     clvox_register_result result = {.warp = NULL};
     cli_progress progress = {.open = false};
     cli_stages stages = {0};
     double mark = cli_seconds();
     CLV_TRY(check_folder(r->prefix));
-    CLV_TRY(path_of(r->prefix, "", path, sizeof path - 32)); /* room for every name to come */
+    if ((size_t)snprintf(path, sizeof path, "%s.json", r->prefix) + 32 >= sizeof path)
+        return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", r->prefix);
     const cli_input inputs[] = {{r->fixed.item[0], &fixed, false},
                                 {r->moving.item[0], &moving, false},
                                 {r->fixed_mask, &fixed_mask, true},
@@ -289,7 +330,6 @@ static int run(command *cli, const request *r, clvox_register_options *o)
     CLV_TRY(write_results(cli, r, fixed, fixed_mask, labels, &result));
     stages.write = cli_seconds() - mark;
     cli_register_report(cli, o, &result, &stages);
-    snprintf(path, sizeof path, "%s.json", r->prefix);
     CLV_TRY(cli_profile(cli));
     CLV_TRY(cli_write_log(cli, path));
 end:
