@@ -4,22 +4,19 @@
  * fixed by the size and the tile. The values: image term, penalty, smallest J,
  * number of J that are not above 0. */
 #include "force.clh"
-#include "residual.clh"
+#include "residual8.clh"
 
 #define ENERGY_ARGUMENTS                                                                      \
     __global const float *moving, int4 moving_size, __global const float *fixed,              \
         __global const float *mask, __global const float *u, int4 size, float4 inverse,       \
-        float4 linear0, float4 linear1, float4 linear2, float4 shift0, float4 shift1,         \
-        float4 shift2, __global float *partial
+        MAP_DECLARED, __global float *partial
 
 static inline float image_energy(__global const float *moving, int4 moving_size,
                                  __global const float *fixed, __global const float *mask, vec1 u,
-                                 int x, int y, int z, int i, float4 linear0, float4 linear1,
-                                 float4 linear2, float4 shift0, float4 shift1, float4 shift2)
+                                 int x, int y, int z, int i, MAP_DECLARED)
 {
     vec1 slope;
-    float r = residual(moving, moving_size, fixed[i], u, x, y, z, linear0, linear1, linear2, shift0,
-                       shift1, shift2, &slope);
+    float r = residual(moving, moving_size, fixed[i], u, x, y, z, MAP, &slope);
     r *= 0.5f * r;
 #if MASK
     r *= mask[i];
@@ -64,8 +61,7 @@ void energy_group(ENERGY_ARGUMENTS)
     for (int i = from + item; i < to; i += TILE_X) {
         int row = i / size.x, x = i - row * size.x, z = row / size.y, y = row - z * size.y;
         add(&sum0, &lost0,
-            image_energy(moving, moving_size, fixed, mask, load_vec1(u, i, n), x, y, z, i, linear0,
-                         linear1, linear2, shift0, shift1, shift2));
+            image_energy(moving, moving_size, fixed, mask, load_vec1(u, i, n), x, y, z, i, MAP));
         vec1 ax, ay, az;
         columns1(u, i, n, ends_at(x, size.x, 1, inverse.x), ends_at(y, size.y, size.x, inverse.y),
                  ends_at(z, size.z, size.x * size.y, inverse.z), &ax, &ay, &az);
@@ -99,9 +95,26 @@ void energy_row(ENERGY_ARGUMENTS)
         ends ey = ends_at(y, size.y, size.x, inverse.y);
         ends ez = ends_at(z, size.z, size.x * size.y, inverse.z);
         float image = 0.0f, penalty = 0.0f;
-        for (int k = 0; k < size.x; k++)
+        float8 image8 = 0.0f;
+        int k = 0;
+        while (moving_size.x > 1 && k + 8 <= size.x) {
+            int count = min(PART, (size.x - k) / 8 * 8);
+            row_part part;
+            read_part(&part, moving, moving_size, u, n, first, k, y, z, count, MAP);
+            for (int c = 0; c < count; c += 8) {
+                vec8 slope;
+                float8 r = residual8(&part, c, LOAD8(fixed + first + k + c), &slope);
+                r *= 0.5f * r;
+#if MASK
+                r *= LOAD8(mask + first + k + c);
+#endif
+                image8 += r;
+            }
+            k += count;
+        }
+        for (; k < size.x; k++)
             image += image_energy(moving, moving_size, fixed, mask, load_vec1(u, first + k, n), k, y,
-                                  z, first + k, linear0, linear1, linear2, shift0, shift1, shift2);
+                                  z, first + k, MAP);
         float8 penalty8 = 0.0f, folded8 = 0.0f;
         while (x < size.x) {
             if (x >= 1 && x + 9 <= size.x) {
@@ -122,7 +135,7 @@ void energy_row(ENERGY_ARGUMENTS)
                 x++;
             }
         }
-        add(&sum0, &lost0, image);
+        add(&sum0, &lost0, image + sum_of8(image8));
         add(&sum1, &lost1, penalty + sum_of8(penalty8));
         folded += sum_of8(folded8);
     }

@@ -33,7 +33,7 @@ INLINED void keep_of_group(__local int *largest, __global int *slots, int value)
  * size. The differences are linear in u, so that this holds for the discrete
  * determinant exactly. Where det A is next to nothing no step is safe. */
 #define LEAST_DETERMINANT 1e-6f
-#define NO_STEP 1e30f
+#define NO_STEP_SQUARED 1e38f
 
 /* REAL: float or float8, INT likewise, N: 1 or 8. A non-negative float's bits,
  * also of a NaN, whose sign is the processor's choice. */
@@ -53,12 +53,13 @@ INLINED void keep_of_group(__local int *largest, __global int *slots, int value)
         return p;                                                                             \
     }                                                                                         \
                                                                                               \
+    /* The squares of both, whose roots the last kernel takes. */                             \
     static inline INT longest##N(vec##N p, float4 inverse)                                    \
     {                                                                                         \
         p.x *= inverse.x;                                                                     \
         p.y *= inverse.y;                                                                     \
         p.z *= inverse.z;                                                                     \
-        return bits##N(sqrt(dot##N(p, p)));                                                   \
+        return bits##N(dot##N(p, p));                                                         \
     }                                                                                         \
                                                                                               \
     /* |A^-1 Dp| from the columns of A and of Dp (of either sign). */                         \
@@ -76,7 +77,7 @@ INLINED void keep_of_group(__local int *largest, __global int *slots, int value)
         k = dot##N(t, px), sum += k * k;                                                      \
         k = dot##N(t, py), sum += k * k;                                                      \
         k = dot##N(t, pz), sum += k * k;                                                      \
-        return bits##N(select((REAL)NO_STEP, sqrt(sum) / j, (INT)(j > LEAST_DETERMINANT)));   \
+        return bits##N(j > LEAST_DETERMINANT ? sum / (j * j) : (REAL)NO_STEP_SQUARED);        \
     }
 
 DEFINE_RATE(float, int, 1)
@@ -172,7 +173,8 @@ void bend_march(BEND_ARGUMENTS)
     ends ez = ends_at(z, size.z, size.x * size.y, inverse.z);                            \
     ends inner = ends_at(1, 3, 1, inverse.x);
 
-#define SLOPES(N, f, i, e) slope##N(load_vec##N(f, (i) + e.low, n), load_vec##N(f, (i) + e.high, n), e.weight)
+#define SLOPES1(f, i, e) slope1(load_vec1(f, (i) + e.low, n), load_vec1(f, (i) + e.high, n), e.weight)
+#define SLOPES8(f, i, e) difference_vec8(f, (i) + e.low, (i) + e.high, e.weight, n)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void rate_row(RATE_ARGUMENTS)
@@ -208,22 +210,22 @@ void bend_row(BEND_ARGUMENTS)
         if (x > 0 && x + 9 <= size.x) {
             vec8 ax, ay, az;
             columns8(u, i, n, inner, ey, ez, &ax, &ay, &az);
-            largest8 = max(largest8, bend8(ax, ay, az, SLOPES(8, p, i, inner), SLOPES(8, p, i, ey),
-                                           SLOPES(8, p, i, ez)));
+            largest8 = max(largest8, bend8(ax, ay, az, SLOPES8(p, i, inner), SLOPES8(p, i, ey),
+                                           SLOPES8(p, i, ez)));
             x += 8;
         } else {
             vec1 ax, ay, az;
             ends ex = ends_at(x, size.x, 1, inverse.x);
             columns1(u, i, n, ex, ey, ez, &ax, &ay, &az);
-            largest = max(largest, bend1(ax, ay, az, SLOPES(1, p, i, ex), SLOPES(1, p, i, ey),
-                                         SLOPES(1, p, i, ez)));
+            largest = max(largest, bend1(ax, ay, az, SLOPES1(p, i, ex), SLOPES1(p, i, ey),
+                                         SLOPES1(p, i, ez)));
             x++;
         }
     }
     keep(slots + SLOTS, max(largest, largest_of8(largest8)));
 }
 
-/* state[longest] and state[bend] from the two halves of the slots. */
+/* state[longest] and state[bend] from the squares in the two halves of the slots. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void fluid_largest(__global const int *slots, __global float *state, int longest, int bend)
 {
@@ -240,8 +242,8 @@ void fluid_largest(__global const int *slots, __global float *state, int longest
     atomic_max(&cell[1], b);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item == 0) {
-        state[longest] = as_float(cell[0]);
-        state[bend] = as_float(cell[1]);
+        state[longest] = sqrt(as_float(cell[0]));
+        state[bend] = sqrt(as_float(cell[1]));
     }
 }
 

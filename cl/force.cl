@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The unbiased force. PENALTY: lambda is not 0. MASK: mask is not NULL. */
 #include "force.clh"
-#include "residual.clh"
+#include "residual8.clh"
 
 /* u in local memory: three planes of components, one after another. */
 INLINED vec1 local_vec(__local const float *u, int cell, int cells)
@@ -189,56 +189,202 @@ void force_reuse(FORCE_ARGUMENTS)
     }
 }
 
-/* A row along x in steps of eight voxels; its borders apart. */
-#define FLUX8(sum, i, ex, ey, ez, first, second, third, k)              \
-    do {                                                                \
-        vec8 ax, ay, az;                                                \
-        columns8(u, (i), n, ex, ey, ez, &ax, &ay, &az);                 \
-        vec8 c = cross8(second, third);                                 \
-        float8 rate = penalty_slope8(dot8(first, c)) * (inverse.w * (k)); \
-        (sum).x += rate * c.x;                                          \
-        (sum).y += rate * c.y;                                          \
-        (sum).z += rate * c.z;                                          \
-    } while (0)
+/* Rolling, for CPU devices: a work-item walks up ROWS rows and MARCH planes,
+ * WIDTH voxels along x at a time, and computes the fluxes of each voxel once
+ * (and those of a rim around its block). A flux times its difference's weight
+ * goes where it is needed: + to the voxel after, - to the voxel before, and at
+ * a border, where that is missing, to the border voxel with the other sign.
+ * Three planes of sums are open: along z, a plane waits for the next. */
+#define ROWS 8
+#define WIDTH 64
+#define SPAN (WIDTH + 8) /* voxels from - 1 to from + WIDTH of a row, and some room */
 
-__kernel void force_row(FORCE_ARGUMENTS)
+/* flux[3 axis + component] at [x - from + 1], weighted. */
+typedef struct flux_row {
+    float flux[9][SPAN];
+} flux_row;
+
+static inline void put_flux1(flux_row *row, int cell, vec1 ax, vec1 ay, vec1 az, float lambda,
+                             float wx, float wy, float wz)
 {
-    int y = get_global_id(1), z = get_global_id(2);
-    if (y >= size.y || z >= size.z)
-        return;
-    int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x, x = 0;
-    for (; x < size.x; x++) {
-        int i = row + x;
-        vec1 f = IMAGE_FORCE(load_vec1(u, i, n), x, y, z, i);
-        store_vec(f, force, i, n);
+    vec1 c = cross1(ay, az);
+    float rate = lambda * penalty_slope1(dot1(ax, c));
+    float *f = &row->flux[0][cell];
+    c *= rate * wx;
+    f[0] = c.x, f[SPAN] = c.y, f[2 * SPAN] = c.z;
+    c = cross1(az, ax) * (rate * wy);
+    f[3 * SPAN] = c.x, f[4 * SPAN] = c.y, f[5 * SPAN] = c.z;
+    c = cross1(ax, ay) * (rate * wz);
+    f[6 * SPAN] = c.x, f[7 * SPAN] = c.y, f[8 * SPAN] = c.z;
+}
+
+static inline void put3(float *f, vec8 c, float8 k)
+{
+    PUT8(c.x * k, f);
+    PUT8(c.y * k, f + SPAN);
+    PUT8(c.z * k, f + 2 * SPAN);
+}
+
+/* The fluxes of row (y, z) for voxels from - 1 to to. */
+static inline void compute_row(flux_row *row, __global const float *u, int4 size, float4 inverse,
+                               int from, int to, int y, int z)
+{
+    int plane = size.x * size.y, n = plane * size.z, i = z * plane + y * size.x;
+    ends ey = ends_at(y, size.y, size.x, inverse.y), ez = ends_at(z, size.z, plane, inverse.z);
+    ends inner = ends_at(1, 3, 1, inverse.x);
+    int first = max(from - 1, 0), last = min(to, size.x - 1);
+    int begin = max(first, 1), end = min(last, size.x - 2) + 1;
+    bool wide = end - begin >= 8;
+    for (int k = begin; wide && k < end; k += 8) {
+        int x = min(k, end - 8); /* the last eight may overlap those before them */
+        float *f = &row->flux[0][x - from + 1];
+        vec8 ax, ay, az;
+        columns8(u, i + x, n, inner, ey, ez, &ax, &ay, &az);
+        vec8 c = cross8(ay, az);
+        float8 rate = inverse.w * penalty_slope8(dot8(ax, c));
+        put3(f, c, rate * inner.weight);
+        put3(f + 3 * SPAN, cross8(az, ax), rate * ey.weight);
+        put3(f + 6 * SPAN, cross8(ax, ay), rate * ez.weight);
     }
-#if PENALTY
-    int plane = size.x * size.y;
-    int y0 = max(y - 1, 0), y1 = min(y + 1, size.y - 1);
-    int z0 = max(z - 1, 0), z1 = min(z + 1, size.z - 1);
-    ends ex = ends_at(1, 3, 1, inverse.x), ey = ends_at(y, size.y, size.x, inverse.y),
-         ez = ends_at(z, size.z, plane, inverse.z);
-    ends ey0 = ends_at(y0, size.y, size.x, inverse.y), ey1 = ends_at(y1, size.y, size.x, inverse.y);
-    ends ez0 = ends_at(z0, size.z, plane, inverse.z), ez1 = ends_at(z1, size.z, plane, inverse.z);
-    adjoint tx = adjoint_at(2, 5, inverse.x), ty = adjoint_at(y, size.y, inverse.y),
-            tz = adjoint_at(z, size.z, inverse.z);
-    for (x = 0; x < size.x;) {
-        int i = row + x;
-        if (x < 2 || x + 10 > size.x) {
-            vec1 f = global_flux_divergence(u, i, n, x, y, z, size.x, plane, size, inverse);
-            store_vec(plus1(f, load_vec1(force, i, n), 1.0f), force, i, n);
-            x++;
+    for (int x = first; x <= last; x++) {
+        if (wide && x == begin) {
+            x = end - 1;
             continue;
         }
-        vec8 f = load_vec8(force, i, n);
-        FLUX8(f, i - 1, ex, ey, ez, ax, ay, az, tx.low);
-        FLUX8(f, i + 1, ex, ey, ez, ax, ay, az, tx.high);
-        FLUX8(f, i + (y0 - y) * size.x, ex, ey0, ez, ay, az, ax, ty.low);
-        FLUX8(f, i + (y1 - y) * size.x, ex, ey1, ez, ay, az, ax, ty.high);
-        FLUX8(f, i + (z0 - z) * plane, ex, ey, ez0, az, ax, ay, tz.low);
-        FLUX8(f, i + (z1 - z) * plane, ex, ey, ez1, az, ax, ay, tz.high);
-        store_vec8(f, force, i, n);
-        x += 8;
+        ends ex = ends_at(x, size.x, 1, inverse.x);
+        vec1 ax, ay, az;
+        columns1(u, i + x, n, ex, ey, ez, &ax, &ay, &az);
+        put_flux1(row, x - from + 1, ax, ay, az, inverse.w, ex.weight, ey.weight, ez.weight);
     }
+    for (int c = 0; c < 3; c++) {
+        if (from == 0)
+            row->flux[c][0] = -row->flux[c][1];
+        if (to == size.x)
+            row->flux[c][to - from + 1] = -row->flux[c][to - from];
+    }
+}
+
+/* Sums of a row: [component][x - from]. */
+typedef float row_sum[3][WIDTH];
+
+static inline void add_along_x(row_sum sum, const flux_row *row)
+{
+    for (int c = 0; c < 3; c++)
+        for (int x = 0; x < WIDTH; x += 8)
+            PUT8(GET8(&sum[c][x]) + (GET8(&row->flux[c][x]) - GET8(&row->flux[c][x + 2])), &sum[c][x]);
+}
+
+/* sum = keep sum + k times the fluxes along axis. */
+static inline void add_row(row_sum sum, const flux_row *row, int axis, float k)
+{
+    for (int c = 0; c < 3; c++)
+        for (int x = 0; x < WIDTH; x += 8)
+            PUT8(GET8(&sum[c][x]) + k * GET8(&row->flux[3 * axis + c][x + 1]), &sum[c][x]);
+}
+
+static inline void clear(row_sum sum)
+{
+    for (int c = 0; c < 3; c++)
+        for (int x = 0; x < WIDTH; x += 8)
+            PUT8((float8)0.0f, &sum[c][x]);
+}
+
+/* Stores row (y, z): image term + sum + k next. */
+static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, row_sum sum, float k,
+                              row_sum next)
+{
+    int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x;
+    int x = from;
+    if (to - from >= 8 && moving_size.x > 1)
+        while (x < to) {
+            int count = min(PART, to - x);
+            if (count < 8) {
+                count = 8;
+                x = to - 8;
+            }
+            row_part part;
+            read_part(&part, moving, moving_size, u, n, i, x, y, z, count, MAP);
+            for (int e = 0; e < count; e += 8) {
+                int c = min(e, count - 8), at = i + x + c, own = x + c - from;
+                vec8 slope, f;
+                float8 r = residual8(&part, c, LOAD8(fixed + at), &slope);
+#if MASK
+                r *= LOAD8(mask + at);
 #endif
+                f.x = r * (shift0.x * slope.x + shift1.x * slope.y + shift2.x * slope.z);
+                f.y = r * (shift0.y * slope.x + shift1.y * slope.y + shift2.y * slope.z);
+                f.z = r * (shift0.z * slope.x + shift1.z * slope.y + shift2.z * slope.z);
+#if PENALTY
+                f.x += GET8(&sum[0][own]) + k * GET8(&next[0][own]);
+                f.y += GET8(&sum[1][own]) + k * GET8(&next[1][own]);
+                f.z += GET8(&sum[2][own]) + k * GET8(&next[2][own]);
+#endif
+                store_vec8(f, force, at, n);
+            }
+            x += count;
+        }
+    for (; x < to; x++) {
+        vec1 f = IMAGE_FORCE(load_vec1(u, i + x, n), x, y, z, i + x);
+#if PENALTY
+        int own = x - from;
+        f += (vec1)(sum[0][own] + k * next[0][own], sum[1][own] + k * next[1][own],
+                    sum[2][own] + k * next[2][own]);
+#endif
+        store_vec(f, force, i + x, n);
+    }
+}
+
+#define FINISH(y, z, sum, k, next)                                                               \
+    finish_row(moving, moving_size, fixed, mask, u, size, inverse, MAP, force, from, to, y, z, sum, \
+               k, next)
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void force_rolling(FORCE_ARGUMENTS)
+{
+    row_sum open[3][ROWS]; /* of plane z in open[z % 3] */
+    flux_row row;
+    int y0 = get_group_id(1) * ROWS, y1 = min(y0 + ROWS, size.y);
+    int z0 = get_group_id(2) * MARCH, z1 = min(z0 + MARCH, size.z);
+    int parts = (size.x + WIDTH - 1) / WIDTH, width = ((size.x + parts - 1) / parts + 7) / 8 * 8;
+    for (int from = 0; from < size.x; from += width) {
+        int to = min(from + width, size.x);
+#if PENALTY
+        for (int y = 0; y < ROWS; y++)
+            clear(open[0][y]); /* where plane 0 begins, the only one that none comes before */
+        for (int z = max(z0 - 1, 0); z < min(z1 + 1, size.z); z++) {
+            row_sum *before = open[(z + 2) % 3], *here = open[z % 3], *after = open[(z + 1) % 3];
+            for (int y = max(y0 - 1, 0); y < min(y1 + 1, size.y); y++) {
+                int own = y - y0;
+                if ((z < z0 || z == z1) && (own < 0 || y == y1))
+                    continue;
+                compute_row(&row, u, size, inverse, from, to, y, z);
+                if (own > 0)
+                    add_row(here[own - 1], &row, 1, -1.0f);
+                if (own < y1 - y0 - 1)
+                    add_row(here[own + 1], &row, 1, 1.0f);
+                if (own < 0 || y == y1)
+                    continue;
+                add_along_x(here[own], &row);
+                if (y == 0)
+                    add_row(here[own], &row, 1, -1.0f);
+                if (y == size.y - 1)
+                    add_row(here[own], &row, 1, 1.0f);
+                if (z == 0)
+                    add_row(here[own], &row, 2, -1.0f);
+                clear(after[own]);
+                add_row(after[own], &row, 2, 1.0f);
+            }
+            for (int y = y0; y < y1; y++) {
+                if (z > z0)
+                    FINISH(y, z - 1, before[y - y0], -1.0f, after[y - y0]);
+                if (z == size.z - 1 && z < z1)
+                    FINISH(y, z, here[y - y0], 1.0f, after[y - y0]);
+            }
+        }
+#else
+        for (int z = z0; z < z1; z++)
+            for (int y = y0; y < y1; y++)
+                FINISH(y, z, open[0][0], 0.0f, open[0][0]);
+#endif
+    }
 }

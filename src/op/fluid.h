@@ -21,7 +21,7 @@ enum {
 
 /* p = v - Du v (Lee et al. 2012, equation 12), Du by clv_gradient's
  * differences; sets CLV_FLUID_LONGEST and CLV_FLUID_BEND in state (of
- * CLV_FLUID_SLOTS floats). Both are NaN where p is somewhere; BEND is 1e30 where
+ * CLV_FLUID_SLOTS floats). Both are NaN where p is somewhere; BEND is 1e19 where
  * det A is 1e-6 or less, so that the update stands still. p may not be u or v. */
 int clv_fluid_rate(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
                    const int size[3], const float spacing[3], clv_buffer *p,

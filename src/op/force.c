@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/force.h"
 
+#include <string.h>
+
+enum { ROLLING_ROWS = 8 }; /* ROWS of cl/force.cl */
+
 static const char *const builds[] = {"", "-DMASK=1", "-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
 static const char *const mask_builds[] = {"", "-DMASK=1", NULL};
 
@@ -18,8 +22,8 @@ static const clv_variant force_variants[] = {
     REUSE(CLV_ON_GPU),
     {.name = "direct", .function = "force_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "force_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "rolling", .function = "force_rolling", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 16}, {1, 1, 1, 4}}},
 };
 static const clv_variant reuse_variants[] = {REUSE(CLV_ON_ANY)};
 static const clv_variant recompute_variants[] = {RECOMPUTE("recompute", 0)};
@@ -141,9 +145,16 @@ int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *a)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "force: there is no form %d", (int)form);
     CLV_TRY(clv_kernel_get(ctx, entries[form], build_of(a), a->size, 0, &kernel));
     int launch[3] = {a->size[0], a->size[1], a->size[2]};
-    if (kernel->variant->shape == CLV_SHAPE_GROUPS) { /* reuse: the tile's rim gives no values */
-        launch[0] = groups_of(launch[0], kernel->tile.x - 2);
+    if (!strcmp(kernel->variant->function, "force_reuse")) {
+        if (kernel->tile.x < 3 || kernel->tile.y < 3)
+            return clv_fail(CLVOX_ERROR_DEVICE,
+                            "force: the reuse form needs work-groups of 3 by 3; choose another form");
+        launch[0] = groups_of(launch[0], kernel->tile.x - 2); /* the tile's rim gives no values */
         launch[1] = groups_of(launch[1], kernel->tile.y - 2);
+        launch[2] = groups_of(launch[2], kernel->tile.march);
+    } else if (!strcmp(kernel->variant->function, "force_rolling")) {
+        launch[0] = 1;
+        launch[1] = groups_of(launch[1], ROLLING_ROWS);
         launch[2] = groups_of(launch[2], kernel->tile.march);
     }
     CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, voxels(a->size) * (a->mask ? 36 : 32), COMMON_ARGS(a),

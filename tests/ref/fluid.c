@@ -63,7 +63,7 @@ void ref_fluid_rate(const double *u, const double *v, const int size[3], const d
                 differences(p, size, spacing, x, y, z, d);
                 double det = determinant(a);
                 if (det <= 1e-6) {
-                    bounds[1] = 1e30;
+                    bounds[1] = 1e19;
                     continue;
                 }
                 /* Cramer's rule for each column of d. */
