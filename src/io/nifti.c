@@ -237,6 +237,13 @@ static int take(const char *path, const nifti_image *image, bool qform_finite, c
     int status = choose_matrix(path, image, qform_finite, out->grid.to_ras);
     if (status < 0)
         return status;
+    /* ConnDense and its kin, 3000 to 3099: brain ordinates without a grid. */
+    if (image->intent_code >= 3000 && image->intent_code < 3100)
+        return clv_fail(
+            CLVOX_ERROR_FORMAT,
+            "%s: is a CIFTI file, whose values lie on no grid; extract its volume, for instance with "
+            "wb_command -cifti-separate",
+            path);
     out->slope = image->scl_slope;
     out->inter = image->scl_inter;
     if (!isfinite(out->slope) || out->slope == 0) {

@@ -242,7 +242,7 @@ static void refused_quickly(const char *path, const char *name)
 static void hostile_files(void)
 {
     static const char *const names[] = {
-        "formats_nibabel/test.mgz",
+        "formats_nibabel/test.mgz", "formats_nibabel/row_major.dconn.nii",
         "formats_nibabel/nifti1.hdr",
         "formats_nibabel/nifti2.hdr",
         "formats_nibabel/analyze.hdr",

@@ -1,45 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values, places and kinds of volumes in NIfTI files. */
-#include "clvox/volume.h"
-
-#include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/matrix.h"
-#include "base/parallel.h"
-#include "check.h"
-#include "files.h"
+#include "volumes.h"
 
-static const int codes[] = {16, 64, 256, 2, 4, 512, 8, 768, 1024, 1280}; /* in clvox_type's order */
-static const double lows[] = {-1e30, -1e30, -128, 0, -32768, 0, -2147483648.0, 0, -0x1p63, 0};
-static const double highs[] = {1e30,          1e30,         127,     255,    32767, 65535,
-                               2147483647.0, 4294967295.0, 0x1p62, 0x1p63};
-
-/* The only frame's value, or NaN with the failure printed. */
-static clvox_volume *reads(const char *path)
-{
-    clvox_volume *v = NULL;
-    int status = clvox_volume_read(path, &v);
-    CHECK_THAT(status == 0 && v, "%s", clvox_message());
-    return v;
-}
-
-/* A read that must fail with that code and a sentence that holds a word. */
-static void refuses(const char *path, int code, const char *word)
-{
-    clvox_volume *v = (clvox_volume *)1;
-    int status = clvox_volume_read(path, &v);
-    CHECK_THAT(status == code && !v, "%d instead of %d", status, code);
-    CHECK_THAT(strstr(clvox_message(), word), "\"%s\" lacks \"%s\"", clvox_message(), word);
-    if (status == 0)
-        clvox_volume_destroy(&v);
-}
 
 static void refuses_header(const files_nifti *h, const char *word)
 {
@@ -125,44 +90,6 @@ static void scaling(void)
     v = reads(files_in("s.nii.gz"));
     CHECK(v && isnan(v->data[0]) && v->data[1] == INFINITY && v->data[2] == -INFINITY);
     clvox_volume_destroy(&v);
-}
-
-static clvox_volume *made(int x, int y, int z, int frames, clvox_kind kind)
-{
-    clvox_grid g = {{x, y, z}, {{0}}};
-    clv_matrix_identity(g.to_ras);
-    clvox_volume *v;
-    if (clvox_volume_create(&g, frames, kind, &v))
-        exit(99);
-    return v;
-}
-
-static void written_types(void)
-{
-    static const float in[] = {0, 1.4f, -1.6f, 2.5f, -1e30f, 1e30f, NAN, 77, -INFINITY, INFINITY, 200.7f};
-    for (int t = 0; t < 10; t++)
-        for (int packed = 0; packed < 2; packed++) {
-            CHECK_CASE("type %d is written, rounded and clamped%s", codes[t], packed ? ", compressed" : "");
-            clvox_volume *v = made(11, 1, 1, 1, CLVOX_KIND_SCALAR), *w;
-            memcpy(v->data, in, sizeof in);
-            v->type = (clvox_type)t;
-            const char *path = files_in(packed ? "w.nii.gz" : "w.nii");
-            CHECK(clvox_volume_write(v, path) == 0);
-            w = reads(path);
-            for (int i = 0; w && i < 11; i++) {
-                double x = (double)in[i];
-                if (t > 1) {
-                    x = isnan(x) ? 0 : rint(x);
-                    double high = codes[t] == 1024 ? 0x1p63 : codes[t] == 1280 ? 0x1p64 : highs[t];
-                    x = x < lows[t] ? lows[t] : x > high ? high : x;
-                }
-                CHECK_THAT((isnan(x) && isnan(w->data[i])) || w->data[i] == (float)x, "%g became %g",
-                           (double)in[i], (double)w->data[i]);
-            }
-            CHECK(w && w->type == (clvox_type)t);
-            clvox_volume_destroy(&v);
-            clvox_volume_destroy(&w);
-        }
 }
 
 /* ---- places ------------------------------------------------------------- */
@@ -257,39 +184,6 @@ static void places(void)
     h.sform = 0;
     h.quatern[0] = NAN;
     refuses_header(&h, "qform");
-}
-
-static void grids_kept(void)
-{
-    double c = cos(0.3), s = sin(0.3);
-    const double matrices[5][4][4] = {
-        {{2, 0, 0, -90}, {0, 2, 0, -126}, {0, 0, 2, -72}, {0, 0, 0, 1}},
-        {{-1.5 * c, 2 * s, 0, 90}, {1.5 * s, 2 * c, 0, -100}, {0, 0, 1, 7}, {0, 0, 0, 1}},
-        {{0, 0, 1.5, 90}, {-2, 0, 0, -100}, {0, 1, 0, 7}, {0, 0, 0, 1}},
-        {{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}},
-        {{1, 0.2, 0, 5}, {0, 1, 0.1, 6}, {0, 0, 1, 7}, {0, 0, 0, 1}}};
-    for (int i = 0; i < 5; i++) {
-        CHECK_CASE("grid %d survives, with a qform where a quaternion can say it", i);
-        clvox_volume *v = made(5, 4, 3, 1, CLVOX_KIND_SCALAR), *w;
-        clv_matrix_copy(matrices[i], v->grid.to_ras);
-        CHECK(clvox_volume_write(v, files_in("g.nii")) == 0);
-        w = reads(files_in("g.nii"));
-        CHECK(w && clvox_grid_equal(&v->grid, &w->grid));
-        clvox_volume_destroy(&w);
-        size_t size;
-        uint8_t *bytes = files_read(files_in("g.nii"), &size);
-        CHECK(size == 352 + 240);
-        CHECK((bytes[252] == 1) == (i < 4) && bytes[254] == 1 && bytes[123] == 10);
-        if (i < 4) {
-            bytes[254] = 0; /* the qform alone says the same */
-            CHECK(!files_write(files_in("g.nii"), bytes, size));
-            w = reads(files_in("g.nii"));
-            CHECK(w && clvox_grid_equal(&v->grid, &w->grid));
-            clvox_volume_destroy(&w);
-        }
-        free(bytes);
-        clvox_volume_destroy(&v);
-    }
 }
 
 /* ---- shapes ------------------------------------------------------------- */
@@ -393,18 +287,6 @@ static void shapes(void)
         CHECK(v && fabs(v->frame_seconds - times[i].seconds) < 1e-6);
         clvox_volume_destroy(&v);
     }
-
-    CHECK_CASE("a dimension beyond 32767 makes a NIfTI-2 file");
-    clvox_volume *v = made(40000, 2, 1, 1, CLVOX_KIND_LABEL), *w;
-    v->type = CLVOX_TYPE_INT16;
-    v->grid.to_ras[0][3] = 1.0 / 3;
-    v->data[79999] = 1234;
-    CHECK(clvox_volume_write(v, files_in("l.nii.gz")) == 0);
-    w = reads(files_in("l.nii.gz"));
-    CHECK(w && w->grid.size[0] == 40000 && w->data[79999] == 1234 && w->kind == CLVOX_KIND_LABEL);
-    CHECK(w && w->grid.to_ras[0][3] == 1.0 / 3);
-    clvox_volume_destroy(&v);
-    clvox_volume_destroy(&w);
 }
 
 /* ---- pairs, Analyze ----------------------------------------------------- */
@@ -448,90 +330,6 @@ static void pairs(void)
     refuses(files_in("alone.nii"), CLVOX_ERROR_FORMAT, ".img");
 }
 
-/* ---- kinds -------------------------------------------------------------- */
-
-static void kinds(void)
-{
-    CHECK_CASE("a displacement is RAS in memory and LPS in ITK's layout on disk");
-    clvox_volume *v = made(3, 2, 1, 3, CLVOX_KIND_DISPLACEMENT), *w;
-    for (int i = 0; i < 18; i++)
-        v->data[i] = (float)i;
-    CHECK(clvox_volume_write(v, files_in("u.nii")) == 0);
-    size_t size;
-    uint8_t *bytes = files_read(files_in("u.nii"), &size);
-    const int16_t dims[] = {5, 3, 2, 1, 1, 3, 1, 1};
-    int16_t intent;
-    float on_disk[18];
-    memcpy(&intent, bytes + 68, 2);
-    memcpy(on_disk, bytes + 352, sizeof on_disk);
-    CHECK(!memcmp(bytes + 40, dims, sizeof dims) && intent == 1007);
-    for (int i = 0; i < 18; i++)
-        CHECK(on_disk[i] == (i < 12 ? -(float)i : (float)i));
-    free(bytes);
-    w = reads(files_in("u.nii"));
-    CHECK(w && w->kind == CLVOX_KIND_DISPLACEMENT && w->frames == 3);
-    CHECK(w && !memcmp(w->data, v->data, 18 * sizeof(float)));
-    clvox_volume_destroy(&w);
-    v->type = CLVOX_TYPE_FLOAT64;
-    CHECK(clvox_volume_write(v, files_in("u.nii.gz")) == 0);
-    w = reads(files_in("u.nii.gz"));
-    CHECK(w && !memcmp(w->data, v->data, 18 * sizeof(float)));
-    clvox_volume_destroy(&w);
-
-    CHECK_CASE("scale and byte order go with the change of sign");
-    files_nifti h = files_header(1, 3, 2, 1);
-    uint8_t shorts[36];
-    h.dim[0] = 5;
-    h.dim[5] = 3;
-    h.intent = 1007;
-    h.swapped = 1;
-    h.type = 4;
-    h.slope = 0.5;
-    h.inter = 3;
-    for (int i = 0; i < 18; i++)
-        files_put(shorts + 2 * i, 4, 1, i);
-    CHECK(!files_nifti_write(files_in("u.nii"), &h, shorts, sizeof shorts));
-    w = reads(files_in("u.nii"));
-    for (int i = 0; w && i < 18; i++)
-        CHECK(w->data[i] == (i < 12 ? -1 : 1) * (0.5f * (float)i + 3));
-    clvox_volume_destroy(&w);
-    clvox_volume_destroy(&v);
-
-    CHECK_CASE("a tensor is the upper triangle in memory and the lower on disk");
-    v = made(2, 1, 1, 6, CLVOX_KIND_TENSOR);
-    for (int i = 0; i < 12; i++)
-        v->data[i] = (float)(i / 2);
-    CHECK(clvox_volume_write(v, files_in("t.nii")) == 0);
-    bytes = files_read(files_in("t.nii"), &size);
-    static const float lower[6] = {0, 1, 3, 2, 4, 5};
-    memcpy(on_disk, bytes + 352, 12 * sizeof(float));
-    for (int i = 0; i < 12; i++)
-        CHECK(on_disk[i] == lower[i / 2]);
-    free(bytes);
-    w = reads(files_in("t.nii"));
-    CHECK(w && w->kind == CLVOX_KIND_TENSOR && w->frames == 6 &&
-          !memcmp(w->data, v->data, 12 * sizeof(float)));
-    clvox_volume_destroy(&w);
-    clvox_volume_destroy(&v);
-
-    CHECK_CASE("labels, vectors and series keep their kind");
-    for (int kind = 0; kind < 4; kind++) {
-        if (kind == CLVOX_KIND_DISPLACEMENT)
-            continue;
-        v = made(2, 2, 2, kind == CLVOX_KIND_VECTOR ? 3 : 4, (clvox_kind)kind);
-        v->data[5] = 5;
-        CHECK(clvox_volume_write(v, files_in("k.nii.gz")) == 0);
-        w = reads(files_in("k.nii.gz"));
-        CHECK(w && w->kind == v->kind && w->frames == v->frames && w->data[5] == 5);
-        clvox_volume_destroy(&w);
-        clvox_volume_destroy(&v);
-    }
-    CHECK_CASE("frames that do not fit the kind are not written");
-    v = made(2, 2, 2, 2, CLVOX_KIND_DISPLACEMENT);
-    CHECK(clvox_volume_write(v, files_in("k.nii.gz")) == CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&v);
-}
-
 /* ---- what is refused ---------------------------------------------------- */
 
 static void strangers(void)
@@ -569,106 +367,16 @@ static void strangers(void)
     refuses(files_in(""), CLVOX_ERROR_FILE, "directory");
     CHECK(!mkfifo(files_in("pipe.nii"), 0600));
     refuses(files_in("pipe.nii"), CLVOX_ERROR_FILE, "pipe");
-
-    CHECK_CASE("a volume cannot be written everywhere");
-    clvox_volume *v = made(40, 40, 40, 1, CLVOX_KIND_SCALAR);
-    for (int i = 0; i < 64000; i++)
-        v->data[i] = (float)sin(i * 0.37);
-    int before = files_count();
-    CHECK(clvox_volume_write(v, files_in("x.mgz")) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), ".nii"));
-    CHECK(clvox_volume_write(v, files_in("x.img")) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clvox_volume_write(v, files_in("no/x.nii")) == CLVOX_ERROR_FILE);
-    CHECK(clvox_volume_write(v, "/dev/null") == 0);
-    if (!access("/dev/full", W_OK))
-        CHECK(clvox_volume_write(v, "/dev/full") == CLVOX_ERROR_FILE &&
-              strstr(clvox_message(), "No space left"));
-    v->grid.to_ras[0][0] = NAN;
-    CHECK(clvox_volume_write(v, files_in("x.nii")) == CLVOX_ERROR_ARGUMENT);
-    v->grid.to_ras[0][0] = 1;
-    CHECK(files_count() == before);
-
-    CHECK_CASE("a disk that fills up while writing leaves the old file and nothing else");
-    CHECK(!files_write(files_in("old.nii"), "old", 3) && !files_write(files_in("old.nii.gz"), "old", 3));
-    before = files_count();
-    struct rlimit unlimited, limit;
-    getrlimit(RLIMIT_FSIZE, &unlimited);
-    signal(SIGXFSZ, SIG_IGN);
-    for (int threads = 1; threads <= 8; threads++)
-        for (int packed = 0; packed < 2; packed++) {
-            size_t size = 0;
-            limit = unlimited;
-            limit.rlim_cur = 70000;
-            clv_set_threads(threads);
-            setrlimit(RLIMIT_FSIZE, &limit);
-            int status = clvox_volume_write(v, files_in(packed ? "old.nii.gz" : "old.nii"));
-            setrlimit(RLIMIT_FSIZE, &unlimited);
-            CHECK(status == CLVOX_ERROR_FILE);
-            CHECK_THAT(strstr(clvox_message(), "File too large"), "%s", clvox_message());
-            uint8_t *bytes_now = files_read(files_in(packed ? "old.nii.gz" : "old.nii"), &size);
-            CHECK(size == 3 && files_count() == before);
-            free(bytes_now);
-        }
-    clv_set_threads(0);
-    clvox_volume_destroy(&v);
-}
-
-/* Writes a large volume over and over until the parent interrupts. */
-static void write_forever(int pipe_end)
-{
-    clvox_volume *v = made(100, 100, 100, 1, CLVOX_KIND_SCALAR);
-    clv_file_guard_interrupts();
-    for (;;) {
-        if (write(pipe_end, "g", 1) != 1 || clvox_volume_write(v, files_in("big.nii.gz")))
-            _exit(1);
-    }
-}
-
-static void interrupts(void)
-{
-    CHECK_CASE("Ctrl-C at any moment of writing leaves a whole file or none");
-    unlink(files_in("big.nii.gz"));
-    int before = files_count(), whole = 0;
-    for (int round = 0; round < 8; round++) {
-        int ends[2], result;
-        char letter;
-        fflush(stdout);
-        CHECK(!pipe(ends));
-        pid_t child = fork();
-        if (!child)
-            write_forever(ends[1]);
-        CHECK(read(ends[0], &letter, 1) == 1);
-        usleep((unsigned)(1000 + 15000 * round));
-        kill(child, SIGINT);
-        CHECK(waitpid(child, &result, 0) == child && WIFSIGNALED(result) && WTERMSIG(result) == SIGINT);
-        close(ends[0]);
-        close(ends[1]);
-        int left = files_count() - before;
-        if (!access(files_in("big.nii.gz"), F_OK)) {
-            clvox_volume *v = reads(files_in("big.nii.gz"));
-            CHECK(v && v->grid.size[2] == 100);
-            clvox_volume_destroy(&v);
-            unlink(files_in("big.nii.gz"));
-            left--;
-            whole++;
-        }
-        CHECK_THAT(left == 0, "%d files left", left);
-    }
-    printf("# %d of 8 found the file whole\n", whole);
 }
 
 int main(void)
 {
     types();
     scaling();
-    written_types();
     places();
-    grids_kept();
     shapes();
     pairs();
-    kinds();
     strangers();
-    interrupts();
     files_end();
     return check_end();
 }
