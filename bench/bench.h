@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "op/force.h"
 #include "runtime/runtime.h"
 
 enum { BENCH_FIELDS = 4, BENCH_SCALARS = 6, BENCH_REPEATS = 15 };
@@ -33,6 +34,9 @@ typedef struct bench_row {
 } bench_row;
 
 extern const bench_row bench_rows[]; /* ends with a NULL name */
+
+/* The unbiased force with penalty, without mask, on the bench's data. */
+int bench_force(bench_data *data, clv_force_form form);
 
 typedef struct bench_time {
     double median, low, high; /* seconds a call */

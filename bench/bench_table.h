@@ -12,4 +12,12 @@
 int bench_kernels(clvox_context *ctx, const int size[3], double seconds, const char *const *names,
                   int count, bool variants, FILE *out, cJSON *json);
 
+/* Registration of a phantom of size voxels: seconds by stage, and the time of
+ * the deformation over its bandwidth floor. */
+int bench_pipelines(clvox_context *ctx, const int size[3], FILE *out, cJSON *json);
+
+/* The paper's comparison of the four forms of the force, with every tile's
+ * registers, local memory and occupancy beside its time. */
+int bench_lee2012(clvox_context *ctx, const int size[3], double seconds, FILE *out, cJSON *json);
+
 #endif

@@ -14,6 +14,7 @@
 #include "op/moments.h"
 #include "op/pointwise.h"
 #include "op/reduce.h"
+#include "op/sobel.h"
 #include "op/warp.h"
 
 static const float UNIT[3] = {1, 1, 1};
@@ -60,6 +61,11 @@ static int row_moments(bench_data *d)
 static int row_gradient(bench_data *d)
 {
     return clv_gradient(d->ctx, d->scalar[0], d->size, UNIT, d->field[1]);
+}
+
+static int row_sobel(bench_data *d)
+{
+    return clv_sobel(d->ctx, d->scalar[0], d->size, UNIT, d->scalar[1]);
 }
 
 static int row_jacobian(bench_data *d)
@@ -125,7 +131,7 @@ static int row_recursive(bench_data *d)
     return gaussian(d, true, 5, CLV_GAUSSIAN_RECURSIVE);
 }
 
-static int force(bench_data *d, clv_force_form form)
+int bench_force(bench_data *d, clv_force_form form)
 {
     const clv_force_args args = {
         .moving = d->scalar[0], .moving_size = {d->size[0], d->size[1], d->size[2]}, .fixed = d->scalar[1],
@@ -137,27 +143,27 @@ static int force(bench_data *d, clv_force_form form)
 
 static int row_force(bench_data *d)
 {
-    return force(d, CLV_FORCE_AUTO);
+    return bench_force(d, CLV_FORCE_AUTO);
 }
 
 static int row_force_recompute(bench_data *d)
 {
-    return force(d, CLV_FORCE_RECOMPUTE);
+    return bench_force(d, CLV_FORCE_RECOMPUTE);
 }
 
 static int row_force_reuse(bench_data *d)
 {
-    return force(d, CLV_FORCE_REUSE);
+    return bench_force(d, CLV_FORCE_REUSE);
 }
 
 static int row_force_capped(bench_data *d)
 {
-    return force(d, CLV_FORCE_CAPPED);
+    return bench_force(d, CLV_FORCE_CAPPED);
 }
 
 static int row_force_twopass(bench_data *d)
 {
-    return force(d, CLV_FORCE_TWOPASS);
+    return bench_force(d, CLV_FORCE_TWOPASS);
 }
 
 static int row_rate(bench_data *d)
@@ -173,7 +179,7 @@ static int row_update(bench_data *d)
 
 static int row_iteration(bench_data *d)
 {
-    int status = force(d, CLV_FORCE_AUTO);
+    int status = bench_force(d, CLV_FORCE_AUTO);
     if (status >= 0)
         status = clv_gaussian(d->ctx, d->field[1], d->size, true, (float[3]){1.7f, 1.7f, 1.7f},
                               CLV_GAUSSIAN_AUTO, d->field[2], d->field[3]);
@@ -194,6 +200,7 @@ const bench_row bench_rows[] = {
     {"histogram 256", "histogram", 4, row_histogram},
     {"moments", "moments", 4, row_moments},
     {"gradient", "gradient", 16, row_gradient},
+    {"sobel", "sobel", 8, row_sobel},
     {"jacobian", "jacobian", 16, row_jacobian},
     {"warp linear", "warp", 20, row_warp},
     {"warp nearest", NULL, 20, row_warp_nearest},

@@ -17,10 +17,12 @@ int cmd_bench(command *cli, int argc, char **argv)
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     const cli_usage usage = {
-        .synopsis = "[NAME...] [options]",
+        .synopsis = "[NAME... | pipelines | papers lee2012] [options]",
         .about = "Times the operations whose name contains NAME (default: all) against the device's measured\n"
                  "copy bandwidth. Bytes are those that must move: each input read once, each output\n"
-                 "written once. The median of the samples counts; spread is (largest - smallest) / median.",
+                 "written once. The median of the samples counts; spread is (largest - smallest) / median.\n"
+                 "`pipelines` times a whole registration by stage.\n"
+                 "`papers lee2012` prints the paper's table of the forms of the force for this device.",
         .example = "  clvox bench\n  clvox bench force gaussian --size 192x224x192 --variants --json bench.json",
         .options = options,
         .most = 32,
@@ -37,8 +39,17 @@ int cmd_bench(command *cli, int argc, char **argv)
         if (voxels[i] < 4 || voxels[i] > 2048)
             return cli_misuse("--size: 4 to 2048 voxels along an axis are possible");
     }
-    CLV_TRY(bench_kernels(cli->ctx, voxels, seconds, (const char *const *)names, count, variants,
-                          cli->json && !strcmp(cli->json, "-") ? stderr : stdout, cli->log));
+    FILE *out = cli->json && !strcmp(cli->json, "-") ? stderr : stdout;
+    if (count && !strcmp(names[0], "papers")) {
+        if (count > 2 || (count == 2 && strcmp(names[1], "lee2012")))
+            return cli_misuse("bench papers: lee2012 is the paper whose table can be printed");
+        CLV_TRY(bench_lee2012(cli->ctx, voxels, seconds, out, cli->log));
+    } else if (count == 1 && !strcmp(names[0], "pipelines")) {
+        CLV_TRY(bench_pipelines(cli->ctx, voxels, out, cli->log));
+    } else {
+        CLV_TRY(bench_kernels(cli->ctx, voxels, seconds, (const char *const *)names, count, variants, out,
+                              cli->log));
+    }
 end:
     return status;
 }
