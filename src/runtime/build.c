@@ -135,6 +135,7 @@ int clv_program_build(clvox_context *ctx, const clv_variant *variant, const char
     char *source = NULL, *log = NULL, full[960];
     unsigned char *binary = NULL;
     size_t bytes = 0;
+    int lock = -1;
     *out = NULL;
     *counts = (clv_counts){-1, -1, -1};
     CLV_TRY(clv_source_assemble(file, variant->function, &source));
@@ -149,6 +150,10 @@ int clv_program_build(clvox_context *ctx, const clv_variant *variant, const char
         clv_cache_key_add(&key, full);
         clv_cache_key_add(&key, source);
         *out = from_cache(ctx, key, full, counts);
+        if (*out)
+            goto end;
+        lock = clv_cache_lock(ctx->cache_dir, key);
+        *out = from_cache(ctx, key, full, counts); /* another process may have built it meanwhile */
         if (*out)
             goto end;
     }
@@ -168,6 +173,7 @@ int clv_program_build(clvox_context *ctx, const clv_variant *variant, const char
     if (ctx->cache_dir && binary)
         clv_cache_store(ctx->cache_dir, key, binary, bytes, counts);
 end:
+    clv_cache_unlock(lock);
     free(binary);
     free(log);
     free(source);

@@ -2,9 +2,11 @@
 #include "runtime/cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@ typedef struct header {
     uint64_t bytes;
     uint64_t checksum; /* of counts and data */
     clv_counts counts;
+    uint32_t zero;     /* no bytes without a meaning */
 } header;
 
 /* FNV-1a; the two words of a key differ in their start. */
@@ -78,7 +81,7 @@ bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, si
     char *path = entry_path(dir, key);
     FILE *file = path ? fopen(path, "rb") : NULL;
     if (!file || fread(&head, sizeof head, 1, file) != 1 || memcmp(head.magic, magic, sizeof magic) ||
-        memcmp(&head.key, &key, sizeof key) || fstat(fileno(file), &info) < 0 ||
+        memcmp(&head.key, &key, sizeof key) || head.zero || fstat(fileno(file), &info) < 0 ||
         head.bytes == 0 || (uint64_t)info.st_size != sizeof head + head.bytes)
         goto end;
     content = malloc(head.bytes);
@@ -145,4 +148,27 @@ void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *da
 end:
     free(temporary);
     free(path);
+}
+
+int clv_cache_lock(const char *dir, clv_cache_key key)
+{
+    char *path = NULL;
+    if (!make_folders(dir) || asprintf(&path, "%s/.lock%x", dir, (unsigned)(key.word[0] & 15)) < 0)
+        return -1;
+    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    free(path);
+    if (lock < 0)
+        return -1;
+    while (flock(lock, LOCK_EX) < 0)
+        if (errno != EINTR) {
+            close(lock);
+            return -1;
+        }
+    return lock;
+}
+
+void clv_cache_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
 }

@@ -39,4 +39,12 @@ bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, si
 void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
                      const clv_counts *counts);
 
+/* Waits until no other process builds programs of the same sixteenth of keys,
+ * so that many processes started at once build each program once: the others
+ * find it in the cache. Drivers' own caches have also been seen to break when
+ * several processes fill them with one program. Returns a descriptor for
+ * clv_cache_unlock; -1 where there is nothing to lock, which is legal there. */
+int clv_cache_lock(const char *dir, clv_cache_key key);
+void clv_cache_unlock(int lock);
+
 #endif

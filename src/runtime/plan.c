@@ -3,9 +3,9 @@
 
 #include "runtime/runtime.h"
 
-/* Below this share of a compute unit's waves memory latency shows; above it
- * more waves bring little, and the halo decides. */
-static const double enough_waves = 0.5;
+/* With less than this share of a compute unit's lanes filled memory latency
+ * shows; above it more bring little, and the halo decides. */
+static const double enough_filled = 0.5;
 
 static size_t local_bytes(const clv_variant *variant, clv_tile tile, size_t local_extra)
 {
@@ -79,30 +79,35 @@ static int rank(const clv_candidate *c, bool on_this_kind)
     return (c->variant->optional ? 4 : 2) + (on_this_kind ? 0 : 1) + (c->variant->optional ? fits * 2 : 0);
 }
 
-static bool has_enough(const clv_candidate *c)
+/* The share of a compute unit's lanes that such work-groups fill at best;
+ * negative: unknown. Unlike occupancy it does not count idle lanes of a warp. */
+static double filled(const clv_candidate *c, int width)
 {
-    return c->resources.most < 0 || c->resources.most >= enough_waves;
+    int items = c->tile.x * c->tile.y * c->tile.z;
+    if (c->resources.most < 0 || width < 1)
+        return -1;
+    return c->resources.most * items / ((items + width - 1) / width * width);
 }
 
 /* Whether a is to be tried before b, which stands before it in the table. */
-static bool before(const clv_candidate *a, int rank_a, const clv_candidate *b, int rank_b, bool cpu)
+static bool before(const clvox_device_limits *limits, const clv_candidate *a, int rank_a,
+                   const clv_candidate *b, int rank_b)
 {
     if (rank_a != rank_b)
         return rank_a < rank_b;
-    if (a->variant != b->variant || cpu)
+    if (a->variant != b->variant || limits->type == CLVOX_DEVICE_CPU)
         return false;
-    if (has_enough(a) != has_enough(b))
-        return has_enough(a);
-    if (!has_enough(a) && a->resources.most != b->resources.most)
-        return a->resources.most > b->resources.most;
+    double fill_a = filled(a, limits->simd), fill_b = filled(b, limits->simd);
+    bool enough_a = fill_a < 0 || fill_a >= enough_filled, enough_b = fill_b < 0 || fill_b >= enough_filled;
+    if (!enough_a || !enough_b)
+        return enough_a != enough_b ? enough_a : fill_a > fill_b;
     return a->waste < b->waste;
 }
 
 int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entry,
                         size_t local_extra, clv_candidate *out, int room)
 {
-    bool cpu = limits->type == CLVOX_DEVICE_CPU;
-    int kind = cpu ? CLV_ON_CPU : CLV_ON_GPU, count = 0;
+    int kind = limits->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU, count = 0;
     clv_candidate sorted[CLV_MAX_CANDIDATES];
     int ranks[CLV_MAX_CANDIDATES];
     for (int v = 0; v < entry->count; v++) {
@@ -118,7 +123,7 @@ int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entr
             fitting++;
             clv_candidate c = candidate_of(limits, variant, tile, t < tiles ? t : -1, local_extra);
             int r = rank(&c, variant->devices & kind), at = count++;
-            for (; at > 0 && before(&c, r, &sorted[at - 1], ranks[at - 1], cpu); at--) {
+            for (; at > 0 && before(limits, &c, r, &sorted[at - 1], ranks[at - 1]); at--) {
                 sorted[at] = sorted[at - 1];
                 ranks[at] = ranks[at - 1];
             }

@@ -137,7 +137,7 @@ static void check_list(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) {
+    if (argc > 1 && !strcmp(argv[1], "list")) {
         clvox_device *list;
         int count = clvox_devices_list(&list);
         printf("%s\n", count < 0 ? clvox_message() : "there are devices");

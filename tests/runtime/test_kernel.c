@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing, building and launching kernels, buffers, and the time that is kept. */
+#include <time.h>
+
+#include "probe.h"
+#include "runtime/build.h"
+#include "runtime/context.h"
+#include "runtime/program.h"
+
+static const int size[3] = {19, 7, 5};
+
+static void check_variants(clvox_context *ctx)
+{
+    for (int v = 0; v < 4; v++) {
+        const clv_variant *variant = &probe_variants[v];
+        for (int t = 0; variant->tiles[t].x; t++) {
+            CHECK_CASE("%s %d", variant->name, t);
+            CHECK(clv_force_variant(ctx, "probe", variant->name, t) == CLVOX_OK);
+            CHECK_THAT(probe_runs(ctx, "-DADD=5", 5), "%s", clvox_message());
+            const clv_kernel *kernel;
+            CHECK(clv_kernel_get(ctx, &probe, "-DADD=5", size, 0, &kernel) == CLVOX_OK);
+            CHECK(kernel->variant == variant && !memcmp(&kernel->tile, &variant->tiles[t], sizeof(clv_tile)));
+        }
+    }
+    CHECK_CASE("the planner's own choice, and that it is remembered");
+    CHECK(clv_force_variant(ctx, "probe", NULL, -1) == CLVOX_OK && probe_runs(ctx, NULL, 0));
+    const clv_kernel *first, *second;
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &first) == CLVOX_OK && !first->variant->optional);
+    CHECK(clv_kernel_get(ctx, &probe, "", size, 0, &second) == CLVOX_OK && first == second);
+    char extra[] = "-DADD=5";
+    CHECK(clv_kernel_get(ctx, &probe, extra, size, 0, &second) == CLVOX_OK && first != second);
+    extra[6] = '6'; /* the caller's string may change; what was asked for does not */
+    CHECK(clv_kernel_get(ctx, &probe, extra, size, 0, &first) == CLVOX_OK && first != second);
+    CHECK(probe_runs(ctx, extra, 6) && probe_runs(ctx, "-DADD=5", 5));
+    CHECK_CASE("many questions are remembered apart");
+    bool right = true;
+    for (size_t local = 0; local < 300; local++)
+        right = right && clv_kernel_get(ctx, &probe, extra, size, local, &second) == CLVOX_OK && second == first;
+    CHECK(right);
+    CHECK_CASE("a known kernel costs less than two microseconds to get");
+    struct timespec from, to;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    for (int i = 0; i < 100000; i++)
+        clv_kernel_get(ctx, &probe, "-DADD=5", size, 17, &second);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    double us = ((double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec)) * 1e6 / 1e5;
+    printf("# %.3f us\n", us);
+    CHECK_THAT(us < (getenv("CLVOX_SANITIZED") ? 20 : 2), "%g us", us);
+}
+
+static void check_refusals(clvox_context *ctx)
+{
+    const clv_kernel *kernel;
+    CHECK_CASE("a kernel that does not build: file, device and log are named");
+    CHECK(clv_force_variant(ctx, "probe", "broken", -1) == CLVOX_OK);
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_ERROR_BUILD && !kernel);
+    CHECK_THAT(strstr(clvox_message(), "cl/probe.cl") && strstr(clvox_message(), ctx->limits.name), "%s",
+               clvox_message());
+    CHECK_CASE("a variant that does not exist, and a tile that does not");
+    CHECK(clv_force_variant(ctx, "probe", "nothing", -1) == CLVOX_OK);
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clv_force_variant(ctx, "probe", "item", 7) == CLVOX_OK);
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_ERROR_DEVICE);
+    CHECK(clv_force_variant(ctx, "probe", NULL, -1) == CLVOX_OK);
+    CHECK_CASE("more local memory than any variant may have");
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, (size_t)1 << 40, &kernel) == CLVOX_ERROR_DEVICE);
+    CHECK_CASE("a variant that a driver refuses gives way to the next");
+    static const clv_variant variants[] = {
+        {.name = "broken", .function = "probe_broken", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+         .tiles = {{8, 1, 1, 1}}},
+        {.name = "item", .function = "probe_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+         .tiles = {{8, 1, 1, 1}}}};
+    const clv_entry entry = {.file = "probe", .name = "second", .variants = variants, .count = 2};
+    CHECK(clv_kernel_get(ctx, &entry, NULL, size, 0, &kernel) == CLVOX_OK && kernel->variant == &variants[1]);
+    const clv_entry unknown = {.file = "nosuchfile", .name = "third", .variants = variants, .count = 2};
+    CHECK_CASE("a kernel file that does not exist");
+    CHECK(clv_kernel_get(ctx, &unknown, NULL, size, 0, &kernel) == CLVOX_ERROR_BUILD);
+    CHECK_THAT(strstr(clvox_message(), "nosuchfile.cl"), "%s", clvox_message());
+    CHECK_CASE("a wrong argument: its number and kernel are named");
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK);
+    CHECK(CLV_LAUNCH(ctx, kernel, size, 0, CLV_BUF(NULL), CLV_BUF(NULL), CLV_INT(3)) == CLVOX_ERROR_DEVICE);
+    CHECK_THAT(strstr(clvox_message(), "argument 2 of kernel probe/") && strstr(clvox_message(), "CL_INVALID_ARG_SIZE"),
+               "%s", clvox_message());
+}
+
+static void check_source(void)
+{
+    char *text = NULL;
+    CHECK_CASE("a program holds one kernel, its includes and its work-group size");
+    CHECK(clv_source_assemble("probe", "probe_row", &text) == CLVOX_OK);
+    CHECK(text && strstr(text, "probe_row(") && !strstr(text, "probe_item") && !strstr(text, "no OpenCL C"));
+    CHECK(text && strstr(text, "static inline int voxel(") && !strstr(text, "#include"));
+    CHECK(text && strstr(text, "__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void"));
+    free(text);
+    CHECK_CASE("a kernel that is not found by its looks leaves the file whole");
+    CHECK(clv_source_assemble("probe", "probe", &text) == CLVOX_OK);
+    CHECK(text && strstr(text, "probe_item") && strstr(text, "probe_row"));
+    free(text);
+    CHECK_CASE("NVIDIA's build log");
+    clv_counts counts;
+    clv_counts_from_log("ptxas info    : Function properties for probe_item\n"
+                        "    8 bytes stack frame, 24 bytes spill stores, 12 bytes spill loads\n"
+                        "ptxas info    : Used 40 registers, 4000 bytes smem, 400 bytes cmem[0]\n",
+                        &counts);
+    CHECK(counts.registers == 40 && counts.spills == 24);
+    clv_counts_from_log("ptxas info    : Used 255 registers\n", &counts);
+    CHECK(counts.registers == 255 && counts.spills == 0);
+    clv_counts_from_log("", &counts);
+    CHECK(counts.registers == -1 && counts.spills == -1);
+    CHECK_CASE("errors have names");
+    CHECK(!strcmp(clv_cl_error_name(0), "CL_SUCCESS") && !strcmp(clv_cl_error_name(-5), "CL_OUT_OF_RESOURCES"));
+    CHECK(!strcmp(clv_cl_error_name(-19), "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"));
+    CHECK(!strcmp(clv_cl_error_name(-30), "CL_INVALID_VALUE") && !strcmp(clv_cl_error_name(-42), "CL_INVALID_BINARY"));
+    CHECK(!strcmp(clv_cl_error_name(-68), "CL_INVALID_DEVICE_PARTITION_COUNT"));
+    CHECK(!strcmp(clv_cl_error_name(-69), "an unknown error") && !strcmp(clv_cl_error_name(-25), "an unknown error"));
+}
+
+static void check_memory(clvox_context *ctx)
+{
+    clv_buffer *a = NULL, *b = NULL;
+    size_t all = ctx->limits.global_bytes, one = ctx->limits.max_allocation, before = ctx->allocated;
+    const clv_request fits[] = {{&a, 1 << 20, "first"}, {&b, 100, "second"}};
+    CHECK_CASE("the pool takes all that is asked for and gives it back");
+    CHECK(clv_pool_bytes(fits, 2) == (1 << 20) + 100 && clv_pool_take(ctx, fits, 2) == CLVOX_OK);
+    CHECK(a && b && ctx->allocated == before + (1 << 20) + 100 && ctx->peak >= ctx->allocated);
+    clv_pool_release(fits, 2);
+    CHECK(!a && !b && ctx->allocated == before);
+    CHECK_CASE("the pool refuses more than there is, with both sizes, and takes nothing");
+    const clv_request more[] = {{&a, 4, "first"}, {&b, all, "second"}};
+    CHECK(clv_pool_take(ctx, more, 2) == CLVOX_ERROR_MEMORY && !a && !b && ctx->allocated == before);
+    char needed[64];
+    snprintf(needed, sizeof needed, "%.0f MiB", (double)all / 1048576);
+    CHECK_THAT(strstr(clvox_message(), needed), "%s", clvox_message());
+    if (one < all) {
+        CHECK_CASE("the pool refuses a piece that is too large, by its name");
+        const clv_request large[] = {{&a, 4, "first"}, {&b, one + 4, "large piece"}};
+        CHECK(clv_pool_take(ctx, large, 2) == CLVOX_ERROR_MEMORY && !a && !b && ctx->allocated == before);
+        CHECK_THAT(strstr(clvox_message(), "large piece"), "%s", clvox_message());
+    }
+    CHECK_CASE("one buffer that is too large");
+    CHECK(clv_buffer_create(ctx, one + 4, "the field", &a) == CLVOX_ERROR_MEMORY && !a);
+    CHECK_CASE("fill, copy, write, read; nothing is a legal amount");
+    uint32_t host[8] = {0};
+    CHECK(clv_buffer_create(ctx, sizeof host, "a", &a) == CLVOX_OK && clv_buffer_create(ctx, 0, "b", &b) == CLVOX_OK);
+    CHECK(b->bytes > 0);
+    clv_buffer_destroy(&b);
+    CHECK(clv_buffer_create(ctx, sizeof host, "b", &b) == CLVOX_OK);
+    CHECK(clv_buffer_fill(ctx, a, 0, 0x01020304u, sizeof host) == CLVOX_OK);
+    CHECK(clv_buffer_write(ctx, a, 4, (uint32_t[]){7}, 4) == CLVOX_OK);
+    CHECK(clv_buffer_copy(ctx, a, 0, b, 8, 16) == CLVOX_OK && clv_buffer_read(ctx, b, 0, host, 24) == CLVOX_OK);
+    CHECK(host[2] == 0x01020304u && host[3] == 7 && host[5] == 0x01020304u);
+    CHECK(clv_buffer_fill(ctx, a, 0, 0, 0) == CLVOX_OK && clv_buffer_copy(ctx, a, 0, b, 0, 0) == CLVOX_OK);
+    CHECK(clv_buffer_read(ctx, a, 0, host, 0) == CLVOX_OK && clv_buffer_write(ctx, a, 0, host, 0) == CLVOX_OK);
+    CHECK_CASE("a read beyond the end is an error with a name");
+    CHECK(clv_buffer_read(ctx, a, 0, host, 1000) == CLVOX_ERROR_DEVICE);
+    CHECK_THAT(strstr(clvox_message(), "clEnqueueReadBuffer failed with CL_INVALID_VALUE"), "%s", clvox_message());
+    clv_buffer_destroy(&a);
+    clv_buffer_destroy(&b);
+    clv_buffer_destroy(&b);
+}
+
+static const clv_timing *find_row(const clv_timing *rows, int count, const char *start)
+{
+    for (int i = 0; i < count; i++)
+        if (!strncmp(rows[i].label, start, strlen(start)))
+            return &rows[i];
+    return NULL;
+}
+
+static void check_timing(void)
+{
+    clvox_context *ctx;
+    const clv_timing *rows;
+    CHECK_CASE("with profile, calls, seconds and bytes by kernel");
+    CHECK(clvox_context_create(&(clvox_context_options){.profile = true}, &ctx) == CLVOX_OK);
+    for (int i = 0; i < 7; i++)
+        CHECK(probe_runs(ctx, NULL, 0));
+    int count = clv_timings(ctx, &rows);
+    const clv_timing *row = find_row(rows, count, "probe/"), *sent = find_row(rows, count, "(to the device)");
+    CHECK(row && row->calls == 7 && row->bytes == 7 * 8.0 * 665 && row->seconds > 0 && row->seconds < 1);
+    CHECK(sent && sent->calls == 7 && sent->bytes == 7 * 4.0 * 665);
+    CHECK(clv_timings(ctx, &rows) == count && (row = find_row(rows, count, "probe/")) && row->calls == 7);
+    CHECK_CASE("reset starts anew, also with events pending");
+    CHECK(probe_runs(ctx, NULL, 0));
+    clv_timings_reset(ctx);
+    CHECK(clv_timings(ctx, &rows) == 0);
+    CHECK(probe_runs(ctx, NULL, 0) && clv_timings(ctx, &rows) > 0 && rows[0].calls == 1);
+    CHECK_CASE("more events than may wait");
+    clv_timings_reset(ctx);
+    clv_buffer *buffer;
+    CHECK(clv_buffer_create(ctx, 64, "buffer", &buffer) == CLVOX_OK);
+    for (int i = 0; i < 10000; i++)
+        CHECK(clv_buffer_fill(ctx, buffer, 0, 0, 64) == CLVOX_OK);
+    CHECK(clv_timings(ctx, &rows) == 1 && rows[0].calls == 10000 && rows[0].bytes == 64e4);
+    CHECK(clv_buffer_fill(ctx, buffer, 0, 0, 64) == CLVOX_OK); /* pending when the context goes */
+    CHECK(clv_finish(ctx) == CLVOX_OK);
+    clv_buffer_destroy(&buffer);
+    clvox_context_destroy(&ctx);
+    CHECK(ctx == NULL);
+    clvox_context_destroy(&ctx);
+}
+
+int main(int argc, char **argv)
+{
+    clvox_context *ctx;
+    if (argc < 2)
+        return 2;
+    setenv("CLVOX_KERNEL_DIR", argv[1], 1);
+    check_source();
+    if (clvox_context_create(NULL, &ctx) < 0) {
+        CHECK_CASE("kernels");
+        CHECK_SKIP("%s", clvox_message());
+        return check_end();
+    }
+    CHECK_CASE("what has no profile has no rows");
+    const clv_timing *rows;
+    CHECK(probe_runs(ctx, NULL, 0) && clv_timings(ctx, &rows) == 0);
+    check_variants(ctx);
+    check_refusals(ctx);
+    check_memory(ctx);
+    clvox_context_destroy(&ctx);
+    check_timing();
+    return check_end();
+}
