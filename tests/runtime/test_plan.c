@@ -15,7 +15,7 @@ static const clvox_device_limits devices[] = {
      .local_bytes = 65536, .max_group = 256, .max_items = {1024, 1024, 1024}},
     {.name = "8 KiB of local memory", .type = CLVOX_DEVICE_GPU, .simd = 16, .local_bytes = 8192,
      .max_group = 256, .max_items = {256, 256, 256}},
-    {.name = "1 KiB of local memory", .type = CLVOX_DEVICE_GPU, .simd = 16, .local_bytes = 1024,
+    {.name = "2 KiB of local memory", .type = CLVOX_DEVICE_GPU, .simd = 16, .local_bytes = 2048,
      .max_group = 64, .max_items = {64, 64, 64}},
     {.name = "work-groups of one", .type = CLVOX_DEVICE_GPU, .local_bytes = 16384, .max_group = 1,
      .max_items = {1, 1, 1}},
