@@ -10,7 +10,7 @@ typedef struct rows {
 
 static inline float3 mix3(float3 a, float3 b, float f)
 {
-    return mad((float3)(f), b - a, a);
+    return muladd((float3)(f), b - a, a);
 }
 
 static inline float3 sample_vec(__global const float *w, int4 n, float3 p)
@@ -26,9 +26,9 @@ static inline float3 sample_vec(__global const float *w, int4 n, float3 p)
 
 static inline float3 turned(rows m, float3 v)
 {
-    return (float3)(mad(m.x.x, v.x, mad(m.x.y, v.y, m.x.z * v.z)),
-                    mad(m.y.x, v.x, mad(m.y.y, v.y, m.y.z * v.z)),
-                    mad(m.z.x, v.x, mad(m.z.y, v.y, m.z.z * v.z)));
+    return (float3)(muladd(m.x.x, v.x, muladd(m.x.y, v.y, m.x.z * v.z)),
+                    muladd(m.y.x, v.x, muladd(m.y.y, v.y, m.y.z * v.z)),
+                    muladd(m.z.x, v.x, muladd(m.z.y, v.y, m.z.z * v.z)));
 }
 
 static inline void compose_voxel(__global const float *u, float own, __global const float *w,
@@ -36,20 +36,20 @@ static inline void compose_voxel(__global const float *u, float own, __global co
                                  __global float *out, int x, int y, int z, int4 size)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
-    float3 p = (float3)(mad(linear.x.x, (float)x, map_row(linear.x, y, z)),
-                        mad(linear.y.x, (float)x, map_row(linear.y, y, z)),
-                        mad(linear.z.x, (float)x, map_row(linear.z, y, z)));
+    float3 p = (float3)(muladd(linear.x.x, (float)x, map_row(linear.x, y, z)),
+                        muladd(linear.y.x, (float)x, map_row(linear.y, y, z)),
+                        muladd(linear.z.x, (float)x, map_row(linear.z, y, z)));
 #if HAS_FIELD
     float3 at = load_vec(u, i, n);
-    p.x = mad(shift.x.x, at.x, mad(shift.x.y, at.y, mad(shift.x.z, at.z, p.x)));
-    p.y = mad(shift.y.x, at.x, mad(shift.y.y, at.y, mad(shift.y.z, at.z, p.y)));
-    p.z = mad(shift.z.x, at.x, mad(shift.z.y, at.y, mad(shift.z.z, at.z, p.z)));
+    p.x = muladd(shift.x.x, at.x, muladd(shift.x.y, at.y, muladd(shift.x.z, at.z, p.x)));
+    p.y = muladd(shift.y.x, at.x, muladd(shift.y.y, at.y, muladd(shift.y.z, at.z, p.y)));
+    p.z = muladd(shift.z.x, at.x, muladd(shift.z.y, at.y, muladd(shift.z.z, at.z, p.z)));
 #endif
     float3 v = (float3)(0.0f);
     if (position_inside(p, w_size))
         v = turned(turn, sample_vec(w, w_size, position_clamp(p, w_size)));
 #if HAS_FIELD
-    v = mad((float3)(own), at, v);
+    v = muladd((float3)(own), at, v);
 #endif
     store_vec(v, out, i, n);
 }
@@ -86,14 +86,14 @@ static inline float3 sample_pair(__global const float *w, int i, int dy, int dz,
 {
     int j = i + dz;
     float4 a = pair_left(w, i), b = pair_left(w, i + dy);
-    a = mad((float4)(fz), pair_left(w, j) - a, a);
-    b = mad((float4)(fz), pair_left(w, j + dy) - b, b);
-    float4 left = mad((float4)(fy), b - a, a);
+    a = muladd((float4)(fz), pair_left(w, j) - a, a);
+    b = muladd((float4)(fz), pair_left(w, j + dy) - b, b);
+    float4 left = muladd((float4)(fy), b - a, a);
     a = pair_right(w, i);
     b = pair_right(w, i + dy);
-    a = mad((float4)(fz), pair_right(w, j) - a, a);
-    b = mad((float4)(fz), pair_right(w, j + dy) - b, b);
-    float4 right = mad((float4)(fy), b - a, a);
+    a = muladd((float4)(fz), pair_right(w, j) - a, a);
+    b = muladd((float4)(fz), pair_right(w, j + dy) - b, b);
+    float4 right = muladd((float4)(fy), b - a, a);
     return fx == 0.0f ? left.xyz : fx == 1.0f ? right.yzw : mix3(left.xyz, right.yzw, fx);
 }
 #endif
@@ -120,14 +120,20 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
         int base[CHUNK], dy[CHUNK], dz[CHUNK], within[CHUNK];
         for (int c = 0; c < CHUNK; c += 8) {
             float8 at = (float)(x + c) + (float8)(0, 1, 2, 3, 4, 5, 6, 7);
-            float8 px = mad((float8)linear_x.x, at, row_x);
-            float8 py = mad((float8)linear_y.x, at, row_y);
-            float8 pz = mad((float8)linear_z.x, at, row_z);
+            float8 px = muladd((float8)linear_x.x, at, row_x);
+            float8 py = muladd((float8)linear_y.x, at, row_y);
+            float8 pz = muladd((float8)linear_z.x, at, row_z);
 #if HAS_FIELD
             vec8 v = load_vec8(u, start + x + c, n);
-            px = mad((float8)shift_x.x, v.x, mad((float8)shift_x.y, v.y, mad((float8)shift_x.z, v.z, px)));
-            py = mad((float8)shift_y.x, v.x, mad((float8)shift_y.y, v.y, mad((float8)shift_y.z, v.z, py)));
-            pz = mad((float8)shift_z.x, v.x, mad((float8)shift_z.y, v.y, mad((float8)shift_z.z, v.z, pz)));
+            px = muladd((float8)shift_x.z, v.z, px);
+            px = muladd((float8)shift_x.y, v.y, px);
+            px = muladd((float8)shift_x.x, v.x, px);
+            py = muladd((float8)shift_y.z, v.z, py);
+            py = muladd((float8)shift_y.y, v.y, py);
+            py = muladd((float8)shift_y.x, v.x, py);
+            pz = muladd((float8)shift_z.z, v.z, pz);
+            pz = muladd((float8)shift_z.y, v.y, pz);
+            pz = muladd((float8)shift_z.x, v.x, pz);
 #endif
             int8 inside = px >= -0.5f & px <= high_x & py >= -0.5f & py <= high_y & pz >= -0.5f &
                           pz <= high_z;
@@ -155,17 +161,17 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
             float8 ax = vload8(0, vx + c), ay = vload8(0, vy + c), az = vload8(0, vz + c);
             int8 inside = vload8(0, within + c);
             vec8 v;
-            v.x = mad((float8)turn_x.x, ax, mad((float8)turn_x.y, ay, (float8)turn_x.z * az));
-            v.y = mad((float8)turn_y.x, ax, mad((float8)turn_y.y, ay, (float8)turn_y.z * az));
-            v.z = mad((float8)turn_z.x, ax, mad((float8)turn_z.y, ay, (float8)turn_z.z * az));
+            v.x = muladd((float8)turn_x.x, ax, muladd((float8)turn_x.y, ay, (float8)turn_x.z * az));
+            v.y = muladd((float8)turn_y.x, ax, muladd((float8)turn_y.y, ay, (float8)turn_y.z * az));
+            v.z = muladd((float8)turn_z.x, ax, muladd((float8)turn_z.y, ay, (float8)turn_z.z * az));
             v.x = select((float8)0.0f, v.x, inside);
             v.y = select((float8)0.0f, v.y, inside);
             v.z = select((float8)0.0f, v.z, inside);
 #if HAS_FIELD
             vec8 own8 = load_vec8(u, start + x + c, n);
-            v.x = mad((float8)own, own8.x, v.x);
-            v.y = mad((float8)own, own8.y, v.y);
-            v.z = mad((float8)own, own8.z, v.z);
+            v.x = muladd((float8)own, own8.x, v.x);
+            v.y = muladd((float8)own, own8.y, v.y);
+            v.z = muladd((float8)own, own8.z, v.z);
 #endif
             store_vec8(v, out, start + x + c, n);
         }
