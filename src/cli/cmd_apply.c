@@ -65,22 +65,23 @@ static int table_read(const char *path, table *out)
             continue;
         if (!out->header) {
             if (strncasecmp(line, "x,y,z", 5) != 0 || (line[5] && line[5] != ',')) {
-                status = clv_fail(CLVOX_ERROR_FORMAT, "%s: the first line must begin with the column names x,y,z",
-                                  path);
+                status = clv_fail(CLVOX_ERROR_FORMAT,
+                                  "%s: the first line must begin with the column names x,y,z", path);
                 goto end;
             }
             out->header = line;
             continue;
         }
         if (!read_point(&line, out->points + 3 * (size_t)out->count)) {
-            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: line %d does not begin with three numbers and commas", path,
-                              number);
+            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: line %d does not begin with three numbers and commas",
+                              path, number);
             goto end;
         }
         out->line[out->count++] = line;
     }
     if (!out->header)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty; it must begin with the column names x,y,z", path);
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty; it must begin with the column names x,y,z",
+                          path);
 end:
     if (status < 0)
         table_free(out);
@@ -189,8 +190,8 @@ int cmd_apply(command *cli, int argc, char **argv)
     }
     const cli_input inputs[] = {{image_path, &image, false}, {reference_path, &reference, false}};
     CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, true));
-    CLV_TRY(clvox_apply(cli->ctx, image, &reference->grid, chain.link, chain.count, methods[interp], (float)outside,
-                        &out));
+    CLV_TRY(clvox_apply(cli->ctx, image, &reference->grid, chain.link, chain.count, methods[interp],
+                        (float)outside, &out));
     CLV_TRY(cli_write_volume(cli, out, out_path));
 end:
     cli_chain_free(&chain);

@@ -12,8 +12,8 @@ static void row(const command *cli, cJSON *to, const char *name, double value, c
     cli_log_number(to, name, value);
 }
 
-static int images(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, int radius,
-                  int bins, cJSON *to)
+static int images(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                  int radius, int bins, cJSON *to)
 {
     clv_image_comparison r;
     int status = clv_compare_images(a, b, mask, radius, bins, &r);
@@ -31,7 +31,8 @@ static int images(command *cli, const clvox_volume *a, const clvox_volume *b, co
     return CLVOX_OK;
 }
 
-static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, cJSON *to)
+static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                  cJSON *to)
 {
     clv_label_comparison *rows = NULL;
     int count = clv_compare_labels(a, b, mask, &rows);
@@ -64,7 +65,8 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     distance = with_distance ? distance / with_distance : NAN;
     cli_print(cli, "%10s %10s %10s %8.5f %8.5f %14.4f\n", "mean", "", "", dice, jaccard, distance);
     if (with_distance < count)
-        cli_remark(cli, 0, "%d of %d labels occur in one map only; their Dice is 0, their distance not in the mean\n",
+        cli_remark(cli, 0,
+                   "%d of %d labels occur in one map only; their Dice is 0, their distance not in the mean\n",
                    count - with_distance, count);
     cli_log_number(to, "mean_dice", dice);
     cli_log_number(to, "mean_jaccard", jaccard);
@@ -73,7 +75,8 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     return CLVOX_OK;
 }
 
-static int warps(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, cJSON *to)
+static int warps(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                 cJSON *to)
 {
     clv_warp_comparison r;
     int status = clv_compare_warps(a, b, mask, &r);

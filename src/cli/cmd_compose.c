@@ -6,7 +6,8 @@ int cmd_compose(command *cli, int argc, char **argv)
     const char *reference_path = NULL, *out_path = NULL;
     cli_texts transforms = {.count = 0};
     const cli_option options[] = {
-        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "the volume on whose grid the warp is written"},
+        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE",
+         "the volume on whose grid the warp is written"},
         {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
          "a transform; the last is applied first; ,-1 inverts it"},
         {"output", 'o', CLI_TEXT, &out_path, "OUT", "the warp to write (ITK displacement)"},
@@ -14,8 +15,10 @@ int cmd_compose(command *cli, int argc, char **argv)
     };
     const cli_usage usage = {
         .synopsis = "-r REFERENCE -t T [-t T ...] -o OUT",
-        .about = "Writes one warp that does what the chain of transforms does, in the order of `clvox apply`.",
-        .example = "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt -o both_warp.nii.gz",
+        .about = "Writes one warp that does what the chain of transforms does, in the order of\n"
+                 "`clvox apply`.",
+        .example = "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt \\\n"
+                   "      -o both_warp.nii.gz",
         .options = options,
     };
     clvox_volume *reference = NULL, *out = NULL;

@@ -56,8 +56,8 @@ static void print_limits(const command *cli, const clvox_device_limits *l)
     count(cli, "clock", l->clock_mhz, " MHz");
     cli_print(cli, "      %-22s %s%s\n", "memory", cli_bytes((double)l->global_bytes, text),
               l->shares_host_memory ? ", shared with the host" : "");
-    cli_print(cli, "      %-22s %s\n", "free at this moment", l->free_bytes ? cli_bytes((double)l->free_bytes, text)
-                                                                     : "unknown");
+    cli_print(cli, "      %-22s %s\n", "free at this moment",
+              l->free_bytes ? cli_bytes((double)l->free_bytes, text) : "unknown");
     cli_print(cli, "      %-22s %s\n", "largest allocation", cli_bytes((double)l->max_allocation, text));
     cli_print(cli, "      %-22s %s%s\n", "local memory", cli_bytes((double)l->local_bytes, text),
               l->local_dedicated ? "" : ", no memory of its own");
@@ -86,7 +86,8 @@ static void print_kernel(const command *cli, const clv_kernel *k, bool chosen, c
     if (k->occupancy >= 0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
     cli_print(cli, "%c %-20s %-12s %-16s %9s %7s %6d %7s %9s  %s\n", chosen ? '*' : ' ', k->entry->name,
-              k->variant->name, tile, registers, spills, k->local_bytes, groups, occupancy, k->resources.limit);
+              k->variant->name, tile, registers, spills, k->local_bytes, groups, occupancy,
+              k->resources.limit);
     cJSON *row = cJSON_CreateObject();
     cJSON_AddStringToObject(row, "kernel", k->entry->name);
     cJSON_AddStringToObject(row, "variant", k->variant->name);
@@ -149,8 +150,8 @@ int cmd_devices(command *cli, int argc, char **argv)
         .synopsis = "[-v]",
         .about = "Lists the OpenCL devices, best first, the default marked with *, and those passed over\n"
                  "with the reason. -v adds the limits of each and, for the default or --device, every\n"
-                 "variant of every kernel: tile, registers, spills, local memory, work-groups that live on a\n"
-                 "compute unit at once, occupancy and what limits it. What is not known is called so.",
+                 "variant of every kernel: tile, registers, spills, local memory, work-groups that live\n"
+                 "on a compute unit at once, occupancy and what limits it. What is not known is called so.",
         .example = "  clvox devices\n  clvox devices -v --device gpu",
         .options = NULL,
     };

@@ -245,7 +245,8 @@ static int info(command *cli, const char *path, cJSON *to)
 {
     clvox_volume *volume = NULL;
     clvox_transform *transform = NULL;
-    int status = is_volume(path) ? cli_read_volume(cli, path, &volume) : cli_read_transform(cli, path, &transform);
+    int status = is_volume(path) ? cli_read_volume(cli, path, &volume)
+                                 : cli_read_transform(cli, path, &transform);
     if (status < 0)
         return status;
     cli_print(cli, "%s\n", path);

@@ -12,8 +12,8 @@ int cmd_invert(command *cli, int argc, char **argv)
     };
     const cli_usage usage = {
         .synopsis = "-t WARP -o OUT",
-        .about = "Writes the inverse of a warp and prints the error that remains, |w(x) + x' - x| in voxels,\n"
-                 "largest and mean. The inverse of an affine is exact and needs no device.",
+        .about = "Writes the inverse of a warp and prints the error that remains, |w(x) + x' - x| in\n"
+                 "voxels, largest and mean. The inverse of an affine is exact and needs no device.",
         .example = "  clvox invert -t result_warp.nii.gz -o result_inverse_warp.nii.gz",
         .options = options,
     };

@@ -31,7 +31,8 @@ int cmd_jacobian(command *cli, int argc, char **argv)
         return cli_misuse("-t WARP is missing");
     CLV_TRY(cli_read_transform(cli, path, &transform));
     if (!transform->is_warp) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, whose determinant `clvox info` prints", path);
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, whose determinant `clvox info` prints",
+                          path);
         goto end;
     }
     CLV_TRY(cli_read_mask(cli, mask_path, &mask));
@@ -39,8 +40,8 @@ int cmd_jacobian(command *cli, int argc, char **argv)
     CLV_TRY(clvox_jacobian(cli->ctx, transform->warp, mask, log, out_path ? &out : NULL, &s));
     if (out_path)
         CLV_TRY(cli_write_volume(cli, out, out_path));
-    cli_print(cli, "voxels    %ld\nsmallest  %.6g\nlargest   %.6g\nfolded    %ld\nmean_log  %.6g\nsd_log    %.6g\n",
-              s.voxels, s.smallest, s.largest, s.folded, s.mean_log, s.sd_log);
+    cli_print(cli, "voxels    %ld\nsmallest  %.6g\nlargest   %.6g\n", s.voxels, s.smallest, s.largest);
+    cli_print(cli, "folded    %ld\nmean_log  %.6g\nsd_log    %.6g\n", s.folded, s.mean_log, s.sd_log);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "jacobian");
     cli_log_jacobian(to, &s);
 end:

@@ -49,8 +49,9 @@ static int write_warp(command *cli, const clv_phantom_warp *warp, const clvox_gr
 }
 
 /* The phantom pulled back through matrix and warp (either may be NULL). */
-static int write_image(command *cli, const clv_phantom *phantom, const request *r, const double matrix[4][4],
-                       const clv_phantom_warp *warp, uint64_t noise_seed, const char *path, const char *labels)
+static int write_image(command *cli, const clv_phantom *phantom, const request *r,
+                       const double matrix[4][4], const clv_phantom_warp *warp, uint64_t noise_seed,
+                       const char *path, const char *labels)
 {
     clvox_volume *volume = NULL;
     int status = CLVOX_OK;
@@ -116,14 +117,15 @@ static int write_request(command *cli, const request *r)
         goto end;
     }
     CLV_TRY(clv_phantom_make((clv_phantom_kind)r->kind, &r->grid, r->seed, r->noise, &phantom));
-    CLV_TRY(write_image(cli, &phantom, r, r->has_matrix ? CLV_MATRIX(r->matrix) : NULL, NULL, 1, r->out, r->labels));
+    CLV_TRY(write_image(cli, &phantom, r, r->has_matrix ? CLV_MATRIX(r->matrix) : NULL, NULL, 1, r->out,
+                        r->labels));
 end:
     clv_phantom_free(&phantom);
     return status;
 }
 
-static int read_grid(command *cli, const char *like, const cli_numbers *size, const cli_numbers *spacing, bool oblique,
-                     clvox_grid *out)
+static int read_grid(command *cli, const char *like, const cli_numbers *size, const cli_numbers *spacing,
+                     bool oblique, clvox_grid *out)
 {
     int n[3];
     double edge[3] = {1, 1, 1};
@@ -140,7 +142,8 @@ static int read_grid(command *cli, const char *like, const cli_numbers *size, co
     }
     if ((size->count != 0 && size->count != 3) || size->unit == CLI_UNIT_MM)
         return cli_misuse("--size: three numbers of voxels, as 65x47x33");
-    if ((spacing->count != 0 && spacing->count != 1 && spacing->count != 3) || spacing->unit == CLI_UNIT_VOXELS)
+    if ((spacing->count != 0 && spacing->count != 1 && spacing->count != 3) ||
+        spacing->unit == CLI_UNIT_VOXELS)
         return cli_misuse("--spacing: one or three lengths, as 1x1x2mm");
     for (int i = 0; i < 3; i++) {
         double voxels = size->count ? size->value[i] : 64;
@@ -166,13 +169,15 @@ int cmd_phantom(command *cli, int argc, char **argv)
         {"output", 'o', CLI_TEXT, &r.out, "OUT", "the file to write; for pair a PREFIX"},
         {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
         {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
-        {"direction", 0, CLI_CHOICE, &direction, "axial|oblique", "axes along R, A, S, or turned by 28 degrees"},
+        {"direction", 0, CLI_CHOICE, &direction, "axial|oblique",
+         "axes along R, A, S, or turned by 28 degrees"},
         {"like", 0, CLI_TEXT, &like, "FILE", "the grid of this volume instead"},
         {"seed", 0, CLI_INTEGER, &seed, "N", "another texture, warp and noise (default 1)"},
         {"noise", 0, CLI_NUMBER, &r.noise, "SD", "standard deviation of noise added to images (default 0)"},
         {"amplitude", 0, CLI_NUMBER, &r.amplitude, "MM",
          "longest displacement (default: 5, or less where that could fold)"},
-        {"affine", 0, CLI_TEXT, &affine, "FILE", "pull the image (of a pair: the fixed image) through this too"},
+        {"affine", 0, CLI_TEXT, &affine, "FILE",
+         "pull the image (of a pair: the fixed image) through this too"},
         {"labels", 0, CLI_TEXT, &r.labels, "FILE", "also the phantom's label map"},
         {"inverse", 0, CLI_TEXT, &r.inverse, "FILE", "warp: also its inverse"},
         {0},
@@ -204,7 +209,8 @@ int cmd_phantom(command *cli, int argc, char **argv)
     for (r.kind = 0; r.kind < 6 && strcmp(kinds[r.kind], *kind) != 0;)
         r.kind++;
     if (r.kind == 6)
-        return cli_misuse("%s: not known; the kinds are textured, ball, shells, constant, warp and pair", *kind);
+        return cli_misuse("%s: not known; the kinds are textured, ball, shells, constant, warp and pair",
+                          *kind);
     if (!r.out)
         return cli_misuse("-o OUT is missing");
     if (r.noise < 0)

@@ -37,7 +37,8 @@ static int read_init(command *cli, const char *text, clvox_register_options *o)
             return CLVOX_OK;
         }
     if (access(text, F_OK) != 0)
-        return cli_misuse("--init %s: neither a file nor one of auto, identity, header, centers and moments", text);
+        return cli_misuse("--init %s: neither a file nor one of auto, identity, header, centers and moments",
+                          text);
     clvox_transform *transform = NULL;
     int status = cli_read_transform(cli, text, &transform);
     if (status < 0)
@@ -64,7 +65,8 @@ static int read_models(const request *r, clvox_register_options *o)
     else if (!strcmp(r->metric, "ncc"))
         o->metric = CLVOX_METRIC_NCC;
     else if (strchr(r->metric, ','))
-        return cli_misuse("--metric %s: only the deformation has a metric to choose; give ssd or ncc", r->metric);
+        return cli_misuse("--metric %s: only the deformation has a metric to choose; give ssd or ncc",
+                          r->metric);
     else
         return cli_misuse("--metric %s: not in this version; the choices are ssd and ncc", r->metric);
     return CLVOX_OK;
@@ -89,7 +91,8 @@ static int read_levels(const request *r, clvox_register_options *o)
                                            : r->smooth.count;
         if (levels > CLVOX_MAX_LEVELS)
             return cli_misuse("%d levels; at most %d are possible", levels, CLVOX_MAX_LEVELS);
-        if ((r->iterations.count && r->iterations.count != levels) || (r->smooth.count && r->smooth.count != levels))
+        if ((r->iterations.count && r->iterations.count != levels) ||
+            (r->smooth.count && r->smooth.count != levels))
             return cli_misuse("--shrink, --iterations and --smooth differ in their number of levels");
         o->levels = levels;
         /* What is not given follows the defaults, counted from the finest. */
@@ -234,7 +237,8 @@ static int write_job(void *user, size_t index, int worker)
     case JOB_VOLUME:
         return clvox_volume_write(j->volume, j->path);
     case JOB_PICTURE:
-        status = clv_figure_registration(o->fixed, o->result->warped, o->labels, o->log_jacobian, o->mask, &raster);
+        status = clv_figure_registration(o->fixed, o->result->warped, o->labels, o->log_jacobian, o->mask,
+                                         &raster);
         if (status >= 0)
             status = clv_png_write(j->path, raster.width, raster.height, raster.rgb);
         clv_raster_free(&raster);
@@ -346,10 +350,16 @@ int cmd_register(command *cli, int argc, char **argv)
 {
     clvox_register_options o;
     clvox_register_defaults(&o);
+    /* The help states the library's defaults, whatever they are. */
+    char sigma[80], step[80], lambda[80], tolerance[80];
+    snprintf(sigma, sizeof sigma, "of the fluid regulariser (default %gvox)", o.update_sigma);
+    snprintf(step, sizeof step, "longest displacement of an iteration (default %gvox)", o.step);
+    snprintf(lambda, sizeof lambda, "weight of the unbiased penalty (default %g)", o.lambda);
+    snprintf(tolerance, sizeof tolerance, "end a level when an iteration gains less than this share (%g)",
+             o.tolerance);
     request r = {.init = "auto", .metric = "ssd", .deform = "unbiased", .linear = o.linear,
                  .lambda = o.lambda, .tolerance = o.tolerance};
-    const cli_option options[] = {
-        {"fixed", 'f', CLI_REPEAT, &r.fixed, "FILE", "the fixed image: its grid carries the warp"},
+X, CLI_REPEAT, &r.fixed, "FILE", "the fixed image: its grid carries the warp"},
         {"moving", 'm', CLI_REPEAT, &r.moving, "FILE", "the moving image"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "beginning of the names of the results"},
         {"init", 0, CLI_TEXT, &r.init, "auto|identity|header|centers|moments|FILE",
@@ -357,19 +367,22 @@ int cmd_register(command *cli, int argc, char **argv)
         {"linear", 0, CLI_CHOICE, &r.linear, "none|translation|rigid|similarity|affine",
          "what the linear part may do (default affine)"},
         {"deform", 0, CLI_TEXT, &r.deform, "none|unbiased", "the deformation model (default unbiased)"},
-        {"metric", 0, CLI_TEXT, &r.metric, "ssd|ncc", "of the deformation (default ssd, after an intensity match)"},
-        {"shrink", 0, CLI_NUMBERS, &r.shrink, "4x2x1", "how much coarser each level is, coarse to fine"},
-        {"iterations", 0, CLI_NUMBERS, &r.iterations, "100x100x50", "at most, at each level"},
-        {"smooth", 0, CLI_NUMBERS, &r.smooth, "2x1x0vox", "sigma before each level, vox or mm (default: by --shrink)"},
-        {"update-sigma", 0, CLI_NUMBERS, &r.update_sigma, "1.7vox", "of the fluid regulariser"},
-        {"step", 0, CLI_NUMBERS, &r.step, "0.5vox", "longest displacement of an iteration"},
-        {"lambda", 0, CLI_NUMBER, &r.lambda, "0.01", "weight of the unbiased penalty"},
+        {"metric", 0, CLI_TEXT, &r.metric, "ssd|ncc",
+         "of the deformation (default ssd, after an intensity match)"},
+        {"shrink", 0, CLI_NUMBERS, &r.shrink, "4x2x1", "how much coarser each level is (default 4x2x1)"},
+        {"iterations", 0, CLI_NUMBERS, &r.iterations, "100x100x50", "at most, at each level (default 100x100x50)"},
+        {"smooth", 0, CLI_NUMBERS, &r.smooth, "2x1x0vox",
+         "sigma before each level, mm or vox of FIXED (default: by --shrink)"},
+        {"update-sigma", 0, CLI_NUMBERS, &r.update_sigma, "Nvox", sigma},
+        {"step", 0, CLI_NUMBERS, &r.step, "Nvox", step},
+        {"lambda", 0, CLI_NUMBER, &r.lambda, "N", lambda},
         {"kernel", 0, CLI_CHOICE, &r.kernel, "auto|recompute|reuse|capped|twopass",
          "how the unbiased force is computed"},
         {"fixed-mask", 0, CLI_TEXT, &r.fixed_mask, "FILE", "where the fixed image counts (above 0)"},
         {"moving-mask", 0, CLI_TEXT, &r.moving_mask, "FILE", "where the moving image counts"},
-        {"labels", 0, CLI_TEXT, &r.labels, "FILE", "a label map of the moving image to carry to the fixed grid"},
-        {"tolerance", 0, CLI_NUMBER, &r.tolerance, "1e-5", "end a level when an iteration gains less than this share"},
+        {"labels", 0, CLI_TEXT, &r.labels, "FILE",
+         "a label map of the moving image to carry to the fixed grid"},
+        {"tolerance", 0, CLI_NUMBER, &r.tolerance, "N", tolerance},
         {"inverse", 0, CLI_FLAG, &r.inverse, NULL, "also write the inverse warp"},
         {"no-picture", 0, CLI_FLAG, &r.no_picture, NULL, "do not draw PREFIX.png"},
         {0},
@@ -388,8 +401,9 @@ int cmd_register(command *cli, int argc, char **argv)
             "  PREFIX_labels.nii.gz         with --labels\n"
             "  PREFIX.png                   three planes: fixed, warped, labels or edges, log-Jacobian\n"
             "  PREFIX.json                  versions, options, inputs, timings, metric by iteration",
-        .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result --fixed-mask subject_brain.nii.gz "
-                   "\\\n      --moving-mask atlas_brain.nii.gz --labels atlas_labels.nii.gz",
+        .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result \\\n"
+                   "      --fixed-mask subject_brain.nii.gz --moving-mask atlas_brain.nii.gz \\\n"
+                   "      --labels atlas_labels.nii.gz",
         .options = options,
     };
     char **rest;

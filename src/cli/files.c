@@ -171,7 +171,8 @@ static int parse_chain(loading *l, const cli_texts *texts)
     return CLVOX_OK;
 }
 
-int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain, bool device)
+int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain,
+             bool device)
 {
     int status = CLVOX_OK, opened = CLVOX_OK;
     loading l = {.inputs = count, .chain = chain};

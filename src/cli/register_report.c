@@ -17,8 +17,8 @@ static void print_grid(const command *cli, const char *name, const clvox_grid *g
 {
     double edge[3];
     clvox_grid_spacing(grid, edge);
-    cli_remark(cli, 0, "%-8s %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", name, grid->size[0], grid->size[1],
-               grid->size[2], edge[0], edge[1], edge[2]);
+    cli_remark(cli, 0, "%-8s %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", name, grid->size[0],
+               grid->size[1], grid->size[2], edge[0], edge[1], edge[2]);
 }
 
 void cli_register_plan(command *cli, const clvox_volume *fixed, const clvox_volume *moving,
@@ -39,7 +39,8 @@ void cli_register_plan(command *cli, const clvox_volume *fixed, const clvox_volu
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
                    level.size[1], level.size[2], options->iterations[i], metrics[options->metric]);
     }
-    cli_remark(cli, 0, "device   %s: %s needed, %s free of %s\n", limits->name, cli_bytes((double)bytes, needed),
+    cli_remark(cli, 0, "device   %s: %s needed, %s free of %s\n", limits->name,
+               cli_bytes((double)bytes, needed),
                limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
                cli_bytes((double)limits->global_bytes, all));
     cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
@@ -84,7 +85,7 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
     }
     /* A bar moves ten times a second; a log gets each level's first and last
      * look and one every few seconds. */
-    bool due = p->terminal ? now - p->printed > 0.1 || last : level != p->level || last || now - p->printed > 5;
+    bool due = now - p->printed > (p->terminal ? 0.1 : 5) || last || (!p->terminal && level != p->level);
     p->level = level;
     if (!p->cli->quiet && due) {
         char left[40] = "";
@@ -98,13 +99,15 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
             for (int i = 0; i < 30; i++)
                 bar[i] = i < full ? '=' : i == full ? '>' : ' ';
             bar[30] = 0;
-            fprintf(stderr, "\r[%s] level %d/%d %4d/%d  %s %.6g  %s\033[K", bar, level + 1, p->options->levels,
-                    iteration, p->options->iterations[level], metrics[p->options->metric], metric, left);
+            fprintf(stderr, "\r[%s] level %d/%d %4d/%d  %s %.6g  %s\033[K", bar, level + 1,
+                    p->options->levels, iteration, p->options->iterations[level],
+                    metrics[p->options->metric], metric, left);
             fflush(stderr);
             p->open = true;
         } else {
             fprintf(stderr, "level %d, iteration %d of %d: %s %.6g%s%s\n", level + 1, iteration,
-                    p->options->iterations[level], metrics[p->options->metric], metric, *left ? ", " : "", left);
+                    p->options->iterations[level], metrics[p->options->metric], metric, *left ? ", " : "",
+                    left);
         }
     }
     return cli_interrupted();
@@ -122,7 +125,8 @@ void cli_progress_end(cli_progress *progress)
 
 static void print_stages(const command *cli, const char *name, double before, double linear, double after)
 {
-    cli_print(cli, "%-20s before %.6g, after the linear part %.6g, at the end %.6g\n", name, before, linear, after);
+    cli_print(cli, "%-20s before %.6g, after the linear part %.6g, at the end %.6g\n", name, before, linear,
+              after);
 }
 
 static void log_result(command *cli, const clvox_register_options *o, const clvox_register_result *r)
@@ -171,9 +175,10 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
         for (int i = 0; i < o->levels; i++)
             cli_print(cli, " %d of %d%s", r->iterations[i], o->iterations[i], i + 1 < o->levels ? "," : "\n");
     }
-    cli_print(cli, "%-20s read %.3f, prepare %.3f, linear %.3f, deform %.3f, finish %.3f, write %.3f, all %.3f\n",
-              "seconds", stages->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform, r->seconds_finish,
-              stages->write, cli_seconds() - cli->started);
+    cli_print(cli, "%-20s open and read %.3f, prepare %.3f, linear %.3f, deform %.3f, ", "seconds",
+              stages->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform);
+    cli_print(cli, "finish %.3f, write %.3f, all %.3f\n", r->seconds_finish, stages->write,
+              cli_seconds() - cli->started);
     cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
     log_result(cli, o, r);
     cJSON *seconds = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
