@@ -4,6 +4,7 @@
 #include "pipeline/register.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -120,6 +121,21 @@ size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
                               options->deform != CLVOX_DEFORM_NONE && options->force == CLVOX_FORCE_TWOPASS,
                               list);
     return clv_pool_bytes(list, count);
+}
+
+/* Adds to a refusal for want of memory the size of images that would fit. */
+static int refuse(const clv_registration *run, size_t needed, const clvox_device_limits *limits)
+{
+    char why[1024];
+    double shrink = cbrt((double)limits->global_bytes / (double)needed);
+    if (limits->max_allocation)
+        shrink = fmin(shrink, cbrt((double)limits->max_allocation / (3. * sizeof(float) * run->n)));
+    const int *size = run->fixed_grid.size;
+    snprintf(why, sizeof why, "%s", clvox_message());
+    if (!(shrink < 1))
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s", why);
+    return clv_fail(CLVOX_ERROR_MEMORY, "%s; images resampled to about %d x %d x %d voxels would fit", why,
+                    (int)(shrink * size[0]), (int)(shrink * size[1]), (int)(shrink * size[2]));
 }
 
 /* Sends an image; what is not a number counts as its darkest value. */
@@ -242,6 +258,8 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
     status = clv_pool_take(context, requests, count);
     if (status < 0) {
         count = 0;
+        if (status == CLVOX_ERROR_MEMORY)
+            status = refuse(&run, result->device_bytes, clvox_context_limits(context));
         goto end;
     }
     CLV_TRY(upload(&run, fixed, run.fixed, run.n));

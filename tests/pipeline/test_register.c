@@ -311,6 +311,26 @@ static void small(void)
     }
 }
 
+/* Nothing of the images is touched before the refusal. */
+static void too_large(void)
+{
+    float nothing = 0;
+    clvox_volume huge = {.frames = 1, .data = &nothing};
+    clvox_register_options o;
+    clvox_register_result r;
+    CHECK_CASE("what does not fit the device is refused with the size that would");
+    const clvox_device_limits *limits = clvox_context_limits(ctx);
+    if (!limits->global_bytes || limits->global_bytes > (size_t)60 << 30) {
+        CHECK_SKIP("this device takes every grid that 32-bit indices reach");
+        return;
+    }
+    clv_phantom_grid((int[3]){890, 890, 890}, (double[3]){.2, .2, .2}, false, &huge.grid);
+    clvox_register_defaults(&o);
+    CHECK(clvox_register(ctx, &huge, &huge, NULL, NULL, &o, &r) == CLVOX_ERROR_MEMORY);
+    CHECK_THAT(strstr(clvox_message(), "would fit") != NULL, "%s", clvox_message());
+    printf("# %s\n", clvox_message());
+}
+
 int main(void)
 {
     if (clvox_context_create(NULL, &ctx) < 0) {
@@ -324,6 +344,7 @@ int main(void)
     intensities();
     linear();
     small();
+    too_large();
     clvox_context_destroy(&ctx);
     return check_end();
 }
