@@ -359,7 +359,8 @@ int cmd_register(command *cli, int argc, char **argv)
              o.tolerance);
     request r = {.init = "auto", .metric = "ssd", .deform = "unbiased", .linear = o.linear,
                  .lambda = o.lambda, .tolerance = o.tolerance};
-X, CLI_REPEAT, &r.fixed, "FILE", "the fixed image: its grid carries the warp"},
+    const cli_option options[] = {
+        {"fixed", 'f', CLI_REPEAT, &r.fixed, "FILE", "the fixed image: its grid carries the warp"},
         {"moving", 'm', CLI_REPEAT, &r.moving, "FILE", "the moving image"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "beginning of the names of the results"},
         {"init", 0, CLI_TEXT, &r.init, "auto|identity|header|centers|moments|FILE",
@@ -370,7 +371,8 @@ X, CLI_REPEAT, &r.fixed, "FILE", "the fixed image: its grid carries the warp"},
         {"metric", 0, CLI_TEXT, &r.metric, "ssd|ncc",
          "of the deformation (default ssd, after an intensity match)"},
         {"shrink", 0, CLI_NUMBERS, &r.shrink, "4x2x1", "how much coarser each level is (default 4x2x1)"},
-        {"iterations", 0, CLI_NUMBERS, &r.iterations, "100x100x50", "at most, at each level (default 100x100x50)"},
+        {"iterations", 0, CLI_NUMBERS, &r.iterations, "100x100x50",
+         "at most, at each level (default 100x100x50)"},
         {"smooth", 0, CLI_NUMBERS, &r.smooth, "2x1x0vox",
          "sigma before each level, mm or vox of FIXED (default: by --shrink)"},
         {"update-sigma", 0, CLI_NUMBERS, &r.update_sigma, "Nvox", sigma},
