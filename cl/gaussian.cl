@@ -21,12 +21,22 @@ typedef struct weights {
 #define LINES (BLOCK + 2 * RADIUS)
 #define HALO (3 * RADIUS)
 
+/* Eight floats at any float's address. PoCL takes vload8 apart into four
+ * loads; this stays one. */
+typedef struct __attribute__((packed)) lanes {
+    float8 v;
+} lanes;
+#define LOAD(p) (((const lanes *)(p))->v)
+#define STORE(p, value) (((lanes *)(p))->v = (value))
+#define LOAD_GLOBAL(p) (((__global const lanes *)(p))->v)
+#define STORE_GLOBAL(p, value) (((__global lanes *)(p))->v = (value))
+
 /* count floats, all of which exist. */
 static inline void copy_in(float *to, __global const float *from, int count)
 {
     int e = 0;
     for (; e + 8 <= count; e += 8)
-        vstore8(vload8(0, from + e), 0, to + e);
+        STORE(to + e, LOAD_GLOBAL(from + e));
     for (; e < count; e++)
         to[e] = from[e];
 }
@@ -35,7 +45,7 @@ static inline void copy_out(__global float *to, const float *from, int count)
 {
     int e = 0;
     for (; e + 8 <= count; e += 8)
-        vstore8(vload8(0, from + e), 0, to + e);
+        STORE_GLOBAL(to + e, LOAD(from + e));
     for (; e < count; e++)
         to[e] = from[e];
 }
@@ -57,10 +67,10 @@ static inline void load_row(float *to, __global const float *row, int first, int
 #define FILTER_ROW(to, window, count, inner)                                                 \
     for (int e = 0; e < (count); e += 8) {                                                   \
         const float *c = (window) + e + RADIUS * (inner);                                    \
-        float8 sum = g.w[0] * vload8(0, c);                                                  \
+        float8 sum = g.w[0] * LOAD(c);                                                  \
         _Pragma("unroll") for (int k = 1; k <= RADIUS; k++)                                  \
-            sum += g.w[k] * (vload8(0, c - k * (inner)) + vload8(0, c + k * (inner)));       \
-        vstore8(sum, 0, (to) + e);                                                           \
+            sum += g.w[k] * (LOAD(c - k * (inner)) + LOAD(c + k * (inner)));       \
+        STORE((to) + e, sum);                                                           \
     }
 
 /* shape = (inner, n, rows of a plane, planes) */
@@ -99,7 +109,7 @@ __kernel void gaussian_axis_row(__global const float *in, __global float *out, c
     for (int i = 0; i < n; i += BLOCK) {
         if (i > 0) {
             for (int j = 0; j < 2 * RADIUS * CHUNK; j += 8)
-                vstore8(vload8(0, lines + BLOCK * CHUNK + j), 0, lines + j);
+                STORE(lines + j, LOAD(lines + BLOCK * CHUNK + j));
             filled = 2 * RADIUS;
         }
         int last = min(BLOCK, n - i) + 2 * RADIUS;
@@ -108,10 +118,10 @@ __kernel void gaussian_axis_row(__global const float *in, __global float *out, c
         for (int m = 0; m < BLOCK && i + m < n; m++) {
             for (int e = 0; e < count; e += 8) {
                 const float *c = lines + (m + RADIUS) * CHUNK + e;
-                float8 sum = g.w[0] * vload8(0, c);
+                float8 sum = g.w[0] * LOAD(c);
                 _Pragma("unroll") for (int k = 1; k <= RADIUS; k++)
-                    sum += g.w[k] * (vload8(0, c - k * CHUNK) + vload8(0, c + k * CHUNK));
-                vstore8(sum, 0, made + e);
+                    sum += g.w[k] * (LOAD(c - k * CHUNK) + LOAD(c + k * CHUNK));
+                STORE(made + e, sum);
             }
             copy_out(out + base + (i + m) * inner, made, count);
         }
