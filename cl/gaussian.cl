@@ -9,6 +9,14 @@ typedef struct weights {
     float w[RADIUS + 1]; /* centre first */
 } weights;
 
+/* The pass along x and y at once has a radius for each. */
+#ifndef RADIUS_X
+#define RADIUS_X RADIUS
+#endif
+typedef struct weights_x {
+    float w[RADIUS_X + 1];
+} weights_x;
+
 #if ROWS
 /* ---- for CPU devices ------------------------------------------------------
  * Stretches of CHUNK floats in private memory, which the first-level cache
@@ -16,10 +24,11 @@ typedef struct weights {
  * makes all borders alike, and keeps planes that lie a power of two apart from
  * driving each other out of the cache. */
 
-#define CHUNK 128
-#define BLOCK (RADIUS + 16)       /* lines filtered between two moves of the window */
+#define CHUNK 384
+#define BLOCK ((RADIUS + 25) / 2 * 2)       /* lines filtered between two moves of the window */
+#define STRIDE (CHUNK + 16)
 #define LINES (BLOCK + 2 * RADIUS)
-#define HALO (3 * RADIUS)
+#define HALO (3 * RADIUS_X)
 
 /* Eight floats at any float's address. PoCL takes vload8 apart into four
  * loads; this stays one. */
@@ -50,11 +59,11 @@ static inline void copy_out(__global float *to, const float *from, int count)
         to[e] = from[e];
 }
 
-/* Elements first - RADIUS inner to first + count + RADIUS inner of a row of n
+/* Elements first - RADIUS_X inner to first + count + RADIUS_X inner of a row of n
  * voxels of inner floats, end values repeated, to `to`. */
 static inline void load_row(float *to, __global const float *row, int first, int count, int inner, int n)
 {
-    int length = n * inner, halo = RADIUS * inner;
+    int length = n * inner, halo = RADIUS_X * inner;
     int low = max(first - halo, 0), high = min(first + count + halo, length);
     for (int e = first - halo; e < 0; e++)
         to[e - first + halo] = row[inner == 1 ? 0 : (e + HALO) % 3];
@@ -66,16 +75,16 @@ static inline void load_row(float *to, __global const float *row, int first, int
 /* One chunk of a row filtered along x: window as left by load_row. */
 #define FILTER_ROW(to, window, count, inner)                                                 \
     for (int e = 0; e < (count); e += 8) {                                                   \
-        const float *c = (window) + e + RADIUS * (inner);                                    \
-        float8 sum = g.w[0] * LOAD(c);                                                  \
-        _Pragma("unroll") for (int k = 1; k <= RADIUS; k++)                                  \
-            sum += g.w[k] * (LOAD(c - k * (inner)) + LOAD(c + k * (inner)));       \
+        const float *c = (window) + e + RADIUS_X * (inner);                                    \
+        float8 sum = gx.w[0] * LOAD(c);                                                  \
+        _Pragma("unroll") for (int k = 1; k <= RADIUS_X; k++)                                  \
+            sum += gx.w[k] * (LOAD(c - k * (inner)) + LOAD(c + k * (inner)));       \
         STORE((to) + e, sum);                                                           \
     }
 
 /* shape = (inner, n, rows of a plane, planes) */
 __kernel void gaussian_x_row(__global const float *in, __global float *out, const int4 shape,
-                             const weights g)
+                             const weights_x gx)
 {
     int y = get_global_id(1), z = get_global_id(2);
     int inner = shape.x, length = inner * shape.y;
@@ -95,6 +104,41 @@ __kernel void gaussian_x_row(__global const float *in, __global float *out, cons
     }
 }
 
+static inline float8 filter_lines(const float *c, const weights *g)
+{
+    float8 sum = g->w[0] * LOAD(c);
+#pragma unroll
+    for (int k = 1; k <= RADIUS; k++)
+        sum += g->w[k] * (LOAD(c - k * STRIDE) + LOAD(c + k * STRIDE));
+    return sum;
+}
+
+/* Two lines at once share most of their loads. The second is written where
+ * there is one. */
+static inline void make_lines(__global float *to, int inner, int count, int two, const float *centre,
+                              const weights *g)
+{
+    float8 tail[2];
+    int e = 0;
+    if (two)
+        for (; e + 8 <= count; e += 8) {
+            float8 a = filter_lines(centre + e, g), b = filter_lines(centre + STRIDE + e, g);
+            STORE_GLOBAL(to + e, a);
+            STORE_GLOBAL(to + inner + e, b);
+        }
+    else
+        for (; e + 8 <= count; e += 8)
+            STORE_GLOBAL(to + e, filter_lines(centre + e, g));
+    if (e < count) {
+        tail[0] = filter_lines(centre + e, g);
+        copy_out(to + e, (const float *)tail, count - e);
+        if (two) {
+            tail[1] = filter_lines(centre + STRIDE + e, g);
+            copy_out(to + inner + e, (const float *)(tail + 1), count - e);
+        }
+    }
+}
+
 /* shape = (inner, n, outer, 0): a work-item walks the lines of one chunk. */
 __kernel void gaussian_axis_row(__global const float *in, __global float *out, const int4 shape,
                                 const weights g)
@@ -104,27 +148,56 @@ __kernel void gaussian_axis_row(__global const float *in, __global float *out, c
     if (first >= inner || o >= shape.z)
         return;
     int base = o * n * inner + first, count = min(CHUNK, inner - first);
-    float lines[LINES * CHUNK], made[CHUNK];
-    int filled = 0; /* lines[j] is line i - RADIUS + j of the volume */
+    float lines[LINES * STRIDE];
+    /* lines[j] is line i - RADIUS + j of the array, where i begins a block. */
+    for (int j = 0; j < 2 * RADIUS; j++)
+        copy_in(lines + j * STRIDE, in + base + clamp(j - RADIUS, 0, n - 1) * inner, count);
     for (int i = 0; i < n; i += BLOCK) {
-        if (i > 0) {
-            for (int j = 0; j < 2 * RADIUS * CHUNK; j += 8)
-                STORE(lines + j, LOAD(lines + BLOCK * CHUNK + j));
-            filled = 2 * RADIUS;
+        for (int m = 0; m < BLOCK && i + m < n; m += 2) {
+            for (int j = m + 2 * RADIUS; j < m + 2 * RADIUS + 2; j++)
+                copy_in(lines + j * STRIDE, in + base + min(i - RADIUS + j, n - 1) * inner, count);
+            make_lines(out + base + (i + m) * inner, inner, count, i + m + 1 < n, lines + (m + RADIUS) * STRIDE, &g);
         }
-        int last = min(BLOCK, n - i) + 2 * RADIUS;
-        for (int j = filled; j < last; j++)
-            copy_in(lines + j * CHUNK, in + base + clamp(i - RADIUS + j, 0, n - 1) * inner, count);
-        for (int m = 0; m < BLOCK && i + m < n; m++) {
-            for (int e = 0; e < count; e += 8) {
-                const float *c = lines + (m + RADIUS) * CHUNK + e;
-                float8 sum = g.w[0] * LOAD(c);
-                _Pragma("unroll") for (int k = 1; k <= RADIUS; k++)
-                    sum += g.w[k] * (LOAD(c - k * CHUNK) + LOAD(c + k * CHUNK));
-                STORE(made + e, sum);
+        for (int j = 0; j < 2 * RADIUS * STRIDE; j += 8)
+            STORE(lines + j, LOAD(lines + BLOCK * STRIDE + j));
+    }
+}
+
+/* Along x and y: as gaussian_axis_row along y, over lines that are filtered
+ * along x as they come in. shape = (inner, nx, ny, planes) */
+__kernel void gaussian_xy_row(__global const float *in, __global float *out, const int4 shape,
+                              const weights_x gx, const weights g)
+{
+    int inner = shape.x, length = inner * shape.y, n = shape.z;
+    int first = get_global_id(1) * CHUNK, z = get_global_id(2);
+    if (first >= length || z >= shape.w)
+        return;
+    int plane = z * n * length, count = min(CHUNK, length - first);
+    float lines[LINES * STRIDE], window[CHUNK + 2 * HALO + 8];
+    int filled = 0; /* lines[j] is line i - RADIUS + j of the plane, where i begins a block */
+    for (int i = 0; i < n; i += BLOCK) {
+        for (int m = 0; m < BLOCK && i + m < n; m += 2) {
+            for (; filled < m + 2 * RADIUS + 2; filled++) {
+                int y = i - RADIUS + filled;
+                float *line = lines + filled * STRIDE;
+                if (filled > 0 && (y <= 0 || y >= n)) { /* the edge line again */
+                    for (int e = 0; e < count; e += 8)
+                        STORE(line + e, LOAD(line - STRIDE + e));
+                    continue;
+                }
+                load_row(window, in + plane + clamp(y, 0, n - 1) * length, first, count, inner, shape.y);
+                if (inner == 1) {
+                    FILTER_ROW(line, window, count, 1)
+                } else {
+                    FILTER_ROW(line, window, count, 3)
+                }
             }
-            copy_out(out + base + (i + m) * inner, made, count);
+            make_lines(out + plane + (i + m) * length + first, length, count, i + m + 1 < n,
+                       lines + (m + RADIUS) * STRIDE, &g);
         }
+        for (int j = 0; j < 2 * RADIUS * STRIDE; j += 8)
+            STORE(lines + j, LOAD(lines + BLOCK * STRIDE + j));
+        filled = 2 * RADIUS;
     }
 }
 
@@ -154,13 +227,23 @@ __kernel void gaussian_x_direct(__global const float *in, __global float *out, c
     out[row + e] = sum;
 }
 
-/* Row segments with their halo in local memory. The halo is RADIUS voxels of
+/* Row segments with their halo in local memory. The halo is RADIUS_X voxels of
  * up to three floats. */
 #if FIELD_PACKED
-#define X_HALO (3 * RADIUS)
+#define X_HALO (3 * RADIUS_X)
 #else
-#define X_HALO RADIUS
+#define X_HALO RADIUS_X
 #endif
+
+/* Element e of a row, up to halo (a multiple of inner) before it or anything
+ * behind it, as the same component of the nearest voxel. */
+static inline int kept_in_row(int e, int halo, int inner, int n)
+{
+    if (inner == 1)
+        return clamp(e, 0, n - 1);
+    int at = (e + halo) / inner;
+    return clamp(at - halo / inner, 0, n - 1) * inner + e + halo - at * inner;
+}
 
 __kernel void gaussian_x_tile(__global const float *in, __global float *out, const int4 shape,
                               const weights g)
@@ -172,11 +255,7 @@ __kernel void gaussian_x_tile(__global const float *in, __global float *out, con
     int inner = shape.x, n = shape.y, length = inner * n;
     int row = (min(z, shape.w - 1) * shape.z + min(y, shape.z - 1)) * length;
     for (int i = lx; i < TILE_X * MARCH + 2 * X_HALO; i += TILE_X) {
-        int e = first - X_HALO + i;
-        if (e < 0 || e >= length)
-            e = inner == 1 ? clamp(e, 0, length - 1)
-                           : clamp((e + 3 * X_HALO) / 3 - X_HALO, 0, n - 1) * 3 + (e + 3 * X_HALO) % 3;
-        cells[line][i] = in[row + e];
+        cells[line][i] = in[row + kept_in_row(first - X_HALO + i, X_HALO, inner, n)];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int m = 0; m < MARCH; m++) {
@@ -229,6 +308,15 @@ __kernel void gaussian_axis_tile(__global const float *in, __global float *out, 
     }
 }
 
+/* Adds sample i to the MARCH sums that it reaches. */
+#define SPREAD(sum, i, v)                                   \
+    _Pragma("unroll") for (int k = 0; k <= RADIUS; k++) {   \
+        if ((i) - k >= 0 && (i) - k < MARCH)                \
+            sum[(i) - k] += g.w[k] * v;                     \
+        if (k > 0 && (i) + k >= 0 && (i) + k < MARCH)       \
+            sum[(i) + k] += g.w[k] * v;                     \
+    }
+
 /* A work-item makes MARCH outputs at once: every input it reads is added to
  * all the outputs in registers that it reaches. */
 __kernel void gaussian_axis_march(__global const float *in, __global float *out, const int4 shape,
@@ -246,15 +334,65 @@ __kernel void gaussian_axis_march(__global const float *in, __global float *out,
 #pragma unroll
     for (int i = -RADIUS; i < MARCH + RADIUS; i++) {
         float v = in[line + clamp(first + i, 0, n - 1) * inner];
-#pragma unroll
-        for (int m = 0; m < MARCH; m++)
-            if (i - m >= -RADIUS && i - m <= RADIUS)
-                sum[m] += g.w[i < m ? m - i : i - m] * v;
+        SPREAD(sum, i, v)
     }
 #pragma unroll
     for (int m = 0; m < MARCH; m++)
         if (first + m < n)
             out[line + (first + m) * inner] = sum[m];
+}
+
+/* ---- along x and y at once: shape = (inner, nx, ny, planes) -------------- */
+
+#define XY_CELLS (TILE_X + 2 * X_HALO)
+#define XY_LOADS ((XY_CELLS + TILE_X - 1) / TILE_X)
+
+/* Row segments pass through local memory, two in turn. A work-item filters
+ * its element of each along x and adds it to the MARCH outputs along y in
+ * registers that it reaches. */
+__kernel void gaussian_xy_march(__global const float *in, __global float *out, const int4 shape,
+                                const weights_x gx, const weights g)
+{
+    __local float cells[2][TILE_Y][XY_CELLS];
+    int lx = get_local_id(0), ly = get_local_id(1);
+    int inner = shape.x, length = inner * shape.y, n = shape.z;
+    int x = get_global_id(0), first = get_global_id(1) * MARCH, z = get_global_id(2);
+    int plane = min(z, shape.w - 1) * n * length;
+    int at[XY_LOADS];
+    float next[XY_LOADS], sum[MARCH];
+#pragma unroll
+    for (int l = 0; l < XY_LOADS; l++) {
+        at[l] = kept_in_row(x - X_HALO + l * TILE_X, X_HALO, inner, shape.y);
+        next[l] = in[plane + clamp(first - RADIUS, 0, n - 1) * length + at[l]];
+    }
+#pragma unroll
+    for (int m = 0; m < MARCH; m++)
+        sum[m] = 0;
+#pragma unroll
+    for (int i = -RADIUS; i < MARCH + RADIUS; i++) {
+        __local float *row = cells[(i + RADIUS) & 1][ly];
+#pragma unroll
+        for (int l = 0; l < XY_LOADS; l++)
+            if (lx + l * TILE_X < XY_CELLS)
+                row[lx + l * TILE_X] = next[l];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int line = plane + clamp(first + i + 1, 0, n - 1) * length;
+#pragma unroll
+        for (int l = 0; l < XY_LOADS; l++)
+            next[l] = in[line + at[l]];
+        __local const float *c = row + lx + X_HALO;
+        float v = gx.w[0] * c[0];
+#pragma unroll
+        for (int k = 1; k <= RADIUS_X; k++)
+            v += gx.w[k] * (c[-k * inner] + c[k * inner]);
+        SPREAD(sum, i, v)
+    }
+    if (x < length && z < shape.w) {
+#pragma unroll
+        for (int m = 0; m < MARCH; m++)
+            if (first + m < n)
+                out[plane + (first + m) * length + x] = sum[m];
+    }
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/gaussian.h"
+#include "op/recursive.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,16 +8,16 @@
 static const clv_variant x_variants[] = {
     {.name = "tile", .function = "gaussian_x_tile", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
      .halo = {CLV_GAUSSIAN_MAX_RADIUS, 0, 0}, .cell_bytes = 4,
-     .tiles = {{128, 2, 1, 1}, {64, 4, 1, 1}, {32, 4, 1, 1}}},
+     .tiles = {{128, 2, 1, 1}, {64, 4, 1, 4}, {32, 4, 1, 1}}},
     {.name = "direct", .function = "gaussian_x_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
-     .tiles = {{64, 4, 1, 1}, {32, 1, 1, 1}, {1, 1, 1, 1}}},
+     .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "gaussian_x_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_ROW,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
 static const clv_variant axis_variants[] = {
     {.name = "march", .function = "gaussian_axis_march", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 16}, {64, 2, 1, 8}, {32, 1, 1, 16}}},
+     .tiles = {{32, 4, 1, 16}, {64, 2, 1, 8}}},
     {.name = "tile", .function = "gaussian_axis_tile", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
      .halo = {0, CLV_GAUSSIAN_MAX_RADIUS, 0}, .cell_bytes = 4, .tiles = {{32, 16, 1, 1}, {32, 8, 1, 1}}},
     {.name = "direct", .function = "gaussian_axis_direct", .shape = CLV_SHAPE_ITEM,
@@ -25,13 +26,27 @@ static const clv_variant axis_variants[] = {
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
+static const clv_variant xy_variants[] = {
+    {.name = "march", .function = "gaussian_xy_march", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+     .halo = {CLV_GAUSSIAN_MAX_RADIUS, 0, 0}, .cell_bytes = 4, .planes = 2,
+     .tiles = {{64, 4, 1, 32}, {64, 2, 1, 16}}},
+    {.name = "row", .function = "gaussian_xy_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_ROW,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+
 static const char *const builds[] = {"-DRADIUS=1", "-DRADIUS=6", "-DRADIUS=20", NULL};
+static const char *const xy_builds[] = {"-DRADIUS=1 -DRADIUS_X=1", "-DRADIUS=6 -DRADIUS_X=6", NULL};
 
 const clv_entry clv_entry_gaussian_x = {"gaussian", "gaussian_x", x_variants, 3, builds};
 const clv_entry clv_entry_gaussian_axis = {"gaussian", "gaussian_axis", axis_variants, 4, builds};
+const clv_entry clv_entry_gaussian_xy = {"gaussian", "gaussian_xy", xy_variants, 2, xy_builds};
 
-/* Floats of a row that a work-item of the row variants walks (cl/gaussian.cl). */
-enum { CHUNK = 128 };
+enum {
+    CHUNK = 384,         /* floats of a row that a work-item of the row variants walks (cl/gaussian.cl) */
+    RECURSIVE_FROM_CPU = 24, /* radius from which the recursion is faster */
+    RECURSIVE_FROM_GPU = 24,
+    MAX_FUSED_RADIUS = 8 /* beyond it, x and y apart are as fast, and the unrolled loops grow long */
+};
 
 static int radius_of(float sigma)
 {
@@ -39,70 +54,129 @@ static int radius_of(float sigma)
     return radius < 1 ? 1 : radius;
 }
 
+/* The array as the kernels see it: n samples along the axis, `inner` floats
+ * apart, `outer` such arrays behind one another. Planar components are three
+ * volumes behind one another; packed ones are part of the row, three floats
+ * apart along x. */
+typedef struct lines {
+    int inner, n, outer;
+} lines;
+
+static lines lines_along(const clvox_context *ctx, const int size[3], bool vectors, int axis)
+{
+    bool packed = vectors && clv_fields_packed(ctx);
+    lines l = {packed ? 3 : 1, size[axis], vectors && !packed ? 3 : 1};
+    for (int a = 0; a < axis; a++)
+        l.inner *= size[a];
+    for (int a = axis + 1; a < 3; a++)
+        l.outer *= size[a];
+    return l;
+}
+
+static size_t set_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1])
+{
+    int radius = radius_of(sigma);
+    double total = 0, exact[CLV_GAUSSIAN_MAX_RADIUS + 1];
+    for (int i = 0; i <= radius; i++) {
+        exact[i] = exp(-0.5 * i * i / ((double)sigma * (double)sigma));
+        total += (i ? 2 : 1) * exact[i];
+    }
+    for (int i = 0; i <= radius; i++)
+        weights[i] = (float)(exact[i] / total);
+    return (size_t)(radius + 1) * sizeof(float);
+}
+
+static int ceil_div(int n, int step)
+{
+    return (n + step - 1) / step;
+}
+
+static int filter_x(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
+                    float sigma, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    char build[32];
+    float weights[CLV_GAUSSIAN_MAX_RADIUS + 1];
+    size_t bytes = set_weights(sigma, weights);
+    lines l = lines_along(ctx, size, vectors, 0);
+    int planes = l.outer / size[1];
+    snprintf(build, sizeof build, "-DRADIUS=%d", radius_of(sigma));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_x, build, size, 0, &kernel));
+    const int launch[3] = {ceil_div(l.inner * l.n, kernel->tile.march), size[1], planes};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
+                       CLV_INT4(l.inner, l.n, size[1], planes), (clv_arg){bytes, weights, NULL}));
+end:
+    return status;
+}
+
 static int filter_axis(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
                        int axis, float sigma, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    float weights[CLV_GAUSSIAN_MAX_RADIUS + 1];
-    int radius = radius_of(sigma);
-    double total = 0;
-    for (int i = 0; i <= radius; i++)
-        total += (i ? 2 : 1) * exp(-0.5 * i * i / ((double)sigma * sigma));
-    for (int i = 0; i <= radius; i++)
-        weights[i] = (float)(exp(-0.5 * i * i / ((double)sigma * sigma)) / total);
     char build[32];
-    snprintf(build, sizeof build, "-DRADIUS=%d", radius);
-
-    /* Planar components are three volumes behind one another; packed ones are
-     * part of the row, three floats apart along x. */
-    bool packed = vectors && clv_fields_packed(ctx);
-    int inner = packed ? 3 : 1, volumes = vectors && !packed ? 3 : 1;
-    for (int a = 0; a < axis; a++)
-        inner *= size[a];
-    int outer = volumes;
-    for (int a = axis + 1; a < 3; a++)
-        outer *= size[a];
-    int n = size[axis], launch[3];
-    double moved = 8.0 * inner * n * outer;
-    if (axis == 0) {
-        CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_x, build, size, 0, &kernel));
-        launch[0] = (inner * n + kernel->tile.march - 1) / kernel->tile.march;
-        launch[1] = size[1];
-        launch[2] = size[2] * volumes;
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, moved, CLV_BUF(in), CLV_BUF(out),
-                           CLV_INT4(inner, n, size[1], size[2] * volumes),
-                           (clv_arg){(size_t)(radius + 1) * sizeof(float), weights, NULL}));
-    } else {
-        CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_axis, build, size, 0, &kernel));
-        bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
-        launch[0] = inner;
-        launch[1] = rows ? (inner + CHUNK - 1) / CHUNK : (n + kernel->tile.march - 1) / kernel->tile.march;
-        launch[2] = outer;
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, moved, CLV_BUF(in), CLV_BUF(out),
-                           CLV_INT4(inner, n, outer, 0),
-                           (clv_arg){(size_t)(radius + 1) * sizeof(float), weights, NULL}));
-    }
+    float weights[CLV_GAUSSIAN_MAX_RADIUS + 1];
+    size_t bytes = set_weights(sigma, weights);
+    lines l = lines_along(ctx, size, vectors, axis);
+    snprintf(build, sizeof build, "-DRADIUS=%d", radius_of(sigma));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_axis, build, size, 0, &kernel));
+    bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
+    const int launch[3] = {l.inner, rows ? ceil_div(l.inner, CHUNK) : ceil_div(l.n, kernel->tile.march),
+                           l.outer};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
+                       CLV_INT4(l.inner, l.n, l.outer, 0), (clv_arg){bytes, weights, NULL}));
 end:
     return status;
+}
+
+static int filter_xy(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
+                     const float sigma[2], clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    char build[48];
+    float weights[2][CLV_GAUSSIAN_MAX_RADIUS + 1];
+    size_t bytes[2] = {set_weights(sigma[0], weights[0]), set_weights(sigma[1], weights[1])};
+    lines l = lines_along(ctx, size, vectors, 0);
+    int planes = l.outer / size[1], length = l.inner * l.n;
+    snprintf(build, sizeof build, "-DRADIUS=%d -DRADIUS_X=%d", radius_of(sigma[1]), radius_of(sigma[0]));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_xy, build, size, 0, &kernel));
+    bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
+    const int launch[3] = {length, rows ? ceil_div(length, CHUNK) : ceil_div(size[1], kernel->tile.march),
+                           planes};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * length * l.outer, CLV_BUF(in), CLV_BUF(out),
+                       CLV_INT4(l.inner, l.n, size[1], planes), (clv_arg){bytes[0], weights[0], NULL},
+                       (clv_arg){bytes[1], weights[1], NULL}));
+end:
+    return status;
+}
+
+static bool is_recursive(const clvox_context *ctx, clv_gaussian_method method, float sigma)
+{
+    bool wide = 3 * sigma > CLV_GAUSSIAN_MAX_RADIUS;
+    if (method != CLV_GAUSSIAN_AUTO)
+        return method == CLV_GAUSSIAN_RECURSIVE || wide;
+    int from = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU ? RECURSIVE_FROM_CPU : RECURSIVE_FROM_GPU;
+    return wide || radius_of(sigma) >= from;
 }
 
 int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
                  const float sigma[3], clv_gaussian_method method, clv_buffer *tmp, clv_buffer *out)
 {
     int status = CLVOX_OK;
-    int passes = 0, done = 0;
-    (void)method;
+    bool axes[3], recursive[3];
     for (int a = 0; a < 3; a++) {
         if (!(sigma[a] >= 0) || isinf(sigma[a]))
             return clv_fail(CLVOX_ERROR_ARGUMENT,
                             "Gaussian: the width %g along axis %d is not a length; give 0 or more voxels",
                             (double)sigma[a], a);
-        if (ceilf(3 * sigma[a]) > CLV_GAUSSIAN_MAX_RADIUS)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "Gaussian: the width %g voxels is above %d",
-                            (double)sigma[a], CLV_GAUSSIAN_MAX_RADIUS / 3);
-        passes += sigma[a] > 0 && size[a] > 1;
+        axes[a] = sigma[a] > 0 && size[a] > 1;
+        recursive[a] = is_recursive(ctx, method, sigma[a]);
     }
+    bool fused = axes[0] && axes[1] && !recursive[0] && !recursive[1] &&
+                 radius_of(sigma[0]) <= MAX_FUSED_RADIUS && radius_of(sigma[1]) <= MAX_FUSED_RADIUS;
+    int passes = axes[0] + axes[1] + axes[2] - fused;
     if (!passes) {
         size_t bytes = (size_t)size[0] * (size_t)size[1] * (size_t)size[2] * (vectors ? 12 : 4);
         return clv_buffer_copy(ctx, in, 0, out, 0, bytes);
@@ -110,10 +184,17 @@ int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bo
     /* The last pass writes out, the one before tmp, the first of three out. */
     const clv_buffer *from = in;
     for (int a = 0; a < 3; a++) {
-        if (!(sigma[a] > 0) || size[a] == 1)
+        if (!axes[a] || (a == 1 && fused))
             continue;
-        clv_buffer *to = (passes - ++done) % 2 ? tmp : out;
-        CLV_TRY(filter_axis(ctx, from, size, vectors, a, sigma[a], to));
+        clv_buffer *to = --passes % 2 ? tmp : out;
+        if (recursive[a])
+            CLV_TRY(clv_recursive(ctx, from, size, vectors, a, sigma[a], to));
+        else if (a == 0 && fused)
+            CLV_TRY(filter_xy(ctx, from, size, vectors, sigma, to));
+        else if (a == 0)
+            CLV_TRY(filter_x(ctx, from, size, vectors, sigma[0], to));
+        else
+            CLV_TRY(filter_axis(ctx, from, size, vectors, a, sigma[a], to));
         from = to;
     }
 end:

@@ -22,5 +22,6 @@ int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bo
 
 extern const clv_entry clv_entry_gaussian_x;    /* pass along x */
 extern const clv_entry clv_entry_gaussian_axis; /* pass along y or z */
+extern const clv_entry clv_entry_gaussian_xy;   /* pass along x and y at once */
 
 #endif

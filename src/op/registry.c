@@ -10,6 +10,7 @@
 #include "op/jacobian.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
+#include "op/recursive.h"
 #include "op/reduce.h"
 #include "op/sobel.h"
 #include "op/warp.h"
@@ -35,12 +36,15 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_force_total,
     &clv_entry_gaussian_axis,
     &clv_entry_gaussian_x,
+    &clv_entry_gaussian_xy,
     &clv_entry_gradient,
     &clv_entry_histogram,
     &clv_entry_jacobian,
     &clv_entry_moments,
     &clv_entry_pointwise,
     &clv_entry_pointwise_table,
+    &clv_entry_recursive_axis,
+    &clv_entry_recursive_x,
     &clv_entry_reduce,
     &clv_entry_reduce_last,
     &clv_entry_reduce_longest,
