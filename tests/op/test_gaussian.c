@@ -17,9 +17,9 @@ typedef struct trial {
  * radii beyond the size, one axis alone, and axes left as they are. Few
  * different radii, as each is a program to build. */
 static const trial trials[] = {
-    {{7, 5, 3}, {0.3f, 1.8f, 2.0f}, XY | AXIS},
+    {{7, 5, 3}, {2.0f, 1.8f, 0.3f}, XY | AXIS},
     {{1, 1, 1}, {2, 2, 2}, XY},
-    {{1, 11, 9}, {1.7f, 1.7f, 0.3f}, AXIS},
+    {{1, 11, 9}, {1.7f, 1.7f, 1.8f}, AXIS},
     {{12, 1, 7}, {2.0f, 2.0f, 0}, X},
     {{3, 2, 11}, {2.0f, 0, 1.9f}, X | AXIS},
     {{11, 9, 1}, {1.7f, 1.7f, 1.7f}, XY},
@@ -27,7 +27,7 @@ static const trial trials[] = {
     {{131, 41, 5}, {1.7f, 1.7f, 1.7f}, XY | AXIS},
     {{401, 35, 3}, {0.3f, 2.0f, 0}, XY},
     {{67, 5, 37}, {1.8f, 0, 1.8f}, X | AXIS},
-    {{29, 13, 61}, {3.1f, 0, 3.1f}, X | AXIS},
+    {{29, 13, 61}, {1.7f, 0, 3.1f}, X | AXIS},
     {{397, 3, 2}, {3.1f, 0, 0}, X},
 };
 
