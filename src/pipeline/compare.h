@@ -35,8 +35,9 @@ typedef struct clv_label_comparison {
 } clv_label_comparison;
 
 /* One row for each label other than 0 that occurs in either map (rounded to
- * whole numbers, inside the mask), in ascending order. On success returns the
- * number of rows and *out is the caller's, to be released with free. */
+ * whole numbers, inside the mask), in ascending order; more than 8192 are a
+ * CLVOX_ERROR_DATA. On success returns the number of rows and *out is the
+ * caller's, to be released with free. */
 int clv_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                        clv_label_comparison **out);
 

@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/status.h"
 #include "pipeline/compare.h"
+
+/* More are no label map but an image, and would take hours. */
+enum { MOST_LABELS = 8192 };
 
 static const double far = 1e300;
 
@@ -191,6 +195,8 @@ static int find(table *t, int label, row **out)
             *out = &t->rows[t->slots[at] - 1];
             return CLVOX_OK;
         }
+    if (t->count == MOST_LABELS)
+        return clv_fail(CLVOX_ERROR_DATA, "there are more than %d labels; are these label maps?", MOST_LABELS);
     t->slots[at] = ++t->count;
     *out = &t->rows[t->count - 1];
     memset(*out, 0, sizeof **out);
@@ -210,6 +216,24 @@ static int *whole(const clvox_volume *v, const clvox_volume *mask, size_t n)
         out[i] = (!mask || mask->data[i] > 0) && fabs(value) < 2147483647.0 ? (int)value : 0;
     }
     return out;
+}
+
+typedef struct measuring {
+    row *rows;
+    const int *a, *b, *size;
+    const double *spacing;
+} measuring;
+
+static int measure(void *user, size_t index, int worker)
+{
+    const measuring *m = user;
+    row *r = &m->rows[index];
+    double both = (double)r->out.voxels_both, sum = (double)r->out.voxels_a + (double)r->out.voxels_b;
+    (void)worker;
+    r->out.dice = 2 * both / sum;
+    r->out.jaccard = both / (sum - both);
+    r->out.hausdorff95 = NAN;
+    return r->out.voxels_a && r->out.voxels_b ? hausdorff(m->a, m->b, m->size, m->spacing, r) : CLVOX_OK;
 }
 
 int clv_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
@@ -237,7 +261,7 @@ int clv_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox
     for (size_t i = 0; i < n; i++) {
         int labels[2] = {of_a[i], of_b[i]};
         for (int s = 0; s < 2; s++) {
-            row *r;
+            row *r = NULL;
             if (!labels[s])
                 continue;
             CLV_TRY(find(&t, labels[s], &r));
@@ -266,16 +290,10 @@ int clv_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the table of labels");
         goto end;
     }
-    for (int i = 0; i < t.count; i++) {
-        row *r = &t.rows[i];
-        double both = (double)r->out.voxels_both, sum = (double)r->out.voxels_a + (double)r->out.voxels_b;
-        r->out.dice = 2 * both / sum;
-        r->out.jaccard = both / (sum - both);
-        r->out.hausdorff95 = NAN;
-        if (r->out.voxels_a && r->out.voxels_b)
-            CLV_TRY(hausdorff(of_a, of_b, size, spacing, r));
-        (*out)[i] = r->out;
-    }
+    measuring m = {t.rows, of_a, of_b, size, spacing};
+    CLV_TRY(clv_parallel((size_t)t.count, measure, &m));
+    for (int i = 0; i < t.count; i++)
+        (*out)[i] = t.rows[i].out;
     status = t.count;
 end:
     if (status < 0) {

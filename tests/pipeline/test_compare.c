@@ -171,6 +171,13 @@ static void labels(void)
     CHECK_CASE("no label at all is said");
     memset(a->data, 0, clvox_grid_voxels(&a->grid) * sizeof(float));
     CHECK(clv_compare_labels(a, a, NULL, &r) == CLVOX_ERROR_DATA && !r);
+
+    CHECK_CASE("an image taken for a label map is said");
+    clvox_volume *image = blank(25, 25, 25, 1, 1, 1, 1);
+    for (int i = 0; i < 25 * 25 * 25; i++)
+        image->data[i] = (float)(i - 7000);
+    CHECK(clv_compare_labels(image, image, NULL, &r) == CLVOX_ERROR_DATA && !r);
+    clvox_volume_destroy(&image);
     clvox_volume_destroy(&a);
     clvox_volume_destroy(&b);
 }
