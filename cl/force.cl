@@ -76,8 +76,9 @@ void force_direct(FORCE_ARGUMENTS)
 #define CELLS_Y (TILE_Y + 2 * HALO)
 #define CELLS (CELLS_X * CELLS_Y * (TILE_Z + 2 * HALO))
 
-__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void force_recompute(FORCE_ARGUMENTS)
+/* Without reqd_work_group_size, before which NVIDIA's compiler forgets a cap on
+ * registers. */
+__kernel void force_recompute(FORCE_ARGUMENTS)
 {
     __local float cell[3 * CELLS];
     int x0 = get_group_id(0) * TILE_X - HALO, y0 = get_group_id(1) * TILE_Y - HALO;

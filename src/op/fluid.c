@@ -3,7 +3,7 @@
 
 static const clv_variant rate_variants[] = {
     {.name = "march", .function = "rate_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
-     .fixed_bytes = 4, .tiles = {{32, 8, 1, 8}, {32, 4, 1, 16}, {1, 1, 1, 8}}},
+     .fixed_bytes = 4, .tiles = {{64, 4, 1, 4}, {32, 4, 1, 8}, {1, 1, 1, 8}}},
     {.name = "row", .function = "rate_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
@@ -12,7 +12,7 @@ const clv_entry clv_entry_fluid_rate = {"fluid", "fluid_rate", rate_variants,
 
 static const clv_variant bend_variants[] = {
     {.name = "march", .function = "bend_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
-     .fixed_bytes = 4, .tiles = {{32, 8, 1, 8}, {32, 4, 1, 16}, {1, 1, 1, 8}}},
+     .fixed_bytes = 4, .tiles = {{64, 4, 1, 8}, {32, 4, 1, 8}, {1, 1, 1, 8}}},
     {.name = "row", .function = "bend_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };

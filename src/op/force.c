@@ -12,11 +12,11 @@ static const char *const mask_builds[] = {"", "-DMASK=1", NULL};
 #define REUSE(where)                                                                             \
     {.name = "reuse", .function = "force_reuse", .shape = CLV_SHAPE_GROUPS, .devices = (where),  \
      .cell_bytes = 48, .planes = 1,                                                              \
-     .tiles = {{32, 16, 1, 32}, {32, 8, 1, 32}, {8, 8, 1, 16}}}
+     .tiles = {{16, 16, 1, 32}, {32, 8, 1, 32}, {8, 8, 1, 16}}}
 #define RECOMPUTE(label, cap)                                                                \
     {.name = (label), .function = "force_recompute", .shape = CLV_SHAPE_ITEM,                \
      .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 12, .register_cap = (cap),      \
-     .tiles = {{32, 4, 4, 1}, {16, 4, 4, 1}, {8, 4, 2, 1}}}
+     .tiles = {{16, 4, 4, 1}, {32, 4, 2, 1}, {8, 4, 2, 1}}}
 
 static const clv_variant force_variants[] = {
     REUSE(CLV_ON_GPU),
