@@ -156,7 +156,8 @@ __kernel void gaussian_axis_row(__global const float *in, __global float *out, c
         for (int m = 0; m < BLOCK && i + m < n; m += 2) {
             for (int j = m + 2 * RADIUS; j < m + 2 * RADIUS + 2; j++)
                 copy_in(lines + j * STRIDE, in + base + min(i - RADIUS + j, n - 1) * inner, count);
-            make_lines(out + base + (i + m) * inner, inner, count, i + m + 1 < n, lines + (m + RADIUS) * STRIDE, &g);
+            make_lines(out + base + (i + m) * inner, inner, count, i + m + 1 < n,
+                       lines + (m + RADIUS) * STRIDE, &g);
         }
         for (int j = 0; j < 2 * RADIUS * STRIDE; j += 8)
             STORE(lines + j, LOAD(lines + BLOCK * STRIDE + j));
@@ -202,6 +203,7 @@ __kernel void gaussian_xy_row(__global const float *in, __global float *out, con
 }
 
 #else
+#define GROUP __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 /* ---- along x: shape = (inner, n, rows of a plane, planes) ---------------- */
 
 /* Index of tap k of element e in a row: e + k inner, kept in the row on the
@@ -212,7 +214,7 @@ static inline int along_row(int e, int k, int inner, int n)
     return clamp(at + k, 0, n - 1) * inner + c;
 }
 
-__kernel void gaussian_x_direct(__global const float *in, __global float *out, const int4 shape,
+__kernel GROUP void gaussian_x_direct(__global const float *in, __global float *out, const int4 shape,
                                 const weights g)
 {
     int e = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
@@ -245,7 +247,7 @@ static inline int kept_in_row(int e, int halo, int inner, int n)
     return clamp(at - halo / inner, 0, n - 1) * inner + e + halo - at * inner;
 }
 
-__kernel void gaussian_x_tile(__global const float *in, __global float *out, const int4 shape,
+__kernel GROUP void gaussian_x_tile(__global const float *in, __global float *out, const int4 shape,
                               const weights g)
 {
     __local float cells[TILE_Y * TILE_Z][TILE_X * MARCH + 2 * X_HALO];
@@ -269,10 +271,64 @@ __kernel void gaussian_x_tile(__global const float *in, __global float *out, con
     }
 }
 
+/* Four neighbouring outputs a work-item, from registers: a quarter of the
+ * reads from local memory. */
+#define WIDE_HALO ((X_HALO + 3) / 4 * 4)
+#define WIDE(inner)                                                                   \
+    _Pragma("unroll") for (int m = 0; m < 4; m++) {                                   \
+        sum[m] = g.w[0] * near[WIDE_HALO + m];                                        \
+        _Pragma("unroll") for (int k = 1; k <= RADIUS; k++)                           \
+            sum[m] += g.w[k] * (near[WIDE_HALO + m - k * (inner)] +                   \
+                                near[WIDE_HALO + m + k * (inner)]);                   \
+    }
+
+__kernel GROUP void gaussian_x_wide(__global const float *in, __global float *out, const int4 shape,
+                              const weights g)
+{
+    __local float4 cells[TILE_Y * TILE_Z][TILE_X + WIDE_HALO / 2];
+    int lx = get_local_id(0), line = get_local_id(2) * TILE_Y + get_local_id(1);
+    int y = get_global_id(1), z = get_global_id(2);
+    int first = get_group_id(0) * TILE_X * 4;
+    int inner = shape.x, n = shape.y, length = inner * n;
+    int row = (min(z, shape.w - 1) * shape.z + min(y, shape.z - 1)) * length;
+    __local float *cell = (__local float *)cells[line];
+    for (int i = lx; i < TILE_X * 4 + 2 * WIDE_HALO; i += TILE_X)
+        cell[i] = in[row + kept_in_row(first - WIDE_HALO + i, 3 * WIDE_HALO, inner, n)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float near[4 + 2 * WIDE_HALO], sum[4];
+#pragma unroll
+    for (int v = 0; v < 1 + WIDE_HALO / 2; v++) {
+        float4 part = cells[line][lx + v];
+        near[4 * v] = part.x;
+        near[4 * v + 1] = part.y;
+        near[4 * v + 2] = part.z;
+        near[4 * v + 3] = part.w;
+    }
+#if FIELD_PACKED
+    if (inner == 3) {
+        WIDE(3)
+    } else
+#endif
+    {
+        WIDE(1)
+    }
+    int e = first + 4 * lx;
+    if (y >= shape.z || z >= shape.w)
+        return;
+    if (length % 4 == 0 && e < length) {
+        *(__global float4 *)(out + row + e) = (float4)(sum[0], sum[1], sum[2], sum[3]);
+    } else {
+#pragma unroll
+        for (int m = 0; m < 4; m++)
+            if (e + m < length)
+                out[row + e + m] = sum[m];
+    }
+}
+
 /* ---- along y or z: shape = (inner, n, outer, 0) -------------------------- */
 
-__kernel void gaussian_axis_direct(__global const float *in, __global float *out, const int4 shape,
-                                   const weights g)
+__kernel GROUP void gaussian_axis_direct(__global const float *in, __global float *out,
+                                         const int4 shape, const weights g)
 {
     int x = get_global_id(0), i = get_global_id(1), o = get_global_id(2);
     int inner = shape.x, n = shape.y;
@@ -286,7 +342,7 @@ __kernel void gaussian_axis_direct(__global const float *in, __global float *out
 }
 
 /* Columns with their halo in local memory. */
-__kernel void gaussian_axis_tile(__global const float *in, __global float *out, const int4 shape,
+__kernel GROUP void gaussian_axis_tile(__global const float *in, __global float *out, const int4 shape,
                                  const weights g)
 {
     __local float cells[TILE_Y * MARCH + 2 * RADIUS][TILE_X];
@@ -308,18 +364,9 @@ __kernel void gaussian_axis_tile(__global const float *in, __global float *out, 
     }
 }
 
-/* Adds sample i to the MARCH sums that it reaches. */
-#define SPREAD(sum, i, v)                                   \
-    _Pragma("unroll") for (int k = 0; k <= RADIUS; k++) {   \
-        if ((i) - k >= 0 && (i) - k < MARCH)                \
-            sum[(i) - k] += g.w[k] * v;                     \
-        if (k > 0 && (i) + k >= 0 && (i) + k < MARCH)       \
-            sum[(i) + k] += g.w[k] * v;                     \
-    }
-
 /* A work-item makes MARCH outputs at once: every input it reads is added to
  * all the outputs in registers that it reaches. */
-__kernel void gaussian_axis_march(__global const float *in, __global float *out, const int4 shape,
+__kernel GROUP void gaussian_axis_march(__global const float *in, __global float *out, const int4 shape,
                                   const weights g)
 {
     int x = get_global_id(0), first = get_global_id(1) * MARCH, o = get_global_id(2);
@@ -334,65 +381,18 @@ __kernel void gaussian_axis_march(__global const float *in, __global float *out,
 #pragma unroll
     for (int i = -RADIUS; i < MARCH + RADIUS; i++) {
         float v = in[line + clamp(first + i, 0, n - 1) * inner];
-        SPREAD(sum, i, v)
+#pragma unroll
+        for (int k = 0; k <= RADIUS; k++) {
+            if (i - k >= 0 && i - k < MARCH)
+                sum[i - k] += g.w[k] * v;
+            if (k > 0 && i + k >= 0 && i + k < MARCH)
+                sum[i + k] += g.w[k] * v;
+        }
     }
 #pragma unroll
     for (int m = 0; m < MARCH; m++)
         if (first + m < n)
             out[line + (first + m) * inner] = sum[m];
-}
-
-/* ---- along x and y at once: shape = (inner, nx, ny, planes) -------------- */
-
-#define XY_CELLS (TILE_X + 2 * X_HALO)
-#define XY_LOADS ((XY_CELLS + TILE_X - 1) / TILE_X)
-
-/* Row segments pass through local memory, two in turn. A work-item filters
- * its element of each along x and adds it to the MARCH outputs along y in
- * registers that it reaches. */
-__kernel void gaussian_xy_march(__global const float *in, __global float *out, const int4 shape,
-                                const weights_x gx, const weights g)
-{
-    __local float cells[2][TILE_Y][XY_CELLS];
-    int lx = get_local_id(0), ly = get_local_id(1);
-    int inner = shape.x, length = inner * shape.y, n = shape.z;
-    int x = get_global_id(0), first = get_global_id(1) * MARCH, z = get_global_id(2);
-    int plane = min(z, shape.w - 1) * n * length;
-    int at[XY_LOADS];
-    float next[XY_LOADS], sum[MARCH];
-#pragma unroll
-    for (int l = 0; l < XY_LOADS; l++) {
-        at[l] = kept_in_row(x - X_HALO + l * TILE_X, X_HALO, inner, shape.y);
-        next[l] = in[plane + clamp(first - RADIUS, 0, n - 1) * length + at[l]];
-    }
-#pragma unroll
-    for (int m = 0; m < MARCH; m++)
-        sum[m] = 0;
-#pragma unroll
-    for (int i = -RADIUS; i < MARCH + RADIUS; i++) {
-        __local float *row = cells[(i + RADIUS) & 1][ly];
-#pragma unroll
-        for (int l = 0; l < XY_LOADS; l++)
-            if (lx + l * TILE_X < XY_CELLS)
-                row[lx + l * TILE_X] = next[l];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        int line = plane + clamp(first + i + 1, 0, n - 1) * length;
-#pragma unroll
-        for (int l = 0; l < XY_LOADS; l++)
-            next[l] = in[line + at[l]];
-        __local const float *c = row + lx + X_HALO;
-        float v = gx.w[0] * c[0];
-#pragma unroll
-        for (int k = 1; k <= RADIUS_X; k++)
-            v += gx.w[k] * (c[-k * inner] + c[k * inner]);
-        SPREAD(sum, i, v)
-    }
-    if (x < length && z < shape.w) {
-#pragma unroll
-        for (int m = 0; m < MARCH; m++)
-            if (first + m < n)
-                out[plane + (first + m) * length + x] = sum[m];
-    }
 }
 
 #endif
