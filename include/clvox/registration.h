@@ -52,7 +52,8 @@ typedef struct clvox_register_options {
     int levels;
     double shrink[CLVOX_MAX_LEVELS];  /* coarse to fine: 4, 2, 1 */
     int iterations[CLVOX_MAX_LEVELS]; /* coarse to fine */
-    double smooth_voxels[CLVOX_MAX_LEVELS]; /* sigma before sampling, in voxels of the level */
+    double smooth_voxels[CLVOX_MAX_LEVELS]; /* sigma before sampling, in voxels of the fixed image;
+                                               negative: by the shrink factor */
     double update_sigma;     /* of the fluid regulariser, in voxels of the level */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1] */
     double step;             /* largest displacement of an iteration, in voxels of the level */
