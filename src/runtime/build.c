@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/codeobject.h"
 #include "runtime/program.h"
@@ -18,18 +19,22 @@ char *clv_build_identity(const clvox_device_limits *limits)
     return length < 0 ? NULL : text;
 }
 
-void clv_counts_from_log(const char *log, clv_counts *counts)
+void clv_counts_from_log(const char *log, const char *kernel, clv_counts *counts)
 {
+    char start[96];
     *counts = (clv_counts){-1, -1, -1};
-    const char *used = strstr(log, "Used "), *spill = strstr(log, " bytes spill stores");
-    if (used && sscanf(used, "Used %d registers", &counts->registers) != 1)
+    snprintf(start, sizeof start, "Function properties for %s\n", kernel);
+    log = strstr(log, start);
+    const char *used = log ? strstr(log, "Used ") : NULL, *spill = log ? strstr(log, " bytes spill stores") : NULL;
+    if (!used || sscanf(used, "Used %d registers", &counts->registers) != 1) {
         counts->registers = -1;
-    if (spill) {
+        return;
+    }
+    counts->spills = 0;
+    if (spill && spill < used) {
         while (spill > log && spill[-1] >= '0' && spill[-1] <= '9')
             spill--;
         counts->spills = atoi(spill);
-    } else if (counts->registers >= 0) {
-        counts->spills = 0;
     }
 }
 
@@ -110,20 +115,23 @@ end:
 
 /* NVIDIA's compiler says its counts only when it really compiles, and not when
  * the driver's own cache answers. Once per cache entry it is worth a build
- * that the driver has not seen. */
-static void count_again(clvox_context *ctx, const char *file, const char *source, const char *options,
-                        clv_counts *counts)
+ * that the driver has not seen: with a kernel of a name that is new, since the
+ * driver looks at the code and not at the source. */
+static void count_again(clvox_context *ctx, const char *file, const char *function, const char *source,
+                        const char *options, clv_counts *counts)
 {
-    char unseen[1024], *log = NULL;
+    char *unseen = NULL, *log = NULL;
     struct timespec now;
     cl_program program = NULL;
     clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(unseen, sizeof unseen, "%s -DCLV_UNSEEN=%lld%09ld", options, (long long)now.tv_sec,
-             now.tv_nsec);
-    if (from_source(ctx, file, source, unseen, &program, &log) == CLVOX_OK) {
-        clv_counts_from_log(log ? log : "", counts);
+    if (asprintf(&unseen, "%s\n__kernel void clv_unseen_%lld_%ld_%d(void)\n{\n}\n", source, (long long)now.tv_sec,
+                 now.tv_nsec, (int)getpid()) < 0)
+        return;
+    if (from_source(ctx, file, unseen, options, &program, &log) == CLVOX_OK) {
+        clv_counts_from_log(log ? log : "", function, counts);
         clReleaseProgram(program);
     }
+    free(unseen);
     free(log);
 }
 
@@ -159,9 +167,9 @@ int clv_program_build(clvox_context *ctx, const clv_variant *variant, const char
     }
     CLV_TRY(from_source(ctx, file, source, full, out, &log));
     if (nvidia)
-        clv_counts_from_log(log ? log : "", counts);
+        clv_counts_from_log(log ? log : "", variant->function, counts);
     if (nvidia && counts->registers < 0 && ctx->cache_dir)
-        count_again(ctx, file, source, full, counts);
+        count_again(ctx, file, variant->function, source, full, counts);
     bool amd = ctx->limits.amd_simds > 0;
     if (ctx->cache_dir || amd)
         binary = binary_of(*out, &bytes);

@@ -15,8 +15,8 @@ char *clv_build_identity(const clvox_device_limits *limits);
 int clv_program_build(clvox_context *ctx, const clv_variant *variant, const char *file,
                       const char *options, cl_program *out, clv_counts *counts);
 
-/* Registers and spilled bytes from the log of NVIDIA's compiler; what it does
- * not say becomes -1. */
-void clv_counts_from_log(const char *log, clv_counts *counts);
+/* Registers and spilled bytes of a kernel from the log of NVIDIA's compiler;
+ * what it does not say becomes -1. */
+void clv_counts_from_log(const char *log, const char *kernel, clv_counts *counts);
 
 #endif

@@ -108,7 +108,7 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
                    const clv_candidate *candidate)
 {
     int status = CLVOX_OK;
-    size_t most = 0;
+    size_t most = 0, promised[3] = {0, 0, 0};
     cl_ulong local = 0;
     clv_tile t = kernel->tile;
     kernel->registers = counts->registers;
@@ -119,17 +119,23 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
     CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local,
                                     &local, NULL),
            "clGetKernelWorkGroupInfo", kernel->label);
-    if ((size_t)t.x * (size_t)t.y * (size_t)t.z > most || local > ctx->limits.local_bytes) {
-        status = clv_fail(CLVOX_ERROR_DEVICE,
-                          "%s takes more registers or local memory than %s has; choose another tile",
-                          kernel->label, ctx->limits.name);
-        goto end;
-    }
+    /* NVIDIA and AMD say 256 even of a kernel that was compiled for more: a work-group size that
+     * the compiler took is one that it made the registers suffice for. */
+    CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                    sizeof promised, promised, NULL),
+           "clGetKernelWorkGroupInfo", kernel->label);
+    bool fits = (size_t)t.x * (size_t)t.y * (size_t)t.z <= most ||
+                (promised[0] == (size_t)t.x && promised[1] == (size_t)t.y && promised[2] == (size_t)t.z);
     kernel->local_bytes = (int)(local > candidate->local_bytes ? local : candidate->local_bytes);
     clv_footprint footprint = {t.x * t.y * t.z, counts->registers, counts->scalars,
                                (size_t)kernel->local_bytes};
     clv_occupancy_of(&ctx->limits, &footprint, &kernel->resources);
     kernel->occupancy = kernel->resources.fraction;
+    if (!fits || kernel->resources.groups == 0 || local > ctx->limits.local_bytes) {
+        status = clv_fail(CLVOX_ERROR_DEVICE,
+                          "%s takes more registers or local memory than %s has; choose another tile",
+                          kernel->label, ctx->limits.name);
+    }
 end:
     return status;
 }

@@ -98,14 +98,20 @@ static void check_source(void)
     free(text);
     CHECK_CASE("NVIDIA's build log");
     clv_counts counts;
-    clv_counts_from_log("ptxas info    : Function properties for probe_item\n"
-                        "    8 bytes stack frame, 24 bytes spill stores, 12 bytes spill loads\n"
-                        "ptxas info    : Used 40 registers, 4000 bytes smem, 400 bytes cmem[0]\n",
-                        &counts);
+    static const char log[] =
+        "ptxas info    : Function properties for other\n"
+        "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Used 4 registers, 400 bytes cmem[0]\n"
+        "ptxas info    : Function properties for probe_item\n"
+        "    8 bytes stack frame, 24 bytes spill stores, 12 bytes spill loads\n"
+        "ptxas info    : Used 40 registers, 4000 bytes smem, 400 bytes cmem[0]\n";
+    clv_counts_from_log(log, "probe_item", &counts);
     CHECK(counts.registers == 40 && counts.spills == 24);
-    clv_counts_from_log("ptxas info    : Used 255 registers\n", &counts);
-    CHECK(counts.registers == 255 && counts.spills == 0);
-    clv_counts_from_log("", &counts);
+    clv_counts_from_log(log, "other", &counts);
+    CHECK(counts.registers == 4 && counts.spills == 0);
+    clv_counts_from_log(log, "probe", &counts);
+    CHECK(counts.registers == -1 && counts.spills == -1);
+    clv_counts_from_log("", "probe_item", &counts);
     CHECK(counts.registers == -1 && counts.spills == -1);
     CHECK_CASE("errors have names");
     CHECK(!strcmp(clv_cl_error_name(0), "CL_SUCCESS") && !strcmp(clv_cl_error_name(-5), "CL_OUT_OF_RESOURCES"));
