@@ -25,7 +25,8 @@ void clv_counts_from_log(const char *log, const char *kernel, clv_counts *counts
     *counts = (clv_counts){-1, -1, -1};
     snprintf(start, sizeof start, "Function properties for %s\n", kernel);
     log = strstr(log, start);
-    const char *used = log ? strstr(log, "Used ") : NULL, *spill = log ? strstr(log, " bytes spill stores") : NULL;
+    const char *used = log ? strstr(log, "Used ") : NULL;
+    const char *spill = log ? strstr(log, " bytes spill stores") : NULL;
     if (!used || sscanf(used, "Used %d registers", &counts->registers) != 1) {
         counts->registers = -1;
         return;
@@ -74,10 +75,11 @@ static cl_program from_cache(clvox_context *ctx, clv_cache_key key, const char *
     const unsigned char *binary = data;
     cl_program program =
         clCreateProgramWithBinary(ctx->context, 1, &ctx->device, &bytes, &binary, &refused, &error);
-    if (error == CL_SUCCESS && (refused != CL_SUCCESS ||
-                                clBuildProgram(program, 1, &ctx->device, options, NULL, NULL) != CL_SUCCESS)) {
+    if (error == CL_SUCCESS && refused == CL_SUCCESS)
+        refused = clBuildProgram(program, 1, &ctx->device, options, NULL, NULL);
+    if (error == CL_SUCCESS && refused != CL_SUCCESS) {
         clReleaseProgram(program);
-        error = CL_INVALID_BINARY;
+        error = refused;
     }
     free(data);
     return error == CL_SUCCESS ? program : NULL;
@@ -124,8 +126,8 @@ static void count_again(clvox_context *ctx, const char *file, const char *functi
     struct timespec now;
     cl_program program = NULL;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (asprintf(&unseen, "%s\n__kernel void clv_unseen_%lld_%ld_%d(void)\n{\n}\n", source, (long long)now.tv_sec,
-                 now.tv_nsec, (int)getpid()) < 0)
+    if (asprintf(&unseen, "%s\n__kernel void clv_unseen_%lld_%ld_%d(void)\n{\n}\n", source,
+                 (long long)now.tv_sec, now.tv_nsec, (int)getpid()) < 0)
         return;
     if (from_source(ctx, file, unseen, options, &program, &log) == CLVOX_OK) {
         clv_counts_from_log(log ? log : "", function, counts);

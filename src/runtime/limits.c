@@ -113,7 +113,8 @@ static void query_amd(cl_device_id id, clvox_device_limits *l)
         snprintf(l->pci, sizeof l->pci, "0000:%02x:%02x.%x", (unsigned)topology.bus & 0xff,
                  (unsigned)topology.device & 0x1f, (unsigned)topology.function & 7);
     size_t free_kib[2];
-    if (get(id, AMD_FREE_MEMORY, free_kib, sizeof free_kib) || get(id, AMD_FREE_MEMORY, free_kib, sizeof free_kib[0]))
+    if (get(id, AMD_FREE_MEMORY, free_kib, sizeof free_kib) ||
+        get(id, AMD_FREE_MEMORY, free_kib, sizeof free_kib[0]))
         l->free_bytes = free_kib[0] * 1024;
 }
 

@@ -154,7 +154,8 @@ int clv_program_options(bool fields_packed, const clv_variant *variant, clv_tile
                         const char *extra, char *options, size_t room)
 {
     int length = snprintf(options, room,
-                          "-cl-std=CL1.2 -DFIELD_PACKED=%d -DTILE_X=%d -DTILE_Y=%d -DTILE_Z=%d -DMARCH=%d %s %s",
+                          "-cl-std=CL1.2 -DFIELD_PACKED=%d -DTILE_X=%d -DTILE_Y=%d -DTILE_Z=%d "
+                          "-DMARCH=%d %s %s",
                           fields_packed, tile.x, tile.y, tile.z, tile.march,
                           variant->defines ? variant->defines : "", extra ? extra : "");
     if (length < 0 || (size_t)length >= room)
