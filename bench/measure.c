@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "op/copy.h"
+#include "op/energy.h"
 #include "op/force.h"
 
 static double now(void)
@@ -109,7 +110,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
         CLV_TRY(clv_buffer_write(ctx, data->field[i], 0, host, 3 * n * sizeof(float)));
     }
     CLV_TRY(clv_buffer_create(ctx, 9 * n * sizeof(float), "bench data", &data->nine));
-    CLV_TRY(clv_buffer_create(ctx, CLV_FORCE_PARTIALS * sizeof(float), "bench data", &data->partial));
+    CLV_TRY(clv_buffer_create(ctx, CLV_ENERGY_PARTIALS * sizeof(float), "bench data", &data->partial));
     CLV_TRY(clv_buffer_create(ctx, 256, "bench data", &data->state));
 end:
     free(host);

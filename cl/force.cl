@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unbiased force. PENALTY: lambda is not 0. MASK: mask is not NULL. */
+/* The unbiased force. PENALTY: lambda is not 0. MASK: mask is not NULL.
+ * TWOPASS: a build of the two-pass form's kernels alone. */
+#if TWOPASS
+#include "twopass.clh"
+#else
 #include "force.clh"
 #include "residual8.clh"
 
@@ -389,3 +393,4 @@ void force_rolling(FORCE_ARGUMENTS)
 #endif
     }
 }
+#endif

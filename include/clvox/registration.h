@@ -95,6 +95,8 @@ CLVOX_API int clvox_register(clvox_context *context, const clvox_volume *fixed,
                              const clvox_register_options *options,
                              clvox_register_result *result);
 
+/* Releases the result's volumes and sets them to NULL; the numbers stay. NULL
+ * is legal. */
 CLVOX_API void clvox_register_result_free(clvox_register_result *result);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/force.h"
+#include "op/force_args.h"
 
 #include <string.h>
 
 enum { ROLLING_ROWS = 8 }; /* ROWS of cl/force.cl */
 
 static const char *const builds[] = {"", "-DMASK=1", "-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
-static const char *const mask_builds[] = {"", "-DMASK=1", NULL};
+static const char *const products_builds[] = {"-DTWOPASS=1", NULL};
+static const char *const divergence_builds[] = {"-DTWOPASS=1", "-DTWOPASS=1 -DMASK=1", NULL};
 
 /* What a stated form may run on, CLV_FORCE_AUTO keeps for GPUs. */
 #define REUSE(where)                                                                             \
@@ -42,7 +43,8 @@ static const clv_variant products_variants[] = {
     {.name = "row", .function = "products_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_force_products = ENTRY("twopass", "force_products", products_variants, NULL);
+const clv_entry clv_entry_force_products =
+    ENTRY("force", "force_products", products_variants, products_builds);
 
 static const clv_variant divergence_variants[] = {
     {.name = "item", .function = "divergence_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
@@ -51,31 +53,14 @@ static const clv_variant divergence_variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_force_divergence =
-    ENTRY("twopass", "force_divergence", divergence_variants, mask_builds);
-
-/* Fixed counts of work-groups: the order of additions depends on nothing else. */
-static const clv_variant energy_variants[] = {
-    {.name = "group", .function = "energy_group", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_GPU, .cell_bytes = 16, .planes = 1,
-     .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "energy_row", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
-};
-const clv_entry clv_entry_force_energy = ENTRY("energy", "force_energy", energy_variants, mask_builds);
-
-static const clv_variant total_variants[] = {
-    {.name = "group", .function = "energy_total", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_ANY, .cell_bytes = 16, .planes = 1,
-     .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
-};
-const clv_entry clv_entry_force_total = ENTRY("energy", "force_total", total_variants, NULL);
+    ENTRY("force", "force_divergence", divergence_variants, divergence_builds);
 
 static const char *build_of(const clv_force_args *a)
 {
     return builds[(a->mask ? 1 : 0) + (a->lambda != 0 ? 2 : 0)];
 }
 
-static int check(const clv_force_args *a, bool with_force)
+int clv_force_check(const clv_force_args *a, bool with_force)
 {
     if (!a->moving || !a->fixed || !a->u || (with_force && !a->force))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "force: a buffer is missing; pass moving, fixed, u and force");
@@ -88,42 +73,25 @@ static int check(const clv_force_args *a, bool with_force)
     return CLVOX_OK;
 }
 
-#define SIZE4(s) CLV_INT4((s)[0], (s)[1], (s)[2], 0)
-#define SHIFT4(row) CLV_FLOAT4((row)[0], (row)[1], (row)[2], 0)
-#define INVERSE4(a) \
-    CLV_FLOAT4(1 / (a)->spacing[0], 1 / (a)->spacing[1], 1 / (a)->spacing[2], (a)->lambda)
-#define MAP_ARGS(m)                                                                        \
-    CLV_FLOAT4V((m)->linear[0]), CLV_FLOAT4V((m)->linear[1]), CLV_FLOAT4V((m)->linear[2]), \
-        SHIFT4((m)->shift[0]), SHIFT4((m)->shift[1]), SHIFT4((m)->shift[2])
-
 static int groups_of(int n, int each)
 {
     return (n + each - 1) / each;
 }
 
-static double voxels(const int size[3])
-{
-    return (double)size[0] * size[1] * size[2];
-}
-
-#define COMMON_ARGS(a)                                                                       \
-    CLV_BUF((a)->moving), SIZE4((a)->moving_size), CLV_BUF((a)->fixed), CLV_BUF((a)->mask),  \
-        CLV_BUF((a)->u), SIZE4((a)->size), INVERSE4(a), MAP_ARGS(&(a)->map)
-
 static int two_passes(clvox_context *ctx, const clv_force_args *a)
 {
     int status = CLVOX_OK;
     const clv_kernel *products, *divergence;
-    double n = voxels(a->size);
+    double n = clv_force_voxels(a);
     if (!a->nine || a->nine->bytes < (size_t)(36 * n))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the two-pass form needs 9 floats a voxel in nine");
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_products, NULL, a->size, 0, &products));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_divergence, mask_builds[a->mask != NULL], a->size, 0,
-                           &divergence));
-    CLV_TRY(CLV_LAUNCH(ctx, products, a->size, 48 * n, CLV_BUF(a->u), SIZE4(a->size), INVERSE4(a),
-                       CLV_BUF(a->nine)));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_products, products_builds[0], a->size, 0, &products));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_divergence, divergence_builds[a->mask != NULL], a->size,
+                           0, &divergence));
+    CLV_TRY(CLV_LAUNCH(ctx, products, a->size, 48 * n, CLV_BUF(a->u), CLV_FORCE_SIZE(a->size),
+                       CLV_FORCE_INVERSE(a), CLV_BUF(a->nine)));
     CLV_TRY(CLV_LAUNCH(ctx, divergence, a->size, n * (a->mask ? 72 : 68), CLV_BUF(a->nine),
-                       COMMON_ARGS(a), CLV_BUF(a->force)));
+                       CLV_FORCE_ARGS(a), CLV_BUF(a->force)));
 end:
     return status;
 }
@@ -138,7 +106,7 @@ int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *a)
     };
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    CLV_TRY(check(a, true));
+    CLV_TRY(clv_force_check(a, true));
     if (form == CLV_FORCE_TWOPASS)
         return two_passes(ctx, a);
     if (form < 0 || (size_t)form >= sizeof entries / sizeof *entries)
@@ -157,33 +125,8 @@ int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *a)
         launch[1] = groups_of(launch[1], ROLLING_ROWS);
         launch[2] = groups_of(launch[2], kernel->tile.march);
     }
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, voxels(a->size) * (a->mask ? 36 : 32), COMMON_ARGS(a),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, clv_force_voxels(a) * (a->mask ? 36 : 32), CLV_FORCE_ARGS(a),
                        CLV_BUF(a->force)));
-end:
-    return status;
-}
-
-int clv_force_energy(clvox_context *ctx, const clv_force_args *a, clv_buffer *partial,
-                     clv_buffer *out, int slot)
-{
-    int status = CLVOX_OK;
-    const clv_kernel *kernel, *total;
-    CLV_TRY(check(a, false));
-    if (!partial || partial->bytes < CLV_FORCE_PARTIALS * sizeof(float) || slot < 0 || !out ||
-        out->bytes < (size_t)(slot + 4) * sizeof(float))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "force energy: partial holds %d floats and out four from slot on",
-                        CLV_FORCE_PARTIALS);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_energy, mask_builds[a->mask != NULL], a->size, 0, &kernel));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_force_total, NULL, (int[3]){1, 1, 1}, 0, &total));
-    int groups = CLV_FORCE_PARTIALS / 4, rows = a->size[1] * a->size[2];
-    if (kernel->variant->devices == CLV_ON_CPU)
-        groups = 256;
-    groups = groups < rows ? groups : rows;
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){groups, 1, 1}), voxels(a->size) * (a->mask ? 24 : 20),
-                       COMMON_ARGS(a), CLV_BUF(partial)));
-    CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 16.0 * groups, CLV_BUF(partial),
-                       CLV_INT(groups), CLV_BUF(out), CLV_INT(slot)));
 end:
     return status;
 }

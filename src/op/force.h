@@ -4,10 +4,9 @@
 
 #include "op/warp.h"
 
-/* What CLV_FORCE_AUTO chooses from; each stated form; the energy's passes. */
+/* What CLV_FORCE_AUTO chooses from; each stated form. */
 extern const clv_entry clv_entry_force, clv_entry_force_recompute, clv_entry_force_reuse,
     clv_entry_force_capped, clv_entry_force_products, clv_entry_force_divergence;
-extern const clv_entry clv_entry_force_energy, clv_entry_force_total;
 
 /* How the penalty's stencil is computed (Lee et al. 2012, section 4). */
 typedef enum clv_force_form {
@@ -50,15 +49,5 @@ typedef struct clv_force_args {
 } clv_force_args;
 
 int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *args);
-
-/* Floats that clv_force_energy needs in partial. */
-enum { CLV_FORCE_PARTIALS = 4096 };
-
-/* The energies at u: out[slot] = image term, out[slot+1] = sum (J-1) log J
- * (without lambda, and whatever lambda is), out[slot+2] = smallest J,
- * out[slot+3] = number of J that are not above 0 (NaN counts). Fixed order.
- * args->force and args->nine are not looked at. */
-int clv_force_energy(clvox_context *ctx, const clv_force_args *args, clv_buffer *partial,
-                     clv_buffer *out, int slot);
 
 #endif

@@ -2,6 +2,7 @@
 #include "op/blend.h"
 #include "op/compose.h"
 #include "op/copy.h"
+#include "op/energy.h"
 #include "op/fluid.h"
 #include "op/force.h"
 #include "op/gaussian.h"
@@ -22,6 +23,8 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_blend,
     &clv_entry_compose,
     &clv_entry_copy,
+    &clv_entry_energy,
+    &clv_entry_energy_total,
     &clv_entry_fluid_bend,
     &clv_entry_fluid_largest,
     &clv_entry_fluid_rate,
@@ -29,11 +32,9 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_force,
     &clv_entry_force_capped,
     &clv_entry_force_divergence,
-    &clv_entry_force_energy,
     &clv_entry_force_products,
     &clv_entry_force_recompute,
     &clv_entry_force_reuse,
-    &clv_entry_force_total,
     &clv_entry_gaussian_axis,
     &clv_entry_gaussian_x,
     &clv_entry_gaussian_xy,

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/matrix.h"
+#include "op/energy.h"
 #include "op/pointwise.h"
 #include "op/reduce.h"
 #include "op/resample.h"
@@ -105,7 +106,7 @@ static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mas
         list[count++] = (clv_request){&run->weight, n, "weights"};
     if (nine)
         list[count++] = (clv_request){&run->nine, 9 * n, "the nine products of the force"};
-    list[count++] = (clv_request){&run->partial, CLV_FORCE_PARTIALS * sizeof(float), "partial sums"};
+    list[count++] = (clv_request){&run->partial, CLV_ENERGY_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "the state"};
     return count;
 }

@@ -14,6 +14,7 @@
 #include "base/matrix.h"
 #include "op/blend.h"
 #include "op/compose.h"
+#include "op/energy.h"
 #include "op/fluid.h"
 #include "op/gaussian.h"
 #include "op/jacobian.h"
@@ -262,7 +263,7 @@ static int look(clv_registration *run, const clv_force_args *args, double *energ
 {
     int status = CLVOX_OK;
     float e[4];
-    CLV_TRY(clv_force_energy(run->ctx, args, run->partial, run->state, CLV_STATE_ENERGY));
+    CLV_TRY(clv_energy(run->ctx, args, run->partial, run->state, CLV_STATE_ENERGY));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_ENERGY * sizeof(float), e, sizeof e));
     *image = e[0];
     *energy = e[0] + args->lambda * e[1];
