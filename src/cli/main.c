@@ -19,6 +19,7 @@ static const cli_verb verbs[] = {
     {"invert", "invert a warp or an affine", cmd_invert},
     {"jacobian", "determinant of a warp: growth and folds", cmd_jacobian},
     {"compare", "measure how alike two images, label maps or warps are", cmd_compare},
+    {"filter", "smooth, sharpen or find the edges of a volume", cmd_filter},
     {"phantom", "make images and warps with a known truth", cmd_phantom},
     {"bench", "time every operation against the device's copy bandwidth", cmd_bench},
 };

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_FILTER_H
+#define CLVOX_FILTER_H
+
+#include "clvox/device.h"
+#include "clvox/volume.h"
+
+/* Filters of whole volumes. All of them take every frame by itself and repeat
+ * the edge value beyond the border; an axis of one voxel has nothing to
+ * smooth and no slope. The result lies on the same grid, is to be written as
+ * float32, and is the caller's on success, NULL on failure. The frames of
+ * vectors and tensors are filtered as numbers.
+ * Values that are not finite spread: NaN and infinity in the volume make NaN
+ * or infinity of every voxel that the filter's weights carry them to. That is
+ * one voxel for Sobel; for the Gaussian and unsharp masking, three sigma along
+ * each axis (at least one voxel), or whole lines where sigma is above about
+ * eight voxels and the recursive form takes over.
+ * Errors: CLVOX_ERROR_ARGUMENT for label volumes (names have no values in
+ * between), for grids too large for kernels, and as each function says;
+ * _MEMORY, _DEVICE, _BUILD as the device gives them. */
+
+enum { CLVOX_MAX_SIGMA = 1000 }; /* voxels */
+
+/* Convolves with a Gaussian of standard deviation sigma along each axis of the
+ * grid, in millimetres, or in voxels where in_voxels is not 0; 0 leaves an axis
+ * alone. Below about 0.7 voxels the sampled Gaussian is narrower than asked
+ * for. CLVOX_ERROR_ARGUMENT for a sigma that is negative, not finite, or above
+ * CLVOX_MAX_SIGMA voxels. */
+CLVOX_API int clvox_filter_gaussian(clvox_context *context, const clvox_volume *volume,
+                                    const double sigma[3], int in_voxels, clvox_volume **out);
+
+/* Edges: the length of the gradient in units a millimetre, by Sobel's operator
+ * in three dimensions (central differences, one-sided at the border, smoothed
+ * by 1/4 1/2 1/4 across). The result is scalar, one frame for each of the
+ * volume's. CLVOX_ERROR_ARGUMENT for a grid whose axes are more than half a
+ * degree from right angles. */
+CLVOX_API int clvox_filter_sobel(clvox_context *context, const clvox_volume *volume,
+                                 clvox_volume **out);
+
+/* Sharpens: volume + amount (volume - Gaussian of volume), sigma and its errors
+ * as above. amount is finite; a negative one smooths. */
+CLVOX_API int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume,
+                                   const double sigma[3], int in_voxels, double amount,
+                                   clvox_volume **out);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "clvox/filter.h"
+
+enum { GAUSSIAN, SOBEL, UNSHARP, FILTERS };
+static const char *const filters[] = {"gaussian", "sobel", "unsharp"};
+
+static size_t not_finite(const clvox_volume *volume)
+{
+    size_t count = 0, values = clvox_grid_voxels(&volume->grid) * (size_t)volume->frames;
+    for (size_t i = 0; i < values; i++)
+        count += !isfinite(volume->data[i]);
+    return count;
+}
+
+static int check_sigma(const cli_numbers *sigma)
+{
+    if (sigma->count != 1 && sigma->count != 3)
+        return cli_misuse("--sigma: one width or three, as 2mm or 2x2x3mm");
+    for (int i = 0; i < sigma->count; i++)
+        if (!(sigma->value[i] >= 0))
+            return cli_misuse("--sigma: %g is negative", sigma->value[i]);
+    return CLVOX_OK;
+}
+
+/* What was done, in millimetres and in voxels. */
+static void log_filter(command *cli, const clvox_volume *in, int kind, const double sigma[3], bool voxels,
+                       double amount)
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
+    cJSON_AddStringToObject(to, "kind", filters[kind]);
+    cJSON_AddNumberToObject(to, "frames", in->frames);
+    cli_log_grid(to, "grid", &in->grid);
+    if (kind == SOBEL)
+        return;
+    double edge[3], mm[3], vox[3];
+    clvox_grid_spacing(&in->grid, edge);
+    for (int a = 0; a < 3; a++) {
+        mm[a] = sigma[a] * (voxels ? edge[a] : 1);
+        vox[a] = sigma[a] / (voxels ? 1 : edge[a]);
+    }
+    cJSON_AddItemToObject(to, "sigma_mm", cJSON_CreateDoubleArray(mm, 3));
+    cJSON_AddItemToObject(to, "sigma_voxels", cJSON_CreateDoubleArray(vox, 3));
+    if (kind == UNSHARP)
+        cJSON_AddNumberToObject(to, "amount", amount);
+}
+
+int cmd_filter(command *cli, int argc, char **argv)
+{
+    const char *out_path = NULL;
+    cli_numbers sigma = {.count = 0};
+    double amount = NAN;
+    const cli_option options[] = {
+        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the file to write"},
+        {"sigma", 0, CLI_NUMBERS, &sigma, "2mm|1.5vox|2x2x3mm",
+         "gaussian, unsharp: standard deviation, for all axes or each; mm by default"},
+        {"amount", 0, CLI_NUMBER, &amount, "A", "unsharp: how much of the detail is added (default 1)"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "gaussian|sobel|unsharp IN -o OUT [--sigma S] [--amount A]",
+        .about =
+            "Filters a volume, 4-D ones frame by frame. Beyond the border the edge value is repeated.\n"
+            "  gaussian  smooths by S; a full width at half maximum (FWHM) is 2.355 S\n"
+            "  sobel     edges: the length of the gradient, per millimetre\n"
+            "  unsharp   sharpens: IN + A (IN - IN smoothed by S)\n"
+            "Values that are not finite spread as far as the filter reaches. Label maps are refused.",
+        .example = "  clvox filter gaussian t1.nii.gz -o smooth.nii.gz --sigma 2mm\n"
+                   "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"
+                   "  clvox filter unsharp t1.nii.gz -o sharp.nii.gz --sigma 1.5vox --amount 0.8",
+        .options = options,
+        .least = 2,
+        .most = 2,
+    };
+    clvox_volume *in = NULL, *out = NULL;
+    char **words;
+    int kind = 0, count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    while (kind < FILTERS && strcmp(filters[kind], words[0]) != 0)
+        kind++;
+    if (kind == FILTERS)
+        return cli_misuse("%s: not known; the filters are gaussian, sobel and unsharp", words[0]);
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    if (kind == SOBEL && sigma.count)
+        return cli_misuse("--sigma belongs to gaussian and unsharp");
+    if (kind != UNSHARP && !isnan(amount))
+        return cli_misuse("--amount belongs to unsharp");
+    if (kind != SOBEL && !sigma.count)
+        return cli_misuse("--sigma is missing: how wide is the Gaussian, as --sigma 2mm?");
+    if (kind != SOBEL && (status = check_sigma(&sigma)) < 0)
+        return status;
+    if (isnan(amount))
+        amount = 1;
+    const bool voxels = sigma.unit == CLI_UNIT_VOXELS, each = sigma.count == 3;
+    const double widths[3] = {sigma.value[0], sigma.value[each ? 1 : 0], sigma.value[each ? 2 : 0]};
+    const cli_input inputs[] = {{words[1], &in, false}};
+    CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
+    if (kind == GAUSSIAN)
+        CLV_TRY(clvox_filter_gaussian(cli->ctx, in, widths, voxels, &out));
+    else if (kind == SOBEL)
+        CLV_TRY(clvox_filter_sobel(cli->ctx, in, &out));
+    else
+        CLV_TRY(clvox_filter_unsharp(cli->ctx, in, widths, voxels, amount, &out));
+    CLV_TRY(cli_write_volume(cli, out, out_path));
+    log_filter(cli, in, kind, widths, voxels, amount);
+    size_t before = not_finite(in);
+    if (before)
+        cli_remark(cli, 0, "%zu values of %s are not finite, and %zu of %s\n", before, words[1],
+                   not_finite(out), out_path);
+end:
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&out);
+    return status;
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The filters of volumes, on the default device.
+. "$(dirname "$0")/lib.sh"
+
+size="--size 21x19x17 --spacing 1x1.2x2mm --direction oblique"
+exits 0 clvox phantom textured -o t.nii.gz $size --labels labels.nii.gz
+exits 0 clvox phantom constant -o k.nii $size
+
+begin "a constant stays, and has no edges"
+exits 0 clvox filter gaussian k.nii -o g.nii.gz --sigma 2mm; silent; exists g.nii.gz
+exits 0 clvox info g.nii.gz; prints 'float32'; prints '21 x 19 x 17'
+exits 0 clvox compare k.nii g.nii.gz; below largest_difference 1e-3
+exits 0 clvox filter sobel k.nii -o s.nii.gz
+exits 0 clvox info s.nii.gz --json log/s.json; prints 'float32'
+json log/s.json 'j["files"][0]["largest"] < 1e-3'
+exits 0 clvox filter unsharp k.nii -o u.nii.gz --sigma=2mm
+exits 0 clvox compare k.nii u.nii.gz; below largest_difference 1e-3
+
+begin "millimetres and voxels, one width and three, say the same"
+exits 0 clvox filter gaussian t.nii.gz -o mm.nii --sigma 2mm --json log/mm.json
+json log/mm.json 'j["filter"]["kind"] == "gaussian" and j["filter"]["sigma_mm"] == [2, 2, 2]'
+json log/mm.json 'abs(j["filter"]["sigma_voxels"][2] - 1) < 1e-6 and j["filter"]["frames"] == 1'
+json log/mm.json 'j["outputs"] == ["mm.nii"] and j["inputs"][0]["path"] == "t.nii.gz"'
+for sigma in 2 2x2x2mm 2x1.6666667x1vox; do
+    exits 0 clvox filter gaussian t.nii.gz -o same.nii --sigma $sigma
+    exits 0 clvox compare mm.nii same.nii; below RMS 1e-4
+done
+exits 0 clvox compare t.nii.gz mm.nii; changed=$(value RMS)
+[ "${changed%.*}" -ge 10 ] || complain "not smoothed: the RMS of the change is $changed"
+
+begin "unsharp masking by no amount changes nothing"
+exits 0 clvox filter unsharp t.nii.gz -o same.nii --sigma 1vox --amount 0
+exits 0 clvox compare t.nii.gz same.nii; below largest_difference 1e-3
+exits 0 clvox filter unsharp t.nii.gz -o sharp.nii --sigma 2mm --amount 1 --json -
+exits 0 clvox compare t.nii.gz sharp.nii; near RMS "$changed" 1e-3
+
+begin "misuse is answered by what is missing or does not belong"
+exits 2 clvox filter; says 'missing'
+exits 2 clvox filter gaussian; says 'missing'
+exits 2 clvox filter gaussian t.nii.gz --sigma 1; says '-o OUT is missing'
+exits 2 clvox filter gaussian t.nii.gz -o x.nii; says '--sigma is missing'
+exits 2 clvox filter gaussian t.nii.gz -o x.nii --sigma -1; says 'negative'
+exits 2 clvox filter gaussian t.nii.gz -o x.nii --sigma 1x2; says 'one width or three'
+exits 2 clvox filter gaussian t.nii.gz -o x.nii --sigma 1cm; says 'not of the form'
+exits 2 clvox filter gaussian t.nii.gz -o x.nii --sigma 1 --amount 1; says 'belongs to unsharp'
+exits 2 clvox filter sobel t.nii.gz -o x.nii --sigma 1; says 'belongs to gaussian and unsharp'
+exits 2 clvox filter blur t.nii.gz -o x.nii; says 'gaussian, sobel and unsharp'
+exits 2 clvox filter sobel t.nii.gz k.nii -o x.nii; says 'not expected'
+absent x.nii
+
+begin "what cannot be done is said in one sentence"
+exits 1 clvox filter gaussian labels.nii.gz -o x.nii --sigma 2mm; one_sentence; says 'labels are names'
+exits 1 clvox filter sobel labels.nii.gz -o x.nii; one_sentence; says 'labels are names'
+exits 1 clvox filter gaussian nothing.nii -o x.nii --sigma 2mm; one_sentence; says 'nothing.nii'
+exits 1 clvox filter gaussian t.nii.gz -o x.nii --sigma 1e6mm; one_sentence; says 'too wide'
+exits 1 clvox filter gaussian t.nii.gz -o x.png --sigma 2mm; one_sentence; says 'x.png'
+absent x.nii; absent x.png
+
+begin "-q says nothing"
+exits 0 clvox filter sobel t.nii.gz -o s.nii -q; silent; quiet
+
+finish

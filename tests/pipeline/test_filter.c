@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filters of volumes: known answers on anisotropic and oblique grids. */
+#include "clvox/filter.h"
+
+#include "base/matrix.h"
+#include "op/harness.h"
+
+static clvox_context *ctx;
+
+static void must(int status)
+{
+    if (status < 0) {
+        printf("Bail out! %s\n", clvox_message());
+        exit(1);
+    }
+}
+
+/* A turned grid with the origin in its middle. */
+static clvox_grid turned(int nx, int ny, int nz, double dx, double dy, double dz)
+{
+    static const double turn[3][3] = {{0.8, -0.48, 0.36}, {0.6, 0.64, -0.48}, {0, 0.6, 0.8}};
+    const double edge[3] = {dx, dy, dz};
+    clvox_grid grid = {{nx, ny, nz}, {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 1}}};
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            grid.to_ras[r][c] = turn[r][c] * edge[c];
+            grid.to_ras[r][3] -= grid.to_ras[r][c] * (grid.size[c] / 2);
+        }
+    return grid;
+}
+
+static void position(const clvox_grid *grid, size_t i, double x[3])
+{
+    size_t nx = (size_t)grid->size[0], ny = (size_t)grid->size[1];
+    const double at[3] = {(double)(i % nx), (double)(i / nx % ny), (double)(i / nx / ny)};
+    clv_matrix_apply(grid->to_ras, at, x);
+}
+
+static clvox_volume *volume(const clvox_grid *grid, int frames, float value)
+{
+    clvox_volume *v;
+    must(clvox_volume_create(grid, frames, CLVOX_KIND_SCALAR, &v));
+    for (size_t i = 0; i < clvox_grid_voxels(grid) * (size_t)frames; i++)
+        v->data[i] = value;
+    return v;
+}
+
+static clvox_volume *gaussian(const clvox_volume *in, double sx, double sy, double sz, int in_voxels)
+{
+    clvox_volume *out;
+    must(clvox_filter_gaussian(ctx, in, (const double[3]){sx, sy, sz}, in_voxels, &out));
+    return out;
+}
+
+static clvox_volume *sobel(const clvox_volume *in)
+{
+    clvox_volume *out;
+    must(clvox_filter_sobel(ctx, in, &out));
+    return out;
+}
+
+static clvox_volume *unsharp(const clvox_volume *in, double sigma, double amount)
+{
+    clvox_volume *out;
+    must(clvox_filter_unsharp(ctx, in, (const double[3]){sigma, sigma, sigma}, 0, amount, &out));
+    return out;
+}
+
+static double farthest(const clvox_volume *v, double from)
+{
+    double largest = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid) * (size_t)v->frames; i++)
+        largest = fmax(largest, isnan(v->data[i]) ? INFINITY : fabs((double)v->data[i] - from));
+    return largest;
+}
+
+/* Sum and second moments in RAS mm about the origin, where the point was. */
+static double spread(const clvox_volume *v, double m[3][3])
+{
+    double sum = 0;
+    memset(m, 0, 9 * sizeof(double));
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++) {
+        double x[3];
+        position(&v->grid, i, x);
+        sum += (double)v->data[i];
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 3; c++)
+                m[r][c] += (double)v->data[i] * x[r] * x[c];
+    }
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            m[r][c] /= sum;
+    return sum;
+}
+
+static clvox_volume *point(const clvox_grid *grid)
+{
+    clvox_volume *v = volume(grid, 1, 0);
+    const int *n = grid->size;
+    v->data[((size_t)(n[2] / 2) * (size_t)n[1] + (size_t)(n[1] / 2)) * (size_t)n[0] + (size_t)(n[0] / 2)] = 1;
+    return v;
+}
+
+static void test_width(void)
+{
+    double m[3][3];
+    CHECK_CASE("a point smoothed by 3 mm on an anisotropic oblique grid is as wide in every direction");
+    clvox_grid grid = turned(23, 25, 13, 1.2, 1.1, 2.4);
+    clvox_volume *in = point(&grid), *out = gaussian(in, 3, 3, 3, 0);
+    double sum = spread(out, m);
+    CHECK_THAT(fabs(sum - 1) < 1e-5, "sum %g", sum);
+    /* Cut at 3 sigma, a Gaussian loses up to 2.7 % of its variance. */
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            CHECK_THAT(fabs(m[r][c] - (r == c ? 9 : 0)) < 0.27, "moment %d %d: %g", r, c, m[r][c]);
+    CHECK(clvox_grid_equal(&in->grid, &out->grid) && out->type == CLVOX_TYPE_FLOAT32);
+    clvox_volume_destroy(&out);
+
+    CHECK_CASE("sigma in voxels, another along each axis, 0 leaves one alone");
+    out = gaussian(in, 2.5, 0, 1.25, 1);
+    sum = spread(out, m);
+    double want[3] = {2.5 * 1.2, 0, 1.25 * 2.4}, moments = 0;
+    for (int a = 0; a < 3; a++) {
+        double column[3], along = 0;
+        for (int r = 0; r < 3; r++)
+            column[r] = grid.to_ras[r][a] / (a == 0 ? 1.2 : a == 1 ? 1.1 : 2.4);
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 3; c++)
+                along += column[r] * m[r][c] * column[c];
+        double variance = want[a] * want[a];
+        CHECK_THAT(fabs(along - variance) <= 0.03 * variance + 1e-4, "axis %d: %g", a, along);
+        moments += m[a][a];
+    }
+    CHECK_THAT(fabs(sum - 1) < 1e-5 && fabs(moments - 18) < 0.54, "sum %g, moments %g", sum, moments);
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&out);
+
+    CHECK_CASE("a wide Gaussian keeps its width, too");
+    grid = turned(401, 1, 2, 0.5, 1, 3);
+    in = point(&grid);
+    out = gaussian(in, 12, 0, 0, 0);
+    sum = spread(out, m);
+    double variance = m[0][0] + m[1][1] + m[2][2];
+    CHECK_THAT(fabs(sum - 1) < 1e-4 && fabs(variance / 144 - 1) < 0.03, "sum %g, variance %g", sum, variance);
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&out);
+}
+
+static void test_constant(void)
+{
+    static const int sizes[][3] = {{19, 14, 11}, {1, 1, 1}, {13, 9, 1}, {1, 7, 1}, {2, 1, 5}};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        const int *n = sizes[s];
+        clvox_grid grid = turned(n[0], n[1], n[2], 1.2, 1.1, 2.4);
+        clvox_volume *in = volume(&grid, 1, -731.25f), *out;
+        CHECK_CASE("a constant of %d x %d x %d stays, and has no edges", n[0], n[1], n[2]);
+        double error = farthest(out = gaussian(in, 3, 3, 3, 0), -731.25);
+        CHECK_THAT(error < 1e-3, "narrow Gaussian: %g", error);
+        clvox_volume_destroy(&out);
+        error = farthest(out = gaussian(in, CLVOX_MAX_SIGMA, CLVOX_MAX_SIGMA, CLVOX_MAX_SIGMA, 1), -731.25);
+        CHECK_THAT(error < 0.1, "widest Gaussian: %g", error);
+        clvox_volume_destroy(&out);
+        error = farthest(out = gaussian(in, 0, 0, 0, 0), -731.25);
+        CHECK_THAT(error == 0, "no Gaussian: %g", error);
+        clvox_volume_destroy(&out);
+        error = farthest(out = sobel(in), 0);
+        CHECK_THAT(error < 1e-3, "Sobel: %g", error);
+        clvox_volume_destroy(&out);
+        error = farthest(out = unsharp(in, 3, 2), -731.25);
+        CHECK_THAT(error < 3e-3, "unsharp: %g", error);
+        clvox_volume_destroy(&out);
+        clvox_volume_destroy(&in);
+    }
+}
+
+static void test_slope(void)
+{
+    static const int sizes[][3] = {{21, 17, 9}, {11, 6, 1}, {2, 3, 2}};
+    static const double slope[3] = {0.7, -0.4, 1.1};
+    for (size_t s = 0; s < 3; s++) {
+        const int *n = sizes[s];
+        clvox_grid grid = turned(n[0], n[1], n[2], 0.8, 1.3, 2.4);
+        clvox_volume *in = volume(&grid, 1, 0), *out;
+        CHECK_CASE("Sobel of a ramp is its slope a millimetre, %d x %d x %d", n[0], n[1], n[2]);
+        for (size_t i = 0; i < clvox_grid_voxels(&grid); i++) {
+            double x[3];
+            position(&grid, i, x);
+            in->data[i] = (float)(slope[0] * x[0] + slope[1] * x[1] + slope[2] * x[2]);
+        }
+        /* Along axes of one voxel there is nothing to see. */
+        const double edge[3] = {0.8, 1.3, 2.4};
+        double squares = 0;
+        for (int a = 0; a < 3; a++) {
+            double along = 0;
+            for (int r = 0; r < 3; r++)
+                along += slope[r] * grid.to_ras[r][a] / edge[a];
+            squares += n[a] > 1 ? along * along : 0;
+        }
+        double error = farthest(out = sobel(in), sqrt(squares));
+        CHECK_THAT(error < 2e-5, "error %g of %g", error, sqrt(squares));
+        clvox_volume_destroy(&in);
+        clvox_volume_destroy(&out);
+    }
+}
+
+static void test_unsharp(void)
+{
+    CHECK_CASE("unsharp masking adds what the Gaussian took, and 0 of it changes nothing");
+    clvox_grid grid = turned(19, 14, 11, 1.2, 1.1, 2.4);
+    clvox_volume *in = volume(&grid, 1, 0);
+    size_t n = clvox_grid_voxels(&grid);
+    harness_random(in->data, n, 5, -100, 100);
+    clvox_volume *smooth = gaussian(in, 3, 3, 3, 0), *sharp = unsharp(in, 3, 1.5), *same = unsharp(in, 3, 0);
+    double error = 0, change = 0;
+    for (size_t i = 0; i < n; i++) {
+        double want = (double)in->data[i] + 1.5 * ((double)in->data[i] - (double)smooth->data[i]);
+        error = fmax(error, fabs((double)sharp->data[i] - want));
+        change = fmax(change, fabs((double)(same->data[i] - in->data[i])));
+    }
+    CHECK_THAT(error < 1e-3 && change < 1e-4, "error %g, change %g", error, change);
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&smooth);
+    clvox_volume_destroy(&sharp);
+    clvox_volume_destroy(&same);
+}
+
+static void test_frames(void)
+{
+    CHECK_CASE("frames do not know one another, and keep their distance in time");
+    clvox_grid grid = turned(19, 14, 11, 1.2, 1.1, 2.4);
+    size_t n = clvox_grid_voxels(&grid);
+    clvox_volume *all = volume(&grid, 3, 0), *one = volume(&grid, 1, 0);
+    harness_random(all->data, 3 * n, 9, -100, 100);
+    all->data[n + 5] = NAN; /* stays in the second */
+    all->frame_seconds = 2.5;
+    all->type = CLVOX_TYPE_INT16;
+    clvox_volume *filtered[3] = {gaussian(all, 3, 3, 3, 0), sobel(all), unsharp(all, 3, 1)};
+    for (size_t f = 0; f < 3; f++) {
+        if (f == 1)
+            continue;
+        memcpy(one->data, all->data + f * n, n * sizeof(float));
+        clvox_volume *alone[3] = {gaussian(one, 3, 3, 3, 0), sobel(one), unsharp(one, 3, 1)};
+        for (int k = 0; k < 3; k++) {
+            CHECK(!memcmp(alone[k]->data, filtered[k]->data + f * n, n * sizeof(float)));
+            clvox_volume_destroy(&alone[k]);
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        CHECK(filtered[k]->frames == 3 && filtered[k]->frame_seconds == 2.5);
+        CHECK(filtered[k]->type == CLVOX_TYPE_FLOAT32 && isnan(filtered[k]->data[n + 5]));
+        clvox_volume_destroy(&filtered[k]);
+    }
+    clvox_volume_destroy(&all);
+    clvox_volume_destroy(&one);
+
+    CHECK_CASE("vectors stay vectors when smoothed; their edges are scalars");
+    must(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &all));
+    clvox_volume *smooth = gaussian(all, 3, 3, 3, 0), *edges = sobel(all);
+    CHECK(smooth->kind == CLVOX_KIND_DISPLACEMENT && smooth->frames == 3);
+    CHECK(edges->kind == CLVOX_KIND_SCALAR && edges->frames == 3);
+    clvox_volume_destroy(&all);
+    clvox_volume_destroy(&smooth);
+    clvox_volume_destroy(&edges);
+}
+
+static void test_not_finite(void)
+{
+    CHECK_CASE("a NaN spreads as far as the weights reach");
+    clvox_grid grid = turned(41, 3, 5, 1.2, 1.1, 2.4);
+    size_t n = clvox_grid_voxels(&grid);
+    clvox_volume *in = volume(&grid, 1, 7);
+    const size_t at = ((size_t)2 * 3 + 1) * 41 + 20;
+    in->data[at] = NAN;
+    clvox_volume *narrow = gaussian(in, 2.5, 0, 0, 1), *wide = gaussian(in, 12, 0, 0, 1), *edges = sobel(in);
+    for (size_t i = 0; i < n; i++) {
+        size_t x = i % 41, y = i / 41 % 3, z = i / 41 / 3;
+        bool line = y == 1 && z == 2, near = x >= 19 && x <= 21 && z >= 1 && z <= 3;
+        CHECK_THAT(isnan(narrow->data[i]) == (line && x >= 12 && x <= 28), "narrow: %g at %zu",
+                   (double)narrow->data[i], i);
+        CHECK_THAT(isnan(wide->data[i]) == line, "wide: %g at %zu", (double)wide->data[i], i);
+        CHECK_THAT(near || edges->data[i] == 0, "Sobel: %g at %zu", (double)edges->data[i], i);
+    }
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&narrow);
+    clvox_volume_destroy(&wide);
+    clvox_volume_destroy(&edges);
+}
+
+static void test_refusals(void)
+{
+    static const double fine[3] = {1, 1, 1};
+    static const double bad[][3] = {{1, -1, 1}, {NAN, 1, 1}, {1, 1, INFINITY}, {1, 1, 5000}};
+    clvox_grid grid = turned(4, 3, 2, 1, 1, 1);
+    clvox_volume *in = volume(&grid, 1, 1), *out = in;
+    CHECK_CASE("widths and amounts that make no sense are refused");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK(clvox_filter_gaussian(ctx, in, bad[i], 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
+        CHECK(strstr(clvox_message(), "sigma"));
+        CHECK(clvox_filter_unsharp(ctx, in, bad[i], 1, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    }
+    CHECK(clvox_filter_unsharp(ctx, in, fine, 0, NAN, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(clvox_filter_unsharp(ctx, in, fine, 0, 1e300, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(strstr(clvox_message(), "amount"));
+
+    CHECK_CASE("labels are refused");
+    in->kind = CLVOX_KIND_LABEL;
+    CHECK(clvox_filter_gaussian(ctx, in, fine, 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(clvox_filter_sobel(ctx, in, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(clvox_filter_unsharp(ctx, in, fine, 0, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(strstr(clvox_message(), "label"));
+
+    CHECK_CASE("Sobel refuses a sheared grid, the Gaussian takes it");
+    in->kind = CLVOX_KIND_SCALAR;
+    for (int r = 0; r < 3; r++)
+        in->grid.to_ras[r][1] += 0.05 * in->grid.to_ras[r][0];
+    CHECK(clvox_filter_sobel(ctx, in, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(strstr(clvox_message(), "right angles"));
+    out = gaussian(in, 1, 1, 1, 0);
+    CHECK(farthest(out, 1) < 1e-6);
+    clvox_volume_destroy(&out);
+    clvox_volume_destroy(&in);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    test_width();
+    test_constant();
+    test_slope();
+    test_unsharp();
+    test_frames();
+    test_not_finite();
+    test_refusals();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}
