@@ -15,6 +15,7 @@
 #include "op/pointwise.h"
 #include "op/reduce.h"
 #include "op/sobel.h"
+#include "op/unsharp.h"
 #include "op/warp.h"
 
 static const float UNIT[3] = {1, 1, 1};
@@ -131,6 +132,12 @@ static int row_recursive(bench_data *d)
     return gaussian(d, true, 5, CLV_GAUSSIAN_RECURSIVE);
 }
 
+static int row_unsharp(bench_data *d)
+{
+    return clv_unsharp(d->ctx, d->scalar[0], d->size, (const float[3]){1.7f, 1.7f, 1.7f}, 1, d->scalar[1],
+                       d->scalar[2]);
+}
+
 int bench_force(bench_data *d, clv_force_form form)
 {
     const clv_force_args args = {
@@ -211,6 +218,7 @@ const bench_row bench_rows[] = {
     {"gaussian 1.7 field", "gaussian_x", 72, row_gaussian},
     {"gaussian 5 field", NULL, 72, row_gaussian_wide},
     {"recursive 5 field", NULL, 72, row_recursive},
+    {"unsharp 1.7", NULL, 36, row_unsharp},
     {"force", NULL, 32, row_force},
     {"force recompute", NULL, 32, row_force_recompute},
     {"force reuse", NULL, 32, row_force_reuse},
