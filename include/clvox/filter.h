@@ -38,7 +38,7 @@ CLVOX_API int clvox_filter_sobel(clvox_context *context, const clvox_volume *vol
                                  clvox_volume **out);
 
 /* Sharpens: volume + amount (volume - Gaussian of volume), sigma and its errors
- * as above. amount is finite; a negative one smooths. */
+ * as above. amount is a finite float32; a negative one smooths. */
 CLVOX_API int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume,
                                    const double sigma[3], int in_voxels, double amount,
                                    clvox_volume **out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clvox/filter.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "op/sobel.h"
@@ -141,14 +142,15 @@ int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume, con
                          int in_voxels, double amount, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    filter f = {.kind = UNSHARP, .amount = (float)amount};
+    filter f = {.kind = UNSHARP};
     *out = NULL;
     CLV_TRY(refuse_labels(volume));
-    if (!isfinite(f.amount)) {
+    if (!(fabs(amount) <= (double)FLT_MAX)) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "an amount of %g cannot be added; give a number such as 1",
                           amount);
         goto end;
     }
+    f.amount = (float)amount;
     CLV_TRY(set_sigma(&f, &volume->grid, sigma, in_voxels));
     CLV_TRY(filter_volume(context, &f, volume, out));
 end:
