@@ -24,7 +24,8 @@ enum { CLVOX_MAX_SIGMA = 1000 }; /* voxels */
 /* Convolves with a Gaussian of standard deviation sigma along each axis of the
  * grid, in millimetres, or in voxels where in_voxels is not 0; 0 leaves an axis
  * alone. Below about 0.7 voxels the sampled Gaussian is narrower than asked
- * for. CLVOX_ERROR_ARGUMENT for a sigma that is negative, not finite, or above
+ * for; the recursive form is within a thousandth of the peak, so that a little
+ * may come out below the smallest value of the volume. CLVOX_ERROR_ARGUMENT for a sigma that is negative, not finite, or above
  * CLVOX_MAX_SIGMA voxels. */
 CLVOX_API int clvox_filter_gaussian(clvox_context *context, const clvox_volume *volume,
                                     const double sigma[3], int in_voxels, clvox_volume **out);
