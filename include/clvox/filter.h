@@ -25,8 +25,8 @@ enum { CLVOX_MAX_SIGMA = 1000 }; /* voxels */
  * grid, in millimetres, or in voxels where in_voxels is not 0; 0 leaves an axis
  * alone. Below about 0.7 voxels the sampled Gaussian is narrower than asked
  * for; the recursive form is within a thousandth of the peak, so that a little
- * may come out below the smallest value of the volume. CLVOX_ERROR_ARGUMENT for a sigma that is negative, not finite, or above
- * CLVOX_MAX_SIGMA voxels. */
+ * may come out below the smallest value of the volume. CLVOX_ERROR_ARGUMENT for
+ * a sigma that is negative, not finite, or above CLVOX_MAX_SIGMA voxels. */
 CLVOX_API int clvox_filter_gaussian(clvox_context *context, const clvox_volume *volume,
                                     const double sigma[3], int in_voxels, clvox_volume **out);
 
