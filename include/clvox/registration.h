@@ -9,14 +9,20 @@
 enum { CLVOX_MAX_LEVELS = 8 };
 
 typedef enum clvox_init {
-    CLVOX_INIT_AUTO = 0, /* moments where the headers' boxes do not overlap, else header */
-    CLVOX_INIT_IDENTITY,
-    CLVOX_INIT_HEADER,  /* trust the world coordinates */
-    CLVOX_INIT_CENTERS, /* centres of the two grids */
-    CLVOX_INIT_MOMENTS, /* centres of mass and, by `linear`, second moments of the masks or heads */
-    CLVOX_INIT_MATRIX   /* options.matrix */
+    /* The header or moments, whichever correlates better; moments alone where
+     * the centre of one grid lies outside the other, the header alone where it
+     * does not and linear is NONE. */
+    CLVOX_INIT_AUTO = 0,
+    CLVOX_INIT_IDENTITY, /* the same as HEADER: RAS mm stay what they are */
+    CLVOX_INIT_HEADER,   /* trust the world coordinates */
+    CLVOX_INIT_CENTERS,  /* centres of the two grids */
+    CLVOX_INIT_MOMENTS,  /* centres of mass and, by linear, second moments: of the masks where both
+                            are given, else of the images' positive values */
+    CLVOX_INIT_MATRIX    /* options.matrix */
 } clvox_init;
 
+/* What the linear part may do where it comes from moments (which give at least
+ * a translation); other starts are used as they are. */
 typedef enum clvox_linear {
     CLVOX_LINEAR_NONE = 0,
     CLVOX_LINEAR_TRANSLATION,
@@ -37,8 +43,10 @@ typedef enum clvox_force {
     CLVOX_FORCE_TWOPASS
 } clvox_force;
 
-/* Called a few times a second; fraction is of the whole run. A result other
- * than 0 stops the registration with CLVOX_ERROR_STOPPED. */
+/* Called before a level's first iteration, after every tenth and after the last;
+ * metric is the mean squared difference of the matched images, fraction that
+ * of the deformation's work that is done, from 0 to 1 and never falling. A
+ * result other than 0 stops the registration with CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
                               double fraction);
 
@@ -57,7 +65,8 @@ typedef struct clvox_register_options {
     double update_sigma;     /* of the fluid regulariser, in voxels of the level */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1] */
     double step;             /* largest displacement of an iteration, in voxels of the level */
-    double tolerance;        /* stop a level when the energy falls by less, relative to its start */
+    double tolerance;        /* end a level when an iteration lowers the energy by less than this share
+                                of what the level began with, in the mean over ten */
     int inverse;             /* also the inverse warp */
     clvox_progress progress; /* may be NULL */
     void *user;
@@ -79,10 +88,12 @@ typedef struct clvox_register_result {
     double inverse_error_voxels[2]; /* largest and mean, where an inverse was made */
     int iterations[CLVOX_MAX_LEVELS]; /* done */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
-    size_t device_bytes;       /* peak */
+    size_t device_bytes;       /* most that the run held at once */
 } clvox_register_result;
 
-/* Device memory that a registration of these grids takes, in bytes. */
+/* The most device memory that a registration of these grids takes, in bytes:
+ * with a mask on each image's grid (a mask on a much larger grid may take more
+ * while it is brought there). */
 CLVOX_API size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
                                       const clvox_register_options *options);
 

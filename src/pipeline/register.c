@@ -43,26 +43,38 @@ void clvox_register_defaults(clvox_register_options *options)
 static int check_volume(const clvox_volume *volume, const char *which)
 {
     if (!volume || !volume->data)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no %s image", which);
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no %s", which);
     if (volume->frames != 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the %s image has %d volumes; registration takes one 3-D volume: extract one first",
+                        "the %s has %d volumes; registration takes one 3-D volume: extract one first",
                         which, volume->frames);
+    const int *size = volume->grid.size;
+    if (size[0] < 1 || size[1] < 1 || size[2] < 1 || !clv_matrix_regular(volume->grid.to_ras))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the %s has no usable grid: its sizes must be at least 1 and its matrix regular",
+                        which);
     if (clvox_grid_voxels(&volume->grid) > INT32_MAX / 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s image has more voxels than fit 32-bit indices; "
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s has more voxels than fit 32-bit indices; "
                                               "resample it to a coarser grid",
                         which);
     return CLVOX_OK;
 }
 
-static int check(const clvox_volume *fixed, const clvox_volume *moving,
-                 const clvox_register_options *o)
+static int check(const clvox_volume *fixed, const clvox_volume *moving, const clvox_volume *fixed_mask,
+                 const clvox_volume *moving_mask, const clvox_register_options *o)
 {
-    int status = check_volume(fixed, "fixed");
+    int status = check_volume(fixed, "fixed image");
     if (status == CLVOX_OK)
-        status = check_volume(moving, "moving");
+        status = check_volume(moving, "moving image");
+    if (status == CLVOX_OK && fixed_mask)
+        status = check_volume(fixed_mask, "fixed mask");
+    if (status == CLVOX_OK && moving_mask)
+        status = check_volume(moving_mask, "moving mask");
     if (status < 0)
         return status;
+    if (o->init == CLVOX_INIT_MATRIX && !clv_matrix_regular(o->matrix))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the initial matrix is singular or not finite; give one that can be inverted");
     if (o->levels < 1 || o->levels > CLVOX_MAX_LEVELS)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d levels; 1 to %d are possible", o->levels, CLVOX_MAX_LEVELS);
     for (int i = 0; i < o->levels; i++)
@@ -77,11 +89,12 @@ static int check(const clvox_volume *fixed, const clvox_volume *moving,
 
 /* The buffers of a run, in one place for taking them and for predicting their
  * size. Slots are NULL when only sizes are wanted. */
-static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mask, bool deform,
-                         bool nine, clv_request *list)
+static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list)
 {
-    size_t n = (size_t)run->n * sizeof(float), m = (size_t)run->m * sizeof(float);
-    size_t larger = n > m ? n : m;
+    bool deform = run->options->deform != CLVOX_DEFORM_NONE;
+    bool nine = deform && run->options->force == CLVOX_FORCE_TWOPASS;
+    size_t n = clvox_grid_voxels(&run->fixed_grid) * sizeof(float);
+    size_t m = clvox_grid_voxels(&run->moving_grid) * sizeof(float), larger = n > m ? n : m;
     int count = 0;
     list[count++] = (clv_request){&run->fixed, n, "the fixed image"};
     list[count++] = (clv_request){&run->moving, m, "the moving image"};
@@ -111,17 +124,20 @@ static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mas
     return count;
 }
 
-enum { MAX_REQUESTS = 20 };
+enum { MAX_REQUESTS = 20, SMALL_BYTES = 1 << 16 };
 
 size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
                             const clvox_register_options *options)
 {
-    clv_registration run = {.n = (int)clvox_grid_voxels(fixed), .m = (int)clvox_grid_voxels(moving)};
+    clv_registration run = {.options = options, .fixed_grid = *fixed, .moving_grid = *moving};
     clv_request list[MAX_REQUESTS];
-    int count = list_requests(&run, true, true, options->deform != CLVOX_DEFORM_NONE,
-                              options->deform != CLVOX_DEFORM_NONE && options->force == CLVOX_FORCE_TWOPASS,
-                              list);
-    return clv_pool_bytes(list, count);
+    int count = list_requests(&run, true, true, list);
+    /* What operations take for themselves while the pool is held: sums by row
+     * of clv_moments, histograms and tables. After the pool less is taken. */
+    size_t rows = (size_t)fixed->size[1] * (size_t)fixed->size[2];
+    size_t moving_rows = (size_t)moving->size[1] * (size_t)moving->size[2];
+    return clv_pool_bytes(list, count) + 3 * sizeof(float) * (rows > moving_rows ? rows : moving_rows) +
+           SMALL_BYTES;
 }
 
 /* Adds to a refusal for want of memory the size of images that would fit. */
@@ -136,7 +152,8 @@ static int refuse(const clv_registration *run, size_t needed, const clvox_device
     if (!(shrink < 1))
         return clv_fail(CLVOX_ERROR_MEMORY, "%s", why);
     return clv_fail(CLVOX_ERROR_MEMORY, "%s; images resampled to about %d x %d x %d voxels would fit", why,
-                    (int)(shrink * size[0]), (int)(shrink * size[1]), (int)(shrink * size[2]));
+                    (int)fmax(1, shrink * size[0]), (int)fmax(1, shrink * size[1]),
+                    (int)fmax(1, shrink * size[2]));
 }
 
 /* Sends an image; what is not a number counts as its darkest value. */
@@ -155,24 +172,25 @@ end:
     return status;
 }
 
-/* Sends a mask as 0 and 1 on its image's grid. */
-static int upload_mask(clv_registration *run, const clvox_volume *mask, const clvox_grid *grid,
-                       const char *which, clv_buffer *to)
+/* Brings a mask onto its image's grid, before the run takes its memory: *mask
+ * becomes *own where it lay on another grid. */
+static int place_mask(clvox_context *ctx, const clvox_grid *grid, const clvox_volume **mask,
+                      clvox_volume **own)
+{
+    if (!*mask || clvox_grid_equal(&(*mask)->grid, grid))
+        return CLVOX_OK;
+    int status = clvox_apply(ctx, *mask, grid, NULL, 0, CLVOX_INTERPOLATE_NEAREST, 0, own);
+    *mask = *own;
+    return status;
+}
+
+/* Sends a mask on its image's grid as 0 and 1. */
+static int upload_mask(clv_registration *run, const clvox_volume *mask, const char *which, clv_buffer *to)
 {
     int status = CLVOX_OK;
-    clv_buffer *own = NULL;
-    int n = (int)clvox_grid_voxels(grid);
+    int n = (int)clvox_grid_voxels(&mask->grid);
     float sum;
-    if (clvox_grid_equal(&mask->grid, grid)) {
-        CLV_TRY(clv_buffer_write(run->ctx, to, 0, mask->data, (size_t)n * sizeof(float)));
-    } else {
-        clv_map map;
-        size_t bytes = clvox_grid_voxels(&mask->grid) * sizeof(float);
-        clv_map_between(grid, &mask->grid, NULL, 0, &map);
-        CLV_TRY(clv_buffer_create(run->ctx, bytes, "a mask", &own));
-        CLV_TRY(clv_buffer_write(run->ctx, own, 0, mask->data, bytes));
-        CLV_TRY(clv_warp(run->ctx, own, mask->grid.size, &map, NULL, CLV_NEAREST, 0, to, grid->size));
-    }
+    CLV_TRY(clv_buffer_write(run->ctx, to, 0, mask->data, (size_t)n * sizeof(float)));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, to, n, to, NULL, NULL, (float[4]){0, 1, 0, 0}));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, to, NULL, NULL, 0, n, run->partial, run->state,
                        CLV_STATE_SUMS));
@@ -182,7 +200,6 @@ static int upload_mask(clv_registration *run, const clvox_volume *mask, const cl
                           "the %s mask has no voxel above 0 on its image's grid; check that it belongs to it",
                           which);
 end:
-    clv_buffer_destroy(&own);
     return status;
 }
 
@@ -201,7 +218,8 @@ end:
     return status;
 }
 
-/* Warp, warped image and what the report says of them. */
+/* Inverse, warped image and what the report says of them. The run's memory has
+ * been given back: each step takes what it needs. */
 static int finish(clv_registration *run, const clvox_volume *moving, const clvox_volume *mask,
                   clvox_register_result *result)
 {
@@ -213,7 +231,6 @@ static int finish(clv_registration *run, const clvox_volume *moving, const clvox
     memcpy(affine.matrix, run->matrix, sizeof affine.matrix);
     memcpy(result->matrix, run->matrix, sizeof result->matrix);
     if (o->deform != CLVOX_DEFORM_NONE) {
-        CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, -1, &result->warp));
         CLV_TRY(clvox_jacobian(run->ctx, result->warp, mask, 0, NULL, &result->jacobian));
         double sum = 0;
         for (int i = 0; i < run->n; i++) {
@@ -245,30 +262,30 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
     int status = CLVOX_OK, count = 0;
     clv_registration run = {.ctx = context, .options = options};
     clv_request requests[MAX_REQUESTS];
+    clvox_volume *own_fixed_mask = NULL, *own_moving_mask = NULL;
     double mark = now();
+    size_t held = clv_peak_start(context);
     memset(result, 0, sizeof *result);
-    CLV_TRY(check(fixed, moving, options));
+    CLV_TRY(check(fixed, moving, fixed_mask, moving_mask, options));
+    CLV_TRY(place_mask(context, &fixed->grid, &fixed_mask, &own_fixed_mask));
+    CLV_TRY(place_mask(context, &moving->grid, &moving_mask, &own_moving_mask));
     run.fixed_grid = fixed->grid;
     run.moving_grid = moving->grid;
     run.n = (int)clvox_grid_voxels(&fixed->grid);
     run.m = (int)clvox_grid_voxels(&moving->grid);
     bool deform = options->deform != CLVOX_DEFORM_NONE;
-    count = list_requests(&run, fixed_mask, moving_mask, deform,
-                          deform && options->force == CLVOX_FORCE_TWOPASS, requests);
-    result->device_bytes = clv_pool_bytes(requests, count);
+    count = list_requests(&run, fixed_mask, moving_mask, requests);
     status = clv_pool_take(context, requests, count);
-    if (status < 0) {
-        count = 0;
-        if (status == CLVOX_ERROR_MEMORY)
-            status = refuse(&run, result->device_bytes, clvox_context_limits(context));
+    if (status == CLVOX_ERROR_MEMORY)
+        status = refuse(&run, clv_pool_bytes(requests, count), clvox_context_limits(context));
+    if (status < 0)
         goto end;
-    }
     CLV_TRY(upload(&run, fixed, run.fixed, run.n));
     CLV_TRY(upload(&run, moving, run.moving, run.m));
     if (fixed_mask)
-        CLV_TRY(upload_mask(&run, fixed_mask, &fixed->grid, "fixed", run.fixed_mask));
+        CLV_TRY(upload_mask(&run, fixed_mask, "fixed", run.fixed_mask));
     if (moving_mask)
-        CLV_TRY(upload_mask(&run, moving_mask, &moving->grid, "moving", run.moving_mask));
+        CLV_TRY(upload_mask(&run, moving_mask, "moving", run.moving_mask));
     result->seconds_prepare = now() - mark;
 
     mark = now();
@@ -291,10 +308,16 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
     result->seconds_deform = now() - mark;
 
     mark = now();
+    if (deform)
+        CLV_TRY(clv_field_download(context, run.u, &run.fixed_grid, -1, &result->warp));
+    clv_pool_release(requests, count);
     CLV_TRY(finish(&run, moving, fixed_mask, result));
+    result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = now() - mark;
 end:
     clv_pool_release(requests, count);
+    clvox_volume_destroy(&own_fixed_mask);
+    clvox_volume_destroy(&own_moving_mask);
     if (status < 0)
         clvox_register_result_free(result);
     return status;

@@ -14,9 +14,9 @@
 enum { BINS = 1024 };
 
 typedef struct distribution {
-    double low, high; /* edges of the histogram */
+    double low, high; /* edges of the histogram; equal where all values are one */
     int32_t counts[BINS];
-    double total;
+    double total; /* 0: there are no values */
 } distribution;
 
 static int read_state(clv_registration *run, int slot, int count, float *values)
@@ -37,8 +37,11 @@ static int measure(clv_registration *run, const clv_buffer *image, const clv_buf
                        CLV_STATE_SUMS + 1));
     CLV_TRY(read_state(run, CLV_STATE_SUMS, 2, range));
     if (!isfinite(range[0]) || !isfinite(range[1]) || range[1] <= range[0]) {
+        /* Nothing at all, or one value, as a segmentation has inside. */
+        bool some = isfinite(range[0]) && isfinite(range[1]);
         memset(d, 0, sizeof *d);
-        d->low = d->high = isfinite(range[0]) ? range[0] : 0;
+        d->low = d->high = some ? range[0] : 0;
+        d->total = d->counts[0] = some;
         goto end;
     }
     d->low = range[0];
@@ -69,6 +72,8 @@ static double quantile(const distribution *d, double q)
  * 99.5 % quantile so that a few bright voxels do not decide. */
 static double otsu(const distribution *d)
 {
+    if (d->high <= d->low)
+        return d->low;
     int last = (int)ceil((quantile(d, 0.995) - d->low) / (d->high - d->low) * BINS);
     last = last < 2 ? 2 : last > BINS ? BINS : last;
     double total = 0, moment = 0;
@@ -117,7 +122,7 @@ static int common_region(clv_registration *run, const clv_buffer *resampled, clv
     } else {
         CLV_TRY(measure(run, run->fixed, NULL, run->n, &d));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, run->n, run->fixed, NULL,
-                              NULL, (float[4]){(float)(d.total > 0 ? otsu(&d) : d.low), 1, 0, 0}));
+                              NULL, (float[4]){(float)(otsu(&d)), 1, 0, 0}));
     }
     if (run->moving_mask) {
         clv_map map;
@@ -127,7 +132,7 @@ static int common_region(clv_registration *run, const clv_buffer *resampled, clv
     } else {
         CLV_TRY(measure(run, resampled, NULL, run->n, &d));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, scratch, run->n, resampled, NULL, NULL,
-                              (float[4]){(float)(d.total > 0 ? otsu(&d) : d.low), 1, 0, 0}));
+                              (float[4]){(float)(otsu(&d)), 1, 0, 0}));
     }
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, region, run->n, region, scratch, NULL, keep));
 end:
@@ -152,7 +157,7 @@ int clv_register_match(clv_registration *run)
     CLV_TRY(measure(run, run->moving, NULL, run->m, &moving_all));
     CLV_TRY(measure(run, run->fixed, region, run->n, &fixed));
     CLV_TRY(measure(run, resampled, region, run->n, &moving));
-    if (fixed_all.total == 0 || moving_all.total == 0) {
+    if (fixed_all.high <= fixed_all.low || moving_all.high <= moving_all.low) {
         /* A constant image has no scale: both become 0 and no force arises. */
         CLV_TRY(clv_buffer_fill(run->ctx, run->fixed, 0, 0, (size_t)run->n * sizeof(float)));
         CLV_TRY(clv_buffer_fill(run->ctx, run->moving, 0, 0, (size_t)run->m * sizeof(float)));

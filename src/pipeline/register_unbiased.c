@@ -343,6 +343,7 @@ int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
         work[i] = o->iterations[i] / pow(o->shrink[i], 3);
         total += work[i];
     }
+    total = fmax(total, 1e-30); /* no iterations at all */
     for (int i = 0; i < o->levels; i++) {
         level l;
         CLV_TRY(make_level(run, i, &l));

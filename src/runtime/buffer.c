@@ -110,6 +110,17 @@ end:
     return status;
 }
 
+size_t clv_peak_start(clvox_context *ctx)
+{
+    ctx->peak = ctx->allocated;
+    return ctx->allocated;
+}
+
+size_t clv_peak_bytes(const clvox_context *ctx)
+{
+    return ctx->peak;
+}
+
 size_t clv_pool_bytes(const clv_request *requests, int count)
 {
     size_t sum = 0;

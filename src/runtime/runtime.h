@@ -37,6 +37,11 @@ int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offs
                     size_t to_offset, size_t bytes);
 int clv_finish(clvox_context *ctx);
 
+/* Starts to watch the device memory that buffers take, and returns what they
+ * take now; clv_peak_bytes says the most since then. */
+size_t clv_peak_start(clvox_context *ctx);
+size_t clv_peak_bytes(const clvox_context *ctx);
+
 /* A pipeline lists all it needs, asks the size beforehand, and takes it once. */
 typedef struct clv_request {
     clv_buffer **slot; /* set by clv_pool_take, NULLed by clv_pool_release */

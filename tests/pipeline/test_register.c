@@ -311,6 +311,100 @@ static void small(void)
     }
 }
 
+typedef struct watched {
+    double fraction;
+    int calls;
+    bool falls;
+} watched;
+
+static int watch(void *user, int level, int iteration, double metric, double fraction)
+{
+    watched *w = user;
+    w->falls = w->falls || !(fraction >= w->fraction && fraction <= 1 + 1e-9) || level < 0 || iteration < 0 ||
+               !(metric >= 0);
+    w->fraction = fraction;
+    w->calls++;
+    return 0;
+}
+
+static void masks_and_memory(void)
+{
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r;
+    watched seen = {.fraction = 0};
+    clvox_volume *mask = NULL;
+    clvox_grid coarse;
+    CHECK_CASE("the memory predicted is what a run takes at most, masks on another grid and inverse included");
+    make_pair(&p, (int[3]){47, 41, 37}, (double[3]){1, 1, 1}, false, 2, 23);
+    clv_phantom_grid((int[3]){31, 29, 23}, (double[3]){2, 2, 2}, false, &coarse);
+    must(clvox_volume_create(&coarse, 1, CLVOX_KIND_LABEL, &mask));
+    for (size_t i = 0; i < clvox_grid_voxels(&coarse); i++)
+        mask->data[i] = 1;
+    clvox_register_defaults(&o);
+    o.inverse = 1;
+    o.progress = watch;
+    o.user = &seen;
+    for (int forced = 0; forced < 2; forced++) {
+        o.force = forced ? CLVOX_FORCE_TWOPASS : CLVOX_FORCE_AUTO;
+        seen.fraction = 0;
+        must(clvox_register(ctx, p.fixed, p.moving, mask, p.labels, &o, &r));
+        size_t predicted = clvox_register_bytes(&p.fixed_grid, &p.moving_grid, &o);
+        CHECK_THAT(r.device_bytes <= predicted && (double)r.device_bytes >= 0.9 * (double)predicted,
+                   "%zu bytes, %zu predicted", r.device_bytes, predicted);
+        CHECK(r.inverse_warp && r.jacobian.folded == 0);
+        CHECK(!seen.falls && seen.calls > 3);
+        clvox_register_result_free(&r);
+    }
+
+    CHECK_CASE("a run without iterations is the linear part alone");
+    memset(o.iterations, 0, sizeof o.iterations);
+    seen = (watched){.fraction = 0};
+    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    CHECK(r.largest_mm == 0 && !seen.falls && seen.calls == o.levels);
+    clvox_register_result_free(&r);
+
+    CHECK_CASE("what cannot be used is refused before the run");
+    o.init = CLVOX_INIT_MATRIX;
+    o.matrix[1][1] = 0;
+    CHECK(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    o.init = CLVOX_INIT_HEADER;
+    clvox_volume *several = NULL;
+    must(clvox_volume_create(&coarse, 2, CLVOX_KIND_LABEL, &several));
+    CHECK(clvox_register(ctx, p.fixed, p.moving, several, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(strstr(clvox_message(), "fixed mask") != NULL);
+    clvox_volume_destroy(&several);
+    clvox_volume_destroy(&mask);
+    free_pair(&p);
+}
+
+/* Images of two values have one value inside. */
+static void binary(void)
+{
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r;
+    CHECK_CASE("two segmentations are registered as images");
+    make_pair(&p, (int[3]){48, 44, 40}, (double[3]){1, 1, 1}, false, 2, 29);
+    size_t n = clvox_grid_voxels(&p.fixed_grid);
+    clvox_volume *moving = NULL;
+    must(clv_phantom_labels(&p.phantom, &p.moving_grid, NULL, NULL, &moving));
+    for (size_t i = 0; i < n; i++) {
+        p.fixed->data[i] = p.labels->data[i] > 0 ? 50 : 0;
+        p.moving->data[i] = moving->data[i] > 0 ? 3 : 0;
+    }
+    header_options(&o);
+    int status = clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
+    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
+    if (status == CLVOX_OK) {
+        printf("# mismatch %.3f\n", r.mismatch);
+        CHECK(r.metric_linear > 0 && r.mismatch < .5);
+        clvox_register_result_free(&r);
+    }
+    clvox_volume_destroy(&moving);
+    free_pair(&p);
+}
+
 /* Nothing of the images is touched before the refusal. */
 static void too_large(void)
 {
@@ -344,6 +438,8 @@ int main(void)
     intensities();
     linear();
     small();
+    masks_and_memory();
+    binary();
     too_large();
     clvox_context_destroy(&ctx);
     return check_end();
