@@ -143,7 +143,7 @@ int bench_force(bench_data *d, clv_force_form form)
     const clv_force_args args = {
         .moving = d->scalar[0], .moving_size = {d->size[0], d->size[1], d->size[2]}, .fixed = d->scalar[1],
         .u = d->field[0], .size = {d->size[0], d->size[1], d->size[2]}, .spacing = {1, 1, 1}, .map = SAME,
-        .lambda = .01f, .nine = d->nine, .rate = d->scalar[5], .force = d->field[1],
+        .lambda = .01f, .nine = d->nine, .force = d->field[1],
     };
     return clv_force(d->ctx, form, &args);
 }
@@ -166,22 +166,6 @@ static int row_force_reuse(bench_data *d)
 static int row_force_capped(bench_data *d)
 {
     return bench_force(d, CLV_FORCE_CAPPED);
-}
-
-static int row_force_rates(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_RATES);
-}
-
-/* lambda 0: what looking up the moving image costs. */
-static int row_force_image(bench_data *d)
-{
-    const clv_force_args args = {
-        .moving = d->scalar[0], .moving_size = {d->size[0], d->size[1], d->size[2]}, .fixed = d->scalar[1],
-        .u = d->field[0], .size = {d->size[0], d->size[1], d->size[2]}, .spacing = {1, 1, 1}, .map = SAME,
-        .force = d->field[1],
-    };
-    return clv_force(d->ctx, CLV_FORCE_AUTO, &args);
 }
 
 static int row_force_twopass(bench_data *d)
@@ -239,8 +223,6 @@ const bench_row bench_rows[] = {
     {"force recompute", NULL, 32, row_force_recompute},
     {"force reuse", NULL, 32, row_force_reuse},
     {"force capped", NULL, 32, row_force_capped},
-    {"force rates", "rates_force", 32, row_force_rates},
-    {"force image only", NULL, 32, row_force_image},
     {"force twopass", NULL, 32, row_force_twopass},
     {"fluid rate", NULL, 60, row_rate},
     {"fluid update", NULL, 36, row_update},

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/force_args.h"
-#include "op/rates.h"
 
 #include <string.h>
 
@@ -110,8 +109,6 @@ int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *a)
     CLV_TRY(clv_force_check(a, true));
     if (form == CLV_FORCE_TWOPASS)
         return two_passes(ctx, a);
-    if (form == CLV_FORCE_RATES || (form == CLV_FORCE_AUTO && a->rate && a->lambda != 0))
-        return clv_rates_force(ctx, a);
     if (form < 0 || (size_t)form >= sizeof entries / sizeof *entries)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "force: there is no form %d", (int)form);
     CLV_TRY(clv_kernel_get(ctx, entries[form], build_of(a), a->size, 0, &kernel));

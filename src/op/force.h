@@ -14,7 +14,6 @@ typedef enum clv_force_form {
     CLV_FORCE_RECOMPUTE, /* only u in local memory; neighbours' Jacobians again */
     CLV_FORCE_REUSE,     /* cofactors times L' in local memory, marching through z */
     CLV_FORCE_CAPPED,    /* recompute with fewer registers */
-    CLV_FORCE_RATES,     /* lambda L' to global memory, cofactors again: no logarithm twice */
     CLV_FORCE_TWOPASS    /* nine products to global memory, then the divergence */
 } clv_force_form;
 
@@ -33,8 +32,6 @@ typedef enum clv_force_form {
  * finite. m is the fixed mask (NULL: 1). lambda 0 leaves the penalty out.
  * Below J = 1e-3 the penalty goes on as its quadratic Taylor polynomial: L' is
  * continuous and finite, so that a folded u is still pushed back.
- * rate: scratch of one float a voxel, with which CLV_FORCE_AUTO takes the form
- * by rates (op/rates.h), the fastest on all devices measured; may be NULL.
  * nine: scratch of 9 floats a voxel, needed by the two-pass form alone (may be
  * NULL otherwise; CLV_FORCE_AUTO never needs it). force may not be u. */
 typedef struct clv_force_args {
@@ -48,7 +45,6 @@ typedef struct clv_force_args {
     clv_map map;
     float lambda;
     clv_buffer *nine;
-    clv_buffer *rate;
     clv_buffer *force;
 } clv_force_args;
 

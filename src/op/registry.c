@@ -11,7 +11,6 @@
 #include "op/jacobian.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
-#include "op/rates.h"
 #include "op/recursive.h"
 #include "op/reduce.h"
 #include "op/sobel.h"
@@ -45,8 +44,6 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_moments,
     &clv_entry_pointwise,
     &clv_entry_pointwise_table,
-    &clv_entry_rates,
-    &clv_entry_rates_force,
     &clv_entry_recursive_axis,
     &clv_entry_recursive_x,
     &clv_entry_reduce,
