@@ -37,7 +37,8 @@ CLVOX_API int clvox_compose(clvox_context *context, const clvox_grid *grid,
 
 /* The inverse of a warp on its own grid by fixed-point iteration;
  * residual_voxels (may be NULL) receives the largest and the mean of
- * |w(x) + x' - x| left, in voxels. */
+ * |w(x) + x' - x| left, in voxels, over the voxels whose inverse stays on the
+ * grid (NaN where there is none). */
 CLVOX_API int clvox_invert(clvox_context *context, const clvox_volume *warp, clvox_volume **out,
                            double residual_voxels[2]);
 

@@ -157,6 +157,18 @@ static int read_smoothing(const request *r, const clvox_grid *fixed, clvox_regis
     return CLVOX_OK;
 }
 
+/* Says which options have no effect beside the others. */
+static void remark_unused(const command *cli, const request *r, const clvox_register_options *o)
+{
+    const bool by_moments = o->init == CLVOX_INIT_AUTO || o->init == CLVOX_INIT_MOMENTS;
+    if (!by_moments && o->linear != CLVOX_LINEAR_AFFINE && o->linear != CLVOX_LINEAR_NONE)
+        cli_remark(cli, 0, "--linear has no effect with --init %s, which is used as it is\n", r->init);
+    if (o->deform == CLVOX_DEFORM_NONE &&
+        (r->inverse || r->kernel || r->shrink.count || r->iterations.count || r->smooth.count ||
+         r->update_sigma.count || r->step.count || o->metric != CLVOX_METRIC_SSD))
+        cli_remark(cli, 0, "the options of the deformation have no effect with --deform none\n");
+}
+
 static void log_options(command *cli, const clvox_register_options *o)
 {
     static const char *const inits[] = {"auto", "identity", "header", "centers", "moments", "matrix"};
@@ -318,6 +330,7 @@ static int run(command *cli, const request *r, clvox_register_options *o)
     CLV_TRY(cli_load(cli, inputs, 5, NULL, NULL, true));
     CLV_TRY(read_smoothing(r, &fixed->grid, o));
     log_options(cli, o);
+    remark_unused(cli, r, o);
     stages.read = cli_seconds() - mark;
     cli_register_plan(cli, fixed, moving, o);
     cli_progress_begin(&progress, cli, o);
@@ -364,9 +377,9 @@ int cmd_register(command *cli, int argc, char **argv)
         {"moving", 'm', CLI_REPEAT, &r.moving, "FILE", "the moving image"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "beginning of the names of the results"},
         {"init", 0, CLI_TEXT, &r.init, "auto|identity|header|centers|moments|FILE",
-         "where to start; auto: moments where the headers do not overlap, else header"},
+         "where to start; auto: header or moments, whichever correlates better"},
         {"linear", 0, CLI_CHOICE, &r.linear, "none|translation|rigid|similarity|affine",
-         "what the linear part may do (default affine)"},
+         "what the linear part may do where it comes from moments (default affine)"},
         {"deform", 0, CLI_TEXT, &r.deform, "none|unbiased", "the deformation model (default unbiased)"},
         {"metric", 0, CLI_TEXT, &r.metric, "ssd|ncc",
          "of the deformation (default ssd, after an intensity match)"},

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "op/resample.h"
+#include "pipeline/register.h"
 
 static const char *const metrics[] = {"ssd", "ncc"};
 
@@ -24,22 +24,27 @@ static void print_grid(const command *cli, const char *name, const clvox_grid *g
 void cli_register_plan(command *cli, const clvox_volume *fixed, const clvox_volume *moving,
                        const clvox_register_options *options)
 {
-    static const char *const linear[] = {"no linear part", "translation", "rigid", "similarity", "affine"};
+    static const char *const linear[] = {"translation", "translation", "rigid", "similarity", "affine"};
+    static const char *const starts[] = {"header or moments", "world coordinates as they are",
+                                         "world coordinates as they are", "centres of the grids",
+                                         "moments", "the given affine"};
+    const bool by_moments = options->init == CLVOX_INIT_MOMENTS ||
+                            (options->init == CLVOX_INIT_AUTO && options->linear != CLVOX_LINEAR_NONE);
     char needed[32], all[32], free_text[32];
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
     size_t bytes = clvox_register_bytes(&fixed->grid, &moving->grid, options);
     print_grid(cli, "fixed", &fixed->grid);
     print_grid(cli, "moving", &moving->grid);
-    cli_remark(cli, 0, "plan     %s, then %s\n", linear[options->linear],
+    cli_remark(cli, 0, "plan     %s%s%s%s, then %s\n", starts[options->init], by_moments ? " (" : "",
+               by_moments ? linear[options->linear] : "", by_moments ? ")" : "",
                options->deform == CLVOX_DEFORM_NONE ? "no deformation" : "unbiased fluid deformation");
     for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
         clvox_grid level;
-        const double f = options->shrink[i];
-        clv_level_grid(&fixed->grid, (double[3]){f, f, f}, &level);
+        clv_register_level(&fixed->grid, options->shrink[i], &level);
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
                    level.size[1], level.size[2], options->iterations[i], metrics[options->metric]);
     }
-    cli_remark(cli, 0, "device   %s: %s needed, %s free of %s\n", limits->name,
+    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
                cli_bytes((double)bytes, needed),
                limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
                cli_bytes((double)limits->global_bytes, all));

@@ -103,8 +103,9 @@ int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffe
             largest = fmax(largest, square);
         }
     }
-    residual_voxels[0] = sqrt(largest);
-    residual_voxels[1] = counted ? sum / (double)counted : 0;
+    /* Without a voxel to look at nothing is known. */
+    residual_voxels[0] = counted ? sqrt(largest) : NAN;
+    residual_voxels[1] = counted ? sum / (double)counted : NAN;
 end:
     free(a);
     return status;

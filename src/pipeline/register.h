@@ -46,6 +46,9 @@ int clv_register_match(clv_registration *run);
 int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer *b,
                    const clv_buffer *weight, int n, double *mean_square, double *ncc);
 
+/* The grid of a level: shrunk, but no axis to fewer than about four voxels. */
+void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out);
+
 /* Runs all levels; leaves u (h = x - u, mm along the fixed grid's axes) on the
  * full fixed grid (register_unbiased.c). */
 int clv_register_unbiased(clv_registration *run, clvox_register_result *result);

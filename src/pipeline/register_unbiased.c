@@ -6,9 +6,9 @@
  *   p = v - Du v                   op/fluid.h
  *   u = u + dt p                   dt on the device, never folding
  * The host looks at the energy every LOOK iterations, after mending u where its
- * determinant became too small: where it rose, u goes
- * back to what it was at the look before and the step is halved, so that a
- * level never ends worse than it began. */
+ * determinant became too small: where it rose, u goes back to what it was at
+ * the look before and the step is halved, so that a level never ends worse
+ * than it began. */
 #include <math.h>
 
 #include "base/matrix.h"
@@ -98,15 +98,21 @@ static void moving_factors(const clv_registration *run, const clvox_grid *fixed_
     }
 }
 
+void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out)
+{
+    double factor[3];
+    for (int i = 0; i < 3; i++)
+        factor[i] = fmin(shrink, fmax(1, fixed->size[i] / 4.));
+    clv_level_grid(fixed, factor, out);
+}
+
 static int make_level(clv_registration *run, int index, level *l)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
     double factor[3], moving_factor[3], spacing[3];
     float sigma[3];
-    for (int i = 0; i < 3; i++)
-        factor[i] = fmin(o->shrink[index], fmax(1, run->fixed_grid.size[i] / 4.));
-    clv_level_grid(&run->fixed_grid, factor, &l->fixed);
+    clv_register_level(&run->fixed_grid, o->shrink[index], &l->fixed);
     for (int i = 0; i < 3; i++)
         factor[i] = (double)run->fixed_grid.size[i] / l->fixed.size[i];
     moving_factors(run, &l->fixed, moving_factor);
@@ -167,9 +173,8 @@ end:
 }
 
 /* Smooths u around the voxels whose determinant has fallen below the smallest
- * allowed, a little at a time and wider with every pass, until there are none;
- * *mended says whether there were any. */
-static int mend(clv_registration *run, const clvox_grid *grid, bool *mended)
+ * allowed, a little at a time and wider with every pass, until there are none. */
+static int mend(clv_registration *run, const clvox_grid *grid)
 {
     int status = CLVOX_OK;
     double edge[3];
@@ -177,12 +182,10 @@ static int mend(clv_registration *run, const clvox_grid *grid, bool *mended)
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
     int n = (int)clvox_grid_voxels(grid);
     float smallest;
-    *mended = false;
     for (int pass = 0; pass < 100; pass++) {
         CLV_TRY(smallest_jacobian(run, grid, n, spacing, &smallest));
         if (smallest > SMALLEST_JACOBIAN)
             break;
-        *mended = true;
         float wide = fminf(1.5f + .25f * (float)pass, 15);
         /* weight: 1 on and next to the bad voxels, falling to 0 around them */
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, run->field_a, n, run->field_a, NULL, NULL,
@@ -205,12 +208,11 @@ static int carry(clv_registration *run, const clvox_grid *from, const clvox_grid
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
     clv_map map;
-    bool mended;
     size_t n = clvox_grid_voxels(to);
     clv_map_between(to, from, NULL, 0, &map);
     CLV_TRY(clv_compose(run->ctx, NULL, 0, run->u, from->size, &map, one, run->field_a, to->size));
     CLV_TRY(clv_buffer_copy(run->ctx, run->field_a, 0, run->u, 0, 3 * n * sizeof(float)));
-    CLV_TRY(mend(run, to, &mended));
+    CLV_TRY(mend(run, to));
 end:
     return status;
 }
@@ -290,8 +292,7 @@ static int iterate(clv_registration *run, int index, const level *l, double shar
     };
     for (;; iteration++) {
         if (iteration % LOOK == 0 || iteration == o->iterations[index]) {
-            bool mended;
-            CLV_TRY(mend(run, &l->fixed, &mended));
+            CLV_TRY(mend(run, &l->fixed));
             if (o->metric == CLVOX_METRIC_NCC)
                 CLV_TRY(refit(run, l));
             CLV_TRY(look(run, &args, &energy, &image));
@@ -304,7 +305,7 @@ static int iterate(clv_registration *run, int index, const level *l, double shar
             if (iteration == 0) {
                 start = before = energy;
                 CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, run->best, 0, bytes));
-            } else if (!(energy <= before) && !(mended && energy <= 1.05 * before)) {
+            } else if (!(energy <= before)) {
                 largest *= .5f;
                 CLV_TRY(clv_buffer_copy(run->ctx, run->best, 0, run->u, 0, bytes));
                 if (++rises == MAX_RISES)
