@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out(i) = own u(i) + turn w(p(i)), p(i) = linear (i, 1) + shift u(i); w is 0
  * outside of its grid. HAS_FIELD: whether there is a u. */
-#include "field8.clh"
-#include "sample.clh"
-
-typedef struct rows {
-    float4 x, y, z;
-} rows;
+#include "position.clh"
 
 static inline float3 mix3(float3 a, float3 b, float f)
 {
@@ -36,15 +31,11 @@ static inline void compose_voxel(__global const float *u, float own, __global co
                                  __global float *out, int x, int y, int z, int4 size)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
-    float3 p = (float3)(muladd(linear.x.x, (float)x, map_row(linear.x, y, z)),
-                        muladd(linear.y.x, (float)x, map_row(linear.y, y, z)),
-                        muladd(linear.z.x, (float)x, map_row(linear.z, y, z)));
+    float3 at = (float3)(0.0f);
 #if HAS_FIELD
-    float3 at = load_vec(u, i, n);
-    p.x = muladd(shift.x.x, at.x, muladd(shift.x.y, at.y, muladd(shift.x.z, at.z, p.x)));
-    p.y = muladd(shift.y.x, at.x, muladd(shift.y.y, at.y, muladd(shift.y.z, at.z, p.y)));
-    p.z = muladd(shift.z.x, at.x, muladd(shift.z.y, at.y, muladd(shift.z.z, at.z, p.z)));
+    at = load_vec(u, i, n);
 #endif
+    float3 p = position_of(linear, shift, x, y, z, at);
     float3 v = (float3)(0.0f);
     if (position_inside(p, w_size))
         v = turned(turn, sample_vec(w, w_size, position_clamp(p, w_size)));
@@ -112,38 +103,21 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
 #if FIELD_PACKED
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
     int nx = w_size.x, plane = w_size.x * w_size.y;
-    float8 row_x = map_row(linear_x, y, z), row_y = map_row(linear_y, y, z);
-    float8 row_z = map_row(linear_z, y, z);
-    float8 high_x = w_size.x - 0.5f, high_y = w_size.y - 0.5f, high_z = w_size.z - 0.5f;
+    vec8 row = row_positions(linear, y, z);
     for (; nx > 1 && x + CHUNK <= size.x; x += CHUNK) {
         float fx[CHUNK], fy[CHUNK], fz[CHUNK], vx[CHUNK], vy[CHUNK], vz[CHUNK];
         int base[CHUNK], dy[CHUNK], dz[CHUNK], within[CHUNK];
         for (int c = 0; c < CHUNK; c += 8) {
-            float8 at = (float)(x + c) + (float8)(0, 1, 2, 3, 4, 5, 6, 7);
-            float8 px = muladd((float8)linear_x.x, at, row_x);
-            float8 py = muladd((float8)linear_y.x, at, row_y);
-            float8 pz = muladd((float8)linear_z.x, at, row_z);
+            vec8 v = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
-            vec8 v = load_vec8(u, start + x + c, n);
-            px = muladd((float8)shift_x.z, v.z, px);
-            px = muladd((float8)shift_x.y, v.y, px);
-            px = muladd((float8)shift_x.x, v.x, px);
-            py = muladd((float8)shift_y.z, v.z, py);
-            py = muladd((float8)shift_y.y, v.y, py);
-            py = muladd((float8)shift_y.x, v.x, py);
-            pz = muladd((float8)shift_z.z, v.z, pz);
-            pz = muladd((float8)shift_z.y, v.y, pz);
-            pz = muladd((float8)shift_z.x, v.x, pz);
+            v = load_vec8(u, start + x + c, n);
 #endif
-            int8 inside = px >= -0.5f & px <= high_x & py >= -0.5f & py <= high_y & pz >= -0.5f &
-                          pz <= high_z;
-            px = select((float8)0.0f, min(max(px, 0.0f), high_x - 0.5f), inside);
-            py = select((float8)0.0f, min(max(py, 0.0f), high_y - 0.5f), inside);
-            pz = select((float8)0.0f, min(max(pz, 0.0f), high_z - 0.5f), inside);
-            int8 ix = min(convert_int8(px), nx - 2);
-            int8 iy = convert_int8(py), iz = convert_int8(pz);
-            float8 gy = py - convert_float8(iy), gz = pz - convert_float8(iz);
-            vstore8(px - convert_float8(ix), 0, fx + c);
+            vec8 p = positions_of8(linear, shift, row, x + c, v);
+            int8 inside = keep_inside8(&p, w_size);
+            int8 ix = min(convert_int8(p.x), nx - 2);
+            int8 iy = convert_int8(p.y), iz = convert_int8(p.z);
+            float8 gy = p.y - convert_float8(iy), gz = p.z - convert_float8(iz);
+            vstore8(p.x - convert_float8(ix), 0, fx + c);
             vstore8(gy, 0, fy + c);
             vstore8(gz, 0, fz + c);
             vstore8((iz * w_size.y + iy) * nx + ix, 0, base + c);

@@ -2,8 +2,7 @@
 /* out(i) = in(p(i)), p(i) = linear (i, 1) + shift u(i).
  * INTERPOLATION: 0 nearest, 1 linear, 2 cubic, 3 label voting.
  * HAS_FIELD: whether there is a u. */
-#include "field8.clh"
-#include "sample.clh"
+#include "position.clh"
 
 #if INTERPOLATION == 0
 #define SAMPLE sample_nearest
@@ -15,23 +14,15 @@
 #define SAMPLE sample_label
 #endif
 
-typedef struct rows {
-    float4 x, y, z;
-} rows;
-
 static inline float warp_voxel(__global const float *in, int4 in_size, rows linear, rows shift,
                                __global const float *field, float outside, int x, int y, int z,
                                int4 size)
 {
-    float3 p = (float3)(muladd(linear.x.x, (float)x, map_row(linear.x, y, z)),
-                        muladd(linear.y.x, (float)x, map_row(linear.y, y, z)),
-                        muladd(linear.z.x, (float)x, map_row(linear.z, y, z)));
+    float3 u = (float3)(0.0f);
 #if HAS_FIELD
-    float3 u = load_vec(field, (z * size.y + y) * size.x + x, size.x * size.y * size.z);
-    p.x = muladd(shift.x.x, u.x, muladd(shift.x.y, u.y, muladd(shift.x.z, u.z, p.x)));
-    p.y = muladd(shift.y.x, u.x, muladd(shift.y.y, u.y, muladd(shift.y.z, u.z, p.y)));
-    p.z = muladd(shift.z.x, u.x, muladd(shift.z.y, u.y, muladd(shift.z.z, u.z, p.z)));
+    u = load_vec(field, (z * size.y + y) * size.x + x, size.x * size.y * size.z);
 #endif
+    float3 p = position_of(linear, shift, x, y, z, u);
     return position_inside(p, in_size) ? SAMPLE(in, in_size, position_clamp(p, in_size)) : outside;
 }
 
@@ -98,9 +89,7 @@ __kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, 
     int start = (z * size.y + y) * size.x, x = 0;
     int n = size.x * size.y * size.z, plane = in_size.x * in_size.y;
     int nx = in_size.x;
-    float8 row_x = map_row(linear_x, y, z), row_y = map_row(linear_y, y, z);
-    float8 row_z = map_row(linear_z, y, z);
-    float8 high_x = in_size.x - 0.5f, high_y = in_size.y - 0.5f, high_z = in_size.z - 0.5f;
+    vec8 row = row_positions(linear, y, z);
     for (; nx > 1 && x + CHUNK <= size.x; x += CHUNK) {
         float fx[CHUNK], fy[CHUNK], fz[CHUNK];
 #if INTERPOLATION == 1
@@ -110,38 +99,23 @@ __kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, 
 #endif
         int base[CHUNK], dy[CHUNK], dz[CHUNK], beyond[CHUNK];
         for (int c = 0; c < CHUNK; c += 8) {
-            float8 at = (float)(x + c) + (float8)(0, 1, 2, 3, 4, 5, 6, 7);
-            float8 px = muladd((float8)linear_x.x, at, row_x);
-            float8 py = muladd((float8)linear_y.x, at, row_y);
-            float8 pz = muladd((float8)linear_z.x, at, row_z);
+            vec8 u = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
-            vec8 u = load_vec8(field, start + x + c, n);
-            px = muladd((float8)shift_x.z, u.z, px);
-            px = muladd((float8)shift_x.y, u.y, px);
-            px = muladd((float8)shift_x.x, u.x, px);
-            py = muladd((float8)shift_y.z, u.z, py);
-            py = muladd((float8)shift_y.y, u.y, py);
-            py = muladd((float8)shift_y.x, u.x, py);
-            pz = muladd((float8)shift_z.z, u.z, pz);
-            pz = muladd((float8)shift_z.y, u.y, pz);
-            pz = muladd((float8)shift_z.x, u.x, pz);
+            u = load_vec8(field, start + x + c, n);
 #endif
-            int8 inside = px >= -0.5f & px <= high_x & py >= -0.5f & py <= high_y & pz >= -0.5f &
-                          pz <= high_z;
-            px = select((float8)0.0f, min(max(px, 0.0f), high_x - 0.5f), inside);
-            py = select((float8)0.0f, min(max(py, 0.0f), high_y - 0.5f), inside);
-            pz = select((float8)0.0f, min(max(pz, 0.0f), high_z - 0.5f), inside);
+            vec8 p = positions_of8(linear, shift, row, x + c, u);
+            int8 inside = keep_inside8(&p, in_size);
             /* oclgrind misreads a scalar bound of vector integers: a vector one. */
-            int8 ix = min(convert_int8(px), (int8)(nx - 2));
-            int8 iy = convert_int8(py), iz = convert_int8(pz);
-            float8 gy = py - convert_float8(iy), gz = pz - convert_float8(iz);
-            vstore8(px - convert_float8(ix), 0, fx + c);
+            int8 ix = min(convert_int8(p.x), (int8)(nx - 2));
+            int8 iy = convert_int8(p.y), iz = convert_int8(p.z);
+            float8 gy = p.y - convert_float8(iy), gz = p.z - convert_float8(iz);
+            vstore8(p.x - convert_float8(ix), 0, fx + c);
             vstore8(gy, 0, fy + c);
             vstore8(gz, 0, fz + c);
 #if INTERPOLATION != 1
-            vstore8(px, 0, at_x + c);
-            vstore8(py, 0, at_y + c);
-            vstore8(pz, 0, at_z + c);
+            vstore8(p.x, 0, at_x + c);
+            vstore8(p.y, 0, at_y + c);
+            vstore8(p.z, 0, at_z + c);
 #endif
             vstore8((iz * in_size.y + iy) * nx + ix, 0, base + c);
             vstore8((gy > 0.0f) & nx, 0, dy + c);

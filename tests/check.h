@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clvox/status.h"
+
 /* Weak: one copy for the test and the helpers that it is linked with, so that
  * a check fails the case whichever of them opened it. */
 __attribute__((weak)) int check_cases, check_failures, check_failed_here;
@@ -57,6 +59,15 @@ static inline void check_close(void)
             check_failed_here = 1;                                              \
         }                                                                       \
     } while (0)
+
+/* For what a test rests on and does not test: its failure ends the program. */
+static inline void check_must(int status)
+{
+    if (status < 0) {
+        printf("Bail out! %s\n", clvox_message());
+        exit(1);
+    }
+}
 
 static inline int check_end(void)
 {

@@ -80,7 +80,8 @@ static int check(const clvox_volume *fixed, const clvox_volume *moving, const cl
     for (int i = 0; i < o->levels; i++)
         if (!(o->shrink[i] >= 1) || o->iterations[i] < 0)
             return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "level %d: the shrink factor is at least 1 and iterations are not negative", i + 1);
+                            "level %d: the shrink factor is at least 1 and iterations are not negative",
+                            i + 1);
     if (!(o->update_sigma >= 0) || !(o->lambda >= 0) || !(o->step > 0) || !(o->tolerance >= 0))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "sigma, lambda and tolerance cannot be negative, and the step must be above 0");
@@ -242,7 +243,8 @@ static int finish(clv_registration *run, const clvox_volume *moving, const clvox
         }
         result->mean_mm = sum / run->n;
         if (o->inverse)
-            CLV_TRY(clvox_invert(run->ctx, result->warp, &result->inverse_warp, result->inverse_error_voxels));
+            CLV_TRY(clvox_invert(run->ctx, result->warp, &result->inverse_warp,
+                                 result->inverse_error_voxels));
         warp.warp = result->warp;
         links[count++] = (clvox_link){&warp, 0};
     }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/harness.h"
 
-static void must(int status)
-{
-    if (status < 0) {
-        printf("Bail out! %s\n", clvox_message());
-        exit(1);
-    }
-}
-
 clvox_context *harness_open(void)
 {
     clvox_context *ctx;
@@ -29,12 +21,12 @@ bool harness_next(clvox_context *ctx, const clv_entry *entry, int *state, const 
             if (index++ < *state || !clv_variant_runs(clvox_context_limits(ctx), variant, tile, 0))
                 continue;
             *state = index;
-            must(clv_force_variant(ctx, entry->name, variant->name, t));
+            check_must(clv_force_variant(ctx, entry->name, variant->name, t));
             CHECK_CASE("%s %s %dx%dx%d march %d: %s", entry->name, variant->name, tile.x, tile.y,
                        tile.z, tile.march, what);
             return true;
         }
-    must(clv_force_variant(ctx, entry->name, NULL, -1));
+    check_must(clv_force_variant(ctx, entry->name, NULL, -1));
     return false;
 }
 
@@ -52,25 +44,25 @@ void harness_random(float *values, size_t count, unsigned seed, float low, float
 clv_buffer *harness_upload(clvox_context *ctx, const void *data, size_t bytes)
 {
     clv_buffer *buffer;
-    must(clv_buffer_create(ctx, bytes + 64, "test input", &buffer));
-    must(clv_buffer_fill(ctx, buffer, 0, 0x7FC00000u, buffer->bytes));
-    must(clv_buffer_write(ctx, buffer, 0, data, bytes));
+    check_must(clv_buffer_create(ctx, bytes + 64, "test input", &buffer));
+    check_must(clv_buffer_fill(ctx, buffer, 0, 0x7FC00000u, buffer->bytes));
+    check_must(clv_buffer_write(ctx, buffer, 0, data, bytes));
     return buffer;
 }
 
 clv_buffer *harness_output(clvox_context *ctx, size_t bytes)
 {
     clv_buffer *buffer;
-    must(clv_buffer_create(ctx, bytes + 64, "test output", &buffer));
-    must(clv_buffer_fill(ctx, buffer, 0, 0x7FC00000u, buffer->bytes));
+    check_must(clv_buffer_create(ctx, bytes + 64, "test output", &buffer));
+    check_must(clv_buffer_fill(ctx, buffer, 0, 0x7FC00000u, buffer->bytes));
     return buffer;
 }
 
 void harness_download(clvox_context *ctx, const clv_buffer *buffer, void *data, size_t bytes)
 {
-    must(clv_buffer_read(ctx, buffer, 0, data, bytes));
+    check_must(clv_buffer_read(ctx, buffer, 0, data, bytes));
     uint32_t guard[16];
-    must(clv_buffer_read(ctx, buffer, buffer->bytes - 64, guard, 64));
+    check_must(clv_buffer_read(ctx, buffer, buffer->bytes - 64, guard, 64));
     for (int i = 0; i < 16; i++)
         CHECK(guard[i] == 0x7FC00000u);
 }

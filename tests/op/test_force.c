@@ -29,7 +29,8 @@ static void test_reference(void)
             wrong += (force[i] - difference) * (force[i] - difference);
             all += force[i] * force[i];
         }
-        CHECK_THAT(sqrt(wrong / all) <= 1e-6 || wrong < 1e-14, "relative error %g of %g", sqrt(wrong / all), sqrt(all));
+        CHECK_THAT(sqrt(wrong / all) <= 1e-6 || wrong < 1e-14, "relative error %g of %g",
+                   sqrt(wrong / all), sqrt(all));
         free(force);
         force_discard(&d);
     }

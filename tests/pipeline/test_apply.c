@@ -19,14 +19,6 @@ static const double turn[4][4] = {
 static const double stretch[4][4] = {
     {1.05, 0.04, 0, -1}, {0, 0.97, 0.05, 2}, {0.02, 0, 1.02, 0.5}, {0, 0, 0, 1}};
 
-static void must(int status)
-{
-    if (status < 0) {
-        printf("Bail out! %s\n", clvox_message());
-        exit(1);
-    }
-}
-
 static void voxel(const clvox_grid *grid, size_t i, double x[3])
 {
     size_t nx = (size_t)grid->size[0], ny = (size_t)grid->size[1];
@@ -42,7 +34,7 @@ static double ramp_at(const double x[3])
 static clvox_volume *ramp(const clvox_grid *grid)
 {
     clvox_volume *v;
-    must(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &v));
+    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &v));
     for (size_t i = 0; i < clvox_grid_voxels(grid); i++) {
         double x[3];
         voxel(grid, i, x);
@@ -56,7 +48,7 @@ static clvox_volume *ramp(const clvox_grid *grid)
 static double depth(const clvox_grid *grid, const double x[3])
 {
     double inverse[4][4], p[3], least = INFINITY;
-    must(clv_matrix_invert(grid->to_ras, inverse));
+    check_must(clv_matrix_invert(grid->to_ras, inverse));
     clv_matrix_apply(CLV_MATRIX(inverse), x, p);
     for (int a = 0; a < 3; a++)
         least = fmin(least, fmin(p[a], grid->size[a] - 1 - p[a]));
@@ -74,8 +66,8 @@ static clvox_transform warp_on(const clvox_grid *grid, const clvox_grid *box, do
 {
     clvox_transform t = {.is_warp = 1};
     clv_phantom_warp made;
-    must(clv_phantom_warp_make(box, amplitude, seed, &made));
-    must(clv_phantom_warp_sample(&made, grid, false, &t.warp));
+    check_must(clv_phantom_warp_make(box, amplitude, seed, &made));
+    check_must(clv_phantom_warp_sample(&made, grid, false, &t.warp));
     return t;
 }
 
@@ -84,13 +76,13 @@ static void check_ramp(const clvox_link *links, int count, const clvox_grid *fro
                        clvox_interpolation interpolation, double margin)
 {
     clvox_volume *image = ramp(from), *out;
-    must(clvox_apply(ctx, image, to, links, count, interpolation, -1000, &out));
+    check_must(clvox_apply(ctx, image, to, links, count, interpolation, -1000, &out));
     double worst = 0;
     size_t inside = 0, outside = 0, mistaken = 0;
     for (size_t i = 0; i < clvox_grid_voxels(to); i++) {
         double x[3];
         voxel(to, i, x);
-        must(clvox_apply_points(links, count, x, 1));
+        check_must(clvox_apply_points(links, count, x, 1));
         double d = depth(from, x);
         if (d > margin) {
             inside++;
@@ -111,14 +103,14 @@ static void check_ramp(const clvox_link *links, int count, const clvox_grid *fro
 static double compose_error(const clvox_link *links, int count, const clvox_grid *grid)
 {
     clvox_volume *out;
-    must(clvox_compose(ctx, grid, links, count, &out));
+    check_must(clvox_compose(ctx, grid, links, count, &out));
     size_t n = clvox_grid_voxels(grid);
     double worst = 0;
     for (size_t i = 0; i < n; i++) {
         double x[3], y[3];
         voxel(grid, i, x);
         memcpy(y, x, sizeof y);
-        must(clvox_apply_points(links, count, y, 1));
+        check_must(clvox_apply_points(links, count, y, 1));
         for (size_t a = 0; a < 3; a++)
             worst = fmax(worst, fabs((double)out->data[a * n + i] - (y[a] - x[a])));
     }
@@ -130,14 +122,14 @@ static void same_grid(void)
 {
     CHECK_CASE("no transform, same grid: every voxel as it was, NaN too");
     clvox_volume *image, *out;
-    must(clvox_volume_create(&left_handed, 3, CLVOX_KIND_SCALAR, &image));
+    check_must(clvox_volume_create(&left_handed, 3, CLVOX_KIND_SCALAR, &image));
     size_t n = 3 * clvox_grid_voxels(&left_handed);
     harness_random(image->data, n, 3, -100, 100);
     for (size_t i = 0; i < n; i += 101)
         image->data[i] = NAN;
     image->type = CLVOX_TYPE_INT16;
     for (int kind = CLVOX_INTERPOLATE_AUTO; kind <= CLVOX_INTERPOLATE_LABEL; kind++) {
-        must(clvox_apply(ctx, image, &left_handed, NULL, 0, (clvox_interpolation)kind, 0, &out));
+        check_must(clvox_apply(ctx, image, &left_handed, NULL, 0, (clvox_interpolation)kind, 0, &out));
         CHECK(out->frames == 3 && out->type == CLVOX_TYPE_INT16);
         size_t wrong = 0;
         for (size_t i = 0; i < n; i++)
@@ -192,13 +184,13 @@ static void points(void)
         double x[3], y[3];
         voxel(&left_handed, i, x);
         memcpy(y, x, sizeof y);
-        must(clvox_apply_points(&(clvox_link){&w, 0}, 1, y, 1));
+        check_must(clvox_apply_points(&(clvox_link){&w, 0}, 1, y, 1));
         for (size_t c = 0; c < 3; c++)
             wrong += fabs(y[c] - x[c] - (double)w.warp->data[c * n + i]) > 1e-5;
     }
     CHECK_THAT(wrong == 0, "%zu", wrong);
     double far[3] = {500, 0, 0};
-    must(clvox_apply_points(&(clvox_link){&w, 0}, 1, far, 1));
+    check_must(clvox_apply_points(&(clvox_link){&w, 0}, 1, far, 1));
     CHECK(far[0] == 500 && far[1] == 0);
 
     CHECK_CASE("there and back again: warp and inverse, affine and inverse");
@@ -208,7 +200,7 @@ static void points(void)
     for (int i = 0; i < 1500; i++)
         list[i] = before[i] = (double)random[i];
     clvox_link chain[] = {{&w, 0}, {&a, 0}, {&a, 1}, {&w, 1}};
-    must(clvox_apply_points(chain, 4, list, 500));
+    check_must(clvox_apply_points(chain, 4, list, 500));
     double worst = 0;
     for (int i = 0; i < 1500; i++)
         worst = fmax(worst, fabs(list[i] - before[i]));
@@ -226,10 +218,10 @@ static void inverses(void)
         clvox_volume *truth, *both;
         double residual[2], worst = 0, sum = 0;
         size_t n = clvox_grid_voxels(grids[g]);
-        must(clv_phantom_warp_make(grids[g], 2, 17, &phantom));
-        must(clv_phantom_warp_sample(&phantom, grids[g], false, &w.warp));
-        must(clv_phantom_warp_sample(&phantom, grids[g], true, &truth));
-        must(clvox_invert(ctx, w.warp, &v.warp, residual));
+        check_must(clv_phantom_warp_make(grids[g], 2, 17, &phantom));
+        check_must(clv_phantom_warp_sample(&phantom, grids[g], false, &w.warp));
+        check_must(clv_phantom_warp_sample(&phantom, grids[g], true, &truth));
+        check_must(clvox_invert(ctx, w.warp, &v.warp, residual));
         CHECK_THAT(residual[0] < 0.01 && residual[1] < 0.001, "%g %g voxels", residual[0], residual[1]);
         for (size_t i = 0; i < 3 * n; i++) {
             worst = fmax(worst, fabs((double)v.warp->data[i] - (double)truth->data[i]));
@@ -240,7 +232,7 @@ static void inverses(void)
                    sum / (double)(3 * n));
         for (int order = 0; order < 2; order++) {
             clvox_link chain[] = {{order ? &w : &v, 0}, {order ? &v : &w, 0}};
-            must(clvox_compose(ctx, grids[g], chain, 2, &both));
+            check_must(clvox_compose(ctx, grids[g], chain, 2, &both));
             double largest = 0;
             for (size_t i = 0; i < 3 * n; i++)
                 largest = fmax(largest, fabs((double)both->data[i]));
@@ -248,7 +240,7 @@ static void inverses(void)
             clvox_volume_destroy(&both);
         }
         /* As a link in a chain. */
-        must(clvox_compose(ctx, grids[g], (clvox_link[]){{&w, 1}}, 1, &both));
+        check_must(clvox_compose(ctx, grids[g], (clvox_link[]){{&w, 1}}, 1, &both));
         CHECK(!memcmp(both->grid.size, grids[g]->size, sizeof both->grid.size));
         double largest = 0;
         for (size_t i = 0; i < 3 * n; i++)
@@ -262,10 +254,10 @@ static void inverses(void)
     CHECK_CASE("inverse of a shift that leaves the grid ends, with a small error inside");
     clvox_volume *shift, *back;
     double residual[2];
-    must(clvox_volume_create(&right_handed, 3, CLVOX_KIND_DISPLACEMENT, &shift));
+    check_must(clvox_volume_create(&right_handed, 3, CLVOX_KIND_DISPLACEMENT, &shift));
     for (size_t i = 0; i < clvox_grid_voxels(&right_handed); i++)
         shift->data[i] = 4.2f;
-    must(clvox_invert(ctx, shift, &back, residual));
+    check_must(clvox_invert(ctx, shift, &back, residual));
     CHECK_THAT(residual[1] < 0.5, "%g %g", residual[0], residual[1]);
     CHECK(fabs((double)back->data[clvox_grid_voxels(&right_handed) / 2 + 18] + 4.2) < 0.02);
     clvox_volume_destroy(&back);
@@ -281,13 +273,13 @@ static void labels(void)
     clvox_volume *image, *out;
     clvox_transform a = affine(turn), w = warp_on(&left_handed, &left_handed, 2, 9);
     clvox_link chain[] = {{&w, 0}, {&a, 0}};
-    must(clvox_volume_create(&right_handed, 1, CLVOX_KIND_LABEL, &image));
+    check_must(clvox_volume_create(&right_handed, 1, CLVOX_KIND_LABEL, &image));
     static const float names[] = {0, 3, 17, 1001};
     float *random = malloc(clvox_grid_voxels(&right_handed) * sizeof *random);
     harness_random(random, clvox_grid_voxels(&right_handed), 12, 0, 3.999f);
     for (size_t i = 0; i < clvox_grid_voxels(&right_handed); i++)
         image->data[i] = names[(int)random[i]];
-    must(clvox_apply(ctx, image, &left_handed, chain, 2, CLVOX_INTERPOLATE_AUTO, 0, &out));
+    check_must(clvox_apply(ctx, image, &left_handed, chain, 2, CLVOX_INTERPOLATE_AUTO, 0, &out));
     size_t strange = 0, seen[4] = {0};
     for (size_t i = 0; i < clvox_grid_voxels(&left_handed); i++) {
         int k = 0;
@@ -315,15 +307,15 @@ static void thin(void)
         clvox_volume *image = ramp(&grid), *out;
         clvox_transform w = {.is_warp = 1}, zero = {.is_warp = 1};
         size_t n = clvox_grid_voxels(&grid);
-        must(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &zero.warp));
+        check_must(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &zero.warp));
         clvox_link chain[] = {{&zero, 0}, {&w, 0}};
-        must(clvox_invert(ctx, zero.warp, &w.warp, NULL));
-        must(clvox_apply(ctx, image, &grid, chain, 2, CLVOX_INTERPOLATE_LINEAR, 0, &out));
+        check_must(clvox_invert(ctx, zero.warp, &w.warp, NULL));
+        check_must(clvox_apply(ctx, image, &grid, chain, 2, CLVOX_INTERPOLATE_LINEAR, 0, &out));
         for (size_t k = 0; k < n; k++)
             CHECK_THAT(fabs((double)(out->data[k] - image->data[k])) < 1e-3, "%zu: %g %g", k,
                        (double)out->data[k], (double)image->data[k]);
         clvox_jacobian_summary summary;
-        must(clvox_jacobian(ctx, zero.warp, NULL, 0, NULL, &summary));
+        check_must(clvox_jacobian(ctx, zero.warp, NULL, 0, NULL, &summary));
         CHECK(summary.smallest == 1 && summary.largest == 1 && summary.voxels == (long)n);
         clvox_volume_destroy(&out);
         clvox_volume_destroy(&image);
@@ -337,7 +329,7 @@ static clvox_volume *linear_warp(const clvox_grid *grid, const double matrix[4][
 {
     clvox_volume *out;
     clvox_transform t = affine(matrix);
-    must(clvox_compose(ctx, grid, (clvox_link[]){{&t, 0}}, 1, &out));
+    check_must(clvox_compose(ctx, grid, (clvox_link[]){{&t, 0}}, 1, &out));
     return out;
 }
 
@@ -360,12 +352,12 @@ static void directions(void)
                 t.warp = linear_warp(&left_handed, turn);
             }
             clvox_kind kind = tensor ? CLVOX_KIND_TENSOR : CLVOX_KIND_VECTOR;
-            must(clvox_volume_create(&right_handed, frames, kind, &image));
+            check_must(clvox_volume_create(&right_handed, frames, kind, &image));
             size_t n = clvox_grid_voxels(&right_handed), m = clvox_grid_voxels(&left_handed);
             for (size_t i = 0; i < n; i++)
                 for (int k = 0; k < frames; k++)
                     image->data[(size_t)k * n + i] = (float)(tensor ? d[k] : v[k]);
-            must(clvox_apply(ctx, image, &left_handed, (clvox_link[]){{&t, 0}}, 1, CLVOX_INTERPOLATE_AUTO, 0,
+            check_must(clvox_apply(ctx, image, &left_handed, (clvox_link[]){{&t, 0}}, 1, CLVOX_INTERPOLATE_AUTO, 0,
                              &out));
             /* Pull-back by A: what pointed along v in the image points along A^T v. */
             size_t middle = m / 2 + 20;
@@ -390,22 +382,22 @@ static void jacobians(void)
     clvox_volume *warp = linear_warp(&left_handed, stretch), *out, *mask;
     clvox_jacobian_summary s;
     double want = clv_matrix_determinant(stretch);
-    must(clvox_jacobian(ctx, warp, NULL, 0, &out, &s));
+    check_must(clvox_jacobian(ctx, warp, NULL, 0, &out, &s));
     CHECK_THAT(fabs(s.smallest - want) < 1e-4 && fabs(s.largest - want) < 1e-4, "%g %g, not %g", s.smallest,
                s.largest, want);
     CHECK(fabs(s.mean_log - log(want)) < 1e-4 && s.sd_log < 1e-4 && s.folded == 0);
     CHECK(s.voxels == (long)clvox_grid_voxels(&left_handed) && fabs((double)out->data[777] - want) < 1e-4);
     clvox_volume_destroy(&out);
-    must(clvox_jacobian(ctx, warp, NULL, 1, &out, NULL));
+    check_must(clvox_jacobian(ctx, warp, NULL, 1, &out, NULL));
     CHECK(fabs((double)out->data[777] - log(want)) < 1e-4);
     clvox_volume_destroy(&out);
 
     CHECK_CASE("a mask on another grid restricts the summary; an empty one is refused");
-    must(clvox_volume_create(&right_handed, 1, CLVOX_KIND_LABEL, &mask));
+    check_must(clvox_volume_create(&right_handed, 1, CLVOX_KIND_LABEL, &mask));
     CHECK(clvox_jacobian(ctx, warp, mask, 0, &out, &s) == CLVOX_ERROR_DATA && !out);
     for (size_t i = 0; i < clvox_grid_voxels(&right_handed) / 2; i++)
         mask->data[i] = 1;
-    must(clvox_jacobian(ctx, warp, mask, 0, &out, &s));
+    check_must(clvox_jacobian(ctx, warp, mask, 0, &out, &s));
     CHECK_THAT(s.voxels > 1000 && s.voxels < (long)clvox_grid_voxels(&left_handed) * 3 / 4, "%ld", s.voxels);
     clvox_volume_destroy(&out);
     clvox_volume_destroy(&mask);
@@ -416,7 +408,7 @@ static void jacobians(void)
     mirror[1][1] = -1;
     clvox_volume_destroy(&warp);
     warp = linear_warp(&left_handed, CLV_MATRIX(mirror));
-    must(clvox_jacobian(ctx, warp, NULL, 0, NULL, &s));
+    check_must(clvox_jacobian(ctx, warp, NULL, 0, NULL, &s));
     CHECK(s.folded == s.voxels && fabs(s.smallest + 1) < 1e-4);
     clvox_volume_destroy(&warp);
 }

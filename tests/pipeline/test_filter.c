@@ -7,14 +7,6 @@
 
 static clvox_context *ctx;
 
-static void must(int status)
-{
-    if (status < 0) {
-        printf("Bail out! %s\n", clvox_message());
-        exit(1);
-    }
-}
-
 /* A turned grid with the origin in its middle. */
 static clvox_grid turned(int nx, int ny, int nz, double dx, double dy, double dz)
 {
@@ -39,7 +31,7 @@ static void position(const clvox_grid *grid, size_t i, double x[3])
 static clvox_volume *volume(const clvox_grid *grid, int frames, float value)
 {
     clvox_volume *v;
-    must(clvox_volume_create(grid, frames, CLVOX_KIND_SCALAR, &v));
+    check_must(clvox_volume_create(grid, frames, CLVOX_KIND_SCALAR, &v));
     for (size_t i = 0; i < clvox_grid_voxels(grid) * (size_t)frames; i++)
         v->data[i] = value;
     return v;
@@ -48,21 +40,21 @@ static clvox_volume *volume(const clvox_grid *grid, int frames, float value)
 static clvox_volume *gaussian(const clvox_volume *in, double sx, double sy, double sz, int in_voxels)
 {
     clvox_volume *out;
-    must(clvox_filter_gaussian(ctx, in, (const double[3]){sx, sy, sz}, in_voxels, &out));
+    check_must(clvox_filter_gaussian(ctx, in, (const double[3]){sx, sy, sz}, in_voxels, &out));
     return out;
 }
 
 static clvox_volume *sobel(const clvox_volume *in)
 {
     clvox_volume *out;
-    must(clvox_filter_sobel(ctx, in, &out));
+    check_must(clvox_filter_sobel(ctx, in, &out));
     return out;
 }
 
 static clvox_volume *unsharp(const clvox_volume *in, double sigma, double amount)
 {
     clvox_volume *out;
-    must(clvox_filter_unsharp(ctx, in, (const double[3]){sigma, sigma, sigma}, 0, amount, &out));
+    check_must(clvox_filter_unsharp(ctx, in, (const double[3]){sigma, sigma, sigma}, 0, amount, &out));
     return out;
 }
 
@@ -254,7 +246,7 @@ static void test_frames(void)
     clvox_volume_destroy(&one);
 
     CHECK_CASE("vectors stay vectors when smoothed; their edges are scalars");
-    must(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &all));
+    check_must(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &all));
     clvox_volume *smooth = gaussian(all, 3, 3, 3, 0), *edges = sobel(all);
     CHECK(smooth->kind == CLVOX_KIND_DISPLACEMENT && smooth->frames == 3);
     CHECK(edges->kind == CLVOX_KIND_SCALAR && edges->frames == 3);

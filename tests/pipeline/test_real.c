@@ -22,14 +22,6 @@ static clvox_volume *read(const char *name)
     return volume;
 }
 
-static void must(int status)
-{
-    if (status < 0) {
-        printf("Bail out! %s\n", clvox_message());
-        exit(1);
-    }
-}
-
 static void claire(void)
 {
     clvox_volume *fixed = read("pair_claire/brain01.nii.gz"), *moving = read("pair_claire/brain02.nii.gz");
@@ -42,7 +34,7 @@ static void claire(void)
         clvox_register_defaults(&o);
         o.linear = CLVOX_LINEAR_NONE;
         o.init = CLVOX_INIT_HEADER;
-        must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+        check_must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
         printf("# mismatch %.4f, J %.3f..%.3f, %ld folded, %.1f s\n", r.mismatch, r.jacobian.smallest,
                r.jacobian.largest, r.jacobian.folded, r.seconds_deform);
         CHECK_THAT(r.mismatch <= .15, "%.4f", r.mismatch);
@@ -91,7 +83,7 @@ static double carried(const clvox_volume *labels, const clvox_volume *truth, con
     if (with_warp)
         links[count++] = (clvox_link){&warp, 0};
     links[count++] = (clvox_link){&affine, 0};
-    must(clvox_apply(ctx, labels, &truth->grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, &out));
+    check_must(clvox_apply(ctx, labels, &truth->grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, &out));
     double d = dice(truth, out);
     clvox_volume_destroy(&out);
     return d;
@@ -117,7 +109,7 @@ static void nichart(void)
             clvox_register_result r;
             clvox_register_defaults(&o);
             o.init = CLVOX_INIT_MOMENTS;
-            must(clvox_register(ctx, v[0], v[1], v[2], v[3], &o, &r));
+            check_must(clvox_register(ctx, v[0], v[1], v[2], v[3], &o, &r));
             double before = carried(v[3], v[2], &r, false), after = carried(v[3], v[2], &r, true);
             printf("# Dice %.3f -> %.3f, J %.3f..%.3f, sd log J %.3f, %.1f s\n", before, after,
                    r.jacobian.smallest, r.jacobian.largest, r.jacobian.sd_log, r.seconds_deform);
@@ -144,7 +136,7 @@ static void large(void)
         o.iterations[0] = 50;
         o.iterations[1] = 20;
         o.iterations[2] = 3;
-        must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+        check_must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
         size_t predicted = clvox_register_bytes(&fixed->grid, &moving->grid, &o);
         printf("# %.0f MiB taken, %.0f MiB predicted; correlation %.3f -> %.3f -> %.3f\n",
                (double)r.device_bytes / 1048576, (double)predicted / 1048576, r.ncc_before, r.ncc_linear,

@@ -16,25 +16,17 @@ typedef struct pair {
     clvox_volume *fixed, *moving, *labels;
 } pair;
 
-static void must(int status)
-{
-    if (status < 0) {
-        printf("Bail out! %s\n", clvox_message());
-        exit(1);
-    }
-}
-
 /* A textured head and the same head deformed by `amplitude` mm. */
 static void make_pair(pair *p, const int size[3], const double spacing[3], bool oblique,
                       double amplitude, uint64_t seed)
 {
     clv_phantom_grid(size, spacing, oblique, &p->fixed_grid);
     p->moving_grid = p->fixed_grid;
-    must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->fixed_grid, seed, 0, &p->phantom));
-    must(clv_phantom_warp_make(&p->fixed_grid, amplitude, seed, &p->warp));
-    must(clv_phantom_image(&p->phantom, &p->fixed_grid, NULL, &p->warp, 1, &p->fixed));
-    must(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
-    must(clv_phantom_labels(&p->phantom, &p->fixed_grid, NULL, &p->warp, &p->labels));
+    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->fixed_grid, seed, 0, &p->phantom));
+    check_must(clv_phantom_warp_make(&p->fixed_grid, amplitude, seed, &p->warp));
+    check_must(clv_phantom_image(&p->phantom, &p->fixed_grid, NULL, &p->warp, 1, &p->fixed));
+    check_must(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
+    check_must(clv_phantom_labels(&p->phantom, &p->fixed_grid, NULL, &p->warp, &p->labels));
 }
 
 static void free_pair(pair *p)
@@ -107,7 +99,7 @@ static void recovery(void)
             make_pair(&p, grids[g].size, grids[g].spacing, grids[g].oblique, grids[g].amplitude, 7 + g);
             header_options(&o);
             o.metric = metric ? CLVOX_METRIC_NCC : CLVOX_METRIC_SSD;
-            must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+            check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
             double mean = end_point_error(&p, &r, &largest);
             printf("# end-point error %.3f voxels in the mean, %.3f at most; mismatch %.4f; J %.2f..%.2f\n",
                    mean, largest, r.mismatch, r.jacobian.smallest, r.jacobian.largest);
@@ -128,7 +120,7 @@ static void identity(void)
     CHECK_CASE("the identity is a fixed point");
     make_pair(&p, (int[3]){43, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
     clvox_register_defaults(&o);
-    must(clvox_register(ctx, p.moving, p.moving, NULL, NULL, &o, &r));
+    check_must(clvox_register(ctx, p.moving, p.moving, NULL, NULL, &o, &r));
     CHECK_THAT(r.largest_mm < .01, "moved by %g mm", r.largest_mm);
     CHECK(r.metric_after <= 1e-8);
     for (int i = 0; i < 4; i++)
@@ -146,8 +138,8 @@ static void repeats(void)
     CHECK_CASE("two runs give the same bits");
     make_pair(&p, (int[3]){41, 43, 29}, (double[3]){1, 1, 1.5}, false, 2, 5);
     header_options(&o);
-    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
-    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &b));
+    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
+    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &b));
     size_t n = clvox_grid_voxels(&p.fixed_grid) * sizeof(float);
     CHECK(!memcmp(a.warp->data, b.warp->data, 3 * n));
     CHECK(!memcmp(a.warped->data, b.warped->data, n));
@@ -164,8 +156,8 @@ static void exchange(void)
     CHECK_CASE("exchanging the images mirrors the log-Jacobian");
     make_pair(&p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 11);
     header_options(&o);
-    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
-    must(clvox_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &b));
+    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
+    check_must(clvox_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &b));
     printf("# mean log J %.4f and %.4f, sd %.4f and %.4f\n", a.jacobian.mean_log, b.jacobian.mean_log,
            a.jacobian.sd_log, b.jacobian.sd_log);
     CHECK(fabs(a.jacobian.mean_log + b.jacobian.mean_log) < .02);
@@ -188,7 +180,7 @@ static void intensities(void)
     for (size_t i = 0; i < n; i++)
         p.moving->data[i] = 37.5f * p.moving->data[i] - 1000;
     header_options(&o);
-    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     double mean = end_point_error(&p, &r, &largest);
     CHECK_THAT(mean <= .3, "%.3f voxels", mean);
     clvox_register_result_free(&r);
@@ -197,7 +189,7 @@ static void intensities(void)
     p.fixed->data[n / 2] = NAN;
     p.moving->data[n / 3] = INFINITY;
     p.moving->data[n / 4] = -INFINITY;
-    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     mean = end_point_error(&p, &r, &largest);
     CHECK_THAT(mean <= .35, "%.3f voxels", mean);
     clvox_register_result_free(&r);
@@ -205,7 +197,7 @@ static void intensities(void)
     CHECK_CASE("a constant image gives the identity");
     for (size_t i = 0; i < n; i++)
         p.moving->data[i] = 7;
-    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     CHECK(r.largest_mm == 0);
     clvox_register_result_free(&r);
     free_pair(&p);
@@ -231,18 +223,18 @@ static void linear(void)
         moving_grid.to_ras[i][3] += moving_grid.to_ras[i][0] * (moving_grid.size[0] - 1);
         moving_grid.to_ras[i][0] = -moving_grid.to_ras[i][0];
     }
-    must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &moving_grid, 17, 0, &phantom));
-    must(clv_phantom_image(&phantom, &fixed_grid, CLV_MATRIX(matrix), NULL, 1, &fixed));
-    must(clv_phantom_labels(&phantom, &fixed_grid, CLV_MATRIX(matrix), NULL, &fixed_mask));
-    must(clv_phantom_image(&phantom, &moving_grid, NULL, NULL, 2, &moving));
-    must(clv_phantom_labels(&phantom, &moving_grid, NULL, NULL, &moving_mask));
+    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &moving_grid, 17, 0, &phantom));
+    check_must(clv_phantom_image(&phantom, &fixed_grid, CLV_MATRIX(matrix), NULL, 1, &fixed));
+    check_must(clv_phantom_labels(&phantom, &fixed_grid, CLV_MATRIX(matrix), NULL, &fixed_mask));
+    check_must(clv_phantom_image(&phantom, &moving_grid, NULL, NULL, 2, &moving));
+    check_must(clv_phantom_labels(&phantom, &moving_grid, NULL, NULL, &moving_mask));
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_NONE;
     o.init = CLVOX_INIT_MOMENTS;
     for (int kind = CLVOX_LINEAR_SIMILARITY; kind <= CLVOX_LINEAR_AFFINE; kind++) {
         CHECK_CASE("moments of masks recover a similarity between grids of other handedness (dof %d)", kind);
         o.linear = (clvox_linear)kind;
-        must(clvox_register(ctx, fixed, moving, fixed_mask, moving_mask, &o, &r));
+        check_must(clvox_register(ctx, fixed, moving, fixed_mask, moving_mask, &o, &r));
         double worst = 0;
         for (int corner = 0; corner < 8; corner++) {
             const double at[3] = {corner & 1 ? 35 : -35, corner & 2 ? 35 : -35, corner & 4 ? 35 : -35};
@@ -272,7 +264,7 @@ static void linear(void)
     CHECK(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r) == CLVOX_ERROR_DATA);
     CHECK(strstr(clvox_message(), "overlap") != NULL);
     o.init = CLVOX_INIT_AUTO;
-    must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+    check_must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
     CHECK(r.ncc_linear > .5);
     clvox_register_result_free(&r);
     clvox_volume_destroy(&fixed);
@@ -291,9 +283,9 @@ static void small(void)
         clvox_register_result r;
         CHECK_CASE("a volume of %dx%dx%d is registered or refused", sizes[s][0], sizes[s][1], sizes[s][2]);
         clv_phantom_grid(sizes[s], (double[3]){1, 1, 1}, false, &p.fixed_grid);
-        must(clv_phantom_make(CLV_PHANTOM_BALL, &p.fixed_grid, 1, 0, &p.phantom));
-        must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.fixed));
-        must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.moving));
+        check_must(clv_phantom_make(CLV_PHANTOM_BALL, &p.fixed_grid, 1, 0, &p.phantom));
+        check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.fixed));
+        check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.moving));
         p.labels = NULL;
         p.moving->data[0] += 3;
         clvox_register_defaults(&o);
@@ -335,10 +327,10 @@ static void masks_and_memory(void)
     watched seen = {.fraction = 0};
     clvox_volume *mask = NULL;
     clvox_grid coarse;
-    CHECK_CASE("the memory predicted is what a run takes at most, masks on another grid and inverse included");
+    CHECK_CASE("a run takes the memory predicted at most, with masks on another grid and the inverse");
     make_pair(&p, (int[3]){47, 41, 37}, (double[3]){1, 1, 1}, false, 2, 23);
     clv_phantom_grid((int[3]){31, 29, 23}, (double[3]){2, 2, 2}, false, &coarse);
-    must(clvox_volume_create(&coarse, 1, CLVOX_KIND_LABEL, &mask));
+    check_must(clvox_volume_create(&coarse, 1, CLVOX_KIND_LABEL, &mask));
     for (size_t i = 0; i < clvox_grid_voxels(&coarse); i++)
         mask->data[i] = 1;
     clvox_register_defaults(&o);
@@ -348,7 +340,7 @@ static void masks_and_memory(void)
     for (int forced = 0; forced < 2; forced++) {
         o.force = forced ? CLVOX_FORCE_TWOPASS : CLVOX_FORCE_AUTO;
         seen.fraction = 0;
-        must(clvox_register(ctx, p.fixed, p.moving, mask, p.labels, &o, &r));
+        check_must(clvox_register(ctx, p.fixed, p.moving, mask, p.labels, &o, &r));
         size_t predicted = clvox_register_bytes(&p.fixed_grid, &p.moving_grid, &o);
         CHECK_THAT(r.device_bytes <= predicted && (double)r.device_bytes >= 0.9 * (double)predicted,
                    "%zu bytes, %zu predicted", r.device_bytes, predicted);
@@ -360,7 +352,7 @@ static void masks_and_memory(void)
     CHECK_CASE("a run without iterations is the linear part alone");
     memset(o.iterations, 0, sizeof o.iterations);
     seen = (watched){.fraction = 0};
-    must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     CHECK(r.largest_mm == 0 && !seen.falls && seen.calls == o.levels);
     clvox_register_result_free(&r);
 
@@ -370,7 +362,7 @@ static void masks_and_memory(void)
     CHECK(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
     o.init = CLVOX_INIT_HEADER;
     clvox_volume *several = NULL;
-    must(clvox_volume_create(&coarse, 2, CLVOX_KIND_LABEL, &several));
+    check_must(clvox_volume_create(&coarse, 2, CLVOX_KIND_LABEL, &several));
     CHECK(clvox_register(ctx, p.fixed, p.moving, several, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
     CHECK(strstr(clvox_message(), "fixed mask") != NULL);
     clvox_volume_destroy(&several);
@@ -388,7 +380,7 @@ static void binary(void)
     make_pair(&p, (int[3]){48, 44, 40}, (double[3]){1, 1, 1}, false, 2, 29);
     size_t n = clvox_grid_voxels(&p.fixed_grid);
     clvox_volume *moving = NULL;
-    must(clv_phantom_labels(&p.phantom, &p.moving_grid, NULL, NULL, &moving));
+    check_must(clv_phantom_labels(&p.phantom, &p.moving_grid, NULL, NULL, &moving));
     for (size_t i = 0; i < n; i++) {
         p.fixed->data[i] = p.labels->data[i] > 0 ? 50 : 0;
         p.moving->data[i] = moving->data[i] > 0 ? 3 : 0;

@@ -4,20 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-static double difference(const float *a, const int size[3], const float spacing[3], const int at[3],
-                         int axis)
-{
-    int before[3] = {at[0], at[1], at[2]}, after[3] = {at[0], at[1], at[2]};
-    if (at[axis] > 0)
-        before[axis]--;
-    if (at[axis] < size[axis] - 1)
-        after[axis]++;
-    if (after[axis] == before[axis])
-        return 0;
-    double high = a[(after[2] * size[1] + after[1]) * size[0] + after[0]];
-    double low = a[(before[2] * size[1] + before[1]) * size[0] + before[0]];
-    return (high - low) / ((after[axis] - before[axis]) * (double)spacing[axis]);
-}
+#include "ref/difference.h"
 
 void ref_jacobian(const float *field, const int size[3], const float spacing[3], double sign, bool log_,
                   double *out)
@@ -30,7 +17,8 @@ void ref_jacobian(const float *field, const int size[3], const float spacing[3],
                 double m[3][3];
                 for (int i = 0; i < 3; i++)
                     for (int j = 0; j < 3; j++)
-                        m[i][j] = (i == j) + sign * difference(field + (size_t)i * n, size, spacing, at, j);
+                        m[i][j] = (i == j) +
+                                  sign * ref_difference(field + (size_t)i * n, size, spacing, at, j);
                 double det = m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
                              m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
                              m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
