@@ -84,8 +84,10 @@ int bench_kernels(clvox_context *ctx, const int size[3], double seconds, const c
     fprintf(out, "%s, %dx%dx%d; copy bandwidth (16-byte accesses) %.1f GB/s\n",
             clvox_context_limits(ctx)->name, size[0], size[1], size[2], 1e-9 * ceiling);
     print_heading(out);
-    if (json)
+    if (json) {
+        cJSON_AddItemToObject(json, "size", cJSON_CreateIntArray(size, 3));
         cJSON_AddNumberToObject(json, "copy_bytes_per_second", ceiling);
+    }
     cJSON *rows = json ? cJSON_AddArrayToObject(json, "kernels") : NULL;
     for (const bench_row *row = bench_rows; row->name; row++) {
         bool wanted = count == 0;

@@ -34,11 +34,12 @@ static const struct form {
     const char *name;
     int (*run)(bench_data *);
     const clv_entry *vary;
+    const char *build; /* with penalty, without mask */
 } forms[] = {
-    {"recompute", run_recompute, &clv_entry_force_recompute},
-    {"reuse", run_reuse, &clv_entry_force_reuse},
-    {"capped", run_capped, &clv_entry_force_capped},
-    {"two-pass", run_twopass, &clv_entry_force_divergence},
+    {"recompute", run_recompute, &clv_entry_force_recompute, "-DPENALTY=1"},
+    {"reuse", run_reuse, &clv_entry_force_reuse, "-DPENALTY=1"},
+    {"capped", run_capped, &clv_entry_force_capped, "-DPENALTY=1"},
+    {"two-pass", run_twopass, &clv_entry_force_divergence, "-DTWOPASS=1"},
 };
 
 /* One variant and tile of a form: resources of its kernel beside its time. */
@@ -101,7 +102,7 @@ int bench_lee2012(clvox_context *ctx, const int size[3], double seconds, FILE *o
                                       entry->variants[v].tiles[t], 0))
                     continue;
                 CLV_TRY(clv_force_variant(ctx, entry->name, entry->variants[v].name, t));
-                status = clv_kernel_get(ctx, entry, "-DPENALTY=1", size, 0, &kernel);
+                status = clv_kernel_get(ctx, entry, forms[f].build, size, 0, &kernel);
                 if (status == CLVOX_ERROR_DEVICE) {
                     fprintf(out, "%-10s %s\n", forms[f].name, clvox_message());
                     status = CLVOX_OK;
