@@ -99,3 +99,44 @@ __kernel void moments_row(__global const float *weights, int4 size, __global flo
     rows[3 * row + 1] = mean;
     rows[3 * row + 2] = second;
 }
+
+/* A work-group a plane joins its rows: sum, mean x and y, and about them the
+ * sums of w xx, w xy and w yy, six floats a plane. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+moments_planes(__global const float *rows, int4 size, __global float *planes)
+{
+    __local float shared[TILE_X];
+    int lane = get_local_id(0), z = get_group_id(0);
+    __global const float *r = rows + 3 * z * size.y;
+    float middle_x = (float)(size.x / 2), middle_y = (float)(size.y / 2);
+    float sum = 0.0f, x = 0.0f, y = 0.0f, xx = 0.0f, xy = 0.0f, yy = 0.0f;
+    for (int i = lane; i < size.y; i += TILE_X) {
+        float here = r[3 * i];
+        sum += here;
+        x += here * (r[3 * i + 1] - middle_x);
+        y += here * ((float)i - middle_y);
+    }
+    sum = sum_group(sum, shared);
+    x = sum_group(x, shared);
+    y = sum_group(y, shared);
+    x = sum > 0.0f ? middle_x + x / sum : 0.0f;
+    y = sum > 0.0f ? middle_y + y / sum : 0.0f;
+    for (int i = lane; i < size.y; i += TILE_X) {
+        float here = r[3 * i], dx = r[3 * i + 1] - x, dy = (float)i - y;
+        xx += r[3 * i + 2] + here * dx * dx;
+        xy += here * dx * dy;
+        yy += here * dy * dy;
+    }
+    xx = sum_group(xx, shared);
+    xy = sum_group(xy, shared);
+    yy = sum_group(yy, shared);
+    if (lane == 0) {
+        __global float *p = planes + 6 * z;
+        p[0] = sum;
+        p[1] = x;
+        p[2] = y;
+        p[3] = xx;
+        p[4] = xy;
+        p[5] = yy;
+    }
+}

@@ -11,6 +11,6 @@
  * negative weights count as 0. */
 int clv_moments(clvox_context *ctx, const clv_buffer *w, const int size[3], double result[10]);
 
-extern const clv_entry clv_entry_moments;
+extern const clv_entry clv_entry_moments, clv_entry_moments_planes;
 
 #endif

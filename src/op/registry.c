@@ -42,6 +42,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_histogram,
     &clv_entry_jacobian,
     &clv_entry_moments,
+    &clv_entry_moments_planes,
     &clv_entry_pointwise,
     &clv_entry_pointwise_table,
     &clv_entry_recursive_axis,

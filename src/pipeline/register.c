@@ -134,9 +134,10 @@ size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
     clv_request list[MAX_REQUESTS];
     int count = list_requests(&run, true, true, list);
     /* What operations take for themselves while the pool is held: sums by row
-     * of clv_moments, histograms and tables. After the pool less is taken. */
-    size_t rows = (size_t)fixed->size[1] * (size_t)fixed->size[2];
-    size_t moving_rows = (size_t)moving->size[1] * (size_t)moving->size[2];
+     * and plane of clv_moments, histograms and tables. After the pool less is
+     * taken. */
+    size_t rows = (size_t)(fixed->size[1] + 2) * (size_t)fixed->size[2];
+    size_t moving_rows = (size_t)(moving->size[1] + 2) * (size_t)moving->size[2];
     return clv_pool_bytes(list, count) + 3 * sizeof(float) * (rows > moving_rows ? rows : moving_rows) +
            SMALL_BYTES;
 }

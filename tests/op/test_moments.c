@@ -17,12 +17,11 @@ static void fill(float *w, const int size[3])
             }
 }
 
-int main(void)
+static void test(clvox_context *ctx, const clv_entry *entry)
 {
-    static const int sizes[][3] = {{13, 7, 5}, {1, 1, 1}, {1, 9, 4}, {67, 1, 3}, {131, 37, 53}};
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? 4 : 5, state = 0;
-    while (harness_next(ctx, &clv_entry_moments, &state, "against the reference"))
+    static const int sizes[][3] = {{13, 7, 5}, {1, 1, 1}, {1, 9, 4}, {67, 1, 3}, {131, 37, 53}, {5, 301, 3}};
+    int count = getenv("CLVOX_TEST_TINY") ? 4 : 6, state = 0;
+    while (harness_next(ctx, entry, &state, "against the reference"))
         for (int s = 0; s < count; s++) {
             size_t bytes = (size_t)sizes[s][0] * (size_t)sizes[s][1] * (size_t)sizes[s][2] * sizeof(float);
             float *w = malloc(bytes);
@@ -39,6 +38,13 @@ int main(void)
             clv_buffer_destroy(&device);
             free(w);
         }
+}
+
+int main(void)
+{
+    clvox_context *ctx = harness_open();
+    test(ctx, &clv_entry_moments);
+    test(ctx, &clv_entry_moments_planes);
     CHECK_CASE("an empty mask has no moments");
     const int size[3] = {2, 2, 2};
     float zero[8] = {0};
