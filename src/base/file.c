@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -250,22 +249,4 @@ void clv_file_remove_unfinished(void)
     for (int i = 0; i < SLOTS; i++)
         if (atomic_load(&unfinished[i].state) == SLOT_USED)
             unlink(unfinished[i].name);
-}
-
-static void interrupted(int number)
-{
-    clv_file_remove_unfinished();
-    /* SA_RESETHAND has put the default back: now end as the signal does. */
-    raise(number);
-}
-
-void clv_file_guard_interrupts(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (int i = 0; i < 3; i++) {
-        struct sigaction old, action = {.sa_handler = interrupted, .sa_flags = SA_RESETHAND};
-        /* What the caller ignores (nohup) stays ignored. */
-        if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
 }

@@ -44,8 +44,4 @@ int clv_file_write_all(const char *path, const void *bytes, size_t size);
  * a signal handler. */
 void clv_file_remove_unfinished(void);
 
-/* Makes SIGINT, SIGTERM and SIGHUP remove unfinished files and then end the
- * process as these signals do. For programs, not for libraries. */
-void clv_file_guard_interrupts(void);
-
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "interrupts.h"
 #include "clvox/status.h"
 
 static char folder[] = "/tmp/clvox-file-XXXXXX";
@@ -46,7 +47,7 @@ static int holds(const char *path, const char *text)
 static void write_and_wait(int pipe_end)
 {
     clv_file_writer *a, *b, *c;
-    clv_file_guard_interrupts();
+    interrupts_guard();
     int bad = clv_file_create(in("x"), &a) < 0 || clv_file_create(in("y"), &b) < 0 ||
               clv_file_create(in("z"), &c) < 0 || clv_file_write_at(a, "half", 4, 0) < 0;
     clv_file_discard(&c);

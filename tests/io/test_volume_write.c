@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "interrupts.h"
 #include "volumes.h"
 
 static void written_types(void)
@@ -221,7 +222,7 @@ static void failures(void)
 static void write_forever(int pipe_end)
 {
     clvox_volume *v = made(100, 100, 100, 1, CLVOX_KIND_SCALAR);
-    clv_file_guard_interrupts();
+    interrupts_guard();
     for (;;) {
         if (write(pipe_end, "g", 1) != 1 || clvox_volume_write(v, files_in("big.nii.gz")))
             _exit(1);
