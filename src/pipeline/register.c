@@ -97,31 +97,31 @@ static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mas
     size_t n = clvox_grid_voxels(&run->fixed_grid) * sizeof(float);
     size_t m = clvox_grid_voxels(&run->moving_grid) * sizeof(float), larger = n > m ? n : m;
     int count = 0;
-    list[count++] = (clv_request){&run->fixed, n, "the fixed image"};
-    list[count++] = (clv_request){&run->moving, m, "the moving image"};
+    list[count++] = (clv_request){&run->fixed, n, "fixed image"};
+    list[count++] = (clv_request){&run->moving, m, "moving image"};
     list[count++] = (clv_request){&run->level_fixed, n, "a level of the fixed image"};
     list[count++] = (clv_request){&run->level_moving, m, "a level of the moving image"};
     list[count++] = (clv_request){&run->scratch_a, larger, "scratch for smoothing"};
     list[count++] = (clv_request){&run->scratch_b, larger, "scratch for smoothing"};
     if (fixed_mask) {
-        list[count++] = (clv_request){&run->fixed_mask, n, "the fixed mask"};
+        list[count++] = (clv_request){&run->fixed_mask, n, "fixed mask"};
         list[count++] = (clv_request){&run->level_mask, n, "a level of the fixed mask"};
     }
     if (moving_mask)
-        list[count++] = (clv_request){&run->moving_mask, m, "the moving mask"};
+        list[count++] = (clv_request){&run->moving_mask, m, "moving mask"};
     if (deform) {
-        list[count++] = (clv_request){&run->u, 3 * n, "the displacement field"};
-        list[count++] = (clv_request){&run->best, 3 * n, "the best displacement so far"};
-        list[count++] = (clv_request){&run->field_a, 3 * n, "the force field"};
+        list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
+        list[count++] = (clv_request){&run->best, 3 * n, "best displacement so far"};
+        list[count++] = (clv_request){&run->field_a, 3 * n, "force field"};
         list[count++] = (clv_request){&run->field_b, 3 * n, "scratch for the velocity field"};
-        list[count++] = (clv_request){&run->field_c, 3 * n, "the velocity field"};
+        list[count++] = (clv_request){&run->field_c, 3 * n, "velocity field"};
     }
     if (deform)
         list[count++] = (clv_request){&run->weight, n, "weights"};
     if (nine)
-        list[count++] = (clv_request){&run->nine, 9 * n, "the nine products of the force"};
+        list[count++] = (clv_request){&run->nine, 9 * n, "nine products of the force"};
     list[count++] = (clv_request){&run->partial, CLV_ENERGY_PARTIALS * sizeof(float), "partial sums"};
-    list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "the state"};
+    list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
     return count;
 }
 
@@ -143,12 +143,16 @@ size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
 }
 
 /* Adds to a refusal for want of memory the size of images that would fit. */
-static int refuse(const clv_registration *run, size_t needed, const clvox_device_limits *limits)
+static int refuse(const clv_registration *run, const clv_request *requests, int count,
+                  const clvox_device_limits *limits)
 {
     char why[1024];
-    double shrink = cbrt((double)limits->global_bytes / (double)needed);
+    size_t largest = 0;
+    for (int i = 0; i < count; i++)
+        largest = requests[i].bytes > largest ? requests[i].bytes : largest;
+    double shrink = cbrt((double)limits->global_bytes / (double)clv_pool_bytes(requests, count));
     if (limits->max_allocation)
-        shrink = fmin(shrink, cbrt((double)limits->max_allocation / (3. * sizeof(float) * run->n)));
+        shrink = fmin(shrink, cbrt((double)limits->max_allocation / (double)largest));
     const int *size = run->fixed_grid.size;
     snprintf(why, sizeof why, "%s", clvox_message());
     if (!(shrink < 1))
@@ -280,7 +284,7 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
     count = list_requests(&run, fixed_mask, moving_mask, requests);
     status = clv_pool_take(context, requests, count);
     if (status == CLVOX_ERROR_MEMORY)
-        status = refuse(&run, clv_pool_bytes(requests, count), clvox_context_limits(context));
+        status = refuse(&run, requests, count, clvox_context_limits(context));
     if (status < 0)
         goto end;
     CLV_TRY(upload(&run, fixed, run.fixed, run.n));

@@ -149,7 +149,7 @@ int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count)
     for (int i = 0; i < count; i++)
         if (l->max_allocation && requests[i].bytes > l->max_allocation)
             return clv_fail(CLVOX_ERROR_MEMORY,
-                            "the %s needs %.0f MiB in one piece (%.0f MiB in all) and %s gives at most "
+                            "%s: needs %.0f MiB in one piece (%.0f MiB in all) and %s gives at most "
                             "%.0f MiB in one; use a coarser grid or another device",
                             requests[i].what, mib(requests[i].bytes), mib(needed), l->name,
                             mib(l->max_allocation));
