@@ -114,7 +114,7 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
 #endif
             vec8 p = positions_of8(linear, shift, row, x + c, v);
             int8 inside = keep_inside8(&p, w_size);
-            int8 ix = min(convert_int8(p.x), nx - 2);
+            int8 ix = min(convert_int8(p.x), (int8)(nx - 2));
             int8 iy = convert_int8(p.y), iz = convert_int8(p.z);
             float8 gy = p.y - convert_float8(iy), gz = p.z - convert_float8(iz);
             vstore8(p.x - convert_float8(ix), 0, fx + c);
