@@ -9,6 +9,7 @@
 #include "base/matrix.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
+#include "op/reduce.h"
 #include "op/resample.h"
 #include "pipeline/register.h"
 
@@ -25,7 +26,26 @@ typedef struct candidates {
     int count;
 } candidates;
 
-/* Moments of the mask or, without one, of the image's positive part, in RAS mm. */
+/* Maps an image's values to [0, 1], so that float sums of squares keep their
+ * digits whatever offset a scanner added, and what lies outside is darkest. */
+static int to_unit(clv_registration *run, clv_buffer *image, int n)
+{
+    int status = CLVOX_OK;
+    float range[2];
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, image, NULL, NULL, 0, n, run->partial, run->state,
+                       CLV_STATE_SUMS));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, image, NULL, NULL, 0, n, run->partial, run->state,
+                       CLV_STATE_SUMS + 1));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), range, sizeof range));
+    double scale = range[1] > range[0] ? 1 / ((double)range[1] - range[0]) : 0;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, image, n, image, NULL, NULL,
+                          (float[4]){(float)scale, 0, 0, (float)(-scale * range[0])}));
+end:
+    return status;
+}
+
+/* Moments of the mask or, without one, of the image above its darkest value,
+ * in RAS mm. */
 static int measure_shape(clv_registration *run, const clv_buffer *image, const clv_buffer *mask,
                          const clvox_grid *grid, int n, const char *which, shape *out)
 {
@@ -33,16 +53,16 @@ static int measure_shape(clv_registration *run, const clv_buffer *image, const c
     double moments[10];
     const clv_buffer *weights = mask;
     if (!mask) {
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, run->scratch_a, n, image, NULL, NULL,
-                              (float[4]){0, 0, 0, 0}));
+        CLV_TRY(clv_buffer_copy(run->ctx, image, 0, run->scratch_a, 0, (size_t)n * sizeof(float)));
+        CLV_TRY(to_unit(run, run->scratch_a, n));
         weights = run->scratch_a;
     }
     CLV_TRY(clv_moments(run->ctx, weights, grid->size, moments));
     if (!(moments[0] > 0)) {
         status = mask ? clv_fail(CLVOX_ERROR_DATA, "the %s mask is empty; give one with voxels above 0",
                                  which)
-                      : clv_fail(CLVOX_ERROR_DATA, "the %s image has no positive voxel to align by; "
-                                                   "use --init header",
+                      : clv_fail(CLVOX_ERROR_DATA, "the %s image is constant: there is nothing to align "
+                                                   "it by; use --init header",
                                  which);
         goto end;
     }
@@ -208,6 +228,8 @@ static int choose(clv_registration *run, const candidates *list)
     CLV_TRY(coarse(run, run->fixed, &run->fixed_grid, mm, run->level_fixed, &fixed_level));
     CLV_TRY(coarse(run, run->moving, &run->moving_grid, mm, run->level_moving, &moving_level));
     int n = (int)clvox_grid_voxels(&fixed_level);
+    CLV_TRY(to_unit(run, run->level_fixed, n));
+    CLV_TRY(to_unit(run, run->level_moving, (int)clvox_grid_voxels(&moving_level)));
     if (run->fixed_mask) {
         CLV_TRY(coarse(run, run->fixed_mask, &run->fixed_grid, mm, run->level_mask, &fixed_level));
         weight = run->level_mask;
@@ -262,10 +284,15 @@ int clv_register_linear(clv_registration *run, const clvox_volume *fixed, const 
     /* Moments of a mask on one side and of a whole head on the other do not
      * compare: use the masks only when both are there. */
     bool both = run->fixed_mask && run->moving_mask;
-    CLV_TRY(measure_shape(run, run->fixed, both ? run->fixed_mask : NULL, &run->fixed_grid, run->n,
-                          "fixed", &f));
-    CLV_TRY(measure_shape(run, run->moving, both ? run->moving_mask : NULL, &run->moving_grid, run->m,
-                          "moving", &m));
+    status = measure_shape(run, run->fixed, both ? run->fixed_mask : NULL, &run->fixed_grid, run->n,
+                           "fixed", &f);
+    if (status >= 0)
+        status = measure_shape(run, run->moving, both ? run->moving_mask : NULL, &run->moving_grid, run->m,
+                               "moving", &m);
+    /* Of a constant image the header is all there is. */
+    if (status == CLVOX_ERROR_DATA && !both && list.count > 0)
+        return CLVOX_OK;
+    CLV_TRY(status);
     moment_candidates(&list, o->linear, &f, &m);
     CLV_TRY(choose(run, &list));
 end:
