@@ -35,9 +35,10 @@ int bench_pipelines(clvox_context *ctx, const int size[3], FILE *out, cJSON *jso
     for (int i = 0; i < options.levels; i++)
         floor += options.iterations[i] * ITERATION_BYTES * (double)clvox_grid_voxels(&grid) /
                  (options.shrink[i] * options.shrink[i] * options.shrink[i]) / ceiling;
-    fprintf(out, "register (unbiased, 4x2x1, 100x100x50), %dx%dx%d phantom on %s\n", size[0], size[1], size[2],
-            clvox_context_limits(ctx)->name);
-    fprintf(out, "%-6s %9s %9s %9s %9s %14s\n", "run", "prepare", "linear", "deform", "finish", "deform / floor");
+    fprintf(out, "register (unbiased, 4x2x1, 100x100x50), %dx%dx%d phantom on %s\n", size[0], size[1],
+            size[2], clvox_context_limits(ctx)->name);
+    fprintf(out, "%-6s %9s %9s %9s %9s %14s\n", "run", "prepare", "linear", "deform", "finish",
+            "deform / floor");
     for (int run = 0; run < RUNS; run++) {
         clvox_register_result r;
         CLV_TRY(clvox_register(ctx, fixed, moving, NULL, NULL, &options, &r));

@@ -5,6 +5,7 @@
 #include "op/blend.h"
 #include "op/compose.h"
 #include "op/copy.h"
+#include "op/energy.h"
 #include "op/fluid.h"
 #include "op/force.h"
 #include "op/gaussian.h"
@@ -19,7 +20,8 @@
 #include "op/warp.h"
 
 static const float UNIT[3] = {1, 1, 1};
-static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}, {{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}}};
+static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
+                             {{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}}};
 
 static int row_copy(bench_data *d)
 {
@@ -138,14 +140,33 @@ static int row_unsharp(bench_data *d)
                        d->scalar[2]);
 }
 
-int bench_force(bench_data *d, clv_force_form form)
+static clv_force_args force_args(const bench_data *d)
 {
-    const clv_force_args args = {
+    return (clv_force_args){
         .moving = d->scalar[0], .moving_size = {d->size[0], d->size[1], d->size[2]}, .fixed = d->scalar[1],
         .u = d->field[0], .size = {d->size[0], d->size[1], d->size[2]}, .spacing = {1, 1, 1}, .map = SAME,
         .lambda = .01f, .nine = d->nine, .force = d->field[1],
     };
+}
+
+int bench_force(bench_data *d, clv_force_form form)
+{
+    const clv_force_args args = force_args(d);
     return clv_force(d->ctx, form, &args);
+}
+
+/* lambda 0: what looking up the moving image costs. */
+static int row_force_image(bench_data *d)
+{
+    clv_force_args args = force_args(d);
+    args.lambda = 0;
+    return clv_force(d->ctx, CLV_FORCE_AUTO, &args);
+}
+
+static int row_energy(bench_data *d)
+{
+    const clv_force_args args = force_args(d);
+    return clv_energy(d->ctx, &args, d->partial, d->state, 0);
 }
 
 static int row_force(bench_data *d)
@@ -220,10 +241,12 @@ const bench_row bench_rows[] = {
     {"recursive 5 field", NULL, 72, row_recursive},
     {"unsharp 1.7", NULL, 36, row_unsharp},
     {"force", NULL, 32, row_force},
+    {"force image only", NULL, 32, row_force_image},
     {"force recompute", NULL, 32, row_force_recompute},
     {"force reuse", NULL, 32, row_force_reuse},
     {"force capped", NULL, 32, row_force_capped},
     {"force twopass", NULL, 32, row_force_twopass},
+    {"energy", "energy", 20, row_energy},
     {"fluid rate", NULL, 60, row_rate},
     {"fluid update", NULL, 36, row_update},
     {"fluid iteration", NULL, 200, row_iteration},
