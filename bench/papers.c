@@ -88,8 +88,8 @@ int bench_lee2012(clvox_context *ctx, const int size[3], double seconds, FILE *o
     fprintf(out,
             "Lee et al. 2012, table 1 and figure 1: the unbiased force by form, %dx%dx%d, on %s.\n"
             "The paper, GTX 480: recompute 63 registers, 8640 B, 1 work-group of 32x16; recompute (capped)\n"
-            "35 registers, 4364 B, 2 of 32x10; reuse 24 registers, 49152 B, 1 of 32x16, three times as fast as\n"
-            "recompute and six times as fast as capped, 11 to 16 GFLOPS (158 operations a voxel).\n\n",
+            "35 registers, 4364 B, 2 of 32x10; reuse 24 registers, 49152 B, 1 of 32x16, three times as fast\n"
+            "as recompute and six times as fast as capped, 11 to 16 GFLOPS (158 operations a voxel).\n\n",
             size[0], size[1], size[2], clvox_context_limits(ctx)->name);
     fprintf(out, "%-10s %-10s %-12s %9s %7s %8s %8s %9s %-14s %9s %8s %8s\n", "form", "variant", "tile",
             "registers", "spills", "local B", "groups", "occupancy", "limited by", "ms", "of copy", "GFLOPS");
