@@ -51,22 +51,13 @@ void clv_map_between(const clvox_grid *to, const clvox_grid *from, const double 
         }
 }
 
-int clv_downsample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from,
-                   clv_buffer *tmp, clv_buffer *tmp2, clv_buffer *out, const clvox_grid *to)
+int clv_smooth_sample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from,
+                      const float sigma[3], clv_buffer *tmp, clv_buffer *tmp2, clv_buffer *out,
+                      const clvox_grid *to)
 {
     int status = CLVOX_OK;
     clv_map map;
-    float sigma[3];
-    bool smooth = false;
-    for (int a = 0; a < 3; a++) {
-        double f = spacing_of(to, a) / spacing_of(from, a);
-        sigma[a] = f > 1 ? (float)(0.5 * sqrt(f * f - 1)) : 0;
-        /* A ratio of 1 but for rounding. */
-        if (sigma[a] < 0.01f)
-            sigma[a] = 0;
-        smooth = smooth || sigma[a] > 0;
-    }
-    if (smooth) {
+    if (sigma[0] > 0 || sigma[1] > 0 || sigma[2] > 0) {
         CLV_TRY(clv_gaussian(ctx, in, from->size, false, sigma, CLV_GAUSSIAN_AUTO, tmp, tmp2));
         in = tmp2;
     }
@@ -74,4 +65,18 @@ int clv_downsample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *f
     CLV_TRY(clv_warp(ctx, in, from->size, &map, NULL, CLV_LINEAR, 0, out, to->size));
 end:
     return status;
+}
+
+int clv_downsample(clvox_context *ctx, const clv_buffer *in, const clvox_grid *from,
+                   clv_buffer *tmp, clv_buffer *tmp2, clv_buffer *out, const clvox_grid *to)
+{
+    float sigma[3];
+    for (int a = 0; a < 3; a++) {
+        double f = spacing_of(to, a) / spacing_of(from, a);
+        sigma[a] = f > 1 ? (float)(0.5 * sqrt(f * f - 1)) : 0;
+        /* A ratio of 1 but for rounding. */
+        if (sigma[a] < 0.01f)
+            sigma[a] = 0;
+    }
+    return clv_smooth_sample(ctx, in, from, sigma, tmp, tmp2, out, to);
 }

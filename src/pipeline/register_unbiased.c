@@ -41,22 +41,11 @@ typedef struct level {
     const clv_buffer *mask;
 } level;
 
-/* Smooths by sigma (voxels of the full grid, each axis) and samples on level. */
+/* An image of the run, smoothed by sigma (its voxels) and sampled on a level. */
 static int shrink(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
                   const float sigma[3], clv_buffer *out, const clvox_grid *to)
 {
-    int status = CLVOX_OK;
-    clv_map map;
-    const clv_buffer *smooth = image;
-    if (sigma[0] > 0 || sigma[1] > 0 || sigma[2] > 0) {
-        CLV_TRY(clv_gaussian(run->ctx, image, grid->size, false, sigma, CLV_GAUSSIAN_AUTO,
-                             run->scratch_a, run->scratch_b));
-        smooth = run->scratch_b;
-    }
-    clv_map_between(to, grid, NULL, 0, &map);
-    CLV_TRY(clv_warp(run->ctx, smooth, grid->size, &map, NULL, CLV_LINEAR, 0, out, to->size));
-end:
-    return status;
+    return clv_smooth_sample(run->ctx, image, grid, sigma, run->scratch_a, run->scratch_b, out, to);
 }
 
 /* Sigma for an image that is sampled `factor` times coarser, in its voxels:

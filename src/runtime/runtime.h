@@ -102,7 +102,6 @@ typedef struct clv_entry {
     int count;
     const char *const *builds;   /* define strings the operation may add, NULL-terminated;
                                     NULL: only "" . CI compiles each for AMD. */
-    /* Optional: an extra condition, e.g. local memory that depends on sigma. */
 } clv_entry;
 
 /* Every entry of every operation, for tests, bench and `devices -v`.

@@ -38,7 +38,7 @@ static void claire(void)
         printf("# mismatch %.4f, J %.3f..%.3f, %ld folded, %.1f s\n", r.mismatch, r.jacobian.smallest,
                r.jacobian.largest, r.jacobian.folded, r.seconds_deform);
         CHECK_THAT(r.mismatch <= .15, "%.4f", r.mismatch);
-        CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > 0);
+        CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
         clvox_register_result_free(&r);
     }
     clvox_volume_destroy(&fixed);
@@ -114,7 +114,7 @@ static void nichart(void)
             printf("# Dice %.3f -> %.3f, J %.3f..%.3f, sd log J %.3f, %.1f s\n", before, after,
                    r.jacobian.smallest, r.jacobian.largest, r.jacobian.sd_log, r.seconds_deform);
             CHECK_THAT(after > before + .05, "%.3f -> %.3f", before, after);
-            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > 0);
+            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
             clvox_register_result_free(&r);
         }
         for (int i = 0; i < 4; i++)

@@ -104,7 +104,7 @@ static void recovery(void)
             printf("# end-point error %.3f voxels in the mean, %.3f at most; mismatch %.4f; J %.2f..%.2f\n",
                    mean, largest, r.mismatch, r.jacobian.smallest, r.jacobian.largest);
             CHECK_THAT(mean <= .3, "%.3f voxels", mean);
-            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > 0);
+            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
             CHECK(r.mismatch < .1 && r.metric_after < r.metric_linear);
             clvox_register_result_free(&r);
             free_pair(&p);
