@@ -254,6 +254,12 @@ static void linear(void)
                r.ncc_before, r.ncc_linear, worst);
         CHECK(r.ncc_linear > r.ncc_before && worst < 1);
         CHECK(r.warp == NULL && r.warped != NULL);
+        double off = 0, all = 0;
+        for (size_t i = 0; i < clvox_grid_voxels(&fixed_grid); i++) {
+            off += fabs((double)r.warped->data[i] - fixed->data[i]);
+            all += fabs((double)fixed->data[i]);
+        }
+        CHECK_THAT(off < .05 * all, "the warped image is %.3f of the fixed one away from it", off / all);
         clvox_register_result_free(&r);
     }
 
