@@ -6,7 +6,7 @@
 #include "clvox/device.h"
 #include "clvox/transform.h"
 
-enum { CLVOX_MAX_LEVELS = 8 };
+enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8 };
 
 typedef enum clvox_init {
     /* The header or moments, whichever correlates better; moments alone where
@@ -21,8 +21,7 @@ typedef enum clvox_init {
     CLVOX_INIT_MATRIX    /* options.matrix */
 } clvox_init;
 
-/* What the linear part may do where it comes from moments (which give at least
- * a translation); other starts are used as they are. */
+/* What the linear part may do. NONE leaves the start as it is. */
 typedef enum clvox_linear {
     CLVOX_LINEAR_NONE = 0,
     CLVOX_LINEAR_TRANSLATION,
@@ -31,9 +30,20 @@ typedef enum clvox_linear {
     CLVOX_LINEAR_AFFINE
 } clvox_linear;
 
-typedef enum clvox_deform { CLVOX_DEFORM_NONE = 0, CLVOX_DEFORM_UNBIASED } clvox_deform;
+typedef enum clvox_deform {
+    CLVOX_DEFORM_NONE = 0,
+    CLVOX_DEFORM_UNBIASED, /* Lee et al. 2012: one-sided, fluid, log-unbiased penalty */
+    CLVOX_DEFORM_GREEDY,   /* one-sided, compositive updates */
+    CLVOX_DEFORM_SYN       /* both images move towards a middle, compositive updates */
+} clvox_deform;
 
-typedef enum clvox_metric { CLVOX_METRIC_SSD = 0, CLVOX_METRIC_NCC } clvox_metric;
+/* What is compared. All of them take values of any scale. */
+typedef enum clvox_metric {
+    CLVOX_METRIC_SSD = 0, /* mean squared difference of matched intensities */
+    CLVOX_METRIC_NCC,     /* squared normalised correlation over the whole image */
+    CLVOX_METRIC_LNCC,    /* squared normalised correlation in windows, their mean */
+    CLVOX_METRIC_MI       /* mutual information, Parzen histogram */
+} clvox_metric;
 
 typedef enum clvox_force {
     CLVOX_FORCE_AUTO = 0,
@@ -55,7 +65,10 @@ typedef struct clvox_register_options {
     double matrix[4][4];
     clvox_linear linear;
     clvox_deform deform;
-    clvox_metric metric;
+    clvox_metric linear_metric, metric; /* of the linear part; of the deformation (unbiased: SSD or NCC) */
+    int linear_radius, radius; /* of LNCC's window: 2 radius + 1 voxels along each axis, on every level */
+    int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
+    int local_gradient;        /* LNCC: the usual local approximation of the gradient, not the true one */
     clvox_force force;
     int levels;
     double shrink[CLVOX_MAX_LEVELS];  /* coarse to fine: 4, 2, 1 */
@@ -63,6 +76,7 @@ typedef struct clvox_register_options {
     double smooth_voxels[CLVOX_MAX_LEVELS]; /* sigma before sampling, in voxels of the fixed image;
                                                negative: by the shrink factor */
     double update_sigma;     /* of the fluid regulariser, in voxels of the level */
+    double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1] */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double tolerance;        /* end a level when an iteration lowers the energy by less than this share
@@ -75,8 +89,27 @@ typedef struct clvox_register_options {
 /* The defaults: what `clvox register` does without options. */
 CLVOX_API void clvox_register_defaults(clvox_register_options *options);
 
+/* matrix = T(center + shift) R S T(-center) in RAS mm, about the centre of the
+ * fixed grid: S upper triangular with the scales on its diagonal and shears
+ * (as shares of the scale of their row) above, R = Rz Ry Rx. */
+typedef struct clvox_affine_parts {
+    double rotation_degrees[3]; /* about x, y, z */
+    double scale[3];
+    double shear[3]; /* xy, xz, yz */
+    double shift_mm[3];
+} clvox_affine_parts;
+
+enum {
+    CLVOX_SUSPECT_OVERLAP = 1, /* under a tenth of the smaller image lies in the other */
+    CLVOX_SUSPECT_SCALE = 2,   /* a scale below 1/2 or above 2 */
+    CLVOX_SUSPECT_METRIC = 4,  /* the metric is worse at the end than at the start */
+    CLVOX_SUSPECT_FOLDS = 8    /* folded voxels inside the mask */
+};
+
 typedef struct clvox_register_result {
     double matrix[4][4];       /* RAS mm, fixed -> moving */
+    clvox_affine_parts parts;  /* the same taken apart */
+    unsigned suspicions;       /* CLVOX_SUSPECT_...; 0: nothing speaks against the result */
     clvox_volume *warp;        /* RAS mm on the fixed grid; NULL without deformation */
     clvox_volume *inverse_warp; /* NULL unless asked */
     clvox_volume *warped;      /* moving through both, on the fixed grid, moving's intensities */
@@ -96,6 +129,10 @@ typedef struct clvox_register_result {
  * while it is brought there). */
 CLVOX_API size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
                                       const clvox_register_options *options);
+
+/* Takes an affine apart; false where it is singular or turns left into right. */
+CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_grid *fixed,
+                                      clvox_affine_parts *parts);
 
 /* Registers moving to fixed. Masks may be NULL and may lie on any grid. On
  * success the result's volumes are the caller's, to be released with

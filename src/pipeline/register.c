@@ -27,6 +27,10 @@ void clvox_register_defaults(clvox_register_options *options)
     *options = (clvox_register_options){
         .linear = CLVOX_LINEAR_AFFINE,
         .deform = CLVOX_DEFORM_UNBIASED,
+        .linear_radius = 2,
+        .radius = 2,
+        .linear_bins = 32,
+        .bins = 32,
         .levels = 3,
         .shrink = {4, 2, 1},
         .iterations = {100, 100, 50},
@@ -97,10 +101,10 @@ static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mas
     size_t n = clvox_grid_voxels(&run->fixed_grid) * sizeof(float);
     size_t m = clvox_grid_voxels(&run->moving_grid) * sizeof(float), larger = n > m ? n : m;
     int count = 0;
-    list[count++] = (clv_request){&run->fixed, n, "fixed image"};
-    list[count++] = (clv_request){&run->moving, m, "moving image"};
-    list[count++] = (clv_request){&run->level_fixed, n, "a level of the fixed image"};
-    list[count++] = (clv_request){&run->level_moving, m, "a level of the moving image"};
+    list[count++] = (clv_request){&run->channels[0].fixed, n, "fixed image"};
+    list[count++] = (clv_request){&run->channels[0].moving, m, "moving image"};
+    list[count++] = (clv_request){&run->channels[0].level_fixed, n, "a level of the fixed image"};
+    list[count++] = (clv_request){&run->channels[0].level_moving, m, "a level of the moving image"};
     list[count++] = (clv_request){&run->scratch_a, larger, "scratch for smoothing"};
     list[count++] = (clv_request){&run->scratch_b, larger, "scratch for smoothing"};
     if (fixed_mask) {
@@ -217,9 +221,9 @@ static int measure(clv_registration *run, const double (*matrix)[4], const clv_b
     int status = CLVOX_OK;
     clv_map map;
     clv_map_between(&run->fixed_grid, &run->moving_grid, matrix, -1, &map);
-    CLV_TRY(clv_warp(run->ctx, run->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
+    CLV_TRY(clv_warp(run->ctx, run->channels[0].moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
                      run->fixed_grid.size));
-    CLV_TRY(clv_similarity(run, run->scratch_a, run->fixed, run->fixed_mask, run->n, square, ncc));
+    CLV_TRY(clv_similarity(run, run->scratch_a, run->channels[0].fixed, run->fixed_mask, run->n, square, ncc));
 end:
     return status;
 }
@@ -276,6 +280,8 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
     CLV_TRY(check(fixed, moving, fixed_mask, moving_mask, options));
     CLV_TRY(place_mask(context, &fixed->grid, &fixed_mask, &own_fixed_mask));
     CLV_TRY(place_mask(context, &moving->grid, &moving_mask, &own_moving_mask));
+    run.channel_count = 1;
+    run.channels[0].weight = 1;
     run.fixed_grid = fixed->grid;
     run.moving_grid = moving->grid;
     run.n = (int)clvox_grid_voxels(&fixed->grid);
@@ -287,8 +293,8 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
         status = refuse(&run, requests, count, clvox_context_limits(context));
     if (status < 0)
         goto end;
-    CLV_TRY(upload(&run, fixed, run.fixed, run.n));
-    CLV_TRY(upload(&run, moving, run.moving, run.m));
+    CLV_TRY(upload(&run, fixed, run.channels[0].fixed, run.n));
+    CLV_TRY(upload(&run, moving, run.channels[0].moving, run.m));
     if (fixed_mask)
         CLV_TRY(upload_mask(&run, fixed_mask, "fixed", run.fixed_mask));
     if (moving_mask)

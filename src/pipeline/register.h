@@ -14,6 +14,13 @@ enum {
     CLV_STATE_SLOTS = 64
 };
 
+/* One image of each side, on the grid of the first. */
+typedef struct clv_channel {
+    double weight; /* the weights of a run add up to 1 */
+    clv_buffer *fixed, *moving; /* as read; matched in intensity later */
+    clv_buffer *level_fixed, *level_moving;
+} clv_channel;
+
 /* One run. Images on the device are float32; the moving image stays on its own
  * grid and is looked up through map, so that nothing is resampled twice. */
 typedef struct clv_registration {
@@ -22,9 +29,10 @@ typedef struct clv_registration {
     clvox_grid fixed_grid, moving_grid;
     int n, m;             /* voxels of the two grids */
     double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */
-    clv_buffer *fixed, *moving;             /* as read; matched in intensity later */
+    clv_channel channels[CLVOX_MAX_CHANNELS];
+    int channel_count;
     clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
-    clv_buffer *level_fixed, *level_moving, *level_mask;
+    clv_buffer *level_mask;
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u, *best, *field_a, *field_b, *field_c;
     clv_buffer *weight; /* of mending, one a voxel */

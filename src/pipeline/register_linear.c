@@ -225,11 +225,11 @@ static int choose(clv_registration *run, const candidates *list)
     double best = -2, square;
     int chosen = 0;
     clv_buffer *weight = NULL;
-    CLV_TRY(coarse(run, run->fixed, &run->fixed_grid, mm, run->level_fixed, &fixed_level));
-    CLV_TRY(coarse(run, run->moving, &run->moving_grid, mm, run->level_moving, &moving_level));
+    CLV_TRY(coarse(run, run->channels[0].fixed, &run->fixed_grid, mm, run->channels[0].level_fixed, &fixed_level));
+    CLV_TRY(coarse(run, run->channels[0].moving, &run->moving_grid, mm, run->channels[0].level_moving, &moving_level));
     int n = (int)clvox_grid_voxels(&fixed_level);
-    CLV_TRY(to_unit(run, run->level_fixed, n));
-    CLV_TRY(to_unit(run, run->level_moving, (int)clvox_grid_voxels(&moving_level)));
+    CLV_TRY(to_unit(run, run->channels[0].level_fixed, n));
+    CLV_TRY(to_unit(run, run->channels[0].level_moving, (int)clvox_grid_voxels(&moving_level)));
     if (run->fixed_mask) {
         CLV_TRY(coarse(run, run->fixed_mask, &run->fixed_grid, mm, run->level_mask, &fixed_level));
         weight = run->level_mask;
@@ -238,11 +238,11 @@ static int choose(clv_registration *run, const candidates *list)
         clv_map map;
         double ncc;
         clv_map_between(&fixed_level, &moving_level, list->matrix[i], 0, &map);
-        CLV_TRY(clv_warp(run->ctx, run->level_moving, moving_level.size, &map, NULL, CLV_LINEAR, 0,
+        CLV_TRY(clv_warp(run->ctx, run->channels[0].level_moving, moving_level.size, &map, NULL, CLV_LINEAR, 0,
                          run->scratch_a, fixed_level.size));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, run->scratch_a, n, run->scratch_a, NULL,
                               NULL, (float[4]){0, 0, 0, 0}));
-        CLV_TRY(clv_similarity(run, run->scratch_a, run->level_fixed, weight, n, &square, &ncc));
+        CLV_TRY(clv_similarity(run, run->scratch_a, run->channels[0].level_fixed, weight, n, &square, &ncc));
         /* A turn beyond 45 degrees has to be clearly better to be believed. */
         if (list->angle[i] > M_PI / 4)
             ncc -= .1;
@@ -284,10 +284,10 @@ int clv_register_linear(clv_registration *run, const clvox_volume *fixed, const 
     /* Moments of a mask on one side and of a whole head on the other do not
      * compare: use the masks only when both are there. */
     bool both = run->fixed_mask && run->moving_mask;
-    status = measure_shape(run, run->fixed, both ? run->fixed_mask : NULL, &run->fixed_grid, run->n,
+    status = measure_shape(run, run->channels[0].fixed, both ? run->fixed_mask : NULL, &run->fixed_grid, run->n,
                            "fixed", &f);
     if (status >= 0)
-        status = measure_shape(run, run->moving, both ? run->moving_mask : NULL, &run->moving_grid, run->m,
+        status = measure_shape(run, run->channels[0].moving, both ? run->moving_mask : NULL, &run->moving_grid, run->m,
                                "moving", &m);
     /* Of a constant image the header is all there is. */
     if (status == CLVOX_ERROR_DATA && !both && list.count > 0)

@@ -116,7 +116,7 @@ static int make_level(clv_registration *run, int index, level *l)
     clvox_grid_spacing(&run->fixed_grid, spacing);
     double stated = o->smooth_voxels[index] * cbrt(spacing[0] * spacing[1] * spacing[2]);
     level_sigma(&run->fixed_grid, factor, stated, sigma);
-    CLV_TRY(shrink(run, run->fixed, &run->fixed_grid, sigma, run->level_fixed, &l->fixed));
+    CLV_TRY(shrink(run, run->channels[0].fixed, &run->fixed_grid, sigma, run->channels[0].level_fixed, &l->fixed));
     /* A moving image of finer voxels is brought to the fixed one's resolution
      * first, whatever smoothing was stated. */
     double finer[3];
@@ -127,7 +127,7 @@ static int make_level(clv_registration *run, int index, level *l)
     level_sigma(&run->moving_grid, moving_factor, stated, sigma);
     for (int i = 0; i < 3; i++)
         sigma[i] = fmaxf(sigma[i], least[i]);
-    CLV_TRY(shrink(run, run->moving, &run->moving_grid, sigma, run->level_moving, &l->moving));
+    CLV_TRY(shrink(run, run->channels[0].moving, &run->moving_grid, sigma, run->channels[0].level_moving, &l->moving));
     if (run->fixed_mask) {
         level_sigma(&run->fixed_grid, factor, -1, sigma);
         CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, sigma, run->level_mask, &l->fixed));
@@ -140,8 +140,8 @@ static int make_level(clv_registration *run, int index, level *l)
         CLV_TRY(shrink(run, run->moving_mask, &run->moving_grid, sigma, run->scratch_a, &l->moving));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, run->scratch_a, l->m, run->scratch_a,
                               NULL, NULL, (float[4]){.5f, 0, NAN, 0}));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->level_moving, l->m,
-                              run->level_moving, run->scratch_a, NULL, (float[4]){1, 1, 0, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->channels[0].level_moving, l->m,
+                              run->channels[0].level_moving, run->scratch_a, NULL, (float[4]){1, 1, 0, 0}));
     }
     clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &l->map);
 end:
@@ -216,7 +216,7 @@ static int refit(clv_registration *run, const level *l)
     clv_buffer *warped = run->field_a, *weight = run->field_b;
     clv_map map;
     clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), -1, &map);
-    CLV_TRY(clv_warp(run->ctx, run->level_moving, l->moving.size, &map, run->u, CLV_LINEAR, NAN,
+    CLV_TRY(clv_warp(run->ctx, run->channels[0].level_moving, l->moving.size, &map, run->u, CLV_LINEAR, NAN,
                      warped, l->fixed.size));
     /* weight = 1 where a value arrived, times the mask */
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, weight, l->n, warped, NULL, NULL,
@@ -228,7 +228,7 @@ static int refit(clv_registration *run, const level *l)
                               (float[4]){1, 0, 0, 0}));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, warped, l->n, warped, NULL, NULL,
                           (float[4]){0, 0, 0, 0}));
-    const clv_buffer *fixed = run->level_fixed;
+    const clv_buffer *fixed = run->channels[0].level_fixed;
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, weight, NULL, NULL, 0, l->n, run->partial, run->state,
                        CLV_STATE_SUMS));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, warped, NULL, weight, 0, l->n, run->partial, run->state,
@@ -244,7 +244,7 @@ static int refit(clv_registration *run, const level *l)
     if (!(s[0] > 0) || !(variance > 1e-6 * s[3]) || !(covariance > 0))
         goto end;
     float a = (float)(covariance / variance), b = (float)((s[2] - covariance / variance * s[1]) / s[0]);
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->level_moving, l->m, run->level_moving,
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->channels[0].level_moving, l->m, run->channels[0].level_moving,
                           NULL, NULL, (float[4]){a, 0, 0, b}));
 end:
     return status;
@@ -273,8 +273,8 @@ static int iterate(clv_registration *run, int index, const level *l, double shar
     const clv_force_form forms[] = {CLV_FORCE_AUTO, CLV_FORCE_RECOMPUTE, CLV_FORCE_REUSE,
                                     CLV_FORCE_CAPPED, CLV_FORCE_TWOPASS};
     const clv_force_args args = {
-        .moving = run->level_moving, .moving_size = {l->moving.size[0], l->moving.size[1], l->moving.size[2]},
-        .fixed = run->level_fixed, .mask = l->mask, .u = run->u,
+        .moving = run->channels[0].level_moving, .moving_size = {l->moving.size[0], l->moving.size[1], l->moving.size[2]},
+        .fixed = run->channels[0].level_fixed, .mask = l->mask, .u = run->u,
         .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
         .spacing = {l->spacing[0], l->spacing[1], l->spacing[2]},
         .map = l->map, .lambda = (float)o->lambda, .nine = run->nine, .force = run->field_a,

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_LIKENESS_H
+#define CLV_OP_LIKENESS_H
+
+#include "runtime/runtime.h"
+
+/* Global similarities of two images on one grid and their slopes dS/dM(y),
+ * dS/dF(y), for clv_push; all without a host read. Voxels where one image is
+ * not finite do not count and get slope 0. Images are scaled to about [0, 1].
+ *   SSD: S = -1/2 sum (M - F)^2
+ *   NCC: S = N c^2 / (vF vM)   (N valid voxels; c, vF, vM over all of them; 0
+ *        where an image is constant)
+ *   MI:  S = N I(F, M) in nats, from a joint histogram of bins x bins over
+ *        [0, 1]^2, values clamped: F and M each by the cubic B-spline Parzen
+ *        window, so that S is smooth in both. The counts are fixed-point
+ *        integers: the same bits run after run.
+ * out[slot] = S, out[slot + 1] = N; out may be NULL. slope_fixed may be NULL.
+ * scratch: CLV_LIKENESS_SCRATCH floats. bins: 8 to 128, MI alone. */
+typedef enum clv_likeness_kind { CLV_LIKENESS_SSD, CLV_LIKENESS_NCC, CLV_LIKENESS_MI } clv_likeness_kind;
+
+enum { CLV_LIKENESS_SCRATCH = 1 << 17 };
+
+typedef struct clv_likeness_args {
+    clv_likeness_kind kind;
+    const clv_buffer *fixed, *moving;
+    int size[3];
+    int bins;
+    clv_buffer *slope_moving, *slope_fixed;
+    clv_buffer *scratch, *out;
+    int slot;
+} clv_likeness_args;
+
+int clv_likeness(clvox_context *ctx, const clv_likeness_args *args);
+
+#endif
