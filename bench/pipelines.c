@@ -30,6 +30,7 @@ int bench_pipelines(clvox_context *ctx, const int size[3], FILE *out, cJSON *jso
     CLV_TRY(clv_phantom_warp_make(&grid, 0.02 * size[0], 1, &warp));
     CLV_TRY(clv_phantom_image(&phantom, &grid, NULL, &warp, 1, &fixed));
     CLV_TRY(clv_phantom_image(&phantom, &grid, NULL, NULL, 2, &moving));
+    const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
     clvox_register_defaults(&options);
     options.tolerance = 0;
     for (int i = 0; i < options.levels; i++)
@@ -41,7 +42,7 @@ int bench_pipelines(clvox_context *ctx, const int size[3], FILE *out, cJSON *jso
             "deform / floor");
     for (int run = 0; run < RUNS; run++) {
         clvox_register_result r;
-        CLV_TRY(clvox_register(ctx, fixed, moving, NULL, NULL, &options, &r));
+        CLV_TRY(clvox_register(ctx, &images, &options, &r));
         fprintf(out, "%-6s %9.4f %9.4f %9.4f %9.4f %14.2f\n", run ? "warm" : "cold", r.seconds_prepare,
                 r.seconds_linear, r.seconds_deform, r.seconds_finish, r.seconds_deform / floor);
         cJSON *row = cJSON_CreateObject();

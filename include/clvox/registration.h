@@ -124,24 +124,30 @@ typedef struct clvox_register_result {
     size_t device_bytes;       /* most that the run held at once */
 } clvox_register_result;
 
-/* The most device memory that a registration of these grids takes, in bytes:
- * with a mask on each image's grid (a mask on a much larger grid may take more
- * while it is brought there). */
-CLVOX_API size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
+/* What is registered. Channel 0 gives the grids; a further channel on another
+ * grid is brought to them (linear; label images by vote). */
+typedef struct clvox_register_images {
+    const clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
+    double weight[CLVOX_MAX_CHANNELS]; /* of the channels, any scale; all 0: equal */
+    int channels;
+    const clvox_volume *fixed_mask, *moving_mask; /* NULL: everything counts; on any grid */
+} clvox_register_images;
+
+/* The most device memory that a registration of such images takes, in bytes;
+ * looks at their grids alone. Bringing a channel or mask from a much larger
+ * grid to that of the first image may take more for a moment. */
+CLVOX_API size_t clvox_register_bytes(const clvox_register_images *images,
                                       const clvox_register_options *options);
 
 /* Takes an affine apart; false where it is singular or turns left into right. */
 CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_grid *fixed,
                                       clvox_affine_parts *parts);
 
-/* Registers moving to fixed. Masks may be NULL and may lie on any grid. On
- * success the result's volumes are the caller's, to be released with
- * clvox_register_result_free; on failure the result holds none. */
-CLVOX_API int clvox_register(clvox_context *context, const clvox_volume *fixed,
-                             const clvox_volume *moving, const clvox_volume *fixed_mask,
-                             const clvox_volume *moving_mask,
-                             const clvox_register_options *options,
-                             clvox_register_result *result);
+/* Registers the moving images to the fixed ones: one transform for all
+ * channels. On success the result's volumes are the caller's, to be released
+ * with clvox_register_result_free; on failure the result holds none. */
+CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
+                             const clvox_register_options *options, clvox_register_result *result);
 
 /* Releases the result's volumes and sets them to NULL; the numbers stay. NULL
  * is legal. */

@@ -17,6 +17,7 @@
 typedef struct request {
     cli_texts fixed, moving;
     const char *prefix, *init, *metric, *deform;
+    cli_texts weights;
     const char *fixed_mask, *moving_mask, *labels;
     int linear, kernel;
     cli_numbers shrink, iterations, smooth, update_sigma, step;
@@ -114,6 +115,30 @@ static int read_levels(const request *r, clvox_register_options *o)
             return cli_misuse("--iterations: %g is not a whole number from 0 to 1000000", n);
         o->iterations[i] = (int)n;
     }
+    return CLVOX_OK;
+}
+
+/* As many fixed as moving images, and a weight for each or none. */
+static int check_channels(const request *r)
+{
+    double sum = 0;
+    if (r->fixed.count != r->moving.count)
+        return cli_misuse("%d fixed and %d moving images; a channel is one of each", r->fixed.count,
+                          r->moving.count);
+    if (r->fixed.count > CLVOX_MAX_CHANNELS)
+        return cli_misuse("%d channels; at most %d are possible", r->fixed.count, CLVOX_MAX_CHANNELS);
+    if (r->weights.count && r->weights.count != r->fixed.count)
+        return cli_misuse("%d weights for %d channels; give --weight once for each or not at all",
+                          r->weights.count, r->fixed.count);
+    for (int i = 0; i < r->weights.count; i++) {
+        char *end;
+        double w = strtod(r->weights.item[i], &end);
+        if (*end || !(w >= 0) || !isfinite(w))
+            return cli_misuse("--weight %s: not a number of at least 0", r->weights.item[i]);
+        sum += w;
+    }
+    if (r->weights.count && !(sum > 0))
+        return cli_misuse("--weight: at least one must be above 0");
     return CLVOX_OK;
 }
 
@@ -314,29 +339,42 @@ static int run(command *cli, const request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX];
-    clvox_volume *fixed = NULL, *moving = NULL, *fixed_mask = NULL, *moving_mask = NULL, *labels = NULL;
+    clvox_volume *fixed[CLVOX_MAX_CHANNELS] = {0}, *moving[CLVOX_MAX_CHANNELS] = {0};
+    clvox_volume *fixed_mask = NULL, *moving_mask = NULL, *labels = NULL;
+    clvox_register_images images = {.channels = r->fixed.count};
     clvox_register_result result = {.warp = NULL};
     cli_progress progress = {.open = false};
     cli_stages stages = {0};
+    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 3];
+    int count = 0;
     double mark = cli_seconds();
     CLV_TRY(check_folder(r->prefix));
     if ((size_t)snprintf(path, sizeof path, "%s.json", r->prefix) + 32 >= sizeof path)
         return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", r->prefix);
-    const cli_input inputs[] = {{r->fixed.item[0], &fixed, false},
-                                {r->moving.item[0], &moving, false},
-                                {r->fixed_mask, &fixed_mask, true},
-                                {r->moving_mask, &moving_mask, true},
-                                {r->labels, &labels, false}};
-    CLV_TRY(cli_load(cli, inputs, 5, NULL, NULL, true));
-    CLV_TRY(read_smoothing(r, &fixed->grid, o));
+    for (int i = 0; i < images.channels; i++) {
+        inputs[count++] = (cli_input){r->fixed.item[i], &fixed[i], false};
+        inputs[count++] = (cli_input){r->moving.item[i], &moving[i], false};
+    }
+    inputs[count++] = (cli_input){r->fixed_mask, &fixed_mask, true};
+    inputs[count++] = (cli_input){r->moving_mask, &moving_mask, true};
+    inputs[count++] = (cli_input){r->labels, &labels, false};
+    CLV_TRY(cli_load(cli, inputs, count, NULL, NULL, true));
+    for (int i = 0; i < images.channels; i++) {
+        images.fixed[i] = fixed[i];
+        images.moving[i] = moving[i];
+        images.weight[i] = r->weights.count ? atof(r->weights.item[i]) : 1;
+    }
+    images.fixed_mask = fixed_mask;
+    images.moving_mask = moving_mask;
+    CLV_TRY(read_smoothing(r, &fixed[0]->grid, o));
     log_options(cli, o);
     remark_unused(cli, r, o);
     stages.read = cli_seconds() - mark;
-    cli_register_plan(cli, fixed, moving, o);
+    cli_register_plan(cli, &images, o);
     cli_progress_begin(&progress, cli, o);
     o->progress = cli_register_progress;
     o->user = &progress;
-    status = clvox_register(cli->ctx, fixed, moving, fixed_mask, moving_mask, o, &result);
+    status = clvox_register(cli->ctx, &images, o, &result);
     cli_progress_end(&progress);
     if (status >= 0 && cli_interrupted())
         status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
@@ -344,15 +382,17 @@ static int run(command *cli, const request *r, clvox_register_options *o)
         goto end;
 
     mark = cli_seconds();
-    CLV_TRY(write_results(cli, r, fixed, fixed_mask, labels, &result));
+    CLV_TRY(write_results(cli, r, fixed[0], fixed_mask, labels, &result));
     stages.write = cli_seconds() - mark;
     cli_register_report(cli, o, &result, &stages);
     CLV_TRY(cli_profile(cli));
     CLV_TRY(cli_write_log(cli, path));
 end:
     clvox_register_result_free(&result);
-    clvox_volume_destroy(&fixed);
-    clvox_volume_destroy(&moving);
+    for (int i = 0; i < images.channels; i++) {
+        clvox_volume_destroy(&fixed[i]);
+        clvox_volume_destroy(&moving[i]);
+    }
     clvox_volume_destroy(&fixed_mask);
     clvox_volume_destroy(&moving_mask);
     clvox_volume_destroy(&labels);
@@ -373,8 +413,10 @@ int cmd_register(command *cli, int argc, char **argv)
     request r = {.init = "auto", .metric = "ssd", .deform = "unbiased", .linear = o.linear,
                  .lambda = o.lambda, .tolerance = o.tolerance};
     const cli_option options[] = {
-        {"fixed", 'f', CLI_REPEAT, &r.fixed, "FILE", "the fixed image: its grid carries the warp"},
-        {"moving", 'm', CLI_REPEAT, &r.moving, "FILE", "the moving image"},
+        {"fixed", 'f', CLI_REPEAT, &r.fixed, "FILE",
+         "the fixed image: its grid carries the warp; repeat for channels"},
+        {"moving", 'm', CLI_REPEAT, &r.moving, "FILE", "the moving image; as many as -f"},
+        {"weight", 0, CLI_REPEAT, &r.weights, "N", "of each channel, in their order (default: equal)"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "beginning of the names of the results"},
         {"init", 0, CLI_TEXT, &r.init, "auto|identity|header|centers|moments|FILE",
          "where to start; auto: header or moments, whichever correlates better"},
@@ -429,8 +471,7 @@ int cmd_register(command *cli, int argc, char **argv)
         return cli_misuse("-f FIXED is missing");
     if (!r.moving.count)
         return cli_misuse("-m MOVING is missing");
-    if (r.fixed.count > 1 || r.moving.count > 1)
-        return cli_misuse("-f and -m take one image each; several channels are not in this version");
+    CLV_TRY(check_channels(&r));
     if (!r.prefix)
         return cli_misuse("-o PREFIX is missing");
     CLV_TRY(read_options(cli, &r, &o));

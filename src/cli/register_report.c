@@ -21,7 +21,7 @@ static void print_grid(const command *cli, const char *name, const clvox_grid *g
                grid->size[1], grid->size[2], edge[0], edge[1], edge[2]);
 }
 
-void cli_register_plan(command *cli, const clvox_volume *fixed, const clvox_volume *moving,
+void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options)
 {
     static const char *const linear[] = {"translation", "translation", "rigid", "similarity", "affine"};
@@ -32,7 +32,8 @@ void cli_register_plan(command *cli, const clvox_volume *fixed, const clvox_volu
                             (options->init == CLVOX_INIT_AUTO && options->linear != CLVOX_LINEAR_NONE);
     char needed[32], all[32], free_text[32];
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
-    size_t bytes = clvox_register_bytes(&fixed->grid, &moving->grid, options);
+    const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
+    size_t bytes = clvox_register_bytes(images, options);
     print_grid(cli, "fixed", &fixed->grid);
     print_grid(cli, "moving", &moving->grid);
     cli_remark(cli, 0, "plan     %s%s%s%s, then %s\n", starts[options->init], by_moments ? " (" : "",

@@ -18,7 +18,7 @@ typedef struct cli_progress {
 } cli_progress;
 
 /* Grids, levels and device memory, before it starts. */
-void cli_register_plan(command *cli, const clvox_volume *fixed, const clvox_volume *moving,
+void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options);
 
 void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options);

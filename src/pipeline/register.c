@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/matrix.h"
-#include "op/energy.h"
 #include "op/pointwise.h"
 #include "op/reduce.h"
 #include "op/resample.h"
@@ -44,6 +43,28 @@ void clvox_register_defaults(clvox_register_options *options)
         options->matrix[i][i] = 1;
 }
 
+/* A deformation model: the function that runs its levels, and the buffers that
+ * it holds beside those of every run. Adding one adds its file and a row. */
+typedef struct model {
+    clvox_deform deform;
+    const char *name;
+    int (*run)(clv_registration *run, clvox_register_result *result);
+    int (*requests)(clv_registration *run, clv_request *list);
+    bool one_channel;
+} model;
+
+static const model models[] = {
+    {CLVOX_DEFORM_UNBIASED, "unbiased", clv_register_unbiased, clv_register_unbiased_requests, true},
+};
+
+static const model *find_model(clvox_deform deform)
+{
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (models[i].deform == deform)
+            return &models[i];
+    return NULL;
+}
+
 static int check_volume(const clvox_volume *volume, const char *which)
 {
     if (!volume || !volume->data)
@@ -64,18 +85,45 @@ static int check_volume(const clvox_volume *volume, const char *which)
     return CLVOX_OK;
 }
 
-static int check(const clvox_volume *fixed, const clvox_volume *moving, const clvox_volume *fixed_mask,
-                 const clvox_volume *moving_mask, const clvox_register_options *o)
+static int check_images(const clvox_register_images *images, const clvox_register_options *o)
 {
-    int status = check_volume(fixed, "fixed image");
-    if (status == CLVOX_OK)
-        status = check_volume(moving, "moving image");
-    if (status == CLVOX_OK && fixed_mask)
-        status = check_volume(fixed_mask, "fixed mask");
-    if (status == CLVOX_OK && moving_mask)
-        status = check_volume(moving_mask, "moving mask");
+    int status = CLVOX_OK;
+    const model *m = find_model(o->deform);
+    double sum = 0;
+    if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d channels; 1 to %d are possible", images->channels,
+                        CLVOX_MAX_CHANNELS);
+    for (int i = 0; i < images->channels; i++) {
+        char which[48];
+        snprintf(which, sizeof which, images->channels > 1 ? "fixed image %d" : "fixed image", i + 1);
+        CLV_TRY(check_volume(images->fixed[i], which));
+        snprintf(which, sizeof which, images->channels > 1 ? "moving image %d" : "moving image", i + 1);
+        CLV_TRY(check_volume(images->moving[i], which));
+        if (!(images->weight[i] >= 0) || !isfinite(images->weight[i]))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "channel %d: a weight is a number of at least 0", i + 1);
+        sum += images->weight[i];
+    }
+    if (!(sum > 0) && images->weight[0] != 0)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the weights of the channels add up to nothing");
+    if (m && m->one_channel && images->channels > 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model takes one channel, not %d; choose another model "
+                                              "or one image of each side",
+                        m->name, images->channels);
+    if (images->fixed_mask)
+        CLV_TRY(check_volume(images->fixed_mask, "fixed mask"));
+    if (images->moving_mask)
+        CLV_TRY(check_volume(images->moving_mask, "moving mask"));
+end:
+    return status;
+}
+
+static int check(const clvox_register_images *images, const clvox_register_options *o)
+{
+    int status = check_images(images, o);
     if (status < 0)
         return status;
+    if (o->deform != CLVOX_DEFORM_NONE && !find_model(o->deform))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
     if (o->init == CLVOX_INIT_MATRIX && !clv_matrix_regular(o->matrix))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "the initial matrix is singular or not finite; give one that can be inverted");
@@ -92,56 +140,65 @@ static int check(const clvox_volume *fixed, const clvox_volume *moving, const cl
     return CLVOX_OK;
 }
 
+enum { MAX_REQUESTS = 8 + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS, SMALL_BYTES = 1 << 16 };
+
 /* The buffers of a run, in one place for taking them and for predicting their
  * size. Slots are NULL when only sizes are wanted. */
 static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list)
 {
-    bool deform = run->options->deform != CLVOX_DEFORM_NONE;
-    bool nine = deform && run->options->force == CLVOX_FORCE_TWOPASS;
-    size_t n = clvox_grid_voxels(&run->fixed_grid) * sizeof(float);
-    size_t m = clvox_grid_voxels(&run->moving_grid) * sizeof(float), larger = n > m ? n : m;
+    const model *m = find_model(run->options->deform);
+    size_t fixed = (size_t)run->n * sizeof(float), moving = (size_t)run->m * sizeof(float);
+    size_t larger = fixed > moving ? fixed : moving;
     int count = 0;
-    list[count++] = (clv_request){&run->channels[0].fixed, n, "fixed image"};
-    list[count++] = (clv_request){&run->channels[0].moving, m, "moving image"};
-    list[count++] = (clv_request){&run->channels[0].level_fixed, n, "a level of the fixed image"};
-    list[count++] = (clv_request){&run->channels[0].level_moving, m, "a level of the moving image"};
+    for (int i = 0; i < run->channel_count; i++) {
+        clv_channel *c = &run->channels[i];
+        list[count++] = (clv_request){&c->fixed, fixed, "fixed image"};
+        list[count++] = (clv_request){&c->moving, moving, "moving image"};
+        list[count++] = (clv_request){&c->level_fixed, fixed, "a level of the fixed image"};
+        list[count++] = (clv_request){&c->level_moving, moving, "a level of the moving image"};
+    }
     list[count++] = (clv_request){&run->scratch_a, larger, "scratch for smoothing"};
     list[count++] = (clv_request){&run->scratch_b, larger, "scratch for smoothing"};
     if (fixed_mask) {
-        list[count++] = (clv_request){&run->fixed_mask, n, "fixed mask"};
-        list[count++] = (clv_request){&run->level_mask, n, "a level of the fixed mask"};
+        list[count++] = (clv_request){&run->fixed_mask, fixed, "fixed mask"};
+        list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
     }
     if (moving_mask)
-        list[count++] = (clv_request){&run->moving_mask, m, "moving mask"};
-    if (deform) {
-        list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
-        list[count++] = (clv_request){&run->best, 3 * n, "best displacement so far"};
-        list[count++] = (clv_request){&run->field_a, 3 * n, "force field"};
-        list[count++] = (clv_request){&run->field_b, 3 * n, "scratch for the velocity field"};
-        list[count++] = (clv_request){&run->field_c, 3 * n, "velocity field"};
-    }
-    if (deform)
-        list[count++] = (clv_request){&run->weight, n, "weights"};
-    if (nine)
-        list[count++] = (clv_request){&run->nine, 9 * n, "nine products of the force"};
-    list[count++] = (clv_request){&run->partial, CLV_ENERGY_PARTIALS * sizeof(float), "partial sums"};
+        list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
+    list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
+    if (m)
+        count += m->requests(run, list + count);
     return count;
 }
 
-enum { MAX_REQUESTS = 20, SMALL_BYTES = 1 << 16 };
-
-size_t clvox_register_bytes(const clvox_grid *fixed, const clvox_grid *moving,
-                            const clvox_register_options *options)
+/* Grids and weights of a run, from images that have been checked. */
+static void describe(clv_registration *run, const clvox_register_images *images)
 {
-    clv_registration run = {.options = options, .fixed_grid = *fixed, .moving_grid = *moving};
+    double sum = 0;
+    run->channel_count = images->channels;
+    for (int i = 0; i < images->channels; i++)
+        sum += images->weight[i];
+    for (int i = 0; i < images->channels; i++)
+        run->channels[i].weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
+    run->fixed_grid = images->fixed[0]->grid;
+    run->moving_grid = images->moving[0]->grid;
+    run->n = (int)clvox_grid_voxels(&run->fixed_grid);
+    run->m = (int)clvox_grid_voxels(&run->moving_grid);
+}
+
+size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
+{
+    clv_registration run = {.options = options};
     clv_request list[MAX_REQUESTS];
-    int count = list_requests(&run, true, true, list);
+    describe(&run, images);
+    const int *fixed = run.fixed_grid.size, *moving = run.moving_grid.size;
+    int count = list_requests(&run, images->fixed_mask, images->moving_mask, list);
     /* What operations take for themselves while the pool is held: sums by row
      * and plane of clv_moments, histograms and tables. After the pool less is
      * taken. */
-    size_t rows = (size_t)(fixed->size[1] + 2) * (size_t)fixed->size[2];
-    size_t moving_rows = (size_t)(moving->size[1] + 2) * (size_t)moving->size[2];
+    size_t rows = (size_t)(fixed[1] + 2) * (size_t)fixed[2];
+    size_t moving_rows = (size_t)(moving[1] + 2) * (size_t)moving[2];
     return clv_pool_bytes(list, count) + 3 * sizeof(float) * (rows > moving_rows ? rows : moving_rows) +
            SMALL_BYTES;
 }
@@ -182,15 +239,37 @@ end:
     return status;
 }
 
-/* Brings a mask onto its image's grid, before the run takes its memory: *mask
- * becomes *own where it lay on another grid. */
-static int place_mask(clvox_context *ctx, const clvox_grid *grid, const clvox_volume **mask,
-                      clvox_volume **own)
+/* Copies of what lay on another grid than the first image of its side. */
+typedef struct placed {
+    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 2];
+    int count;
+} placed;
+
+static int place(clvox_context *ctx, const clvox_grid *grid, clvox_interpolation interpolation, float outside,
+                 const clvox_volume **volume, placed *all)
 {
-    if (!*mask || clvox_grid_equal(&(*mask)->grid, grid))
+    if (!*volume || clvox_grid_equal(&(*volume)->grid, grid))
         return CLVOX_OK;
-    int status = clvox_apply(ctx, *mask, grid, NULL, 0, CLVOX_INTERPOLATE_NEAREST, 0, own);
-    *mask = *own;
+    clvox_volume **own = &all->own[all->count++];
+    int status = clvox_apply(ctx, *volume, grid, NULL, 0, interpolation, outside, own);
+    *volume = *own;
+    return status;
+}
+
+/* Brings further channels and the masks onto the grids of the first images,
+ * before the run takes its memory. What a channel does not cover is NaN, which
+ * the upload takes as its darkest value. */
+static int place_all(clvox_context *ctx, clvox_register_images *images, placed *all)
+{
+    int status = CLVOX_OK;
+    const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
+    for (int i = 1; i < images->channels; i++) {
+        CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_AUTO, NAN, &images->fixed[i], all));
+        CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_AUTO, NAN, &images->moving[i], all));
+    }
+    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, all));
+    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, all));
+end:
     return status;
 }
 
@@ -213,17 +292,24 @@ end:
     return status;
 }
 
-/* Squared difference and correlation on the full grid under the present
- * transform; with no matrix given, under the linear part and u. */
+/* Squared difference and correlation on the full grid under matrix and u (NULL:
+ * 0), of the channels by their weights. */
 static int measure(clv_registration *run, const double (*matrix)[4], const clv_buffer *u,
                    double *square, double *ncc)
 {
     int status = CLVOX_OK;
     clv_map map;
-    clv_map_between(&run->fixed_grid, &run->moving_grid, matrix, -1, &map);
-    CLV_TRY(clv_warp(run->ctx, run->channels[0].moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
-                     run->fixed_grid.size));
-    CLV_TRY(clv_similarity(run, run->scratch_a, run->channels[0].fixed, run->fixed_mask, run->n, square, ncc));
+    *square = *ncc = 0;
+    clv_map_between(&run->fixed_grid, &run->moving_grid, matrix, 1, &map);
+    for (int i = 0; i < run->channel_count; i++) {
+        const clv_channel *c = &run->channels[i];
+        double s, r;
+        CLV_TRY(clv_warp(run->ctx, c->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
+                         run->fixed_grid.size));
+        CLV_TRY(clv_similarity(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &s, &r));
+        *square += c->weight * s;
+        *ncc += c->weight * r;
+    }
 end:
     return status;
 }
@@ -265,44 +351,40 @@ end:
     return status;
 }
 
-int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvox_volume *moving,
-                   const clvox_volume *fixed_mask, const clvox_volume *moving_mask,
+int clvox_register(clvox_context *context, const clvox_register_images *given,
                    const clvox_register_options *options, clvox_register_result *result)
 {
     static const double identity[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
     int status = CLVOX_OK, count = 0;
+    clvox_register_images images = *given;
     clv_registration run = {.ctx = context, .options = options};
     clv_request requests[MAX_REQUESTS];
-    clvox_volume *own_fixed_mask = NULL, *own_moving_mask = NULL;
+    placed all = {.count = 0};
     double mark = now();
     size_t held = clv_peak_start(context);
     memset(result, 0, sizeof *result);
-    CLV_TRY(check(fixed, moving, fixed_mask, moving_mask, options));
-    CLV_TRY(place_mask(context, &fixed->grid, &fixed_mask, &own_fixed_mask));
-    CLV_TRY(place_mask(context, &moving->grid, &moving_mask, &own_moving_mask));
-    run.channel_count = 1;
-    run.channels[0].weight = 1;
-    run.fixed_grid = fixed->grid;
-    run.moving_grid = moving->grid;
-    run.n = (int)clvox_grid_voxels(&fixed->grid);
-    run.m = (int)clvox_grid_voxels(&moving->grid);
-    bool deform = options->deform != CLVOX_DEFORM_NONE;
-    count = list_requests(&run, fixed_mask, moving_mask, requests);
+    CLV_TRY(check(&images, options));
+    CLV_TRY(place_all(context, &images, &all));
+    describe(&run, &images);
+    const model *deform = find_model(options->deform);
+    count = list_requests(&run, images.fixed_mask, images.moving_mask, requests);
     status = clv_pool_take(context, requests, count);
     if (status == CLVOX_ERROR_MEMORY)
         status = refuse(&run, requests, count, clvox_context_limits(context));
     if (status < 0)
         goto end;
-    CLV_TRY(upload(&run, fixed, run.channels[0].fixed, run.n));
-    CLV_TRY(upload(&run, moving, run.channels[0].moving, run.m));
-    if (fixed_mask)
-        CLV_TRY(upload_mask(&run, fixed_mask, "fixed", run.fixed_mask));
-    if (moving_mask)
-        CLV_TRY(upload_mask(&run, moving_mask, "moving", run.moving_mask));
+    for (int i = 0; i < images.channels; i++) {
+        CLV_TRY(upload(&run, images.fixed[i], run.channels[i].fixed, run.n));
+        CLV_TRY(upload(&run, images.moving[i], run.channels[i].moving, run.m));
+    }
+    if (images.fixed_mask)
+        CLV_TRY(upload_mask(&run, images.fixed_mask, "fixed", run.fixed_mask));
+    if (images.moving_mask)
+        CLV_TRY(upload_mask(&run, images.moving_mask, "moving", run.moving_mask));
     result->seconds_prepare = now() - mark;
 
     mark = now();
-    CLV_TRY(clv_register_linear(&run, fixed, moving));
+    CLV_TRY(clv_register_linear(&run, images.fixed[0], images.moving[0]));
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(measure(&run, identity, NULL, &result->metric_before, &result->ncc_before));
     CLV_TRY(measure(&run, CLV_MATRIX(run.matrix), NULL, &result->metric_linear, &result->ncc_linear));
@@ -313,7 +395,7 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
 
     mark = now();
     if (deform) {
-        CLV_TRY(clv_register_unbiased(&run, result));
+        CLV_TRY(deform->run(&run, result));
         CLV_TRY(measure(&run, CLV_MATRIX(run.matrix), run.u, &result->metric_after, &result->ncc_after));
         result->mismatch = result->metric_linear > 0 ? result->metric_after / result->metric_linear : 0;
     }
@@ -322,15 +404,15 @@ int clvox_register(clvox_context *context, const clvox_volume *fixed, const clvo
 
     mark = now();
     if (deform)
-        CLV_TRY(clv_field_download(context, run.u, &run.fixed_grid, -1, &result->warp));
+        CLV_TRY(clv_field_download(context, run.u, &run.fixed_grid, 1, &result->warp));
     clv_pool_release(requests, count);
-    CLV_TRY(finish(&run, moving, fixed_mask, result));
+    CLV_TRY(finish(&run, images.moving[0], images.fixed_mask, result));
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = now() - mark;
 end:
     clv_pool_release(requests, count);
-    clvox_volume_destroy(&own_fixed_mask);
-    clvox_volume_destroy(&own_moving_mask);
+    for (int i = 0; i < all.count; i++)
+        clvox_volume_destroy(&all.own[i]);
     if (status < 0)
         clvox_register_result_free(result);
     return status;

@@ -14,6 +14,11 @@ enum {
     CLV_STATE_SLOTS = 64
 };
 
+enum {
+    CLV_REGISTER_PARTIALS = 8192, /* floats of run->partial: enough for every reduction */
+    CLV_MODEL_REQUESTS = 32       /* buffers that a model may ask for */
+};
+
 /* One image of each side, on the grid of the first. */
 typedef struct clv_channel {
     double weight; /* the weights of a run add up to 1 */
@@ -34,7 +39,9 @@ typedef struct clv_registration {
     clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
     clv_buffer *level_mask;
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
-    clv_buffer *u, *best, *field_a, *field_b, *field_c;
+    clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
+    clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
+    clv_buffer *best, *field_a, *field_b, *field_c;
     clv_buffer *weight; /* of mending, one a voxel */
     clv_buffer *nine;
     clv_buffer *partial, *state;
@@ -45,8 +52,8 @@ typedef struct clv_registration {
 int clv_register_linear(clv_registration *run, const clvox_volume *fixed,
                         const clvox_volume *moving);
 
-/* Maps the fixed image to [0, 1] and the moving one to the fixed one's
- * quantiles (register_match.c). */
+/* Maps the fixed image of each channel to [0, 1] and the moving one to the
+ * fixed one's quantiles (register_match.c). */
 int clv_register_match(clv_registration *run);
 
 /* Sum of squared differences (mean over the weights) and normalised
@@ -57,8 +64,12 @@ int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer 
 /* The grid of a level: shrunk, but no axis to fewer than about four voxels. */
 void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out);
 
-/* Runs all levels; leaves u (h = x - u, mm along the fixed grid's axes) on the
- * full fixed grid (register_unbiased.c). */
+/* A deformation model runs all levels, leaves run->u (and run->inverse, where it
+ * gives one) on the full fixed grid and fills result->iterations. Its requests
+ * name the buffers that it needs beside those of every run, u among them, from
+ * run->n, run->m, run->channel_count and the options alone; it returns their
+ * number, at most CLV_MODEL_REQUESTS (register_unbiased.c). */
 int clv_register_unbiased(clv_registration *run, clvox_register_result *result);
+int clv_register_unbiased_requests(clv_registration *run, clv_request *list);
 
 #endif

@@ -110,8 +110,8 @@ static int knot(float *from, float *to, int count, double x, double y)
 
 /* The voxels that both images' distributions are taken from: the masks, or
  * where there is none, the tissue of both images. */
-static int common_region(clv_registration *run, const clv_buffer *resampled, clv_buffer *region,
-                         clv_buffer *scratch)
+static int common_region(clv_registration *run, const clv_channel *channel, const clv_buffer *resampled,
+                         clv_buffer *region, clv_buffer *scratch)
 {
     int status = CLVOX_OK;
     const float keep[4] = {1, 0, 0, 0};
@@ -120,8 +120,8 @@ static int common_region(clv_registration *run, const clv_buffer *resampled, clv
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, region, run->n, run->fixed_mask, NULL,
                               NULL, keep));
     } else {
-        CLV_TRY(measure(run, run->channels[0].fixed, NULL, run->n, &d));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, run->n, run->channels[0].fixed, NULL,
+        CLV_TRY(measure(run, channel->fixed, NULL, run->n, &d));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, run->n, channel->fixed, NULL,
                               NULL, (float[4]){(float)(otsu(&d)), 1, 0, 0}));
     }
     if (run->moving_mask) {
@@ -139,28 +139,28 @@ end:
     return status;
 }
 
-int clv_register_match(clv_registration *run)
+static int match(clv_registration *run, const clv_channel *channel)
 {
     static const double levels[] = {.02, .05, .1, .2, .3, .4, .5, .6, .7, .8, .9, .95, .98};
     enum { LEVELS = sizeof levels / sizeof *levels };
     int status = CLVOX_OK;
-    clv_buffer *resampled = run->scratch_a, *region = run->channels[0].level_fixed, *scratch = run->scratch_b;
+    clv_buffer *resampled = run->scratch_a, *region = channel->level_fixed, *scratch = run->scratch_b;
     distribution fixed_all, moving_all, fixed, moving;
     clv_map map;
     float from[LEVELS + 4], to[LEVELS + 4];
 
     clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
-    CLV_TRY(clv_warp(run->ctx, run->channels[0].moving, run->moving_grid.size, &map, NULL, CLV_LINEAR, NAN,
+    CLV_TRY(clv_warp(run->ctx, channel->moving, run->moving_grid.size, &map, NULL, CLV_LINEAR, NAN,
                      resampled, run->fixed_grid.size));
-    CLV_TRY(common_region(run, resampled, region, scratch));
-    CLV_TRY(measure(run, run->channels[0].fixed, NULL, run->n, &fixed_all));
-    CLV_TRY(measure(run, run->channels[0].moving, NULL, run->m, &moving_all));
-    CLV_TRY(measure(run, run->channels[0].fixed, region, run->n, &fixed));
+    CLV_TRY(common_region(run, channel, resampled, region, scratch));
+    CLV_TRY(measure(run, channel->fixed, NULL, run->n, &fixed_all));
+    CLV_TRY(measure(run, channel->moving, NULL, run->m, &moving_all));
+    CLV_TRY(measure(run, channel->fixed, region, run->n, &fixed));
     CLV_TRY(measure(run, resampled, region, run->n, &moving));
     if (fixed_all.high <= fixed_all.low || moving_all.high <= moving_all.low) {
         /* A constant image has no scale: both become 0 and no force arises. */
-        CLV_TRY(clv_buffer_fill(run->ctx, run->channels[0].fixed, 0, 0, (size_t)run->n * sizeof(float)));
-        CLV_TRY(clv_buffer_fill(run->ctx, run->channels[0].moving, 0, 0, (size_t)run->m * sizeof(float)));
+        CLV_TRY(clv_buffer_fill(run->ctx, channel->fixed, 0, 0, (size_t)run->n * sizeof(float)));
+        CLV_TRY(clv_buffer_fill(run->ctx, channel->moving, 0, 0, (size_t)run->m * sizeof(float)));
         goto end;
     }
     if (fixed.total == 0 || moving.total == 0) {
@@ -182,10 +182,19 @@ int clv_register_match(clv_registration *run)
     /* Above the last quantile both go on with the same slope and stop at 1.2. */
     double rise = to[knots - 1] > 0 ? (from[knots - 1] - moving_low) / to[knots - 1] : 1;
     knots = knot(from, to, knots, from[knots - 1] + fmax(0, 1.2 - to[knots - 1]) * rise, 1.2);
-    CLV_TRY(clv_pointwise_table(run->ctx, run->channels[0].moving, run->m, run->channels[0].moving, from, to, knots));
+    CLV_TRY(clv_pointwise_table(run->ctx, channel->moving, run->m, channel->moving, from, to, knots));
     knots = knot(from, to, 0, fixed_low, 0);
     knots = knot(from, to, knots, fixed_low + 1.2 * unit, 1.2);
-    CLV_TRY(clv_pointwise_table(run->ctx, run->channels[0].fixed, run->n, run->channels[0].fixed, from, to, knots));
+    CLV_TRY(clv_pointwise_table(run->ctx, channel->fixed, run->n, channel->fixed, from, to, knots));
+end:
+    return status;
+}
+
+int clv_register_match(clv_registration *run)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < run->channel_count; i++)
+        CLV_TRY(match(run, &run->channels[i]));
 end:
     return status;
 }

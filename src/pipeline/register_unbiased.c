@@ -323,6 +323,21 @@ end:
     return status;
 }
 
+int clv_register_unbiased_requests(clv_registration *run, clv_request *list)
+{
+    size_t n = (size_t)run->n * sizeof(float);
+    int count = 0;
+    list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
+    list[count++] = (clv_request){&run->best, 3 * n, "best displacement so far"};
+    list[count++] = (clv_request){&run->field_a, 3 * n, "force field"};
+    list[count++] = (clv_request){&run->field_b, 3 * n, "scratch for the velocity field"};
+    list[count++] = (clv_request){&run->field_c, 3 * n, "velocity field"};
+    list[count++] = (clv_request){&run->weight, n, "weights"};
+    if (run->options->force == CLVOX_FORCE_TWOPASS)
+        list[count++] = (clv_request){&run->nine, 9 * n, "nine products of the force"};
+    return count;
+}
+
 int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK;
@@ -347,6 +362,9 @@ int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
     }
     if (!clvox_grid_equal(&at, &run->fixed_grid))
         CLV_TRY(carry(run, &at, &run->fixed_grid));
+    /* Here h = x - u; the run's u is that of h = x + u. */
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->u, 3 * run->n, run->u, NULL, NULL,
+                          (float[4]){-1, 0, 0, 0}));
 end:
     return status;
 }

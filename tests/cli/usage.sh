@@ -66,7 +66,10 @@ exits 2 clvox register -f a.nii -m a.nii -o r --shrink 0.5; says 'below 1'
 exits 2 clvox register -f a.nii -m a.nii -o r --iterations 1.5; says 'whole number'
 exits 2 clvox register -f a.nii -m a.nii -o r --step 0; says 'above 0'
 exits 2 clvox register -f a.nii -m a.nii -o r --update-sigma 2mm; says 'voxels'
-exits 2 clvox register -f a.nii -f a.nii -m a.nii -o r; says 'one image'
+exits 2 clvox register -f a.nii -f a.nii -m a.nii -o r; says "2 fixed and 1 moving"
+exits 2 clvox register -f a.nii -m a.nii --weight 1 --weight 2 -o r; says "2 weights for 1 channels"
+exits 2 clvox register -f a.nii -m a.nii --weight -1 -o r; says "at least 0"
+exits 2 clvox register -f a.nii -m a.nii --weight 0 -o r; says "above 0"
 exits 2 clvox register -f a.nii -m a.nii -o r --shrink 9x8x7x6x5x4x3x2x1; says 'at most 8'
 
 begin "apply, compose, invert, jacobian and compare name what is missing"

@@ -29,12 +29,13 @@ static void claire(void)
     if (!fixed || !moving) {
         CHECK_SKIP("no pair_claire in %s", folder);
     } else {
+        const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
         clvox_register_options o;
         clvox_register_result r;
         clvox_register_defaults(&o);
         o.linear = CLVOX_LINEAR_NONE;
         o.init = CLVOX_INIT_HEADER;
-        check_must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+        check_must(clvox_register(ctx, &images, &o, &r));
         printf("# mismatch %.4f, J %.3f..%.3f, %ld folded, %.1f s\n", r.mismatch, r.jacobian.smallest,
                r.jacobian.largest, r.jacobian.folded, r.seconds_deform);
         CHECK_THAT(r.mismatch <= .15, "%.4f", r.mismatch);
@@ -109,7 +110,8 @@ static void nichart(void)
             clvox_register_result r;
             clvox_register_defaults(&o);
             o.init = CLVOX_INIT_MOMENTS;
-            check_must(clvox_register(ctx, v[0], v[1], v[2], v[3], &o, &r));
+            const clvox_register_images images = {{v[0]}, {v[1]}, {0}, 1, v[2], v[3]};
+            check_must(clvox_register(ctx, &images, &o, &r));
             double before = carried(v[3], v[2], &r, false), after = carried(v[3], v[2], &r, true);
             printf("# Dice %.3f -> %.3f, J %.3f..%.3f, sd log J %.3f, %.1f s\n", before, after,
                    r.jacobian.smallest, r.jacobian.largest, r.jacobian.sd_log, r.seconds_deform);
@@ -130,14 +132,15 @@ static void large(void)
     if (!fixed || !moving) {
         CHECK_SKIP("no ds002748_T1_brains_1mm in %s", folder);
     } else {
+        const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
         clvox_register_options o;
         clvox_register_result r;
         clvox_register_defaults(&o);
         o.iterations[0] = 50;
         o.iterations[1] = 20;
         o.iterations[2] = 3;
-        check_must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
-        size_t predicted = clvox_register_bytes(&fixed->grid, &moving->grid, &o);
+        check_must(clvox_register(ctx, &images, &o, &r));
+        size_t predicted = clvox_register_bytes(&images, &o);
         printf("# %.0f MiB taken, %.0f MiB predicted; correlation %.3f -> %.3f -> %.3f\n",
                (double)r.device_bytes / 1048576, (double)predicted / 1048576, r.ncc_before, r.ncc_linear,
                r.ncc_after);

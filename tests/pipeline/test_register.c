@@ -44,6 +44,16 @@ static void header_options(clvox_register_options *o)
     o->linear = CLVOX_LINEAR_NONE;
 }
 
+/* One channel. */
+static int register_pair(const clvox_volume *fixed, const clvox_volume *moving,
+                         const clvox_volume *fixed_mask, const clvox_volume *moving_mask,
+                         const clvox_register_options *o, clvox_register_result *r)
+{
+    const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1,
+                                          .fixed_mask = fixed_mask, .moving_mask = moving_mask};
+    return clvox_register(ctx, &images, o, r);
+}
+
 /* Mean and largest end-point error inside the head, in voxels (smallest edge). */
 static double end_point_error(const pair *p, const clvox_register_result *r, double *largest)
 {
@@ -99,7 +109,7 @@ static void recovery(void)
             make_pair(&p, grids[g].size, grids[g].spacing, grids[g].oblique, grids[g].amplitude, 7 + g);
             header_options(&o);
             o.metric = metric ? CLVOX_METRIC_NCC : CLVOX_METRIC_SSD;
-            check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+            check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
             double mean = end_point_error(&p, &r, &largest);
             printf("# end-point error %.3f voxels in the mean, %.3f at most; mismatch %.4f; J %.2f..%.2f\n",
                    mean, largest, r.mismatch, r.jacobian.smallest, r.jacobian.largest);
@@ -120,7 +130,7 @@ static void identity(void)
     CHECK_CASE("the identity is a fixed point");
     make_pair(&p, (int[3]){43, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
     clvox_register_defaults(&o);
-    check_must(clvox_register(ctx, p.moving, p.moving, NULL, NULL, &o, &r));
+    check_must(register_pair(p.moving, p.moving, NULL, NULL, &o, &r));
     CHECK_THAT(r.largest_mm < .01, "moved by %g mm", r.largest_mm);
     CHECK(r.metric_after <= 1e-8);
     for (int i = 0; i < 4; i++)
@@ -138,8 +148,8 @@ static void repeats(void)
     CHECK_CASE("two runs give the same bits");
     make_pair(&p, (int[3]){41, 43, 29}, (double[3]){1, 1, 1.5}, false, 2, 5);
     header_options(&o);
-    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
-    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &b));
+    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &a));
+    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &b));
     size_t n = clvox_grid_voxels(&p.fixed_grid) * sizeof(float);
     CHECK(!memcmp(a.warp->data, b.warp->data, 3 * n));
     CHECK(!memcmp(a.warped->data, b.warped->data, n));
@@ -156,8 +166,8 @@ static void exchange(void)
     CHECK_CASE("exchanging the images mirrors the log-Jacobian");
     make_pair(&p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 11);
     header_options(&o);
-    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
-    check_must(clvox_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &b));
+    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &a));
+    check_must(register_pair(p.moving, p.fixed, NULL, NULL, &o, &b));
     printf("# mean log J %.4f and %.4f, sd %.4f and %.4f\n", a.jacobian.mean_log, b.jacobian.mean_log,
            a.jacobian.sd_log, b.jacobian.sd_log);
     CHECK(fabs(a.jacobian.mean_log + b.jacobian.mean_log) < .02);
@@ -180,7 +190,7 @@ static void intensities(void)
     for (size_t i = 0; i < n; i++)
         p.moving->data[i] = 37.5f * p.moving->data[i] - 1000;
     header_options(&o);
-    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
     double mean = end_point_error(&p, &r, &largest);
     CHECK_THAT(mean <= .3, "%.3f voxels", mean);
     clvox_register_result_free(&r);
@@ -189,7 +199,7 @@ static void intensities(void)
     p.fixed->data[n / 2] = NAN;
     p.moving->data[n / 3] = INFINITY;
     p.moving->data[n / 4] = -INFINITY;
-    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
     mean = end_point_error(&p, &r, &largest);
     CHECK_THAT(mean <= .35, "%.3f voxels", mean);
     clvox_register_result_free(&r);
@@ -197,12 +207,12 @@ static void intensities(void)
     CHECK_CASE("a constant image gives the identity");
     for (size_t i = 0; i < n; i++)
         p.moving->data[i] = 7;
-    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
     CHECK(r.largest_mm == 0);
     clvox_register_result_free(&r);
     o.init = CLVOX_INIT_AUTO;
     o.linear = CLVOX_LINEAR_AFFINE;
-    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
     CHECK(r.largest_mm == 0 && r.matrix[0][0] == 1 && r.matrix[0][3] == 0);
     clvox_register_result_free(&r);
     free_pair(&p);
@@ -239,7 +249,7 @@ static void linear(void)
     for (int kind = CLVOX_LINEAR_SIMILARITY; kind <= CLVOX_LINEAR_AFFINE; kind++) {
         CHECK_CASE("moments of masks recover a similarity between grids of other handedness (dof %d)", kind);
         o.linear = (clvox_linear)kind;
-        check_must(clvox_register(ctx, fixed, moving, fixed_mask, moving_mask, &o, &r));
+        check_must(register_pair(fixed, moving, fixed_mask, moving_mask, &o, &r));
         double worst = 0;
         for (int corner = 0; corner < 8; corner++) {
             const double at[3] = {corner & 1 ? 35 : -35, corner & 2 ? 35 : -35, corner & 4 ? 35 : -35};
@@ -265,20 +275,20 @@ static void linear(void)
 
     CHECK_CASE("an empty mask is one sentence");
     memset(moving_mask->data, 0, clvox_grid_voxels(&moving_grid) * sizeof(float));
-    CHECK(clvox_register(ctx, fixed, moving, fixed_mask, moving_mask, &o, &r) == CLVOX_ERROR_DATA);
+    CHECK(register_pair(fixed, moving, fixed_mask, moving_mask, &o, &r) == CLVOX_ERROR_DATA);
     CHECK(strstr(clvox_message(), "mask") != NULL && r.warped == NULL);
 
     CHECK_CASE("no overlap is one sentence with --init header, and found by moments");
     for (int i = 0; i < 3; i++)
         moving->grid.to_ras[i][3] += 500;
     o.init = CLVOX_INIT_HEADER;
-    CHECK(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r) == CLVOX_ERROR_DATA);
+    CHECK(register_pair(fixed, moving, NULL, NULL, &o, &r) == CLVOX_ERROR_DATA);
     CHECK(strstr(clvox_message(), "overlap") != NULL);
     o.init = CLVOX_INIT_AUTO;
     /* A large offset, as some scanners add, does not hide the head. */
     for (size_t i = 0; i < clvox_grid_voxels(&moving_grid); i++)
         moving->data[i] += 20000;
-    check_must(clvox_register(ctx, fixed, moving, NULL, NULL, &o, &r));
+    check_must(register_pair(fixed, moving, NULL, NULL, &o, &r));
     CHECK_THAT(r.ncc_linear > .5, "%.3f", r.ncc_linear);
     clvox_register_result_free(&r);
     clvox_volume_destroy(&fixed);
@@ -305,7 +315,7 @@ static void small(void)
         clvox_register_defaults(&o);
         for (int level = 0; level < 3; level++)
             o.iterations[level] = 5;
-        int status = clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
+        int status = register_pair(p.fixed, p.moving, NULL, NULL, &o, &r);
         CHECK_THAT(status == CLVOX_OK || (status == CLVOX_ERROR_DATA && clvox_message()[0]), "%s",
                    clvox_message());
         if (status == CLVOX_OK) {
@@ -354,8 +364,13 @@ static void masks_and_memory(void)
     for (int forced = 0; forced < 2; forced++) {
         o.force = forced ? CLVOX_FORCE_TWOPASS : CLVOX_FORCE_AUTO;
         seen.fraction = 0;
-        check_must(clvox_register(ctx, p.fixed, p.moving, mask, p.labels, &o, &r));
-        size_t predicted = clvox_register_bytes(&p.fixed_grid, &p.moving_grid, &o);
+        check_must(register_pair(p.fixed, p.moving, mask, p.labels, &o, &r));
+        size_t predicted = clvox_register_bytes(&(clvox_register_images){.fixed = {p.fixed},
+                                                                    .moving = {p.moving},
+                                                                    .channels = 1,
+                                                                    .fixed_mask = mask,
+                                                                    .moving_mask = p.labels},
+                                                &o);
         CHECK_THAT(r.device_bytes <= predicted && (double)r.device_bytes >= 0.9 * (double)predicted,
                    "%zu bytes, %zu predicted", r.device_bytes, predicted);
         CHECK(r.inverse_warp && r.jacobian.folded == 0);
@@ -366,18 +381,18 @@ static void masks_and_memory(void)
     CHECK_CASE("a run without iterations is the linear part alone");
     memset(o.iterations, 0, sizeof o.iterations);
     seen = (watched){.fraction = 0};
-    check_must(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
     CHECK(r.largest_mm == 0 && !seen.falls && seen.calls == o.levels);
     clvox_register_result_free(&r);
 
     CHECK_CASE("what cannot be used is refused before the run");
     o.init = CLVOX_INIT_MATRIX;
     o.matrix[1][1] = 0;
-    CHECK(clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
     o.init = CLVOX_INIT_HEADER;
     clvox_volume *several = NULL;
     check_must(clvox_volume_create(&coarse, 2, CLVOX_KIND_LABEL, &several));
-    CHECK(clvox_register(ctx, p.fixed, p.moving, several, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(register_pair(p.fixed, p.moving, several, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
     CHECK(strstr(clvox_message(), "fixed mask") != NULL);
     clvox_volume_destroy(&several);
     clvox_volume_destroy(&mask);
@@ -400,7 +415,7 @@ static void binary(void)
         p.moving->data[i] = moving->data[i] > 0 ? 3 : 0;
     }
     header_options(&o);
-    int status = clvox_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
+    int status = register_pair(p.fixed, p.moving, NULL, NULL, &o, &r);
     CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
     if (status == CLVOX_OK) {
         printf("# mismatch %.3f\n", r.mismatch);
@@ -426,7 +441,7 @@ static void too_large(void)
     }
     clv_phantom_grid((int[3]){890, 890, 890}, (double[3]){.2, .2, .2}, false, &huge.grid);
     clvox_register_defaults(&o);
-    CHECK(clvox_register(ctx, &huge, &huge, NULL, NULL, &o, &r) == CLVOX_ERROR_MEMORY);
+    CHECK(register_pair(&huge, &huge, NULL, NULL, &o, &r) == CLVOX_ERROR_MEMORY);
     CHECK_THAT(strstr(clvox_message(), "would fit") != NULL, "%s", clvox_message());
     printf("# %s\n", clvox_message());
 }
