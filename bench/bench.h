@@ -9,7 +9,8 @@
 #include "op/force.h"
 #include "runtime/runtime.h"
 
-enum { BENCH_FIELDS = 4, BENCH_SCALARS = 6, BENCH_REPEATS = 15 };
+/* BENCH_LONGEST: the number of the state that holds the longest vector of field[0]. */
+enum { BENCH_FIELDS = 4, BENCH_SCALARS = 6, BENCH_REPEATS = 15, BENCH_STATE = 64, BENCH_LONGEST = 63 };
 
 /* What a row runs on: buffers of random data for size voxels. */
 typedef struct bench_data {

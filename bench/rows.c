@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "bench.h"
+#include "op/advance.h"
 #include "op/blend.h"
 #include "op/compose.h"
 #include "op/copy.h"
@@ -14,6 +15,7 @@
 #include "op/jacobian.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
+#include "op/push.h"
 #include "op/reduce.h"
 #include "op/sobel.h"
 #include "op/unsharp.h"
@@ -105,6 +107,18 @@ static int row_compose(bench_data *d)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     return clv_compose(d->ctx, d->field[0], 1, d->field[1], d->size, &SAME, one, d->field[2], d->size);
+}
+
+static int row_advance(bench_data *d)
+{
+    return clv_advance(d->ctx, d->field[1], d->field[0], d->size, UNIT, 1.5f, d->state, BENCH_LONGEST,
+                       d->field[2]);
+}
+
+static int row_push(bench_data *d)
+{
+    return clv_push(d->ctx, d->scalar[0], d->size, &SAME, d->field[0], d->scalar[1], 1, 0, d->field[1],
+                    d->size);
 }
 
 static int gaussian(bench_data *d, bool vectors, float sigma, clv_gaussian_method method)
@@ -235,6 +249,8 @@ const bench_row bench_rows[] = {
     {"warp cubic", NULL, 20, row_warp_cubic},
     {"warp label", "warp_label", 20, row_warp_label},
     {"compose", "compose", 36, row_compose},
+    {"advance", "advance", 36, row_advance},
+    {"push", "push", 32, row_push},
     {"gaussian 1.7 scalar", NULL, 24, row_gaussian_scalar},
     {"gaussian 1.7 field", "gaussian_x", 72, row_gaussian},
     {"gaussian 5 field", NULL, 72, row_gaussian_wide},

@@ -8,7 +8,8 @@
  *   force(i) = keep force(i) + weight slope(i) map.shift^T dT/dp (p(i)),
  * p(i) = map.linear (i, 1) + map.shift u(i), slope = dS/dT(p(i)) as the metric
  * gave it, T trilinear, dT/dp the interpolant's own derivative at p (the one to
- * the right at a voxel's centre); 0 more than half a voxel outside of T and
+ * the right at a voxel's centre, to the left at the last one, 0 along an axis
+ * on which p is outside); 0 more than half a voxel outside of T and
  * where one of the eight corners that count is not finite. So force = dS/du,
  * per mm. u may be NULL (then u = 0, map.shift still counts). force is not u;
  * keep 0 does not read it. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "op/advance.h"
 #include "op/blend.h"
 #include "op/compose.h"
 #include "op/copy.h"
@@ -11,6 +12,7 @@
 #include "op/jacobian.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
+#include "op/push.h"
 #include "op/recursive.h"
 #include "op/reduce.h"
 #include "op/sobel.h"
@@ -20,6 +22,7 @@
 /* Entries are defined beside their operation; one line each here. */
 
 const clv_entry *const clv_entries[] = {
+    &clv_entry_advance,
     &clv_entry_blend,
     &clv_entry_compose,
     &clv_entry_copy,
@@ -45,6 +48,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_moments_planes,
     &clv_entry_pointwise,
     &clv_entry_pointwise_table,
+    &clv_entry_push,
     &clv_entry_recursive_axis,
     &clv_entry_recursive_x,
     &clv_entry_reduce,

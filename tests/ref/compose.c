@@ -3,9 +3,7 @@
 
 #include <math.h>
 
-/* Trilinear value of component c, by the definition: the sum over all voxels
- * near p of (1 - |dx|)(1 - |dy|)(1 - |dz|) times the value. */
-static double component(const float *w, const int n[3], const double p[3], int c)
+double ref_component(const float *w, const int n[3], const double p[3], int c)
 {
     double sum = 0;
     for (int z = (int)p[2]; z <= (int)p[2] + 1 && z < n[2]; z++)
@@ -44,7 +42,7 @@ void ref_compose(const float *u, double own, const float *w, const int w_size[3]
                         unsure[i] = 1;
                 }
                 for (int c = 0; inside && c < 3; c++)
-                    value[c] = component(w, w_size, p, c);
+                    value[c] = ref_component(w, w_size, p, c);
                 for (int a = 0; a < 3; a++) {
                     double *to = &out[(size_t)a * n + i];
                     *to = u ? own * u[(size_t)a * n + i] : 0;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ref/advance.h"
+
+#include <math.h>
+
+#include "ref/compose.h"
+
+void ref_advance(const float *u, const float *v, const int size[3], const float spacing[3], double step,
+                 double longest, double slack, double *out, int *unsure)
+{
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    bool moves = longest > 0 && isfinite(longest);
+    double s = moves ? step / fmax(longest, 1e-30) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const int x[3] = {(int)(i % (size_t)size[0]), (int)(i / (size_t)size[0] % (size_t)size[1]),
+                          (int)(i / ((size_t)size[0] * (size_t)size[1]))};
+        double p[3], d[3];
+        bool inside = true;
+        unsure[i] = 0;
+        for (int a = 0; a < 3; a++) {
+            d[a] = moves ? s * v[(size_t)a * n + i] : 0;
+            p[a] = x[a] + d[a] / (double)spacing[a];
+            inside = inside && p[a] >= -0.5 && p[a] <= size[a] - 0.5;
+            if (fabs(p[a] + 0.5) < slack || fabs(p[a] - size[a] + 0.5) < slack)
+                unsure[i] = 1;
+            p[a] = fmin(fmax(p[a], 0), size[a] - 1);
+            /* A weight of nearly 0 times NaN is NaN or nothing. */
+            if (fabs(p[a] - rint(p[a])) < slack && fabs(p[a] - rint(p[a])) > 0)
+                unsure[i] = 1;
+        }
+        for (int c = 0; c < 3; c++)
+            out[(size_t)c * n + i] = d[c] + (inside ? ref_component(u, size, p, c) : 0);
+    }
+}
