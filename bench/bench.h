@@ -10,7 +10,14 @@
 #include "runtime/runtime.h"
 
 /* BENCH_LONGEST: the number of the state that holds the longest vector of field[0]. */
-enum { BENCH_FIELDS = 4, BENCH_SCALARS = 6, BENCH_REPEATS = 15, BENCH_STATE = 64, BENCH_LONGEST = 63 };
+enum {
+    BENCH_FIELDS = 4,
+    BENCH_SCALARS = 6,
+    BENCH_REPEATS = 15,
+    BENCH_PARTIALS = 8192,
+    BENCH_STATE = 64,
+    BENCH_LONGEST = 63
+};
 
 /* What a row runs on: buffers of random data for size voxels. */
 typedef struct bench_data {

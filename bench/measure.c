@@ -110,7 +110,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
         CLV_TRY(clv_buffer_write(ctx, data->field[i], 0, host, 3 * n * sizeof(float)));
     }
     CLV_TRY(clv_buffer_create(ctx, 9 * n * sizeof(float), "bench data", &data->nine));
-    CLV_TRY(clv_buffer_create(ctx, CLV_ENERGY_PARTIALS * sizeof(float), "bench data", &data->partial));
+    CLV_TRY(clv_buffer_create(ctx, BENCH_PARTIALS * sizeof(float), "bench data", &data->partial));
     CLV_TRY(clv_buffer_create(ctx, BENCH_STATE * sizeof(float), "bench data", &data->state));
     CLV_TRY(clv_buffer_write(ctx, data->state, BENCH_LONGEST * sizeof(float), &(float){1.5f}, sizeof(float)));
 end:

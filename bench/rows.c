@@ -17,6 +17,7 @@
 #include "op/pointwise.h"
 #include "op/push.h"
 #include "op/reduce.h"
+#include "op/statistics.h"
 #include "op/sobel.h"
 #include "op/unsharp.h"
 #include "op/warp.h"
@@ -44,6 +45,13 @@ static int row_blend(bench_data *d)
 static int row_sum(bench_data *d)
 {
     return clv_reduce(d->ctx, CLV_REDUCE_SUM, d->scalar[0], NULL, NULL, 0, d->n, d->partial, d->state, 0);
+}
+
+static int row_statistics(bench_data *d)
+{
+    clv_statistics all;
+    return clv_statistics_lengths(d->ctx, d->field[0], (const float[3][3]){{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+                                  NULL, NULL, d->size, UNIT, d->partial, &all);
 }
 
 static int row_dot(bench_data *d)
@@ -239,6 +247,7 @@ const bench_row bench_rows[] = {
     {"pointwise a+b", "pointwise", 12, row_pointwise},
     {"reduce sum", "reduce", 4, row_sum},
     {"reduce dot", NULL, 8, row_dot},
+    {"statistics lengths", "statistics", 12, row_statistics},
     {"histogram 256", "histogram", 4, row_histogram},
     {"moments", "moments", 4, row_moments},
     {"gradient", "gradient", 16, row_gradient},

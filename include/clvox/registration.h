@@ -82,6 +82,7 @@ typedef struct clvox_register_options {
     double tolerance;        /* end a level when an iteration lowers the energy by less than this share
                                 of what the level began with, in the mean over ten */
     int inverse;             /* also the inverse warp */
+    int consistency;         /* measure how well the map inverts even where no inverse is asked for */
     clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_register_options;
@@ -118,7 +119,9 @@ typedef struct clvox_register_result {
     double mismatch;           /* |T(h) - R|^2 / |T - R|^2, T after the linear part */
     clvox_jacobian_summary jacobian;
     double largest_mm, mean_mm; /* displacement */
-    double inverse_error_voxels[2]; /* largest and mean, where an inverse was made */
+    double inverse_error_voxels[2], inverse_error_mm[2]; /* |h(h^-1(x)) - x|, largest and mean over the
+                                                            voxels that the inverse keeps in the grid;
+                                                            NaN where no inverse was made */
     int iterations[CLVOX_MAX_LEVELS]; /* done */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     size_t device_bytes;       /* most that the run held at once */

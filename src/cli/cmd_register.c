@@ -155,7 +155,7 @@ static int read_options(command *cli, const request *r, clvox_register_options *
     o->force = forces[r->kernel];
     o->lambda = r->lambda;
     o->tolerance = r->tolerance;
-    o->inverse = 1; /* the report states how consistent the inverse is */
+    o->inverse = r->inverse;
     if (!(o->step > 0))
         return cli_misuse("--step: must be above 0");
     if (!(o->lambda >= 0))

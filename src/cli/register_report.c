@@ -153,10 +153,10 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cli_log_number(to, "mean_displacement_mm", r->mean_mm);
         cJSON *jacobian = cJSON_AddObjectToObject(to, "jacobian");
         cli_log_jacobian(jacobian, &r->jacobian);
-        if (o->inverse) {
-            cli_log_number(to, "inverse_error_largest_voxels", r->inverse_error_voxels[0]);
-            cli_log_number(to, "inverse_error_mean_voxels", r->inverse_error_voxels[1]);
-        }
+        cli_log_number(to, "inverse_error_largest_voxels", r->inverse_error_voxels[0]);
+        cli_log_number(to, "inverse_error_mean_voxels", r->inverse_error_voxels[1]);
+        cli_log_number(to, "inverse_error_largest_mm", r->inverse_error_mm[0]);
+        cli_log_number(to, "inverse_error_mean_mm", r->inverse_error_mm[1]);
         cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(r->iterations, o->levels));
     }
     cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
@@ -174,9 +174,10 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
         cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g\n", "Jacobian", r->jacobian.smallest,
                   r->jacobian.largest, r->jacobian.mean_log);
         cli_print(cli, "%-20s %ld of %ld\n", "folded voxels", r->jacobian.folded, r->jacobian.voxels);
-        if (o->inverse)
-            cli_print(cli, "%-20s largest %.4g, mean %.4g voxels\n", "inverse consistency",
-                      r->inverse_error_voxels[0], r->inverse_error_voxels[1]);
+        if (!isnan(r->inverse_error_mm[0]))
+            cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm (%.3g and %.3g voxels)\n", "inverse consistency",
+                      r->inverse_error_mm[0], r->inverse_error_mm[1], r->inverse_error_voxels[0],
+                      r->inverse_error_voxels[1]);
         cli_print(cli, "%-20s", "iterations");
         for (int i = 0; i < o->levels; i++)
             cli_print(cli, " %d of %d%s", r->iterations[i], o->iterations[i], i + 1 < o->levels ? "," : "\n");

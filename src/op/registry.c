@@ -16,6 +16,7 @@
 #include "op/recursive.h"
 #include "op/reduce.h"
 #include "op/sobel.h"
+#include "op/statistics.h"
 #include "op/warp.h"
 #include "runtime/runtime.h"
 
@@ -55,6 +56,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_reduce_last,
     &clv_entry_reduce_longest,
     &clv_entry_sobel,
+    &clv_entry_statistics,
     &clv_entry_warp,
     NULL,
 };

@@ -2,16 +2,16 @@
 #include "pipeline/invert.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "clvox/apply.h"
 #include "op/compose.h"
 #include "op/pointwise.h"
 #include "op/reduce.h"
 #include "op/resample.h"
+#include "op/statistics.h"
 #include "pipeline/field.h"
 
-enum { MOST_STEPS = 50, CHUNK = 1 << 20 };
+enum { MOST_STEPS = 50 };
 static const float enough_voxels = 0.01f, least_damping = 0.2f;
 
 static const float plus[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
@@ -67,47 +67,33 @@ end:
 }
 
 int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
-                        const clvox_grid *grid, clv_buffer *error, double residual_voxels[2])
+                        const clvox_grid *grid, clv_buffer *error, clv_buffer *partial,
+                        double residual_voxels[2], double residual_mm[2])
 {
     int status = CLVOX_OK;
-    size_t voxels = clvox_grid_voxels(grid), chunk = voxels < CHUNK ? voxels : CHUNK, counted = 0, s[2];
-    double spacing[3], largest = 0, sum = 0;
+    double edge[3], frame[3][3];
+    float turn[2][3][3] = {{{0}}};
     clv_map map;
-    float *a = malloc(6 * chunk * sizeof *a), *e = a ? a + 3 * chunk : NULL;
-    if (!a)
-        return clv_fail(CLVOX_ERROR_MEMORY, "inverse warp: out of host memory");
-    clvox_grid_spacing(grid, spacing);
+    clv_statistics s;
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    clv_field_frame(grid, frame);
+    for (int i = 0; i < 3; i++) {
+        turn[0][i][i] = 1 / spacing[i];
+        for (int j = 0; j < 3; j++)
+            turn[1][i][j] = (float)frame[i][j];
+    }
     clv_map_between(grid, grid, NULL, 1, &map);
     CLV_TRY(clv_compose(ctx, v, 1, u, grid->size, &map, plus, error, grid->size));
-    for (size_t first = 0; first < voxels; first += chunk) {
-        size_t count = voxels - first < chunk ? voxels - first : chunk;
-        CLV_TRY(clv_field_read(ctx, v, voxels, first, count, a, s));
-        CLV_TRY(clv_field_read(ctx, error, voxels, first, count, e, s));
-        for (size_t i = 0; i < count; i++) {
-            size_t at = first + i;
-            int index[3] = {(int)(at % (size_t)grid->size[0]),
-                            (int)(at / (size_t)grid->size[0] % (size_t)grid->size[1]),
-                            (int)(at / (size_t)grid->size[0] / (size_t)grid->size[1])};
-            bool inside = true;
-            double square = 0;
-            for (size_t c = 0; c < 3; c++) {
-                double p = index[c] + (double)a[i * s[0] + c * s[1]] / spacing[c];
-                double r = (double)e[i * s[0] + c * s[1]] / spacing[c];
-                inside = inside && p >= -0.5 && p <= grid->size[c] - 0.5;
-                square += r * r;
-            }
-            if (!inside || isnan(square))
-                continue;
-            counted++;
-            sum += sqrt(square);
-            largest = fmax(largest, square);
-        }
+    for (int unit = 0; unit < 2; unit++) {
+        double *to = unit ? residual_mm : residual_voxels;
+        CLV_TRY(clv_statistics_lengths(ctx, error, CLV_TURN(turn[unit]), v, NULL, grid->size, spacing, partial,
+                                       &s));
+        /* Without a voxel to look at nothing is known. */
+        to[0] = s.voxels ? s.largest : NAN;
+        to[1] = s.voxels ? s.sum / (double)s.voxels : NAN;
     }
-    /* Without a voxel to look at nothing is known. */
-    residual_voxels[0] = counted ? sqrt(largest) : NAN;
-    residual_voxels[1] = counted ? sum / (double)counted : NAN;
 end:
-    free(a);
     return status;
 }
 
@@ -117,6 +103,7 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
     int status = CLVOX_OK;
     clv_buffer *u = NULL, *v = NULL;
     clv_invert_buffers b = {0};
+    double mm[2];
     *out = NULL;
     if (warp->frames != 3)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
@@ -128,7 +115,7 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
         {&v, bytes, "inverse warp"},
         {&b.other, bytes, "inverse warp of the step before"},
         {&b.scratch, bytes, "change of the inverse warp"},
-        {&b.partial, CLV_REDUCE_PARTIALS * sizeof(float), "partial maxima"},
+        {&b.partial, CLV_STATISTICS_PARTIALS * sizeof(float), "partial maxima"},
         {&b.change, sizeof(float), "largest change"},
     };
     int count = sizeof requests / sizeof *requests;
@@ -137,7 +124,7 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
     if (status >= 0)
         status = clv_invert_field(ctx, u, &warp->grid, v, &b);
     if (status >= 0 && residual_voxels)
-        status = clv_invert_residual(ctx, u, v, &warp->grid, b.scratch, residual_voxels);
+        status = clv_invert_residual(ctx, u, v, &warp->grid, b.scratch, b.partial, residual_voxels, mm);
     if (status >= 0)
         status = clv_field_download(ctx, v, &warp->grid, 1, out);
     clv_pool_release(requests, count);

@@ -18,9 +18,12 @@ typedef struct clv_invert_buffers {
 int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *grid,
                      clv_buffer *v, const clv_invert_buffers *buffers);
 
-/* The largest and the mean |v(x) + u(x + v(x))| in voxels, over the voxels
- * that x + v(x) keeps inside the grid. error: as large as v, clobbered. */
+/* The largest and the mean |v(x) + u(x + v(x))| in voxels and in mm, over the
+ * voxels that x + v(x) keeps inside the grid (NaN where there is none). error:
+ * as large as v, clobbered; partial: CLV_STATISTICS_PARTIALS floats
+ * (op/statistics.h). */
 int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
-                        const clvox_grid *grid, clv_buffer *error, double residual_voxels[2]);
+                        const clvox_grid *grid, clv_buffer *error, clv_buffer *partial,
+                        double residual_voxels[2], double residual_mm[2]);
 
 #endif

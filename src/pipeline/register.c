@@ -12,7 +12,6 @@
 #include "op/pointwise.h"
 #include "op/reduce.h"
 #include "op/resample.h"
-#include "pipeline/field.h"
 
 static double now(void)
 {
@@ -38,6 +37,7 @@ void clvox_register_defaults(clvox_register_options *options)
         .lambda = 0.003,
         .step = 0.4,
         .tolerance = 1e-5,
+        .consistency = 1,
     };
     for (int i = 0; i < 4; i++)
         options->matrix[i][i] = 1;
@@ -140,7 +140,7 @@ static int check(const clvox_register_images *images, const clvox_register_optio
     return CLVOX_OK;
 }
 
-enum { MAX_REQUESTS = 8 + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS, SMALL_BYTES = 1 << 16 };
+enum { MAX_REQUESTS = 8 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS, SMALL_BYTES = 1 << 16 };
 
 /* The buffers of a run, in one place for taking them and for predicting their
  * size. Slots are NULL when only sizes are wanted. */
@@ -167,8 +167,17 @@ static int list_requests(clv_registration *run, bool fixed_mask, bool moving_mas
         list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
-    if (m)
+    if (m) {
+        int first = count, fields = 0;
+        bool given = false;
         count += m->requests(run, list + count);
+        for (int i = first; i < count; i++) {
+            given = given || list[i].slot == &run->inverse;
+            fields += list[i].slot != &run->u && list[i].slot != &run->inverse && list[i].bytes >= 3 * fixed;
+        }
+        for (int i = 0; fields < clv_register_finish_fields(run->options, given); i++, fields++)
+            list[count++] = (clv_request){&run->spare[i], 3 * fixed, "scratch for the inverse"};
+    }
     return count;
 }
 
@@ -195,8 +204,7 @@ size_t clvox_register_bytes(const clvox_register_images *images, const clvox_reg
     const int *fixed = run.fixed_grid.size, *moving = run.moving_grid.size;
     int count = list_requests(&run, images->fixed_mask, images->moving_mask, list);
     /* What operations take for themselves while the pool is held: sums by row
-     * and plane of clv_moments, histograms and tables. After the pool less is
-     * taken. */
+     * and plane of clv_moments, histograms and tables. */
     size_t rows = (size_t)(fixed[1] + 2) * (size_t)fixed[2];
     size_t moving_rows = (size_t)(moving[1] + 2) * (size_t)moving[2];
     return clv_pool_bytes(list, count) + 3 * sizeof(float) * (rows > moving_rows ? rows : moving_rows) +
@@ -314,43 +322,6 @@ end:
     return status;
 }
 
-/* Inverse, warped image and what the report says of them. The run's memory has
- * been given back: each step takes what it needs. */
-static int finish(clv_registration *run, const clvox_volume *moving, const clvox_volume *mask,
-                  clvox_register_result *result)
-{
-    int status = CLVOX_OK;
-    const clvox_register_options *o = run->options;
-    clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1};
-    clvox_link links[2];
-    int count = 0;
-    memcpy(affine.matrix, run->matrix, sizeof affine.matrix);
-    memcpy(result->matrix, run->matrix, sizeof result->matrix);
-    if (o->deform != CLVOX_DEFORM_NONE) {
-        CLV_TRY(clvox_jacobian(run->ctx, result->warp, mask, 0, NULL, &result->jacobian));
-        double sum = 0;
-        for (int i = 0; i < run->n; i++) {
-            const float *w = result->warp->data + i;
-            double length = sqrt((double)w[0] * w[0] + (double)w[run->n] * w[run->n] +
-                                 (double)w[2 * (size_t)run->n] * w[2 * (size_t)run->n]);
-            sum += length;
-            result->largest_mm = fmax(result->largest_mm, length);
-        }
-        result->mean_mm = sum / run->n;
-        if (o->inverse)
-            CLV_TRY(clvox_invert(run->ctx, result->warp, &result->inverse_warp,
-                                 result->inverse_error_voxels));
-        warp.warp = result->warp;
-        links[count++] = (clvox_link){&warp, 0};
-    }
-    links[count++] = (clvox_link){&affine, 0};
-    CLV_TRY(clvox_apply(run->ctx, moving, &run->fixed_grid, links, count,
-                        moving->kind == CLVOX_KIND_LABEL ? CLVOX_INTERPOLATE_LABEL : CLVOX_INTERPOLATE_LINEAR,
-                        0, &result->warped));
-end:
-    return status;
-}
-
 int clvox_register(clvox_context *context, const clvox_register_images *given,
                    const clvox_register_options *options, clvox_register_result *result)
 {
@@ -403,10 +374,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     result->seconds_deform = now() - mark;
 
     mark = now();
-    if (deform)
-        CLV_TRY(clv_field_download(context, run.u, &run.fixed_grid, 1, &result->warp));
-    clv_pool_release(requests, count);
-    CLV_TRY(finish(&run, images.moving[0], images.fixed_mask, result));
+    CLV_TRY(clv_register_finish(&run, requests, count, images.moving[0], result));
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = now() - mark;
 end:

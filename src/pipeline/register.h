@@ -41,6 +41,7 @@ typedef struct clv_registration {
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
+    clv_buffer *spare[3]; /* of clv_register_finish, where the model holds too few fields */
     clv_buffer *best, *field_a, *field_b, *field_c;
     clv_buffer *weight; /* of mending, one a voxel */
     clv_buffer *nine;
@@ -63,6 +64,17 @@ int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer 
 
 /* The grid of a level: shrunk, but no axis to fewer than about four voxels. */
 void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out);
+
+/* Fields as large as u that clv_register_finish needs beside u: none, one, or
+ * CLV_FINISH_FIELDS; given: the model leaves run->inverse. */
+enum { CLV_FINISH_FIELDS = 3 };
+int clv_register_finish_fields(const clvox_register_options *options, bool given);
+
+/* Statistics, inverse, warp and warped image into result, from run->u (and
+ * run->inverse). held: the requests of the run, of which those not needed any
+ * more are overwritten. moving as given (register_finish.c). */
+int clv_register_finish(clv_registration *run, const clv_request *held, int count,
+                        const clvox_volume *moving, clvox_register_result *result);
 
 /* A deformation model runs all levels, leaves run->u (and run->inverse, where it
  * gives one) on the full fixed grid and fills result->iterations. Its requests
