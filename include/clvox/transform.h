@@ -21,7 +21,7 @@ typedef enum clvox_affine_form {
 } clvox_affine_form;
 
 /* Reads an affine or a warp, told apart by content:
- *   ITK text and binary .mat: affine, rigid, similarity, translation; LPS;
+ *   ITK text and binary .mat: affine, rigid, similarity, scales, skews, translation; LPS;
  *   four rows of four numbers: RAS (greedy, NiftyReg, MRtrix);
  *   NIfTI [X, Y, Z, 1, 3]: ITK displacement (LPS), or by intent_name NiftyReg's
  *     deformation or displacement (NREG_TRANS), or SPM's deformation (Mapping);

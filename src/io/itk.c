@@ -89,10 +89,93 @@ static void euler(const double p[3], bool zyx, double out[3][3])
     clv_matrix3_multiply(z, CLV_MATRIX3(out), out);
 }
 
+/* Adds scales that differ by axis, and skews, to a rotation, as
+ * ScaleVersor3DTransform and ScaleSkewVersor3DTransform do. */
+static void add_scales(const double *scale, const double *skew, double m[3][3])
+{
+    for (int i = 0; i < 3; i++) {
+        m[i][i] += scale[i] - 1;
+        for (int j = 0; skew && j < 2; j++)
+            m[i][j + (j >= i)] += skew[2 * i + j];
+    }
+}
+
+/* Rotation, scales and skews multiplied, as ComposeScaleSkewVersor3DTransform
+ * does it. */
+static void multiply_scales(const double *scale, const double *skew, double m[3][3])
+{
+    const double s[3][3] = {{scale[0], scale[0] * skew[0], scale[0] * skew[1]},
+                            {0, scale[1], scale[1] * skew[2]},
+                            {0, 0, scale[2]}};
+    clv_matrix3_multiply(CLV_MATRIX3(m), s, m);
+}
+
+/* The kinds of transforms, by the names of ITK's classes. */
+typedef enum kind {
+    AFFINE, MATRIX_OFFSET, EULER, VERSOR, VERSOR_RIGID, SIMILARITY, SCALE, SCALE_VERSOR, SCALE_SKEW,
+    COMPOSE_SKEW, TRANSLATION, IDENTITY, KINDS,
+} kind;
+
+static const struct {
+    const char *name;
+    int count;    /* of parameters */
+    int shift;    /* where the translation begins among them, -1: there is none */
+    bool centred; /* the fixed parameters are a centre */
+} kinds[KINDS] = {
+    [AFFINE] = {"AffineTransform", 12, 9, true},
+    [MATRIX_OFFSET] = {"MatrixOffsetTransformBase", 12, 9, true},
+    [EULER] = {"Euler3DTransform", 6, 3, true},
+    [VERSOR] = {"VersorTransform", 3, -1, true},
+    [VERSOR_RIGID] = {"VersorRigid3DTransform", 6, 3, true},
+    [SIMILARITY] = {"Similarity3DTransform", 7, 3, true},
+    [SCALE] = {"ScaleTransform", 3, -1, true},
+    [SCALE_VERSOR] = {"ScaleVersor3DTransform", 9, 3, true},
+    [SCALE_SKEW] = {"ScaleSkewVersor3DTransform", 15, 3, true},
+    [COMPOSE_SKEW] = {"ComposeScaleSkewVersor3DTransform", 12, 3, true},
+    [TRANSLATION] = {"TranslationTransform", 3, 0, false},
+    [IDENTITY] = {"IdentityTransform", 0, -1, false},
+};
+
 static bool is_class(const char *name, const char *wanted)
 {
     size_t length = strlen(wanted);
     return !strncmp(name, wanted, length) && (name[length] == '_' || !name[length]);
+}
+
+/* The linear part of a transform of right length; -1: its values do not fit. */
+static int linear_part(kind k, const double *p, bool zyx, double m[3][3])
+{
+    switch (k) {
+    case AFFINE:
+    case MATRIX_OFFSET:
+        memcpy(m, p, 9 * sizeof *p);
+        break;
+    case EULER:
+        euler(p, zyx, m);
+        break;
+    case SCALE:
+        for (int i = 0; i < 3; i++)
+            m[i][i] = p[i];
+        break;
+    case VERSOR:
+    case VERSOR_RIGID:
+    case SIMILARITY:
+    case SCALE_VERSOR:
+    case SCALE_SKEW:
+    case COMPOSE_SKEW:
+        if (versor(p, m))
+            return -1;
+        for (int i = 0; k == SIMILARITY && i < 9; i++)
+            m[i / 3][i % 3] *= p[6];
+        if (k == SCALE_VERSOR || k == SCALE_SKEW)
+            add_scales(p + 6, k == SCALE_SKEW ? p + 9 : NULL, m);
+        if (k == COMPOSE_SKEW)
+            multiply_scales(p + 6, p + 9, m);
+        break;
+    default:
+        break;
+    }
+    return 0;
 }
 
 /* The RAS matrix of an ITK transform: y = M (x - c) + c + t in LPS. */
@@ -100,54 +183,28 @@ static int assemble(const char *path, const char *name, const double *p, int cou
                     int fixed_count, double out[4][4])
 {
     double m[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, t[3] = {0}, c[3] = {0};
-    const double *shift = NULL;
-    bool good = false, centred = true;
+    kind k = AFFINE;
     if (strstr(name, "_2_2") || strstr(name, "_4_4"))
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds a transform that is not of three dimensions (%s)",
                         path, name);
-    if (is_class(name, "AffineTransform") || is_class(name, "MatrixOffsetTransformBase")) {
-        good = count == 12;
-        if (good)
-            memcpy(m, p, sizeof m);
-        shift = p + 9;
-    } else if (is_class(name, "Euler3DTransform")) {
-        good = count == 6;
-        if (good)
-            euler(p, fixed_count > 3 && fixed[3] != 0, m);
-        shift = p + 3;
-    } else if (is_class(name, "VersorRigid3DTransform")) {
-        good = count == 6 && !versor(p, m);
-        shift = p + 3;
-    } else if (is_class(name, "Similarity3DTransform")) {
-        good = count == 7 && !versor(p, m);
-        for (int i = 0; good && i < 9; i++)
-            (&m[0][0])[i] *= p[6];
-        shift = p + 3;
-    } else if (is_class(name, "TranslationTransform")) {
-        good = count == 3;
-        shift = p;
-        centred = false;
-    } else if (is_class(name, "IdentityTransform")) {
-        good = true;
-        centred = false;
-    } else {
+    while (k < KINDS && !is_class(name, kinds[k].name))
+        k++;
+    if (k == KINDS)
         return clv_fail(
             CLVOX_ERROR_FORMAT,
             "%s: holds an ITK transform of the kind %.60s, which clvox does not read; convert it to an "
             "affine or a displacement field",
             path, name);
-    }
-    if (good && centred) {
-        good = fixed_count == 3 || fixed_count == 4;
-        if (good)
-            memcpy(c, fixed, sizeof c);
-    }
-    if (!good)
+    bool zyx = fixed_count > 3 && fixed[3] != 0;
+    if (count != kinds[k].count || (kinds[k].centred && fixed_count != 3 && fixed_count != 4) ||
+        linear_part(k, p, zyx, m))
         return clv_fail(CLVOX_ERROR_FORMAT,
                         "%s: its %.60s has %d parameters and %d fixed ones, which do not fit", path, name,
                         count, fixed_count);
-    if (shift)
-        memcpy(t, shift, sizeof t);
+    if (kinds[k].centred)
+        memcpy(c, fixed, sizeof c);
+    if (kinds[k].shift >= 0)
+        memcpy(t, p + kinds[k].shift, sizeof t);
     clv_matrix_identity(out);
     for (int i = 0; i < 3; i++) {
         out[i][3] = t[i] + c[i];
@@ -264,8 +321,9 @@ static uint32_t word(const char *bytes, bool big)
     return big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? x : __builtin_bswap32(x);
 }
 
-/* Reads a record; returns its length in bytes or 0. Its first word is MOPT in
- * decimal digits: M the byte order, P 0 for double and 1 for single. */
+/* Reads a record, which may hold no number; returns its length in bytes or 0.
+ * Its first word is MOPT in decimal digits: M the byte order, P 0 for double
+ * and 1 for single. */
 static size_t next_record(const char *bytes, size_t left, record *out)
 {
     if (left < 20)
@@ -277,7 +335,7 @@ static size_t next_record(const char *bytes, size_t left, record *out)
     big = big || order == 1;
     size_t element = precision ? 4 : 8;
     if (order > 1 || precision > 1 || type % 10 || imaginary || !name || name > sizeof out->name ||
-        rows > MOST || columns > MOST || rows * columns > MOST || !rows || !columns)
+        rows > MOST || columns > MOST || rows * columns > MOST)
         return 0;
     size_t count = rows * columns, length = 20 + name + count * element;
     if (length > left)

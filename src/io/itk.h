@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* ITK's text form: affine, rigid, similarity and translation, with a centre.
- * text ends in 0. path is for messages. */
+/* ITK's text form: affine, rigid, similarity, scales, skews and translation,
+ * with a centre. text ends in 0. path is for messages. */
 int clv_itk_text_parse(const char *path, const char *text, double out[4][4]);
 
 /* ITK's binary form, a MATLAB 4 file of two vectors, as ANTs writes it. */

@@ -88,6 +88,34 @@ static void itk_text(void)
                "Parameters: 1 -2 3\n"
                "FixedParameters: \n",
           point, (const double[]){11, 18, 33});
+    CHECK_CASE("a versor alone goes where ITK says");
+    sends(HEAD "VersorTransform_double_3_3\n"
+               "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739\n"
+               "FixedParameters: 4 5 -6\n",
+          point, (const double[]){15.6565285144858, 18.2110254118021, 29.3071402206367});
+    CHECK_CASE("a change of scale goes where ITK says");
+    sends(HEAD "ScaleTransform_double_3_3\n"
+               "Parameters: 1.1 0.9 1.2\n"
+               "FixedParameters: 4 5 -6\n",
+          point, (const double[]){10.6, 18.5, 37.2});
+    CHECK_CASE("a versor with scales goes where ITK says");
+    sends(HEAD "ScaleVersor3DTransform_double_3_3\n"
+               "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739 "
+               "1 2 3 1.1 0.9 1.2\n"
+               "FixedParameters: 4 5 -6\n",
+          point, (const double[]){17.2565285144858, 18.7110254118021, 39.5071402206366});
+    CHECK_CASE("a versor with scales and skews goes where ITK says");
+    sends(HEAD "ScaleSkewVersor3DTransform_double_3_3\n"
+               "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739 "
+               "1 2 3 1.1 0.9 1.2 0.01 -0.02 0.03 0.04 -0.05 0.06\n"
+               "FixedParameters: 4 5 -6\n",
+          point, (const double[]){16.6865285144858, 20.3310254118021, 40.1071402206367});
+    CHECK_CASE("a product of versor, scales and skews goes where ITK says");
+    sends(HEAD "ComposeScaleSkewVersor3DTransform_double_3_3\n"
+               "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739 "
+               "1 2 3 1.1 0.9 1.2 0.05 -0.04 0.03\n"
+               "FixedParameters: 4 5 -6\n",
+          point, (const double[]){19.629361094751, 19.1702188656784, 38.805067057964});
     CHECK_CASE("lines may end as on Windows, and a last line may lack its end");
     sends(HEAD "TranslationTransform_double_3_3\r\nParameters: 1 2 3\r\nFixedParameters:\r\n", point,
           (const double[]){11, 22, 33});
@@ -235,6 +263,13 @@ static void binary(void)
             CHECK(!files_write(files_in("b.mat"), bytes, size));
             refuses(files_in("b.mat"), "");
         }
+    CHECK_CASE("a translation in ITK's binary form, whose list of fixed parameters is empty");
+    size_t size = put_record(bytes, 0, 0, 3, 1, "TranslationTransform_double_3_3", center);
+    size += put_record(bytes + size, 0, 0, 0, 1, "fixed", NULL);
+    CHECK(!files_write(files_in("b.mat"), bytes, size));
+    clvox_transform *t = reads(files_in("b.mat"));
+    CHECK(t && t->matrix[0][3] == -8 && t->matrix[1][3] == -16 && t->matrix[2][3] == 32);
+    clvox_transform_destroy(&t);
 }
 
 /* ---- warps -------------------------------------------------------------- */
