@@ -90,6 +90,13 @@ typedef struct clvox_register_options {
 /* The defaults: what `clvox register` does without options. */
 CLVOX_API void clvox_register_defaults(clvox_register_options *options);
 
+typedef enum clvox_preset { CLVOX_PRESET_QUICK, CLVOX_PRESET_DEFAULT, CLVOX_PRESET_BEST } clvox_preset;
+
+/* What options->deform takes by itself: metric with its radius, bins and
+ * gradient, levels with their shrink factors, iterations and smoothing, sigmas,
+ * lambda, step and tolerance. The rest of the options stays. */
+CLVOX_API void clvox_register_preset(clvox_register_options *options, clvox_preset preset);
+
 /* matrix = T(center + shift) R S T(-center) in RAS mm, about the centre of the
  * fixed grid: S upper triangular with the scales on its diagonal and shears
  * (as shares of the scale of their row) above, R = Rz Ry Rx. */
@@ -114,7 +121,11 @@ typedef struct clvox_register_result {
     clvox_volume *warp;        /* RAS mm on the fixed grid; NULL without deformation */
     clvox_volume *inverse_warp; /* NULL unless asked */
     clvox_volume *warped;      /* moving through both, on the fixed grid, moving's intensities */
-    double metric_before, metric_linear, metric_after; /* of the matched images inside the mask */
+    double overlap;            /* share of the smaller grid that lies in the other, after the linear part */
+    /* At the start, after the linear part and at the end, on the full grid inside the fixed mask:
+     * options.metric (linear_metric without deformation): SSD the mean square of the matched images, NCC
+     * the squared correlation, LNCC its mean over the windows, MI in nats; and the correlation. */
+    double metric_before, metric_linear, metric_after;
     double ncc_before, ncc_linear, ncc_after;
     double mismatch;           /* |T(h) - R|^2 / |T - R|^2, T after the linear part */
     clvox_jacobian_summary jacobian;
@@ -142,7 +153,7 @@ typedef struct clvox_register_images {
 CLVOX_API size_t clvox_register_bytes(const clvox_register_images *images,
                                       const clvox_register_options *options);
 
-/* Takes an affine apart; false where it is singular or turns left into right. */
+/* Takes an affine apart; 0 where it is singular or turns left into right. */
 CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_grid *fixed,
                                       clvox_affine_parts *parts);
 

@@ -7,9 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/register_options.h"
 #include "pipeline/register.h"
 
-static const char *const metrics[] = {"ssd", "ncc"};
+static const struct {
+    unsigned bit;
+    const char *name, *sentence;
+} all_doubts[] = {
+    {CLVOX_SUSPECT_OVERLAP, "overlap", "less than a tenth of the smaller image lies in the other"},
+    {CLVOX_SUSPECT_SCALE, "scale", "the linear part scales by less than 1/2 or more than 2, or mirrors"},
+    {CLVOX_SUSPECT_METRIC, "metric", "the images are less alike at the end than at the start"},
+    {CLVOX_SUSPECT_FOLDS, "folds", "the deformation folds"},
+};
+enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
 
 /* ---- the plan ----------------------------------------------------------- */
 
@@ -24,26 +34,31 @@ static void print_grid(const command *cli, const char *name, const clvox_grid *g
 void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options)
 {
-    static const char *const linear[] = {"translation", "translation", "rigid", "similarity", "affine"};
+    static const char *const linear[] = {"", "translation", "rigid", "similarity", "affine"};
     static const char *const starts[] = {"header or moments", "world coordinates as they are",
                                          "world coordinates as they are", "centres of the grids",
                                          "moments", "the given affine"};
-    const bool by_moments = options->init == CLVOX_INIT_MOMENTS ||
-                            (options->init == CLVOX_INIT_AUTO && options->linear != CLVOX_LINEAR_NONE);
-    char needed[32], all[32], free_text[32];
+    char needed[32], all[32], free_text[32], by[32];
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
     const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
     size_t bytes = clvox_register_bytes(images, options);
     print_grid(cli, "fixed", &fixed->grid);
     print_grid(cli, "moving", &moving->grid);
-    cli_remark(cli, 0, "plan     %s%s%s%s, then %s\n", starts[options->init], by_moments ? " (" : "",
-               by_moments ? linear[options->linear] : "", by_moments ? ")" : "",
-               options->deform == CLVOX_DEFORM_NONE ? "no deformation" : "unbiased fluid deformation");
+    if (images->channels > 1)
+        cli_remark(cli, 0, "channels %d\n", images->channels);
+    cli_remark(cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init],
+               options->linear ? ", " : "", linear[options->linear], options->linear ? " by " : "",
+               options->linear ? cli_register_metric(options->linear_metric, options->linear_radius,
+                                                     options->linear_bins, by)
+                               : "",
+               options->deform ? clv_register_deform_name(options->deform) : "no",
+               options->deform ? "" : " deformation");
     for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
         clvox_grid level;
+        char metric[32];
         clv_register_level(&fixed->grid, options->shrink[i], &level);
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
-                   level.size[1], level.size[2], options->iterations[i], metrics[options->metric]);
+                   level.size[1], level.size[2], options->iterations[i], cli_register_metric(options->metric, options->radius, options->bins, metric));
     }
     cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
                cli_bytes((double)bytes, needed),
@@ -107,12 +122,12 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
             bar[30] = 0;
             fprintf(stderr, "\r[%s] level %d/%d %4d/%d  %s %.6g  %s\033[K", bar, level + 1,
                     p->options->levels, iteration, p->options->iterations[level],
-                    metrics[p->options->metric], metric, left);
+                    cli_register_metric_names[p->options->metric], metric, left);
             fflush(stderr);
             p->open = true;
         } else {
             fprintf(stderr, "level %d, iteration %d of %d: %s %.6g%s%s\n", level + 1, iteration,
-                    p->options->iterations[level], metrics[p->options->metric], metric, *left ? ", " : "",
+                    p->options->iterations[level], cli_register_metric_names[p->options->metric], metric, *left ? ", " : "",
                     left);
         }
     }
@@ -135,18 +150,36 @@ static void print_stages(const command *cli, const char *name, double before, do
               after);
 }
 
+static void log_parts(cJSON *to, const clvox_affine_parts *p)
+{
+    cJSON *parts = cJSON_AddObjectToObject(to, "linear");
+    if (isnan(p->scale[0]))
+        return;
+    cJSON_AddItemToObject(parts, "rotation_degrees", cJSON_CreateDoubleArray(p->rotation_degrees, 3));
+    cJSON_AddItemToObject(parts, "scale", cJSON_CreateDoubleArray(p->scale, 3));
+    cJSON_AddItemToObject(parts, "shear", cJSON_CreateDoubleArray(p->shear, 3));
+    cJSON_AddItemToObject(parts, "shift_mm", cJSON_CreateDoubleArray(p->shift_mm, 3));
+}
+
 static void log_result(command *cli, const clvox_register_options *o, const clvox_register_result *r)
 {
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
     cJSON *rows = cJSON_AddArrayToObject(to, "matrix_ras");
     for (int i = 0; i < 4; i++)
         cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
-    cli_log_number(to, "mean_square_before", r->metric_before);
-    cli_log_number(to, "mean_square_linear", r->metric_linear);
-    cli_log_number(to, "mean_square_after", r->metric_after);
+    log_parts(to, &r->parts);
+    cli_log_number(to, "overlap", r->overlap);
+    cJSON_AddStringToObject(to, "metric", cli_register_metric_names[clv_register_metric(o)]);
+    cli_log_number(to, "metric_before", r->metric_before);
+    cli_log_number(to, "metric_linear", r->metric_linear);
+    cli_log_number(to, "metric_after", r->metric_after);
     cli_log_number(to, "ncc_before", r->ncc_before);
     cli_log_number(to, "ncc_linear", r->ncc_linear);
     cli_log_number(to, "ncc_after", r->ncc_after);
+    cJSON *doubts = cJSON_AddArrayToObject(to, "suspicions");
+    for (int i = 0; i < DOUBTS; i++)
+        if (r->suspicions & all_doubts[i].bit)
+            cJSON_AddItemToArray(doubts, cJSON_CreateString(all_doubts[i].name));
     if (o->deform != CLVOX_DEFORM_NONE) {
         cli_log_number(to, "mismatch", r->mismatch);
         cli_log_number(to, "largest_displacement_mm", r->largest_mm);
@@ -162,26 +195,42 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
     cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
 }
 
+static void print_deformation(const command *cli, const clvox_register_options *o, const clvox_register_result *r)
+{
+    if (clv_register_metric(o) == CLVOX_METRIC_SSD)
+        cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);
+    cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm\n", "displacement", r->largest_mm, r->mean_mm);
+    cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g, sd log %.4g\n", "Jacobian",
+              r->jacobian.smallest, r->jacobian.largest, r->jacobian.mean_log, r->jacobian.sd_log);
+    cli_print(cli, "%-20s %ld of %ld\n", "folded voxels", r->jacobian.folded, r->jacobian.voxels);
+    if (!isnan(r->inverse_error_mm[0]))
+        cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm (%.3g and %.3g voxels)\n", "inverse consistency",
+                  r->inverse_error_mm[0], r->inverse_error_mm[1], r->inverse_error_voxels[0],
+                  r->inverse_error_voxels[1]);
+    cli_print(cli, "%-20s", "iterations");
+    for (int i = 0; i < o->levels; i++)
+        cli_print(cli, " %d of %d%s", r->iterations[i], o->iterations[i], i + 1 < o->levels ? "," : "\n");
+}
+
 void cli_register_report(command *cli, const clvox_register_options *o, const clvox_register_result *r,
                          const cli_stages *stages)
 {
-    char bytes[32];
-    print_stages(cli, "mean square", r->metric_before, r->metric_linear, r->metric_after);
+    char bytes[32], metric[32];
+    bool linear = o->deform == CLVOX_DEFORM_NONE;
+    cli_register_metric(clv_register_metric(o), linear ? o->linear_radius : o->radius,
+                        linear ? o->linear_bins : o->bins, metric);
+    print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
     print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
-    if (o->deform != CLVOX_DEFORM_NONE) {
-        cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);
-        cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm\n", "displacement", r->largest_mm, r->mean_mm);
-        cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g\n", "Jacobian", r->jacobian.smallest,
-                  r->jacobian.largest, r->jacobian.mean_log);
-        cli_print(cli, "%-20s %ld of %ld\n", "folded voxels", r->jacobian.folded, r->jacobian.voxels);
-        if (!isnan(r->inverse_error_mm[0]))
-            cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm (%.3g and %.3g voxels)\n", "inverse consistency",
-                      r->inverse_error_mm[0], r->inverse_error_mm[1], r->inverse_error_voxels[0],
-                      r->inverse_error_voxels[1]);
-        cli_print(cli, "%-20s", "iterations");
-        for (int i = 0; i < o->levels; i++)
-            cli_print(cli, " %d of %d%s", r->iterations[i], o->iterations[i], i + 1 < o->levels ? "," : "\n");
+    const clvox_affine_parts *p = &r->parts;
+    if (!isnan(p->scale[0])) {
+        cli_print(cli, "%-20s rotation %.2f %.2f %.2f degrees, shift %.2f %.2f %.2f mm\n", "linear part",
+                  p->rotation_degrees[0], p->rotation_degrees[1], p->rotation_degrees[2], p->shift_mm[0],
+                  p->shift_mm[1], p->shift_mm[2]);
+        cli_print(cli, "%-20s scale %.3f %.3f %.3f, shear %.3f %.3f %.3f\n", "", p->scale[0], p->scale[1],
+                  p->scale[2], p->shear[0], p->shear[1], p->shear[2]);
     }
+    if (!linear)
+        print_deformation(cli, o, r);
     cli_print(cli, "%-20s open and read %.3f, prepare %.3f, linear %.3f, deform %.3f, ", "seconds",
               stages->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform);
     cli_print(cli, "finish %.3f, write %.3f, all %.3f\n", r->seconds_finish, stages->write,
@@ -195,4 +244,14 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
     cJSON_AddNumberToObject(seconds, "deform", r->seconds_deform);
     cJSON_AddNumberToObject(seconds, "finish", r->seconds_finish);
     cJSON_AddNumberToObject(seconds, "write", stages->write);
+}
+
+int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict)
+{
+    for (int i = 0; i < DOUBTS; i++)
+        if (result->suspicions & all_doubts[i].bit)
+            fprintf(stderr, "clvox %s: WARNING: %s\n", cli->verb, all_doubts[i].sentence);
+    if (result->suspicions && strict)
+        return clv_fail(CLVOX_ERROR_DATA, "the result looks wrong; the files were written, look at them");
+    return CLVOX_OK;
 }

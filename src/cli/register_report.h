@@ -34,4 +34,8 @@ typedef struct cli_stages {
 void cli_register_report(command *cli, const clvox_register_options *options,
                          const clvox_register_result *result, const cli_stages *stages);
 
+/* A loud remark on standard error for each suspicion, also with -q;
+ * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
+int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);
+
 #endif

@@ -20,29 +20,6 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void clvox_register_defaults(clvox_register_options *options)
-{
-    *options = (clvox_register_options){
-        .linear = CLVOX_LINEAR_AFFINE,
-        .deform = CLVOX_DEFORM_UNBIASED,
-        .linear_radius = 2,
-        .radius = 2,
-        .linear_bins = 32,
-        .bins = 32,
-        .levels = 3,
-        .shrink = {4, 2, 1},
-        .iterations = {100, 100, 50},
-        .smooth_voxels = {-1, -1, -1, -1, -1, -1, -1, -1},
-        .update_sigma = 2.5,
-        .lambda = 0.003,
-        .step = 0.4,
-        .tolerance = 1e-5,
-        .consistency = 1,
-    };
-    for (int i = 0; i < 4; i++)
-        options->matrix[i][i] = 1;
-}
-
 /* A deformation model: the function that runs its levels, and the buffers that
  * it holds beside those of every run. Adding one adds its file and a row. */
 typedef struct model {
@@ -51,10 +28,12 @@ typedef struct model {
     int (*run)(clv_registration *run, clvox_register_result *result);
     int (*requests)(clv_registration *run, clv_request *list);
     bool one_channel;
+    unsigned metrics; /* a bit each */
 } model;
 
 static const model models[] = {
-    {CLVOX_DEFORM_UNBIASED, "unbiased", clv_register_unbiased, clv_register_unbiased_requests, true},
+    {CLVOX_DEFORM_UNBIASED, "unbiased", clv_register_unbiased, clv_register_unbiased_requests, true,
+     1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC},
 };
 
 static const model *find_model(clvox_deform deform)
@@ -63,6 +42,18 @@ static const model *find_model(clvox_deform deform)
         if (models[i].deform == deform)
             return &models[i];
     return NULL;
+}
+
+const char *clv_register_deform_name(clvox_deform deform)
+{
+    const model *m = find_model(deform);
+    return deform == CLVOX_DEFORM_NONE ? "none" : m ? m->name : NULL;
+}
+
+bool clv_register_takes(clvox_deform deform, clvox_metric metric)
+{
+    const model *m = find_model(deform);
+    return !m || m->metrics >> metric & 1;
 }
 
 static int check_volume(const clvox_volume *volume, const char *which)
@@ -124,6 +115,13 @@ static int check(const clvox_register_images *images, const clvox_register_optio
         return status;
     if (o->deform != CLVOX_DEFORM_NONE && !find_model(o->deform))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
+    if (!clv_register_takes(o->deform, o->metric))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
+                        clv_register_deform_name(o->deform));
+    if (o->radius < 1 || o->radius > 64 || o->linear_radius < 1 || o->linear_radius > 64)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the radius of a window is 1 to 64 voxels");
+    if (o->bins < 8 || o->bins > 128 || o->linear_bins < 8 || o->linear_bins > 128)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a histogram has 8 to 128 bins");
     if (o->init == CLVOX_INIT_MATRIX && !clv_matrix_regular(o->matrix))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "the initial matrix is singular or not finite; give one that can be inverted");
@@ -134,7 +132,7 @@ static int check(const clvox_register_images *images, const clvox_register_optio
             return clv_fail(CLVOX_ERROR_ARGUMENT,
                             "level %d: the shrink factor is at least 1 and iterations are not negative",
                             i + 1);
-    if (!(o->update_sigma >= 0) || !(o->lambda >= 0) || !(o->step > 0) || !(o->tolerance >= 0))
+    if (!(o->update_sigma >= 0) || !(o->total_sigma >= 0) || !(o->lambda >= 0) || !(o->step > 0) || !(o->tolerance >= 0))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "sigma, lambda and tolerance cannot be negative, and the step must be above 0");
     return CLVOX_OK;
@@ -300,26 +298,16 @@ end:
     return status;
 }
 
-/* Squared difference and correlation on the full grid under matrix and u (NULL:
- * 0), of the channels by their weights. */
-static int measure(clv_registration *run, const double (*matrix)[4], const clv_buffer *u,
-                   double *square, double *ncc)
+static void state_likeness(const clv_likeness_report *before, const clv_likeness_report *linear,
+                           const clv_likeness_report *after, clvox_register_result *result)
 {
-    int status = CLVOX_OK;
-    clv_map map;
-    *square = *ncc = 0;
-    clv_map_between(&run->fixed_grid, &run->moving_grid, matrix, 1, &map);
-    for (int i = 0; i < run->channel_count; i++) {
-        const clv_channel *c = &run->channels[i];
-        double s, r;
-        CLV_TRY(clv_warp(run->ctx, c->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
-                         run->fixed_grid.size));
-        CLV_TRY(clv_similarity(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &s, &r));
-        *square += c->weight * s;
-        *ncc += c->weight * r;
-    }
-end:
-    return status;
+    result->metric_before = before->metric;
+    result->metric_linear = linear->metric;
+    result->metric_after = after->metric;
+    result->ncc_before = before->ncc;
+    result->ncc_linear = linear->ncc;
+    result->ncc_after = after->ncc;
+    result->mismatch = linear->mean_square > 0 ? after->mean_square / linear->mean_square : 1;
 }
 
 int clvox_register(clvox_context *context, const clvox_register_images *given,
@@ -331,6 +319,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     clv_registration run = {.ctx = context, .options = options};
     clv_request requests[MAX_REQUESTS];
     placed all = {.count = 0};
+    clv_likeness_report before, linear, after;
     double mark = now();
     size_t held = clv_peak_start(context);
     memset(result, 0, sizeof *result);
@@ -357,24 +346,22 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     mark = now();
     CLV_TRY(clv_register_linear(&run, images.fixed[0], images.moving[0]));
     CLV_TRY(clv_register_match(&run));
-    CLV_TRY(measure(&run, identity, NULL, &result->metric_before, &result->ncc_before));
-    CLV_TRY(measure(&run, CLV_MATRIX(run.matrix), NULL, &result->metric_linear, &result->ncc_linear));
-    result->metric_after = result->metric_linear;
-    result->ncc_after = result->ncc_linear;
-    result->mismatch = 1;
+    CLV_TRY(clv_register_measure(&run, identity, NULL, &before));
+    CLV_TRY(clv_register_measure(&run, CLV_MATRIX(run.matrix), NULL, &linear));
+    after = linear;
     result->seconds_linear = now() - mark;
 
     mark = now();
     if (deform) {
         CLV_TRY(deform->run(&run, result));
-        CLV_TRY(measure(&run, CLV_MATRIX(run.matrix), run.u, &result->metric_after, &result->ncc_after));
-        result->mismatch = result->metric_linear > 0 ? result->metric_after / result->metric_linear : 0;
+        CLV_TRY(clv_register_measure(&run, CLV_MATRIX(run.matrix), run.u, &after));
     }
-    CLV_TRY(clv_finish(context));
+    state_likeness(&before, &linear, &after, result);
     result->seconds_deform = now() - mark;
 
     mark = now();
     CLV_TRY(clv_register_finish(&run, requests, count, images.moving[0], result));
+    clv_register_judge(&run, result);
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = now() - mark;
 end:

@@ -57,6 +57,27 @@ int clv_register_linear(clv_registration *run, const clvox_volume *fixed,
  * fixed one's quantiles (register_match.c). */
 int clv_register_match(clv_registration *run);
 
+/* The metric that the report states: the deformation's, else the linear part's. */
+clvox_metric clv_register_metric(const clvox_register_options *options);
+
+typedef struct clv_likeness_report {
+    double metric, mean_square, ncc;
+} clv_likeness_report;
+
+/* How alike the images are on the full grid under matrix and u (NULL: 0), the
+ * channels by their weights (register_measure.c). */
+int clv_register_measure(clv_registration *run, const double matrix[4][4], const clv_buffer *u,
+                         clv_likeness_report *report);
+
+/* Fills parts, overlap and suspicions of a result whose numbers are known
+ * (register_judge.c). */
+void clv_register_judge(const clv_registration *run, clvox_register_result *result);
+
+/* The name of a model that this version has, else NULL (register.c). */
+const char *clv_register_deform_name(clvox_deform deform);
+/* Whether the model can compare by the metric. */
+bool clv_register_takes(clvox_deform deform, clvox_metric metric);
+
 /* Sum of squared differences (mean over the weights) and normalised
  * correlation of a and b under weight (NULL: 1). Blocking. */
 int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer *b,

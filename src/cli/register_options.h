@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of `clvox register`: what was typed, and what it means. */
+#ifndef CLI_REGISTER_OPTIONS_H
+#define CLI_REGISTER_OPTIONS_H
+
+#include "cli/cli.h"
+#include "clvox/registration.h"
+
+/* As typed. Numbers that were not given are NaN, choices -1. */
+typedef struct cli_register_request {
+    cli_texts fixed, moving, weights;
+    double weight[CLVOX_MAX_CHANNELS];
+    const char *prefix, *init, *metric, *deform;
+    const char *fixed_mask, *moving_mask, *labels;
+    int linear, dof, kernel, gradient;
+    cli_numbers shrink, iterations, smooth, update_sigma, total_sigma, step;
+    double lambda, tolerance;
+    bool quick, best, strict, inverse, no_picture;
+} cli_register_request;
+
+/* Parses and checks everything that needs no image. CLVOX_OK, CLI_DONE,
+ * CLI_USAGE or an error of the file behind --init. */
+int cli_register_parse(command *cli, int argc, char **argv, cli_register_request *request,
+                       clvox_register_options *options);
+
+/* Widths in mm become voxels of the fixed grid, as the library counts them. */
+int cli_register_smoothing(const cli_register_request *request, const clvox_grid *fixed,
+                           clvox_register_options *options);
+
+/* Says which options have no effect beside the others, each in a line. */
+void cli_register_remarks(const command *cli, const cli_register_request *request,
+                          const clvox_register_options *options);
+
+/* The options as they are used, into the log. */
+void cli_register_log_options(command *cli, const cli_register_request *request,
+                              const clvox_register_options *options);
+
+/* "lncc (radius 2)" in a buffer of at least 32 characters; returns it. */
+char *cli_register_metric(clvox_metric metric, int radius, int bins, char *out);
+extern const char *const cli_register_metric_names[4];
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers that a model takes by itself, for people in a hurry and for
+ * those who can wait: a row for each model and preset. */
+#include <string.h>
+
+#include "pipeline/register.h"
+
+typedef struct numbers {
+    clvox_deform deform;
+    clvox_preset preset;
+    clvox_metric metric;
+    int radius, bins, local_gradient;
+    int levels;
+    double shrink[CLVOX_MAX_LEVELS];
+    int iterations[CLVOX_MAX_LEVELS];
+    double update_sigma, total_sigma, lambda, step, tolerance;
+} numbers;
+
+static const numbers rows[] = {
+    {CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_QUICK, CLVOX_METRIC_SSD, 2, 32, 0,
+     2, {4, 2}, {100, 60}, 2.5, 0, 0.003, 0.4, 1e-4},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_SSD, 2, 32, 0,
+     3, {4, 2, 1}, {100, 100, 50}, 2.5, 0, 0.003, 0.4, 1e-5},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_BEST, CLVOX_METRIC_SSD, 2, 32, 0,
+     3, {4, 2, 1}, {200, 200, 150}, 2.5, 0, 0.003, 0.4, 1e-6},
+    {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
+     2, {4, 2}, {100, 40}, 1.7, 0.7, 0, 0.25, 1e-4},
+    {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
+     3, {4, 2, 1}, {100, 60, 20}, 1.7, 0.7, 0, 0.25, 1e-5},
+    {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 2, 32, 0,
+     3, {4, 2, 1}, {200, 100, 60}, 1.7, 0.7, 0, 0.25, 1e-6},
+    {CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
+     2, {4, 2}, {100, 40}, 1.7, 0.7, 0, 0.25, 1e-4},
+    {CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
+     3, {4, 2, 1}, {100, 60, 20}, 1.7, 0.7, 0, 0.25, 1e-5},
+    {CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 2, 32, 0,
+     3, {4, 2, 1}, {200, 100, 60}, 1.7, 0.7, 0, 0.25, 1e-6},
+};
+
+void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const numbers *r = &rows[i];
+        if (r->deform != o->deform || r->preset != preset)
+            continue;
+        o->metric = r->metric;
+        o->radius = r->radius;
+        o->bins = r->bins;
+        o->local_gradient = r->local_gradient;
+        o->levels = r->levels;
+        memcpy(o->shrink, r->shrink, sizeof o->shrink);
+        memcpy(o->iterations, r->iterations, sizeof o->iterations);
+        for (int level = 0; level < CLVOX_MAX_LEVELS; level++)
+            o->smooth_voxels[level] = -1;
+        o->update_sigma = r->update_sigma;
+        o->total_sigma = r->total_sigma;
+        o->lambda = r->lambda;
+        o->step = r->step;
+        o->tolerance = r->tolerance;
+    }
+}
+
+void clvox_register_defaults(clvox_register_options *options)
+{
+    *options = (clvox_register_options){
+        .linear = CLVOX_LINEAR_AFFINE,
+        .linear_metric = CLVOX_METRIC_NCC,
+        .linear_radius = 2,
+        .linear_bins = 32,
+        .deform = CLVOX_DEFORM_UNBIASED,
+        .consistency = 1,
+    };
+    for (int i = 0; i < 4; i++)
+        options->matrix[i][i] = 1;
+    clvox_register_preset(options, CLVOX_PRESET_DEFAULT);
+}
