@@ -59,6 +59,64 @@ json k.json 'j["options"]["metric"] == "ncc" and j["options"]["iterations"] == [
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --shrink 4 --iterations 1 --smooth 2mm --json -
 json log/out 'j["result"]["iterations"][0] <= 1'
 
+begin "metrics, presets and degrees of freedom arrive where they are used"
+small="-f p_fixed.nii.gz -m p_moving.nii.gz -o k --shrink 4 --iterations 1 -q --no-picture"
+exits 0 clvox register $small --metric mi:16,ncc --dof 7
+json k.json 'j["options"]["linear_metric"] == "mi" and j["options"]["linear_bins"] == 16 and j["options"]["metric"] == "ncc"'
+json k.json 'j["options"]["linear"] == "similarity" and j["options"]["preset"] == "default"'
+exits 0 clvox register $small --metric lncc:3,ssd --dof 0 --linear none
+json k.json 'j["options"]["linear_metric"] == "lncc" and j["options"]["linear_radius"] == 3 and j["options"]["linear"] == "none"'
+for preset in quick best; do
+    exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_$preset --$preset --deform unbiased -q --no-picture
+    json k_$preset.json "j['options']['preset'] == '$preset'"
+done
+exits 0 cmp k_quick_affine.txt k_best_affine.txt
+exits 1 cmp k_quick_warp.nii.gz k_best_warp.nii.gz
+
+begin "several channels, on other grids too, with weights"
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -o other.nii.gz
+exits 0 clvox register -f p_fixed.nii.gz -f p_moving.nii.gz -m p_moving.nii.gz -m other.nii.gz -o k2 --deform none \
+    --weight 3 --weight 1 --init turn.txt --linear none
+says 'channels 2'; json k2.json 'j["options"]["weights"] == [3, 1] and len(j["inputs"]) == 5'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k1 --deform none --init turn.txt --linear none -q
+json k2.json 'abs(j["result"]["metric_after"] - json.load(open("k1.json"))["result"]["metric_after"]) > 1e-6'
+
+begin "the report takes the affine apart"
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --init turn.txt --linear none
+prints '^linear part *rotation .* degrees, shift .* mm'; prints 'scale .* shear'
+json k.json 'len(j["result"]["linear"]["scale"]) == 3 and j["result"]["suspicions"] == [] and j["result"]["overlap"] > .8'
+
+begin "doubts are loud, and an error only when asked for"
+printf '0.4 0 0 0\n0 0.4 0 0\n0 0 0.4 0\n0 0 0 1\n' > tiny.txt
+doubtful="-f p_fixed.nii.gz -m p_moving.nii.gz --init tiny.txt --linear none --deform none -q"
+exits 0 clvox register $doubtful -o k; says 'WARNING: the linear part scales'
+json k.json '"scale" in j["result"]["suspicions"]'
+rm -f k_affine.txt
+exits 1 clvox register $doubtful -o k --strict; says 'looks wrong'; exists k_affine.txt; exists k.json
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --strict -q; quiet
+
+begin "options without effect are named"
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --linear none --init header --weight 2 \
+    --quick --metric ncc,ssd --gradient local --shrink 2 --iterations 1 --smooth 1vox --update-sigma 1 \
+    --total-sigma 1 --step 1 --lambda 1 --kernel reuse --tolerance 1 --inverse --no-picture
+for name in --weight --quick 'linear part.s metric' 'deformation.s metric' --gradient --shrink --iterations --smooth \
+    --update-sigma --total-sigma --step --lambda --kernel --tolerance --inverse; do says "$name has no effect with"; done
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform unbiased --shrink 4 --iterations 1 --no-picture \
+    --total-sigma 1 --gradient true
+says '--total-sigma has no effect with --deform unbiased'; says '--gradient has no effect with a metric'
+
+begin "every number of the deformation changes the warp"
+base="-f p_fixed.nii.gz -m p_moving.nii.gz --deform unbiased --init header --linear none --shrink 4x2 --iterations 25x9 -q --no-picture"
+exits 0 clvox register $base -o n0
+i=1
+for change in "--update-sigma 1vox" "--step 0.1vox" "--lambda 0.5" "--tolerance 0.2" "--smooth 3x2vox" "--metric ncc" \
+    "--shrink 3x2" "--iterations 4x9" "--fixed-mask p_fixed_labels.nii.gz" "--moving-mask p_moving_labels.nii.gz" \
+    "--init moments" "--init turn.txt"; do
+    exits 0 clvox register $base $change -o n$i
+    exits 1 cmp -s n0_warp.nii.gz n${i}_warp.nii.gz
+    i=$((i + 1))
+done
+
 begin "an interrupted run ends with 130 and leaves nothing"
 exits 0 clvox phantom pair -o big --size 64x64x64
 mkdir stop

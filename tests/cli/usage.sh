@@ -70,6 +70,14 @@ exits 2 clvox register -f a.nii -f a.nii -m a.nii -o r; says "2 fixed and 1 movi
 exits 2 clvox register -f a.nii -m a.nii --weight 1 --weight 2 -o r; says "2 weights for 1 channels"
 exits 2 clvox register -f a.nii -m a.nii --weight -1 -o r; says "at least 0"
 exits 2 clvox register -f a.nii -m a.nii --weight 0 -o r; says "above 0"
+exits 2 clvox register -f a.nii -m a.nii -o r --dof 9; says '0, 3, 6, 7 and 12'
+exits 2 clvox register -f a.nii -m a.nii -o r --dof 6 --linear affine; says 'contradict'
+exits 2 clvox register -f a.nii -m a.nii -o r --quick --best; says 'contradict'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric lncc:0,ssd; says '1 to 64'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric mi:4,ssd; says '8 to 128'
+exits 2 clvox register -f a.nii -m a.nii -o r --metric ncc:3; says 'RADIUS'
+exits 2 clvox register -f a.nii -m a.nii -o r --gradient half; says 'true|local'
+exits 2 clvox register -f a.nii -m a.nii -o r --total-sigma 1mm; says 'voxels'
 exits 2 clvox register -f a.nii -m a.nii -o r --shrink 9x8x7x6x5x4x3x2x1; says 'at most 8'
 
 begin "apply, compose, invert, jacobian and compare name what is missing"
