@@ -13,6 +13,7 @@
 #include "op/gradient.h"
 #include "op/histogram.h"
 #include "op/jacobian.h"
+#include "op/lncc.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
 #include "op/push.h"
@@ -216,6 +217,36 @@ static int row_force_twopass(bench_data *d)
     return bench_force(d, CLV_FORCE_TWOPASS);
 }
 
+static int lncc(bench_data *d, int radius, bool local, bool both)
+{
+    const clv_lncc_args args = {
+        .fixed = d->scalar[0], .moving = d->scalar[1], .size = {d->size[0], d->size[1], d->size[2]},
+        .radius = radius, .epsilon = 1e-5f, .local = local, .slope_moving = d->scalar[2],
+        .slope_fixed = both ? d->scalar[3] : NULL, .terms = d->nine, .partial = d->partial, .out = d->state,
+    };
+    return clv_lncc(d->ctx, &args);
+}
+
+static int row_lncc(bench_data *d)
+{
+    return lncc(d, 2, false, false);
+}
+
+static int row_lncc_wide(bench_data *d)
+{
+    return lncc(d, 4, false, false);
+}
+
+static int row_lncc_both(bench_data *d)
+{
+    return lncc(d, 2, false, true);
+}
+
+static int row_lncc_local(bench_data *d)
+{
+    return lncc(d, 2, true, false);
+}
+
 static int row_rate(bench_data *d)
 {
     return clv_fluid_rate(d->ctx, d->field[0], d->field[2], d->size, UNIT, d->field[1], d->partial, d->state);
@@ -272,6 +303,12 @@ const bench_row bench_rows[] = {
     {"force capped", NULL, 32, row_force_capped},
     {"force twopass", NULL, 32, row_force_twopass},
     {"energy", "energy", 20, row_energy},
+    /* Terms 20 bytes and slope 24; with both slopes 28 and 36. */
+    {"lncc 2", "lncc_terms", 44, row_lncc},
+    {"lncc 2 slope", "lncc_slope", 44, row_lncc},
+    {"lncc 4", NULL, 44, row_lncc_wide},
+    {"lncc 2 both slopes", NULL, 64, row_lncc_both},
+    {"lncc 2 local", NULL, 12, row_lncc_local},
     {"fluid rate", NULL, 60, row_rate},
     {"fluid update", NULL, 36, row_update},
     {"fluid iteration", NULL, 200, row_iteration},

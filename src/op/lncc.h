@@ -4,6 +4,8 @@
 
 #include "runtime/runtime.h"
 
+extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_slope, clv_entry_lncc_total;
+
 /* Squared correlation of two images in windows, and its slopes.
  *   cc(x) = c^2 / ((vF + e) (vM + e)),   S = sum over valid x of cc(x),
  * c, vF, vM: covariance and variances (divided by the number of voxels) over
@@ -36,6 +38,9 @@ typedef struct clv_lncc_args {
 } clv_lncc_args;
 
 enum { CLV_LNCC_PARTIALS = 8192 };
+
+/* Floats that terms holds for such a call. */
+size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both);
 
 int clv_lncc(clvox_context *ctx, const clv_lncc_args *args);
 

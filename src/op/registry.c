@@ -10,6 +10,7 @@
 #include "op/gradient.h"
 #include "op/histogram.h"
 #include "op/jacobian.h"
+#include "op/lncc.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
 #include "op/push.h"
@@ -45,6 +46,9 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_gradient,
     &clv_entry_histogram,
     &clv_entry_jacobian,
+    &clv_entry_lncc_slope,
+    &clv_entry_lncc_terms,
+    &clv_entry_lncc_total,
     &clv_entry_moments,
     &clv_entry_moments_planes,
     &clv_entry_pointwise,

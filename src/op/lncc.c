@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/lncc.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    WIDE = 128, /* columns of a row variant's tile; WIDE in cl/lncc8.clh */
+    TALL = 8,   /* rows of a march variant's tile */
+    LONG = 64,  /* rows that a row variant walks down */
+    MARCH_RADIUS = 4
+};
+
+#define RADII(options)                                                                    \
+    "-DRADIUS=1" options, "-DRADIUS=2" options, "-DRADIUS=3" options, "-DRADIUS=4" options
+
+/* In the order of terms_build. */
+static const char *const terms_builds[] = {
+    RADII(" -DLOCAL=0 -DBOTH=0"), RADII(" -DLOCAL=0 -DBOTH=1"), RADII(" -DLOCAL=1 -DBOTH=0"),
+    RADII(" -DLOCAL=1 -DBOTH=1"), NULL,
+};
+static const char *const slope_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
+
+static const clv_variant terms_variants[] = {
+    {.name = "march", .function = "lncc_march", .defines = "-DTALL=8", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .cell_bytes = 24 * TALL, .planes = 1,
+     .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
+    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
+};
+const clv_entry clv_entry_lncc_terms = {
+    "lncc", "lncc_terms", terms_variants, sizeof terms_variants / sizeof *terms_variants, terms_builds};
+
+static const clv_variant slope_variants[] = {
+    {.name = "march", .function = "lncc_march", .defines = "-DTALL=8 -DSLOPE=1",
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .cell_bytes = 20 * TALL, .planes = 1,
+     .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
+    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
+};
+const clv_entry clv_entry_lncc_slope = {
+    "lncc", "lncc_slope", slope_variants, sizeof slope_variants / sizeof *slope_variants, slope_builds};
+
+static const clv_variant total_variants[] = {
+    {.name = "group", .function = "lncc_total", .defines = "-DTOTAL=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_ANY, .cell_bytes = 8, .planes = 1, .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_lncc_total = {
+    "lncc", "lncc_total", total_variants, sizeof total_variants / sizeof *total_variants, NULL};
+
+static double voxels(const int size[3])
+{
+    return (double)size[0] * size[1] * size[2];
+}
+
+static int ceil_div(int n, int by)
+{
+    return (n + by - 1) / by;
+}
+
+/* Columns, rows and planes of a tile, and how many work-groups take them. */
+typedef struct layout {
+    int tile[3];
+    int groups;
+} layout;
+
+static int lay_out(const clv_kernel *kernel, const int size[3], int radius, layout *out)
+{
+    clv_tile t = kernel->tile;
+    bool rows = kernel->variant->devices == CLV_ON_CPU;
+    int most = rows ? WIDE : t.x - 2 * radius;
+    if (most < 1)
+        return clv_fail(CLVOX_ERROR_DEVICE,
+                        "LNCC: this device runs %d work-items together, too few for windows of radius %d; "
+                        "use a smaller radius",
+                        t.x, radius);
+    /* Equal strips; whole vectors where there are vectors. */
+    int width = ceil_div(size[0], ceil_div(size[0], most));
+    out->tile[0] = rows ? ceil_div(width, 8) * 8 : width;
+    out->tile[1] = rows ? LONG : TALL;
+    out->tile[2] = t.march;
+    double tiles = 1;
+    for (int a = 0; a < 3; a++)
+        tiles *= ceil_div(size[a], out->tile[a]);
+    out->groups = (int)fmin(tiles, CLV_LNCC_PARTIALS / 2);
+    return CLVOX_OK;
+}
+
+static int launch(clvox_context *ctx, const clv_entry *entry, const char *build, const clv_lncc_args *a,
+                  double bytes, int *groups)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    layout l = {{0}, 0};
+    CLV_TRY(clv_kernel_get(ctx, entry, build, a->size, 0, &kernel));
+    CLV_TRY(lay_out(kernel, a->size, a->radius, &l));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){l.groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
+                       CLV_BUF(a->moving), CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
+                       CLV_INT4(l.tile[0], l.tile[1], l.tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms),
+                       CLV_BUF(a->slope_moving), CLV_BUF(a->slope_fixed),
+                       CLV_BUF(a->out ? a->partial : NULL)));
+    *groups = l.groups;
+end:
+    return status;
+}
+
+size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both)
+{
+    (void)radius;
+    return local ? 0 : (size_t)voxels(size) * (both ? 5 : 3);
+}
+
+static int check(const clv_lncc_args *a)
+{
+    size_t bytes = (size_t)voxels(a->size) * sizeof(float);
+    if (!a->fixed || !a->moving || !a->slope_moving || (!a->local && !a->terms))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "LNCC: a buffer is missing; pass fixed, moving, slope_moving and terms");
+    if (a->size[0] < 1 || a->size[1] < 1 || a->size[2] < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: sizes must be at least 1");
+    if (a->radius < 1 || a->radius > 64)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: the radius %d is not one of 1 to 64 voxels", a->radius);
+    if (!(a->epsilon > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: epsilon must be above 0");
+    if (a->fixed->bytes < bytes || a->moving->bytes < bytes || a->slope_moving->bytes < bytes ||
+        (a->slope_fixed && a->slope_fixed->bytes < bytes) ||
+        (!a->local && a->terms->bytes < bytes * (a->slope_fixed ? 5 : 3)))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
+    if (a->out && (!a->partial || a->partial->bytes < CLV_LNCC_PARTIALS * sizeof(float) || a->slot < 0 ||
+                   a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: partial holds %d floats and out two from slot on",
+                        CLV_LNCC_PARTIALS);
+    return CLVOX_OK;
+}
+
+int clv_lncc(clvox_context *ctx, const clv_lncc_args *a)
+{
+    int status = CLVOX_OK, groups = 0, unused;
+    const clv_kernel *total;
+    CLV_TRY(check(a));
+    int both = a->slope_fixed != NULL, slopes = 1 + both, terms = both ? 5 : 3;
+    if (a->radius > MARCH_RADIUS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a radius above %d", MARCH_RADIUS);
+    CLV_TRY(launch(ctx, &clv_entry_lncc_terms, terms_builds[8 * a->local + 4 * both + a->radius - 1], a,
+                   8 + 4 * (a->local ? slopes : terms), &groups));
+    if (!a->local)
+        CLV_TRY(launch(ctx, &clv_entry_lncc_slope, slope_builds[4 * both + a->radius - 1], a,
+                       8 + 4 * terms + 4 * slopes, &unused));
+    if (a->out) {
+        CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &total));
+        CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(a->partial),
+                           CLV_INT(groups), CLV_BUF(a->out), CLV_INT(a->slot)));
+    }
+end:
+    return status;
+}
