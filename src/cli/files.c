@@ -8,11 +8,26 @@
 
 #include "base/parallel.h"
 #include "cli/cli.h"
+#include "io/volume_file.h"
 
 static cJSON *list(command *cli, const char *name)
 {
     cJSON *out = cJSON_GetObjectItem(cli->log, name);
     return out ? out : cJSON_AddArrayToObject(cli->log, name);
+}
+
+/* NIfTI gives a volume two places, and programs choose differently when they
+ * are not the same: transforms between them are then off by the difference. */
+static void remark_forms(command *cli, const char *path, cJSON *entry)
+{
+    double gap = clv_volume_forms_gap(path);
+    if (!(gap > 0.1))
+        return;
+    cJSON_AddNumberToObject(entry, "sform_from_qform_mm", gap);
+    cli_remark(cli, 0,
+               "%s: its sform and its qform place voxels up to %.3g mm apart; clvox goes by the sform, ANTs "
+               "often by the qform; make the two alike before the two exchange transforms\n",
+               path, gap);
 }
 
 /* An input's size and CRC-32 (as gzip, PNG and `crc32` compute it): quick
@@ -36,6 +51,7 @@ static void log_input(command *cli, const char *path)
         cJSON_AddNumberToObject(entry, "bytes", bytes);
         cJSON_AddStringToObject(entry, "crc32", text);
     }
+    remark_forms(cli, path, entry);
     cJSON_AddItemToArray(list(cli, "inputs"), entry);
     if (file)
         fclose(file);

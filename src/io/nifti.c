@@ -213,6 +213,27 @@ static int choose_matrix(const char *path, const nifti_image *image, bool qform_
     return CLVOX_OK;
 }
 
+/* How far apart the two forms place a corner of the volume, in mm; 0 unless
+ * both say something. */
+static double forms_gap(const nifti_image *image, bool qform_finite, const int size[3])
+{
+    double widest = 0;
+    const double(*sform)[4] = image->sto_xyz.m, (*qform)[4] = image->qto_xyz.m;
+    if (image->sform_code <= 0 || image->qform_code <= 0 || !qform_finite || !clv_matrix_regular(sform))
+        return 0;
+    for (int corner = 0; corner < 8; corner++) {
+        double x[3], a[3], b[3], square = 0;
+        for (int i = 0; i < 3; i++)
+            x[i] = corner >> i & 1 ? size[i] - 1 : 0;
+        clv_matrix_apply(sform, x, a);
+        clv_matrix_apply(qform, x, b);
+        for (int i = 0; i < 3; i++)
+            square += (a[i] - b[i]) * (a[i] - b[i]);
+        widest = fmax(widest, sqrt(square));
+    }
+    return widest * unit_in_mm(image->xyz_units);
+}
+
 /* A voxel has an extent: what is missing or absurd is 1, as in nifticlib. */
 static double edge(double pixdim)
 {
@@ -244,6 +265,7 @@ static int take(const char *path, const nifti_image *image, bool qform_finite, c
             "%s: is a CIFTI file, whose values lie on no grid; extract its volume, for instance with "
             "wb_command -cifti-separate",
             path);
+    out->forms_gap = forms_gap(image, qform_finite, out->grid.size);
     out->slope = image->scl_slope;
     out->inter = image->scl_inter;
     if (!isfinite(out->slope) || out->slope == 0) {

@@ -24,6 +24,7 @@ typedef struct clv_nifti {
     uint64_t offset;    /* of the data in their file */
     double slope, inter; /* 1 and 0 where the file says nothing */
     double frame_seconds;
+    double forms_gap;   /* mm: how far apart sform and qform place a voxel, at most; 0 where one is missing */
     int intent;
     double intent_p1;
     char intent_name[17];

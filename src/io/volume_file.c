@@ -100,6 +100,25 @@ static void swap_tensor_frames(clvox_volume *v)
     }
 }
 
+double clv_volume_forms_gap(const char *path)
+{
+    int status;
+    char *header_path = NULL, *data_path = NULL;
+    clv_source source = {.fd = -1};
+    clv_nifti header = {.forms_gap = 0};
+    uint8_t bytes[CLV_NIFTI_BYTES];
+    size_t got;
+    CLV_TRY(clv_nifti_files(path, &header_path, &data_path));
+    CLV_TRY(clv_source_open(header_path, &source));
+    CLV_TRY(clv_source_head(&source, bytes, sizeof bytes, &got));
+    CLV_TRY(clv_nifti_parse(header_path, bytes, got, &header));
+end:
+    clv_source_close(&source);
+    free(header_path);
+    free(data_path);
+    return status < 0 ? 0 : header.forms_gap;
+}
+
 int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out)
 {
     int status;

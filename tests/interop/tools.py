@@ -12,12 +12,12 @@ import SimpleITK as sitk
 PROGRAM = os.environ.get("CLVOX", "clvox")
 
 
-def clvox(*arguments):
-    """Runs the program; what it prints."""
+def clvox(*arguments, both=False):
+    """Runs the program; what it prints, with its remarks when both is set."""
     done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise AssertionError(f"clvox {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}")
-    return done.stdout
+    return done.stdout + done.stderr if both else done.stdout
 
 
 def load(path):

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/volume_file.h"
 #include "volumes.h"
 
 
@@ -184,6 +185,21 @@ static void places(void)
     h.sform = 0;
     h.quatern[0] = NAN;
     refuses_header(&h, "qform");
+
+    CHECK_CASE("two forms that differ are told apart, by millimetres");
+    h = files_header(1, 2, 2, 2);
+    h.qform = h.sform = 1;
+    set_rows(&h, 2, 2, 2, 0, 0, 0);
+    place_is(&h, 2, 2, 2);
+    CHECK(clv_volume_forms_gap(files_in("p.nii")) == 0);
+    h.rows[0][0] = 5;
+    h.rows[1][3] = -4;
+    place_is(&h, 5, -2, 2);
+    CHECK(fabs(clv_volume_forms_gap(files_in("p.nii")) - 5) < 1e-6);
+    h.qform = 0;
+    place_is(&h, 5, -2, 2);
+    CHECK(clv_volume_forms_gap(files_in("p.nii")) == 0);
+    CHECK(clv_volume_forms_gap(files_in("none.nii")) == 0);
 }
 
 /* ---- shapes ------------------------------------------------------------- */
