@@ -94,8 +94,9 @@ static int carry_labels(command *cli, const clvox_volume *labels, const clvox_gr
     return clvox_apply(cli->ctx, labels, grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, out);
 }
 
-static int write_results(command *cli, const cli_register_request *r, const clvox_volume *fixed, const clvox_volume *mask,
-                         const clvox_volume *labels, const clvox_register_result *result)
+static int write_results(command *cli, const cli_register_request *r, const clvox_volume *fixed,
+                         const clvox_volume *mask, const clvox_volume *labels,
+                         const clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clvox_volume *carried = NULL, *log_jacobian = NULL;

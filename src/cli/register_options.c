@@ -229,7 +229,9 @@ static int read_options(command *cli, cli_register_request *r, clvox_register_op
     if (r->quick && r->best)
         return cli_misuse("--quick and --best contradict each other");
     CLV_TRY(read_deform(r->deform, o));
-    clvox_register_preset(o, r->quick ? CLVOX_PRESET_QUICK : r->best ? CLVOX_PRESET_BEST : CLVOX_PRESET_DEFAULT);
+    clvox_register_preset(o, r->quick  ? CLVOX_PRESET_QUICK
+                             : r->best ? CLVOX_PRESET_BEST
+                                       : CLVOX_PRESET_DEFAULT);
     CLV_TRY(read_linear(r, o));
     CLV_TRY(read_metrics(r->metric, o));
     CLV_TRY(read_levels(r, o));
@@ -275,7 +277,8 @@ static char *defaults_of(size_t offset, double unused, char *out, size_t room)
     return out;
 }
 
-int cli_register_parse(command *cli, int argc, char **argv, cli_register_request *r, clvox_register_options *o)
+int cli_register_parse(command *cli, int argc, char **argv, cli_register_request *r,
+                       clvox_register_options *o)
 {
     static const char about[] =
         "Registers MOVING to FIXED: a linear part, then a deformation from coarse to fine that never\n"
@@ -294,7 +297,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     *r = (cli_register_request){.init = "auto", .linear = -1, .dof = -1, .kernel = -1, .gradient = -1,
                                 .lambda = NAN, .tolerance = NAN};
     list_models("|", models, sizeof models);
-    snprintf(deform, sizeof deform, "the deformation model (default %s)", clv_register_deform_name(o->deform));
+    snprintf(deform, sizeof deform, "the deformation model (default %s)",
+             clv_register_deform_name(o->deform));
     snprintf(update, sizeof update, "of the fluid regulariser (%s)",
              defaults_of(offsetof(clvox_register_options, update_sigma), 0, text, sizeof text));
     snprintf(total, sizeof total, "of the elastic regulariser (%s)",

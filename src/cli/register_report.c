@@ -58,7 +58,8 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
         char metric[32];
         clv_register_level(&fixed->grid, options->shrink[i], &level);
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
-                   level.size[1], level.size[2], options->iterations[i], cli_register_metric(options->metric, options->radius, options->bins, metric));
+                   level.size[1], level.size[2], options->iterations[i],
+                   cli_register_metric(options->metric, options->radius, options->bins, metric));
     }
     cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
                cli_bytes((double)bytes, needed),
@@ -127,8 +128,8 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
             p->open = true;
         } else {
             fprintf(stderr, "level %d, iteration %d of %d: %s %.6g%s%s\n", level + 1, iteration,
-                    p->options->iterations[level], cli_register_metric_names[p->options->metric], metric, *left ? ", " : "",
-                    left);
+                    p->options->iterations[level], cli_register_metric_names[p->options->metric], metric,
+                    *left ? ", " : "", left);
         }
     }
     return cli_interrupted();
@@ -195,7 +196,8 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
     cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
 }
 
-static void print_deformation(const command *cli, const clvox_register_options *o, const clvox_register_result *r)
+static void print_deformation(const command *cli, const clvox_register_options *o,
+                              const clvox_register_result *r)
 {
     if (clv_register_metric(o) == CLVOX_METRIC_SSD)
         cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);

@@ -93,9 +93,64 @@ int clv_register_finish_fields(const clvox_register_options *options, bool given
 
 /* Statistics, inverse, warp and warped image into result, from run->u (and
  * run->inverse). held: the requests of the run, of which those not needed any
- * more are overwritten. moving as given (register_finish.c). */
+ * more are overwritten. moving as given; NULL on a grid that is not that of the
+ * results: then statistics and warped image are left to clv_register_enlarge,
+ * which brings the warps to the full grid, without folds, after the run's
+ * memory has been given back (register_finish.c). */
 int clv_register_finish(clv_registration *run, const clv_request *held, int count,
                         const clvox_volume *moving, clvox_register_result *result);
+
+int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
+                         clvox_register_result *result);
+
+/* The grids that a run works on, which are as coarse as its finest level, and
+ * its options as seen from there; true where they are coarser than the images
+ * (register_memory.c). */
+bool clv_register_work(const clvox_register_images *images, const clvox_register_options *options,
+                       clvox_grid *fixed, clvox_grid *moving, clvox_register_options *work);
+
+/* Grids, channels and weights of a run, from images that have been checked. */
+void clv_register_describe(clv_registration *run, const clvox_register_images *images,
+                           const clvox_grid *fixed, const clvox_grid *moving);
+
+/* The buffers of a run, in one place for taking them and for predicting their
+ * size; returns their number. list has room for CLV_REGISTER_REQUESTS. */
+enum { CLV_REGISTER_REQUESTS = 8 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
+int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list);
+
+/* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */
+int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
+                        const clvox_register_options *options);
+
+/* Copies of images that lay on another grid; to be released by the caller,
+ * also after a failure (register_images.c). */
+typedef struct clv_register_copies {
+    clvox_volume *own[4 * CLVOX_MAX_CHANNELS + 4];
+    int count;
+} clv_register_copies;
+
+/* Brings further channels and the masks onto the grids of the first images.
+ * What a channel does not cover is NaN. */
+int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies);
+/* Brings all images onto coarser grids, and masks by the nearest voxel. */
+int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
+                         clvox_register_images *images, clv_register_copies *copies);
+/* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
+ * its image's darkest value. */
+int clv_register_upload(clv_registration *run, const clvox_register_images *images);
+
+/* A deformation model: the function that runs its levels, and the buffers that
+ * it holds beside those of every run. Adding one adds its file and a row to the
+ * table in register.c. */
+typedef struct clv_register_model {
+    clvox_deform deform;
+    const char *name;
+    int (*run)(clv_registration *run, clvox_register_result *result);
+    int (*requests)(clv_registration *run, clv_request *list);
+    bool one_channel;
+    unsigned metrics; /* a bit each: 1u << CLVOX_METRIC_... */
+} clv_register_model;
+const clv_register_model *clv_register_find(clvox_deform deform); /* NULL: not in this version */
 
 /* A deformation model runs all levels, leaves run->u (and run->inverse, where it
  * gives one) on the full fixed grid and fills result->iterations. Its requests

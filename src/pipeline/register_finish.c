@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "op/gaussian.h"
 #include "op/jacobian.h"
 #include "op/resample.h"
 #include "op/statistics.h"
+#include "pipeline/chain.h"
 #include "pipeline/field.h"
 #include "pipeline/invert.h"
 #include "pipeline/register.h"
@@ -116,14 +118,131 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
     for (int i = 0; i < 2; i++)
         result->inverse_error_voxels[i] = result->inverse_error_mm[i] = NAN;
     if (o->deform != CLVOX_DEFORM_NONE) {
-        CLV_TRY(survey(run, run->u, &run->fixed_grid, run->fixed_mask, run->scratch_a, result));
+        if (moving)
+            CLV_TRY(survey(run, run->u, &run->fixed_grid, run->fixed_mask, run->scratch_a, result));
         CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, 1, &result->warp));
         if (o->inverse || o->consistency)
             CLV_TRY(invert(run, held, count, result));
         if (o->inverse)
             CLV_TRY(clv_field_download(run->ctx, run->inverse, &run->fixed_grid, 1, &result->inverse_warp));
     }
-    CLV_TRY(warp_moving(run, o->deform == CLVOX_DEFORM_NONE ? NULL : run->u, moving, result));
+    if (moving)
+        CLV_TRY(warp_moving(run, o->deform == CLVOX_DEFORM_NONE ? NULL : run->u, moving, result));
 end:
+    return status;
+}
+
+/* ---- results of a coarser grid ------------------------------------------ */
+
+/* A warp made smoother in place, on its own grid. */
+static int smoothen(clvox_context *ctx, clvox_volume *warp, float sigma)
+{
+    int status = CLVOX_OK;
+    clv_buffer *u = NULL, *tmp = NULL, *out = NULL;
+    clvox_volume *made = NULL;
+    size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&warp->grid);
+    const clv_request requests[] = {{&u, bytes, "warp"}, {&tmp, bytes, "scratch"}, {&out, bytes, "warp"}};
+    CLV_TRY(clv_pool_take(ctx, requests, 3));
+    CLV_TRY(clv_field_upload(ctx, warp, 1, u));
+    CLV_TRY(clv_gaussian(ctx, u, warp->grid.size, true, (float[3]){sigma, sigma, sigma},
+                         CLV_GAUSSIAN_SEPARABLE, tmp, out));
+    CLV_TRY(clv_field_download(ctx, out, &warp->grid, 1, &made));
+    memcpy(warp->data, made->data, bytes);
+end:
+    clv_pool_release(requests, 3);
+    clvox_volume_destroy(&made);
+    return status;
+}
+
+/* The warp on the full grid as a device field, surveyed there. */
+static int full_field(clv_registration *run, const clvox_register_images *full, const clvox_volume *warp,
+                      clv_buffer **field, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const clvox_grid *grid = &full->fixed[0]->grid;
+    const clvox_transform transform = {.is_warp = 1, .warp = (clvox_volume *)warp};
+    const clvox_link link = {&transform, 0};
+    clv_chain chain = {0};
+    clv_buffer *scratch = NULL, *mask = NULL;
+    double matrix[4][4];
+    size_t bytes = sizeof(float) * clvox_grid_voxels(grid);
+    CLV_TRY(clv_chain_make(run->ctx, &link, 1, &chain));
+    CLV_TRY(clv_chain_field(run->ctx, &chain, grid, field, matrix));
+    CLV_TRY(clv_buffer_create(run->ctx, bytes, "Jacobian determinant", &scratch));
+    if (full->fixed_mask) {
+        CLV_TRY(clv_buffer_create(run->ctx, bytes, "fixed mask", &mask));
+        CLV_TRY(clv_buffer_write(run->ctx, mask, 0, full->fixed_mask->data, bytes));
+    }
+    CLV_TRY(
+        clv_buffer_create(run->ctx, CLV_STATISTICS_PARTIALS * sizeof(float), "partial sums", &run->partial));
+    CLV_TRY(survey(run, *field, grid, mask, scratch, result));
+end:
+    clv_chain_free(&chain);
+    clv_buffer_destroy(&scratch);
+    clv_buffer_destroy(&mask);
+    clv_buffer_destroy(&run->partial);
+    return status;
+}
+
+/* Between the voxels of the coarser grid a map that folds on none of them may
+ * still fold: then it is made smoother. */
+static int unfolded_field(clv_registration *run, const clvox_register_images *full, clv_buffer **field,
+                          clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    float sigma = .6f;
+    bool changed = false;
+    for (int pass = 0; pass < 8; pass++, sigma *= 1.25f) {
+        CLV_TRY(full_field(run, full, result->warp, field, result));
+        if (result->jacobian.smallest > 0)
+            break;
+        clv_buffer_destroy(field);
+        CLV_TRY(smoothen(run->ctx, result->warp, sigma));
+        changed = true;
+    }
+    if (!*field)
+        CLV_TRY(full_field(run, full, result->warp, field, result));
+    if (changed && result->inverse_warp) {
+        clv_buffer_destroy(field);
+        clvox_volume_destroy(&result->inverse_warp);
+        CLV_TRY(clvox_invert(run->ctx, result->warp, &result->inverse_warp, result->inverse_error_voxels));
+        CLV_TRY(full_field(run, full, result->warp, field, result));
+    }
+end:
+    return status;
+}
+
+int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
+                         clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const clvox_grid *grid = &full->fixed[0]->grid;
+    clv_buffer *field = NULL;
+    clvox_volume *small = NULL;
+    CLV_TRY(unfolded_field(run, full, &field, result));
+    clvox_volume_destroy(&result->warp);
+    CLV_TRY(clv_field_download(run->ctx, field, grid, 1, &result->warp));
+    run->fixed_grid = *grid;
+    run->moving_grid = full->moving[0]->grid;
+    run->n = (int)clvox_grid_voxels(&run->fixed_grid);
+    run->m = (int)clvox_grid_voxels(&run->moving_grid);
+    CLV_TRY(clv_buffer_create(run->ctx, (size_t)run->m * sizeof(float), "moving image",
+                              &run->channels[0].moving));
+    CLV_TRY(clv_buffer_create(run->ctx, (size_t)run->n * sizeof(float), "warped image", &run->scratch_a));
+    CLV_TRY(warp_moving(run, field, full->moving[0], result));
+    clv_buffer_destroy(&field);
+    clv_buffer_destroy(&run->channels[0].moving);
+    clv_buffer_destroy(&run->scratch_a);
+    if (result->inverse_warp) {
+        small = result->inverse_warp;
+        result->inverse_warp = NULL;
+        const clvox_transform transform = {.is_warp = 1, .warp = small};
+        CLV_TRY(clvox_compose(run->ctx, grid, &(clvox_link){&transform, 0}, 1, &result->inverse_warp));
+    }
+end:
+    clv_buffer_destroy(&field);
+    clv_buffer_destroy(&run->channels[0].moving);
+    clv_buffer_destroy(&run->scratch_a);
+    clvox_volume_destroy(&small);
     return status;
 }

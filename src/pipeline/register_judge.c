@@ -59,8 +59,8 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
         for (int i = 0; i < 3; i++)
             at[i] = (part[i] + .5) / POINTS * fixed->size[i] - .5;
         clv_matrix_apply(CLV_MATRIX(map), at, to);
-        inside += to[0] >= -.5 && to[0] <= moving->size[0] - .5 && to[1] >= -.5 && to[1] <= moving->size[1] - .5 &&
-                  to[2] >= -.5 && to[2] <= moving->size[2] - .5;
+        inside += to[0] >= -.5 && to[0] <= moving->size[0] - .5 && to[1] >= -.5 &&
+                  to[1] <= moving->size[1] - .5 && to[2] >= -.5 && to[2] <= moving->size[2] - .5;
     }
     double share = (double)inside / (POINTS * POINTS * POINTS);
     /* Fixed voxels' volume over that of the moving grid as the fixed one sees it. */

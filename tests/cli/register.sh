@@ -70,7 +70,6 @@ for preset in quick best; do
     exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_$preset --$preset --deform unbiased -q --no-picture
     json k_$preset.json "j['options']['preset'] == '$preset'"
 done
-exits 0 cmp k_quick_affine.txt k_best_affine.txt
 exits 1 cmp k_quick_warp.nii.gz k_best_warp.nii.gz
 
 begin "several channels, on other grids too, with weights"

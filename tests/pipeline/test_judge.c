@@ -73,19 +73,23 @@ static void parts(void)
     }
     CHECK_CASE("a mirror and a singular matrix are not taken apart");
     clvox_affine_parts got;
-    CHECK(!clvox_affine_take_apart((const double[4][4]){{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}},
-                                   &grid, &got));
-    CHECK(!clvox_affine_take_apart((const double[4][4]){{1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}},
-                                   &grid, &got));
+    CHECK(!clvox_affine_take_apart(
+        (const double[4][4]){{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &grid, &got));
+    CHECK(!clvox_affine_take_apart(
+        (const double[4][4]){{1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &grid, &got));
 }
 
 static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double scale, double shift,
                       clvox_metric metric, double before, double after, long folded, double *overlap)
 {
     const clvox_register_options o = {.deform = CLVOX_DEFORM_UNBIASED, .metric = metric};
-    clv_registration run = {.options = &o, .fixed_grid = *fixed, .moving_grid = *moving,
-                            .matrix = {{scale, 0, 0, shift}, {0, scale, 0, 0}, {0, 0, scale, 0}, {0, 0, 0, 1}}};
-    clvox_register_result r = {.metric_before = before, .metric_after = after, .jacobian = {.folded = folded}};
+    clv_registration run = {
+        .options = &o,
+        .fixed_grid = *fixed,
+        .moving_grid = *moving,
+        .matrix = {{scale, 0, 0, shift}, {0, scale, 0, 0}, {0, 0, scale, 0}, {0, 0, 0, 1}}};
+    clvox_register_result r = {
+        .metric_before = before, .metric_after = after, .jacobian = {.folded = folded}};
     clv_register_judge(&run, &r);
     *overlap = r.overlap;
     return r.suspicions;

@@ -115,7 +115,8 @@ static void recovery(void)
                    mean, largest, r.mismatch, r.jacobian.smallest, r.jacobian.largest);
             CHECK_THAT(mean <= .3, "%.3f voxels", mean);
             CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
-            CHECK(r.mismatch < .1 && (metric ? r.metric_after > r.metric_linear : r.metric_after < r.metric_linear));
+            CHECK(r.mismatch < .1 &&
+                  (metric ? r.metric_after > r.metric_linear : r.metric_after < r.metric_linear));
             clvox_register_result_free(&r);
             free_pair(&p);
         }

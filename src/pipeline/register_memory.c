@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a registration holds on the device: the grids that it works on, the
+ * buffers that it asks for, and the most that it takes. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "op/resample.h"
+#include "pipeline/register.h"
+
+enum { SMALL_BYTES = 1 << 16 };
+
+bool clv_register_work(const clvox_register_images *images, const clvox_register_options *o,
+                       clvox_grid *fixed, clvox_grid *moving, clvox_register_options *work)
+{
+    double finest = o->levels > 0 ? o->shrink[o->levels - 1] : 1, edge[3], factor[3], target = 1;
+    *work = *o;
+    *fixed = images->fixed[0]->grid;
+    *moving = images->moving[0]->grid;
+    if (o->deform == CLVOX_DEFORM_NONE || !(finest > 1))
+        return false;
+    clvox_grid_spacing(fixed, edge);
+    double before = cbrt(edge[0] * edge[1] * edge[2]);
+    clv_register_level(&images->fixed[0]->grid, finest, fixed);
+    clvox_grid_spacing(fixed, edge);
+    double after = cbrt(edge[0] * edge[1] * edge[2]);
+    clvox_grid_spacing(moving, factor);
+    target = after;
+    for (int i = 0; i < 3; i++)
+        factor[i] = fmin(fmax(1, target / factor[i]), fmax(1, moving->size[i] / 4.));
+    clv_level_grid(&images->moving[0]->grid, factor, moving);
+    double ratio = after / before, done = .25 * (ratio * ratio - 1);
+    for (int i = 0; i < o->levels; i++) {
+        work->shrink[i] = fmax(1, o->shrink[i] / finest);
+        /* What the coarser images were smoothed with is part of what is asked for. */
+        if (o->smooth_voxels[i] >= 0)
+            work->smooth_voxels[i] = sqrt(fmax(0, o->smooth_voxels[i] * o->smooth_voxels[i] - done)) / ratio;
+    }
+    return true;
+}
+
+void clv_register_describe(clv_registration *run, const clvox_register_images *images,
+                           const clvox_grid *fixed, const clvox_grid *moving)
+{
+    double sum = 0;
+    run->channel_count = images->channels;
+    for (int i = 0; i < images->channels; i++)
+        sum += images->weight[i];
+    for (int i = 0; i < images->channels; i++)
+        run->channels[i].weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
+    run->fixed_grid = *fixed;
+    run->moving_grid = *moving;
+    run->n = (int)clvox_grid_voxels(&run->fixed_grid);
+    run->m = (int)clvox_grid_voxels(&run->moving_grid);
+}
+
+int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list)
+{
+    const clv_register_model *m = clv_register_find(run->options->deform);
+    size_t fixed = (size_t)run->n * sizeof(float), moving = (size_t)run->m * sizeof(float);
+    size_t larger = fixed > moving ? fixed : moving;
+    int count = 0;
+    for (int i = 0; i < run->channel_count; i++) {
+        clv_channel *c = &run->channels[i];
+        list[count++] = (clv_request){&c->fixed, fixed, "fixed image"};
+        list[count++] = (clv_request){&c->moving, moving, "moving image"};
+        list[count++] = (clv_request){&c->level_fixed, fixed, "a level of the fixed image"};
+        list[count++] = (clv_request){&c->level_moving, moving, "a level of the moving image"};
+    }
+    list[count++] = (clv_request){&run->scratch_a, larger, "scratch for smoothing"};
+    list[count++] = (clv_request){&run->scratch_b, larger, "scratch for smoothing"};
+    if (fixed_mask) {
+        list[count++] = (clv_request){&run->fixed_mask, fixed, "fixed mask"};
+        list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
+    }
+    if (moving_mask)
+        list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
+    list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
+    list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
+    if (m) {
+        int first = count, fields = 0;
+        bool given = false;
+        count += m->requests(run, list + count);
+        for (int i = first; i < count; i++) {
+            given = given || list[i].slot == &run->inverse;
+            fields += list[i].slot != &run->u && list[i].slot != &run->inverse && list[i].bytes >= 3 * fixed;
+        }
+        for (int i = 0; fields < clv_register_finish_fields(run->options, given); i++, fields++)
+            list[count++] = (clv_request){&run->spare[i], 3 * fixed, "scratch for the inverse"};
+    }
+    return count;
+}
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* All that is held at once, and the largest piece of it. */
+static size_t predict(const clvox_register_images *images, const clvox_register_options *options,
+                      size_t *largest)
+{
+    clvox_register_options work;
+    clvox_grid fixed, moving;
+    clv_registration run = {.options = &work};
+    clv_request list[CLV_REGISTER_REQUESTS];
+    bool coarse = clv_register_work(images, options, &fixed, &moving, &work);
+    clv_register_describe(&run, images, &fixed, &moving);
+    int count = clv_register_list(&run, images->fixed_mask, images->moving_mask, list);
+    /* What operations take for themselves while the pool is held: sums by row
+     * and plane of clv_moments, histograms and tables. */
+    size_t rows = (size_t)(fixed.size[1] + 2) * (size_t)fixed.size[2];
+    size_t moving_rows = (size_t)(moving.size[1] + 2) * (size_t)moving.size[2];
+    size_t held = clv_pool_bytes(list, count) + 3 * sizeof(float) * most(rows, moving_rows) + SMALL_BYTES;
+    *largest = 0;
+    for (int i = 0; i < count; i++)
+        *largest = most(*largest, list[i].bytes);
+    if (coarse) {
+        size_t n = sizeof(float) * clvox_grid_voxels(&images->fixed[0]->grid),
+               small = sizeof(float) * (size_t)run.n;
+        size_t m = sizeof(float) * clvox_grid_voxels(&images->moving[0]->grid);
+        /* Making the images coarser, and bringing the result to the full grid. */
+        held = most(held, 3 * most(n, m) + most(small, sizeof(float) * (size_t)run.m) + SMALL_BYTES);
+        held = most(held,
+                    3 * n + most(3 * small, most((images->fixed_mask ? 2 : 1) * n, n + m)) + SMALL_BYTES);
+        *largest = most(*largest, most(3 * n, m));
+    }
+    return held;
+}
+
+size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
+{
+    size_t largest;
+    return predict(images, options, &largest);
+}
+
+static bool fits(const clvox_register_images *images, const clvox_register_options *o, size_t available,
+                 size_t piece)
+{
+    size_t largest, all = predict(images, o, &largest);
+    return (!available || all <= available) && (!piece || largest <= piece);
+}
+
+/* "--shrink 8x4x2" of options whose levels are all coarser by a factor. */
+static void coarser(const clvox_register_options *o, double factor, clvox_register_options *out, char *text,
+                    size_t room)
+{
+    size_t used = (size_t)snprintf(text, room, "--shrink ");
+    *out = *o;
+    for (int i = 0; i < o->levels && used < room; i++) {
+        out->shrink[i] = o->shrink[i] * factor;
+        used += (size_t)snprintf(text + used, room - used, "%s%g", i ? "x" : "", out->shrink[i]);
+    }
+}
+
+int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
+                        const clvox_register_options *o)
+{
+    const clvox_device_limits *l = clvox_context_limits(ctx);
+    size_t piece = l->max_allocation, largest, available = l->global_bytes;
+    if (l->free_bytes && l->free_bytes < available)
+        available = l->free_bytes;
+    if (fits(images, o, available, piece))
+        return CLVOX_OK;
+    char what[256], advice[160] = "";
+    size_t all = predict(images, o, &largest);
+    if (available && all > available)
+        snprintf(what, sizeof what, "%.0f MiB of device memory are needed and %s has %.0f MiB",
+                 (double)all / 1048576, l->name, (double)available / 1048576);
+    else
+        snprintf(what, sizeof what,
+                 "a field needs %.0f MiB in one piece and %s gives at most %.0f MiB in one",
+                 (double)largest / 1048576, l->name, (double)piece / 1048576);
+    for (double factor = 2; o->deform != CLVOX_DEFORM_NONE && factor <= 4 && !*advice; factor *= 2) {
+        clvox_register_options less;
+        coarser(o, factor, &less, advice, sizeof advice);
+        if (!fits(images, &less, available, piece))
+            *advice = 0;
+    }
+    if (!*advice) {
+        double scale = available ? cbrt((double)available / (double)all) : 1;
+        if (piece)
+            scale = fmin(scale, cbrt((double)piece / (double)largest));
+        const int *size = images->fixed[0]->grid.size;
+        snprintf(advice, sizeof advice, "images resampled to about %d x %d x %d voxels",
+                 (int)fmax(1, scale * size[0]), (int)fmax(1, scale * size[1]), (int)fmax(1, scale * size[2]));
+    }
+    return clv_fail(CLVOX_ERROR_MEMORY, "%s; %s would fit", what, advice);
+}
