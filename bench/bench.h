@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "op/force.h"
+#include "op/likeness.h"
 #include "runtime/runtime.h"
 
 /* BENCH_LONGEST: the number of the state that holds the longest vector of field[0]. */
@@ -14,7 +15,7 @@ enum {
     BENCH_FIELDS = 4,
     BENCH_SCALARS = 6,
     BENCH_REPEATS = 15,
-    BENCH_PARTIALS = 8192,
+    BENCH_PARTIALS = CLV_LIKENESS_SCRATCH, /* the most that any operation wants */
     BENCH_STATE = 64,
     BENCH_LONGEST = 63
 };

@@ -13,6 +13,7 @@
 #include "op/gradient.h"
 #include "op/histogram.h"
 #include "op/jacobian.h"
+#include "op/likeness.h"
 #include "op/lncc.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
@@ -247,6 +248,30 @@ static int row_lncc_local(bench_data *d)
     return lncc(d, 2, true, false);
 }
 
+static int likeness(bench_data *d, clv_likeness_kind kind)
+{
+    return clv_likeness(d->ctx, &(clv_likeness_args){
+        .kind = kind, .fixed = d->scalar[0], .moving = d->scalar[1],
+        .size = {d->size[0], d->size[1], d->size[2]}, .bins = 32, .slope_moving = d->scalar[2],
+        .slope_fixed = d->scalar[3], .scratch = d->partial, .out = d->state,
+    });
+}
+
+static int row_ssd(bench_data *d)
+{
+    return likeness(d, CLV_LIKENESS_SSD);
+}
+
+static int row_ncc(bench_data *d)
+{
+    return likeness(d, CLV_LIKENESS_NCC);
+}
+
+static int row_mi(bench_data *d)
+{
+    return likeness(d, CLV_LIKENESS_MI);
+}
+
 static int row_rate(bench_data *d)
 {
     return clv_fluid_rate(d->ctx, d->field[0], d->field[2], d->size, UNIT, d->field[1], d->partial, d->state);
@@ -303,6 +328,10 @@ const bench_row bench_rows[] = {
     {"force capped", NULL, 32, row_force_capped},
     {"force twopass", NULL, 32, row_force_twopass},
     {"energy", "energy", 20, row_energy},
+    {"likeness SSD", "likeness_ssd", 16, row_ssd},
+    {"likeness NCC", "likeness_ncc", 24, row_ncc},
+    {"likeness MI 32", "likeness_counts", 24, row_mi},
+    {"likeness MI slopes", "likeness_table_slopes", 24, row_mi},
     /* Terms 20 bytes and slope 24; with both slopes 28 and 36. */
     {"lncc 2", "lncc_terms", 44, row_lncc},
     {"lncc 2 slope", "lncc_slope", 44, row_lncc},

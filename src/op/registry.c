@@ -10,6 +10,7 @@
 #include "op/gradient.h"
 #include "op/histogram.h"
 #include "op/jacobian.h"
+#include "op/likeness.h"
 #include "op/lncc.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
@@ -46,6 +47,13 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_gradient,
     &clv_entry_histogram,
     &clv_entry_jacobian,
+    &clv_entry_likeness_counts,
+    &clv_entry_likeness_line,
+    &clv_entry_likeness_ncc,
+    &clv_entry_likeness_ssd,
+    &clv_entry_likeness_table,
+    &clv_entry_likeness_table_slopes,
+    &clv_entry_likeness_total,
     &clv_entry_lncc_slope,
     &clv_entry_lncc_terms,
     &clv_entry_lncc_total,
