@@ -444,14 +444,18 @@ void clv_nifti_make(const clv_nifti *header, uint8_t bytes[CLV_NIFTI_BYTES], siz
                                 &image.qfac);
         image.pixdim[0] = image.qfac;
     }
+    /* nifticlib drops a last axis of one voxel; readers would find an image of
+     * another shape than the one it belongs to. */
     if (large) {
         nifti_2_header h;
         nifti_convert_nim2n2hdr(&image, &h);
+        h.dim[0] = header->dim[0];
         memcpy(bytes, &h, sizeof h);
         *size = CLV_NIFTI2_BYTES;
     } else {
         nifti_1_header h;
         nifti_convert_nim2n1hdr(&image, &h);
+        h.dim[0] = (short)header->dim[0];
         memcpy(bytes, &h, sizeof h);
         *size = CLV_NIFTI1_BYTES;
     }

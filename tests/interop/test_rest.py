@@ -165,6 +165,15 @@ class Rest(unittest.TestCase):
         origin = np.array(sitk.ReadImage("two.nii.gz").GetOrigin()) * [-1, -1, 1]
         self.assertLess(np.abs(origin - other[:3, 3]).max(), 1e-3)
 
+    def test_one_slice(self):
+        """A volume of one slice keeps its third axis, for nibabel and for SimpleITK"""
+        grid = scene.Grid((40, 33, 1), (1.5, 1.7, 4), turn=12)
+        grid.write("slice.nii.gz", scene.fixed_image(grid))
+        tools.clvox_apply("slice.nii.gz", "slice.nii.gz", [], "slice_o.nii.gz")
+        self.assertEqual(nibabel.load("slice_o.nii.gz").shape, grid.size)
+        self.assertEqual(sitk.ReadImage("slice_o.nii.gz").GetSize(), grid.size)
+        self.assertLess(np.abs(nibabel.load("slice_o.nii.gz").affine - grid.affine).max(), 1e-4)
+
     def test_headers(self):
         """nibabel reads all that we write: shape, place, intent, units, type"""
         for fixed_name, moving_name in scene.PAIRS:
