@@ -19,6 +19,9 @@ enum {
     CLV_MODEL_REQUESTS = 32       /* buffers that a model may ask for */
 };
 
+/* Added to the variances of LNCC's windows, of images scaled to about [0, 1]. */
+#define CLV_REGISTER_EPSILON 1e-5f
+
 /* One image of each side, on the grid of the first. */
 typedef struct clv_channel {
     double weight; /* the weights of a run add up to 1 */

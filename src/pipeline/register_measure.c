@@ -2,6 +2,8 @@
 /* The report's numbers: how alike the images are before, between and after. */
 #include <math.h>
 
+#include "op/lncc.h"
+#include "op/pointwise.h"
 #include "op/resample.h"
 #include "pipeline/register.h"
 
@@ -10,23 +12,56 @@ clvox_metric clv_register_metric(const clvox_register_options *o)
     return o->deform == CLVOX_DEFORM_NONE ? o->linear_metric : o->metric;
 }
 
+/* The mean over the windows, of the image in scratch_a and the fixed one, which
+ * is NaN outside of the mask. */
+static int mean_lncc(clv_registration *run, const clv_channel *c, int radius, double *mean)
+{
+    int status = CLVOX_OK;
+    const clv_buffer *fixed = c->fixed;
+    float s[2];
+    *mean = 0;
+    if (run->fixed_mask) {
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, c->level_fixed, run->n, run->fixed_mask,
+                              NULL, NULL, (float[4]){0, 0, NAN, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, c->level_fixed, run->n, c->level_fixed,
+                              c->fixed, NULL, (float[4]){1, 1, 0, 0}));
+        fixed = c->level_fixed;
+    }
+    const clv_lncc_args args = {
+        .fixed = fixed, .moving = run->scratch_a, .radius = radius, .epsilon = CLV_REGISTER_EPSILON,
+        .size = {run->fixed_grid.size[0], run->fixed_grid.size[1], run->fixed_grid.size[2]},
+        .local = true, /* the sum alone is wanted: the cheaper slope */
+        .slope_moving = run->scratch_b, .partial = run->partial, .out = run->state, .slot = CLV_STATE_SUMS,
+    };
+    CLV_TRY(clv_lncc(run->ctx, &args));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
+    *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
+end:
+    return status;
+}
+
 int clv_register_measure(clv_registration *run, const double matrix[4][4], const clv_buffer *u,
                          clv_likeness_report *report)
 {
     int status = CLVOX_OK;
     clvox_metric metric = clv_register_metric(run->options);
+    int radius = run->options->deform == CLVOX_DEFORM_NONE ? run->options->linear_radius
+                                                           : run->options->radius;
     clv_map map;
     *report = (clv_likeness_report){0};
     clv_map_between(&run->fixed_grid, &run->moving_grid, matrix, 1, &map);
     for (int i = 0; i < run->channel_count; i++) {
         const clv_channel *c = &run->channels[i];
-        double square, ncc;
+        double square, ncc, value;
         CLV_TRY(clv_warp(run->ctx, c->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
                          run->fixed_grid.size));
         CLV_TRY(clv_similarity(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &square, &ncc));
         report->mean_square += c->weight * square;
         report->ncc += c->weight * ncc;
-        report->metric += c->weight * (metric == CLVOX_METRIC_SSD ? square : ncc * ncc);
+        value = metric == CLVOX_METRIC_SSD ? square : ncc * ncc;
+        if (metric == CLVOX_METRIC_LNCC)
+            CLV_TRY(mean_lncc(run, c, radius, &value));
+        report->metric += c->weight * value;
     }
 end:
     return status;
