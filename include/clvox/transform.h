@@ -41,6 +41,21 @@ CLVOX_API int clvox_affine_write(const double matrix[4][4], clvox_affine_form fo
  * 1007, LPS millimetres, float32. */
 CLVOX_API int clvox_warp_write(const clvox_volume *warp, const char *path);
 
+/* File forms that a warp is written in. */
+typedef enum clvox_warp_form {
+    CLVOX_WARP_ITK = 0, /* as clvox_warp_write */
+    CLVOX_WARP_MRTRIX,  /* deformation [X, Y, Z, 3]: the RAS position to look at, for mrtransform -warp */
+    CLVOX_WARP_FSL      /* relative field [X, Y, Z, 3], intent 2006, for applywarp --rel: what is added to
+                           the voxel's place in the fixed image to get that in the moving one, both in FSL's
+                           scaled mm (index times edge; x from the other end where the determinant of the
+                           image's matrix is positive) */
+} clvox_warp_form;
+
+/* Writes a displacement volume in one of these forms. moving, the grid of the
+ * image that the warp is to be applied to, is looked at for FSL alone. */
+CLVOX_API int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form,
+                                  const clvox_grid *moving, const char *path);
+
 /* Releases the transform and what it owns; sets *transform to NULL. */
 CLVOX_API void clvox_transform_destroy(clvox_transform **transform);
 

@@ -282,6 +282,11 @@ static int shape(const clvox_volume *v, const char *path, clv_nifti *h)
 
 int clvox_volume_write(const clvox_volume *volume, const char *path)
 {
+    return clv_volume_write(volume, 0, path);
+}
+
+int clv_volume_write(const clvox_volume *volume, int intent, const char *path)
+{
     int status;
     clv_nifti header;
     uint8_t bytes[CLV_NIFTI_BYTES];
@@ -297,6 +302,8 @@ int clvox_volume_write(const clvox_volume *volume, const char *path)
     if (!volume->data || !clv_matrix_regular(volume->grid.to_ras))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the volume has no values or no place in space", path);
     CLV_TRY(shape(volume, path, &header));
+    if (intent)
+        header.intent = intent;
     clv_nifti_make(&header, bytes, &size);
     e.voxels = clvox_grid_voxels(&volume->grid);
     e.total = e.voxels * (size_t)volume->frames * clv_type_bytes(volume->type);

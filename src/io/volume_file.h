@@ -21,6 +21,9 @@ clv_field clv_field_of(const clv_nifti *header);
 /* As clvox_volume_read, and the header, too. */
 int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out);
 
+/* As clvox_volume_write, with this NIfTI intent (0: that of the kind). */
+int clv_volume_write(const clvox_volume *volume, int intent, const char *path);
+
 /* How far apart a volume's sform and qform place a voxel, at most, in mm; 0
  * where they agree, where one is missing, and for what is no volume. */
 double clv_volume_forms_gap(const char *path);

@@ -56,6 +56,16 @@ exits 0 clvox compose -r p_fixed.nii.gz -t turn.txt -t turn.txt,-1 -o none.nii.g
 exits 0 clvox info none.nii.gz --json log/none.json
 json log/none.json 'j["files"][0]["largest_displacement_mm"] < 1e-4'
 
+begin "a chain in the forms of MRtrix and FSL"
+exits 0 clvox compose -r p_fixed.nii.gz -t p_truth_warp.nii.gz -t p_truth_affine.txt --format mrtrix -o m.nii.gz
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t m.nii.gz -o by_m.nii.gz
+exits 0 clvox compare by_both.nii.gz by_m.nii.gz; below RMS 0.01
+exits 0 clvox compose -r p_fixed.nii.gz -t both.nii.gz --format fsl --moving p_moving.nii.gz -o f.nii.gz
+exits 1 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t f.nii.gz -o x.nii.gz; says FSL
+exits 2 clvox compose -r p_fixed.nii.gz -t both.nii.gz --format fsl -o x.nii.gz; says '--moving FILE'
+exits 0 clvox compose -r p_fixed.nii.gz -t both.nii.gz --moving p_moving.nii.gz -o x.nii.gz; says 'no effect'
+exists x.nii.gz
+
 begin "the inverse of a warp, and of an affine"
 exits 0 clvox invert -t p_truth_warp.nii.gz -o inverse.nii.gz
 below largest_error_voxels 0.05; below mean_error_voxels 0.01

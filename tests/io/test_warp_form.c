@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Warps in the forms of MRtrix and FSL, checked by doing by hand what their
+ * manuals say that mrtransform and applywarp do. */
+#include <unistd.h>
+
+#include "check.h"
+#include "clvox/transform.h"
+#include "io/volume_file.h"
+
+/* An oblique grid of unequal edges; right-handed or not. */
+static void grid_of(const int size[3], double angle, bool right_handed, clvox_grid *grid)
+{
+    const double edge[3] = {1, 1.5, 2}, c = cos(angle), s = sin(angle);
+    const double axes[3][3] = {{c, -s, 0}, {s, c, 0}, {0, 0, 1}};
+    *grid = (clvox_grid){.size = {size[0], size[1], size[2]}, .to_ras = {[3] = {0, 0, 0, 1}}};
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++)
+            grid->to_ras[i][j] = axes[i][j] * edge[j];
+        grid->to_ras[i][3] = -20 + 3 * i;
+    }
+    if (!right_handed)
+        for (int i = 0; i < 3; i++) {
+            grid->to_ras[i][3] += grid->to_ras[i][0] * (size[0] - 1);
+            grid->to_ras[i][0] = -grid->to_ras[i][0];
+        }
+}
+
+static clvox_volume *warp_on(const clvox_grid *grid)
+{
+    clvox_volume *warp;
+    check_must(clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, &warp));
+    for (size_t i = 0; i < 3 * clvox_grid_voxels(grid); i++)
+        warp->data[i] = (float)(5 * sin(.37 * (double)i));
+    return warp;
+}
+
+static void look(const clvox_grid *grid, const clvox_volume *warp, const int at[3], size_t *i, double ras[3])
+{
+    size_t n = clvox_grid_voxels(grid);
+    *i = ((size_t)at[2] * (size_t)grid->size[1] + (size_t)at[1]) * (size_t)grid->size[0] + (size_t)at[0];
+    for (int r = 0; r < 3; r++)
+        ras[r] = grid->to_ras[r][0] * at[0] + grid->to_ras[r][1] * at[1] + grid->to_ras[r][2] * at[2] +
+                 grid->to_ras[r][3] + (double)warp->data[(size_t)r * n + *i];
+}
+
+static void mrtrix(const char *path)
+{
+    clvox_grid grid;
+    clvox_volume *written;
+    clvox_transform *back;
+    grid_of((int[3]){7, 9, 5}, .3, true, &grid);
+    clvox_volume *warp = warp_on(&grid);
+    size_t n = clvox_grid_voxels(&grid);
+    CHECK_CASE("MRtrix: four axes, each voxel the scanner position to look at");
+    check_must(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path));
+    check_must(clvox_volume_read(path, &written));
+    CHECK(written->frames == 3 && written->kind != CLVOX_KIND_DISPLACEMENT &&
+          clvox_grid_equal(&written->grid, &grid));
+    for (int x = 0; x < 7; x += 2)
+        for (int z = 0; z < 5; z++) {
+            size_t i;
+            double ras[3];
+            look(&grid, warp, (const int[3]){x, 8 - x, z}, &i, ras);
+            for (size_t r = 0; r < 3; r++)
+                CHECK(fabs((double)written->data[r * n + i] - ras[r]) < 1e-5);
+        }
+    CHECK_CASE("what is written for MRtrix is read back as the same warp");
+    check_must(clvox_transform_read(path, &back));
+    CHECK(back->is_warp);
+    for (size_t i = 0; back->is_warp && i < 3 * n; i++)
+        CHECK(fabsf(back->warp->data[i] - warp->data[i]) < 1e-4f);
+    clvox_transform_destroy(&back);
+    clvox_volume_destroy(&written);
+    clvox_volume_destroy(&warp);
+}
+
+/* applywarp --rel: a voxel of the reference has the coordinates index times
+ * edge, x from the other end in right-handed images; adding the field's value
+ * gives the same kind of coordinates in the input image. */
+static void fsl(const char *path)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        bool fixed_right = kind & 1, moving_right = kind & 2;
+        clvox_grid grid, moving;
+        clvox_volume *written;
+        clvox_transform *back;
+        grid_of((int[3]){7, 9, 5}, .3, fixed_right, &grid);
+        grid_of((int[3]){11, 8, 6}, -.2, moving_right, &moving);
+        clvox_volume *warp = warp_on(&grid);
+        size_t n = clvox_grid_voxels(&grid);
+        CHECK_CASE("FSL: fixed %s-handed, moving %s-handed", fixed_right ? "right" : "left",
+                   moving_right ? "right" : "left");
+        check_must(clvox_warp_write_as(warp, CLVOX_WARP_FSL, &moving, path));
+        check_must(clvox_volume_read(path, &written));
+        CHECK(written->frames == 3 && clvox_grid_equal(&written->grid, &grid));
+        for (int x = 0; x < 7; x++) {
+            const int at[3] = {x, 8 - x, x % 5};
+            const double edge[3] = {1, 1.5, 2};
+            double ras[3], place[3], found[3];
+            size_t i;
+            look(&grid, warp, at, &i, ras);
+            for (int r = 0; r < 3; r++)
+                place[r] = edge[r] * (r == 0 && fixed_right ? 6 - at[r] : at[r]) +
+                           (double)written->data[(size_t)r * n + i];
+            /* From FSL's coordinates in the input back to its voxel, and to the world. */
+            for (int r = 0; r < 3; r++)
+                place[r] = place[r] / edge[r];
+            if (moving_right)
+                place[0] = 10 - place[0];
+            for (int r = 0; r < 3; r++) {
+                found[r] = moving.to_ras[r][3];
+                for (int c = 0; c < 3; c++)
+                    found[r] += moving.to_ras[r][c] * place[c];
+                CHECK_THAT(fabs(found[r] - ras[r]) < 1e-4, "%g, not %g", found[r], ras[r]);
+            }
+        }
+        CHECK(clvox_transform_read(path, &back) == CLVOX_ERROR_FORMAT && strstr(clvox_message(), "FSL"));
+        clvox_volume_destroy(&written);
+        clvox_volume_destroy(&warp);
+    }
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/clvox-warp-XXXXXX", path[64];
+    if (!mkdtemp(folder))
+        return 99;
+    snprintf(path, sizeof path, "%s/warp.nii.gz", folder);
+    mrtrix(path);
+    fsl(path);
+    CHECK_CASE("ITK's form is what clvox_warp_write writes, and FSL's needs the moving grid");
+    clvox_grid grid;
+    clvox_transform *back;
+    grid_of((int[3]){7, 9, 5}, .3, false, &grid);
+    clvox_volume *warp = warp_on(&grid);
+    check_must(clvox_warp_write_as(warp, CLVOX_WARP_ITK, NULL, path));
+    check_must(clvox_transform_read(path, &back));
+    CHECK(back->is_warp && fabsf(back->warp->data[5] - warp->data[5]) < 1e-5f);
+    CHECK(clvox_warp_write_as(warp, CLVOX_WARP_FSL, NULL, path) == CLVOX_ERROR_ARGUMENT);
+    warp->kind = CLVOX_KIND_VECTOR;
+    CHECK(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path) == CLVOX_ERROR_ARGUMENT);
+    clvox_transform_destroy(&back);
+    clvox_volume_destroy(&warp);
+    unlink(path);
+    rmdir(folder);
+    return check_end();
+}
