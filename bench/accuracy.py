@@ -6,10 +6,11 @@
         --method clvox --method greedy-best --out build/accuracy --markdown bench/accuracy.md
 
 Needs numpy, scipy and nibabel; greedy (picsl_greedy) and ANTs (antspyx) are used where Python has them.
-Rows that OUT/rows.json holds already are kept, so that a run can be continued; --renew TEXT makes those
-again whose method starts with TEXT.
+Rows that OUT/rows.json holds already are kept, so that a run can be continued and several can run at once;
+--renew TEXT makes those again whose method starts with TEXT.
 """
 import argparse
+import fcntl
 import json
 import os
 import shutil
@@ -68,7 +69,7 @@ def repeat(pair, folder, options):
     except tools.Failure as failure:
         note = f"failed: {failure}"
     shutil.rmtree(again, ignore_errors=True)
-    return {"pair": pair.name, "method": "clvox twice", "note": note}
+    return {"pair": pair.name, "method": "clvox-twice", "note": note}
 
 
 def read(path):
@@ -93,11 +94,14 @@ def arguments():
     p.add_argument("--spacing", type=float, default=2, help="synthetic pairs: mm (default 2)")
     p.add_argument("--seed", type=int, default=1, help="synthetic pairs")
     p.add_argument("--repeat", action="store_true", help="run clvox twice on each set's first pair")
+    p.add_argument("--tag", default="",
+                   help="ending of the names of clvox's rows, as =syn, to tell them from others")
     p.add_argument("--keep", action="store_true", help="keep the warps and warped images")
     p.add_argument("--measure", action="store_true", help="compute kept rows anew from kept warps")
-    p.add_argument("--renew", action="append", default=[], metavar="TEXT")
+    p.add_argument("--renew", action="append", default=[], metavar="TEXT",
+                   help="make the rows again whose method starts with this; repeat")
     p.add_argument("--label", default="", help="a remark for the head of the table, as the device's name")
-    p.add_argument("--markdown", help="write the tables there")
+    p.add_argument("--markdown", help="write the tables there, of all rows that OUT/rows.json holds")
     p.add_argument("--csv", help="write the rows there")
     return p.parse_args()
 
@@ -109,57 +113,75 @@ def clean(folder):
             os.remove(os.path.join(folder, name))
 
 
-def save(book, rows, options):
-    with open(book, "w", encoding="utf-8") as file:
-        json.dump(rows, file, indent=1)
-    if options.csv:
-        report.write_csv(options.csv, rows)
+def key(row):
+    return row["set"], row["pair"], row["method"]
+
+
+def load(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def save(book, new, o):
+    """Puts rows into the book and returns all; others may be writing to it."""
+    with open(book + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        rows = {key(r): r for r in load(book)}
+        rows.update({key(r): r for r in new})
+        rows = sorted(rows.values(), key=lambda r: (r["set"], r["pair"]))
+        with open(book + ".new", "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+        os.replace(book + ".new", book)
+        if o.csv:
+            report.write_csv(o.csv, rows)
+    return rows
+
+
+def work_through(name, pairs, wanted, rows, o):
+    """Makes the rows of one set that the book lacks."""
+    book = os.path.join(o.out, "rows.json")
+    known = {key(r): r for r in rows}
+    for pair in pairs:
+        pair.set = name
+        jobs = wanted + (["clvox-twice"] if o.repeat and pair is pairs[0] else [])
+        for method in jobs:
+            shown = method + o.tag if method.startswith("clvox") else method
+            row = known.get((name, pair.name, shown))
+            if row and o.measure:
+                measure_again(row, pair)
+                save(book, [row], o)
+            if row and not any(shown.startswith(t) for t in o.renew):
+                continue
+            folder = os.path.join(pair.folder(o), shown)
+            os.makedirs(folder, exist_ok=True)
+            row = repeat(pair, folder, o) if method == "clvox-twice" else one(pair, method, folder, o)
+            row.update(set=name, method=shown)
+            print(report.line(row), flush=True)
+            if not o.keep:
+                clean(folder)
+            save(book, [row], o)
 
 
 def main():
     o = arguments()
     os.makedirs(o.out, exist_ok=True)
-    book = os.path.join(o.out, "rows.json")
-    rows = []
-    if os.path.exists(book):
-        with open(book, encoding="utf-8") as file:
-            rows = json.load(file)
-    rows = [r for r in rows if not any(r["method"].startswith(t) for t in o.renew)]
-    wanted = o.methods or ["clvox", "clvox-quick", "clvox-best", "greedy-documented", "greedy-best", "ants-cc"]
+    wanted = o.methods or tools.USUAL
     for missing in [m for m in wanted if not tools.available(m)]:
-        print(f"{missing}: not installed here, left out", file=sys.stderr)
+        print(f"{missing}: its peer is not installed here, left out", file=sys.stderr)
+    wanted = [m for m in wanted if tools.available(m)]
     for name in o.sets or sorted(sets.SETS):
         work = os.path.join(o.out, name)
         os.makedirs(work, exist_ok=True)
         pairs = [p for p in sets.SETS[name](o.data, work, o)
                  if not o.pair or any(t in p.name for t in o.pair)]
-        for k, pair in enumerate(pairs):
-            jobs = [m for m in wanted if tools.available(m)]
-            if o.repeat and k == 0:
-                jobs.append("clvox twice")
-            for method in jobs:
-                old = [r for r in rows if (r["set"], r["pair"], r["method"]) == (name, pair.name, method)]
-                if old:
-                    if o.measure:
-                        measure_again(old[0], pair)
-                        save(book, rows, o)
-                    continue
-                folder = os.path.join(work, pair.name.replace("<-", "_"), method.replace(" ", "_"))
-                os.makedirs(folder, exist_ok=True)
-                row = repeat(pair, folder, o) if method == "clvox twice" else one(pair, method, folder, o)
-                row["set"] = name
-                rows.append(row)
-                print(report.line(row), flush=True)
-                if not o.keep:
-                    clean(folder)
-                save(book, rows, o)
-    save(book, rows, o)
+        work_through(name, pairs, wanted, load(os.path.join(o.out, "rows.json")), o)
+    rows = save(os.path.join(o.out, "rows.json"), [], o)
     text = report.markdown(rows, o)
     if o.markdown:
         with open(o.markdown, "w", encoding="utf-8") as file:
             file.write(text)
-    else:
-        print(text)
     return 0
 
 

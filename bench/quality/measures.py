@@ -87,7 +87,7 @@ def sample(moving, points, order=1):
 
 
 def vote(labels, points):
-    """A label map at RAS points by trilinear weights: of the labels at the eight corners the one with most."""
+    """A label map at RAS points by trilinear weights: the label of the eight corners that has most."""
     inverse = np.linalg.inv(labels.affine)
     voxel = points.reshape(-1, 3) @ inverse[:3, :3].T + inverse[:3, 3]
     low = np.floor(voxel).astype(np.int32)
@@ -122,7 +122,9 @@ def mean_dice(fixed, warped, only=None):
 
 
 def lncc(a, b, mask, radius=4):
-    """Mean squared local correlation inside a mask: cubes of 2 radius + 1 voxels, cut at the border."""
+    """Means of the squared and of the signed local correlation inside a mask: cubes of 2 radius + 1 voxels,
+    cut at the border.
+    """
     def box(x):
         return uniform_filter(x, 2 * radius + 1, mode="constant")
     a, b = a.astype(np.float64), b.astype(np.float64)
@@ -132,8 +134,9 @@ def lncc(a, b, mask, radius=4):
     va, vb = box(a * a) / weight - ma * ma, box(b * b) / weight - mb * mb
     cross = box(a * b) / weight - ma * mb
     known = (va > 1e-9) & (vb > 1e-9)
-    value = np.where(known, cross * cross / np.where(known, va * vb, 1), 0)
-    return float(np.clip(value[mask], 0, 1).mean())
+    value = np.where(known, cross / np.sqrt(np.where(known, va * vb, 1)), 0)[mask]
+    value = np.clip(value, -1, 1)
+    return float((value * value).mean()), float(value.mean())
 
 
 def jacobian(u, affine):
@@ -171,7 +174,7 @@ def measure(pair, affine, u):
         row["dice0"] = mean_dice(target.data, sample(source, start, 0), only)
         row["dice"] = mean_dice(target.data, sample(source, points, 0), only)
         row["dice_vote"] = mean_dice(target.data, vote(source, points), only)
-    row["lncc4"] = lncc(fixed.data, sample(moving, points), mask)
+    row["lncc4"], row["cc4"] = lncc(fixed.data, sample(moving, points), mask)
     row.update(regularity(u, fixed.affine, mask))
     if pair.truth is not None:
         true = pair.truth()

@@ -5,8 +5,13 @@ import datetime
 import statistics
 import subprocess
 
-COLUMNS = ["set", "pair", "method", "dice0", "dice", "dice_vote", "dice_own", "dice_true", "lncc4", "sd_log_j", "min_j", "min_j_all",
-           "folds", "epe_mean", "epe_p95", "epe_max", "cpu", "cpu_deform", "seconds", "note"]
+COLUMNS = ["set", "pair", "method", "dice0", "dice", "dice_vote", "dice_own", "dice_true", "lncc4", "cc4",
+           "sd_log_j", "min_j", "min_j_all", "folds", "epe_mean", "epe_p95", "epe_max", "cpu", "cpu_deform",
+           "seconds", "note"]
+TIMES = ("CPU s", "s", "cpu", "cpu_deform", "seconds")  # one decimal is enough
+
+
+PEER = "greedy-best"
 
 
 def number(value, digits=3):
@@ -38,7 +43,8 @@ def provenance(options):
             return []
     version = (ask("--version") or ["clvox (not found)"])[0]
     device = [d for d in ask("devices") if "*" in d] or ask("devices")[:1]
-    text = [f"{datetime.date.today().isoformat()}, {version}", f"device: {device[0].strip() if device else '?'}"]
+    text = [datetime.date.today().isoformat(), version,
+            "device: " + (device[0].strip().lstrip("*").strip() if device else "unknown")]
     if options.clvox_option:
         text.append("options of every clvox run: `" + " ".join(options.clvox_option) + "`")
     if options.label:
@@ -52,31 +58,41 @@ def provenance(options):
     return "; ".join(text) + f"; peers with {options.threads} thread" + ("s" if options.threads > 1 else "")
 
 
-def summary(rows):
-    """One row a method: means over the pairs, the worst pair, the median of the seconds."""
-    def gather(key):
-        return [r[key] for r in rows if r.get(key) is not None]
-    out = []
-    for key, pick in (("dice0", statistics.mean), ("dice", statistics.mean), ("dice", min),
-                      ("dice_vote", statistics.mean), ("dice_own", statistics.mean), ("dice_true", statistics.mean),
-                      ("lncc4", statistics.mean), ("sd_log_j", statistics.mean), ("min_j", min), ("folds", sum),
-                      ("epe_mean", statistics.mean), ("epe_p95", statistics.mean),
-                      ("cpu", statistics.median), ("seconds", statistics.median)):
-        values = gather(key)
+def worst(values):
+    return min(values)
+
+
+mean, median = statistics.mean, statistics.median
+SUMMARY = [("Dice, affine", "dice0", mean), ("Dice", "dice", mean), ("worst", "dice", worst),
+           ("Dice, vote", "dice_vote", mean), ("Dice, own labels", "dice_own", mean),
+           ("Dice, true map", "dice_true", mean), ("LNCC r4", "lncc4", mean), ("CC r4", "cc4", mean),
+           ("sd log J", "sd_log_j", mean), ("min J", "min_j", worst), ("folds", "folds", sum),
+           ("error mm", "epe_mean", mean), ("95% mm", "epe_p95", mean), ("CPU s", "cpu", median),
+           ("s", "seconds", median)]
+HEAD = ["method", "pairs", "to " + PEER] + [name for name, _, _ in SUMMARY]
+
+
+def summary(rows, peer):
+    """One row a method: figures over its pairs, and its Dice less the peer's on the pairs that both have."""
+    gains = [r["dice"] - peer[r["pair"]] for r in rows if r["pair"] in peer and "dice" in r]
+    out = [f"{mean(gains):+.3f}" if gains else None]
+    for _, key, pick in SUMMARY:
+        values = [r[key] for r in rows if r.get(key) is not None]
         out.append(pick(values) if values else None)
     return out
-
-
-HEAD = ["method", "pairs", "Dice, affine", "Dice", "worst", "Dice, vote", "Dice, own labels", "Dice, true map", "LNCC r4", "sd log J",
-        "min J", "folds", "error mm", "95% mm", "CPU s", "s"]
 
 
 def table(head, body):
     keep = [k for k in range(len(head)) if k < 2 or any(r[k] not in ("", None) for r in body)]
     lines = ["| " + " | ".join(head[k] for k in keep) + " |", "|" + "---|" * len(keep)]
     for r in body:
-        lines.append("| " + " | ".join(number(r[k], 1 if head[k] in ("CPU s", "s") else 3) for k in keep) + " |")
+        cells = [number(r[k], 1 if head[k] in TIMES else 3) for k in keep]
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def twice(row):
+    return row["method"].startswith("clvox-twice")
 
 
 def markdown(rows, options):
@@ -86,27 +102,31 @@ def markdown(rows, options):
     for name in names:
         mine = [r for r in rows if r["set"] == name]
         text += [f"## {name}", ""]
-        kinds = list(dict.fromkeys(r["method"] for r in mine if r["method"] != "clvox twice"))
-        body = []
+        kinds = list(dict.fromkeys(r["method"] for r in mine if not twice(r)))
+        body, peer = [], {r["pair"]: r["dice"] for r in mine if r["method"] == PEER and "dice" in r}
         for kind in kinds:
             these = [r for r in mine if r["method"] == kind]
             done = [r for r in these if "sd_log_j" in r]
             body.append([kind, f"{len(done)}" + (f" of {len(these)}" if len(done) < len(these) else "")]
-                        + summary(done))
+                        + summary(done, peer))
         text += table(HEAD, body) + [""]
-        text += [f"Two runs of clvox on {r['pair']}: {r['note']}." for r in mine if r["method"] == "clvox twice"]
-        text += [""] if any(r["method"] == "clvox twice" for r in mine) else []
+        text += [f"Two runs of clvox on {r['pair']}: {r['note']}." for r in mine if twice(r)]
+        text += [""] if any(twice(r) for r in mine) else []
     text += ["## Every pair", ""]
     for name in names:
-        mine = [r for r in rows if r["set"] == name and r["method"] != "clvox twice"]
+        mine = [r for r in rows if r["set"] == name and not twice(r)]
         keys = COLUMNS[1:]
         text += [f"{name}:", ""] + table(keys, [[r.get(k) for k in keys] for r in mine]) + [""]
     return "\n".join(text).rstrip() + "\n"
 
 
-EXPLAIN = """Made by `bench/accuracy.py`. Every figure is computed from the files that a tool writes, by the
-same code for all: labels are looked up at the nearest voxel through affine and warp, Dice is the mean over all
-labels that either map has, LNCC is the mean squared local correlation (radius 4) inside the fixed brain, J the
-determinant of the warp alone (sd of log J and the smallest J inside the brain, folds on the whole grid), the
-error the distance from the true map inside the head. "Own labels" is Dice of the label map that clvox writes.
-CPU seconds are summed over threads and hold on a busy machine; s is the time of the whole command or commands."""
+EXPLAIN = """\
+Made by `bench/accuracy.py`. Every figure is computed from the files that a tool writes, by the same code
+for all. Labels are looked up at the nearest voxel through affine and warp; Dice is the mean over all
+labels that either map has, "vote" the same with labels chosen by trilinear weights, "own labels" that of
+the map that clvox writes, "true map" what the true deformation reaches, "to greedy-best" the mean
+difference on the pairs that both have. LNCC is the mean squared local correlation (radius 4) inside the
+fixed brain, CC the mean of the correlation itself. J is the determinant of the warp alone: sd of log J
+and the smallest J inside the brain, folds on the whole grid. The error is the distance from the true map
+inside the head. CPU seconds are summed over threads and hold on a busy machine; s is the time of the
+whole command or commands, files to files."""

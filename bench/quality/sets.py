@@ -14,11 +14,16 @@ class Pair:
 
     def __init__(self, name, fixed, moving, fixed_labels=None, moving_labels=None, common_labels=False,
                  truth=None, head=None):
+        self.set = ""      # filled in by the one who asked for the set
         self.name, self.fixed_path, self.moving_path = name, fixed, moving
         self.fixed_labels_path, self.moving_labels_path = fixed_labels, moving_labels
         self.common_labels = common_labels
         self.truth = truth  # function without arguments: RAS points of the moving image, on the fixed grid
         self.head = head    # path of a mask, where the labels are not it
+
+    def folder(self, options):
+        """Where its tools' files go: of its own set, name and grid."""
+        return os.path.join(options.out, self.set, self.name.replace("<-", "_").replace(" ", "_"))
 
     def fixed(self):
         return Volume.read(self.fixed_path)

@@ -2,9 +2,9 @@
 """Pairs with a known map: whole-head label maps given random contrasts, one of them warped.
 
 The true pull-back of the fixed point x is T(x) = A exp(v)(x): v a smooth stationary velocity (two widths of
-Gaussian, largest displacement 8 mm, a few in the mean), integrated by scaling and squaring; A an affine of up to 10 degrees about
-each axis, 10 mm and 8% of scale along each axis. The moving image shows the labels at T^-1(y) = exp(-v)(A^-1 y)
-on a grid of its own, in RAS order whatever the fixed grid's.
+Gaussian, largest displacement 8 mm, 4 to 5 in the mean), integrated by scaling and squaring; A an affine of
+up to 10 degrees about each axis, 10 mm and 8% of scale along each axis. The moving image shows the labels at
+T^-1(y) = exp(-v)(A^-1 y) on a grid of its own, in RAS order whatever the fixed grid's.
 """
 import itertools
 import os
@@ -15,6 +15,7 @@ from scipy.ndimage import gaussian_filter, map_coordinates
 from .measures import Volume, grid_points, sample
 
 LARGEST = 8.0  # mm of the deformation
+FILES = ("fixed.nii.gz", "moving.nii.gz", "fixed_labels.nii.gz", "moving_labels.nii.gz", "truth.npy")
 
 
 def displace(u, at):
@@ -116,7 +117,8 @@ def make(source, names, spacing, seed, other):
         labels = sample(atlas, place, 0).astype(np.int16)
         volume.data = labels
         gain = random.choice([-1.0, 1.0]) if kind else 1.0
-        images.append(Volume(render(labels, sample(texture, place), values[kind], gain, random), volume.affine))
+        image = render(labels, sample(texture, place), values[kind], gain, random)
+        images.append(Volume(image, volume.affine))
     for volume, name in zip((*images, fixed, moving), names):
         volume.write(name)
     np.save(names[4], truth.astype(np.float32))
@@ -128,8 +130,9 @@ def pairs_of(data, work, options, pair):
     for k, other in itertools.product(range(1, 5), (False, True)):
         name = f"head{k} {'other' if other else 'same'}"
         stem = f"h{k}{'o' if other else 's'}_{options.spacing:g}mm_{options.seed}_"
-        names = [os.path.join(work, stem + n) for n in ("fixed.nii.gz", "moving.nii.gz", "fixed_labels.nii.gz",
-                                                        "moving_labels.nii.gz", "truth.npy")]
+        if options.spacing != 2 or options.seed != 1:
+            name += f" {options.spacing:g}mm seed{options.seed}"
+        names = [os.path.join(work, stem + n) for n in FILES]
         if not all(os.path.exists(n) for n in names):
             make(os.path.join(data, "synthseg_labels_1mm", f"training_seg_0{k}.nii.gz"), names,
                  options.spacing, 1000 * options.seed + 10 * k + other, other)

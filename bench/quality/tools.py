@@ -47,6 +47,8 @@ def run(arguments, threads, log):
 
 CLVOX = {"clvox": [], "clvox-quick": ["--quick"], "clvox-best": ["--best"],
          "clvox-affine": ["--deform", "none"]}
+AFTER = "-after-greedy"  # the same presets started from greedy's affine: the deformable stage alone
+CLVOX.update({k + AFTER: CLVOX[k] + ["--linear", "none"] for k in ("clvox", "clvox-quick", "clvox-best")})
 
 
 def clvox(pair, method, folder, options):
@@ -56,6 +58,8 @@ def clvox(pair, method, folder, options):
     arguments += CLVOX[method] + [word for text in options.clvox_option for word in text.split()]
     if pair.has_labels():
         arguments += ["--labels", pair.moving_labels_path]
+    if method.endswith(AFTER):
+        arguments += ["--init", greedy_affine(pair, options)[0]]
     seconds, cpu = run(arguments, options.threads, prefix + ".log")
     result = Result(read_itk_affine(prefix + "_affine.txt"),
                     prefix + "_warp.nii.gz" if os.path.exists(prefix + "_warp.nii.gz") else None,
@@ -98,8 +102,10 @@ def affine_dice(pair, affine):
     return mean_dice(target.data, sample(source, points, 0), only)
 
 
-def greedy_affine(pair, folder, options):
+def greedy_affine(pair, options):
     """greedy's affine, made once for all its settings; ANTs' where greedy's has lost the pair."""
+    folder = os.path.join(pair.folder(options), "greedy")
+    os.makedirs(folder, exist_ok=True)
     path, times = os.path.join(folder, "affine.mat"), os.path.join(folder, "affine.json")
     if not os.path.exists(times):
         seconds, cpu = greedy_execute(
@@ -118,9 +124,7 @@ def greedy_affine(pair, folder, options):
 
 
 def greedy(pair, method, folder, options):
-    shared = os.path.join(os.path.dirname(folder), "greedy")
-    os.makedirs(shared, exist_ok=True)
-    path, record = greedy_affine(pair, shared, options)
+    path, record = greedy_affine(pair, options)
     warp, seconds, cpu = None, 0.0, 0.0
     if GREEDY[method]:
         warp = os.path.join(folder, "warp.nii.gz")
@@ -159,8 +163,13 @@ def ants(pair, method, folder, options):
 
 def available(method):
     """Whether the tool behind a method can be used here."""
+    if method.endswith(AFTER):
+        method = "greedy"
     module = {"greedy": "picsl_greedy", "ants": "ants"}.get(method.split("-")[0])
     return module is None or importlib.util.find_spec(module) is not None
+
+
+USUAL = ["clvox", "clvox-quick", "clvox-best", "greedy-documented", "greedy-best", "ants-cc"]
 
 
 def methods():
