@@ -19,6 +19,7 @@
 #include "op/pointwise.h"
 #include "op/push.h"
 #include "op/reduce.h"
+#include "op/smooth.h"
 #include "op/statistics.h"
 #include "op/sobel.h"
 #include "op/unsharp.h"
@@ -146,6 +147,31 @@ static int row_gaussian(bench_data *d)
 static int row_gaussian_scalar(bench_data *d)
 {
     return gaussian(d, false, 1.7f, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_gaussian_short(bench_data *d)
+{
+    return gaussian(d, true, 1, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_smooth(bench_data *d)
+{
+    return clv_smooth(d->ctx, d->field[0], d->size, true, UNIT, d->field[2], NULL, NULL, 0, NULL);
+}
+
+static int row_smooth_scalar(bench_data *d)
+{
+    return clv_smooth(d->ctx, d->scalar[0], d->size, false, UNIT, d->scalar[2], NULL, NULL, 0, NULL);
+}
+
+static int row_smooth_longest(bench_data *d)
+{
+    return clv_smooth(d->ctx, d->field[0], d->size, true, UNIT, d->field[2], d->partial, d->state, 0, UNIT);
+}
+
+static int row_longest(bench_data *d)
+{
+    return clv_reduce_longest(d->ctx, d->field[0], UNIT, d->n, d->partial, d->state, 0);
 }
 
 static int row_gaussian_wide(bench_data *d)
@@ -318,6 +344,11 @@ const bench_row bench_rows[] = {
     {"push", "push", 32, row_push},
     {"gaussian 1.7 scalar", NULL, 24, row_gaussian_scalar},
     {"gaussian 1.7 field", "gaussian_x", 72, row_gaussian},
+    {"gaussian 1 field", NULL, 72, row_gaussian_short},
+    {"smooth 1 scalar", NULL, 8, row_smooth_scalar},
+    {"smooth 1 field", "smooth", 24, row_smooth},
+    {"smooth 1 field, longest", NULL, 24, row_smooth_longest},
+    {"longest", "reduce_longest", 12, row_longest},
     {"gaussian 5 field", NULL, 72, row_gaussian_wide},
     {"recursive 5 field", NULL, 72, row_recursive},
     {"unsharp 1.7", NULL, 36, row_unsharp},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/gaussian.h"
 #include "op/recursive.h"
+#include "op/smooth.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ enum {
     RECURSIVE_FROM_AXIS_GPU = 44
 };
 
-static int radius_of(float sigma)
+int clv_gaussian_radius(float sigma)
 {
     int radius = (int)ceilf(3 * sigma);
     return radius < 1 ? 1 : radius;
@@ -82,9 +83,9 @@ static lines lines_along(const clvox_context *ctx, const int size[3], bool vecto
     return l;
 }
 
-static size_t set_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1])
+void clv_gaussian_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1])
 {
-    int radius = radius_of(sigma);
+    int radius = clv_gaussian_radius(sigma);
     double total = 0, exact[CLV_GAUSSIAN_MAX_RADIUS + 1];
     for (int i = 0; i <= radius; i++) {
         exact[i] = exp(-0.5 * i * i / ((double)sigma * (double)sigma));
@@ -92,7 +93,13 @@ static size_t set_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1
     }
     for (int i = 0; i <= radius; i++)
         weights[i] = (float)(exact[i] / total);
-    return (size_t)(radius + 1) * sizeof(float);
+}
+
+/* As a kernel's argument: bytes. */
+static size_t set_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1])
+{
+    clv_gaussian_weights(sigma, weights);
+    return (size_t)(clv_gaussian_radius(sigma) + 1) * sizeof(float);
 }
 
 static int ceil_div(int n, int step)
@@ -110,7 +117,7 @@ static int filter_x(clvox_context *ctx, const clv_buffer *in, const int size[3],
     size_t bytes = set_weights(sigma, weights);
     lines l = lines_along(ctx, size, vectors, 0);
     int planes = l.outer / size[1];
-    snprintf(build, sizeof build, "-DRADIUS=%d", radius_of(sigma));
+    snprintf(build, sizeof build, "-DRADIUS=%d", clv_gaussian_radius(sigma));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_x, build, size, 0, &kernel));
     const int launch[3] = {ceil_div(l.inner * l.n, kernel->tile.march), size[1], planes};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
@@ -128,7 +135,7 @@ static int filter_axis(clvox_context *ctx, const clv_buffer *in, const int size[
     float weights[CLV_GAUSSIAN_MAX_RADIUS + 1];
     size_t bytes = set_weights(sigma, weights);
     lines l = lines_along(ctx, size, vectors, axis);
-    snprintf(build, sizeof build, "-DRADIUS=%d", radius_of(sigma));
+    snprintf(build, sizeof build, "-DRADIUS=%d", clv_gaussian_radius(sigma));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_axis, build, size, 0, &kernel));
     bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
     const int launch[3] = {l.inner, rows ? ceil_div(l.inner, CHUNK) : ceil_div(l.n, kernel->tile.march),
@@ -149,7 +156,8 @@ static int filter_xy(clvox_context *ctx, const clv_buffer *in, const int size[3]
     size_t bytes[2] = {set_weights(sigma[0], weights[0]), set_weights(sigma[1], weights[1])};
     lines l = lines_along(ctx, size, vectors, 0);
     int planes = l.outer / size[1], length = l.inner * l.n;
-    snprintf(build, sizeof build, "-DRADIUS=%d -DRADIUS_X=%d", radius_of(sigma[1]), radius_of(sigma[0]));
+    snprintf(build, sizeof build, "-DRADIUS=%d -DRADIUS_X=%d", clv_gaussian_radius(sigma[1]),
+             clv_gaussian_radius(sigma[0]));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_xy, build, size, 0, &kernel));
     bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
     const int launch[3] = {length, rows ? ceil_div(length, CHUNK) : ceil_div(size[1], kernel->tile.march),
@@ -174,7 +182,7 @@ static bool is_recursive(const clvox_context *ctx, clv_gaussian_method method, i
         return false;
     int from = is_cpu(ctx) ? (axis ? RECURSIVE_FROM_AXIS_CPU : RECURSIVE_FROM_X_CPU)
                            : (axis ? RECURSIVE_FROM_AXIS_GPU : RECURSIVE_FROM_X_GPU);
-    return radius_of(sigma) >= from;
+    return clv_gaussian_radius(sigma) >= from;
 }
 
 int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
@@ -191,8 +199,11 @@ int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bo
         recursive[a] = is_recursive(ctx, method, a, sigma[a]);
     }
     bool fused = is_cpu(ctx) && axes[0] && axes[1] && !recursive[0] && !recursive[1] &&
-                 radius_of(sigma[0]) <= MAX_FUSED_RADIUS && radius_of(sigma[1]) <= MAX_FUSED_RADIUS;
+                 clv_gaussian_radius(sigma[0]) <= MAX_FUSED_RADIUS &&
+                 clv_gaussian_radius(sigma[1]) <= MAX_FUSED_RADIUS;
     int passes = axes[0] + axes[1] + axes[2] - fused;
+    if (method == CLV_GAUSSIAN_AUTO && passes > 1 && clv_smooth_takes(sigma))
+        return clv_smooth(ctx, in, size, vectors, sigma, out, NULL, NULL, 0, NULL);
     if (!passes) {
         size_t bytes = (size_t)size[0] * (size_t)size[1] * (size_t)size[2] * (vectors ? 12 : 4);
         return clv_buffer_copy(ctx, in, 0, out, 0, bytes);

@@ -5,7 +5,7 @@
 #include "runtime/runtime.h"
 
 typedef enum clv_gaussian_method {
-    CLV_GAUSSIAN_AUTO,      /* by sigma and device, as measured */
+    CLV_GAUSSIAN_AUTO,      /* by sigma and device, as measured; clv_smooth where it takes sigma */
     CLV_GAUSSIAN_SEPARABLE, /* sampled kernel cut at 3 sigma (at least 1 voxel), normalised */
     CLV_GAUSSIAN_RECURSIVE  /* 4th-order Deriche, with the right border values */
 } clv_gaussian_method;
@@ -22,6 +22,11 @@ enum { CLV_GAUSSIAN_MAX_RADIUS = 64 };
 int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
                  const float sigma[3], clv_gaussian_method method, clv_buffer *tmp,
                  clv_buffer *out);
+
+/* The sampled kernel: its radius for a width above 0, and its radius + 1
+ * weights, centre first. */
+int clv_gaussian_radius(float sigma);
+void clv_gaussian_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1]);
 
 extern const clv_entry clv_entry_gaussian_x;    /* pass along x */
 extern const clv_entry clv_entry_gaussian_axis; /* pass along y or z */

@@ -17,6 +17,7 @@
 #include "op/push.h"
 #include "op/recursive.h"
 #include "op/reduce.h"
+#include "op/smooth.h"
 #include "op/sobel.h"
 #include "op/statistics.h"
 #include "op/warp.h"
@@ -67,6 +68,8 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_reduce,
     &clv_entry_reduce_last,
     &clv_entry_reduce_longest,
+    &clv_entry_smooth,
+    &clv_entry_smooth_longest,
     &clv_entry_sobel,
     &clv_entry_statistics,
     &clv_entry_warp,
