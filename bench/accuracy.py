@@ -19,7 +19,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from quality import report, sets, tools  # noqa: E402
+from quality import check, report, sets, tools  # noqa: E402
 from quality.measures import Volume, mean_dice, measure, read_warp  # noqa: E402
 
 
@@ -100,6 +100,7 @@ def arguments():
     p.add_argument("--measure", action="store_true", help="compute kept rows anew from kept warps")
     p.add_argument("--renew", action="append", default=[], metavar="TEXT",
                    help="make the rows again whose method starts with this; repeat")
+    p.add_argument("--check", action="store_true", help="test the measuring code with known answers, and end")
     p.add_argument("--label", default="", help="a remark for the head of the table, as the device's name")
     p.add_argument("--markdown", help="write the tables there, of all rows that OUT/rows.json holds")
     p.add_argument("--csv", help="write the rows there")
@@ -166,6 +167,8 @@ def work_through(name, pairs, wanted, rows, o):
 
 def main():
     o = arguments()
+    if o.check:
+        return 1 if check.check() else 0
     os.makedirs(o.out, exist_ok=True)
     wanted = o.methods or tools.USUAL
     for missing in [m for m in wanted if not tools.available(m)]:
