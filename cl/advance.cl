@@ -17,11 +17,9 @@ static inline void advance_voxel(__global const float *u, __global const float *
                                  __global float *out, int x, int y, int z, int4 size)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
-    float3 d = s != 0.0f ? s * load_vec(v, i, n) : (float3)(0.0f), w = (float3)(0.0f);
+    float3 d = s != 0.0f ? s * load_vec(v, i, n) : (float3)(0.0f);
     float3 p = muladd(rate.xyz, d, (float3)((float)x, (float)y, (float)z));
-    if (position_inside(p, size))
-        w = sample_vec(u, size, position_clamp(p, size));
-    store_vec(d + w, out, i, n);
+    store_vec(d + sample_vec(u, size, position_clamp(p, size)), out, i, n);
 }
 
 __kernel void advance_item(__global const float *u, __global const float *v, int4 size, float4 rate,
@@ -50,15 +48,14 @@ __kernel void advance_row(__global const float *u, __global const float *v, int4
             p.x = muladd((float8)(rate.x), s * p.x, column);
             p.y = muladd((float8)(rate.y), s * p.y, (float8)(y));
             p.z = muladd((float8)(rate.z), s * p.z, (float8)(z));
-            find8(&at, c, p, size);
+            find8(&at, c, clamp8(p, size), size);
         }
         read_chunk(&found, u, &at);
         for (int c = 0; c < CHUNK; c += 8) {
             vec8 d = load_vec8(v, start + x + c, n);
-            int8 inside = vload8(0, at.within + c);
-            d.x = s * d.x + select((float8)0.0f, vload8(0, found.x + c), inside);
-            d.y = s * d.y + select((float8)0.0f, vload8(0, found.y + c), inside);
-            d.z = s * d.z + select((float8)0.0f, vload8(0, found.z + c), inside);
+            d.x = muladd((float8)(s), d.x, vload8(0, found.x + c));
+            d.y = muladd((float8)(s), d.y, vload8(0, found.y + c));
+            d.z = muladd((float8)(s), d.z, vload8(0, found.z + c));
             store_vec8(d, out, start + x + c, n);
         }
     }

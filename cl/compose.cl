@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out(i) = own u(i) + turn w(p(i)), p(i) = linear (i, 1) + shift u(i); w is 0
- * outside of its grid. HAS_FIELD: whether there is a u. */
+ * outside of its grid, or goes on with its border's vectors (extend).
+ * HAS_FIELD: whether there is a u. */
 #include "sample_vec.clh"
 
 static inline float3 turned(rows m, float3 v)
@@ -12,7 +13,7 @@ static inline float3 turned(rows m, float3 v)
 
 static inline void compose_voxel(__global const float *u, float own, __global const float *w,
                                  int4 w_size, rows linear, rows shift, rows turn,
-                                 __global float *out, int x, int y, int z, int4 size)
+                                 int extend, __global float *out, int x, int y, int z, int4 size)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
     float3 at = (float3)(0.0f);
@@ -21,7 +22,7 @@ static inline void compose_voxel(__global const float *u, float own, __global co
 #endif
     float3 p = position_of(linear, shift, x, y, z, at);
     float3 v = (float3)(0.0f);
-    if (position_inside(p, w_size))
+    if (extend || position_inside(p, w_size))
         v = turned(turn, sample_vec(w, w_size, position_clamp(p, w_size)));
 #if HAS_FIELD
     v = muladd((float3)(own), at, v);
@@ -32,14 +33,14 @@ static inline void compose_voxel(__global const float *u, float own, __global co
 __kernel void compose_item(__global const float *u, float own, __global const float *w, int4 w_size,
                            float4 linear_x, float4 linear_y, float4 linear_z, float4 shift_x,
                            float4 shift_y, float4 shift_z, float4 turn_x, float4 turn_y,
-                           float4 turn_z, __global float *out, int4 size)
+                           float4 turn_z, int extend, __global float *out, int4 size)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
     rows turn = {turn_x, turn_y, turn_z};
-    compose_voxel(u, own, w, w_size, linear, shift, turn, out, x, y, z, size);
+    compose_voxel(u, own, w, w_size, linear, shift, turn, extend, out, x, y, z, size);
 }
 
 /* As the row form of warp.cl: positions of a chunk eight at a time, then the
@@ -47,7 +48,7 @@ __kernel void compose_item(__global const float *u, float own, __global const fl
 __kernel void compose_row(__global const float *u, float own, __global const float *w, int4 w_size,
                           float4 linear_x, float4 linear_y, float4 linear_z, float4 shift_x,
                           float4 shift_y, float4 shift_z, float4 turn_x, float4 turn_y,
-                          float4 turn_z, __global float *out, int4 size)
+                          float4 turn_z, int extend, __global float *out, int4 size)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
@@ -66,7 +67,8 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
 #if HAS_FIELD
             v = load_vec8(u, start + x + c, n);
 #endif
-            find8(&at, c, positions_of8(linear, shift, row, x + c, v), w_size);
+            vec8 p = positions_of8(linear, shift, row, x + c, v);
+            find8(&at, c, extend ? clamp8(p, w_size) : p, w_size);
         }
         read_chunk(&found, w, &at);
         for (int c = 0; c < CHUNK; c += 8) {
@@ -90,5 +92,5 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
     }
 #endif
     for (; x < size.x; x++)
-        compose_voxel(u, own, w, w_size, linear, shift, turn, out, x, y, z, size);
+        compose_voxel(u, own, w, w_size, linear, shift, turn, extend, out, x, y, z, size);
 }

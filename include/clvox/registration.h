@@ -79,6 +79,9 @@ typedef struct clvox_register_options {
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1] */
     double step;             /* largest displacement of an iteration, in voxels of the level */
+    double finest_step;      /* the same on the last level */
+    double momentum;         /* share of the force that an iteration keeps of the one before, 0 to below 1
+                                (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy by less than this share
                                 of what the level began with, in the mean over ten */
     int inverse;             /* also the inverse warp */

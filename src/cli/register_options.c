@@ -221,6 +221,18 @@ static int read_linear(cli_register_request *r, clvox_register_options *o)
     return CLVOX_OK;
 }
 
+/* The longest step of all levels, or one of the coarser levels and one of the last. */
+static int read_step(const cli_numbers *numbers, clvox_register_options *o)
+{
+    if (!numbers->count)
+        return CLVOX_OK;
+    if (numbers->count > 2 || numbers->unit == CLI_UNIT_MM)
+        return cli_misuse("--step: one length in voxels of the level, as 0.5vox, or two, as 1x1.5vox");
+    o->step = numbers->value[0];
+    o->finest_step = numbers->value[numbers->count - 1];
+    return CLVOX_OK;
+}
+
 static int read_options(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     static const clvox_force forces[] = {CLVOX_FORCE_AUTO, CLVOX_FORCE_RECOMPUTE, CLVOX_FORCE_REUSE,
@@ -237,17 +249,21 @@ static int read_options(command *cli, cli_register_request *r, clvox_register_op
     CLV_TRY(read_levels(r, o));
     CLV_TRY(read_voxels(&r->update_sigma, "update-sigma", &o->update_sigma));
     CLV_TRY(read_voxels(&r->total_sigma, "total-sigma", &o->total_sigma));
-    CLV_TRY(read_voxels(&r->step, "step", &o->step));
+    CLV_TRY(read_step(&r->step, o));
     o->force = forces[r->kernel < 0 ? 0 : r->kernel];
     if (r->gradient >= 0)
         o->local_gradient = r->gradient;
+    if (!isnan(r->momentum))
+        o->momentum = r->momentum;
     if (!isnan(r->lambda))
         o->lambda = r->lambda;
     if (!isnan(r->tolerance))
         o->tolerance = r->tolerance;
     o->inverse = r->inverse || o->deform == CLVOX_DEFORM_SYN;
-    if (!(o->step > 0) && o->deform != CLVOX_DEFORM_NONE)
+    if (!(o->step > 0 && o->finest_step > 0) && o->deform != CLVOX_DEFORM_NONE)
         return cli_misuse("--step: must be above 0");
+    if (!(o->momentum >= 0 && o->momentum < 1))
+        return cli_misuse("--momentum %g: 0 or more, below 1", o->momentum);
     if (!(o->lambda >= 0))
         return cli_misuse("--lambda %g: must not be negative", o->lambda);
     if (!(o->tolerance >= 0))
@@ -292,10 +308,10 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "  PREFIX_labels.nii.gz         with --labels\n"
         "  PREFIX.png                   three planes: fixed, warped, labels or edges, squares, log-Jacobian\n"
         "  PREFIX.json                  versions, options, inputs, timings, metric by iteration";
-    char models[96], deform[96], update[160], total[160], step[160], lambda[160], tolerance[160], text[160];
+    char models[96], deform[96], update[160], total[160], step[200], momentum[160], lambda[160], tolerance[160], text[160];
     clvox_register_defaults(o);
     *r = (cli_register_request){.init = "auto", .linear = -1, .dof = -1, .kernel = -1, .gradient = -1,
-                                .lambda = NAN, .tolerance = NAN};
+                                .momentum = NAN, .lambda = NAN, .tolerance = NAN};
     list_models("|", models, sizeof models);
     snprintf(deform, sizeof deform, "the deformation model (default %s)",
              clv_register_deform_name(o->deform));
@@ -303,8 +319,10 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
              defaults_of(offsetof(clvox_register_options, update_sigma), 0, text, sizeof text));
     snprintf(total, sizeof total, "of the elastic regulariser (%s)",
              defaults_of(offsetof(clvox_register_options, total_sigma), 0, text, sizeof text));
-    snprintf(step, sizeof step, "longest displacement of an iteration (%s)",
+    snprintf(step, sizeof step, "longest displacement of an iteration, and of one on the last level (%s)",
              defaults_of(offsetof(clvox_register_options, step), 0, text, sizeof text));
+    snprintf(momentum, sizeof momentum, "share of the force kept from one iteration to the next (%s)",
+             defaults_of(offsetof(clvox_register_options, momentum), 0, text, sizeof text));
     snprintf(lambda, sizeof lambda, "weight of the unbiased penalty (%s)",
              defaults_of(offsetof(clvox_register_options, lambda), 0, text, sizeof text));
     snprintf(tolerance, sizeof tolerance, "end a level when an iteration gains less than this share (%s)",
@@ -333,7 +351,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "sigma before each level, mm or vox of FIXED (default: by --shrink)"},
         {"update-sigma", 0, CLI_NUMBERS, &r->update_sigma, "Nvox", update},
         {"total-sigma", 0, CLI_NUMBERS, &r->total_sigma, "Nvox", total},
-        {"step", 0, CLI_NUMBERS, &r->step, "Nvox", step},
+        {"step", 0, CLI_NUMBERS, &r->step, "N[xM]vox", step},
+        {"momentum", 0, CLI_NUMBER, &r->momentum, "N", momentum},
         {"lambda", 0, CLI_NUMBER, &r->lambda, "N", lambda},
         {"kernel", 0, CLI_CHOICE, &r->kernel, "auto|recompute|reuse|capped|twopass",
          "how the unbiased force is computed"},
@@ -411,6 +430,7 @@ void cli_register_remarks(const command *cli, const cli_register_request *r, con
         {r->update_sigma.count > 0, none, "--update-sigma", why_none},
         {r->total_sigma.count > 0, none || unbiased, "--total-sigma", model},
         {r->step.count > 0, none, "--step", why_none},
+        {!isnan(r->momentum), none || unbiased, "--momentum", model},
         {!isnan(r->lambda), !unbiased, "--lambda", model},
         {r->kernel >= 0, !unbiased, "--kernel", model},
         {!isnan(r->tolerance), none, "--tolerance", why_none},
@@ -448,5 +468,7 @@ void cli_register_log_options(command *cli, const cli_register_request *r, const
     cJSON_AddNumberToObject(to, "total_sigma", o->total_sigma);
     cJSON_AddNumberToObject(to, "lambda", o->lambda);
     cJSON_AddNumberToObject(to, "step", o->step);
+    cJSON_AddNumberToObject(to, "finest_step", o->finest_step);
+    cJSON_AddNumberToObject(to, "momentum", o->momentum);
     cJSON_AddNumberToObject(to, "tolerance", o->tolerance);
 }

@@ -14,7 +14,7 @@ typedef struct cli_register_request {
     const char *fixed_mask, *moving_mask, *labels;
     int linear, dof, kernel, gradient;
     cli_numbers shrink, iterations, smooth, update_sigma, total_sigma, step;
-    double lambda, tolerance;
+    double momentum, lambda, tolerance;
     bool quick, best, strict, inverse, no_picture;
 } cli_register_request;
 

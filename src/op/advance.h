@@ -6,7 +6,7 @@
 
 /* A compositive step of a displacement field:
  *   out(x) = s v(x) + u(x + s v(x)),   s = step / max(longest, tiny),
- * u trilinear, its border value repeated up to half a voxel outside and 0 beyond;
+ * u trilinear, its border's vectors repeated outside;
  * longest = state[slot], the longest |v| in voxels (clv_reduce_longest, or a
  * filter's own maximum), read on the device: nothing waits. step in voxels.
  * s = 0 where longest is 0 or not finite. v, u, out: fields on one grid, in mm along its

@@ -19,9 +19,9 @@ static const char *const builds[] = {"-DHAS_FIELD=0", "-DHAS_FIELD=1", NULL};
 const clv_entry clv_entry_compose = {.file = "compose", .name = "compose", .variants = variants,
                                      .count = 2, .builds = builds};
 
-int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
-                const int w_size[3], const clv_map *map, const float turn[3][3], clv_buffer *out,
-                const int out_size[3])
+static int compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
+                   const int w_size[3], const clv_map *map, const float turn[3][3], bool extend,
+                   clv_buffer *out, const int out_size[3])
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -38,8 +38,22 @@ int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_bu
                        CLV_FLOAT4V(map->linear[2]), CLV_FLOAT4V(shift[0]), CLV_FLOAT4V(shift[1]),
                        CLV_FLOAT4V(shift[2]), CLV_FLOAT4(turn[0][0], turn[0][1], turn[0][2], 0),
                        CLV_FLOAT4(turn[1][0], turn[1][1], turn[1][2], 0),
-                       CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0), CLV_BUF(out),
+                       CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0), CLV_INT(extend), CLV_BUF(out),
                        CLV_INT4(out_size[0], out_size[1], out_size[2], 0)));
 end:
     return status;
+}
+
+int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
+                const int w_size[3], const clv_map *map, const float turn[3][3], clv_buffer *out,
+                const int out_size[3])
+{
+    return compose(ctx, u, own, w, w_size, map, turn, false, out, out_size);
+}
+
+int clv_compose_extended(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
+                         const int w_size[3], const clv_map *map, const float turn[3][3],
+                         clv_buffer *out, const int out_size[3])
+{
+    return compose(ctx, u, own, w, w_size, map, turn, true, out, out_size);
 }

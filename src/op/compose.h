@@ -14,6 +14,12 @@ int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_bu
                 const int w_size[3], const clv_map *map, const float turn[3][3], clv_buffer *out,
                 const int out_size[3]);
 
+/* The same with w's border vectors repeated outside of its grid. A position
+ * that is not a number takes the first voxel's. */
+int clv_compose_extended(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
+                         const int w_size[3], const clv_map *map, const float turn[3][3],
+                         clv_buffer *out, const int out_size[3]);
+
 extern const clv_entry clv_entry_compose;
 
 #endif

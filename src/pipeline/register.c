@@ -20,6 +20,8 @@ static double now(void)
 static const clv_register_model models[] = {
     {CLVOX_DEFORM_UNBIASED, "unbiased", clv_register_unbiased, clv_register_unbiased_requests, true,
      1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC},
+    {CLVOX_DEFORM_GREEDY, "greedy", clv_register_compositive, clv_register_compositive_requests, false, ~0u},
+    {CLVOX_DEFORM_SYN, "syn", clv_register_compositive, clv_register_compositive_requests, false, ~0u},
 };
 
 const clv_register_model *clv_register_find(clvox_deform deform)

@@ -11,6 +11,7 @@
 enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
     CLV_STATE_SUMS = 24,   /* sums of clv_similarity */
+    CLV_STATE_SIMILARITY = 40, /* S and voxels of each channel */
     CLV_STATE_SLOTS = 64
 };
 
@@ -35,6 +36,7 @@ typedef struct clv_registration {
     clvox_context *ctx;
     const clvox_register_options *options;
     clvox_grid fixed_grid, moving_grid;
+    clvox_grid domain;    /* the part of fixed_grid that the deformation works on; it shares its voxels */
     int n, m;             /* voxels of the two grids */
     double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */
     clv_channel channels[CLVOX_MAX_CHANNELS];
@@ -45,9 +47,12 @@ typedef struct clv_registration {
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
     clv_buffer *spare[3]; /* of clv_register_finish, where the model holds too few fields */
+    /* of the unbiased model */
     clv_buffer *best, *field_a, *field_b, *field_c;
     clv_buffer *weight; /* of mending, one a voxel */
     clv_buffer *nine;
+    /* of the compositive models: u above moves the moving image, u_fixed the fixed one */
+    clv_buffer *u_fixed, *force, *force_fixed, *velocity, *terms, *slope, *slope_fixed, *likeness;
     clv_buffer *partial, *state;
     double fraction_done;
 } clv_registration;
@@ -162,5 +167,8 @@ const clv_register_model *clv_register_find(clvox_deform deform); /* NULL: not i
  * number, at most CLV_MODEL_REQUESTS (register_unbiased.c). */
 int clv_register_unbiased(clv_registration *run, clvox_register_result *result);
 int clv_register_unbiased_requests(clv_registration *run, clv_request *list);
+/* Greedy and symmetric, by options->deform (register_compositive.c). */
+int clv_register_compositive(clv_registration *run, clvox_register_result *result);
+int clv_register_compositive_requests(clv_registration *run, clv_request *list);
 
 #endif

@@ -48,7 +48,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
         sum += images->weight[i];
     for (int i = 0; i < images->channels; i++)
         run->channels[i].weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
-    run->fixed_grid = *fixed;
+    run->fixed_grid = run->domain = *fixed;
     run->moving_grid = *moving;
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);

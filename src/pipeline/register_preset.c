@@ -13,28 +13,28 @@ typedef struct numbers {
     int levels;
     double shrink[CLVOX_MAX_LEVELS];
     int iterations[CLVOX_MAX_LEVELS];
-    double update_sigma, total_sigma, lambda, step, tolerance;
+    double update_sigma, total_sigma, lambda, step, finest_step, momentum, tolerance;
 } numbers;
 
 static const numbers rows[] = {
     {CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_QUICK, CLVOX_METRIC_SSD, 2, 32, 0,
-     2, {4, 2}, {100, 60}, 2.5, 0, 0.003, 0.4, 1e-4},
+     2, {4, 2}, {100, 60}, 2.5, 0, 0.003, 0.4, 0.4, 0, 1e-4},
     {CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_SSD, 2, 32, 0,
-     3, {4, 2, 1}, {100, 100, 50}, 2.5, 0, 0.003, 0.4, 1e-5},
+     3, {4, 2, 1}, {100, 100, 50}, 2.5, 0, 0.003, 0.4, 0.4, 0, 1e-5},
     {CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_BEST, CLVOX_METRIC_SSD, 2, 32, 0,
-     3, {4, 2, 1}, {200, 200, 150}, 2.5, 0, 0.003, 0.4, 1e-6},
+     3, {4, 2, 1}, {200, 200, 150}, 2.5, 0, 0.003, 0.4, 0.4, 0, 1e-6},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
-     2, {4, 2}, {100, 40}, 1.7, 0.7, 0, 0.25, 1e-4},
+     3, {4, 2, 1}, {20, 20, 5}, 1.7, 0.8, 0, 1, 1, 0.8, 1e-4},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {100, 60, 20}, 1.7, 0.7, 0, 0.25, 1e-5},
+     3, {4, 2, 1}, {40, 40, 20}, 1.5, 0.6, 0, 1, 1.5, 0.8, 1e-5},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {200, 100, 60}, 1.7, 0.7, 0, 0.25, 1e-6},
+     3, {4, 2, 1}, {100, 100, 60}, 1.5, 0.6, 0, 1, 2, 0.8, 1e-6},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
-     2, {4, 2}, {100, 40}, 1.7, 0.7, 0, 0.25, 1e-4},
+     3, {4, 2, 1}, {30, 30, 5}, 1.7, 0.8, 0, 1, 1, 0, 1e-4},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {100, 60, 20}, 1.7, 0.7, 0, 0.25, 1e-5},
+     3, {4, 2, 1}, {50, 50, 20}, 1.5, 0.6, 0, 1, 1, 0, 1e-5},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {200, 100, 60}, 1.7, 0.7, 0, 0.25, 1e-6},
+     3, {4, 2, 1}, {100, 100, 40}, 1.5, 0.6, 0, 1, 1, 0, 1e-6},
 };
 
 void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
@@ -56,6 +56,8 @@ void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
         o->total_sigma = r->total_sigma;
         o->lambda = r->lambda;
         o->step = r->step;
+        o->finest_step = r->finest_step;
+        o->momentum = r->momentum;
         o->tolerance = r->tolerance;
     }
 }

@@ -74,8 +74,7 @@ static void trials(clvox_context *ctx, const int size[3])
     free(v);
 }
 
-/* All v point outside by exactly half a voxel, where the border value counts,
- * and by more, where u is 0. */
+/* All v point outside, where the border's vectors go on. */
 static void outward(clvox_context *ctx)
 {
     enum { X = 35, Y = 3, Z = 2, N = X * Y * Z };

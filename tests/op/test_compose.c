@@ -19,8 +19,8 @@ static size_t voxels(const int n[3])
     return (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
 }
 
-static void run(clvox_context *ctx, const float *u, float own, const float *w, const int w_size[3],
-                const clv_map *map, double slack, const int out_size[3])
+static void run_form(clvox_context *ctx, const float *u, float own, const float *w, const int w_size[3],
+                     const clv_map *map, bool extend, double slack, const int out_size[3])
 {
     size_t n = voxels(out_size);
     double *want = malloc(3 * n * sizeof *want);
@@ -29,10 +29,11 @@ static void run(clvox_context *ctx, const float *u, float own, const float *w, c
     clv_buffer *a = harness_upload_field(ctx, w, voxels(w_size));
     clv_buffer *b = u ? harness_upload_field(ctx, u, n) : NULL;
     clv_buffer *out = harness_output(ctx, 3 * n * sizeof(float));
-    CHECK_THAT(clv_compose(ctx, b, own, a, w_size, map, turn, out, out_size) == CLVOX_OK, "%s",
-               clvox_message());
+    int status = extend ? clv_compose_extended(ctx, b, own, a, w_size, map, turn, out, out_size)
+                        : clv_compose(ctx, b, own, a, w_size, map, turn, out, out_size);
+    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
     harness_download_field(ctx, out, got, n);
-    ref_compose(u, (double)own, w, w_size, map, turn, slack, want, unsure, out_size);
+    ref_compose(u, (double)own, w, w_size, map, turn, extend, slack, want, unsure, out_size);
     size_t passed_over = 0;
     for (size_t i = 0; i < n; i++)
         if (unsure[i]) {
@@ -50,6 +51,13 @@ static void run(clvox_context *ctx, const float *u, float own, const float *w, c
     free(want);
     free(got);
     free(unsure);
+}
+
+static void run(clvox_context *ctx, const float *u, float own, const float *w, const int w_size[3],
+                const clv_map *map, double slack, const int out_size[3])
+{
+    run_form(ctx, u, own, w, w_size, map, false, slack, out_size);
+    run_form(ctx, u, own, w, w_size, map, true, slack, out_size);
 }
 
 static void random_case(clvox_context *ctx, const setup *s, bool with_field, bool with_nan)

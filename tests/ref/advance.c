@@ -15,20 +15,16 @@ void ref_advance(const float *u, const float *v, const int size[3], const float 
         const int x[3] = {(int)(i % (size_t)size[0]), (int)(i / (size_t)size[0] % (size_t)size[1]),
                           (int)(i / ((size_t)size[0] * (size_t)size[1]))};
         double p[3], d[3];
-        bool inside = true;
         unsure[i] = 0;
         for (int a = 0; a < 3; a++) {
             d[a] = moves ? s * v[(size_t)a * n + i] : 0;
             p[a] = x[a] + d[a] / (double)spacing[a];
-            inside = inside && p[a] >= -0.5 && p[a] <= size[a] - 0.5;
-            if (fabs(p[a] + 0.5) < slack || fabs(p[a] - size[a] + 0.5) < slack)
-                unsure[i] = 1;
             p[a] = fmin(fmax(p[a], 0), size[a] - 1);
             /* A weight of nearly 0 times NaN is NaN or nothing. */
             if (fabs(p[a] - rint(p[a])) < slack && fabs(p[a] - rint(p[a])) > 0)
                 unsure[i] = 1;
         }
         for (int c = 0; c < 3; c++)
-            out[(size_t)c * n + i] = d[c] + (inside ? ref_component(u, size, p, c) : 0);
+            out[(size_t)c * n + i] = d[c] + ref_component(u, size, p, c);
     }
 }

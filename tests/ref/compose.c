@@ -19,7 +19,7 @@ double ref_component(const float *w, const int n[3], const double p[3], int c)
 }
 
 void ref_compose(const float *u, double own, const float *w, const int w_size[3],
-                 const clv_map *map, const float turn[3][3], double slack, double *out,
+                 const clv_map *map, const float turn[3][3], bool extend, double slack, double *out,
                  int *unsure, const int out_size[3])
 {
     size_t n = (size_t)out_size[0] * (size_t)out_size[1] * (size_t)out_size[2], i = 0;
@@ -34,10 +34,10 @@ void ref_compose(const float *u, double own, const float *w, const int w_size[3]
                     p[a] = (double)row[0] * x + (double)row[1] * y + (double)row[2] * z + row[3];
                     for (int b = 0; u && b < 3; b++)
                         p[a] += (double)map->shift[a][b] * u[(size_t)b * n + i];
-                    inside = inside && p[a] >= -0.5 && p[a] <= w_size[a] - 0.5;
-                    if (fabs(p[a] + 0.5) < slack || fabs(p[a] - w_size[a] + 0.5) < slack)
+                    inside = inside && (extend || (p[a] >= -0.5 && p[a] <= w_size[a] - 0.5));
+                    if (!extend && (fabs(p[a] + 0.5) < slack || fabs(p[a] - w_size[a] + 0.5) < slack))
                         unsure[i] = 1;
-                    p[a] = fmin(fmax(p[a], 0), w_size[a] - 1);
+                    p[a] = fmin(fmax(isnan(p[a]) ? 0 : p[a], 0), w_size[a] - 1);
                     if (fabs(p[a] - rint(p[a])) < slack && fabs(p[a] - rint(p[a])) > 0)
                         unsure[i] = 1;
                 }

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Greedy and symmetric registration by compositive steps, coarse to fine. With
+ * S a similarity of the two warped images, each iteration and each side does
+ *   f = momentum f + dS/du        op/lncc.h or op/likeness.h, then op/push.h
+ *   v = G_update * f              fluid regularisation
+ *   u = s v + u o (id + s v)      op/advance.h: the longest s v is --step
+ *   u = G_total * u               elastic regularisation
+ * Greedy moves the moving image alone: h = x + u. The symmetric model (after
+ * Avants et al. 2008) moves both towards a middle that lies on the fixed grid:
+ * phi1 = x + u1 leads from the middle to the fixed image, phi2 = x + u2 to the
+ * moving one, and what the run leaves is h = phi2 o phi1^-1 with its inverse
+ * phi1 o phi2^-1.
+ * A step of the smoothed v does not fold the continuous map; that the sampled
+ * one has no folded voxel either is seen to at the end of each level and of
+ * the run, where u is smoothed around determinants that have become too small. */
+#include <math.h>
+
+#include "base/matrix.h"
+#include "op/advance.h"
+#include "op/compose.h"
+#include "op/gaussian.h"
+#include "op/likeness.h"
+#include "op/lncc.h"
+#include "op/push.h"
+#include "op/reduce.h"
+#include "op/resample.h"
+#include "pipeline/invert.h"
+#include "pipeline/register_level.h"
+
+enum { LOOK = 10 };
+
+/* Determinants of each half, and of the whole map, are kept above these. */
+static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
+
+/* Added to the windows' variances, of images in [0, 1]: noise far below
+ * anatomy's contrast is not correlated. */
+static const float LNCC_EPSILON = 1e-5f;
+
+/* One image and the displacement that moves it. */
+typedef struct side {
+    clv_buffer *u, *force, *slope, *warped;
+    clv_map map; /* of the level's grid to the image's */
+    const int *size;
+    bool fixed;  /* which of a channel's images */
+} side;
+
+typedef struct work {
+    clv_registration *run;
+    const clv_level *level;
+    side sides[2];
+    int count;
+} work;
+
+static const clv_buffer *image_of(const clv_channel *channel, const side *s)
+{
+    return s->fixed ? channel->level_fixed : channel->level_moving;
+}
+
+static void set_up(work *w, clv_registration *run, const clv_level *level)
+{
+    bool symmetric = run->options->deform == CLVOX_DEFORM_SYN;
+    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1};
+    w->sides[0] = (side){.u = run->u, .force = run->force, .slope = run->slope, .warped = run->scratch_a,
+                         .size = level->moving.size, .fixed = false};
+    clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->sides[0].map);
+    if (symmetric) {
+        w->sides[1] = (side){.u = run->u_fixed, .force = run->force_fixed, .slope = run->slope_fixed,
+                             .warped = run->scratch_b, .size = level->fixed.size, .fixed = true};
+        clv_map_between(&level->fixed, &level->fixed, NULL, 1, &w->sides[1].map);
+    }
+}
+
+/* The slopes of channel c's similarity at the present displacements, and S and
+ * the number of voxels in the state. */
+static int compare(const work *w, const clv_channel *channel, int slot)
+{
+    clv_registration *run = w->run;
+    const clvox_register_options *o = run->options;
+    const clv_level *l = w->level;
+    int status = CLVOX_OK;
+    for (int i = 0; i < w->count; i++) {
+        const side *s = &w->sides[i];
+        CLV_TRY(clv_warp(run->ctx, image_of(channel, s), s->size, &s->map, s->u, CLV_LINEAR, NAN, s->warped,
+                         l->fixed.size));
+    }
+    const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
+    clv_buffer *slope_fixed = w->count > 1 ? w->sides[1].slope : NULL;
+    if (o->metric == CLVOX_METRIC_LNCC) {
+        const clv_lncc_args args = {
+            .fixed = fixed, .moving = w->sides[0].warped,
+            .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
+            .radius = o->radius, .epsilon = LNCC_EPSILON, .local = o->local_gradient != 0,
+            .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
+            .terms = run->terms, .partial = run->partial, .out = run->state, .slot = slot,
+        };
+        CLV_TRY(clv_lncc(run->ctx, &args));
+    } else {
+        const clv_likeness_args args = {
+            .kind = o->metric == CLVOX_METRIC_SSD   ? CLV_LIKENESS_SSD
+                    : o->metric == CLVOX_METRIC_NCC ? CLV_LIKENESS_NCC
+                                                    : CLV_LIKENESS_MI,
+            .fixed = fixed, .moving = w->sides[0].warped,
+            .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
+            .bins = o->bins, .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
+            .scratch = run->likeness, .out = run->state, .slot = slot,
+        };
+        CLV_TRY(clv_likeness(run->ctx, &args));
+    }
+end:
+    return status;
+}
+
+/* One step of one side along its force. */
+static int step(const work *w, const side *s, float length)
+{
+    clv_registration *run = w->run;
+    const clvox_register_options *o = run->options;
+    const clv_level *l = w->level;
+    const float update[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
+    const float total[3] = {(float)o->total_sigma, (float)o->total_sigma, (float)o->total_sigma};
+    const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
+    clv_buffer *v = run->velocity, *next = run->terms;
+    int status = CLVOX_OK;
+    CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
+    CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, run->partial, run->state, CLV_STATE_SUMS));
+    CLV_TRY(clv_advance(run->ctx, s->u, v, l->fixed.size, l->spacing, length, run->state, CLV_STATE_SUMS, next));
+    CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
+end:
+    return status;
+}
+
+/* One iteration; S and voxels of channel c are left at state[slot + 2 c]. */
+static int iterate(const work *w, float length, float momentum, int slot)
+{
+    clv_registration *run = w->run;
+    int status = CLVOX_OK;
+    for (int c = 0; c < run->channel_count; c++) {
+        const clv_channel *channel = &run->channels[c];
+        CLV_TRY(compare(w, channel, slot + 2 * c));
+        for (int i = 0; i < w->count; i++) {
+            const side *s = &w->sides[i];
+            CLV_TRY(clv_push(run->ctx, image_of(channel, s), s->size, &s->map, s->u, s->slope,
+                             (float)channel->weight, c > 0 ? 1 : momentum, s->force, w->level->fixed.size));
+        }
+    }
+    for (int i = 0; i < w->count; i++)
+        CLV_TRY(step(w, &w->sides[i], length));
+end:
+    return status;
+}
+
+/* The channels' mean similarity a voxel, by weight. Blocking. */
+static int read_similarity(clv_registration *run, double *mean)
+{
+    int status = CLVOX_OK;
+    float sums[2 * CLVOX_MAX_CHANNELS];
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SIMILARITY * sizeof(float), sums, sizeof sums));
+    *mean = 0;
+    for (int c = 0; c < run->channel_count; c++)
+        if (sums[2 * c + 1] > 0)
+            *mean += run->channels[c].weight * (double)sums[2 * c] / (double)sums[2 * c + 1];
+end:
+    return status;
+}
+
+static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest, int *passes)
+{
+    const clv_mending scratch = {run->velocity, run->terms, run->force, run->slope};
+    return clv_level_mend(run, u, grid, 1, smallest, &scratch, passes);
+}
+
+static int run_level(clv_registration *run, int index, const clv_level *l, double share, int *done)
+{
+    int status = CLVOX_OK, iteration = 0;
+    const clvox_register_options *o = run->options;
+    float length = (float)(index + 1 < o->levels ? o->step : o->finest_step);
+    double start = 0, before = 0, now = 0;
+    work w;
+    set_up(&w, run, l);
+    for (; iteration < o->iterations[index]; iteration++) {
+        CLV_TRY(iterate(&w, length, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_SIMILARITY));
+        if (iteration % LOOK != 0)
+            continue;
+        CLV_TRY(read_similarity(run, &now));
+        double fraction = run->fraction_done + share * iteration / o->iterations[index];
+        if (o->progress && o->progress(o->user, index, iteration, now, fraction)) {
+            status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+            goto end;
+        }
+        if (iteration == 0)
+            start = before = now;
+        else if (now - before < LOOK * o->tolerance * fabs(start))
+            break;
+        before = now;
+    }
+    for (int i = 0; i < w.count; i++)
+        CLV_TRY(mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, NULL));
+    run->fraction_done += share;
+    if (o->progress && o->progress(o->user, index, iteration, now, run->fraction_done))
+        status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+    *done = iteration;
+end:
+    return status;
+}
+
+static void swap(clv_buffer **a, clv_buffer **b)
+{
+    clv_buffer *t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* Joins the halves on grid: u = phi2 o phi1^-1, inverse = phi1 o phi2^-1. */
+static int join(clv_registration *run, const clvox_grid *grid)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    int status = CLVOX_OK;
+    const clv_invert_buffers buffers = {run->force_fixed, run->velocity, run->partial, run->state};
+    clv_map map;
+    clv_map_between(grid, grid, NULL, 1, &map);
+    CLV_TRY(clv_invert_field(run->ctx, run->u_fixed, grid, run->force, &buffers));
+    CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u, grid->size, &map, one, run->terms,
+                                 grid->size));
+    CLV_TRY(clv_invert_field(run->ctx, run->u, grid, run->force, &buffers));
+    CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u_fixed, grid->size, &map, one, run->inverse,
+                                 grid->size));
+    swap(&run->u, &run->terms);
+end:
+    return status;
+}
+
+int clv_register_compositive_requests(clv_registration *run, clv_request *list)
+{
+    const clvox_register_options *o = run->options;
+    bool symmetric = o->deform == CLVOX_DEFORM_SYN;
+    size_t n = (size_t)run->n * sizeof(float);
+    int count = 0;
+    list[count++] = (clv_request){&run->u, symmetric ? 5 * n : 3 * n, "displacement field"};
+    list[count++] = (clv_request){&run->force, 3 * n, "force field"};
+    list[count++] = (clv_request){&run->velocity, 3 * n, "velocity field"};
+    list[count++] = (clv_request){&run->terms, symmetric ? 5 * n : 3 * n, "terms of the similarity"};
+    list[count++] = (clv_request){&run->slope, n, "slope of the similarity"};
+    if (symmetric) {
+        list[count++] = (clv_request){&run->u_fixed, 3 * n, "displacement field of the fixed image"};
+        list[count++] = (clv_request){&run->force_fixed, 3 * n, "force field of the fixed image"};
+        list[count++] = (clv_request){&run->slope_fixed, n, "slope of the similarity, fixed image"};
+        list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
+    }
+    if (o->metric != CLVOX_METRIC_LNCC)
+        list[count++] = (clv_request){&run->likeness, CLV_LIKENESS_SCRATCH * sizeof(float),
+                                      "sums of the similarity"};
+    return count;
+}
+
+int clv_register_compositive(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK, passes = 0;
+    const clvox_register_options *o = run->options;
+    double share[CLVOX_MAX_LEVELS], total = 0;
+    clvox_grid at = run->domain;
+    for (int i = 0; i < o->levels; i++)
+        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
+    for (int i = 0; i < o->levels; i++) {
+        clv_level l;
+        clv_buffer *halves[2] = {run->u, run->u_fixed};
+        CLV_TRY(clv_level_make(run, i, true, &l));
+        for (int k = 0; k < 2 && halves[k]; k++) {
+            if (i == 0)
+                CLV_TRY(clv_buffer_fill(run->ctx, halves[k], 0, 0, 3 * (size_t)l.n * sizeof(float)));
+            else
+                CLV_TRY(clv_level_carry(run, halves[k], &at, &l.fixed, run->velocity));
+        }
+        at = l.fixed;
+        CLV_TRY(run_level(run, i, &l, total > 0 ? share[i] / total : 0, &result->iterations[i]));
+    }
+    CLV_TRY(clv_level_carry(run, run->u, &at, &run->fixed_grid, run->velocity));
+    if (o->deform == CLVOX_DEFORM_SYN) {
+        CLV_TRY(clv_level_carry(run, run->u_fixed, &at, &run->fixed_grid, run->velocity));
+        CLV_TRY(join(run, &run->fixed_grid));
+    }
+    CLV_TRY(mend(run, run->u, &run->fixed_grid, SMALLEST_JACOBIAN, &passes));
+    if (run->inverse && passes > 0) {
+        /* What was mended has another inverse. */
+        const clv_invert_buffers buffers = {run->force, run->velocity, run->partial, run->state};
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse, &buffers));
+    }
+end:
+    return status;
+}
