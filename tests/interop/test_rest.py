@@ -77,6 +77,17 @@ class Rest(unittest.TestCase):
             print(f"#   {name}: {gap:.1e}")
             self.assertLess(gap, 1e-3)
 
+    def test_there_and_back(self):
+        """Through our warp and back through our inverse warp, SimpleITK comes to where it began"""
+        inner = self.fixed.interior(6).nonzero()
+        points = self.fixed.points()[inner][::53] * [-1, -1, 1]
+        warp, back = (tools.sitk_transform(f"{self.prefix}_{name}.nii.gz") for name in ("warp", "inverse_warp"))
+        errors = [np.subtract(back.TransformPoint(warp.TransformPoint(p)), p) for p in points]
+        errors = np.linalg.norm(errors, axis=1)
+        print(f"#   {len(points)} points, mean {errors.mean():.1e} mm, largest {errors.max():.1e} mm")
+        self.assertLess(errors.mean(), 0.05)
+        self.assertLess(errors.max(), 0.5)
+
     def test_labels(self):
         """Labels carried by us and by ANTs (genericLabel, nearestNeighbor) differ in a few voxels at most"""
         f, label = self.prefix + "_f.nii.gz", self.prefix + "_l.nii.gz"
