@@ -54,6 +54,8 @@ typedef struct clv_registration {
     /* of the compositive models: u above moves the moving image, u_fixed the fixed one */
     clv_buffer *u_fixed, *force, *force_fixed, *velocity, *terms, *slope, *slope_fixed, *likeness;
     clv_buffer *partial, *state;
+    clv_buffer *likeness; /* CLV_LIKENESS_SCRATCH floats, where a metric is MI or a compositive model's
+                             is not LNCC; else NULL */
     double fraction_done;
 } clv_registration;
 
@@ -61,8 +63,8 @@ typedef struct clv_registration {
 int clv_register_linear(clv_registration *run, const clvox_volume *fixed,
                         const clvox_volume *moving);
 
-/* Maps the fixed image of each channel to [0, 1] and the moving one to the
- * fixed one's quantiles (register_match.c). */
+/* Maps both images of each channel to [0, 1.2]; for metrics that compare values
+ * the moving one to the fixed one's quantiles (register_match.c). */
 int clv_register_match(clv_registration *run);
 
 /* The metric that the report states: the deformation's, else the linear part's. */
@@ -123,7 +125,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
 
 /* The buffers of a run, in one place for taking them and for predicting their
  * size; returns their number. list has room for CLV_REGISTER_REQUESTS. */
-enum { CLV_REGISTER_REQUESTS = 8 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
+enum { CLV_REGISTER_REQUESTS = 9 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
 int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */

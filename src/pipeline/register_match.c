@@ -139,6 +139,24 @@ end:
     return status;
 }
 
+/* Whether the metric takes equal values for the same tissue. The others take
+ * any contrast, which a match would only bend. */
+static bool compares_values(const clvox_register_options *o)
+{
+    return clv_register_metric(o) == CLVOX_METRIC_SSD || o->deform == CLVOX_DEFORM_UNBIASED;
+}
+
+/* Background at 0, the brightest of the tissue at 1, nothing above 1.2. */
+static int to_unit_range(clv_registration *run, clv_buffer *image, int n, const distribution *all,
+                         const distribution *tissue)
+{
+    double low = fmin(quantile(all, .02), quantile(tissue, .02)), unit = quantile(tissue, .995) - low;
+    if (unit <= 0)
+        unit = all->high - all->low;
+    return clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, image, n, image, NULL, NULL,
+                         (float[4]){(float)(1 / unit), (float)(-low / unit), 0, 1.2f});
+}
+
 static int match(clv_registration *run, const clv_channel *channel)
 {
     static const double levels[] = {.02, .05, .1, .2, .3, .4, .5, .6, .7, .8, .9, .95, .98};
@@ -166,6 +184,11 @@ static int match(clv_registration *run, const clv_channel *channel)
     if (fixed.total == 0 || moving.total == 0) {
         status = clv_fail(CLVOX_ERROR_DATA, "the two images do not overlap where they and their masks "
                                             "have content; try --init moments or --init centers");
+        goto end;
+    }
+    if (!compares_values(run->options)) {
+        CLV_TRY(to_unit_range(run, channel->fixed, run->n, &fixed_all, &fixed));
+        CLV_TRY(to_unit_range(run, channel->moving, run->m, &moving_all, &moving));
         goto end;
     }
     /* The darkest two percent of the whole image is the background's level. */

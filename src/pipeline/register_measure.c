@@ -2,6 +2,7 @@
 /* The report's numbers: how alike the images are before, between and after. */
 #include <math.h>
 
+#include "op/likeness.h"
 #include "op/lncc.h"
 #include "op/pointwise.h"
 #include "op/resample.h"
@@ -12,28 +13,61 @@ clvox_metric clv_register_metric(const clvox_register_options *o)
     return o->deform == CLVOX_DEFORM_NONE ? o->linear_metric : o->metric;
 }
 
-/* The mean over the windows, of the image in scratch_a and the fixed one, which
- * is NaN outside of the mask. */
-static int mean_lncc(clv_registration *run, const clv_channel *c, int radius, double *mean)
+/* The fixed image, NaN outside of the mask. */
+static int masked_fixed(clv_registration *run, const clv_channel *c, const clv_buffer **fixed)
 {
     int status = CLVOX_OK;
-    const clv_buffer *fixed = c->fixed;
+    *fixed = c->fixed;
+    if (!run->fixed_mask)
+        return CLVOX_OK;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, c->level_fixed, run->n, run->fixed_mask, NULL,
+                          NULL, (float[4]){0, 0, NAN, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, c->level_fixed, run->n, c->level_fixed, c->fixed,
+                          NULL, (float[4]){1, 1, 0, 0}));
+    *fixed = c->level_fixed;
+end:
+    return status;
+}
+
+/* LNCC's mean over the windows, or MI in nats, of the image in scratch_a and
+ * the fixed one. */
+static int mean_likeness(clv_registration *run, const clv_channel *c, clvox_metric metric, double *mean)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    bool linear = o->deform == CLVOX_DEFORM_NONE;
+    const int *size = run->fixed_grid.size;
+    const clv_buffer *fixed;
     float s[2];
-    *mean = 0;
-    if (run->fixed_mask) {
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, c->level_fixed, run->n, run->fixed_mask,
-                              NULL, NULL, (float[4]){0, 0, NAN, 0}));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, c->level_fixed, run->n, c->level_fixed,
-                              c->fixed, NULL, (float[4]){1, 1, 0, 0}));
-        fixed = c->level_fixed;
+    CLV_TRY(masked_fixed(run, c, &fixed));
+    if (metric == CLVOX_METRIC_LNCC) {
+        const clv_lncc_args args = {
+            .fixed = fixed,
+            .moving = run->scratch_a,
+            .size = {size[0], size[1], size[2]},
+            .radius = linear ? o->linear_radius : o->radius,
+            .epsilon = CLV_REGISTER_EPSILON,
+            .local = true, /* the sum alone is wanted: the cheaper slope */
+            .slope_moving = run->scratch_b,
+            .partial = run->partial,
+            .out = run->state,
+            .slot = CLV_STATE_SUMS,
+        };
+        CLV_TRY(clv_lncc(run->ctx, &args));
+    } else {
+        const clv_likeness_args args = {
+            .kind = CLV_LIKENESS_MI,
+            .fixed = fixed,
+            .moving = run->scratch_a,
+            .size = {size[0], size[1], size[2]},
+            .bins = linear ? o->linear_bins : o->bins,
+            .slope_moving = run->scratch_b,
+            .scratch = run->likeness,
+            .out = run->state,
+            .slot = CLV_STATE_SUMS,
+        };
+        CLV_TRY(clv_likeness(run->ctx, &args));
     }
-    const clv_lncc_args args = {
-        .fixed = fixed, .moving = run->scratch_a, .radius = radius, .epsilon = CLV_REGISTER_EPSILON,
-        .size = {run->fixed_grid.size[0], run->fixed_grid.size[1], run->fixed_grid.size[2]},
-        .local = true, /* the sum alone is wanted: the cheaper slope */
-        .slope_moving = run->scratch_b, .partial = run->partial, .out = run->state, .slot = CLV_STATE_SUMS,
-    };
-    CLV_TRY(clv_lncc(run->ctx, &args));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
     *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
 end:
@@ -45,8 +79,6 @@ int clv_register_measure(clv_registration *run, const double matrix[4][4], const
 {
     int status = CLVOX_OK;
     clvox_metric metric = clv_register_metric(run->options);
-    int radius = run->options->deform == CLVOX_DEFORM_NONE ? run->options->linear_radius
-                                                           : run->options->radius;
     clv_map map;
     *report = (clv_likeness_report){0};
     clv_map_between(&run->fixed_grid, &run->moving_grid, matrix, 1, &map);
@@ -59,8 +91,8 @@ int clv_register_measure(clv_registration *run, const double matrix[4][4], const
         report->mean_square += c->weight * square;
         report->ncc += c->weight * ncc;
         value = metric == CLVOX_METRIC_SSD ? square : ncc * ncc;
-        if (metric == CLVOX_METRIC_LNCC)
-            CLV_TRY(mean_lncc(run, c, radius, &value));
+        if (metric == CLVOX_METRIC_LNCC || metric == CLVOX_METRIC_MI)
+            CLV_TRY(mean_likeness(run, c, metric, &value));
         report->metric += c->weight * value;
     }
 end:

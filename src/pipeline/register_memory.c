@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "op/likeness.h"
 #include "op/resample.h"
 #include "pipeline/register.h"
 
@@ -77,6 +78,11 @@ int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, 
         list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
+    const clvox_register_options *o = run->options;
+    bool compositive = o->deform == CLVOX_DEFORM_GREEDY || o->deform == CLVOX_DEFORM_SYN;
+    if (o->linear_metric == CLVOX_METRIC_MI || o->metric == CLVOX_METRIC_MI ||
+        (compositive && o->metric != CLVOX_METRIC_LNCC))
+        list[count++] = (clv_request){&run->likeness, CLV_LIKENESS_SCRATCH * sizeof(float), "histograms"};
     if (m) {
         int first = count, fields = 0;
         bool given = false;
