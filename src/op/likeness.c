@@ -4,8 +4,8 @@
 /* Groups of the sums: each leaves 8 floats in scratch, and the line lies behind them. */
 enum { GROUP_SUMS = 1024, RUN_SUMS = 256, BLOCK = 1024, LINE_AT = 8 * GROUP_SUMS };
 
-/* HEAD as in cl/likeness_mi.clh. */
-enum { HEAD = 16, MOST_CHUNK = 8192, LEAST_CHUNK = 2048, LEAST_BINS = 8, MOST_BINS = 128 };
+/* NOTES and HEAD as in cl/likeness_mi.clh. */
+enum { NOTES = 5, HEAD = 16, MOST_CHUNK = 8192, LEAST_CHUNK = 2048, LEAST_BINS = 8, MOST_BINS = 128 };
 
 /* Words of local memory that a work-group counts into at most: smaller than
  * any device's, and several groups fit a compute unit. */
@@ -138,7 +138,7 @@ static int counts_and_slopes(clvox_context *ctx, const clv_likeness_args *a, int
     int bins = a->bins, square = bins * bins, table_at = HEAD + 2 * square, own_at = HEAD + 3 * square;
     int rows = at_most(bins, MOST_LOCAL / bins);
     const int linear[3] = {n, 1, 1};
-    size_t local = (size_t)rows * (size_t)bins * 4;
+    size_t local = ((size_t)rows * (size_t)bins + NOTES) * 4;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_likeness_counts, NULL, a->size, local, &counts));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_likeness_table, NULL, (int[3]){1, 1, 1}, 0, &table));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_likeness_table_slopes, NULL, linear, 0, &slopes));

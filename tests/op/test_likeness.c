@@ -223,6 +223,31 @@ static void test_contrast(clvox_context *ctx)
     pair_free(&p);
 }
 
+/* Chunks as large as they get, nearly all of which falls into one bin. */
+static void test_full(clvox_context *ctx)
+{
+    const int bins = 33, most = getenv("CLVOX_TEST_TINY") ? 2 : 64;
+    const float low = 0.1f, high = 0.7f; /* both in the middle of a bin */
+    int state = 0;
+    pair small, p;
+    pair_make(&small, (const int[3]){8, 8, 1});
+    pair_make(&p, (const int[3]){2 * most, 2 * most, 2 * most});
+    for (size_t i = 0; i < p.n; i++)
+        p.fixed[i] = p.moving[i] = i % 64 == 7 ? high : low;
+    memcpy(small.fixed, p.fixed, 64 * sizeof(float));
+    memcpy(small.moving, p.moving, 64 * sizeof(float));
+    pair_refer(&small, CLV_LIKENESS_MI, bins);
+    while (harness_next(ctx, &clv_entry_likeness_counts, &state, "a full bin")) {
+        pair_run(ctx, &p, CLV_LIKENESS_MI, bins, true, true);
+        double want = small.want / 64 * (double)p.n;
+        CHECK_THAT(fabs((double)p.out[1] - want) <= 1e-5 * want, "%.9g, not %.9g", (double)p.out[1], want);
+        for (size_t i = 0; i < p.n; i += 1 + p.n / 999)
+            CHECK(fabs((double)p.slope_moving[i] - small.want_moving[i % 64]) < 1e-3);
+    }
+    pair_free(&small);
+    pair_free(&p);
+}
+
 static void test_repeats(clvox_context *ctx)
 {
     CHECK_CASE("the same bits in every run, with and without the fixed image's slope and the value");
@@ -280,6 +305,7 @@ int main(void)
     test_variants(ctx, &clv_entry_likeness_table_slopes, CLV_LIKENESS_MI);
     test_constant(ctx);
     test_contrast(ctx);
+    test_full(ctx);
     test_repeats(ctx);
     test_misuse(ctx);
     clvox_context_destroy(&ctx);
