@@ -246,9 +246,6 @@ int clv_register_compositive_requests(clv_registration *run, clv_request *list)
         list[count++] = (clv_request){&run->slope_fixed, n, "slope of the similarity, fixed image"};
         list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
     }
-    if (o->metric != CLVOX_METRIC_LNCC)
-        list[count++] = (clv_request){&run->likeness, CLV_LIKENESS_SCRATCH * sizeof(float),
-                                      "sums of the similarity"};
     return count;
 }
 
