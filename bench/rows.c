@@ -122,7 +122,7 @@ static int row_compose(bench_data *d)
 
 static int row_advance(bench_data *d)
 {
-    return clv_advance(d->ctx, d->field[1], d->field[0], d->size, UNIT, 1.5f, d->state, BENCH_LONGEST,
+    return clv_advance(d->ctx, d->field[1], d->field[0], d->size, UNIT, 1.5f, 0, d->state, BENCH_LONGEST,
                        d->field[2]);
 }
 

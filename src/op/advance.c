@@ -17,7 +17,7 @@ static const clv_variant variants[] = {
 const clv_entry clv_entry_advance = {.file = "advance", .name = "advance", .variants = variants, .count = 2};
 
 int clv_advance(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v, const int size[3],
-                const float spacing[3], float step, const clv_buffer *state, int slot, clv_buffer *out)
+                const float spacing[3], float step, float rim, const clv_buffer *state, int slot, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -25,7 +25,7 @@ int clv_advance(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v, co
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_advance, NULL, size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 36 * voxels, CLV_BUF(u), CLV_BUF(v),
                        CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_FLOAT(step),
+                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_FLOAT(rim), CLV_FLOAT(step),
                        CLV_BUF(state), CLV_INT(slot), CLV_BUF(out)));
 end:
     return status;

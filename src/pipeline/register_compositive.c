@@ -13,6 +13,7 @@
  * A step of the smoothed v does not fold the continuous map; that the sampled
  * one has no folded voxel either is seen to at the end of each level and of
  * the run, where u is smoothed around determinants that have become too small. */
+#include <limits.h>
 #include <math.h>
 
 #include "base/matrix.h"
@@ -32,6 +33,9 @@ enum { LOOK = 10 };
 /* Determinants of each half, and of the whole map, are kept above these. */
 static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
 
+/* The border stays where it is, so that the map has an inverse on the whole grid. */
+static const float LONGEST_RIM = 4;
+
 /* Added to the windows' variances, of images in [0, 1]: noise far below
  * anatomy's contrast is not correlated. */
 static const float LNCC_EPSILON = 1e-5f;
@@ -49,6 +53,7 @@ typedef struct work {
     const clv_level *level;
     side sides[2];
     int count;
+    float rim; /* voxels over which steps fall to 0 towards the border */
 } work;
 
 static const clv_buffer *image_of(const clv_channel *channel, const side *s)
@@ -63,6 +68,11 @@ static void set_up(work *w, clv_registration *run, const clv_level *level)
     w->sides[0] = (side){.u = run->u, .force = run->force, .slope = run->slope, .warped = run->scratch_a,
                          .size = level->moving.size, .fixed = false};
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->sides[0].map);
+    int shortest = INT_MAX;
+    for (int i = 0; i < 3; i++)
+        if (level->fixed.size[i] > 1 && level->fixed.size[i] < shortest)
+            shortest = level->fixed.size[i];
+    w->rim = fmaxf(1, fminf(LONGEST_RIM, (float)shortest / 8));
     if (symmetric) {
         w->sides[1] = (side){.u = run->u_fixed, .force = run->force_fixed, .slope = run->slope_fixed,
                              .warped = run->scratch_b, .size = level->fixed.size, .fixed = true};
@@ -123,7 +133,7 @@ static int step(const work *w, const side *s, float length)
     int status = CLVOX_OK;
     CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
     CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, run->partial, run->state, CLV_STATE_SUMS));
-    CLV_TRY(clv_advance(run->ctx, s->u, v, l->fixed.size, l->spacing, length, run->state, CLV_STATE_SUMS, next));
+    CLV_TRY(clv_advance(run->ctx, s->u, v, l->fixed.size, l->spacing, length, w->rim, run->state, CLV_STATE_SUMS, next));
     CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
 end:
     return status;

@@ -8,6 +8,6 @@
  * flag a voxel, set where a rounding of the position by slack could decide
  * otherwise. */
 void ref_advance(const float *u, const float *v, const int size[3], const float spacing[3], double step,
-                 double longest, double slack, double *out, int *unsure);
+                 double longest, double rim, double slack, double *out, int *unsure);
 
 #endif
