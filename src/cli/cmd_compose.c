@@ -20,7 +20,7 @@ int cmd_compose(command *cli, int argc, char **argv)
         .synopsis = "-r REFERENCE -t T [-t T ...] -o OUT",
         .about = "Writes one warp that does what the chain of transforms does, in the order of\n"
                  "`clvox apply`: an ITK displacement, or for\n"
-                 "  mrtrix  a deformation: mrtransform MOVING -warp OUT -template REFERENCE result.mif\n"
+                 "  mrtrix  a deformation: mrtransform MOVING -warp OUT -interp linear result.mif\n"
                  "  fsl     a relative field: applywarp -i MOVING -r REFERENCE -w OUT --rel -o result",
         .example = "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt \\\n"
                    "      -o both_warp.nii.gz\n"

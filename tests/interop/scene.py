@@ -2,6 +2,7 @@
 """Grids of every kind and images on them: one smooth head, sampled where each grid's voxels lie."""
 import nibabel
 import numpy as np
+from scipy.ndimage import map_coordinates
 
 # The world's axis and sign that each letter of an orientation means.
 LETTERS = {"R": (0, 1), "L": (0, -1), "A": (1, 1), "P": (1, -1), "S": (2, 1), "I": (2, -1)}
@@ -75,6 +76,10 @@ GRIDS = {
                                 codes="sform", middle=(0, 30, -10)),
 }
 
+# What ITK cannot hold: its axes are always at right angles.
+SHEARED = Grid((46, 43, 45), (1.6, 1.7, 1.5), axes="LSP", turn=13, codes="sform", shear=0.2,
+               middle=(5, 0, -8))
+
 # Fixed and moving grid of each registration: every grid on either side, each with one that differs.
 PAIRS = [
     ("axial", "sform only, oblique"),
@@ -88,6 +93,13 @@ PAIRS = [
 
 def middle(grid):
     return grid.affine[:3, :3] @ ((np.asarray(grid.size) - 1) / 2) + grid.affine[:3, 3]
+
+
+def sample(data, grid, positions):
+    """The values of data on grid at RAS mm, trilinear, 0 outside."""
+    inverse = np.linalg.inv(grid.affine)
+    index = positions @ inverse[:3, :3].T + inverse[:3, 3]
+    return map_coordinates(data.astype(float), np.moveaxis(index, -1, 0), order=1, cval=0.0)
 
 
 def blobs(x):

@@ -9,11 +9,15 @@ import scene
 import tools
 
 
+def grid_of(name):
+    return scene.SHEARED if name == "sheared" else scene.GRIDS[name]
+
+
 def result(fixed_name, moving_name):
     """Registers once for all cases; the prefix of what was written."""
     prefix = f"{fixed_name}-{moving_name}".replace(" ", "_").replace(",", "")
     if not os.path.exists(prefix + "_warped.nii.gz"):
-        fixed, moving = scene.GRIDS[fixed_name], scene.GRIDS[moving_name]
+        fixed, moving = grid_of(fixed_name), grid_of(moving_name)
         fixed.write(prefix + "_f.nii.gz", scene.fixed_image(fixed))
         moving.write(prefix + "_m.nii.gz", scene.moving_image(moving))
         moving.write(prefix + "_ones.nii.gz", moving.interior(2).astype(np.float32))
