@@ -46,6 +46,7 @@ typedef struct clv_registration {
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
+    clv_buffer *half;     /* a field of half the resolution, for the inverse */
     clv_buffer *spare[3]; /* of clv_register_finish, where the model holds too few fields */
     /* of the unbiased model */
     clv_buffer *best, *field_a, *field_b, *field_c;
@@ -53,9 +54,9 @@ typedef struct clv_registration {
     clv_buffer *nine;
     /* of the compositive models: u above moves the moving image, u_fixed the fixed one */
     clv_buffer *u_fixed, *force, *force_fixed, *velocity, *terms, *slope, *slope_fixed;
-    clv_buffer *partial, *state;
     clv_buffer *likeness; /* CLV_LIKENESS_SCRATCH floats, where a metric is MI or a compositive model's
                              is not LNCC; else NULL */
+    clv_buffer *partial, *state;
     double fraction_done;
 } clv_registration;
 
@@ -125,7 +126,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
 
 /* The buffers of a run, in one place for taking them and for predicting their
  * size; returns their number. list has room for CLV_REGISTER_REQUESTS. */
-enum { CLV_REGISTER_REQUESTS = 9 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
+enum { CLV_REGISTER_REQUESTS = 10 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
 int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */

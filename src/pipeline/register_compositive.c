@@ -225,7 +225,7 @@ static int join(clv_registration *run, const clvox_grid *grid)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
-    const clv_invert_buffers buffers = {run->force_fixed, run->velocity, run->partial, run->state};
+    const clv_invert_buffers buffers = {run->force_fixed, run->velocity, run->half, run->partial, run->state};
     clv_map map;
     clv_map_between(grid, grid, NULL, 1, &map);
     CLV_TRY(clv_invert_field(run->ctx, run->u_fixed, grid, run->force, &buffers));
@@ -288,7 +288,7 @@ int clv_register_compositive(clv_registration *run, clvox_register_result *resul
     CLV_TRY(mend(run, run->u, &run->fixed_grid, SMALLEST_JACOBIAN, &passes));
     if (run->inverse && passes > 0) {
         /* What was mended has another inverse. */
-        const clv_invert_buffers buffers = {run->force, run->velocity, run->partial, run->state};
+        const clv_invert_buffers buffers = {run->force, run->velocity, run->half, run->partial, run->state};
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse, &buffers));
     }
 end:
