@@ -69,7 +69,7 @@ void clvox_register_defaults(clvox_register_options *options)
         .linear_metric = CLVOX_METRIC_NCC,
         .linear_radius = 2,
         .linear_bins = 32,
-        .deform = CLVOX_DEFORM_UNBIASED,
+        .deform = CLVOX_DEFORM_GREEDY,
         .consistency = 1,
     };
     for (int i = 0; i < 4; i++)

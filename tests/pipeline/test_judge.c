@@ -127,6 +127,8 @@ static void presets(void)
         for (int preset = 0; preset < 3; preset++) {
             clvox_register_options o;
             clvox_register_defaults(&o);
+            o.deform = CLVOX_DEFORM_UNBIASED;
+            clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
             o.deform = models[m];
             o.linear = CLVOX_LINEAR_RIGID;
             clvox_register_preset(&o, (clvox_preset)preset);
@@ -171,6 +173,8 @@ static void memory(void)
         clvox_register_result r;
         CHECK_CASE("memory is predicted within 5 percent (case %d)", (int)k + 1);
         clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_UNBIASED;
+        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         o.deform = cases[k].deform;
         o.force = cases[k].force;
         o.inverse = cases[k].inverse;

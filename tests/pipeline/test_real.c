@@ -33,6 +33,8 @@ static void claire(void)
         clvox_register_options o;
         clvox_register_result r;
         clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_UNBIASED;
+        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         o.linear = CLVOX_LINEAR_NONE;
         o.init = CLVOX_INIT_HEADER;
         check_must(clvox_register(ctx, &images, &o, &r));
@@ -109,6 +111,8 @@ static void nichart(void)
             clvox_register_options o;
             clvox_register_result r;
             clvox_register_defaults(&o);
+            o.deform = CLVOX_DEFORM_UNBIASED;
+            clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
             o.init = CLVOX_INIT_MOMENTS;
             const clvox_register_images images = {{v[0]}, {v[1]}, {0}, 1, v[2], v[3]};
             check_must(clvox_register(ctx, &images, &o, &r));
@@ -136,6 +140,8 @@ static void large(void)
         clvox_register_options o;
         clvox_register_result r;
         clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_UNBIASED;
+        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         o.iterations[0] = 50;
         o.iterations[1] = 20;
         o.iterations[2] = 3;

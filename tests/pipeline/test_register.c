@@ -40,6 +40,8 @@ static void free_pair(pair *p)
 static void header_options(clvox_register_options *o)
 {
     clvox_register_defaults(o);
+    o->deform = CLVOX_DEFORM_UNBIASED;
+    clvox_register_preset(o, CLVOX_PRESET_DEFAULT);
     o->init = CLVOX_INIT_HEADER;
     o->linear = CLVOX_LINEAR_NONE;
 }
@@ -131,6 +133,8 @@ static void identity(void)
     CHECK_CASE("the identity is a fixed point");
     make_pair(&p, (int[3]){43, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
     clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_UNBIASED;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
     check_must(register_pair(p.moving, p.moving, NULL, NULL, &o, &r));
     CHECK_THAT(r.largest_mm < .01, "moved by %g mm", r.largest_mm);
     CHECK(r.metric_after <= 1e-8);
@@ -245,6 +249,8 @@ static void linear(void)
     check_must(clv_phantom_image(&phantom, &moving_grid, NULL, NULL, 2, &moving));
     check_must(clv_phantom_labels(&phantom, &moving_grid, NULL, NULL, &moving_mask));
     clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_UNBIASED;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
     o.deform = CLVOX_DEFORM_NONE;
     o.init = CLVOX_INIT_MOMENTS;
     for (int kind = CLVOX_LINEAR_SIMILARITY; kind <= CLVOX_LINEAR_AFFINE; kind++) {
@@ -314,6 +320,8 @@ static void small(void)
         p.labels = NULL;
         p.moving->data[0] += 3;
         clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_UNBIASED;
+        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         for (int level = 0; level < 3; level++)
             o.iterations[level] = 5;
         int status = register_pair(p.fixed, p.moving, NULL, NULL, &o, &r);
@@ -359,6 +367,8 @@ static void masks_and_memory(void)
     for (size_t i = 0; i < clvox_grid_voxels(&coarse); i++)
         mask->data[i] = 1;
     clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_UNBIASED;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
     o.inverse = 1;
     o.progress = watch;
     o.user = &seen;
@@ -442,6 +452,8 @@ static void too_large(void)
     }
     clv_phantom_grid((int[3]){890, 890, 890}, (double[3]){.2, .2, .2}, false, &huge.grid);
     clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_UNBIASED;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
     CHECK(register_pair(&huge, &huge, NULL, NULL, &o, &r) == CLVOX_ERROR_MEMORY);
     CHECK_THAT(strstr(clvox_message(), "would fit") != NULL, "%s", clvox_message());
     printf("# %s\n", clvox_message());

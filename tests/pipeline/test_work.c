@@ -41,6 +41,8 @@ static void start(clvox_register_options *o)
     clvox_register_defaults(o);
     o->deform = CLVOX_DEFORM_UNBIASED;
     clvox_register_preset(o, CLVOX_PRESET_DEFAULT);
+    o->deform = CLVOX_DEFORM_UNBIASED;
+    clvox_register_preset(o, CLVOX_PRESET_DEFAULT);
     o->init = CLVOX_INIT_HEADER;
     o->linear = CLVOX_LINEAR_NONE;
 }
