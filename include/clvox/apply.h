@@ -35,6 +35,10 @@ CLVOX_API int clvox_apply(clvox_context *context, const clvox_volume *image,
 CLVOX_API int clvox_compose(clvox_context *context, const clvox_grid *grid,
                             const clvox_link *links, int count, clvox_volume **out);
 
+/* One matrix that does what a chain of affines does. A warp among them is a
+ * CLVOX_ERROR_ARGUMENT. */
+CLVOX_API int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4]);
+
 /* The inverse of a warp on its own grid by fixed-point iteration;
  * residual_voxels (may be NULL) receives the largest and the mean of
  * |w(x) + x' - x| left, in voxels, over the voxels whose inverse stays on the

@@ -37,6 +37,13 @@ CLVOX_API int clvox_transform_read(const char *path, clvox_transform **out);
 CLVOX_API int clvox_affine_write(const double matrix[4][4], clvox_affine_form form,
                                  const char *path);
 
+/* FLIRT's matrix of an affine: it takes FSL's scaled mm (CLVOX_WARP_FSL below)
+ * of the moving image to those of the fixed one, which is the other way round,
+ * and is written in the form CLVOX_AFFINE_RAS. CLVOX_ERROR_DATA for a singular
+ * matrix. */
+CLVOX_API int clvox_flirt_matrix(const double matrix[4][4], const clvox_grid *fixed,
+                                 const clvox_grid *moving, double out[4][4]);
+
 /* Writes a displacement volume as ITK and ANTs read it: 5-D NIfTI, intent
  * 1007, LPS millimetres, float32. */
 CLVOX_API int clvox_warp_write(const clvox_volume *warp, const char *path);

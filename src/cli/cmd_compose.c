@@ -1,5 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <strings.h>
+
+#include "base/matrix.h"
 #include "cli/cli.h"
+
+static bool ends_in(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length > tail && !strcasecmp(path + length - tail, end);
+}
+
+static int write_matrix(command *cli, const cli_chain *chain, int format, const clvox_volume *fixed,
+                        const clvox_volume *moving, const char *path)
+{
+    int status = CLVOX_OK;
+    double matrix[4][4];
+    CLV_TRY(clvox_compose_affine(chain->link, chain->count, matrix));
+    if (format == CLVOX_WARP_FSL)
+        CLV_TRY(clvox_flirt_matrix(CLV_MATRIX(matrix), &fixed->grid, &moving->grid, matrix));
+    clvox_affine_form form = format == CLVOX_WARP_ITK ? CLVOX_AFFINE_ITK : CLVOX_AFFINE_RAS;
+    CLV_TRY(clvox_affine_write(CLV_MATRIX(matrix), form, path));
+    cli_log_output(cli, path);
+end:
+    return status;
+}
 
 int cmd_compose(command *cli, int argc, char **argv)
 {
@@ -11,21 +36,25 @@ int cmd_compose(command *cli, int argc, char **argv)
          "the volume on whose grid the warp is written"},
         {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
          "a transform; the last is applied first; ,-1 inverts it"},
-        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the warp to write"},
+        {"output", 'o', CLI_TEXT, &out_path, "OUT",
+         "the warp to write; for a chain of affines also a matrix, .txt or .mat"},
         {"format", 0, CLI_CHOICE, &format, "itk|mrtrix|fsl", "whose form OUT takes (default itk)"},
         {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, which FSL's form depends on"},
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "-r REFERENCE -t T [-t T ...] -o OUT",
+        .synopsis = "[-r REFERENCE] -t T [-t T ...] -o OUT",
         .about = "Writes one warp that does what the chain of transforms does, in the order of\n"
-                 "`clvox apply`: an ITK displacement, or for\n"
+                 "`clvox apply`: an ITK displacement, or with --format\n"
                  "  mrtrix  a deformation: mrtransform MOVING -warp OUT -interp linear result.mif\n"
-                 "  fsl     a relative field: applywarp -i MOVING -r REFERENCE -w OUT --rel -o result",
+                 "  fsl     a relative field: applywarp -i MOVING -r REFERENCE -w OUT --rel -o result\n"
+                 "Where OUT ends in .txt or .mat, it writes one affine: ITK's (binary in .mat), for mrtrix\n"
+                 "rows of RAS millimetres (mrtransform -linear; greedy, NiftyReg), for fsl FLIRT's matrix.",
         .example = "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt \\\n"
                    "      -o both_warp.nii.gz\n"
                    "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt \\\n"
-                   "      --format fsl --moving moving.nii.gz -o fsl_warp.nii.gz",
+                   "      --format fsl --moving moving.nii.gz -o fsl_warp.nii.gz\n"
+                 "  clvox compose -t result_affine.txt -o result_affine.mat",
         .options = options,
     };
     clvox_volume *reference = NULL, *moving = NULL, *out = NULL;
@@ -34,19 +63,24 @@ int cmd_compose(command *cli, int argc, char **argv)
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
-    if (!reference_path)
-        return cli_misuse("-r REFERENCE is missing");
     if (!transforms.count)
         return cli_misuse("-t T is missing");
     if (!out_path)
         return cli_misuse("-o OUT is missing");
+    bool affine = ends_in(out_path, ".txt") || ends_in(out_path, ".mat");
+    if (!reference_path && (!affine || format == CLVOX_WARP_FSL))
+        return cli_misuse("-r REFERENCE is missing");
     if (format == CLVOX_WARP_FSL && !moving_path)
         return cli_misuse("--format fsl needs --moving FILE, the image that the warp will be applied to");
     if (format != CLVOX_WARP_FSL && moving_path)
         cli_remark(cli, 0, "--moving has no effect without --format fsl\n");
     const cli_input inputs[] = {{reference_path, &reference, false},
                                 {format == CLVOX_WARP_FSL ? moving_path : NULL, &moving, false}};
-    CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, true));
+    CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, !affine));
+    if (affine) {
+        status = write_matrix(cli, &chain, format, reference, moving, out_path);
+        goto end;
+    }
     CLV_TRY(clvox_compose(cli->ctx, &reference->grid, chain.link, chain.count, &out));
     CLV_TRY(clvox_warp_write_as(out, (clvox_warp_form)format, moving ? &moving->grid : NULL, out_path));
     cli_log_output(cli, out_path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warps as other programs want them. */
+/* Transforms as other programs want them. */
 #include "base/matrix.h"
 #include "base/parallel.h"
 #include "base/status.h"
@@ -46,6 +46,24 @@ static void fsl_frame(const clvox_grid *grid, double out[4][4])
         out[0][0] = -edge[0];
         out[0][3] = edge[0] * (grid->size[0] - 1);
     }
+}
+
+int clvox_flirt_matrix(const double matrix[4][4], const clvox_grid *fixed, const clvox_grid *moving,
+                       double out[4][4])
+{
+    int status;
+    double from_moving[4][4], to_fixed[4][4], inverse[4][4];
+    fsl_frame(moving, from_moving);
+    CLV_TRY(clv_matrix_invert(CLV_MATRIX(from_moving), from_moving));
+    clv_matrix_multiply(moving->to_ras, CLV_MATRIX(from_moving), from_moving);
+    CLV_TRY(clv_matrix_invert(fixed->to_ras, inverse));
+    fsl_frame(fixed, to_fixed);
+    clv_matrix_multiply(CLV_MATRIX(to_fixed), CLV_MATRIX(inverse), to_fixed);
+    CLV_TRY(clv_matrix_invert(matrix, inverse));
+    clv_matrix_multiply(CLV_MATRIX(to_fixed), CLV_MATRIX(inverse), to_fixed);
+    clv_matrix_multiply(CLV_MATRIX(to_fixed), CLV_MATRIX(from_moving), out);
+end:
+    return status;
 }
 
 int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form, const clvox_grid *moving,

@@ -101,6 +101,21 @@ end:
     return status;
 }
 
+int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4])
+{
+    int status = CLVOX_OK;
+    clv_chain chain = {0};
+    for (int i = 0; i < count; i++)
+        if (links[i].transform && links[i].transform->is_warp)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "transform %d is a warp; a matrix is made of affines alone",
+                            i + 1);
+    CLV_TRY(clv_chain_make(NULL, links, count, &chain));
+    clv_matrix_copy(CLV_MATRIX(chain.affine[0]), matrix);
+end:
+    clv_chain_free(&chain);
+    return status;
+}
+
 int clvox_compose(clvox_context *context, const clvox_grid *grid, const clvox_link *links,
                   int count, clvox_volume **out)
 {

@@ -66,6 +66,16 @@ exits 2 clvox compose -r p_fixed.nii.gz -t both.nii.gz --format fsl -o x.nii.gz;
 exits 0 clvox compose -r p_fixed.nii.gz -t both.nii.gz --moving p_moving.nii.gz -o x.nii.gz; says 'no effect'
 exists x.nii.gz
 
+begin "a chain of affines composed to one, in each form"
+exits 0 clvox compose -t shift.txt -t shift.txt -o twice.mat
+exits 0 clvox info twice.mat; prints 'translation  40.0000 20.0000 60.0000 mm'
+exits 0 clvox compose -t shift.txt -t turn.txt -t turn.txt,-1 --format mrtrix -o rows.txt
+exits 0 clvox info rows.txt; prints 'translation  20.0000 10.0000 30.0000 mm'
+exits 0 clvox compose -r p_fixed.nii.gz -t turn.txt,-1 -t turn.txt --format fsl --moving p_fixed.nii.gz -o flirt.mat
+exits 0 clvox info flirt.mat; prints 'determinant  1.000000'
+exits 2 clvox compose -t shift.txt --format fsl --moving p_fixed.nii.gz -o x.mat; says '-r REFERENCE'
+exits 1 clvox compose -t shift.txt -t both.nii.gz -o x.txt; says 'transform 2 is a warp'; absent x.txt
+
 begin "the inverse of a warp, and of an affine"
 exits 0 clvox invert -t p_truth_warp.nii.gz -o inverse.nii.gz
 below largest_error_voxels 0.05; below mean_error_voxels 0.01

@@ -85,7 +85,25 @@ class Exports(unittest.TestCase):
             there.affine = fsl_affine(fixed)
             here = scene.Grid(moving.size, (1, 1, 1))
             here.affine = fsl_affine(moving)
-            self.compare(pair, prefix, scene.sample(tools.load(prefix + "_m.nii.gz"), here, there.points() + warp))
+            image = tools.load(prefix + "_m.nii.gz")
+            self.compare(pair, prefix, scene.sample(image, here, there.points() + warp))
+
+    def test_affines(self):
+        """One affine composed: ITK's binary form, rows for greedy and MRtrix, and FLIRT's for fslpy"""
+        from fsl.data.image import Image
+        from fsl.transform import flirt
+        for pair in PAIRS:
+            prefix = result(*pair)
+            f, m, affine = prefix + "_f.nii.gz", prefix + "_m.nii.gz", prefix + "_affine.txt"
+            chain = ["-t", affine, "-t", affine, "-t", affine + ",-1"]
+            want = tools.ras_matrix(affine)
+            tools.clvox("compose", *chain, "-o", "one.mat")
+            self.assertLess(np.abs(tools.ras_matrix("one.mat") - want).max(), 1e-9)
+            tools.clvox("compose", *chain, "--format", "mrtrix", "-o", "one.txt")
+            self.assertLess(np.abs(np.loadtxt("one.txt") - want).max(), 1e-9)
+            tools.clvox("compose", *chain, "-r", f, "--moving", m, "--format", "fsl", "-o", "flirt.mat")
+            world = flirt.fromFlirt(flirt.readFlirt("flirt.mat"), Image(m), Image(f), "world", "world")
+            self.assertLess(np.abs(np.linalg.inv(world) - want).max(), 1e-4)
 
     def test_fslpy(self):
         """The warp for applywarp, recognised and applied by FSL's own Python library"""
