@@ -264,6 +264,11 @@ static int row_lncc_wide(bench_data *d)
     return lncc(d, 4, false, false);
 }
 
+static int row_lncc_any(bench_data *d)
+{
+    return lncc(d, 7, false, false);
+}
+
 static int row_lncc_both(bench_data *d)
 {
     return lncc(d, 2, false, true);
@@ -367,6 +372,8 @@ const bench_row bench_rows[] = {
     {"lncc 2", "lncc_terms", 44, row_lncc},
     {"lncc 2 slope", "lncc_slope", 44, row_lncc},
     {"lncc 4", NULL, 44, row_lncc_wide},
+    /* Terms 124 (along x 32, y 48, z 44), slope 72. */
+    {"lncc 7", "lncc_box_terms", 196, row_lncc_any},
     {"lncc 2 both slopes", NULL, 64, row_lncc_both},
     {"lncc 2 local", NULL, 12, row_lncc_local},
     {"fluid rate", NULL, 60, row_rate},

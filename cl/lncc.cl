@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Squared correlation in windows of 2 RADIUS + 1 voxels, up to RADIUS 4. */
-#if ROWS
+/* Squared correlation in windows. BOX: of any radius; else of 2 RADIUS + 1
+ * voxels, RADIUS being at most 4. */
+#if BOX
+#include "lncc_box.clh"
+#elif ROWS
 #include "lncc8.clh"
 #elif TOTAL
 /* Adds the pairs of partial, in an order that their number alone fixes. */

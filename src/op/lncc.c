@@ -5,11 +5,14 @@
 #include <stdio.h>
 
 enum {
-    WIDE = 128, /* columns of a row variant's tile; WIDE in cl/lncc8.clh */
+    WIDE = 256, /* columns of a row variant's tile; WIDE in cl/lncc8.clh */
     TALL = 8,   /* rows of a march variant's tile */
     LONG = 64,  /* rows that a row variant walks down */
     MARCH_RADIUS = 4
 };
+
+#define ENTRY(variable, entry_name, variants, builds) \
+    const clv_entry variable = {"lncc", entry_name, variants, sizeof variants / sizeof *variants, builds}
 
 #define RADII(options)                                                                    \
     "-DRADIUS=1" options, "-DRADIUS=2" options, "-DRADIUS=3" options, "-DRADIUS=4" options
@@ -28,8 +31,7 @@ static const clv_variant terms_variants[] = {
     {.name = "row", .function = "lncc_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
 };
-const clv_entry clv_entry_lncc_terms = {
-    "lncc", "lncc_terms", terms_variants, sizeof terms_variants / sizeof *terms_variants, terms_builds};
+ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
 static const clv_variant slope_variants[] = {
     {.name = "march", .function = "lncc_march", .defines = "-DTALL=8 -DSLOPE=1",
@@ -38,15 +40,62 @@ static const clv_variant slope_variants[] = {
     {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
 };
-const clv_entry clv_entry_lncc_slope = {
-    "lncc", "lncc_slope", slope_variants, sizeof slope_variants / sizeof *slope_variants, slope_builds};
+ENTRY(clv_entry_lncc_slope, "lncc_slope", slope_variants, slope_builds);
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "lncc_total", .defines = "-DTOTAL=1", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_ANY, .cell_bytes = 8, .planes = 1, .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_lncc_total = {
-    "lncc", "lncc_total", total_variants, sizeof total_variants / sizeof *total_variants, NULL};
+ENTRY(clv_entry_lncc_total, "lncc_total", total_variants, NULL);
+
+/* Any radius: work-items of one column, on CPU devices of eight. Along x each
+ * takes a stretch of a row by itself. */
+#define ITEM "-DBOX=1 -DLANES=1"
+#define VECTOR "-DBOX=1 -DLANES=8"
+
+static const char *const box_builds[] = {"-DLOCAL=0 -DBOTH=0", "-DLOCAL=0 -DBOTH=1", "-DLOCAL=1 -DBOTH=0",
+                                         "-DLOCAL=1 -DBOTH=1", NULL};
+static const char *const both_builds[] = {"-DBOTH=0", "-DBOTH=1", NULL};
+
+static const clv_variant box_x_variants[] = {
+    {.name = "item", .function = "lncc_box_x", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_x, "lncc_box_x", box_x_variants, NULL);
+
+static const clv_variant box_x_terms_variants[] = {
+    {.name = "item", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_x_terms, "lncc_box_x_terms", box_x_terms_variants, both_builds);
+
+static const clv_variant box_y_variants[] = {
+    {.name = "item", .function = "lncc_box_y", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU, .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "vector", .function = "lncc_box_y", .defines = VECTOR, .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
+
+static const clv_variant box_terms_variants[] = {
+    {.name = "item", .function = "lncc_box_z", .defines = ITEM, .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR, .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_terms, "lncc_box_terms", box_terms_variants, box_builds);
+
+static const clv_variant box_slope_variants[] = {
+    {.name = "item", .function = "lncc_box_z", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR " -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_slope, "lncc_box_slope", box_slope_variants, both_builds);
 
 static double voxels(const int size[3])
 {
@@ -106,14 +155,15 @@ end:
 
 size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both)
 {
-    (void)radius;
-    return local ? 0 : (size_t)voxels(size) * (both ? 5 : 3);
+    int terms = local ? 0 : both ? 5 : 3;
+    return (size_t)voxels(size) * (size_t)(radius > MARCH_RADIUS ? (local ? 7 : 6 + terms) : terms);
 }
 
 static int check(const clv_lncc_args *a)
 {
     size_t bytes = (size_t)voxels(a->size) * sizeof(float);
-    if (!a->fixed || !a->moving || !a->slope_moving || (!a->local && !a->terms))
+    size_t scratch = clv_lncc_terms(a->size, a->radius, a->local, a->slope_fixed != NULL) * sizeof(float);
+    if (!a->fixed || !a->moving || !a->slope_moving || (scratch && !a->terms))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "LNCC: a buffer is missing; pass fixed, moving, slope_moving and terms");
     if (a->size[0] < 1 || a->size[1] < 1 || a->size[2] < 1)
@@ -124,7 +174,7 @@ static int check(const clv_lncc_args *a)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: epsilon must be above 0");
     if (a->fixed->bytes < bytes || a->moving->bytes < bytes || a->slope_moving->bytes < bytes ||
         (a->slope_fixed && a->slope_fixed->bytes < bytes) ||
-        (!a->local && a->terms->bytes < bytes * (a->slope_fixed ? 5 : 3)))
+        (scratch && a->terms->bytes < scratch))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
     if (a->out && (!a->partial || a->partial->bytes < CLV_LNCC_PARTIALS * sizeof(float) || a->slot < 0 ||
                    a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
@@ -133,19 +183,105 @@ static int check(const clv_lncc_args *a)
     return CLVOX_OK;
 }
 
-int clv_lncc(clvox_context *ctx, const clv_lncc_args *a)
+/* Voxels of a line that a work-item sums up one after another: enough for the
+ * first window of each not to count. */
+static int stretch(int radius)
 {
-    int status = CLVOX_OK, groups = 0, unused;
-    const clv_kernel *total;
-    CLV_TRY(check(a));
-    int both = a->slope_fixed != NULL, slopes = 1 + both, terms = both ? 5 : 3;
-    if (a->radius > MARCH_RADIUS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a radius above %d", MARCH_RADIUS);
+    return 2 * radius > 32 ? 2 * radius : 32;
+}
+
+/* Sums along x of the images or of the terms, into slots `to` on. */
+static int box_x(clvox_context *ctx, const clv_lncc_args *a, bool slope, int from, int to)
+{
+    int status = CLVOX_OK, each = stretch(a->radius), both = a->slope_fixed != NULL;
+    const clv_kernel *kernel;
+    const int items[3] = {ceil_div(a->size[0], each), a->size[1], a->size[2]};
+    double bytes = slope ? (both ? 40 : 24) : 32;
+    CLV_TRY(clv_kernel_get(ctx, slope ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x,
+                           slope ? both_builds[both] : NULL, items, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, items, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
+                       CLV_BUF(a->terms), CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius),
+                       CLV_INT(each), CLV_INT(from), CLV_INT(to)));
+end:
+    return status;
+}
+
+static int lanes_of(const clv_kernel *kernel)
+{
+    return kernel->variant->devices == CLV_ON_CPU ? 8 : 1;
+}
+
+static int box_y(clvox_context *ctx, const clv_lncc_args *a, int from, int to)
+{
+    int status = CLVOX_OK, each = stretch(a->radius);
+    const clv_kernel *kernel;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_box_y, NULL, a->size, 0, &kernel));
+    const int items[3] = {ceil_div(a->size[0], lanes_of(kernel)), ceil_div(a->size[1], each), a->size[2]};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, items, 8 * voxels(a->size), CLV_BUF(a->terms),
+                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
+                       CLV_INT(from), CLV_INT(to)));
+end:
+    return status;
+}
+
+/* Slots `from` on, summed along z, give the terms in slots `to` on or the slopes. */
+static int box_z(clvox_context *ctx, const clv_lncc_args *a, bool slope, int from, int to, int *groups)
+{
+    int status = CLVOX_OK, each = stretch(a->radius), both = a->slope_fixed != NULL;
+    int given = slope || a->local ? 1 + both : 3 + 2 * both;
+    const clv_kernel *kernel;
+    CLV_TRY(clv_kernel_get(ctx, slope ? &clv_entry_lncc_box_slope : &clv_entry_lncc_box_terms,
+                           slope ? both_builds[both] : box_builds[2 * a->local + both], a->size, 0, &kernel));
+    double columns = (double)ceil_div(a->size[0], lanes_of(kernel)) * a->size[1] * ceil_div(a->size[2], each);
+    double bytes = 4 * ((slope ? 3 + 2 * both : 6) + 2 + given);
+    *groups = (int)fmin(ceil(columns / kernel->tile.x), CLV_LNCC_PARTIALS / 2);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){*groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
+                       CLV_BUF(a->moving), CLV_BUF(a->terms),
+                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
+                       CLV_INT(from), CLV_INT(to), CLV_FLOAT(a->epsilon), CLV_BUF(a->slope_moving),
+                       CLV_BUF(a->slope_fixed), CLV_BUF(a->out ? a->partial : NULL)));
+end:
+    return status;
+}
+
+/* A sum moves one slot down with the pass along y, into the slot that the one
+ * before has left; the terms come behind. */
+static int box_passes(clvox_context *ctx, const clv_lncc_args *a, int *groups)
+{
+    int status = CLVOX_OK, unused, terms = a->slope_fixed ? 5 : 3;
+    CLV_TRY(box_x(ctx, a, false, 0, 1));
+    for (int q = 0; q < 6; q++)
+        CLV_TRY(box_y(ctx, a, q + 1, q));
+    CLV_TRY(box_z(ctx, a, false, 0, 6, groups));
+    if (a->local)
+        goto end;
+    CLV_TRY(box_x(ctx, a, true, 6, 0));
+    for (int q = 0; q < terms; q++)
+        CLV_TRY(box_y(ctx, a, q, q + terms));
+    CLV_TRY(box_z(ctx, a, true, terms, 0, &unused));
+end:
+    return status;
+}
+
+static int march_passes(clvox_context *ctx, const clv_lncc_args *a, int *groups)
+{
+    int status = CLVOX_OK, unused;
+    int both = a->slope_fixed != NULL, slopes = 1 + both, terms = 3 + 2 * both;
     CLV_TRY(launch(ctx, &clv_entry_lncc_terms, terms_builds[8 * a->local + 4 * both + a->radius - 1], a,
-                   8 + 4 * (a->local ? slopes : terms), &groups));
+                   8 + 4 * (a->local ? slopes : terms), groups));
     if (!a->local)
         CLV_TRY(launch(ctx, &clv_entry_lncc_slope, slope_builds[4 * both + a->radius - 1], a,
                        8 + 4 * terms + 4 * slopes, &unused));
+end:
+    return status;
+}
+
+int clv_lncc(clvox_context *ctx, const clv_lncc_args *a)
+{
+    int status = CLVOX_OK, groups = 0;
+    const clv_kernel *total;
+    CLV_TRY(check(a));
+    CLV_TRY((a->radius > MARCH_RADIUS ? box_passes : march_passes)(ctx, a, &groups));
     if (a->out) {
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &total));
         CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(a->partial),

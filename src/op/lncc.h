@@ -5,6 +5,10 @@
 #include "runtime/runtime.h"
 
 extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_slope, clv_entry_lncc_total;
+/* Of any radius: along x from the images and from the terms, along y, and along
+ * z to the terms and to the slopes. */
+extern const clv_entry clv_entry_lncc_box_x, clv_entry_lncc_box_x_terms, clv_entry_lncc_box_y,
+    clv_entry_lncc_box_terms, clv_entry_lncc_box_slope;
 
 /* Squared correlation of two images in windows, and its slopes.
  *   cc(x) = c^2 / ((vF + e) (vM + e)),   S = sum over valid x of cc(x),
@@ -23,7 +27,7 @@ extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_slope, clv_entry_lnc
  * Where a voxel is not valid the slopes are 0.
  * out[slot] = S and out[slot + 1] = number of valid voxels, in fixed order;
  * out may be NULL. partial holds CLV_LNCC_PARTIALS floats. terms: scratch of
- * 3 n floats, 5 n when slope_fixed is wanted too; not looked at when local.
+ * clv_lncc_terms floats; not looked at when that is 0.
  * slope_fixed may be NULL. No buffer appears twice. 1 <= radius <= 64. */
 typedef struct clv_lncc_args {
     const clv_buffer *fixed, *moving; /* on one grid */
@@ -39,7 +43,8 @@ typedef struct clv_lncc_args {
 
 enum { CLV_LNCC_PARTIALS = 8192 };
 
-/* Floats that terms holds for such a call. */
+/* Floats that terms holds for such a call. Up to radius 4: 3 n, with slope_fixed
+ * 5 n, local 0. Above, where sums along each axis are stored: 9 n, 11 n, 7 n. */
 size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both);
 
 int clv_lncc(clvox_context *ctx, const clv_lncc_args *args);

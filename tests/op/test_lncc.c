@@ -109,10 +109,12 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
                (double)out[0][1], p->sum);
     CHECK_THAT((double)out[0][2] == p->count, "%g voxels, not %g", (double)out[0][2], p->count);
     CHECK(isnan(out[0][0]) && isnan(out[0][3]));
-    /* The same bits again. */
-    CHECK(clv_lncc(ctx, &args) == CLVOX_OK);
-    harness_download(ctx, args.out, out[1], 16);
-    CHECK(!memcmp(out[0], out[1], 16));
+    if (p->n < 5000) {
+        /* The same bits again. */
+        CHECK(clv_lncc(ctx, &args) == CLVOX_OK);
+        harness_download(ctx, args.out, out[1], 16);
+        CHECK(!memcmp(out[0], out[1], 16));
+    }
     clv_buffer *all[] = {fixed, moving, args.slope_moving, args.slope_fixed, args.terms, args.partial,
                          args.out};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -121,18 +123,27 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
 
 /* Radii up to 4 have their own kernels. */
 static const setup small[] = {
-    {{1, 1, 1}, 2, 1e-5f, 0, 1, 0, 1e-5},     {{3, 1, 1}, 1, 1e-3f, 0, 1, 0, 1e-4},
-    {{1, 7, 3}, 3, 1e-4f, 0, 1, 0, 1e-4},     {{9, 8, 1}, 2, 1e-5f, 0, 1, 7, 1e-3},
-    {{3, 4, 5}, 4, 1e-5f, 0, 1, 0, 1e-4},     {{13, 11, 9}, 1, 1e-4f, 0, 1, 11, 1e-3},
-    {{11, 12, 10}, 2, 1e-4f, 0, 1, 0, 1e-3},  {{17, 9, 13}, 3, 1e-4f, 0, 1, 13, 1e-3},
-    {{14, 9, 11}, 4, 1e-3f, 0, 1, 5, 1e-3},
+    {{1, 1, 1}, 2, 1e-5f, 0, 1, 0, 1e-5},     {{3, 1, 1}, 1, 1e-3f, 0, 1, 0, 1e-5},
+    {{1, 7, 3}, 3, 1e-4f, 0, 1, 0, 1e-5},     {{9, 8, 1}, 2, 1e-5f, 0, 1, 7, 1e-5},
+    {{3, 4, 5}, 4, 1e-5f, 0, 1, 0, 1e-5},     {{13, 11, 9}, 1, 1e-4f, 0, 1, 11, 1e-5},
+    {{11, 12, 10}, 2, 1e-4f, 0, 1, 0, 1e-5},  {{17, 9, 13}, 3, 1e-4f, 0, 1, 13, 1e-5},
+    {{14, 9, 11}, 4, 1e-3f, 0, 1, 5, 1e-5},
 };
+/* More tiles along z than there are partial sums. */
+enum { MANY = 65600 };
 /* Across the borders of tiles; little contrast on a large offset. */
 static const setup large[] = {
-    {{137, 13, 19}, 1, 1e-4f, 0, 1, 17, 1e-3}, {{37, 71, 19}, 2, 1e-5f, 0, 1, 0, 1e-3},
-    {{67, 17, 35}, 2, 1e-3f, 0, 1, 23, 1e-3},  {{29, 23, 19}, 2, 1e-5f, 0.9f, 0.01f, 0, 1e-2},
-    {{131, 10, 18}, 3, 1e-3f, 0, 1, 0, 1e-3},  {{37, 19, 21}, 4, 1e-4f, 0, 1, 31, 1e-3},
-    {{1, 1, 65600}, 1, 1e-3f, 0, 1, 0, 1e-3},
+    {{137, 13, 19}, 1, 1e-4f, 0, 1, 17, 3e-5}, {{37, 71, 19}, 2, 1e-5f, 0, 1, 0, 1e-5},
+    {{67, 17, 35}, 2, 1e-3f, 0, 1, 23, 1e-5},  {{29, 23, 19}, 2, 1e-5f, 0.9f, 0.01f, 0, 1e-4},
+    {{131, 10, 18}, 3, 1e-3f, 0, 1, 0, 1e-5},  {{37, 19, 21}, 4, 1e-4f, 0, 1, 31, 1e-5},
+    {{1, 1, MANY}, 1, 1e-3f, 0, 1, 0, 1e-4},
+};
+/* Any radius. */
+static const setup wide[] = {
+    {{1, 1, 1}, 64, 1e-5f, 0, 1, 0, 1e-5},     {{13, 9, 11}, 5, 1e-4f, 0, 1, 9, 1e-5},
+    {{8, 1, 12}, 40, 1e-4f, 0, 1, 0, 1e-5},    {{5, 70, 3}, 7, 1e-4f, 0, 1, 11, 1e-5},
+    {{71, 17, 19}, 7, 1e-5f, 0, 1, 0, 1e-5},   {{19, 23, 75}, 5, 1e-3f, 0, 1, 17, 1e-5},
+    {{21, 22, 23}, 6, 1e-5f, 0.9f, 0.01f, 0, 2e-4},
 };
 
 static void all(clvox_context *ctx, const clv_entry *entry, bool local_counts, problem *problems, int count)
@@ -143,6 +154,11 @@ static void all(clvox_context *ctx, const clv_entry *entry, bool local_counts, p
         for (int i = 0; i < count; i++) {
             /* Other tiles of a variant differ in borders alone. */
             int radius = problems[i].is->radius;
+            if (problems[i].n == MANY) {
+                if (fresh)
+                    run(ctx, &problems[i], false, false);
+                continue;
+            }
             if (fresh || radius == 2)
                 run(ctx, &problems[i], false, fresh && radius != 3);
             if (fresh && radius == 2)
@@ -210,9 +226,8 @@ static void refusals(clvox_context *ctx)
         b[i] = harness_output(ctx, 4 * 64 * 12);
     clv_buffer *partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float));
     const clv_lncc_args good = {.fixed = b[0], .moving = b[1], .size = {4, 4, 4}, .radius = 2,
-                                .epsilon = 1e-5f,
-                                .slope_moving = b[2], .slope_fixed = b[3], .terms = b[4], .partial = partial,
-                                .out = b[5]};
+                                .epsilon = 1e-5f, .slope_moving = b[2], .slope_fixed = b[3],
+                                .terms = b[4], .partial = partial, .out = b[5]};
     CHECK(clv_lncc(ctx, &good) == CLVOX_OK);
     clv_lncc_args a = good;
     a.out = NULL;
@@ -261,10 +276,20 @@ int main(void)
     }
     all(ctx, &clv_entry_lncc_terms, true, problems, count);
     all(ctx, &clv_entry_lncc_slope, false, problems, count);
+    problem any[8];
+    int any_count = add(any, wide, getenv("CLVOX_TEST_TINY") ? 3 : sizeof wide / sizeof *wide);
+    static const clv_entry *const boxes[] = {
+        &clv_entry_lncc_box_x,     &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y,
+        &clv_entry_lncc_box_terms, &clv_entry_lncc_box_slope,
+    };
+    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
+        all(ctx, boxes[i], true, any, any_count);
     CHECK_CASE("misuse");
     refusals(ctx);
     for (int i = 0; i < count; i++)
         drop(&problems[i]);
+    for (int i = 0; i < any_count; i++)
+        drop(&any[i]);
     clvox_context_destroy(&ctx);
     return check_end();
 }
