@@ -48,7 +48,9 @@ __kernel void advance_row(__global const float *u, __global const float *v, int4
 #if FIELD_PACKED
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
     float row_share = fmin(rim_share(y, size.y, rim), rim_share(z, size.z, rim));
-    for (; s != 0.0f && row_share != 0.0f && size.x > 1 && x + CHUNK <= size.x; x += CHUNK) {
+    bool chunks = s != 0.0f && row_share != 0.0f && size.x >= CHUNK;
+    for (; chunks && x < size.x; x += CHUNK) {
+        x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
         places at;
         float scale[CHUNK];
         vectors found;
@@ -56,13 +58,13 @@ __kernel void advance_row(__global const float *u, __global const float *v, int4
             vec8 p = load_vec8(v, start + x + c, n);
             float8 column = (float)(x + c) + (float8)(0, 1, 2, 3, 4, 5, 6, 7), f = row_share;
             if (rim > 0.0f)
-                f = fmin(f, fmin(column, size.x - 1.0f - column) / rim);
+                f = min(f, min(column, size.x - 1.0f - column) / rim);
             f *= s;
             vstore8(f, 0, scale + c);
             p.x = muladd((float8)(rate.x), f * p.x, column);
             p.y = muladd((float8)(rate.y), f * p.y, (float8)(y));
             p.z = muladd((float8)(rate.z), f * p.z, (float8)(z));
-            find8(&at, c, clamp8(p, size), size);
+            find_clamped8(&at, c, clamp8(p, size), size);
         }
         read_chunk(&found, u, &at);
         for (int c = 0; c < CHUNK; c += 8) {

@@ -59,7 +59,9 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
 #if FIELD_PACKED
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
     vec8 row = row_positions(linear, y, z);
-    for (; w_size.x > 1 && x + CHUNK <= size.x; x += CHUNK) {
+    bool chunks = w_size.x > 1 && size.x >= CHUNK;
+    for (; chunks && x < size.x; x += CHUNK) {
+        x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
         places at;
         vectors found;
         for (int c = 0; c < CHUNK; c += 8) {

@@ -37,7 +37,19 @@ __kernel void push_item(__global const float *moving, int4 moving_size, float4 l
     push_voxel(moving, moving_size, linear, shift, u, k, keep, force, x, y, z, size);
 }
 
-/* A row in parts; eight voxels of background in a row are passed over. */
+/* Of eight vectors only those from skip on. */
+static inline void store_rest(vec8 v, __global float *field, int i, int n, int skip)
+{
+    float x[8], y[8], z[8];
+    PUT8(v.x, x);
+    PUT8(v.y, y);
+    PUT8(v.z, z);
+    for (int k = skip; k < 8; k++)
+        store_vec((float3)(x[k], y[k], z[k]), field, i + k, n);
+}
+
+/* A row in parts; eight voxels of background in a row are passed over. The
+ * last eight may overlap those before them, which keep what they have got. */
 __kernel void push_row(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
                        float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
                        __global const float *u, __global const float *slope, float weight, float keep,
@@ -49,24 +61,26 @@ __kernel void push_row(__global const float *moving, int4 moving_size, float4 li
     rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
     vec8 row = row_positions(linear, y, z);
-    while (moving_size.x > 1 && x + 8 <= size.x) {
-        int count = min(PART, (size.x - x) / 8 * 8), counts[PART / 8];
+    bool parts = moving_size.x > 1 && size.x >= 8;
+    for (; parts && x < size.x; x = min(x + PART, size.x)) {
+        int count = min(PART, size.x - x), counts[PART / 8];
         row_part part;
         for (int c = 0; c < count; c += 8) {
-            counts[c / 8] = any(weight * LOAD8(slope + start + x + c) != 0.0f);
+            int i = start + min(x + c, size.x - 8);
+            counts[c / 8] = any(weight * LOAD8(slope + i) != 0.0f);
             if (counts[c / 8]) {
                 vec8 at = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
-                at = load_vec8(u, start + x + c, n);
+                at = load_vec8(u, i, n);
 #endif
-                place8(&part, c, moving_size, positions_of8(linear, shift, row, x + c, at));
+                place8(&part, c, moving_size, positions_of8(linear, shift, row, i - start, at));
             }
         }
         for (int c = 0; c < count; c += 8)
             if (counts[c / 8])
                 gather_part(&part, moving, moving_size, c, c + 8);
         for (int c = 0; c < count; c += 8) {
-            int i = start + x + c;
+            int i = start + min(x + c, size.x - 8), skip = start + x + c - i;
             vec8 f = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)}, g;
             if (counts[c / 8]) {
                 float8 k = weight * LOAD8(slope + i);
@@ -81,9 +95,11 @@ __kernel void push_row(__global const float *moving, int4 moving_size, float4 li
                 f.y = muladd((float8)(keep), before.y, f.y);
                 f.z = muladd((float8)(keep), before.z, f.z);
             }
-            store_vec8(f, force, i, n);
+            if (skip == 0)
+                store_vec8(f, force, i, n);
+            else
+                store_rest(f, force, i, n, skip);
         }
-        x += count;
     }
     for (; x < size.x; x++)
         push_voxel(moving, moving_size, linear, shift, u, weight * slope[start + x], keep, force, x, y, z,

@@ -90,7 +90,9 @@ __kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, 
     int n = size.x * size.y * size.z, plane = in_size.x * in_size.y;
     int nx = in_size.x;
     vec8 row = row_positions(linear, y, z);
-    for (; nx > 1 && x + CHUNK <= size.x; x += CHUNK) {
+    bool chunks = nx > 1 && size.x >= CHUNK;
+    for (; chunks && x < size.x; x += CHUNK) {
+        x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
         float fx[CHUNK], fy[CHUNK], fz[CHUNK];
 #if INTERPOLATION == 1
         float pair[2 * CHUNK];
