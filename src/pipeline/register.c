@@ -19,9 +19,9 @@ static double now(void)
 
 static const clv_register_model models[] = {
     {CLVOX_DEFORM_UNBIASED, "unbiased", clv_register_unbiased, clv_register_unbiased_requests, true,
-     1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC},
-    {CLVOX_DEFORM_GREEDY, "greedy", clv_register_compositive, clv_register_compositive_requests, false, ~0u},
-    {CLVOX_DEFORM_SYN, "syn", clv_register_compositive, clv_register_compositive_requests, false, ~0u},
+     1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC, false},
+    {CLVOX_DEFORM_GREEDY, "greedy", clv_register_compositive, clv_register_compositive_requests, false, ~0u, true},
+    {CLVOX_DEFORM_SYN, "syn", clv_register_compositive, clv_register_compositive_requests, false, ~0u, true},
 };
 
 const clv_register_model *clv_register_find(clvox_deform deform)
@@ -166,6 +166,8 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     count = clv_register_list(&run, images.fixed_mask, images.moving_mask, requests);
     CLV_TRY(clv_pool_take(context, requests, count));
     CLV_TRY(clv_register_upload(&run, &images));
+    if (deform && deform->border_stays)
+        CLV_TRY(clv_register_domain(&run, &images));
     result->seconds_prepare = now() - mark;
 
     mark = now();

@@ -146,6 +146,9 @@ int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_re
 /* Brings all images onto coarser grids, and masks by the nearest voxel. */
 int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
                          clvox_register_images *images, clv_register_copies *copies);
+/* Sets run->domain to the part of the fixed grid where the fixed images have
+ * content, with room around it, where that is clearly smaller (register_domain.c). */
+int clv_register_domain(clv_registration *run, const clvox_register_images *images);
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */
 int clv_register_upload(clv_registration *run, const clvox_register_images *images);
@@ -160,6 +163,7 @@ typedef struct clv_register_model {
     int (*requests)(clv_registration *run, clv_request *list);
     bool one_channel;
     unsigned metrics; /* a bit each: 1u << CLVOX_METRIC_... */
+    bool border_stays; /* the border of its grid does not move: it may work on a part of the fixed one */
 } clv_register_model;
 const clv_register_model *clv_register_find(clvox_deform deform); /* NULL: not in this version */
 

@@ -280,12 +280,12 @@ int clv_register_compositive(clv_registration *run, clvox_register_result *resul
         at = l.fixed;
         CLV_TRY(run_level(run, i, &l, total > 0 ? share[i] / total : 0, &result->iterations[i]));
     }
+    if (o->deform == CLVOX_DEFORM_SYN)
+        CLV_TRY(join(run, &at));
     CLV_TRY(clv_level_carry(run, run->u, &at, &run->fixed_grid, run->velocity));
-    if (o->deform == CLVOX_DEFORM_SYN) {
-        CLV_TRY(clv_level_carry(run, run->u_fixed, &at, &run->fixed_grid, run->velocity));
-        CLV_TRY(join(run, &run->fixed_grid));
-    }
     CLV_TRY(mend(run, run->u, &run->fixed_grid, SMALLEST_JACOBIAN, &passes));
+    if (run->inverse && passes == 0)
+        CLV_TRY(clv_level_carry(run, run->inverse, &at, &run->fixed_grid, run->velocity));
     if (run->inverse && passes > 0) {
         /* What was mended has another inverse. */
         const clv_invert_buffers buffers = {run->force, run->velocity, run->half, run->partial, run->state};
