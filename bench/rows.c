@@ -12,6 +12,7 @@
 #include "op/gaussian.h"
 #include "op/gradient.h"
 #include "op/histogram.h"
+#include "op/inverse.h"
 #include "op/jacobian.h"
 #include "op/likeness.h"
 #include "op/lncc.h"
@@ -82,6 +83,11 @@ static int row_gradient(bench_data *d)
 static int row_sobel(bench_data *d)
 {
     return clv_sobel(d->ctx, d->scalar[0], d->size, UNIT, d->scalar[1]);
+}
+
+static int row_inverse(bench_data *d)
+{
+    return clv_inverse(d->ctx, d->field[0], d->size, UNIT, 40, d->field[1]);
 }
 
 static int row_jacobian(bench_data *d)
@@ -340,6 +346,7 @@ const bench_row bench_rows[] = {
     {"gradient", "gradient", 16, row_gradient},
     {"sobel", "sobel", 8, row_sobel},
     {"jacobian", "jacobian", 16, row_jacobian},
+    {"inverse", "inverse", 24, row_inverse},
     {"warp linear", "warp", 20, row_warp},
     {"warp nearest", NULL, 20, row_warp_nearest},
     {"warp cubic", NULL, 20, row_warp_cubic},

@@ -39,7 +39,7 @@ CLVOX_API int clvox_compose(clvox_context *context, const clvox_grid *grid,
  * CLVOX_ERROR_ARGUMENT. */
 CLVOX_API int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4]);
 
-/* The inverse of a warp on its own grid by fixed-point iteration;
+/* The inverse of a warp on its own grid, searched voxel by voxel;
  * residual_voxels (may be NULL) receives the largest and the mean of
  * |w(x) + x' - x| left, in voxels, over the voxels whose inverse stays on the
  * grid (NaN where there is none). */

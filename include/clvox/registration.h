@@ -135,8 +135,7 @@ typedef struct clvox_register_result {
     double largest_mm, mean_mm; /* displacement */
     double inverse_error_voxels[2], inverse_error_mm[2]; /* |h(h^-1(x)) - x|, largest and mean over the
                                                             voxels that the inverse keeps in the grid;
-                                                            NaN where no inverse was made; where it is
-                                                            not asked for, on half the resolution */
+                                                            NaN where no inverse was made */
     int iterations[CLVOX_MAX_LEVELS]; /* done */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     size_t device_bytes;       /* most that the run held at once */

@@ -9,6 +9,7 @@
 #include "op/gaussian.h"
 #include "op/gradient.h"
 #include "op/histogram.h"
+#include "op/inverse.h"
 #include "op/jacobian.h"
 #include "op/likeness.h"
 #include "op/lncc.h"
@@ -47,6 +48,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_gaussian_xy,
     &clv_entry_gradient,
     &clv_entry_histogram,
+    &clv_entry_inverse,
     &clv_entry_jacobian,
     &clv_entry_likeness_counts,
     &clv_entry_likeness_line,

@@ -46,8 +46,7 @@ typedef struct clv_registration {
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
-    clv_buffer *half;     /* a field of half the resolution, for the inverse */
-    clv_buffer *spare[3]; /* of clv_register_finish, where the model holds too few fields */
+    clv_buffer *spare[2]; /* of clv_register_finish, where the model holds too few fields */
     /* of the unbiased model */
     clv_buffer *best, *field_a, *field_b, *field_c;
     clv_buffer *weight; /* of mending, one a voxel */
@@ -99,7 +98,7 @@ void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out)
 
 /* Fields as large as u that clv_register_finish needs beside u: none, one, or
  * CLV_FINISH_FIELDS; given: the model leaves run->inverse. */
-enum { CLV_FINISH_FIELDS = 3 };
+enum { CLV_FINISH_FIELDS = 2 };
 int clv_register_finish_fields(const clvox_register_options *options, bool given);
 
 /* Statistics, inverse, warp and warped image into result, from run->u (and

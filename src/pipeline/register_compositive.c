@@ -225,13 +225,12 @@ static int join(clv_registration *run, const clvox_grid *grid)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
-    const clv_invert_buffers buffers = {run->force_fixed, run->velocity, run->half, run->partial, run->state};
     clv_map map;
     clv_map_between(grid, grid, NULL, 1, &map);
-    CLV_TRY(clv_invert_field(run->ctx, run->u_fixed, grid, run->force, &buffers));
+    CLV_TRY(clv_invert_field(run->ctx, run->u_fixed, grid, run->force));
     CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u, grid->size, &map, one, run->terms,
                                  grid->size));
-    CLV_TRY(clv_invert_field(run->ctx, run->u, grid, run->force, &buffers));
+    CLV_TRY(clv_invert_field(run->ctx, run->u, grid, run->force));
     CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u_fixed, grid->size, &map, one, run->inverse,
                                  grid->size));
     swap(&run->u, &run->terms);
@@ -288,8 +287,7 @@ int clv_register_compositive(clv_registration *run, clvox_register_result *resul
         CLV_TRY(clv_level_carry(run, run->inverse, &at, &run->fixed_grid, run->velocity));
     if (run->inverse && passes > 0) {
         /* What was mended has another inverse. */
-        const clv_invert_buffers buffers = {run->force, run->velocity, run->half, run->partial, run->state};
-        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse, &buffers));
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
     }
 end:
     return status;

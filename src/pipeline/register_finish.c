@@ -62,29 +62,19 @@ static int spare_fields(const clv_registration *run, const clv_request *held, in
     return found;
 }
 
-/* Makes run->inverse unless the model did, and measures how well it inverts:
- * where nobody wants the inverse itself, on half the resolution. */
+/* Makes run->inverse unless the model did, and measures how well it inverts. */
 static int invert(clv_registration *run, const clv_request *held, int count, clvox_register_result *result)
 {
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, wanted = run->inverse ? 1 : CLV_FINISH_FIELDS;
     clv_buffer *fields[CLV_FINISH_FIELDS] = {NULL};
-    clvox_grid grid = run->fixed_grid;
-    const clv_buffer *u = run->u, *v = run->inverse;
-    int wanted = v ? 1 : CLV_FINISH_FIELDS;
     if (spare_fields(run, held, count, fields, wanted) < wanted)
         return clv_fail(CLVOX_ERROR_MEMORY, "the run holds too few fields to invert its result");
-    const clv_invert_buffers buffers = {fields[0], fields[1], run->half, run->partial, run->state};
-    if (!v && run->options->inverse) {
-        CLV_TRY(clv_invert_field(run->ctx, u, &grid, fields[2], &buffers));
-        v = run->inverse = fields[2];
-    } else if (!v) {
-        CLV_TRY(clv_invert_coarsely(run->ctx, u, &grid, fields[2], &buffers));
-        clv_invert_half(&run->fixed_grid, &grid);
-        u = run->half;
-        v = fields[2];
+    if (!run->inverse) {
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, fields[1]));
+        run->inverse = fields[1];
     }
-    CLV_TRY(clv_invert_residual(run->ctx, u, v, &grid, fields[0], run->partial, result->inverse_error_voxels,
-                                result->inverse_error_mm));
+    CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, fields[0], run->partial,
+                                result->inverse_error_voxels, result->inverse_error_mm));
 end:
     return status;
 }

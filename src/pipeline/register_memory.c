@@ -7,7 +7,6 @@
 
 #include "op/likeness.h"
 #include "op/resample.h"
-#include "pipeline/invert.h"
 #include "pipeline/register.h"
 
 enum { SMALL_BYTES = 1 << 16 };
@@ -91,12 +90,6 @@ int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, 
         for (int i = first; i < count; i++) {
             given = given || list[i].slot == &run->inverse;
             fields += list[i].slot != &run->u && list[i].slot != &run->inverse && list[i].bytes >= 3 * fixed;
-        }
-        if (given || clv_register_finish_fields(run->options, given) > 0) {
-            clvox_grid half;
-            clv_invert_half(&run->fixed_grid, &half);
-            list[count++] = (clv_request){&run->half, 3 * sizeof(float) * clvox_grid_voxels(&half),
-                                          "displacement field of half the resolution"};
         }
         for (int i = 0; fields < clv_register_finish_fields(run->options, given); i++, fields++)
             list[count++] = (clv_request){&run->spare[i], 3 * fixed, "scratch for the inverse"};
