@@ -49,7 +49,8 @@ def check():
     ok.append(near("affine after warp", m.sample(picture, target)[inside], target[..., 1][inside], 1e-2))
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "warp.nii.gz")
-        nib.save(nib.Nifti1Image((linear * [-1, -1, 1])[:, :, :, None, :].astype(np.float32), grid.affine), path)
+        vectors = (linear * [-1, -1, 1])[:, :, :, None, :].astype(np.float32)
+        nib.save(nib.Nifti1Image(vectors, grid.affine), path)
         ok.append(near("ITK warp to RAS", m.read_warp(path, grid), linear, 1e-5))
         path = os.path.join(folder, "affine.txt")
         with open(path, "w", encoding="ascii") as file:
