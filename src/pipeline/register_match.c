@@ -146,15 +146,29 @@ static bool compares_values(const clvox_register_options *o)
     return clv_register_metric(o) == CLVOX_METRIC_SSD || o->deform == CLVOX_DEFORM_UNBIASED;
 }
 
-/* Background at 0, the brightest of the tissue at 1, nothing above 1.2. */
-static int to_unit_range(clv_registration *run, clv_buffer *image, int n, const distribution *all,
-                         const distribution *tissue)
+/* Background at 0, the brightest of the tissue at 1, nothing above 1.2: by this
+ * image alone, as the other may be dark where it is bright. region: scratch. */
+static int to_unit_range(clv_registration *run, clv_buffer *image, const clv_buffer *mask, int n,
+                         const distribution *all, clv_buffer *region)
 {
-    double low = fmin(quantile(all, .02), quantile(tissue, .02)), unit = quantile(tissue, .995) - low;
-    if (unit <= 0)
+    int status = CLVOX_OK;
+    distribution d;
+    CLV_TRY(measure(run, image, mask, n, &d));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, n, image, NULL, NULL,
+                          (float[4]){(float)otsu(&d), 1, 0, 0}));
+    if (mask)
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, region, n, region, mask, NULL,
+                              (float[4]){1, 0, 0, 0}));
+    CLV_TRY(measure(run, image, region, n, &d));
+    double low = fmin(quantile(all, .02), quantile(&d, .02)), unit = quantile(&d, .995) - low;
+    if (!(d.total > 0) || unit <= 0) {
+        low = all->low;
         unit = all->high - all->low;
-    return clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, image, n, image, NULL, NULL,
-                         (float[4]){(float)(1 / unit), (float)(-low / unit), 0, 1.2f});
+    }
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, image, n, image, NULL, NULL,
+                          (float[4]){(float)(1 / unit), (float)(-low / unit), 0, 1.2f}));
+end:
+    return status;
 }
 
 static int match(clv_registration *run, const clv_channel *channel)
@@ -187,8 +201,9 @@ static int match(clv_registration *run, const clv_channel *channel)
         goto end;
     }
     if (!compares_values(run->options)) {
-        CLV_TRY(to_unit_range(run, channel->fixed, run->n, &fixed_all, &fixed));
-        CLV_TRY(to_unit_range(run, channel->moving, run->m, &moving_all, &moving));
+        CLV_TRY(to_unit_range(run, channel->fixed, run->fixed_mask, run->n, &fixed_all, channel->level_fixed));
+        CLV_TRY(to_unit_range(run, channel->moving, run->moving_mask, run->m, &moving_all,
+                              channel->level_moving));
         goto end;
     }
     /* The darkest two percent of the whole image is the background's level. */
