@@ -15,6 +15,9 @@
 #include "pipeline/invert.h"
 #include "pipeline/register.h"
 
+/* What a map on the full grid keeps above when it comes from a coarser one. */
+static const double SMALLEST_JACOBIAN = 0.02;
+
 /* What the determinant and the length of u say, over mask (NULL: all voxels)
  * and over all voxels. scratch holds a float a voxel. */
 static int survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid, const clv_buffer *mask,
@@ -152,9 +155,10 @@ end:
     return status;
 }
 
-/* The warp on the full grid as a device field, surveyed there. */
+/* The warp on the full grid as a device field, surveyed there; smallest: its
+ * determinant's smallest value anywhere. */
 static int full_field(clv_registration *run, const clvox_register_images *full, const clvox_volume *warp,
-                      clv_buffer **field, clvox_register_result *result)
+                      clv_buffer **field, double *smallest, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_grid *grid = &full->fixed[0]->grid;
@@ -167,13 +171,15 @@ static int full_field(clv_registration *run, const clvox_register_images *full, 
     CLV_TRY(clv_chain_make(run->ctx, &link, 1, &chain));
     CLV_TRY(clv_chain_field(run->ctx, &chain, grid, field, matrix));
     CLV_TRY(clv_buffer_create(run->ctx, bytes, "Jacobian determinant", &scratch));
+    CLV_TRY(
+        clv_buffer_create(run->ctx, CLV_STATISTICS_PARTIALS * sizeof(float), "partial sums", &run->partial));
+    CLV_TRY(survey(run, *field, grid, NULL, scratch, result));
+    *smallest = result->jacobian.smallest;
     if (full->fixed_mask) {
         CLV_TRY(clv_buffer_create(run->ctx, bytes, "fixed mask", &mask));
         CLV_TRY(clv_buffer_write(run->ctx, mask, 0, full->fixed_mask->data, bytes));
+        CLV_TRY(survey(run, *field, grid, mask, scratch, result));
     }
-    CLV_TRY(
-        clv_buffer_create(run->ctx, CLV_STATISTICS_PARTIALS * sizeof(float), "partial sums", &run->partial));
-    CLV_TRY(survey(run, *field, grid, mask, scratch, result));
 end:
     clv_chain_free(&chain);
     clv_buffer_destroy(&scratch);
@@ -189,22 +195,23 @@ static int unfolded_field(clv_registration *run, const clvox_register_images *fu
 {
     int status = CLVOX_OK;
     float sigma = .6f;
+    double smallest;
     bool changed = false;
     for (int pass = 0; pass < 8; pass++, sigma *= 1.25f) {
-        CLV_TRY(full_field(run, full, result->warp, field, result));
-        if (result->jacobian.smallest > 0)
+        CLV_TRY(full_field(run, full, result->warp, field, &smallest, result));
+        if (smallest > SMALLEST_JACOBIAN)
             break;
         clv_buffer_destroy(field);
         CLV_TRY(smoothen(run->ctx, result->warp, sigma));
         changed = true;
     }
     if (!*field)
-        CLV_TRY(full_field(run, full, result->warp, field, result));
+        CLV_TRY(full_field(run, full, result->warp, field, &smallest, result));
     if (changed && result->inverse_warp) {
         clv_buffer_destroy(field);
         clvox_volume_destroy(&result->inverse_warp);
         CLV_TRY(clvox_invert(run->ctx, result->warp, &result->inverse_warp, result->inverse_error_voxels));
-        CLV_TRY(full_field(run, full, result->warp, field, result));
+        CLV_TRY(full_field(run, full, result->warp, field, &smallest, result));
     }
 end:
     return status;

@@ -157,6 +157,10 @@ static void memory(void)
         {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 0, 1, 1, 1},
         {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 1, 1, 1, 2, 2},
         {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 3, 3, 1},
+        {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1},
+        {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 1, 1, 2, 3, 1},
+        {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 1, 1, 1, 1, 1},
+        {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 2},
     };
     clvox_grid fixed_grid, moving_grid;
     clv_phantom phantom;
@@ -176,6 +180,7 @@ static void memory(void)
         o.deform = CLVOX_DEFORM_UNBIASED;
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         o.deform = cases[k].deform;
+        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         o.force = cases[k].force;
         o.inverse = cases[k].inverse;
         o.consistency = cases[k].consistency;
