@@ -308,7 +308,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "  PREFIX_labels.nii.gz         with --labels\n"
         "  PREFIX.png                   three planes: fixed, warped, labels or edges, squares, log-Jacobian\n"
         "  PREFIX.json                  versions, options, inputs, timings, metric by iteration";
-    char models[96], deform[96], update[160], total[160], step[200], momentum[160], lambda[160], tolerance[160], text[160];
+    char models[96], deform[96], update[160], total[160], step[200], momentum[160], lambda[160],
+        tolerance[160], text[160];
     clvox_register_defaults(o);
     *r = (cli_register_request){.init = "auto", .linear = -1, .dof = -1, .kernel = -1, .gradient = -1,
                                 .momentum = NAN, .lambda = NAN, .tolerance = NAN};

@@ -2,8 +2,10 @@
 #include "clvox/volume.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/matrix.h"
 #include "base/status.h"
@@ -43,6 +45,17 @@ int clvox_grid_equal(const clvox_grid *a, const clvox_grid *b)
     return 1;
 }
 
+/* Fresh memory comes page by page, at a fault each: large pages make that a
+ * five-hundredth of the faults. Advice: what the system cannot do it leaves. */
+static void ask_for_large_pages(void *data, size_t bytes)
+{
+    enum { PAGE = 4096, LARGE = 8 << 20 };
+    uintptr_t start = ((uintptr_t)data + PAGE - 1) / PAGE * PAGE,
+              end = ((uintptr_t)data + bytes) / PAGE * PAGE;
+    if (bytes >= LARGE)
+        madvise((void *)start, end - start, MADV_HUGEPAGE);
+}
+
 int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clvox_volume **out)
 {
     size_t voxels, values;
@@ -71,6 +84,7 @@ int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind kind, clv
                         "out of memory: a volume of %d x %d x %d voxels and %d frames takes %.1f GB",
                         grid->size[0], grid->size[1], grid->size[2], frames, (double)values * 4e-9);
     }
+    ask_for_large_pages(data, values * sizeof(float));
     volume->grid = *grid;
     volume->frames = frames;
     volume->kind = kind;

@@ -124,6 +124,9 @@ static int check(const clvox_register_images *images, const clvox_register_optio
         !(o->tolerance >= 0))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "sigma, lambda and tolerance cannot be negative, and the step must be above 0");
+    if (!(o->finest_step > 0) || !(o->momentum >= 0 && o->momentum < 1))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the step of the finest level must be above 0, and momentum from 0 to below 1");
     return CLVOX_OK;
 }
 

@@ -173,6 +173,13 @@ static void channels(void)
     o.bins = 4;
     CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "bins"));
     o.bins = 32;
+    o.momentum = 1;
+    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT &&
+          strstr(clvox_message(), "momentum"));
+    o.momentum = 0;
+    o.finest_step = 0;
+    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "step"));
+    o.finest_step = 1;
     o.deform = (clvox_deform)17;
     CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&shifted);
