@@ -318,8 +318,10 @@ void smooth_march(SMOOTH_ARGUMENTS)
                         sum += wy[k] * (near[RADIUS_Y + r - k] + near[RADIUS_Y + r + k]);
                     made[c][r] = open[c][r][0] + wz[RADIUS_Z] * sum;
 #pragma unroll
-                    for (int k = 0; k < REACH; k++)
-                        open[c][r][k] = open[c][r][k + 1] + wz[k < RADIUS_Z ? RADIUS_Z - 1 - k : k + 1 - RADIUS_Z] * sum;
+                    for (int k = 0; k < REACH; k++) {
+                        int away = k < RADIUS_Z ? RADIUS_Z - 1 - k : k + 1 - RADIUS_Z;
+                        open[c][r][k] = open[c][r][k + 1] + wz[away] * sum;
+                    }
                 }
             }
             if (z - RADIUS_Z >= z0 && x < size.x) {
