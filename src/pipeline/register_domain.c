@@ -111,7 +111,8 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
     if (images->fixed_mask)
         CLV_TRY(widen(images->fixed_mask, true, first, last));
     for (int i = 0; i < images->channels && !images->fixed_mask; i++)
-        CLV_TRY(widen(images->fixed[i], false, first, last));
+        if (run->channels[i].weight > 0)
+            CLV_TRY(widen(images->fixed[i], false, first, last));
     if (last[0] < 0)
         goto end;
     clvox_grid_spacing(grid, edge);
