@@ -69,6 +69,19 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
     return fmin(1, share * fmax(1, ratio));
 }
 
+/* Whether the images are less alike at the end than at the start. LNCC counts
+ * the noise of the background, which interpolation alone changes: it must have
+ * fallen clearly, and the correlation with it. */
+static bool less_alike(clvox_metric metric, const clvox_register_result *r)
+{
+    double loss = r->metric_before - r->metric_after;
+    if (metric == CLVOX_METRIC_SSD)
+        loss = -loss;
+    if (metric == CLVOX_METRIC_LNCC)
+        return loss > .05 * r->metric_before && fabs(r->ncc_after) < fabs(r->ncc_before) - .01;
+    return loss > 1e-4 * fabs(r->metric_before) + 1e-12;
+}
+
 void clv_register_judge(const clv_registration *run, clvox_register_result *r)
 {
     r->suspicions = 0;
@@ -84,9 +97,7 @@ void clv_register_judge(const clv_registration *run, clvox_register_result *r)
                                         .shear = {NAN, NAN, NAN}, .shift_mm = {NAN, NAN, NAN}};
         r->suspicions |= CLVOX_SUSPECT_SCALE;
     }
-    bool falls = clv_register_metric(run->options) == CLVOX_METRIC_SSD;
-    double gain = r->metric_after - r->metric_before;
-    if ((falls ? gain : -gain) > 1e-4 * fabs(r->metric_before) + 1e-12)
+    if (less_alike(clv_register_metric(run->options), r))
         r->suspicions |= CLVOX_SUSPECT_METRIC;
     if (run->options->deform != CLVOX_DEFORM_NONE && r->jacobian.folded > 0)
         r->suspicions |= CLVOX_SUSPECT_FOLDS;

@@ -88,8 +88,8 @@ static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double 
         .fixed_grid = *fixed,
         .moving_grid = *moving,
         .matrix = {{scale, 0, 0, shift}, {0, scale, 0, 0}, {0, 0, scale, 0}, {0, 0, 0, 1}}};
-    clvox_register_result r = {
-        .metric_before = before, .metric_after = after, .jacobian = {.folded = folded}};
+    clvox_register_result r = {.metric_before = before, .metric_after = after, .ncc_before = before,
+                               .ncc_after = after, .jacobian = {.folded = folded}};
     clv_register_judge(&run, &r);
     *overlap = r.overlap;
     return r.suspicions;
@@ -115,6 +115,8 @@ static void doubts(void)
     CHECK(judge(&big, &big, -1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_SCALE);
     CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_SSD, 1, 2, 0, &overlap) == CLVOX_SUSPECT_METRIC);
     CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_LNCC, .5, .4, 0, &overlap) == CLVOX_SUSPECT_METRIC);
+    CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_LNCC, .5, .49, 0, &overlap) == 0);
+    CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_MI, .5, .49, 0, &overlap) == CLVOX_SUSPECT_METRIC);
     CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 3, &overlap) == CLVOX_SUSPECT_FOLDS);
 }
 
