@@ -113,8 +113,10 @@ typedef struct clvox_affine_parts {
 enum {
     CLVOX_SUSPECT_OVERLAP = 1, /* under a tenth of the smaller image lies in the other */
     CLVOX_SUSPECT_SCALE = 2,   /* a scale below 1/2 or above 2 */
-    CLVOX_SUSPECT_METRIC = 4,  /* the metric is worse at the end than at the start */
-    CLVOX_SUSPECT_FOLDS = 8    /* folded voxels inside the mask */
+    CLVOX_SUSPECT_METRIC =
+        4,                   /* the metric is worse at the end than it was before, or after the linear part */
+    CLVOX_SUSPECT_FOLDS = 8, /* folded voxels inside the mask */
+    CLVOX_SUSPECT_CONSTANT = 16 /* an image has one value: nothing to align it by */
 };
 
 typedef struct clvox_register_result {

@@ -16,8 +16,10 @@ static const struct {
 } all_doubts[] = {
     {CLVOX_SUSPECT_OVERLAP, "overlap", "less than a tenth of the smaller image lies in the other"},
     {CLVOX_SUSPECT_SCALE, "scale", "the linear part scales by less than 1/2 or more than 2, or mirrors"},
-    {CLVOX_SUSPECT_METRIC, "metric", "the images are less alike at the end than at the start"},
+    {CLVOX_SUSPECT_METRIC, "metric", "the images are less alike at the end than before"},
     {CLVOX_SUSPECT_FOLDS, "folds", "the deformation folds"},
+    {CLVOX_SUSPECT_CONSTANT, "constant",
+     "an image has one value everywhere: there is nothing to align it by"},
 };
 enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
 

@@ -57,6 +57,7 @@ typedef struct clv_registration {
                              is not LNCC; else NULL */
     clv_buffer *partial, *state;
     double fraction_done;
+    bool constant; /* an image of some channel has one value */
 } clv_registration;
 
 /* Sets moments-based or header-based run->matrix by options (register_linear.c). */

@@ -69,17 +69,18 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
     return fmin(1, share * fmax(1, ratio));
 }
 
-/* Whether the images are less alike at the end than at the start. LNCC counts
- * the noise of the background, which interpolation alone changes: it must have
- * fallen clearly, and the correlation with it. */
-static bool less_alike(clvox_metric metric, const clvox_register_result *r)
+/* Whether the images are less alike at the end than a metric and a correlation
+ * of an earlier stage say. LNCC counts the noise of the background, which
+ * interpolation alone changes: it must have fallen clearly, and the correlation
+ * with it. */
+static bool less_alike(clvox_metric metric, double before, double ncc, const clvox_register_result *r)
 {
-    double loss = r->metric_before - r->metric_after;
+    double loss = before - r->metric_after;
     if (metric == CLVOX_METRIC_SSD)
         loss = -loss;
     if (metric == CLVOX_METRIC_LNCC)
-        return loss > .05 * r->metric_before && fabs(r->ncc_after) < fabs(r->ncc_before) - .01;
-    return loss > 1e-4 * fabs(r->metric_before) + 1e-12;
+        return loss > .05 * before && fabs(r->ncc_after) < fabs(ncc) - .01;
+    return loss > 1e-4 * fabs(before) + 1e-12;
 }
 
 void clv_register_judge(const clv_registration *run, clvox_register_result *r)
@@ -97,8 +98,12 @@ void clv_register_judge(const clv_registration *run, clvox_register_result *r)
                                         .shear = {NAN, NAN, NAN}, .shift_mm = {NAN, NAN, NAN}};
         r->suspicions |= CLVOX_SUSPECT_SCALE;
     }
-    if (less_alike(clv_register_metric(run->options), r))
+    clvox_metric metric = clv_register_metric(run->options);
+    if (less_alike(metric, r->metric_before, r->ncc_before, r) ||
+        less_alike(metric, r->metric_linear, r->ncc_linear, r))
         r->suspicions |= CLVOX_SUSPECT_METRIC;
+    if (run->constant)
+        r->suspicions |= CLVOX_SUSPECT_CONSTANT;
     if (run->options->deform != CLVOX_DEFORM_NONE && r->jacobian.folded > 0)
         r->suspicions |= CLVOX_SUSPECT_FOLDS;
 }

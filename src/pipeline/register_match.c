@@ -191,6 +191,7 @@ static int match(clv_registration *run, const clv_channel *channel)
     CLV_TRY(measure(run, resampled, region, run->n, &moving));
     if (fixed_all.high <= fixed_all.low || moving_all.high <= moving_all.low) {
         /* A constant image has no scale: both become 0 and no force arises. */
+        run->constant = true;
         CLV_TRY(clv_buffer_fill(run->ctx, channel->fixed, 0, 0, (size_t)run->n * sizeof(float)));
         CLV_TRY(clv_buffer_fill(run->ctx, channel->moving, 0, 0, (size_t)run->m * sizeof(float)));
         goto end;

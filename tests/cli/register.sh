@@ -94,6 +94,24 @@ rm -f k_affine.txt
 exits 1 clvox register $doubtful -o k --strict; says 'looks wrong'; exists k_affine.txt; exists k.json
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --strict -q; quiet
 
+begin "bad inputs are sensible or one sentence"
+exits 0 clvox phantom constant -o one.nii --like p_fixed.nii.gz
+exits 0 clvox register -f p_fixed.nii.gz -m one.nii -o k -q --no-picture; says 'WARNING: an image has one value'
+json k.json 'j["result"]["largest_displacement_mm"] == 0 and j["result"]["suspicions"] == ["constant"]'
+printf '1 0 0 500\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > far.txt
+exits 0 clvox apply -i p_fixed_labels.nii.gz -r p_fixed.nii.gz -t far.txt -o empty.nii
+exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --fixed-mask empty.nii -q; one_sentence; says 'empty'
+exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --moving-mask empty.nii -q; one_sentence; says 'empty'
+exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --fixed-mask gone.nii -q; one_sentence; says 'gone.nii'
+exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --init far.txt --linear none -q; one_sentence
+says 'overlap'
+exits 1 clvox register -f p_warp_is_missing.nii -m p_moving.nii.gz -o x -q; one_sentence
+exits 1 clvox register -f p_truth_warp.nii.gz -m p_moving.nii.gz -o x -q; one_sentence; says '3 volumes'
+absent x_affine.txt; absent x.json
+exits 0 clvox phantom pair -o slice --size 61x57x1
+exits 0 clvox register -f slice_fixed.nii.gz -m slice_moving.nii.gz -o k --strict -q --no-picture
+json k.json 'j["result"]["jacobian"]["folded"] == 0 and j["result"]["ncc_after"] > j["result"]["ncc_before"]'
+
 begin "options without effect are named"
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --linear none --init header --weight 2 \
     --quick --metric ncc,ssd --gradient local --shrink 2 --iterations 1 --smooth 1vox --update-sigma 1 \

@@ -88,8 +88,13 @@ static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double 
         .fixed_grid = *fixed,
         .moving_grid = *moving,
         .matrix = {{scale, 0, 0, shift}, {0, scale, 0, 0}, {0, 0, scale, 0}, {0, 0, 0, 1}}};
-    clvox_register_result r = {.metric_before = before, .metric_after = after, .ncc_before = before,
-                               .ncc_after = after, .jacobian = {.folded = folded}};
+    clvox_register_result r = {.metric_before = before,
+                               .metric_linear = before,
+                               .metric_after = after,
+                               .ncc_before = before,
+                               .ncc_linear = before,
+                               .ncc_after = after,
+                               .jacobian = {.folded = folded}};
     clv_register_judge(&run, &r);
     *overlap = r.overlap;
     return r.suspicions;

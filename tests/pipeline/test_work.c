@@ -205,6 +205,7 @@ static void constant(void)
         const clvox_register_images images = {.fixed = {p.fixed}, .moving = {p.moving}, .channels = 1};
         check_must(clvox_register(ctx, &images, &o, &r));
         CHECK_THAT(r.largest_mm < 1e-3, "%g mm", r.largest_mm);
+        CHECK(r.suspicions == CLVOX_SUSPECT_CONSTANT);
         clvox_register_result_free(&r);
     }
     free_pair(&p);
