@@ -213,13 +213,6 @@ end:
     return status;
 }
 
-static void swap(clv_buffer **a, clv_buffer **b)
-{
-    clv_buffer *t = *a;
-    *a = *b;
-    *b = t;
-}
-
 /* Joins the halves on grid: u = phi2 o phi1^-1, inverse = phi1 o phi2^-1. */
 static int join(clv_registration *run, const clvox_grid *grid)
 {
@@ -233,7 +226,7 @@ static int join(clv_registration *run, const clvox_grid *grid)
     CLV_TRY(clv_invert_field(run->ctx, run->u, grid, run->force));
     CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u_fixed, grid->size, &map, one, run->inverse,
                                  grid->size));
-    swap(&run->u, &run->terms);
+    CLV_TRY(clv_buffer_copy(run->ctx, run->terms, 0, run->u, 0, 3 * clvox_grid_voxels(grid) * sizeof(float)));
 end:
     return status;
 }
@@ -244,10 +237,18 @@ int clv_register_compositive_requests(clv_registration *run, clv_request *list)
     bool symmetric = o->deform == CLVOX_DEFORM_SYN;
     size_t n = (size_t)run->n * sizeof(float);
     int count = 0;
-    list[count++] = (clv_request){&run->u, symmetric ? 5 * n : 3 * n, "displacement field"};
+    const int size[3] = {run->n, 1, 1};
+    bool lncc = o->metric == CLVOX_METRIC_LNCC;
+    /* Of the steps, and of the report, which looks at local slopes; steps keep a field there too. */
+    size_t terms = 3 * (size_t)run->n;
+    size_t needed[] = {lncc ? clv_lncc_terms(size, o->radius, o->local_gradient != 0, symmetric) : 0,
+                       lncc ? clv_lncc_terms(size, o->radius, true, false) : 0};
+    for (int i = 0; i < 2; i++)
+        terms = needed[i] > terms ? needed[i] : terms;
+    list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
     list[count++] = (clv_request){&run->force, 3 * n, "force field"};
     list[count++] = (clv_request){&run->velocity, 3 * n, "velocity field"};
-    list[count++] = (clv_request){&run->terms, symmetric ? 5 * n : 3 * n, "terms of the similarity"};
+    list[count++] = (clv_request){&run->terms, terms * sizeof(float), "terms of the similarity"};
     list[count++] = (clv_request){&run->slope, n, "slope of the similarity"};
     if (symmetric) {
         list[count++] = (clv_request){&run->u_fixed, 3 * n, "displacement field of the fixed image"};

@@ -49,6 +49,7 @@ static int mean_likeness(clv_registration *run, const clv_channel *c, clvox_metr
             .epsilon = CLV_REGISTER_EPSILON,
             .local = true, /* the sum alone is wanted: the cheaper slope */
             .slope_moving = run->scratch_b,
+            .terms = run->terms,
             .partial = run->partial,
             .out = run->state,
             .slot = CLV_STATE_SUMS,

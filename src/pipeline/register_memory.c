@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "op/likeness.h"
+#include "op/lncc.h"
 #include "op/resample.h"
 #include "pipeline/register.h"
 
@@ -83,6 +84,10 @@ int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, 
     if (o->linear_metric == CLVOX_METRIC_MI || o->metric == CLVOX_METRIC_MI ||
         (compositive && o->metric != CLVOX_METRIC_LNCC))
         list[count++] = (clv_request){&run->likeness, CLV_LIKENESS_SCRATCH * sizeof(float), "histograms"};
+    /* A model that compares by LNCC has its own. */
+    size_t terms = clv_lncc_terms((int[3]){run->n, 1, 1}, o->linear_radius, true, false);
+    if (!m && o->linear_metric == CLVOX_METRIC_LNCC && terms > 0)
+        list[count++] = (clv_request){&run->terms, terms * sizeof(float), "terms of the similarity"};
     if (m) {
         int first = count, fields = 0;
         bool given = false;

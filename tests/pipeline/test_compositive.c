@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What greedy and symmetric registration recover: pairs whose true map is known,
+ * under every metric, contrast and channel. */
+#include <stdint.h>
+
+#include "base/matrix.h"
+#include "check.h"
+#include "clvox/registration.h"
+#include "pair.h"
+
+enum { MODELS = 2, METRICS = 4 };
+
+static clvox_context *ctx;
+static const clvox_deform models[MODELS] = {CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SYN};
+static const char *const model_names[MODELS] = {"greedy", "syn"};
+static const char *const metric_names[METRICS] = {"SSD", "NCC", "LNCC", "MI"};
+
+/* Whether the metric says that the images are more alike at the end. */
+static bool improved(const clvox_register_result *r, clvox_metric metric)
+{
+    return metric == CLVOX_METRIC_SSD ? r->metric_after < r->metric_linear
+                                      : r->metric_after > r->metric_linear;
+}
+
+/* The grids differ in everything; an affine comes first. */
+static void recovery(void)
+{
+    pair p;
+    pair_apart(&p, 3, 31);
+    double before = pair_start(&p, NULL), largest;
+    for (int model = 0; model < MODELS; model++)
+        for (int metric = 0; metric < METRICS; metric++) {
+            clvox_register_options o;
+            clvox_register_result r;
+            CHECK_CASE("%s by %s recovers a known warp behind an affine, between oblique anisotropic grids",
+                       model_names[model], metric_names[metric]);
+            pair_options(&o, models[model], (clvox_metric)metric);
+            o.init = CLVOX_INIT_MATRIX;
+            memcpy(o.matrix, p.matrix, sizeof o.matrix);
+            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+            double mean = pair_error(&p, &r, NULL, &largest);
+            printf("# %.3f voxels before, %.3f after (%.3f at most); metric %.4g, %.4g\n", before, mean,
+                   largest, r.metric_linear, r.metric_after);
+            CHECK_THAT(mean <= .4 * before && largest < 1, "%.3f of the start, %.3f voxels at most",
+                       mean / before, largest);
+            CHECK(improved(&r, o.metric) && r.ncc_after > r.ncc_linear);
+            CHECK(r.jacobian.folded == 0 && !memcmp(r.matrix, p.matrix, sizeof r.matrix));
+            clvox_register_result_free(&r);
+        }
+    pair_free(&p);
+}
+
+static double smooth_field(const double t[3])
+{
+    return sin(2.1 * t[0] + .4) * cos(1.7 * t[1]) + .5 * sin(1.3 * t[2] + t[0]);
+}
+
+/* Changes the values of one image in place. */
+static void recolour(clvox_volume *v, int how)
+{
+    const int *size = v->grid.size;
+    size_t i = 0;
+    for (int z = 0; z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++)
+            for (int x = 0; x < size[0]; x++, i++) {
+                const double t[3] = {3. * x / size[0] - 1.5, 3. * y / size[1] - 1.5, 3. * z / size[2] - 1.5};
+                double value = (double)v->data[i];
+                if (how == 0)
+                    value = 900 - value;
+                else if (how == 1)
+                    value = value * exp(.2 * smooth_field(t));
+                else
+                    value = 300 - fabs(value - 420); /* two tissues of one colour */
+                v->data[i] = (float)value;
+            }
+}
+
+static void contrasts(void)
+{
+    static const struct {
+        clvox_metric metric;
+        int how;
+        const char *name;
+    } rows[] = {
+        {CLVOX_METRIC_LNCC, 0, "LNCC and an inverted image"},
+        {CLVOX_METRIC_LNCC, 1, "LNCC and a smooth bias field"},
+        {CLVOX_METRIC_MI, 2, "MI and a contrast that is not monotone"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        pair p;
+        pair_make(&p, (int[3]){42, 45, 40}, (double[3]){1, 1, 1}, false, 2, 41);
+        recolour(p.moving, rows[k].how);
+        double before = pair_start(&p, NULL), largest;
+        for (int model = 0; model < MODELS; model++) {
+            clvox_register_options o;
+            clvox_register_result r;
+            CHECK_CASE("%s: %s", model_names[model], rows[k].name);
+            pair_options(&o, models[model], rows[k].metric);
+            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+            double mean = pair_error(&p, &r, NULL, &largest);
+            printf("# %.3f voxels before, %.3f after (%.3f at most); metric %.4g, %.4g\n", before, mean,
+                   largest, r.metric_linear, r.metric_after);
+            CHECK_THAT(mean <= .5 * before, "%.3f of the start", mean / before);
+            CHECK(improved(&r, o.metric) && r.jacobian.folded == 0);
+            clvox_register_result_free(&r);
+        }
+        pair_free(&p);
+    }
+}
+
+/* True and local gradients and the window's radius do different things well. */
+static void windows(void)
+{
+    static const int radii[] = {1, 3, 5};
+    pair p;
+    pair_make(&p, (int[3]){40, 43, 37}, (double[3]){1, 1.1, 1}, false, 2, 43);
+    double before = pair_start(&p, NULL), largest;
+    for (int model = 0; model < MODELS; model++) {
+        clvox_volume *last = NULL;
+        for (int k = 0; k < 6; k++) {
+            clvox_register_options o;
+            clvox_register_result r;
+            pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+            o.radius = radii[k / 2];
+            o.local_gradient = k % 2;
+            CHECK_CASE("%s: LNCC of radius %d, %s gradient", model_names[model], o.radius,
+                       k % 2 ? "local" : "true");
+            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+            double mean = pair_error(&p, &r, NULL, &largest);
+            printf("# %.3f voxels before, %.3f after (%.3f at most); LNCC %.4f, %.4f\n", before, mean,
+                   largest, r.metric_linear, r.metric_after);
+            CHECK_THAT(mean <= .45 * before, "%.3f of the start", mean / before);
+            CHECK(improved(&r, o.metric) && r.jacobian.folded == 0);
+            if (last) {
+                pair_distance(r.warp, last, p.labels, &largest);
+                CHECK_THAT(largest > 1e-3, "as with the %s: %g voxels",
+                           k % 2 ? "other gradient" : "last radius", largest);
+            }
+            clvox_volume_destroy(&last);
+            last = r.warp;
+            r.warp = NULL;
+            clvox_register_result_free(&r);
+        }
+        clvox_volume_destroy(&last);
+    }
+    pair_free(&p);
+}
+
+/* Steps have a stated length however small the force is. Where the force of equal
+ * images is not 0 to the bit, they go to and fro about it. */
+static void identity(void)
+{
+    static const double most[MODELS][METRICS] = {{1, .01, 1, 1}, {1, .01, .01, 1}};
+    pair p;
+    clvox_volume *still;
+    pair_make(&p, (int[3]){33, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
+    check_must(clvox_volume_create(&p.fixed_grid, 3, CLVOX_KIND_DISPLACEMENT, &still));
+    for (int model = 0; model < MODELS; model++)
+        for (int k = 0; k < 2 * METRICS; k++) {
+            clvox_register_options o;
+            clvox_register_result r;
+            double largest;
+            CHECK_CASE("%s by %s leaves an image and itself in place (%s)", model_names[model],
+                       metric_names[k % METRICS], k < METRICS ? "no momentum" : "momentum");
+            pair_options(&o, models[model], (clvox_metric)(k % METRICS));
+            o.momentum = k < METRICS ? 0 : .8;
+            check_must(pair_register(ctx, p.moving, p.moving, NULL, NULL, &o, &r));
+            double mean = pair_distance(r.warp, still, NULL, &largest);
+            printf("# moved by %.4f voxels, %.4f at most\n", mean, largest);
+            CHECK_THAT(largest <= most[model][k % METRICS] && mean <= .2 * most[model][k % METRICS],
+                       "%.4f, %.4f", mean, largest);
+            clvox_register_result_free(&r);
+        }
+    clvox_volume_destroy(&still);
+    pair_free(&p);
+}
+
+typedef struct ascent {
+    double values[16];
+    int count;
+} ascent;
+
+static int remember(void *user, int level, int iteration, double metric, double fraction)
+{
+    ascent *a = user;
+    (void)level, (void)iteration, (void)fraction;
+    if (a->count < 16)
+        a->values[a->count++] = metric;
+    return 0;
+}
+
+/* In small steps without momentum the similarity climbs from report to report. */
+static void climbs(void)
+{
+    pair p;
+    pair_make(&p, (int[3]){37, 41, 39}, (double[3]){1, 1, 1}, false, 2, 47);
+    for (int model = 0; model < MODELS; model++)
+        for (int metric = 0; metric < METRICS; metric++) {
+            clvox_register_options o;
+            clvox_register_result r;
+            ascent a = {.count = 0};
+            CHECK_CASE("%s by %s climbs in small steps", model_names[model], metric_names[metric]);
+            pair_options(&o, models[model], (clvox_metric)metric);
+            o.levels = 1;
+            o.shrink[0] = 1;
+            o.iterations[0] = 31;
+            o.finest_step = .05;
+            o.progress = remember;
+            o.user = &a;
+            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+            printf("# start %.5g:", r.metric_linear);
+            for (int i = 0; i < a.count; i++)
+                printf(" %.5g", a.values[i]);
+            printf("\n");
+            CHECK(a.count == 5 && r.iterations[0] == 31);
+            for (int i = 1; i < a.count - 1; i++)
+                CHECK_THAT(a.values[i] > a.values[i - 1], "%.7g after %.7g", a.values[i], a.values[i - 1]);
+            clvox_register_result_free(&r);
+        }
+    pair_free(&p);
+}
+
+/* Channel 0 knows the left half alone, channel 1 all of it. */
+static void channels(void)
+{
+    pair p;
+    clvox_volume *half_fixed, *half_moving, *right;
+    pair_make(&p, (int[3]){44, 40, 37}, (double[3]){1, 1, 1}, false, 2, 53);
+    const clvox_grid *grid = &p.fixed_grid;
+    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &half_fixed));
+    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &half_moving));
+    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_LABEL, &right));
+    for (size_t i = 0; i < clvox_grid_voxels(grid); i++) {
+        int x = (int)(i % (size_t)grid->size[0]);
+        float keep = x < 19 ? 1 : 0;
+        half_fixed->data[i] = keep * p.fixed->data[i];
+        half_moving->data[i] = keep * p.moving->data[i];
+        right->data[i] = x > 24 ? p.labels->data[i] : 0;
+    }
+    double before = pair_start(&p, right), largest;
+    for (int model = 0; model < MODELS; model++) {
+        static const double weights[][2] = {{1, 0}, {0, 0}, {1, 3}, {8, 24}, {0, 2}};
+        enum { RUNS = sizeof weights / sizeof *weights };
+        clvox_register_options o;
+        clvox_register_result one, other, r[RUNS];
+        double mean[RUNS];
+        size_t bytes = 3 * clvox_grid_voxels(grid) * sizeof(float);
+        pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+        o.momentum = .5;
+        check_must(pair_register(ctx, half_fixed, half_moving, NULL, NULL, &o, &one));
+        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &other));
+        for (int k = 0; k < RUNS; k++) {
+            const clvox_register_images images = {.fixed = {half_fixed, p.fixed},
+                                                  .moving = {half_moving, p.moving},
+                                                  .weight = {weights[k][0], weights[k][1]},
+                                                  .channels = 2};
+            check_must(clvox_register(ctx, &images, &o, &r[k]));
+            mean[k] = pair_error(&p, &r[k], right, &largest);
+            printf("# weights %g, %g: %.3f voxels before, %.3f after\n", weights[k][0], weights[k][1], before,
+                   mean[k]);
+        }
+        CHECK_CASE("%s follows the channel that has contrast", model_names[model]);
+        CHECK(mean[0] > .8 * before && mean[1] < .45 * before && mean[2] < .45 * before);
+        CHECK_CASE("%s: a channel of weight 0 changes no bit", model_names[model]);
+        CHECK(!memcmp(r[0].warp->data, one.warp->data, bytes) && r[0].metric_after == one.metric_after);
+        CHECK(!memcmp(r[4].warp->data, other.warp->data, bytes) && r[4].metric_after == other.metric_after);
+        CHECK_CASE("%s: only the ratio of the weights matters", model_names[model]);
+        CHECK(!memcmp(r[2].warp->data, r[3].warp->data, bytes));
+        CHECK(memcmp(r[1].warp->data, r[2].warp->data, bytes) != 0);
+        clvox_register_result_free(&one);
+        clvox_register_result_free(&other);
+        for (int k = 0; k < RUNS; k++)
+            clvox_register_result_free(&r[k]);
+    }
+    clvox_volume_destroy(&half_fixed);
+    clvox_volume_destroy(&half_moving);
+    clvox_volume_destroy(&right);
+    pair_free(&p);
+}
+
+int main(void)
+{
+    if (clvox_context_create(NULL, &ctx) < 0) {
+        printf("1..0 # SKIP %s\n", clvox_message());
+        return 77;
+    }
+    recovery();
+    contrasts();
+    windows();
+    identity();
+    climbs();
+    channels();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}
