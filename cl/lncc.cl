@@ -47,26 +47,27 @@ typedef int truth;
  * give no output. */
 #define SPAN (TALL + 2 * RADIUS)
 
-/* Adds (sign 1) or takes away (sign -1) a plane's voxels; i is the index of the
- * column's first, at y. */
-INLINED void change(float (*z)[SPAN], LNCC_ARGUMENTS, float2 from, int i, int y, bool column, float sign)
+/* Adds (sign 1) or takes away (sign -1) plane p of the column x from row y on.
+ * What is outside is read at the nearest place and not counted, which lets all
+ * reads go out at once. */
+INLINED void change(float (*z)[SPAN], __global const float *fixed, __global const float *moving,
+                    __global const float *terms, int4 size, float2 from, int x, int y, int p, bool column,
+                    float sign)
 {
-    size_t n = (size_t)size.x * size.y * size.z;
 #pragma unroll
-    for (int j = 0; j < SPAN; j++, i += size.x) {
+    for (int j = 0; j < SPAN; j++) {
+        int i = (p * size.y + clamp(y + j, 0, size.y - 1)) * size.x + x;
         bool inside = column && y + j >= 0 && y + j < size.y;
 #if SLOPE
+        size_t n = (size_t)size.x * size.y * size.z;
 #pragma unroll
-        for (int q = 0; q < SUMS; q++)
-            if (inside)
-                z[q][j] += sign * (terms + q * n)[i];
-#else
-        float f = NAN, m = NAN;
-        if (inside) {
-            f = fixed[i];
-            m = moving[i];
+        for (int q = 0; q < SUMS; q++) {
+            float v = (terms + q * n)[i];
+            z[q][j] += inside ? sign * v : 0.0f;
         }
-        bool valid = (fabs(f) < INFINITY) & (fabs(m) < INFINITY);
+#else
+        float f = fixed[i], m = moving[i];
+        bool valid = inside & (fabs(f) < INFINITY) & (fabs(m) < INFINITY);
         f = valid ? f - from.x : 0.0f;
         m = valid ? m - from.y : 0.0f;
         z[0][j] += valid ? sign : 0.0f;
@@ -83,7 +84,7 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void lncc_march(LNCC_ARGUMENTS)
 {
     __local float cell[SUMS * TALL * TILE_X];
-    int lane = get_local_id(0), plane = size.x * size.y;
+    int lane = get_local_id(0);
     int across = TILES_ALONG(size.x, tile.x), down = TILES_ALONG(size.y, TALL);
     int tiles = across * down * TILES_ALONG(size.z, tile.z);
     float total = 0.0f, count = 0.0f;
@@ -93,7 +94,7 @@ void lncc_march(LNCC_ARGUMENTS)
         int x = x0 - RADIUS + lane;
         bool column = x >= 0 && x < size.x && lane < tile.x + 2 * RADIUS;
         bool makes = lane < tile.x && x0 + lane < size.x;
-        int first = (y0 - RADIUS) * size.x + x;
+        x = clamp(x, 0, size.x - 1);
         float2 from = 0.0f;
 #if !SLOPE
         from = reference_at(fixed, moving,
@@ -106,9 +107,7 @@ void lncc_march(LNCC_ARGUMENTS)
 #pragma unroll
             for (int j = 0; j < SPAN; j++)
                 z[q][j] = 0.0f;
-#define CHANGE(p, sign)                                                                           \
-    change(z, fixed, moving, size, tile, epsilon, terms, slope_moving, slope_fixed, partial, from, \
-           first + (p) * plane, y0 - RADIUS, column, sign)
+#define CHANGE(p, sign) change(z, fixed, moving, terms, size, from, x, y0 - RADIUS, p, column, sign)
         for (int p = max(z0 - RADIUS, 0); p < min(z0 + RADIUS, size.z); p++)
             CHANGE(p, 1.0f);
         for (int k = z0; k < z1; k++) {
@@ -130,18 +129,20 @@ void lncc_march(LNCC_ARGUMENTS)
             barrier(CLK_LOCAL_MEM_FENCE);
             for (int j = 0; makes && j < TALL && y0 + j < size.y; j++) {
                 int i = (k * size.y + y0 + j) * size.x + x0 + lane;
-                float s[SUMS];
+                float f = fixed[i], m = moving[i], s[SUMS];
+                window w;
 #pragma unroll
                 for (int q = 0; q < SUMS; q++) {
-                    s[q] = 0.0f;
+                    __local const float *c = cell + (q * TALL + j) * TILE_X + lane;
+                    s[q] = c[0];
 #pragma unroll
-                    for (int c = 0; c <= 2 * RADIUS; c++)
-                        s[q] += cell[(q * TALL + j) * TILE_X + lane + c];
+                    for (int d = 1; d <= 2 * RADIUS; d++)
+                        s[q] += c[d];
                 }
 #if SLOPE
-                window w = slopes_of(s, fixed[i], moving[i]);
+                slopes_of(s, f, m, &w);
 #else
-                window w = window_of(s, fixed[i], moving[i], from, epsilon);
+                window_of(s, f, m, from, epsilon, &w);
                 total += w.cc;
                 count += w.valid;
 #endif
@@ -151,7 +152,7 @@ void lncc_march(LNCC_ARGUMENTS)
                 slope_fixed[i] = w.slope_fixed;
 #endif
 #else
-                size_t n = (size_t)plane * size.z;
+                size_t n = (size_t)size.x * size.y * size.z;
 #pragma unroll
                 for (int q = 0; q < TERMS; q++)
                     (terms + q * n)[i] = w.term[q];

@@ -6,7 +6,6 @@
 
 enum {
     WIDE = 256, /* columns of a row variant's tile; WIDE in cl/lncc8.clh */
-    TALL = 8,   /* rows of a march variant's tile */
     LONG = 64,  /* rows that a row variant walks down */
     MARCH_RADIUS = 4
 };
@@ -24,21 +23,23 @@ static const char *const terms_builds[] = {
 };
 static const char *const slope_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
 
+#define MARCH(variant, tall, more, sums)                                                             \
+    .name = variant, .function = "lncc_march", .defines = "-DTALL=" #tall more,                      \
+    .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .cell_bytes = 4 * (sums) * (tall), .planes = 1
+
 static const clv_variant terms_variants[] = {
-    {.name = "march", .function = "lncc_march", .defines = "-DTALL=8", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_GPU, .cell_bytes = 24 * TALL, .planes = 1,
-     .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
+    {MARCH("march", 8, "", 6), .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
+    {MARCH("march low", 4, "", 6), .optional = true, .tiles = {{128, 1, 1, 16}}},
     {.name = "row", .function = "lncc_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
 };
 ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
 static const clv_variant slope_variants[] = {
-    {.name = "march", .function = "lncc_march", .defines = "-DTALL=8 -DSLOPE=1",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .cell_bytes = 20 * TALL, .planes = 1,
-     .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
+    {MARCH("march", 8, " -DSLOPE=1", 5), .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
+    {MARCH("march low", 4, " -DSLOPE=1", 5), .optional = true, .tiles = {{128, 1, 1, 16}}},
     {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
 };
 ENTRY(clv_entry_lncc_slope, "lncc_slope", slope_variants, slope_builds);
 
@@ -113,7 +114,11 @@ typedef struct layout {
     int groups;
 } layout;
 
-static int lay_out(const clv_kernel *kernel, const int size[3], int radius, layout *out)
+/* Enough tiles to keep a compute unit's work-groups busy to the end. */
+enum { TILES_A_UNIT = 8, LEAST_PLANES = 4 };
+
+static int lay_out(const clvox_context *ctx, const clv_kernel *kernel, const int size[3], int radius,
+                   layout *out)
 {
     clv_tile t = kernel->tile;
     bool rows = kernel->variant->devices == CLV_ON_CPU;
@@ -126,12 +131,15 @@ static int lay_out(const clv_kernel *kernel, const int size[3], int radius, layo
     /* Equal strips; whole vectors where there are vectors. */
     int width = ceil_div(size[0], ceil_div(size[0], most));
     out->tile[0] = rows ? ceil_div(width, 8) * 8 : width;
-    out->tile[1] = rows ? LONG : TALL;
+    out->tile[1] = LONG;
     out->tile[2] = t.march;
-    double tiles = 1;
-    for (int a = 0; a < 3; a++)
-        tiles *= ceil_div(size[a], out->tile[a]);
-    out->groups = (int)fmin(tiles, CLV_LNCC_PARTIALS / 2);
+    if (!rows && sscanf(kernel->variant->defines, "-DTALL=%d", &out->tile[1]) != 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: the variant %s names no rows", kernel->variant->name);
+    double across = (double)ceil_div(size[0], out->tile[0]) * ceil_div(size[1], out->tile[1]);
+    int wanted = TILES_A_UNIT * clvox_context_limits(ctx)->compute_units;
+    while (!rows && out->tile[2] > LEAST_PLANES && across * ceil_div(size[2], out->tile[2]) < wanted)
+        out->tile[2] /= 2;
+    out->groups = (int)fmin(across * ceil_div(size[2], out->tile[2]), CLV_LNCC_PARTIALS / 2);
     return CLVOX_OK;
 }
 
@@ -142,7 +150,7 @@ static int launch(clvox_context *ctx, const clv_entry *entry, const char *build,
     const clv_kernel *kernel;
     layout l = {{0}, 0};
     CLV_TRY(clv_kernel_get(ctx, entry, build, a->size, 0, &kernel));
-    CLV_TRY(lay_out(kernel, a->size, a->radius, &l));
+    CLV_TRY(lay_out(ctx, kernel, a->size, a->radius, &l));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){l.groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
                        CLV_BUF(a->moving), CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
                        CLV_INT4(l.tile[0], l.tile[1], l.tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms),

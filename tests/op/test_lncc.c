@@ -146,11 +146,23 @@ static const setup wide[] = {
     {{21, 22, 23}, 6, 1e-5f, 0.9f, 0.01f, 0, 2e-4},
 };
 
+/* Which variant the index-th of all tiles belongs to. */
+static int variant_at(const clv_entry *entry, int index)
+{
+    for (int v = 0; v < entry->count; v++)
+        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++)
+            if (index-- == 0)
+                return v;
+    return 0;
+}
+
 static void all(clvox_context *ctx, const clv_entry *entry, bool local_counts, problem *problems, int count)
 {
-    int state = 0, first = 0;
+    int state = 0, seen = -1;
     while (harness_next(ctx, entry, &state, "random")) {
-        bool fresh = state - 1 == first;
+        int v = variant_at(entry, state - 1);
+        bool fresh = v != seen && !entry->variants[v].optional;
+        seen = v;
         for (int i = 0; i < count; i++) {
             /* Other tiles of a variant differ in borders alone. */
             int radius = problems[i].is->radius;
@@ -168,11 +180,6 @@ static void all(clvox_context *ctx, const clv_entry *entry, bool local_counts, p
             if (fresh && local_counts && radius == 2)
                 run(ctx, &problems[i], true, false);
         }
-        int index = 0;
-        for (int v = 0; v < entry->count && index < state; v++)
-            for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++)
-                index++;
-        first = index;
     }
 }
 
