@@ -446,6 +446,7 @@ static void memory(void)
             o.init = CLVOX_INIT_MATRIX;
             memcpy(o.matrix, p.matrix, sizeof o.matrix);
             o.iterations[0] = o.iterations[1] = 2;
+            o.radius = full ? 6 : 2; /* above 4 windows take more */
             o.inverse = full;
             o.consistency = !full;
             memcpy(o.shrink, shrinks[k >> 2], sizeof shrinks[0]);

@@ -5,36 +5,10 @@
 #include "base/matrix.h"
 #include "check.h"
 #include "clvox/registration.h"
-#include "pipeline/phantom.h"
+#include "pair.h"
 
 static clvox_context *ctx;
 static const char *const names[] = {[CLVOX_DEFORM_GREEDY] = "greedy", [CLVOX_DEFORM_SYN] = "syn"};
-
-typedef struct pair {
-    clv_phantom phantom;
-    clv_phantom_warp warp;
-    clvox_volume *fixed, *moving, *labels;
-} pair;
-
-static void make_pair(pair *p, const int size[3], const double spacing[3], bool oblique, double amplitude,
-                      uint64_t seed)
-{
-    clvox_grid grid;
-    clv_phantom_grid(size, spacing, oblique, &grid);
-    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &grid, seed, 0, &p->phantom));
-    check_must(clv_phantom_warp_make(&grid, amplitude, seed, &p->warp));
-    check_must(clv_phantom_image(&p->phantom, &grid, NULL, &p->warp, 1, &p->fixed));
-    check_must(clv_phantom_image(&p->phantom, &grid, NULL, NULL, 2, &p->moving));
-    check_must(clv_phantom_labels(&p->phantom, &grid, NULL, &p->warp, &p->labels));
-}
-
-static void free_pair(pair *p)
-{
-    clv_phantom_free(&p->phantom);
-    clvox_volume_destroy(&p->fixed);
-    clvox_volume_destroy(&p->moving);
-    clvox_volume_destroy(&p->labels);
-}
 
 static void start(clvox_register_options *o, clvox_deform deform)
 {
@@ -48,31 +22,7 @@ static void start(clvox_register_options *o, clvox_deform deform)
 static int run(const clvox_volume *fixed, const clvox_volume *moving, const clvox_register_options *o,
                clvox_register_result *r)
 {
-    const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
-    return clvox_register(ctx, &images, o, r);
-}
-
-/* Mean end-point error inside the head, in voxels of the smallest edge. */
-static double error_of(const pair *p, const clvox_volume *warp)
-{
-    const clvox_grid *g = &warp->grid;
-    double edge[3], sum = 0;
-    size_t n = clvox_grid_voxels(g), i = 0, count = 0;
-    clvox_grid_spacing(g, edge);
-    for (int z = 0; z < g->size[2]; z++)
-        for (int y = 0; y < g->size[1]; y++)
-            for (int x = 0; x < g->size[0]; x++, i++) {
-                double at[3], truth[3], square = 0;
-                if (!(p->labels->data[i] > 0))
-                    continue;
-                clv_matrix_apply(g->to_ras, (const double[3]){x, y, z}, at);
-                clv_phantom_warp_at(&p->warp, at, truth);
-                for (size_t k = 0; k < 3; k++)
-                    square += pow((double)warp->data[k * n + i] - truth[k], 2);
-                sum += sqrt(square);
-                count++;
-            }
-    return sum / (double)count / fmin(edge[0], fmin(edge[1], edge[2]));
+    return pair_register(ctx, fixed, moving, NULL, NULL, o, r);
 }
 
 static void recovery(clvox_deform deform)
@@ -93,7 +43,7 @@ static void recovery(clvox_deform deform)
     static const char *const metric_names[] = {"LNCC", "SSD", "NCC", "MI"};
     for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
         pair p;
-        make_pair(&p, grids[g].size, grids[g].spacing, grids[g].oblique, grids[g].amplitude, 7 + g);
+        pair_make(&p, grids[g].size, grids[g].spacing, grids[g].oblique, grids[g].amplitude, 7 + g);
         for (int m = 0; m < (g == 0 ? 4 : 1); m++) {
             clvox_register_options o;
             clvox_register_result r;
@@ -101,9 +51,7 @@ static void recovery(clvox_deform deform)
             start(&o, deform);
             o.metric = metrics[m];
             check_must(run(p.fixed, p.moving, &o, &r));
-            double mean = error_of(&p, r.warp), before;
-            memset(r.warp->data, 0, 3 * sizeof(float) * clvox_grid_voxels(&r.warp->grid));
-            before = error_of(&p, r.warp);
+            double largest, mean = pair_error(&p, &r, NULL, &largest), before = pair_start(&p, NULL);
             printf(
                 "# end-point error %.3f of %.3f voxels, metric %.4f to %.4f, J %.2f..%.2f, inverse %.4f mm\n",
                 mean, before, r.metric_linear, r.metric_after, r.jacobian.smallest, r.jacobian.largest,
@@ -114,7 +62,7 @@ static void recovery(clvox_deform deform)
             CHECK(r.inverse_error_mm[1] < .05);
             clvox_register_result_free(&r);
         }
-        free_pair(&p);
+        pair_free(&p);
     }
 }
 
@@ -123,7 +71,7 @@ static void repeats(clvox_deform deform)
     pair p;
     clvox_register_options o;
     clvox_register_result r, again;
-    make_pair(&p, (int[3]){37, 33, 29}, (double[3]){1, 2, 1.5}, true, 2, 3);
+    pair_make(&p, (int[3]){37, 33, 29}, (double[3]){1, 2, 1.5}, true, 2, 3);
     start(&o, deform);
     CHECK_CASE("two runs of %s give the same bits", names[deform]);
     check_must(run(p.fixed, p.moving, &o, &r));
@@ -131,27 +79,7 @@ static void repeats(clvox_deform deform)
     CHECK(!memcmp(r.warp->data, again.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&r.warp->grid)));
     clvox_register_result_free(&r);
     clvox_register_result_free(&again);
-    free_pair(&p);
-}
-
-/* Mean |a(b(x)) - x| inside the head, in voxels. */
-static double apart(const pair *p, clvox_volume *a, clvox_volume *b)
-{
-    const clvox_transform first = {.is_warp = 1, .warp = b}, second = {.is_warp = 1, .warp = a};
-    const clvox_link links[2] = {{&first, 0}, {&second, 0}};
-    clvox_volume *both;
-    double sum = 0;
-    size_t n = clvox_grid_voxels(&b->grid), count = 0;
-    check_must(clvox_compose(ctx, &b->grid, links, 2, &both));
-    for (size_t i = 0; i < n; i++)
-        if (p->labels->data[i] > 0) {
-            double x = (double)both->data[i], y = (double)both->data[n + i],
-                   z = (double)both->data[2 * n + i];
-            sum += sqrt(x * x + y * y + z * z);
-            count++;
-        }
-    clvox_volume_destroy(&both);
-    return sum / (double)count;
+    pair_free(&p);
 }
 
 static void exchange(void)
@@ -159,7 +87,7 @@ static void exchange(void)
     pair p;
     clvox_register_options o;
     clvox_register_result a, b;
-    make_pair(&p, (int[3]){53, 50, 47}, (double[3]){1, 1, 1}, false, 2.5, 11);
+    pair_make(&p, (int[3]){53, 50, 47}, (double[3]){1, 1, 1}, false, 2.5, 11);
     CHECK_CASE("syn leaves an identical pair where it is");
     start(&o, CLVOX_DEFORM_SYN);
     check_must(run(p.moving, p.moving, &o, &a));
@@ -169,12 +97,13 @@ static void exchange(void)
     o.inverse = 1;
     check_must(run(p.fixed, p.moving, &o, &a));
     check_must(run(p.moving, p.fixed, &o, &b));
-    double round = apart(&p, b.warp, a.warp), own = apart(&p, a.inverse_warp, a.warp);
+    double largest, round = pair_detour(a.warp, b.warp, p.labels, &largest),
+                    own = pair_detour(a.warp, a.inverse_warp, p.labels, &largest);
     printf("# there and back by two runs %.4f voxels, by the inverse of one %.4f\n", round, own);
     CHECK_THAT(round < .1 && own < .05, "%g and %g", round, own);
     clvox_register_result_free(&a);
     clvox_register_result_free(&b);
-    free_pair(&p);
+    pair_free(&p);
 }
 
 static void small(clvox_deform deform)
@@ -221,7 +150,7 @@ static void stopped(clvox_deform deform)
     clvox_register_options o;
     clvox_register_result r;
     int calls = 0;
-    make_pair(&p, (int[3]){29, 27, 25}, (double[3]){1, 1, 1}, false, 1, 5);
+    pair_make(&p, (int[3]){29, 27, 25}, (double[3]){1, 1, 1}, false, 1, 5);
     CHECK_CASE("%s stops when it is told to", names[deform]);
     start(&o, deform);
     o.progress = stop;
@@ -233,7 +162,7 @@ static void stopped(clvox_deform deform)
     check_must(run(p.fixed, p.moving, &o, &r));
     CHECK_THAT(r.largest_mm < 1e-6, "%g", r.largest_mm);
     clvox_register_result_free(&r);
-    free_pair(&p);
+    pair_free(&p);
 }
 
 int main(void)

@@ -5,37 +5,9 @@
 #include "base/matrix.h"
 #include "check.h"
 #include "clvox/registration.h"
-#include "pipeline/phantom.h"
+#include "pair.h"
 
 static clvox_context *ctx;
-
-typedef struct pair {
-    clvox_grid fixed_grid, moving_grid;
-    clv_phantom phantom;
-    clv_phantom_warp warp;
-    clvox_volume *fixed, *moving, *labels;
-} pair;
-
-/* A textured head and the same head deformed by `amplitude` mm. */
-static void make_pair(pair *p, const int size[3], const double spacing[3], bool oblique,
-                      double amplitude, uint64_t seed)
-{
-    clv_phantom_grid(size, spacing, oblique, &p->fixed_grid);
-    p->moving_grid = p->fixed_grid;
-    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->fixed_grid, seed, 0, &p->phantom));
-    check_must(clv_phantom_warp_make(&p->fixed_grid, amplitude, seed, &p->warp));
-    check_must(clv_phantom_image(&p->phantom, &p->fixed_grid, NULL, &p->warp, 1, &p->fixed));
-    check_must(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
-    check_must(clv_phantom_labels(&p->phantom, &p->fixed_grid, NULL, &p->warp, &p->labels));
-}
-
-static void free_pair(pair *p)
-{
-    clv_phantom_free(&p->phantom);
-    clvox_volume_destroy(&p->fixed);
-    clvox_volume_destroy(&p->moving);
-    clvox_volume_destroy(&p->labels);
-}
 
 static void header_options(clvox_register_options *o)
 {
@@ -44,48 +16,6 @@ static void header_options(clvox_register_options *o)
     clvox_register_preset(o, CLVOX_PRESET_DEFAULT);
     o->init = CLVOX_INIT_HEADER;
     o->linear = CLVOX_LINEAR_NONE;
-}
-
-/* One channel. */
-static int register_pair(const clvox_volume *fixed, const clvox_volume *moving,
-                         const clvox_volume *fixed_mask, const clvox_volume *moving_mask,
-                         const clvox_register_options *o, clvox_register_result *r)
-{
-    const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1,
-                                          .fixed_mask = fixed_mask, .moving_mask = moving_mask};
-    return clvox_register(ctx, &images, o, r);
-}
-
-/* Mean and largest end-point error inside the head, in voxels (smallest edge). */
-static double end_point_error(const pair *p, const clvox_register_result *r, double *largest)
-{
-    double edge[3], sum = 0;
-    size_t n = clvox_grid_voxels(&p->fixed_grid), count = 0, i = 0;
-    clvox_grid_spacing(&p->fixed_grid, edge);
-    *largest = 0;
-    for (int z = 0; z < p->fixed_grid.size[2]; z++)
-        for (int y = 0; y < p->fixed_grid.size[1]; y++)
-            for (int x = 0; x < p->fixed_grid.size[0]; x++, i++) {
-                if (!(p->labels->data[i] > 0))
-                    continue;
-                double at[3], truth[3], error = 0;
-                for (int k = 0; k < 3; k++) {
-                    const double *row = p->fixed_grid.to_ras[k];
-                    at[k] = row[0] * x + row[1] * y + row[2] * z + row[3];
-                }
-                clv_phantom_warp_at(&p->warp, at, truth);
-                for (int k = 0; k < 3; k++) {
-                    double look = r->matrix[k][3];
-                    for (int j = 0; j < 3; j++)
-                        look += r->matrix[k][j] * (at[j] + (double)r->warp->data[(size_t)j * n + i]);
-                    error += (look - at[k] - truth[k]) * (look - at[k] - truth[k]);
-                }
-                error = sqrt(error) / fmin(edge[0], fmin(edge[1], edge[2]));
-                sum += error;
-                *largest = fmax(*largest, error);
-                count++;
-            }
-    return count ? sum / (double)count : 0;
 }
 
 static void recovery(void)
@@ -108,11 +38,11 @@ static void recovery(void)
             clvox_register_result r;
             double largest;
             CHECK_CASE("a known warp is recovered: %s, %s", grids[g].name, metric ? "NCC" : "SSD");
-            make_pair(&p, grids[g].size, grids[g].spacing, grids[g].oblique, grids[g].amplitude, 7 + g);
+            pair_make(&p, grids[g].size, grids[g].spacing, grids[g].oblique, grids[g].amplitude, 7 + g);
             header_options(&o);
             o.metric = metric ? CLVOX_METRIC_NCC : CLVOX_METRIC_SSD;
-            check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
-            double mean = end_point_error(&p, &r, &largest);
+            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+            double mean = pair_error(&p, &r, NULL, &largest);
             printf("# end-point error %.3f voxels in the mean, %.3f at most; mismatch %.4f; J %.2f..%.2f\n",
                    mean, largest, r.mismatch, r.jacobian.smallest, r.jacobian.largest);
             CHECK_THAT(mean <= .3, "%.3f voxels", mean);
@@ -120,7 +50,7 @@ static void recovery(void)
             CHECK(r.mismatch < .1 &&
                   (metric ? r.metric_after > r.metric_linear : r.metric_after < r.metric_linear));
             clvox_register_result_free(&r);
-            free_pair(&p);
+            pair_free(&p);
         }
     }
 }
@@ -131,18 +61,18 @@ static void identity(void)
     clvox_register_options o;
     clvox_register_result r;
     CHECK_CASE("the identity is a fixed point");
-    make_pair(&p, (int[3]){43, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
+    pair_make(&p, (int[3]){43, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_UNBIASED;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-    check_must(register_pair(p.moving, p.moving, NULL, NULL, &o, &r));
+    check_must(pair_register(ctx, p.moving, p.moving, NULL, NULL, &o, &r));
     CHECK_THAT(r.largest_mm < .01, "moved by %g mm", r.largest_mm);
     CHECK(r.metric_after <= 1e-8);
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
             CHECK(fabs(r.matrix[i][j] - (i == j)) < 1e-6);
     clvox_register_result_free(&r);
-    free_pair(&p);
+    pair_free(&p);
 }
 
 static void repeats(void)
@@ -151,16 +81,16 @@ static void repeats(void)
     clvox_register_options o;
     clvox_register_result a, b;
     CHECK_CASE("two runs give the same bits");
-    make_pair(&p, (int[3]){41, 43, 29}, (double[3]){1, 1, 1.5}, false, 2, 5);
+    pair_make(&p, (int[3]){41, 43, 29}, (double[3]){1, 1, 1.5}, false, 2, 5);
     header_options(&o);
-    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &a));
-    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &b));
+    check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
+    check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &b));
     size_t n = clvox_grid_voxels(&p.fixed_grid) * sizeof(float);
     CHECK(!memcmp(a.warp->data, b.warp->data, 3 * n));
     CHECK(!memcmp(a.warped->data, b.warped->data, n));
     clvox_register_result_free(&a);
     clvox_register_result_free(&b);
-    free_pair(&p);
+    pair_free(&p);
 }
 
 static void exchange(void)
@@ -169,10 +99,10 @@ static void exchange(void)
     clvox_register_options o;
     clvox_register_result a, b;
     CHECK_CASE("exchanging the images mirrors the log-Jacobian");
-    make_pair(&p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 11);
+    pair_make(&p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 11);
     header_options(&o);
-    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &a));
-    check_must(register_pair(p.moving, p.fixed, NULL, NULL, &o, &b));
+    check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
+    check_must(pair_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &b));
     printf("# mean log J %.4f and %.4f, sd %.4f and %.4f\n", a.jacobian.mean_log, b.jacobian.mean_log,
            a.jacobian.sd_log, b.jacobian.sd_log);
     CHECK(fabs(a.jacobian.mean_log + b.jacobian.mean_log) < .02);
@@ -180,7 +110,7 @@ static void exchange(void)
     CHECK(fabs(log(a.jacobian.largest) + log(b.jacobian.smallest)) < .35);
     clvox_register_result_free(&a);
     clvox_register_result_free(&b);
-    free_pair(&p);
+    pair_free(&p);
 }
 
 static void intensities(void)
@@ -190,13 +120,13 @@ static void intensities(void)
     clvox_register_result r;
     double largest;
     CHECK_CASE("another scale and offset of the moving image change little");
-    make_pair(&p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 13);
+    pair_make(&p, (int[3]){60, 56, 48}, (double[3]){1, 1, 1}, false, 2.5, 13);
     size_t n = clvox_grid_voxels(&p.moving_grid);
     for (size_t i = 0; i < n; i++)
         p.moving->data[i] = 37.5f * p.moving->data[i] - 1000;
     header_options(&o);
-    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
-    double mean = end_point_error(&p, &r, &largest);
+    check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    double mean = pair_error(&p, &r, NULL, &largest);
     CHECK_THAT(mean <= .3, "%.3f voxels", mean);
     clvox_register_result_free(&r);
 
@@ -204,23 +134,23 @@ static void intensities(void)
     p.fixed->data[n / 2] = NAN;
     p.moving->data[n / 3] = INFINITY;
     p.moving->data[n / 4] = -INFINITY;
-    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
-    mean = end_point_error(&p, &r, &largest);
+    check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    mean = pair_error(&p, &r, NULL, &largest);
     CHECK_THAT(mean <= .35, "%.3f voxels", mean);
     clvox_register_result_free(&r);
 
     CHECK_CASE("a constant image gives the identity");
     for (size_t i = 0; i < n; i++)
         p.moving->data[i] = 7;
-    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     CHECK(r.largest_mm == 0);
     clvox_register_result_free(&r);
     o.init = CLVOX_INIT_AUTO;
     o.linear = CLVOX_LINEAR_AFFINE;
-    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     CHECK(r.largest_mm == 0 && r.matrix[0][0] == 1 && r.matrix[0][3] == 0);
     clvox_register_result_free(&r);
-    free_pair(&p);
+    pair_free(&p);
 }
 
 /* The moving head turned, shifted and scaled on another, left-handed grid. A
@@ -256,7 +186,7 @@ static void linear(void)
     for (int kind = CLVOX_LINEAR_SIMILARITY; kind <= CLVOX_LINEAR_AFFINE; kind++) {
         CHECK_CASE("moments of masks recover a similarity between grids of other handedness (dof %d)", kind);
         o.linear = (clvox_linear)kind;
-        check_must(register_pair(fixed, moving, fixed_mask, moving_mask, &o, &r));
+        check_must(pair_register(ctx, fixed, moving, fixed_mask, moving_mask, &o, &r));
         double worst = 0;
         for (int corner = 0; corner < 8; corner++) {
             const double at[3] = {corner & 1 ? 35 : -35, corner & 2 ? 35 : -35, corner & 4 ? 35 : -35};
@@ -282,20 +212,20 @@ static void linear(void)
 
     CHECK_CASE("an empty mask is one sentence");
     memset(moving_mask->data, 0, clvox_grid_voxels(&moving_grid) * sizeof(float));
-    CHECK(register_pair(fixed, moving, fixed_mask, moving_mask, &o, &r) == CLVOX_ERROR_DATA);
+    CHECK(pair_register(ctx, fixed, moving, fixed_mask, moving_mask, &o, &r) == CLVOX_ERROR_DATA);
     CHECK(strstr(clvox_message(), "mask") != NULL && r.warped == NULL);
 
     CHECK_CASE("no overlap is one sentence with --init header, and found by moments");
     for (int i = 0; i < 3; i++)
         moving->grid.to_ras[i][3] += 500;
     o.init = CLVOX_INIT_HEADER;
-    CHECK(register_pair(fixed, moving, NULL, NULL, &o, &r) == CLVOX_ERROR_DATA);
+    CHECK(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r) == CLVOX_ERROR_DATA);
     CHECK(strstr(clvox_message(), "overlap") != NULL);
     o.init = CLVOX_INIT_AUTO;
     /* A large offset, as some scanners add, does not hide the head. */
     for (size_t i = 0; i < clvox_grid_voxels(&moving_grid); i++)
         moving->data[i] += 20000;
-    check_must(register_pair(fixed, moving, NULL, NULL, &o, &r));
+    check_must(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r));
     CHECK_THAT(r.ncc_linear > .5, "%.3f", r.ncc_linear);
     clvox_register_result_free(&r);
     clvox_volume_destroy(&fixed);
@@ -324,7 +254,7 @@ static void small(void)
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         for (int level = 0; level < 3; level++)
             o.iterations[level] = 5;
-        int status = register_pair(p.fixed, p.moving, NULL, NULL, &o, &r);
+        int status = pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
         CHECK_THAT(status == CLVOX_OK || (status == CLVOX_ERROR_DATA && clvox_message()[0]), "%s",
                    clvox_message());
         if (status == CLVOX_OK) {
@@ -332,7 +262,7 @@ static void small(void)
                 CHECK(isfinite(r.warp->data[i]));
             clvox_register_result_free(&r);
         }
-        free_pair(&p);
+        pair_free(&p);
     }
 }
 
@@ -361,7 +291,7 @@ static void masks_and_memory(void)
     clvox_volume *mask = NULL;
     clvox_grid coarse;
     CHECK_CASE("a run takes the memory predicted at most, with masks on another grid and the inverse");
-    make_pair(&p, (int[3]){47, 41, 37}, (double[3]){1, 1, 1}, false, 2, 23);
+    pair_make(&p, (int[3]){47, 41, 37}, (double[3]){1, 1, 1}, false, 2, 23);
     clv_phantom_grid((int[3]){31, 29, 23}, (double[3]){2, 2, 2}, false, &coarse);
     check_must(clvox_volume_create(&coarse, 1, CLVOX_KIND_LABEL, &mask));
     for (size_t i = 0; i < clvox_grid_voxels(&coarse); i++)
@@ -375,7 +305,7 @@ static void masks_and_memory(void)
     for (int forced = 0; forced < 2; forced++) {
         o.force = forced ? CLVOX_FORCE_TWOPASS : CLVOX_FORCE_AUTO;
         seen.fraction = 0;
-        check_must(register_pair(p.fixed, p.moving, mask, p.labels, &o, &r));
+        check_must(pair_register(ctx, p.fixed, p.moving, mask, p.labels, &o, &r));
         size_t predicted = clvox_register_bytes(&(clvox_register_images){.fixed = {p.fixed},
                                                                     .moving = {p.moving},
                                                                     .channels = 1,
@@ -392,22 +322,22 @@ static void masks_and_memory(void)
     CHECK_CASE("a run without iterations is the linear part alone");
     memset(o.iterations, 0, sizeof o.iterations);
     seen = (watched){.fraction = 0};
-    check_must(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r));
+    check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
     CHECK(r.largest_mm == 0 && !seen.falls && seen.calls == o.levels);
     clvox_register_result_free(&r);
 
     CHECK_CASE("what cannot be used is refused before the run");
     o.init = CLVOX_INIT_MATRIX;
     o.matrix[1][1] = 0;
-    CHECK(register_pair(p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
     o.init = CLVOX_INIT_HEADER;
     clvox_volume *several = NULL;
     check_must(clvox_volume_create(&coarse, 2, CLVOX_KIND_LABEL, &several));
-    CHECK(register_pair(p.fixed, p.moving, several, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(pair_register(ctx, p.fixed, p.moving, several, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
     CHECK(strstr(clvox_message(), "fixed mask") != NULL);
     clvox_volume_destroy(&several);
     clvox_volume_destroy(&mask);
-    free_pair(&p);
+    pair_free(&p);
 }
 
 /* Images of two values have one value inside. */
@@ -417,7 +347,7 @@ static void binary(void)
     clvox_register_options o;
     clvox_register_result r;
     CHECK_CASE("two segmentations are registered as images");
-    make_pair(&p, (int[3]){48, 44, 40}, (double[3]){1, 1, 1}, false, 2, 29);
+    pair_make(&p, (int[3]){48, 44, 40}, (double[3]){1, 1, 1}, false, 2, 29);
     size_t n = clvox_grid_voxels(&p.fixed_grid);
     clvox_volume *moving = NULL;
     check_must(clv_phantom_labels(&p.phantom, &p.moving_grid, NULL, NULL, &moving));
@@ -426,7 +356,7 @@ static void binary(void)
         p.moving->data[i] = moving->data[i] > 0 ? 3 : 0;
     }
     header_options(&o);
-    int status = register_pair(p.fixed, p.moving, NULL, NULL, &o, &r);
+    int status = pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
     CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
     if (status == CLVOX_OK) {
         printf("# mismatch %.3f\n", r.mismatch);
@@ -434,7 +364,7 @@ static void binary(void)
         clvox_register_result_free(&r);
     }
     clvox_volume_destroy(&moving);
-    free_pair(&p);
+    pair_free(&p);
 }
 
 /* Nothing of the images is touched before the refusal. */
@@ -454,7 +384,7 @@ static void too_large(void)
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_UNBIASED;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-    CHECK(register_pair(&huge, &huge, NULL, NULL, &o, &r) == CLVOX_ERROR_MEMORY);
+    CHECK(pair_register(ctx, &huge, &huge, NULL, NULL, &o, &r) == CLVOX_ERROR_MEMORY);
     CHECK_THAT(strstr(clvox_message(), "would fit") != NULL, "%s", clvox_message());
     printf("# %s\n", clvox_message());
 }
