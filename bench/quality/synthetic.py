@@ -15,6 +15,9 @@ from scipy.ndimage import gaussian_filter, map_coordinates
 from .measures import Volume, grid_points, sample
 
 LARGEST = 8.0  # mm of the deformation
+# Structures that both halves of the brain have, by FreeSurfer's numbers.
+MIRROR = [*zip((2, 3, 4, 5, 7, 8, 10, 11, 12, 13, 17, 18, 25, 26, 28, 30, 136, 163),
+               (41, 42, 43, 44, 46, 47, 49, 50, 51, 52, 53, 54, 57, 58, 60, 62, 137, 164))]
 FILES = ("fixed.nii.gz", "moving.nii.gz", "fixed_labels.nii.gz", "moving_labels.nii.gz", "truth.npy")
 
 
@@ -58,10 +61,29 @@ def random_affine(centre, random):
     return matrix
 
 
-def render(labels, texture, values, gain, random):
-    """An image of a label map: a value for each label, texture, blur, bias field and noise; uint8 range."""
-    shape = labels.shape
-    image = values[labels] + np.where(labels > 0, gain * texture, 0)
+def parts(atlas, place):
+    """The atlas' labels in the eight parts of every voxel whose centre looks at place: a list of eight."""
+    slope = [np.gradient(place, axis=k) for k in range(3)]
+    return [sample(atlas, place + sum(s * d for s, d in zip(signs, slope)) / 4, 0).astype(np.int16)
+            for signs in itertools.product((-1, 1), repeat=3)]
+
+
+def majority(maps):
+    """The label that most of the maps have at each voxel; of equals the first."""
+    best, most = maps[0].copy(), np.zeros(maps[0].shape, np.int8)
+    for candidate in maps:
+        count = sum((m == candidate).astype(np.int8) for m in maps)
+        better = count > most
+        best[better], most[better] = candidate[better], count[better]
+    return best
+
+
+def render(maps, texture, values, gain, random):
+    """An image of labels in the parts of each voxel: their values' mean, texture, blur, bias field and noise,
+    from 0 to 255.
+    """
+    shape = texture.shape
+    image = sum(values[m] + np.where(m > 0, gain * texture, 0) for m in maps) / len(maps)
     image = gaussian_filter(image.astype(np.float32), 0.5)
     bias = gaussian_filter(random.standard_normal(shape).astype(np.float32), [n / 4 for n in shape])
     image *= np.exp(0.2 * bias / np.abs(bias).max())
@@ -70,8 +92,10 @@ def render(labels, texture, values, gain, random):
 
 
 def contrast(top, random):
-    """A value for each label: anything from dark to bright, background black."""
+    """A value for each label: anything from dark to bright, left as right, background black."""
     values = random.uniform(25, 225, top + 1)
+    for left, right in MIRROR:
+        values[right] = values[left]
     values[0] = 0
     return values.astype(np.float32)
 
@@ -114,10 +138,10 @@ def make(source, names, spacing, seed, other):
     values = contrast(top, random), contrast(top, random)
     images = []
     for volume, place, kind in ((fixed, points, 0), (moving, back, 1 if other else 0)):
-        labels = sample(atlas, place, 0).astype(np.int16)
-        volume.data = labels
+        maps = parts(atlas, place)
+        volume.data = majority(maps)
         gain = random.choice([-1.0, 1.0]) if kind else 1.0
-        image = render(labels, sample(texture, place), values[kind], gain, random)
+        image = render(maps, sample(texture, place), values[kind], gain, random)
         images.append(Volume(image, volume.affine))
     for volume, name in zip((*images, fixed, moving), names):
         volume.write(name)
