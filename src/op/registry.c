@@ -11,6 +11,7 @@
 #include "op/histogram.h"
 #include "op/inverse.h"
 #include "op/jacobian.h"
+#include "op/linear.h"
 #include "op/likeness.h"
 #include "op/lncc.h"
 #include "op/moments.h"
@@ -50,6 +51,11 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_histogram,
     &clv_entry_inverse,
     &clv_entry_jacobian,
+    &clv_entry_linear_histogram,
+    &clv_entry_linear_join,
+    &clv_entry_linear_localise,
+    &clv_entry_linear_prepare,
+    &clv_entry_linear_sums,
     &clv_entry_likeness_counts,
     &clv_entry_likeness_line,
     &clv_entry_likeness_ncc,

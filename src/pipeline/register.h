@@ -60,9 +60,11 @@ typedef struct clv_registration {
     bool constant; /* an image of some channel has one value */
 } clv_registration;
 
-/* Sets moments-based or header-based run->matrix by options (register_linear.c). */
-int clv_register_linear(clv_registration *run, const clvox_volume *fixed,
-                        const clvox_volume *moving);
+/* Sets run->matrix by options: a start, and from it the best map of the kind
+ * asked for (register_linear.c). What it takes for itself meanwhile, of a run
+ * that clv_register_describe has filled in (linear_levels.c). */
+int clv_register_linear(clv_registration *run, const clvox_volume *fixed, const clvox_volume *moving);
+size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask);
 
 /* Maps both images of each channel to [0, 1.2]; for metrics that compare values
  * the moving one to the fixed one's quantiles (register_match.c). */

@@ -1,181 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the registration starts: the headers, or closed forms from the first
- * and second moments of the masks (or of the tissue); among the candidates the
- * correlation of the two images at a coarse level decides. */
+/* The linear part of a registration: starts from headers, centres and a search
+ * over turns, the best of them improved from coarse to fine. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/eigen.h"
 #include "base/matrix.h"
-#include "op/moments.h"
-#include "op/pointwise.h"
-#include "op/reduce.h"
-#include "op/resample.h"
-#include "pipeline/register.h"
+#include "pipeline/linear.h"
 
-enum { MAX_CANDIDATES = 40 };
-
-typedef struct shape {
-    double center[3];
-    double spread[3][3]; /* second moments in mm^2 */
-} shape;
-
-typedef struct candidates {
-    double matrix[MAX_CANDIDATES][4][4];
-    double angle[MAX_CANDIDATES]; /* of the rotation in it, radians */
-    int count;
-} candidates;
-
-/* Maps an image's values to [0, 1], so that float sums of squares keep their
- * digits whatever offset a scanner added, and what lies outside is darkest. */
-static int to_unit(clv_registration *run, clv_buffer *image, int n)
-{
-    int status = CLVOX_OK;
-    float range[2];
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, image, NULL, NULL, 0, n, run->partial, run->state,
-                       CLV_STATE_SUMS));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, image, NULL, NULL, 0, n, run->partial, run->state,
-                       CLV_STATE_SUMS + 1));
-    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), range, sizeof range));
-    double scale = range[1] > range[0] ? 1 / ((double)range[1] - range[0]) : 0;
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, image, n, image, NULL, NULL,
-                          (float[4]){(float)scale, 0, 0, (float)(-scale * range[0])}));
-end:
-    return status;
-}
-
-/* Moments of the mask or, without one, of the image above its darkest value,
- * in RAS mm. */
-static int measure_shape(clv_registration *run, const clv_buffer *image, const clv_buffer *mask,
-                         const clvox_grid *grid, int n, const char *which, shape *out)
-{
-    int status = CLVOX_OK;
-    double moments[10];
-    const clv_buffer *weights = mask;
-    if (!mask) {
-        CLV_TRY(clv_buffer_copy(run->ctx, image, 0, run->scratch_a, 0, (size_t)n * sizeof(float)));
-        CLV_TRY(to_unit(run, run->scratch_a, n));
-        weights = run->scratch_a;
-    }
-    CLV_TRY(clv_moments(run->ctx, weights, grid->size, moments));
-    if (!(moments[0] > 0)) {
-        status = mask ? clv_fail(CLVOX_ERROR_DATA, "the %s mask is empty; give one with voxels above 0",
-                                 which)
-                      : clv_fail(CLVOX_ERROR_DATA, "the %s image is constant: there is nothing to align "
-                                                   "it by; use --init header",
-                                 which);
-        goto end;
-    }
-    const double c[3][3] = {{moments[4], moments[5], moments[6]},
-                            {moments[5], moments[7], moments[8]},
-                            {moments[6], moments[8], moments[9]}};
-    for (int i = 0; i < 3; i++) {
-        out->center[i] = grid->to_ras[i][3];
-        for (int j = 0; j < 3; j++) {
-            out->center[i] += grid->to_ras[i][j] * moments[1 + j];
-            double sum = 0;
-            for (int k = 0; k < 3; k++)
-                for (int l = 0; l < 3; l++)
-                    sum += grid->to_ras[i][k] * c[k][l] * grid->to_ras[j][l];
-            out->spread[i][j] = sum;
-        }
-    }
-    /* A flat shape still has the extent of a voxel. */
-    double spacing[3];
-    clvox_grid_spacing(grid, spacing);
-    for (int i = 0; i < 3; i++)
-        out->spread[i][i] += spacing[i] * spacing[i] / 12;
-end:
-    return status;
-}
-
-/* Adds x -> to + linear (x - from). */
-static void add(candidates *list, double linear[3][3], const double from[3], const double to[3],
-                double angle)
-{
-    if (list->count == MAX_CANDIDATES)
-        return;
-    double(*m)[4] = list->matrix[list->count];
-    memset(m, 0, sizeof list->matrix[0]);
-    for (int i = 0; i < 3; i++) {
-        m[i][3] = to[i];
-        for (int j = 0; j < 3; j++) {
-            m[i][j] = linear[i][j];
-            m[i][3] -= linear[i][j] * from[j];
-        }
-    }
-    m[3][3] = 1;
-    list->angle[list->count++] = angle;
-}
-
-static void multiply(double a[3][3], double b[3][3], double out[3][3])
-{
-    double t[3][3];
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            t[i][j] = a[i][0] * b[0][j] + a[i][1] * b[1][j] + a[i][2] * b[2][j];
-    memcpy(out, t, sizeof t);
-}
-
-/* Every transform of the permitted kind that carries the fixed shape's centre
- * (and axes, and lengths) onto the moving one's. */
-static void moment_candidates(candidates *list, clvox_linear linear, const shape *f, const shape *m)
-{
-    double one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    add(list, one, f->center, m->center, 0);
-    if (linear < CLVOX_LINEAR_RIGID)
-        return;
-    double fv[3], fe[3][3], mv[3], me[3][3];
-    clv_eigen_symmetric(f->spread, fv, fe);
-    clv_eigen_symmetric(m->spread, mv, me);
-    double scale = pow(mv[0] * mv[1] * mv[2] / (fv[0] * fv[1] * fv[2]), 1. / 6);
-    if (linear >= CLVOX_LINEAR_SIMILARITY) {
-        double s[3][3] = {{scale, 0, 0}, {0, scale, 0}, {0, 0, scale}};
-        add(list, s, f->center, m->center, 0);
-    }
-    if (linear >= CLVOX_LINEAR_AFFINE) {
-        /* The symmetric map F^-1/2 (F^1/2 M F^1/2)^1/2 F^-1/2: no rotation. */
-        double half[3][3], back[3][3], a[3][3];
-        clv_power_symmetric(f->spread, .5, half);
-        clv_power_symmetric(f->spread, -.5, back);
-        memcpy(a, m->spread, sizeof a);
-        multiply(half, a, a);
-        multiply(a, half, a);
-        clv_power_symmetric(CLV_MATRIX3(a), .5, a);
-        multiply(back, a, a);
-        multiply(a, back, a);
-        add(list, a, f->center, m->center, 0);
-    }
-    /* The axes fit each other in four ways; lengths in between by kind. */
-    for (int flip = 0; flip < 4; flip++) {
-        const double sign[3] = {flip == 1 || flip == 2 ? -1 : 1, flip == 1 || flip == 3 ? -1 : 1,
-                                flip == 2 || flip == 3 ? -1 : 1};
-        double r[3][3], s[3][3], a[3][3];
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++) {
-                r[i][j] = a[i][j] = 0;
-                for (int k = 0; k < 3; k++) {
-                    r[i][j] += me[i][k] * sign[k] * fe[j][k];
-                    a[i][j] += me[i][k] * sign[k] * sqrt(mv[k] / fv[k]) * fe[j][k];
-                }
-                s[i][j] = scale * r[i][j];
-            }
-        double angle = acos(fmax(-1, fmin(1, (r[0][0] + r[1][1] + r[2][2] - 1) / 2)));
-        add(list, r, f->center, m->center, angle);
-        if (linear >= CLVOX_LINEAR_SIMILARITY)
-            add(list, s, f->center, m->center, angle);
-        if (linear >= CLVOX_LINEAR_AFFINE)
-            add(list, a, f->center, m->center, angle);
-    }
-}
+enum { ROOM = 8 };
+/* Squared correlation of detail from which contrasts count as the same. */
+static const double SAME_CONTRAST = .2;
 
 static void grid_center(const clvox_grid *grid, double center[3])
 {
-    for (int i = 0; i < 3; i++) {
-        center[i] = grid->to_ras[i][3];
-        for (int j = 0; j < 3; j++)
-            center[i] += grid->to_ras[i][j] * .5 * (grid->size[j] - 1);
-    }
+    const double middle[3] = {.5 * (grid->size[0] - 1), .5 * (grid->size[1] - 1), .5 * (grid->size[2] - 1)};
+    clv_matrix_apply(CLV_MATRIX(grid->to_ras), middle, center);
 }
 
 /* Whether the centre of either grid lies inside the other one: headers of
@@ -183,75 +23,130 @@ static void grid_center(const clvox_grid *grid, double center[3])
 static bool headers_overlap(const clvox_grid *a, const clvox_grid *b)
 {
     for (int pass = 0; pass < 2; pass++) {
-        double center[3], inverse[4][4];
-        grid_center(pass ? b : a, center);
+        double center[3], inverse[4][4], at[3];
         const clvox_grid *other = pass ? a : b;
-        if (clv_matrix_invert(other->to_ras, inverse) < 0)
+        grid_center(pass ? b : a, center);
+        if (clv_matrix_invert(CLV_MATRIX(other->to_ras), inverse) < 0)
             return false;
-        for (int i = 0; i < 3; i++) {
-            double at = inverse[i][3];
-            for (int j = 0; j < 3; j++)
-                at += inverse[i][j] * center[j];
-            if (at < -.5 || at > other->size[i] - .5)
+        clv_matrix_apply(CLV_MATRIX(inverse), center, at);
+        for (int i = 0; i < 3; i++)
+            if (at[i] < -.5 || at[i] > other->size[i] - .5)
                 return false;
-        }
     }
     return true;
 }
 
-static double largest_spacing(const clvox_grid *grid)
+static void shifted(const double from[3], const double to[3], double matrix[4][4])
 {
-    double s[3];
-    clvox_grid_spacing(grid, s);
-    return fmax(s[0], fmax(s[1], s[2]));
-}
-
-static int coarse(clv_registration *run, const clv_buffer *image, const clvox_grid *grid, double mm,
-                  clv_buffer *out, clvox_grid *level)
-{
-    double spacing[3], factor[3];
-    clvox_grid_spacing(grid, spacing);
+    clv_matrix_identity(matrix);
     for (int i = 0; i < 3; i++)
-        factor[i] = fmax(1, mm / spacing[i]);
-    clv_level_grid(grid, factor, level);
-    return clv_downsample(run->ctx, image, grid, run->scratch_a, run->scratch_b, out, level);
+        matrix[i][3] = to[i] - from[i];
 }
 
-static int choose(clv_registration *run, const candidates *list)
+/* The starts that are no search: the headers, the grids' centres, the images'
+ * centres. */
+static int given_starts(const linear_stage *stage, const clvox_register_options *o, bool overlap,
+                        linear_state *given)
+{
+    const clv_registration *run = stage->run;
+    double matrix[4][4], a[3], b[3];
+    int count = 0;
+    if (o->init == CLVOX_INIT_AUTO && overlap)
+        linear_from_matrix(stage, CLV_MATRIX(run->matrix), &given[count++]);
+    shifted(stage->fixed.center, stage->moving.center, matrix);
+    linear_from_matrix(stage, CLV_MATRIX(matrix), &given[count++]);
+    if (o->init == CLVOX_INIT_AUTO) {
+        grid_center(&run->fixed_grid, a);
+        grid_center(&run->moving_grid, b);
+        shifted(a, b, matrix);
+        linear_from_matrix(stage, CLV_MATRIX(matrix), &given[count++]);
+    }
+    return count;
+}
+
+/* Puts first what agrees best in small windows: outlines of heads that are cut
+ * off differently agree in wrong places too. */
+static int rank(linear_stage *stage, linear_state *states, int *count)
 {
     int status = CLVOX_OK;
-    clvox_grid fixed_level, moving_level;
-    double mm = fmax(4, fmax(largest_spacing(&run->fixed_grid), largest_spacing(&run->moving_grid)));
-    double best = -2, square;
-    int chosen = 0;
-    clv_buffer *weight = NULL;
-    CLV_TRY(coarse(run, run->channels[0].fixed, &run->fixed_grid, mm, run->channels[0].level_fixed, &fixed_level));
-    CLV_TRY(coarse(run, run->channels[0].moving, &run->moving_grid, mm, run->channels[0].level_moving, &moving_level));
-    int n = (int)clvox_grid_voxels(&fixed_level);
-    CLV_TRY(to_unit(run, run->channels[0].level_fixed, n));
-    CLV_TRY(to_unit(run, run->channels[0].level_moving, (int)clvox_grid_voxels(&moving_level)));
-    if (run->fixed_mask) {
-        CLV_TRY(coarse(run, run->fixed_mask, &run->fixed_grid, mm, run->level_mask, &fixed_level));
-        weight = run->level_mask;
+    linear_state *trials = malloc(sizeof *trials * (size_t)*count);
+    if (!trials)
+        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+    memcpy(trials, states, sizeof *trials * (size_t)*count);
+    CLV_TRY(linear_evaluate(stage, 1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear, trials,
+                            *count, true));
+    for (int i = 0; i < *count; i++)
+        states[i].value = trials[i].value;
+    linear_sort(stage, states, count, 0);
+end:
+    free(trials);
+    return status;
+}
+
+/* Where the start is as good already, nothing has been gained: it stays. */
+static int settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
+                  linear_state *state)
+{
+    linear_state stay = *start;
+    int status = linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, &stay, 1, false);
+    if (status >= 0 && stay.value >= state->value)
+        *state = stay;
+    return status;
+}
+
+/* Information finds the place, but what heads look like from outside weighs as
+ * much in it as the brain. Where contrasts agree, seen by the correlation of
+ * locally normalised images, these decide. *done: whether they did. */
+static int refine_detail(linear_stage *stage, const linear_state *start, linear_state *state, bool *done)
+{
+    int status = CLVOX_OK;
+    clvox_linear kind = stage->run->options->linear;
+    linear_state trial = *state;
+    *done = false;
+    CLV_TRY(linear_localise(stage, 2));
+    CLV_TRY(linear_optimise(stage, 2, CLVOX_METRIC_NCC, stage->bins, kind, &trial, 1, 12,
+                            .02 * stage->level[2].mm));
+    if (!(trial.value > SAME_CONTRAST))
+        goto end;
+    CLV_TRY(linear_localise(stage, 1));
+    CLV_TRY(linear_optimise(stage, 1, CLVOX_METRIC_NCC, stage->bins, kind, &trial, 1, 16,
+                            .003 * stage->level[1].mm));
+    CLV_TRY(settle(stage, 1, CLVOX_METRIC_NCC, start, &trial));
+    *state = trial;
+    *done = true;
+end:
+    return status;
+}
+
+/* From coarse to fine: all, then the best few, then the best one. */
+static int refine(linear_stage *stage, const linear_state *start, linear_state *states, int count)
+{
+    int status = CLVOX_OK;
+    clvox_linear kind = stage->run->options->linear;
+    clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
+    /* Windows of LNCC see too little far from the goal. */
+    clvox_metric metric = stage->metric, coarse = metric == CLVOX_METRIC_LNCC ? CLVOX_METRIC_MI : metric;
+    const linear_level *level = stage->level;
+    bool done = false;
+    CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, stiff, states, count, 8, .05 * level[2].mm));
+    linear_sort(stage, states, &count, level[2].mm);
+    count = count < 5 ? count : 5;
+    if (kind != stiff)
+        CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, kind, states, count, 8, .05 * level[2].mm));
+    linear_sort(stage, states, &count, .25 * level[2].mm);
+    if (count > 1)
+        CLV_TRY(rank(stage, states, &count));
+    count = count < 2 ? count : 2;
+    CLV_TRY(linear_optimise(stage, 1, metric, stage->bins, kind, states, count, 3, .02 * level[1].mm));
+    if (count > 1)
+        CLV_TRY(rank(stage, states, &count));
+    CLV_TRY(linear_optimise(stage, 1, metric, stage->bins, kind, states, 1, 12, .01 * level[1].mm));
+    if (metric == CLVOX_METRIC_MI)
+        CLV_TRY(refine_detail(stage, start, &states[0], &done));
+    if (!done) {
+        CLV_TRY(linear_optimise(stage, 0, metric, stage->bins, kind, states, 1, 12, .003 * level[0].mm));
+        CLV_TRY(settle(stage, 0, metric, start, &states[0]));
     }
-    for (int i = 0; i < list->count; i++) {
-        clv_map map;
-        double ncc;
-        clv_map_between(&fixed_level, &moving_level, list->matrix[i], 0, &map);
-        CLV_TRY(clv_warp(run->ctx, run->channels[0].level_moving, moving_level.size, &map, NULL, CLV_LINEAR, 0,
-                         run->scratch_a, fixed_level.size));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, run->scratch_a, n, run->scratch_a, NULL,
-                              NULL, (float[4]){0, 0, 0, 0}));
-        CLV_TRY(clv_similarity(run, run->scratch_a, run->channels[0].level_fixed, weight, n, &square, &ncc));
-        /* A turn beyond 45 degrees has to be clearly better to be believed. */
-        if (list->angle[i] > M_PI / 4)
-            ncc -= .1;
-        if (ncc > best) {
-            best = ncc;
-            chosen = i;
-        }
-    }
-    memcpy(run->matrix, list->matrix[chosen], sizeof run->matrix);
 end:
     return status;
 }
@@ -260,41 +155,47 @@ int clv_register_linear(clv_registration *run, const clvox_volume *fixed, const 
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    static const double identity[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
-    candidates list = {.count = 0};
-    shape f, m;
-    memcpy(run->matrix, o->init == CLVOX_INIT_MATRIX ? o->matrix : identity, sizeof run->matrix);
+    linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
+    linear_state start, states[ROOM], given[4];
+    int count = 0;
+    clv_matrix_identity(run->matrix);
+    if (o->init == CLVOX_INIT_MATRIX)
+        clv_matrix_copy(o->matrix, run->matrix);
     if (o->init == CLVOX_INIT_CENTERS) {
         double a[3], b[3];
         grid_center(&fixed->grid, a);
         grid_center(&moving->grid, b);
-        for (int i = 0; i < 3; i++)
-            run->matrix[i][3] = b[i] - a[i];
+        shifted(a, b, run->matrix);
     }
     bool overlap = headers_overlap(&fixed->grid, &moving->grid);
-    bool moments = o->init == CLVOX_INIT_MOMENTS ||
-                   (o->init == CLVOX_INIT_AUTO && (!overlap || o->linear != CLVOX_LINEAR_NONE));
-    if (!moments)
+    bool moments = o->init == CLVOX_INIT_MOMENTS || (o->init == CLVOX_INIT_AUTO && !overlap);
+    bool search = o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO;
+    if (o->linear == CLVOX_LINEAR_NONE && !moments)
         return CLVOX_OK;
-    if (o->init == CLVOX_INIT_AUTO && overlap) {
-        memcpy(list.matrix[0], identity, sizeof identity);
-        list.angle[0] = 0;
-        list.count = 1;
+    CLV_TRY(linear_levels_make(&stage));
+    if (stage.flat) {
+        if (moments)
+            status = clv_fail(CLVOX_ERROR_DATA, "an image is constant: there is nothing to align it by; use "
+                                                "--init header");
+        goto end;
     }
-    /* Moments of a mask on one side and of a whole head on the other do not
-     * compare: use the masks only when both are there. */
-    bool both = run->fixed_mask && run->moving_mask;
-    status = measure_shape(run, run->channels[0].fixed, both ? run->fixed_mask : NULL, &run->fixed_grid, run->n,
-                           "fixed", &f);
-    if (status >= 0)
-        status = measure_shape(run, run->channels[0].moving, both ? run->moving_mask : NULL, &run->moving_grid, run->m,
-                               "moving", &m);
-    /* Of a constant image the header is all there is. */
-    if (status == CLVOX_ERROR_DATA && !both && list.count > 0)
-        return CLVOX_OK;
-    CLV_TRY(status);
-    moment_candidates(&list, o->linear, &f, &m);
-    CLV_TRY(choose(run, &list));
+    if (o->linear == CLVOX_LINEAR_NONE) {
+        shifted(stage.fixed.center, stage.moving.center, run->matrix);
+        goto end;
+    }
+    linear_from_matrix(&stage, CLV_MATRIX(run->matrix), &start);
+    if (search) {
+        int starts = given_starts(&stage, o, overlap, given);
+        CLV_TRY(linear_search(&stage, given, starts, states, ROOM, &count));
+    } else {
+        states[0] = start;
+        count = 1;
+    }
+    if (count > 0)
+        CLV_TRY(refine(&stage, &start, states, count));
+    if (count > 0 && isfinite(states[0].value))
+        linear_to_matrix(&stage, &states[0], run->matrix);
 end:
+    linear_levels_free(&stage);
     return status;
 }

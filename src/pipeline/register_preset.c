@@ -66,7 +66,7 @@ void clvox_register_defaults(clvox_register_options *options)
 {
     *options = (clvox_register_options){
         .linear = CLVOX_LINEAR_AFFINE,
-        .linear_metric = CLVOX_METRIC_NCC,
+        .linear_metric = CLVOX_METRIC_MI,
         .linear_radius = 2,
         .linear_bins = 32,
         .deform = CLVOX_DEFORM_GREEDY,

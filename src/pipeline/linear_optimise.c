@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Damped Gauss-Newton ascent of many states in step. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "pipeline/linear.h"
+
+/* Solves (normal + damping diag(normal)) x = b by Cholesky's factors. What the
+ * images do not determine (an axis of one voxel) has a diagonal of about 0 and
+ * stays. */
+static bool solve(int n, double normal[12][12], double damping, const double b[12], double x[12])
+{
+    double l[12][12], largest = 0;
+    for (int i = 0; i < n; i++)
+        largest = fmax(largest, normal[i][i]);
+    if (!(largest > 0))
+        return false;
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j <= i; j++) {
+            sum = normal[i][j] + (i == j ? damping * normal[i][i] + 1e-5 * largest : 0);
+            for (int k = 0; k < j; k++)
+                sum -= l[i][k] * l[j][k];
+            if (i == j) {
+                if (!(sum > 0))
+                    return false;
+                l[i][i] = sqrt(sum);
+            } else {
+                l[i][j] = sum / l[j][j];
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        x[i] = b[i];
+        for (int k = 0; k < i; k++)
+            x[i] -= l[i][k] * x[k];
+        x[i] /= l[i][i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int k = i + 1; k < n; k++)
+            x[i] -= l[k][i] * x[k];
+        x[i] /= l[i][i];
+    }
+    return true;
+}
+
+/* One state's way: how it is damped, and how much flatter the metric is than
+ * its normal matrix says. */
+typedef struct walk {
+    double damping, flatter, delta[12];
+    bool done;
+} walk;
+
+static double longest(const double *delta, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, fabs(delta[i]));
+    return most;
+}
+
+/* The next trial of a walk; false where there is none. */
+static bool propose(const linear_stage *stage, int level, clvox_linear kind, linear_state *state, walk *w,
+                    linear_state *trial)
+{
+    int n = linear_parameters(kind);
+    if (!isfinite(state->value) || !solve(n, state->normal, w->damping, state->gradient, w->delta))
+        return false;
+    double most = longest(w->delta, n) * w->flatter, limit = 1.5 * stage->level[level].mm;
+    double share = w->flatter * (most > limit ? limit / most : 1);
+    for (int i = 0; i < n; i++)
+        w->delta[i] *= share;
+    linear_move(stage, kind, state, w->delta, trial);
+    return true;
+}
+
+/* From the change of the gradient along the step: by how much the normal
+ * matrix overstates the curvature. */
+static double flatter(int n, const linear_state *before, const linear_state *after, const double delta[12])
+{
+    double seen = 0, said = 0;
+    for (int i = 0; i < n; i++) {
+        seen += (before->gradient[i] - after->gradient[i]) * delta[i];
+        for (int j = 0; j < n; j++)
+            said += delta[i] * before->normal[i][j] * delta[j];
+    }
+    return seen > 0 ? fmin(fmax(said / seen, .3), 4) : 1;
+}
+
+int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bins, clvox_linear kind,
+                    linear_state *states, int count, int iterations, double tolerance)
+{
+    int status = CLVOX_OK, n = linear_parameters(kind);
+    linear_state *trials = malloc(sizeof *trials * (size_t)count);
+    walk *walks = calloc((size_t)count, sizeof *walks);
+    int *index = malloc(sizeof *index * (size_t)count);
+    if (!trials || !walks || !index) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        goto end;
+    }
+    CLV_TRY(linear_evaluate(stage, level, metric, bins, kind, states, count, true));
+    for (int i = 0; i < count; i++)
+        walks[i] = (walk){.damping = .02, .flatter = 1};
+    for (int k = 0; k < iterations; k++) {
+        int active = 0;
+        for (int i = 0; i < count; i++) {
+            walks[i].done = walks[i].done || !propose(stage, level, kind, &states[i], &walks[i], &trials[active]);
+            if (!walks[i].done)
+                index[active++] = i;
+        }
+        if (active == 0)
+            break;
+        CLV_TRY(linear_evaluate(stage, level, metric, bins, kind, trials, active, true));
+        for (int t = 0; t < active; t++) {
+            int i = index[t];
+            walk *w = &walks[i];
+            double moved = longest(w->delta, n);
+            /* A metric that rises because the images part is no gain. */
+            bool parts = trials[t].overlap < .4 && trials[t].overlap < states[i].overlap;
+            if (trials[t].value > states[i].value && !parts) {
+                w->flatter = .5 * w->flatter + .5 * flatter(n, &states[i], &trials[t], w->delta);
+                w->damping = fmax(w->damping / 5, 1e-4);
+                states[i] = trials[t];
+            } else {
+                w->damping = fmax(w->damping * 5, .05);
+                w->flatter = fmin(w->flatter, 1) * .7;
+            }
+            w->done = moved < tolerance;
+        }
+    }
+end:
+    free(trials);
+    free(walks);
+    free(index);
+    return status;
+}
+
+double linear_angle(const double linear[3][3])
+{
+    double m[4][4], r[3][3];
+    clv_matrix_identity(m);
+    for (int i = 0; i < 3; i++)
+        memcpy(m[i], linear[i], sizeof linear[i]);
+    if (clv_matrix_rotation(CLV_MATRIX(m), r) < 0)
+        return 0;
+    return acos(fmax(-1, fmin(1, (r[0][0] + r[1][1] + r[2][2] - 1) / 2)));
+}
+
+double linear_distance(const linear_stage *stage, const linear_state *a, const linear_state *b)
+{
+    double turn = 0, shift = 0;
+    for (int i = 0; i < 3; i++) {
+        shift += (a->shift[i] - b->shift[i]) * (a->shift[i] - b->shift[i]);
+        for (int j = 0; j < 3; j++) {
+            double d = stage->radius * (a->linear[i][j] - b->linear[i][j]);
+            turn += d * d;
+        }
+    }
+    return sqrt(shift) + sqrt(turn / 2);
+}
+
+void linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm)
+{
+    int kept = 0;
+    for (int i = 1; i < *count; i++) {
+        linear_state here = states[i];
+        int j = i;
+        for (; j > 0 && states[j - 1].value < here.value; j--)
+            states[j] = states[j - 1];
+        states[j] = here;
+    }
+    for (int i = 0; i < *count; i++) {
+        bool near = !isfinite(states[i].value);
+        for (int j = 0; j < kept && !near; j++)
+            near = linear_distance(stage, &states[i], &states[j]) < mm;
+        if (!near)
+            states[kept++] = states[i];
+    }
+    *count = kept;
+}
