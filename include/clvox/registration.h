@@ -129,7 +129,7 @@ typedef struct clvox_register_result {
     double overlap;            /* share of the smaller grid that lies in the other, after the linear part */
     /* At the start, after the linear part and at the end, on the full grid inside the fixed mask:
      * options.metric (linear_metric without deformation): SSD the mean square of the matched images, NCC
-     * the squared correlation, LNCC its mean over the windows, MI in nats; and the correlation. */
+     * the squared correlation, LNCC its mean over windows with content, MI in nats; and the correlation. */
     double metric_before, metric_linear, metric_after;
     double ncc_before, ncc_linear, ncc_after;
     double mismatch;           /* |T(h) - R|^2 / |T - R|^2, T after the linear part */

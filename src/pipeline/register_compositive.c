@@ -36,10 +36,6 @@ static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
 /* The border stays where it is, so that the map has an inverse on the whole grid. */
 static const float LONGEST_RIM = 4;
 
-/* Added to the windows' variances, of images in [0, 1]: noise far below
- * anatomy's contrast is not correlated. */
-static const float LNCC_EPSILON = 1e-5f;
-
 /* One image and the displacement that moves it. */
 typedef struct side {
     clv_buffer *u, *force, *slope, *warped;
@@ -99,7 +95,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
         const clv_lncc_args args = {
             .fixed = fixed, .moving = w->sides[0].warped,
             .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
-            .radius = o->radius, .epsilon = LNCC_EPSILON, .local = o->local_gradient != 0,
+            .radius = o->radius, .epsilon = CLV_REGISTER_EPSILON, .local = o->local_gradient != 0,
             .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
             .terms = run->terms, .partial = run->partial, .out = run->state, .slot = slot,
         };

@@ -13,15 +13,20 @@ clvox_metric clv_register_metric(const clvox_register_options *o)
     return o->deform == CLVOX_DEFORM_NONE ? o->linear_metric : o->metric;
 }
 
-/* The fixed image, NaN outside of the mask. */
-static int masked_fixed(clv_registration *run, const clv_channel *c, const clv_buffer **fixed)
+/* Of images in [0, 1]: below it there is air, whose windows would say nothing. */
+static const float CONTENT = 0.05f;
+
+/* The fixed image, NaN outside of the mask or, for a mean over windows, in the
+ * empty background. */
+static int masked_fixed(clv_registration *run, const clv_channel *c, bool windows, const clv_buffer **fixed)
 {
     int status = CLVOX_OK;
     *fixed = c->fixed;
-    if (!run->fixed_mask)
+    if (!run->fixed_mask && !windows)
         return CLVOX_OK;
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, c->level_fixed, run->n, run->fixed_mask, NULL,
-                          NULL, (float[4]){0, 0, NAN, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, c->level_fixed, run->n,
+                          run->fixed_mask ? run->fixed_mask : c->fixed, NULL, NULL,
+                          (float[4]){run->fixed_mask ? 0 : CONTENT, 0, NAN, 0}));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, c->level_fixed, run->n, c->level_fixed, c->fixed,
                           NULL, (float[4]){1, 1, 0, 0}));
     *fixed = c->level_fixed;
@@ -39,7 +44,7 @@ static int mean_likeness(clv_registration *run, const clv_channel *c, clvox_metr
     const int *size = run->fixed_grid.size;
     const clv_buffer *fixed;
     float s[2];
-    CLV_TRY(masked_fixed(run, c, &fixed));
+    CLV_TRY(masked_fixed(run, c, metric == CLVOX_METRIC_LNCC, &fixed));
     if (metric == CLVOX_METRIC_LNCC) {
         const clv_lncc_args args = {
             .fixed = fixed,

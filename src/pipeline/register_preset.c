@@ -32,9 +32,9 @@ static const numbers rows[] = {
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
      3, {4, 2, 1}, {20, 20, 5}, 1.25, 0.8, 0, 1, 1, 0.3, 1e-4},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {50, 50, 20}, 1.25, 0.6, 0, 1, 1, 0.3, 1e-5},
+     3, {4, 2, 1}, {60, 60, 30}, 1.25, 0.6, 0, 1, 1, 0.3, 1e-5},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {100, 100, 40}, 1.25, 0.6, 0, 1, 1, 0.3, 1e-6},
+     3, {4, 2, 1}, {100, 100, 60}, 1.25, 0.6, 0, 1, 1, 0.3, 1e-6},
 };
 
 void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
@@ -69,7 +69,7 @@ void clvox_register_defaults(clvox_register_options *options)
         .linear_metric = CLVOX_METRIC_MI,
         .linear_radius = 2,
         .linear_bins = 32,
-        .deform = CLVOX_DEFORM_GREEDY,
+        .deform = CLVOX_DEFORM_SYN,
         .consistency = 1,
     };
     for (int i = 0; i < 4; i++)
