@@ -54,9 +54,10 @@ typedef enum clvox_force {
 } clvox_force;
 
 /* Called before a level's first iteration, after every tenth and after the last;
- * metric is the mean squared difference of the matched images, fraction that
- * of the deformation's work that is done, from 0 to 1 and never falling. A
- * result other than 0 stops the registration with CLVOX_ERROR_STOPPED. */
+ * metric is the mean squared difference of the matched images, or of greedy and
+ * syn what they climb: the metric, of SSD minus half of it. fraction is the
+ * share of the deformation's work that is done, from 0 to 1 and never falling.
+ * A result other than 0 stops the registration with CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
                               double fraction);
 

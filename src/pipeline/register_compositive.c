@@ -195,8 +195,10 @@ static int run_level(clv_registration *run, int index, const clv_level *l, doubl
         }
         if (iteration == 0)
             start = before = now;
-        else if (now - before < LOOK * o->tolerance * fabs(start))
+        else if (now - before < LOOK * o->tolerance * fabs(start)) {
+            iteration++; /* this one is done, too */
             break;
+        }
         before = now;
     }
     for (int i = 0; i < w.count; i++)
