@@ -9,15 +9,15 @@
 enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8 };
 
 typedef enum clvox_init {
-    /* The header or moments, whichever correlates better; moments alone where
-     * the centre of one grid lies outside the other, the header alone where it
-     * does not and linear is NONE. */
+    /* The headers (where the centre of each grid lies in the other), the grids'
+     * centres, the images' centres, and turns about these: the best of them by
+     * the linear metric. Where linear is NONE: the headers, or where they do not
+     * overlap the images' centres. */
     CLVOX_INIT_AUTO = 0,
     CLVOX_INIT_IDENTITY, /* the same as HEADER: RAS mm stay what they are */
     CLVOX_INIT_HEADER,   /* trust the world coordinates */
     CLVOX_INIT_CENTERS,  /* centres of the two grids */
-    CLVOX_INIT_MOMENTS,  /* centres of mass and, by linear, second moments: of the masks where both
-                            are given, else of the images' positive values */
+    CLVOX_INIT_MOMENTS,  /* the images' (or masks') centres, and turns about these */
     CLVOX_INIT_MATRIX    /* options.matrix */
 } clvox_init;
 

@@ -340,7 +340,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"quick", 0, CLI_FLAG, &r->quick, NULL, "for people in a hurry: greedy unless --deform says otherwise, and fewer iterations"},
         {"best", 0, CLI_FLAG, &r->best, NULL, "for those who can wait"},
         {"init", 0, CLI_TEXT, &r->init, "auto|identity|header|centers|moments|FILE",
-         "where to start; auto: header or moments, whichever correlates better"},
+         "where to start; auto: headers, centres and turns about these, the best of them"},
         {"linear", 0, CLI_CHOICE, &r->linear, "none|translation|rigid|similarity|affine",
          "what the linear part may do (default affine)"},
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|12", "the same by degrees of freedom"},

@@ -37,9 +37,9 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options)
 {
     static const char *const linear[] = {"", "translation", "rigid", "similarity", "affine"};
-    static const char *const starts[] = {"header or moments", "world coordinates as they are",
+    static const char *const starts[] = {"headers, centres and turns", "world coordinates as they are",
                                          "world coordinates as they are", "centres of the grids",
-                                         "moments", "the given affine"};
+                                         "images' centres and turns", "the given affine"};
     char needed[32], all[32], free_text[32], by[32];
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
     const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];

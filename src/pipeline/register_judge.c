@@ -70,9 +70,9 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
 }
 
 /* Whether the images are less alike at the end than a metric and a correlation
- * of an earlier stage say. LNCC counts the noise of the background, which
- * interpolation alone changes: it must have fallen clearly, and the correlation
- * with it. */
+ * of an earlier stage say. Interpolation alone costs a little; LNCC counts the
+ * noise of the background, too, which it changes much: it must have fallen
+ * clearly, and the correlation with it. */
 static bool less_alike(clvox_metric metric, double before, double ncc, const clvox_register_result *r)
 {
     double loss = before - r->metric_after;
@@ -80,7 +80,7 @@ static bool less_alike(clvox_metric metric, double before, double ncc, const clv
         loss = -loss;
     if (metric == CLVOX_METRIC_LNCC)
         return loss > .05 * before && fabs(r->ncc_after) < fabs(ncc) - .01;
-    return loss > 1e-4 * fabs(before) + 1e-12;
+    return loss > .03 * fabs(before) + 1e-12;
 }
 
 void clv_register_judge(const clv_registration *run, clvox_register_result *r)

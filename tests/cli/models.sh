@@ -11,6 +11,18 @@ cat > turn.txt <<'M'
 M
 exits 0 clvox phantom pair -o p --size 29x27x25 --spacing 1x1.1x1.2mm --affine turn.txt --seed 4
 
+begin "every choice of the linear part changes the affine"
+base="-f p_fixed.nii.gz -m p_moving.nii.gz --deform none -q --no-picture"
+exits 0 clvox register $base -o a0
+i=1
+for change in "--linear none" "--linear translation" "--dof 6" "--dof 7" "--metric mi:64" "--metric ncc" "--metric ssd" \
+    "--metric lncc" "--metric lncc:4" "--init header" "--init turn.txt" "--fixed-mask p_fixed_labels.nii.gz" \
+    "--moving-mask p_moving_labels.nii.gz" "-f p_fixed_labels.nii.gz -m p_moving_labels.nii.gz"; do
+    exits 0 clvox register $base $change -o a$i
+    for earlier in $(seq 0 $((i - 1))); do exits 1 cmp -s a${earlier}_affine.txt a${i}_affine.txt; done
+    i=$((i + 1))
+done
+
 begin "every number of the deformation changes the warp"
 base="-f p_fixed.nii.gz -m p_moving.nii.gz --deform unbiased --init header --linear none --shrink 4x2 --iterations 25x9 -q --no-picture"
 exits 0 clvox register $base -o n0
