@@ -116,7 +116,7 @@ static void windows(void)
     pair_make(&p, (int[3]){40, 43, 37}, (double[3]){1, 1.1, 1}, false, 2, 43);
     double before = pair_start(&p, NULL), largest;
     for (int model = 0; model < MODELS; model++) {
-        clvox_volume *last = NULL;
+        clvox_volume *warps[6];
         for (int k = 0; k < 6; k++) {
             clvox_register_options o;
             clvox_register_result r;
@@ -131,17 +131,16 @@ static void windows(void)
                    largest, r.metric_linear, r.metric_after);
             CHECK_THAT(mean <= .45 * before, "%.3f of the start", mean / before);
             CHECK(improved(&r, o.metric) && r.jacobian.folded == 0);
-            if (last) {
-                pair_distance(r.warp, last, p.labels, &largest);
-                CHECK_THAT(largest > 1e-3, "as with the %s: %g voxels",
-                           k % 2 ? "other gradient" : "last radius", largest);
+            for (int other = 0; other < k; other++) {
+                pair_distance(r.warp, warps[other], p.labels, &largest);
+                CHECK_THAT(largest > 1e-3, "as with run %d: %g voxels", other, largest);
             }
-            clvox_volume_destroy(&last);
-            last = r.warp;
+            warps[k] = r.warp;
             r.warp = NULL;
             clvox_register_result_free(&r);
         }
-        clvox_volume_destroy(&last);
+        for (int k = 0; k < 6; k++)
+            clvox_volume_destroy(&warps[k]);
     }
     pair_free(&p);
 }
