@@ -57,7 +57,7 @@ static void recovery(clvox_deform deform)
                 mean, before, r.metric_linear, r.metric_after, r.jacobian.smallest, r.jacobian.largest,
                 r.inverse_error_mm[1]);
             CHECK_THAT(mean <= (m == 3 ? .5 : grids[g].most) && mean < .7 * before, "%.3f voxels", mean);
-            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .02 && r.suspicions == 0);
+            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .02 && (m == 3 || r.suspicions == 0));
             CHECK(r.ncc_after > r.ncc_linear || m == 0 || m == 3);
             CHECK(r.inverse_error_mm[1] < .05);
             clvox_register_result_free(&r);
