@@ -287,9 +287,12 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
             ask(stage, &stage->moving_masks[k], m, "a level of the moving mask");
         for (int count = 1; count <= LINEAR_BATCH; count++) {
             const int *size = level->fixed_grid.size;
+            const int *other = level->moving_grid.size;
             clv_linear_pair pair = {.size = {size[0], size[1], size[2]}, .step = {1, 1}, .count = count};
-            size_t here = clv_linear_partials(&pair);
+            clv_linear_pair back = {.size = {other[0], other[1], other[2]}, .step = {1, 1}, .count = count};
+            size_t here = clv_linear_partials(&pair), there = clv_linear_partials(&back);
             partials = here > partials ? here : partials;
+            partials = there > partials ? there : partials;
         }
     }
     ask(stage, &stage->maps, LINEAR_BATCH * 12 * sizeof(float), "linear maps");

@@ -106,26 +106,41 @@ void linear_to_matrix(const linear_stage *stage, const linear_state *state, doub
 
 /* ---- from the device's sums to parameters ------------------------------- */
 
-/* How each parameter moves the moving voxel that a sample looks at:
- * basis[p][4 j + k], j the axis, k the factor 1, kx, ky, kz. */
+/* How each parameter moves the voxel that a sample looks at: basis[p][4 j + k],
+ * j the axis, k the factor 1, kx, ky, kz. back: samples of the moving image
+ * that look into the fixed one through the inverse map. */
 static void bases(const linear_stage *stage, const linear_level *level, const float centre[3],
-                  clvox_linear kind, const linear_state *state, double basis[12][12])
+                  clvox_linear kind, const linear_state *state, bool back, double basis[12][12])
 {
-    double to_voxel[4][4], at[3], g[3][3], t[3], far[3], spread[3][3], moved[3][3];
-    const clvox_grid *grid = &level->fixed_grid;
-    if (clv_matrix_invert(CLV_MATRIX(level->moving_grid.to_ras), to_voxel) < 0)
+    double to_voxel[4][4], at[3], g[3][3], t[3], far[3], spread[3][3], moved[3][3], turn[3][3];
+    const clvox_grid *grid = back ? &level->moving_grid : &level->fixed_grid;
+    const clvox_grid *seen = back ? &level->fixed_grid : &level->moving_grid;
+    if (clv_matrix_invert(CLV_MATRIX(seen->to_ras), to_voxel) < 0)
         clv_matrix_identity(to_voxel);
     clv_matrix_apply(CLV_MATRIX(grid->to_ras), (double[3]){(double)centre[0], (double)centre[1], (double)centre[2]},
                      at);
+    /* What the velocity G v + t is: of v = A (x - c) in the moving world, or
+     * of v = y - s there and then turned by -1/A into the fixed one. */
     for (int i = 0; i < 3; i++) {
-        far[i] = 0;
+        far[i] = back ? at[i] - state->shift[i] : 0;
         for (int j = 0; j < 3; j++) {
-            far[i] += state->linear[i][j] * (at[j] - stage->center[j]);
-            spread[i][j] = 0;
-            for (int k = 0; k < 3; k++)
+            far[i] += back ? 0 : state->linear[i][j] * (at[j] - stage->center[j]);
+            spread[i][j] = back ? grid->to_ras[i][j] : 0;
+            for (int k = 0; k < 3 && !back; k++)
                 spread[i][j] += state->linear[i][k] * grid->to_ras[k][j];
         }
     }
+    if (back && clv_matrix3_invert(CLV_MATRIX3(state->linear), turn) < 0)
+        memset(turn, 0, sizeof turn);
+    for (int i = 0; i < 9; i++)
+        turn[i / 3][i % 3] = back ? -turn[i / 3][i % 3] : i % 4 == 0;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            moved[i][j] = 0;
+            for (int k = 0; k < 3; k++)
+                moved[i][j] += to_voxel[i][k] * turn[k][j];
+        }
+    memcpy(turn, moved, sizeof turn);
     for (int p = 0; p < linear_parameters(kind); p++) {
         double velocity[3];
         generator(stage, kind, p, g, t);
@@ -136,7 +151,7 @@ static void bases(const linear_stage *stage, const linear_level *level, const fl
             for (int k = 0; k < 4; k++) {
                 double sum = 0;
                 for (int i = 0; i < 3; i++)
-                    sum += to_voxel[j][i] * (k ? moved[i][k - 1] : velocity[i]);
+                    sum += turn[j][i] * (k ? moved[i][k - 1] : velocity[i]);
                 basis[p][4 * j + k] = sum;
             }
     }
@@ -214,7 +229,8 @@ typedef struct batch {
     int channel, bins;
     clvox_metric metric;
     clvox_linear kind;
-    double weight, samples; /* of the smaller image, before the map's scale */
+    double weight;
+    bool back; /* samples of the moving image look into the fixed one */
     clv_linear_pair pair;
     linear_state *states;
 } batch;
@@ -238,7 +254,7 @@ static int evaluate_histogram(batch *b, bool slopes)
     linear_stage *stage = b->stage;
     clvox_context *ctx = stage->run->ctx;
     int bins = b->bins, entries = bins * bins, columns = entries + bins, count = b->pair.count;
-    double rows = (double)clvox_grid_voxels(&b->level->fixed_grid);
+    double rows = (double)b->pair.size[0] * b->pair.size[1] * b->pair.size[2];
     unsigned unit = 65536;
     float *sums = stage->host;
     while (unit > 1 && unit * rows >= 4294967295.)
@@ -251,7 +267,7 @@ static int evaluate_histogram(batch *b, bool slopes)
         float *table = stage->host + (size_t)i * (size_t)columns;
         double value = linear_score(b->metric, bins, stage->host_counts + (size_t)i * (size_t)entries, &total,
                                     slopes ? table : NULL, slopes ? table + entries : NULL);
-        if (b->channel == 0)
+        if (b->channel == 0 && !b->back)
             count_overlap(b, &b->states[i], total / unit);
         b->states[i].value += b->weight * value;
     }
@@ -269,7 +285,7 @@ static int evaluate_histogram(batch *b, bool slopes)
         double basis[12][12], gradient[12], normal[12][12];
         if (!(s[0] > 0))
             continue;
-        bases(stage, b->level, b->pair.centre, b->kind, state, basis);
+        bases(stage, b->level, b->pair.centre, b->kind, state, b->back, basis);
         project(parameters, basis, s + CLV_LINEAR_SLOPES, gradient);
         project_normal(parameters, basis, s + CLV_LINEAR_SLOPES + 12, normal);
         for (int p = 0; p < parameters; p++) {
@@ -295,13 +311,13 @@ static int evaluate_pair(batch *b)
     for (int i = 0; i < b->pair.count; i++) {
         double basis[12][12];
         const float *s = sums + (size_t)i * (size_t)each;
-        if (b->channel == 0)
+        if (b->channel == 0 && !b->back)
             count_overlap(b, &b->states[i], (double)s[0]);
         if (!(s[0] > 0)) {
             b->states[i].value = -INFINITY;
             continue;
         }
-        bases(stage, b->level, b->pair.centre, b->kind, &b->states[i], basis);
+        bases(stage, b->level, b->pair.centre, b->kind, &b->states[i], b->back, basis);
         add_pair(parameters, basis, s, b->metric, b->weight, &b->states[i]);
     }
 end:
@@ -341,7 +357,7 @@ static int evaluate_lncc(batch *b, const linear_state *from)
     }
     int parameters = linear_parameters(b->kind);
     state->value += b->weight * (double)s[0] / (double)s[1];
-    bases(stage, b->level, b->pair.centre, b->kind, state, basis);
+    bases(stage, b->level, b->pair.centre, b->kind, state, false, basis);
     project(parameters, basis, sums + CLV_LINEAR_SLOPES, gradient);
     project_normal(parameters, basis, sums + CLV_LINEAR_SLOPES + 12, normal);
     /* Windows vary about a third as much as the whole image. */
@@ -355,43 +371,68 @@ end:
     return status;
 }
 
+static int write_maps(linear_stage *stage, const linear_level *level, const linear_state *states, int count,
+                      bool back)
+{
+    for (int i = 0; i < count; i++) {
+        double matrix[4][4];
+        clv_map map;
+        linear_to_matrix(stage, &states[i], matrix);
+        if (back && clv_matrix_invert(CLV_MATRIX(matrix), matrix) < 0)
+            clv_matrix_identity(matrix);
+        clv_map_between(back ? &level->moving_grid : &level->fixed_grid,
+                        back ? &level->fixed_grid : &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
+        memcpy(stage->host + 12 * (size_t)i, map.linear, sizeof map.linear);
+    }
+    return clv_buffer_write(stage->run->ctx, stage->maps, 0, stage->host, (size_t)count * 12 * sizeof(float));
+}
+
+static void describe_pair(const linear_stage *stage, const linear_level *level, int channel, bool back,
+                          clv_linear_pair *pair)
+{
+    const clvox_grid *from = back ? &level->moving_grid : &level->fixed_grid;
+    const clvox_grid *to = back ? &level->fixed_grid : &level->moving_grid;
+    double to_voxel[4][4], centre[3], middle[3];
+    for (int i = 0; i < 3; i++)
+        middle[i] = back ? stage->moving.center[i] : stage->center[i];
+    if (clv_matrix_invert(CLV_MATRIX(from->to_ras), to_voxel) < 0)
+        clv_matrix_identity(to_voxel);
+    clv_matrix_apply(CLV_MATRIX(to_voxel), middle, centre);
+    pair->fixed = back ? level->moving[channel] : level->fixed[channel];
+    pair->moving = back ? level->fixed[channel] : level->moving[channel];
+    for (int i = 0; i < 3; i++) {
+        pair->size[i] = from->size[i];
+        pair->moving_size[i] = to->size[i];
+        pair->centre[i] = (float)centre[i];
+    }
+}
+
+/* What ends up in the result is taken from both sides, so that exchanging the
+ * images gives the inverse; coarse histograms and windows from one. */
 static int evaluate_batch(linear_stage *stage, int at, clvox_metric metric, int bins, clvox_linear kind,
                           linear_state *states, int count, bool slopes)
 {
     int status = CLVOX_OK;
     const linear_level *level = &stage->level[at];
-    float *maps = stage->host;
-    double to_voxel[4][4], centre[3];
-    if (clv_matrix_invert(CLV_MATRIX(level->fixed_grid.to_ras), to_voxel) < 0)
-        clv_matrix_identity(to_voxel);
-    clv_matrix_apply(CLV_MATRIX(to_voxel), stage->center, centre);
+    bool lncc = metric == CLVOX_METRIC_LNCC;
+    bool histogram = metric == CLVOX_METRIC_MI || (at == LINEAR_LEVELS - 1 && !lncc);
     for (int i = 0; i < count; i++) {
-        double matrix[4][4];
-        clv_map map;
-        linear_to_matrix(stage, &states[i], matrix);
-        clv_map_between(&level->fixed_grid, &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
-        memcpy(maps + 12 * (size_t)i, map.linear, sizeof map.linear);
         states[i].value = 0;
         memset(states[i].gradient, 0, sizeof states[i].gradient);
         memset(states[i].normal, 0, sizeof states[i].normal);
     }
-    CLV_TRY(clv_buffer_write(stage->run->ctx, stage->maps, 0, maps, (size_t)count * 12 * sizeof(float)));
-    for (int c = 0; c < stage->run->channel_count; c++) {
-        const int *n = level->fixed_grid.size, *m = level->moving_grid.size;
-        bool lncc = metric == CLVOX_METRIC_LNCC;
-        batch b = {.stage = stage, .level = level, .channel = c, .bins = bins, .metric = metric, .kind = kind,
-                   .weight = stage->run->channels[c].weight, .states = states,
-                   .pair = {.fixed = level->fixed[c], .moving = level->moving[c], .size = {n[0], n[1], n[2]},
-                            .moving_size = {m[0], m[1], m[2]},
-                            .step = {lncc ? 1 : level->step[0], lncc ? 1 : level->step[1]},
-                            .centre = {(float)centre[0], (float)centre[1], (float)centre[2]},
-                            .maps = stage->maps, .count = count}};
-        if (metric == CLVOX_METRIC_MI || (level == &stage->level[LINEAR_LEVELS - 1] && !lncc))
-            CLV_TRY(evaluate_histogram(&b, slopes));
-        else if (!lncc)
-            CLV_TRY(evaluate_pair(&b));
-        else
-            CLV_TRY(evaluate_lncc(&b, states));
+    int sides = lncc || (histogram && at > 0) ? 1 : 2;
+    for (int side = 0; side < sides; side++) {
+        CLV_TRY(write_maps(stage, level, states, count, side));
+        for (int c = 0; c < stage->run->channel_count; c++) {
+            batch b = {.stage = stage, .level = level, .channel = c, .bins = bins, .metric = metric, .kind = kind,
+                       .weight = stage->run->channels[c].weight / sides, .back = side,
+                       .states = states,
+                       .pair = {.step = {lncc ? 1 : level->step[0], lncc ? 1 : level->step[1]},
+                                .maps = stage->maps, .count = count}};
+            describe_pair(stage, level, c, side, &b.pair);
+            CLV_TRY(histogram ? evaluate_histogram(&b, slopes) : lncc ? evaluate_lncc(&b, states) : evaluate_pair(&b));
+        }
     }
 end:
     return status;

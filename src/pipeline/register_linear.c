@@ -10,7 +10,7 @@
 
 enum { ROOM = 8 };
 /* Squared correlation of detail from which contrasts count as the same. */
-static const double SAME_CONTRAST = .2;
+static const double SAME_CONTRAST = .15;
 
 static void grid_center(const clvox_grid *grid, double center[3])
 {
@@ -89,7 +89,7 @@ static int settle(linear_stage *stage, int level, clvox_metric metric, const lin
 {
     linear_state stay = *start;
     int status = linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, &stay, 1, false);
-    if (status >= 0 && stay.value >= state->value)
+    if (status >= 0 && stay.value >= state->value - 1e-6 * fabs(state->value))
         *state = stay;
     return status;
 }
@@ -101,7 +101,7 @@ static int refine_detail(linear_stage *stage, const linear_state *start, linear_
 {
     int status = CLVOX_OK;
     clvox_linear kind = stage->run->options->linear;
-    linear_state trial = *state;
+    linear_state trial = *state, windows[2];
     *done = false;
     CLV_TRY(linear_localise(stage, 2));
     CLV_TRY(linear_optimise(stage, 2, CLVOX_METRIC_NCC, stage->bins, kind, &trial, 1, 12,
@@ -109,8 +109,14 @@ static int refine_detail(linear_stage *stage, const linear_state *start, linear_
     if (!(trial.value > SAME_CONTRAST))
         goto end;
     CLV_TRY(linear_localise(stage, 1));
-    CLV_TRY(linear_optimise(stage, 1, CLVOX_METRIC_NCC, stage->bins, kind, &trial, 1, 16,
-                            .003 * stage->level[1].mm));
+    CLV_TRY(linear_optimise(stage, 1, CLVOX_METRIC_NCC, stage->bins, kind, &trial, 1, 30,
+                            .001 * stage->level[1].mm));
+    /* Windows know no sign of contrast: they must not agree less. */
+    windows[0] = *state;
+    windows[1] = trial;
+    CLV_TRY(linear_evaluate(stage, 1, CLVOX_METRIC_LNCC, stage->bins, kind, windows, 2, true));
+    if (!(windows[1].value > windows[0].value - 1e-3))
+        goto end;
     CLV_TRY(settle(stage, 1, CLVOX_METRIC_NCC, start, &trial));
     *state = trial;
     *done = true;
