@@ -50,7 +50,8 @@ def register(program, fixed, moving, folder, more):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--clvox", default="clvox")
     parser.add_argument("-f", "--fixed", required=True)
     parser.add_argument("-m", "--moving", required=True)
@@ -79,8 +80,8 @@ def main():
             found = numpy.linalg.inv(matrix) @ register(args.clvox, args.fixed, path, folder, args.more)
             error = numpy.linalg.norm((points @ (found - reference).T)[:, :3], axis=1).mean() / voxel
             good += error < 1
-            print(f"trial {trial}: {angle:.0f} degrees, {shift:.0f} mm, size {size:.2f}: {error:.3f} voxels off",
-                  flush=True)
+            start = f"{angle:.0f} degrees, {shift:.0f} mm, size {size:.2f}"
+            print(f"trial {trial}: {start}: {error:.3f} voxels off", flush=True)
     print(f"{good} of {args.trials} within a voxel ({100 * good / max(args.trials, 1):.1f}%)")
     return 0 if good == args.trials else 1
 

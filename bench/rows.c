@@ -16,6 +16,7 @@
 #include "op/jacobian.h"
 #include "op/likeness.h"
 #include "op/lncc.h"
+#include "op/linear.h"
 #include "op/moments.h"
 #include "op/pointwise.h"
 #include "op/push.h"
@@ -73,6 +74,32 @@ static int row_moments(bench_data *d)
 {
     double moments[10];
     return clv_moments(d->ctx, d->scalar[0], d->size, moments);
+}
+
+/* One map, all voxels. The map lies in a volume that no other row uses. */
+static int linear_pair(bench_data *d, clv_linear_pair *pair)
+{
+    static const float same[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+    const int *n = d->size;
+    *pair = (clv_linear_pair){.fixed = d->scalar[0], .moving = d->scalar[1], .size = {n[0], n[1], n[2]},
+                              .moving_size = {n[0], n[1], n[2]}, .step = {1, 1}, .maps = d->scalar[5],
+                              .count = 1};
+    return clv_buffer_write(d->ctx, d->scalar[5], 0, same, sizeof same);
+}
+
+static int row_linear_histogram(bench_data *d)
+{
+    clv_linear_pair pair;
+    int status = linear_pair(d, &pair);
+    return status < 0 ? status : clv_linear_histogram(d->ctx, &pair, 32, 16, d->nine);
+}
+
+static int row_linear_sums(bench_data *d)
+{
+    clv_linear_pair pair;
+    int status = linear_pair(d, &pair);
+    return status < 0 ? status
+                      : clv_linear_sums(d->ctx, &pair, CLV_LINEAR_PAIR, 8, NULL, NULL, d->nine, d->scalar[4]);
 }
 
 static int row_gradient(bench_data *d)
@@ -343,6 +370,8 @@ const bench_row bench_rows[] = {
     {"statistics lengths", "statistics", 12, row_statistics},
     {"histogram 256", "histogram", 4, row_histogram},
     {"moments", "moments", 4, row_moments},
+    {"linear histogram", "linear_histogram", 8, row_linear_histogram},
+    {"linear sums", "linear_sums", 8, row_linear_sums},
     {"gradient", "gradient", 16, row_gradient},
     {"sobel", "sobel", 8, row_sobel},
     {"jacobian", "jacobian", 16, row_jacobian},

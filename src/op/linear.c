@@ -70,8 +70,8 @@ int clv_linear_localise(clvox_context *ctx, const clv_buffer *in, const clv_buff
     const clv_kernel *kernel;
     const int size[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_linear_localise, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 20.0 * n, CLV_BUF(in), CLV_BUF(mean), CLV_BUF(square), CLV_BUF(share),
-                       CLV_INT(n), CLV_FLOAT(epsilon), CLV_BUF(out)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 20.0 * n, CLV_BUF(in), CLV_BUF(mean), CLV_BUF(square),
+                       CLV_BUF(share), CLV_INT(n), CLV_FLOAT(epsilon), CLV_BUF(out)));
 end:
     return status;
 }
@@ -119,8 +119,8 @@ int clv_linear_histogram(clvox_context *ctx, const clv_linear_pair *pair, int bi
     const int groups[3] = {b.count, pair->count, 1}, *n = pair->size, *m = pair->moving_size;
     size_t local = (size_t)bins * (size_t)bins * 4;
     if (bins < 8 || bins > CLV_LINEAR_MOST_BINS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "joint histogram: %d bins asked for; 8 to %d are possible", bins,
-                        CLV_LINEAR_MOST_BINS);
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "joint histogram: %d bins asked for; 8 to %d are possible",
+                        bins, CLV_LINEAR_MOST_BINS);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_linear_histogram, NULL, groups, local, &kernel));
     CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, local * (size_t)pair->count));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, bytes_of(pair, &b), CLV_BUF(pair->fixed),

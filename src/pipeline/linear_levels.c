@@ -239,7 +239,8 @@ static void find_thin(linear_stage *stage)
                 double length = 0, *normal = stage->thin_axis;
                 for (int i = 0; i < 3; i++) {
                     int j = (i + 1) % 3, k = (i + 2) % 3;
-                    normal[i] = grid->to_ras[j][b] * grid->to_ras[k][c] - grid->to_ras[k][b] * grid->to_ras[j][c];
+                    normal[i] =
+                        grid->to_ras[j][b] * grid->to_ras[k][c] - grid->to_ras[k][b] * grid->to_ras[j][c];
                     length += normal[i] * normal[i];
                 }
                 for (int i = 0; i < 3; i++)
@@ -267,10 +268,13 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
         linear_level *level = &stage->level[k];
         level->mm = fmin(level_edge(&run->fixed_grid, k), level_edge(&run->moving_grid, k));
         coarser_grid(k ? &stage->level[k - 1].fixed_grid : &run->fixed_grid, level->mm, &level->fixed_grid);
-        coarser_grid(k ? &stage->level[k - 1].moving_grid : &run->moving_grid, level->mm, &level->moving_grid);
-        size_t n = voxels(&level->fixed_grid) * sizeof(float), m = voxels(&level->moving_grid) * sizeof(float);
+        coarser_grid(k ? &stage->level[k - 1].moving_grid : &run->moving_grid, level->mm,
+                     &level->moving_grid);
+        size_t n = voxels(&level->fixed_grid) * sizeof(float),
+               m = voxels(&level->moving_grid) * sizeof(float);
         double samples = (double)n / sizeof(float);
-        level->step[0] = level->step[1] = samples > MOST_SAMPLES ? (int)ceil(sqrt(samples / MOST_SAMPLES)) : 1;
+        level->step[0] = level->step[1] =
+            samples > MOST_SAMPLES ? (int)ceil(sqrt(samples / MOST_SAMPLES)) : 1;
         for (int c = 0; c < run->channel_count; c++) {
             if (k == 0 && is_whole(&level->fixed_grid, &run->fixed_grid))
                 level->fixed[c] = run->channels[c].level_fixed;
@@ -309,7 +313,8 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
     ask(stage, &stage->warped, larger, "the moving image on the fixed grid");
     ask(stage, &stage->slopes, larger, "slopes of windows");
     ask(stage, &stage->terms,
-        clv_lncc_terms(fine_level->fixed_grid.size, run->options->linear_radius, false, false) * sizeof(float),
+        clv_lncc_terms(fine_level->fixed_grid.size, run->options->linear_radius, false, false) *
+            sizeof(float),
         "terms of windows");
     if (stage->metric == CLVOX_METRIC_MI) {
         ask(stage, &stage->mean, larger, "local means");
@@ -368,13 +373,15 @@ static int localise(linear_stage *stage, const clvox_grid *grid, clv_buffer *ima
     clvox_grid_spacing(grid, edge);
     for (int a = 0; a < 3; a++)
         sigma[a] = grid->size[a] > 1 ? (float)fmin(LOCAL_SIGMA * stage->radius / edge[a], grid->size[a]) : 0;
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_THRESHOLD, known, n, image, NULL, NULL, (float[4]){-1, 1, 0, 0}));
+    CLV_TRY(
+        clv_pointwise(ctx, CLV_POINTWISE_THRESHOLD, known, n, image, NULL, NULL, (float[4]){-1, 1, 0, 0}));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->share));
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, known, n, image, NULL, NULL, (float[4]){0, 0, 0, 0}));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->mean));
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, known, n, known, known, NULL, keep));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->square));
-    CLV_TRY(clv_linear_localise(ctx, image, stage->mean, stage->square, stage->share, n, LOCAL_EPSILON, image));
+    CLV_TRY(
+        clv_linear_localise(ctx, image, stage->mean, stage->square, stage->share, n, LOCAL_EPSILON, image));
 end:
     return status;
 }

@@ -117,8 +117,8 @@ static void bases(const linear_stage *stage, const linear_level *level, const fl
     const clvox_grid *seen = back ? &level->fixed_grid : &level->moving_grid;
     if (clv_matrix_invert(CLV_MATRIX(seen->to_ras), to_voxel) < 0)
         clv_matrix_identity(to_voxel);
-    clv_matrix_apply(CLV_MATRIX(grid->to_ras), (double[3]){(double)centre[0], (double)centre[1], (double)centre[2]},
-                     at);
+    clv_matrix_apply(CLV_MATRIX(grid->to_ras),
+                     (double[3]){(double)centre[0], (double)centre[1], (double)centre[2]}, at);
     /* What the velocity G v + t is: of v = A (x - c) in the moving world, or
      * of v = y - s there and then turned by -1/A into the fixed one. */
     for (int i = 0; i < 3; i++) {
@@ -338,8 +338,8 @@ static int evaluate_lncc(batch *b, const linear_state *from)
     linear_state *state = b->states;
     linear_to_matrix(stage, from, matrix);
     clv_map_between(&b->level->fixed_grid, &b->level->moving_grid, CLV_MATRIX(matrix), 0, &map);
-    CLV_TRY(clv_warp(run->ctx, b->pair.moving, b->pair.moving_size, &map, NULL, CLV_LINEAR, NAN, stage->warped,
-                     size));
+    CLV_TRY(clv_warp(run->ctx, b->pair.moving, b->pair.moving_size, &map, NULL, CLV_LINEAR, NAN,
+                     stage->warped, size));
     const clv_lncc_args args = {
         .fixed = b->pair.fixed, .moving = stage->warped, .size = {size[0], size[1], size[2]},
         .radius = run->options->linear_radius, .epsilon = 1e-4f, .slope_moving = stage->slopes,
@@ -425,13 +425,22 @@ static int evaluate_batch(linear_stage *stage, int at, clvox_metric metric, int 
     for (int side = 0; side < sides; side++) {
         CLV_TRY(write_maps(stage, level, states, count, side));
         for (int c = 0; c < stage->run->channel_count; c++) {
-            batch b = {.stage = stage, .level = level, .channel = c, .bins = bins, .metric = metric, .kind = kind,
-                       .weight = stage->run->channels[c].weight / sides, .back = side,
+            batch b = {.stage = stage,
+                       .level = level,
+                       .channel = c,
+                       .bins = bins,
+                       .metric = metric,
+                       .kind = kind,
+                       .weight = stage->run->channels[c].weight / sides,
+                       .back = side,
                        .states = states,
                        .pair = {.step = {lncc ? 1 : level->step[0], lncc ? 1 : level->step[1]},
-                                .maps = stage->maps, .count = count}};
+                                .maps = stage->maps,
+                                .count = count}};
             describe_pair(stage, level, c, side, &b.pair);
-            CLV_TRY(histogram ? evaluate_histogram(&b, slopes) : lncc ? evaluate_lncc(&b, states) : evaluate_pair(&b));
+            CLV_TRY(histogram ? evaluate_histogram(&b, slopes)
+                    : lncc    ? evaluate_lncc(&b, states)
+                              : evaluate_pair(&b));
         }
     }
 end:
@@ -447,8 +456,8 @@ int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bin
     int most = metric == CLVOX_METRIC_LNCC ? 1 : room < LINEAR_BATCH ? room : LINEAR_BATCH;
     stage->evaluations += count;
     for (int i = 0; i < count; i += most)
-        CLV_TRY(evaluate_batch(stage, level, metric, bins, kind, states + i, count - i < most ? count - i : most,
-                               slopes));
+        CLV_TRY(evaluate_batch(stage, level, metric, bins, kind, states + i,
+                               count - i < most ? count - i : most, slopes));
 end:
     return status;
 }

@@ -106,7 +106,8 @@ int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bin
     for (int k = 0; k < iterations; k++) {
         int active = 0;
         for (int i = 0; i < count; i++) {
-            walks[i].done = walks[i].done || !propose(stage, level, kind, &states[i], &walks[i], &trials[active]);
+            walks[i].done =
+                walks[i].done || !propose(stage, level, kind, &states[i], &walks[i], &trials[active]);
             if (!walks[i].done)
                 index[active++] = i;
         }

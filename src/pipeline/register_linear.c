@@ -88,7 +88,8 @@ static int settle(linear_stage *stage, int level, clvox_metric metric, const lin
                   linear_state *state)
 {
     linear_state stay = *start;
-    int status = linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, &stay, 1, false);
+    int status =
+        linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, &stay, 1, false);
     if (status >= 0 && stay.value >= state->value - 1e-6 * fabs(state->value))
         *state = stay;
     return status;

@@ -123,7 +123,8 @@ static size_t predict(const clvox_register_images *images, const clvox_register_
     size_t rows = (size_t)(fixed.size[1] + 2) * (size_t)fixed.size[2];
     size_t moving_rows = (size_t)(moving.size[1] + 2) * (size_t)moving.size[2];
     size_t linear = clv_register_linear_bytes(&run, images->fixed_mask, images->moving_mask);
-    size_t held = clv_pool_bytes(list, count) + most(linear, 3 * sizeof(float) * most(rows, moving_rows)) + SMALL_BYTES;
+    size_t held =
+        clv_pool_bytes(list, count) + most(linear, 3 * sizeof(float) * most(rows, moving_rows)) + SMALL_BYTES;
     *largest = 0;
     for (int i = 0; i < count; i++)
         *largest = most(*largest, list[i].bytes);

@@ -10,8 +10,9 @@ typedef struct setup {
 } setup;
 
 static const setup setups[] = {
-    {{1, 1, 1}, {3, 2, 2}, {1, 1}},   {{5, 3, 2}, {2, 1, 5}, {1, 1}},     {{35, 3, 2}, {1, 7, 4}, {2, 1}},
-    {{9, 11, 1}, {8, 9, 1}, {1, 1}},  {{11, 7, 12}, {12, 10, 9}, {2, 3}}, {{67, 13, 29}, {37, 23, 19}, {1, 2}},
+    {{1, 1, 1}, {3, 2, 2}, {1, 1}},      {{5, 3, 2}, {2, 1, 5}, {1, 1}},
+    {{35, 3, 2}, {1, 7, 4}, {2, 1}},     {{9, 11, 1}, {8, 9, 1}, {1, 1}},
+    {{11, 7, 12}, {12, 10, 9}, {2, 3}},  {{67, 13, 29}, {37, 23, 19}, {1, 2}},
     {{64, 31, 17}, {41, 1, 23}, {1, 1}},
 };
 
@@ -81,7 +82,8 @@ static void make(clvox_context *ctx, problem *p, const setup *s, bool with_nan)
     p->device_fixed = harness_upload(ctx, p->fixed, voxels(s->fixed) * sizeof(float));
     p->device_moving = harness_upload(ctx, p->moving, voxels(s->moving) * sizeof(float));
     p->maps = harness_upload(ctx, rows, sizeof rows);
-    p->pair = (clv_linear_pair){.fixed = p->device_fixed, .moving = p->device_moving, .maps = p->maps, .count = MAPS};
+    p->pair = (clv_linear_pair){
+        .fixed = p->device_fixed, .moving = p->device_moving, .maps = p->maps, .count = MAPS};
     for (int a = 0; a < 3; a++) {
         p->pair.size[a] = s->fixed[a];
         p->pair.moving_size[a] = s->moving[a];
@@ -119,8 +121,8 @@ static void check_histogram(clvox_context *ctx, problem *p, int bins)
         for (size_t i = 0; i < entries; i++)
             off += fabs((double)got[(size_t)k * entries + i] / UNIT - want[i]);
         /* Each of four splines is rounded; a sample or two may lie on an edge. */
-        CHECK_THAT(off <= .003 * p->count[k] + (p->count[k] > 2000 ? 4 : 0), "map %d: %g of %d samples", k, off,
-                   p->count[k]);
+        CHECK_THAT(off <= .003 * p->count[k] + (p->count[k] > 2000 ? 4 : 0), "map %d: %g of %d samples", k,
+                   off, p->count[k]);
     }
     clv_buffer_destroy(&counts);
     free(got);
@@ -132,7 +134,8 @@ static void check_sums(clvox_context *ctx, problem *p, clv_linear_source source,
 {
     int each = clv_linear_sum_count(source), maps = source == CLV_LINEAR_IMAGE ? 1 : MAPS;
     size_t columns = (size_t)(bins * (bins + 1));
-    float *table = malloc(MAPS * columns * sizeof *table), *slopes = malloc(voxels(p->s->fixed) * sizeof *slopes);
+    float *table = malloc(MAPS * columns * sizeof *table),
+          *slopes = malloc(voxels(p->s->fixed) * sizeof *slopes);
     float got[MAPS * CLV_LINEAR_MOST_SUMS];
     double want[CLV_LINEAR_MOST_SUMS], size[CLV_LINEAR_MOST_SUMS];
     harness_random(table, MAPS * columns, 9, -1, 1);
@@ -189,7 +192,8 @@ static void prepare(clvox_context *ctx)
             harness_download(ctx, out, got, sizeof got);
             for (int i = 0; i < 1000; i++) {
                 double v = masked ? (double)in[i] / (double)share[i] : (double)in[i];
-                want[i] = isnan(v) || (masked && share[i] < .5f) ? (double)NAN : fmin(fmax(.5 * v + .25, 0), 1);
+                want[i] =
+                    isnan(v) || (masked && share[i] < .5f) ? (double)NAN : fmin(fmax(.5 * v + .25, 0), 1);
             }
             CHECK(harness_error(got, want, 1000, 1e-6, 1e-6) <= 1);
         }
@@ -212,7 +216,8 @@ static void localise(clvox_context *ctx)
     for (int i = 0; i < N; i++) {
         double m = (double)mean[i] / (double)share[i];
         double v = fmax((double)square[i] / (double)share[i] - m * m, 0);
-        want[i] = isnan(in[i]) ? (double)NAN : fmin(fmax(.5 + ((double)in[i] - m) / (sqrt(v) + .03) / 6, 0), 1);
+        want[i] =
+            isnan(in[i]) ? (double)NAN : fmin(fmax(.5 + ((double)in[i] - m) / (sqrt(v) + .03) / 6, 0), 1);
     }
     clv_buffer *a = harness_upload(ctx, in, sizeof in), *b = harness_upload(ctx, mean, sizeof mean);
     clv_buffer *c = harness_upload(ctx, square, sizeof square), *d = harness_upload(ctx, share, sizeof share);
@@ -240,7 +245,9 @@ static void slopes_are_true(clvox_context *ctx)
     CHECK_CASE("analytic slopes of information and correlation are those of their values");
     make(ctx, &p, &setups[4], false);
     /* A map that keeps every sample inside. */
-    double map[3][4] = {{.7013, .1107, -.0609, 1.31372193}, {-.0811, .7219, .0713, 1.62113717}, {.0517, -.0919, .4031, 1.90713391}};
+    double map[3][4] = {{.7013, .1107, -.0609, 1.31372193},
+                        {-.0811, .7219, .0713, 1.62113717},
+                        {.0517, -.0919, .4031, 1.90713391}};
     const double(*m)[4] = (const double(*)[4])map;
     int step[2] = {1, 1};
     int n = ref_linear_samples(p.fixed, p.s->fixed, p.moving, p.s->moving, step, centre, m, p.samples[0]);
@@ -263,9 +270,10 @@ static void slopes_are_true(clvox_context *ctx)
         }
         *entry = keep;
         double by_mi = (value[0][1] - value[0][0]) / (2 * h), by_ncc = (value[1][1] - value[1][0]) / (2 * h);
-        CHECK_THAT(fabs(by_mi - mi[j]) < 1e-3 * fabs(mi[j]) + 1e-4, "information %d: %g, not %g", j, mi[j], by_mi);
-        CHECK_THAT(fabs(by_ncc - ncc[j]) < 1e-3 * fabs(ncc[j]) + 1e-5, "correlation %d: %g, not %g", j, ncc[j],
-                   by_ncc);
+        CHECK_THAT(fabs(by_mi - mi[j]) < 1e-3 * fabs(mi[j]) + 1e-4, "information %d: %g, not %g", j, mi[j],
+                   by_mi);
+        CHECK_THAT(fabs(by_ncc - ncc[j]) < 1e-3 * fabs(ncc[j]) + 1e-5, "correlation %d: %g, not %g", j,
+                   ncc[j], by_ncc);
     }
     discard(&p);
 }

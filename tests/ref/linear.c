@@ -92,7 +92,8 @@ void ref_linear_sums(const ref_sample *samples, int count, clv_linear_source sou
                      const float *table, const float *slopes, double *sums)
 {
     static const int pairs[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
-    static const int powers[10][2] = {{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 1}, {1, 2}, {1, 3}, {2, 2}, {2, 3}, {3, 3}};
+    static const int powers[10][2] = {{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 1},
+                                      {1, 2}, {1, 3}, {2, 2}, {2, 3}, {3, 3}};
     int sets = source == CLV_LINEAR_PAIR ? 3 : 1;
     memset(sums, 0, sizeof *sums * (size_t)(66 + 12 * sets));
     for (int i = 0; i < count; i++) {
@@ -103,7 +104,8 @@ void ref_linear_sums(const ref_sample *samples, int count, clv_linear_source sou
         if (source == CLV_LINEAR_TABLE) {
             factor[0] = 0;
             for (int b = 0; b < bins; b++)
-                factor[0] += (double)table[bin_of(f, bins) * bins + b] * spline_slope(place(m, bins) - b) * (bins - 3);
+                factor[0] +=
+                    (double)table[bin_of(f, bins) * bins + b] * spline_slope(place(m, bins) - b) * (bins - 3);
             weight = (double)table[bins * bins + bin_of(f, bins)];
         } else if (source == CLV_LINEAR_IMAGE) {
             factor[0] = (double)slopes[s->at];
@@ -121,7 +123,8 @@ void ref_linear_sums(const ref_sample *samples, int count, clv_linear_source sou
 
 double ref_linear_information(const ref_sample *samples, int count, int bins, float *table)
 {
-    double *p = malloc(sizeof *p * (size_t)(bins * bins)), *pf = calloc(2 * (size_t)bins, sizeof *pf), *pm = pf + bins;
+    double *p = malloc(sizeof *p * (size_t)(bins * bins)), *pf = calloc(2 * (size_t)bins, sizeof *pf),
+           *pm = pf + bins;
     double sum = 0;
     ref_linear_histogram(samples, count, bins, p);
     for (int i = 0; i < bins * bins; i++) {
