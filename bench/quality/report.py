@@ -91,6 +91,17 @@ def table(head, body):
     return lines
 
 
+def rank(method):
+    """clvox first, then the peers."""
+    return ("clvox", "greedy", "ants").index(method.split("-")[0].split("=")[0]), method
+
+
+def part(row):
+    """What is averaged together: a set, but pairs of one contrast apart from those of two."""
+    kind = row["pair"].split()[1:2]
+    return row["set"] + (f", {kind[0]} contrast" if kind in (["same"], ["other"]) else "")
+
+
 def twice(row):
     return row["method"].startswith("clvox-twice")
 
@@ -98,11 +109,11 @@ def twice(row):
 def markdown(rows, options):
     """The document: a summary for each set, then every pair."""
     text = ["# Accuracy", "", provenance(options) + ".", "", EXPLAIN, ""]
-    names = list(dict.fromkeys(r["set"] for r in rows))
+    names = sorted({part(r) for r in rows})
     for name in names:
-        mine = [r for r in rows if r["set"] == name]
+        mine = [r for r in rows if part(r) == name]
         text += [f"## {name}", ""]
-        kinds = list(dict.fromkeys(r["method"] for r in mine if not twice(r)))
+        kinds = sorted({r["method"] for r in mine if not twice(r)}, key=rank)
         body, peer = [], {r["pair"]: r["dice"] for r in mine if r["method"] == PEER and "dice" in r}
         for kind in kinds:
             these = [r for r in mine if r["method"] == kind]
@@ -114,7 +125,8 @@ def markdown(rows, options):
         text += [""] if any(twice(r) for r in mine) else []
     text += ["## Every pair", ""]
     for name in names:
-        mine = [r for r in rows if r["set"] == name and not twice(r)]
+        mine = sorted((r for r in rows if part(r) == name and not twice(r)),
+                      key=lambda r: (r["pair"], rank(r["method"])))
         keys = COLUMNS[1:]
         text += [f"{name}:", ""] + table(keys, [[r.get(k) for k in keys] for r in mine]) + [""]
     return "\n".join(text).rstrip() + "\n"
