@@ -11,13 +11,15 @@ extern const clv_entry clv_entry_lncc_box_x, clv_entry_lncc_box_x_terms, clv_ent
     clv_entry_lncc_box_terms, clv_entry_lncc_box_slope;
 
 /* Squared correlation of two images in windows, and its slopes.
- *   cc(x) = c^2 / ((vF + e) (vM + e)),   S = sum over valid x of cc(x),
+ *   cc(x) = (c + e)^2 / ((vF + e) (vM + e)),   S = sum over valid x of cc(x),
  * c, vF, vM: covariance and variances (divided by the number of voxels) over
  * the valid voxels of the window of 2 radius + 1 voxels along each axis around
  * x, clipped at the borders. A voxel is valid where both images are finite: a
- * mask is NaN outside. Both images have been scaled to about [0, 1].
- * True gradient (local false), for every valid y, with a = 2 c / (n DF DM),
- * b = 2 c^2 / (n DF DM^2), DF = vF + e, DM = vM + e, n the voxels of the window:
+ * mask is NaN outside. Both images have been scaled to about [0, 1]. e stands for
+ * noise of that variance which both share: where there is nothing else cc is 1,
+ * and equal images have slope 0 everywhere.
+ * True gradient (local false), for every valid y, with a = 2 (c + e) / (n DF DM),
+ * b = 2 (c + e)^2 / (n DF DM^2), DF = vF + e, DM = vM + e, n the voxels of the window:
  *   dS/dM(y) = F(y) W[a](y) - M(y) W[b](y) - W[a mF - b mM](y),
  * W the sum over the windows that hold y, mF, mM the windows' means. dS/dF is
  * the same with the images exchanged.

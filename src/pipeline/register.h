@@ -52,6 +52,7 @@ typedef struct clv_registration {
     clv_buffer *weight; /* of mending, one a voxel */
     clv_buffer *nine;
     /* of the compositive models: u above moves the moving image, u_fixed the fixed one */
+    clv_buffer *kept[2]; /* u and u_fixed as the level before left them */
     clv_buffer *u_fixed, *force, *force_fixed, *velocity, *terms, *slope, *slope_fixed;
     clv_buffer *likeness; /* CLV_LIKENESS_SCRATCH floats, where a metric is MI or a compositive model's
                              is not LNCC; else NULL */

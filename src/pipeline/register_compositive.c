@@ -28,7 +28,7 @@
 #include "pipeline/invert.h"
 #include "pipeline/register_level.h"
 
-enum { LOOK = 10 };
+enum { LOOK = 10, MOST_SHORTER = 3 };
 
 /* Determinants of each half, and of the whole map, are kept above these. */
 static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
@@ -49,7 +49,9 @@ typedef struct work {
     const clv_level *level;
     side sides[2];
     int count;
-    float rim; /* voxels over which steps fall to 0 towards the border */
+    float rim;         /* voxels over which steps fall to 0 towards the border */
+    float length;      /* of the longest step, voxels */
+    float total_sigma; /* of the elastic smoothing, voxels */
 } work;
 
 static const clv_buffer *image_of(const clv_channel *channel, const side *s)
@@ -60,7 +62,8 @@ static const clv_buffer *image_of(const clv_channel *channel, const side *s)
 static void set_up(work *w, clv_registration *run, const clv_level *level)
 {
     bool symmetric = run->options->deform == CLVOX_DEFORM_SYN;
-    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1};
+    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1,
+                .total_sigma = (float)run->options->total_sigma};
     w->sides[0] = (side){.u = run->u, .force = run->force, .slope = run->slope, .warped = run->scratch_a,
                          .size = level->moving.size, .fixed = false};
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->sides[0].map);
@@ -117,26 +120,27 @@ end:
 }
 
 /* One step of one side along its force. */
-static int step(const work *w, const side *s, float length)
+static int step(const work *w, const side *s)
 {
     clv_registration *run = w->run;
     const clvox_register_options *o = run->options;
     const clv_level *l = w->level;
     const float update[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
-    const float total[3] = {(float)o->total_sigma, (float)o->total_sigma, (float)o->total_sigma};
+    const float total[3] = {w->total_sigma, w->total_sigma, w->total_sigma};
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
     clv_buffer *v = run->velocity, *next = run->terms;
     int status = CLVOX_OK;
     CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
     CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, run->partial, run->state, CLV_STATE_SUMS));
-    CLV_TRY(clv_advance(run->ctx, s->u, v, l->fixed.size, l->spacing, length, w->rim, run->state, CLV_STATE_SUMS, next));
+    CLV_TRY(clv_advance(run->ctx, s->u, v, l->fixed.size, l->spacing, w->length, w->rim, run->state,
+                        CLV_STATE_SUMS, next));
     CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
 end:
     return status;
 }
 
 /* One iteration; S and voxels of channel c are left at state[slot + 2 c]. */
-static int iterate(const work *w, float length, float momentum, int slot)
+static int iterate(const work *w, float momentum, int slot)
 {
     clv_registration *run = w->run;
     int status = CLVOX_OK;
@@ -150,7 +154,7 @@ static int iterate(const work *w, float length, float momentum, int slot)
         }
     }
     for (int i = 0; i < w->count; i++)
-        CLV_TRY(step(w, &w->sides[i], length));
+        CLV_TRY(step(w, &w->sides[i]));
 end:
     return status;
 }
@@ -175,16 +179,46 @@ static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, fl
     return clv_level_mend(run, u, grid, 1, smallest, &scratch, passes);
 }
 
-static int run_level(clv_registration *run, int index, const clv_level *l, double share, int *done)
+/* The longest vector of a step keeps its length even where nothing is left to
+ * gain. Half the step with half the variance of the elastic smoothing pulls to
+ * the same place with half the noise. */
+static void shorten(work *w)
 {
-    int status = CLVOX_OK, iteration = 0;
+    w->length *= .5f;
+    w->total_sigma *= sqrtf(.5f);
+}
+
+/* Undoes a level that left the images less alike than it found them, as images
+ * do that had nothing to gain. */
+static int go_back(const work *w, int index, const clvox_grid *from)
+{
+    clv_registration *run = w->run;
+    int status = CLVOX_OK;
+    for (int i = 0; i < w->count; i++) {
+        clv_buffer *u = w->sides[i].u;
+        if (index == 0) {
+            CLV_TRY(clv_buffer_fill(run->ctx, u, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
+            continue;
+        }
+        CLV_TRY(clv_buffer_copy(run->ctx, run->kept[i], 0, u, 0, 3 * clvox_grid_voxels(from) * sizeof(float)));
+        CLV_TRY(clv_level_carry(run, u, from, &w->level->fixed, run->velocity));
+    }
+end:
+    return status;
+}
+
+/* before_level: the grid of run->kept. */
+static int run_level(clv_registration *run, int index, const clv_level *l, const clvox_grid *before_level,
+                     double share, int *done)
+{
+    int status = CLVOX_OK, iteration = 0, shorter = 0;
     const clvox_register_options *o = run->options;
-    float length = (float)(index + 1 < o->levels ? o->step : o->finest_step);
-    double start = 0, before = 0, now = 0;
+    double start = -INFINITY, before = 0, now = 0;
     work w;
     set_up(&w, run, l);
+    w.length = (float)(index + 1 < o->levels ? o->step : o->finest_step);
     for (; iteration < o->iterations[index]; iteration++) {
-        CLV_TRY(iterate(&w, length, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_SIMILARITY));
+        CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_SIMILARITY));
         if (iteration % LOOK != 0)
             continue;
         CLV_TRY(read_similarity(run, &now));
@@ -196,11 +230,19 @@ static int run_level(clv_registration *run, int index, const clv_level *l, doubl
         if (iteration == 0)
             start = before = now;
         else if (now - before < LOOK * o->tolerance * fabs(start)) {
-            iteration++; /* this one is done, too */
-            break;
+            if (++shorter > MOST_SHORTER) {
+                iteration++; /* this one is done, too */
+                break;
+            }
+            shorten(&w);
         }
         before = now;
     }
+    for (int c = 0; c < run->channel_count; c++)
+        CLV_TRY(compare(&w, &run->channels[c], CLV_STATE_SIMILARITY + 2 * c));
+    CLV_TRY(read_similarity(run, &now));
+    if (now < start)
+        CLV_TRY(go_back(&w, index, before_level));
     for (int i = 0; i < w.count; i++)
         CLV_TRY(mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, NULL));
     run->fraction_done += share;
@@ -254,6 +296,15 @@ int clv_register_compositive_requests(clv_registration *run, clv_request *list)
         list[count++] = (clv_request){&run->slope_fixed, n, "slope of the similarity, fixed image"};
         list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
     }
+    size_t kept = 0;
+    for (int i = 0; i + 1 < o->levels; i++) {
+        clvox_grid level;
+        clv_register_level(&run->fixed_grid, o->shrink[i], &level);
+        size_t bytes = 3 * clvox_grid_voxels(&level) * sizeof(float);
+        kept = bytes > kept ? bytes : kept;
+    }
+    for (int i = 0; kept > 0 && i <= symmetric; i++)
+        list[count++] = (clv_request){&run->kept[i], kept, "displacement field of the level before"};
     return count;
 }
 
@@ -270,13 +321,17 @@ int clv_register_compositive(clv_registration *run, clvox_register_result *resul
         clv_buffer *halves[2] = {run->u, run->u_fixed};
         CLV_TRY(clv_level_make(run, i, true, &l));
         for (int k = 0; k < 2 && halves[k]; k++) {
-            if (i == 0)
+            if (i == 0) {
                 CLV_TRY(clv_buffer_fill(run->ctx, halves[k], 0, 0, 3 * (size_t)l.n * sizeof(float)));
-            else
-                CLV_TRY(clv_level_carry(run, halves[k], &at, &l.fixed, run->velocity));
+                continue;
+            }
+            CLV_TRY(clv_buffer_copy(run->ctx, halves[k], 0, run->kept[k], 0,
+                                    3 * clvox_grid_voxels(&at) * sizeof(float)));
+            CLV_TRY(clv_level_carry(run, halves[k], &at, &l.fixed, run->velocity));
         }
+        clvox_grid before_level = at;
         at = l.fixed;
-        CLV_TRY(run_level(run, i, &l, total > 0 ? share[i] / total : 0, &result->iterations[i]));
+        CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? share[i] / total : 0, &result->iterations[i]));
     }
     if (o->deform == CLVOX_DEFORM_SYN)
         CLV_TRY(join(run, &at));

@@ -76,15 +76,15 @@ double ref_lncc_at(const double *fixed, const double *moving, const int size[3],
     if (!*valid)
         return 0;
     stats s = stats_of(fixed, moving, size, radius, x, y, z);
-    return s.c * s.c / ((s.vf + epsilon) * (s.vm + epsilon));
+    return (s.c + epsilon) * (s.c + epsilon) / ((s.vf + epsilon) * (s.vm + epsilon));
 }
 
 /* What the window s says about its voxel with values f and m. */
 static double slope(const stats *s, double f, double m, double epsilon)
 {
     double df = s->vf + epsilon, dm = s->vm + epsilon;
-    return 2 * s->c / (s->n * df * dm) * (f - s->mf) -
-           2 * s->c * s->c / (s->n * df * dm * dm) * (m - s->mm);
+    return 2 * (s->c + epsilon) / (s->n * df * dm) * (f - s->mf) -
+           2 * (s->c + epsilon) * (s->c + epsilon) / (s->n * df * dm * dm) * (m - s->mm);
 }
 
 void ref_lncc(const double *fixed, const double *moving, const int size[3], int radius, double epsilon,
@@ -102,7 +102,7 @@ void ref_lncc(const double *fixed, const double *moving, const int size[3], int 
                     continue;
                 stats s = stats_of(fixed, moving, size, radius, x, y, z);
                 stats t = {s.n, s.mm, s.mf, s.vm, s.vf, s.c}; /* images exchanged */
-                *sum += s.c * s.c / ((s.vf + epsilon) * (s.vm + epsilon));
+                *sum += (s.c + epsilon) * (s.c + epsilon) / ((s.vf + epsilon) * (s.vm + epsilon));
                 *count += 1;
                 box b = box_around(size, radius, x, y, z);
                 FOR_BOX(b) {
