@@ -31,7 +31,7 @@ const clv_entry clv_entry_likeness_ncc = {"likeness", "likeness_ncc", ncc_varian
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "likeness_total", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
-     .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
+     .cell_bytes = 24, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_likeness_total = {"likeness", "likeness_total", total_variants, 1, NULL};
 

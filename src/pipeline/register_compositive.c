@@ -28,10 +28,13 @@
 #include "pipeline/invert.h"
 #include "pipeline/register_level.h"
 
-enum { LOOK = 10, MOST_SHORTER = 3 };
+enum { LOOK = 10 };
 
 /* Determinants of each half, and of the whole map, are kept above these. */
 static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
+
+/* Length of the last step of a level in shares of its first. */
+static const float LAST = 0.1f;
 
 /* The border stays where it is, so that the map has an inverse on the whole grid. */
 static const float LONGEST_RIM = 4;
@@ -62,8 +65,7 @@ static const clv_buffer *image_of(const clv_channel *channel, const side *s)
 static void set_up(work *w, clv_registration *run, const clv_level *level)
 {
     bool symmetric = run->options->deform == CLVOX_DEFORM_SYN;
-    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1,
-                .total_sigma = (float)run->options->total_sigma};
+    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1};
     w->sides[0] = (side){.u = run->u, .force = run->force, .slope = run->slope, .warped = run->scratch_a,
                          .size = level->moving.size, .fixed = false};
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->sides[0].map);
@@ -180,12 +182,15 @@ static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, fl
 }
 
 /* The longest vector of a step keeps its length even where nothing is left to
- * gain. Half the step with half the variance of the elastic smoothing pulls to
- * the same place with half the noise. */
-static void shorten(work *w)
+ * gain. So steps shorten along a level, to LAST of the first one, and the
+ * variance of the elastic smoothing with them: they pull to the same place with
+ * less and less noise. */
+static void shorten(work *w, int index, int iteration)
 {
-    w->length *= .5f;
-    w->total_sigma *= sqrtf(.5f);
+    const clvox_register_options *o = w->run->options;
+    float left = 1 - (1 - LAST) * (float)iteration / (float)o->iterations[index];
+    w->length = left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
+    w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }
 
 /* Undoes a level that left the images less alike than it found them, as images
@@ -211,13 +216,13 @@ end:
 static int run_level(clv_registration *run, int index, const clv_level *l, const clvox_grid *before_level,
                      double share, int *done)
 {
-    int status = CLVOX_OK, iteration = 0, shorter = 0;
+    int status = CLVOX_OK, iteration = 0;
     const clvox_register_options *o = run->options;
     double start = -INFINITY, before = 0, now = 0;
     work w;
     set_up(&w, run, l);
-    w.length = (float)(index + 1 < o->levels ? o->step : o->finest_step);
     for (; iteration < o->iterations[index]; iteration++) {
+        shorten(&w, index, iteration);
         CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_SIMILARITY));
         if (iteration % LOOK != 0)
             continue;
@@ -230,11 +235,8 @@ static int run_level(clv_registration *run, int index, const clv_level *l, const
         if (iteration == 0)
             start = before = now;
         else if (now - before < LOOK * o->tolerance * fabs(start)) {
-            if (++shorter > MOST_SHORTER) {
-                iteration++; /* this one is done, too */
-                break;
-            }
-            shorten(&w);
+            iteration++; /* this one is done, too */
+            break;
         }
         before = now;
     }

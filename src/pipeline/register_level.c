@@ -79,6 +79,25 @@ end:
     return status;
 }
 
+/* The fixed image smoothed from inside its mask alone, so that nothing of what is
+ * outside shows at the mask's edge: G * (F m) / G * m, NaN where the mask is less
+ * than half there. */
+static int shrink_inside(clv_registration *run, const clv_channel *channel, const float sigma[3],
+                         const clv_level *l)
+{
+    int status = CLVOX_OK;
+    clv_buffer *inside = run->level_mask, *image = channel->level_fixed;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, inside, run->n, channel->fixed, run->fixed_mask,
+                          NULL, (float[4]){1, 0, 0, 0}));
+    CLV_TRY(shrink(run, inside, &run->fixed_grid, sigma, image, &l->fixed));
+    CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, sigma, inside, &l->fixed));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, image, l->n, image, inside, NULL,
+                          (float[4]){1, 0.01f, 0, 0}));
+    CLV_TRY(cut(run, image, inside, l->n));
+end:
+    return status;
+}
+
 int clv_level_make(clv_registration *run, int index, bool holes, clv_level *l)
 {
     int status = CLVOX_OK;
@@ -110,7 +129,11 @@ int clv_level_make(clv_registration *run, int index, bool holes, clv_level *l)
         moving_sigma[i] = fmaxf(moving_sigma[i], least[i]);
     for (int c = 0; c < run->channel_count; c++) {
         const clv_channel *channel = &run->channels[c];
-        CLV_TRY(shrink(run, channel->fixed, &run->fixed_grid, fixed_sigma, channel->level_fixed, &l->fixed));
+        if (run->fixed_mask && holes)
+            CLV_TRY(shrink_inside(run, channel, fixed_sigma, l));
+        else
+            CLV_TRY(shrink(run, channel->fixed, &run->fixed_grid, fixed_sigma, channel->level_fixed,
+                           &l->fixed));
         CLV_TRY(shrink(run, channel->moving, &run->moving_grid, moving_sigma, channel->level_moving,
                        &l->moving));
         if (run->moving_mask) {
@@ -118,13 +141,10 @@ int clv_level_make(clv_registration *run, int index, bool holes, clv_level *l)
             CLV_TRY(shrink(run, run->moving_mask, &run->moving_grid, mask_sigma, run->scratch_a, &l->moving));
             CLV_TRY(cut(run, channel->level_moving, run->scratch_a, l->m));
         }
-        if (run->fixed_mask) {
+        if (run->fixed_mask && !holes) {
             level_sigma(&run->fixed_grid, factor, -1, mask_sigma);
             CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, mask_sigma, run->level_mask, &l->fixed));
-            if (holes)
-                CLV_TRY(cut(run, channel->level_fixed, run->level_mask, l->n));
-            else
-                l->mask = run->level_mask;
+            l->mask = run->level_mask;
         }
     }
 end:

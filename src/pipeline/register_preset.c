@@ -24,17 +24,17 @@ static const numbers rows[] = {
     {CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_BEST, CLVOX_METRIC_SSD, 2, 32, 0,
      3, {4, 2, 1}, {200, 200, 150}, 2.5, 0, 0.003, 0.4, 0.4, 0, 1e-6},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {20, 20, 8}, 1.25, 1, 0, 1, 1, 0.8, 1e-4},
+     3, {4, 2, 1}, {30, 30, 12}, 1.25, 0.9, 0, 1, 1, 0.8, 1e-4},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {40, 40, 20}, 1.25, 0.65, 0, 1, 2, 0.8, 1e-5},
+     3, {4, 2, 1}, {40, 40, 20}, 1.25, 0.75, 0, 1, 2, 0.8, 1e-5},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {100, 100, 60}, 1.25, 0.65, 0, 1, 2, 0.8, 1e-6},
+     3, {4, 2, 1}, {100, 100, 60}, 1.25, 0.75, 0, 1, 2, 0.8, 1e-6},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
      3, {4, 2, 1}, {20, 20, 5}, 1.25, 0.8, 0, 1, 1, 0.3, 1e-4},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {60, 60, 30}, 1.25, 0.6, 0, 1, 1, 0.3, 1e-5},
+     3, {4, 2, 1}, {60, 60, 25}, 1.25, 0.7, 0, 1, 1, 0.3, 1e-5},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {100, 100, 60}, 1.25, 0.6, 0, 1, 1, 0.3, 1e-6},
+     3, {4, 2, 1}, {120, 120, 60}, 1.25, 0.7, 0, 1, 1, 0.3, 1e-6},
 };
 
 void clvox_register_preset(clvox_register_options *o, clvox_preset preset)

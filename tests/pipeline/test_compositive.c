@@ -100,7 +100,7 @@ static void contrasts(void)
             double mean = pair_error(&p, &r, NULL, &largest);
             printf("# %.3f voxels before, %.3f after (%.3f at most); metric %.4g, %.4g\n", before, mean,
                    largest, r.metric_linear, r.metric_after);
-            CHECK_THAT(mean <= .5 * before, "%.3f of the start", mean / before);
+            CHECK_THAT(mean <= .6 * before, "%.3f of the start", mean / before);
             CHECK(improved(&r, o.metric) && r.jacobian.folded == 0);
             clvox_register_result_free(&r);
         }
@@ -259,7 +259,7 @@ static void channels(void)
                    mean[k]);
         }
         CHECK_CASE("%s follows the channel that has contrast", model_names[model]);
-        CHECK(mean[0] > .8 * before && mean[1] < .45 * before && mean[2] < .45 * before);
+        CHECK(mean[0] > .8 * before && mean[1] < .5 * before && mean[2] < .5 * before);
         CHECK_CASE("%s: a channel of weight 0 changes no bit", model_names[model]);
         CHECK(!memcmp(r[0].warp->data, one.warp->data, bytes) && r[0].metric_after == one.metric_after);
         CHECK(!memcmp(r[4].warp->data, other.warp->data, bytes) && r[4].metric_after == other.metric_after);
