@@ -10,6 +10,7 @@
  * phi1 = x + u1 leads from the middle to the fixed image, phi2 = x + u2 to the
  * moving one, and what the run leaves is h = phi2 o phi1^-1 with its inverse
  * phi1 o phi2^-1.
+ * Steps shorten along a level, and a level that loses is undone.
  * A step of the smoothed v does not fold the continuous map; that the sampled
  * one has no folded voxel either is seen to at the end of each level and of
  * the run, where u is smoothed around determinants that have become too small. */
