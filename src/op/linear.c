@@ -24,7 +24,7 @@ const clv_entry clv_entry_linear_localise = {"linear", "linear_localise", locali
 static const clv_variant histogram_variants[] = {
     {.name = "groups", .function = "histogram_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "histogram_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "rows", .function = "histogram_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_linear_histogram = {"linear", "linear_histogram", histogram_variants, 2, NULL};
@@ -32,7 +32,7 @@ const clv_entry clv_entry_linear_histogram = {"linear", "linear_histogram", hist
 static const clv_variant sums_variants[] = {
     {.name = "groups", .function = "slopes_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = 128 * 8 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "slopes_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "rows", .function = "slopes_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const sums_builds[] = {"-DSOURCE=0", "-DSOURCE=1", "-DSOURCE=2", NULL};
