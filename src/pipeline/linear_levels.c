@@ -10,6 +10,7 @@
 #include "op/pointwise.h"
 #include "op/resample.h"
 #include "pipeline/linear.h"
+#include "pipeline/otsu.h"
 
 enum { OTSU_BINS = 256 };
 
@@ -127,31 +128,14 @@ static bool range_of(const float *values, const float *mask, size_t n, float *so
 
 static double otsu(const float *values, const float *mask, size_t n, double low, double high)
 {
-    double counts[OTSU_BINS] = {0}, total = 0, moment = 0, below = 0, below_moment = 0, best = -1;
-    int at = 0;
+    double counts[OTSU_BINS] = {0};
     for (size_t i = 0; i < n; i++) {
         if (mask && mask[i] < .5f)
             continue;
         double v = ((double)(mask ? values[i] / mask[i] : values[i]) - low) / (high - low);
         counts[(int)fmin(fmax(v * OTSU_BINS, 0), OTSU_BINS - 1)]++;
     }
-    for (int i = 0; i < OTSU_BINS; i++) {
-        total += counts[i];
-        moment += counts[i] * i;
-    }
-    for (int i = 0; i < OTSU_BINS - 1; i++) {
-        below += counts[i];
-        below_moment += counts[i] * i;
-        if (below == 0 || below == total)
-            continue;
-        double gap = below_moment / below - (moment - below_moment) / (total - below);
-        double between = below * (total - below) * gap * gap;
-        if (between > best) {
-            best = between;
-            at = i + 1;
-        }
-    }
-    return low + (high - low) * at / OTSU_BINS;
+    return low + (high - low) * clv_otsu(counts, OTSU_BINS) / OTSU_BINS;
 }
 
 /* Centre and spread of what lies above the threshold, or of the mask. */

@@ -9,6 +9,7 @@
 #include "op/pointwise.h"
 #include "op/reduce.h"
 #include "op/resample.h"
+#include "pipeline/otsu.h"
 #include "pipeline/register.h"
 
 enum { BINS = 1024 };
@@ -76,26 +77,10 @@ static double otsu(const distribution *d)
         return d->low;
     int last = (int)ceil((quantile(d, 0.995) - d->low) / (d->high - d->low) * BINS);
     last = last < 2 ? 2 : last > BINS ? BINS : last;
-    double total = 0, moment = 0;
-    for (int i = 0; i < last; i++) {
-        total += d->counts[i];
-        moment += (double)d->counts[i] * i;
-    }
-    double below = 0, below_moment = 0, best = -1;
-    int at = 0;
-    for (int i = 0; i < last - 1; i++) {
-        below += d->counts[i];
-        below_moment += (double)d->counts[i] * i;
-        if (below == 0 || below == total)
-            continue;
-        double gap = below_moment / below - (moment - below_moment) / (total - below);
-        double between = below * (total - below) * gap * gap;
-        if (between > best) {
-            best = between;
-            at = i + 1;
-        }
-    }
-    return d->low + (d->high - d->low) * at / BINS;
+    double counts[BINS];
+    for (int i = 0; i < last; i++)
+        counts[i] = d->counts[i];
+    return d->low + (d->high - d->low) * clv_otsu(counts, last) / BINS;
 }
 
 /* Appends a knot where both tables stay ascending. */

@@ -66,6 +66,10 @@ json k.json 'j["options"]["linear_metric"] == "mi" and j["options"]["linear_bins
 json k.json 'j["options"]["linear"] == "similarity" and j["options"]["preset"] == "default"'
 exits 0 clvox register $small --metric lncc:3,ssd --dof 0 --linear none
 json k.json 'j["options"]["linear_metric"] == "lncc" and j["options"]["linear_radius"] == 3 and j["options"]["linear"] == "none"'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_hurry --quick --shrink 4 --iterations 1 -q --no-picture
+json k_hurry.json 'j["options"]["deform"] == "greedy"'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_calm --shrink 4 --iterations 1 -q --no-picture
+json k_calm.json 'j["options"]["deform"] == "syn"'; exists k_calm_inverse_warp.nii.gz
 for preset in quick best; do
     exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_$preset --$preset --deform unbiased -q --no-picture
     json k_$preset.json "j['options']['preset'] == '$preset'"
