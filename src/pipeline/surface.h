@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the surface pipelines share. Level sets are signed distances, negative
+ * inside. */
+#ifndef CLV_PIPELINE_SURFACE_H
+#define CLV_PIPELINE_SURFACE_H
+
+#include <stdbool.h>
+
+#include "clvox/device.h"
+#include "clvox/surface.h"
+#include "clvox/volume.h"
+
+/* Facts about a mesh as it stands. */
+typedef struct clv_surface_facts {
+    int components;      /* of triangles that share edges */
+    int euler;           /* vertices in use - edges + triangles */
+    int open_edges;      /* of one triangle */
+    int crowded_edges;   /* of more than two */
+    int flipped_edges;   /* whose two triangles run in the same direction */
+    int degenerate;      /* triangles without area */
+    int unused_vertices;
+    double area, volume; /* mm^2, mm^3; volume positive where triangles face outward */
+    double bounds[2][3]; /* least and largest x, y, z */
+} clv_surface_facts;
+
+int clv_surface_inspect(const clvox_surface *surface, clv_surface_facts *facts);
+
+/* Distances of two surfaces in mm, each way from points spread evenly over the
+ * triangles (about `samples` of them, at fixed places) to the nearest point of
+ * the other: [0] from a to b, [1] from b to a, [2] both. */
+typedef struct clv_surface_difference {
+    double mean[3], rms[3], percentile95[3], largest[3];
+    double normal_degrees; /* mean angle of the normals there, both ways */
+    clv_surface_facts facts[2];
+} clv_surface_difference;
+
+int clv_surface_compare(const clvox_surface *a, const clvox_surface *b, int samples,
+                        clv_surface_difference *out);
+
+/* Signed distance in mm to a mesh on grid: exact within `band` mm of the
+ * surface, eikonal beyond. The sign is that of the generalised winding number
+ * (Jacobson et al. 2013), so that small holes, crossings and turned triangles do
+ * no harm. turned (may be NULL): whether the mesh faced inward as a whole and was
+ * taken the other way round. */
+int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
+                            double band, bool *turned, clvox_volume **out);
+
+/* Signed distance in mm to where values cross `iso` (values above it are
+ * inside), sub-voxel by linear interpolation; a mask or label is 1 inside, 0
+ * outside, with iso 0.5. */
+int clv_values_to_distance(clvox_context *ctx, const clvox_volume *values, double iso,
+                           clvox_volume **out);
+
+/* The surface where values cross `level`; inside is below it (a signed
+ * distance) or, with above, above it. Closed, oriented outward, without cracks:
+ * where the level reaches the border of the grid it is closed there by a cap. */
+int clv_surface_extract(const clvox_volume *values, double level, bool above, clvox_surface **out);
+
+#endif
