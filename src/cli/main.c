@@ -20,6 +20,7 @@ static const cli_verb verbs[] = {
     {"jacobian", "determinant of a warp: growth and folds", cmd_jacobian},
     {"compare", "measure how alike two images, label maps or warps are", cmd_compare},
     {"filter", "smooth, sharpen or find the edges of a volume", cmd_filter},
+    {"surface", "signed distances and meshes of surfaces", cmd_surface},
     {"phantom", "make images and warps with a known truth", cmd_phantom},
     {"bench", "time every operation against the device's copy bandwidth", cmd_bench},
 };
@@ -112,13 +113,13 @@ static int run(const cli_verb *verb, int argc, char **argv)
     clvox_context_destroy(&cli.ctx);
     cJSON_Delete(cli.log);
     if (status == CLVOX_ERROR_STOPPED && interrupted) {
-        fprintf(stderr, "clvox %s: interrupted\n", verb->name);
+        fprintf(stderr, "clvox %s: interrupted\n", cli.verb);
         return 130;
     }
     if (status < 0)
-        fprintf(stderr, "clvox %s: %s\n", verb->name, clvox_message());
+        fprintf(stderr, "clvox %s: %s\n", cli.verb, clvox_message());
     if (status == CLI_USAGE)
-        fprintf(stderr, "`clvox %s --help` explains the options.\n", verb->name);
+        fprintf(stderr, "`clvox %s --help` explains the options.\n", cli.verb);
     return status >= 0 ? 0 : status == CLI_USAGE ? 2 : 1;
 }
 
