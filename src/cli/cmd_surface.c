@@ -27,17 +27,18 @@ int cmd_surface(command *cli, int argc, char **argv)
         snprintf(names + strlen(names), sizeof names - strlen(names), " %s", s->name);
     }
     snprintf(about + used, sizeof about - (size_t)used, "\n`clvox surface DO --help` explains its options.");
+    if (argc > 1 && *argv[1] != '-')
+        return cli_misuse("%s: not known; the word behind surface is one of:%s", argv[1], names);
     const cli_usage usage = {
         .synopsis = "DO IN -o OUT [options]",
         .about = about,
         .example = "  clvox surface distance labels.nii.gz --label 17 -o sdf.nii.gz",
         .least = 1,
-        .most = 64,
+        .most = 1,
     };
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
-    return cli_misuse("%s: not known; what surface does comes right behind it and is one of:%s", words[0],
-                      names);
+    return cli_misuse("%s: goes right behind surface, before the options", words[0]);
 }
