@@ -78,13 +78,15 @@ static inline uint4 spline_counts(float4 w, float scale)
     return convert_uint4(muladd(w, (float4)(scale), (float4)(0.5f)));
 }
 
-/* A work-group a block of rows of one map: groups (blocks, maps). */
+/* A work-group a block of rows of one map: groups (blocks, maps). Of F's bins
+ * those from first_bin on are counted, as many as own has room for. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 histogram_groups(__global const float *fixed, int4 size, __global const float *moving,
-                 int4 moving_size, __global const float4 *maps, int4 lattice, int bins, float scale,
-                 __global uint *counts, __local uint *own)
+                 int4 moving_size, __global const float4 *maps, int4 lattice, int bins, int first_bin,
+                 int some_bins, float scale, __global uint *counts, __local uint *own)
 {
-    int lane = get_local_id(0), which = get_group_id(1), total = bins * bins;
+    int lane = get_local_id(0), which = get_group_id(1), total = some_bins * bins;
+    __global uint *to = counts + (which * bins + first_bin) * bins;
     int first = get_group_id(0) * lattice.z, count = min(lattice.z, lattice.w - first) * size.x;
     rows linear = map_of(maps, which);
     for (int i = lane; i < total; i += TILE_X)
@@ -95,10 +97,11 @@ histogram_groups(__global const float *fixed, int4 size, __global const float *m
         float f = fixed[(z * size.y + y) * size.x + x];
         float4 m;
         float3 p = position_of(linear, linear, x, y, z, (float3)(0.0f));
-        if (look_up(moving, moving_size, p, &m) && f == f) {
+        int line = fixed_bin(f, bins) - first_bin;
+        if (line >= 0 && line < some_bins && look_up(moving, moving_size, p, &m) && f == f) {
             float t = spline_place(m.x, bins, &bin);
             uint4 w = spline_counts(spline_weights(t), scale);
-            __local uint *at = own + fixed_bin(f, bins) * bins + bin - 1;
+            __local uint *at = own + line * bins + bin - 1;
             atomic_add(at, w.x);
             atomic_add(at + 1, w.y);
             atomic_add(at + 2, w.z);
@@ -108,13 +111,14 @@ histogram_groups(__global const float *fixed, int4 size, __global const float *m
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lane; i < total; i += TILE_X)
         if (own[i])
-            atomic_add(counts + which * total + i, own[i]);
+            atomic_add(to + i, own[i]);
 }
 
-/* A work-item a block of rows. */
+/* A work-item a block of rows; all bins at once. */
 __kernel void histogram_rows(__global const float *fixed, int4 size, __global const float *moving,
                              int4 moving_size, __global const float4 *maps, int4 lattice, int bins,
-                             float scale, __global uint *counts, __local uint *unused)
+                             int first_bin, int some_bins, float scale, __global uint *counts,
+                             __local uint *unused)
 {
     uint own[MOST_BINS * MOST_BINS];
     int which = get_group_id(1), total = bins * bins;

@@ -3,6 +3,9 @@
 
 enum { MOST_BLOCKS = 128, BLOCK_SAMPLES = 2048, MOST_GROUPS = 1024 };
 
+/* Bytes of local memory that a work-group counts into: any device has them. */
+enum { MOST_LOCAL = 16384 };
+
 static const clv_variant prepare_variants[] = {
     {.name = "item", .function = "prepare", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},
@@ -117,16 +120,23 @@ int clv_linear_histogram(clvox_context *ctx, const clv_linear_pair *pair, int bi
     const clv_kernel *kernel;
     blocks b = blocks_of(pair);
     const int groups[3] = {b.count, pair->count, 1}, *n = pair->size, *m = pair->moving_size;
-    size_t local = (size_t)bins * (size_t)bins * 4;
     if (bins < 8 || bins > CLV_LINEAR_MOST_BINS)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "joint histogram: %d bins asked for; 8 to %d are possible",
                         bins, CLV_LINEAR_MOST_BINS);
+    /* Bins of F that are counted at once: as many as local memory holds. */
+    int line = 4 * bins, most = MOST_LOCAL / line < bins ? MOST_LOCAL / line : bins;
+    size_t local = (size_t)(most * line);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_linear_histogram, NULL, groups, local, &kernel));
-    CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, local * (size_t)pair->count));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, bytes_of(pair, &b), CLV_BUF(pair->fixed),
-                       CLV_INT4(n[0], n[1], n[2], 0), CLV_BUF(pair->moving), CLV_INT4(m[0], m[1], m[2], 0),
-                       CLV_BUF(pair->maps), CLV_INT4(pair->step[0], pair->step[1], b.rows_each, b.rows),
-                       CLV_INT(bins), CLV_FLOAT((float)unit), CLV_BUF(counts), CLV_LOCAL(local)));
+    if (kernel->variant->devices == CLV_ON_CPU)
+        most = bins;
+    CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, (size_t)bins * (size_t)line * (size_t)pair->count));
+    for (int at = 0; at < bins; at += most)
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, bytes_of(pair, &b), CLV_BUF(pair->fixed),
+                           CLV_INT4(n[0], n[1], n[2], 0), CLV_BUF(pair->moving),
+                           CLV_INT4(m[0], m[1], m[2], 0), CLV_BUF(pair->maps),
+                           CLV_INT4(pair->step[0], pair->step[1], b.rows_each, b.rows), CLV_INT(bins),
+                           CLV_INT(at), CLV_INT(at + most < bins ? most : bins - at),
+                           CLV_FLOAT((float)unit), CLV_BUF(counts), CLV_LOCAL(local)));
 end:
     return status;
 }

@@ -91,7 +91,7 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
                   int room, int *count);
 
 /* States in falling order of their value, those within mm of a better one left out. */
-void linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm);
+int linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm);
 /* How far two maps move a point at the radius apart, at most about, mm. */
 double linear_distance(const linear_stage *stage, const linear_state *a, const linear_state *b);
 double linear_angle(const double linear[3][3]);

@@ -162,22 +162,43 @@ double linear_distance(const linear_stage *stage, const linear_state *a, const l
     return sqrt(shift) + sqrt(turn / 2);
 }
 
-void linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm)
+typedef struct place {
+    double value;
+    int index;
+} place;
+
+/* Falling values; of equals the earlier first, NaN last. */
+static int compare_places(const void *left, const void *right)
 {
-    int kept = 0;
-    for (int i = 1; i < *count; i++) {
-        linear_state here = states[i];
-        int j = i;
-        for (; j > 0 && states[j - 1].value < here.value; j--)
-            states[j] = states[j - 1];
-        states[j] = here;
+    const place *a = left, *b = right;
+    double x = isnan(a->value) ? -INFINITY : a->value, y = isnan(b->value) ? -INFINITY : b->value;
+    return x != y ? (x < y) - (x > y) : (a->index > b->index) - (a->index < b->index);
+}
+
+int linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm)
+{
+    int status = CLVOX_OK, kept = 0;
+    place *places = malloc(sizeof *places * (size_t)*count);
+    linear_state *sorted = malloc(sizeof *sorted * (size_t)*count);
+    if (*count > 0 && (!places || !sorted)) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+        goto end;
     }
+    for (int i = 0; i < *count; i++)
+        places[i] = (place){states[i].value, i};
+    qsort(places, (size_t)*count, sizeof *places, compare_places);
     for (int i = 0; i < *count; i++) {
-        bool near = !isfinite(states[i].value);
-        for (int j = 0; j < kept && !near; j++)
-            near = linear_distance(stage, &states[i], &states[j]) < mm;
+        const linear_state *here = &states[places[i].index];
+        bool near = !isfinite(here->value);
+        for (int j = 0; j < kept && !near && mm > 0; j++)
+            near = linear_distance(stage, here, &sorted[j]) < mm;
         if (!near)
-            states[kept++] = states[i];
+            sorted[kept++] = *here;
     }
+    memcpy(states, sorted, sizeof *sorted * (size_t)kept);
     *count = kept;
+end:
+    free(places);
+    free(sorted);
+    return status;
 }

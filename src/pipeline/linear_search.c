@@ -122,14 +122,14 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
     list_trials(stage, kind, &t);
     CLV_TRY(linear_evaluate(stage, level, metric, LINEAR_SEARCH_BINS, coarse, t.state, t.count, false));
     doubt(t.state, t.count);
-    linear_sort(stage, t.state, &t.count, 0);
+    CLV_TRY(linear_sort(stage, t.state, &t.count, 0));
     t.count = t.count < IMPROVED ? t.count : IMPROVED;
     for (int i = 0; i < given_count; i++)
         t.state[t.count++] = given[i];
     CLV_TRY(linear_optimise(stage, level, metric, LINEAR_SEARCH_BINS, coarse, t.state, t.count, 6,
                             .1 * stage->level[level].mm));
     doubt(t.state, t.count);
-    linear_sort(stage, t.state, &t.count, 1.5 * stage->level[level].mm);
+    CLV_TRY(linear_sort(stage, t.state, &t.count, 1.5 * stage->level[level].mm));
     *count = t.count < room ? t.count : room;
     memcpy(best, t.state, sizeof *best * (size_t)*count);
 end:

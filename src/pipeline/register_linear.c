@@ -77,7 +77,7 @@ static int rank(linear_stage *stage, linear_state *states, int *count)
                             *count, true));
     for (int i = 0; i < *count; i++)
         states[i].value = trials[i].value;
-    linear_sort(stage, states, count, 0);
+    CLV_TRY(linear_sort(stage, states, count, 0));
 end:
     free(trials);
     return status;
@@ -136,11 +136,11 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     const linear_level *level = stage->level;
     bool done = false;
     CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, stiff, states, count, 8, .05 * level[2].mm));
-    linear_sort(stage, states, &count, level[2].mm);
+    CLV_TRY(linear_sort(stage, states, &count, level[2].mm));
     count = count < 5 ? count : 5;
     if (kind != stiff)
         CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, kind, states, count, 8, .05 * level[2].mm));
-    linear_sort(stage, states, &count, .25 * level[2].mm);
+    CLV_TRY(linear_sort(stage, states, &count, .25 * level[2].mm));
     if (count > 1)
         CLV_TRY(rank(stage, states, &count));
     count = count < 2 ? count : 2;
