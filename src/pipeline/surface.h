@@ -10,7 +10,8 @@
 #include "clvox/surface.h"
 #include "clvox/volume.h"
 
-/* Facts about a mesh as it stands. */
+/* Facts about a mesh as it stands. A triangle whose corners are not three
+ * vertices counts as degenerate and for nothing else. */
 typedef struct clv_surface_facts {
     int components;      /* of triangles that share edges */
     int euler;           /* vertices in use - edges + triangles */
@@ -20,9 +21,10 @@ typedef struct clv_surface_facts {
     int degenerate;      /* triangles without area */
     int unused_vertices;
     double area, volume; /* mm^2, mm^3; volume positive where triangles face outward */
-    double bounds[2][3]; /* least and largest x, y, z */
+    double bounds[2][3]; /* least and largest x, y, z of the vertices in use; 0 without */
 } clv_surface_facts;
 
+/* CLVOX_ERROR_DATA where a corner is no vertex or a point no number. */
 int clv_surface_inspect(const clvox_surface *surface, clv_surface_facts *facts);
 
 /* Distances of two surfaces in mm, each way from points spread evenly over the
@@ -37,13 +39,22 @@ typedef struct clv_surface_difference {
 int clv_surface_compare(const clvox_surface *a, const clvox_surface *b, int samples,
                         clv_surface_difference *out);
 
+/* What the way from a mesh to a distance found to say to its user. */
+typedef struct clv_surface_notes {
+    clv_surface_facts facts;
+    bool turned;          /* faced inward as a whole and was taken the other way round */
+    bool crossing;        /* parts lie inside of others, by crossing or nesting: what is
+                             bounded is the union */
+    bool leaves_grid;     /* reaches beyond the outermost voxel centres */
+    size_t voxels_inside;
+} clv_surface_notes;
+
 /* Signed distance in mm to a mesh on grid: exact within `band` mm of the
  * surface, eikonal beyond. The sign is that of the generalised winding number
  * (Jacobson et al. 2013), so that small holes, crossings and turned triangles do
- * no harm. turned (may be NULL): whether the mesh faced inward as a whole and was
- * taken the other way round. */
+ * no harm. notes may be NULL. */
 int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
-                            double band, bool *turned, clvox_volume **out);
+                            double band, clv_surface_notes *notes, clvox_volume **out);
 
 /* Signed distance in mm to where values cross `iso` (values above it are
  * inside), sub-voxel by linear interpolation; a mask or label is 1 inside, 0

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The edges of a triangle mesh, found by sorting: the same list whatever the
+ * machine. */
+#ifndef CLV_BASE_EDGES_H
+#define CLV_BASE_EDGES_H
+
+#include "clvox/surface.h"
+
+/* One side of a triangle. at: 3 times the triangle and the number of the
+ * corner it starts from, so that it runs from corners[at] to the next corner. */
+typedef struct clv_side {
+    int32_t low, high; /* its vertices */
+    int32_t at;
+} clv_side;
+
+/* Checks that corners are vertices and points are numbers; CLVOX_ERROR_DATA
+ * names the first that is not. */
+int clv_surface_check(const clvox_surface *surface);
+
+/* 1 for a triangle whose corners are not three vertices: it has no edges. */
+static inline int clv_triangle_collapsed(const int32_t corner[3])
+{
+    return corner[0] == corner[1] || corner[1] == corner[2] || corner[2] == corner[0];
+}
+
+/* The vertex in which a side ends that starts at corners[at]. */
+static inline int32_t clv_side_end(const clvox_surface *surface, int32_t at)
+{
+    return surface->corners[at % 3 == 2 ? at - 2 : at + 1];
+}
+
+/* All sides of the triangles that are not collapsed, those of one edge side by
+ * side, in ascending order of low, high, at. On success *out is the caller's to
+ * free and *count their number. */
+int clv_sides(const clvox_surface *surface, clv_side **out, size_t *count);
+
+#endif
