@@ -29,10 +29,11 @@ int clv_surface_inspect(const clvox_surface *surface, clv_surface_facts *facts);
 
 /* Distances of two surfaces in mm, each way from points spread evenly over the
  * triangles (about `samples` of them, at fixed places) to the nearest point of
- * the other: [0] from a to b, [1] from b to a, [2] both. */
+ * the other: [0] from a to b, [1] from b to a, [2] both. The largest looks from
+ * the vertices too. CLVOX_ERROR_DATA where one has no triangle. */
 typedef struct clv_surface_difference {
     double mean[3], rms[3], percentile95[3], largest[3];
-    double normal_degrees; /* mean angle of the normals there, both ways */
+    double normal_degrees; /* mean angle between the two triangles' normals, both ways */
     clv_surface_facts facts[2];
 } clv_surface_difference;
 
