@@ -15,6 +15,7 @@
 #include "op/likeness.h"
 #include "op/lncc.h"
 #include "op/moments.h"
+#include "op/nlm.h"
 #include "op/pointwise.h"
 #include "op/push.h"
 #include "op/recursive.h"
@@ -73,6 +74,17 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_lncc_total,
     &clv_entry_moments,
     &clv_entry_moments_planes,
+    &clv_entry_nlm_average,
+    &clv_entry_nlm_band,
+    &clv_entry_nlm_count,
+    &clv_entry_nlm_energy,
+    &clv_entry_nlm_gather,
+    &clv_entry_nlm_patches,
+    &clv_entry_nlm_residual,
+    &clv_entry_nlm_scatter,
+    &clv_entry_nlm_step,
+    &clv_entry_nlm_volume,
+    &clv_entry_nlm_weights,
     &clv_entry_pointwise,
     &clv_entry_pointwise_table,
     &clv_entry_push,

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_NLM_H
+#define CLV_OP_NLM_H
+
+#include "op/nlm_search.h"
+
+/* Non-local means on the narrow band of a level set (Lee et al. 2012, section
+ * 2.3, after Dong et al. 2008). phi is in voxels of the smallest edge, finite,
+ * and so is every length below; sizes are such that count * stride of the
+ * patches stays below 2^31. All sums have a fixed order. */
+
+/* The band |phi| <= delta. count: its voxels; rows (size[1] * size[2] int32) then
+ * says where each row begins. Blocking. */
+int clv_nlm_band_count(clvox_context *ctx, const clv_buffer *phi, const int size[3], float delta,
+                       clv_buffer *rows, int *count);
+/* With rows from above: band (int32, count) holds the linear indices of its
+ * voxels, ascending; index (int32, a voxel each) the place of a voxel in band, -1
+ * for those outside. */
+int clv_nlm_band_list(clvox_context *ctx, const clv_buffer *phi, const int size[3], float delta,
+                      const clv_buffer *rows, clv_buffer *band, clv_buffer *index);
+
+/* Floats of a patch in the matrix of patches: (2 radius + 1)^3 rounded up. */
+int clv_nlm_stride(int radius);
+/* The matrix: count rows of stride floats, samples x fastest, zeros behind.
+ * Beyond the grid phi goes on linearly across its border. */
+int clv_nlm_patches_gather(clvox_context *ctx, const clv_nlm_patches *patches, clv_buffer *matrix);
+
+/* residual[j]: the sum over patch j of its squared difference from the quadratic
+ * in x, y, z (10 coefficients) that fits it best. */
+int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
+                     clv_buffer *residual);
+
+/* The band's pairs. neighbours as clv_nlm_search gives them. */
+typedef struct clv_nlm_graph {
+    const clv_buffer *band;       /* int32 */
+    const clv_buffer *neighbours; /* int32, count * most */
+    clv_buffer *weights;          /* float, count * most */
+    int count, most;
+} clv_nlm_graph;
+
+/* w_jl = exp(-|x_j - x_l|^2 / c1) exp(-D_jl / c2), c1 INFINITY for none of the
+ * first; 0 where there is no neighbour. sums[j] = sum over l of w_jl. distances
+ * may be graph->weights. */
+int clv_nlm_weights(clvox_context *ctx, const clv_nlm_graph *graph, const clv_buffer *distances,
+                    const int size[3], const float spacing[3], float c1, float c2, clv_buffer *sums);
+
+/* energy[j] = 1/4 sum over l of w_jl (phi_l - phi_j)^2: summed over j, what the
+ * paper's steps descend. */
+int clv_nlm_energy(clvox_context *ctx, const clv_nlm_graph *graph, const clv_buffer *phi,
+                   clv_buffer *energy);
+
+/* The paper's equation 15, l != j: phi_j += dt sum over l of w_jl (phi_l - phi_j),
+ * dt = 1 / largest row sum, which is state[slot]: a convex combination. next:
+ * count floats of scratch. */
+int clv_nlm_step(clvox_context *ctx, const clv_nlm_graph *graph, const clv_buffer *state, int slot,
+                 clv_buffer *next, clv_buffer *phi);
+
+/* Every patch becomes the mean of itself (weight own; 0: that of its nearest
+ * neighbour) and its neighbours by their weights; a voxel of the band becomes the
+ * mean of what the patches that cover it say. estimates: room for any number of
+ * rows of the matrix, at least one: the fewer, the slower. sums: 2 count floats.
+ * Only phi's voxels in the band change. */
+int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *graph, const clv_buffer *matrix, int radius,
+                    float own, const clv_buffer *index, const int size[3], clv_buffer *estimates,
+                    clv_buffer *sums, clv_buffer *phi);
+
+/* How many cells between voxel centres lie below level, in cells: exact for phi
+ * linear on six tetrahedra a cell. rows: size[1] * size[2] floats. Blocking. */
+int clv_nlm_volume(clvox_context *ctx, const clv_buffer *phi, const int size[3], float level,
+                   clv_buffer *rows, double *cells);
+
+extern const clv_entry clv_entry_nlm_average;
+extern const clv_entry clv_entry_nlm_band;
+extern const clv_entry clv_entry_nlm_count;
+extern const clv_entry clv_entry_nlm_energy;
+extern const clv_entry clv_entry_nlm_gather;
+extern const clv_entry clv_entry_nlm_patches;
+extern const clv_entry clv_entry_nlm_residual;
+extern const clv_entry clv_entry_nlm_scatter;
+extern const clv_entry clv_entry_nlm_step;
+extern const clv_entry clv_entry_nlm_volume;
+extern const clv_entry clv_entry_nlm_weights;
+
+#endif
