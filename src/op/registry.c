@@ -14,6 +14,7 @@
 #include "op/linear.h"
 #include "op/likeness.h"
 #include "op/lncc.h"
+#include "op/mesh_distance.h"
 #include "op/moments.h"
 #include "op/nlm.h"
 #include "op/pointwise.h"
@@ -72,6 +73,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_lncc_slope,
     &clv_entry_lncc_terms,
     &clv_entry_lncc_total,
+    &clv_entry_mesh_distance,
     &clv_entry_moments,
     &clv_entry_moments_planes,
     &clv_entry_nlm_average,

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Squared distance of the eight voxels of a cell to the nearest of the
+ * triangles listed for it. A triangle is 24 floats: corner a, unit normal, the
+ * two vectors whose products with p - a are the weights of b and c at the foot
+ * of p, then ab, 1 / ab^2, ac, 1 / ac^2, 1 / bc^2, unused. */
+
+#define RECORD 24
+
+/* Where the voxels of a cell lie: x fastest. */
+static inline float3 voxel_at(float4 row_x, float4 row_y, float4 row_z, int4 cell, int lane)
+{
+    float4 i = (float4)((float)(cell.x + (lane & 1)), (float)(cell.y + ((lane >> 1) & 1)),
+                        (float)(cell.z + (lane >> 2)), 1.0f);
+    return (float3)(dot(row_x, i), dot(row_y, i), dot(row_z, i));
+}
+
+static inline float along(float3 q, float3 e, float inverse)
+{
+    float t = fmin(fmax(dot(q, e) * inverse, 0.0f), 1.0f);
+    float3 r = q - t * e;
+    return dot(r, r);
+}
+
+static inline float triangle_squared(__global const float *r, float3 p)
+{
+    float3 q = p - vload3(0, r), n = vload3(1, r), u3 = vload3(2, r), v3 = vload3(3, r);
+    float3 ab = vload3(0, r + 12), ac = vload3(0, r + 16);
+    float u = dot(q, u3), v = dot(q, v3), height = dot(q, n);
+    if (u > 0.0f && v > 0.0f && u + v < 1.0f)
+        return height * height;
+    return fmin(fmin(along(q, ab, r[15]), along(q, ac, r[19])), along(q - ab, ac - ab, r[20]));
+}
+
+/* A work-item a voxel: eight neighbours share a list. */
+__kernel void mesh_distance_item(__global const float *triangles, __global const int4 *cells,
+                                 __global const int *list, float4 row_x, float4 row_y, float4 row_z,
+                                 int count, __global float *squared, __global int *nearest)
+{
+    int i = get_global_id(0), cell = i >> 3;
+    if (cell >= count)
+        return;
+    int4 here = cells[cell];
+    float3 p = voxel_at(row_x, row_y, row_z, here, i & 7);
+    float best = INFINITY;
+    int found = -1, end = cells[cell + 1].w;
+    for (int k = here.w; k < end; k++) {
+        int t = list[k];
+        float d = triangle_squared(triangles + RECORD * t, p);
+        if (d < best || (d == best && t < found)) {
+            best = d;
+            found = t;
+        }
+    }
+    squared[i] = best;
+    nearest[i] = found;
+}
+
+typedef struct point8 {
+    float8 x, y, z;
+} point8;
+
+static inline float8 dot8(point8 q, float3 e)
+{
+    return q.x * e.x + q.y * e.y + q.z * e.z;
+}
+
+static inline float8 along8(point8 q, float3 e, float inverse)
+{
+    float8 t = fmin(fmax(dot8(q, e) * inverse, (float8)(0.0f)), (float8)(1.0f));
+    float8 x = q.x - t * e.x, y = q.y - t * e.y, z = q.z - t * e.z;
+    return x * x + y * y + z * z;
+}
+
+/* A work-item a cell: one triangle against eight voxels at once. */
+__kernel void mesh_distance_cell(__global const float *triangles, __global const int4 *cells,
+                                 __global const int *list, float4 row_x, float4 row_y, float4 row_z,
+                                 int count, __global float *squared, __global int *nearest)
+{
+    int cell = get_global_id(0);
+    if (cell >= count)
+        return;
+    int4 here = cells[cell];
+    const float8 dx = (float8)(0, 1, 0, 1, 0, 1, 0, 1), dy = (float8)(0, 0, 1, 1, 0, 0, 1, 1);
+    const float8 dz = (float8)(0, 0, 0, 0, 1, 1, 1, 1);
+    float8 x = (float)here.x + dx, y = (float)here.y + dy, z = (float)here.z + dz;
+    point8 p = {row_x.x * x + row_x.y * y + row_x.z * z + row_x.w,
+                row_y.x * x + row_y.y * y + row_y.z * z + row_y.w,
+                row_z.x * x + row_z.y * y + row_z.z * z + row_z.w};
+    float8 best = INFINITY;
+    int8 found = -1;
+    int end = cells[cell + 1].w;
+    for (int k = here.w; k < end; k++) {
+        int t = list[k];
+        __global const float *r = triangles + RECORD * t;
+        point8 q = {p.x - r[0], p.y - r[1], p.z - r[2]};
+        float3 ab = (float3)(r[12], r[13], r[14]), ac = (float3)(r[16], r[17], r[18]);
+        float8 height = dot8(q, (float3)(r[3], r[4], r[5]));
+        float8 u = dot8(q, (float3)(r[6], r[7], r[8])), v = dot8(q, (float3)(r[9], r[10], r[11]));
+        point8 s = {q.x - ab.x, q.y - ab.y, q.z - ab.z};
+        float8 d = fmin(fmin(along8(q, ab, r[15]), along8(q, ac, r[19])), along8(s, ac - ab, r[20]));
+        d = ((u > 0.0f) & (v > 0.0f) & (u + v < 1.0f)) ? height * height : d;
+        int8 better = (d < best) | ((d == best) & ((int8)(t) < found));
+        best = better ? d : best;
+        found = better ? (int8)(t) : found;
+    }
+    vstore8(best, cell, squared);
+    vstore8(found, cell, nearest);
+}
