@@ -45,6 +45,7 @@ typedef int truth;
  * comes in, one goes out. Each plane's sums along y come from registers, those
  * along x through local memory. The outermost RADIUS work-items on either side
  * give no output. */
+#define TALL (RADIUS <= 2 ? 4 : 8) /* tall() of src/op/lncc.c */
 #define SPAN (TALL + 2 * RADIUS)
 
 /* Adds (sign 1) or takes away (sign -1) plane p of the column x from row y on.

@@ -11,7 +11,7 @@
 static const clv_variant variants[] = {
     {.name = "march", .function = "smooth_march", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .halo = {4, 2, 0}, .cell_bytes = 2 * 2 * 3 * 4 + 4, .planes = 1,
-     .tiles = {{32, 8, 1, 32}, {32, 8, 1, 64}, {64, 4, 1, 32}, {32, 4, 1, 16}}},
+     .tiles = {{32, 4, 1, 16}, {32, 2, 1, 16}, {64, 2, 1, 16}, {32, 4, 1, 8}}},
     {.name = "row", .function = "smooth_row", .defines = "-DROW_FORM=1", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 48}}},
 };
