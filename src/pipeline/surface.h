@@ -64,8 +64,16 @@ int clv_values_to_distance(clvox_context *ctx, const clvox_volume *values, doubl
                            clvox_volume **out);
 
 /* The surface where values cross `level`; inside is below it (a signed
- * distance) or, with above, above it. Closed, oriented outward, without cracks:
- * where the level reaches the border of the grid it is closed there by a cap. */
+ * distance) or, with above, above it. A marching cubes with the topology of the
+ * trilinear function: asymptotic deciders on faces, tunnels inside of cells.
+ * Always a closed 2-manifold without cracks, double vertices or degenerate
+ * triangles, oriented outward on mirrored grids too; it may still touch itself
+ * closely. Vertices stay a thousandth of an edge away from voxels, and tunnels
+ * narrower than that are closed. A value at the level, or NaN, is outside;
+ * beside a value that is not finite the surface runs halfway. Where inside
+ * reaches the border of the grid, a cap half a voxel beyond it closes the
+ * surface. Bit-identical for any number of threads. CLVOX_ERROR_ARGUMENT where
+ * the level is not reached. */
 int clv_surface_extract(const clvox_volume *values, double level, bool above, clvox_surface **out);
 
 #endif
