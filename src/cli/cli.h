@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "clvox/apply.h"
 #include "clvox/device.h"
+#include "clvox/surface.h"
 
 typedef struct command {
     const char *verb;
@@ -63,11 +64,13 @@ int cli_read_volume(command *cli, const char *path, clvox_volume **out);
 /* A volume of one frame with at least one voxel above 0. path NULL: *out NULL. */
 int cli_read_mask(command *cli, const char *path, clvox_volume **out);
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
+int cli_read_surface(command *cli, const char *path, clvox_surface **out);
 
 /* Writers: enter the file into the log and remark on it. */
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
+int cli_write_surface(command *cli, const clvox_surface *surface, const char *path);
 void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);

@@ -4,6 +4,8 @@
 
 #include "base/matrix.h"
 #include "cli/cli.h"
+#include "io/surface_file.h"
+#include "pipeline/surface.h"
 
 static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor"};
 static const char *const types[] = {"float32", "float64", "int8",   "uint8", "int16",
@@ -224,6 +226,66 @@ static void print_affine(const command *cli, const double m[4][4], cJSON *to)
     cJSON_AddNumberToObject(to, "determinant", det);
 }
 
+/* ---- surfaces ----------------------------------------------------------- */
+
+/* What keeps a surface from bounding a body, or nothing. */
+static void print_faults(const command *cli, const clv_surface_facts *f)
+{
+    const struct {
+        int count;
+        const char *what;
+    } faults[] = {{f->open_edges, "open edges (of one triangle)"},
+                  {f->crowded_edges, "crowded edges (of more than two triangles)"},
+                  {f->flipped_edges, "flipped edges (whose triangles run in the same direction)"},
+                  {f->degenerate, "triangles without area"},
+                  {f->unused_vertices, "vertices in no triangle"}};
+    for (int i = 0; i < 5; i++)
+        if (faults[i].count)
+            cli_print(cli, "  faults       %d %s\n", faults[i].count, faults[i].what);
+}
+
+static int print_surface(const command *cli, const clvox_surface *s, cJSON *to)
+{
+    clv_surface_facts f;
+    int status = clv_surface_inspect(s, &f);
+    if (status < 0)
+        return status;
+    bool closed = s->triangles && !f.open_edges, oriented = closed && !f.crowded_edges && !f.flipped_edges;
+    cli_print(cli, "  kind         surface, RAS mm\n");
+    cli_print(cli, "  counts       %zu vertices, %zu triangles, %d component%s\n", s->vertices, s->triangles,
+              f.components, f.components == 1 ? "" : "s");
+    if (s->triangles) {
+        cli_print(cli, "  bounds       %.2f to %.2f, %.2f to %.2f, %.2f to %.2f mm\n", f.bounds[0][0],
+                  f.bounds[1][0], f.bounds[0][1], f.bounds[1][1], f.bounds[0][2], f.bounds[1][2]);
+        cli_print(cli, "  area         %.6g mm^2\n", f.area);
+        const char *faces = f.volume < 0 ? "inward" : "outward";
+        if (oriented)
+            cli_print(cli, "  closed       yes, its triangles face %s\n", faces);
+        else
+            cli_print(cli, "  closed       %s\n", closed ? "yes, but its triangles do not fit together" : "no");
+        if (closed)
+            cli_print(cli, "  volume       %.6g mm^3\n", f.volume);
+        cli_print(cli, "  Euler        %d\n", f.euler);
+    }
+    print_faults(cli, &f);
+    cJSON_AddStringToObject(to, "kind", "surface");
+    cJSON_AddNumberToObject(to, "vertices", (double)s->vertices);
+    cJSON_AddNumberToObject(to, "triangles", (double)s->triangles);
+    cJSON_AddNumberToObject(to, "components", f.components);
+    cJSON_AddItemToObject(to, "least_mm", cJSON_CreateDoubleArray(f.bounds[0], 3));
+    cJSON_AddItemToObject(to, "largest_mm", cJSON_CreateDoubleArray(f.bounds[1], 3));
+    cJSON_AddNumberToObject(to, "area_mm2", f.area);
+    cJSON_AddNumberToObject(to, "volume_mm3", f.volume);
+    cJSON_AddNumberToObject(to, "euler", f.euler);
+    cJSON_AddBoolToObject(to, "closed", closed);
+    cJSON_AddNumberToObject(to, "open_edges", f.open_edges);
+    cJSON_AddNumberToObject(to, "crowded_edges", f.crowded_edges);
+    cJSON_AddNumberToObject(to, "flipped_edges", f.flipped_edges);
+    cJSON_AddNumberToObject(to, "degenerate_triangles", f.degenerate);
+    cJSON_AddNumberToObject(to, "unused_vertices", f.unused_vertices);
+    return CLVOX_OK;
+}
+
 /* ---- files -------------------------------------------------------------- */
 
 static bool ends_in(const char *path, const char *end)
@@ -243,23 +305,31 @@ static bool is_volume(const char *path)
 
 static int info(command *cli, const char *path, cJSON *to)
 {
+    int status;
     clvox_volume *volume = NULL;
     clvox_transform *transform = NULL;
-    int status = is_volume(path) ? cli_read_volume(cli, path, &volume)
-                                 : cli_read_transform(cli, path, &transform);
-    if (status < 0)
-        return status;
+    clvox_surface *surface = NULL;
+    if (is_volume(path))
+        CLV_TRY(cli_read_volume(cli, path, &volume));
+    else if (clv_surface_is_file(path))
+        CLV_TRY(cli_read_surface(cli, path, &surface));
+    else
+        CLV_TRY(cli_read_transform(cli, path, &transform));
     cli_print(cli, "%s\n", path);
     cJSON_AddStringToObject(to, "path", path);
     if (volume)
         print_volume(cli, volume, to);
+    else if (surface)
+        CLV_TRY(print_surface(cli, surface, to));
     else if (transform->is_warp)
         print_volume(cli, transform->warp, to);
     else
         print_affine(cli, CLV_MATRIX(transform->matrix), to);
+end:
     clvox_volume_destroy(&volume);
     clvox_transform_destroy(&transform);
-    return CLVOX_OK;
+    clvox_surface_destroy(&surface);
+    return status;
 }
 
 int cmd_info(command *cli, int argc, char **argv)
@@ -268,8 +338,10 @@ int cmd_info(command *cli, int argc, char **argv)
         .synopsis = "FILE...",
         .about = "Says what each file holds. Volumes: size, spacing, the letters that the axes point to\n"
                  "(RAS: right, anterior, superior), type, kind, range of values; displacement fields also\n"
-                 "their longest vector. Affines: matrix, rotation, scale, shear, translation.",
-        .example = "  clvox info head.nii.gz result_affine.txt result_warp.nii.gz",
+                 "their longest vector. Affines: matrix, rotation, scale, shear, translation. Surfaces\n"
+                 "(GIFTI, VTK polydata, PLY, STL, OBJ, BYU, FreeSurfer): counts, bounds, area, whether they\n"
+                 "are closed, volume, Euler characteristic.",
+        .example = "  clvox info head.nii.gz result_affine.txt result_warp.nii.gz lh.white",
         .options = NULL,
         .least = 1,
         .most = 1 << 20,

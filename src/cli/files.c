@@ -94,6 +94,14 @@ int cli_read_transform(command *cli, const char *path, clvox_transform **out)
     return status;
 }
 
+int cli_read_surface(command *cli, const char *path, clvox_surface **out)
+{
+    int status = clvox_surface_read(path, out);
+    if (status >= 0)
+        log_input(cli, path);
+    return status;
+}
+
 void cli_log_output(command *cli, const char *path)
 {
     cJSON_AddItemToArray(list(cli, "outputs"), cJSON_CreateString(path));
@@ -119,6 +127,14 @@ int cli_write_warp(command *cli, const clvox_volume *warp, const char *path)
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path)
 {
     int status = clvox_affine_write(matrix, CLVOX_AFFINE_ITK, path);
+    if (status >= 0)
+        cli_log_output(cli, path);
+    return status;
+}
+
+int cli_write_surface(command *cli, const clvox_surface *surface, const char *path)
+{
+    int status = clvox_surface_write(surface, path);
     if (status >= 0)
         cli_log_output(cli, path);
     return status;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/itk.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,35 +10,16 @@
 
 #include "base/matrix.h"
 #include "base/status.h"
+#include "io/plain.h"
 
 enum { MOST = 16 }; /* numbers in a list */
-
-/* Numbers in files have a point, whatever the user's language. */
-typedef struct plain_numbers {
-    locale_t c, before;
-} plain_numbers;
-
-static plain_numbers plain_begin(void)
-{
-    plain_numbers p = {.c = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
-    p.before = p.c ? uselocale(p.c) : (locale_t)0;
-    return p;
-}
-
-static void plain_end(plain_numbers p)
-{
-    if (p.c) {
-        uselocale(p.before);
-        freelocale(p.c);
-    }
-}
 
 /* Reads numbers up to the end of the line (or of the text, across lines);
  * returns how many, at most MOST, or -1 at anything else. */
 static int numbers(const char *text, bool one_line, double out[MOST])
 {
     int count = 0;
-    plain_numbers plain = plain_begin();
+    clv_plain plain = clv_plain_begin();
     for (;;) {
         text += strspn(text, one_line ? " \t\r" : " \t\r\n");
         if (!one_line && *text == '#') {
@@ -57,7 +37,7 @@ static int numbers(const char *text, bool one_line, double out[MOST])
         out[count++] = x;
         text = end;
     }
-    plain_end(plain);
+    clv_plain_end(plain);
     return count;
 }
 
@@ -261,7 +241,7 @@ size_t clv_itk_text_make(const double matrix[4][4], char *out)
 {
     double m[4][4];
     clv_matrix_flip_lps(matrix, m);
-    plain_numbers plain = plain_begin();
+    clv_plain plain = clv_plain_begin();
     int at = snprintf(out, CLV_AFFINE_BYTES,
                       "#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n"
                       "Parameters:");
@@ -271,7 +251,7 @@ size_t clv_itk_text_make(const double matrix[4][4], char *out)
     for (int i = 0; i < 3; i++)
         at += snprintf(out + at, CLV_AFFINE_BYTES - (size_t)at, " %.17g", m[i][3] + 0.0);
     at += snprintf(out + at, CLV_AFFINE_BYTES - (size_t)at, "\nFixedParameters: 0 0 0\n");
-    plain_end(plain);
+    clv_plain_end(plain);
     return (size_t)at;
 }
 
@@ -297,11 +277,11 @@ int clv_rows_parse(const char *path, const char *text, double out[4][4])
 size_t clv_rows_make(const double matrix[4][4], char *out)
 {
     int at = 0;
-    plain_numbers plain = plain_begin();
+    clv_plain plain = clv_plain_begin();
     for (int i = 0; i < 16; i++)
         at += snprintf(out + at, CLV_AFFINE_BYTES - (size_t)at, "%.17g%c", matrix[i / 4][i % 4] + 0.0,
                        i % 4 == 3 ? '\n' : ' ');
-    plain_end(plain);
+    clv_plain_end(plain);
     return (size_t)at;
 }
 

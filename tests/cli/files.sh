@@ -30,6 +30,28 @@ prints 'rotation     90.0000 degrees around (0.0000, 0.0000, 1.0000)'; prints 's
 prints 'shear        0.000000 0.000000 0.000000'; prints 'translation  5.0000 6.0000 -7.0000 mm'
 prints 'determinant  1.000000'
 
+begin "info of surfaces: closed, inside out, open, damaged"
+cat > tetra.obj <<'M'
+v 0 0 0
+v 3 0 0
+v 0 3 0
+v 0 0 3
+f 1 3 2
+f 1 2 4
+f 2 3 4
+f 3 1 4
+M
+exits 0 clvox info tetra.obj --json log/surface.json; quiet
+prints '4 vertices, 4 triangles, 1 component$'; prints '0.00 to 3.00, 0.00 to 3.00, 0.00 to 3.00 mm'
+prints 'volume       4.5 mm'; prints 'face outward'; prints 'Euler        2'
+json log/surface.json 'j["files"][0]["closed"] and j["files"][0]["euler"] == 2 and j["files"][0]["volume_mm3"] == 4.5'
+sed 's/^f \([0-9]\) \([0-9]\)/f \2 \1/' tetra.obj > turned.obj
+exits 0 clvox info turned.obj; prints 'face inward'; prints 'volume       -4.5 mm'
+grep -v '^f 3' tetra.obj > open.obj
+exits 0 clvox info open.obj s.nii; prints 'closed       no'; prints '3 open edges'; prints '^s.nii'
+echo 'f 1 2 9' >> open.obj
+exits 1 clvox info open.obj; one_sentence; says 'open.obj: triangle 3 names vertex 8'
+
 begin "standard output holds the log alone with --json -"
 clvox compare s.nii s.nii --json - > out.json 2> log/err
 json out.json 'j["comparison"]["SSD"] == 0 and j["comparison"]["NCC"] > 0.999999 and j["command"][1] == "compare"'

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the readers and writers of surface files share. A reader gets the whole
+ * file in memory and adds what it finds to a mesh that grows: a false count in
+ * a header never makes anybody ask for memory. */
+#ifndef CLV_IO_SURFACE_FILE_H
+#define CLV_IO_SURFACE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "clvox/surface.h"
+
+/* Whether path names a surface file: by its ending or, for one without, by
+ * how its content begins. A file that cannot be read is none. */
+bool clv_surface_is_file(const char *path);
+
+/* ---- a file in memory --------------------------------------------------- */
+
+/* The bytes of a file, decompressed where it was a gzip file; a 0 stands
+ * behind them. */
+typedef struct clv_surface_bytes {
+    const char *path;
+    const uint8_t *data;
+    size_t size;
+} clv_surface_bytes;
+
+/* ---- numbers ------------------------------------------------------------ */
+
+typedef enum clv_number {
+    CLV_INT8, CLV_UINT8, CLV_INT16, CLV_UINT16, CLV_INT32, CLV_UINT32, CLV_INT64, CLV_UINT64,
+    CLV_FLOAT32, CLV_FLOAT64, CLV_NUMBERS
+} clv_number;
+
+size_t clv_number_size(clv_number type);
+/* The number at bytes; big: stored with its high byte first. */
+double clv_number_at(const uint8_t *bytes, clv_number type, bool big);
+/* A number as an index; -1 for what is none (a fraction, NaN, 2^31 or more). */
+int64_t clv_number_index(double x);
+
+/* ---- text --------------------------------------------------------------- */
+
+/* A place in the bytes of a file. */
+typedef struct clv_text {
+    const char *at, *end; /* *end is readable and 0 */
+} clv_text;
+
+/* Skips white space; true where something follows. */
+bool clv_text_more(clv_text *text);
+/* Copies the next word, cut to room - 1 characters; false at the end. */
+bool clv_text_word(clv_text *text, char *word, size_t room);
+/* Whether the next word is this one, in letters of either case; skips it if so. */
+bool clv_text_is(clv_text *text, const char *word);
+/* Goes behind the end of the line. */
+void clv_text_line(clv_text *text);
+/* The next number; false, and nothing is skipped, where there is none. */
+bool clv_text_number(clv_text *text, double *x);
+
+/* ---- a mesh being read -------------------------------------------------- */
+
+typedef struct clv_mesh {
+    const char *path;
+    double *points;
+    int32_t *corners;
+    size_t vertices, triangles, point_room, triangle_room;
+    /* the face that corners are being added to */
+    bool strip;
+    size_t count;
+    int32_t first, last;
+} clv_mesh;
+
+int clv_mesh_point(clv_mesh *mesh, const double x[3]);
+/* Starts a face: a polygon, cut into a fan of triangles around its first
+ * corner, or a strip of triangles of alternating sense. */
+void clv_mesh_face(clv_mesh *mesh, bool strip);
+/* Adds the next corner of the face. Faces of less than three are nothing. */
+int clv_mesh_corner(clv_mesh *mesh, int64_t vertex);
+int clv_mesh_triangle(clv_mesh *mesh, const int64_t corner[3]);
+/* y = matrix x for every point; triangles are turned where it mirrors. */
+int clv_mesh_map(clv_mesh *mesh, const double matrix[4][4]);
+
+/* tkRAS (FreeSurfer's millimetres about the middle of a volume) to RAS: axes
+ * holds the directions of the volume's columns, rows and slices. */
+void clv_mesh_from_tkras(const double axes[3][3], const double centre[3], double out[4][4]);
+
+/* ---- a file being written ----------------------------------------------- */
+
+typedef struct clv_surface_out {
+    uint8_t *data;
+    size_t size, room;
+    bool failed; /* out of memory; what is put after that is dropped */
+} clv_surface_out;
+
+void clv_out_bytes(clv_surface_out *out, const void *bytes, size_t size);
+void clv_out_text(clv_surface_out *out, const char *format, ...) CLVOX_PRINTF(2, 3);
+void clv_out_float(clv_surface_out *out, double x, bool big);
+void clv_out_int(clv_surface_out *out, int32_t x, bool big);
+
+/* ---- the formats -------------------------------------------------------- */
+
+int clv_gifti_read(const clv_surface_bytes *file, clv_mesh *mesh);
+void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out);
+int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh);
+void clv_vtk_write(const clvox_surface *surface, clv_surface_out *out);
+int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh);
+void clv_ply_write(const clvox_surface *surface, clv_surface_out *out);
+bool clv_stl_is(const uint8_t *data, size_t size);
+int clv_stl_read(const clv_surface_bytes *file, clv_mesh *mesh);
+void clv_stl_write(const clvox_surface *surface, clv_surface_out *out);
+int clv_obj_read(const clv_surface_bytes *file, clv_mesh *mesh);
+void clv_obj_write(const clvox_surface *surface, clv_surface_out *out);
+int clv_byu_read(const clv_surface_bytes *file, clv_mesh *mesh);
+void clv_byu_write(const clvox_surface *surface, clv_surface_out *out);
+int clv_freesurfer_read(const clv_surface_bytes *file, clv_mesh *mesh);
+void clv_freesurfer_write(const clvox_surface *surface, clv_surface_out *out);
+
+#endif
