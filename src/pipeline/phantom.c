@@ -25,9 +25,9 @@ static double uniform(uint64_t seed, uint64_t counter)
     return (double)(hash(seed, counter) >> 11) * 0x1p-53;
 }
 
-/* Nearly normal, of variance 1: a sum of 16-bit uniforms is exact, so that it
- * is the same on every machine, which log and cos are not. */
-static double normal(uint64_t seed, uint64_t counter)
+/* A sum of 16-bit uniforms is exact, so that it is the same on every machine,
+ * which log and cos are not. */
+double clv_phantom_normal(uint64_t seed, uint64_t counter)
 {
     double sum = 0;
     for (uint64_t word = 0; word < 3; word++) {
@@ -423,7 +423,7 @@ static int sample_image_plane(void *user, size_t z, int worker)
             }
             double value = clv_phantom_at(s->phantom, p);
             if (s->phantom->noise > 0)
-                value += s->phantom->noise * normal(s->noise, at);
+                value += s->phantom->noise * clv_phantom_normal(s->noise, at);
             s->to[at] = (float)value;
         }
     return CLVOX_OK;

@@ -14,6 +14,9 @@
  * R, A, S, or turned by a fixed oblique rotation of 28 degrees. */
 void clv_phantom_grid(const int size[3], const double spacing[3], bool oblique, clvox_grid *out);
 
+/* Nearly normal noise of variance 1: value number counter of a seed. */
+double clv_phantom_normal(uint64_t seed, uint64_t counter);
+
 /* ---- displacements ------------------------------------------------------ */
 
 enum { CLV_PHANTOM_TERMS = 8 };

@@ -365,7 +365,8 @@ static void strip(clv_cell *cell, const loop *l, const int waist[6])
  * permutations from the saddle the function is s.value - H t^2. */
 static bool annulus(work *w, const saddle *s, const loop *first, const loop *second)
 {
-    static const int direction[6][3] = {{1, -1, 0}, {1, 0, -1}, {0, 1, -1}, {-1, 1, 0}, {-1, 0, 1}, {0, -1, 1}};
+    static const int direction[6][3] = {{1, -1, 0}, {1, 0, -1}, {0, 1, -1},
+                                        {-1, 1, 0}, {-1, 0, 1}, {0, -1, 1}};
     clv_cell *cell = w->cell;
     double t = sqrt(s->value / (s->h[0] * s->h[1] * s->h[2]));
     int waist[6], back[6];

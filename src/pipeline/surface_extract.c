@@ -75,7 +75,8 @@ static void fill_inside(const job *j, int z, unsigned char *inside)
     if (z < 1 || z > n[2])
         return;
     for (int y = 1; y <= n[1]; y++) {
-        const float *from = j->volume->data + ((size_t)(z - 1) * (size_t)n[1] + (size_t)(y - 1)) * (size_t)n[0];
+        size_t start = ((size_t)(z - 1) * (size_t)n[1] + (size_t)(y - 1)) * (size_t)n[0];
+        const float *from = j->volume->data + start;
         unsigned char *to = inside + (size_t)y * row + 1;
         const double level = j->level;
         if (j->sign > 0)
@@ -307,7 +308,8 @@ static int append_slab(void *user, size_t index, int worker)
     (void)worker;
     for (size_t v = 0; v < s->vertices; v++) {
         const double *p = s->points + 3 * v;
-        clv_matrix_apply(m, (double[3]){p[0] - 1, p[1] - 1, p[2] - 1}, j->out->points + 3 * (s->first_vertex + v));
+        double *to = j->out->points + 3 * (s->first_vertex + v);
+        clv_matrix_apply(m, (double[3]){p[0] - 1, p[1] - 1, p[2] - 1}, to);
     }
     for (size_t t = 0; t < s->triangles; t++) {
         int32_t *to = j->out->corners + 3 * (s->first_triangle + t);
