@@ -30,8 +30,9 @@ typedef struct clv_nlm_patches {
  * ascending order of (D, l): neighbours[j most + k] (int32, index into the band)
  * and distances[j most + k] (float, D summed directly, in a fixed order). They
  * are exactly those that comparing every pair gives. Samples beyond the grid
- * continue phi linearly across its border. Where the band has fewer than most + 1
- * voxels, the rest is -1 and INFINITY.
+ * continue phi linearly across its border (cl/nlm_search_patch.clh). Where the
+ * band has fewer than most + 1 voxels, the rest is -1 and INFINITY. A patch that
+ * is not finite has no neighbours and is nobody's.
  * reach > 0: only l with |x_j - x_l| <= reach voxels count (linear cost).
  * progress (may be NULL) is called from time to time with the share that is
  * done; other than 0 stops with CLVOX_ERROR_STOPPED. scratch:
@@ -41,5 +42,13 @@ int clv_nlm_search(clvox_context *ctx, const clv_nlm_patches *patches, clv_nlm_m
                    int (*progress)(void *user, double fraction), void *user);
 
 size_t clv_nlm_search_bytes(const clvox_context *ctx, int count, int radius, int most);
+
+extern const clv_entry clv_entry_nlm_blocks;
+extern const clv_entry clv_entry_nlm_features;
+extern const clv_entry clv_entry_nlm_gather;
+extern const clv_entry clv_entry_nlm_keep;
+extern const clv_entry clv_entry_nlm_near;
+extern const clv_entry clv_entry_nlm_reach;
+extern const clv_entry clv_entry_nlm_search;
 
 #endif

@@ -17,6 +17,7 @@
 #include "op/mesh_distance.h"
 #include "op/moments.h"
 #include "op/nlm.h"
+#include "op/nlm_search.h"
 #include "op/pointwise.h"
 #include "op/push.h"
 #include "op/recursive.h"
@@ -87,6 +88,13 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_nlm_step,
     &clv_entry_nlm_volume,
     &clv_entry_nlm_weights,
+    &clv_entry_nlm_blocks,
+    &clv_entry_nlm_features,
+    &clv_entry_nlm_gather,
+    &clv_entry_nlm_keep,
+    &clv_entry_nlm_near,
+    &clv_entry_nlm_reach,
+    &clv_entry_nlm_search,
     &clv_entry_pointwise,
     &clv_entry_pointwise_table,
     &clv_entry_push,

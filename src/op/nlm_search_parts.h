@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pieces of the patch search, for src/op/nlm_search*.c alone. */
+#ifndef CLV_OP_NLM_SEARCH_PARTS_H
+#define CLV_OP_NLM_SEARCH_PARTS_H
+
+#include "op/nlm_search.h"
+
+/* As in cl/nlm_search.clh. */
+enum {
+    NLM_POLYNOMIALS = 10,
+    NLM_FEATURES = 12,
+    NLM_BOX = 24,
+    NLM_CAPACITY = 512,
+    NLM_NEAR = 16,
+    NLM_LARGEST_BLOCK = 128,
+    NLM_NORM = 11 /* number of the feature that is the patch's norm */
+};
+
+/* Where things lie in the scratch buffer, in units of 16 floats; -1: absent. */
+typedef struct clv_nlm_layout {
+    int order, basis, by_index, patches, panels, features, boxes, centres, near, counts, cursors, left, lists;
+    int samples, stride; /* of a patch; the stride is a multiple of 8 */
+    int block;           /* positions of a block */
+    int chunk;           /* blocks whose rows have lists at a time */
+    size_t bytes;
+} clv_nlm_layout;
+
+/* Lays out a search of count rows. room: bytes of scratch, to which the chunk
+ * is fitted; 0: as many as are worth having. */
+void clv_nlm_lay_out(int count, int radius, int block, bool panels, size_t room, clv_nlm_layout *out);
+
+/* The first NLM_POLYNOMIALS products of orthonormal polynomials on the samples
+ * of a patch, by degree: basis[sample NLM_POLYNOMIALS + polynomial]. */
+void clv_nlm_basis(int radius, float *basis);
+
+/* Orders the indices of all patches that are finite so that blocks of `block`
+ * have near features (a k-d tree of medians); returns their number. features:
+ * NLM_FEATURES a patch. */
+int clv_nlm_order(const float *features, int count, int block, int32_t *order);
+
+#endif
