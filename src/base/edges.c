@@ -74,3 +74,11 @@ end:
     free(sides);
     return status;
 }
+
+size_t clv_sides_end(const clv_side *sides, size_t count, size_t i)
+{
+    size_t next = i + 1;
+    while (next < count && sides[next].low == sides[i].low && sides[next].high == sides[i].high)
+        next++;
+    return next;
+}

@@ -23,15 +23,12 @@ static inline int clv_triangle_collapsed(const int32_t corner[3])
     return corner[0] == corner[1] || corner[1] == corner[2] || corner[2] == corner[0];
 }
 
-/* The vertex in which a side ends that starts at corners[at]. */
-static inline int32_t clv_side_end(const clvox_surface *surface, int32_t at)
-{
-    return surface->corners[at % 3 == 2 ? at - 2 : at + 1];
-}
-
 /* All sides of the triangles that are not collapsed, those of one edge side by
  * side, in ascending order of low, high, at. On success *out is the caller's to
  * free and *count their number. */
 int clv_sides(const clvox_surface *surface, clv_side **out, size_t *count);
+
+/* Where in that list the sides end of the edge that sides[i] begins. */
+size_t clv_sides_end(const clv_side *sides, size_t count, size_t i);
 
 #endif

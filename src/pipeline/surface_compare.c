@@ -49,7 +49,8 @@ static size_t triangle_at(const survey *s, double area)
  * fills the unit square evenly (Roberts 2018), folded onto the triangle. */
 static void sample_at(const survey *s, size_t i, double p[3], size_t *triangle)
 {
-    double u = fmod(.5 + .7548776662466927 * (double)i, 1), v = fmod(.5 + .5698402909980532 * (double)i, 1);
+    double u = fmod(.5 + .7548776662466927 * (double)i, 1);
+    double v = fmod(.5 + .5698402909980532 * (double)i, 1);
     double all = s->sums[s->from->triangles];
     *triangle = triangle_at(s, all * ((double)i + .5) / (double)s->samples);
     if (u + v > 1) {

@@ -83,8 +83,7 @@ int clv_surface_inspect(const clvox_surface *surface, clv_surface_facts *facts)
         used++;
     }
     for (size_t i = 0, next; i < count; i = next) {
-        for (next = i + 1; next < count && sides[next].low == sides[i].low && sides[next].high == sides[i].high;)
-            next++;
+        next = clv_sides_end(sides, count, i);
         edges++;
         facts->open_edges += next - i == 1;
         facts->crowded_edges += next - i > 2;

@@ -103,9 +103,11 @@ static void tree(const char *what, const clvox_surface *s, double reach)
             p[a] = reach * (i % 2 ? 2 * uniform(&state) - 1 : floor(4 * uniform(&state)) / 2 - 1);
         slow = brute(s, p);
         CHECK(clv_tree_nearest(t, p, INFINITY, &near_one));
-        CHECK_THAT(near_one.squared == slow.squared && near_one.triangle == slow.triangle, "%g of %d, want %g of %d",
-                   near_one.squared, (int)near_one.triangle, slow.squared, (int)slow.triangle);
-        CHECK(clv_tree_nearest(t, p, slow.squared * (1 + 1e-12) + 1e-300, &near_one) && near_one.triangle == slow.triangle);
+        CHECK_THAT(near_one.squared == slow.squared && near_one.triangle == slow.triangle,
+                   "%g of %d, want %g of %d", near_one.squared, (int)near_one.triangle, slow.squared,
+                   (int)slow.triangle);
+        CHECK(clv_tree_nearest(t, p, slow.squared * (1 + 1e-12) + 1e-300, &near_one));
+        CHECK(near_one.triangle == slow.triangle);
         CHECK(!clv_tree_nearest(t, p, slow.squared * (1 - 1e-12) - 1e-300, &near_one));
         for (size_t k = 0; k < s->triangles; k++) {
             double point[3];
@@ -142,7 +144,8 @@ static void known(void)
     CHECK_CASE("two spheres with one centre");
     check_must(clv_surface_compare(small, large, 20000, &d));
     for (int i = 0; i < 3; i++) {
-        CHECK_THAT(fabs(d.mean[i] - 2.5) < .01 && fabs(d.rms[i] - 2.5) < .01, "mean %g rms %g", d.mean[i], d.rms[i]);
+        CHECK_THAT(fabs(d.mean[i] - 2.5) < .01 && fabs(d.rms[i] - 2.5) < .01, "mean %g rms %g", d.mean[i],
+                   d.rms[i]);
         CHECK(fabs(d.percentile95[i] - 2.5) < .01 && fabs(d.largest[i] - 2.5) < .02);
     }
     CHECK_THAT(d.normal_degrees < 1.5, "%g degrees", d.normal_degrees);

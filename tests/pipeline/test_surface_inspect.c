@@ -14,10 +14,12 @@ static clv_surface_facts inspect(const clvox_surface *s)
     return f;
 }
 
-static void whole(const clvox_surface *s, int components, int euler, double volume, double area, double within)
+static void whole(const clvox_surface *s, int components, int euler, double volume, double area,
+                  double within)
 {
     clv_surface_facts f = inspect(s);
-    CHECK_THAT(f.components == components && f.euler == euler, "%d components, Euler %d", f.components, f.euler);
+    CHECK_THAT(f.components == components && f.euler == euler, "%d components, Euler %d", f.components,
+               f.euler);
     CHECK(!f.open_edges && !f.crowded_edges && !f.flipped_edges && !f.degenerate && !f.unused_vertices);
     CHECK_THAT(fabs(f.volume / volume - 1) < within, "volume %g, want %g", f.volume, volume);
     CHECK_THAT(fabs(f.area / area - 1) < within, "area %g, want %g", f.area, area);

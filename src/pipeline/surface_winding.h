@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generalised winding numbers of meshes (Jacobson et al. 2013), exact and fast
+ * on grids: where the mesh is open, caps over its borders close it. Of the
+ * closed mesh the winding number is an integer that one walk along each row of
+ * the grid counts; the share of the caps, which is seldom more than nothing, is
+ * taken off again with a tree of dipoles (Barill et al. 2018). */
+#ifndef CLV_PIPELINE_SURFACE_WINDING_H
+#define CLV_PIPELINE_SURFACE_WINDING_H
+
+#include "base/edges.h"
+#include "clvox/volume.h"
+#include "pipeline/surface.h"
+
+/* Turns triangles over so that neighbours across edges of two triangles run
+ * alike, in each patch the smaller area; patches that have no two sides (a
+ * Moebius band) stay as they are. Returns the number of triangles turned. */
+int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t count, int *turned);
+
+/* The caps: a mesh whose border is that of the surface the other way round, so
+ * that both together are closed. No triangle where the surface is closed. On
+ * success *out is the caller's. */
+int clv_surface_caps(const clvox_surface *surface, const clv_side *sides, size_t count,
+                     clvox_surface **out);
+
+/* winding[i] = the winding number of surface and caps about each voxel, clipped
+ * to the range of the type. The voxel is looked at from some 1e-6 voxels beside
+ * its centre, so that meshes on the lattice of the grid mean no ties. */
+int clv_winding_rows(const clvox_surface *surface, const clvox_surface *caps, const clvox_grid *grid,
+                     int16_t *winding);
+
+/* Where the caps' own share changes which side of 1/2 a winding number lies on:
+ * inside[i] = 1 where the winding number of the surface alone, times sign, is
+ * above 1/2, else 0. */
+int clv_winding_inside(const clvox_surface *caps, const clvox_grid *grid, const int16_t *winding,
+                       int sign, unsigned char *inside);
+
+/* The winding number of a mesh about a point, triangle by triangle. */
+double clv_winding_at(const clvox_surface *surface, const double p[3]);
+
+#endif

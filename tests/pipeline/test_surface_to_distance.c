@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From meshes to signed distances, against looking at all triangles. */
+#include "base/matrix.h"
+#include "check.h"
+#include "meshes.h"
+#include "op/harness.h"
+#include "pipeline/surface.h"
+#include "pipeline/surface_winding.h"
+#include "ref/mesh_distance.h"
+
+static const double ORIGIN[3] = {0, 0, 0};
+
+static clvox_context *ctx;
+
+/* Grids about the origin that reach some mm to all sides. */
+enum { PLAIN, ANISOTROPIC, OBLIQUE, LEFT_HANDED, SHEARED, GRIDS };
+static const char *const grid_names[GRIDS] = {"plain", "anisotropic", "oblique", "left-handed", "sheared"};
+
+static clvox_grid grid_of(int kind, double reach, double voxel)
+{
+    double m[GRIDS][3][3] = {
+        {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+        {{1, 0, 0}, {0, .8, 0}, {0, 0, 2.1}},
+        {{.36, .48, -.8}, {-.8, .6, 0}, {.48, .64, .6}},
+        {{0, 0, 1.3}, {0, -1, 0}, {-.9, 0, 0}},
+        {{1, .3, -.2}, {0, 1.1, .25}, {.1, 0, .9}},
+    };
+    if (kind == LEFT_HANDED)
+        m[kind][0][2] = -1.3;
+    clvox_grid g = {.to_ras = {{0}}};
+    double to_voxel[4][4];
+    g.to_ras[3][3] = 1;
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            g.to_ras[a][b] = voxel * m[kind][a][b];
+    check_must(clv_matrix_invert(CLV_MATRIX(g.to_ras), to_voxel));
+    for (int b = 0; b < 3; b++) {
+        double half = 0;
+        for (int a = 0; a < 3; a++)
+            half += fabs(to_voxel[b][a]) * reach;
+        g.size[b] = 2 * (int)ceil(half) + (b == 1);
+        for (int a = 0; a < 3; a++)
+            g.to_ras[a][3] -= g.to_ras[a][b] * (g.size[b] - 1) / 2.0;
+    }
+    return g;
+}
+
+static clvox_volume *distance_of(const clvox_surface *s, const clvox_grid *g, double band,
+                                 clv_surface_notes *notes)
+{
+    clvox_volume *v;
+    check_must(clv_surface_to_distance(ctx, s, g, band, notes, &v));
+    return v;
+}
+
+static double brute(const clvox_surface *s, const double p[3])
+{
+    double best = INFINITY;
+    for (size_t t = 0; t < s->triangles; t++) {
+        double c[9];
+        for (size_t k = 0; k < 3; k++)
+            memcpy(c + 3 * k, s->points + 3 * (size_t)s->corners[3 * t + k], 3 * sizeof *c);
+        best = fmin(best, ref_triangle_squared(c, p));
+    }
+    return sqrt(best);
+}
+
+static void voxel_at(const clvox_grid *g, size_t i, double p[3])
+{
+    size_t nx = (size_t)g->size[0], ny = (size_t)g->size[1];
+    const double v[3] = {(double)(i % nx), (double)(i / nx % ny), (double)(i / nx / ny)};
+    clv_matrix_apply(CLV_MATRIX(g->to_ras), v, p);
+}
+
+/* Distances and signs of each `every`th voxel; judged: the mesh whose winding
+ * number decides (NULL: s). */
+static void against_brute(const char *what, const clvox_surface *s, const clvox_surface *judged, int kind,
+                          double reach, double voxel, double band, size_t every)
+{
+    clvox_grid g = grid_of(kind, reach, voxel);
+    clv_surface_notes notes;
+    clvox_volume *v = distance_of(s, &g, band, &notes);
+    size_t n = clvox_grid_voxels(&g), wrong = 0, near_half = 0, seen = 0;
+    double worst = 0, beyond = 0;
+    CHECK_CASE("%s, %s grid: as looking at all triangles", what, grid_names[kind]);
+    for (size_t i = 0; i < n; i += every, seen++) {
+        double p[3], d, w;
+        voxel_at(&g, i, p);
+        d = brute(s, p);
+        w = clv_winding_at(judged ? judged : s, p) * (notes.turned ? -1 : 1);
+        if (d <= band)
+            worst = fmax(worst, fabs(fabs((double)v->data[i]) - d));
+        else
+            beyond = fmax(beyond, fabs(fabs((double)v->data[i]) - d));
+        if (d < 2e-5 * voxel)
+            continue;
+        if (fabs(w - .5) < .01)
+            near_half++;
+        else
+            wrong += (w > .5) != (v->data[i] < 0);
+    }
+    CHECK_THAT(worst <= 1e-4 * voxel, "off by %g mm in the band", worst);
+    CHECK_THAT(beyond <= .15 * voxel, "off by %g mm beyond", beyond);
+    CHECK_THAT(wrong == 0, "%zu of %zu on the wrong side", wrong, seen);
+    CHECK_THAT(near_half < seen / 20 + 1, "%zu of %zu cannot be told", near_half, seen);
+    clvox_volume_destroy(&v);
+}
+
+static void brutes(void)
+{
+    const bool tiny = getenv("CLVOX_TEST_TINY");
+    clvox_surface *ball = mesh_sphere((const double[3]){.3, -.2, .1}, 5, 2);
+    clvox_surface *ring = mesh_torus((const double[3]){0, .4, 0}, 5, 2, 24, 12);
+    clvox_surface *box = mesh_box((const double[3]){-3, -4, -2}, (const double[3]){3, 4, 5}, 2);
+    clvox_surface *cut = mesh_without(ball, 40, 65), *open = mesh_without(box, 0, 8);
+    clvox_surface *turned = mesh_without(ball, 0, 0), *inward = mesh_without(ring, 0, 0);
+    clvox_surface *other = mesh_sphere((const double[3]){4, 1, 0}, 3, 1), *crossed = mesh_both(ball, other);
+    clvox_surface *small = mesh_sphere(ORIGIN, 2, 1), *nested = mesh_both(box, small);
+    mesh_turn(small, 0, small->triangles);
+    clvox_surface *hollow = mesh_both(box, small), *half = mesh_without(ball, 0, ball->triangles / 2);
+    mesh_turn(turned, 17, 60);
+    mesh_turn(inward, 0, inward->triangles);
+    for (int kind = 0; kind < (tiny ? 1 : GRIDS); kind++) {
+        double r = tiny ? 5 : 8;
+        against_brute("sphere", ball, NULL, kind, r, tiny ? 1 : .7, 2, 7);
+        against_brute("torus", ring, NULL, kind, 9, 1, 3, 7);
+        against_brute("box", box, NULL, kind, 7, 1, 1.5, 7);
+        against_brute("sphere with holes", cut, NULL, kind, r, .9, 2, 7);
+        against_brute("half a sphere", half, NULL, kind, r, .9, 2, 7);
+        against_brute("box without a face", open, NULL, kind, r, 1, 2, 3);
+        against_brute("turned triangles", turned, ball, kind, r, .9, 2, 7);
+        against_brute("torus inside out", inward, NULL, kind, 9, 1, 2, 7);
+        against_brute("crossed spheres", crossed, NULL, kind, r, .9, 2, 7);
+        against_brute("a sphere in a box", nested, NULL, kind, 7, 1, 2, 7);
+        against_brute("a hollow box", hollow, NULL, kind, 7, 1, 2, 7);
+    }
+    clvox_surface *all[] = {ball,  ring,    box,   cut,    open,   turned, inward,
+                            other, crossed, small, nested, hollow, half};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clvox_surface_destroy(&all[i]);
+}
+
+/* Against the shape itself, to what its triangles leave. */
+static void shapes(void)
+{
+    clvox_grid g = grid_of(OBLIQUE, 14, 1);
+    clvox_surface *ball = mesh_sphere(ORIGIN, 9, 5), *ring = mesh_torus(ORIGIN, 8, 3, 200, 100);
+    clv_surface_notes notes;
+    clvox_volume *v = distance_of(ball, &g, 3, &notes), *again;
+    double worst = 0, beyond = 0;
+    CHECK_CASE("a sphere");
+    for (size_t i = 0; i < clvox_grid_voxels(&g); i++) {
+        double p[3], d;
+        voxel_at(&g, i, p);
+        d = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) - 9;
+        *(fabs(d) < 3 ? &worst : &beyond) = fmax(fabs(v->data[i] - d), fabs(d) < 3 ? worst : beyond);
+    }
+    /* The sagitta of an edge of 0.3 mm. */
+    CHECK_THAT(worst < .003 && beyond < .2, "off by %g mm, beyond the band %g", worst, beyond);
+    CHECK_THAT(fabs((double)notes.voxels_inside - 3053) < 30, "%zu voxels inside", notes.voxels_inside);
+    CHECK(!notes.turned && !notes.crossing && !notes.leaves_grid && notes.facts.euler == 2);
+    CHECK_CASE("the same bits again");
+    again = distance_of(ball, &g, 3, NULL);
+    CHECK(memcmp(v->data, again->data, clvox_grid_voxels(&g) * sizeof *v->data) == 0);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&again);
+    CHECK_CASE("a torus");
+    v = distance_of(ring, &g, 2, NULL);
+    worst = beyond = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&g); i++) {
+        double p[3], d;
+        voxel_at(&g, i, p);
+        d = sqrt(p[0] * p[0] + p[1] * p[1]) - 8;
+        d = sqrt(d * d + p[2] * p[2]) - 3;
+        *(fabs(d) < 2 ? &worst : &beyond) = fmax(fabs(v->data[i] - d), fabs(d) < 2 ? worst : beyond);
+    }
+    CHECK_THAT(worst < .005 && beyond < .2, "off by %g mm, beyond the band %g", worst, beyond);
+    clvox_volume_destroy(&v);
+    clvox_surface_destroy(&ball);
+    clvox_surface_destroy(&ring);
+}
+
+static void oddities(void)
+{
+    clvox_grid g = grid_of(PLAIN, 6, 1);
+    size_t n = clvox_grid_voxels(&g);
+    clv_surface_notes notes;
+    clvox_volume *v;
+    clvox_surface *none, *tiny = mesh_sphere((const double[3]){.3, .2, .4}, .01, 0);
+    clvox_surface *large = mesh_sphere((const double[3]){5, 0, 0}, 6, 4);
+    clvox_surface *far = mesh_box((const double[3]){20, 0, 0}, (const double[3]){21, 1, 1}, 1);
+    clvox_surface *around = mesh_box((const double[3]){-50, -50, -50}, (const double[3]){50, 50, 50}, 1);
+    check_must(clvox_surface_create(3, 0, &none));
+    CHECK_CASE("no triangle, no band, no number");
+    CHECK(clv_surface_to_distance(ctx, none, &g, 2, &notes, &v) == CLVOX_ERROR_DATA && !v);
+    CHECK(clv_surface_to_distance(ctx, tiny, &g, 0, &notes, &v) == CLVOX_ERROR_ARGUMENT && !v);
+    CHECK(clv_surface_to_distance(ctx, tiny, &g, (double)NAN, &notes, &v) == CLVOX_ERROR_ARGUMENT);
+    CHECK_CASE("a mesh smaller than a voxel");
+    v = distance_of(tiny, &g, 2, &notes);
+    CHECK(notes.voxels_inside == 0);
+    double least = INFINITY;
+    for (size_t i = 0; i < n; i++)
+        least = fmin(least, (double)v->data[i]);
+    CHECK_THAT(least > .2 && least < 1, "%g mm", least);
+    clvox_volume_destroy(&v);
+    const struct {
+        const char *what;
+        const clvox_surface *mesh;
+    } leaving[] = {{"a sphere that leaves the grid", large}, {"a box beyond the grid", far},
+                   {"a box around the grid", around}};
+    for (int k = 0; k < 3; k++) {
+        CHECK_CASE("%s", leaving[k].what);
+        v = distance_of(leaving[k].mesh, &g, 1.5, &notes);
+        CHECK(notes.leaves_grid && (k == 0 || notes.voxels_inside == (k == 2 ? n : 0)));
+        double worst = 0;
+        for (size_t i = 0; i < n; i += 5) {
+            double p[3], d;
+            voxel_at(&g, i, p);
+            d = brute(leaving[k].mesh, p);
+            d = clv_winding_at(leaving[k].mesh, p) > .5 ? -d : d;
+            worst = fmax(worst, fabs(v->data[i] - d));
+        }
+        CHECK_THAT(worst < (k == 0 ? .2 : 1e-4), "off by %g mm", worst);
+        clvox_volume_destroy(&v);
+    }
+    CHECK_CASE("what is found is said");
+    mesh_turn(large, 3, 5);
+    v = distance_of(large, &g, 1, &notes);
+    CHECK(notes.triangles_turned == 2 && notes.facts.flipped_edges > 0 && !notes.turned);
+    clvox_volume_destroy(&v);
+    mesh_turn(large, 0, large->triangles);
+    v = distance_of(large, &g, 1, &notes);
+    CHECK(notes.triangles_turned == 2 && notes.turned);
+    clvox_volume_destroy(&v);
+    clvox_surface_destroy(&none);
+    clvox_surface_destroy(&tiny);
+    clvox_surface_destroy(&large);
+    clvox_surface_destroy(&far);
+    clvox_surface_destroy(&around);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    brutes();
+    if (!getenv("CLVOX_TEST_TINY"))
+        shapes();
+    oddities();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}
