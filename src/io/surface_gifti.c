@@ -185,6 +185,8 @@ static int end_data(gifti *g)
             if (!clv_text_number(&text, numbers + i))
                 status =
                     wrong(g, "has an array that ends early or holds what is no number, get a fresh copy");
+        if (status >= 0 && clv_text_more(&text))
+            status = wrong(g, "has an array of more numbers than it promises, get a fresh copy");
         CLV_TRY(status);
     }
     for (size_t row = 0; row < rows; row++) {
@@ -423,7 +425,7 @@ void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out)
     static const char scanner[] = "      <CoordinateSystemTransformMatrix>\n"
                                   "         <DataSpace>NIFTI_XFORM_SCANNER_ANAT</DataSpace>\n"
                                   "         <TransformedSpace>NIFTI_XFORM_SCANNER_ANAT</TransformedSpace>\n"
-                                  "         <MatrixData>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</MatrixData>\n"
+                                  "         <MatrixData>1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1</MatrixData>\n"
                                   "      </CoordinateSystemTransformMatrix>\n";
     clv_surface_out points = {0}, corners = {0};
     for (size_t i = 0; i < 3 * surface->vertices; i++)

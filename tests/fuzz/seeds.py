@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes small files for fuzzers to start from: seeds.py FOLDER"""
+import base64
 import gzip
 import os
 import struct
 import sys
+import zlib
 
 
 def nifti1(dim, code, bits, data, swap="<", magic=b"n+1\0", **more):
@@ -84,8 +86,126 @@ def transforms():
     yield "warp", nifti1([5, 2, 2, 2, 1, 3], 16, 32, bytes(96), intent=1007)
 
 
+POINTS = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1.5]
+CORNERS = [0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3]
+
+
+def words(values, least=0):
+    return " ".join(str(v + least) for v in values)
+
+
+def gifti(encoding, big=False, columns=False, types="FLOAT32 INT32", place="", meta=""):
+    """A tetrahedron in one of GIFTI's forms."""
+    out = f'<?xml version="1.0"?><!DOCTYPE GIFTI SYSTEM "x.dtd"><GIFTI Version="1.0">{meta}<LabelTable/>'
+    for intent, name, values in zip(("POINTSET", "TRIANGLE"), types.split(), (POINTS, CORNERS)):
+        if columns:
+            values = [values[3 * row + k] for k in range(3) for row in range(4)]
+        form = {"FLOAT32": "f", "FLOAT64": "d", "INT32": "i", "INT16": "h", "UINT8": "B"}[name]
+        raw = struct.pack("<>"[big] + f"{len(values)}{form}", *values)
+        if encoding == "ASCII":
+            text = words(values)
+        else:
+            text = base64.b64encode(zlib.compress(raw) if encoding[0] == "G" else raw).decode()
+        out += (f'<DataArray Intent="NIFTI_INTENT_{intent}" DataType="NIFTI_TYPE_{name}" Dimensionality="2" '
+                f'ArrayIndexingOrder="{"Column" if columns else "Row"}MajorOrder" Dim0="4" Dim1="3" '
+                f'Encoding="{encoding}" Endian="{"Big" if big else "Little"}Endian">{meta}{place}'
+                f'<Data>{text}</Data></DataArray>')
+    return (out + "</GIFTI>").encode()
+
+
+def matrix(space, other):
+    return (f"<CoordinateSystemTransformMatrix><DataSpace>NIFTI_XFORM_{space}</DataSpace><TransformedSpace>"
+            f"NIFTI_XFORM_{other}</TransformedSpace><MatrixData>0 1 0 5 1 0 0 6 0 0 1 7 0 0 0 1</MatrixData>"
+            "</CoordinateSystemTransformMatrix>")
+
+
+def remarks():
+    names = [f"VolGeom{axis}_{way}" for axis in "XYZC" for way in "RAS"]
+    values = [-1, 0, 0, 0, 0, -1, 0, 1, 0, 5, -6, 7]
+    pairs = (f"<MD><Name>{n}</Name><Value><![CDATA[{v}]]></Value></MD>" for n, v in zip(names, values))
+    return "<MetaData>" + "".join(pairs) + "</MetaData>"
+
+
+def vtk(binary, version, section):
+    """section: the faces, as a list of text and of integers."""
+    form = "BINARY" if binary else "ASCII"
+    out = f"# vtk DataFile Version {version}\nt\n{form}\nDATASET POLYDATA\n".encode()
+    for part in [b"POINTS 4 float\n", POINTS, *section]:
+        if isinstance(part, bytes):
+            out += part
+        elif binary:
+            out += struct.pack(f">{len(part)}{'f' if part is POINTS else 'i'}", *part) + b"\n"
+        else:
+            out += words(part).encode() + b"\n"
+    return out
+
+
+def ply(form):
+    head = (f"ply\nformat {form} 1.0\ncomment c\nelement vertex 4\nproperty float x\nproperty float y\n"
+            "property float z\nproperty uchar red\nelement face 4\nproperty list uchar int vertex_indices\n"
+            "element tristrips 1\nproperty list int int vertex_indices\nend_header\n").encode()
+    if form == "ascii":
+        rows = [words(POINTS[i:i + 3]) + " 7" for i in range(0, 12, 3)]
+        rows += ["3 " + words(CORNERS[i:i + 3]) for i in range(0, 12, 3)]
+        return head + ("\n".join(rows) + "\n5 0 1 2 3 -1\n").encode()
+    end = ">" if "big" in form else "<"
+    out = b"".join(struct.pack(end + "3fB", *POINTS[i:i + 3], 7) for i in range(0, 12, 3))
+    out += b"".join(struct.pack(end + "B3i", 3, *CORNERS[i:i + 3]) for i in range(0, 12, 3))
+    return head + out + struct.pack(end + "6i", 5, 0, 1, 2, 3, -1)
+
+
+def stl(text):
+    facets = [[POINTS[3 * c:3 * c + 3] for c in CORNERS[i:i + 3]] for i in range(0, 12, 3)]
+    if text:
+        out = "solid name\n"
+        for f in facets:
+            rows = "".join(f"vertex {words(p)}\n" for p in f)
+            out += f"facet normal 0 0 1\nouter loop\n{rows}endloop\nendfacet\n"
+        return (out + "endsolid name\n").encode()
+    return bytes(80) + struct.pack("<I", 4) + b"".join(
+        struct.pack("<12fH", 0, 0, 1, *f[0], *f[1], *f[2], 0) for f in facets)
+
+
+def freesurfer(tail):
+    return (b"\xff\xff\xfecreated by me\n\n" + struct.pack(">2i12f12i", 4, 4, *POINTS, *CORNERS) + tail)
+
+
+def surfaces():
+    for encoding in "ASCII", "Base64Binary", "GZipBase64Binary":
+        yield "gii" + encoding, gifti(encoding)
+        yield "giibig" + encoding, gifti(encoding, True, True, "FLOAT64 INT16")
+    for i, (space, other) in enumerate([("UNKNOWN", "SCANNER_ANAT"), ("UNKNOWN", "TALAIRACH"),
+                                        ("SCANNER_ANAT", "MNI_152"), ("UNKNOWN", "ALIGNED_ANAT")]):
+        yield f"giispace{i}", gifti("ASCII", place=matrix(space, other))
+    yield "giiremarks", gifti("ASCII", types="FLOAT32 UINT8", meta=remarks())
+    yield "giigz", gzip.compress(gifti("Base64Binary"))
+    faces = [v for i in range(0, 12, 3) for v in [3, *CORNERS[i:i + 3]]]
+    for binary in False, True:
+        yield f"vtk{binary}", vtk(binary, "3.0", [b"POLYGONS 4 16\n", faces])
+        yield f"vtkstrip{binary}", vtk(binary, "3.0", [b"LINES 1 3\n", [2, 0, 1], b"TRIANGLE_STRIPS 1 5\n",
+                                                       [4, 0, 1, 2, 3], b"CELL_DATA 1\n"])
+        head = b"METADATA\nINFORMATION 0\n\nPOLYGONS 5 12\nOFFSETS vtktypeint32\n"
+        yield f"vtk5{binary}", vtk(binary, "5.1", [head, [0, 3, 6, 9, 12], b"CONNECTIVITY int\n", CORNERS])
+        yield f"vtkfield{binary}", vtk(binary, "4.2", [b"FIELD FieldData 1\nname 1 2 int\n", [5, 6],
+                                                       b"POLYGONS 1 5\n", [4, 0, 1, 2, 3]])
+    for form in "ascii", "binary_little_endian", "binary_big_endian":
+        yield form, ply(form)
+    yield "stltext", stl(True)
+    yield "stl", stl(False)
+    geometry = (b"valid = 1  # volume info valid\nfilename = x\nvolume = 256 256 256\nvoxelsize = 1 1 1\n"
+                b"xras   = -1 0 0\nyras   = 0 0 -1\nzras   = 0 1 0\ncras   = 5 -6 7\n")
+    yield "fs", freesurfer(b"")
+    yield "fsgeometry", freesurfer(struct.pack(">3i", 2, 0, 20) + geometry)
+    yield "fsold", freesurfer(struct.pack(">i", 20) + geometry + struct.pack(">2i", 3, 0))
+    rows = "".join(f"v {words(POINTS[i:i + 3])}\n" for i in range(0, 12, 3))
+    yield "obj", (rows + "".join(f"f {words(CORNERS[i:i + 3], 1)}\n" for i in range(0, 12, 3))).encode()
+    yield "objmore", ("o a\nvt 0 0\nvn 0 0 1\n" + rows + "f 1/1/1 2//1 3/1 -1 # four\nf 1 2 \\\n3\n").encode()
+    yield "byu", f"1 4 4 12\n1 4\n{words(POINTS)}\n1 3 -2 1 2 -4 2 3 -4 3 1 -4\n".encode()
+    yield "byuparts", f"2 4 2 7\n1 1 2 2\n{words(POINTS)}\n1 3 -2 1 2 3 -4\n".encode()
+
+
 def main():
-    for name, make in ("volume", volumes), ("transform", transforms):
+    for name, make in ("volume", volumes), ("transform", transforms), ("surface", surfaces):
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)
         for seed, content in make():

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hostile surfaces. What was read is whole and finite; it can be written in
+ * every format, unless float32 does not hold it, and is then read again. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "clvox/surface.h"
+#include "fuzz.h"
+#include "io/surface_file.h"
+
+static const char *const endings[] = {".gii", ".vtk", ".ply", ".obj", ".byu", ".fs", ".stl"};
+
+static void there_and_back(const clvox_surface *s, const char *ending)
+{
+    clvox_surface *again = NULL;
+    const char *path = fuzz_file(ending, "", 0);
+    int status = clvox_surface_write(s, path);
+    if (status == CLVOX_ERROR_DATA)
+        return;
+    if (status < 0 || clvox_surface_read(path, &again) < 0 || again->triangles != s->triangles)
+        abort();
+    if (strcmp(ending, ".stl") && again->vertices != s->vertices)
+        abort();
+    clvox_surface_destroy(&again);
+}
+
+static void read_one(const char *ending, const uint8_t *data, size_t size)
+{
+    clvox_surface *s = NULL;
+    if (clvox_surface_read(fuzz_file(ending, data, size), &s) < 0) {
+        if (s || !*clvox_message())
+            abort();
+        return;
+    }
+    for (size_t i = 0; i < 3 * s->vertices; i++)
+        if (!isfinite(s->points[i]))
+            abort();
+    for (size_t i = 0; i < 3 * s->triangles; i++)
+        if (s->corners[i] < 0 || (size_t)s->corners[i] >= s->vertices)
+            abort();
+    there_and_back(s, endings[size % 7]);
+    clvox_surface_destroy(&s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    clv_set_threads(1);
+    read_one(".obj", data, size);
+    /* The ending matters only where content does not tell. */
+    if (!clv_surface_is_file(fuzz_file(".x", data, size))) {
+        read_one(".byu", data, size);
+        read_one(".gii", data, size);
+        read_one(".stl", data, size);
+    }
+    return 0;
+}
