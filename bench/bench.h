@@ -28,6 +28,7 @@ typedef struct bench_data {
     clv_buffer *scalar[BENCH_SCALARS];
     clv_buffer *field[BENCH_FIELDS];
     clv_buffer *nine;
+    clv_buffer *level; /* smooth, slope about 1, with surfaces of level 0 */
     clv_buffer *partial, *state;
 } bench_data;
 

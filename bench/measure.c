@@ -104,6 +104,10 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
         CLV_TRY(clv_buffer_create(ctx, n * sizeof(float), "bench data", &data->scalar[i]));
         CLV_TRY(clv_buffer_write(ctx, data->scalar[i], 0, host + (size_t)(i % 3) * n, n * sizeof(float)));
     }
+    for (size_t i = 0; i < n; i++)
+        host[i] = 35 * (host[i] - 0.5f);
+    CLV_TRY(clv_buffer_create(ctx, n * sizeof(float), "bench data", &data->level));
+    CLV_TRY(clv_buffer_write(ctx, data->level, 0, host, n * sizeof(float)));
     fill(host, size, 3, -1.5f, 1.5f);
     for (int i = 0; i < BENCH_FIELDS; i++) {
         CLV_TRY(clv_buffer_create(ctx, 3 * n * sizeof(float), "bench data", &data->field[i]));
@@ -127,6 +131,7 @@ void bench_data_release(bench_data *data)
     for (int i = 0; i < BENCH_FIELDS; i++)
         clv_buffer_destroy(&data->field[i]);
     clv_buffer_destroy(&data->nine);
+    clv_buffer_destroy(&data->level);
     clv_buffer_destroy(&data->partial);
     clv_buffer_destroy(&data->state);
 }

@@ -20,6 +20,7 @@
 #include "op/moments.h"
 #include "op/pointwise.h"
 #include "op/push.h"
+#include "op/redistance.h"
 #include "op/reduce.h"
 #include "op/smooth.h"
 #include "op/statistics.h"
@@ -223,6 +224,12 @@ static int row_unsharp(bench_data *d)
                        d->scalar[2]);
 }
 
+/* A band of 8 voxels. */
+static int row_redistance(bench_data *d)
+{
+    return clv_redistance(d->ctx, d->level, d->size, UNIT, 8, d->scalar[1], d->nine);
+}
+
 static clv_force_args force_args(const bench_data *d)
 {
     return (clv_force_args){
@@ -393,6 +400,7 @@ const bench_row bench_rows[] = {
     {"gaussian 5 field", NULL, 72, row_gaussian_wide},
     {"recursive 5 field", NULL, 72, row_recursive},
     {"unsharp 1.7", NULL, 36, row_unsharp},
+    {"redistance 8", "redistance_jump", 8, row_redistance},
     {"force", NULL, 32, row_force},
     {"force image only", NULL, 32, row_force_image},
     {"force recompute", NULL, 32, row_force_recompute},

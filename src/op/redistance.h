@@ -5,15 +5,25 @@
 #include "runtime/runtime.h"
 
 /* out = the signed distance to the zero level of phi, sign as phi's, |grad out|
- * = 1 with the voxel edges `spacing` (out is in their unit). The voxels beside
- * the zero level take their distance from phi by a sub-voxel fit, so that the
- * level stays where it is; the others solve the eikonal equation outward, exact
- * to first order or better, out to `reach` (in the unit of spacing), beyond
- * which out is +-reach or farther. phi without a zero level: out = +-reach
- * everywhere. NaN counts as outside. out is not phi. scratch:
- * clv_redistance_bytes. The same bits run after run. */
+ * = 1 with the voxel edges `spacing` (out is in their unit).
+ * Voxels beside the level, those with a neighbour on the other side, keep phi
+ * where its slope is 1 already (within 1%, or within what the differences on the
+ * two sides of a kink leave open) and divide it by its slope elsewhere: what is
+ * a distance stays one, sharp edges included, and the level stays in its place.
+ * Each of them knows the place of the level that it is nearest to. The others
+ * take the nearest of these places, found by jump flooding, and correct for the
+ * level's curvature there: third order where the level is smooth; next to edges
+ * and corners up to 0.3 voxels too far. Beyond the grid the level goes on
+ * straight. |out| is at most reach (in the unit of spacing); phi without a zero
+ * level gives +-reach everywhere. NaN counts as outside. The same bits run after
+ * run; devices agree but for rounding, which where two places are equally near
+ * may choose the other. out is not phi. scratch: clv_redistance_bytes.
+ * CLVOX_ERROR_ARGUMENT for an axis of more than 2048 voxels. */
 int clv_redistance(clvox_context *ctx, const clv_buffer *phi, const int size[3], const float spacing[3],
                    float reach, clv_buffer *out, clv_buffer *scratch);
+
+extern const clv_entry clv_entry_redistance_near, clv_entry_redistance_seed, clv_entry_redistance_jump,
+    clv_entry_redistance_finish;
 
 size_t clv_redistance_bytes(const int size[3]);
 

@@ -21,6 +21,7 @@
 #include "op/pointwise.h"
 #include "op/push.h"
 #include "op/recursive.h"
+#include "op/redistance.h"
 #include "op/reduce.h"
 #include "op/smooth.h"
 #include "op/sobel.h"
@@ -100,6 +101,10 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_push,
     &clv_entry_recursive_axis,
     &clv_entry_recursive_x,
+    &clv_entry_redistance_finish,
+    &clv_entry_redistance_jump,
+    &clv_entry_redistance_near,
+    &clv_entry_redistance_seed,
     &clv_entry_reduce,
     &clv_entry_reduce_last,
     &clv_entry_reduce_longest,
