@@ -45,8 +45,8 @@ typedef struct clv_surface_notes {
     clv_surface_facts facts;
     int triangles_turned; /* so that neighbours run alike, the lesser part of each patch */
     bool turned;          /* faced inward as a whole and was taken the other way round */
-    bool crossing;        /* parts lie inside of others, by crossing or nesting: what is
-                             bounded is the union */
+    bool crossing;        /* parts lie inside of others, by crossing or nesting: the
+                             distance is to what bounds their union */
     bool leaves_grid;     /* reaches beyond the outermost voxel centres */
     size_t voxels_inside;
 } clv_surface_notes;

@@ -67,6 +67,35 @@ static int leaves(const clvox_surface *surface, const clvox_grid *grid, bool *ou
     return status;
 }
 
+/* Where the nearest triangle has inside, or outside, on both of its sides it
+ * bounds nothing: forgets it, so that the voxel learns of others from its
+ * neighbours. The winding number across a triangle differs by one. */
+static void forget_buried(const clvox_surface *s, const clvox_grid *grid, const int16_t *winding, int sign,
+                          const unsigned char *inside, int32_t *nearest)
+{
+    size_t n = clvox_grid_voxels(grid), nx = (size_t)grid->size[0], ny = (size_t)grid->size[1];
+    for (size_t i = 0; i < n; i++) {
+        const double voxel[3] = {(double)(i % nx), (double)(i / nx % ny), (double)(i / nx / ny)};
+        int w = sign * winding[i];
+        double p[3], height = 0;
+        /* Beside a cap the integer is not the mesh's own. */
+        if (nearest[i] < 0 || inside[i] != (w > 0))
+            continue;
+        const double *c[3];
+        for (size_t k = 0; k < 3; k++)
+            c[k] = s->points + 3 * (size_t)s->corners[3 * (size_t)nearest[i] + k];
+        clv_matrix_apply(grid->to_ras, voxel, p);
+        for (int k = 0; k < 3; k++) {
+            int l = (k + 1) % 3, m = (k + 2) % 3;
+            height += (p[k] - c[0][k]) * ((c[1][l] - c[0][l]) * (c[2][m] - c[0][m]) -
+                                          (c[1][m] - c[0][m]) * (c[2][l] - c[0][l]));
+        }
+        int across = sign * height > 0 ? w + 1 : w - 1;
+        if ((w > 0) == (across > 0))
+            nearest[i] = -1;
+    }
+}
+
 int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
                             double band, clv_surface_notes *notes, clvox_volume **out)
 {
@@ -104,14 +133,17 @@ int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, co
         nearest[i] = -1;
     int64_t written = clv_surface_band(ctx, oriented, tree, grid, band, volume->data, nearest);
     CLV_TRY((int)(written < 0 ? written : 0));
-    CLV_TRY(clv_surface_beyond(oriented, tree, grid, found.leaves_grid, volume->data, nearest));
+    int sign = found.turned ? -1 : 1;
     for (size_t i = 0; i < n; i++) {
-        int w = found.turned ? -winding[i] : winding[i];
-        found.crossing |= w < 0 || w > 1;
+        found.crossing |= sign * winding[i] < 0 || sign * winding[i] > 1;
         found.voxels_inside += inside[i];
+    }
+    if (found.crossing)
+        forget_buried(oriented, grid, winding, sign, inside, nearest);
+    CLV_TRY(clv_surface_beyond(oriented, tree, grid, found.leaves_grid, volume->data, nearest));
+    for (size_t i = 0; i < n; i++)
         if (inside[i])
             volume->data[i] = -volume->data[i];
-    }
     if (notes)
         *notes = found;
     *out = volume;
