@@ -269,7 +269,7 @@ nlm_estimate(__global const float *patches, __global const int *neighbours, __gl
 /* Each voxel's mean over the estimates of the patches that cover it. The
  * estimates are those of patches first to first + part - 1; sums gathers what
  * earlier parts gave, and after the last part phi is set. */
-__kernel void nlm_gather(__global const float *estimates, __global const int *band,
+__kernel void nlm_overlap(__global const float *estimates, __global const int *band,
                          __global const int *index, int4 size, int count, int first, int part, int radius,
                          int stride, __global float2 *sums, __global float *phi)
 {

@@ -22,7 +22,7 @@ LINE(weights, "nlm_weights", "nlm_weights", 64);
 LINE(energy, "nlm_energy", "nlm_energy", 64);
 LINE(step, "nlm_step", "nlm_step", 64);
 LINE(scatter, "nlm_scatter", "nlm_scatter", 1024);
-LINE(gather, "nlm_gather", "nlm_gather", 64);
+LINE(overlap, "nlm_overlap", "nlm_overlap", 64);
 LINE(volume, "nlm_volume", "nlm_volume", 16);
 
 /* A work-group a patch, its samples side by side; on CPU devices a work-item. */
@@ -200,7 +200,7 @@ int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer
                     clv_buffer *sums, clv_buffer *phi)
 {
     int status = CLVOX_OK;
-    const clv_kernel *estimate, *gather;
+    const clv_kernel *estimate, *overlap;
     const int line[3] = {g->count, 1, 1};
     int stride = clv_nlm_stride(radius);
     double row = stride * 4.0;
@@ -212,13 +212,13 @@ int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer
         goto end;
     }
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_average, NULL, line, 0, &estimate));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_gather, NULL, line, 0, &gather));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_overlap, NULL, line, 0, &overlap));
     for (int first = 0; first < g->count;) {
         int part = (size_t)(g->count - first) < rows ? g->count - first : (int)rows;
         CLV_TRY(CLV_LAUNCH(ctx, estimate, ((const int[3]){part, 1, 1}), part * (2 * row + 8.0 * g->most),
                            CLV_BUF(matrix), CLV_BUF(g->neighbours), CLV_BUF(g->weights), CLV_INT(first),
                            CLV_INT(g->most), CLV_INT(stride), CLV_FLOAT(own), CLV_BUF(estimates)));
-        CLV_TRY(CLV_LAUNCH(ctx, gather, line, part * row + 8.0 * g->count, CLV_BUF(estimates),
+        CLV_TRY(CLV_LAUNCH(ctx, overlap, line, part * row + 8.0 * g->count, CLV_BUF(estimates),
                            CLV_BUF(g->band), CLV_BUF(index), SIZE4(size), CLV_INT(g->count), CLV_INT(first),
                            CLV_INT(part), CLV_INT(radius), CLV_INT(stride), CLV_BUF(sums), CLV_BUF(phi)));
         first += part;

@@ -73,7 +73,7 @@ extern const clv_entry clv_entry_nlm_average;
 extern const clv_entry clv_entry_nlm_band;
 extern const clv_entry clv_entry_nlm_count;
 extern const clv_entry clv_entry_nlm_energy;
-extern const clv_entry clv_entry_nlm_gather;
+extern const clv_entry clv_entry_nlm_overlap;
 extern const clv_entry clv_entry_nlm_patches;
 extern const clv_entry clv_entry_nlm_residual;
 extern const clv_entry clv_entry_nlm_scatter;

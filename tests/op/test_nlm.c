@@ -340,7 +340,7 @@ int main(void)
         {&clv_entry_nlm_patches, PATCHES, "patches"},       {&clv_entry_nlm_residual, RESIDUAL, "noise"},
         {&clv_entry_nlm_weights, WEIGHTS, "weights"},       {&clv_entry_nlm_energy, ENERGY, "energy"},
         {&clv_entry_nlm_step, STEP, "step"},                {&clv_entry_nlm_scatter, STEP, "step"},
-        {&clv_entry_nlm_average, AVERAGE, "whole patches"}, {&clv_entry_nlm_gather, AVERAGE, "overlaps"},
+        {&clv_entry_nlm_average, AVERAGE, "whole patches"}, {&clv_entry_nlm_overlap, AVERAGE, "overlaps"},
         {&clv_entry_nlm_volume, VOLUME, "volume"},
     };
     enum { SETUPS = sizeof setups / sizeof *setups };
