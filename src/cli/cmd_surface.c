@@ -11,6 +11,7 @@ typedef struct subcommand {
 } subcommand;
 
 static const subcommand subcommands[] = {
+    {"mesh", "surface mesh", "the surface of a distance, mask, label or image as a mesh", cmd_surface_mesh},
     {NULL, NULL, NULL, NULL},
 };
 
