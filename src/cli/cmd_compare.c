@@ -2,9 +2,12 @@
 #include "pipeline/compare.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "io/surface_file.h"
+#include "pipeline/surface.h"
 
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
 {
@@ -94,30 +97,95 @@ static int warps(command *cli, const clvox_volume *a, const clvox_volume *b, con
     return CLVOX_OK;
 }
 
+/* Facts about both surfaces, side by side. */
+static void facts(command *cli, const clv_surface_facts f[2], cJSON *to)
+{
+    static const char *const names[] = {"A", "B"};
+    const struct {
+        const char *name;
+        double value[2];
+    } rows[] = {
+        {"volume_mm3", {f[0].volume, f[1].volume}},
+        {"area_mm2", {f[0].area, f[1].area}},
+        {"Euler", {f[0].euler, f[1].euler}},
+        {"components", {f[0].components, f[1].components}},
+        {"open_edges", {f[0].open_edges, f[1].open_edges}},
+        {"crowded_edges", {f[0].crowded_edges, f[1].crowded_edges}},
+        {"flipped_edges", {f[0].flipped_edges, f[1].flipped_edges}},
+    };
+    cli_print(cli, "%-20s %14s %14s\n", "", "A", "B");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (i < 4 || rows[i].value[0] > 0 || rows[i].value[1] > 0)
+            cli_print(cli, "%-20s %14.8g %14.8g\n", rows[i].name, rows[i].value[0], rows[i].value[1]);
+    for (int k = 0; k < 2; k++) {
+        cJSON *one = cJSON_AddObjectToObject(to, names[k]);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            cli_log_number(one, rows[i].name, rows[i].value[k]);
+    }
+}
+
+static int surfaces(command *cli, char **files, int samples)
+{
+    int status = CLVOX_OK;
+    clvox_surface *a = NULL, *b = NULL;
+    clv_surface_difference d;
+    static const char *const ways[] = {"A_to_B", "B_to_A", "both"};
+    CLV_TRY(cli_read_surface(cli, files[0], &a));
+    CLV_TRY(cli_read_surface(cli, files[1], &b));
+    CLV_TRY(clv_surface_compare(a, b, samples, &d));
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");
+    cli_print(cli, "%-20s %14s %14s %14s\n", "distance_mm", ways[0], ways[1], ways[2]);
+    const struct {
+        const char *name;
+        const double *value;
+    } rows[] = {{"mean", d.mean}, {"rms", d.rms}, {"percentile95", d.percentile95}, {"largest", d.largest}};
+    for (int i = 0; i < 4; i++)
+        cli_print(cli, "%-20s %14.8g %14.8g %14.8g\n", rows[i].name, rows[i].value[0], rows[i].value[1],
+                  rows[i].value[2]);
+    for (int way = 0; way < 3; way++) {
+        cJSON *one = cJSON_AddObjectToObject(to, ways[way]);
+        for (int i = 0; i < 4; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s_mm", rows[i].name);
+            cli_log_number(one, name, rows[i].value[way]);
+        }
+    }
+    row(cli, to, "normal_degrees", d.normal_degrees, "degrees");
+    facts(cli, d.facts, to);
+end:
+    clvox_surface_destroy(&a);
+    clvox_surface_destroy(&b);
+    return status;
+}
+
 int cmd_compare(command *cli, int argc, char **argv)
 {
     const char *mask_path = NULL;
     bool as_labels = false;
-    int radius = 4, bins = 64;
+    int radius = 4, bins = 64, samples = 100000;
     const cli_option options[] = {
         {"labels", 0, CLI_FLAG, &as_labels, NULL, "A and B are label maps: overlap and distance by label"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "compare where this is above 0, on the grid of A"},
         {"radius", 0, CLI_INTEGER, &radius, "N", "LNCC in cubes of 2 N + 1 voxels (default 4)"},
         {"bins", 0, CLI_INTEGER, &bins, "N", "bins of the histograms of MI (default 64)"},
+        {"samples", 0, CLI_INTEGER, &samples, "N", "points of each surface to look from (default 100000)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "A B [--labels] [--mask FILE]",
         .about =
-            "Measures how alike two files on one grid are.\n"
+            "Measures how alike two files on one grid are, or two surfaces.\n"
             "Images: sum of squared differences (SSD), its root mean (RMS), correlation (NCC), the mean\n"
             "of the squared local correlation (LNCC, as the CC of ANTs), mutual information (MI, NMI),\n"
             "and the largest difference. Values that are not finite are left out.\n"
             "Label maps, with --labels: Dice, Jaccard, and the larger of the two directed 95th\n"
             "percentiles of the distance between the surfaces (Hausdorff95), by label and in the mean.\n"
-            "Displacement fields: the length of the difference of the two vectors at each voxel.",
+            "Displacement fields: the length of the difference of the two vectors at each voxel.\n"
+            "Surfaces: distances in mm from evenly spread points of each to the other, the mean angle\n"
+            "of the normals there, and volume, area, Euler characteristic and components of both.",
         .example = "  clvox compare fixed.nii.gz result_warped.nii.gz --mask brain.nii.gz\n"
-                   "  clvox compare --labels fixed_labels.nii.gz result_labels.nii.gz",
+                   "  clvox compare --labels fixed_labels.nii.gz result_labels.nii.gz\n"
+                   "  clvox compare lh.white smoothed.surf.gii",
         .options = options,
         .least = 2,
         .most = 2,
@@ -131,6 +199,15 @@ int cmd_compare(command *cli, int argc, char **argv)
         return cli_misuse("--radius 0: at least 1");
     if (bins < 2 || bins > 1024)
         return cli_misuse("--bins %d: from 2 to 1024", bins);
+    if (samples < 1)
+        return cli_misuse("--samples %d: at least 1", samples);
+    bool surface[2] = {clv_surface_is_file(files[0]), clv_surface_is_file(files[1])};
+    if (surface[0] != surface[1])
+        return cli_misuse("%s is a surface and %s is none", files[surface[1]], files[surface[0]]);
+    if (surface[0] && (as_labels || mask_path))
+        return cli_misuse("--labels and --mask are for images: %s is a surface", files[0]);
+    if (surface[0])
+        return surfaces(cli, files, samples);
     const cli_input inputs[] = {{files[0], &a, false}, {files[1], &b, false}, {mask_path, &mask, true}};
     CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");

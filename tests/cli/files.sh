@@ -52,6 +52,22 @@ exits 0 clvox info open.obj s.nii; prints 'closed       no'; prints '3 open edge
 echo 'f 1 2 9' >> open.obj
 exits 1 clvox info open.obj; one_sentence; says 'open.obj: triangle 3 names vertex 8'
 
+begin "compare: surfaces"
+sed 's/ 3/ 6/g; s/^f.*//' tetra.obj > large.obj
+grep '^f' tetra.obj >> large.obj
+exits 0 clvox compare tetra.obj large.obj --samples 2000 --json log/compare.json; quiet
+prints '^distance_mm *A_to_B *B_to_A *both'; near Euler 2 0; near volume_mm3 4.5 1e-6; near components 1 0
+# Three faces lie in those of the larger one; its farthest corner is 3 away.
+near largest 1.7320508 1e-6
+json log/compare.json 'abs(j["comparison"]["B_to_A"]["largest_mm"] - 3) < 1e-6 and j["comparison"]["B"]["volume_mm3"] == 36'
+json log/compare.json 'j["comparison"]["A_to_B"]["mean_mm"] > 0 and len(j["inputs"]) == 2'
+exits 0 clvox compare tetra.obj tetra.obj; near rms 0 1e-9; near normal_degrees 0 1e-4
+exits 0 clvox compare tetra.obj turned.obj; prints 'volume_mm3 *4.5 *-4.5'
+exits 2 clvox compare tetra.obj s.nii; says 'tetra.obj is a surface and s.nii is none'
+exits 2 clvox compare tetra.obj tetra.obj --labels; says 'are for images'
+exits 2 clvox compare tetra.obj tetra.obj --samples 0; says 'at least 1'
+exits 1 clvox compare tetra.obj gone.obj; one_sentence; says gone.obj
+
 begin "standard output holds the log alone with --json -"
 clvox compare s.nii s.nii --json - > out.json 2> log/err
 json out.json 'j["comparison"]["SSD"] == 0 and j["comparison"]["NCC"] > 0.999999 and j["command"][1] == "compare"'
