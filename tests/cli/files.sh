@@ -57,8 +57,8 @@ sed 's/ 3/ 6/g; s/^f.*//' tetra.obj > large.obj
 grep '^f' tetra.obj >> large.obj
 exits 0 clvox compare tetra.obj large.obj --samples 2000 --json log/compare.json; quiet
 prints '^distance_mm *A_to_B *B_to_A *both'; near Euler 2 0; near volume_mm3 4.5 1e-6; near components 1 0
-# Three faces lie in those of the larger one; its farthest corner is 3 away.
-near largest 1.7320508 1e-6
+# Three faces lie in those of the larger one, the fourth is up to 1 away; its farthest corner 3.
+near largest 1 0.05
 json log/compare.json 'abs(j["comparison"]["B_to_A"]["largest_mm"] - 3) < 1e-6 and j["comparison"]["B"]["volume_mm3"] == 36'
 json log/compare.json 'j["comparison"]["A_to_B"]["mean_mm"] > 0 and len(j["inputs"]) == 2'
 exits 0 clvox compare tetra.obj tetra.obj; near rms 0 1e-9; near normal_degrees 0 1e-4
