@@ -7,16 +7,21 @@
 
 #include "base/matrix.h"
 #include "cli/cli.h"
+#include "cli/phantom_surface.h"
 
-enum { KIND_WARP = 4, KIND_PAIR };
-static const char *const kinds[] = {"textured", "ball", "shells", "constant", "warp", "pair"};
+enum { KIND_WARP = 4, KIND_PAIR, KIND_SURFACE, KINDS = KIND_SURFACE + 5 }; /* surfaces as in clv_solid_kind */
+static const char *const kinds[KINDS] = {"textured",       "ball",          "shells",       "constant",
+                                         "warp",           "pair",          "surface:sphere", "surface:torus",
+                                         "surface:cube",   "surface:csg",   "surface:gyroid"};
 
 typedef struct request {
     int kind;
     const char *out, *labels, *inverse;
     clvox_grid grid;
     uint64_t seed;
-    double noise, amplitude; /* NaN: as large as is safe, at most 5 mm */
+    cli_numbers noise;
+    double correlation; /* NaN: not given */
+    double amplitude;   /* NaN: as large as is safe, at most 5 mm */
     bool has_matrix;
     double matrix[4][4];
 } request;
@@ -67,6 +72,12 @@ end:
     return status;
 }
 
+/* Noise of images, in their own unit. */
+static double sd(const request *r)
+{
+    return r->noise.count ? r->noise.value[0] : 0;
+}
+
 static int write_pair(command *cli, const request *r)
 {
     static const char *const names[] = {"fixed.nii.gz",  "moving.nii.gz",        "truth_warp.nii.gz",
@@ -82,7 +93,7 @@ static int write_pair(command *cli, const request *r)
             return cli_misuse("--output: the prefix is too long");
     const double(*matrix)[4] = r->has_matrix ? CLV_MATRIX(r->matrix) : NULL;
     CLV_TRY(make_warp(cli, r, &warp));
-    CLV_TRY(clv_phantom_make(CLV_PHANTOM_TEXTURED, &r->grid, r->seed, r->noise, &phantom));
+    CLV_TRY(clv_phantom_make(CLV_PHANTOM_TEXTURED, &r->grid, r->seed, sd(r), &phantom));
     CLV_TRY(clv_phantom_make(CLV_PHANTOM_SHELLS, &r->grid, r->seed, 0, &shells));
     CLV_TRY(write_image(cli, &phantom, r, matrix, &warp, 1, path[0], NULL));
     CLV_TRY(write_image(cli, &phantom, r, NULL, NULL, 2, path[1], NULL));
@@ -109,6 +120,13 @@ static int write_request(command *cli, const request *r)
     int status = CLVOX_OK;
     if (r->kind == KIND_PAIR)
         return write_pair(cli, r);
+    if (r->kind >= KIND_SURFACE)
+        return cli_phantom_surface(cli, &(cli_solid){.kind = (clv_solid_kind)(r->kind - KIND_SURFACE),
+                                                     .prefix = r->out,
+                                                     .grid = &r->grid,
+                                                     .noise = r->noise,
+                                                     .correlation = r->correlation,
+                                                     .seed = r->seed});
     if (r->kind == KIND_WARP) {
         CLV_TRY(make_warp(cli, r, &warp));
         CLV_TRY(write_warp(cli, &warp, &r->grid, false, r->out));
@@ -116,7 +134,7 @@ static int write_request(command *cli, const request *r)
             CLV_TRY(write_warp(cli, &warp, &r->grid, true, r->inverse));
         goto end;
     }
-    CLV_TRY(clv_phantom_make((clv_phantom_kind)r->kind, &r->grid, r->seed, r->noise, &phantom));
+    CLV_TRY(clv_phantom_make((clv_phantom_kind)r->kind, &r->grid, r->seed, sd(r), &phantom));
     CLV_TRY(write_image(cli, &phantom, r, r->has_matrix ? CLV_MATRIX(r->matrix) : NULL, NULL, 1, r->out,
                         r->labels));
 end:
@@ -159,21 +177,49 @@ static int read_grid(command *cli, const char *like, const cli_numbers *size, co
     return CLVOX_OK;
 }
 
+/* That the options go with the kind. */
+static int check_options(const request *r, const char *affine)
+{
+    const bool surface = r->kind >= KIND_SURFACE;
+    if (r->noise.count > 1 || (r->noise.count && r->noise.value[0] < 0))
+        return cli_misuse("--noise: one number, not negative");
+    if (!surface && r->noise.unit != CLI_UNIT_NONE)
+        return cli_misuse("--noise: images take a plain number, in their own unit");
+    if (!isnan(r->correlation) && (!surface || !r->noise.count))
+        return cli_misuse("--correlation belongs to the noise of surfaces");
+    if (!isnan(r->correlation) && !(r->correlation >= 0 && r->correlation <= 16))
+        return cli_misuse("--correlation %g: from 0 to 16 voxels", r->correlation);
+    if (!isnan(r->amplitude) && r->kind != KIND_WARP && r->kind != KIND_PAIR)
+        return cli_misuse("--amplitude belongs to warp and pair");
+    if (affine && (r->kind == KIND_WARP || surface))
+        return cli_misuse("--affine belongs to images and pair");
+    if (r->labels && surface)
+        return cli_misuse("--labels belongs to images; surface:... always writes its mask");
+    if (r->labels && r->kind >= KIND_WARP)
+        return cli_misuse("--labels belongs to images; pair always writes its labels");
+    if (r->inverse && r->kind != KIND_WARP)
+        return cli_misuse("--inverse belongs to warp; pair always writes the inverse");
+    return CLVOX_OK;
+}
+
 int cmd_phantom(command *cli, int argc, char **argv)
 {
-    request r = {.amplitude = NAN};
+    request r = {.amplitude = NAN, .correlation = NAN};
     const char *like = NULL, *affine = NULL;
     cli_numbers size = {.count = 0}, spacing = {.count = 0};
     int direction = 0, seed = 1;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the file to write; for pair a PREFIX"},
+        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the file to write; for pair and surface:... a PREFIX"},
         {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
         {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
         {"direction", 0, CLI_CHOICE, &direction, "axial|oblique",
          "axes along R, A, S, or turned by 28 degrees"},
         {"like", 0, CLI_TEXT, &like, "FILE", "the grid of this volume instead"},
         {"seed", 0, CLI_INTEGER, &seed, "N", "another texture, warp and noise (default 1)"},
-        {"noise", 0, CLI_NUMBER, &r.noise, "SD", "standard deviation of noise added to images (default 0)"},
+        {"noise", 0, CLI_NUMBERS, &r.noise, "SD",
+         "standard deviation of noise: added to images, or as 0.3vox or 0.3mm to surfaces (default 0)"},
+        {"correlation", 0, CLI_NUMBER, &r.correlation, "VOXELS",
+         "surfaces: smooth the noise of the mask's edge by such a Gaussian (default 0: white)"},
         {"amplitude", 0, CLI_NUMBER, &r.amplitude, "MM",
          "longest displacement (default: 5, or less where that could fold)"},
         {"affine", 0, CLI_TEXT, &affine, "FILE",
@@ -185,7 +231,8 @@ int cmd_phantom(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "KIND -o OUT [options]",
         .about =
-            "Makes images and warps with a known truth, the same on every machine for one seed. KIND:\n"
+            "Makes images, warps and surfaces with a known truth, the same on every machine for one seed.\n"
+            "KIND:\n"
             "  textured  a head: smooth random texture of three scales inside of an ellipsoid\n"
             "  ball      100 inside of a ball, 0 outside\n"
             "  shells    nested ellipsoids of 100, 200, 300, 400 (labels 1 to 4)\n"
@@ -193,10 +240,15 @@ int cmd_phantom(command *cli, int argc, char **argv)
             "  warp      a smooth displacement that never folds and is 0 at the border\n"
             "  pair      OUT_fixed, OUT_moving and OUT_truth_warp with moving(truth(x)) = fixed(x) exactly,\n"
             "            OUT_truth_inverse_warp, and labels OUT_fixed_labels and OUT_moving_labels; with\n"
-            "            --affine the truth is `-t OUT_truth_warp.nii.gz -t OUT_truth_affine.txt`",
+            "            --affine the truth is `-t OUT_truth_warp.nii.gz -t OUT_truth_affine.txt`\n"
+            "  surface:sphere, surface:torus, surface:cube (two boxes), surface:csg (a machined part),\n"
+            "  surface:gyroid  OUT_truth_distance (mm, negative inside; a true distance everywhere),\n"
+            "            OUT_truth.surf.gii, OUT_mask; with --noise OUT_noisy_mask, cut from the distance\n"
+            "            plus noise, and OUT_noisy.surf.gii, its vertices moved along their normals",
         .example = "  clvox phantom pair -o pair --size 65x47x33 --spacing 1x1x2mm --seed 3\n"
                    "  clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o result\n"
-                   "  clvox compare pair_truth_warp.nii.gz result_warp.nii.gz",
+                   "  clvox compare pair_truth_warp.nii.gz result_warp.nii.gz\n"
+                   "  clvox phantom surface:torus -o torus --noise 0.3vox",
         .options = options,
         .least = 1,
         .most = 1,
@@ -206,23 +258,16 @@ int cmd_phantom(command *cli, int argc, char **argv)
     int count, status = cli_parse(cli, &usage, argc, argv, &kind, &count);
     if (status)
         return status;
-    for (r.kind = 0; r.kind < 6 && strcmp(kinds[r.kind], *kind) != 0;)
+    for (r.kind = 0; r.kind < KINDS && strcmp(kinds[r.kind], *kind) != 0;)
         r.kind++;
-    if (r.kind == 6)
-        return cli_misuse("%s: not known; the kinds are textured, ball, shells, constant, warp and pair",
+    if (r.kind == KINDS)
+        return cli_misuse("%s: not known; the kinds are textured, ball, shells, constant, warp, pair and "
+                          "surface:sphere, torus, cube, csg, gyroid",
                           *kind);
     if (!r.out)
         return cli_misuse("-o OUT is missing");
-    if (r.noise < 0)
-        return cli_misuse("--noise %g: not negative", r.noise);
-    if (!isnan(r.amplitude) && r.kind < KIND_WARP)
-        return cli_misuse("--amplitude belongs to warp and pair");
-    if (affine && r.kind == KIND_WARP)
-        return cli_misuse("--affine belongs to images and pair");
-    if (r.labels && r.kind >= KIND_WARP)
-        return cli_misuse("--labels belongs to images; pair always writes its labels");
-    if (r.inverse && r.kind != KIND_WARP)
-        return cli_misuse("--inverse belongs to warp; pair always writes the inverse");
+    if ((status = check_options(&r, affine)) < 0)
+        return status;
     r.seed = (uint64_t)seed;
     if (affine) {
         CLV_TRY(cli_read_transform(cli, affine, &transform));

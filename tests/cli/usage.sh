@@ -37,7 +37,7 @@ exits 2 clvox phantom ball ball -o x.nii; says 'not expected'
 exits 2 clvox phantom -o x.nii; says 'missing'
 exits 2 clvox phantom cube -o x.nii; says 'ball'
 exits 2 clvox phantom ball -o x.nii --seed -1; says 'whole number'
-exits 2 clvox phantom ball -o x.nii --noise much; says 'not a number'
+exits 2 clvox phantom ball -o x.nii --noise much; says 'not of the form'
 exits 2 clvox phantom ball -o x.nii --size 0x3x3; says '0'
 exits 2 clvox phantom ball -o x.nii --size 3x3
 exits 2 clvox phantom ball -o x.nii --size 3x3x3mm
