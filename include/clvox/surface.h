@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clvox/device.h"
 #include "clvox/status.h"
+#include "clvox/volume.h"
 
 /* A triangle mesh in host memory. Vertices are in RAS millimetres; seen from
  * outside, the corners of a triangle run counter-clockwise. */
@@ -53,5 +55,92 @@ CLVOX_API int clvox_surface_read(const char *path, clvox_surface **out);
  * clvox_volume_write holds. CLVOX_ERROR_ARGUMENT for another ending or corners
  * that name no vertex, CLVOX_ERROR_DATA for vertices beyond float32. */
 CLVOX_API int clvox_surface_write(const clvox_surface *surface, const char *path);
+
+/* ---- non-local-means denoising ------------------------------------------ */
+
+typedef enum clvox_denoise_update {
+    CLVOX_DENOISE_PATCHES = 0, /* whole patches are averaged, and their overlaps */
+    CLVOX_DENOISE_PAPER        /* explicit steps of Lee et al. 2012, equation 15 */
+} clvox_denoise_update;
+
+/* What patches are compared by: AUTO the blocked product; the others pair by
+ * pair, from the paper's three kinds of memory. */
+typedef enum clvox_denoise_memory {
+    CLVOX_DENOISE_AUTO = 0,
+    CLVOX_DENOISE_CONSTANT,
+    CLVOX_DENOISE_GLOBAL,
+    CLVOX_DENOISE_IMAGE
+} clvox_denoise_memory;
+
+/* Called from time to time with what is being done and the share of the whole
+ * that is done, from 0 to 1 and never falling. A result other than 0 stops with
+ * CLVOX_ERROR_STOPPED. */
+typedef int (*clvox_denoise_progress)(void *user, const char *stage, double fraction);
+
+/* Lengths are in voxels of the smallest edge. */
+typedef struct clvox_denoise_options {
+    clvox_denoise_update update;
+    clvox_denoise_memory memory;
+    int patch;       /* samples along an edge of a patch: 3, 5 or 7 */
+    int neighbours;  /* patches averaged, 1 to 256 */
+    double band;     /* half width of the band; at least the longest edge is taken */
+    double c1;       /* w = exp(-|x - y|^2 / c1) exp(-D / c2); 0: infinite */
+    double c2;       /* 0: strength times the noise */
+    double strength; /* 0: by itself */
+    double radius;   /* compare only patches so near; 0: all of the band */
+    int rounds;      /* of patches; 0: by the noise */
+    int steps;       /* of PAPER */
+    int interval;    /* steps of PAPER between re-distancings */
+    int free_volume; /* do not keep the volume */
+    int everywhere;  /* make the result a distance on the whole grid, not only near the surface */
+    clvox_denoise_progress progress; /* may be NULL */
+    void *user;
+} clvox_denoise_options;
+
+CLVOX_API void clvox_denoise_defaults(clvox_denoise_options *options);
+
+typedef struct clvox_denoise_result {
+    clvox_volume *distance; /* on the input's grid, mm, negative inside; the caller's */
+    int size[3];            /* of the box that was worked on */
+    int band_voxels;        /* of the last round */
+    int neighbours;         /* of each, as many as the band has */
+    double noise;           /* median over the first round's band of the squared residual of a patch from
+                               its quadratic fit, voxels^2 */
+    double deviation;       /* the same as standard deviation of one sample, voxels */
+    double nearest;         /* median of D to the nearest patch, voxels^2 */
+    double c2;              /* of the last round */
+    int rounds, steps;      /* done */
+    double volume_before, volume_after; /* mm^3 */
+    double shift_mm;        /* of the level, outward, to keep the volume */
+    double mean_mm, largest_mm; /* movement of the surface */
+    double energy[2];       /* 1/4 sum w (phi_l - phi_j)^2 before and after the last round, by its weights */
+    long not_finite;        /* values of the input, taken to lie outside */
+    double seconds_prepare, seconds_search, seconds_update, seconds_redistance, seconds_finish;
+    size_t device_bytes;    /* most that the run held at once */
+} clvox_denoise_result;
+
+/* What a run will take. */
+typedef struct clvox_denoise_plan {
+    int size[3];           /* of the box around the surface that is worked on */
+    int band_voxels;       /* about */
+    size_t device_bytes;   /* most at once */
+    double search_seconds; /* a guess from the device's speed */
+} clvox_denoise_plan;
+
+/* Looks at the level set without working on it. */
+CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_volume *distance,
+                                      const clvox_denoise_options *options, clvox_denoise_plan *plan);
+
+/* Denoises the surface where a signed distance (mm, negative inside) is 0; only
+ * near it must the input be a distance. Values that are not finite count as
+ * outside; a surface that reaches the border goes on straight beyond it. On
+ * success result->distance is the caller's; on failure it is NULL.
+ * CLVOX_ERROR_DATA where there is no surface, _ARGUMENT for label volumes, grids
+ * with sheared axes and options out of range. */
+CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
+                                    const clvox_denoise_options *options, clvox_denoise_result *result);
+
+/* Releases the result's volume; the numbers stay. NULL is legal. */
+CLVOX_API void clvox_denoise_result_free(clvox_denoise_result *result);
 
 #endif

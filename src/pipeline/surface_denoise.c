@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Non-local means of a surface (Lee et al. 2012, section 2.3, after Dong et al.
+ * 2008): band, nearest patches, weights, update, re-distancing. */
+#include "pipeline/surface_denoise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/matrix.h"
+#include "op/pointwise.h"
+#include "op/redistance.h"
+#include "op/reduce.h"
+
+/* Where the results of sums stand in run->state. */
+enum { LARGEST_ROW, ENERGY };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void clvox_denoise_defaults(clvox_denoise_options *o)
+{
+    *o = (clvox_denoise_options){.patch = 5, .neighbours = 96, .band = 2, .steps = 20, .interval = 5};
+}
+
+void clvox_denoise_result_free(clvox_denoise_result *result)
+{
+    if (result)
+        clvox_volume_destroy(&result->distance);
+}
+
+/* ---- what is asked for -------------------------------------------------- */
+
+static int check_options(const clvox_denoise_options *o)
+{
+    if (o->patch != 3 && o->patch != 5 && o->patch != 7)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a patch of %d voxels is not possible; take 3, 5 or 7",
+                        o->patch);
+    if (o->neighbours < 1 || o->neighbours > CLV_NLM_MOST_NEIGHBOURS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d neighbours; 1 to %d are possible", o->neighbours,
+                        CLV_NLM_MOST_NEIGHBOURS);
+    if (!(o->band > 0 && o->band <= 16))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a band of %g voxels; above 0 and up to 16 are possible",
+                        o->band);
+    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->radius >= 0) || isinf(o->radius))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength and radius must not be negative");
+    if (o->rounds < 0 || o->rounds > 100 || o->steps < 1 || o->interval < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "%d rounds, %d steps, %d between re-distancings are not possible",
+                        o->rounds, o->steps, o->interval);
+    return CLVOX_OK;
+}
+
+static int check_volume(const clvox_volume *v)
+{
+    /* Sine of half a degree. */
+    static const double right_angle = 0.0087;
+    double edge[3];
+    if (!v || !v->data || v->frames != 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a level set has one frame, this has %d", v ? v->frames : 0);
+    if (v->kind == CLVOX_KIND_LABEL)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "this is a label map, not a signed distance; name a label of it");
+    if (!clv_matrix_regular(v->grid.to_ras) || clvox_grid_voxels(&v->grid) > INT32_MAX / 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the level set has no usable grid");
+    clvox_grid_spacing(&v->grid, edge);
+    for (int a = 0; a < 3; a++) {
+        int b = (a + 1) % 3;
+        double dot = 0;
+        for (int r = 0; r < 3; r++)
+            dot += v->grid.to_ras[r][a] * v->grid.to_ras[r][b];
+        if (fabs(dot) > right_angle * edge[a] * edge[b])
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "the axes of this grid are not at right angles; resample the "
+                                                  "level set onto a grid without shear first");
+    }
+    return CLVOX_OK;
+}
+
+/* ---- small tools -------------------------------------------------------- */
+
+float clv_median(float *values, size_t count)
+{
+    size_t want = (count - 1) / 2, low = 0, high = count - 1;
+    while (low < high) {
+        float pivot = values[low + (high - low) / 2];
+        size_t i = low, j = high;
+        for (;;) {
+            while (values[i] < pivot)
+                i++;
+            while (values[j] > pivot)
+                j--;
+            if (i >= j)
+                break;
+            float t = values[i];
+            values[i++] = values[j];
+            values[j--] = t;
+        }
+        /* values[low..i-1] <= pivot <= values[i..high], or i stands on it. */
+        if (want < i && i == j + 1)
+            high = j;
+        else if (want < i)
+            high = i - 1;
+        else if (i == j && want == i)
+            return values[i];
+        else if (i == low)
+            low++;
+        else
+            low = i;
+    }
+    return values[want];
+}
+
+/* Strong noise leaves enough after one round that a second pays. */
+static int rounds_for(const clv_denoise *run)
+{
+    const clvox_denoise_options *o = run->options;
+    if (o->update == CLVOX_DENOISE_PAPER)
+        return 1;
+    return o->rounds > 0 ? o->rounds : run->result->deviation > 0.2 ? 2 : 1;
+}
+
+/* fraction: of the current round's search, which is nearly all. */
+static int tell(clv_denoise *run, const char *stage, double fraction)
+{
+    const clvox_denoise_options *o = run->options;
+    fraction = (run->result->rounds + 0.98 * fraction) / rounds_for(run);
+    if (o->progress && o->progress(o->user, stage, fraction))
+        return clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+    return CLVOX_OK;
+}
+
+static int search_progress(void *user, double fraction)
+{
+    return tell(user, "search", fraction) < 0;
+}
+
+int clv_denoise_level(clv_denoise *run, const clv_buffer *phi, double want, double *shift)
+{
+    enum { MOST_STEPS = 24 };
+    int status = CLVOX_OK;
+    double cells, inner = 0, outer = 0, at_inner, at_outer;
+    *shift = 0;
+    CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, 0, run->rows, &cells));
+    const double enough = 2e-6 * want + 1e-4;
+    at_inner = at_outer = cells - want;
+    if (fabs(at_inner) <= enough)
+        goto end;
+    for (double step = 0.05; at_inner * at_outer > 0 && fabs(outer) < 1; step *= 2) {
+        inner = outer;
+        at_inner = at_outer;
+        outer = fmin(step, 1) * (at_inner < 0 ? 1 : -1);
+        CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, (float)outer, run->rows, &cells));
+        at_outer = cells - want;
+    }
+    *shift = outer;
+    /* Regula falsi; the end that stays counts half (Illinois). */
+    for (int i = 0; i < MOST_STEPS && at_inner * at_outer < 0 && fabs(outer - inner) > 1e-6; i++) {
+        double s = outer - at_outer * (outer - inner) / (at_outer - at_inner);
+        CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, (float)s, run->rows, &cells));
+        *shift = s;
+        if (fabs(cells - want) <= enough)
+            break;
+        if ((cells - want) * at_outer < 0) {
+            inner = outer;
+            at_inner = at_outer;
+        } else {
+            at_inner *= 0.5;
+        }
+        outer = s;
+        at_outer = cells - want;
+    }
+end:
+    return status;
+}
+
+static int shift_level(clv_denoise *run, clv_buffer *phi)
+{
+    int status = CLVOX_OK;
+    double shift;
+    if (run->options->free_volume)
+        return CLVOX_OK;
+    CLV_TRY(clv_denoise_level(run, phi, run->volume, &shift));
+    run->shift += shift;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, phi, run->box.n, phi, NULL, NULL,
+                          (const float[4]){1, 0, 0, (float)-shift}));
+end:
+    return status;
+}
+
+/* phi becomes a distance again, with the volume that it had. */
+static int redistance(clv_denoise *run, bool keep)
+{
+    int status = CLVOX_OK;
+    double mark = now();
+    if (keep)
+        CLV_TRY(shift_level(run, run->phi));
+    CLV_TRY(clv_redistance(run->ctx, run->phi, run->box.size, run->box.spacing, run->box.reach, run->other,
+                           run->sweep));
+    clv_buffer *done = run->other;
+    run->other = run->phi;
+    run->phi = done;
+    if (keep)
+        CLV_TRY(shift_level(run, run->phi));
+    CLV_TRY(clv_finish(run->ctx));
+    run->result->seconds_redistance += now() - mark;
+end:
+    return status;
+}
+
+/* ---- a round ------------------------------------------------------------ */
+
+static int median_of(clv_denoise *run, const clv_buffer *from, size_t stride, double *out)
+{
+    int status = CLVOX_OK;
+    size_t count = (size_t)run->count, kept = 0;
+    float *values = malloc(count * stride * sizeof(float));
+    *out = 0;
+    if (!values)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clv_buffer_read(run->ctx, from, 0, values, count * stride * sizeof(float)));
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i * stride]))
+            values[kept++] = values[i * stride];
+    if (kept)
+        *out = (double)clv_median(values, kept);
+end:
+    free(values);
+    return status;
+}
+
+static int measure_energy(clv_denoise *run, const clv_nlm_graph *graph, int which)
+{
+    int status = CLVOX_OK;
+    float sum;
+    CLV_TRY(clv_nlm_energy(run->ctx, graph, run->phi, run->sums));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, run->sums, NULL, NULL, 0, run->count, run->partial,
+                       run->state,
+                       ENERGY));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, ENERGY * sizeof(float), &sum, sizeof sum));
+    run->result->energy[which] = (double)sum;
+end:
+    return status;
+}
+
+/* Patches, their noise, neighbours and weights. */
+static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
+{
+    static const clv_nlm_memory memory[] = {CLV_NLM_AUTO, CLV_NLM_CONSTANT, CLV_NLM_GLOBAL, CLV_NLM_IMAGE};
+    int status = CLVOX_OK;
+    const clvox_denoise_options *o = run->options;
+    const clv_denoise_box *b = &run->box;
+    clvox_denoise_result *r = run->result;
+    clv_nlm_patches patches = {run->phi, {b->size[0], b->size[1], b->size[2]}, run->band, run->count,
+                               b->radius};
+    double noise, samples = o->patch * o->patch * o->patch, mark = now();
+    CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
+    CLV_TRY(clv_nlm_residual(run->ctx, run->matrix, run->count, b->radius, run->sums));
+    CLV_TRY(median_of(run, run->sums, 1, &noise));
+    if (round == 0) {
+        r->noise = noise;
+        r->deviation = sqrt(noise / (samples - 10));
+    }
+    r->seconds_update += now() - mark;
+    mark = now();
+    CLV_TRY(clv_nlm_search(run->ctx, &patches, memory[o->memory], run->most, (float)o->radius,
+                           run->neighbours,
+                           run->weights, run->search, search_progress, run));
+    CLV_TRY(clv_finish(run->ctx));
+    r->seconds_search += now() - mark;
+    if (round == 0)
+        CLV_TRY(median_of(run, run->weights, (size_t)run->most, &r->nearest));
+    r->c2 = o->c2 > 0 ? o->c2 : fmax((o->strength > 0 ? o->strength : 1.5) * noise, 1e-6);
+    mark = now();
+    *graph = (clv_nlm_graph){run->band, run->neighbours, run->weights, run->count, run->most};
+    CLV_TRY(clv_nlm_weights(run->ctx, graph, run->weights, b->size, b->spacing,
+                            o->c1 > 0 ? (float)o->c1 : INFINITY, (float)r->c2, run->sums));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, run->sums, NULL, NULL, 0, run->count, run->partial,
+                       run->state,
+                       LARGEST_ROW));
+    CLV_TRY(measure_energy(run, graph, 0));
+    r->seconds_update += now() - mark;
+end:
+    return status;
+}
+
+/* The paper's steps, with re-distancing every so many of them. */
+static int paper_steps(clv_denoise *run, const clv_nlm_graph *graph)
+{
+    int status = CLVOX_OK;
+    const clvox_denoise_options *o = run->options;
+    for (int i = 0; i < o->steps; i++) {
+        double mark = now();
+        CLV_TRY(clv_nlm_step(run->ctx, graph, run->state, LARGEST_ROW, run->sums, run->phi));
+        CLV_TRY(clv_finish(run->ctx));
+        run->result->seconds_update += now() - mark;
+        run->result->steps++;
+        if ((i + 1) % o->interval == 0 && i + 1 < o->steps)
+            CLV_TRY(redistance(run, true));
+    }
+end:
+    return status;
+}
+
+static int one_round(clv_denoise *run, int round)
+{
+    int status = CLVOX_OK, requests = 0;
+    const clvox_denoise_options *o = run->options;
+    clv_denoise_box *b = &run->box;
+    clvox_denoise_result *r = run->result;
+    clv_request list[CLV_DENOISE_REQUESTS];
+    clv_nlm_graph graph;
+    double mark = now();
+    CLV_TRY(clv_nlm_band_count(run->ctx, run->phi, b->size, b->delta, run->rows, &run->count));
+    if (run->count < 1) {
+        status = clv_fail(CLVOX_ERROR_DATA, "no voxel lies within %g voxels of the surface",
+                          (double)b->delta);
+        goto end;
+    }
+    requests = clv_denoise_list_band(run, list);
+    status = clv_pool_take(run->ctx, list, requests);
+    if (status < 0) {
+        requests = 0;
+        goto end;
+    }
+    CLV_TRY(clv_nlm_band_list(run->ctx, run->phi, b->size, b->delta, run->rows, run->band, run->index));
+    r->seconds_update += now() - mark;
+    r->band_voxels = run->count;
+    r->neighbours = run->count - 1 < run->most ? run->count - 1 : run->most;
+    CLV_TRY(compare_patches(run, round, &graph));
+    CLV_TRY(tell(run, "update", 1));
+    mark = now();
+    if (o->update == CLVOX_DENOISE_PAPER)
+        CLV_TRY(paper_steps(run, &graph));
+    else
+        CLV_TRY(clv_nlm_average(run->ctx, &graph, run->matrix, b->radius, 0, run->index, b->size,
+                                run->estimates, run->sums, run->phi));
+    CLV_TRY(clv_finish(run->ctx));
+    if (o->update != CLVOX_DENOISE_PAPER)
+        r->seconds_update += now() - mark;
+    CLV_TRY(redistance(run, true));
+    CLV_TRY(measure_energy(run, &graph, 1));
+    r->rounds++;
+end:
+    if (requests)
+        clv_pool_release(list, requests);
+    return status;
+}
+
+/* ---- from volume to volume ---------------------------------------------- */
+
+static int finish(clv_denoise *run, const clvox_volume *distance)
+{
+    int status = CLVOX_OK;
+    const clv_denoise_box *b = &run->box;
+    clvox_denoise_result *r = run->result;
+    double mark = now(), sum = 0, cells, cell = fabs(b->edge * b->edge * b->edge);
+    size_t near = 0;
+    float *phi = malloc((size_t)b->n * sizeof(float));
+    if (!phi)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &cells));
+    CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
+    for (int i = 0; i < b->n; i++)
+        if (fabsf(run->start[i]) <= 1) {
+            double move = fabs((double)phi[i] - (double)run->start[i]);
+            near++;
+            sum += move;
+            r->largest_mm = fmax(r->largest_mm, move * b->edge);
+        }
+    r->mean_mm = near ? sum / (double)near * b->edge : 0;
+    for (int a = 0; a < 3; a++)
+        cell *= (double)b->spacing[a];
+    r->volume_before = run->volume * cell;
+    r->volume_after = cells * cell;
+    r->shift_mm = run->shift * b->edge;
+    CLV_TRY(clv_denoise_paste(distance, b, phi, &r->distance));
+    r->seconds_finish += now() - mark;
+end:
+    free(phi);
+    return status;
+}
+
+/* The whole grid's distance, with the denoised surface in it. */
+static int everywhere(clvox_context *ctx, clvox_volume *distance)
+{
+    int status = CLVOX_OK;
+    double edge[3], diagonal = 0;
+    float spacing[3];
+    const int *n = distance->grid.size;
+    size_t bytes = clvox_grid_voxels(&distance->grid) * sizeof(float);
+    clv_buffer *phi = NULL, *out = NULL, *sweep = NULL;
+    const clv_request list[] = {{&phi, bytes, "level set"},
+                                {&out, bytes, "re-distanced level set"},
+                                {&sweep, clv_redistance_bytes(n), "scratch of re-distancing"}};
+    CLV_TRY(clv_pool_take(ctx, list, 3));
+    clvox_grid_spacing(&distance->grid, edge);
+    for (int a = 0; a < 3; a++) {
+        spacing[a] = (float)edge[a];
+        diagonal += edge[a] * n[a] * edge[a] * n[a];
+    }
+    CLV_TRY(clv_buffer_write(ctx, phi, 0, distance->data, bytes));
+    CLV_TRY(clv_redistance(ctx, phi, n, spacing, (float)sqrt(diagonal), out, sweep));
+    CLV_TRY(clv_buffer_read(ctx, out, 0, distance->data, bytes));
+end:
+    clv_pool_release(list, 3);
+    return status;
+}
+
+static int work(clv_denoise *run, const clvox_volume *distance)
+{
+    int status = CLVOX_OK, requests = 0;
+    const clvox_denoise_options *o = run->options;
+    clv_denoise_box *b = &run->box;
+    clvox_denoise_result *r = run->result;
+    clv_request list[CLV_DENOISE_REQUESTS];
+    double mark = now();
+    size_t bytes;
+    CLV_TRY(clv_denoise_find_box(distance, o, b, &r->not_finite));
+    bytes = (size_t)b->n * sizeof(float);
+    memcpy(r->size, b->size, sizeof r->size);
+    run->start = malloc(bytes);
+    if (!run->start) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    clv_denoise_cut(distance, b, run->start);
+    requests = clv_denoise_list_box(run, list);
+    status = clv_pool_take(run->ctx, list, requests);
+    if (status < 0) {
+        requests = 0;
+        goto end;
+    }
+    CLV_TRY(clv_buffer_write(run->ctx, run->phi, 0, run->start, bytes));
+    r->seconds_prepare = now() - mark;
+    CLV_TRY(redistance(run, false));
+    CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, run->start, bytes));
+    CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &run->volume));
+    for (int round = 0; round < rounds_for(run); round++)
+        CLV_TRY(one_round(run, round));
+    CLV_TRY(finish(run, distance));
+end:
+    if (requests)
+        clv_pool_release(list, requests);
+    free(run->start);
+    return status;
+}
+
+int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
+                          const clvox_denoise_options *options, clvox_denoise_result *result)
+{
+    int status = CLVOX_OK;
+    clv_denoise run = {.ctx = context, .options = options, .result = result, .most = options->neighbours};
+    *result = (clvox_denoise_result){.distance = NULL};
+    CLV_TRY(check_options(options));
+    CLV_TRY(check_volume(distance));
+    size_t before = clv_peak_start(context);
+    CLV_TRY(work(&run, distance));
+    if (options->everywhere) {
+        double mark = now();
+        CLV_TRY(everywhere(context, result->distance));
+        result->seconds_finish += now() - mark;
+    }
+    result->device_bytes = clv_peak_bytes(context) - before;
+    if (options->progress && options->progress(options->user, "done", 1))
+        status = clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+end:
+    if (status < 0)
+        clvox_denoise_result_free(result);
+    return status;
+}

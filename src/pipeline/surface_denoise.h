@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the denoising pipeline share. Lengths on the device are in
+ * voxels of the smallest edge. */
+#ifndef CLV_PIPELINE_SURFACE_DENOISE_H
+#define CLV_PIPELINE_SURFACE_DENOISE_H
+
+#include "clvox/surface.h"
+#include "op/nlm.h"
+
+enum { CLV_DENOISE_REQUESTS = 20, CLV_DENOISE_SLOTS = 8 };
+
+/* The box of the volume's grid that is worked on: all voxels near the surface,
+ * and a margin so that no patch leaves it, beyond the volume where need be. */
+typedef struct clv_denoise_box {
+    int first[3], size[3];
+    int n;             /* voxels */
+    double edge;       /* the smallest, mm */
+    float spacing[3];  /* in smallest edges */
+    float delta, reach; /* half width of the band; where the distance may end */
+    int radius;
+} clv_denoise_box;
+
+typedef struct clv_denoise {
+    clvox_context *ctx;
+    const clvox_denoise_options *options;
+    clvox_denoise_result *result;
+    clv_denoise_box box;
+    float *start; /* the level set as it came, on the box */
+    double volume; /* cells inside, to be kept */
+    double shift;  /* of the level so far, outward */
+    /* Of the box. */
+    clv_buffer *phi, *other, *index, *rows, *sweep, *partial, *state;
+    /* Of a round's band. */
+    int count, most;
+    clv_buffer *band, *neighbours, *weights, *matrix, *estimates, *sums, *search;
+} clv_denoise;
+
+/* Finds the box. CLVOX_ERROR_DATA where no value or every value is inside. */
+int clv_denoise_find_box(const clvox_volume *distance, const clvox_denoise_options *options,
+                         clv_denoise_box *box, long *not_finite);
+/* The level set on the box in smallest edges, box->n floats. */
+void clv_denoise_cut(const clvox_volume *distance, const clv_denoise_box *box, float *out);
+/* Puts the box's level set back into a copy of the volume. */
+int clv_denoise_paste(const clvox_volume *distance, const clv_denoise_box *box, const float *phi,
+                      clvox_volume **out);
+
+/* What is asked of the pool, for the box and for a band of run->count voxels. */
+int clv_denoise_list_box(clv_denoise *run, clv_request *list);
+int clv_denoise_list_band(clv_denoise *run, clv_request *list);
+
+/* The shift of phi's zero level that makes the volume inside `want` cells, at
+ * most one voxel either way. */
+int clv_denoise_level(clv_denoise *run, const clv_buffer *phi, double want, double *shift);
+
+/* The middle value, the lower of two; reorders values. */
+float clv_median(float *values, size_t count);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Denoising: the part of a volume that is near its surface, and what working on
+ * it takes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/redistance.h"
+#include "op/reduce.h"
+#include "pipeline/surface_denoise.h"
+
+enum { ESTIMATE_BYTES = 1 << 28, SMALL_BYTES = 1 << 16 };
+
+static bool inside(float v)
+{
+    return v < 0; /* NaN is outside */
+}
+
+/* The smallest box of voxels beside the zero level. */
+static void surface_box(const clvox_volume *v, int low[3], int high[3], long *below, long *not_finite)
+{
+    const int *n = v->grid.size;
+    const size_t step[3] = {1, (size_t)n[0], (size_t)n[0] * (size_t)n[1]};
+    size_t i = 0;
+    *below = *not_finite = 0;
+    for (int a = 0; a < 3; a++) {
+        low[a] = n[a];
+        high[a] = -1;
+    }
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, i++) {
+                const int at[3] = {x, y, z};
+                bool in = inside(v->data[i]);
+                *below += in;
+                *not_finite += !isfinite(v->data[i]);
+                for (int a = 0; a < 3; a++) {
+                    if (at[a] + 1 >= n[a] || in == inside(v->data[i + step[a]]))
+                        continue;
+                    for (int b = 0; b < 3; b++) {
+                        low[b] = at[b] < low[b] ? at[b] : low[b];
+                        high[b] = at[b] + (a == b) > high[b] ? at[b] + (a == b) : high[b];
+                    }
+                }
+            }
+}
+
+int clv_denoise_find_box(const clvox_volume *distance, const clvox_denoise_options *o, clv_denoise_box *box,
+                         long *not_finite)
+{
+    double edge[3], longest, voxels = 1;
+    long below;
+    int low[3], high[3];
+    clvox_grid_spacing(&distance->grid, edge);
+    box->edge = fmin(edge[0], fmin(edge[1], edge[2]));
+    longest = fmax(edge[0], fmax(edge[1], edge[2])) / box->edge;
+    box->radius = o->patch / 2;
+    /* Voxels on either side of the surface must lie in the band. */
+    box->delta = (float)fmax(o->band, longest);
+    /* Rounds may move the surface a little; the corners of the farthest patches count. */
+    double corner = 0;
+    for (int a = 0; a < 3; a++)
+        corner += edge[a] * edge[a] / (box->edge * box->edge);
+    box->reach = box->delta + (float)(box->radius * sqrt(corner) + longest);
+    surface_box(distance, low, high, &below, not_finite);
+    if (high[0] < 0)
+        return clv_fail(CLVOX_ERROR_DATA,
+                        below ? "the level set has no surface: every value is inside (below 0)"
+                              : "the level set has no surface: no value is inside (below 0)");
+    for (int a = 0; a < 3; a++) {
+        int margin = (int)ceil((double)box->delta * box->edge / edge[a]) + box->radius + 2;
+        box->first[a] = low[a] - margin;
+        box->size[a] = high[a] + margin + 1 - box->first[a];
+        box->spacing[a] = (float)(edge[a] / box->edge);
+        voxels *= box->size[a];
+    }
+    if (voxels > INT32_MAX / 3)
+        return clv_fail(CLVOX_ERROR_MEMORY, "the surface spans %d x %d x %d voxels, more than fit 32-bit "
+                                            "indices; take larger voxels",
+                        box->size[0], box->size[1], box->size[2]);
+    box->n = (int)voxels;
+    return CLVOX_OK;
+}
+
+void clv_denoise_cut(const clvox_volume *distance, const clv_denoise_box *box, float *out)
+{
+    const int *n = distance->grid.size;
+    const int step[3] = {1, n[0], n[0] * n[1]};
+    float per_edge = (float)(1 / box->edge), far = box->reach;
+    size_t i = 0;
+    for (int z = 0; z < box->size[2]; z++)
+        for (int y = 0; y < box->size[1]; y++)
+            for (int x = 0; x < box->size[0]; x++, i++) {
+                const int at[3] = {x + box->first[0], y + box->first[1], z + box->first[2]};
+                int near = 0, beyond[3];
+                for (int a = 0; a < 3; a++) {
+                    int c = at[a] < 0 ? 0 : at[a] >= n[a] ? n[a] - 1 : at[a];
+                    beyond[a] = at[a] - c;
+                    near += c * step[a];
+                }
+                float v = distance->data[near], more = 0;
+                for (int a = 0; a < 3; a++)
+                    if (beyond[a] && n[a] > 1)
+                        more += (float)abs(beyond[a]) *
+                                (v - distance->data[beyond[a] < 0 ? near + step[a] : near - step[a]]);
+                v = isfinite(v + more) ? (v + more) * per_edge : isnan(v) || v > 0 ? far : -far;
+                out[i] = fminf(fmaxf(v, -4 * far), 4 * far);
+            }
+}
+
+int clv_denoise_paste(const clvox_volume *distance, const clv_denoise_box *box, const float *phi,
+                      clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    clvox_volume *made = NULL;
+    const int *n = distance->grid.size;
+    float edge = (float)box->edge, far = box->reach * edge;
+    size_t i = 0;
+    CLV_TRY(clvox_volume_create(&distance->grid, 1, CLVOX_KIND_SCALAR, &made));
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, i++) {
+                const int at[3] = {x - box->first[0], y - box->first[1], z - box->first[2]};
+                bool within = true;
+                for (int a = 0; a < 3; a++)
+                    within = within && at[a] >= 0 && at[a] < box->size[a];
+                float v = distance->data[i];
+                if (within)
+                    made->data[i] = edge * phi[(at[2] * box->size[1] + at[1]) * box->size[0] + at[0]];
+                else
+                    made->data[i] = v < 0 ? fminf(v, -far) : v >= 0 ? fmaxf(v, far) : far;
+                if (!isfinite(made->data[i]))
+                    made->data[i] = v < 0 ? -far : far;
+            }
+    *out = made;
+    made = NULL;
+end:
+    clvox_volume_destroy(&made);
+    return status;
+}
+
+int clv_denoise_list_box(clv_denoise *run, clv_request *list)
+{
+    size_t volume = (size_t)run->box.n * sizeof(float), lines;
+    int count = 0;
+    lines = (size_t)run->box.size[1] * (size_t)run->box.size[2] * sizeof(float);
+    list[count++] = (clv_request){&run->phi, volume, "level set"};
+    list[count++] = (clv_request){&run->other, volume, "re-distanced level set"};
+    list[count++] = (clv_request){&run->index, volume, "places in the band"};
+    list[count++] = (clv_request){&run->rows, lines, "rows of the band"};
+    list[count++] = (clv_request){&run->sweep, clv_redistance_bytes(run->box.size),
+                                  "scratch of re-distancing"};
+    list[count++] = (clv_request){&run->partial, CLV_REDUCE_PARTIALS * sizeof(float), "partial sums"};
+    list[count++] = (clv_request){&run->state, CLV_DENOISE_SLOTS * sizeof(float), "state"};
+    return count;
+}
+
+int clv_denoise_list_band(clv_denoise *run, clv_request *list)
+{
+    size_t voxels = (size_t)run->count, pairs = voxels * (size_t)run->most * sizeof(float);
+    size_t stride = (size_t)clv_nlm_stride(run->box.radius) * sizeof(float), chunk = ESTIMATE_BYTES / stride;
+    int count = 0;
+    list[count++] = (clv_request){&run->band, voxels * sizeof(int32_t), "band"};
+    list[count++] = (clv_request){&run->sums, 2 * voxels * sizeof(float), "sums of the band"};
+    list[count++] = (clv_request){&run->neighbours, pairs, "nearest patches"};
+    list[count++] = (clv_request){&run->weights, pairs, "weights"};
+    list[count++] = (clv_request){&run->matrix, voxels * stride, "patches"};
+    if (run->options->update == CLVOX_DENOISE_PATCHES)
+        list[count++] = (clv_request){&run->estimates, (voxels < chunk ? voxels : chunk) * stride,
+                                      "estimated patches"};
+    list[count++] = (clv_request){&run->search,
+                                  clv_nlm_search_bytes(run->ctx, run->count, run->box.radius, run->most),
+                                  "scratch of the search"};
+    return count;
+}
+
+/* Floating-point operations a second that the search may reach. */
+static double search_rate(const clvox_device_limits *l)
+{
+    bool gpu = l->type != CLVOX_DEVICE_CPU;
+    double lanes = gpu ? 128 : 8, share = gpu ? 0.5 : 0.35;
+    double clock = l->clock_mhz > 0 ? l->clock_mhz : 1500;
+    double units = l->compute_units > 0 ? l->compute_units : 1;
+    return 2 * lanes * share * units * clock * 1e6;
+}
+
+int clvox_denoise_plan_make(clvox_context *ctx, const clvox_volume *distance,
+                            const clvox_denoise_options *o, clvox_denoise_plan *plan)
+{
+    int status = CLVOX_OK;
+    clv_denoise run = {.ctx = ctx, .options = o, .most = o->neighbours};
+    clv_request list[CLV_DENOISE_REQUESTS];
+    long not_finite;
+    float *phi = NULL;
+    *plan = (clvox_denoise_plan){.band_voxels = 0};
+    CLV_TRY(clv_denoise_find_box(distance, o, &run.box, &not_finite));
+    phi = malloc((size_t)run.box.n * sizeof(float));
+    if (!phi) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    clv_denoise_cut(distance, &run.box, phi);
+    for (int i = 0; i < run.box.n; i++)
+        run.count += fabsf(phi[i]) <= run.box.delta;
+    /* Re-distancing may widen the band a little. */
+    run.count += run.count / 16 + 64;
+    int count = clv_denoise_list_box(&run, list);
+    count += clv_denoise_list_band(&run, list + count);
+    memcpy(plan->size, run.box.size, sizeof plan->size);
+    plan->band_voxels = run.count;
+    plan->device_bytes = clv_pool_bytes(list, count) + SMALL_BYTES;
+    double edge = 2 * run.box.radius + 1, others = run.count;
+    if (o->radius > 0)
+        others = fmin(others, 3.2 * o->radius * o->radius * 2 * (double)run.box.delta);
+    plan->search_seconds = run.count * others * edge * edge * edge * 2 /
+                           search_rate(clvox_context_limits(ctx)) * (o->rounds > 1 ? o->rounds : 1);
+end:
+    free(phi);
+    return status;
+}
