@@ -117,13 +117,15 @@ void clv_freesurfer_write(const clvox_surface *surface, clv_surface_out *out)
     for (size_t i = 0; i < 3 * surface->triangles; i++)
         clv_out_int(out, surface->corners[i], true);
     /* FreeSurfer's standard volume about the origin, where tkRAS is RAS. */
+    static const char standard[] =
+        "valid = 1  # volume info valid\nfilename = clvox\nvolume = 256 256 256\n"
+        "voxelsize = 1.000000000000000e+00 1.000000000000000e+00 1.000000000000000e+00\n"
+        "xras   = -1.000000000000000e+00 0.000000000000000e+00 0.000000000000000e+00\n"
+        "yras   = 0.000000000000000e+00 0.000000000000000e+00 -1.000000000000000e+00\n"
+        "zras   = 0.000000000000000e+00 1.000000000000000e+00 0.000000000000000e+00\n"
+        "cras   = 0.000000000000000e+00 0.000000000000000e+00 0.000000000000000e+00\n";
     clv_out_int(out, TAG_REAL_RAS, true);
     clv_out_int(out, 0, true);
     clv_out_int(out, TAG_GEOMETRY, true);
-    clv_out_text(out, "valid = 1  # volume info valid\nfilename = clvox\nvolume = 256 256 256\n"
-                      "voxelsize = 1.000000000000000e+00 1.000000000000000e+00 1.000000000000000e+00\n"
-                      "xras   = -1.000000000000000e+00 0.000000000000000e+00 0.000000000000000e+00\n"
-                      "yras   = 0.000000000000000e+00 0.000000000000000e+00 -1.000000000000000e+00\n"
-                      "zras   = 0.000000000000000e+00 1.000000000000000e+00 0.000000000000000e+00\n"
-                      "cras   = 0.000000000000000e+00 0.000000000000000e+00 0.000000000000000e+00\n");
+    clv_out_bytes(out, standard, sizeof standard - 1);
 }

@@ -254,11 +254,14 @@ static void end_value(gifti *g)
 
 static int place(gifti *g)
 {
-    double axes[3][3];
+    enum { CENTRE = 7 << 9, AXES = (1 << 9) - 1 };
+    double axes[3][3] = {{-1, 0, 0}, {0, 0, -1}, {0, 1, 0}}; /* FreeSurfer's own, where none are named */
+    int named = g->found & AXES;
     if (g->world)
         return CLVOX_OK;
-    if (!g->rank && g->found == (1 << GEOMETRY) - 1) {
-        memcpy(axes, g->geometry, sizeof axes);
+    if (!g->rank && (g->found & CENTRE) == CENTRE && (!named || named == AXES)) {
+        if (named)
+            memcpy(axes, g->geometry, sizeof axes);
         clv_mesh_from_tkras((const double(*)[3])axes, g->geometry + 9, g->matrix);
         g->rank = 1;
     }
@@ -409,8 +412,9 @@ static void write_array(const char *intent, const char *type, size_t rows, const
                  intent, type, rows);
     clv_out_text(out,
                  "Encoding=\"GZipBase64Binary\" Endian=\"LittleEndian\" ExternalFileName=\"\" "
-                 "ExternalFileOffset=\"\">\n      <MetaData/>\n%s      <Data>",
-                 place);
+                 "ExternalFileOffset=\"\">\n");
+    clv_out_bytes(out, place, strlen(place));
+    clv_out_text(out, "      <Data>");
     write_base64(packed, size, out);
     clv_out_text(out, "</Data>\n   </DataArray>\n");
     free(packed);
@@ -421,12 +425,21 @@ static void write_array(const char *intent, const char *type, size_t rows, const
 void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out)
 {
     /* Points in a space of that name need no matrix: programs that apply one
-     * and programs that do not agree on where they are. */
-    static const char scanner[] = "      <CoordinateSystemTransformMatrix>\n"
-                                  "         <DataSpace>NIFTI_XFORM_SCANNER_ANAT</DataSpace>\n"
-                                  "         <TransformedSpace>NIFTI_XFORM_SCANNER_ANAT</TransformedSpace>\n"
-                                  "         <MatrixData>1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1</MatrixData>\n"
-                                  "      </CoordinateSystemTransformMatrix>\n";
+     * and programs that do not agree on where they are. So do those that go by
+     * FreeSurfer's remarks: about that volume, tkRAS is RAS. */
+#define MD(name, value) "<MD><Name>VolGeom" name "</Name><Value>" value "</Value></MD>"
+#define ROW(axis, r, a, s) "         " MD(axis "_R", r) MD(axis "_A", a) MD(axis "_S", s) "\n"
+    static const char scanner[] =
+        "      <MetaData>\n"
+        "         " MD("Width", "256") MD("Height", "256") MD("Depth", "256") "\n"
+        "         " MD("Xsize", "1") MD("Ysize", "1") MD("Zsize", "1") "\n"
+        ROW("X", "-1", "0", "0") ROW("Y", "0", "0", "-1") ROW("Z", "0", "1", "0") ROW("C", "0", "0", "0")
+        "      </MetaData>\n"
+        "      <CoordinateSystemTransformMatrix>\n"
+        "         <DataSpace>NIFTI_XFORM_SCANNER_ANAT</DataSpace>\n"
+        "         <TransformedSpace>NIFTI_XFORM_SCANNER_ANAT</TransformedSpace>\n"
+        "         <MatrixData>1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1</MatrixData>\n"
+        "      </CoordinateSystemTransformMatrix>\n";
     clv_surface_out points = {0}, corners = {0};
     for (size_t i = 0; i < 3 * surface->vertices; i++)
         clv_out_float(&points, surface->points[i], false);
@@ -440,7 +453,7 @@ void clv_gifti_write(const clvox_surface *surface, clv_surface_out *out)
                  "   </MetaData>\n   <LabelTable/>\n",
                  clvox_version());
     write_array("POINTSET", "FLOAT32", surface->vertices, &points, scanner, out);
-    write_array("TRIANGLE", "INT32", surface->triangles, &corners, "", out);
+    write_array("TRIANGLE", "INT32", surface->triangles, &corners, "      <MetaData/>\n", out);
     clv_out_text(out, "</GIFTI>\n");
     free(points.data);
     free(corners.data);

@@ -218,6 +218,7 @@ static const char *remarks(const double values[12])
 static void frames(void)
 {
     static const double volume[12] = {-0.6, 0.8, 0, 0, 0, -1, 0.8, 0.6, 0, 5, -7, 3};
+    static const double shifted[12] = {1, 0, 0, 5, 0, 1, 0, -7, 0, 0, 1, 3};
     static const double placed[12] = {0.6, 0.8, 0, 5, -0.8, 0.6, 0, -7, 0, 0, 1, 3};
     char inner[4096];
     CHECK_CASE("a matrix from an unknown space to scanner or aligned RAS is applied");
@@ -260,6 +261,13 @@ static void frames(void)
     whole(&plain, "", remarks(volume));
     change("<MetaData><MD>", "VolGeomC_S", "VolGeomC_T");
     is_tetrahedron(NULL);
+    whole(&plain, "", remarks(volume));
+    change("<MetaData><MD>", "VolGeomZ_S", "VolGeomZ_T");
+    is_tetrahedron(NULL);
+    whole(&plain, "",
+          "<MetaData><MD><Name>VolGeomC_R</Name><Value><![CDATA[5]]></Value></MD><MD><Name>VolGeomC_A</Name>"
+          "<Value>-7</Value></MD><MD><Name>VolGeomC_S</Name><Value>3</Value></MD></MetaData>");
+    is_tetrahedron(shifted);
     CHECK_CASE("matrices that place nothing are refused");
     whole(&plain, "", PLACE("NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_SCANNER_ANAT", "1 0 0 0 0 1 0 0 0 0"));
     refused("16 numbers");
