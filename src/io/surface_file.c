@@ -45,16 +45,16 @@ typedef struct format {
     void (*write)(const clvox_surface *surface, clv_surface_out *out);
 } format;
 
-static const format formats[] = {
-    {{".gii"}, is_gifti, clv_gifti_read, clv_gifti_write},
-    {{".vtk"}, is_vtk, clv_vtk_read, clv_vtk_write},
-    {{".ply"}, is_ply, clv_ply_read, clv_ply_write},
-    {{".fs", ".white", ".pial"}, is_freesurfer, clv_freesurfer_read, clv_freesurfer_write},
-    {{".obj"}, NULL, clv_obj_read, clv_obj_write},
-    {{".byu"}, NULL, clv_byu_read, clv_byu_write},
-    {{".stl"}, clv_stl_is, clv_stl_read, clv_stl_write},
+enum { GIFTI, VTK, PLY, FREESURFER, OBJ, BYU, STL, FORMATS };
+static const format formats[FORMATS] = {
+    [GIFTI] = {{".gii"}, is_gifti, clv_gifti_read, clv_gifti_write},
+    [VTK] = {{".vtk"}, is_vtk, clv_vtk_read, clv_vtk_write},
+    [PLY] = {{".ply"}, is_ply, clv_ply_read, clv_ply_write},
+    [FREESURFER] = {{".fs", ".white", ".pial"}, is_freesurfer, clv_freesurfer_read, clv_freesurfer_write},
+    [OBJ] = {{".obj"}, NULL, clv_obj_read, clv_obj_write},
+    [BYU] = {{".byu"}, NULL, clv_byu_read, clv_byu_write},
+    [STL] = {{".stl"}, clv_stl_is, clv_stl_read, clv_stl_write},
 };
-enum { FORMATS = sizeof formats / sizeof *formats };
 #define KNOWN "GIFTI (.gii), VTK polydata (.vtk), PLY, STL, OBJ, BYU and FreeSurfer (lh.NAME, rh.NAME or .fs)"
 
 /* The format that a name asks for; a ".gz" behind it is overlooked. */
@@ -249,8 +249,8 @@ int clvox_surface_write(const clvox_surface *surface, const char *path)
     const format *f = by_name(path);
     size_t length = strlen(path);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (!f && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)))
-        f = formats + 3;
+    if (!f && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)) && !strstr(name, ".nii"))
+        f = formats + FREESURFER;
     if (!f)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the ending names no surface format; clvox writes " KNOWN,
                         path);

@@ -71,7 +71,7 @@ static void same_corners(const clvox_surface *a, const clvox_surface *b)
 }
 
 static const char *const names[] = {"a.surf.gii", "a.vtk",    "a.ply", "a.obj",
-                                    "a.byu",      "lh.white", "a.fs",  "A.STL"};
+                                    "a.byu",      "lh.smoothwm", "a.fs",  "A.STL"};
 
 static void round_trips(void)
 {
@@ -159,6 +159,8 @@ static void told_apart(void)
     CHECK(clvox_surface_write(s, files_in("y.nii")) == CLVOX_ERROR_ARGUMENT &&
           strstr(clvox_message(), "y.nii"));
     CHECK(clvox_surface_write(s, files_in("y.gii.gz")) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clvox_surface_write(s, files_in("lh.y.nii.gz")) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clvox_surface_write(s, files_in("lh.smoothwm.gz")) == CLVOX_ERROR_ARGUMENT);
     CHECK(clvox_surface_write(s, files_in("no/y.gii")) == CLVOX_ERROR_FILE);
     s->points[4] = 1e300;
     CHECK(clvox_surface_write(s, files_in("y.ply")) == CLVOX_ERROR_DATA &&
