@@ -130,12 +130,12 @@ static inline ulong jump_at(__global const ulong *from, int4 at, int4 size, floa
     return best;
 }
 
-__kernel void redistance_jump(__global ulong *place, int from, int to, int4 size, float4 spacing,
-                              int step)
+__kernel void redistance_jump(__global ulong *place, int from, int to, int4 size, float4 spacing, int step)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x < size.x && y < size.y && z < size.z)
-        place[to + (z * size.y + y) * size.x + x] = jump_at(place + from, (int4)(x, y, z, 0), size, spacing, step);
+        place[to + (z * size.y + y) * size.x + x] =
+            jump_at(place + from, (int4)(x, y, z, 0), size, spacing, step);
 }
 
 __kernel void redistance_jump_row(__global ulong *place, int from, int to, int4 size, float4 spacing,
@@ -145,7 +145,8 @@ __kernel void redistance_jump_row(__global ulong *place, int from, int to, int4 
     if (y >= size.y || z >= size.z)
         return;
     for (int x = 0; x < size.x; x++)
-        place[to + (z * size.y + y) * size.x + x] = jump_at(place + from, (int4)(x, y, z, 0), size, spacing, step);
+        place[to + (z * size.y + y) * size.x + x] =
+            jump_at(place + from, (int4)(x, y, z, 0), size, spacing, step);
 }
 
 /* ---- finish ------------------------------------------------------------- */

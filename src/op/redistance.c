@@ -13,7 +13,8 @@ enum { LONGEST_AXIS = 2048, PLACE_BYTES = 8, MARGIN = 2 };
         {.name = "row", .function = "redistance_" #role "_row", .shape = CLV_SHAPE_ROW,               \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                             \
     };                                                                                                \
-    const clv_entry clv_entry_redistance_##role = {"redistance", "redistance_" #role, role##_variants, 2, NULL}
+    const clv_entry clv_entry_redistance_##role = {"redistance", "redistance_" #role, \
+                                                     role##_variants, 2, NULL}
 
 VARIANTS(near);
 VARIANTS(seed);
@@ -35,38 +36,53 @@ static int first_jump(const int size[3], double voxels)
     return jump;
 }
 
-int clv_redistance(clvox_context *ctx, const clv_buffer *phi, const int size[3], const float spacing[3],
-                   float reach, clv_buffer *out, clv_buffer *scratch)
+int clv_places_check(const int size[3])
 {
-    int status = CLVOX_OK;
-    const clv_kernel *near, *seed, *jump, *finish;
-    const double voxels = (double)size[0] * size[1] * size[2];
-    const double least = fmin(spacing[0], fmin(spacing[1], spacing[2]));
-    int from = 0, to = (int)voxels;
-    const clv_arg n = CLV_INT4(size[0], size[1], size[2], 0);
-    const clv_arg edges = CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1);
     for (int a = 0; a < 3; a++)
         if (size[a] > LONGEST_AXIS)
             return clv_fail(CLVOX_ERROR_ARGUMENT,
                             "%d voxels along an axis are too many for a distance; give at most %d", size[a],
                             LONGEST_AXIS);
+    return CLVOX_OK;
+}
+
+int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing[3], float reach,
+                      clv_buffer *scratch, int *from)
+{
+    int status = CLVOX_OK, to = size[0] * size[1] * size[2];
+    const clv_kernel *jump;
+    const double moved = 16.0 * to, least = fmin(spacing[0], fmin(spacing[1], spacing[2]));
+    const int first = first_jump(size, reach / least + MARGIN);
+    *from = 0;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_jump, NULL, size, 0, &jump));
+    /* One voxel first: places that lie beside one another then start as one front. */
+    for (int step = 2 * first; step > 0; step /= 2) {
+        int by = step > first ? 1 : step, other = *from;
+        CLV_TRY(CLV_LAUNCH(ctx, jump, size, moved, CLV_BUF(scratch), CLV_INT(*from), CLV_INT(to),
+                           CLV_INT4(size[0], size[1], size[2], 0),
+                           CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1), CLV_INT(by)));
+        *from = to;
+        to = other;
+    }
+end:
+    return status;
+}
+
+int clv_redistance(clvox_context *ctx, const clv_buffer *phi, const int size[3], const float spacing[3],
+                   float reach, clv_buffer *out, clv_buffer *scratch)
+{
+    int status = CLVOX_OK, from;
+    const clv_kernel *near, *seed, *finish;
+    const double voxels = (double)size[0] * size[1] * size[2];
+    const clv_arg n = CLV_INT4(size[0], size[1], size[2], 0);
+    const clv_arg edges = CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1);
+    CLV_TRY(clv_places_check(size));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_near, NULL, size, 0, &near));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_seed, NULL, size, 0, &seed));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_jump, NULL, size, 0, &jump));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_finish, NULL, size, 0, &finish));
     CLV_TRY(CLV_LAUNCH(ctx, near, size, 8 * voxels, CLV_BUF(phi), CLV_BUF(out), n, edges));
     CLV_TRY(CLV_LAUNCH(ctx, seed, size, 16 * voxels, CLV_BUF(phi), CLV_BUF(out), CLV_BUF(scratch), n, edges));
-    /* One voxel first: places that lie beside one another then start as one front. */
-    for (int step = first_jump(size, reach / least + MARGIN), first = 1; step > 0;) {
-        int by = first ? 1 : step;
-        CLV_TRY(CLV_LAUNCH(ctx, jump, size, 16 * voxels, CLV_BUF(scratch), CLV_INT(from), CLV_INT(to), n,
-                           edges, CLV_INT(by)));
-        int other = from;
-        from = to;
-        to = other;
-        step = first ? step : step / 2;
-        first = 0;
-    }
+    CLV_TRY(clv_places_spread(ctx, size, spacing, reach, scratch, &from));
     CLV_TRY(CLV_LAUNCH(ctx, finish, size, 16 * voxels, CLV_BUF(phi), CLV_BUF(scratch), CLV_INT(from),
                        CLV_BUF(out), n, edges, CLV_FLOAT(reach)));
 end:

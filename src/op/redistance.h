@@ -27,4 +27,11 @@ extern const clv_entry clv_entry_redistance_near, clv_entry_redistance_seed, clv
 
 size_t clv_redistance_bytes(const int size[3]);
 
+/* Refuses axes too long for places. */
+int clv_places_check(const int size[3]);
+/* Spreads the places in the first half of scratch (clv_redistance_bytes) to all
+ * voxels within reach; *from is the first word of the result there. */
+int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing[3], float reach,
+                      clv_buffer *scratch, int *from);
+
 #endif

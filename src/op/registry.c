@@ -11,6 +11,7 @@
 #include "op/histogram.h"
 #include "op/inverse.h"
 #include "op/jacobian.h"
+#include "op/level.h"
 #include "op/linear.h"
 #include "op/likeness.h"
 #include "op/lncc.h"
@@ -55,6 +56,8 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_histogram,
     &clv_entry_inverse,
     &clv_entry_jacobian,
+    &clv_entry_level_finish,
+    &clv_entry_level_near,
     &clv_entry_linear_histogram,
     &clv_entry_linear_join,
     &clv_entry_linear_localise,

@@ -68,7 +68,7 @@ static scene *make(clvox_context *ctx, kind what, const int size[3], const float
                         i / (size_t)size[0] / (size_t)size[1]};
         double x[3];
         for (int a = 0; a < 3; a++)
-            x[a] = size[a] == 1 ? 0 : ((double)at[a] - (size[a] - 1) * 0.5 + 0.13 * (a + 1)) * (double)spacing[a];
+            x[a] = ((double)at[a] - (size[a] - 1) * 0.5 + 0.13 * (a + 1)) * (double)spacing[a];
         s->truth[i] = truth(what, x, half);
         s->phi[i] = (float)s->truth[i];
     }
@@ -200,7 +200,8 @@ static void accuracy(clvox_context *ctx)
             errors e = measure(s);
             bool good = fabs(e.moved) <= rows[r].moved && e.near <= rows[r].near && e.band <= rows[r].band &&
                         e.steep <= rows[r].steep;
-            CHECK_THAT(good, "moved %.5f, near %.5f, band %.5f, steep %.4f", e.moved, e.near, e.band, e.steep);
+            CHECK_THAT(good, "moved %.5f, near %.5f, band %.5f, steep %.4f", e.moved, e.near, e.band,
+                       e.steep);
             drop(s);
         }
 }

@@ -213,7 +213,8 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
             across[a] = way[a] - h * l->normal[a];
             square += across[a] * across[a];
         }
-        double turned = bend(l, across) / fmax(square, 1e-12), spread = 1 + (h - near_out[giver[best]]) * turned;
+        double turned = bend(l, across) / fmax(square, 1e-12);
+        double spread = 1 + (h - near_out[giver[best]]) * turned;
         double curved = side * (h + turned * square / 2 / spread), share = fmin(1, 2 * l->smooth);
         for (int a = 0; a < 3; a++) {
             double foot = rint(at[a] - h * l->normal[a] / p.edge[a]);

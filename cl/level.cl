@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signed distance to where values, linear between voxels, cross a level.
+ *   near    voxels beside the level look for their nearest place on it
+ *   (redistance.cl spreads the places)
+ *   finish  every voxel moves along the level from the place it was given to
+ *           the nearest one around */
+#include "redistance.clh"
+#include "level.clh"
+
+/* The nearest place of the cells around the voxel, from the middle of each that
+ * the level passes through. */
+static inline ulong near_at(__global const float *values, int4 at, int4 size, float4 spacing, float iso)
+{
+    bool inside = level_value(values, at, size, iso) > 0.0f, any = false;
+    float least = INFINITY;
+    float4 nearest = (float4)(0.0f);
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++)
+            for (int i = -1; i <= 1; i++) {
+                int4 to = at + (int4)(i, j, k, 0);
+                if (!in_grid(to, size) || (level_value(values, to, size, iso) > 0.0f) == inside)
+                    continue;
+                any = true;
+                float4 place = 0.5f * convert_float4((int4)(i, j, k, 0));
+                float d = nearest_from(values, at, size, spacing, iso, &place, 4);
+                nearest = d < least ? place : nearest;
+                least = fmin(d, least);
+            }
+    return any && least < INFINITY ? pack(at, nearest) : NOWHERE;
+}
+
+__kernel void level_near(__global const float *values, __global ulong *place, int4 size, float4 spacing,
+                         float iso)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x < size.x && y < size.y && z < size.z)
+        place[(z * size.y + y) * size.x + x] = near_at(values, (int4)(x, y, z, 0), size, spacing, iso);
+}
+
+__kernel void level_near_row(__global const float *values, __global ulong *place, int4 size, float4 spacing,
+                             float iso)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    for (int x = 0; x < size.x; x++)
+        place[(z * size.y + y) * size.x + x] = near_at(values, (int4)(x, y, z, 0), size, spacing, iso);
+}
+
+static inline float finish_at(__global const float *values, ulong found, int4 at, int4 size, float4 spacing,
+                              float iso, float reach)
+{
+    float side = level_value(values, at, size, iso) > 0.0f ? -1.0f : 1.0f;
+    if (found == NOWHERE)
+        return side * reach;
+    float4 place = offset_to(found, at);
+    float d = length3(place * spacing);
+    if (d < CURVED_WITHIN * fmax(spacing.x, fmax(spacing.y, spacing.z)))
+        d = fmin(d, nearest_from(values, at, size, spacing, iso, &place, 6));
+    return side * fmin(d, reach);
+}
+
+__kernel void level_finish(__global const float *values, __global const ulong *place, int from,
+                           __global float *out, int4 size, float4 spacing, float iso, float reach)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    int i = (z * size.y + y) * size.x + x;
+    out[i] = finish_at(values, place[from + i], (int4)(x, y, z, 0), size, spacing, iso, reach);
+}
+
+__kernel void level_finish_row(__global const float *values, __global const ulong *place, int from,
+                               __global float *out, int4 size, float4 spacing, float iso, float reach)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
+        out[i] = finish_at(values, place[from + i], (int4)(x, y, z, 0), size, spacing, iso, reach);
+}
