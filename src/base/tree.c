@@ -67,41 +67,40 @@ double clv_triangle_nearest(const double corners[9], const double p[3], double p
 
 /* ---- building ----------------------------------------------------------- */
 
-typedef struct builder {
-    clv_tree *tree;
-    const clvox_surface *surface;
-    double *centres; /* of each triangle's box */
-} builder;
+typedef struct entry {
+    double centre[3]; /* of the triangle's box */
+    int32_t triangle;
+} entry;
 
-/* Whether triangle s comes before t along an axis: a strict order. */
-static bool before(const builder *b, int axis, int32_t s, int32_t t)
+/* Whether s comes before t along an axis: a strict order. */
+static bool before(int axis, const entry *s, const entry *t)
 {
-    double x = b->centres[3 * (size_t)s + (size_t)axis], y = b->centres[3 * (size_t)t + (size_t)axis];
-    return x != y ? x < y : s < t;
+    double x = s->centre[axis], y = t->centre[axis];
+    return x != y ? x < y : s->triangle < t->triangle;
 }
 
 /* Puts the k first of n in front (Hoare's selection, pivot the median of three). */
-static void halve(const builder *b, int axis, int32_t *order, int32_t n, int32_t k)
+static void halve(int axis, entry *list, int32_t n, int32_t k)
 {
     int32_t left = 0, right = n - 1;
     while (left < right) {
-        int32_t x = order[left], y = order[left + (right - left) / 2], z = order[right];
-        if (before(b, axis, y, x)) {
-            int32_t t = x;
+        const entry *x = list + left, *y = list + left + (right - left) / 2, *z = list + right;
+        if (before(axis, y, x)) {
+            const entry *t = x;
             x = y;
             y = t;
         }
-        int32_t pivot = before(b, axis, z, x) ? x : before(b, axis, z, y) ? z : y;
+        const entry pivot = before(axis, z, x) ? *x : before(axis, z, y) ? *z : *y;
         int32_t i = left, j = right;
         while (i <= j) {
-            while (before(b, axis, order[i], pivot))
+            while (before(axis, list + i, &pivot))
                 i++;
-            while (before(b, axis, pivot, order[j]))
+            while (before(axis, &pivot, list + j))
                 j--;
             if (i <= j) {
-                int32_t t = order[i];
-                order[i++] = order[j];
-                order[j--] = t;
+                entry t = list[i];
+                list[i++] = list[j];
+                list[j--] = t;
             }
         }
         if (k <= j)
@@ -113,63 +112,73 @@ static void halve(const builder *b, int axis, int32_t *order, int32_t n, int32_t
     }
 }
 
-/* Adds the node of count triangles from place first; halves it by their number,
- * so that the depth is bounded whatever the shapes. */
-static void add_node(const builder *b, int32_t first, int32_t count)
+/* Adds the node of count entries from place first; halves it by their number, so
+ * that the depth is bounded whatever the shapes. */
+static void add_node(clv_tree *tree, const clvox_surface *surface, entry *list, int32_t first, int32_t count)
 {
-    clv_tree *tree = b->tree;
     size_t at = tree->node_count++;
     clv_tree_node *node = tree->nodes + at;
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     *node = (clv_tree_node){.first = first, .count = count};
-    memcpy(node->low, low, sizeof low);
-    memcpy(node->high, high, sizeof high);
-    for (int32_t i = first; i < first + count; i++) {
-        size_t t = (size_t)tree->order[i];
-        for (size_t a = 0; a < 3; a++) {
-            for (size_t k = 0; k < 3; k++) {
-                double x = b->surface->points[3 * (size_t)b->surface->corners[3 * t + k] + a];
-                node->low[a] = fmin(node->low[a], x);
-                node->high[a] = fmax(node->high[a], x);
-            }
-            low[a] = fmin(low[a], b->centres[3 * t + a]);
-            high[a] = fmax(high[a], b->centres[3 * t + a]);
-        }
+    for (int a = 0; a < 3; a++) {
+        node->low[a] = INFINITY;
+        node->high[a] = -INFINITY;
     }
-    if (count <= LEAF)
+    if (count <= LEAF) {
+        for (int32_t i = first; i < first + count; i++) {
+            double *corners = tree->corners + 9 * (size_t)i;
+            tree->order[i] = list[i].triangle;
+            for (size_t k = 0; k < 9; k++) {
+                int32_t vertex = surface->corners[3 * (size_t)list[i].triangle + k / 3];
+                corners[k] = surface->points[3 * (size_t)vertex + k % 3];
+                node->low[k % 3] = fmin(node->low[k % 3], corners[k]);
+                node->high[k % 3] = fmax(node->high[k % 3], corners[k]);
+            }
+        }
         return;
+    }
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    int32_t half = count / 2;
     int axis = 0;
+    for (int32_t i = first; i < first + count; i++)
+        for (int a = 0; a < 3; a++) {
+            low[a] = list[i].centre[a] < low[a] ? list[i].centre[a] : low[a];
+            high[a] = list[i].centre[a] > high[a] ? list[i].centre[a] : high[a];
+        }
     for (int a = 1; a < 3; a++)
         if (high[a] - low[a] > high[axis] - low[axis])
             axis = a;
-    int32_t half = count / 2;
-    halve(b, axis, tree->order + first, count, half);
-    add_node(b, first, half);
-    tree->nodes[at].right = (int32_t)tree->node_count;
-    add_node(b, first + half, count - half);
+    halve(axis, list + first, count, half);
+    add_node(tree, surface, list, first, half);
+    node->right = (int32_t)tree->node_count;
+    add_node(tree, surface, list, first + half, count - half);
+    for (int a = 0; a < 3; a++) {
+        node->low[a] = fmin(node[1].low[a], tree->nodes[node->right].low[a]);
+        node->high[a] = fmax(node[1].high[a], tree->nodes[node->right].high[a]);
+    }
 }
 
 int clv_tree_create(const clvox_surface *surface, clv_tree **out)
 {
     int status = CLVOX_OK;
     size_t n = surface->triangles;
-    builder b = {.surface = surface};
+    clv_tree *tree = NULL;
+    entry *list = NULL;
     *out = NULL;
     if (!n)
         return clv_fail(CLVOX_ERROR_DATA, "the surface has no triangle");
-    b.tree = calloc(1, sizeof *b.tree);
-    b.centres = malloc(3 * n * sizeof *b.centres);
-    if (b.tree) {
-        b.tree->nodes = malloc((2 * n - 1) * sizeof *b.tree->nodes);
-        b.tree->order = malloc(n * sizeof *b.tree->order);
-        b.tree->corners = malloc(9 * n * sizeof *b.tree->corners);
+    tree = calloc(1, sizeof *tree);
+    list = malloc(n * sizeof *list);
+    if (tree) {
+        tree->nodes = malloc((2 * n - 1) * sizeof *tree->nodes);
+        tree->order = malloc(n * sizeof *tree->order);
+        tree->corners = malloc(9 * n * sizeof *tree->corners);
     }
-    if (!b.tree || !b.centres || !b.tree->nodes || !b.tree->order || !b.tree->corners) {
+    if (!tree || !list || !tree->nodes || !tree->order || !tree->corners) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the tree of %zu triangles", n);
         goto end;
     }
     for (size_t t = 0; t < n; t++) {
-        b.tree->order[t] = (int32_t)t;
+        list[t].triangle = (int32_t)t;
         for (size_t a = 0; a < 3; a++) {
             double low = INFINITY, high = -INFINITY;
             for (size_t k = 0; k < 3; k++) {
@@ -177,20 +186,15 @@ int clv_tree_create(const clvox_surface *surface, clv_tree **out)
                 low = fmin(low, x);
                 high = fmax(high, x);
             }
-            b.centres[3 * t + a] = (low + high) / 2;
+            list[t].centre[a] = (low + high) / 2;
         }
     }
-    add_node(&b, 0, (int32_t)n);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < 3; k++)
-            memcpy(b.tree->corners + 9 * i + 3 * k,
-                   surface->points + 3 * (size_t)surface->corners[3 * (size_t)b.tree->order[i] + k],
-                   3 * sizeof(double));
-    *out = b.tree;
-    b.tree = NULL;
+    add_node(tree, surface, list, 0, (int32_t)n);
+    *out = tree;
+    tree = NULL;
 end:
-    clv_tree_destroy(&b.tree);
-    free(b.centres);
+    clv_tree_destroy(&tree);
+    free(list);
     return status;
 }
 
@@ -280,14 +284,9 @@ size_t clv_tree_within(const clv_tree *tree, const double p[3], double limit, in
             stack[depth++] = at + 1;
             continue;
         }
-        for (int32_t i = node->first; i < node->first + node->count; i++) {
-            double point[3];
-            if (clv_triangle_nearest(tree->corners + 9 * (size_t)i, p, point) > limit)
-                continue;
+        for (int32_t i = node->first; i < node->first + node->count; i++, count++)
             if (count < room)
                 out[count] = i;
-            count++;
-        }
     }
     return count;
 }

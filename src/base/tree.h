@@ -39,9 +39,10 @@ typedef struct clv_nearest {
  * Any thread. */
 bool clv_tree_nearest(const clv_tree *tree, const double p[3], double limit, clv_nearest *out);
 
-/* Places (in order) of the triangles within sqrt(limit) of p, in an order that
- * depends on nothing else, at most room of them. Returns their number, which
- * may be above room. Any thread. */
+/* Places (in order) of all triangles within sqrt(limit) of p and of those that
+ * share a leaf with them or nearly touch, at most room of them, in an order that
+ * depends on nothing else. Returns their number, which may be above room. Any
+ * thread. */
 size_t clv_tree_within(const clv_tree *tree, const double p[3], double limit, int32_t *out, size_t room);
 
 /* Squared distance from p to a triangle of three corners (9 numbers), and the

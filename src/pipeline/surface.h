@@ -51,8 +51,9 @@ typedef struct clv_surface_notes {
     size_t voxels_inside;
 } clv_surface_notes;
 
-/* Signed distance in mm to a mesh on grid: exact within `band` mm of the
- * surface, eikonal beyond. The sign is that of the generalised winding number
+/* Signed distance in mm to a mesh on grid, whatever its axes: exact within
+ * `band` mm of the surface; beyond, to the nearest triangle that neighbours hand
+ * on, seldom more than a tenth of a voxel too far. The sign is that of the generalised winding number
  * (Jacobson et al. 2013), so that small holes, crossings and turned triangles do
  * no harm. notes may be NULL. */
 int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,

@@ -11,7 +11,7 @@
 
 enum {
     BLOCK = 32,      /* voxels: where the search for cells starts */
-    LISTED = 256,    /* more triangles than that about a cell: those nearest to its voxels only */
+    LISTED = 512,    /* more triangles than that about a cell: those nearest to its voxels only */
     TOGETHER = 96    /* blocks that one launch takes */
 };
 

@@ -8,6 +8,8 @@
 #include "base/status.h"
 #include "pipeline/surface_band.h"
 
+enum { BUNDLE = 8 };
+
 typedef struct beyond {
     const clv_tree *tree;
     const clvox_grid *grid;
@@ -15,6 +17,8 @@ typedef struct beyond {
     float *distance;
     int32_t *place; /* of the nearest triangle in the tree's order, once all are asked */
     unsigned char *fixed;
+    float edge[3]; /* of a voxel */
+    int way, front, lowest; /* of the sweep, its diagonal, and the first bundle on it */
 } beyond;
 
 static size_t index_of(const clvox_grid *grid, int x, int y, int z)
@@ -37,11 +41,8 @@ static int ask_plane(void *user, size_t plane, int worker)
     beyond *b = user;
     const int *size = b->grid->size;
     int z = (int)plane;
-    double step = 0;
+    const double step = (double)b->edge[0];
     (void)worker;
-    for (int a = 0; a < 3; a++)
-        step += b->grid->to_ras[a][0] * b->grid->to_ras[a][0];
-    step = sqrt(step);
     for (int y = 0; y < size[1]; y++) {
         double certain = INFINITY;
         bool whole = !b->border || z == 0 || z == size[2] - 1 || y == 0 || y == size[1] - 1;
@@ -52,7 +53,7 @@ static int ask_plane(void *user, size_t plane, int worker)
             if (b->place[i] >= 0 || (!whole && x > 0 && x < size[0] - 1))
                 continue;
             position(b->grid, x, y, z, p);
-            if (!clv_tree_nearest(b->tree, p, certain * certain * (1 + 1e-9), &nearest))
+            if (!clv_tree_nearest(b->tree, p, certain * certain * (1 + 1e-5), &nearest))
                 continue;
             certain = sqrt(nearest.squared);
             b->distance[i] = (float)certain;
@@ -63,12 +64,13 @@ static int ask_plane(void *user, size_t plane, int worker)
     return CLVOX_OK;
 }
 
-/* One voxel learns from a neighbour. */
-static inline void learn(beyond *b, size_t i, size_t from, const double p[3])
+/* One voxel learns from a neighbour `step` away, unless that is so far from its
+ * triangle that this cannot be nearer to it than to what it has. */
+static inline void learn(beyond *b, size_t i, size_t from, float step, const double p[3])
 {
     int32_t place = b->place[from];
     double point[3];
-    if (place < 0 || place == b->place[i])
+    if (place < 0 || place == b->place[i] || (b->place[i] >= 0 && b->distance[from] - step >= b->distance[i]))
         return;
     double d = sqrt(clv_triangle_nearest(b->tree->corners + 9 * (size_t)place, p, point));
     if (b->place[i] < 0 || (float)d < b->distance[i]) {
@@ -77,31 +79,51 @@ static inline void learn(beyond *b, size_t i, size_t from, const double p[3])
     }
 }
 
-/* Over the grid from one of its eight corners. */
-static void sweep(beyond *b, int way)
+/* One bundle of rows, in the direction of this sweep. */
+static int sweep_bundle(void *user, size_t index, int worker)
 {
+    beyond *b = user;
     const int *n = b->grid->size;
-    const int step[3] = {way & 1 ? -1 : 1, way & 2 ? -1 : 1, way & 4 ? -1 : 1};
-    int first[3], end[3];
+    int step[3], first[3], bundle[3] = {0, b->lowest + (int)index, 0};
+    (void)worker;
+    bundle[2] = b->front - bundle[1];
     for (int a = 0; a < 3; a++) {
+        step[a] = b->way >> a & 1 ? -1 : 1;
         first[a] = step[a] > 0 ? 0 : n[a] - 1;
-        end[a] = step[a] > 0 ? n[a] : -1;
     }
-    for (int z = first[2]; z != end[2]; z += step[2])
-        for (int y = first[1]; y != end[1]; y += step[1])
-            for (int x = first[0]; x != end[0]; x += step[0]) {
-                size_t i = index_of(b->grid, x, y, z);
+    for (int k = BUNDLE * bundle[2]; k < BUNDLE * (bundle[2] + 1) && k < n[2]; k++)
+        for (int j = BUNDLE * bundle[1]; j < BUNDLE * (bundle[1] + 1) && j < n[1]; j++)
+            for (int i = 0; i < n[0]; i++) {
+                int x = first[0] + step[0] * i, y = first[1] + step[1] * j, z = first[2] + step[2] * k;
+                size_t at = index_of(b->grid, x, y, z);
                 double p[3];
-                if (b->fixed[i])
+                if (b->fixed[at])
                     continue;
                 position(b->grid, x, y, z, p);
-                if (x != first[0])
-                    learn(b, i, index_of(b->grid, x - step[0], y, z), p);
-                if (y != first[1])
-                    learn(b, i, index_of(b->grid, x, y - step[1], z), p);
-                if (z != first[2])
-                    learn(b, i, index_of(b->grid, x, y, z - step[2]), p);
+                if (i > 0)
+                    learn(b, at, index_of(b->grid, x - step[0], y, z), b->edge[0], p);
+                if (j > 0)
+                    learn(b, at, index_of(b->grid, x, y - step[1], z), b->edge[1], p);
+                if (k > 0)
+                    learn(b, at, index_of(b->grid, x, y, z - step[2]), b->edge[2], p);
             }
+    return CLVOX_OK;
+}
+
+/* Over the grid from one of its eight corners. A row needs those before it in y
+ * and in z; bundles of rows on one diagonal are independent of one another. */
+static int sweep(beyond *b, int way)
+{
+    int across = (b->grid->size[1] + BUNDLE - 1) / BUNDLE, up = (b->grid->size[2] + BUNDLE - 1) / BUNDLE;
+    b->way = way;
+    for (b->front = 0; b->front < across + up - 1; b->front++) {
+        b->lowest = b->front < up ? 0 : b->front - up + 1;
+        int highest = b->front < across ? b->front : across - 1;
+        int status = clv_parallel((size_t)(highest - b->lowest + 1), sweep_bundle, b);
+        if (status < 0)
+            return status;
+    }
+    return CLVOX_OK;
 }
 
 int clv_surface_beyond(const clvox_surface *surface, const clv_tree *tree, const clvox_grid *grid,
@@ -109,8 +131,12 @@ int clv_surface_beyond(const clvox_surface *surface, const clv_tree *tree, const
 {
     int status = CLVOX_OK;
     size_t n = clvox_grid_voxels(grid), known = 0;
+    double spacing[3];
     beyond b = {.tree = tree, .grid = grid, .distance = distance, .place = triangle};
     int32_t *place_of = malloc(surface->triangles * sizeof *place_of);
+    clvox_grid_spacing(grid, spacing);
+    for (int a = 0; a < 3; a++)
+        b.edge[a] = (float)spacing[a];
     b.fixed = calloc(n, 1);
     if (!place_of || !b.fixed) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the distance to a surface");
@@ -129,7 +155,7 @@ int clv_surface_beyond(const clvox_surface *surface, const clv_tree *tree, const
         if (triangle[i] >= 0)
             triangle[i] = place_of[triangle[i]];
     for (int way = 0; way < 8 && known > 0 && known < n; way++)
-        sweep(&b, way);
+        CLV_TRY(sweep(&b, way));
     for (size_t i = 0; i < n; i++)
         if (triangle[i] >= 0)
             triangle[i] = tree->order[triangle[i]];
