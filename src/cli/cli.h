@@ -44,6 +44,7 @@ int cmd_jacobian(command *cli, int argc, char **argv);
 int cmd_phantom(command *cli, int argc, char **argv);
 int cmd_register(command *cli, int argc, char **argv);
 int cmd_surface(command *cli, int argc, char **argv);
+int cmd_surface_distance(command *cli, int argc, char **argv);
 int cmd_surface_mesh(command *cli, int argc, char **argv);
 
 /* Results, on standard output; nothing when the JSON log goes there. */

@@ -11,6 +11,8 @@ typedef struct subcommand {
 } subcommand;
 
 static const subcommand subcommands[] = {
+    {"distance", "surface distance", "a signed distance from a mesh, mask, label or image",
+     cmd_surface_distance},
     {"mesh", "surface mesh", "the surface of a distance, mask, label or image as a mesh", cmd_surface_mesh},
     {NULL, NULL, NULL, NULL},
 };

@@ -7,6 +7,63 @@ begin "the second word says what is done"
 exits 2 clvox surface; says 'missing'
 exits 2 clvox surface polish a.nii -o b.nii; says 'polish: not known'; silent
 
+begin "distance: a mask, a label, a level, there and back"
+exits 0 clvox phantom ball -o b.nii --size 25x24x23 --direction oblique --labels b_mask.nii.gz
+exits 0 clvox phantom shells -o sh.nii --size 25x24x23 --labels sh_labels.nii.gz
+exits 0 clvox surface distance b_mask.nii.gz -o d.nii.gz --json log/d.json
+prints 'grid *25 x 24 x 23 voxels, 1 x 1 x 1 mm'
+json log/d.json 'j["distance"]["from"] == "mask" and j["outputs"] == ["d.nii.gz"]'
+json log/d.json '-8 < j["distance"]["deepest_mm"] < -6 and j["distance"]["grid"]["size"] == [25, 24, 23]'
+exits 0 clvox info d.nii.gz; prints 'float32, scalar'
+exits 0 clvox surface mesh d.nii.gz -o d.ply; near Euler 2 0; near volume 1376 90
+exits 0 clvox surface distance b.nii -o i.nii.gz --iso 50 --json log/i.json
+json log/i.json 'j["distance"]["from"] == "level" and j["distance"]["iso"] == 50'
+exits 0 clvox surface mesh i.nii.gz -o i.ply; near volume 1376 30
+exits 0 clvox surface distance sh_labels.nii.gz -o l.nii.gz --label 2 -v; says 'taken as label'
+exits 0 clvox surface mesh l.nii.gz -o l.ply; near components 2 0
+exits 0 clvox surface distance sh_labels.nii.gz -o m.nii.gz
+exits 0 clvox surface mesh m.nii.gz -o m.ply; near components 1 0
+
+begin "distance: a mesh, on a grid around it and on a given one"
+exits 0 clvox surface distance i.ply -o p.nii.gz --voxel 0.8mm --json log/p.json; quiet
+json log/p.json 'j["distance"]["from"] == "mesh" and not j["distance"]["faced_inward"]'
+json log/p.json 'j["distance"]["grid"]["spacing_mm"] == [0.8, 0.8, 0.8] and abs(j["distance"]["band_mm"] - 6.4) < 1e-6'
+exits 0 clvox surface mesh p.nii.gz -o p2.ply; near volume 1376 40; near Euler 2 0
+exits 0 clvox surface distance i.ply -o p.nii.gz --voxel 1x1x2mm --band 3mm; prints '1 x 1 x 2 mm'
+exits 0 clvox surface distance i.ply -o p.nii.gz --grid b.nii --band 3vox --json log/g.json
+prints 'grid *25 x 24 x 23'; json log/g.json 'abs(j["distance"]["band_mm"] - 3) < 1e-5'
+exits 0 clvox compare p.nii.gz i.nii.gz; below RMS 0.1
+exits 0 clvox surface distance i.ply -o p.nii.gz; exists p.nii.gz
+
+begin "distance: open meshes are said"
+python3 - <<'P'
+open("open.obj", "w").write("v 0 0 0\nv 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 3 2\nf 1 2 4\nf 1 4 3\n")
+open("inward.obj", "w").write("v 0 0 0\nv 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\nf 1 4 2\nf 1 3 4\nf 2 4 3\n")
+P
+exits 0 clvox surface distance open.obj -o o.nii --voxel 1; says 'is open (3 edges'
+exits 0 clvox surface distance inward.obj -o o.nii --voxel 1; says 'face inward'
+exits 0 clvox surface distance inward.obj -o o.nii --voxel 1 -q; quiet
+
+begin "distance: what cannot be done or is misused"
+exits 1 clvox surface distance b.nii -o x.nii --iso 200; one_sentence; says 'b.nii: no value is above 200'
+exits 1 clvox surface distance b.nii -o x.nii --iso -1; one_sentence; says 'every value'
+exits 1 clvox surface distance sh_labels.nii.gz -o x.nii --label 9; one_sentence; says 'label 9'
+exits 1 clvox surface distance d.nii.gz -o x.nii; one_sentence; says '--iso'
+exits 1 clvox surface distance gone.nii -o x.nii; one_sentence; says 'gone.nii'
+exits 1 clvox surface distance i.ply -o x.nii --voxel 1e-3; one_sentence; says 'larger'
+exits 2 clvox surface distance b.nii; says '-o SDF is missing'
+exits 2 clvox surface distance b.nii -o x.nii --voxel 1mm; says 'belongs to meshes'
+exits 2 clvox surface distance b.nii -o x.nii --grid b.nii; says 'belongs to meshes'
+exits 2 clvox surface distance b.nii -o x.nii --band 1mm; says 'belongs to meshes'
+exits 2 clvox surface distance i.ply -o x.nii --iso 3; says 'belongs to volumes'
+exits 2 clvox surface distance i.ply -o x.nii --label 3; says 'belongs to volumes'
+exits 2 clvox surface distance i.ply -o x.nii --voxel 1 --grid b.nii; says 'one of them'
+exits 2 clvox surface distance i.ply -o x.nii --voxel 1vox; says '--voxel'
+exits 2 clvox surface distance i.ply -o x.nii --voxel 0; says 'above 0'
+exits 2 clvox surface distance i.ply -o x.nii --band 0; says '--band'
+exits 2 clvox surface distance b.nii -o x.nii --label x; says 'not a label'
+absent x.nii
+
 begin "mesh: a mask, a label, a probability and a level"
 exits 0 clvox phantom ball -o ball.nii --size 25x24x23 --direction oblique --labels ball_mask.nii.gz
 exits 0 clvox phantom shells -o s.nii --size 25x24x23 --labels shells.nii.gz
