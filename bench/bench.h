@@ -8,6 +8,7 @@
 
 #include "op/force.h"
 #include "op/likeness.h"
+#include "op/mesh_distance.h"
 #include "runtime/runtime.h"
 
 /* BENCH_LONGEST: the number of the state that holds the longest vector of field[0]. */
@@ -17,6 +18,8 @@ enum {
     BENCH_REPEATS = 15,
     BENCH_PARTIALS = CLV_LIKENESS_SCRATCH, /* the most that any operation wants */
     BENCH_STATE = 64,
+    BENCH_TRIANGLES = 256,
+    BENCH_LISTED = 64, /* triangles of a cell */
     BENCH_LONGEST = 63
 };
 
@@ -30,7 +33,14 @@ typedef struct bench_data {
     clv_buffer *nine;
     clv_buffer *level; /* smooth, slope about 1, with surfaces of level 0 */
     clv_buffer *partial, *state;
+    clv_buffer *triangles, *cells, *list; /* cells of an eighth of the voxels */
 } bench_data;
+
+/* Cells of eight voxels: an eighth of the volume, about what a band takes. */
+static inline int bench_cells(const bench_data *data)
+{
+    return data->n / 64;
+}
 
 /* One row. bytes: what must cross device memory for each voxel, each input
  * read once and each output written once. file: the kernel file whose entries

@@ -87,6 +87,41 @@ static void fill(float *values, const int size[3], int copies, float low, float 
                                               .2f * sinf(.13f * (float)y) + .1f * sinf(.07f * (float)z));
 }
 
+/* BENCH_TRIANGLES in the plane x = 0, of which each cell lists so many. */
+static int fill_mesh(bench_data *data)
+{
+    int status = CLVOX_OK;
+    size_t count = (size_t)bench_cells(data);
+    int32_t (*cells)[4] = malloc((count + 1) * sizeof *cells);
+    int32_t *list = malloc((count * BENCH_LISTED + 1) * sizeof *list);
+    float records[BENCH_TRIANGLES][CLV_MESH_RECORD];
+    if (!cells || !list) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        goto end;
+    }
+    for (int t = 0; t < BENCH_TRIANGLES; t++) {
+        const double y = t % 16, z = t / 16, corners[9] = {0, y, z, 0, y + 1, z, 0, y, z + 1};
+        clv_mesh_record(corners, (const double[3]){0, 0, 0}, records[t]);
+    }
+    for (size_t c = 0; c <= count; c++) {
+        const int32_t cell[4] = {(int32_t)(c % 8), (int32_t)(c / 8 % 8), (int32_t)(c / 64 % 8),
+                                 (int32_t)(c * BENCH_LISTED)};
+        memcpy(cells[c], cell, sizeof cell);
+    }
+    for (size_t i = 0; i < count * BENCH_LISTED; i++)
+        list[i] = (int32_t)((i + i / BENCH_LISTED) % BENCH_TRIANGLES);
+    CLV_TRY(clv_buffer_create(data->ctx, sizeof records, "bench data", &data->triangles));
+    CLV_TRY(clv_buffer_create(data->ctx, (count + 1) * sizeof *cells, "bench data", &data->cells));
+    CLV_TRY(clv_buffer_create(data->ctx, count * BENCH_LISTED * sizeof *list, "bench data", &data->list));
+    CLV_TRY(clv_buffer_write(data->ctx, data->triangles, 0, records, sizeof records));
+    CLV_TRY(clv_buffer_write(data->ctx, data->cells, 0, cells, (count + 1) * sizeof *cells));
+    CLV_TRY(clv_buffer_write(data->ctx, data->list, 0, list, count * BENCH_LISTED * sizeof *list));
+end:
+    free(cells);
+    free(list);
+    return status;
+}
+
 int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
 {
     int status = CLVOX_OK;
@@ -116,6 +151,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
     CLV_TRY(clv_buffer_create(ctx, 9 * n * sizeof(float), "bench data", &data->nine));
     CLV_TRY(clv_buffer_create(ctx, BENCH_PARTIALS * sizeof(float), "bench data", &data->partial));
     CLV_TRY(clv_buffer_create(ctx, BENCH_STATE * sizeof(float), "bench data", &data->state));
+    CLV_TRY(fill_mesh(data));
     CLV_TRY(clv_buffer_write(ctx, data->state, BENCH_LONGEST * sizeof(float), &(float){1.5f}, sizeof(float)));
 end:
     free(host);
@@ -131,6 +167,9 @@ void bench_data_release(bench_data *data)
     for (int i = 0; i < BENCH_FIELDS; i++)
         clv_buffer_destroy(&data->field[i]);
     clv_buffer_destroy(&data->nine);
+    clv_buffer_destroy(&data->triangles);
+    clv_buffer_destroy(&data->cells);
+    clv_buffer_destroy(&data->list);
     clv_buffer_destroy(&data->level);
     clv_buffer_destroy(&data->partial);
     clv_buffer_destroy(&data->state);

@@ -230,6 +230,14 @@ static int row_redistance(bench_data *d)
     return clv_redistance(d->ctx, d->level, d->size, UNIT, 8, d->scalar[1], d->nine);
 }
 
+static int row_mesh_distance(bench_data *d)
+{
+    const clv_mesh_cells cells = {.triangles = d->triangles, .cells = d->cells, .list = d->list,
+                                  .count = bench_cells(d),
+                                  .place = {{1, 0, 0, -4}, {0, 1, 0, 4}, {0, 0, 1, 4}}};
+    return clv_mesh_distance(d->ctx, &cells, d->scalar[1], d->scalar[2]);
+}
+
 static clv_force_args force_args(const bench_data *d)
 {
     return (clv_force_args){
@@ -401,6 +409,8 @@ const bench_row bench_rows[] = {
     {"recursive 5 field", NULL, 72, row_recursive},
     {"unsharp 1.7", NULL, 36, row_unsharp},
     {"redistance 8", "redistance_jump", 8, row_redistance},
+    /* An eighth of the voxels, each against 64 triangles: 4 bytes of lists a voxel. */
+    {"mesh distance", "mesh_distance", 5.25, row_mesh_distance},
     {"force", NULL, 32, row_force},
     {"force image only", NULL, 32, row_force_image},
     {"force recompute", NULL, 32, row_force_recompute},
