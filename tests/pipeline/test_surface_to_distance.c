@@ -304,6 +304,53 @@ static void oddities(void)
     clvox_surface_destroy(&around);
 }
 
+/* A mesh of the shared data, whole and with each 41st triangle gone. */
+static void real(const char *name)
+{
+    const char *folder = getenv("CLVOX_DATA");
+    char path[512];
+    clvox_surface *s;
+    snprintf(path, sizeof path, "%s/surf_derived/%s", folder ? folder : CLVOX_DATA_DEFAULT, name);
+    CHECK_CASE("%s", name);
+    if (clvox_surface_read(path, &s) < 0) {
+        CHECK_SKIP("%s", clvox_message());
+        return;
+    }
+    for (int torn = 0; torn < 2; torn++) {
+        size_t kept = 0;
+        for (size_t t = 0; torn && t < s->triangles; t++)
+            if (t % 41)
+                memmove(s->corners + 3 * kept++, s->corners + 3 * t, 3 * sizeof *s->corners);
+        if (torn)
+            s->triangles = kept;
+        clv_surface_facts f;
+        clv_surface_notes notes;
+        check_must(clv_surface_inspect(s, &f));
+        clvox_grid g = {.to_ras = {{.8, 0, 0, 0}, {0, .9, 0, 0}, {0, 0, 1.1, 0}, {0, 0, 0, 1}}};
+        for (int a = 0; a < 3; a++) {
+            g.to_ras[a][3] = f.bounds[0][a] - 3.3;
+            g.size[a] = (int)((f.bounds[1][a] - f.bounds[0][a] + 6.6) / g.to_ras[a][a]);
+        }
+        clvox_volume *v = distance_of(s, &g, 3, &notes);
+        size_t n = clvox_grid_voxels(&g), wrong = 0;
+        double worst = 0, volume = (double)notes.voxels_inside * .8 * .9 * 1.1;
+        for (size_t i = 0; i < n; i += n / 1000) {
+            double p[3], w, d;
+            voxel_at(&g, i, p);
+            w = clv_winding_at(s, p);
+            d = brute(s, p);
+            worst = fmax(worst, d < 3 ? fabs(fabs((double)v->data[i]) - d) : 0);
+            wrong += d > 1e-4 && fabs(w - .5) > .01 && (w > .5) != (v->data[i] < 0);
+        }
+        CHECK_THAT(worst < 5e-5 && wrong == 0, "off by %g mm, %zu on the wrong side", worst, wrong);
+        CHECK(!notes.crossing && !notes.turned && !notes.leaves_grid);
+        CHECK(torn ? f.open_edges > 100 : !f.open_edges && !f.flipped_edges && f.components == 1);
+        CHECK_THAT(torn || fabs(volume / f.volume - 1) < .02, "%g mm^3 inside, %g by the mesh", volume, f.volume);
+        clvox_volume_destroy(&v);
+    }
+    clvox_surface_destroy(&s);
+}
+
 int main(void)
 {
     ctx = harness_open();
@@ -311,6 +358,8 @@ int main(void)
     if (!getenv("CLVOX_TEST_TINY")) {
         shapes();
         unions();
+        real("bert_lh_hippocampus.ply");
+        real("swm_lh_lateral_ventricle.ply");
     }
     oddities();
     clvox_context_destroy(&ctx);
