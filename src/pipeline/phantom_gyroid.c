@@ -29,9 +29,10 @@ struct clv_gyroid {
     size_t count;
 };
 
-/* Where the gyroid lies in the ball: inside and outside are of one piece each,
- * and stay so when the surface moves by a voxel of 56 across. */
-static const double phase[3] = {2.75, 3.6, 0.45};
+/* Where the gyroid lies in the ball. With a radius of 0.643 periods inside and
+ * outside are of one piece each, of genus 3, and stay so when the surface moves
+ * by a tenth of the radius; most other places leave slivers at the sphere. */
+static const double phase[3] = {5.97, 1.29, 1.12};
 
 /* sin kx cos ky + sin ky cos kz + sin kz cos kx; g, h: its derivatives. */
 static double level(double k, const double p[3], double g[3], double h[3][3])

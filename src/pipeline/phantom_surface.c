@@ -176,7 +176,7 @@ int clv_solid_make(clv_solid_kind kind, const clvox_grid *grid, clv_solid *out)
         }
     if (kind != CLV_SOLID_GYROID)
         return CLVOX_OK;
-    return clv_gyroid_make(0.68 / 0.965 * out->unit, 0.68 * out->unit, out->voxel, &out->gyroid);
+    return clv_gyroid_make(0.68 / 0.643 * out->unit, 0.68 * out->unit, out->voxel, &out->gyroid);
 }
 
 void clv_solid_free(clv_solid *solid)

@@ -69,7 +69,7 @@ static void check_distance(const clv_solid *solid, const clvox_surface *mesh, co
 
 static void check_solid(int kind, const clvox_grid *grid)
 {
-    static const int euler[] = {2, 0, 2, -2, -24};
+    static const int euler[] = {2, 0, 2, -2, -4};
     clv_solid solid;
     clvox_volume *distance = NULL, *mask = NULL;
     clvox_surface *mesh = NULL;
