@@ -4,12 +4,11 @@
  *   (redistance.cl spreads the places)
  *   finish  every voxel moves along the level from the place it was given to
  *           the nearest one around */
-#include "redistance.clh"
 #include "level.clh"
 
 /* The nearest place of the cells around the voxel, from the middle of each that
  * the level passes through. */
-static inline ulong near_at(__global const float *values, int4 at, int4 size, float4 spacing, float iso)
+static inline float4 near_at(__global const float *values, int4 at, int4 size, float4 spacing, float iso)
 {
     bool inside = level_value(values, at, size, iso) > 0.0f, any = false;
     float least = INFINITY;
@@ -26,56 +25,59 @@ static inline ulong near_at(__global const float *values, int4 at, int4 size, fl
                 nearest = d < least ? place : nearest;
                 least = fmin(d, least);
             }
-    return any && least < INFINITY ? pack(at, nearest) : NOWHERE;
+    return any && least < INFINITY ? make_place(at, nearest) : no_place();
 }
 
-__kernel void level_near(__global const float *values, __global ulong *place, int4 size, float4 spacing,
+__kernel void level_near(__global const float *values, __global float *places, int4 size, float4 spacing,
                          float iso)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
     if (x < size.x && y < size.y && z < size.z)
-        place[(z * size.y + y) * size.x + x] = near_at(values, (int4)(x, y, z, 0), size, spacing, iso);
+        store_place(near_at(values, (int4)(x, y, z, 0), size, spacing, iso), places, i, n);
 }
 
-__kernel void level_near_row(__global const float *values, __global ulong *place, int4 size, float4 spacing,
+__kernel void level_near_row(__global const float *values, __global float *places, int4 size, float4 spacing,
                              float iso)
 {
-    int y = get_global_id(1), z = get_global_id(2);
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
-    for (int x = 0; x < size.x; x++)
-        place[(z * size.y + y) * size.x + x] = near_at(values, (int4)(x, y, z, 0), size, spacing, iso);
+    for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
+        store_place(near_at(values, (int4)(x, y, z, 0), size, spacing, iso), places, i, n);
 }
 
-static inline float finish_at(__global const float *values, ulong found, int4 at, int4 size, float4 spacing,
+static inline float finish_at(__global const float *values, float4 found, int4 at, int4 size, float4 spacing,
                               float iso, float reach)
 {
     float side = level_value(values, at, size, iso) > 0.0f ? -1.0f : 1.0f;
-    if (found == NOWHERE)
+    if (!is_place(found))
         return side * reach;
     float4 place = offset_to(found, at);
     float d = length3(place * spacing);
-    if (d < CURVED_WITHIN * fmax(spacing.x, fmax(spacing.y, spacing.z)))
+    if (d < MOVED_WITHIN * fmax(spacing.x, fmax(spacing.y, spacing.z)))
         d = fmin(d, nearest_from(values, at, size, spacing, iso, &place, 6));
     return side * fmin(d, reach);
 }
 
-__kernel void level_finish(__global const float *values, __global const ulong *place, int from,
+__kernel void level_finish(__global const float *values, __global const float *places, int from,
                            __global float *out, int4 size, float4 spacing, float iso, float reach)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
-    int i = (z * size.y + y) * size.x + x;
-    out[i] = finish_at(values, place[from + i], (int4)(x, y, z, 0), size, spacing, iso, reach);
+    int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
+    out[i] = finish_at(values, load_place(places + from, i, n), (int4)(x, y, z, 0), size, spacing, iso,
+                       reach);
 }
 
-__kernel void level_finish_row(__global const float *values, __global const ulong *place, int from,
+__kernel void level_finish_row(__global const float *values, __global const float *places, int from,
                                __global float *out, int4 size, float4 spacing, float iso, float reach)
 {
-    int y = get_global_id(1), z = get_global_id(2);
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
     for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
-        out[i] = finish_at(values, place[from + i], (int4)(x, y, z, 0), size, spacing, iso, reach);
+        out[i] = finish_at(values, load_place(places + from, i, n), (int4)(x, y, z, 0), size, spacing, iso,
+                           reach);
 }

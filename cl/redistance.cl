@@ -5,7 +5,7 @@
  *   jump    nearest places spread over the grid (jump flooding: Rong, Tan 2006)
  *   finish  the other voxels take their distance from the nearest place and the
  *           level's curvature there
- * Lengths are physical; a place is kept as voxel + offset in 64 bits. */
+ * Lengths are physical. */
 #include "redistance.clh"
 
 /* ---- near --------------------------------------------------------------- */
@@ -55,27 +55,55 @@ __kernel void redistance_near(__global const float *phi, __global float *out, in
         out[(z * size.y + y) * size.x + x] = near_at(phi, (int4)(x, y, z, 0), size, spacing);
 }
 
+/* For eight voxels with neighbours all around: whether the level lies beside. */
+static inline int8 beside8(__global const float *phi, int4 at, int4 size)
+{
+    int8 some = (int8)(0), all_of = (int8)(-1);
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++)
+            for (int i = -1; i <= 1; i++) {
+                int8 inside = LOAD8(phi + index_of(at + (int4)(i, j, k, 0), size)) < 0.0f;
+                some |= inside;
+                all_of &= inside;
+            }
+    return some & ~all_of;
+}
+
 __kernel void redistance_near_row(__global const float *phi, __global float *out, int4 size, float4 spacing)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
-    for (int x = 0; x < size.x; x++)
-        out[(z * size.y + y) * size.x + x] = near_at(phi, (int4)(x, y, z, 0), size, spacing);
+    __global float *to = out + (z * size.y + y) * size.x;
+    bool inner = y > 0 && z > 0 && y + 1 < size.y && z + 1 < size.z;
+    for (int x = 0; x < size.x;) {
+        int count = 1;
+        if (inner && x > 0 && x + 8 < size.x) {
+            count = 8;
+            if (!any(beside8(phi, (int4)(x, y, z, 0), size))) {
+                STORE8((float8)(NAN), to + x);
+                x += 8;
+                continue;
+            }
+        }
+        for (int end = x + count; x < end; x++)
+            to[x] = near_at(phi, (int4)(x, y, z, 0), size, spacing);
+    }
 }
 
 /* ---- seed --------------------------------------------------------------- */
 
 /* No place of the level lies nearer to a voxel than that voxel's distance: one
  * that does has a wrong direction, as happens beside sharp edges. */
-static inline ulong seed_at(__global const float *phi, __global const float *out, int4 at, int4 size,
-                            float4 spacing)
+static inline float4 seed_at(__global const float *phi, __global const float *out, int4 at, int4 size,
+                             float4 spacing)
 {
     float d = out[index_of(at, size)];
     if (isnan(d))
-        return NOWHERE;
+        return no_place();
     shape s = shape_at(phi, at, size, spacing);
-    float4 shift = -d * s.normal, least = (float4)(fmin(spacing.x, fmin(spacing.y, spacing.z)));
+    float4 shift = -d * s.normal;
+    float slack = BALL_SLACK * fmin(spacing.x, fmin(spacing.y, spacing.z));
     bool good = s.slope > 0.0f;
     for (int k = -1; k <= 1; k++)
         for (int j = -1; j <= 1; j++)
@@ -84,37 +112,38 @@ static inline ulong seed_at(__global const float *phi, __global const float *out
                 if (!in_grid(to, size))
                     continue;
                 float4 away = shift - convert_float4((int4)(i, j, k, 0)) * spacing;
-                float ball = fabs(out[index_of(to, size)]) - BALL_SLACK * least.x;
                 /* A ball of NaN hinders nobody. */
-                good = good && !(length3(away) < ball);
+                good = good && !(length3(away) < fabs(out[index_of(to, size)]) - slack);
             }
-    return good ? pack(at, shift / spacing) : NOWHERE;
+    return good ? make_place(at, shift / spacing) : no_place();
 }
 
-__kernel void redistance_seed(__global const float *phi, __global const float *out, __global ulong *place,
+__kernel void redistance_seed(__global const float *phi, __global const float *out, __global float *places,
                               int4 size, float4 spacing)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
     if (x < size.x && y < size.y && z < size.z)
-        place[(z * size.y + y) * size.x + x] = seed_at(phi, out, (int4)(x, y, z, 0), size, spacing);
+        store_place(seed_at(phi, out, (int4)(x, y, z, 0), size, spacing), places, i, n);
 }
 
 __kernel void redistance_seed_row(__global const float *phi, __global const float *out,
-                                  __global ulong *place, int4 size, float4 spacing)
+                                  __global float *places, int4 size, float4 spacing)
 {
-    int y = get_global_id(1), z = get_global_id(2);
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
-    for (int x = 0; x < size.x; x++)
-        place[(z * size.y + y) * size.x + x] = seed_at(phi, out, (int4)(x, y, z, 0), size, spacing);
+    for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
+        store_place(seed_at(phi, out, (int4)(x, y, z, 0), size, spacing), places, i, n);
 }
 
 /* ---- jump --------------------------------------------------------------- */
 
 /* The nearest of the places of 27 voxels, `step` apart; of equals the first. */
-static inline ulong jump_at(__global const ulong *from, int4 at, int4 size, float4 spacing, int step)
+static inline float4 jump_at(__global const float *from, int4 at, int4 size, float4 spacing, int step)
 {
-    ulong best = from[index_of(at, size)];
+    int n = size.x * size.y * size.z;
+    float4 best = load_place(from, index_of(at, size), n);
     float least = square_to(best, at, spacing);
     for (int k = -1; k <= 1; k++)
         for (int j = -1; j <= 1; j++)
@@ -122,7 +151,7 @@ static inline ulong jump_at(__global const ulong *from, int4 at, int4 size, floa
                 int4 to = at + (int4)(i, j, k, 0) * step;
                 if (!in_grid(to, size))
                     continue;
-                ulong other = from[index_of(to, size)];
+                float4 other = load_place(from, index_of(to, size), n);
                 float square = square_to(other, at, spacing);
                 best = square < least ? other : best;
                 least = fmin(square, least);
@@ -130,23 +159,73 @@ static inline ulong jump_at(__global const ulong *from, int4 at, int4 size, floa
     return best;
 }
 
-__kernel void redistance_jump(__global ulong *place, int from, int to, int4 size, float4 spacing, int step)
+__kernel void redistance_jump(__global float *places, int from, int to, int4 size, float4 spacing, int step)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
     if (x < size.x && y < size.y && z < size.z)
-        place[to + (z * size.y + y) * size.x + x] =
-            jump_at(place + from, (int4)(x, y, z, 0), size, spacing, step);
+        store_place(jump_at(places + from, (int4)(x, y, z, 0), size, spacing, step), places + to, i, n);
 }
 
-__kernel void redistance_jump_row(__global ulong *place, int from, int to, int4 size, float4 spacing,
+/* Voxels x to x + 7 of a row; those beyond its ends are its ends. */
+static inline float8 run_of(__global const float *row, int x, int length)
+{
+    float v[8];
+    if (x >= 0 && x + 8 <= length)
+        return LOAD8(row + x);
+    for (int i = 0; i < 8; i++)
+        v[i] = row[max(0, min(x + i, length - 1))];
+    return GET8(v);
+}
+
+static inline void jump8(__global const float *from, __global float *to, int4 at, int4 size, float4 spacing,
+                         int step)
+{
+    const int n = size.x * size.y * size.z, here = index_of(at, size);
+    const float8 lane = (float8)(0, 1, 2, 3, 4, 5, 6, 7), x = PLACE_UNIT * (lane + (float)at.x) + 4.0f;
+    const float y = PLACE_UNIT * at.y + 4.0f, z = PLACE_UNIT * at.z + 4.0f;
+    const float4 unit = spacing / PLACE_UNIT;
+    float8 best_x = LOAD8(from + here), best_y = LOAD8(from + here + n), best_z = LOAD8(from + here + 2 * n);
+    float8 dx = (best_x - x) * unit.x, dy = (best_y - y) * unit.y, dz = (best_z - z) * unit.z;
+    float8 least = dx * dx + dy * dy + dz * dz;
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++) {
+            int4 row = at + (int4)(0, j, k, 0) * step;
+            if (row.y < 0 || row.z < 0 || row.y >= size.y || row.z >= size.z)
+                continue;
+            __global const float *p = from + (row.z * size.y + row.y) * size.x;
+            for (int i = -1; i <= 1; i++) {
+                int to_x = at.x + i * step;
+                float8 px = run_of(p, to_x, size.x), py = run_of(p + n, to_x, size.x);
+                float8 pz = run_of(p + 2 * n, to_x, size.x);
+                dx = (px - x) * unit.x;
+                dy = (py - y) * unit.y;
+                dz = (pz - z) * unit.z;
+                float8 square = dx * dx + dy * dy + dz * dz;
+                int8 nearer = square < least;
+                best_x = select(best_x, px, nearer);
+                best_y = select(best_y, py, nearer);
+                best_z = select(best_z, pz, nearer);
+                least = fmin(least, square);
+            }
+        }
+    STORE8(best_x, to + here);
+    STORE8(best_y, to + here + n);
+    STORE8(best_z, to + here + 2 * n);
+}
+
+__kernel void redistance_jump_row(__global float *places, int from, int to, int4 size, float4 spacing,
                                   int step)
 {
-    int y = get_global_id(1), z = get_global_id(2);
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
-    for (int x = 0; x < size.x; x++)
-        place[to + (z * size.y + y) * size.x + x] =
-            jump_at(place + from, (int4)(x, y, z, 0), size, spacing, step);
+    if (size.x < 8)
+        for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
+            store_place(jump_at(places + from, (int4)(x, y, z, 0), size, spacing, step), places + to, i, n);
+    else
+        for (int x = 0; x < size.x; x += 8)
+            jump8(places + from, places + to, (int4)(min(x, size.x - 8), y, z, 0), size, spacing, step);
 }
 
 /* ---- finish ------------------------------------------------------------- */
@@ -156,23 +235,23 @@ __kernel void redistance_jump_row(__global ulong *place, int from, int to, int4 
  *   distance = h + c s^2 / (2 (1 + h c)),
  * exact to third order in s. c is known at the voxel that gave the place, at
  * distance d from the level: 1 + h c = 1 + (h - d) c' there. */
-static inline float finish_at(__global const float *phi, __global const float *out, ulong place, int4 at,
+static inline float finish_at(__global const float *phi, __global const float *out, float4 place, int4 at,
                               int4 size, float4 spacing, float reach)
 {
     float side = value_at(phi, at, size, spacing) < 0.0f ? -1.0f : 1.0f;
-    if (place == NOWHERE)
+    if (!is_place(place))
         return side * reach;
-    int4 from = voxel_of(place);
-    float straight = sqrt(square_to(place, at, spacing));
-    if (straight > CURVED_WITHIN * fmax(spacing.x, fmax(spacing.y, spacing.z)))
+    float straight = sqrt(square_to(place, at, spacing)), room = fmax(spacing.x, fmax(spacing.y, spacing.z));
+    if (straight > CURVED_WITHIN * room || straight > reach + room)
         return side * fmin(straight, reach);
+    int4 from = giver_of(place);
     shape s = shape_at(phi, from, size, spacing);
     float d = out[index_of(from, size)];
     float4 way = convert_float4(at - from) * spacing + d * s.normal;
     straight = length3(way);
     float h = dot3(way, s.normal);
     float4 across = way - h * s.normal;
-    float square = dot3(across, across), room = fmax(spacing.x, fmax(spacing.y, spacing.z));
+    float square = dot3(across, across);
     /* Beyond the border there are no places: the last ones go on. */
     int4 foot = convert_int4_rte(convert_float4(at) - h * s.normal / spacing);
     if (!in_grid(foot, size))
@@ -186,29 +265,28 @@ static inline float finish_at(__global const float *phi, __global const float *o
     return side * fmin(fits ? share * curved + (1.0f - share) * straight : straight, reach);
 }
 
-static inline void finish(__global const float *phi, __global const ulong *place, __global float *out,
+static inline void finish(__global const float *phi, __global const float *places, __global float *out,
                           int4 at, int4 size, float4 spacing, float reach)
 {
-    int i = index_of(at, size);
-    float own = out[i];
-    if (isnan(own))
-        out[i] = finish_at(phi, out, place[i], at, size, spacing, reach);
+    int i = index_of(at, size), n = size.x * size.y * size.z;
+    if (isnan(out[i]))
+        out[i] = finish_at(phi, out, load_place(places, i, n), at, size, spacing, reach);
 }
 
-__kernel void redistance_finish(__global const float *phi, __global const ulong *place, int from,
+__kernel void redistance_finish(__global const float *phi, __global const float *places, int from,
                                 __global float *out, int4 size, float4 spacing, float reach)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x < size.x && y < size.y && z < size.z)
-        finish(phi, place + from, out, (int4)(x, y, z, 0), size, spacing, reach);
+        finish(phi, places + from, out, (int4)(x, y, z, 0), size, spacing, reach);
 }
 
-__kernel void redistance_finish_row(__global const float *phi, __global const ulong *place, int from,
+__kernel void redistance_finish_row(__global const float *phi, __global const float *places, int from,
                                     __global float *out, int4 size, float4 spacing, float reach)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
     for (int x = 0; x < size.x; x++)
-        finish(phi, place + from, out, (int4)(x, y, z, 0), size, spacing, reach);
+        finish(phi, places + from, out, (int4)(x, y, z, 0), size, spacing, reach);
 }

@@ -29,10 +29,10 @@ int clv_level_distance(clvox_context *ctx, const clv_buffer *values, const int s
     CLV_TRY(clv_places_check(size));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_level_near, NULL, size, 0, &near));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_level_finish, NULL, size, 0, &finish));
-    CLV_TRY(CLV_LAUNCH(ctx, near, size, 12 * voxels, CLV_BUF(values), CLV_BUF(scratch), n, edges,
+    CLV_TRY(CLV_LAUNCH(ctx, near, size, 16 * voxels, CLV_BUF(values), CLV_BUF(scratch), n, edges,
                        CLV_FLOAT(iso)));
     CLV_TRY(clv_places_spread(ctx, size, spacing, reach, scratch, &from));
-    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 16 * voxels, CLV_BUF(values), CLV_BUF(scratch), CLV_INT(from),
+    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 20 * voxels, CLV_BUF(values), CLV_BUF(scratch), CLV_INT(from),
                        CLV_BUF(out), n, edges, CLV_FLOAT(iso), CLV_FLOAT(reach)));
 end:
     return status;

@@ -11,7 +11,7 @@
  * of its places at voxels beyond, at most reach; without a crossing +-reach.
  * NaN lies outside. Beyond the grid the outermost cells go on. scratch:
  * clv_redistance_bytes. The same bits run after run. CLVOX_ERROR_ARGUMENT for
- * an axis of more than 2048 voxels. */
+ * an axis of more than 2040 voxels. */
 int clv_level_distance(clvox_context *ctx, const clv_buffer *values, const int size[3],
                        const float spacing[3], float iso, float reach, clv_buffer *out, clv_buffer *scratch);
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* A place of the level holds 11 bits of voxel an axis. */
-enum { LONGEST_AXIS = 2048, PLACE_BYTES = 8, MARGIN = 2 };
+/* Places hold whole numbers below 2^24 in units of 1/8192 voxel, one an axis. */
+enum { LONGEST_AXIS = 2040, PLACE_BYTES = 12, MARGIN = 2 };
 
 #define VARIANTS(role)                                                                                \
     static const clv_variant role##_variants[] = {                                                    \
@@ -49,9 +49,9 @@ int clv_places_check(const int size[3])
 int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing[3], float reach,
                       clv_buffer *scratch, int *from)
 {
-    int status = CLVOX_OK, to = size[0] * size[1] * size[2];
+    int status = CLVOX_OK, voxels = size[0] * size[1] * size[2], to = 3 * voxels;
     const clv_kernel *jump;
-    const double moved = 16.0 * to, least = fmin(spacing[0], fmin(spacing[1], spacing[2]));
+    const double moved = 2.0 * PLACE_BYTES * voxels, least = fmin(spacing[0], fmin(spacing[1], spacing[2]));
     const int first = first_jump(size, reach / least + MARGIN);
     *from = 0;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_jump, NULL, size, 0, &jump));
@@ -81,9 +81,9 @@ int clv_redistance(clvox_context *ctx, const clv_buffer *phi, const int size[3],
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_seed, NULL, size, 0, &seed));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_finish, NULL, size, 0, &finish));
     CLV_TRY(CLV_LAUNCH(ctx, near, size, 8 * voxels, CLV_BUF(phi), CLV_BUF(out), n, edges));
-    CLV_TRY(CLV_LAUNCH(ctx, seed, size, 16 * voxels, CLV_BUF(phi), CLV_BUF(out), CLV_BUF(scratch), n, edges));
+    CLV_TRY(CLV_LAUNCH(ctx, seed, size, 20 * voxels, CLV_BUF(phi), CLV_BUF(out), CLV_BUF(scratch), n, edges));
     CLV_TRY(clv_places_spread(ctx, size, spacing, reach, scratch, &from));
-    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 16 * voxels, CLV_BUF(phi), CLV_BUF(scratch), CLV_INT(from),
+    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 20 * voxels, CLV_BUF(phi), CLV_BUF(scratch), CLV_INT(from),
                        CLV_BUF(out), n, edges, CLV_FLOAT(reach)));
 end:
     return status;

@@ -18,7 +18,7 @@
  * level gives +-reach everywhere. NaN counts as outside. The same bits run after
  * run; devices agree but for rounding, which where two places are equally near
  * may choose the other. out is not phi. scratch: clv_redistance_bytes.
- * CLVOX_ERROR_ARGUMENT for an axis of more than 2048 voxels. */
+ * CLVOX_ERROR_ARGUMENT for an axis of more than 2040 voxels. */
 int clv_redistance(clvox_context *ctx, const clv_buffer *phi, const int size[3], const float spacing[3],
                    float reach, clv_buffer *out, clv_buffer *scratch);
 

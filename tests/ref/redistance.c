@@ -172,7 +172,7 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
                 to[a] = at[a] + left % 3 - 1;
                 there = there && to[a] >= 0 && to[a] < size[a];
                 away[a] = -out[i] * locals[i].normal[a] - (to[a] - at[a]) * p.edge[a];
-                good = good && fabs(out[i] * locals[i].normal[a]) / p.edge[a] < 1.27;
+                good = good && fabs(out[i] * locals[i].normal[a]) / p.edge[a] < 3;
             }
             if (there && norm(away) < fabs(out[index_of(&p, to)]) - 0.03 * p.least)
                 good = false;
