@@ -97,6 +97,7 @@ typedef struct clvox_denoise_options {
     void *user;
 } clvox_denoise_options;
 
+/* The defaults: what `clvox surface denoise` does without options. */
 CLVOX_API void clvox_denoise_defaults(clvox_denoise_options *options);
 
 typedef struct clvox_denoise_result {

@@ -46,6 +46,7 @@ int cmd_register(command *cli, int argc, char **argv);
 int cmd_surface(command *cli, int argc, char **argv);
 int cmd_surface_distance(command *cli, int argc, char **argv);
 int cmd_surface_mesh(command *cli, int argc, char **argv);
+int cmd_surface_denoise(command *cli, int argc, char **argv);
 
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);

@@ -14,6 +14,7 @@ static const subcommand subcommands[] = {
     {"distance", "surface distance", "a signed distance from a mesh, mask, label or image",
      cmd_surface_distance},
     {"mesh", "surface mesh", "the surface of a distance, mask, label or image as a mesh", cmd_surface_mesh},
+    {"denoise", "surface denoise", "removes noise and staircases, keeps edges and volume", cmd_surface_denoise},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/surface_input.h"
+
+typedef struct request {
+    cli_surface_request in;
+    const char *out, *sdf;
+    clvox_denoise_options options;
+    cli_numbers band, voxel, radius;
+} request;
+
+typedef struct progress {
+    command *cli;
+    double started, printed, first;
+    bool terminal, open;
+} progress;
+
+/* Seconds of what the library does not time. */
+typedef struct stages {
+    double read, mesh, write;
+} stages;
+
+static bool ends_in(const char *path, const char *end)
+{
+    size_t n = strlen(path), m = strlen(end);
+    return n > m && !strcmp(path + n - m, end);
+}
+
+static bool is_volume(const char *path)
+{
+    return ends_in(path, ".nii") || ends_in(path, ".nii.gz");
+}
+
+/* ---- options ------------------------------------------------------------ */
+
+static int read_options(request *r, int update, int memory, int search, int rounds, double c1, double c2)
+{
+    clvox_denoise_options *o = &r->options;
+    o->update = update ? CLVOX_DENOISE_PAPER : CLVOX_DENOISE_PATCHES;
+    o->memory = (clvox_denoise_memory)memory;
+    if (o->patch != 3 && o->patch != 5 && o->patch != 7)
+        return cli_misuse("--patch %d: 3, 5 or 7 voxels are possible", o->patch);
+    if (o->neighbours < 1 || o->neighbours > 256)
+        return cli_misuse("--neighbours %d: 1 to 256 are possible", o->neighbours);
+    if (o->steps < 1)
+        return cli_misuse("--steps 0: at least one step");
+    if (!isnan(c1) && !(c1 > 0))
+        return cli_misuse("--c1 %g: not above 0", c1);
+    if (!isnan(c2) && !(c2 > 0))
+        return cli_misuse("--c2 %g: not above 0", c2);
+    o->c1 = isnan(c1) ? 0 : c1;
+    o->c2 = isnan(c2) ? 0 : c2;
+    if (rounds > 0 && update)
+        return cli_misuse("--rounds belongs to --update patches; paper takes --steps");
+    o->rounds = rounds;
+    if (r->band.count > 1 || r->voxel.count > 1 || r->radius.count > 1)
+        return cli_misuse("--band, --voxel and --radius take one length");
+    if (r->voxel.count && (r->voxel.unit == CLI_UNIT_VOXELS || !(r->voxel.value[0] > 0)))
+        return cli_misuse("--voxel: a length above 0, as 1mm");
+    if (r->band.count && !(r->band.value[0] > 0))
+        return cli_misuse("--band %g: not above 0", r->band.value[0]);
+    if (r->radius.count && !search)
+        return cli_misuse("--radius belongs to --search radius");
+    if (r->radius.count && !(r->radius.value[0] > 0))
+        return cli_misuse("--radius %g: not above 0", r->radius.value[0]);
+    if (search)
+        o->radius = r->radius.count ? r->radius.value[0] : 12;
+    r->in.voxel = r->voxel.count ? r->voxel.value[0] : 0;
+    return CLVOX_OK;
+}
+
+/* Lengths in mm become voxels of the smallest edge. */
+static void scale_lengths(request *r, const clvox_grid *grid)
+{
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    double smallest = fmin(edge[0], fmin(edge[1], edge[2]));
+    if (r->band.count)
+        r->options.band = r->band.value[0] / (r->band.unit == CLI_UNIT_MM ? smallest : 1);
+    if (r->radius.count)
+        r->options.radius = r->radius.value[0] / (r->radius.unit == CLI_UNIT_MM ? smallest : 1);
+}
+
+/* ---- what is said before and meanwhile ---------------------------------- */
+
+static void say_input(command *cli, const cli_surface_source *source)
+{
+    const clv_surface_facts *f = &source->notes.facts;
+    const clvox_grid *grid = &source->distance->grid;
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    cli_remark(cli, 0, "input    %s, %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", source->kind,
+               grid->size[0], grid->size[1], grid->size[2], edge[0], edge[1], edge[2]);
+    cJSON *in = cJSON_AddObjectToObject(cli->log, "input");
+    cJSON_AddStringToObject(in, "kind", source->kind);
+    cli_log_grid(in, "grid", grid);
+    if (!source->mesh)
+        return;
+    cJSON_AddNumberToObject(in, "open_edges", f->open_edges);
+    cJSON_AddNumberToObject(in, "crowded_edges", f->crowded_edges);
+    cJSON_AddNumberToObject(in, "flipped_edges", f->flipped_edges);
+    cJSON_AddNumberToObject(in, "components", f->components);
+    cJSON_AddNumberToObject(in, "euler", f->euler);
+    cJSON_AddNumberToObject(in, "volume_mm3", f->volume);
+    cJSON_AddBoolToObject(in, "turned", source->notes.turned);
+    cJSON_AddBoolToObject(in, "crossing", source->notes.crossing);
+    if (f->open_edges)
+        cli_remark(cli, 0,
+                   "the mesh is open at %d edges: its holes are closed as the winding number has them\n",
+                   f->open_edges);
+    if (f->flipped_edges)
+        cli_remark(cli, 0,
+                   "at %d edges triangles run against each other: the majority decides what is inside\n",
+                   f->flipped_edges);
+    if (source->notes.turned)
+        cli_remark(cli, 0, "the mesh faces inward and was taken the other way round\n");
+    if (source->notes.crossing)
+        cli_remark(cli, 0, "parts of the mesh lie inside of others: their union is taken\n");
+}
+
+static void say_plan(command *cli, const request *r, const clvox_denoise_plan *plan)
+{
+    static const double WORTH_SAYING = 2;
+    char needed[32], free_text[32], all[32];
+    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    const clvox_denoise_options *o = &r->options;
+    cli_remark(cli, 0, "plan     about %d voxels within %.4g of the surface, in a box of %d x %d x %d\n",
+               plan->band_voxels, o->band, plan->size[0], plan->size[1], plan->size[2]);
+    cli_remark(cli, 0, "         patches of %d x %d x %d, %d neighbours, by %s\n", o->patch, o->patch,
+               o->patch,
+               o->neighbours, o->update == CLVOX_DENOISE_PAPER ? "the paper's steps" : "whole patches");
+    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
+               cli_bytes((double)plan->device_bytes, needed),
+               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
+               cli_bytes((double)limits->global_bytes, all));
+    if (plan->search_seconds > WORTH_SAYING)
+        cli_remark(cli, 0, "         the search for like patches takes about %.0f s%s\n",
+                   plan->search_seconds,
+                   o->radius > 0 || plan->search_seconds < 60 ? "" : "; --search radius is far quicker");
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "plan");
+    cJSON_AddNumberToObject(to, "band_voxels", plan->band_voxels);
+    cJSON_AddNumberToObject(to, "device_bytes", (double)plan->device_bytes);
+    cJSON_AddNumberToObject(to, "search_seconds", plan->search_seconds);
+}
+
+static int show(void *user, const char *stage, double fraction)
+{
+    progress *p = user;
+    double now = cli_seconds();
+    if (p->started <= 0) {
+        p->started = now;
+        p->first = fraction;
+    }
+    if (!p->cli->quiet && now - p->printed > (p->terminal ? 0.1 : 5) && fraction < 1) {
+        char left[48] = "";
+        double gone = fraction - p->first;
+        if (gone > 0.01)
+            snprintf(left, sizeof left, ", %.0f s left", ceil((now - p->started) / gone * (1 - fraction)));
+        p->printed = now;
+        if (p->terminal) {
+            char bar[31];
+            int full = (int)(fmin(fmax(fraction, 0), 1) * 30);
+            for (int i = 0; i < 30; i++)
+                bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+            bar[30] = 0;
+            fprintf(stderr, "\r[%s] %s%s\033[K", bar, stage, left);
+            fflush(stderr);
+            p->open = true;
+        } else if (now - p->started > 1) {
+            fprintf(stderr, "%s: %.0f%%%s\n", stage, 100 * fraction, left);
+        }
+    }
+    return cli_interrupted();
+}
+
+/* ---- the report --------------------------------------------------------- */
+
+static void log_options(command *cli, const request *r)
+{
+    static const char *const memory[] = {"auto", "constant", "global", "image"};
+    const clvox_denoise_options *o = &r->options;
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
+    cJSON_AddStringToObject(to, "update", o->update == CLVOX_DENOISE_PAPER ? "paper" : "patches");
+    cJSON_AddStringToObject(to, "memory", memory[o->memory]);
+    cJSON_AddNumberToObject(to, "patch", o->patch);
+    cJSON_AddNumberToObject(to, "neighbours", o->neighbours);
+    cJSON_AddNumberToObject(to, "band_voxels", o->band);
+    cJSON_AddNumberToObject(to, "radius_voxels", o->radius);
+    cli_log_number(to, "c1", o->c1 > 0 ? o->c1 : NAN);
+    cJSON_AddBoolToObject(to, "keep_volume", !o->free_volume);
+}
+
+static void report(command *cli, const clvox_denoise_result *r, const clvox_surface *mesh,
+                   const clv_surface_facts *f, const stages *s)
+{
+    char bytes[32];
+    double change = r->volume_before > 0 ? 100 * (r->volume_after / r->volume_before - 1) : 0;
+    cli_print(cli, "%-20s %zu vertices, %zu triangles, %d component%s, Euler characteristic %d\n", "surface",
+              mesh->vertices, mesh->triangles, f->components, f->components == 1 ? "" : "s", f->euler);
+    cli_print(cli, "%-20s before %.6g mm^3, after %.6g mm^3 (%+.3f%%), area %.6g mm^2\n", "volume",
+              r->volume_before, r->volume_after, change, f->area);
+    cli_print(cli, "%-20s mean %.4g mm, largest %.4g mm; level shifted by %.4g mm\n", "movement", r->mean_mm,
+              r->largest_mm, r->shift_mm);
+    cli_print(cli, "%-20s %.3g voxels (patches %.4g from quadratic, %.4g from the nearest), c2 %.4g\n",
+              "noise",
+              r->deviation, r->noise, r->nearest, r->c2);
+    cli_print(cli, "%-20s %d voxels, %d neighbours each, %d round%s", "band", r->band_voxels, r->neighbours,
+              r->rounds, r->rounds == 1 ? "" : "s");
+    cli_print(cli, r->steps ? ", %d steps\n" : "\n", r->steps);
+    cli_print(cli, "%-20s before %.6g, after %.6g\n", "energy", r->energy[0], r->energy[1]);
+    cli_print(cli, "%-20s open and read %.3f, prepare %.3f, search %.3f, update %.3f, re-distance %.3f,\n",
+              "seconds", s->read, r->seconds_prepare, r->seconds_search, r->seconds_update,
+              r->seconds_redistance);
+    cli_print(cli, "%-20s finish %.3f, mesh %.3f, write %.3f, all %.3f\n", "", r->seconds_finish, s->mesh,
+              s->write, cli_seconds() - cli->started);
+    cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
+    if (r->not_finite)
+        cli_remark(cli, 0, "%ld values of the input are not finite and count as outside\n", r->not_finite);
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
+    cJSON_AddNumberToObject(to, "vertices", (double)mesh->vertices);
+    cJSON_AddNumberToObject(to, "triangles", (double)mesh->triangles);
+    cJSON_AddNumberToObject(to, "components", f->components);
+    cJSON_AddNumberToObject(to, "euler", f->euler);
+    cJSON_AddNumberToObject(to, "open_edges", f->open_edges);
+    cli_log_number(to, "area_mm2", f->area);
+    cli_log_number(to, "mesh_volume_mm3", f->volume);
+    cli_log_number(to, "volume_before_mm3", r->volume_before);
+    cli_log_number(to, "volume_after_mm3", r->volume_after);
+    cli_log_number(to, "mean_movement_mm", r->mean_mm);
+    cli_log_number(to, "largest_movement_mm", r->largest_mm);
+    cli_log_number(to, "level_shift_mm", r->shift_mm);
+    cli_log_number(to, "noise_voxels", r->deviation);
+    cli_log_number(to, "patch_residual", r->noise);
+    cli_log_number(to, "nearest_distance", r->nearest);
+    cli_log_number(to, "c2", r->c2);
+    cJSON_AddNumberToObject(to, "band_voxels", r->band_voxels);
+    cJSON_AddNumberToObject(to, "neighbours", r->neighbours);
+    cJSON_AddNumberToObject(to, "rounds", r->rounds);
+    cJSON_AddNumberToObject(to, "steps", r->steps);
+    cli_log_number(to, "energy_before", r->energy[0]);
+    cli_log_number(to, "energy_after", r->energy[1]);
+    cJSON_AddNumberToObject(to, "values_not_finite", (double)r->not_finite);
+    cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
+    cJSON *seconds = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
+    cJSON_AddNumberToObject(seconds, "read", s->read);
+    cJSON_AddNumberToObject(seconds, "prepare", r->seconds_prepare);
+    cJSON_AddNumberToObject(seconds, "search", r->seconds_search);
+    cJSON_AddNumberToObject(seconds, "update", r->seconds_update);
+    cJSON_AddNumberToObject(seconds, "redistance", r->seconds_redistance);
+    cJSON_AddNumberToObject(seconds, "finish", r->seconds_finish);
+    cJSON_AddNumberToObject(seconds, "mesh", s->mesh);
+    cJSON_AddNumberToObject(seconds, "write", s->write);
+}
+
+/* ---- the work ----------------------------------------------------------- */
+
+static int run(command *cli, request *r)
+{
+    int status = CLVOX_OK;
+    cli_surface_source source = {.kind = ""};
+    clvox_denoise_plan plan;
+    clvox_denoise_result result = {.distance = NULL};
+    clvox_surface *mesh = NULL;
+    clv_surface_facts facts = {0};
+    stages s = {0};
+    double mark = cli_seconds();
+    progress p = {.cli = cli};
+    p.terminal = isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+    CLV_TRY(cli_surface_load(cli, &r->in, &source));
+    s.read = cli_seconds() - mark;
+    scale_lengths(r, &source.distance->grid);
+    r->options.everywhere = r->sdf || is_volume(r->out);
+    say_input(cli, &source);
+    log_options(cli, r);
+    CLV_TRY(clvox_denoise_plan_make(cli->ctx, source.distance, &r->options, &plan));
+    say_plan(cli, r, &plan);
+    cli_watch(true);
+    r->options.progress = show;
+    r->options.user = &p;
+    status = clvox_surface_denoise(cli->ctx, source.distance, &r->options, &result);
+    if (p.open)
+        fprintf(stderr, "\r\033[K");
+    cli_watch(false);
+    if (status >= 0 && cli_interrupted())
+        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+    if (status < 0)
+        goto end;
+    mark = cli_seconds();
+    CLV_TRY(clv_surface_extract(result.distance, 0, false, &mesh));
+    CLV_TRY(clv_surface_inspect(mesh, &facts));
+    s.mesh = cli_seconds() - mark;
+    mark = cli_seconds();
+    if (is_volume(r->out))
+        CLV_TRY(cli_write_volume(cli, result.distance, r->out));
+    else
+        CLV_TRY(cli_write_surface(cli, mesh, r->out));
+    if (r->sdf)
+        CLV_TRY(cli_write_volume(cli, result.distance, r->sdf));
+    s.write = cli_seconds() - mark;
+    report(cli, &result, mesh, &facts, &s);
+    CLV_TRY(cli_profile(cli));
+end:
+    clvox_volume_destroy(&source.distance);
+    clvox_denoise_result_free(&result);
+    clvox_surface_destroy(&mesh);
+    return status;
+}
+
+int cmd_surface_denoise(command *cli, int argc, char **argv)
+{
+    request r = {.in = {.label = -1, .iso = NAN, .margin = 8}};
+    int update = 0, memory = 0, search = 0, rounds = 0;
+    double c1 = NAN, c2 = NAN;
+    bool free_volume = false;
+    const char *label = NULL;
+    clvox_denoise_defaults(&r.options);
+    const cli_option options[] = {
+        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz)"},
+        {"sdf", 0, CLI_TEXT, &r.sdf, "FILE", "also the signed distance, mm, negative inside"},
+        {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
+        {"iso", 0, CLI_NUMBER, &r.in.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
+        {"voxel", 0, CLI_NUMBERS, &r.voxel, "1mm",
+         "IN is a mesh: voxels of the grid to work on (default: as long as its triangles' edges)"},
+        {"patch", 0, CLI_INTEGER, &r.options.patch, "3|5|7", "edge of a patch in voxels (default 5)"},
+        {"neighbours", 0, CLI_INTEGER, &r.options.neighbours, "M",
+         "like patches for each, to 256 (default 96)"},
+        {"band", 0, CLI_NUMBERS, &r.band, "2vox|2mm",
+         "half width of the band around the surface (default 2vox)"},
+        {"c1", 0, CLI_NUMBER, &c1, "VOX2", "weights fall with distance as exp(-|x-y|^2/c1) (default: not)"},
+        {"c2", 0, CLI_NUMBER, &c2, "VOX2", "and with unlikeness as exp(-D/c2) (default: by the noise)"},
+        {"update", 0, CLI_CHOICE, &update, "patches|paper",
+         "average whole patches, or steps of single voxels as Lee et al. 2012"},
+        {"rounds", 0, CLI_INTEGER, &rounds, "N", "patches: how often (default: by the noise)"},
+        {"steps", 0, CLI_INTEGER, &r.options.steps, "N", "paper: how many (default 20)"},
+        {"search", 0, CLI_CHOICE, &search, "global|radius", "compare with the whole band, or nearby only"},
+        {"radius", 0, CLI_NUMBERS, &r.radius, "12vox|12mm", "how near (default 12vox)"},
+        {"memory", 0, CLI_CHOICE, &memory, "auto|constant|global|image",
+         "auto: blocked product; the others: pair by pair, from the paper's kinds of memory"},
+        {"free-volume", 0, CLI_FLAG, &free_volume, NULL, "do not shift the level to keep the volume"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "IN -o OUT [options]",
+        .about =
+            "Denoises a surface by non-local means of its signed distance: every patch becomes the mean of\n"
+            "those that look alike, anywhere on the surface, so that edges stay. IN is a mesh, a mask, a\n"
+            "label map with --label, an image with --iso, or a signed distance in mm, negative inside.\n"
+            "How strong it is follows from the noise.",
+        .example = "  clvox surface denoise labels.nii.gz --label 17 -o hippocampus.surf.gii\n"
+                   "  clvox surface denoise scan.ply -o smooth.ply --voxel 0.5mm --sdf smooth.nii.gz",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    char **in;
+    int count, status = cli_parse(cli, &usage, argc, argv, &in, &count);
+    if (status)
+        return status;
+    if (!r.out)
+        return cli_misuse("-o OUT is missing");
+    if (label) {
+        char *end;
+        errno = 0;
+        long value = strtol(label, &end, 10);
+        if (!*label || *end || errno || value < 0 || value > 1 << 24)
+            return cli_misuse("--label %s: not a label (0 or a whole number above)", label);
+        if (!isnan(r.in.iso))
+            return cli_misuse("--label and --iso: one or the other");
+        r.in.label = (int)value;
+    }
+    if (r.sdf && !is_volume(r.sdf))
+        return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
+    status = read_options(&r, update, memory, search, rounds, c1, c2);
+    if (status)
+        return status;
+    r.options.free_volume = free_volume;
+    r.in.path = in[0];
+    return run(cli, &r);
+}
