@@ -132,6 +132,38 @@ __kernel void nlm_residual(__global const float *patches, int count, int radius,
     }
 }
 
+/* Takes from each patch the plane c + x.d that is nearest to it (planes: d, c),
+ * leaves the rest in its row and, without the zeros behind, in tiles; at: the
+ * places of the tiles' middles. norm as above. */
+__kernel void nlm_plane(__global float *patches, int count, int radius, int stride, float4 norm,
+                        __global float4 *planes, __global float *tiles, __global int *at)
+{
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
+    int edge = 2 * radius + 1, samples = edge * edge * edge;
+    for (int j = first; j < last; j++) {
+        __global float *p = patches + j * stride, *tile = tiles + j * samples;
+        float center = p[samples / 2];
+        float4 plane = 0.0f;
+        int s = 0;
+        for (int z = -radius; z <= radius; z++)
+            for (int y = -radius; y <= radius; y++)
+                for (int x = -radius; x <= radius; x++, s++)
+                    plane += (p[s] - center) * (float4)(x, y, z, 1);
+        plane *= (float4)(norm.y, norm.y, norm.y, norm.x);
+        plane.w += center;
+        s = 0;
+        for (int z = -radius; z <= radius; z++)
+            for (int y = -radius; y <= radius; y++)
+                for (int x = -radius; x <= radius; x++, s++) {
+                    float v = p[s] - (plane.x * x + plane.y * y + plane.z * z + plane.w);
+                    p[s] = v;
+                    tile[s] = v;
+                }
+        planes[j] = plane;
+        at[j] = j * samples + samples / 2;
+    }
+}
+
 /* ---- weights ------------------------------------------------------------ */
 
 /* w = exp(-|x - y|^2 far) exp(-D near), far and near 1/c1 and 1/c2; 0 where there
@@ -267,11 +299,13 @@ nlm_estimate(__global const float *patches, __global const int *neighbours, __gl
 }
 
 /* Each voxel's mean over the estimates of the patches that cover it. The
- * estimates are those of patches first to first + part - 1; sums gathers what
- * earlier parts gave, and after the last part phi is set. */
+ * estimates are those of patches first to first + part - 1, without their planes
+ * where these were taken off; sums gathers what earlier parts gave, and after
+ * the last part phi is set. */
 __kernel void nlm_overlap(__global const float *estimates, __global const int *band,
                          __global const int *index, int4 size, int count, int first, int part, int radius,
-                         int stride, __global float2 *sums, __global float *phi)
+                         int stride, __global const float4 *planes, int has_planes, __global float2 *sums,
+                         __global float *phi)
 {
     int begin = get_global_id(0) * MARCH, end = min(begin + MARCH, count);
     int edge = 2 * radius + 1;
@@ -282,10 +316,15 @@ __kernel void nlm_overlap(__global const float *estimates, __global const int *b
             for (int dy = max(-radius, y - size.y + 1); dy <= min(radius, y); dy++)
                 for (int dx = max(-radius, x - size.x + 1); dx <= min(radius, x); dx++) {
                     int j = index[at - (dz * size.y + dy) * size.x - dx] - first;
-                    if (j >= 0 && j < part)
-                        sum += (float2)(estimates[j * stride + ((dz + radius) * edge + dy + radius) * edge +
-                                                  dx + radius],
-                                        1.0f);
+                    if (j < 0 || j >= part)
+                        continue;
+                    int s = ((dz + radius) * edge + dy + radius) * edge + dx + radius;
+                    float v = estimates[j * stride + s];
+                    if (has_planes) {
+                        float4 plane = planes[first + j];
+                        v += plane.x * dx + plane.y * dy + plane.z * dz + plane.w;
+                    }
+                    sum += (float2)(v, 1.0f);
                 }
         sums[i] = sum;
         if (first + part >= count)

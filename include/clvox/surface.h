@@ -87,6 +87,7 @@ typedef struct clvox_denoise_options {
     double c1;       /* w = exp(-|x - y|^2 / c1) exp(-D / c2); 0: infinite */
     double c2;       /* 0: strength times the noise */
     double strength; /* 0: by itself */
+    int planes;      /* PATCHES: compare and average patches less the plane nearest to each */
     double radius;   /* compare only patches so near; 0: all of the band */
     int rounds;      /* of patches; 0: by the noise */
     int steps;       /* of PAPER */

@@ -18,6 +18,7 @@
 LINE(count, "nlm_count", "nlm_count", 16);
 LINE(band, "nlm_band", "nlm_list", 16);
 LINE(residual, "nlm_residual", "nlm_residual", 64);
+LINE(plane, "nlm_plane", "nlm_plane", 64);
 LINE(weights, "nlm_weights", "nlm_weights", 64);
 LINE(energy, "nlm_energy", "nlm_energy", 64);
 LINE(step, "nlm_step", "nlm_step", 64);
@@ -120,6 +121,19 @@ end:
     return status;
 }
 
+/* 1 over the sums of squares over a patch of 1, x, x^2 - mean and x y. */
+static void norms_of(int radius, float *mean, float norm[4])
+{
+    double edge = 2 * radius + 1, middle = radius * (radius + 1) / 3.0, quartic = 0, square = edge * middle;
+    for (int x = -radius; x <= radius; x++)
+        quartic += (x * x - middle) * (x * x - middle);
+    *mean = (float)middle;
+    norm[0] = (float)(1 / (edge * edge * edge));
+    norm[1] = (float)(1 / (square * edge * edge));
+    norm[2] = (float)(1 / (quartic * edge * edge));
+    norm[3] = (float)(1 / (square * square * edge));
+}
+
 int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
                      clv_buffer *residual)
 {
@@ -127,18 +141,31 @@ int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, in
     const clv_kernel *kernel;
     const int line[3] = {count, 1, 1};
     int stride = clv_nlm_stride(radius);
-    double edge = 2 * radius + 1, mean = radius * (radius + 1) / 3.0, quartic = 0;
-    for (int x = -radius; x <= radius; x++)
-        quartic += (x * x - mean) * (x * x - mean);
-    double square = edge * mean;
-    const float norm[4] = {(float)(1 / (edge * edge * edge)), (float)(1 / (square * edge * edge)),
-                           (float)(1 / (quartic * edge * edge)), (float)(1 / (square * square * edge))};
+    float mean, norm[4];
     CLV_TRY(check_matrix(count, radius));
+    norms_of(radius, &mean, norm);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_residual, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (stride + 1), CLV_BUF(matrix), CLV_INT(count),
-                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT((float)mean),
-                       CLV_FLOAT4V(norm),
+                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT(mean), CLV_FLOAT4V(norm),
                        CLV_BUF(residual)));
+end:
+    return status;
+}
+
+int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, clv_buffer *planes,
+                   clv_buffer *tiles, clv_buffer *middles)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {count, 1, 1};
+    int stride = clv_nlm_stride(radius);
+    float mean, norm[4];
+    CLV_TRY(check_matrix(count, radius));
+    norms_of(radius, &mean, norm);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_plane, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (3 * stride + 5), CLV_BUF(matrix), CLV_INT(count),
+                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT4V(norm), CLV_BUF(planes), CLV_BUF(tiles),
+                       CLV_BUF(middles)));
 end:
     return status;
 }
@@ -196,8 +223,8 @@ end:
 }
 
 int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer *matrix, int radius,
-                    float own, const clv_buffer *index, const int size[3], clv_buffer *estimates,
-                    clv_buffer *sums, clv_buffer *phi)
+                    float own, const clv_buffer *planes, const clv_buffer *index, const int size[3],
+                    clv_buffer *estimates, clv_buffer *sums, clv_buffer *phi)
 {
     int status = CLVOX_OK;
     const clv_kernel *estimate, *overlap;
@@ -220,7 +247,8 @@ int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer
                            CLV_INT(g->most), CLV_INT(stride), CLV_FLOAT(own), CLV_BUF(estimates)));
         CLV_TRY(CLV_LAUNCH(ctx, overlap, line, part * row + 8.0 * g->count, CLV_BUF(estimates),
                            CLV_BUF(g->band), CLV_BUF(index), SIZE4(size), CLV_INT(g->count), CLV_INT(first),
-                           CLV_INT(part), CLV_INT(radius), CLV_INT(stride), CLV_BUF(sums), CLV_BUF(phi)));
+                           CLV_INT(part), CLV_INT(radius), CLV_INT(stride), CLV_BUF(planes ? planes : sums),
+                           CLV_INT(planes != NULL), CLV_BUF(sums), CLV_BUF(phi)));
         first += part;
     }
 end:

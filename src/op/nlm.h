@@ -30,6 +30,15 @@ int clv_nlm_patches_gather(clvox_context *ctx, const clv_nlm_patches *patches, c
 int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
                      clv_buffer *residual);
 
+/* Takes from each patch of the matrix the plane that fits it best, so that
+ * patches are compared and averaged by how they bend alone. planes: 4 count
+ * floats for clv_nlm_average. tiles (count (2 radius + 1)^3 floats) and middles
+ * (int32, count) are the rest as a level set of (2 radius + 1) x (2 radius + 1) x
+ * count (2 radius + 1) voxels and a band of it, on which clv_nlm_search finds the
+ * patches that are alike (without a reach: places mean nothing there). */
+int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, clv_buffer *planes,
+                   clv_buffer *tiles, clv_buffer *middles);
+
 /* The band's pairs. neighbours as clv_nlm_search gives them. */
 typedef struct clv_nlm_graph {
     const clv_buffer *band;       /* int32 */
@@ -59,10 +68,11 @@ int clv_nlm_step(clvox_context *ctx, const clv_nlm_graph *graph, const clv_buffe
  * neighbour) and its neighbours by their weights; a voxel of the band becomes the
  * mean of what the patches that cover it say. estimates: room for any number of
  * rows of the matrix, at least one: the fewer, the slower. sums: 2 count floats.
- * Only phi's voxels in the band change. */
+ * planes (NULL: none) as clv_nlm_planes took them from the matrix: each patch
+ * keeps its own. Only phi's voxels in the band change. */
 int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *graph, const clv_buffer *matrix, int radius,
-                    float own, const clv_buffer *index, const int size[3], clv_buffer *estimates,
-                    clv_buffer *sums, clv_buffer *phi);
+                    float own, const clv_buffer *planes, const clv_buffer *index, const int size[3],
+                    clv_buffer *estimates, clv_buffer *sums, clv_buffer *phi);
 
 /* How many cells between voxel centres lie below level, in cells: exact for phi
  * linear on six tetrahedra a cell. rows: size[1] * size[2] floats. Blocking. */
@@ -75,6 +85,7 @@ extern const clv_entry clv_entry_nlm_count;
 extern const clv_entry clv_entry_nlm_energy;
 extern const clv_entry clv_entry_nlm_overlap;
 extern const clv_entry clv_entry_nlm_patches;
+extern const clv_entry clv_entry_nlm_plane;
 extern const clv_entry clv_entry_nlm_residual;
 extern const clv_entry clv_entry_nlm_scatter;
 extern const clv_entry clv_entry_nlm_step;

@@ -87,6 +87,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_nlm_energy,
     &clv_entry_nlm_overlap,
     &clv_entry_nlm_patches,
+    &clv_entry_nlm_plane,
     &clv_entry_nlm_residual,
     &clv_entry_nlm_scatter,
     &clv_entry_nlm_step,

@@ -268,6 +268,15 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     }
     r->seconds_update += now() - mark;
     mark = now();
+    if (run->planes) {
+        int edge = 2 * b->radius + 1;
+        CLV_TRY(clv_nlm_planes(run->ctx, run->matrix, run->count, b->radius, run->planes, run->estimates,
+                               run->middles));
+        patches.phi = run->estimates;
+        patches.band = run->middles;
+        patches.size[0] = patches.size[1] = edge;
+        patches.size[2] = edge * run->count;
+    }
     CLV_TRY(clv_nlm_search(run->ctx, &patches, memory[o->memory], run->most, (float)o->radius,
                            run->neighbours,
                            run->weights, run->search, search_progress, run));
@@ -338,7 +347,7 @@ static int one_round(clv_denoise *run, int round)
     if (o->update == CLVOX_DENOISE_PAPER)
         CLV_TRY(paper_steps(run, &graph));
     else
-        CLV_TRY(clv_nlm_average(run->ctx, &graph, run->matrix, b->radius, 0, run->index, b->size,
+        CLV_TRY(clv_nlm_average(run->ctx, &graph, run->matrix, b->radius, 0, run->planes, run->index, b->size,
                                 run->estimates, run->sums, run->phi));
     CLV_TRY(clv_finish(run->ctx));
     if (o->update != CLVOX_DENOISE_PAPER)

@@ -33,6 +33,7 @@ typedef struct clv_denoise {
     /* Of a round's band. */
     int count, most;
     clv_buffer *band, *neighbours, *weights, *matrix, *estimates, *sums, *search;
+    clv_buffer *planes, *middles; /* NULL where patches keep their planes */
 } clv_denoise;
 
 /* Finds the box. CLVOX_ERROR_DATA where no value or every value is inside. */
@@ -46,6 +47,8 @@ int clv_denoise_paste(const clvox_volume *distance, const clv_denoise_box *box, 
 
 /* What is asked of the pool, for the box and for a band of run->count voxels. */
 int clv_denoise_list_box(clv_denoise *run, clv_request *list);
+/* Whether planes are taken off: not within a radius, as what is searched then has no places. */
+bool clv_denoise_planes(const clvox_denoise_options *o);
 int clv_denoise_list_band(clv_denoise *run, clv_request *list);
 
 /* The shift of phi's zero level that makes the volume inside `want` cells, at

@@ -155,10 +155,16 @@ int clv_denoise_list_box(clv_denoise *run, clv_request *list)
     return count;
 }
 
+bool clv_denoise_planes(const clvox_denoise_options *o)
+{
+    return o->planes && o->update == CLVOX_DENOISE_PATCHES && !(o->radius > 0);
+}
+
 int clv_denoise_list_band(clv_denoise *run, clv_request *list)
 {
     size_t voxels = (size_t)run->count, pairs = voxels * (size_t)run->most * sizeof(float);
     size_t stride = (size_t)clv_nlm_stride(run->box.radius) * sizeof(float), chunk = ESTIMATE_BYTES / stride;
+    bool planes = clv_denoise_planes(run->options);
     int count = 0;
     list[count++] = (clv_request){&run->band, voxels * sizeof(int32_t), "band"};
     list[count++] = (clv_request){&run->sums, 2 * voxels * sizeof(float), "sums of the band"};
@@ -166,8 +172,12 @@ int clv_denoise_list_band(clv_denoise *run, clv_request *list)
     list[count++] = (clv_request){&run->weights, pairs, "weights"};
     list[count++] = (clv_request){&run->matrix, voxels * stride, "patches"};
     if (run->options->update == CLVOX_DENOISE_PATCHES)
-        list[count++] = (clv_request){&run->estimates, (voxels < chunk ? voxels : chunk) * stride,
+        list[count++] = (clv_request){&run->estimates, (voxels < chunk || planes ? voxels : chunk) * stride,
                                       "estimated patches"};
+    if (planes) {
+        list[count++] = (clv_request){&run->planes, 4 * voxels * sizeof(float), "planes of patches"};
+        list[count++] = (clv_request){&run->middles, voxels * sizeof(int32_t), "middles of patches"};
+    }
     list[count++] = (clv_request){&run->search,
                                   clv_nlm_search_bytes(run->ctx, run->count, run->box.radius, run->most),
                                   "scratch of the search"};

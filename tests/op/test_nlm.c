@@ -229,6 +229,86 @@ static void run_step(problem *p)
     free(want);
 }
 
+/* Planes taken off, their tiles as a level set, and averaging that puts them
+ * back: a plane stays a plane whatever its neighbours are. */
+static void run_planes(problem *p)
+{
+    size_t count = (size_t)p->count, stride = (size_t)p->stride, samples = (size_t)p->samples;
+    int edge = 2 * p->s->radius + 1;
+    double *rest = room(stride * count, sizeof(double)), *tiles = room(samples * count, sizeof(double));
+    int *middles = room(count, sizeof(int));
+    clv_nlm_patches patches = patches_of(p);
+    clv_buffer *planes = harness_output(ctx, 4 * count * sizeof(float));
+    clv_buffer *d_tiles = harness_output(ctx, samples * count * sizeof(float));
+    clv_buffer *d_middles = harness_output(ctx, count * sizeof(int));
+    check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
+    for (size_t j = 0; j < count; j++) {
+        double *row = rest + j * stride, sum[4] = {0}, square = 0;
+        ref_nlm_patch(p->phi, p->s->size, p->band[j], p->s->radius, row);
+        for (int s = 0; s < p->samples; s++) {
+            const double at[4] = {s % edge - p->s->radius, s / edge % edge - p->s->radius,
+                                  s / (edge * edge) - p->s->radius, 1};
+            square += at[0] * at[0];
+            for (int i = 0; i < 4; i++)
+                sum[i] += at[i] * row[s];
+        }
+        for (int s = 0; s < p->samples; s++)
+            row[s] -= sum[0] / square * (s % edge - p->s->radius) +
+                      sum[1] / square * (s / edge % edge - p->s->radius) +
+                      sum[2] / square * (s / (edge * edge) - p->s->radius) + sum[3] / p->samples;
+        memcpy(tiles + j * samples, row, samples * sizeof(double));
+    }
+    CHECK_THAT(clv_nlm_planes(ctx, p->d_matrix, p->count, p->s->radius, planes, d_tiles, d_middles) ==
+                   CLVOX_OK,
+               "%s", clvox_message());
+    same("patches less their planes", p, p->d_matrix, rest, stride * count, 1e-5);
+    same("tiles", p, d_tiles, tiles, samples * count, 1e-5);
+    harness_download(ctx, d_middles, middles, count * sizeof(int));
+    for (size_t j = 0; j < count; j++)
+        CHECK((size_t)middles[j] == j * samples + samples / 2);
+    clv_buffer_destroy(&planes);
+    clv_buffer_destroy(&d_tiles);
+    clv_buffer_destroy(&d_middles);
+    free(rest);
+    free(tiles);
+    free(middles);
+}
+
+/* A level set of one slope stays as it is when planes are put back. */
+static void run_slope(problem *p)
+{
+    size_t n = (size_t)p->n, count = (size_t)p->count;
+    float *slope = room(n, sizeof(float));
+    double *want = room(n, sizeof(double));
+    const int *size = p->s->size;
+    for (size_t i = 0; i < n; i++) {
+        slope[i] = .3f * (float)(i % (size_t)size[0]) - .2f * (float)(i / (size_t)size[0] % (size_t)size[1]) +
+                   .5f * (float)(i / (size_t)size[0] / (size_t)size[1]);
+        want[i] = (double)slope[i];
+    }
+    clv_nlm_graph graph = graph_of(p);
+    clv_nlm_patches patches = patches_of(p);
+    clv_buffer *phi = harness_upload(ctx, slope, n * sizeof(float));
+    clv_buffer *planes = harness_output(ctx, 4 * count * sizeof(float));
+    clv_buffer *tiles = harness_output(ctx, (size_t)p->stride * count * sizeof(float));
+    clv_buffer *middles = harness_output(ctx, count * sizeof(int));
+    clv_buffer *sums = harness_output(ctx, 2 * count * sizeof(float) + 8);
+    patches.phi = phi;
+    check_must(find_weights(p, &graph));
+    check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
+    check_must(clv_nlm_planes(ctx, p->d_matrix, p->count, p->s->radius, planes, tiles, middles));
+    CHECK(clv_nlm_average(ctx, &graph, p->d_matrix, p->s->radius, 0, planes, p->d_index, size, tiles, sums,
+                          phi) == CLVOX_OK);
+    same("a slope", p, phi, want, n, 1e-4);
+    clv_buffer_destroy(&phi);
+    clv_buffer_destroy(&planes);
+    clv_buffer_destroy(&tiles);
+    clv_buffer_destroy(&middles);
+    clv_buffer_destroy(&sums);
+    free(slope);
+    free(want);
+}
+
 /* rows: of the matrix, for which there is room. */
 static void run_average(problem *p, float own, int rows)
 {
@@ -248,8 +328,8 @@ static void run_average(problem *p, float own, int rows)
         want[p->band[j]] = values[j];
     check_must(find_weights(p, &graph));
     check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
-    CHECK_THAT(clv_nlm_average(ctx, &graph, p->d_matrix, p->s->radius, own, p->d_index, p->s->size, estimates,
-                               sums, phi) == CLVOX_OK,
+    CHECK_THAT(clv_nlm_average(ctx, &graph, p->d_matrix, p->s->radius, own, NULL, p->d_index, p->s->size,
+                               estimates, sums, phi) == CLVOX_OK,
                "%s", clvox_message());
     same("average", p, phi, want, n, 2e-5);
     clv_buffer_destroy(&estimates);
@@ -301,7 +381,7 @@ static void known_volumes(void)
     free(phi);
 }
 
-enum { BAND, PATCHES, RESIDUAL, WEIGHTS, ENERGY, STEP, AVERAGE, VOLUME };
+enum { BAND, PATCHES, PLANES, RESIDUAL, WEIGHTS, ENERGY, STEP, AVERAGE, VOLUME };
 
 static void run(problem *p, int what)
 {
@@ -318,6 +398,7 @@ static void run(problem *p, int what)
             break;
         run_average(p, 0, p->count + 3);
         run_average(p, 1.5f, p->count / 3 + 1);
+        run_slope(p);
         break;
     default:
         if (empty)
@@ -325,7 +406,10 @@ static void run(problem *p, int what)
         if (what == PATCHES || what == RESIDUAL)
             run_patches(p, what == RESIDUAL);
         else
-            (what == WEIGHTS ? run_weights : what == ENERGY ? run_energy : run_step)(p);
+            (what == PLANES    ? run_planes
+             : what == WEIGHTS ? run_weights
+             : what == ENERGY  ? run_energy
+                               : run_step)(p);
     }
 }
 
@@ -337,6 +421,7 @@ int main(void)
         const char *name;
     } runs[] = {
         {&clv_entry_nlm_count, BAND, "voxels of the band"}, {&clv_entry_nlm_band, BAND, "the band"},
+        {&clv_entry_nlm_plane, PLANES, "planes"},
         {&clv_entry_nlm_patches, PATCHES, "patches"},       {&clv_entry_nlm_residual, RESIDUAL, "noise"},
         {&clv_entry_nlm_weights, WEIGHTS, "weights"},       {&clv_entry_nlm_energy, ENERGY, "energy"},
         {&clv_entry_nlm_step, STEP, "step"},                {&clv_entry_nlm_scatter, STEP, "step"},
