@@ -43,7 +43,7 @@ int clv_surface_compare(const clvox_surface *a, const clvox_surface *b, int samp
 /* What the way from a mesh to a distance found to say to its user. */
 typedef struct clv_surface_notes {
     clv_surface_facts facts;
-    int triangles_turned; /* so that neighbours run alike, the lesser part of each patch */
+    int triangles_turned; /* so that neighbours run alike, and parts that lie in no other outward */
     bool turned;          /* faced inward as a whole and was taken the other way round */
     bool crossing;        /* parts lie inside of others, by crossing or nesting: the
                              distance is to what bounds their union */
@@ -54,8 +54,8 @@ typedef struct clv_surface_notes {
 /* Signed distance in mm to a mesh on grid, whatever its axes: exact within
  * `band` mm of the surface; beyond, to the nearest triangle that neighbours hand
  * on, seldom more than a tenth of a voxel too far. The sign is that of the generalised winding number
- * (Jacobson et al. 2013), so that small holes, crossings and turned triangles do
- * no harm. notes may be NULL. */
+ * (Jacobson et al. 2013) of the mesh with its triangles turned alike, so that small
+ * holes, crossings and turned triangles do no harm. notes may be NULL. */
 int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
                             double band, clv_surface_notes *notes, clvox_volume **out);
 

@@ -12,7 +12,7 @@
 enum {
     BLOCK = 32,      /* voxels: where the search for cells starts */
     LISTED = 512,    /* more triangles than that about a cell: those nearest to its voxels only */
-    TOGETHER = 96    /* blocks that one launch takes */
+    TOGETHER = 32    /* blocks that one launch takes */
 };
 
 /* What one block found. */

@@ -20,6 +20,13 @@ static double area_of(const clvox_surface *s, size_t t)
     return sqrt(sum) / 2;
 }
 
+static void turn(int32_t corner[3])
+{
+    int32_t b = corner[1];
+    corner[1] = corner[2];
+    corner[2] = b;
+}
+
 /* ---- orientation -------------------------------------------------------- */
 
 enum { UNSEEN = 0, AS_IS = 1, TURNED = 2 };
@@ -84,9 +91,7 @@ int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t cou
         unsigned char fewer = area[AS_IS] < area[TURNED] ? AS_IS : TURNED;
         for (size_t i = 0; !one_sided && i < patch; i++)
             if (state[queue[i]] == fewer) {
-                int32_t *c = surface->corners + 3 * (size_t)queue[i], b = c[1];
-                c[1] = c[2];
-                c[2] = b;
+                turn(surface->corners + 3 * (size_t)queue[i]);
                 ++*turned;
             }
     }
@@ -94,6 +99,88 @@ end:
     free(across);
     free(queue);
     free(state);
+    return status;
+}
+
+/* How often the triangles run along an edge from low to high, less how often back. */
+static int net_of(const clvox_surface *surface, const clv_side *sides, size_t i, size_t end)
+{
+    int net = 0;
+    for (; i < end; i++)
+        net += surface->corners[sides[i].at] == sides[i].low ? 1 : -1;
+    return net;
+}
+
+/* ---- parts -------------------------------------------------------------- */
+
+/* What is known of a part, by its lowest triangle. */
+typedef struct part {
+    bool open;     /* runs along some edge more often one way than the other */
+    double volume; /* six times */
+} part;
+
+/* lowest[t]: the lowest triangle that t is joined to through edges. */
+static void find_parts(const clvox_surface *surface, const clv_side *sides, size_t count, int32_t *lowest,
+                       part *parts)
+{
+    for (size_t t = 0; t < surface->triangles; t++)
+        lowest[t] = (int32_t)t;
+    for (size_t i = 0; i < count; i++) {
+        int32_t a = sides[i].at / 3, b = sides[clv_sides_end(sides, count, i) - 1].at / 3;
+        while (lowest[a] != a)
+            a = lowest[a] = lowest[lowest[a]];
+        while (lowest[b] != b)
+            b = lowest[b] = lowest[lowest[b]];
+        lowest[a > b ? a : b] = a > b ? b : a;
+    }
+    for (size_t t = 0; t < surface->triangles; t++)
+        lowest[t] = lowest[lowest[t]];
+    for (size_t i = 0, next; i < count; i = next) {
+        next = clv_sides_end(sides, count, i);
+        parts[lowest[sides[i].at / 3]].open |= net_of(surface, sides, i, next) != 0;
+    }
+    for (size_t t = 0; t < surface->triangles; t++) {
+        const double *from = surface->points + 3 * (size_t)surface->corners[3 * (size_t)lowest[t]];
+        double c[3][3];
+        for (size_t k = 0; k < 3; k++)
+            for (size_t a = 0; a < 3; a++)
+                c[k][a] = surface->points[3 * (size_t)surface->corners[3 * t + k] + a] - from[a];
+        for (int k = 0; k < 3; k++)
+            parts[lowest[t]].volume +=
+                c[0][k] * (c[1][(k + 1) % 3] * c[2][(k + 2) % 3] - c[1][(k + 2) % 3] * c[2][(k + 1) % 3]);
+    }
+}
+
+int clv_surface_turn_parts(clvox_surface *surface, const clv_side *sides, size_t count, int sign, int *turned)
+{
+    enum { AT_MOST = 200 }; /* parts, each of which looks at all triangles */
+    int status = CLVOX_OK, looked = 0;
+    size_t n = surface->triangles;
+    int32_t *lowest = malloc((n + 1) * sizeof *lowest);
+    part *parts = calloc(n + 1, sizeof *parts);
+    if (!lowest || !parts) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles", n);
+        goto end;
+    }
+    find_parts(surface, sides, count, lowest, parts);
+    for (size_t first = 0; first < n && looked < AT_MOST; first++) {
+        double around = 0;
+        if (lowest[first] != (int32_t)first || parts[first].open || !(sign * parts[first].volume < 0))
+            continue;
+        looked++;
+        const double *p = surface->points + 3 * (size_t)surface->corners[3 * first];
+        for (size_t t = 0; t < n; t++)
+            if (lowest[t] != (int32_t)first)
+                around += clv_winding_of(surface, t, p);
+        for (size_t t = 0; sign * around < .5 && t < n; t++)
+            if (lowest[t] == (int32_t)first) {
+                turn(surface->corners + 3 * t);
+                ++*turned;
+            }
+    }
+end:
+    free(lowest);
+    free(parts);
     return status;
 }
 
@@ -105,15 +192,6 @@ typedef struct border {
     size_t *next, *end; /* of each vertex, in to */
     size_t steps;
 } border;
-
-/* How often the triangles run along an edge from low to high, less how often back. */
-static int net_of(const clvox_surface *surface, const clv_side *sides, size_t i, size_t end)
-{
-    int net = 0;
-    for (; i < end; i++)
-        net += surface->corners[sides[i].at] == sides[i].low ? 1 : -1;
-    return net;
-}
 
 static int find_border(const clvox_surface *surface, const clv_side *sides, size_t count, border *b)
 {

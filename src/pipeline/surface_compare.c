@@ -57,10 +57,12 @@ static void sample_at(const survey *s, size_t i, double p[3], size_t *triangle)
         u = 1 - u;
         v = 1 - v;
     }
-    const int32_t *corner = s->from->corners + 3 * *triangle;
-    for (size_t a = 0; a < 3; a++)
-        p[a] = (1 - u - v) * s->from->points[3 * (size_t)corner[0] + a] +
-               u * s->from->points[3 * (size_t)corner[1] + a] + v * s->from->points[3 * (size_t)corner[2] + a];
+    const double weight[3] = {1 - u - v, u, v};
+    for (size_t a = 0; a < 3; a++) {
+        p[a] = 0;
+        for (size_t k = 0; k < 3; k++)
+            p[a] += weight[k] * s->from->points[3 * (size_t)s->from->corners[3 * *triangle + k] + a];
+    }
 }
 
 static int measure_piece(void *user, size_t piece, int worker)

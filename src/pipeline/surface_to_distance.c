@@ -48,6 +48,10 @@ static int prepare(const clvox_surface *surface, clvox_surface **oriented, clvox
     for (int a = 0; a < 3; a++)
         middle[a] = (notes->facts.bounds[0][a] + notes->facts.bounds[1][a]) / 2;
     notes->turned = cones(*oriented, middle) + cones(*caps, middle) < 0;
+    /* Closed parts, which have no caps. */
+    if (notes->facts.components > 1)
+        CLV_TRY(clv_surface_turn_parts(*oriented, sides, count, notes->turned ? -1 : 1,
+                                       &notes->triangles_turned));
 end:
     free(sides);
     return status;

@@ -195,16 +195,20 @@ static double solid_angle(const double c[9], const double p[3])
     return over == 0 && under == 0 ? 0 : 2 * atan2(over, under);
 }
 
+double clv_winding_of(const clvox_surface *surface, size_t triangle, const double p[3])
+{
+    double c[9];
+    for (size_t k = 0; k < 3; k++)
+        memcpy(c + 3 * k, surface->points + 3 * (size_t)surface->corners[3 * triangle + k], 3 * sizeof *c);
+    return solid_angle(c, p) / FULL;
+}
+
 double clv_winding_at(const clvox_surface *surface, const double p[3])
 {
     double sum = 0;
-    for (size_t t = 0; t < surface->triangles; t++) {
-        double c[9];
-        for (size_t k = 0; k < 3; k++)
-            memcpy(c + 3 * k, surface->points + 3 * (size_t)surface->corners[3 * t + k], 3 * sizeof *c);
-        sum += solid_angle(c, p);
-    }
-    return sum / FULL;
+    for (size_t t = 0; t < surface->triangles; t++)
+        sum += clv_winding_of(surface, t, p);
+    return sum;
 }
 
 /* Children come after their parent. */

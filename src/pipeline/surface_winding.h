@@ -16,6 +16,11 @@
  * Moebius band) stay as they are. Returns the number of triangles turned. */
 int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t count, int *turned);
 
+/* Turns closed parts over that face inward, times sign, and lie in no other part:
+ * what they bound is no cavity. Adds the number of triangles turned. */
+int clv_surface_turn_parts(clvox_surface *surface, const clv_side *sides, size_t count, int sign,
+                           int *turned);
+
 /* The caps: a mesh whose border is that of the surface the other way round, so
  * that both together are closed. No triangle where the surface is closed. On
  * success *out is the caller's. */
@@ -33,6 +38,9 @@ int clv_winding_rows(const clvox_surface *surface, const clvox_surface *caps, co
  * above 1/2, else 0. */
 int clv_winding_inside(const clvox_surface *caps, const clvox_grid *grid, const int16_t *winding,
                        int sign, unsigned char *inside);
+
+/* The share of one triangle in the winding number about a point. */
+double clv_winding_of(const clvox_surface *surface, size_t triangle, const double p[3]);
 
 /* The winding number of a mesh about a point, triangle by triangle. */
 double clv_winding_at(const clvox_surface *surface, const double p[3]);
