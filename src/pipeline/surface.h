@@ -53,9 +53,11 @@ typedef struct clv_surface_notes {
 
 /* Signed distance in mm to a mesh on grid, whatever its axes: exact within
  * `band` mm of the surface; beyond, to the nearest triangle that neighbours hand
- * on, seldom more than a tenth of a voxel too far. The sign is that of the generalised winding number
- * (Jacobson et al. 2013) of the mesh with its triangles turned alike, so that small
- * holes, crossings and turned triangles do no harm. notes may be NULL. */
+ * on, seldom more than a tenth of a voxel too far. An infinite band is exact
+ * everywhere. The sign is that of the generalised winding number (Jacobson et al.
+ * 2013) of the mesh with its triangles turned alike, so that small holes,
+ * crossings and turned triangles do no harm. notes may be NULL. The same bits run
+ * after run, whatever the number of threads. CLVOX_ERROR_DATA without a triangle. */
 int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
                             double band, clv_surface_notes *notes, clvox_volume **out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From meshes to signed distances, against looking at all triangles. */
 #include "base/matrix.h"
+#include "base/parallel.h"
 #include "check.h"
 #include "meshes.h"
 #include "op/harness.h"
@@ -162,10 +163,24 @@ static void shapes(void)
     CHECK_THAT(fabs((double)notes.voxels_inside - 3053) < 30, "%zu voxels inside", notes.voxels_inside);
     CHECK(!notes.turned && !notes.crossing && !notes.leaves_grid && notes.facts.euler == 2);
     CHECK_CASE("the same bits again");
-    again = distance_of(ball, &g, 3, NULL);
-    CHECK(memcmp(v->data, again->data, clvox_grid_voxels(&g) * sizeof *v->data) == 0);
+    for (int threads = 1; threads < 4; threads += 2) {
+        clv_set_threads(threads);
+        again = distance_of(ball, &g, 3, NULL);
+        CHECK(memcmp(v->data, again->data, clvox_grid_voxels(&g) * sizeof *v->data) == 0);
+        clvox_volume_destroy(&again);
+    }
+    clv_set_threads(0);
     clvox_volume_destroy(&v);
-    clvox_volume_destroy(&again);
+    CHECK_CASE("a band without end: exact everywhere");
+    v = distance_of(ball, &g, INFINITY, NULL);
+    worst = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&g); i += 149) {
+        double p[3];
+        voxel_at(&g, i, p);
+        worst = fmax(worst, fabs(fabs((double)v->data[i]) - brute(ball, p)));
+    }
+    CHECK_THAT(worst < 1e-5, "off by %g mm", worst);
+    clvox_volume_destroy(&v);
     CHECK_CASE("a torus");
     v = distance_of(ring, &g, 2, NULL);
     worst = beyond = 0;
@@ -286,6 +301,22 @@ static void oddities(void)
             worst = fmax(worst, fabs(v->data[i] - d));
         }
         CHECK_THAT(worst < (k == 0 ? .2 : 1e-4), "off by %g mm", worst);
+        clvox_volume_destroy(&v);
+    }
+    CHECK_CASE("grids one voxel thick");
+    static const int thin[][3] = {{1, 1, 1}, {1, 9, 7}, {13, 1, 3}, {5, 11, 1}, {33, 1, 1}, {2, 2, 35}};
+    for (int k = 0; k < 6; k++) {
+        clvox_grid slab = {.to_ras = {{.9, 0, 0, -1}, {0, 1.2, 0, .1}, {0, 0, -.7, 2}, {0, 0, 0, 1}}};
+        memcpy(slab.size, thin[k], sizeof slab.size);
+        v = distance_of(large, &slab, 2, &notes);
+        for (size_t i = 0; i < clvox_grid_voxels(&slab); i++) {
+            double p[3], d;
+            voxel_at(&slab, i, p);
+            d = brute(large, p);
+            CHECK((v->data[i] < 0) == (clv_winding_at(large, p) > .5));
+            CHECK_THAT(fabs(fabs((double)v->data[i]) - d) < (d < 2 ? 1e-5 : .2), "%g, not %g",
+                       (double)v->data[i], d);
+        }
         clvox_volume_destroy(&v);
     }
     CHECK_CASE("what is found is said");
