@@ -32,6 +32,17 @@ typedef struct cli_verb {
     int (*run)(command *cli, int argc, char **argv); /* a clvox_status, CLI_DONE or CLI_USAGE */
 } cli_verb;
 
+/* The second word of a verb that has one. verb: both, as messages name them. */
+typedef struct cli_subcommand {
+    const char *name, *verb, *help;
+    int (*run)(command *cli, int argc, char **argv);
+} cli_subcommand;
+
+/* Runs the row that argv[1] names (rows end with name NULL), or explains them
+ * below the sentence `intro`. */
+int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *intro, const char *example,
+                       int argc, char **argv);
+
 int cmd_bench(command *cli, int argc, char **argv);
 int cmd_apply(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
@@ -47,6 +58,8 @@ int cmd_surface(command *cli, int argc, char **argv);
 int cmd_surface_distance(command *cli, int argc, char **argv);
 int cmd_surface_mesh(command *cli, int argc, char **argv);
 int cmd_surface_denoise(command *cli, int argc, char **argv);
+int cmd_tensor(command *cli, int argc, char **argv);
+int cmd_tensor_measures(command *cli, int argc, char **argv);
 
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);

@@ -21,6 +21,7 @@ static const cli_verb verbs[] = {
     {"compare", "measure how alike two images, label maps or warps are", cmd_compare},
     {"filter", "smooth, sharpen or find the edges of a volume", cmd_filter},
     {"surface", "signed distances and meshes of surfaces", cmd_surface},
+    {"tensor", "fit, denoise and measure diffusion tensors", cmd_tensor},
     {"phantom", "make images, warps and surfaces with a known truth", cmd_phantom},
     {"bench", "time every operation against the device's copy bandwidth", cmd_bench},
 };
