@@ -52,12 +52,17 @@ int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing
     int status = CLVOX_OK, voxels = size[0] * size[1] * size[2], to = 3 * voxels;
     const clv_kernel *jump;
     const double moved = 2.0 * PLACE_BYTES * voxels, least = fmin(spacing[0], fmin(spacing[1], spacing[2]));
-    const int first = first_jump(size, reach / least + MARGIN);
     *from = 0;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_jump, NULL, size, 0, &jump));
-    /* One voxel first: places that lie beside one another then start as one front. */
-    for (int step = 2 * first; step > 0; step /= 2) {
-        int by = step > first ? 1 : step, other = *from;
+    /* One voxel first, so that places beside one another start as one front; two
+     * and one again, which mends almost all that jumps miss. */
+    int steps[32] = {1}, count = 1;
+    for (int step = first_jump(size, reach / least + MARGIN); step > 0; step /= 2)
+        steps[count++] = step;
+    steps[count++] = 2;
+    steps[count++] = 1;
+    for (int i = 0; i < count; i++) {
+        int by = steps[i], other = *from;
         CLV_TRY(CLV_LAUNCH(ctx, jump, size, moved, CLV_BUF(scratch), CLV_INT(*from), CLV_INT(to),
                            CLV_INT4(size[0], size[1], size[2], 0),
                            CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1), CLV_INT(by)));

@@ -13,7 +13,8 @@
  * Each of them knows the place of the level that it is nearest to. The others
  * take the nearest of these places, found by jump flooding, and correct for the
  * level's curvature there: third order where the level is smooth; next to edges
- * and corners up to 0.3 voxels too far. Beyond the grid the level goes on
+ * and corners up to 0.3 voxels too far. phi is to be near a distance beside the
+ * level; any other values take clv_level_distance (op/level.h). Beyond the grid the level goes on
  * straight. |out| is at most reach (in the unit of spacing); phi without a zero
  * level gives +-reach everywhere. NaN counts as outside. The same bits run after
  * run; devices agree but for rounding, which where two places are equally near

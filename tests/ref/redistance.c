@@ -75,7 +75,7 @@ static local shape(const problem *p, const int at[3])
         one_sided[0] = f[2] - f[1] + bent[0] / 2;
         one_sided[1] = f[3] - f[2] - bent[2] / 2;
         double change = fmax(bent[0], fmax(bent[1], bent[2])) - fmin(bent[0], fmin(bent[1], bent[2]));
-        smooth[a] = 1 / (1 + pow(change / (0.15 * p->edge[a] * (norm(rough) + 1e-20)), 4));
+        smooth[a] = 1 / (1 + pow(change / (0.3 * p->edge[a] * (norm(rough) + 1e-20)), 4));
         int s = fabs(bent[0]) < fabs(bent[2]) ? 0 : 1;
         side[a] = 2 * s - 1;
         double central = (8 * (f[3] - f[1]) - (f[4] - f[0])) / 12;
