@@ -82,3 +82,11 @@ size_t clv_sides_end(const clv_side *sides, size_t count, size_t i)
         next++;
     return next;
 }
+
+int clv_sides_net(const clvox_surface *surface, const clv_side *sides, size_t i, size_t end)
+{
+    int net = 0;
+    for (; i < end; i++)
+        net += surface->corners[sides[i].at] == sides[i].low ? 1 : -1;
+    return net;
+}

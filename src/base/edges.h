@@ -31,4 +31,8 @@ int clv_sides(const clvox_surface *surface, clv_side **out, size_t *count);
 /* Where in that list the sides end of the edge that sides[i] begins. */
 size_t clv_sides_end(const clv_side *sides, size_t count, size_t i);
 
+/* How often the triangles of sides i to end, all of one edge, run along it from
+ * low to high, less how often back. */
+int clv_sides_net(const clvox_surface *surface, const clv_side *sides, size_t i, size_t end);
+
 #endif

@@ -42,7 +42,8 @@ int clv_surface_compare(const clvox_surface *a, const clvox_surface *b, int samp
 
 /* What the way from a mesh to a distance found to say to its user. */
 typedef struct clv_surface_notes {
-    clv_surface_facts facts;
+    clv_surface_facts facts; /* once vertices in one place are one */
+    int vertices_welded;
     int triangles_turned; /* so that neighbours run alike, and parts that lie in no other outward */
     bool turned;          /* faced inward as a whole and was taken the other way round */
     bool crossing;        /* parts lie inside of others, by crossing or nesting: the

@@ -36,7 +36,12 @@ static int prepare(const clvox_surface *surface, clvox_surface **oriented, clvox
     CLV_TRY(clvox_surface_create(surface->vertices, surface->triangles, oriented));
     memcpy((*oriented)->points, surface->points, 3 * surface->vertices * sizeof *surface->points);
     memcpy((*oriented)->corners, surface->corners, 3 * surface->triangles * sizeof *surface->corners);
-    CLV_TRY(clv_sides(surface, &sides, &count));
+    /* Files that give each triangle its own vertices look open everywhere. */
+    if (notes->facts.open_edges) {
+        CLV_TRY(clv_surface_weld(*oriented, &notes->vertices_welded));
+        CLV_TRY(clv_surface_inspect(*oriented, &notes->facts));
+    }
+    CLV_TRY(clv_sides(*oriented, &sides, &count));
     if (notes->facts.flipped_edges)
         CLV_TRY(clv_surface_orient(*oriented, sides, count, &notes->triangles_turned));
     if (notes->triangles_turned) {

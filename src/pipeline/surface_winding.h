@@ -11,6 +11,10 @@
 #include "clvox/volume.h"
 #include "pipeline/surface.h"
 
+/* Lets triangles share a vertex where theirs lie in one place; counts the vertices
+ * that are then out of use. */
+int clv_surface_weld(clvox_surface *surface, int *welded);
+
 /* Turns triangles over so that neighbours across edges of two triangles run
  * alike, in each patch the smaller area; patches that have no two sides (a
  * Moebius band) stay as they are. Returns the number of triangles turned. */

@@ -328,6 +328,28 @@ static void oddities(void)
     v = distance_of(large, &g, 1, &notes);
     CHECK(notes.triangles_turned == 2 && notes.turned);
     clvox_volume_destroy(&v);
+    CHECK_CASE("triangles with vertices of their own");
+    clvox_surface *loose;
+    check_must(clvox_surface_create(3 * tiny->triangles, tiny->triangles, &loose));
+    for (size_t i = 0; i < 3 * loose->triangles; i++) {
+        loose->corners[i] = (int32_t)i;
+        for (size_t k = 0; k < 3; k++)
+            loose->points[3 * i + k] = 300 * tiny->points[3 * (size_t)tiny->corners[i] + k] - 100;
+    }
+    g.to_ras[0][3] -= 10;
+    g.to_ras[1][3] -= 40;
+    g.to_ras[2][3] += 20;
+    v = distance_of(loose, &g, 1, &notes);
+    CHECK_THAT(notes.vertices_welded == (int)(loose->vertices - tiny->vertices) && !notes.facts.open_edges,
+               "%d welded", notes.vertices_welded);
+    for (size_t i = 0; i < n; i++) {
+        double p[3];
+        voxel_at(&g, i, p);
+        CHECK((v->data[i] < 0) == (clv_winding_at(loose, p) > .5));
+    }
+    clvox_volume_destroy(&v);
+    clvox_surface_destroy(&loose);
+    g = grid_of(PLAIN, 6, 1);
     CHECK_CASE("a part that faces inward beside one that does not");
     clvox_surface *left = mesh_sphere((const double[3]){-3, 0, 0}, 2.5, 3);
     clvox_surface *right = mesh_sphere((const double[3]){3, 0, 0}, 2, 3), *pair = mesh_both(left, right);
