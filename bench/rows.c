@@ -14,6 +14,7 @@
 #include "op/histogram.h"
 #include "op/inverse.h"
 #include "op/jacobian.h"
+#include "op/level.h"
 #include "op/likeness.h"
 #include "op/lncc.h"
 #include "op/linear.h"
@@ -238,6 +239,11 @@ static int row_mesh_distance(bench_data *d)
     return clv_mesh_distance(d->ctx, &cells, d->scalar[1], d->scalar[2]);
 }
 
+static int row_level(bench_data *d)
+{
+    return clv_level_distance(d->ctx, d->level, d->size, UNIT, 0, 8, d->scalar[1], d->nine);
+}
+
 static clv_force_args force_args(const bench_data *d)
 {
     return (clv_force_args){
@@ -411,6 +417,7 @@ const bench_row bench_rows[] = {
     {"redistance 8", "redistance_jump", 8, row_redistance},
     /* An eighth of the voxels, each against 64 triangles: 4 bytes of lists a voxel. */
     {"mesh distance", "mesh_distance", 5.25, row_mesh_distance},
+    {"level distance 8", "level_near", 8, row_level},
     {"force", NULL, 32, row_force},
     {"force image only", NULL, 32, row_force_image},
     {"force recompute", NULL, 32, row_force_recompute},

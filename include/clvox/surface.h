@@ -56,6 +56,18 @@ CLVOX_API int clvox_surface_read(const char *path, clvox_surface **out);
  * that name no vertex, CLVOX_ERROR_DATA for vertices beyond float32. */
 CLVOX_API int clvox_surface_write(const clvox_surface *surface, const char *path);
 
+/* Signed distance in mm to where values, linear between voxels, cross iso; values
+ * above it are inside and get a negative distance. A mask (1 inside, 0 outside)
+ * takes iso 0.5, so that its surface lies half-way between voxels. Exact within
+ * ten voxels of that surface and nearly so beyond; NaN lies outside; where the
+ * surface leaves the grid it goes on. *out lies on the grid of values and is the
+ * caller's on success, NULL on failure. CLVOX_ERROR_ARGUMENT for values that are
+ * all above iso or none, several frames, axes not at right angles (to half a
+ * degree) or longer than 2040 voxels; _MEMORY, _DEVICE, _BUILD as the device
+ * gives them. */
+CLVOX_API int clvox_distance_from_values(clvox_context *context, const clvox_volume *values, double iso,
+                                         clvox_volume **out);
+
 /* ---- non-local-means denoising ------------------------------------------ */
 
 typedef enum clvox_denoise_update {

@@ -89,8 +89,8 @@ static void say_mesh(command *cli, const request *r, const clv_surface_notes *n,
         cli_remark(cli, 0, "%s: %d triangles that faced against their neighbours were turned\n", r->in,
                    n->triangles_turned);
     if (n->crossing)
-        cli_remark(cli, 0, "%s: crosses itself, or parts lie inside of others; the distance is to what bounds "
-                           "the union\n",
+        cli_remark(cli, 0, "%s: crosses itself, or parts lie inside of others; the distance is to what "
+                           "bounds the union\n",
                    r->in);
     if (f->crowded_edges)
         cli_remark(cli, 0, "%s: %d edges have more than two triangles\n", r->in, f->crowded_edges);
@@ -262,12 +262,12 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "IN -o SDF [--label N | --iso VALUE] [--voxel 1mm | --grid REF] [--band 5mm]",
         .about =
-            "Signed distance in mm to a surface, negative inside. IN is a closed mesh (GIFTI, FreeSurfer, VTK,\n"
-            "PLY, STL, OBJ, BYU), or a mask, label map, probability (inside above 0.5) or image (--iso).\n"
+            "Signed distance in mm to a surface, negative inside. IN is a closed mesh (GIFTI, FreeSurfer,\n"
+            "VTK, PLY, STL, OBJ, BYU), or a mask, label map, probability (above 0.5) or image (--iso).\n"
             "In a volume the surface runs where values, linear between voxels, cross the level: half-way\n"
-            "between the voxels of a mask. The grid around a mesh is laid along R, A and S; what lies inside\n"
-            "of a mesh that is open, crosses itself or faces inward is decided by its winding number, and\n"
-            "said. The output is a float32 volume.",
+            "between the voxels of a mask. The grid around a mesh is laid along R, A and S; what lies\n"
+            "inside of a mesh that is open, crosses itself or faces inward is decided by its winding\n"
+            "number, and said. The output is a float32 volume.",
         .example = "  clvox surface distance lh.pial -o pial.nii.gz --voxel 0.8mm\n"
                    "  clvox surface distance aparc+aseg.nii.gz --label 17 -o hippocampus.nii.gz",
         .options = options,

@@ -75,3 +75,9 @@ end:
     clvox_volume_destroy(&made);
     return status;
 }
+
+int clvox_distance_from_values(clvox_context *context, const clvox_volume *values, double iso,
+                               clvox_volume **out)
+{
+    return clv_values_to_distance(context, values, iso, out);
+}

@@ -51,7 +51,7 @@ static void accuracy(bool mask, bool mirrored)
     clvox_volume *in = make(&grid, mask), *out = NULL;
     double mean = 0, square = 0, count = 0, largest = 0;
     CHECK_CASE("a ball from %s%s", mask ? "a mask" : "grey values", mirrored ? ", mirrored grid" : "");
-    CHECK(clv_values_to_distance(ctx, in, mask ? 0.5 : 50, &out) == CLVOX_OK);
+    CHECK(clvox_distance_from_values(ctx, in, mask ? 0.5 : 50, &out) == CLVOX_OK);
     for (size_t i = 0; out && i < clvox_grid_voxels(&grid); i++) {
         double off = (double)out->data[i] - ball(&grid, i);
         mean += off;
