@@ -16,17 +16,20 @@
 #define BLOCK MARCH
 
 /* The least that the squared distance of a patch with these features (step
- * apart) can be to a patch in the box. */
-static inline float bound(__global const float *feature, int step, __global const float *box, float blur)
-{
-    float error = blur * (feature[BOUNDED * step] + box[BOX_NORM]), sum = 0.0f;
-    for (int f = 0; f < BOUNDED; f++) {
-        float v = feature[f * step];
-        float gap = max(max(box[f] - v, v - box[BOX_HIGH + f]) - error, 0.0f);
-        sum += gap * gap;
+ * apart) can be to a patch in the box: features in global or local memory. */
+#define BOUND(name, space)                                                                         \
+    static inline float name(space const float *feature, int step, __global const float *box, float blur) \
+    {                                                                                              \
+        float error = blur * (feature[BOUNDED * step] + box[BOX_NORM]), sum = 0.0f;                \
+        for (int f = 0; f < BOUNDED; f++) {                                                        \
+            float v = feature[f * step];                                                           \
+            float gap = max(max(box[f] - v, v - box[BOX_HIGH + f]) - error, 0.0f);                 \
+            sum += gap * gap;                                                                      \
+        }                                                                                          \
+        return SURE * sum;                                                                         \
     }
-    return SURE * sum;
-}
+BOUND(bound, __global)
+BOUND(bound_near, __local)
 
 /* The same for any patch of one box to any of another. */
 static inline float bound_boxes(__global const float *a, __global const float *b, float blur)
@@ -38,6 +41,203 @@ static inline float bound_boxes(__global const float *a, __global const float *b
     }
     return SURE * sum;
 }
+
+/* ---- a work-group a block of rows, for GPUs ------------------------------ */
+
+#if BLOCK * BLOCK == 64 * TILE_X
+/* Work-items share out a block of rows by a block of columns, 8 by 8 each: rows
+ * ROWS_AT + 0..3 and BLOCK / 2 + ROWS_AT + 0..3, columns likewise. 32 neighbours
+ * in a work-group take 4 by 8 of them. */
+enum { DEPTH = 8, QUADS = DEPTH / 4, LOADS = BLOCK * QUADS / TILE_X, PITCH = BLOCK + 4, LONGEST = 344 };
+
+
+/* Slice k of both blocks into registers, less the centre. */
+static inline __attribute__((always_inline)) void
+fetch(__global const float *rows, __global const float *columns, __local const float *centre, int stride,
+      int lane, int k, float4 *a, float4 *b)
+{
+#pragma unroll
+    for (int l = 0; l < LOADS; l++) {
+        int q = lane + l * TILE_X, at = k + q % QUADS * 4;
+        float4 c = vload4(0, centre + at);
+        a[l] = vload4(0, rows + (size_t)(q / QUADS) * stride + at) - c;
+        b[l] = vload4(0, columns + (size_t)(q / QUADS) * stride + at) - c;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+put(__local float *slice, int lane, const float4 *v, float *square)
+{
+#pragma unroll
+    for (int l = 0; l < LOADS; l++) {
+        int q = lane + l * TILE_X;
+        __local float *to = slice + q % QUADS * 4 * PITCH + q / QUADS;
+        to[0] = v[l].x;
+        to[PITCH] = v[l].y;
+        to[2 * PITCH] = v[l].z;
+        to[3 * PITCH] = v[l].w;
+        square[l] += v[l].x * v[l].x;
+        square[l] += v[l].y * v[l].y;
+        square[l] += v[l].z * v[l].z;
+        square[l] += v[l].w * v[l].w;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+nlm_search_tile(__global float *scratch, __global int *neighbours, __global float *distances, int4 n,
+                int4 from, int4 with, int4 state, int first, int limit, float slack, float blur)
+{
+    __local float slices[4 * DEPTH * PITCH] __attribute__((aligned(16)));
+    __local float centre[LONGEST] __attribute__((aligned(16)));
+    __local float squares[2 * QUADS * BLOCK], half_rows[BLOCK], half_columns[BLOCK], worst[BLOCK];
+    __local float own[FEATURES * BLOCK];
+    __local int counts[BLOCK], found[TILE_X], step_of[TILE_X], full;
+    int lane = get_local_id(0), group = get_group_id(0), R = first + group, stride = n.y, blocks = n.w;
+    __global const float *patches = REGION(scratch, from.x);
+    __global const float *features = REGION(scratch, from.z), *boxes = REGION(scratch, from.w);
+    __global const int *near = INT_REGION(scratch, with.y), *order = INT_REGION(scratch, with.z);
+    __global const float *rows = patches + (size_t)R * BLOCK * stride;
+    __global int *lists = INT_REGION(scratch, with.w) + (size_t)group * BLOCK * CAPACITY;
+    __global int *cursors = INT_REGION(scratch, state.y);
+    int begin = cursors[group], steps = steps_in_all(blocks);
+    int end = min(limit < steps - begin ? begin + limit : steps, steps);
+    int used = min(n.x - R * BLOCK, BLOCK); /* rows */
+
+    for (int k = lane; k < stride; k += TILE_X)
+        centre[k] = REGION(scratch, with.x)[(size_t)R * stride + k];
+    for (int i = lane; i < FEATURES * BLOCK; i += TILE_X)
+        own[i] = features[(size_t)R * FEATURES * BLOCK + i];
+    for (int r = lane; r < BLOCK; r += TILE_X) {
+        counts[r] = 0;
+        worst[r] = r < used ? distances[(size_t)order[R * BLOCK + r] * state.w + state.w - 1] : -1.0f;
+    }
+    if (lane == 0)
+        full = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float farthest = -1.0f;
+    for (int r = 0; r < used; r++)
+        farthest = max(farthest, worst[r]);
+
+    int warp = lane / 32, across = BLOCK / 64;
+    int row_at = (warp / across * 4 + lane % 32 / 8) * 4, column_at = (warp % across * 8 + lane % 8) * 4;
+    int stopped = 0, at = begin;
+    while (at < end && !stopped) {
+        /* Each work-item rules out one block of columns, or not. */
+        int step = at + lane, column_block = -1;
+        if (step < end) {
+            column_block = visited(near, R, step, blocks);
+            if (column_block >= 0) {
+                __global const float *box = boxes + (size_t)column_block * BOX;
+                int on = 0;
+                if (!(bound_boxes(boxes + (size_t)R * BOX, box, blur) > farthest))
+                    for (int r = 0; r < used && !on; r++)
+                        on = !(bound_near(own + r, BLOCK, box, blur) > worst[r]);
+                column_block = on ? column_block : -1;
+            }
+        }
+        found[lane] = column_block;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int rank = 0, total = 0;
+        for (int i = 0; i < TILE_X; i++) {
+            int there = found[i] >= 0;
+            rank += there && i < lane;
+            total += there;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (column_block >= 0) {
+            found[rank] = column_block;
+            step_of[rank] = step;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int t = 0;
+        for (; t < total && !stopped; t++) {
+            int C = found[t];
+            __global const float *columns = patches + (size_t)C * BLOCK * stride;
+            float acc[64];
+            float4 a4[LOADS], b4[LOADS];
+            float square_a[LOADS], square_b[LOADS];
+#pragma unroll
+            for (int i = 0; i < 64; i++)
+                acc[i] = 0.0f;
+#pragma unroll
+            for (int l = 0; l < LOADS; l++)
+                square_a[l] = square_b[l] = 0.0f;
+            fetch(rows, columns, centre, stride, lane, 0, a4, b4);
+            put(slices, lane, a4, square_a);
+            put(slices + 2 * DEPTH * PITCH, lane, b4, square_b);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int k = DEPTH, odd = 0; k <= stride; k += DEPTH, odd ^= 1) {
+                if (k < stride)
+                    fetch(rows, columns, centre, stride, lane, k, a4, b4);
+                __local const float *pa = slices + odd * DEPTH * PITCH + row_at;
+                __local const float *pb = slices + (2 + odd) * DEPTH * PITCH + column_at;
+#pragma unroll
+                for (int d = 0; d < DEPTH; d++) {
+                    float4 a0 = *(__local const float4 *)(pa + d * PITCH);
+                    float4 a1 = *(__local const float4 *)(pa + d * PITCH + BLOCK / 2);
+                    float4 b0 = *(__local const float4 *)(pb + d * PITCH);
+                    float4 b1 = *(__local const float4 *)(pb + d * PITCH + BLOCK / 2);
+                    float a[8] = {a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w};
+                    float b[8] = {b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w};
+#pragma unroll
+                    for (int i = 0; i < 8; i++)
+#pragma unroll
+                        for (int j = 0; j < 8; j++)
+                            acc[8 * i + j] += a[i] * b[j];
+                }
+                if (k < stride) {
+                    put(slices + (odd ^ 1) * DEPTH * PITCH, lane, a4, square_a);
+                    put(slices + (2 + (odd ^ 1)) * DEPTH * PITCH, lane, b4, square_b);
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+#pragma unroll
+            for (int l = 0; l < LOADS; l++) {
+                int q = lane + l * TILE_X;
+                squares[q % QUADS * BLOCK + q / QUADS] = square_a[l];
+                squares[(QUADS + q % QUADS) * BLOCK + q / QUADS] = square_b[l];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int r = lane; r < BLOCK; r += TILE_X) {
+                float shrink = 0.5f * (1.0f - slack);
+                half_rows[r] = r < used ? shrink * (squares[r] + squares[BLOCK + r]) - 0.5f * worst[r]
+                                        : INFINITY;
+                half_columns[r] = shrink * (squares[QUADS * BLOCK + r] + squares[(QUADS + 1) * BLOCK + r]);
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                int r = row_at + (i < 4 ? i : BLOCK / 2 + i - 4);
+                float half_row = half_rows[r];
+#pragma unroll
+                for (int j = 0; j < 8; j++) {
+                    int c = column_at + (j < 4 ? j : BLOCK / 2 + j - 4), position = C * BLOCK + c;
+                    if (!(acc[8 * i + j] < half_row + half_columns[c]) && r < used && position < n.x &&
+                        position != R * BLOCK + r) {
+                        int slot = atomic_inc(&counts[r]);
+                        lists[(size_t)r * CAPACITY + slot] = position;
+                        if (slot >= CAPACITY - BLOCK)
+                            full = 1;
+                    }
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            stopped = full;
+        }
+        at = stopped ? step_of[t - 1] + 1 : at + TILE_X;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    for (int r = lane; r < BLOCK; r += TILE_X)
+        INT_REGION(scratch, state.x)[group * BLOCK + r] = counts[r];
+    if (lane == 0) {
+        cursors[group] = min(at, end);
+        if (min(at, end) < steps)
+            INT_REGION(scratch, state.z)[0] = 1;
+    }
+}
+#endif
+
+/* ---- a work-item a block of rows, for CPUs -------------------------------- */
 
 enum { SIX = 6, LANES = 16 };
 

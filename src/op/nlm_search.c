@@ -19,7 +19,12 @@
 #include "op/nlm_search_parts.h"
 
 /* march: positions of a block. */
+#define TILE_LOCAL(block) (4 * (4 * 8 * ((block) + 4) + 344 + 20 * (block) + 2 * 256 + 1))
 static const clv_variant search_variants[] = {
+    {.name = "tile", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = TILE_LOCAL(128), .tiles = {{256, 1, 1, 128}}},
+    {.name = "tile 64", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = TILE_LOCAL(64), .tiles = {{64, 1, 1, 64}}},
     {.name = "rows", .function = "nlm_search_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 96}, {1, 1, 1, 48}}},
 };
@@ -51,7 +56,7 @@ static const clv_variant reach_variants[] = {
     {.name = "item", .function = "nlm_reach", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_search = {"nlm_search", "nlm_search", search_variants, 1, NULL};
+const clv_entry clv_entry_nlm_search = {"nlm_search", "nlm_search", search_variants, 3, NULL};
 const clv_entry clv_entry_nlm_keep = {"nlm_search_keep", "nlm_keep", keep_variants, 2, NULL};
 const clv_entry clv_entry_nlm_gather = {"nlm_search_prepare", "nlm_gather", gather_variants, 2, NULL};
 const clv_entry clv_entry_nlm_features = {"nlm_search_prepare", "nlm_features", features_variants, 1, NULL};
