@@ -19,6 +19,7 @@
 #include "op/moments.h"
 #include "op/nlm.h"
 #include "op/nlm_search.h"
+#include "op/peak.h"
 #include "op/pointwise.h"
 #include "op/push.h"
 #include "op/recursive.h"
@@ -100,6 +101,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_nlm_near,
     &clv_entry_nlm_reach,
     &clv_entry_nlm_search,
+    &clv_entry_peak,
     &clv_entry_pointwise,
     &clv_entry_pointwise_table,
     &clv_entry_push,

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/peak.h"
+
+#include <string.h>
+
+static const clv_variant variants[] = {
+    {.name = "items", .function = "peak_items", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}}},
+    {.name = "vectors", .function = "peak_vectors", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 1}}},
+};
+
+const clv_entry clv_entry_peak = {"peak", "peak", variants, 2, NULL};
+
+int clv_peak(clvox_context *ctx, float start, float factor, float term, int steps, clv_buffer *in,
+             clv_buffer *out, double *operations)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const float x[3] = {start, factor, term};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_peak, NULL, (const int[3]){1, 1, 1}, 0, &kernel));
+    bool wide = !strcmp(kernel->variant->name, "vectors");
+    /* Every compute unit is filled several times over. */
+    int units = clvox_context_limits(ctx)->compute_units, most = CLV_PEAK_ROOM / kernel->tile.x;
+    int groups = units < 1 ? 1 : units * (wide ? 4 : 16);
+    groups = groups > most ? most : groups;
+    CLV_TRY(clv_buffer_write(ctx, in, 0, x, sizeof x));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((const int[3]){groups, 1, 1}), 0, CLV_BUF(in), CLV_INT(steps),
+                       CLV_BUF(out)));
+    *operations = 2. * 16 * (wide ? 8 : 1) * kernel->tile.x * (double)groups * steps;
+end:
+    return status;
+}
