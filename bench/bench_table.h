@@ -20,4 +20,12 @@ int bench_pipelines(clvox_context *ctx, const int size[3], FILE *out, cJSON *jso
  * registers, local memory and occupancy beside its time. */
 int bench_lee2012(clvox_context *ctx, const int size[3], double seconds, FILE *out, cJSON *json);
 
+/* Operations a second of multiply-adds in registers. */
+int bench_peak(clvox_context *ctx, double *operations_per_second);
+
+/* Patch searches of several sizes and noises: seconds, and 2 K N^2 operations
+ * (what comparing all pairs takes; more than the peak where pairs are skipped)
+ * over the measured peak. */
+int bench_nlm(clvox_context *ctx, double seconds, bool variants, FILE *out, cJSON *json);
+
 #endif

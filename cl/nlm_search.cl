@@ -48,7 +48,17 @@ static inline float bound_boxes(__global const float *a, __global const float *b
 /* Work-items share out a block of rows by a block of columns, 8 by 8 each: rows
  * ROWS_AT + 0..3 and BLOCK / 2 + ROWS_AT + 0..3, columns likewise. 32 neighbours
  * in a work-group take 4 by 8 of them. */
-enum { DEPTH = 8, QUADS = DEPTH / 4, LOADS = BLOCK * QUADS / TILE_X, PITCH = BLOCK + 4, LONGEST = 344 };
+#ifndef DEPTH
+#define DEPTH 8
+#endif
+#ifndef UNROLL
+#ifdef __NV_CL_C_VERSION
+#define UNROLL DEPTH
+#else /* compilers that would hold all of them in registers */
+#define UNROLL 2
+#endif
+#endif
+enum { QUADS = DEPTH / 4, LOADS = BLOCK * QUADS / TILE_X, PITCH = BLOCK + 4, LONGEST = 352 };
 
 
 /* Slice k of both blocks into registers, less the centre. */
@@ -89,7 +99,8 @@ nlm_search_tile(__global float *scratch, __global int *neighbours, __global floa
 {
     __local float slices[4 * DEPTH * PITCH] __attribute__((aligned(16)));
     __local float centre[LONGEST] __attribute__((aligned(16)));
-    __local float squares[2 * QUADS * BLOCK], half_rows[BLOCK], half_columns[BLOCK], worst[BLOCK];
+    __local float *squares = slices; /* when the product is done */
+    __local float half_rows[BLOCK], half_columns[BLOCK], worst[BLOCK];
     __local float own[FEATURES * BLOCK];
     __local int counts[BLOCK], found[TILE_X], step_of[TILE_X], full;
     int lane = get_local_id(0), group = get_group_id(0), R = first + group, stride = n.y, blocks = n.w;
@@ -166,12 +177,12 @@ nlm_search_tile(__global float *scratch, __global int *neighbours, __global floa
             put(slices, lane, a4, square_a);
             put(slices + 2 * DEPTH * PITCH, lane, b4, square_b);
             barrier(CLK_LOCAL_MEM_FENCE);
-            for (int k = DEPTH, odd = 0; k <= stride; k += DEPTH, odd ^= 1) {
+            for (int k = DEPTH, odd = 0; k < stride + DEPTH; k += DEPTH, odd ^= 1) {
                 if (k < stride)
                     fetch(rows, columns, centre, stride, lane, k, a4, b4);
                 __local const float *pa = slices + odd * DEPTH * PITCH + row_at;
                 __local const float *pb = slices + (2 + odd) * DEPTH * PITCH + column_at;
-#pragma unroll
+#pragma unroll UNROLL
                 for (int d = 0; d < DEPTH; d++) {
                     float4 a0 = *(__local const float4 *)(pa + d * PITCH);
                     float4 a1 = *(__local const float4 *)(pa + d * PITCH + BLOCK / 2);
@@ -200,9 +211,13 @@ nlm_search_tile(__global float *scratch, __global int *neighbours, __global floa
             barrier(CLK_LOCAL_MEM_FENCE);
             for (int r = lane; r < BLOCK; r += TILE_X) {
                 float shrink = 0.5f * (1.0f - slack);
-                half_rows[r] = r < used ? shrink * (squares[r] + squares[BLOCK + r]) - 0.5f * worst[r]
-                                        : INFINITY;
-                half_columns[r] = shrink * (squares[QUADS * BLOCK + r] + squares[(QUADS + 1) * BLOCK + r]);
+                float row = 0.0f, column = 0.0f;
+                for (int q = 0; q < QUADS; q++) {
+                    row += squares[q * BLOCK + r];
+                    column += squares[(QUADS + q) * BLOCK + r];
+                }
+                half_rows[r] = r < used ? shrink * row - 0.5f * worst[r] : INFINITY;
+                half_columns[r] = shrink * column;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll

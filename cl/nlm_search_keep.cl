@@ -3,7 +3,7 @@
  * those before kept: ascending by distance, then by index. */
 #include "nlm_search.clh"
 
-enum { KEYS = 1024, LONGEST = 344 };
+enum { KEYS = 1024, LONGEST = 352 };
 
 /* Rows of blocks first and on. n: positions in use, stride, positions in a
  * block, neighbours. at: patches, order, lists, counts. A work-group a row. */

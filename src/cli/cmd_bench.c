@@ -17,11 +17,12 @@ int cmd_bench(command *cli, int argc, char **argv)
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     const cli_usage usage = {
-        .synopsis = "[NAME... | pipelines | papers lee2012] [options]",
+        .synopsis = "[NAME... | pipelines | nlm | papers lee2012] [options]",
         .about = "Times the operations whose name contains NAME (default: all) against the device's measured\n"
                  "copy bandwidth. Bytes are those that must move: each input read once, each output\n"
                  "written once. The median of the samples counts; spread is (largest - smallest) / median.\n"
                  "`pipelines` times a whole registration by stage.\n"
+                 "`nlm` times the search for the nearest patches of surfaces' bands.\n"
                  "`papers lee2012` prints the paper's table of the forms of the force for this device.",
         .example = "  clvox bench\n  clvox bench force gaussian --size 192x224x192 --variants --json bench.json",
         .options = options,
@@ -44,6 +45,8 @@ int cmd_bench(command *cli, int argc, char **argv)
         if (count > 2 || (count == 2 && strcmp(names[1], "lee2012")))
             return cli_misuse("bench papers: lee2012 is the paper whose table can be printed");
         CLV_TRY(bench_lee2012(cli->ctx, voxels, seconds, out, cli->log));
+    } else if (count == 1 && !strcmp(names[0], "nlm")) {
+        CLV_TRY(bench_nlm(cli->ctx, seconds, variants, out, cli->log));
     } else if (count == 1 && !strcmp(names[0], "pipelines")) {
         CLV_TRY(bench_pipelines(cli->ctx, voxels, out, cli->log));
     } else {

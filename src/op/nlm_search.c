@@ -19,18 +19,21 @@
 #include "op/nlm_search_parts.h"
 
 /* march: positions of a block. */
-#define TILE_LOCAL(block) (4 * (4 * 8 * ((block) + 4) + 344 + 20 * (block) + 2 * 256 + 1))
+#define TILE_LOCAL(block) (4 * (4 * 8 * ((block) + 4) + 352 + 16 * (block) + 2 * 256 + 1))
 static const clv_variant search_variants[] = {
     {.name = "tile", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = TILE_LOCAL(128), .tiles = {{256, 1, 1, 128}}},
+    {.name = "tile deep", .function = "nlm_search_tile", .defines = "-DDEPTH=16", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128) + 4 * 4 * 8 * 132,
+     .tiles = {{256, 1, 1, 128}}},
     {.name = "tile 64", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = TILE_LOCAL(64), .tiles = {{64, 1, 1, 64}}},
-    {.name = "rows", .function = "nlm_search_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "rows", .function = "nlm_search_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 96}, {1, 1, 1, 48}}},
 };
 static const clv_variant keep_variants[] = {
     {.name = "groups", .function = "nlm_keep_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
-     .fixed_bytes = 1024 * 8 + 344 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
+     .fixed_bytes = 1024 * 8 + 352 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
     {.name = "rows", .function = "nlm_keep_rows", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
@@ -56,7 +59,7 @@ static const clv_variant reach_variants[] = {
     {.name = "item", .function = "nlm_reach", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_search = {"nlm_search", "nlm_search", search_variants, 3, NULL};
+const clv_entry clv_entry_nlm_search = {"nlm_search", "nlm_search", search_variants, 4, NULL};
 const clv_entry clv_entry_nlm_keep = {"nlm_search_keep", "nlm_keep", keep_variants, 2, NULL};
 const clv_entry clv_entry_nlm_gather = {"nlm_search_prepare", "nlm_gather", gather_variants, 2, NULL};
 const clv_entry clv_entry_nlm_features = {"nlm_search_prepare", "nlm_features", features_variants, 1, NULL};
@@ -84,7 +87,7 @@ void clv_nlm_lay_out(int count, int radius, int block, bool panels, size_t room,
     int side = 2 * radius + 1, blocks = blocks_of(count, block), at = 0;
     size_t padded = (size_t)blocks * (size_t)block;
     *l = (clv_nlm_layout){.samples = side * side * side, .block = block, .panels = -1};
-    l->stride = (l->samples + 7) / 8 * 8;
+    l->stride = (l->samples + 15) / 16 * 16;
     size_t stride = (size_t)l->stride;
 #define PLACE(where, floats) ((where) = at, at += units(floats))
     PLACE(l->left, 16);
@@ -128,6 +131,7 @@ typedef struct search {
     const clv_nlm_patches *p;
     clv_buffer *neighbours, *distances, *scratch;
     int most, used; /* patches that are finite */
+    bool plain;
     clv_nlm_layout at;
     int (*progress)(void *user, double fraction);
     void *user;
@@ -258,7 +262,7 @@ static int search_blocks(search *s)
                                CLV_INT4(s->at.centres, s->at.near, s->at.order, s->at.lists),
                                CLV_INT4(s->at.counts, s->at.cursors, s->at.left, s->most), CLV_INT(first),
                                CLV_INT(limits[round < 2 ? round : 2]), CLV_FLOAT(4.5f * units_of_rounding),
-                               CLV_FLOAT(4 * units_of_rounding)));
+                               CLV_FLOAT(s->plain ? 1e30f : 4 * units_of_rounding)));
             if (!stepwise)
                 break;
             CLV_TRY(keep(s, first, now));
@@ -338,7 +342,7 @@ int clv_nlm_search(clvox_context *ctx, const clv_nlm_patches *patches, clv_nlm_m
     if (reach > 0) {
         CLV_TRY(search_reach(&s, reach));
     } else {
-        (void)memory;
+        s.plain = memory == CLV_NLM_PLAIN;
         CLV_TRY(arrange(&s));
         if (s.used > 1) {
             CLV_TRY(gather(&s, true));

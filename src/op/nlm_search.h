@@ -9,12 +9,13 @@ enum { CLV_NLM_MOST_RADIUS = 3, CLV_NLM_MOST_NEIGHBOURS = 256 };
 
 /* How the patches are compared. AUTO: the blocked product, exact. The papers'
  * forms compare pair by pair, the patches that are compared against in constant,
- * global or image memory. */
+ * global or image memory. PLAIN is AUTO that skips nothing, to measure by. */
 typedef enum clv_nlm_memory {
     CLV_NLM_AUTO = 0,
     CLV_NLM_CONSTANT,
     CLV_NLM_GLOBAL,
-    CLV_NLM_IMAGE
+    CLV_NLM_IMAGE,
+    CLV_NLM_PLAIN
 } clv_nlm_memory;
 
 typedef struct clv_nlm_patches {

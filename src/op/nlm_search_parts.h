@@ -19,7 +19,7 @@ enum {
 /* Where things lie in the scratch buffer, in units of 16 floats; -1: absent. */
 typedef struct clv_nlm_layout {
     int order, basis, by_index, patches, panels, features, boxes, centres, near, counts, cursors, left, lists;
-    int samples, stride; /* of a patch; the stride is a multiple of 8 */
+    int samples, stride; /* of a patch; the stride is a multiple of 16 */
     int block;           /* positions of a block */
     int chunk;           /* blocks whose rows have lists at a time */
     size_t bytes;
