@@ -69,9 +69,9 @@ fetch(__global const float *rows, __global const float *columns, __local const f
 #pragma unroll
     for (int l = 0; l < LOADS; l++) {
         int q = lane + l * TILE_X, at = k + q % QUADS * 4;
-        float4 c = vload4(0, centre + at);
-        a[l] = vload4(0, rows + (size_t)(q / QUADS) * stride + at) - c;
-        b[l] = vload4(0, columns + (size_t)(q / QUADS) * stride + at) - c;
+        float4 c = *(__local const float4 *)(centre + at);
+        a[l] = *(__global const float4 *)(rows + (q / QUADS) * stride + at) - c;
+        b[l] = *(__global const float4 *)(columns + (q / QUADS) * stride + at) - c;
     }
 }
 
@@ -220,17 +220,25 @@ nlm_search_tile(__global float *scratch, __global int *neighbours, __global floa
                 half_columns[r] = shrink * column;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
+            float half_column[8], half_row[8];
+            int any_hit = 0;
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                int r = row_at + (i < 4 ? i : BLOCK / 2 + i - 4);
-                float half_row = half_rows[r];
+                half_row[i] = half_rows[row_at + (i < 4 ? i : BLOCK / 2 + i - 4)];
+                half_column[i] = half_columns[column_at + (i < 4 ? i : BLOCK / 2 + i - 4)];
+            }
 #pragma unroll
-                for (int j = 0; j < 8; j++) {
-                    int c = column_at + (j < 4 ? j : BLOCK / 2 + j - 4), position = C * BLOCK + c;
-                    if (!(acc[8 * i + j] < half_row + half_columns[c]) && r < used && position < n.x &&
-                        position != R * BLOCK + r) {
+            for (int i = 0; i < 64; i++)
+                any_hit |= !(acc[i] < half_row[i / 8] + half_column[i % 8]);
+            if (any_hit) {
+#pragma unroll
+                for (int i = 0; i < 64; i++) {
+                    int r = row_at + (i < 32 ? i / 8 : BLOCK / 2 + i / 8 - 4);
+                    int c = C * BLOCK + column_at + (i % 8 < 4 ? i % 8 : BLOCK / 2 + i % 8 - 4);
+                    if (!(acc[i] < half_row[i / 8] + half_column[i % 8]) && r < used && c < n.x &&
+                        c != R * BLOCK + r) {
                         int slot = atomic_inc(&counts[r]);
-                        lists[(size_t)r * CAPACITY + slot] = position;
+                        lists[r * CAPACITY + slot] = c;
                         if (slot >= CAPACITY - BLOCK)
                             full = 1;
                     }

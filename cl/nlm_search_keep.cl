@@ -4,6 +4,8 @@
 #include "nlm_search.clh"
 
 enum { KEYS = 1024, LONGEST = 352 };
+/* Work-items that share a candidate, candidates compared at a time. */
+enum { SHARERS = 8, AT_ONCE = TILE_X };
 
 /* Rows of blocks first and on. n: positions in use, stride, positions in a
  * block, neighbours. at: patches, order, lists, counts. A work-group a row. */
@@ -12,7 +14,8 @@ nlm_keep_groups(__global float *scratch, __global int *neighbours, __global floa
                 int first)
 {
     __local ulong keys[KEYS];
-    __local float own[LONGEST];
+    __local float own[LONGEST] __attribute__((aligned(16)));
+    __local float parts[AT_ONCE * (SHARERS + 1)];
     int lane = get_local_id(0), row = get_group_id(0), s = first * n.z + row, most = n.w, stride = n.y;
     __global const float *patches = REGION(scratch, at.x);
     __global const int *order = INT_REGION(scratch, at.y);
@@ -24,29 +27,33 @@ nlm_keep_groups(__global float *scratch, __global int *neighbours, __global floa
     size = count > 0 ? size : 1;
     for (int k = lane; k < stride && count > 0; k += TILE_X)
         own[k] = patches[(size_t)s * stride + k];
-    barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lane; i < size && count > 0; i += TILE_X) {
         ulong key = ~0UL;
-        if (i < most) {
+        if (i < most)
             key = (ulong)as_uint(distances[out + i]) << 32 | as_uint(neighbours[out + i]);
-        } else if (i - most < count) {
-            int c = list[i - most];
-            __global const float *other = patches + (size_t)c * stride;
-            float4 even = (float4)(0.0f), odd = (float4)(0.0f);
-            for (int k = 0; k < stride; k += 8) {
-                float4 d = vload4(0, own + k) - vload4(0, other + k);
-                float4 e = vload4(0, own + k + 4) - vload4(0, other + k + 4);
-                even += d * d;
-                odd += e * e;
-            }
-            even += odd;
-            float d = (even.x + even.z) + (even.y + even.w);
-            if (d < INFINITY)
-                key = (ulong)as_uint(d) << 32 | (uint)order[c];
-        }
         keys[i] = key;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+    for (int base = 0; base < count; base += AT_ONCE) {
+        for (int i = lane / SHARERS; i < AT_ONCE && base + i < count; i += TILE_X / SHARERS) {
+            __global const float *other = patches + (size_t)list[base + i] * stride;
+            float4 sum = (float4)(0.0f);
+            for (int k = lane % SHARERS * 4; k < stride; k += SHARERS * 4) {
+                float4 d = *(__local const float4 *)(own + k) - *(__global const float4 *)(other + k);
+                sum += d * d;
+            }
+            parts[i * (SHARERS + 1) + lane % SHARERS] = (sum.x + sum.z) + (sum.y + sum.w);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int i = lane; i < AT_ONCE && base + i < count; i += TILE_X) {
+            float d = 0.0f;
+            for (int k = 0; k < SHARERS; k++)
+                d += parts[i * (SHARERS + 1) + k];
+            if (d < INFINITY)
+                keys[most + base + i] = (ulong)as_uint(d) << 32 | (uint)order[list[base + i]];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
     for (int run = 2; run <= size; run *= 2)
         for (int gap = run / 2; gap > 0; gap /= 2) {
             for (int i = lane; i < size / 2; i += TILE_X) {

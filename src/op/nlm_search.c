@@ -21,19 +21,18 @@
 /* march: positions of a block. */
 #define TILE_LOCAL(block) (4 * (4 * 8 * ((block) + 4) + 352 + 16 * (block) + 2 * 256 + 1))
 static const clv_variant search_variants[] = {
+    {.name = "deep", .function = "nlm_search_tile", .defines = "-DDEPTH=16", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128) + 4 * 4 * 8 * 132, .tiles = {{256, 1, 1, 128}}},
     {.name = "tile", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = TILE_LOCAL(128), .tiles = {{256, 1, 1, 128}}},
-    {.name = "tile deep", .function = "nlm_search_tile", .defines = "-DDEPTH=16", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128) + 4 * 4 * 8 * 132,
-     .tiles = {{256, 1, 1, 128}}},
-    {.name = "tile 64", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "small", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = TILE_LOCAL(64), .tiles = {{64, 1, 1, 64}}},
     {.name = "rows", .function = "nlm_search_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 96}, {1, 1, 1, 48}}},
 };
 static const clv_variant keep_variants[] = {
     {.name = "groups", .function = "nlm_keep_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
-     .fixed_bytes = 1024 * 8 + 352 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
+     .fixed_bytes = 1024 * 8 + 352 * 4 + 128 * 9 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
     {.name = "rows", .function = "nlm_keep_rows", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
@@ -125,19 +124,7 @@ size_t clv_nlm_search_bytes(const clvox_context *ctx, int count, int radius, int
     return l.bytes + (size_t)NLM_LARGEST_BLOCK * (NLM_CAPACITY + 4) * 4;
 }
 
-/* What every step needs. */
-typedef struct search {
-    clvox_context *ctx;
-    const clv_nlm_patches *p;
-    clv_buffer *neighbours, *distances, *scratch;
-    int most, used; /* patches that are finite */
-    bool plain;
-    clv_nlm_layout at;
-    int (*progress)(void *user, double fraction);
-    void *user;
-} search;
-
-static int report(const search *s, double fraction)
+int clv_nlm_report(const clv_nlm_task *s, double fraction)
 {
     int status = CLVOX_OK;
     if (!s->progress)
@@ -149,7 +136,7 @@ end:
     return status;
 }
 
-static int gather(search *s, bool features)
+static int gather(clv_nlm_task *s, bool features)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -167,7 +154,7 @@ end:
 }
 
 /* Features of all patches, and from them the order of the search. */
-static int arrange(search *s)
+static int arrange(clv_nlm_task *s)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -199,7 +186,7 @@ end:
     return status;
 }
 
-static int keep(search *s, int first, int blocks)
+static int keep(clv_nlm_task *s, int first, int blocks)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -213,7 +200,7 @@ end:
 }
 
 /* Whether a kernel left something undone since the word was set to 0. */
-static int unfinished(search *s, bool *out)
+static int unfinished(clv_nlm_task *s, bool *out)
 {
     uint32_t word;
     int status = clv_buffer_read(s->ctx, s->scratch, (size_t)s->at.left * 64, &word, sizeof word);
@@ -221,12 +208,12 @@ static int unfinished(search *s, bool *out)
     return status;
 }
 
-static int fill(search *s, int at, size_t words)
+static int fill(clv_nlm_task *s, int at, size_t words)
 {
     return clv_buffer_fill(s->ctx, s->scratch, (size_t)at * 64, 0, words * 4);
 }
 
-static int search_blocks(search *s)
+static int search_blocks(clv_nlm_task *s)
 {
     /* Steps of each launch: a few near blocks for a first threshold, the near
      * blocks for a good one, then all. */
@@ -268,19 +255,16 @@ static int search_blocks(search *s)
             CLV_TRY(keep(s, first, now));
             CLV_TRY(unfinished(s, &more));
         }
-        CLV_TRY(report(s, (double)(first + now) / blocks));
+        CLV_TRY(clv_nlm_report(s, (double)(first + now) / blocks));
     }
 end:
     return status;
 }
 
 /* Positions are indices; NaN keeps patches that are not finite from any list. */
-static int search_reach(search *s, float reach)
+static int take_all(clv_nlm_task *s)
 {
-    int status = CLVOX_OK;
-    const clv_kernel *kernel;
-    const int *n = s->p->size;
-    int count = s->p->count, rows = s->at.chunk * s->at.block;
+    int status = CLVOX_OK, count = s->p->count;
     int32_t *order = malloc((size_t)count * sizeof *order);
     if (!order)
         return clv_fail(CLVOX_ERROR_MEMORY, "search of patches: out of host memory for %d voxels", count);
@@ -289,11 +273,21 @@ static int search_reach(search *s, float reach)
     s->used = count;
     CLV_TRY(clv_buffer_write(s->ctx, s->scratch, (size_t)s->at.order * 64, order, (size_t)count * sizeof *order));
     CLV_TRY(gather(s, false));
+end:
+    free(order);
+    return status;
+}
+
+static int search_reach(clv_nlm_task *s, float reach)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int *n = s->p->size;
+    int count = s->p->count, rows = s->at.chunk * s->at.block;
+    if (rows < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer is too small");
+    CLV_TRY(take_all(s));
     CLV_TRY(clv_kernel_get(s->ctx, &clv_entry_nlm_reach, NULL, line, 0, &kernel));
-    if (rows < 1) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer is too small");
-        goto end;
-    }
     for (int first = 0; first < count; first += rows) {
         int now = count - first < rows ? count - first : rows;
         bool more = true;
@@ -307,10 +301,9 @@ static int search_reach(search *s, float reach)
             CLV_TRY(keep(s, first / s->at.block, blocks_of(now, s->at.block)));
             CLV_TRY(unfinished(s, &more));
         }
-        CLV_TRY(report(s, (double)(first + now) / count));
+        CLV_TRY(clv_nlm_report(s, (double)(first + now) / count));
     }
 end:
-    free(order);
     return status;
 }
 
@@ -320,7 +313,7 @@ int clv_nlm_search(clvox_context *ctx, const clv_nlm_patches *patches, clv_nlm_m
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    search s = {.ctx = ctx, .p = patches, .neighbours = neighbours, .distances = distances,
+    clv_nlm_task s = {.ctx = ctx, .p = patches, .neighbours = neighbours, .distances = distances,
                 .scratch = scratch, .most = most, .progress = progress, .user = user};
     size_t words = (size_t)(patches->count > 0 ? patches->count : 0) * (size_t)(most > 0 ? most : 0);
     if (patches->radius < 1 || patches->radius > CLV_NLM_MOST_RADIUS)
@@ -337,10 +330,17 @@ int clv_nlm_search(clvox_context *ctx, const clv_nlm_patches *patches, clv_nlm_m
     CLV_TRY(clv_buffer_fill(ctx, neighbours, 0, UINT32_MAX, words * 4));
     CLV_TRY(clv_buffer_fill(ctx, distances, 0, 0x7F800000u, words * 4));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_search, NULL, line, 0, &kernel));
-    bool panels = !strcmp(kernel->variant->name, "rows");
+    bool by_pairs = reach <= 0 && memory != CLV_NLM_AUTO && memory != CLV_NLM_PLAIN;
+    bool panels = by_pairs || (reach <= 0 && !strcmp(kernel->variant->name, "rows"));
     clv_nlm_lay_out(patches->count, patches->radius, kernel->tile.march, panels, scratch->bytes, &s.at);
-    if (reach > 0) {
+    if (s.at.bytes > scratch->bytes) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer holds %.0f MiB, not %.0f",
+                          (double)scratch->bytes / 1048576, (double)s.at.bytes / 1048576);
+    } else if (reach > 0) {
         CLV_TRY(search_reach(&s, reach));
+    } else if (by_pairs) {
+        CLV_TRY(take_all(&s));
+        CLV_TRY(clv_nlm_pairs(&s, memory));
     } else {
         s.plain = memory == CLV_NLM_PLAIN;
         CLV_TRY(arrange(&s));

@@ -50,6 +50,12 @@ extern const clv_entry clv_entry_nlm_gather;
 extern const clv_entry clv_entry_nlm_keep;
 extern const clv_entry clv_entry_nlm_near;
 extern const clv_entry clv_entry_nlm_reach;
+extern const clv_entry clv_entry_nlm_pairs_constant;
+extern const clv_entry clv_entry_nlm_pairs_global;
+extern const clv_entry clv_entry_nlm_pairs_image;
 extern const clv_entry clv_entry_nlm_search;
+
+/* The entry of one of the papers' forms. */
+const clv_entry *clv_nlm_pairs_entry(clv_nlm_memory memory);
 
 #endif

@@ -38,4 +38,22 @@ void clv_nlm_basis(int radius, float *basis);
  * NLM_FEATURES a patch. */
 int clv_nlm_order(const float *features, int count, int block, int32_t *order);
 
+/* What every step of a search needs. */
+typedef struct clv_nlm_task {
+    clvox_context *ctx;
+    const clv_nlm_patches *p;
+    clv_buffer *neighbours, *distances, *scratch;
+    int most, used; /* patches that take part */
+    bool plain;     /* nothing is skipped */
+    clv_nlm_layout at;
+    int (*progress)(void *user, double fraction);
+    void *user;
+} clv_nlm_task;
+
+/* Waits and tells the caller how far it is; CLVOX_ERROR_STOPPED where asked to stop. */
+int clv_nlm_report(const clv_nlm_task *task, double fraction);
+
+/* The paper's forms; patches and panels are there, positions are indices. */
+int clv_nlm_pairs(const clv_nlm_task *task, clv_nlm_memory memory);
+
 #endif

@@ -32,10 +32,26 @@ int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_bu
     return CLVOX_OK;
 }
 
+int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
+{
+    cl_int error;
+    const cl_image_format format = {CL_RGBA, CL_FLOAT};
+    cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = buffer->bytes / 16};
+    description.mem_object = buffer->mem;
+    buffer->image = clCreateImage(ctx->context, CL_MEM_READ_ONLY, &format, &description, NULL, &error);
+    if (error != CL_SUCCESS) {
+        buffer->image = NULL;
+        return clv_cl_fail(error, "clCreateImage", what);
+    }
+    return CLVOX_OK;
+}
+
 void clv_buffer_destroy(clv_buffer **buffer)
 {
     if (!buffer || !*buffer)
         return;
+    if ((*buffer)->image)
+        clReleaseMemObject((*buffer)->image);
     clReleaseMemObject((*buffer)->mem);
     (*buffer)->owner->allocated -= (*buffer)->bytes;
     free(*buffer);

@@ -56,7 +56,7 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
     global_size(kernel, size, global);
     for (int i = 0; i < count; i++) {
         const clv_arg *a = &args[i];
-        void *mem = a->buffer ? a->buffer->mem : NULL;
+        void *mem = !a->buffer ? NULL : !a->bytes && a->data ? a->buffer->image : a->buffer->mem;
         cl_int error = a->bytes ? clSetKernelArg(kernel->kernel, (cl_uint)i, a->bytes, a->data)
                                 : clSetKernelArg(kernel->kernel, (cl_uint)i, sizeof(cl_mem), &mem);
         if (error != CL_SUCCESS) {

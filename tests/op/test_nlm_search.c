@@ -40,6 +40,21 @@ static const problem large[] = {
     {"more in reach than a list holds", {14, 13, 11}, 1, 60, 9, NOISE, 0, -1},
 };
 
+/* For oclgrind, which is ten thousand times slower. */
+static const problem tiny_problems[] = {
+    {"a ball", {8, 7, 5}, 1, 8, 0, BALL, 0, 1},
+    {"one voxel", {1, 1, 1}, 2, 3, 0, NOISE, 0, -1},
+    {"a slice with holes", {9, 3, 1}, 1, 6, 0, HOLES, 0, -1},
+    {"within reach", {5, 4, 4}, 1, 8, 2.5f, QUIET, 0, -1},
+};
+static const problem pair_problems[] = {
+    {"a small ball", {7, 6, 5}, 1, 8, 0, BALL, 0, 1},
+    {"several subsets", {14, 13, 15}, 2, 20, 0, BALL, 1, 1.5f},
+    {"largest patches, ties", {9, 8, 7}, 3, 16, 0, PLANE, 0, 2},
+    {"values that are not finite", {9, 7, 6}, 1, 6, 0, HOLES, 0, -1},
+};
+enum { PAIRS = sizeof pair_problems / sizeof *pair_problems };
+
 static float shape(const problem *p, int x, int y, int z, float noise)
 {
     float u = (float)x - (float)p->size[0] / 2.3f, v = (float)y - (float)p->size[1] / 2.1f;
@@ -157,6 +172,22 @@ static void check_all(clvox_context *ctx, const problem *list, int count)
     }
 }
 
+/* The papers' forms; every tile computes the same. */
+static void pairs(clvox_context *ctx, const problem *p)
+{
+    static const clv_nlm_memory forms[] = {CLV_NLM_CONSTANT, CLV_NLM_GLOBAL, CLV_NLM_IMAGE};
+    data d;
+    make(ctx, p, &d);
+    for (int f = 0; f < 3; f++) {
+        int state = 0;
+        if (forms[f] == CLV_NLM_IMAGE && clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU)
+            continue;
+        while (harness_next(ctx, clv_nlm_pairs_entry(forms[f]), &state, p->what))
+            check(ctx, p, &d, forms[f]);
+    }
+    drop(&d);
+}
+
 static int stop(void *user, double fraction)
 {
     *(double *)user = fraction;
@@ -176,6 +207,9 @@ static void refuses(clvox_context *ctx)
     CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, 8, 0, neighbours, distances, scratch, stop, &done) ==
           CLVOX_ERROR_STOPPED);
     CHECK(done > 0 && done <= 1);
+    if (clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU)
+        CHECK(clv_nlm_search(ctx, &p, CLV_NLM_IMAGE, 8, 0, neighbours, distances, scratch, NULL, NULL) ==
+              CLVOX_ERROR_DEVICE);
     CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, 0, 0, neighbours, distances, scratch, NULL, NULL) ==
           CLVOX_ERROR_ARGUMENT);
     CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, CLV_NLM_MOST_NEIGHBOURS + 1, 0, neighbours, distances, scratch,
@@ -196,9 +230,15 @@ int main(void)
 {
     clvox_context *ctx = harness_open();
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
-    check_all(ctx, problems, sizeof problems / sizeof *problems);
-    if (!tiny)
+    if (tiny) {
+        check_all(ctx, tiny_problems, sizeof tiny_problems / sizeof *tiny_problems);
+    } else {
+        check_all(ctx, problems, sizeof problems / sizeof *problems);
         check_all(ctx, large, sizeof large / sizeof *large);
+    }
+    for (int i = 0; i < PAIRS; i++)
+        if (!tiny || i == 0)
+            pairs(ctx, &pair_problems[i]);
     refuses(ctx);
     clvox_context_destroy(&ctx);
     return check_end();
