@@ -160,8 +160,8 @@ static const run runs[] = {
     {1000000, 0.1f, CLV_NLM_AUTO, "pruned", true},     {1000000, 0.3f, CLV_NLM_AUTO, "pruned", true},
 };
 
-static int print_run(clvox_context *ctx, const bench_band *b, const run *r, const char *variant, double seconds,
-                     double peak, FILE *out, cJSON *rows)
+static int print_run(clvox_context *ctx, const bench_band *b, const run *r, const char *variant,
+                     double seconds, double peak, FILE *out, cJSON *rows)
 {
     double best, count = b->patches.count;
     int status = time_search(ctx, b, r->form, seconds, &best);

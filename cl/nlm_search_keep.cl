@@ -121,10 +121,11 @@ static inline int lower_bound(__global const int *band, int n, int v)
 
 /* Appends the band's voxels within reach of each row's voxel to its list, as
  * many as it holds; cursors (line of voxels, 1 + position in the
- * band or 0) say where to go on, line -1 where all is done. Positions are indices here. size: the grid. at: lists,
+ * band or 0) say where to go on, line -1 where all is done. Positions are
+ * indices here. size: the grid. at: lists,
  * counts, cursors, unfinished rows. A work-item a row. */
-__kernel void nlm_reach(__global float *scratch, __global const int *band, int4 size, int n, int4 at, int first,
-                        int rows, float reach)
+__kernel void nlm_reach(__global float *scratch, __global const int *band, int4 size, int n, int4 at,
+                        int first, int rows, float reach)
 {
     int row = get_global_id(0), s = first + row;
     if (row >= rows || s >= n)

@@ -5,8 +5,9 @@
 #include "field8.clh"
 
 #define STEP(i) a##i = a##i * factor + term
-#define ALL(DO) DO(0); DO(1); DO(2); DO(3); DO(4); DO(5); DO(6); DO(7); DO(8); DO(9); DO(10); DO(11); DO(12); \
-    DO(13); DO(14); DO(15)
+#define ALL(DO)                                                                    \
+    DO(0); DO(1); DO(2); DO(3); DO(4); DO(5); DO(6); DO(7); DO(8); DO(9); DO(10); \
+    DO(11); DO(12); DO(13); DO(14); DO(15)
 #define CHAINS(T)                                                   \
     T factor = (T)(x[1]), term = (T)(x[2]);                         \
     T a0 = (T)(x[0]), a1 = a0 + 1, a2 = a0 + 2, a3 = a0 + 3;        \

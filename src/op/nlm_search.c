@@ -165,7 +165,8 @@ static int arrange(clv_nlm_task *s)
     int32_t *order = malloc((size_t)p->count * sizeof *order);
     features = malloc(room);
     if (!features || !order) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "search of patches: out of host memory for %d voxels", p->count);
+        status = clv_fail(CLVOX_ERROR_MEMORY, "search of patches: out of host memory for %d voxels",
+                          p->count);
         goto end;
     }
     clv_nlm_basis(p->radius, basis);
@@ -174,7 +175,8 @@ static int arrange(clv_nlm_task *s)
     CLV_TRY(clv_kernel_get(s->ctx, &clv_entry_nlm_features, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(s->ctx, kernel, ((const int[3]){p->count, 1, 1}), 4. * p->count, CLV_BUF(p->phi),
                        CLV_INT4(p->size[0], p->size[1], p->size[2], p->radius), CLV_BUF(p->band),
-                       CLV_INT(p->count), CLV_BUF(s->scratch), CLV_INT(s->at.basis), CLV_INT(s->at.by_index)));
+                       CLV_INT(p->count), CLV_BUF(s->scratch), CLV_INT(s->at.basis),
+                       CLV_INT(s->at.by_index)));
     CLV_TRY(clv_buffer_read(s->ctx, s->scratch, (size_t)s->at.by_index * 64, features, room));
     s->used = clv_nlm_order(features, p->count, s->at.block, order);
     if (s->used > 0)
@@ -271,7 +273,8 @@ static int take_all(clv_nlm_task *s)
     for (int j = 0; j < count; j++)
         order[j] = j;
     s->used = count;
-    CLV_TRY(clv_buffer_write(s->ctx, s->scratch, (size_t)s->at.order * 64, order, (size_t)count * sizeof *order));
+    CLV_TRY(clv_buffer_write(s->ctx, s->scratch, (size_t)s->at.order * 64, order,
+                             (size_t)count * sizeof *order));
     CLV_TRY(gather(s, false));
 end:
     free(order);
@@ -334,8 +337,9 @@ int clv_nlm_search(clvox_context *ctx, const clv_nlm_patches *patches, clv_nlm_m
     bool panels = by_pairs || (reach <= 0 && !strcmp(kernel->variant->name, "rows"));
     clv_nlm_lay_out(patches->count, patches->radius, kernel->tile.march, panels, scratch->bytes, &s.at);
     if (s.at.bytes > scratch->bytes) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer holds %.0f MiB, not %.0f",
-                          (double)scratch->bytes / 1048576, (double)s.at.bytes / 1048576);
+        status = clv_fail(CLVOX_ERROR_ARGUMENT,
+                          "search of patches: its scratch buffer holds %.0f MiB, not %.0f", (double)scratch->bytes / 1048576,
+                          (double)s.at.bytes / 1048576);
     } else if (reach > 0) {
         CLV_TRY(search_reach(&s, reach));
     } else if (by_pairs) {

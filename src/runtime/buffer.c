@@ -36,7 +36,8 @@ int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
 {
     cl_int error;
     const cl_image_format format = {CL_RGBA, CL_FLOAT};
-    cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = buffer->bytes / 16};
+    cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                                 .image_width = buffer->bytes / 16};
     description.mem_object = buffer->mem;
     buffer->image = clCreateImage(ctx->context, CL_MEM_READ_ONLY, &format, &description, NULL, &error);
     if (error != CL_SUCCESS) {

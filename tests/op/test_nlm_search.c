@@ -126,8 +126,8 @@ static void check(clvox_context *ctx, const problem *p, const data *d, clv_nlm_m
     clv_buffer *neighbours = harness_output(ctx, answers * 4), *distances = harness_output(ctx, answers * 4);
     const clv_nlm_patches patches = {d->phi_device, {p->size[0], p->size[1], p->size[2]}, d->band_device,
                                      d->count, p->radius};
-    int status = clv_nlm_search(ctx, &patches, memory, p->most, p->reach, neighbours, distances, scratch, NULL,
-                                NULL);
+    int status = clv_nlm_search(ctx, &patches, memory, p->most, p->reach, neighbours, distances, scratch,
+                                NULL, NULL);
     CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, neighbours, got, answers * 4);
     harness_download(ctx, distances, distance, answers * 4);
@@ -212,14 +212,15 @@ static void refuses(clvox_context *ctx)
               CLVOX_ERROR_DEVICE);
     CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, 0, 0, neighbours, distances, scratch, NULL, NULL) ==
           CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, CLV_NLM_MOST_NEIGHBOURS + 1, 0, neighbours, distances, scratch,
-                         NULL, NULL) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, CLV_NLM_MOST_NEIGHBOURS + 1, 0, neighbours, distances,
+                         scratch, NULL, NULL) == CLVOX_ERROR_ARGUMENT);
     p.radius = 0;
     CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, 8, 0, neighbours, distances, scratch, NULL, NULL) ==
           CLVOX_ERROR_ARGUMENT);
     p.radius = 2;
     p.count = 0;
-    CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, 8, 0, neighbours, distances, scratch, NULL, NULL) == CLVOX_OK);
+    CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, 8, 0, neighbours, distances, scratch, NULL, NULL) ==
+          CLVOX_OK);
     clv_buffer_destroy(&scratch);
     clv_buffer_destroy(&neighbours);
     clv_buffer_destroy(&distances);
