@@ -12,6 +12,9 @@
  * first: block of group 0. limit: steps of a block in this launch. blur: rounding
  * error of a feature over the norms of both patches. */
 #include "nlm_search.clh"
+#include "nlm_search_keep.clh"
+#include "nlm_search_pairs.clh"
+#include "nlm_search_prepare.clh"
 
 #define BLOCK MARCH
 
@@ -48,6 +51,9 @@ static inline float bound_boxes(__global const float *a, __global const float *b
 /* Work-items share out a block of rows by a block of columns, 8 by 8 each: rows
  * ROWS_AT + 0..3 and BLOCK / 2 + ROWS_AT + 0..3, columns likewise. 32 neighbours
  * in a work-group take 4 by 8 of them. */
+#ifndef WOVEN
+#define WOVEN 0
+#endif
 #ifndef DEPTH
 #define DEPTH 8
 #endif
@@ -58,7 +64,7 @@ static inline float bound_boxes(__global const float *a, __global const float *b
 #define UNROLL 2
 #endif
 #endif
-enum { QUADS = DEPTH / 4, LOADS = BLOCK * QUADS / TILE_X, PITCH = BLOCK + 4, LONGEST = 352 };
+enum { QUADS = DEPTH / 4, LOADS = BLOCK * QUADS / TILE_X, PITCH = BLOCK + 4 };
 
 
 /* Slice k of both blocks into registers, less the centre. */
@@ -130,7 +136,12 @@ nlm_search_tile(__global float *scratch, __global int *neighbours, __global floa
         farthest = max(farthest, worst[r]);
 
     int warp = lane / 32, across = BLOCK / 64;
-    int row_at = (warp / across * 4 + lane % 32 / 8) * 4, column_at = (warp % across * 8 + lane % 8) * 4;
+#if WOVEN /* neighbours of a work-item share its rows or its columns: fewer different reads at once */
+    int row_in = (lane & 1) + (lane >> 4 & 1) * 2, column_in = lane >> 1 & 7;
+#else
+    int row_in = lane % 32 / 8, column_in = lane % 8;
+#endif
+    int row_at = (warp / across * 4 + row_in) * 4, column_at = (warp % across * 8 + column_in) * 4;
     int stopped = 0, at = begin;
     while (at < end && !stopped) {
         /* Each work-item rules out one block of columns, or not. */

@@ -21,10 +21,13 @@
 /* march: positions of a block. */
 #define TILE_LOCAL(block) (4 * (4 * 8 * ((block) + 4) + 352 + 16 * (block) + 2 * 256 + 1))
 static const clv_variant search_variants[] = {
-    {.name = "deep", .function = "nlm_search_tile", .defines = "-DDEPTH=16", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128) + 4 * 4 * 8 * 132, .tiles = {{256, 1, 1, 128}}},
     {.name = "tile", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = TILE_LOCAL(128), .tiles = {{256, 1, 1, 128}}},
+    {.name = "woven", .function = "nlm_search_tile", .defines = "-DWOVEN=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .optional = true, .fixed_bytes = TILE_LOCAL(128), .tiles = {{256, 1, 1, 128}}},
+    {.name = "deep", .function = "nlm_search_tile", .defines = "-DDEPTH=16", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .optional = true, .fixed_bytes = TILE_LOCAL(128) + 4 * 4 * 8 * 132,
+     .tiles = {{256, 1, 1, 128}}},
     {.name = "small", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = TILE_LOCAL(64), .tiles = {{64, 1, 1, 64}}},
     {.name = "rows", .function = "nlm_search_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
@@ -58,13 +61,13 @@ static const clv_variant reach_variants[] = {
     {.name = "item", .function = "nlm_reach", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_search = {"nlm_search", "nlm_search", search_variants, 4, NULL};
-const clv_entry clv_entry_nlm_keep = {"nlm_search_keep", "nlm_keep", keep_variants, 2, NULL};
-const clv_entry clv_entry_nlm_gather = {"nlm_search_prepare", "nlm_gather", gather_variants, 2, NULL};
-const clv_entry clv_entry_nlm_features = {"nlm_search_prepare", "nlm_features", features_variants, 1, NULL};
-const clv_entry clv_entry_nlm_blocks = {"nlm_search_prepare", "nlm_blocks", blocks_variants, 1, NULL};
-const clv_entry clv_entry_nlm_near = {"nlm_search_prepare", "nlm_near", near_variants, 1, NULL};
-const clv_entry clv_entry_nlm_reach = {"nlm_search_keep", "nlm_reach", reach_variants, 1, NULL};
+const clv_entry clv_entry_nlm_search = {"nlm_search", "nlm_search", search_variants, 5, NULL};
+const clv_entry clv_entry_nlm_keep = {"nlm_search", "nlm_keep", keep_variants, 2, NULL};
+const clv_entry clv_entry_nlm_gather = {"nlm_search", "nlm_gather", gather_variants, 2, NULL};
+const clv_entry clv_entry_nlm_features = {"nlm_search", "nlm_features", features_variants, 1, NULL};
+const clv_entry clv_entry_nlm_blocks = {"nlm_search", "nlm_blocks", blocks_variants, 1, NULL};
+const clv_entry clv_entry_nlm_near = {"nlm_search", "nlm_near", near_variants, 1, NULL};
+const clv_entry clv_entry_nlm_reach = {"nlm_search", "nlm_reach", reach_variants, 1, NULL};
 
 enum { MOST_COUNT = INT32_MAX / 384 }; /* elements of all patches are counted in an int */
 

@@ -17,11 +17,11 @@ static const clv_variant image_variants[] = {
     {.name = "item", .function = "nlm_pairs", .defines = "-DFORM=2", .shape = CLV_SHAPE_LINEAR,
      .devices = CLV_ON_GPU, PAIRS_TILES},
 };
-const clv_entry clv_entry_nlm_pairs_constant = {"nlm_search_pairs", "nlm_pairs_constant",
+const clv_entry clv_entry_nlm_pairs_constant = {"nlm_search", "nlm_pairs_constant",
                                                 constant_variants, 1, NULL};
-const clv_entry clv_entry_nlm_pairs_global = {"nlm_search_pairs", "nlm_pairs_global", global_variants, 1,
+const clv_entry clv_entry_nlm_pairs_global = {"nlm_search", "nlm_pairs_global", global_variants, 1,
                                               NULL};
-const clv_entry clv_entry_nlm_pairs_image = {"nlm_search_pairs", "nlm_pairs_image", image_variants, 1, NULL};
+const clv_entry clv_entry_nlm_pairs_image = {"nlm_search", "nlm_pairs_image", image_variants, 1, NULL};
 
 const clv_entry *clv_nlm_pairs_entry(clv_nlm_memory memory)
 {
