@@ -19,15 +19,61 @@ typedef struct clvox_gradients {
 /* Releases the table and sets *gradients to NULL. NULL is legal. */
 CLVOX_API void clvox_gradients_destroy(clvox_gradients **gradients);
 
-/* Reads FSL's pair of files: bval one row of numbers, bvec three rows (or three
- * columns, said by their counts) in the axes of grid's voxels, x turned round
- * where grid's determinant is positive, as FSL does. Directions that are not of
- * unit length are made so; the b-value stays. grid: of the DWI; volumes: its
- * frames, which both files must have. Errors name the file and the line. */
+/* Reads FSL's pair of files: bval one row (or column) of numbers, bvec three rows
+ * (or three columns, said by their counts) in the axes of grid's voxels, x
+ * turned round where grid's determinant is positive, as FSL does; where the axes
+ * of a sheared grid are not perpendicular, in the nearest that are. Directions
+ * that are not of unit length are made so; the b-value stays. Below 50 s/mm^2 a
+ * direction may be 0 0 0 or NaN, both read as 0 0 0. grid: of the DWI; volumes:
+ * its frames, which both files must have. On success *out is the caller's, to be
+ * released with clvox_gradients_destroy; on failure NULL. Errors
+ * (CLVOX_ERROR_FILE, _FORMAT, _MEMORY) name the file and the line. */
 CLVOX_API int clvox_gradients_read_fsl(const char *bval, const char *bvec, const clvox_grid *grid,
                                        int volumes, clvox_gradients **out);
 
-/* Reads MRtrix's table: a line x y z b for each volume, x y z in RAS. */
+/* Reads MRtrix's table: a line x y z b for each volume, x y z in RAS; # starts a
+ * remark. Otherwise as clvox_gradients_read_fsl. */
 CLVOX_API int clvox_gradients_read_mrtrix(const char *path, int volumes, clvox_gradients **out);
+
+/* A shell: the volumes whose b-values a scanner meant to be the same. */
+typedef struct clvox_shell {
+    double b; /* their mean, rounded to 5 s/mm^2 */
+    int volumes;
+} clvox_shell;
+
+/* The shells in rising order, for reports: neighbours in the sorted b-values
+ * that are at most 80 s/mm^2 apart share one. Returns how many there are (or
+ * CLVOX_ERROR_MEMORY), of which the first `room` are in out. */
+CLVOX_API int clvox_gradients_shells(const clvox_gradients *gradients, clvox_shell *out, int room);
+
+/* In which order, and in which frame, six volumes of a file hold a tensor.
+ * FSL: Dxx Dxy Dxz Dyy Dyz Dzz in the axes of FSL's bvecs (those of the voxels,
+ * x turned round where the grid's determinant is positive), as dtifit and DIPY
+ * save it. MRtrix: Dxx Dyy Dzz Dxy Dxz Dyz in RAS. NIfTI: the lower triangle Dxx
+ * Dyx Dyy Dzx Dzy Dzz as an axis of its own, intent SYMMATRIX, in RAS; the
+ * standard leaves the frame open. DIPY: as NIfTI, in the axes of FSL's bvecs, as
+ * dipy_fit_dti saves it. AUTO reads what says SYMMATRIX as NIfTI, refuses to
+ * guess otherwise, and writes NIfTI. */
+typedef enum clvox_tensor_order {
+    CLVOX_TENSOR_AUTO = 0,
+    CLVOX_TENSOR_FSL,
+    CLVOX_TENSOR_MRTRIX,
+    CLVOX_TENSOR_NIFTI,
+    CLVOX_TENSOR_DIPY
+} clvox_tensor_order;
+
+/* Reads a volume of six frames as a tensor (CLVOX_KIND_TENSOR, RAS). Errors and
+ * ownership as clvox_volume_read; CLVOX_ERROR_DATA where the file has another
+ * number of frames, says by its intent that its order is another, or, with AUTO,
+ * says nothing. */
+CLVOX_API int clvox_tensor_read(const char *path, clvox_tensor_order order, clvox_volume **out);
+
+/* Writes a tensor as float32 in that order and frame. */
+CLVOX_API int clvox_tensor_write(const clvox_volume *tensor, clvox_tensor_order order, const char *path);
+
+/* Writes a volume of vectors in RAS (three frames) as float32, in RAS or, with
+ * `fsl`, in the axes of FSL's bvecs, in which dtifit saves V1 and FSL's viewers
+ * expect it. */
+CLVOX_API int clvox_vectors_write(const clvox_volume *vectors, int fsl, const char *path);
 
 #endif

@@ -13,6 +13,7 @@
 #include "clvox/apply.h"
 #include "clvox/device.h"
 #include "clvox/surface.h"
+#include "clvox/tensor.h"
 
 typedef struct command {
     const char *verb;
@@ -79,6 +80,12 @@ int cli_profile(command *cli);
 int cli_read_volume(command *cli, const char *path, clvox_volume **out);
 /* A volume of one frame with at least one voxel above 0. path NULL: *out NULL. */
 int cli_read_mask(command *cli, const char *path, clvox_volume **out);
+/* Tensors; the message where the file does not say its order names --order. */
+int cli_read_tensor(command *cli, const char *path, clvox_tensor_order order, clvox_volume **out);
+/* The table of gradients: bval and bvec, or MRtrix's; of a DWI on this grid. The
+ * others are NULL; whether the right ones are given is the caller's to check. */
+int cli_read_gradients(command *cli, const char *bval, const char *bvec, const char *mrtrix,
+                       const clvox_volume *dwi, clvox_gradients **out);
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
 int cli_read_surface(command *cli, const char *path, clvox_surface **out);
 
@@ -87,6 +94,9 @@ int cli_write_volume(command *cli, const clvox_volume *volume, const char *path)
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
 int cli_write_surface(command *cli, const clvox_surface *surface, const char *path);
+int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path);
+/* The words of --order, in the order of clvox_tensor_order. */
+#define CLI_TENSOR_ORDERS "auto|fsl|mrtrix|nifti|dipy"
 void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);

@@ -102,6 +102,35 @@ int cli_read_surface(command *cli, const char *path, clvox_surface **out)
     return status;
 }
 
+int cli_read_tensor(command *cli, const char *path, clvox_tensor_order order, clvox_volume **out)
+{
+    int status = clvox_tensor_read(path, order, out);
+    if (status >= 0)
+        log_input(cli, path);
+    return status;
+}
+
+int cli_read_gradients(command *cli, const char *bval, const char *bvec, const char *mrtrix,
+                       const clvox_volume *dwi, clvox_gradients **out)
+{
+    int status = mrtrix ? clvox_gradients_read_mrtrix(mrtrix, dwi->frames, out)
+                        : clvox_gradients_read_fsl(bval, bvec, &dwi->grid, dwi->frames, out);
+    if (status < 0)
+        return status;
+    log_input(cli, mrtrix ? mrtrix : bval);
+    if (!mrtrix)
+        log_input(cli, bvec);
+    return status;
+}
+
+int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path)
+{
+    int status = clvox_tensor_write(tensor, order, path);
+    if (status >= 0)
+        cli_log_output(cli, path);
+    return status;
+}
+
 void cli_log_output(command *cli, const char *path)
 {
     cJSON_AddItemToArray(list(cli, "outputs"), cJSON_CreateString(path));

@@ -86,6 +86,13 @@ def transforms():
     yield "warp", nifti1([5, 2, 2, 2, 1, 3], 16, 32, bytes(96), intent=1007)
 
 
+def gradients():
+    yield "fsl", b"\x040 1000 995 2000\n%0 1 0 0.6\n0 0 1 0\n0 0 0 -.8e0\n"
+    yield "transposed", b"\x04\xef\xbb\xbf0\r\n1000\r\n995\n5\n%nan nan nan\n0,2,0\n-3\t0 4\n0 0 0"
+    yield "mrtrix", b"\x03# command_history: x\n0 0 0 0\n2,0,0,1000\n0 -0.6 0.8 2500 # last\n"
+    yield "wrong", b"\x03%0 inf 1e999\n0x1p3 1_0\n"
+
+
 POINTS = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1.5]
 CORNERS = [0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3]
 
@@ -205,7 +212,7 @@ def surfaces():
 
 
 def main():
-    for name, make in ("volume", volumes), ("transform", transforms), ("surface", surfaces):
+    for name, make in ("volume", volumes), ("transform", transforms), ("surface", surfaces), ("gradients", gradients):
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)
         for seed, content in make():

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of gradients, and tensors in the orders and frames of other programs. */
+#include "clvox/tensor.h"
+
+#include <locale.h>
+
+#include "base/matrix.h"
+#include "check.h"
+#include "files.h"
+
+static const char *text(const char *name, const char *content)
+{
+    CHECK(!files_write(files_in(name), content, strlen(content)));
+    return files_in(name);
+}
+
+/* A grid whose axes are the columns of r, of these edges. */
+static clvox_grid grid_of(const double r[3][3], int x, int y, int z)
+{
+    static const double edge[3] = {1.5, 2, 3.25};
+    clvox_grid g = {.size = {x, y, z}};
+    clv_matrix_identity(g.to_ras);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            g.to_ras[i][j] = r[i][j] * edge[j];
+    return g;
+}
+
+static const double ras[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+static const double las[3][3] = {{-1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+/* A turn of 40 degrees round z and then of -25 round x. */
+static const double oblique[3][3] = {{0.76604444, -0.64278761, 0},
+                                     {0.58256342, 0.69427199, 0.42261826},
+                                     {-0.27165378, -0.32374437, 0.90630779}};
+
+static double far(const double a[3], const double b[3])
+{
+    return fabs(a[0] - b[0]) + fabs(a[1] - b[1]) + fabs(a[2] - b[2]);
+}
+
+static clvox_gradients *fsl(const char *bval, const char *bvec, const double r[3][3], int volumes)
+{
+    clvox_gradients *g = NULL;
+    clvox_grid grid = grid_of(r, 4, 4, 4);
+    CHECK_THAT(clvox_gradients_read_fsl(text("a.bval", bval), text("a.bvec", bvec), &grid, volumes, &g) == 0,
+               "%s", clvox_message());
+    CHECK(g && g->count == volumes);
+    return g;
+}
+
+static void refuses(const char *bval, const char *bvec, int volumes, const char *where, const char *what)
+{
+    clvox_gradients *g = (clvox_gradients *)1;
+    clvox_grid grid = grid_of(ras, 4, 4, 4);
+    int status = clvox_gradients_read_fsl(text("a.bval", bval), text("a.bvec", bvec), &grid, volumes, &g);
+    CHECK_THAT(status < 0 && !g, "%d", status);
+    CHECK_THAT(strstr(clvox_message(), where) && strstr(clvox_message(), what), "\"%s\" lacks \"%s\" or \"%s\"",
+               clvox_message(), where, what);
+}
+
+static void refuses_b(const char *content, int volumes, const char *where, const char *what)
+{
+    clvox_gradients *g = (clvox_gradients *)1;
+    int status = clvox_gradients_read_mrtrix(text("grad.b", content), volumes, &g);
+    CHECK_THAT(status < 0 && !g, "%d", status);
+    CHECK_THAT(strstr(clvox_message(), where) && strstr(clvox_message(), what), "\"%s\" lacks \"%s\" or \"%s\"",
+               clvox_message(), where, what);
+}
+
+static void gradients(void)
+{
+    CHECK_CASE("bvecs are turned into RAS for both handednesses, oblique and sheared grids");
+    const char *bval = "0 1000 1000 995 \n", *bvec = "0 1 0 0.6\n0 0 1 0\n0 0 0 0.8\n";
+    clvox_gradients *g = fsl(bval, bvec, las, 4);
+    CHECK(g->b[0] == 0 && g->b[3] == 995 && far(g->direction[0], (double[3]){0, 0, 0}) == 0);
+    /* Left-handed (radiological): as the voxels lie. */
+    CHECK(far(g->direction[1], (double[3]){-1, 0, 0}) < 1e-12);
+    CHECK(far(g->direction[3], (double[3]){-0.6, 0, 0.8}) < 1e-12);
+    clvox_gradients_destroy(&g);
+    CHECK(!g);
+    g = fsl(bval, bvec, ras, 4); /* right-handed: x is turned round */
+    CHECK(far(g->direction[1], (double[3]){-1, 0, 0}) < 1e-12);
+    CHECK(far(g->direction[2], (double[3]){0, 1, 0}) < 1e-12);
+    CHECK(far(g->direction[3], (double[3]){-0.6, 0, 0.8}) < 1e-12);
+    clvox_gradients_destroy(&g);
+    g = fsl(bval, bvec, oblique, 4);
+    CHECK(far(g->direction[1], (double[3]){-oblique[0][0], -oblique[1][0], -oblique[2][0]}) < 1e-7);
+    CHECK(far(g->direction[2], (double[3]){oblique[0][1], oblique[1][1], oblique[2][1]}) < 1e-7);
+    clvox_gradients_destroy(&g);
+    const double sheared[3][3] = {{-1, 0.02, 0}, {0, 1, 0.03}, {0.01, 0, 1}};
+    g = fsl(bval, bvec, sheared, 4);
+    double dot = 0;
+    for (int c = 0; c < 3; c++)
+        dot += g->direction[1][c] * g->direction[2][c];
+    CHECK(fabs(dot) < 1e-12 && far(g->direction[2], (double[3]){0, 1, 0}) < 0.05);
+    clvox_gradients_destroy(&g);
+
+    CHECK_CASE("transposed bvecs, a column of bvals, commas, not unit, NaN for b = 0");
+    g = fsl("\xEF\xBB\xBF" "0\r\n1000\r\n1005\r\n5\r\n", "nan nan nan\n0,2,0\n-3 0 4\n0 0 0\n", las, 4);
+    CHECK(g->b[2] == 1005 && g->b[3] == 5);
+    CHECK(far(g->direction[0], (double[3]){0, 0, 0}) == 0 && far(g->direction[3], (double[3]){0, 0, 0}) == 0);
+    CHECK(far(g->direction[1], (double[3]){0, 1, 0}) < 1e-12);
+    CHECK(far(g->direction[2], (double[3]){0.6, 0, 0.8}) < 1e-12);
+    clvox_gradients_destroy(&g);
+    g = fsl("1000 1000 1000", "1e-30 0 0\n1e-30 1e200 0\n0 0 -1", las, 3); /* 3 x 3 is as FSL has it */
+    CHECK(fabs(g->direction[0][0] + sqrt(0.5)) < 1e-12 && far(g->direction[2], (double[3]){0, 0, -1}) < 1e-12);
+    clvox_gradients_destroy(&g);
+    clvox_gradients_destroy(NULL);
+
+    CHECK_CASE("what is wrong is said with its file and line");
+    refuses("0 1000 x12", bvec, 4, "a.bval, line 1", "\"x12\" is no number");
+    refuses("0 1000 1000", bvec, 4, "a.bval, line 1", "3 b-values, but the DWI has 4");
+    refuses("0 1000\n1000 1000\n", bvec, 4, "a.bval, line 1", "one line");
+    refuses("0 1000 -7 1000", bvec, 4, "a.bval, line 1", "volume 3");
+    refuses("0 1000 nan 1000", bvec, 4, "a.bval, line 1", "volume 3");
+    refuses("", bvec, 4, "a.bval, line 1", "no number");
+    refuses(bval, "0 1 0 0\n0 0 1\n0 0 0 1\n", 4, "a.bvec, line 2", "has 3 numbers");
+    refuses(bval, "0 1 0 0\n0 0 1 0\n", 4, "a.bvec, line 1", "4 numbers, and there are 2 lines");
+    refuses(bval, "0 0 0\n1 0 0\n0 1 0\n0 0 1\n1 1 0\n", 4, "a.bvec, line 5", "5 directions");
+    refuses(bval, "0 1 0 0\n\n0 0 nan 0\n0 0 0 1\n", 4, "a.bvec, line 3", "volume 3");
+    refuses(bval, "0 1 0 0\n0 0 0 0\n0 0 0 1\n", 4, "a.bvec, line 1", "give it a direction");
+    refuses(bval, "0 1 0 0\n0 0 1 0\n0 0 0 inf\n", 4, "a.bvec, line 3", "volume 4");
+    refuses(bval, "0 1 0 0\n0 0 1 0\n0 0 0 1;2a\n", 4, "a.bvec, line 3", "\"2a\"");
+    clvox_gradients *none = (clvox_gradients *)1;
+    clvox_grid grid = grid_of(ras, 2, 2, 2);
+    CHECK(clvox_gradients_read_fsl("/none.bval", files_in("a.bvec"), &grid, 4, &none) == CLVOX_ERROR_FILE);
+    CHECK(!none && strstr(clvox_message(), "/none.bval"));
+
+    CHECK_CASE("MRtrix's table is in RAS whatever the grid");
+    int status = clvox_gradients_read_mrtrix(
+        text("grad.b", "# command_history: x\n0 0 0 0\n2,0,0,1000\n0 -0.6 0.8 2500 # last\n"), 3, &g);
+    CHECK_THAT(status == 0, "%s", clvox_message());
+    CHECK(far(g->direction[1], (double[3]){1, 0, 0}) == 0 && g->b[2] == 2500);
+    CHECK(far(g->direction[2], (double[3]){0, -0.6, 0.8}) < 1e-15);
+    clvox_gradients_destroy(&g);
+    refuses_b("0 0 0 0\n1 0 0\n", 2, "grad.b, line 2", "has 3 numbers");
+    refuses_b("0 0 0 0\n1 0 0 1000\n", 3, "grad.b, line 2", "2 directions");
+    refuses_b("0 0 0 0\n0 0 0 1000\n", 2, "grad.b, line 2", "volume 2 has b = 1000");
+
+    CHECK_CASE("shells are found through scanner rounding");
+    clvox_shell shells[8];
+    g = fsl("0 995 1005 2005 5 1000 1990 700 50",
+            "0 1 0 0 0 1 1 1 0\n0 0 1 0 0 1 0 0 0\n0 0 0 1 0 0 1 1 1\n", las, 9);
+    CHECK(clvox_gradients_shells(g, shells, 8) == 4 && clvox_gradients_shells(g, shells, 1) == 4);
+    CHECK(shells[0].volumes == 3 && shells[1].b == 700 && shells[1].volumes == 1);
+    CHECK(shells[2].b == 1000 && shells[2].volumes == 3 && shells[3].b == 2000 && shells[3].volumes == 2);
+    clvox_gradients_destroy(&g);
+
+    CHECK_CASE("a comma in the user's language does not matter");
+    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
+        CHECK_SKIP("no such locale");
+    g = fsl("0 1000 1000 995.5", bvec, las, 4);
+    CHECK(g->b[3] == 995.5 && far(g->direction[3], (double[3]){-0.6, 0, 0.8}) < 1e-12);
+    clvox_gradients_destroy(&g);
+    setlocale(LC_ALL, "C");
+}
+
+/* ---- orders ------------------------------------------------------------- */
+
+enum { NX = 3, NY = 2, NZ = 4, N = NX * NY * NZ };
+
+static clvox_volume *made(const clvox_grid *grid)
+{
+    clvox_volume *v = NULL;
+    check_must(clvox_volume_create(grid, 6, CLVOX_KIND_TENSOR, &v));
+    for (int i = 0; i < 6 * N; i++)
+        v->data[i] = 1e-3f * (float)((i * 37) % 101) / 101;
+    return v;
+}
+
+/* Its matrix at voxel i. */
+static void matrix_at(const float *d, size_t i, const int place[6], double out[3][3])
+{
+    static const int entry[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
+    for (int c = 0; c < 6; c++)
+        out[entry[c][0]][entry[c][1]] = out[entry[c][1]][entry[c][0]] = (double)d[(size_t)place[c] * N + i];
+}
+
+/* Writes, reads the raw frames, and compares r d r^T of them with v. */
+static void writes(const clvox_volume *v, clvox_tensor_order order, const int place[6], bool bvecs, int intent)
+{
+    size_t size;
+    double axes[3][3], worst = 0;
+    const char *path = files_in("t.nii");
+    CHECK_THAT(clvox_tensor_write(v, order, path) == 0, "%s", clvox_message());
+    uint8_t *bytes = files_read(path, &size);
+    int16_t head[8], code;
+    memcpy(head, bytes + 40, sizeof head);
+    memcpy(&code, bytes + 68, 2);
+    CHECK(code == intent && size == 352 + 6 * N * 4);
+    CHECK(intent ? head[0] == 5 && head[4] == 1 && head[5] == 6 : head[0] == 4 && head[4] == 6);
+    const double(*m)[4] = v->grid.to_ras;
+    double spacing[3], turn = clv_matrix_determinant(m) > 0 ? -1 : 1;
+    clvox_grid_spacing(&v->grid, spacing);
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            axes[a][b] = bvecs ? m[a][b] / spacing[b] * (b == 0 ? turn : 1) : a == b;
+    for (size_t i = 0; i < N; i++) {
+        double d[3][3], want[3][3], got[3][3] = {{0}};
+        matrix_at((const float *)(const void *)(bytes + 352), i, place, d);
+        matrix_at(v->data, i, (const int[6]){0, 1, 2, 3, 4, 5}, want);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 3; b++) {
+                for (int p = 0; p < 9; p++)
+                    got[a][b] += axes[a][p / 3] * d[p / 3][p % 3] * axes[b][p % 3];
+                worst = fmax(worst, fabs(got[a][b] - want[a][b]));
+            }
+    }
+    CHECK_THAT(worst < 2e-10, "order %d is off by %g", (int)order, worst);
+    free(bytes);
+    clvox_volume *back = NULL;
+    CHECK_THAT(clvox_tensor_read(path, order, &back) == 0, "%s", clvox_message());
+    worst = 0;
+    for (size_t i = 0; back && i < 6 * N; i++)
+        worst = fmax(worst, fabs((double)back->data[i] - (double)v->data[i]));
+    CHECK_THAT(back && back->kind == CLVOX_KIND_TENSOR && worst < 4e-10, "back: off by %g", worst);
+    clvox_volume_destroy(&back);
+}
+
+static void orders(void)
+{
+    static const int upper[6] = {0, 1, 2, 3, 4, 5}, lower[6] = {0, 1, 3, 2, 4, 5}, mrtrix[6] = {0, 3, 4, 1, 5, 2};
+    for (int g = 0; g < 3; g++) {
+        static const char *const names[3] = {"right-handed", "left-handed", "oblique"};
+        CHECK_CASE("tensors go out and come back in every order, %s grid", names[g]);
+        clvox_grid grid = grid_of(g == 0 ? ras : g == 1 ? las : oblique, NX, NY, NZ);
+        clvox_volume *v = made(&grid);
+        writes(v, CLVOX_TENSOR_FSL, upper, true, 0);
+        writes(v, CLVOX_TENSOR_MRTRIX, mrtrix, false, 0);
+        writes(v, CLVOX_TENSOR_NIFTI, lower, false, 1005);
+        writes(v, CLVOX_TENSOR_AUTO, lower, false, 1005);
+        writes(v, CLVOX_TENSOR_DIPY, lower, true, 1005);
+        clvox_volume_destroy(&v);
+    }
+
+    CHECK_CASE("what does not say its order must be told, and must not be told wrong");
+    clvox_grid grid = grid_of(las, NX, NY, NZ);
+    clvox_volume *v = made(&grid), *w = (clvox_volume *)1;
+    CHECK(clvox_tensor_write(v, CLVOX_TENSOR_FSL, files_in("t.nii")) == 0);
+    CHECK(clvox_tensor_read(files_in("t.nii"), CLVOX_TENSOR_AUTO, &w) == CLVOX_ERROR_DATA && !w);
+    CHECK(strstr(clvox_message(), "t.nii") && strstr(clvox_message(), "mrtrix"));
+    CHECK(clvox_tensor_write(v, CLVOX_TENSOR_NIFTI, files_in("t.nii")) == 0);
+    CHECK(clvox_tensor_read(files_in("t.nii"), CLVOX_TENSOR_MRTRIX, &w) == CLVOX_ERROR_DATA && !w);
+    CHECK(strstr(clvox_message(), "dipy"));
+    v->frames = 5;
+    v->kind = CLVOX_KIND_SCALAR;
+    CHECK(clvox_tensor_write(v, CLVOX_TENSOR_FSL, files_in("x.nii")) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clvox_volume_write(v, files_in("t.nii")) == 0);
+    CHECK(clvox_tensor_read(files_in("t.nii"), CLVOX_TENSOR_FSL, &w) == CLVOX_ERROR_DATA && !w);
+    CHECK(strstr(clvox_message(), "has 5"));
+    clvox_volume_destroy(&v);
+
+    CHECK_CASE("vectors are written in RAS or in the axes of bvecs");
+    grid = grid_of(ras, 1, 1, 1);
+    check_must(clvox_volume_create(&grid, 3, CLVOX_KIND_VECTOR, &v));
+    memcpy(v->data, (float[3]){0.6f, 0, 0.8f}, 3 * sizeof(float));
+    for (int fsl_frame = 0; fsl_frame < 2; fsl_frame++) {
+        CHECK(clvox_vectors_write(v, fsl_frame, files_in("v.nii.gz")) == 0);
+        CHECK(clvox_volume_read(files_in("v.nii.gz"), &w) == 0);
+        CHECK(w && w->kind == CLVOX_KIND_VECTOR && w->frames == 3);
+        CHECK(w && w->data[0] == (fsl_frame ? -0.6f : 0.6f) && w->data[1] == 0 && w->data[2] == 0.8f);
+        clvox_volume_destroy(&w);
+    }
+    clvox_volume_destroy(&v);
+}
+
+int main(void)
+{
+    gradients();
+    orders();
+    files_end();
+    return check_end();
+}
