@@ -37,14 +37,36 @@ __kernel void level_near(__global const float *values, __global float *places, i
         store_place(near_at(values, (int4)(x, y, z, 0), size, spacing, iso), places, i, n);
 }
 
+/* For eight voxels with neighbours all around: whether the level lies beside any. */
+static inline bool beside8(__global const float *values, int4 at, int4 size, float iso)
+{
+    int8 some = (int8)(0), all_of = (int8)(-1);
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++)
+            for (int i = -1; i <= 1; i++) {
+                int8 inside = LOAD8(values + index_of(at + (int4)(i, j, k, 0), size)) > iso;
+                some |= inside;
+                all_of &= inside;
+            }
+    return any(some & ~all_of);
+}
+
 __kernel void level_near_row(__global const float *values, __global float *places, int4 size, float4 spacing,
                              float iso)
 {
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
-    for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
-        store_place(near_at(values, (int4)(x, y, z, 0), size, spacing, iso), places, i, n);
+    const int row = (z * size.y + y) * size.x;
+    bool inner = y > 0 && z > 0 && y + 1 < size.y && z + 1 < size.z;
+    for (int x = 0; x < size.x;) {
+        bool run = inner && x > 0 && x + 8 < size.x;
+        int end = x + (run ? 8 : 1);
+        bool beside = !run || beside8(values, (int4)(x, y, z, 0), size, iso);
+        for (; x < end; x++)
+            store_place(beside ? near_at(values, (int4)(x, y, z, 0), size, spacing, iso) : no_place(), places,
+                        row + x, n);
+    }
 }
 
 static inline float finish_at(__global const float *values, float4 found, int4 at, int4 size, float4 spacing,
