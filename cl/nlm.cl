@@ -4,6 +4,7 @@
  * `stride` floats, a multiple of 32: the samples of the patch, x fastest, then
  * zeros. */
 #include "field8.clh"
+#include "tetrahedron.clh"
 
 #ifndef MOST
 #define MOST 256
@@ -94,13 +95,14 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
 /* The squared distance of a patch from the quadratic in x, y, z that is nearest
  * to it. 1, x and x^2 - mean are orthogonal on the samples, and so are their
  * products of degree 2. norm: 1 over the sums of squares of 1, x, x^2 - mean and
- * x y over the patch. */
-__kernel void nlm_residual(__global const float *patches, int count, int radius, int stride, float mean,
-                           float4 norm, __global float *residual)
+ * x y over the patch. With keen above 0 the patch goes towards that quadratic by
+ * the share exp(-residual keen). */
+__kernel void nlm_residual(__global float *patches, int count, int radius, int stride, float mean,
+                           float4 norm, float keen, __global float *residual)
 {
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
     for (int j = first; j < last; j++) {
-        __global const float *p = patches + j * stride;
+        __global float *p = patches + j * stride;
         int edge = 2 * radius + 1, s = 0;
         float center = p[(edge * edge * edge) / 2], one = 0.0f;
         float4 slope = 0.0f, bend = 0.0f, cross = 0.0f; /* of x, y, z; of xy, yz, zx */
@@ -129,13 +131,24 @@ __kernel void nlm_residual(__global const float *patches, int count, int radius,
                     sum += v * v;
                 }
         residual[j] = sum;
+        if (keen <= 0.0f)
+            continue;
+        float share = exp(-sum * keen);
+        s = 0;
+        for (int z = -radius; z <= radius; z++)
+            for (int y = -radius; y <= radius; y++)
+                for (int x = -radius; x <= radius; x++, s++) {
+                    float4 at = (float4)(x, y, z, 0);
+                    float4 fit = slope * at + bend * (at * at - mean) + cross * at * at.yzxw;
+                    p[s] += share * (center + one + fit.x + fit.y + fit.z - p[s]);
+                }
     }
 }
 
-/* Takes from each patch the plane c + x.d that is nearest to it (planes: d, c),
- * leaves the rest in its row and, without the zeros behind, in tiles; at: the
- * places of the tiles' middles. norm as above. */
-__kernel void nlm_plane(__global float *patches, int count, int radius, int stride, float4 norm,
+/* Takes from each patch the plane c + x.d that is nearest to it (planes: d, c)
+ * and leaves the rest in its row; in tiles, without the zeros behind, the rest
+ * with `share` of the plane. at: the places of the tiles' middles. norm as above. */
+__kernel void nlm_plane(__global float *patches, int count, int radius, int stride, float4 norm, float share,
                         __global float4 *planes, __global float *tiles, __global int *at)
 {
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
@@ -155,12 +168,40 @@ __kernel void nlm_plane(__global float *patches, int count, int radius, int stri
         for (int z = -radius; z <= radius; z++)
             for (int y = -radius; y <= radius; y++)
                 for (int x = -radius; x <= radius; x++, s++) {
-                    float v = p[s] - (plane.x * x + plane.y * y + plane.z * z + plane.w);
+                    float flat = plane.x * x + plane.y * y + plane.z * z + plane.w, v = p[s] - flat;
                     p[s] = v;
-                    tile[s] = v;
+                    tile[s] = v + share * flat;
                 }
         planes[j] = plane;
         at[j] = j * samples + samples / 2;
+    }
+}
+
+/* The mean of a patch's plane and those of its neighbours that are alike with
+ * their planes, by exp(-D near). distances come as |rest|^2 + squared share
+ * |plane|^2 and are left as |rest|^2. sizes: 1 over norm's y and x, so that they
+ * make the squared norm of a plane on a patch of d and c. */
+__kernel void nlm_level(__global const int *neighbours, __global float *distances,
+                        __global const float4 *planes, int count, int most, float share, float2 sizes,
+                        float near, __global float4 *means)
+{
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
+    for (int j = first; j < last; j++) {
+        float4 own = planes[j], sum = 0.0f;
+        float total = 0.0f, largest = 0.0f;
+        for (int k = j * most; k < (j + 1) * most; k++) {
+            int l = neighbours[k];
+            if (l < 0)
+                continue;
+            float4 other = planes[l], gap = other - own;
+            float flat = sizes.x * (gap.x * gap.x + gap.y * gap.y + gap.z * gap.z) + sizes.y * gap.w * gap.w;
+            float rest = max(distances[k] - share * share * flat, 0.0f), w = exp(-(rest + flat) * near);
+            distances[k] = rest;
+            sum += w * gap;
+            total += w;
+            largest = max(largest, w);
+        }
+        means[j] = largest > 1e-30f ? own + sum / (total + largest) : own;
     }
 }
 
@@ -333,29 +374,6 @@ __kernel void nlm_overlap(__global const float *estimates, __global const int *b
 }
 
 /* ---- volume ------------------------------------------------------------- */
-
-/* The share of a tetrahedron on which the linear function with these values at
- * its corners is below 0. */
-static inline float share_below(float a, float b, float c, float d)
-{
-    float p = min(a, b), q = max(a, b), r = min(c, d), s = max(c, d);
-    a = min(p, r); /* now a <= b, c <= d; b and c come in either order */
-    d = max(q, s);
-    p = max(p, r);
-    q = min(q, s);
-    b = min(p, q);
-    c = max(p, q);
-    if (a >= 0.0f)
-        return 0.0f;
-    if (d < 0.0f)
-        return 1.0f;
-    if (b >= 0.0f)
-        return a / (a - b) * (a / (a - c)) * (a / (a - d));
-    if (c < 0.0f)
-        return 1.0f - d / (d - a) * (d / (d - b)) * (d / (d - c));
-    return (a * a * b * b - a * b * (a + b) * (c + d) + c * d * (a * a + a * b + b * b)) /
-           ((a - c) * (a - d) * (b - c) * (b - d));
-}
 
 /* The cells between voxel centres that lie below level, for each row of cells;
  * a cell is six tetrahedra around the diagonal from its first corner to its

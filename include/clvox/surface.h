@@ -98,8 +98,9 @@ typedef struct clvox_denoise_options {
     double band;     /* half width of the band; at least the longest edge is taken */
     double c1;       /* w = exp(-|x - y|^2 / c1) exp(-D / c2); 0: infinite */
     double c2;       /* 0: strength times the noise */
-    double strength; /* 0: by itself */
-    int planes;      /* PATCHES: compare and average patches less the plane nearest to each */
+    double strength; /* 0: 1.5 */
+    int planes;      /* PATCHES without c1 and radius: compare and average patches less the plane nearest
+                        to each, planes apart: anatomy gains, so that it is the default */
     double radius;   /* compare only patches so near; 0: all of the band */
     int rounds;      /* of patches; 0: by the noise */
     int steps;       /* of PAPER */
@@ -118,8 +119,8 @@ typedef struct clvox_denoise_result {
     int size[3];            /* of the box that was worked on */
     int band_voxels;        /* of the last round */
     int neighbours;         /* of each, as many as the band has */
-    double noise;           /* median over the first round's band of the squared residual of a patch from
-                               its quadratic fit, voxels^2 */
+    double noise;           /* 20th percentile over the first round's band of the squared residual of a patch
+                               from its quadratic fit, voxels^2: what is no shape */
     double deviation;       /* the same as standard deviation of one sample, voxels */
     double nearest;         /* median of D to the nearest patch, voxels^2 */
     double c2;              /* of the last round */
@@ -127,7 +128,7 @@ typedef struct clvox_denoise_result {
     double volume_before, volume_after; /* mm^3 */
     double shift_mm;        /* of the level, outward, to keep the volume */
     double mean_mm, largest_mm; /* movement of the surface */
-    double energy[2];       /* 1/4 sum w (phi_l - phi_j)^2 before and after the last round, by its weights */
+    double energy[2];       /* PAPER: 1/4 sum w (phi_l - phi_j)^2 before and after the steps, else NaN */
     long not_finite;        /* values of the input, taken to lie outside */
     double seconds_prepare, seconds_search, seconds_update, seconds_redistance, seconds_finish;
     size_t device_bytes;    /* most that the run held at once */

@@ -213,7 +213,8 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
     cli_print(cli, "%-20s %d voxels, %d neighbours each, %d round%s", "band", r->band_voxels, r->neighbours,
               r->rounds, r->rounds == 1 ? "" : "s");
     cli_print(cli, r->steps ? ", %d steps\n" : "\n", r->steps);
-    cli_print(cli, "%-20s before %.6g, after %.6g\n", "energy", r->energy[0], r->energy[1]);
+    if (!isnan(r->energy[0]))
+        cli_print(cli, "%-20s before %.6g, after %.6g\n", "energy", r->energy[0], r->energy[1]);
     cli_print(cli, "%-20s open and read %.3f, prepare %.3f, search %.3f, update %.3f, re-distance %.3f,\n",
               "seconds", s->read, r->seconds_prepare, r->seconds_search, r->seconds_update,
               r->seconds_redistance);

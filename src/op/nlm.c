@@ -18,6 +18,7 @@
 LINE(count, "nlm_count", "nlm_count", 16);
 LINE(band, "nlm_band", "nlm_list", 16);
 LINE(residual, "nlm_residual", "nlm_residual", 64);
+LINE(level, "nlm_level", "nlm_level", 64);
 LINE(plane, "nlm_plane", "nlm_plane", 64);
 LINE(weights, "nlm_weights", "nlm_weights", 64);
 LINE(energy, "nlm_energy", "nlm_energy", 64);
@@ -134,8 +135,8 @@ static void norms_of(int radius, float *mean, float norm[4])
     norm[3] = (float)(1 / (square * square * edge));
 }
 
-int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
-                     clv_buffer *residual)
+static int fit(clvox_context *ctx, const clv_buffer *matrix, int count, int radius, float keen,
+               clv_buffer *residual)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -147,13 +148,25 @@ int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, in
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_residual, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (stride + 1), CLV_BUF(matrix), CLV_INT(count),
                        CLV_INT(radius), CLV_INT(stride), CLV_FLOAT(mean), CLV_FLOAT4V(norm),
-                       CLV_BUF(residual)));
+                       CLV_FLOAT(keen), CLV_BUF(residual)));
 end:
     return status;
 }
 
-int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, clv_buffer *planes,
-                   clv_buffer *tiles, clv_buffer *middles)
+int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
+                     clv_buffer *residual)
+{
+    return fit(ctx, matrix, count, radius, 0, residual);
+}
+
+int clv_nlm_polish(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float scale,
+                   clv_buffer *residual)
+{
+    return fit(ctx, matrix, count, radius, 1 / scale, residual);
+}
+
+int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float share,
+                   clv_buffer *planes, clv_buffer *tiles, clv_buffer *middles)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -164,8 +177,27 @@ int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius
     norms_of(radius, &mean, norm);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_plane, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (3 * stride + 5), CLV_BUF(matrix), CLV_INT(count),
-                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT4V(norm), CLV_BUF(planes), CLV_BUF(tiles),
-                       CLV_BUF(middles)));
+                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT4V(norm), CLV_FLOAT(share), CLV_BUF(planes),
+                       CLV_BUF(tiles), CLV_BUF(middles)));
+end:
+    return status;
+}
+
+int clv_nlm_level(clvox_context *ctx, const clv_buffer *neighbours, clv_buffer *distances,
+                  const clv_buffer *planes, int count, int most, int radius, float share, float c2,
+                  clv_buffer *means)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {count, 1, 1};
+    float mean, norm[4];
+    norms_of(radius, &mean, norm);
+    const float sizes[2] = {1 / norm[1], 1 / norm[0]};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_level, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * count * most, CLV_BUF(neighbours), CLV_BUF(distances),
+                       CLV_BUF(planes), CLV_INT(count), CLV_INT(most), CLV_FLOAT(share),
+                       (clv_arg){sizeof sizes, sizes, NULL}, CLV_FLOAT(fminf(1 / c2, 1e30f)),
+                       CLV_BUF(means)));
 end:
     return status;
 }
@@ -251,6 +283,24 @@ int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer
                            CLV_INT(planes != NULL), CLV_BUF(sums), CLV_BUF(phi)));
         first += part;
     }
+end:
+    return status;
+}
+
+int clv_nlm_overlap(clvox_context *ctx, const clv_buffer *matrix, const clv_buffer *band,
+                    const clv_buffer *index, const int size[3], int count, int radius, clv_buffer *sums,
+                    clv_buffer *phi)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {count, 1, 1};
+    int stride = clv_nlm_stride(radius);
+    CLV_TRY(check_matrix(count, radius));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_overlap, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (stride + 2), CLV_BUF(matrix), CLV_BUF(band),
+                       CLV_BUF(index), SIZE4(size), CLV_INT(count), CLV_INT(0), CLV_INT(count),
+                       CLV_INT(radius), CLV_INT(stride), CLV_BUF(sums), CLV_INT(0), CLV_BUF(sums),
+                       CLV_BUF(phi)));
 end:
     return status;
 }

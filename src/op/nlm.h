@@ -30,14 +30,28 @@ int clv_nlm_patches_gather(clvox_context *ctx, const clv_nlm_patches *patches, c
 int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
                      clv_buffer *residual);
 
+/* Moves each patch of the matrix towards that quadratic, by the share
+ * exp(-residual / scale), scale above 0: what is smooth becomes smoother, edges
+ * stay. residual as above, before. */
+int clv_nlm_polish(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float scale,
+                   clv_buffer *residual);
+
 /* Takes from each patch of the matrix the plane that fits it best, so that
- * patches are compared and averaged by how they bend alone. planes: 4 count
- * floats for clv_nlm_average. tiles (count (2 radius + 1)^3 floats) and middles
- * (int32, count) are the rest as a level set of (2 radius + 1) x (2 radius + 1) x
+ * patches are compared and averaged by how they bend. planes: 4 count floats.
+ * tiles (count (2 radius + 1)^3 floats) and middles (int32, count) are the rest,
+ * with share of the plane, as a level set of (2 radius + 1) x (2 radius + 1) x
  * count (2 radius + 1) voxels and a band of it, on which clv_nlm_search finds the
  * patches that are alike (without a reach: places mean nothing there). */
-int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, clv_buffer *planes,
-                   clv_buffer *tiles, clv_buffer *middles);
+int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float share,
+                   clv_buffer *planes, clv_buffer *tiles, clv_buffer *middles);
+
+/* means (4 count floats): of each patch's plane and its neighbours', by
+ * exp(-D / c2), D of the whole patches; the patch itself counts as much as the
+ * likest. distances, as the search on the tiles gave them, become those of the
+ * rest alone. */
+int clv_nlm_level(clvox_context *ctx, const clv_buffer *neighbours, clv_buffer *distances,
+                  const clv_buffer *planes, int count, int most, int radius, float share, float c2,
+                  clv_buffer *means);
 
 /* The band's pairs. neighbours as clv_nlm_search gives them. */
 typedef struct clv_nlm_graph {
@@ -68,11 +82,17 @@ int clv_nlm_step(clvox_context *ctx, const clv_nlm_graph *graph, const clv_buffe
  * neighbour) and its neighbours by their weights; a voxel of the band becomes the
  * mean of what the patches that cover it say. estimates: room for any number of
  * rows of the matrix, at least one: the fewer, the slower. sums: 2 count floats.
- * planes (NULL: none) as clv_nlm_planes took them from the matrix: each patch
- * keeps its own. Only phi's voxels in the band change. */
+ * planes (NULL: none): what is put back on the means, as clv_nlm_planes took it
+ * from the matrix or clv_nlm_level made it. Only phi's voxels in the band change. */
 int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *graph, const clv_buffer *matrix, int radius,
                     float own, const clv_buffer *planes, const clv_buffer *index, const int size[3],
                     clv_buffer *estimates, clv_buffer *sums, clv_buffer *phi);
+
+/* The second half of clv_nlm_average by itself: a voxel of the band becomes the
+ * mean of what the patches of the matrix that cover it say. */
+int clv_nlm_overlap(clvox_context *ctx, const clv_buffer *matrix, const clv_buffer *band,
+                    const clv_buffer *index, const int size[3], int count, int radius, clv_buffer *sums,
+                    clv_buffer *phi);
 
 /* How many cells between voxel centres lie below level, in cells: exact for phi
  * linear on six tetrahedra a cell. rows: size[1] * size[2] floats. Blocking. */
@@ -83,6 +103,7 @@ extern const clv_entry clv_entry_nlm_average;
 extern const clv_entry clv_entry_nlm_band;
 extern const clv_entry clv_entry_nlm_count;
 extern const clv_entry clv_entry_nlm_energy;
+extern const clv_entry clv_entry_nlm_level;
 extern const clv_entry clv_entry_nlm_overlap;
 extern const clv_entry clv_entry_nlm_patches;
 extern const clv_entry clv_entry_nlm_plane;

@@ -86,6 +86,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_nlm_band,
     &clv_entry_nlm_count,
     &clv_entry_nlm_energy,
+    &clv_entry_nlm_level,
     &clv_entry_nlm_overlap,
     &clv_entry_nlm_patches,
     &clv_entry_nlm_plane,

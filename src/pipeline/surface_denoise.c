@@ -12,9 +12,25 @@
 #include "op/pointwise.h"
 #include "op/redistance.h"
 #include "op/reduce.h"
+#include "pipeline/compare.h"
 
 /* Where the results of sums stand in run->state. */
 enum { LARGEST_ROW, ENERGY };
+
+/* How much of their planes patches are searched with: where a surface curves,
+ * patches that face another way are found too; where it repeats, those in the
+ * same plane come first. */
+static const float PLANE_SHARE = 0.7f;
+
+/* c2 over the noise, where patches are compared less their planes and whole. */
+static const double STRENGTH = 1.5;
+
+/* A patch so near to its quadratic (squared distance over 125 samples) goes to
+ * it by 1 - 1/e. */
+static const double POLISH = 1;
+
+/* Noise of a sample, in voxels, from which on one round leaves enough for a second. */
+static const double NOISY = 0.2;
 
 static double now(void)
 {
@@ -25,7 +41,8 @@ static double now(void)
 
 void clvox_denoise_defaults(clvox_denoise_options *o)
 {
-    *o = (clvox_denoise_options){.patch = 5, .neighbours = 96, .band = 2, .steps = 20, .interval = 5};
+    *o = (clvox_denoise_options){.patch = 5, .neighbours = 96, .band = 2, .planes = 1, .steps = 20,
+                                 .interval = 5};
 }
 
 void clvox_denoise_result_free(clvox_denoise_result *result)
@@ -84,45 +101,13 @@ static int check_volume(const clvox_volume *v)
 
 /* ---- small tools -------------------------------------------------------- */
 
-float clv_median(float *values, size_t count)
-{
-    size_t want = (count - 1) / 2, low = 0, high = count - 1;
-    while (low < high) {
-        float pivot = values[low + (high - low) / 2];
-        size_t i = low, j = high;
-        for (;;) {
-            while (values[i] < pivot)
-                i++;
-            while (values[j] > pivot)
-                j--;
-            if (i >= j)
-                break;
-            float t = values[i];
-            values[i++] = values[j];
-            values[j--] = t;
-        }
-        /* values[low..i-1] <= pivot <= values[i..high], or i stands on it. */
-        if (want < i && i == j + 1)
-            high = j;
-        else if (want < i)
-            high = i - 1;
-        else if (i == j && want == i)
-            return values[i];
-        else if (i == low)
-            low++;
-        else
-            low = i;
-    }
-    return values[want];
-}
-
 /* Strong noise leaves enough after one round that a second pays. */
 static int rounds_for(const clv_denoise *run)
 {
     const clvox_denoise_options *o = run->options;
     if (o->update == CLVOX_DENOISE_PAPER)
         return 1;
-    return o->rounds > 0 ? o->rounds : run->result->deviation > 0.2 ? 2 : 1;
+    return o->rounds > 0 ? o->rounds : run->result->deviation > NOISY ? 2 : 1;
 }
 
 /* fraction: of the current round's search, which is nearly all. */
@@ -215,22 +200,27 @@ end:
 
 /* ---- a round ------------------------------------------------------------ */
 
-static int median_of(clv_denoise *run, const clv_buffer *from, size_t stride, double *out)
+/* The value that this share of every stride-th of the buffer's lies below. */
+static int quantile_of(clv_denoise *run, const clv_buffer *from, size_t stride, double share, double *out)
 {
     int status = CLVOX_OK;
     size_t count = (size_t)run->count, kept = 0;
     float *values = malloc(count * stride * sizeof(float));
+    double *sorted = malloc(count * sizeof *sorted);
     *out = 0;
-    if (!values)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (!values || !sorted) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
     CLV_TRY(clv_buffer_read(run->ctx, from, 0, values, count * stride * sizeof(float)));
     for (size_t i = 0; i < count; i++)
         if (isfinite(values[i * stride]))
-            values[kept++] = values[i * stride];
+            sorted[kept++] = (double)values[i * stride];
     if (kept)
-        *out = (double)clv_median(values, kept);
+        *out = clv_quantile(sorted, kept, share);
 end:
     free(values);
+    free(sorted);
     return status;
 }
 
@@ -258,20 +248,21 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     clvox_denoise_result *r = run->result;
     clv_nlm_patches patches = {run->phi, {b->size[0], b->size[1], b->size[2]}, run->band, run->count,
                                b->radius};
-    double noise, samples = o->patch * o->patch * o->patch, mark = now();
+    double noise = 0, quiet = 0, whole, samples = o->patch * o->patch * o->patch, mark = now();
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
     CLV_TRY(clv_nlm_residual(run->ctx, run->matrix, run->count, b->radius, run->sums));
-    CLV_TRY(median_of(run, run->sums, 1, &noise));
+    CLV_TRY(quantile_of(run, run->sums, 1, 0.5, &noise));
+    CLV_TRY(quantile_of(run, run->sums, 1, 0.2, &quiet));
     if (round == 0) {
-        r->noise = noise;
-        r->deviation = sqrt(noise / (samples - 10));
+        r->noise = quiet;
+        r->deviation = sqrt(quiet / (samples - 10));
     }
     r->seconds_update += now() - mark;
     mark = now();
     if (run->planes) {
         int edge = 2 * b->radius + 1;
-        CLV_TRY(clv_nlm_planes(run->ctx, run->matrix, run->count, b->radius, run->planes, run->estimates,
-                               run->middles));
+        CLV_TRY(clv_nlm_planes(run->ctx, run->matrix, run->count, b->radius, PLANE_SHARE, run->planes,
+                               run->estimates, run->middles));
         patches.phi = run->estimates;
         patches.band = run->middles;
         patches.size[0] = patches.size[1] = edge;
@@ -283,16 +274,24 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     CLV_TRY(clv_finish(run->ctx));
     r->seconds_search += now() - mark;
     if (round == 0)
-        CLV_TRY(median_of(run, run->weights, (size_t)run->most, &r->nearest));
-    r->c2 = o->c2 > 0 ? o->c2 : fmax((o->strength > 0 ? o->strength : 1.5) * noise, 1e-6);
+        CLV_TRY(quantile_of(run, run->weights, (size_t)run->most, 0.5, &r->nearest));
+    /* Whole patches differ by noise that lies in their planes, too: more than a
+     * low percentile of the residual knows. */
+    whole = o->c2 > 0 ? o->c2 : fmax((o->strength > 0 ? o->strength : STRENGTH) * noise, 1e-6);
+    r->c2 = o->c2 > 0 || !run->planes ? whole : fmax(whole * quiet / fmax(noise, 1e-30), 1e-6);
     mark = now();
+    if (run->planes)
+        CLV_TRY(clv_nlm_level(run->ctx, run->neighbours, run->weights, run->planes, run->count, run->most,
+                              b->radius, PLANE_SHARE, (float)whole, run->means));
     *graph = (clv_nlm_graph){run->band, run->neighbours, run->weights, run->count, run->most};
     CLV_TRY(clv_nlm_weights(run->ctx, graph, run->weights, b->size, b->spacing,
                             o->c1 > 0 ? (float)o->c1 : INFINITY, (float)r->c2, run->sums));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, run->sums, NULL, NULL, 0, run->count, run->partial,
                        run->state,
                        LARGEST_ROW));
-    CLV_TRY(measure_energy(run, graph, 0));
+    r->energy[0] = r->energy[1] = (double)NAN;
+    if (o->update == CLVOX_DENOISE_PAPER)
+        CLV_TRY(measure_energy(run, graph, 0));
     r->seconds_update += now() - mark;
 end:
     return status;
@@ -347,14 +346,48 @@ static int one_round(clv_denoise *run, int round)
     if (o->update == CLVOX_DENOISE_PAPER)
         CLV_TRY(paper_steps(run, &graph));
     else
-        CLV_TRY(clv_nlm_average(run->ctx, &graph, run->matrix, b->radius, 0, run->planes, run->index, b->size,
+        CLV_TRY(clv_nlm_average(run->ctx, &graph, run->matrix, b->radius, 0, run->means, run->index, b->size,
                                 run->estimates, run->sums, run->phi));
     CLV_TRY(clv_finish(run->ctx));
     if (o->update != CLVOX_DENOISE_PAPER)
         r->seconds_update += now() - mark;
     CLV_TRY(redistance(run, true));
-    CLV_TRY(measure_energy(run, &graph, 1));
+    if (o->update == CLVOX_DENOISE_PAPER)
+        CLV_TRY(measure_energy(run, &graph, 1));
     r->rounds++;
+end:
+    if (requests)
+        clv_pool_release(list, requests);
+    return status;
+}
+
+/* Where a patch is nearly a quadratic, what is left beside it is noise. */
+static int polish(clv_denoise *run)
+{
+    int status = CLVOX_OK, requests = 0;
+    clv_denoise_box *b = &run->box;
+    clv_request list[CLV_DENOISE_REQUESTS];
+    double mark = now(), samples = run->options->patch * run->options->patch * run->options->patch;
+    CLV_TRY(clv_nlm_band_count(run->ctx, run->phi, b->size, b->delta, run->rows, &run->count));
+    if (run->count < 1)
+        return CLVOX_OK;
+    requests = clv_denoise_list_polish(run, list);
+    status = clv_pool_take(run->ctx, list, requests);
+    if (status < 0) {
+        requests = 0;
+        goto end;
+    }
+    CLV_TRY(clv_nlm_band_list(run->ctx, run->phi, b->size, b->delta, run->rows, run->band, run->index));
+    const clv_nlm_patches patches = {run->phi, {b->size[0], b->size[1], b->size[2]}, run->band, run->count,
+                                     b->radius};
+    CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
+    CLV_TRY(clv_nlm_polish(run->ctx, run->matrix, run->count, b->radius, (float)(POLISH * samples / 125),
+                           run->sums));
+    CLV_TRY(clv_nlm_overlap(run->ctx, run->matrix, run->band, run->index, b->size, run->count, b->radius,
+                            run->sums, run->phi));
+    CLV_TRY(clv_finish(run->ctx));
+    run->result->seconds_update += now() - mark;
+    CLV_TRY(redistance(run, true));
 end:
     if (requests)
         clv_pool_release(list, requests);
@@ -452,6 +485,8 @@ static int work(clv_denoise *run, const clvox_volume *distance)
     CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &run->volume));
     for (int round = 0; round < rounds_for(run); round++)
         CLV_TRY(one_round(run, round));
+    if (o->update == CLVOX_DENOISE_PATCHES)
+        CLV_TRY(polish(run));
     CLV_TRY(finish(run, distance));
 end:
     if (requests)

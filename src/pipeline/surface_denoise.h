@@ -33,7 +33,7 @@ typedef struct clv_denoise {
     /* Of a round's band. */
     int count, most;
     clv_buffer *band, *neighbours, *weights, *matrix, *estimates, *sums, *search;
-    clv_buffer *planes, *middles; /* NULL where patches keep their planes */
+    clv_buffer *planes, *means, *middles; /* NULL where patches keep their planes */
 } clv_denoise;
 
 /* Finds the box. CLVOX_ERROR_DATA where no value or every value is inside. */
@@ -47,15 +47,13 @@ int clv_denoise_paste(const clvox_volume *distance, const clv_denoise_box *box, 
 
 /* What is asked of the pool, for the box and for a band of run->count voxels. */
 int clv_denoise_list_box(clv_denoise *run, clv_request *list);
-/* Whether planes are taken off: not within a radius, as what is searched then has no places. */
+/* Whether planes are taken off: not where weights or the search go by places. */
 bool clv_denoise_planes(const clvox_denoise_options *o);
 int clv_denoise_list_band(clv_denoise *run, clv_request *list);
+int clv_denoise_list_polish(clv_denoise *run, clv_request *list);
 
 /* The shift of phi's zero level that makes the volume inside `want` cells, at
  * most one voxel either way. */
 int clv_denoise_level(clv_denoise *run, const clv_buffer *phi, double want, double *shift);
-
-/* The middle value, the lower of two; reorders values. */
-float clv_median(float *values, size_t count);
 
 #endif

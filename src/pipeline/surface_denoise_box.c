@@ -157,7 +157,7 @@ int clv_denoise_list_box(clv_denoise *run, clv_request *list)
 
 bool clv_denoise_planes(const clvox_denoise_options *o)
 {
-    return o->planes && o->update == CLVOX_DENOISE_PATCHES && !(o->radius > 0);
+    return o->planes && o->update == CLVOX_DENOISE_PATCHES && !(o->radius > 0) && !(o->c1 > 0);
 }
 
 int clv_denoise_list_band(clv_denoise *run, clv_request *list)
@@ -176,12 +176,23 @@ int clv_denoise_list_band(clv_denoise *run, clv_request *list)
                                       "estimated patches"};
     if (planes) {
         list[count++] = (clv_request){&run->planes, 4 * voxels * sizeof(float), "planes of patches"};
+        list[count++] = (clv_request){&run->means, 4 * voxels * sizeof(float), "means of planes"};
         list[count++] = (clv_request){&run->middles, voxels * sizeof(int32_t), "middles of patches"};
     }
     list[count++] = (clv_request){&run->search,
                                   clv_nlm_search_bytes(run->ctx, run->count, run->box.radius, run->most),
                                   "scratch of the search"};
     return count;
+}
+
+int clv_denoise_list_polish(clv_denoise *run, clv_request *list)
+{
+    size_t voxels = (size_t)run->count;
+    list[0] = (clv_request){&run->band, voxels * sizeof(int32_t), "band"};
+    list[1] = (clv_request){&run->sums, 2 * voxels * sizeof(float), "sums of the band"};
+    list[2] = (clv_request){&run->matrix, voxels * (size_t)clv_nlm_stride(run->box.radius) * sizeof(float),
+                            "patches"};
+    return 3;
 }
 
 /* Floating-point operations a second that the search may reach. */

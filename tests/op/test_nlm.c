@@ -153,7 +153,7 @@ static void run_patches(problem *p, bool residual)
     CHECK_THAT(clv_nlm_patches_gather(ctx, &patches, p->d_matrix) == CLVOX_OK, "%s", clvox_message());
     for (size_t j = 0; j < count; j++) {
         ref_nlm_patch(p->phi, p->s->size, p->band[j], p->s->radius, want + j * stride);
-        rest[j] = ref_nlm_residual(want + j * stride, p->s->radius);
+        rest[j] = ref_nlm_residual(want + j * stride, p->s->radius, NULL);
     }
     if (!residual)
         same("patches", p, p->d_matrix, want, stride * count, 1e-5);
@@ -258,7 +258,7 @@ static void run_planes(problem *p)
                       sum[2] / square * (s / (edge * edge) - p->s->radius) + sum[3] / p->samples;
         memcpy(tiles + j * samples, row, samples * sizeof(double));
     }
-    CHECK_THAT(clv_nlm_planes(ctx, p->d_matrix, p->count, p->s->radius, planes, d_tiles, d_middles) ==
+    CHECK_THAT(clv_nlm_planes(ctx, p->d_matrix, p->count, p->s->radius, 0, planes, d_tiles, d_middles) ==
                    CLVOX_OK,
                "%s", clvox_message());
     same("patches less their planes", p, p->d_matrix, rest, stride * count, 1e-5);
@@ -272,6 +272,78 @@ static void run_planes(problem *p)
     free(rest);
     free(tiles);
     free(middles);
+}
+
+/* Patches on their way to their quadratics. */
+static void run_polish(problem *p)
+{
+    size_t count = (size_t)p->count, stride = (size_t)p->stride;
+    double *want = room(stride * count, sizeof(double)), quadratic[343];
+    clv_nlm_patches patches = patches_of(p);
+    float scale = .3f * (float)p->samples;
+    check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
+    for (size_t j = 0; j < count; j++) {
+        double *row = want + j * stride;
+        ref_nlm_patch(p->phi, p->s->size, p->band[j], p->s->radius, row);
+        double share = exp(-ref_nlm_residual(row, p->s->radius, quadratic) / (double)scale);
+        for (int s = 0; s < p->samples; s++)
+            row[s] += share * (quadratic[s] - row[s]);
+    }
+    CHECK(clv_nlm_polish(ctx, p->d_matrix, p->count, p->s->radius, scale, p->d_sums) == CLVOX_OK);
+    same("polished patches", p, p->d_matrix, want, stride * count, 2e-5);
+    free(want);
+}
+
+/* Means of planes; distances that came with a share of theirs lose it. */
+static void run_level(problem *p)
+{
+    const float share = .6f;
+    size_t count = (size_t)p->count, most = (size_t)p->s->most;
+    int edge = 2 * p->s->radius + 1, r = p->s->radius;
+    float *planes = room(4 * count, sizeof(float)), *distances = room(count * most, sizeof(float));
+    double *want = room(4 * count, sizeof(double)), *rest = room(count * most, sizeof(double));
+    double slope = edge * edge * edge * r * (r + 1) / 3., c2 = (double)c2_of(p);
+    harness_random(planes, 4 * count, 9, -.7f, .7f);
+    for (size_t j = 0; j < count; j++) {
+        double total = 0, largest = 0, sum[4] = {0};
+        for (size_t k = j * most; k < (j + 1) * most; k++) {
+            rest[k] = INFINITY;
+            distances[k] = INFINITY;
+            if (p->neighbours[k] < 0)
+                continue;
+            double gap[4], flat = 0;
+            for (int i = 0; i < 4; i++) {
+                gap[i] = (double)planes[4 * p->neighbours[k] + i] - (double)planes[4 * j + (size_t)i];
+                flat += gap[i] * gap[i] * (i < 3 ? slope : p->samples);
+            }
+            rest[k] = .1 * (double)p->distances[k];
+            distances[k] = (float)(rest[k] + (double)(share * share) * flat);
+            double w = exp(-(rest[k] + flat) / c2);
+            total += w;
+            largest = fmax(largest, w);
+            for (int i = 0; i < 4; i++)
+                sum[i] += w * gap[i];
+        }
+        for (size_t i = 0; i < 4; i++)
+            want[4 * j + i] = (double)planes[4 * j + i] + (largest > 1e-30 ? sum[i] / (total + largest) : 0);
+    }
+    clv_buffer *d_planes = harness_upload(ctx, planes, 4 * count * sizeof(float));
+    clv_buffer *d = harness_upload(ctx, distances, count * most * sizeof(float));
+    clv_buffer *means = harness_output(ctx, 4 * count * sizeof(float));
+    CHECK(clv_nlm_level(ctx, p->d_neighbours, d, d_planes, p->count, p->s->most, r, share, c2_of(p), means) ==
+          CLVOX_OK);
+    same("means of planes", p, means, want, 4 * count, 1e-4);
+    harness_download(ctx, d, distances, count * most * sizeof(float));
+    for (size_t k = 0; k < count * most; k++)
+        CHECK_THAT(p->neighbours[k] < 0 || fabs((double)distances[k] - rest[k]) < 1e-3 * p->samples,
+                   "%g, not %g", (double)distances[k], rest[k]);
+    clv_buffer_destroy(&d_planes);
+    clv_buffer_destroy(&d);
+    clv_buffer_destroy(&means);
+    free(planes);
+    free(distances);
+    free(want);
+    free(rest);
 }
 
 /* A level set of one slope stays as it is when planes are put back. */
@@ -296,7 +368,7 @@ static void run_slope(problem *p)
     patches.phi = phi;
     check_must(find_weights(p, &graph));
     check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
-    check_must(clv_nlm_planes(ctx, p->d_matrix, p->count, p->s->radius, planes, tiles, middles));
+    check_must(clv_nlm_planes(ctx, p->d_matrix, p->count, p->s->radius, 0, planes, tiles, middles));
     CHECK(clv_nlm_average(ctx, &graph, p->d_matrix, p->s->radius, 0, planes, p->d_index, size, tiles, sums,
                           phi) == CLVOX_OK);
     same("a slope", p, phi, want, n, 1e-4);
@@ -381,7 +453,7 @@ static void known_volumes(void)
     free(phi);
 }
 
-enum { BAND, PATCHES, PLANES, RESIDUAL, WEIGHTS, ENERGY, STEP, AVERAGE, VOLUME };
+enum { BAND, PATCHES, PLANES, LEVEL, RESIDUAL, WEIGHTS, ENERGY, STEP, AVERAGE, VOLUME };
 
 static void run(problem *p, int what)
 {
@@ -405,8 +477,11 @@ static void run(problem *p, int what)
             break;
         if (what == PATCHES || what == RESIDUAL)
             run_patches(p, what == RESIDUAL);
-        else
+        if (what == RESIDUAL)
+            run_polish(p);
+        else if (what != PATCHES)
             (what == PLANES    ? run_planes
+             : what == LEVEL   ? run_level
              : what == WEIGHTS ? run_weights
              : what == ENERGY  ? run_energy
                                : run_step)(p);
@@ -421,7 +496,7 @@ int main(void)
         const char *name;
     } runs[] = {
         {&clv_entry_nlm_count, BAND, "voxels of the band"}, {&clv_entry_nlm_band, BAND, "the band"},
-        {&clv_entry_nlm_plane, PLANES, "planes"},
+        {&clv_entry_nlm_plane, PLANES, "planes"},           {&clv_entry_nlm_level, LEVEL, "means of planes"},
         {&clv_entry_nlm_patches, PATCHES, "patches"},       {&clv_entry_nlm_residual, RESIDUAL, "noise"},
         {&clv_entry_nlm_weights, WEIGHTS, "weights"},       {&clv_entry_nlm_energy, ENERGY, "energy"},
         {&clv_entry_nlm_step, STEP, "step"},                {&clv_entry_nlm_scatter, STEP, "step"},

@@ -183,7 +183,7 @@ static void truths(void)
                    "%d components, Euler %d, %d open edges", f.components, f.euler, f.open_edges);
         CHECK_THAT(fabs(f.volume / r.volume_before - 1) < .005, "mesh of %g, before %g", f.volume,
                    r.volume_before);
-        CHECK(r.c2 > 0 && r.deviation > 0 && r.energy[1] < r.energy[0] && all_finite(r.distance));
+        CHECK(r.c2 > 0 && r.deviation > 0 && all_finite(r.distance));
         clvox_volume_destroy(&v);
         clvox_denoise_result_free(&r);
     }

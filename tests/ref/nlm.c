@@ -76,7 +76,7 @@ void ref_nlm_search(const float *phi, const int size[3], const int *band, int co
     free(patches);
 }
 
-double ref_nlm_residual(const double *patch, int radius)
+double ref_nlm_residual(const double *patch, int radius, double *quadratic)
 {
     int edge = 2 * radius + 1, samples = edge * edge * edge;
     double m[10][11] = {{0}}, sum = 0;
@@ -92,6 +92,8 @@ double ref_nlm_residual(const double *patch, int radius)
             }
             for (int i = 0; pass == 0 && i < 10; i++)
                 m[i][10] += b[i] * patch[s];
+            if (pass == 1 && quadratic)
+                quadratic[s] = fit;
             if (pass == 1)
                 sum += (patch[s] - fit) * (patch[s] - fit);
         }

@@ -13,8 +13,9 @@ void ref_nlm_patch(const float *phi, const int size[3], int at, int radius, doub
 void ref_nlm_search(const float *phi, const int size[3], const int *band, int count, int radius, int most,
                     int *neighbours, float *distances);
 
-/* Squared distance from the least-squares quadratic, by normal equations. */
-double ref_nlm_residual(const double *patch, int radius);
+/* Squared distance from the least-squares quadratic, by normal equations; quadratic
+ * (may be NULL) receives it. */
+double ref_nlm_residual(const double *patch, int radius, double *quadratic);
 
 double ref_nlm_weight(const int size[3], const float spacing[3], int a, int b, double distance, double c1,
                       double c2);
