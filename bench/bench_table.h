@@ -28,4 +28,7 @@ int bench_peak(clvox_context *ctx, double *operations_per_second);
  * over the measured peak. */
 int bench_nlm(clvox_context *ctx, double seconds, bool variants, FILE *out, cJSON *json);
 
+/* The paper's comparison of the memories for the patch search. */
+int bench_lee2012_nlm(clvox_context *ctx, double seconds, FILE *out, cJSON *json);
+
 #endif

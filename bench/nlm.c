@@ -219,3 +219,89 @@ end:
     release(&b);
     return status;
 }
+
+static void or_unknown(char *text, size_t room, int value)
+{
+    snprintf(text, room, value < 0 ? "unknown" : "%d", value);
+}
+
+/* One form of the paper's search with the kernel that it takes now. */
+static int print_form(clvox_context *ctx, const bench_band *b, clv_nlm_memory form, const char *name,
+                      double seconds, double peak, FILE *out, cJSON *rows)
+{
+    const clv_kernel *k;
+    bool by_pairs = form != CLV_NLM_AUTO && form != CLV_NLM_PLAIN;
+    const clv_entry *entry = by_pairs ? clv_nlm_pairs_entry(form) : &clv_entry_nlm_search;
+    double best, count = b->patches.count;
+    char registers[16], groups[16], occupancy[16] = "unknown";
+    int status = clv_kernel_get(ctx, entry, NULL, (const int[3]){1, 1, 1}, 0, &k);
+    if (status >= 0)
+        status = time_search(ctx, b, form, seconds, &best);
+    if (status < 0)
+        return status;
+    or_unknown(registers, sizeof registers, k->registers);
+    or_unknown(groups, sizeof groups, k->resources.groups);
+    if (k->occupancy >= 0)
+        snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
+    double rate = 2. * SAMPLES * count * count / best;
+    fprintf(out, "%9d %-10s %4dx%dx%d %9s %8d %8s %9s %10.4f %10.1f %7.1f%%\n", b->patches.count, name,
+            k->tile.x, k->tile.y, k->tile.z, registers, k->local_bytes, groups, occupancy, best, 1e-9 * rate,
+            100 * rate / peak);
+    fflush(out);
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "form", name);
+    cJSON_AddStringToObject(row, "kernel", k->label);
+    cJSON_AddNumberToObject(row, "voxels", count);
+    cJSON_AddNumberToObject(row, "registers", k->registers);
+    cJSON_AddNumberToObject(row, "occupancy", k->occupancy);
+    cJSON_AddNumberToObject(row, "seconds", best);
+    cJSON_AddItemToArray(rows, row);
+    return CLVOX_OK;
+}
+
+int bench_lee2012_nlm(clvox_context *ctx, double seconds, FILE *out, cJSON *json)
+{
+    static const struct {
+        clv_nlm_memory form;
+        const char *name;
+    } forms[] = {{CLV_NLM_CONSTANT, "constant"}, {CLV_NLM_GLOBAL, "global"}, {CLV_NLM_IMAGE, "image"},
+                 {CLV_NLM_PLAIN, "product"}, {CLV_NLM_AUTO, "pruned"}};
+    enum { FORMS = sizeof forms / sizeof *forms };
+    static const int voxels[] = {4000, 17500, 175000};
+    int status = CLVOX_OK;
+    bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
+    bench_band b = {0};
+    double peak;
+    cJSON *rows = cJSON_AddArrayToObject(json, "lee2012_nlm");
+    CLV_TRY(bench_peak(ctx, &peak));
+    fprintf(out,
+            "\nLee et al. 2012, figures 4 and 5: the %d nearest patches of %d samples by where the compared\n"
+            "patches lie. The paper, GTX 480: constant memory is the fastest, global 20%% slower, image 6 times;\n"
+            "a whole step takes 4 s for 17500 voxels, 4.6 min for 175000. Multiply-adds here: %.1f GFLOPS.\n\n"
+            "%9s %-10s %8s %9s %8s %8s %9s %10s %10s %8s\n",
+            MOST, SAMPLES, 1e-9 * peak, "voxels", "form", "tile", "registers", "local B", "groups", "occupancy",
+            "seconds", "GFLOPS", "of peak");
+    for (int n = cpu ? 0 : 1; n < (cpu ? 1 : 3); n++) {
+        CLV_TRY(create(ctx, voxels[n], 0.3f, &b));
+        for (int f = 0; f < FORMS; f++) {
+            bool by_pairs = forms[f].form != CLV_NLM_PLAIN && forms[f].form != CLV_NLM_AUTO;
+            if (cpu && forms[f].form == CLV_NLM_IMAGE) {
+                fprintf(out, "%9d %-10s not on CPU devices\n", b.patches.count, forms[f].name);
+                continue;
+            }
+            const clv_entry *entry = by_pairs ? clv_nlm_pairs_entry(forms[f].form) : &clv_entry_nlm_search;
+            /* Every tile for the small band, the planner's for the large one. */
+            for (int t = 0; by_pairs && n < 2 && entry->variants[0].tiles[t].x; t++) {
+                CLV_TRY(clv_force_variant(ctx, entry->name, entry->variants[0].name, t));
+                CLV_TRY(print_form(ctx, &b, forms[f].form, forms[f].name, seconds, peak, out, rows));
+            }
+            CLV_TRY(clv_force_variant(ctx, entry->name, NULL, -1));
+            if (!by_pairs || n == 2)
+                CLV_TRY(print_form(ctx, &b, forms[f].form, forms[f].name, seconds, peak, out, rows));
+        }
+        release(&b);
+    }
+end:
+    release(&b);
+    return status;
+}

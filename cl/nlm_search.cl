@@ -130,7 +130,7 @@ nlm_search_tile(__global float *scratch, __global int *neighbours, __global floa
     }
     if (lane == 0)
         full = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); /* the cursor is written at the end */
     float farthest = -1.0f;
     for (int r = 0; r < used; r++)
         farthest = max(farthest, worst[r]);

@@ -23,7 +23,8 @@ int cmd_bench(command *cli, int argc, char **argv)
                  "written once. The median of the samples counts; spread is (largest - smallest) / median.\n"
                  "`pipelines` times a whole registration by stage.\n"
                  "`nlm` times the search for the nearest patches of surfaces' bands.\n"
-                 "`papers lee2012` prints the paper's table of the forms of the force for this device.",
+                 "`papers lee2012` prints the paper's tables for this device: forms of the force, memories of\n"
+                 "the patch search.",
         .example = "  clvox bench\n  clvox bench force gaussian --size 192x224x192 --variants --json bench.json",
         .options = options,
         .most = 32,
@@ -45,6 +46,7 @@ int cmd_bench(command *cli, int argc, char **argv)
         if (count > 2 || (count == 2 && strcmp(names[1], "lee2012")))
             return cli_misuse("bench papers: lee2012 is the paper whose table can be printed");
         CLV_TRY(bench_lee2012(cli->ctx, voxels, seconds, out, cli->log));
+        CLV_TRY(bench_lee2012_nlm(cli->ctx, seconds, out, cli->log));
     } else if (count == 1 && !strcmp(names[0], "nlm")) {
         CLV_TRY(bench_nlm(cli->ctx, seconds, variants, out, cli->log));
     } else if (count == 1 && !strcmp(names[0], "pipelines")) {
