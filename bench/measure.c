@@ -149,6 +149,14 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
         CLV_TRY(clv_buffer_write(ctx, data->field[i], 0, host, 3 * n * sizeof(float)));
     }
     CLV_TRY(clv_buffer_create(ctx, 9 * n * sizeof(float), "bench data", &data->nine));
+    CLV_TRY(clv_buffer_create(ctx, 6 * n * sizeof(float), "bench data", &data->tensor));
+    for (size_t c = 0; c < 6; c++) { /* 0, 3 and 5 lie on the diagonal */
+        for (size_t i = 0; i < n; i++) {
+            float wave = host[(c * n / 2 + i) % (2 * n)] / 1.5f;
+            host[2 * n + i] = c == 0 || c == 3 || c == 5 ? 1 + 0.4f * wave : 0.2f * wave;
+        }
+        CLV_TRY(clv_buffer_write(ctx, data->tensor, c * n * sizeof(float), host + 2 * n, n * sizeof(float)));
+    }
     CLV_TRY(clv_buffer_create(ctx, BENCH_PARTIALS * sizeof(float), "bench data", &data->partial));
     CLV_TRY(clv_buffer_create(ctx, BENCH_STATE * sizeof(float), "bench data", &data->state));
     CLV_TRY(fill_mesh(data));
@@ -167,6 +175,7 @@ void bench_data_release(bench_data *data)
     for (int i = 0; i < BENCH_FIELDS; i++)
         clv_buffer_destroy(&data->field[i]);
     clv_buffer_destroy(&data->nine);
+    clv_buffer_destroy(&data->tensor);
     clv_buffer_destroy(&data->triangles);
     clv_buffer_destroy(&data->cells);
     clv_buffer_destroy(&data->list);

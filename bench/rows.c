@@ -26,6 +26,7 @@
 #include "op/smooth.h"
 #include "op/statistics.h"
 #include "op/sobel.h"
+#include "op/tensor_measures.h"
 #include "op/unsharp.h"
 #include "op/warp.h"
 
@@ -239,6 +240,12 @@ static int row_mesh_distance(bench_data *d)
     return clv_mesh_distance(d->ctx, &cells, d->scalar[1], d->scalar[2]);
 }
 
+static int row_tensor_measures(bench_data *d)
+{
+    unsigned wanted = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_V1;
+    return clv_tensor_measures(d->ctx, d->tensor, NULL, d->n, 0, d->n, wanted, d->nine);
+}
+
 static int row_level(bench_data *d)
 {
     return clv_level_distance(d->ctx, d->level, d->size, UNIT, 0, 8, d->scalar[1], d->nine);
@@ -418,6 +425,7 @@ const bench_row bench_rows[] = {
     /* An eighth of the voxels, each against 64 triangles: 4 bytes of lists a voxel. */
     {"mesh distance", "mesh_distance", 5.25, row_mesh_distance},
     {"level distance 8", "level_near", 8, row_level},
+    {"tensor measures", "tensor_measures", 44, row_tensor_measures},
     {"force", NULL, 32, row_force},
     {"force image only", NULL, 32, row_force_image},
     {"force recompute", NULL, 32, row_force_recompute},

@@ -76,4 +76,34 @@ CLVOX_API int clvox_tensor_write(const clvox_volume *tensor, clvox_tensor_order 
  * expect it. */
 CLVOX_API int clvox_vectors_write(const clvox_volume *vectors, int fsl, const char *path);
 
+/* What a tensor is summed up by, of the eigenvalues l1 >= l2 >= l3 with mean m. */
+typedef enum clvox_measure {
+    CLVOX_MEASURE_FA = 0, /* sqrt(3/2) |l - m| / |l| (Basser and Pierpaoli 1996); above 1 where l3 < 0 */
+    CLVOX_MEASURE_MD,     /* m, mm^2/s */
+    CLVOX_MEASURE_AD,     /* l1 */
+    CLVOX_MEASURE_RD,     /* (l2 + l3) / 2 */
+    CLVOX_MEASURE_MODE,   /* -1 planar to 1 linear: sqrt(54) times the product of the l - m over |l - m|^3
+                             (Ennis and Kindlmann 2006), 0 where all are the same */
+    CLVOX_MEASURE_CL,     /* linear (l1 - l2) / l1, */
+    CLVOX_MEASURE_CP,     /* planar (l2 - l3) / l1, */
+    CLVOX_MEASURE_CS,     /* spherical l3 / l1 (Westin et al. 2002); 0 where l1 <= 0 */
+    CLVOX_MEASURE_L1,
+    CLVOX_MEASURE_L2,
+    CLVOX_MEASURE_L3,
+    CLVOX_MEASURE_V1, /* eigenvectors, 3 frames in RAS, of length 1, the largest component of V1 and V2 */
+    CLVOX_MEASURE_V2, /* positive, V3 = V1 x V2 */
+    CLVOX_MEASURE_V3,
+    CLVOX_MEASURES
+} clvox_measure;
+
+/* Bits of `wanted`: 1u << CLVOX_MEASURE_FA and so on; these are all. */
+#define CLVOX_MEASURES_ALL ((1u << CLVOX_MEASURES) - 1)
+
+/* Computes the wanted measures of a tensor. mask: on the same grid, 0 outside
+ * becomes 0 in every measure; may be NULL. A tensor that is not finite gives
+ * NaN, a tensor of zeros 0 and the axes. On success out[measure] of the wanted
+ * ones are the caller's, the others NULL; on failure all are NULL. */
+CLVOX_API int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const clvox_volume *mask,
+                                    unsigned wanted, clvox_volume *out[CLVOX_MEASURES]);
+
 #endif

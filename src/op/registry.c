@@ -28,6 +28,7 @@
 #include "op/smooth.h"
 #include "op/sobel.h"
 #include "op/statistics.h"
+#include "op/tensor_measures.h"
 #include "op/warp.h"
 #include "runtime/runtime.h"
 
@@ -122,6 +123,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_smooth_longest,
     &clv_entry_sobel,
     &clv_entry_statistics,
+    &clv_entry_tensor_measures,
     &clv_entry_warp,
     NULL,
 };

@@ -212,7 +212,8 @@ def surfaces():
 
 
 def main():
-    for name, make in ("volume", volumes), ("transform", transforms), ("surface", surfaces), ("gradients", gradients):
+    for make in volumes, transforms, surfaces, gradients:
+        name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)
         for seed, content in make():

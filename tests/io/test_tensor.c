@@ -54,8 +54,8 @@ static void refuses(const char *bval, const char *bvec, int volumes, const char 
     clvox_grid grid = grid_of(ras, 4, 4, 4);
     int status = clvox_gradients_read_fsl(text("a.bval", bval), text("a.bvec", bvec), &grid, volumes, &g);
     CHECK_THAT(status < 0 && !g, "%d", status);
-    CHECK_THAT(strstr(clvox_message(), where) && strstr(clvox_message(), what), "\"%s\" lacks \"%s\" or \"%s\"",
-               clvox_message(), where, what);
+    CHECK_THAT(strstr(clvox_message(), where) && strstr(clvox_message(), what),
+               "\"%s\" lacks \"%s\" or \"%s\"", clvox_message(), where, what);
 }
 
 static void refuses_b(const char *content, int volumes, const char *where, const char *what)
@@ -63,8 +63,8 @@ static void refuses_b(const char *content, int volumes, const char *where, const
     clvox_gradients *g = (clvox_gradients *)1;
     int status = clvox_gradients_read_mrtrix(text("grad.b", content), volumes, &g);
     CHECK_THAT(status < 0 && !g, "%d", status);
-    CHECK_THAT(strstr(clvox_message(), where) && strstr(clvox_message(), what), "\"%s\" lacks \"%s\" or \"%s\"",
-               clvox_message(), where, what);
+    CHECK_THAT(strstr(clvox_message(), where) && strstr(clvox_message(), what),
+               "\"%s\" lacks \"%s\" or \"%s\"", clvox_message(), where, what);
 }
 
 static void gradients(void)
@@ -103,7 +103,8 @@ static void gradients(void)
     CHECK(far(g->direction[2], (double[3]){0.6, 0, 0.8}) < 1e-12);
     clvox_gradients_destroy(&g);
     g = fsl("1000 1000 1000", "1e-30 0 0\n1e-30 1e200 0\n0 0 -1", las, 3); /* 3 x 3 is as FSL has it */
-    CHECK(fabs(g->direction[0][0] + sqrt(0.5)) < 1e-12 && far(g->direction[2], (double[3]){0, 0, -1}) < 1e-12);
+    CHECK(fabs(g->direction[0][0] + sqrt(0.5)) < 1e-12);
+    CHECK(far(g->direction[2], (double[3]){0, 0, -1}) < 1e-12);
     clvox_gradients_destroy(&g);
     clvox_gradients_destroy(NULL);
 
@@ -177,7 +178,8 @@ static void matrix_at(const float *d, size_t i, const int place[6], double out[3
 }
 
 /* Writes, reads the raw frames, and compares r d r^T of them with v. */
-static void writes(const clvox_volume *v, clvox_tensor_order order, const int place[6], bool bvecs, int intent)
+static void writes(const clvox_volume *v, clvox_tensor_order order, const int place[6], bool bvecs,
+                   int intent)
 {
     size_t size;
     double axes[3][3], worst = 0;
@@ -219,7 +221,8 @@ static void writes(const clvox_volume *v, clvox_tensor_order order, const int pl
 
 static void orders(void)
 {
-    static const int upper[6] = {0, 1, 2, 3, 4, 5}, lower[6] = {0, 1, 3, 2, 4, 5}, mrtrix[6] = {0, 3, 4, 1, 5, 2};
+    static const int upper[6] = {0, 1, 2, 3, 4, 5}, lower[6] = {0, 1, 3, 2, 4, 5};
+    static const int mrtrix[6] = {0, 3, 4, 1, 5, 2};
     for (int g = 0; g < 3; g++) {
         static const char *const names[3] = {"right-handed", "left-handed", "oblique"};
         CHECK_CASE("tensors go out and come back in every order, %s grid", names[g]);
