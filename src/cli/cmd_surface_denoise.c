@@ -277,6 +277,7 @@ static int run(command *cli, request *r)
     s.read = cli_seconds() - mark;
     scale_lengths(r, &source.distance->grid);
     r->options.everywhere = r->sdf || is_volume(r->out);
+    r->options.volume = source.volume;
     say_input(cli, &source);
     log_options(cli, r);
     CLV_TRY(clvox_denoise_plan_make(cli->ctx, source.distance, &r->options, &plan));

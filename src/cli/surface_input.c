@@ -45,6 +45,8 @@ static int from_mesh(command *cli, const cli_surface_request *request, cli_surfa
     CLV_TRY(cli_open(cli));
     CLV_TRY(clv_surface_to_distance(cli->ctx, mesh, &grid, request->margin * voxel, &source->notes,
                                     &source->distance));
+    if (!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges && !source->notes.crossing)
+        source->volume = fabs(facts.volume);
     source->mesh = true;
     source->kind = "mesh";
 end:
@@ -98,6 +100,24 @@ static look look_at(const clvox_volume *v)
     /* Noise may make it steep here and there. */
     l.distance = l.negative && l.positive && l.fractions && crossings && steep <= crossings / 2;
     return l;
+}
+
+/* The volume of a mask's voxels; 0 where one lies at the border. */
+static double volume_of(const clvox_volume *mask)
+{
+    const int *n = mask->grid.size;
+    double edge[3], count = 0;
+    size_t i = 0;
+    clvox_grid_spacing(&mask->grid, edge);
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, i++) {
+                bool border = x == 0 || y == 0 || z == 0 || x == n[0] - 1 || y == n[1] - 1 || z == n[2] - 1;
+                if (mask->data[i] > 0 && border)
+                    return 0;
+                count += mask->data[i] > 0;
+            }
+    return count * edge[0] * edge[1] * edge[2];
 }
 
 /* 1 where the values are to be inside, else 0. */
@@ -157,6 +177,7 @@ static int from_volume(command *cli, const cli_surface_request *request, cli_sur
             goto end;
         }
         iso = 0.5;
+        source->volume = volume_of(mask);
     } else {
         snprintf(source->text, sizeof source->text, "image above %.6g", iso);
     }

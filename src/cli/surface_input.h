@@ -19,6 +19,7 @@ typedef struct cli_surface_source {
     const char *kind; /* "mesh", "mask", "label 17", "image above 0.5", "signed distance" */
     char text[64];
     clvox_volume *distance; /* mm, negative inside */
+    double volume;          /* mm^3 of the mesh or mask; 0: not known, or cut by the border */
     bool mesh;
     clv_surface_notes notes; /* of a mesh */
 } cli_surface_source;

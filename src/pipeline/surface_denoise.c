@@ -64,8 +64,8 @@ static int check_options(const clvox_denoise_options *o)
     if (!(o->band > 0 && o->band <= 16))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a band of %g voxels; above 0 and up to 16 are possible",
                         o->band);
-    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->radius >= 0) || isinf(o->radius))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength and radius must not be negative");
+    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->volume >= 0) || !(o->radius >= 0) || isinf(o->radius))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength, volume and radius must not be negative");
     if (o->rounds < 0 || o->rounds > 100 || o->steps < 1 || o->interval < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "%d rounds, %d steps, %d between re-distancings are not possible",
@@ -396,12 +396,19 @@ end:
 
 /* ---- from volume to volume ---------------------------------------------- */
 
+/* The volume of a voxel, mm^3. */
+static double cell_of(const clv_denoise_box *b)
+{
+    double edge = b->edge;
+    return edge * edge * edge * (double)b->spacing[0] * (double)b->spacing[1] * (double)b->spacing[2];
+}
+
 static int finish(clv_denoise *run, const clvox_volume *distance)
 {
     int status = CLVOX_OK;
     const clv_denoise_box *b = &run->box;
     clvox_denoise_result *r = run->result;
-    double mark = now(), sum = 0, cells, cell = fabs(b->edge * b->edge * b->edge);
+    double mark = now(), sum = 0, cells, cell = cell_of(b);
     size_t near = 0;
     float *phi = malloc((size_t)b->n * sizeof(float));
     if (!phi)
@@ -416,8 +423,6 @@ static int finish(clv_denoise *run, const clvox_volume *distance)
             r->largest_mm = fmax(r->largest_mm, move * b->edge);
         }
     r->mean_mm = near ? sum / (double)near * b->edge : 0;
-    for (int a = 0; a < 3; a++)
-        cell *= (double)b->spacing[a];
     r->volume_before = run->volume * cell;
     r->volume_after = cells * cell;
     r->shift_mm = run->shift * b->edge;
@@ -483,6 +488,8 @@ static int work(clv_denoise *run, const clvox_volume *distance)
     CLV_TRY(redistance(run, false));
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, run->start, bytes));
     CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &run->volume));
+    if (o->volume > 0)
+        run->volume = o->volume / cell_of(b);
     for (int round = 0; round < rounds_for(run); round++)
         CLV_TRY(one_round(run, round));
     if (o->update == CLVOX_DENOISE_PATCHES)
