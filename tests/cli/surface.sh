@@ -115,4 +115,50 @@ exits 2 clvox phantom surface:cube -o x --labels l.nii; says 'mask'
 exits 2 clvox phantom surface:cube -o x --noise 1x2; says '--noise'
 exits 2 clvox phantom surface:cube -o x --correlation 1; says '--correlation'
 exits 2 clvox phantom ball -o x.nii --noise 0.3vox; says '--noise'
+
+begin "denoise: a noisy mask comes nearer to the truth, its volume and topology stay"
+exits 0 clvox phantom surface:torus -o dt --size 36x36x24 --noise 0.4vox --seed 4
+exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o dn.ply --sdf dn.nii.gz --json log/dn.json
+says 'plan'; says 'mask'; prints 'peak device memory'; exists dn.ply; exists dn.nii.gz
+json log/dn.json 'j["result"]["euler"] == 0 and j["result"]["components"] == 1 and j["result"]["open_edges"] == 0'
+json log/dn.json 'abs(j["result"]["volume_after_mm3"] / j["result"]["volume_before_mm3"] - 1) < 1e-3'
+json log/dn.json 'j["result"]["peak_device_bytes"] <= j["plan"]["device_bytes"] and j["input"]["kind"] == "mask"'
+json log/dn.json 'j["outputs"] == ["dn.ply", "dn.nii.gz"] and j["result"]["noise_voxels"] > 0.05'
+exits 0 clvox surface mesh dt_noisy_mask.nii.gz -o dm.ply
+exits 0 clvox compare dm.ply dt_truth.surf.gii; before=$(awk '$1 == "rms" { print $4 }' log/out)
+exits 0 clvox compare dn.ply dt_truth.surf.gii; after=$(awk '$1 == "rms" { print $4 }' log/out)
+awk -v a="$after" -v b="$before" 'BEGIN { exit !(a > 0 && a * 1.8 < b) }' || complain "rms $before, then $after"
+
+begin "denoise: from a mesh, a distance and a label, to a mesh and to a distance"
+exits 0 clvox surface denoise dt_noisy.surf.gii -o dn.surf.gii --json log/mesh.json; says 'mesh'
+json log/mesh.json 'j["input"]["kind"] == "mesh" and j["result"]["euler"] == 0'
+exits 0 clvox surface denoise dt_truth_distance.nii.gz -o dd.nii.gz --json log/dd.json; says 'signed distance'
+exits 0 clvox surface mesh dd.nii.gz -o dd.ply; near Euler 0 0
+exits 0 clvox surface denoise dt_mask.nii.gz --label 1 -o dl.vtk -q --rounds 1 --search radius --radius 8vox; quiet
+exits 0 clvox info dl.vtk; prints 'closed *yes'
+exits 0 clvox surface denoise dt_mask.nii.gz -o a.ply --band 1.5mm --patch 3 --neighbours 40 --c2 2
+exits 0 clvox surface denoise dt_mask.nii.gz -o b.ply --band 1.5vox --patch 3 --neighbours 40 --c2 2
+exits 0 cmp a.ply b.ply
+
+begin "denoise: the paper's steps"
+exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o dp.ply --update paper --steps 6 --json log/dp.json
+prints 'energy'; json log/dp.json 'j["result"]["steps"] == 6'
+json log/dp.json 'j["result"]["energy_after"] < j["result"]["energy_before"]'
+
+begin "denoise: what cannot be done or is misused"
+exits 1 clvox surface denoise dt_mask.nii.gz -o x.ply --label 9; one_sentence; says 'none of its voxels'
+exits 1 clvox surface denoise ball.nii -o x.ply; one_sentence; says '--iso'
+exits 1 clvox surface denoise nothing.ply -o x.ply; one_sentence; says 'nothing.ply'
+exits 1 clvox surface denoise dt_noisy.surf.gii -o x.ply --label 2; one_sentence; says 'belong to volumes'
+exits 1 clvox surface denoise dt_noisy.surf.gii -o x.ply --voxel 0.01mm; one_sentence; says 'larger'
+exits 1 clvox surface denoise dt_mask.nii.gz -o x.doc -q; one_sentence; says 'x.doc'
+exits 2 clvox surface denoise dt_mask.nii.gz; says '-o OUT is missing'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --patch 4; says '3, 5 or 7'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --neighbours 300; says '256'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --radius 5; says 'belongs to --search radius'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --update paper --rounds 2; says 'belongs to --update patches'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --label 1 --iso 2; says 'one or the other'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --sdf x.ply; says 'signed distance'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --c2 0; says 'not above 0'
+absent x.ply; absent x.doc
 finish
