@@ -29,6 +29,7 @@
 #include "op/sobel.h"
 #include "op/statistics.h"
 #include "op/tensor_measures.h"
+#include "op/tensor_fit.h"
 #include "op/warp.h"
 #include "runtime/runtime.h"
 
@@ -124,6 +125,10 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_sobel,
     &clv_entry_statistics,
     &clv_entry_tensor_measures,
+    &clv_entry_tensor_fit_finish,
+    &clv_entry_tensor_fit_scale,
+    &clv_entry_tensor_fit_start,
+    &clv_entry_tensor_fit_step,
     &clv_entry_warp,
     NULL,
 };

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_TENSOR_FIT_H
+#define CLV_OP_TENSOR_FIT_H
+
+#include "runtime/runtime.h"
+
+/* Fits ln S_k = ln S0 - b_k g_k^T D g_k in every voxel by itself. S0 and the six
+ * components of D are the unknowns, volumes without weighting are measurements
+ * like the others. */
+
+enum {
+    CLV_TENSOR_PARAMETERS = 7, /* ln S0, then Dxx Dxy Dxz Dyy Dyz Dzz */
+    CLV_TENSOR_ROW = 8,        /* floats of a volume's row of the design */
+    CLV_TENSOR_STATE = 17      /* floats a voxel of state, whatever the method */
+};
+
+typedef enum clv_tensor_method {
+    CLV_TENSOR_OLS,  /* least squares on ln S */
+    CLV_TENSOR_WLS,  /* then weighted once by the squared signal that the first predicts */
+    CLV_TENSOR_IWLS, /* weighted again and again */
+    CLV_TENSOR_NLLS  /* least squares on S: Gauss-Newton, a step back where S fits worse */
+} clv_tensor_method;
+
+/* What is said of a voxel, in an int32: bits, and from CLV_TENSOR_REJECTED on
+ * the number of volumes that were rejected. */
+enum {
+    CLV_TENSOR_FITTED = 1,
+    CLV_TENSOR_FLOORED = 2,       /* a signal below 1e-4 of the voxel's own without weighting */
+    CLV_TENSOR_NO_SIGNAL = 4,     /* not fitted: nothing above 0 without weighting */
+    CLV_TENSOR_NOT_FINITE = 8,    /* not fitted: NaN or infinite */
+    CLV_TENSOR_MADE_POSITIVE = 16, /* an eigenvalue below 1e-5 mm^2/s was raised to it */
+    CLV_TENSOR_SINGULAR = 32,     /* what was not rejected does not tell the noise of the tensor */
+    CLV_TENSOR_REJECTED = 256
+};
+
+/* The equations that all voxels share, on the device. */
+typedef struct clv_tensor_design {
+    int volumes;
+    int lowest_count;
+    double spread; /* mean variance of the six components, off-diagonal ones times sqrt 2, in 1e-6
+                      mm^4/s^2, for noise of variance 1 in every ln S */
+    clv_buffer *rows, *inverse; /* CLV_TENSOR_ROW floats a volume */
+    clv_buffer *lowest;         /* int32: volumes of the lowest b */
+} clv_tensor_design;
+
+/* b in s/mm^2, directions of unit length (any, 0 0 0 too, where b is 0). The
+ * tensor comes out in the frame of the directions. Refuses with one sentence
+ * what does not determine a tensor: too few volumes, too few different
+ * directions, directions on a cone, a single b. */
+int clv_tensor_design_create(clvox_context *ctx, const double *b, const double (*direction)[3], int volumes,
+                             clv_tensor_design **out);
+void clv_tensor_design_destroy(clv_tensor_design **design); /* NULL is legal */
+
+typedef struct clv_tensor_fit_args {
+    const clv_tensor_design *design;
+    clv_tensor_method method;
+    int steps;    /* of iwls and nlls; 0: as many as converge (4, 10) */
+    bool robust;  /* rejects volumes more than 3 noise levels off, by the voxel's median residual */
+    int voxels;   /* design->volumes * voxels < 2^31 */
+    const clv_buffer *dwi;  /* design->volumes frames */
+    const clv_buffer *mask; /* above 0: fitted; NULL: everywhere */
+    clv_buffer *state;      /* scratch, clv_tensor_fit_state floats a voxel */
+    clv_buffer *kind;       /* int32 */
+    clv_buffer *tensor;     /* 6 frames, mm^2/s; 0 where not fitted, as all below */
+    clv_buffer *s0;
+    clv_buffer *sigma;      /* standard deviation of the tensor's noise, mm^2/s: root mean square over
+                               the six components, off-diagonal ones times sqrt 2 */
+    clv_buffer *noise;      /* standard deviation of the signal, from the residuals with volumes - 7
+                               degrees of freedom; 0 with 7 volumes */
+} clv_tensor_fit_args;
+
+/* Queues the fit; does not wait. */
+int clv_tensor_fit(clvox_context *ctx, const clv_tensor_fit_args *args);
+
+/* Floats a voxel of state: 8 to CLV_TENSOR_STATE. */
+int clv_tensor_fit_state(clv_tensor_method method, bool robust);
+
+extern const clv_entry clv_entry_tensor_fit_finish;
+extern const clv_entry clv_entry_tensor_fit_scale;
+extern const clv_entry clv_entry_tensor_fit_start;
+extern const clv_entry clv_entry_tensor_fit_step;
+
+#endif
