@@ -30,6 +30,7 @@
 #include "op/statistics.h"
 #include "op/tensor_measures.h"
 #include "op/tensor_fit.h"
+#include "op/tensor_links.h"
 #include "op/warp.h"
 #include "runtime/runtime.h"
 
@@ -129,6 +130,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_tensor_fit_scale,
     &clv_entry_tensor_fit_start,
     &clv_entry_tensor_fit_step,
+    &clv_entry_tensor_links,
     &clv_entry_warp,
     NULL,
 };
