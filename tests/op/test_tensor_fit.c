@@ -214,7 +214,7 @@ static void against_reference(problem *p, clv_tensor_method method, bool robust)
                    worst_noise <= 10 * tolerance && counted <= 1 && kinds <= 1 + p->voxels / 50,
                "%s%s, %d voxels of %d volumes: tensor %.1e at %d, S0 %.1e, sigma %.1e, noise %.1e, %d and %d "
                "voxels of another kind",
-               names[method], robust ? " robust" : "", p->voxels, p->scheme->volumes, worst, at, worst_s0, worst_sigma,
+               names[method], robust ? " robust" : "", p->voxels, p->scheme->volumes, worst, at, worst_s0,
                worst_sigma, worst_noise, counted, kinds);
     free_result(&r);
 }
