@@ -19,6 +19,7 @@
 #include "op/lncc.h"
 #include "op/linear.h"
 #include "op/moments.h"
+#include "op/nlm.h"
 #include "op/pointwise.h"
 #include "op/push.h"
 #include "op/redistance.h"
@@ -227,6 +228,19 @@ static int row_unsharp(bench_data *d)
 }
 
 /* A band of 8 voxels. */
+static int row_nlm_band(bench_data *d)
+{
+    int count, status = clv_nlm_band_count(d->ctx, d->level, d->size, 2, d->nine, &count);
+    return status < 0 ? status
+                      : clv_nlm_band_list(d->ctx, d->level, d->size, 2, d->nine, d->scalar[4], d->scalar[3]);
+}
+
+static int row_nlm_volume(bench_data *d)
+{
+    double cells;
+    return clv_nlm_volume(d->ctx, d->level, d->size, 0, d->nine, &cells);
+}
+
 static int row_redistance(bench_data *d)
 {
     return clv_redistance(d->ctx, d->level, d->size, UNIT, 8, d->scalar[1], d->nine);
@@ -422,6 +436,8 @@ const bench_row bench_rows[] = {
     {"recursive 5 field", NULL, 72, row_recursive},
     {"unsharp 1.7", NULL, 36, row_unsharp},
     {"redistance 8", "redistance_jump", 8, row_redistance},
+    {"nlm band 2", "nlm_band", 12, row_nlm_band},
+    {"nlm volume", "nlm_volume", 4, row_nlm_volume},
     /* An eighth of the voxels, each against 64 triangles: 4 bytes of lists a voxel. */
     {"mesh distance", "mesh_distance", 5.25, row_mesh_distance},
     {"level distance 8", "level_near", 8, row_level},

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Non-local means of a narrow band: the band itself, its patches as the rows of
- * a matrix, their noise, weights, and the two updates. A row of the matrix has
- * `stride` floats, a multiple of 32: the samples of the patch, x fastest, then
- * zeros. */
+/* Non-local means of a narrow band. Its patches are the rows of a matrix of
+ * `stride` floats a row: the samples, x fastest, then zeros. */
 #include "field8.clh"
 #include "tetrahedron.clh"
 
 #ifndef MOST
 #define MOST 256
 #endif
-
 /* ---- the band ----------------------------------------------------------- */
 
 /* How many voxels of each row along x lie in the band. */
@@ -76,8 +73,8 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
             for (int i = 0; i < edge; i++, s++)
                 to[s] = inside ? from[i] : beyond(phi, size, x - radius + i, y + dy, z + dz);
         }
-    for (; s < stride; s++)
-        to[s] = 0.0f;
+    while (s < stride)
+        to[s++] = 0.0f;
 #else
     for (int s = get_local_id(0); s < stride; s += TILE_X) {
         int dx = s % edge - radius, dy = s / edge % edge - radius, dz = s / (edge * edge) - radius;
@@ -89,8 +86,6 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
     }
 #endif
 }
-
-/* ---- the noise ---------------------------------------------------------- */
 
 /* The squared distance of a patch from the quadratic in x, y, z that is nearest
  * to it. 1, x and x^2 - mean are orthogonal on the samples, and so are their
