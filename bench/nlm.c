@@ -267,7 +267,7 @@ int bench_lee2012_nlm(clvox_context *ctx, double seconds, FILE *out, cJSON *json
     } forms[] = {{CLV_NLM_CONSTANT, "constant"}, {CLV_NLM_GLOBAL, "global"}, {CLV_NLM_IMAGE, "image"},
                  {CLV_NLM_PLAIN, "product"}, {CLV_NLM_AUTO, "pruned"}};
     enum { FORMS = sizeof forms / sizeof *forms };
-    static const int voxels[] = {4000, 17500, 175000};
+    static const int voxels[] = {1500, 17500, 175000};
     int status = CLVOX_OK;
     bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
     bench_band b = {0};
