@@ -275,9 +275,10 @@ int bench_lee2012_nlm(clvox_context *ctx, double seconds, FILE *out, cJSON *json
     cJSON *rows = cJSON_AddArrayToObject(json, "lee2012_nlm");
     CLV_TRY(bench_peak(ctx, &peak));
     fprintf(out,
-            "\nLee et al. 2012, figures 4 and 5: the %d nearest patches of %d samples by where the compared\n"
-            "patches lie. The paper, GTX 480: constant memory is the fastest, global 20%% slower, image 6 times;\n"
-            "a whole step takes 4 s for 17500 voxels, 4.6 min for 175000. Multiply-adds here: %.1f GFLOPS.\n\n"
+            "\nLee et al. 2012, figures 4 and 5: the %d nearest patches of %d samples by where the\n"
+            "compared patches lie. The paper, GTX 480: constant memory is the fastest, global 20%% slower,\n"
+            "image 6 times; a whole step takes 4 s for 17500 voxels, 4.6 min for 175000. Multiply-adds\n"
+            "here: %.1f GFLOPS.\n\n"
             "%9s %-10s %8s %9s %8s %8s %9s %10s %10s %8s\n",
             MOST, SAMPLES, 1e-9 * peak, "voxels", "form", "tile", "registers", "local B", "groups", "occupancy",
             "seconds", "GFLOPS", "of peak");

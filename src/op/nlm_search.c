@@ -341,8 +341,8 @@ int clv_nlm_search(clvox_context *ctx, const clv_nlm_patches *patches, clv_nlm_m
     clv_nlm_lay_out(patches->count, patches->radius, kernel->tile.march, panels, scratch->bytes, &s.at);
     if (s.at.bytes > scratch->bytes) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT,
-                          "search of patches: its scratch buffer holds %.0f MiB, not %.0f", (double)scratch->bytes / 1048576,
-                          (double)s.at.bytes / 1048576);
+                          "search of patches: its scratch buffer holds %.0f MiB, not %.0f",
+                          (double)scratch->bytes / 1048576, (double)s.at.bytes / 1048576);
     } else if (reach > 0) {
         CLV_TRY(search_reach(&s, reach));
     } else if (by_pairs) {
