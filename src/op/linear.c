@@ -66,15 +66,16 @@ end:
 }
 
 int clv_linear_localise(clvox_context *ctx, const clv_buffer *in, const clv_buffer *mean,
-                        const clv_buffer *square, const clv_buffer *share, int n, float epsilon,
-                        clv_buffer *out)
+                        const clv_buffer *square, const clv_buffer *share, const int size[3],
+                        const int rim[3], float epsilon, clv_buffer *out)
 {
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, n = size[0] * size[1] * size[2];
     const clv_kernel *kernel;
-    const int size[3] = {n, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_linear_localise, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 20.0 * n, CLV_BUF(in), CLV_BUF(mean), CLV_BUF(square),
-                       CLV_BUF(share), CLV_INT(n), CLV_FLOAT(epsilon), CLV_BUF(out)));
+    const int line[3] = {n, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_linear_localise, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 20.0 * n, CLV_BUF(in), CLV_BUF(mean), CLV_BUF(square),
+                       CLV_BUF(share), CLV_INT4(size[0], size[1], size[2], 0),
+                       CLV_INT4(rim[0], rim[1], rim[2], 0), CLV_FLOAT(epsilon), CLV_BUF(out)));
 end:
     return status;
 }

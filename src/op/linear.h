@@ -48,10 +48,11 @@ int clv_linear_prepare(clvox_context *ctx, const clv_buffer *in, const clv_buffe
 
 /* out = 1/2 + (in - m) / (6 (s + epsilon)), kept to [0, 1], NaN where in is: m =
  * mean / share and s^2 = square / share - m^2, mean, square and share being in,
- * in^2 (0 where NaN) and 1 (0 where NaN), smoothed alike. out may be in. */
+ * in^2 (0 where NaN) and 1 (0 where NaN), smoothed alike. The outermost rim voxels
+ * along each axis are NaN. out may be in. */
 int clv_linear_localise(clvox_context *ctx, const clv_buffer *in, const clv_buffer *mean,
-                        const clv_buffer *square, const clv_buffer *share, int n, float epsilon,
-                        clv_buffer *out);
+                        const clv_buffer *square, const clv_buffer *share, const int size[3],
+                        const int rim[3], float epsilon, clv_buffer *out);
 
 /* Joint histograms: counts (uint32, [map][bin of F][bin of M]) of the samples,
  * F by equal bins (bin floor(F bins), the last for 1), M by cubic B-splines of

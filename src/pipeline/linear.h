@@ -8,7 +8,8 @@
 #include "op/linear.h"
 #include "pipeline/register.h"
 
-enum { LINEAR_LEVELS = 4, LINEAR_BATCH = 128, LINEAR_SEARCH_BINS = 16 };
+/* LINEAR_DETAIL + k: level k, 1 or 2, of locally normalised images. */
+enum { LINEAR_LEVELS = 4, LINEAR_DETAIL = 3, LINEAR_BATCH = 128, LINEAR_SEARCH_BINS = 16 };
 
 /* Both images of every channel on one scale, in [0, 1], NaN outside of masks.
  * Level 0 is the finest. */
@@ -38,14 +39,14 @@ typedef struct linear_stage {
     clv_registration *run;
     clvox_metric metric;
     int bins;
-    linear_level level[LINEAR_LEVELS];
+    linear_level level[LINEAR_LEVELS + 2];
     clv_buffer *fixed_masks[LINEAR_LEVELS], *moving_masks[LINEAR_LEVELS];
     linear_shape fixed, moving;
     bool flat;             /* an image is constant: there is nothing to align */
     bool thin;             /* an image of one slice: no turn out of its plane is known */
     double thin_axis[3];   /* its normal in the fixed world */
     double center[3], radius;
-    clv_request own[2 * (CLVOX_MAX_CHANNELS + 1) * LINEAR_LEVELS + 12];
+    clv_request own[2 * (CLVOX_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 12];
     int own_count;
     clv_buffer *maps, *counts, *tables, *partial, *sums; /* of a batch */
     clv_buffer *warped, *slopes, *terms; /* of LNCC */
@@ -59,9 +60,10 @@ typedef struct linear_stage {
 /* Takes the levels and the batch's buffers, measures both shapes
  * (linear_levels.c). linear_levels_free is legal on a zeroed stage. */
 int linear_levels_make(linear_stage *stage);
-/* Gives both images of a level but the finest the same mean and spread
- * everywhere: what is left is detail. */
-int linear_localise(linear_stage *stage, int level);
+/* Fills level LINEAR_DETAIL + k: both images of level k with the same mean and
+ * spread everywhere, so that detail is left. sigma: of the surroundings, in
+ * radii of the head, which state says to be equally large in both. */
+int linear_localise(linear_stage *stage, int k, double sigma, const linear_state *state);
 void linear_levels_free(linear_stage *stage);
 
 /* The metric of each state, and with slopes also gradient and normal
@@ -89,6 +91,17 @@ int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bin
  * falling order, *count of them (linear_search.c). */
 int linear_search(linear_stage *stage, const linear_state *given, int given_count, linear_state *best,
                   int room, int *count);
+
+/* Where the start is as good already, nothing has been gained: it stays
+ * (register_linear.c). */
+int linear_settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
+                  linear_state *state);
+
+/* The end of the way where both images show the same contrast: the best of
+ * states by the correlation of locally normalised images goes to states[0] and
+ * *done is true; else all stays as it is (linear_detail.c). */
+int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_state *states, int count,
+                         bool *done);
 
 /* States in falling order of their value, those within mm of a better one left out. */
 int linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm);

@@ -18,10 +18,10 @@ enum { OTSU_BINS = 256 };
  * these voxel edges, or smaller ones where the image has too few voxels. */
 static const double LEVEL_MM[LINEAR_LEVELS] = {2, 4, 8, 12};
 static const double LEVEL_VOXELS[LINEAR_LEVELS] = {200e3, 60e3, 20e3, 7e3};
-/* Surroundings of local normalisation, in radii of the head (6 mm of 90), and
- * the spread that counts as none. */
-static const double LOCAL_SIGMA = 1. / 15;
+/* The spread that counts as none, and mm at the border of a grid that count for
+ * nothing: its last planes are often empty, or folded over. */
 static const float LOCAL_EPSILON = .03f;
+static const double RIM = 7;
 /* More rows than that are not sampled at once: every second one says as much. */
 static const double MOST_SAMPLES = 500e3;
 
@@ -301,6 +301,14 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
             sizeof(float),
         "terms of windows");
     if (stage->metric == CLVOX_METRIC_MI) {
+        for (int k = 1; k <= 2; k++) {
+            linear_level *detail = &stage->level[LINEAR_DETAIL + k];
+            *detail = stage->level[k];
+            for (int c = 0; c < run->channel_count; c++) {
+                ask(stage, &detail->fixed[c], voxels(&detail->fixed_grid) * sizeof(float), "fixed detail");
+                ask(stage, &detail->moving[c], voxels(&detail->moving_grid) * sizeof(float), "moving detail");
+            }
+        }
         ask(stage, &stage->mean, larger, "local means");
         ask(stage, &stage->square, larger, "local squares");
         ask(stage, &stage->share, larger, "local shares");
@@ -346,17 +354,21 @@ end:
     return status;
 }
 
-static int localise(linear_stage *stage, const clvox_grid *grid, clv_buffer *image)
+/* width: of the surroundings, mm. */
+static int localise(linear_stage *stage, const clvox_grid *grid, const clv_buffer *image, double width,
+                    clv_buffer *out)
 {
-    int status = CLVOX_OK, n = (int)voxels(grid);
+    int status = CLVOX_OK, n = (int)voxels(grid), rim[3];
     clvox_context *ctx = stage->run->ctx;
     clv_buffer *known = stage->warped, *between = stage->slopes;
     const float keep[4] = {1, 0, 0, 0};
     double edge[3];
     float sigma[3];
     clvox_grid_spacing(grid, edge);
-    for (int a = 0; a < 3; a++)
-        sigma[a] = grid->size[a] > 1 ? (float)fmin(LOCAL_SIGMA * stage->radius / edge[a], grid->size[a]) : 0;
+    for (int a = 0; a < 3; a++) {
+        sigma[a] = grid->size[a] > 1 ? (float)fmin(width / edge[a], grid->size[a]) : 0;
+        rim[a] = (int)fmin(round(RIM / edge[a]), grid->size[a] / 8);
+    }
     CLV_TRY(
         clv_pointwise(ctx, CLV_POINTWISE_THRESHOLD, known, n, image, NULL, NULL, (float[4]){-1, 1, 0, 0}));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->share));
@@ -364,19 +376,23 @@ static int localise(linear_stage *stage, const clvox_grid *grid, clv_buffer *ima
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->mean));
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, known, n, known, known, NULL, keep));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->square));
-    CLV_TRY(
-        clv_linear_localise(ctx, image, stage->mean, stage->square, stage->share, n, LOCAL_EPSILON, image));
+    CLV_TRY(clv_linear_localise(ctx, image, stage->mean, stage->square, stage->share, grid->size, rim,
+                                LOCAL_EPSILON, out));
 end:
     return status;
 }
 
-int linear_localise(linear_stage *stage, int level)
+int linear_localise(linear_stage *stage, int k, double sigma, const linear_state *state)
 {
     int status = CLVOX_OK;
-    const linear_level *l = &stage->level[level];
+    const linear_level *from = &stage->level[k], *to = &stage->level[LINEAR_DETAIL + k];
+    /* One size seen from both sides, so that exchanging the images changes
+     * nothing: what one image shows is as large as scale times the other. */
+    double scale = cbrt(fmax(fabs(clv_matrix3_determinant(CLV_MATRIX3(state->linear))), 1e-9));
+    double width = 1.25 * sigma * sqrt(fmax(stage->fixed.spread * stage->moving.spread, 1e-6) / scale);
     for (int c = 0; c < stage->run->channel_count; c++) {
-        CLV_TRY(localise(stage, &l->fixed_grid, l->fixed[c]));
-        CLV_TRY(localise(stage, &l->moving_grid, l->moving[c]));
+        CLV_TRY(localise(stage, &from->fixed_grid, from->fixed[c], width, to->fixed[c]));
+        CLV_TRY(localise(stage, &from->moving_grid, from->moving[c], width * scale, to->moving[c]));
     }
 end:
     return status;

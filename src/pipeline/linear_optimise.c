@@ -46,10 +46,14 @@ static bool solve(int n, double normal[12][12], double damping, const double b[1
     return true;
 }
 
-/* One state's way: how it is damped, and how much flatter the metric is than
- * its normal matrix says. */
+enum { PAIRS = 6 };
+
+/* One state's way: how it is damped, how much flatter the metric is than its
+ * normal matrix says, and for how many steps it has hardly moved. */
 typedef struct walk {
     double damping, flatter, delta[12];
+    double step[PAIRS][12], change[PAIRS][12]; /* the last steps, and how the gradient fell along them */
+    int pairs, still;
     bool done;
 } walk;
 
@@ -61,15 +65,68 @@ static double longest(const double *delta, int n)
     return most;
 }
 
+static double dot(const double *a, const double *b, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* Newton's step by L-BFGS around the damped normal matrix: what the last steps
+ * have shown of the curvature corrects it (Nocedal and Wright, 7.2). */
+static bool newton(int n, linear_state *state, walk *w)
+{
+    double q[12], a[PAIRS];
+    memcpy(q, state->gradient, sizeof q);
+    for (int k = w->pairs - 1; k >= 0; k--) {
+        a[k] = dot(w->step[k], q, n) / dot(w->step[k], w->change[k], n);
+        for (int i = 0; i < n; i++)
+            q[i] -= a[k] * w->change[k][i];
+    }
+    if (!solve(n, state->normal, w->damping, q, w->delta))
+        return false;
+    for (int i = 0; i < n; i++)
+        w->delta[i] *= w->flatter;
+    for (int k = 0; k < w->pairs; k++) {
+        double by = a[k] - dot(w->change[k], w->delta, n) / dot(w->step[k], w->change[k], n);
+        for (int i = 0; i < n; i++)
+            w->delta[i] += by * w->step[k][i];
+    }
+    return dot(w->delta, state->gradient, n) > 0;
+}
+
+static void remember(int n, const linear_state *before, const linear_state *after, walk *w)
+{
+    double change[12];
+    for (int i = 0; i < n; i++)
+        change[i] = before->gradient[i] - after->gradient[i];
+    double along = dot(change, w->delta, n);
+    if (!(along > 1e-3 * dot(before->gradient, w->delta, n)))
+        return;
+    if (w->pairs == PAIRS) {
+        memmove(w->step[0], w->step[1], (PAIRS - 1) * sizeof *w->step);
+        memmove(w->change[0], w->change[1], (PAIRS - 1) * sizeof *w->change);
+        w->pairs--;
+    }
+    memcpy(w->step[w->pairs], w->delta, sizeof change);
+    memcpy(w->change[w->pairs++], change, sizeof change);
+}
+
 /* The next trial of a walk; false where there is none. */
 static bool propose(const linear_stage *stage, int level, clvox_linear kind, linear_state *state, walk *w,
                     linear_state *trial)
 {
     int n = linear_parameters(kind);
-    if (!isfinite(state->value) || !solve(n, state->normal, w->damping, state->gradient, w->delta))
+    if (!isfinite(state->value))
         return false;
-    double most = longest(w->delta, n) * w->flatter, limit = 1.5 * stage->level[level].mm;
-    double share = w->flatter * (most > limit ? limit / most : 1);
+    if (!newton(n, state, w)) {
+        w->pairs = 0;
+        if (!newton(n, state, w))
+            return false;
+    }
+    double most = longest(w->delta, n), limit = 1.5 * stage->level[level].mm;
+    double share = most > limit ? limit / most : 1;
     for (int i = 0; i < n; i++)
         w->delta[i] *= share;
     linear_move(stage, kind, state, w->delta, trial);
@@ -123,12 +180,17 @@ int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bin
             if (trials[t].value > states[i].value && !parts) {
                 w->flatter = .5 * w->flatter + .5 * flatter(n, &states[i], &trials[t], w->delta);
                 w->damping = fmax(w->damping / 5, 1e-4);
+                /* The slopes of histograms and windows jump too much to learn from. */
+                if (metric == CLVOX_METRIC_NCC || metric == CLVOX_METRIC_SSD)
+                    remember(n, &states[i], &trials[t], w);
                 states[i] = trials[t];
             } else {
                 w->damping = fmax(w->damping * 5, .05);
                 w->flatter = fmin(w->flatter, 1) * .7;
+                w->pairs = 0;
             }
-            w->done = moved < tolerance;
+            w->still = moved < tolerance ? w->still + 1 : 0;
+            w->done = w->still > 1;
         }
     }
 end:

@@ -9,8 +9,6 @@
 #include "pipeline/linear.h"
 
 enum { ROOM = 8 };
-/* Squared correlation of detail from which contrasts count as the same. */
-static const double SAME_CONTRAST = .15;
 
 static void grid_center(const clvox_grid *grid, double center[3])
 {
@@ -83,45 +81,16 @@ end:
     return status;
 }
 
-/* Where the start is as good already, nothing has been gained: it stays. */
-static int settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
+int linear_settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
                   linear_state *state)
 {
     linear_state stay = *start;
+    /* Sums of squares in single precision round by 5e-5 where images are equal. */
+    double rounding = metric == CLVOX_METRIC_NCC ? 1e-4 : 1e-6;
     int status =
         linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, &stay, 1, false);
-    if (status >= 0 && stay.value >= state->value - 1e-6 * fabs(state->value))
+    if (status >= 0 && stay.value >= state->value - rounding * fabs(state->value))
         *state = stay;
-    return status;
-}
-
-/* Information finds the place, but what heads look like from outside weighs as
- * much in it as the brain. Where contrasts agree, seen by the correlation of
- * locally normalised images, these decide. *done: whether they did. */
-static int refine_detail(linear_stage *stage, const linear_state *start, linear_state *state, bool *done)
-{
-    int status = CLVOX_OK;
-    clvox_linear kind = stage->run->options->linear;
-    linear_state trial = *state, windows[2];
-    *done = false;
-    CLV_TRY(linear_localise(stage, 2));
-    CLV_TRY(linear_optimise(stage, 2, CLVOX_METRIC_NCC, stage->bins, kind, &trial, 1, 12,
-                            .02 * stage->level[2].mm));
-    if (!(trial.value > SAME_CONTRAST))
-        goto end;
-    CLV_TRY(linear_localise(stage, 1));
-    CLV_TRY(linear_optimise(stage, 1, CLVOX_METRIC_NCC, stage->bins, kind, &trial, 1, 30,
-                            .001 * stage->level[1].mm));
-    /* Windows know no sign of contrast: they must not agree less. */
-    windows[0] = *state;
-    windows[1] = trial;
-    CLV_TRY(linear_evaluate(stage, 1, CLVOX_METRIC_LNCC, stage->bins, kind, windows, 2, true));
-    if (!(windows[1].value > windows[0].value - 1e-3))
-        goto end;
-    CLV_TRY(settle(stage, 1, CLVOX_METRIC_NCC, start, &trial));
-    *state = trial;
-    *done = true;
-end:
     return status;
 }
 
@@ -138,6 +107,11 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, stiff, states, count, 8, .05 * level[2].mm));
     CLV_TRY(linear_sort(stage, states, &count, level[2].mm));
     count = count < 5 ? count : 5;
+    if (metric == CLVOX_METRIC_MI && count > 0) {
+        CLV_TRY(linear_refine_detail(stage, start, states, count, &done));
+        if (done)
+            goto end;
+    }
     if (kind != stiff)
         CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, kind, states, count, 8, .05 * level[2].mm));
     CLV_TRY(linear_sort(stage, states, &count, .25 * level[2].mm));
@@ -148,12 +122,8 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     if (count > 1)
         CLV_TRY(rank(stage, states, &count));
     CLV_TRY(linear_optimise(stage, 1, metric, stage->bins, kind, states, 1, 12, .01 * level[1].mm));
-    if (metric == CLVOX_METRIC_MI)
-        CLV_TRY(refine_detail(stage, start, &states[0], &done));
-    if (!done) {
-        CLV_TRY(linear_optimise(stage, 0, metric, stage->bins, kind, states, 1, 12, .003 * level[0].mm));
-        CLV_TRY(settle(stage, 0, metric, start, &states[0]));
-    }
+    CLV_TRY(linear_optimise(stage, 0, metric, stage->bins, kind, states, 1, 12, .003 * level[0].mm));
+    CLV_TRY(linear_settle(stage, 0, metric, start, &states[0]));
 end:
     return status;
 }

@@ -128,6 +128,76 @@ static void nichart(void)
     }
 }
 
+/* Mean distance of two maps at the corners of 70 mm around the middle of a grid. */
+static double apart(const clvox_grid *grid, const double a[4][4], const double b[4][4])
+{
+    double middle[4] = {.5 * grid->size[0], .5 * grid->size[1], .5 * grid->size[2], 1}, sum = 0;
+    for (int corner = 0; corner < 8; corner++) {
+        double at[4] = {0, 0, 0, 1}, square = 0;
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 4; j++)
+                at[i] += grid->to_ras[i][j] * middle[j];
+            at[i] += corner >> i & 1 ? 35 : -35;
+        }
+        for (int i = 0; i < 3; i++) {
+            double d = 0;
+            for (int j = 0; j < 4; j++)
+                d += (a[i][j] - b[i][j]) * at[j];
+            square += d * d;
+        }
+        sum += sqrt(square) / 8;
+    }
+    return sum;
+}
+
+/* Heads of different fields of view, one with its neck: information has a wrong
+ * answer 12 mm away. */
+static void exchange(void)
+{
+    clvox_volume *fixed = read("nichart_2mm_labelled/Subj6_T1.nii.gz");
+    clvox_volume *moving = read("nichart_2mm_labelled/Subj7_T1.nii.gz");
+    CHECK_CASE("nichart Subj6, Subj7: exchanged, and from a wrong header, the same affine");
+    if (!fixed || !moving) {
+        CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
+    } else {
+        clvox_register_options o;
+        clvox_register_result there, back, again;
+        clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_NONE;
+        const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
+        const clvox_register_images exchanged = {.fixed = {moving}, .moving = {fixed}, .channels = 1};
+        check_must(clvox_register(ctx, &images, &o, &there));
+        check_must(clvox_register(ctx, &exchanged, &o, &back));
+        double product[4][4] = {{0}}, unit[4][4] = {{0}}, turned[4][4], undone[4][4] = {{0}};
+        const double turn[4][4] = {{.8, -.6, 0, 25}, {.6, .8, 0, -20}, {0, 0, 1, 15}, {0, 0, 0, 1}};
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++) {
+                unit[i][j] = i == j;
+                turned[i][j] = 0;
+                for (int k = 0; k < 4; k++) {
+                    product[i][j] += back.matrix[i][k] * there.matrix[k][j];
+                    turned[i][j] += turn[i][k] * moving->grid.to_ras[k][j];
+                }
+            }
+        double off = apart(&fixed->grid, (const double(*)[4])product, (const double(*)[4])unit);
+        CHECK_THAT(off < .4, "%.3f mm", off);
+        memcpy(moving->grid.to_ras, turned, sizeof turned);
+        check_must(clvox_register(ctx, &images, &o, &again));
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 4; j++)
+                for (int k = 0; k < 3; k++) /* the turn's inverse is its transpose */
+                    undone[i][j] += turn[k][i] * (again.matrix[k][j] - (j == 3 ? turn[k][3] : 0));
+        double from_there = apart(&fixed->grid, (const double(*)[4])undone, (const double(*)[4])there.matrix);
+        printf("# exchanged %.3f mm, from a wrong header %.3f mm off\n", off, from_there);
+        CHECK_THAT(from_there < 1, "%.3f mm", from_there);
+        clvox_register_result_free(&there);
+        clvox_register_result_free(&back);
+        clvox_register_result_free(&again);
+    }
+    clvox_volume_destroy(&fixed);
+    clvox_volume_destroy(&moving);
+}
+
 static void large(void)
 {
     clvox_volume *fixed = read("ds002748_T1_brains_1mm/sub-52_T1w.nii.gz");
@@ -167,6 +237,7 @@ int main(void)
     }
     claire();
     nichart();
+    exchange();
     large();
     clvox_context_destroy(&ctx);
     return check_end();
