@@ -200,11 +200,11 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
                    const clv_surface_facts *f, const stages *s)
 {
     char bytes[32];
-    double change = r->volume_before > 0 ? 100 * (r->volume_after / r->volume_before - 1) : 0;
+    double change = r->volume_before > 0 ? 100 * (f->volume / r->volume_before - 1) : 0;
     cli_print(cli, "%-20s %zu vertices, %zu triangles, %d component%s, Euler characteristic %d\n", "surface",
               mesh->vertices, mesh->triangles, f->components, f->components == 1 ? "" : "s", f->euler);
     cli_print(cli, "%-20s before %.6g mm^3, after %.6g mm^3 (%+.3f%%), area %.6g mm^2\n", "volume",
-              r->volume_before, r->volume_after, change, f->area);
+              r->volume_before, f->volume, change, f->area);
     cli_print(cli, "%-20s mean %.4g mm, largest %.4g mm; level shifted by %.4g mm\n", "movement", r->mean_mm,
               r->largest_mm, r->shift_mm);
     cli_print(cli, "%-20s %.3g voxels (patches %.4g from quadratic, %.4g from the nearest), c2 %.4g\n",
@@ -230,9 +230,8 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
     cJSON_AddNumberToObject(to, "euler", f->euler);
     cJSON_AddNumberToObject(to, "open_edges", f->open_edges);
     cli_log_number(to, "area_mm2", f->area);
-    cli_log_number(to, "mesh_volume_mm3", f->volume);
     cli_log_number(to, "volume_before_mm3", r->volume_before);
-    cli_log_number(to, "volume_after_mm3", r->volume_after);
+    cli_log_number(to, "volume_after_mm3", f->volume);
     cli_log_number(to, "mean_movement_mm", r->mean_mm);
     cli_log_number(to, "largest_movement_mm", r->largest_mm);
     cli_log_number(to, "level_shift_mm", r->shift_mm);
@@ -260,6 +259,29 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
 }
 
 /* ---- the work ----------------------------------------------------------- */
+
+/* The mesh of a distance. Where volume is above 0 the distance is shifted so that
+ * the mesh has it: corners that triangles cut off are made up for. */
+static int make_mesh(clvox_volume *distance, double volume, clvox_surface **mesh, clv_surface_facts *facts)
+{
+    enum { TURNS = 2 };
+    int status = CLVOX_OK;
+    double edge[3];
+    clvox_grid_spacing(&distance->grid, edge);
+    const double most = 0.2 * fmin(edge[0], fmin(edge[1], edge[2]));
+    for (int turn = 0;; turn++) {
+        CLV_TRY(clv_surface_extract(distance, 0, false, mesh));
+        CLV_TRY(clv_surface_inspect(*mesh, facts));
+        double gap = volume > 0 && facts->area > 0 ? (volume - facts->volume) / facts->area : 0;
+        if (turn == TURNS || gap == 0 || fabs(gap) > most)
+            break;
+        for (size_t i = 0; i < clvox_grid_voxels(&distance->grid); i++)
+            distance->data[i] -= (float)gap;
+        clvox_surface_destroy(mesh);
+    }
+end:
+    return status;
+}
 
 static int run(command *cli, request *r)
 {
@@ -294,8 +316,7 @@ static int run(command *cli, request *r)
     if (status < 0)
         goto end;
     mark = cli_seconds();
-    CLV_TRY(clv_surface_extract(result.distance, 0, false, &mesh));
-    CLV_TRY(clv_surface_inspect(mesh, &facts));
+    CLV_TRY(make_mesh(result.distance, r->options.free_volume ? 0 : source.volume, &mesh, &facts));
     s.mesh = cli_seconds() - mark;
     mark = cli_seconds();
     if (is_volume(r->out))
