@@ -31,6 +31,7 @@
 #include "op/tensor_measures.h"
 #include "op/tensor_fit.h"
 #include "op/tensor_links.h"
+#include "op/tensor_tv.h"
 #include "op/warp.h"
 #include "runtime/runtime.h"
 
@@ -131,6 +132,9 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_tensor_fit_start,
     &clv_entry_tensor_fit_step,
     &clv_entry_tensor_links,
+    &clv_entry_tensor_tv_last,
+    &clv_entry_tensor_tv_step,
+    &clv_entry_tensor_tv_sums,
     &clv_entry_warp,
     NULL,
 };

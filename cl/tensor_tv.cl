@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Explicit steps of the total variation of tensor fields; formulas in
+ * src/op/tensor_tv.h. Built with PAPER 0 (one norm for all entries) or 1. */
+#include "tensor_tv8.clh"
+
+#ifndef PAPER
+#define PAPER 0
+#endif
+#define REAL float
+#define FN(name) name##1
+#include "tensor_tv.clh"
+#undef REAL
+#undef FN
+#define REAL float8
+#define FN(name) name##8
+#include "tensor_tv.clh"
+
+/* Where the neighbours of a voxel lie. A neighbour to which there is no link is
+ * the voxel itself, so that the slope is 0 and nothing outside is read. */
+typedef struct places {
+    int ahead[3];     /* the next along each axis */
+    int behind[3];    /* the one before */
+    int side[3][2];   /* next of that along the other two axes, in their order */
+} places;
+
+static inline places places_of(__global const uchar *links, int i, int here, int4 size)
+{
+    const int step[3] = {1, size.x, size.x * size.y};
+    places p;
+#pragma unroll
+    for (int a = 0; a < 3; a++) {
+        p.ahead[a] = i + (here & 1 << a ? step[a] : 0);
+        p.behind[a] = i - (here & 16 << a ? step[a] : 0);
+        int there = links[p.behind[a]], b = a == 0 ? 1 : 0, c = a == 2 ? 1 : 2;
+        p.side[a][0] = p.behind[a] + (there & 1 << b ? step[b] : 0);
+        p.side[a][1] = p.behind[a] + (there & 1 << c ? step[c] : 0);
+    }
+    return p;
+}
+
+static inline slopes1 slopes_at(__global const float *d, int i, const places *p, float4 w)
+{
+    const float weight[3] = {w.x, w.y, w.z};
+    float here = d[i];
+    slopes1 s;
+    s.ahead = 0.0f;
+    s.square[0] = 0.0f;
+#pragma unroll
+    for (int a = 0; a < 3; a++) {
+        int b = a == 0 ? 1 : 0, c = a == 2 ? 1 : 2;
+        float g = weight[a] * (d[p->ahead[a]] - here);
+        s.ahead += weight[a] * g;
+        s.square[0] += g * g;
+        float there = d[p->behind[a]], e = weight[a] * (here - there);
+        float first = weight[b] * (d[p->side[a][0]] - there);
+        float second = weight[c] * (d[p->side[a][1]] - there);
+        s.behind[a] = weight[a] * e;
+        s.square[a + 1] = e * e + first * first + second * second;
+    }
+    return s;
+}
+
+/* One voxel's tensor after a step. */
+static inline void step_voxel(__global const float *from, __global const float *data,
+                              __global const uchar *links, __global const float *state, int i, int4 size,
+                              float4 w, float lambda, float eps, float rate, float floor,
+                              __global float *to)
+{
+    int n = size.x * size.y * size.z, here = links[i];
+    if (!(here & 8)) {
+        for (int c = 0; c < 6; c++)
+            to[c * n + i] = from[c * n + i];
+        return;
+    }
+    places p = places_of(links, i, here, size);
+    float d[6], f[6], g[6];
+#if PAPER
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+        slopes1 s = slopes_at(from + c * n, i, &p, w);
+        float by[4];
+        for (int k = 0; k < 4; k++)
+            by[k] = rsqrt(s.square[k] + eps);
+        g[c] = state[8 + c] * curvature1(s.ahead, s.behind, by);
+        d[c] = from[c * n + i];
+        f[c] = data[c * n + i];
+    }
+#else
+    float square[4] = {eps, eps, eps, eps}, ahead[6], behind[6][3];
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+        slopes1 s = slopes_at(from + c * n, i, &p, w);
+        for (int k = 0; k < 4; k++)
+            square[k] += COUNT(c) * s.square[k];
+        ahead[c] = s.ahead;
+        for (int a = 0; a < 3; a++)
+            behind[c][a] = s.behind[a];
+        d[c] = from[c * n + i];
+        f[c] = data[c * n + i];
+    }
+    for (int k = 0; k < 4; k++)
+        square[k] = rsqrt(square[k]);
+#pragma unroll
+    for (int c = 0; c < 6; c++)
+        g[c] = curvature1(ahead[c], behind[c], square);
+#endif
+    descend1(d, f, g, lambda, rate, floor);
+    for (int c = 0; c < 6; c++)
+        to[c * n + i] = d[c];
+}
+
+__kernel void tensor_tv_item(__global const float *from, __global const float *data,
+                             __global const uchar *links, __global const float *state, int4 size, float4 w,
+                             float lambda, float eps, float rate, float floor, __global float *to)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    step_voxel(from, data, links, state, (z * size.y + y) * size.x + x, size, w, lambda, eps, rate, floor,
+               to);
+}
+
+typedef struct masks8 {
+    int8 ahead[3], behind[3], side[3][2];
+} masks8;
+
+/* Offsets of the rows beside, 0 where there is none. */
+typedef struct rows8 {
+    int first, last, y_next, y_before, z_next, z_before;
+} rows8;
+
+static inline slopes8 slopes_row(__global const float *d, const rows8 *r, const masks8 *m, float4 w)
+{
+    slopes8 s;
+    float8 here = LOAD8(d), g, e, f, there;
+    g = CUT(next8(d, r->last) - here, m->ahead[0]) * w.x;
+    s.ahead = g * w.x;
+    s.square[0] = g * g;
+    g = CUT(LOAD8(d + r->y_next) - here, m->ahead[1]) * w.y;
+    s.ahead += g * w.y;
+    s.square[0] += g * g;
+    g = CUT(LOAD8(d + r->z_next) - here, m->ahead[2]) * w.z;
+    s.ahead += g * w.z;
+    s.square[0] += g * g;
+    there = before8(d, r->first);
+    e = CUT(here - there, m->behind[0]) * w.x;
+    f = CUT(before8(d + r->y_next, r->first) - there, m->side[0][0]) * w.y;
+    g = CUT(before8(d + r->z_next, r->first) - there, m->side[0][1]) * w.z;
+    s.behind[0] = e * w.x;
+    s.square[1] = e * e + f * f + g * g;
+    there = LOAD8(d + r->y_before);
+    e = CUT(here - there, m->behind[1]) * w.y;
+    f = CUT(next8(d + r->y_before, r->last) - there, m->side[1][0]) * w.x;
+    g = CUT(LOAD8(d + r->y_before + r->z_next) - there, m->side[1][1]) * w.z;
+    s.behind[1] = e * w.y;
+    s.square[2] = e * e + f * f + g * g;
+    there = LOAD8(d + r->z_before);
+    e = CUT(here - there, m->behind[2]) * w.z;
+    f = CUT(next8(d + r->z_before, r->last) - there, m->side[2][0]) * w.x;
+    g = CUT(LOAD8(d + r->z_before + r->y_next) - there, m->side[2][1]) * w.y;
+    s.behind[2] = e * w.z;
+    s.square[3] = e * e + f * f + g * g;
+    return s;
+}
+
+__kernel void tensor_tv_row(__global const float *from, __global const float *data,
+                            __global const uchar *links, __global const float *state, int4 size, float4 w,
+                            float lambda, float eps, float rate, float floor, __global float *to)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    int n = size.x * size.y * size.z, plane = size.x * size.y, row = z * plane + y * size.x;
+    if (size.x < 8) {
+        for (int x = 0; x < size.x; x++)
+            step_voxel(from, data, links, state, row + x, size, w, lambda, eps, rate, floor, to);
+        return;
+    }
+    rows8 r;
+    r.y_next = y + 1 < size.y ? size.x : 0;
+    r.y_before = y > 0 ? -size.x : 0;
+    r.z_next = z + 1 < size.z ? plane : 0;
+    r.z_before = z > 0 ? -plane : 0;
+    for (int begin = 0; begin < size.x; begin += 8) {
+        int x = min(begin, size.x - 8), i = row + x; /* the last may overlap the one before */
+        r.first = x == 0;
+        r.last = x + 8 == size.x;
+        int8 here = links8(links + i), there;
+        masks8 m;
+        m.ahead[0] = BIT(here, 1);
+        m.ahead[1] = BIT(here, 2);
+        m.ahead[2] = BIT(here, 4);
+        m.behind[0] = BIT(here, 16);
+        m.behind[1] = BIT(here, 32);
+        m.behind[2] = BIT(here, 64);
+        there = r.first ? (int8)(here.s0, here.s0123, here.s456) : links8(links + i - 1);
+        m.side[0][0] = BIT(there, 2);
+        m.side[0][1] = BIT(there, 4);
+        there = links8(links + i + r.y_before);
+        m.side[1][0] = BIT(there, 1);
+        m.side[1][1] = BIT(there, 4);
+        there = links8(links + i + r.z_before);
+        m.side[2][0] = BIT(there, 1);
+        m.side[2][1] = BIT(there, 2);
+        float8 d[6], f[6], g[6], by[4];
+#if PAPER
+        for (int c = 0; c < 6; c++) {
+            slopes8 s = slopes_row(from + c * n + i, &r, &m, w);
+            for (int k = 0; k < 4; k++)
+                by[k] = 1.0f / sqrt(s.square[k] + eps);
+            g[c] = state[8 + c] * curvature8(s.ahead, s.behind, by);
+        }
+#else
+        float8 ahead[6], behind[6][3];
+        for (int k = 0; k < 4; k++)
+            by[k] = (float8)(eps);
+        for (int c = 0; c < 6; c++) {
+            slopes8 s = slopes_row(from + c * n + i, &r, &m, w);
+            for (int k = 0; k < 4; k++)
+                by[k] += COUNT(c) * s.square[k];
+            ahead[c] = s.ahead;
+            for (int a = 0; a < 3; a++)
+                behind[c][a] = s.behind[a];
+        }
+        for (int k = 0; k < 4; k++)
+            by[k] = 1.0f / sqrt(by[k]);
+        for (int c = 0; c < 6; c++)
+            g[c] = curvature8(ahead[c], behind[c], by);
+#endif
+        for (int c = 0; c < 6; c++) {
+            d[c] = LOAD8(from + c * n + i);
+            f[c] = LOAD8(data + c * n + i);
+        }
+        descend8(d, f, g, lambda, rate, floor);
+        for (int c = 0; c < 6; c++)
+            STORE8(select(LOAD8(from + c * n + i), d[c], BIT(here, 8)), to + c * n + i);
+    }
+}

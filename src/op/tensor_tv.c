@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/tensor_tv.h"
+
+#include <math.h>
+
+static const clv_variant step_variants[] = {
+    {.name = "item",
+     .function = "tensor_tv_item",
+     .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 2, 1}, {32, 8, 1, 1}, {64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row",
+     .function = "tensor_tv_row",
+     .shape = CLV_SHAPE_ROW,
+     .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+/* march: voxels, or rows, of a chunk at least. */
+static const clv_variant sums_variants[] = {
+    {.name = "groups", .function = "tensor_tv_sums_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = 256 * 32, .tiles = {{256, 1, 1, 2048}, {64, 1, 1, 2048}}},
+    {.name = "rows", .function = "tensor_tv_sums_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 8}}},
+};
+static const clv_variant last_variants[] = {
+    {.name = "groups", .function = "tensor_tv_last_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "item", .function = "tensor_tv_last_item", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 1}}},
+};
+
+static const char *const coupling_builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
+static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
+
+const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 2, coupling_builds};
+const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv_sums", "tensor_tv_sums", sums_variants, 2, sums_builds};
+const clv_entry clv_entry_tensor_tv_last = {"tensor_tv_sums", "tensor_tv_last", last_variants, 2,
+                                            coupling_builds};
+
+static int voxels(const clv_tensor_tv_args *a)
+{
+    return a->size[0] * a->size[1] * a->size[2];
+}
+
+/* Differences' weights, and as the fourth the sum of their squares. */
+static void weights_of(const clv_tensor_tv_args *args, float w[4])
+{
+    float least = fminf(args->spacing[0], fminf(args->spacing[1], args->spacing[2]));
+    w[3] = 0;
+    for (int a = 0; a < 3; a++) {
+        w[a] = least / args->spacing[a];
+        w[3] += w[a] * w[a];
+    }
+}
+
+/* The step length without what depends on the voxel. */
+static float rate_of(const clv_tensor_tv_args *args, const float w[4])
+{
+    return args->relax * 2 / ((4 * w[3] / sqrtf(args->eps) + args->lambda) * 4);
+}
+
+static int sums(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field, bool data)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    float w[4];
+    int n = voxels(args);
+    weights_of(args, w);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_sums, sums_builds[data], args->size, 0, &kernel));
+    bool rows = kernel->tile.x == 1;
+    int things = rows ? args->size[1] * args->size[2] : n;
+    int chunk = (things + CLV_TENSOR_TV_PARTIALS / 8 - 1) / (CLV_TENSOR_TV_PARTIALS / 8);
+    chunk = chunk > kernel->tile.march ? chunk : kernel->tile.march;
+    int count = (things + chunk - 1) / chunk;
+    const int groups[3] = {count, 1, 1}, one[3] = {1, 1, 1};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, n * (data ? 49. : 25.), CLV_BUF(field), CLV_BUF(args->data),
+                       CLV_BUF(args->links), CLV_INT4(args->size[0], args->size[1], args->size[2], 0),
+                       CLV_FLOAT4V(w), CLV_FLOAT(args->eps), CLV_INT(chunk), CLV_BUF(args->partial)));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_last, coupling_builds[args->coupling], one, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, one, 32. * count, CLV_BUF(args->partial), CLV_INT(count),
+                       CLV_FLOAT(args->lambda), CLV_BUF(args->state)));
+end:
+    return status;
+}
+
+int clv_tensor_tv_sums(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field)
+{
+    return sums(ctx, args, field, false);
+}
+
+int clv_tensor_tv_energy(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field)
+{
+    return sums(ctx, args, field, true);
+}
+
+int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
+                       clv_buffer *to)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    float w[4];
+    weights_of(args, w);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_step, coupling_builds[args->coupling], args->size, 0,
+                           &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, args->size, 73. * voxels(args), CLV_BUF(from), CLV_BUF(args->data),
+                       CLV_BUF(args->links), CLV_BUF(args->state),
+                       CLV_INT4(args->size[0], args->size[1], args->size[2], 0), CLV_FLOAT4V(w),
+                       CLV_FLOAT(args->lambda), CLV_FLOAT(args->eps), CLV_FLOAT(rate_of(args, w)),
+                       CLV_FLOAT(args->floor), CLV_BUF(to)));
+end:
+    return status;
+}
+
+int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, clv_tensor_scheme scheme,
+                          int steps, clv_buffer *field, clv_buffer *other)
+{
+    int status = CLVOX_OK;
+    clv_buffer *from = field, *to = other;
+    if (scheme != CLV_TENSOR_GLOBAL)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "descent: only the global scheme runs here");
+    for (int k = 0; k < steps; k++) {
+        if (args->coupling == CLV_TENSOR_PAPER)
+            CLV_TRY(clv_tensor_tv_sums(ctx, args, from));
+        CLV_TRY(clv_tensor_tv_step(ctx, args, from, to));
+        clv_buffer *last = from;
+        from = to;
+        to = last;
+    }
+    if (from != field)
+        CLV_TRY(clv_buffer_copy(ctx, from, 0, field, 0, (size_t)voxels(args) * 24));
+end:
+    return status;
+}
