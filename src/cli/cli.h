@@ -97,6 +97,11 @@ int cli_write_surface(command *cli, const clvox_surface *surface, const char *pa
 int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path);
 /* The words of --order, in the order of clvox_tensor_order. */
 #define CLI_TENSOR_ORDERS "auto|fsl|mrtrix|nifti|dipy"
+/* Writes the maps that there are as PREFIX_fa.nii.gz and so on, eigenvectors in
+ * RAS or in the axes of FSL's bvecs, and the colours where FA and V1 are there. */
+int cli_write_measures(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl);
+/* Prints and logs what they come to; FA, MD and L3 are needed, mask may be NULL. */
+int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask);
 void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);

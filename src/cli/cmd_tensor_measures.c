@@ -1,18 +1,167 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/cli.h"
+#include "io/png.h"
+#include "io/volume_file.h"
+#include "pipeline/tensor_maps.h"
+
+static const char *const names[CLVOX_MEASURES] = {"fa", "md", "ad", "rd", "mode", "cl", "cp",
+                                                  "cs", "l1", "l2", "l3", "v1",   "v2", "v3"};
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the finite values of a map where inside says so; NaN where there is none. */
+static double median(const clvox_volume *map, const char *inside, float *room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&map->grid); i++)
+        if (inside[i] && isfinite(map->data[i]))
+            room[count++] = map->data[i];
+    if (!count)
+        return NAN;
+    qsort(room, count, sizeof *room, by_value);
+    return (double)room[count / 2];
+}
+
+int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask)
+{
+    int status = CLVOX_OK;
+    const clvox_volume *fa = maps[CLVOX_MEASURE_FA], *md = maps[CLVOX_MEASURE_MD];
+    const clvox_volume *least = maps[CLVOX_MEASURE_L3];
+    size_t voxels = clvox_grid_voxels(&fa->grid), inside = 0, negative = 0, odd = 0;
+    char *in = malloc(voxels);
+    float *room = malloc(voxels * sizeof *room);
+    if (!in || !room) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the report");
+        goto end;
+    }
+    for (size_t i = 0; i < voxels; i++) {
+        /* Without a mask what is outside was left at 0. */
+        in[i] = mask ? mask->data[i] > 0 : !(md->data[i] == 0 && least->data[i] == 0);
+        inside += in[i] != 0;
+        negative += in[i] && least->data[i] <= 0;
+        odd += in[i] && !isfinite(md->data[i]);
+    }
+    double fa_median = median(fa, in, room), md_median = median(md, in, room);
+    cli_print(cli, "%-13s %zu\n%-13s %.4g\n%-13s %.4g mm^2/s\n%-13s %zu\n", "voxels", inside, "FA", fa_median,
+              "MD", md_median, "not-positive", negative);
+    if (odd)
+        cli_remark(cli, 0, "%zu tensors inside are not finite; so are their measures\n", odd);
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "measures");
+    cJSON_AddNumberToObject(to, "voxels", (double)inside);
+    cli_log_number(to, "fa_median", fa_median);
+    cli_log_number(to, "md_median", md_median);
+    cJSON_AddNumberToObject(to, "not_positive", (double)negative);
+    cJSON_AddNumberToObject(to, "not_finite", (double)odd);
+end:
+    free(in);
+    free(room);
+    return status;
+}
+
+static int write_colours(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES])
+{
+    int status;
+    uint8_t *rgb = NULL;
+    clv_raster figure = {0, 0, NULL};
+    char path[4096];
+    const clvox_grid *grid = &maps[CLVOX_MEASURE_FA]->grid;
+    CLV_TRY(clv_tensor_colours(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &rgb));
+    snprintf(path, sizeof path, "%s_colour.nii.gz", prefix);
+    CLV_TRY(clv_volume_write_colours(grid, rgb, path));
+    cli_log_output(cli, path);
+    CLV_TRY(clv_figure_colours(grid, rgb, &figure));
+    snprintf(path, sizeof path, "%s_colour.png", prefix);
+    CLV_TRY(clv_png_write(path, figure.width, figure.height, figure.rgb));
+    cli_log_output(cli, path);
+end:
+    clv_raster_free(&figure);
+    free(rgb);
+    return status;
+}
+
+int cli_write_measures(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl)
+{
+    int status = CLVOX_OK;
+    char path[4096];
+    if (strlen(prefix) > sizeof path - 32)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%.60s...: so long a prefix cannot be used", prefix);
+    for (int m = 0; m < CLVOX_MEASURES; m++) {
+        if (!maps[m])
+            continue;
+        snprintf(path, sizeof path, "%s_%s.nii.gz", prefix, names[m]);
+        if (m < CLVOX_MEASURE_V1) {
+            CLV_TRY(cli_write_volume(cli, maps[m], path));
+        } else {
+            CLV_TRY(clvox_vectors_write(maps[m], fsl, path));
+            cli_log_output(cli, path);
+        }
+    }
+    if (maps[CLVOX_MEASURE_FA] && maps[CLVOX_MEASURE_V1])
+        CLV_TRY(write_colours(cli, prefix, maps));
+end:
+    return status;
+}
 
 int cmd_tensor_measures(command *cli, int argc, char **argv)
 {
+    const char *prefix = NULL, *mask_path = NULL;
+    int order = CLVOX_TENSOR_AUTO, frame = 0;
+    const cli_option options[] = {
+        {"output", 'o', CLI_TEXT, &prefix, "PREFIX", "what the names of the files begin with"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "measure where it is above 0; elsewhere every map is 0"},
+        {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
+         "how TENSOR holds its six volumes, and in which frame (auto: by its intent)"},
+        {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
+        {0},
+    };
     const cli_usage usage = {
-        .synopsis = "TENSOR -o PREFIX",
-        .about = "Scalar maps and eigenvectors of diffusion tensors.",
-        .example = "  clvox tensor measures tensor.nii.gz -o subject",
+        .synopsis = "TENSOR -o PREFIX [--mask FILE] [--order ORDER] [--frame ras|fsl]",
+        .about =
+            "Maps of a diffusion tensor: PREFIX_fa, _md, _ad, _rd (mm^2/s), _mode (-1 planar to 1 linear),\n"
+            "_cl, _cp, _cs (Westin: linear, planar, spherical, over l1), eigenvalues _l1 to _l3 and\n"
+            "eigenvectors _v1 to _v3 (.nii.gz), PREFIX_colour.nii.gz (RGB24: FA in the colours of v1, red\n"
+            "left-right, green front-back, blue up-down) and PREFIX_colour.png (a slice of it a plane).\n"
+            "Orders: fsl (dtifit, DIPY: Dxx Dxy Dxz Dyy Dyz Dzz in the axes of the bvecs), mrtrix (Dxx Dyy\n"
+            "Dzz Dxy Dxz Dyz in RAS), nifti (SYMMATRIX, lower triangle, in RAS, as clvox writes), dipy\n"
+            "(SYMMATRIX in the axes of the bvecs, as dipy_fit_dti writes).\n"
+            "Eigenvectors are in RAS, as MRtrix has them; --frame fsl writes them in the axes of the bvecs, as\n"
+            "dtifit does and FSLeyes expects.",
+        .example = "  clvox tensor measures tensor.nii.gz -o subject --mask brain.nii.gz\n"
+                   "  clvox tensor measures dti_tensor.nii.gz --order fsl --frame fsl -o dti",
+        .options = options,
         .least = 1,
         .most = 1,
     };
+    clvox_volume *tensor = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
-    return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: measures are not available yet", words[0]);
+    if (!prefix)
+        return cli_misuse("-o PREFIX is missing");
+    CLV_TRY(cli_read_tensor(cli, words[0], (clvox_tensor_order)order, &tensor));
+    CLV_TRY(cli_read_mask(cli, mask_path, &mask));
+    if (mask && !clvox_grid_equal(&mask->grid, &tensor->grid)) {
+        status = clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", mask_path, words[0]);
+        goto end;
+    }
+    CLV_TRY(cli_open(cli));
+    CLV_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, CLVOX_MEASURES_ALL, maps));
+    CLV_TRY(cli_write_measures(cli, prefix, maps, frame == 1));
+    CLV_TRY(cli_report_measures(cli, maps, mask));
+end:
+    clvox_volume_destroy(&tensor);
+    clvox_volume_destroy(&mask);
+    for (int m = 0; m < CLVOX_MEASURES; m++)
+        clvox_volume_destroy(&maps[m]);
+    return status;
 }

@@ -424,7 +424,7 @@ void clv_nifti_make(const clv_nifti *header, uint8_t bytes[CLV_NIFTI_BYTES], siz
         image.pixdim[4] = header->frame_seconds;
     image.ndim = image.dim[0];
     nifti_update_dims_from_array(&image);
-    image.datatype = type_code(header->type);
+    image.datatype = header->colours ? DT_RGB24 : type_code(header->type);
     nifti_datatype_sizes(image.datatype, &image.nbyper, &image.swapsize);
     image.scl_slope = 1;
     image.xyz_units = NIFTI_UNITS_MM;

@@ -21,6 +21,7 @@ typedef struct clv_nifti {
     clvox_type type;
     bool swapped;       /* the other byte order */
     bool separate;      /* the data are in an .img file */
+    bool colours;       /* written with: red, green, blue, a byte each, whatever type says */
     uint64_t offset;    /* of the data in their file */
     double slope, inter; /* 1 and 0 where the file says nothing */
     double frame_seconds;
@@ -35,7 +36,7 @@ typedef struct clv_nifti {
 int clv_nifti_parse(const char *path, const uint8_t *bytes, size_t size, clv_nifti *out);
 
 /* Makes the header of a .nii file, *size bytes of CLV_NIFTI_BYTES. The grid,
- * dim, type, intent, intent_p1, intent_name and frame_seconds are used.
+ * dim, type, colours, intent, intent_p1, intent_name and frame_seconds are used.
  * Writes NIfTI-2 where a dimension exceeds NIfTI-1's 32767. */
 void clv_nifti_make(const clv_nifti *header, uint8_t bytes[CLV_NIFTI_BYTES], size_t *size);
 

@@ -96,13 +96,13 @@ int clvox_tensor_read(const char *path, clvox_tensor_order order_, clvox_volume 
         status = clv_fail(CLVOX_ERROR_DATA, "%s: a tensor has 6 volumes, this file has %d", path, v->frames);
     else if (order_ == CLVOX_TENSOR_AUTO && !says)
         status = clv_fail(CLVOX_ERROR_DATA,
-                          "%s: does not say in which order its 6 volumes hold a tensor; say it, fsl or "
-                          "mrtrix",
+                          "%s: does not say in which order its 6 volumes hold a tensor; give --order fsl or "
+                          "--order mrtrix",
                           path);
     else if (says && !o->matrix)
         status = clv_fail(CLVOX_ERROR_DATA,
-                          "%s: says that its order is NIfTI's for symmetric matrices; say nifti (RAS) or "
-                          "dipy (axes of the bvecs)",
+                          "%s: says that its order is NIfTI's for symmetric matrices; give --order nifti (in "
+                          "RAS) or --order dipy (in the axes of the bvecs)",
                           path);
     if (status < 0)
         goto end;

@@ -191,6 +191,7 @@ int clvox_volume_read(const char *path, clvox_volume **out)
 
 typedef struct emptying {
     const clvox_volume *volume;
+    const uint8_t *rgb; /* instead of a volume */
     size_t voxels;
     clv_file_writer *writer;
     uint64_t offset;
@@ -221,6 +222,10 @@ static void pour(const clvox_volume *v, size_t voxels, size_t at, size_t count, 
 static int produce(void *user, size_t at, size_t size, uint8_t *to)
 {
     const emptying *e = user;
+    if (e->rgb) {
+        memcpy(to, e->rgb + at, size);
+        return CLVOX_OK;
+    }
     size_t element = clv_type_bytes(e->volume->type), first = at / element, count = size / element;
     while (count) {
         size_t left = e->voxels - first % e->voxels, some = left < count ? left : count;
@@ -280,6 +285,39 @@ static int shape(const clvox_volume *v, const char *path, clv_nifti *h)
     return CLVOX_OK;
 }
 
+/* Whether a file of that name is compressed; a name that says neither is refused. */
+static int packed_by_name(const char *path, bool *packed)
+{
+    size_t length = strlen(path);
+    *packed = length > 7 && !strcasecmp(path + length - 7, ".nii.gz");
+    /* Devices, such as /dev/null, have names of their own. */
+    if (!*packed && !(length > 4 && !strcasecmp(path + length - 4, ".nii")) && strncmp(path, "/dev/", 5))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: volumes are written as .nii or .nii.gz, give such a name",
+                        path);
+    return CLVOX_OK;
+}
+
+/* Writes header and e->total bytes; level: of the compression. */
+static int write_file(const clv_nifti *header, emptying *e, bool packed, int level, const char *path)
+{
+    int status;
+    uint8_t bytes[CLV_NIFTI_BYTES];
+    size_t size;
+    clv_nifti_make(header, bytes, &size);
+    e->offset = size;
+    CLV_TRY(clv_file_create(path, &e->writer));
+    if (packed) {
+        CLV_TRY(clv_bgzf_write(e->writer, path, level, bytes, size, e->total, produce, e));
+    } else {
+        CLV_TRY(clv_file_write_at(e->writer, bytes, size, 0));
+        CLV_TRY(clv_parallel((e->total + PIECE - 1) / PIECE, write_piece, e));
+    }
+    status = clv_file_commit(&e->writer);
+end:
+    clv_file_discard(&e->writer);
+    return status;
+}
+
 int clvox_volume_write(const clvox_volume *volume, const char *path)
 {
     return clv_volume_write(volume, 0, path);
@@ -289,37 +327,34 @@ int clv_volume_write(const clvox_volume *volume, int intent, const char *path)
 {
     int status;
     clv_nifti header;
-    uint8_t bytes[CLV_NIFTI_BYTES];
-    size_t size, length = strlen(path);
-    bool packed = length > 7 && !strcasecmp(path + length - 7, ".nii.gz");
+    bool packed;
     emptying e = {.volume = volume};
-    if (!packed && !(length > 4 && !strcasecmp(path + length - 4, ".nii"))) {
-        /* Devices, such as /dev/null, have names of their own. */
-        if (strncmp(path, "/dev/", 5))
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "%s: volumes are written as .nii or .nii.gz, give such a name", path);
-    }
+    CLV_TRY(packed_by_name(path, &packed));
     if (!volume->data || !clv_matrix_regular(volume->grid.to_ras))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the volume has no values or no place in space", path);
     CLV_TRY(shape(volume, path, &header));
     if (intent)
         header.intent = intent;
-    clv_nifti_make(&header, bytes, &size);
     e.voxels = clvox_grid_voxels(&volume->grid);
     e.total = e.voxels * (size_t)volume->frames * clv_type_bytes(volume->type);
-    e.offset = size;
-    CLV_TRY(clv_file_create(path, &e.writer));
-    if (packed) {
-        /* Floats are noise in their low bits: higher levels gain nothing. Label
-         * maps become a third smaller for a tenth more time. */
-        bool floats = volume->type == CLVOX_TYPE_FLOAT32 || volume->type == CLVOX_TYPE_FLOAT64;
-        CLV_TRY(clv_bgzf_write(e.writer, path, floats ? 1 : 6, bytes, size, e.total, produce, &e));
-    } else {
-        CLV_TRY(clv_file_write_at(e.writer, bytes, size, 0));
-        CLV_TRY(clv_parallel((e.total + PIECE - 1) / PIECE, write_piece, &e));
-    }
-    status = clv_file_commit(&e.writer);
+    /* Floats are noise in their low bits: higher levels gain nothing. Label
+     * maps become a third smaller for a tenth more time. */
+    bool floats = volume->type == CLVOX_TYPE_FLOAT32 || volume->type == CLVOX_TYPE_FLOAT64;
+    status = write_file(&header, &e, packed, floats ? 1 : 6, path);
 end:
-    clv_file_discard(&e.writer);
+    return status;
+}
+
+int clv_volume_write_colours(const clvox_grid *grid, const uint8_t *rgb, const char *path)
+{
+    int status;
+    clv_nifti header = {.grid = *grid, .colours = true, .dim = {3, 1, 1, 1, 1, 1, 1, 1}};
+    bool packed;
+    emptying e = {.rgb = rgb, .total = 3 * clvox_grid_voxels(grid)};
+    CLV_TRY(packed_by_name(path, &packed));
+    for (int i = 0; i < 3; i++)
+        header.dim[i + 1] = grid->size[i];
+    status = write_file(&header, &e, packed, 6, path);
+end:
     return status;
 }

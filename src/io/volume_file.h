@@ -24,6 +24,10 @@ int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out);
 /* As clvox_volume_write, with this NIfTI intent (0: that of the kind). */
 int clv_volume_write(const clvox_volume *volume, int intent, const char *path);
 
+/* Writes colours, red, green and blue, a byte each, voxel by voxel, as a NIfTI
+ * volume of RGB24. Otherwise as clvox_volume_write. */
+int clv_volume_write_colours(const clvox_grid *grid, const uint8_t *rgb, const char *path);
+
 /* How far apart a volume's sform and qform place a voxel, at most, in mm; 0
  * where they agree, where one is missing, and for what is no volume. */
 double clv_volume_forms_gap(const char *path);

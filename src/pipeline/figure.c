@@ -10,6 +10,7 @@
 #include "base/matrix.h"
 #include "base/parallel.h"
 #include "base/status.h"
+#include "pipeline/figure_view.h"
 
 enum {
     LONGEST = 280, /* pixels of the longest side of a panel */
@@ -19,7 +20,7 @@ enum {
     BAR = 74,       /* the colour bar with its numbers */
     NARROWEST = 190 /* a column that still holds its title */
 };
-static const clv_color ground = {22, 22, 24}, black = {0, 0, 0}, white = {235, 235, 235},
+static const clv_color ground = {22, 22, 24}, white = {235, 235, 235},
                        dim = {150, 150, 155}, edge_color = {255, 190, 40};
 
 /* A volume with the map from world to its voxels, and its grey window. */
@@ -28,24 +29,6 @@ typedef struct picture {
     double from_ras[4][4];
     double low, high, threshold;
 } picture;
-
-/* How the fixed grid is cut: for each of R, A, S the grid axis next to it,
- * whether it runs the other way, the shown range in voxel edges, the cut. */
-typedef struct view {
-    int axis[3];
-    bool flipped[3];
-    double from[3], to[3]; /* voxel edges along the grid axis of R, A, S */
-    int cut[3];
-    double spacing[3]; /* of R, A, S */
-    double scale;      /* pixels a millimetre */
-} view;
-
-/* A panel: which world axes run right and down, and how large it is. */
-typedef struct panel {
-    int across, down; /* R, A, S as 0, 1, 2 */
-    int normal;
-    int width, height;
-} panel;
 
 static int by_value(const void *a, const void *b)
 {
@@ -192,30 +175,9 @@ end:
     return status;
 }
 
-/* The assignment of grid axes to R, A, S with the largest sum of cosines. */
-static void orient(const clvox_grid *grid, view *v)
-{
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    double spacing[3], best = -1;
-    clvox_grid_spacing(grid, spacing);
-    for (int o = 0; o < 6; o++) {
-        double sum = 0;
-        for (int w = 0; w < 3; w++)
-            sum += fabs(grid->to_ras[w][orders[o][w]]) / spacing[orders[o][w]];
-        if (sum > best + 1e-9) {
-            best = sum;
-            memcpy(v->axis, orders[o], sizeof v->axis);
-        }
-    }
-    for (int w = 0; w < 3; w++) {
-        v->spacing[w] = spacing[v->axis[w]];
-        v->flipped[w] = grid->to_ras[w][v->axis[w]] < 0;
-    }
-}
-
 /* Frames the head (fixed above its mean) with a margin, and cuts through the
  * centre of the mask, or of the head. */
-static void frame(const picture *fixed, const picture *mask, view *v)
+static void frame(const picture *fixed, const picture *mask, clv_view *v)
 {
     const clvox_grid *grid = &fixed->volume->grid;
     const int *n = grid->size;
@@ -254,28 +216,13 @@ static void frame(const picture *fixed, const picture *mask, view *v)
     v->scale = LONGEST / longest;
 }
 
-/* World position of the middle of a panel's pixel. R, A and S run to the left,
- * to the left and up: as a radiologist hangs the pictures. */
-static void place(const view *v, const clvox_grid *grid, const panel *p, int x, int y, double ras[3])
-{
-    double voxel[3];
-    double fraction[3] = {0, 0, 0};
-    fraction[p->across] = 1 - (x + 0.5) / p->width;
-    fraction[p->down] = 1 - (y + 0.5) / p->height;
-    for (int w = 0; w < 3; w++) {
-        double f = v->flipped[w] ? 1 - fraction[w] : fraction[w];
-        voxel[v->axis[w]] = w == p->normal ? v->cut[w] : v->from[w] + f * (v->to[w] - v->from[w]);
-    }
-    clv_matrix_apply(grid->to_ras, voxel, ras);
-}
-
 enum { FIXED, WARPED, OUTLINES, CHECKER, JACOBIAN, COLUMNS };
 
 typedef struct scene {
     picture fixed, warped, labels, jacobian, mask;
     bool has_labels, has_jacobian, has_mask;
-    view view;
-    panel panels[3];
+    clv_view view;
+    clv_panel panels[3];
     double range; /* of the log-Jacobian's colours */
 } scene;
 
@@ -318,19 +265,19 @@ static clv_color paint_jacobian(const scene *s, const double ras[3], int x, int 
     return clv_color_diverging(value / s->range);
 }
 
-static void draw(clv_raster *raster, const scene *s, const panel *p, int left, int top, paint *what)
+static void draw(clv_raster *raster, const scene *s, const clv_panel *p, int left, int top, paint *what)
 {
     for (int y = 0; y < p->height; y++)
         for (int x = 0; x < p->width; x++) {
             double ras[3];
-            place(&s->view, &s->fixed.volume->grid, p, x, y, ras);
+            clv_view_place(&s->view, &s->fixed.volume->grid, p, x, y, ras);
             clv_raster_set(raster, left + x, top + y, what(s, ras, x, y));
         }
 }
 
 /* A pixel is on a contour when its label is not that of the pixel right of it
  * or below; it takes the colour of the one that has a name. */
-static int draw_labels(clv_raster *raster, const scene *s, const panel *p, int left, int top)
+static int draw_labels(clv_raster *raster, const scene *s, const clv_panel *p, int left, int top)
 {
     size_t stride = p->width + 1;
     int *label = malloc(stride * (p->height + 1) * sizeof *label);
@@ -339,7 +286,7 @@ static int draw_labels(clv_raster *raster, const scene *s, const panel *p, int l
     for (int y = 0; y <= p->height; y++)
         for (int x = 0; x <= p->width; x++) {
             double ras[3];
-            place(&s->view, &s->fixed.volume->grid, p, x, y, ras);
+            clv_view_place(&s->view, &s->fixed.volume->grid, p, x, y, ras);
             label[y * stride + x] = sample_label(&s->labels, ras);
         }
     for (int y = 0; y < p->height; y++)
@@ -356,7 +303,7 @@ static int draw_labels(clv_raster *raster, const scene *s, const panel *p, int l
 
 /* Without labels: where the warped image's slope is a maximum across the edge
  * and among the steepest eighth. */
-static int draw_edges(clv_raster *raster, const scene *s, const panel *p, int left, int top)
+static int draw_edges(clv_raster *raster, const scene *s, const clv_panel *p, int left, int top)
 {
     int status = CLVOX_OK, w = p->width, h = p->height;
     size_t count = (size_t)w * h, kept = 0;
@@ -367,7 +314,7 @@ static int draw_edges(clv_raster *raster, const scene *s, const panel *p, int le
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             double ras[3];
-            place(&s->view, &s->fixed.volume->grid, p, x, y, ras);
+            clv_view_place(&s->view, &s->fixed.volume->grid, p, x, y, ras);
             value[y * w + x] = (float)fmin(fmax(grey(&s->warped, sample(&s->warped, ras)), 0), 1);
         }
     for (int y = 2; y < h - 2; y++)
@@ -406,7 +353,7 @@ static double jacobian_range(const scene *s)
         for (int y = 0; y < s->panels[i].height; y++)
             for (int x = 0; x < s->panels[i].width; x++) {
                 double ras[3];
-                place(&s->view, &s->fixed.volume->grid, &s->panels[i], x, y, ras);
+                clv_view_place(&s->view, &s->fixed.volume->grid, &s->panels[i], x, y, ras);
                 double value = fabs(jacobian_at(s, ras));
                 if (isnan(value))
                     continue;
@@ -439,29 +386,6 @@ static void draw_bar(clv_raster *raster, double range, int left, int top, int he
     }
 }
 
-static void letter(clv_raster *raster, int x, int y, const char *text)
-{
-    clv_raster_text(raster, x + 1, y + 1, 2, black, text);
-    clv_raster_text(raster, x, y, 2, white, text);
-}
-
-/* The letters of a panel's sides, and where it cuts. */
-static void annotate(clv_raster *raster, const scene *s, const panel *p, int left, int top, bool first)
-{
-    static const char *const sides[3][2] = {{"R", "L"}, {"A", "P"}, {"S", "I"}};
-    if (p->width < 60 || p->height < 60)
-        return;
-    letter(raster, left + 4, top + p->height / 2 - 7, sides[p->across][0]);
-    letter(raster, left + p->width - 15, top + p->height / 2 - 7, sides[p->across][1]);
-    if (first) {
-        double ras[3];
-        char text[48];
-        place(&s->view, &s->fixed.volume->grid, p, p->width / 2, p->height / 2, ras);
-        snprintf(text, sizeof text, "%c %.0f mm", "xyz"[p->normal], ras[p->normal]);
-        letter(raster, left + 4, top + p->height - 18, text);
-    }
-}
-
 /* What the pieces of a picture are drawn from; each is one panel. */
 typedef struct sheet {
     const scene *scene;
@@ -476,7 +400,7 @@ static int draw_piece(void *user, size_t index, int worker)
     const sheet *on = user;
     const scene *s = on->scene;
     int c = (int)(index / 3), row = (int)(index % 3), top = HEAD, status = CLVOX_OK;
-    const panel *p = &s->panels[row];
+    const clv_panel *p = &s->panels[row];
     int left = GAP + c * (on->column + GAP) + (on->column - p->width) / 2;
     (void)worker;
     for (int above = 0; above < row; above++)
@@ -485,7 +409,7 @@ static int draw_piece(void *user, size_t index, int worker)
     if (c == OUTLINES)
         status = s->has_labels ? draw_labels(on->out, s, p, left, top)
                                : draw_edges(on->out, s, p, left, top);
-    annotate(on->out, s, p, left, top, c == FIXED);
+    clv_view_annotate(on->out, &s->view, &s->fixed.volume->grid, p, left, top, c == FIXED);
     return status;
 }
 
@@ -524,7 +448,6 @@ int clv_figure_registration(const clvox_volume *fixed, const clvox_volume *warpe
                             const clvox_volume *labels, const clvox_volume *log_jacobian,
                             const clvox_volume *mask, clv_raster *out)
 {
-    static const int planes[3][3] = {{0, 1, 2}, {0, 2, 1}, {1, 2, 0}};
     int status = CLVOX_OK;
     scene s = {.has_labels = labels, .has_jacobian = log_jacobian, .has_mask = mask};
     memset(out, 0, sizeof *out);
@@ -538,18 +461,10 @@ int clv_figure_registration(const clvox_volume *fixed, const clvox_volume *warpe
         CLV_TRY(picture_open(&s.mask, mask));
     CLV_TRY(choose_window(&s.fixed, mask ? &s.mask : NULL));
     CLV_TRY(choose_window(&s.warped, mask ? &s.mask : NULL));
-    orient(&fixed->grid, &s.view);
+    clv_view_orient(&fixed->grid, &s.view);
     frame(&s.fixed, mask ? &s.mask : NULL, &s.view);
-    for (int i = 0; i < 3; i++) {
-        panel *p = &s.panels[i];
-        *p = (panel){.across = planes[i][0], .down = planes[i][1], .normal = planes[i][2]};
-        const view *v = &s.view;
-        int a = p->across, d = p->down;
-        p->width = (int)lround((v->to[a] - v->from[a]) * v->spacing[a] * v->scale);
-        p->height = (int)lround((v->to[d] - v->from[d]) * v->spacing[d] * v->scale);
-        p->width = p->width > 4 ? p->width : 4;
-        p->height = p->height > 4 ? p->height : 4;
-    }
+    for (int i = 0; i < 3; i++)
+        s.panels[i] = clv_view_panel(&s.view, i);
     if (log_jacobian)
         s.range = jacobian_range(&s);
     CLV_TRY(compose(&s, out));

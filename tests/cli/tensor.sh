@@ -7,4 +7,54 @@ begin "the second word says what is done"
 exits 2 clvox tensor; says 'missing'
 exits 2 clvox tensor polish a.nii -o b.nii; says 'polish: not known'; silent
 
+begin "measures: every map, in the frame that is asked for"
+# Two voxels along x, right-handed: one fibre along +x+y of the bvecs, one tensor of zeros.
+python3 - <<'P'
+import struct
+def nifti(path, frames, rows, intent=0, dims=None):
+    h = bytearray(352)
+    struct.pack_into("<i", h, 0, 348)
+    struct.pack_into("<8h", h, 40, *(dims or [4, 2, 1, 1, frames, 1, 1, 1]))
+    struct.pack_into("<3h", h, 68, intent, 16, 32)
+    struct.pack_into("<8f", h, 76, 1, 2, 2, 2, 1, 1, 1, 1)
+    struct.pack_into("<f", h, 108, 352)
+    struct.pack_into("<2h", h, 252, 0, 1)
+    struct.pack_into("<12f", h, 280, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0)
+    h[344:348] = b"n+1\0"
+    open(path, "wb").write(bytes(h) + struct.pack("<%df" % (2 * frames), *[v for row in rows for v in row]))
+d = [1e-3, 0.8e-3, 0, 1e-3, 0, 0.2e-3]
+nifti("t.nii", 6, [[v, 0] for v in d])
+nifti("m.nii", 1, [[1, 0]])
+nifti("none.nii", 1, [[0, 0]])
+nifti("seven.nii", 7, [[1, 1]] * 7)
+P
+exits 1 clvox tensor measures t.nii -o x; one_sentence; says 't.nii: does not say'; says '--order fsl'
+exits 0 clvox tensor measures t.nii --order fsl -o p --json log/m.json
+near voxels 1 0; near FA 0.8781 0.001; near MD 0.0007333 1e-6; near not-positive 0 0
+json log/m.json 'j["measures"]["voxels"] == 1 and len(j["outputs"]) == 16'
+for m in fa md ad rd mode cl cp cs l1 l2 l3 v1 v2 v3 colour; do exists p_$m.nii.gz; done
+exists p_colour.png; absent x_fa.nii.gz
+cat > first.py <<'P'
+import gzip, struct, sys
+raw = gzip.open(sys.argv[1]).read()
+v = struct.unpack("<6f", raw[352:376])[::2]
+print("first", *["%.3f" % (x * (1 if v[1] > 0 else -1) + 0.0) for x in v]) # the sign is free
+P
+# FSL's x runs the other way where the grid is right-handed.
+exits 0 python3 first.py p_v1.nii.gz; prints 'first -0.707 0.707'
+exits 0 clvox tensor measures t.nii --order fsl --frame fsl -o q --mask m.nii
+exits 0 python3 first.py q_v1.nii.gz; prints 'first 0.707 0.707'
+exits 0 clvox tensor measures t.nii --order mrtrix -o r -q; quiet
+exits 0 python3 -c 'import gzip, struct
+raw = gzip.open("p_colour.nii.gz").read()
+assert struct.unpack("<2h", raw[70:74]) == (128, 24) and len(raw) == 352 + 6, raw[70:74]
+assert raw[352] == raw[353] > 140 and raw[354] == 0 and raw[355:] == bytes(3)'
+exits 2 clvox tensor measures t.nii; says '-o PREFIX is missing'
+exits 2 clvox tensor measures t.nii -o x --order abc; says 'abc'
+exits 1 clvox tensor measures seven.nii -o x --order fsl; one_sentence; says 'has 7'
+exits 1 clvox tensor measures t.nii -o x --order fsl --mask none.nii; one_sentence; says 'empty'
+exits 1 clvox tensor measures t.nii -o x --order fsl --mask gone.nii; one_sentence; says 'gone.nii'
+exits 0 clvox phantom ball -o b.nii --size 9x9x9 --labels b_mask.nii.gz
+exits 1 clvox tensor measures t.nii -o x --order fsl --mask b_mask.nii.gz; one_sentence; says 'another grid'
+
 finish

@@ -125,7 +125,8 @@ static void compare(int voxels, int first, int count, bool masked)
 static void some(void)
 {
     enum { N = 37 };
-    static const unsigned asked[] = {1u << CLVOX_MEASURE_FA, 1u << CLVOX_MEASURE_MODE | 1u << CLVOX_MEASURE_V2,
+    static const unsigned asked[] = {1u << CLVOX_MEASURE_FA,
+                                     1u << CLVOX_MEASURE_MODE | 1u << CLVOX_MEASURE_V2,
                                      1u << CLVOX_MEASURE_V3 | 1u << CLVOX_MEASURE_MD};
     static const int planes[3][4] = {{0, -1, -1, -1}, {4, 14, 15, 16}, {1, 17, 18, 19}};
     float d[6 * N], full[20 * N], part[20 * N];
