@@ -295,10 +295,11 @@ static int run(command *cli, request *r)
     double mark = cli_seconds();
     progress p = {.cli = cli};
     p.terminal = isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+    r->in.whole = r->sdf || is_volume(r->out);
     CLV_TRY(cli_surface_load(cli, &r->in, &source));
     s.read = cli_seconds() - mark;
     scale_lengths(r, &source.distance->grid);
-    r->options.everywhere = r->sdf || is_volume(r->out);
+    r->options.everywhere = r->in.whole;
     r->options.volume = source.volume;
     say_input(cli, &source);
     log_options(cli, r);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "io/surface_file.h"
 
@@ -102,6 +103,43 @@ static look look_at(const clvox_volume *v)
     return l;
 }
 
+/* The part of the volume around what is above iso; NULL where nothing is. */
+static int cut_out(const clvox_volume *v, double iso, int margin, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    const int *n = v->grid.size;
+    int low[3] = {n[0], n[1], n[2]}, high[3] = {-1, -1, -1};
+    clvox_grid grid = v->grid;
+    size_t i = 0, to = 0;
+    *out = NULL;
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, i++) {
+                const int at[3] = {x, y, z};
+                for (int a = 0; a < 3 && (double)v->data[i] > iso; a++) {
+                    low[a] = at[a] < low[a] ? at[a] : low[a];
+                    high[a] = at[a] > high[a] ? at[a] : high[a];
+                }
+            }
+    if (high[0] < 0)
+        return CLVOX_OK;
+    for (int a = 0; a < 3; a++) {
+        low[a] = low[a] > margin ? low[a] - margin : 0;
+        high[a] = high[a] + margin < n[a] ? high[a] + margin : n[a] - 1;
+        grid.size[a] = high[a] - low[a] + 1;
+        for (int r = 0; r < 3; r++)
+            grid.to_ras[r][3] += v->grid.to_ras[r][a] * low[a];
+    }
+    status = clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, out);
+    for (int z = low[2]; status >= 0 && z <= high[2]; z++)
+        for (int y = low[1]; y <= high[1]; y++) {
+            size_t from = ((size_t)z * (size_t)n[1] + (size_t)y) * (size_t)n[0] + (size_t)low[0];
+            memcpy((*out)->data + to, v->data + from, (size_t)grid.size[0] * sizeof(float));
+            to += (size_t)grid.size[0];
+        }
+    return status;
+}
+
 /* The volume of a mask's voxels; 0 where one lies at the border. */
 static double volume_of(const clvox_volume *mask)
 {
@@ -132,7 +170,7 @@ static int mask_of(const clvox_volume *in, float label, bool any, clvox_volume *
 static int from_volume(command *cli, const cli_surface_request *request, cli_surface_source *source)
 {
     int status = CLVOX_OK;
-    clvox_volume *in = NULL, *mask = NULL;
+    clvox_volume *in = NULL, *mask = NULL, *cut = NULL;
     const cli_input inputs[] = {{request->path, &in, false}};
     double iso = request->iso;
     bool labels = request->label >= 0;
@@ -182,8 +220,11 @@ static int from_volume(command *cli, const cli_surface_request *request, cli_sur
         snprintf(source->text, sizeof source->text, "image above %.6g", iso);
     }
     source->kind = source->text;
-    CLV_TRY(clv_values_to_distance(cli->ctx, mask ? mask : in, iso, &source->distance));
+    if (!request->whole)
+        CLV_TRY(cut_out(mask ? mask : in, iso, (int)request->margin, &cut));
+    CLV_TRY(clv_values_to_distance(cli->ctx, cut ? cut : mask ? mask : in, iso, &source->distance));
 end:
+    clvox_volume_destroy(&cut);
     clvox_volume_destroy(&in);
     clvox_volume_destroy(&mask);
     return status;

@@ -13,6 +13,7 @@ typedef struct cli_surface_request {
     double iso;     /* NaN: not given */
     double voxel;   /* mm, of a mesh's grid; 0: by the mesh */
     double margin;  /* voxels around a mesh that the grid must have */
+    bool whole;     /* all of a volume, not only the part around what is inside */
 } cli_surface_request;
 
 typedef struct cli_surface_source {
