@@ -35,6 +35,14 @@ CLVOX_API int clvox_gradients_read_fsl(const char *bval, const char *bvec, const
  * remark. Otherwise as clvox_gradients_read_fsl. */
 CLVOX_API int clvox_gradients_read_mrtrix(const char *path, int volumes, clvox_gradients **out);
 
+/* Writes FSL's pair of files for a DWI on that grid. Each file is whole or
+ * untouched. */
+CLVOX_API int clvox_gradients_write_fsl(const clvox_gradients *gradients, const clvox_grid *grid,
+                                        const char *bval, const char *bvec);
+
+/* Writes MRtrix's table. */
+CLVOX_API int clvox_gradients_write_mrtrix(const clvox_gradients *gradients, const char *path);
+
 /* A shell: the volumes whose b-values a scanner meant to be the same. */
 typedef struct clvox_shell {
     double b; /* their mean, rounded to 5 s/mm^2 */

@@ -8,11 +8,16 @@
 #include "base/matrix.h"
 #include "cli/cli.h"
 #include "cli/phantom_surface.h"
+#include "cli/phantom_tensor.h"
 
-enum { KIND_WARP = 4, KIND_PAIR, KIND_SURFACE, KINDS = KIND_SURFACE + 5 }; /* surfaces as in clv_solid_kind */
-static const char *const kinds[KINDS] = {"textured",       "ball",          "shells",       "constant",
-                                         "warp",           "pair",          "surface:sphere", "surface:torus",
-                                         "surface:cube",   "surface:csg",   "surface:gyroid"};
+/* Surfaces as in clv_solid_kind, tensors as in clv_tensor_phantom_kind. */
+enum { KIND_WARP = 4, KIND_PAIR, KIND_SURFACE, KIND_TENSOR = KIND_SURFACE + 5, KINDS = KIND_TENSOR + 3 };
+static const char *const kinds[KINDS] = {"textured",       "ball",         "shells",         "constant",
+                                         "warp",           "pair",         "surface:sphere", "surface:torus",
+                                         "surface:cube",   "surface:csg",  "surface:gyroid", "tensor:helix",
+                                         "tensor:rings",   "tensor:steps"};
+/* The choices of --direction. */
+enum { AXIAL, OBLIQUE, LEFT, LEFT_OBLIQUE };
 
 typedef struct request {
     int kind;
@@ -24,6 +29,7 @@ typedef struct request {
     double amplitude;   /* NaN: as large as is safe, at most 5 mm */
     bool has_matrix;
     double matrix[4][4];
+    cli_scan scan; /* of tensors */
 } request;
 
 static int make_warp(command *cli, const request *r, clv_phantom_warp *warp)
@@ -120,6 +126,9 @@ static int write_request(command *cli, const request *r)
     int status = CLVOX_OK;
     if (r->kind == KIND_PAIR)
         return write_pair(cli, r);
+    if (r->kind >= KIND_TENSOR)
+        return cli_phantom_tensor(cli, (clv_tensor_phantom_kind)(r->kind - KIND_TENSOR), r->out, &r->grid,
+                                  r->seed, &r->scan);
     if (r->kind >= KIND_SURFACE)
         return cli_phantom_surface(cli, &(cli_solid){.kind = (clv_solid_kind)(r->kind - KIND_SURFACE),
                                                      .prefix = r->out,
@@ -143,12 +152,12 @@ end:
 }
 
 static int read_grid(command *cli, const char *like, const cli_numbers *size, const cli_numbers *spacing,
-                     bool oblique, clvox_grid *out)
+                     int direction, clvox_grid *out)
 {
     int n[3];
     double edge[3] = {1, 1, 1};
     clvox_volume *volume = NULL;
-    if (like && (size->count || spacing->count || oblique))
+    if (like && (size->count || spacing->count || direction != AXIAL))
         return cli_misuse("--like takes the whole grid; leave --size, --spacing and --direction away");
     if (like) {
         int status = cli_read_volume(cli, like, &volume);
@@ -173,14 +182,23 @@ static int read_grid(command *cli, const char *like, const cli_numbers *size, co
         if (!(edge[i] > 0))
             return cli_misuse("--spacing: %g is not a length above 0", edge[i]);
     }
-    clv_phantom_grid(n, edge, oblique, out);
+    clv_phantom_grid(n, edge, direction == OBLIQUE || direction == LEFT_OBLIQUE, out);
+    for (int i = 0; i < 3 && direction >= LEFT; i++) {
+        out->to_ras[i][3] += out->to_ras[i][0] * (n[0] - 1);
+        out->to_ras[i][0] *= -1;
+    }
     return CLVOX_OK;
 }
 
 /* That the options go with the kind. */
 static int check_options(const request *r, const char *affine)
 {
-    const bool surface = r->kind >= KIND_SURFACE;
+    const bool tensor = r->kind >= KIND_TENSOR, surface = r->kind >= KIND_SURFACE && !tensor;
+    int status = cli_check_scan(&r->scan, tensor);
+    if (status < 0)
+        return status;
+    if (tensor && r->noise.count)
+        return cli_misuse("--noise belongs to images and surfaces; tensor:... takes --snr");
     if (r->noise.count > 1 || (r->noise.count && r->noise.value[0] < 0))
         return cli_misuse("--noise: one number, not negative");
     if (!surface && r->noise.unit != CLI_UNIT_NONE)
@@ -191,10 +209,10 @@ static int check_options(const request *r, const char *affine)
         return cli_misuse("--correlation %g: from 0 to 16 voxels", r->correlation);
     if (!isnan(r->amplitude) && r->kind != KIND_WARP && r->kind != KIND_PAIR)
         return cli_misuse("--amplitude belongs to warp and pair");
-    if (affine && (r->kind == KIND_WARP || surface))
+    if (affine && (r->kind == KIND_WARP || surface || tensor))
         return cli_misuse("--affine belongs to images and pair");
-    if (r->labels && surface)
-        return cli_misuse("--labels belongs to images; surface:... always writes its mask");
+    if (r->labels && (surface || tensor))
+        return cli_misuse("--labels belongs to images; surface:... and tensor:... always write a mask");
     if (r->labels && r->kind >= KIND_WARP)
         return cli_misuse("--labels belongs to images; pair always writes its labels");
     if (r->inverse && r->kind != KIND_WARP)
@@ -204,22 +222,29 @@ static int check_options(const request *r, const char *affine)
 
 int cmd_phantom(command *cli, int argc, char **argv)
 {
-    request r = {.amplitude = NAN, .correlation = NAN};
+    request r = {.amplitude = NAN, .correlation = NAN, .scan = CLI_SCAN_DEFAULT};
     const char *like = NULL, *affine = NULL;
     cli_numbers size = {.count = 0}, spacing = {.count = 0};
     int direction = 0, seed = 1;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the file to write; for pair and surface:... a PREFIX"},
+        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the file to write; for pair, surface:... and tensor:... a PREFIX"},
         {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
         {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
-        {"direction", 0, CLI_CHOICE, &direction, "axial|oblique",
-         "axes along R, A, S, or turned by 28 degrees"},
+        {"direction", 0, CLI_CHOICE, &direction, "axial|oblique|left|left-oblique",
+         "axes along R, A, S, or turned by 28 degrees; left: the first turned round"},
         {"like", 0, CLI_TEXT, &like, "FILE", "the grid of this volume instead"},
         {"seed", 0, CLI_INTEGER, &seed, "N", "another texture, warp and noise (default 1)"},
         {"noise", 0, CLI_NUMBERS, &r.noise, "SD",
          "standard deviation of noise: added to images, or as 0.3vox or 0.3mm to surfaces (default 0)"},
         {"correlation", 0, CLI_NUMBER, &r.correlation, "VOXELS",
          "surfaces: smooth the noise of the mask's edge by such a Gaussian (default 0: white)"},
+        {"snr", 0, CLI_NUMBER, &r.scan.snr, "RATIO",
+         "tensors: signal without weighting / noise (default 20; 0: no noise)"},
+        {"directions", 0, CLI_INTEGER, &r.scan.directions, "N",
+         "tensors: of the gradients, spread evenly (default 30)"},
+        {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: weighting (default 1000)"},
+        {"noise-kind", 0, CLI_CHOICE, &r.scan.noise, "rician|gaussian",
+         "tensors: of a magnitude image, or added"},
         {"amplitude", 0, CLI_NUMBER, &r.amplitude, "MM",
          "longest displacement (default: 5, or less where that could fold)"},
         {"affine", 0, CLI_TEXT, &affine, "FILE",
@@ -231,7 +256,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "KIND -o OUT [options]",
         .about =
-            "Makes images, warps and surfaces with a known truth, the same on every machine for one seed.\n"
+            "Makes images, warps, surfaces and scans with a known truth, the same on every machine for one seed.\n"
             "KIND:\n"
             "  textured  a head: smooth random texture of three scales inside of an ellipsoid\n"
             "  ball      100 inside of a ball, 0 outside\n"
@@ -244,11 +269,16 @@ int cmd_phantom(command *cli, int argc, char **argv)
             "  surface:sphere, surface:torus, surface:cube (two boxes), surface:csg (a machined part),\n"
             "  surface:gyroid  OUT_truth_distance (mm, negative inside; a true distance everywhere),\n"
             "            OUT_truth.surf.gii, OUT_mask; with --noise OUT_noisy_mask, cut from the distance\n"
-            "            plus noise, and OUT_noisy.surf.gii, its vertices moved along their normals",
+            "            plus noise, and OUT_noisy.surf.gii, its vertices moved along their normals\n"
+            "  tensor:helix (a bundle in isotropic surroundings), tensor:rings (of three sizes, which\n"
+            "  cross), tensor:steps (blocks)  a scan OUT_dwi with .bval and .bvec (FSL) and .b (MRtrix),\n"
+            "            one volume without weighting for every ten directions, these first;\n"
+            "            OUT_truth_tensor (RAS, mm^2/s), OUT_truth_fa, OUT_mask",
         .example = "  clvox phantom pair -o pair --size 65x47x33 --spacing 1x1x2mm --seed 3\n"
                    "  clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o result\n"
                    "  clvox compare pair_truth_warp.nii.gz result_warp.nii.gz\n"
-                   "  clvox phantom surface:torus -o torus --noise 0.3vox",
+                   "  clvox phantom surface:torus -o torus --noise 0.3vox\n"
+                   "  clvox phantom tensor:helix -o helix --snr 20 --directions 30",
         .options = options,
         .least = 1,
         .most = 1,
@@ -262,7 +292,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
         r.kind++;
     if (r.kind == KINDS)
         return cli_misuse("%s: not known; the kinds are textured, ball, shells, constant, warp, pair and "
-                          "surface:sphere, torus, cube, csg, gyroid",
+                          "surface:sphere, torus, cube, csg, gyroid, tensor:helix, rings, steps",
                           *kind);
     if (!r.out)
         return cli_misuse("-o OUT is missing");
@@ -278,7 +308,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
         r.has_matrix = true;
         clv_matrix_copy(CLV_MATRIX(transform->matrix), r.matrix);
     }
-    CLV_TRY(read_grid(cli, like, &size, &spacing, direction == 1, &r.grid));
+    CLV_TRY(read_grid(cli, like, &size, &spacing, direction, &r.grid));
     cli_log_grid(cli->log, "grid", &r.grid);
     status = write_request(cli, &r);
 end:
