@@ -29,6 +29,7 @@
 #include "op/sobel.h"
 #include "op/statistics.h"
 #include "op/tensor_measures.h"
+#include "op/tensor_pd.h"
 #include "op/tensor_fit.h"
 #include "op/tensor_links.h"
 #include "op/tensor_tv.h"
@@ -127,6 +128,12 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_sobel,
     &clv_entry_statistics,
     &clv_entry_tensor_measures,
+    &clv_entry_tensor_links,
+    &clv_entry_tensor_log,
+    &clv_entry_tensor_pd_dual,
+    &clv_entry_tensor_pd_primal,
+    &clv_entry_tensor_pd_sums,
+    &clv_entry_tensor_pd_total,
     &clv_entry_tensor_fit_finish,
     &clv_entry_tensor_fit_scale,
     &clv_entry_tensor_fit_start,

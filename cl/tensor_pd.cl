@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Total variation of tensor fields by the primal-dual algorithm of Chambolle
+ * and Pock (2011, algorithm 2). Tensors are six planes xx xy xz yy yz zz, duals
+ * 18 planes (component by component, its three differences). The entries beside
+ * the diagonal count twice in every norm, so that norms are those of the nine.
+ *
+ * Voxels are worked on in the order in which they lie, WIDE at a time. links
+ * says with a bit for each axis which forward differences exist; duals are zero
+ * where they do not, so that the adjoint needs no tests; bit 8: inside. */
+#include "eigen.clh"
+#include "field8.clh"
+
+#ifndef WIDE
+#define WIDE 1
+#endif
+#ifndef PAPER
+#define PAPER 0
+#endif
+#ifndef WHOLE
+#define WHOLE 0
+#endif
+
+#if WIDE == 8
+typedef float8 real;
+typedef int8 whole;
+typedef eigen8 eigen;
+#define EIGEN eigen_8
+#define ANY(w) any(w)
+#else
+typedef float real;
+typedef int whole;
+typedef eigen1 eigen;
+#define EIGEN eigen_1
+#define ANY(w) ((w) != 0)
+#endif
+
+#define INSIDE 8
+#define COUNTS(c) ((c) == 0 || (c) == 3 || (c) == 5 ? 1.0f : 2.0f)
+
+/* p[i] to p[i + WIDE - 1], 0 for those that are not among the first n. */
+static inline real get(__global const float *p, int i, int n)
+{
+#if WIDE == 8
+    if (i >= 0 && i + 8 <= n)
+        return LOAD8(p + i);
+    real v = 0.0f;
+    if (i > -8 && i < n) {
+        float lane[8];
+        for (int k = 0; k < 8; k++)
+            lane[k] = i + k >= 0 && i + k < n ? p[i + k] : 0.0f;
+        v = GET8(lane);
+    }
+    return v;
+#else
+    return i >= 0 && i < n ? p[i] : 0.0f;
+#endif
+}
+
+static inline void put(real v, __global float *p, int i, int n)
+{
+#if WIDE == 8
+    if (i + 8 <= n) {
+        STORE8(v, p + i);
+    } else {
+        float lane[8];
+        PUT8(v, lane);
+        for (int k = 0; i + k < n; k++)
+            p[i + k] = lane[k];
+    }
+#else
+    p[i] = v;
+#endif
+}
+
+static inline whole bits_at(__global const uchar *links, int i, int n)
+{
+#if WIDE == 8
+    if (i + 8 <= n)
+        return convert_int8(vload8(0, links + i));
+    int lane[8];
+    for (int k = 0; k < 8; k++)
+        lane[k] = i + k < n ? links[i + k] : 0;
+    return (int8)(lane[0], lane[1], lane[2], lane[3], lane[4], lane[5], lane[6], lane[7]);
+#else
+    return links[i];
+#endif
+}
+
+/* The forward difference to the voxel `off` further on, 0 where there is none. */
+static inline real forward(__global const float *u, real here, int i, int off, int n, whole link)
+{
+    return select((real)(0.0f), get(u, i + off, n) - here, link != 0);
+}
+
+/* Minus the adjoint of the differences: w_a (p_a - p_a one voxel before). */
+static inline real divergence(__global const float *p, int i, int4 size, float4 w)
+{
+    int n = size.z;
+    return w.x * (get(p, i, n) - get(p, i - 1, n)) +
+           w.y * (get(p + n, i, n) - get(p + n, i - size.x, n)) +
+           w.z * (get(p + 2 * n, i, n) - get(p + 2 * n, i - size.y, n));
+}
+
+/* The nearest matrix whose eigenvalues are not below `least`. Most are that
+ * already, which Sylvester's test tells at little cost. */
+static inline void project(real d[6], float least)
+{
+    real a = d[0] - least, b = d[1], c = d[2], e = d[3] - least, f = d[4], g = d[5] - least;
+    real two = a * e - b * b, three = a * (e * g - f * f) - b * (b * g - c * f) + c * (b * f - c * e);
+    whole low = (a <= 0.0f) | (two <= 0.0f) | (three <= 0.0f);
+    if (!ANY(low))
+        return;
+    eigen v = EIGEN(d[0], d[1], d[2], d[3], d[4], d[5]);
+    real p = fmax(v.l1, (real)(least)), q = fmax(v.l2, (real)(least)), r = fmax(v.l3, (real)(least));
+    d[0] = select(d[0], p * v.x1 * v.x1 + q * v.x2 * v.x2 + r * v.x3 * v.x3, low);
+    d[1] = select(d[1], p * v.x1 * v.y1 + q * v.x2 * v.y2 + r * v.x3 * v.y3, low);
+    d[2] = select(d[2], p * v.x1 * v.z1 + q * v.x2 * v.z2 + r * v.x3 * v.z3, low);
+    d[3] = select(d[3], p * v.y1 * v.y1 + q * v.y2 * v.y2 + r * v.y3 * v.y3, low);
+    d[4] = select(d[4], p * v.y1 * v.z1 + q * v.y2 * v.z2 + r * v.y3 * v.z3, low);
+    d[5] = select(d[5], p * v.z1 * v.z1 + q * v.z2 * v.z2 + r * v.z3 * v.z3, low);
+}
+
+/* ---- once --------------------------------------------------------------- */
+
+/* size: the three counts. mask: NULL for everywhere. */
+__kernel void tensor_links(__global const float *mask, int has_mask, int4 size, __global uchar *links)
+{
+    int n = size.x * size.y * size.z, plane = size.x * size.y;
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i++) {
+        int row = i / size.x, x = i - row * size.x, z = row / size.y, y = row - z * size.y, bits = 0;
+        if (!has_mask || mask[i] > 0.0f) {
+            bits = INSIDE;
+            bits |= x + 1 < size.x && (!has_mask || mask[i + 1] > 0.0f) ? 1 : 0;
+            bits |= y + 1 < size.y && (!has_mask || mask[i + size.x] > 0.0f) ? 2 : 0;
+            bits |= z + 1 < size.z && (!has_mask || mask[i + plane] > 0.0f) ? 4 : 0;
+        }
+        links[i] = (uchar)bits;
+    }
+}
+
+/* The logarithm (back 0; eigenvalues below `least` count as that) or the
+ * exponential (back 1) of each matrix inside; the others stay. */
+__kernel void tensor_log(__global float *tensor, __global const uchar *links, int n, float least, int back)
+{
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i++) {
+        if (!(links[i] & INSIDE))
+            continue;
+        __global float *d = tensor + i;
+        eigen1 v = eigen_1(d[0], d[n], d[2 * n], d[3 * n], d[4 * n], d[5 * n]);
+        float p = back ? exp(v.l1) : log(fmax(v.l1, least));
+        float q = back ? exp(v.l2) : log(fmax(v.l2, least));
+        float r = back ? exp(v.l3) : log(fmax(v.l3, least));
+        d[0] = p * v.x1 * v.x1 + q * v.x2 * v.x2 + r * v.x3 * v.x3;
+        d[n] = p * v.x1 * v.y1 + q * v.x2 * v.y2 + r * v.x3 * v.y3;
+        d[2 * n] = p * v.x1 * v.z1 + q * v.x2 * v.z2 + r * v.x3 * v.z3;
+        d[3 * n] = p * v.y1 * v.y1 + q * v.y2 * v.y2 + r * v.y3 * v.y3;
+        d[4 * n] = p * v.y1 * v.z1 + q * v.y2 * v.z2 + r * v.y3 * v.z3;
+        d[5 * n] = p * v.z1 * v.z1 + q * v.z2 * v.z2 + r * v.z3 * v.z3;
+    }
+}
+
+/* ---- an iteration ------------------------------------------------------- */
+
+/* p <- projection of p + sigma K ahead: into the unit ball of all 18 (local),
+ * or of each component's three into a ball of radius state[c], the six radii
+ * themselves of length 1. size: voxels of a row, of a plane, of all. step:
+ * sigma w_a. */
+__kernel void tensor_pd_dual(__global const float *ahead, __global const uchar *links, int4 size, float4 step,
+                             __global const float *state, __global float *dual)
+{
+    int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i += WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (!ANY((bits & 7) != 0))
+            continue;
+        real q[18], length = 0.0f;
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            __global const float *u = ahead + c * n, *p = dual + 3 * c * n;
+            real here = get(u, i, n);
+            q[3 * c] = get(p, i, n) + step.x * forward(u, here, i, 1, n, bits & 1);
+            q[3 * c + 1] = get(p + n, i, n) + step.y * forward(u, here, i, size.x, n, bits & 2);
+            q[3 * c + 2] = get(p + 2 * n, i, n) + step.z * forward(u, here, i, size.y, n, bits & 4);
+            real square = q[3 * c] * q[3 * c] + q[3 * c + 1] * q[3 * c + 1] + q[3 * c + 2] * q[3 * c + 2];
+#if PAPER
+            real inside = fmin((real)(1.0f), state[c] * rsqrt(COUNTS(c) * square));
+            for (int a = 0; a < 3; a++)
+                q[3 * c + a] *= inside;
+#else
+            length += COUNTS(c) * square;
+#endif
+        }
+#if !PAPER
+        real shorter = fmin((real)(1.0f), rsqrt(length));
+#pragma unroll
+        for (int k = 0; k < 18; k++)
+            q[k] *= shorter;
+#endif
+#pragma unroll
+        for (int k = 0; k < 18; k++)
+            put(q[k], dual + k * n, i, n);
+    }
+}
+
+/* u <- projection of (u - tau K^T p + tau lambda data) / (1 + tau lambda), and
+ * ahead = u + theta (u - u before). step: tau w_a; pull: tau lambda / (1 + tau
+ * lambda); least: below 0 for no projection. */
+__kernel void tensor_pd_primal(__global const float *dual, __global const float *data,
+                               __global const uchar *links, int4 size, float4 step, float pull, float theta,
+                               float least, __global float *u, __global float *ahead)
+{
+    int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i += WIDE) {
+        if (!ANY(bits_at(links, i, n) != 0))
+            continue;
+        real old[6], d[6];
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            old[c] = get(u + c * n, i, n);
+            d[c] = old[c] + divergence(dual + 3 * c * n, i, size, step);
+            d[c] += pull * (get(data + c * n, i, n) - d[c]);
+        }
+        if (least >= 0.0f)
+            project(d, least);
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            put(d[c], u + c * n, i, n);
+            put(d[c] + theta * (d[c] - old[c]), ahead + c * n, i, n);
+        }
+    }
+}
+
+/* ---- sums --------------------------------------------------------------- */
+
+/* A running sum that keeps what each addition lost. */
+static inline void add(real *sum, real *lost, real term)
+{
+    real y = term - *lost, t = *sum + y;
+    *lost = (t - *sum) - y;
+    *sum = t;
+}
+
+static inline float joined(real v)
+{
+#if WIDE == 8
+    float4 a = v.lo + v.hi;
+    return (a.x + a.z) + (a.y + a.w);
+#else
+    return v;
+#endif
+}
+
+enum { SUMS = 9 };
+
+/* For each work-group: the total variation of each component (the square root
+ * of 2 times that of those that count twice), and, with WHOLE, that of all
+ * together, 1/2 |u - data|^2, and what the voxels add to the dual energy. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void tensor_pd_sums(__global const float *u, __global const float *data, __global const float *dual,
+                    __global const uchar *links, int4 size, float4 w, float lambda, float least,
+                    __global float *partial)
+{
+    int n = size.z, item = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
+    int runs = (n + WIDE - 1) / WIDE, each = (runs + groups - 1) / groups * WIDE;
+    int first = min(group * each, n), last = min(first + each, n);
+    real sum[SUMS], lost[SUMS];
+    for (int k = 0; k < SUMS; k++)
+        sum[k] = lost[k] = 0.0f;
+    for (int i = first + item * WIDE; i < last; i += TILE_X * WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (!ANY(bits != 0))
+            continue;
+        real all = 0.0f;
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            __global const float *v = u + c * n;
+            real here = get(v, i, n);
+            real x = w.x * forward(v, here, i, 1, n, bits & 1);
+            real y = w.y * forward(v, here, i, size.x, n, bits & 2);
+            real z = w.z * forward(v, here, i, size.y, n, bits & 4);
+            real square = COUNTS(c) * (x * x + y * y + z * z);
+            add(&sum[c], &lost[c], sqrt(square));
+            all += square;
+        }
+#if WHOLE
+        real best[6], fit = 0.0f, bound = 0.0f;
+        add(&sum[6], &lost[6], sqrt(all));
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            real f = get(data + c * n, i, n), r = get(u + c * n, i, n) - f;
+            fit += 0.5f * COUNTS(c) * r * r;
+            best[c] = f + divergence(dual + 3 * c * n, i, size, w) / lambda;
+        }
+        if (least >= 0.0f)
+            project(best, least);
+#pragma unroll
+        for (int c = 0; c < 6; c++) {
+            real r = best[c] - get(data + c * n, i, n);
+            real push = divergence(dual + 3 * c * n, i, size, w);
+            bound += COUNTS(c) * (0.5f * lambda * r * r - best[c] * push);
+        }
+        whole in = bits != 0;
+        add(&sum[7], &lost[7], select((real)(0.0f), fit, in));
+        add(&sum[8], &lost[8], select((real)(0.0f), bound, in));
+#endif
+    }
+#if TILE_X > 1
+    __local float cell[SUMS * TILE_X];
+    for (int k = 0; k < SUMS; k++)
+        cell[k * TILE_X + item] = joined(sum[k]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int step = TILE_X / 2; step > 0; step /= 2) {
+        for (int k = 0; k < SUMS && item < step; k++)
+            cell[k * TILE_X + item] += cell[k * TILE_X + item + step];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (item == 0)
+        for (int k = 0; k < SUMS; k++)
+            partial[group * SUMS + k] = cell[k * TILE_X];
+#else
+    for (int k = 0; k < SUMS; k++)
+        partial[group * SUMS + k] = joined(sum[k]);
+#endif
+}
+
+/* Adds the groups into state[6...]; state[0...5] becomes the unit vector of the
+ * first six, and stays as it is where they are all 0. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void tensor_pd_total(__global const float *partial, int groups, __global float *state)
+{
+    __local float cell[SUMS * TILE_X];
+    int item = get_local_id(0);
+    float sum[SUMS];
+    for (int k = 0; k < SUMS; k++)
+        sum[k] = 0.0f;
+    for (int g = item; g < groups; g += TILE_X)
+        for (int k = 0; k < SUMS; k++)
+            sum[k] += partial[g * SUMS + k];
+    for (int k = 0; k < SUMS; k++)
+        cell[k * TILE_X + item] = sum[k];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item == 0) {
+        float square = 0.0f;
+        for (int k = 0; k < SUMS; k++) {
+            sum[k] = 0.0f;
+            for (int j = 0; j < TILE_X; j++)
+                sum[k] += cell[k * TILE_X + j];
+            state[6 + k] = sum[k];
+            square += k < 6 ? sum[k] * sum[k] : 0.0f;
+        }
+        for (int k = 0; k < 6 && square > 0.0f; k++)
+            state[k] = sum[k] / sqrt(square);
+    }
+}
