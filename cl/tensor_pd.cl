@@ -5,8 +5,9 @@
  * the diagonal count twice in every norm, so that norms are those of the nine.
  *
  * Voxels are worked on in the order in which they lie, WIDE at a time. links
- * says with a bit for each axis which forward differences exist; duals are zero
- * where they do not, so that the adjoint needs no tests; bit 8: inside. */
+ * (of cl/tensor_links.cl) says with a bit for each axis which forward
+ * differences exist; duals are zero where they do not, so that the adjoint needs
+ * no tests; bit 8: inside. */
 #include "eigen.clh"
 #include "field8.clh"
 
@@ -121,23 +122,6 @@ static inline void project(real d[6], float least)
 }
 
 /* ---- once --------------------------------------------------------------- */
-
-/* size: the three counts. mask: NULL for everywhere. */
-__kernel void tensor_links(__global const float *mask, int has_mask, int4 size, __global uchar *links)
-{
-    int n = size.x * size.y * size.z, plane = size.x * size.y;
-    int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
-    for (int i = first; i < last; i++) {
-        int row = i / size.x, x = i - row * size.x, z = row / size.y, y = row - z * size.y, bits = 0;
-        if (!has_mask || mask[i] > 0.0f) {
-            bits = INSIDE;
-            bits |= x + 1 < size.x && (!has_mask || mask[i + 1] > 0.0f) ? 1 : 0;
-            bits |= y + 1 < size.y && (!has_mask || mask[i + size.x] > 0.0f) ? 2 : 0;
-            bits |= z + 1 < size.z && (!has_mask || mask[i + plane] > 0.0f) ? 4 : 0;
-        }
-        links[i] = (uchar)bits;
-    }
-}
 
 /* The logarithm (back 0; eigenvalues below `least` count as that) or the
  * exponential (back 1) of each matrix inside; the others stay. */

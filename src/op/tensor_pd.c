@@ -17,7 +17,6 @@
 static const char *const couplings[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 static const char *const sums[] = {"-DWHOLE=0", "-DWHOLE=1", NULL};
 
-LINE(tensor_links, "tensor_links", NULL);
 LINE(tensor_log, "tensor_log", NULL);
 LINE(tensor_pd_dual, "tensor_pd_dual", couplings);
 LINE(tensor_pd_primal, "tensor_pd_primal", NULL);
@@ -46,19 +45,6 @@ static int voxels_of(const int size[3], int *n)
                         size[0], size[1], size[2]);
     *n = (int)all;
     return CLVOX_OK;
-}
-
-int clv_tensor_links(clvox_context *ctx, const clv_buffer *mask, const int size[3], clv_buffer *links)
-{
-    int status = CLVOX_OK, n = 0;
-    const clv_kernel *kernel;
-    CLV_TRY(voxels_of(size, &n));
-    const int line[3] = {n, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_links, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, (mask ? 5.0 : 1.0) * n, CLV_BUF(mask), CLV_INT(mask != NULL),
-                       CLV_INT4(size[0], size[1], size[2], 0), CLV_BUF(links)));
-end:
-    return status;
 }
 
 int clv_tensor_log(clvox_context *ctx, clv_buffer *tensor, const clv_buffer *links, int voxels, float least,

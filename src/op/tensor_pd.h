@@ -2,7 +2,7 @@
 #ifndef CLV_OP_TENSOR_PD_H
 #define CLV_OP_TENSOR_PD_H
 
-#include "runtime/runtime.h"
+#include "op/tensor_links.h"
 
 /* Total variation of tensor fields, the convex model in D:
  *   TV[D] + lambda/2 sum over voxels of |D - f|_F^2, eigenvalues of D >= floor,
@@ -33,11 +33,6 @@ typedef struct clv_tensor_pd {
     float tau, sigma;         /* the steps, of clv_tensor_pd_start */
 } clv_tensor_pd;
 
-/* links (a byte a voxel): bit a is set where a voxel and its neighbour in the
- * positive direction of axis a are both inside the mask (mask > 0; NULL:
- * everywhere), bit 3 where the voxel is. */
-int clv_tensor_links(clvox_context *ctx, const clv_buffer *mask, const int size[3], clv_buffer *links);
-
 /* Sets the steps and what iterations keep. With again, the dual stays as it
  * is, which is a good start when only f has changed. */
 int clv_tensor_pd_start(clvox_context *ctx, clv_tensor_pd *pd, bool again);
@@ -60,7 +55,6 @@ int clv_tensor_pd_energy(clvox_context *ctx, const clv_tensor_pd *pd, clv_tensor
 int clv_tensor_log(clvox_context *ctx, clv_buffer *tensor, const clv_buffer *links, int voxels, float least,
                    bool back);
 
-extern const clv_entry clv_entry_tensor_links;
 extern const clv_entry clv_entry_tensor_log;
 extern const clv_entry clv_entry_tensor_pd_dual;
 extern const clv_entry clv_entry_tensor_pd_primal;
