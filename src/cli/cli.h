@@ -102,6 +102,9 @@ int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_orde
 int cli_write_measures(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl);
 /* Prints and logs what they come to; FA, MD and L3 are needed, mask may be NULL. */
 int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask);
+/* Remarks where fibres would hold together clearly better with axes of the
+ * gradients of `path` turned round or exchanged. */
+int cli_check_directions(command *cli, const char *path, const clvox_volume *fa, const clvox_volume *v1);
 void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);

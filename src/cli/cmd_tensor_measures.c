@@ -55,6 +55,8 @@ int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], 
               "MD", md_median, "not-positive", negative);
     if (odd)
         cli_remark(cli, 0, "%zu tensors inside are not finite; so are their measures\n", odd);
+    if (5 * negative > inside)
+        cli_remark(cli, 0, "%zu of %zu tensors are not positive: is --order right?\n", negative, inside);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "measures");
     cJSON_AddNumberToObject(to, "voxels", (double)inside);
     cli_log_number(to, "fa_median", fa_median);
@@ -111,6 +113,27 @@ end:
     return status;
 }
 
+int cli_check_directions(command *cli, const char *path, const clvox_volume *fa, const clvox_volume *v1)
+{
+    enum { PERCENT = 15 }; /* less is chance, and fibres that cross */
+    int best;
+    double gain;
+    char name[CLV_TURN_NAME];
+    int status = clv_tensor_coherence(fa, v1, &best, &gain);
+    if (status < 0)
+        return status;
+    clv_turn_name(best, name);
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "directions");
+    cJSON_AddStringToObject(to, "most_coherent", name);
+    cli_log_number(to, "gain", gain);
+    if (100 * gain > 100 + PERCENT)
+        cli_remark(cli, 0,
+                   "%s: fibres hold together %.2f times better with the axes of its directions as %s; check "
+                   "how the gradients were made (an x too often or never turned round is frequent)\n",
+                   path, gain, name);
+    return CLVOX_OK;
+}
+
 int cmd_tensor_measures(command *cli, int argc, char **argv)
 {
     const char *prefix = NULL, *mask_path = NULL;
@@ -133,8 +156,9 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
             "Orders: fsl (dtifit, DIPY: Dxx Dxy Dxz Dyy Dyz Dzz in the axes of the bvecs), mrtrix (Dxx Dyy\n"
             "Dzz Dxy Dxz Dyz in RAS), nifti (SYMMATRIX, lower triangle, in RAS, as clvox writes), dipy\n"
             "(SYMMATRIX in the axes of the bvecs, as dipy_fit_dti writes).\n"
-            "Eigenvectors are in RAS, as MRtrix has them; --frame fsl writes them in the axes of the bvecs, as\n"
-            "dtifit does and FSLeyes expects.",
+            "Eigenvectors are in RAS, as MRtrix has them; --frame fsl writes them in the axes of the bvecs,\n"
+            "as dtifit does and FSLeyes expects. Where fibres would hold together clearly better with an axis\n"
+            "of the gradients turned round or exchanged, it says so.",
         .example = "  clvox tensor measures tensor.nii.gz -o subject --mask brain.nii.gz\n"
                    "  clvox tensor measures dti_tensor.nii.gz --order fsl --frame fsl -o dti",
         .options = options,
@@ -158,6 +182,7 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     CLV_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, CLVOX_MEASURES_ALL, maps));
     CLV_TRY(cli_write_measures(cli, prefix, maps, frame == 1));
     CLV_TRY(cli_report_measures(cli, maps, mask));
+    CLV_TRY(cli_check_directions(cli, words[0], maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1]));
 end:
     clvox_volume_destroy(&tensor);
     clvox_volume_destroy(&mask);

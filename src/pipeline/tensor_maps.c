@@ -37,7 +37,7 @@ static int fetch(clvox_context *ctx, const clv_buffer *planes, size_t first, siz
             float *to = out[m]->data + (size_t)c * voxels + first;
             CLV_TRY(clv_buffer_read(ctx, planes, plane * count * sizeof *to, to, count * sizeof *to));
             for (size_t i = 0; unit != 1 && is_diffusivity(m) && i < count; i++)
-                to[i] = (float)(to[i] * unit);
+                to[i] = (float)((double)to[i] * unit);
         }
 end:
     return status;
@@ -170,7 +170,7 @@ static void draw(clv_raster *out, const clv_view *v, const clvox_grid *grid, con
             size_t at[3];
             clv_view_voxel(v, p, x, y, voxel);
             for (int a = 0; a < 3; a++)
-                at[a] = (size_t)fmin(fmax(lround(voxel[a]), 0), n[a] - 1);
+                at[a] = (size_t)fmin(fmax(round(voxel[a]), 0), n[a] - 1);
             const uint8_t *c = rgb + 3 * ((at[2] * (size_t)n[1] + at[1]) * (size_t)n[0] + at[0]);
             clv_raster_set(out, left + x, top + y, (clv_color){c[0], c[1], c[2]});
         }

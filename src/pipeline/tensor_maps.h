@@ -25,4 +25,16 @@ int clv_tensor_colours(const clvox_volume *fa, const clvox_volume *v1, uint8_t *
  * clv_raster_free. */
 int clv_figure_colours(const clvox_grid *grid, const uint8_t *rgb, clv_raster *out);
 
+/* Ways in which the axes of directions may have been turned round or exchanged:
+ * number 0 is as they are. Their names are "-x y z", "y x z" and so on, said of
+ * the axes of FSL's bvecs. */
+enum { CLV_TURNS = 24, CLV_TURN_NAME = 12 };
+void clv_turn_name(int turn, char out[CLV_TURN_NAME]);
+
+/* Which of them makes fibres hold together best (neighbours that lie along each
+ * other's direction, weighted by FA), and by what factor better than turn 0. In a
+ * brain a wrong turn loses a quarter or more; FA alone does not show it. *best is
+ * 0 and *gain 1 where too little is anisotropic to say. v1 in RAS. */
+int clv_tensor_coherence(const clvox_volume *fa, const clvox_volume *v1, int *best, double *gain);
+
 #endif

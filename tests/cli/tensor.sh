@@ -44,6 +44,7 @@ P
 exits 0 python3 first.py p_v1.nii.gz; prints 'first -0.707 0.707'
 exits 0 clvox tensor measures t.nii --order fsl --frame fsl -o q --mask m.nii
 exits 0 python3 first.py q_v1.nii.gz; prints 'first 0.707 0.707'
+exits 0 clvox tensor measures t.nii --order mrtrix -o r; says 'is --order right'
 exits 0 clvox tensor measures t.nii --order mrtrix -o r -q; quiet
 exits 0 python3 -c 'import gzip, struct
 raw = gzip.open("p_colour.nii.gz").read()

@@ -5,6 +5,8 @@
 
 #include <zlib.h>
 
+#include "base/matrix.h"
+#include "io/gradients.h"
 #include "op/harness.h"
 
 static clvox_context *ctx;
@@ -122,6 +124,78 @@ static void colours(void)
     clvox_volume_destroy(&v1);
 }
 
+/* Thin helices round the middle of the grid, whose directions, in the axes of
+ * bvecs, went to axis[] with these signs. */
+static void helices(const clvox_grid *grid, const int axis[3], const double sign[3], const char *want)
+{
+    size_t n = clvox_grid_voxels(grid);
+    clvox_volume *fa = NULL, *v1 = NULL;
+    double to_ras[3][3], to_voxel[4][4], middle[3];
+    char name[CLV_TURN_NAME];
+    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &fa));
+    check_must(clvox_volume_create(grid, 3, CLVOX_KIND_VECTOR, &v1));
+    check_must(clv_bvec_to_ras(grid, to_ras));
+    check_must(clv_matrix_invert(CLV_MATRIX(grid->to_ras), to_voxel));
+    for (int a = 0; a < 3; a++)
+        middle[a] = 0.5 * (grid->size[a] - 1);
+    clv_matrix_apply(CLV_MATRIX(grid->to_ras), middle, middle);
+    for (int k = 0; k < 48; k++)
+        for (double r = 8 + 5 * (k % 6), turn = -1.5; turn < 1.5; turn += 0.5 / r) {
+            double t = turn + k, at[3] = {r * cos(t), r * sin(t), 0.8 * r * turn};
+            double v[3] = {-sin(t) / sqrt(1.64), cos(t) / sqrt(1.64), 0.8 / sqrt(1.64)}, b[3], w[3];
+            size_t voxel = 0;
+            bool inside = true;
+            for (int a = 0; a < 3; a++)
+                at[a] += middle[a];
+            clv_matrix_apply(CLV_MATRIX(to_voxel), at, at);
+            for (int a = 2; a >= 0; a--) {
+                inside = inside && at[a] >= 0 && at[a] <= grid->size[a] - 1;
+                voxel = voxel * (size_t)grid->size[a] + (inside ? (size_t)rint(at[a]) : 0);
+            }
+            if (!inside)
+                continue;
+            for (int a = 0; a < 3; a++)
+                b[a] = to_ras[0][a] * v[0] + to_ras[1][a] * v[1] + to_ras[2][a] * v[2];
+            for (int a = 0; a < 3; a++)
+                w[axis[a]] = sign[a] * b[a];
+            for (size_t a = 0; a < 3; a++)
+                v1->data[a * n + voxel] =
+                    (float)(to_ras[a][0] * w[0] + to_ras[a][1] * w[1] + to_ras[a][2] * w[2]);
+            fa->data[voxel] = 0.7f;
+        }
+    int best;
+    double gain;
+    CHECK(clv_tensor_coherence(fa, v1, &best, &gain) == 0);
+    clv_turn_name(best, name);
+    CHECK_THAT(!strcmp(name, want) && (best ? gain > 1.15 : gain == 1), "%s by %g, not %s", name, gain, want);
+    clvox_volume_destroy(&fa);
+    clvox_volume_destroy(&v1);
+}
+
+static void coherence(void)
+{
+    static const int same[3] = {0, 1, 2}, exchanged[3] = {1, 0, 2};
+    CHECK_CASE("axes of gradients that went wrong show in broken fibres");
+    clvox_grid grid = grid_of(40, 40, 20);
+    for (int g = 0; g < 3; g++) {
+        if (g == 1)
+            grid.to_ras[0][0] = 2; /* right-handed */
+        if (g == 2) { /* oblique: 20 degrees round y */
+            grid.to_ras[0][0] = 2 * 0.9397;
+            grid.to_ras[2][0] = -2 * 0.3420;
+            grid.to_ras[0][2] = 2.5 * 0.3420;
+            grid.to_ras[2][2] = 2.5 * 0.9397;
+        }
+        helices(&grid, same, (const double[3]){1, 1, 1}, "x y z");
+        helices(&grid, same, (const double[3]){-1, 1, 1}, "-x y z");
+        helices(&grid, same, (const double[3]){1, 1, -1}, "x y -z");
+        helices(&grid, exchanged, (const double[3]){1, 1, 1}, "y x z");
+    }
+    CHECK_CASE("too few fibres say nothing");
+    grid = grid_of(5, 5, 5);
+    helices(&grid, same, (const double[3]){-1, 1, 1}, "x y z");
+}
+
 /* ---- what other programs say -------------------------------------------- */
 
 static const char *data(const char *name)
@@ -179,6 +253,13 @@ static void dsistudio(void)
                    near, count);
         clvox_volume_destroy(&peer);
     }
+    /* Its directions are those of the voxels, though the grid is right-handed. */
+    int best = 0;
+    double gain = 0;
+    char name[CLV_TURN_NAME];
+    CHECK(clv_tensor_coherence(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &best, &gain) == 0);
+    clv_turn_name(best, name);
+    CHECK_THAT(!strcmp(name, "-x y z") && gain > 1.2, "%s by %g", name, gain);
     release(maps);
     clvox_volume_destroy(&d);
 }
@@ -260,6 +341,10 @@ static void slicer(void)
                    near, count);
         free(want);
     }
+    int best = -1;
+    double gain = 0;
+    CHECK(clv_tensor_coherence(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &best, &gain) == 0);
+    CHECK_THAT(gain < 1.1, "turn %d by %g", best, gain);
     release(maps);
     clvox_volume_destroy(&d);
     free(nine);
@@ -270,6 +355,7 @@ int main(void)
     ctx = harness_open();
     volumes();
     colours();
+    coherence();
     dsistudio();
     slicer();
     clvox_context_destroy(&ctx);
