@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "io/surface_file.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
 {

@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "io/surface_file.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 typedef struct request {
     const char *in, *out, *like;

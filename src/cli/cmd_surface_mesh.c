@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 typedef struct request {
     int label;         /* -1: not given */

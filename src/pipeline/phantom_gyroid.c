@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "pipeline/phantom.h"
 #include "pipeline/phantom_surface.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 enum { REFINED = 12 }; /* nearest points looked for at most */
 

@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "pipeline/phantom.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 /* ---- closed forms, in units of the half extent -------------------------- */
 

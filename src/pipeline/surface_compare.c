@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/tree.h"
 #include "pipeline/compare.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 enum { PIECE = 512 };
 

@@ -11,7 +11,7 @@
 #include "base/matrix.h"
 #include "base/parallel.h"
 #include "base/status.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 #include "pipeline/surface_cell.h"
 
 enum { LAYERS = 8 }; /* of cells in a slab */

@@ -4,7 +4,7 @@
 
 #include "base/edges.h"
 #include "base/status.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 static int32_t root_of(int32_t *parent, int32_t t)
 {

@@ -5,7 +5,7 @@
 
 #include "base/matrix.h"
 #include "base/status.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 #include "pipeline/surface_band.h"
 #include "pipeline/surface_winding.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/edges.h"
 #include "clvox/volume.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 /* Lets triangles share a vertex where theirs lie in one place; counts the vertices
  * that are then out of use. */

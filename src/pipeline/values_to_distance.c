@@ -4,7 +4,7 @@
 #include "op/level.h"
 #include "op/redistance.h"
 #include "pipeline/field.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 /* Distances are summed along the axes, which must be at right angles to within
  * half a degree (its sine): they are then wrong by less than 1 in 200. */

@@ -4,7 +4,7 @@
 
 #include "pipeline/phantom.h"
 #include "pipeline/phantom_surface.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 static const char *const names[] = {"sphere", "torus", "cube", "csg", "gyroid"};
 

@@ -3,7 +3,7 @@
 #include "base/tree.h"
 #include "check.h"
 #include "meshes.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 static const double ORIGIN[3] = {0, 0, 0};
 

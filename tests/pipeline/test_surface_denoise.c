@@ -4,7 +4,7 @@
 #include "clvox/filter.h"
 #include "clvox/surface.h"
 #include "op/harness.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 enum { EDGE = 36 };
 

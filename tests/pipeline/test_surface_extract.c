@@ -6,7 +6,7 @@
 #include "base/matrix.h"
 #include "base/parallel.h"
 #include "pipeline/phantom.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 static uint64_t state;
 

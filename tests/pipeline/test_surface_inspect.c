@@ -2,7 +2,7 @@
 /* Facts about meshes. */
 #include "check.h"
 #include "meshes.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 static const double ORIGIN[3] = {0, 0, 0}, FAR[3] = {100, -50, 30};
 static const double PI = 3.14159265358979323846;

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "meshes.h"
 #include "op/harness.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 #include "pipeline/surface_winding.h"
 #include "ref/mesh_distance.h"
 

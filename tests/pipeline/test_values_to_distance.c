@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distances from masks and grey values on turned, mirrored and oblong grids. */
 #include "op/harness.h"
-#include "pipeline/surface.h"
+#include "pipeline/mesh.h"
 
 static clvox_context *ctx;
 

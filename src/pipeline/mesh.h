@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the surface pipelines share. Level sets are signed distances, negative
  * inside. */
-#ifndef CLV_PIPELINE_SURFACE_H
-#define CLV_PIPELINE_SURFACE_H
+#ifndef CLV_PIPELINE_MESH_H
+#define CLV_PIPELINE_MESH_H
 
 #include <stdbool.h>
 
