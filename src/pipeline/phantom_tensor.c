@@ -113,11 +113,11 @@ static void steps(const clv_tensor_phantom *phantom, const double p[3], double d
                                        {1.7e-3, 0.3e-3, 0.3e-3},
                                        {1.3e-3, 1.0e-3, 0.3e-3}};
     enum { VALUES = sizeof values / sizeof *values, MIDDLE = 1 << 15 };
-    const double block = 0.32;
+    const double block = 0.32, shift[3] = {0.113, 0.047, 0.191}; /* no face through the centre */
     uint64_t name = 0;
     double along[3], across[3];
     for (int a = 0; a < 3; a++)
-        name = (name << 16) + (uint64_t)(MIDDLE + (int)floor(p[a] / block));
+        name = (name << 16) + (uint64_t)(MIDDLE + (int)floor((p[a] + shift[a]) / block));
     /* The last bits of the noise are even. */
     long word = (long)((clv_phantom_normal(phantom->seed + 1, 7 * name) + 6) * 65536 + 0.5);
     for (uint64_t i = 0; i < 3; i++) {
