@@ -3,62 +3,16 @@
  * src/op/tensor_tv.h. Built with PAPER 0 (one norm for all entries) or 1. */
 #include "tensor_tv8.clh"
 
-#ifndef PAPER
-#define PAPER 0
-#endif
-#define REAL float
-#define FN(name) name##1
-#include "tensor_tv.clh"
+#include "tensor_tv_voxel.clh"
 #undef REAL
 #undef FN
 #define REAL float8
 #define FN(name) name##8
 #include "tensor_tv.clh"
 
-/* Where the neighbours of a voxel lie. A neighbour to which there is no link is
- * the voxel itself, so that the slope is 0 and nothing outside is read. */
-typedef struct places {
-    int ahead[3];     /* the next along each axis */
-    int behind[3];    /* the one before */
-    int side[3][2];   /* next of that along the other two axes, in their order */
-} places;
-
-static inline places places_of(__global const uchar *links, int i, int here, int4 size)
-{
-    const int step[3] = {1, size.x, size.x * size.y};
-    places p;
-#pragma unroll
-    for (int a = 0; a < 3; a++) {
-        p.ahead[a] = i + (here & 1 << a ? step[a] : 0);
-        p.behind[a] = i - (here & 16 << a ? step[a] : 0);
-        int there = links[p.behind[a]], b = a == 0 ? 1 : 0, c = a == 2 ? 1 : 2;
-        p.side[a][0] = p.behind[a] + (there & 1 << b ? step[b] : 0);
-        p.side[a][1] = p.behind[a] + (there & 1 << c ? step[c] : 0);
-    }
-    return p;
-}
-
-static inline slopes1 slopes_at(__global const float *d, int i, const places *p, float4 w)
-{
-    const float weight[3] = {w.x, w.y, w.z};
-    float here = d[i];
-    slopes1 s;
-    s.ahead = 0.0f;
-    s.square[0] = 0.0f;
-#pragma unroll
-    for (int a = 0; a < 3; a++) {
-        int b = a == 0 ? 1 : 0, c = a == 2 ? 1 : 2;
-        float g = weight[a] * (d[p->ahead[a]] - here);
-        s.ahead += weight[a] * g;
-        s.square[0] += g * g;
-        float there = d[p->behind[a]], e = weight[a] * (here - there);
-        float first = weight[b] * (d[p->side[a][0]] - there);
-        float second = weight[c] * (d[p->side[a][1]] - there);
-        s.behind[a] = weight[a] * e;
-        s.square[a + 1] = e * e + first * first + second * second;
-    }
-    return s;
-}
+#define SPACE __global
+#define AT(name) name##_global
+#include "tensor_tv_places.clh"
 
 /* One voxel's tensor after a step. */
 static inline void step_voxel(__global const float *from, __global const float *data,
@@ -72,38 +26,14 @@ static inline void step_voxel(__global const float *from, __global const float *
             to[c * n + i] = from[c * n + i];
         return;
     }
-    places p = places_of(links, i, here, size);
-    float d[6], f[6], g[6];
-#if PAPER
-#pragma unroll
+    const int step[3] = {1, size.x, size.x * size.y};
+    places p = places_of_global(links, i, here, step);
+    float d[6], f[6], g[6], weights[6];
     for (int c = 0; c < 6; c++) {
-        slopes1 s = slopes_at(from + c * n, i, &p, w);
-        float by[4];
-        for (int k = 0; k < 4; k++)
-            by[k] = rsqrt(s.square[k] + eps);
-        g[c] = state[8 + c] * curvature1(s.ahead, s.behind, by);
-        d[c] = from[c * n + i];
+        weights[c] = PAPER ? state[8 + c] : 1.0f;
         f[c] = data[c * n + i];
     }
-#else
-    float square[4] = {eps, eps, eps, eps}, ahead[6], behind[6][3];
-#pragma unroll
-    for (int c = 0; c < 6; c++) {
-        slopes1 s = slopes_at(from + c * n, i, &p, w);
-        for (int k = 0; k < 4; k++)
-            square[k] += COUNT(c) * s.square[k];
-        ahead[c] = s.ahead;
-        for (int a = 0; a < 3; a++)
-            behind[c][a] = s.behind[a];
-        d[c] = from[c * n + i];
-        f[c] = data[c * n + i];
-    }
-    for (int k = 0; k < 4; k++)
-        square[k] = rsqrt(square[k]);
-#pragma unroll
-    for (int c = 0; c < 6; c++)
-        g[c] = curvature1(ahead[c], behind[c], square);
-#endif
+    regulariser_global(from, n, i, &p, w, eps, weights, d, g);
     descend1(d, f, g, lambda, rate, floor);
     for (int c = 0; c < 6; c++)
         to[c * n + i] = d[c];

@@ -15,6 +15,24 @@ static const clv_variant step_variants[] = {
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
+/* Steps of a launch at most are the halo's width. */
+static const clv_variant overlap_variants[] = {
+    {.name = "two", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=1 -DHALO=2", .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 49, .fixed_bytes = 16,
+     .tiles = {{8, 4, 4, 1}, {4, 4, 4, 1}}},
+    {.name = "one", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=1 -DHALO=1", .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49, .fixed_bytes = 16,
+     .tiles = {{16, 4, 4, 1}, {8, 8, 4, 1}}},
+};
+static const clv_variant block_variants[] = {
+    {.name = "block", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=0 -DHALO=1",
+     .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49,
+     .fixed_bytes = 256 * 24 + 16, .tiles = {{8, 8, 4, 1}, {16, 4, 4, 1}, {8, 4, 4, 1}, {4, 4, 4, 1}}},
+};
+static const clv_variant none_variants[] = {
+    {.name = "eight", .function = "tensor_tv_none", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+     .cell_bytes = 392, .fixed_bytes = 16, .tiles = {{32, 2, 1, 1}, {32, 1, 1, 1}, {16, 2, 2, 1}}},
+};
 /* march: voxels, or rows, of a chunk at least. */
 static const clv_variant sums_variants[] = {
     {.name = "groups", .function = "tensor_tv_sums_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
@@ -35,6 +53,13 @@ static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
 const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 2, coupling_builds};
 const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv_sums", "tensor_tv_sums", sums_variants, 2, sums_builds};
 const clv_entry clv_entry_tensor_tv_last = {"tensor_tv_sums", "tensor_tv_last", last_variants, 2,
+                                            coupling_builds};
+
+const clv_entry clv_entry_tensor_tv_overlap = {"tensor_tv_blocks", "tensor_tv_overlap", overlap_variants, 2,
+                                               coupling_builds};
+const clv_entry clv_entry_tensor_tv_block = {"tensor_tv_blocks", "tensor_tv_block", block_variants, 1,
+                                             coupling_builds};
+const clv_entry clv_entry_tensor_tv_none = {"tensor_tv_blocks", "tensor_tv_none", none_variants, 1,
                                             coupling_builds};
 
 static int voxels(const clv_tensor_tv_args *a)
@@ -111,17 +136,47 @@ end:
     return status;
 }
 
+/* Up to `most` steps in one launch (the rest is the caller's to ask for again):
+ * how many it made is in *made. */
+static int round_of(clvox_context *ctx, const clv_tensor_tv_args *args, clv_tensor_scheme scheme, int most,
+                    const clv_buffer *from, clv_buffer *to, int *made)
+{
+    static const clv_entry *const entries[] = {NULL, &clv_entry_tensor_tv_overlap, &clv_entry_tensor_tv_block,
+                                               &clv_entry_tensor_tv_none};
+    int status = CLVOX_OK, size[3];
+    const clv_kernel *kernel;
+    float w[4];
+    weights_of(args, w);
+    for (int a = 0; a < 3; a++)
+        size[a] = scheme == CLV_TENSOR_NONE ? (args->size[a] + 1) / 2 : args->size[a];
+    CLV_TRY(clv_kernel_get(ctx, entries[scheme], coupling_builds[args->coupling], size, 0, &kernel));
+    int limit = scheme == CLV_TENSOR_OVERLAP ? kernel->variant->halo[0]
+                : scheme == CLV_TENSOR_BLOCK ? CLV_TENSOR_BLOCK_STEPS : most;
+    *made = most < limit ? most : limit;
+    if (scheme == CLV_TENSOR_OVERLAP && args->coupling == CLV_TENSOR_PAPER)
+        CLV_TRY(clv_tensor_tv_sums(ctx, args, from));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 73. * voxels(args), CLV_BUF(from), CLV_BUF(args->data),
+                       CLV_BUF(args->links), CLV_BUF(args->state),
+                       CLV_INT4(args->size[0], args->size[1], args->size[2], 0), CLV_FLOAT4V(w),
+                       CLV_FLOAT(args->lambda), CLV_FLOAT(args->eps), CLV_FLOAT(rate_of(args, w)),
+                       CLV_FLOAT(args->floor), CLV_INT(*made), CLV_BUF(to)));
+end:
+    return status;
+}
+
 int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, clv_tensor_scheme scheme,
                           int steps, clv_buffer *field, clv_buffer *other)
 {
     int status = CLVOX_OK;
     clv_buffer *from = field, *to = other;
-    if (scheme != CLV_TENSOR_GLOBAL)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "descent: only the global scheme runs here");
-    for (int k = 0; k < steps; k++) {
-        if (args->coupling == CLV_TENSOR_PAPER)
-            CLV_TRY(clv_tensor_tv_sums(ctx, args, from));
-        CLV_TRY(clv_tensor_tv_step(ctx, args, from, to));
+    for (int k = 0, made = 1; k < steps; k += made) {
+        if (scheme != CLV_TENSOR_GLOBAL) {
+            CLV_TRY(round_of(ctx, args, scheme, steps - k, from, to, &made));
+        } else {
+            if (args->coupling == CLV_TENSOR_PAPER)
+                CLV_TRY(clv_tensor_tv_sums(ctx, args, from));
+            CLV_TRY(clv_tensor_tv_step(ctx, args, from, to));
+        }
         clv_buffer *last = from;
         from = to;
         to = last;

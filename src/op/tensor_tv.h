@@ -22,12 +22,14 @@ typedef enum clv_tensor_scheme {
     CLV_TENSOR_GLOBAL,  /* a launch a step: exact */
     CLV_TENSOR_OVERLAP, /* several steps in a block that overlaps its neighbours by as many
                            voxels: exact for local; for paper the weights lag by these steps */
-    CLV_TENSOR_BLOCK,   /* several steps in a block, its surroundings as they were before */
+    CLV_TENSOR_BLOCK,   /* several steps in a block, its surroundings as they were before; the
+                           weights of paper are those of the block */
     CLV_TENSOR_NONE     /* blocks of 2 x 2 x 2 voxels that never learn of one another */
 } clv_tensor_scheme;
 
-/* Places in the state. */
 enum {
+    CLV_TENSOR_BLOCK_STEPS = 4, /* of a launch with CLV_TENSOR_BLOCK */
+    /* Places in the state. */
     CLV_TENSOR_TV_SUM = 0,     /* six: TV[d_ij] */
     CLV_TENSOR_TV_WEIGHT = 8,  /* six: TV[d_ij] / TV[D] */
     CLV_TENSOR_TV_TOTAL = 16,  /* TV[D], the regulariser of paper */
@@ -71,6 +73,9 @@ int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const
 int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, clv_tensor_scheme scheme,
                           int steps, clv_buffer *field, clv_buffer *other);
 
+extern const clv_entry clv_entry_tensor_tv_block;
+extern const clv_entry clv_entry_tensor_tv_none;
+extern const clv_entry clv_entry_tensor_tv_overlap;
 extern const clv_entry clv_entry_tensor_tv_sums;
 extern const clv_entry clv_entry_tensor_tv_last;
 extern const clv_entry clv_entry_tensor_tv_step;

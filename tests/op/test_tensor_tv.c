@@ -122,6 +122,53 @@ static void steps(clvox_context *ctx, int count)
                 step_case(ctx, &setups[s], (clv_tensor_coupling)(k / 2), k % 2);
 }
 
+/* Three steps (that is, more than an overlap has) by a scheme. */
+static void scheme_case(clvox_context *ctx, const struct setup *s, clv_tensor_scheme scheme,
+                        clv_tensor_coupling coupling, bool with_mask)
+{
+    problem p;
+    int block[3] = {2, 2, 2}, count = 3;
+    make(ctx, s->size, s->spacing, coupling, with_mask, &p);
+    if (scheme == CLV_TENSOR_BLOCK) {
+        const clv_kernel *kernel;
+        check_must(clv_kernel_get(ctx, &clv_entry_tensor_tv_block, coupling ? "-DPAPER=1" : "-DPAPER=0", s->size,
+                                  0, &kernel));
+        block[0] = kernel->tile.x;
+        block[1] = kernel->tile.y;
+        block[2] = kernel->tile.z;
+    }
+    CHECK_THAT(clv_tensor_tv_descend(ctx, &p.args, scheme, count, p.a, p.b) == CLVOX_OK, "%s", clvox_message());
+    if (scheme == CLV_TENSOR_OVERLAP)
+        for (int k = 0; k < count; k++)
+            ref_tensor_step(&p.ref, p.want);
+    else
+        ref_tensor_blocks(&p.ref, p.want, block, scheme == CLV_TENSOR_NONE, count);
+    harness_download(ctx, p.a, p.got, 6 * p.n * sizeof(float));
+    /* Weights of paper that lag a step or two differ a little. */
+    double allowed = scheme == CLV_TENSOR_OVERLAP && coupling == CLV_TENSOR_PAPER ? 2e-3 : 4e-5;
+    double error = harness_error(p.got, p.want, 6 * p.n, allowed, 0);
+    CHECK_THAT(error <= 1, "%s %dx%dx%d%s: %g", names[coupling], s->size[0], s->size[1], s->size[2],
+               with_mask ? " masked" : "", error);
+    release(&p);
+}
+
+static void schemes(clvox_context *ctx, int count)
+{
+    static const struct {
+        const clv_entry *entry;
+        clv_tensor_scheme scheme;
+    } all[] = {{&clv_entry_tensor_tv_overlap, CLV_TENSOR_OVERLAP},
+               {&clv_entry_tensor_tv_block, CLV_TENSOR_BLOCK},
+               {&clv_entry_tensor_tv_none, CLV_TENSOR_NONE}};
+    for (int e = 0; e < 3; e++) {
+        int state = 0;
+        while (harness_next(ctx, all[e].entry, &state, "three steps"))
+            for (int s = 0; s < count; s++)
+                for (int k = 0; k < 4; k++)
+                    scheme_case(ctx, &setups[s], all[e].scheme, (clv_tensor_coupling)(k / 2), k % 2);
+    }
+}
+
 static void sum_cases(clvox_context *ctx, int count)
 {
     for (int k = 0; k < 4; k++)
@@ -303,6 +350,7 @@ int main(void)
     bool tiny = getenv("CLVOX_TEST_TINY");
     int count = (int)(sizeof setups / sizeof *setups) - (tiny ? 1 : 0), state = 0;
     steps(ctx, count);
+    schemes(ctx, count < 6 ? count : 6);
     while (harness_next(ctx, &clv_entry_tensor_tv_sums, &state, "sums and energy"))
         sum_cases(ctx, count);
     state = 0;

@@ -19,6 +19,17 @@ static bool inside(const ref_tensor_tv *m, size_t i)
     return !m->mask || m->mask[i] > 0;
 }
 
+/* Whether i is one of those that step. */
+static bool chosen(const ref_tensor_tv *m, size_t i)
+{
+    size_t nx = (size_t)m->size[0], ny = (size_t)m->size[1];
+    int at[3] = {(int)(i % nx), (int)(i / nx % ny), (int)(i / (nx * ny))};
+    for (int a = 0; a < 3 && m->high[0]; a++)
+        if (at[a] < m->low[a] || at[a] >= m->high[a])
+            return false;
+    return inside(m, i);
+}
+
 /* The forward slope of entry c at i along an axis; 0 where there is no link. */
 static double slope(const ref_tensor_tv *m, const double *d, int c, size_t i, int axis)
 {
@@ -26,6 +37,8 @@ static double slope(const ref_tensor_tv *m, const double *d, int c, size_t i, in
     size_t at[3] = {i % nx, i / nx % ny, i / (nx * ny)}, step[3] = {1, nx, nx * ny};
     size_t j = i + step[axis], base = (size_t)c * n;
     if (at[axis] + 1 >= (size_t)m->size[axis] || !inside(m, i) || !inside(m, j))
+        return 0;
+    if (m->alone && chosen(m, i) != chosen(m, j))
         return 0;
     return m->w[axis] * (d[base + j] - d[base + i]);
 }
@@ -52,7 +65,7 @@ double ref_tensor_energy(const ref_tensor_tv *m, const double *d, double tv[6])
     size_t n = count(m);
     double local = 0, data = 0, sum[6] = {0}, paper = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!inside(m, i))
+        if (!chosen(m, i))
             continue;
         local += shared(m, d, i);
         for (int c = 0; c < 6; c++) {
@@ -152,7 +165,7 @@ void ref_tensor_step(const ref_tensor_tv *m, double *d)
     double *g = entries(m, d), w2 = m->w[0] * m->w[0] + m->w[1] * m->w[1] + m->w[2] * m->w[2];
     for (size_t i = 0; i < n; i++) {
         double di[6], gi[6], li[6], out[6], size = 0;
-        if (!inside(m, i))
+        if (!chosen(m, i))
             continue;
         for (size_t c = 0; c < 6; c++) {
             di[c] = d[c * n + i];
@@ -171,4 +184,30 @@ void ref_tensor_step(const ref_tensor_tv *m, double *d)
             d[c * n + i] = di[c];
     }
     free(g);
+}
+
+void ref_tensor_blocks(const ref_tensor_tv *m, double *d, const int block[3], bool alone, int steps)
+{
+    size_t n = count(m);
+    double *before = malloc(6 * n * sizeof *before), *field = malloc(6 * n * sizeof *field);
+    memcpy(before, d, 6 * n * sizeof *before);
+    ref_tensor_tv one = *m;
+    one.alone = alone;
+    for (int z = 0; z < m->size[2]; z += block[2])
+        for (int y = 0; y < m->size[1]; y += block[1])
+            for (int x = 0; x < m->size[0]; x += block[0]) {
+                const int low[3] = {x, y, z};
+                for (int a = 0; a < 3; a++) {
+                    one.low[a] = low[a];
+                    one.high[a] = low[a] + block[a];
+                }
+                memcpy(field, before, 6 * n * sizeof *field);
+                for (int k = 0; k < steps; k++)
+                    ref_tensor_step(&one, field);
+                for (size_t i = 0; i < 6 * n; i++)
+                    if (chosen(&one, i % n))
+                        d[i] = field[i];
+            }
+    free(before);
+    free(field);
 }

@@ -2,6 +2,8 @@
 #ifndef REF_TENSOR_TV_H
 #define REF_TENSOR_TV_H
 
+#include <stdbool.h>
+
 #include "op/tensor_tv.h"
 
 /* The model of src/op/tensor_tv.h in double precision, straight from its
@@ -13,6 +15,8 @@ typedef struct ref_tensor_tv {
     const float *data;
     clv_tensor_coupling coupling;
     double lambda, eps, relax, floor;
+    int low[3], high[3]; /* the block that steps and whose variations count; high 0: all */
+    bool alone;          /* no slopes across its border */
 } ref_tensor_tv;
 
 /* Sums of the six entries' total variations (may be NULL) and the energy. */
@@ -27,5 +31,9 @@ void ref_tensor_product(const double l[6], double d[6]);
 
 /* A step; d becomes the field after it. */
 void ref_tensor_step(const ref_tensor_tv *m, double *d);
+
+/* `steps` steps of every block of size `block` by itself, its surroundings as
+ * they were before, or (alone) without them. */
+void ref_tensor_blocks(const ref_tensor_tv *m, double *d, const int block[3], bool alone, int steps);
 
 #endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several steps in a launch, block by block: what waiting for neighbours costs,
+ * and what not waiting does. Built with PAPER; the blocks' kernel with HALO and
+ * OVERLAP 1 (the block shrinks as its surroundings age) or 0 (they stay as they
+ * were). */
+#include "tensor_tv_voxel.clh"
+
+#define SPACE __local
+#define AT(name) name##_local
+#include "tensor_tv_places.clh"
+
+#ifndef HALO
+#define HALO 1
+#endif
+#ifndef OVERLAP
+#define OVERLAP 0
+#endif
+
+#define ITEMS (TILE_X * TILE_Y * TILE_Z)
+#define BOX_X (TILE_X + 2 * HALO)
+#define BOX_Y (TILE_Y + 2 * HALO)
+#define BOX_Z (TILE_Z + 2 * HALO)
+#define CELLS (BOX_X * BOX_Y * BOX_Z)
+
+/* The total variations of a voxel's entries. */
+INLINED void add_variations(__local const float *d, int apart, int i, int here, const int step[3], float4 w,
+                            float eps, float sum[6])
+{
+    int x = i + (here & 1 ? step[0] : 0), y = i + (here & 2 ? step[1] : 0), z = i + (here & 4 ? step[2] : 0);
+    for (int c = 0; c < 6 && here & 8; c++, d += apart) {
+        float v = d[i], gx = w.x * (d[x] - v), gy = w.y * (d[y] - v), gz = w.z * (d[z] - v);
+        sum[c] += sqrt(gx * gx + gy * gy + gz * gz + eps);
+    }
+}
+
+INLINED void to_weights(float sum[6])
+{
+    float square = 0.0f;
+    for (int c = 0; c < 6; c++)
+        square += COUNT(c) * sum[c] * sum[c];
+    float by = square > 0.0f ? rsqrt(square) : 0.0f;
+    for (int c = 0; c < 6; c++)
+        sum[c] *= by;
+}
+
+/* A work-group a block, a work-item a voxel of it; the box is the block and what
+ * surrounds it. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+tensor_tv_blocks(__global const float *from, __global const float *data, __global const uchar *links,
+                 __global const float *state, int4 size, float4 w, float lambda, float eps, float rate,
+                 float floor, int steps, __global float *to)
+{
+    __local float field[2 * 6 * CELLS];
+    __local uchar bits[CELLS];
+    const int step[3] = {1, BOX_X, BOX_X * BOX_Y};
+    int lane = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
+    int n = size.x * size.y * size.z;
+    int x0 = get_group_id(0) * TILE_X - HALO, y0 = get_group_id(1) * TILE_Y - HALO;
+    int z0 = get_group_id(2) * TILE_Z - HALO;
+    for (int q = lane; q < CELLS; q += ITEMS) {
+        int x = x0 + q % BOX_X, y = y0 + q / BOX_X % BOX_Y, z = z0 + q / (BOX_X * BOX_Y);
+        bool within = x >= 0 && y >= 0 && z >= 0 && x < size.x && y < size.y && z < size.z;
+        int i = (z * size.y + y) * size.x + x;
+        bits[q] = within ? links[i] : (uchar)0;
+        for (int c = 0; c < 6; c++)
+            field[c * CELLS + q] = field[(6 + c) * CELLS + q] = within ? from[c * n + i] : 0.0f;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#if PAPER && !OVERLAP
+    __local float shared[6 * ITEMS];
+#endif
+    int own = ((get_local_id(2) + HALO) * BOX_Y + get_local_id(1) + HALO) * BOX_X + get_local_id(0) + HALO;
+    for (int k = 0; k < steps; k++) {
+        __local const float *old = field + (k & 1) * 6 * CELLS;
+        __local float *new = field + (1 - (k & 1)) * 6 * CELLS;
+        float weights[6] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+#if PAPER && OVERLAP
+        for (int c = 0; c < 6; c++)
+            weights[c] = state[8 + c];
+#elif PAPER
+        add_variations(old, CELLS, own, bits[own], step, w, eps, weights);
+        for (int c = 0; c < 6; c++)
+            shared[c * ITEMS + lane] = weights[c];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int reach = ITEMS / 2; reach > 0; reach /= 2) {
+            if (lane < reach)
+                for (int c = 0; c < 6; c++)
+                    shared[c * ITEMS + lane] += shared[c * ITEMS + lane + reach];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        for (int c = 0; c < 6; c++)
+            weights[c] = shared[c * ITEMS];
+        to_weights(weights);
+#endif
+        /* How far from the box's border voxels still know all that they need. */
+        int away = OVERLAP ? k + 1 : HALO;
+        int wide = BOX_X - 2 * away, high = BOX_Y - 2 * away, deep = BOX_Z - 2 * away;
+        for (int q = lane; q < wide * high * deep; q += ITEMS) {
+            int bx = away + q % wide, by = away + q / wide % high, bz = away + q / (wide * high);
+            int i = (bz * BOX_Y + by) * BOX_X + bx, here = bits[i];
+            if (here & 8) {
+                places p = places_of_local(bits, i, here, step);
+                int at = ((z0 + bz) * size.y + y0 + by) * size.x + x0 + bx;
+                float d[6], f[6], g[6];
+                for (int c = 0; c < 6; c++)
+                    f[c] = data[c * n + at];
+                regulariser_local(old, CELLS, i, &p, w, eps, weights, d, g);
+                descend1(d, f, g, lambda, rate, floor);
+                for (int c = 0; c < 6; c++)
+                    new[c * CELLS + i] = d[c];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    __local const float *last = field + (steps & 1) * 6 * CELLS;
+    if (x < size.x && y < size.y && z < size.z)
+        for (int c = 0; c < 6; c++)
+            to[c * n + (z * size.y + y) * size.x + x] = last[c * CELLS + own];
+}
+
+/* A work-item 2 x 2 x 2 voxels, which it keeps in local memory that no other
+ * touches: no barrier, no neighbour. Lanes lie side by side. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+tensor_tv_none(__global const float *from, __global const float *data, __global const uchar *links,
+               __global const float *state, int4 size, float4 w, float lambda, float eps, float rate,
+               float floor, int steps, __global float *to)
+{
+    __local float field[2 * 48 * ITEMS];
+    __local uchar bits[8 * ITEMS];
+    const int step[3] = {ITEMS, 2 * ITEMS, 4 * ITEMS}, apart = 8 * ITEMS;
+    int lane = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
+    int n = size.x * size.y * size.z;
+    int x0 = 2 * get_global_id(0), y0 = 2 * get_global_id(1), z0 = 2 * get_global_id(2);
+    for (int v = 0; v < 8; v++) {
+        int x = x0 + (v & 1), y = y0 + (v >> 1 & 1), z = z0 + (v >> 2), q = v * ITEMS + lane;
+        bool within = x < size.x && y < size.y && z < size.z;
+        int i = (z * size.y + y) * size.x + x;
+        /* No links out of the block: forward from its first voxels, back from its last. */
+        int keep = 8 | (v & 1 ? 16 : 1) | (v & 2 ? 32 : 2) | (v & 4 ? 64 : 4);
+        bits[q] = within ? (uchar)(links[i] & keep) : (uchar)0;
+        for (int c = 0; c < 6; c++)
+            field[c * apart + q] = field[48 * ITEMS + c * apart + q] = within ? from[c * n + i] : 0.0f;
+    }
+    for (int k = 0; k < steps; k++) {
+        __local const float *old = field + (k & 1) * 48 * ITEMS;
+        __local float *new = field + (1 - (k & 1)) * 48 * ITEMS;
+        float weights[6] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+#if PAPER
+        for (int v = 0; v < 8; v++)
+            add_variations(old, apart, v * ITEMS + lane, bits[v * ITEMS + lane], step, w, eps, weights);
+        to_weights(weights);
+#endif
+        for (int v = 0; v < 8; v++) {
+            int i = v * ITEMS + lane, here = bits[i];
+            if (!(here & 8))
+                continue;
+            places p = places_of_local(bits, i, here, step);
+            int at = ((z0 + (v >> 2)) * size.y + y0 + (v >> 1 & 1)) * size.x + x0 + (v & 1);
+            float d[6], f[6], g[6];
+            for (int c = 0; c < 6; c++)
+                f[c] = data[c * n + at];
+            regulariser_local(old, apart, i, &p, w, eps, weights, d, g);
+            descend1(d, f, g, lambda, rate, floor);
+            for (int c = 0; c < 6; c++)
+                new[c * apart + i] = d[c];
+        }
+    }
+    __local const float *last = field + (steps & 1) * 48 * ITEMS;
+    for (int v = 0; v < 8; v++) {
+        int x = x0 + (v & 1), y = y0 + (v >> 1 & 1), z = z0 + (v >> 2);
+        if (x < size.x && y < size.y && z < size.z)
+            for (int c = 0; c < 6; c++)
+                to[c * n + (z * size.y + y) * size.x + x] = last[c * apart + v * ITEMS + lane];
+    }
+}
