@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/surface_input.h"
+#include "io/surface_file.h"
 
 typedef struct request {
     cli_surface_request in;
@@ -196,13 +197,16 @@ static void log_options(command *cli, const request *r)
     cJSON_AddBoolToObject(to, "keep_volume", !o->free_volume);
 }
 
+/* start: of the surface that the input has on the grid. */
 static void report(command *cli, const clvox_denoise_result *r, const clvox_surface *mesh,
-                   const clv_surface_facts *f, const stages *s)
+                   const clv_surface_facts *start, const clv_surface_facts *f, const stages *s)
 {
     char bytes[32];
     double change = r->volume_before > 0 ? 100 * (f->volume / r->volume_before - 1) : 0;
     cli_print(cli, "%-20s %zu vertices, %zu triangles, %d component%s, Euler characteristic %d\n", "surface",
               mesh->vertices, mesh->triangles, f->components, f->components == 1 ? "" : "s", f->euler);
+    cli_print(cli, "%-20s %d component%s, Euler characteristic %d\n", "before", start->components,
+              start->components == 1 ? "" : "s", start->euler);
     cli_print(cli, "%-20s before %.6g mm^3, after %.6g mm^3 (%+.3f%%), area %.6g mm^2\n", "volume",
               r->volume_before, f->volume, change, f->area);
     cli_print(cli, "%-20s mean %.4g mm, largest %.4g mm; level shifted by %.4g mm\n", "movement", r->mean_mm,
@@ -228,6 +232,8 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
     cJSON_AddNumberToObject(to, "triangles", (double)mesh->triangles);
     cJSON_AddNumberToObject(to, "components", f->components);
     cJSON_AddNumberToObject(to, "euler", f->euler);
+    cJSON_AddNumberToObject(to, "components_before", start->components);
+    cJSON_AddNumberToObject(to, "euler_before", start->euler);
     cJSON_AddNumberToObject(to, "open_edges", f->open_edges);
     cli_log_number(to, "area_mm2", f->area);
     cli_log_number(to, "volume_before_mm3", r->volume_before);
@@ -290,12 +296,14 @@ static int run(command *cli, request *r)
     clvox_denoise_plan plan;
     clvox_denoise_result result = {.distance = NULL};
     clvox_surface *mesh = NULL;
-    clv_surface_facts facts = {0};
+    clv_surface_facts start = {0}, facts = {0};
     stages s = {0};
     double mark = cli_seconds();
     progress p = {.cli = cli};
     p.terminal = isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
     r->in.whole = r->sdf || is_volume(r->out);
+    if (!is_volume(r->out))
+        CLV_TRY(clv_surface_check_name(r->out));
     CLV_TRY(cli_surface_load(cli, &r->in, &source));
     s.read = cli_seconds() - mark;
     scale_lengths(r, &source.distance->grid);
@@ -305,6 +313,9 @@ static int run(command *cli, request *r)
     log_options(cli, r);
     CLV_TRY(clvox_denoise_plan_make(cli->ctx, source.distance, &r->options, &plan));
     say_plan(cli, r, &plan);
+    CLV_TRY(clv_surface_extract(source.distance, 0, false, &mesh));
+    CLV_TRY(clv_surface_inspect(mesh, &start));
+    clvox_surface_destroy(&mesh);
     cli_watch(true);
     r->options.progress = show;
     r->options.user = &p;
@@ -327,7 +338,7 @@ static int run(command *cli, request *r)
     if (r->sdf)
         CLV_TRY(cli_write_volume(cli, result.distance, r->sdf));
     s.write = cli_seconds() - mark;
-    report(cli, &result, mesh, &facts, &s);
+    report(cli, &result, mesh, &start, &facts, &s);
     CLV_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&source.distance);

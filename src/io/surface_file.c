@@ -242,21 +242,35 @@ static int check(const clvox_surface *s, const char *path)
     return CLVOX_OK;
 }
 
-int clvox_surface_write(const clvox_surface *surface, const char *path)
+/* The format that a name asks to be written in. */
+static int choose(const char *path, const format **out)
 {
-    int status;
-    clv_surface_out out = {0};
-    const format *f = by_name(path);
     size_t length = strlen(path);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (!f && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)) && !strstr(name, ".nii"))
-        f = formats + FREESURFER;
-    if (!f)
+    *out = by_name(path);
+    if (!*out && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)) && !strstr(name, ".nii"))
+        *out = formats + FREESURFER;
+    if (!*out)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the ending names no surface format; clvox writes " KNOWN,
                         path);
     if (length > 3 && !strcasecmp(path + length - 3, ".gz"))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: surfaces are not written as .gz, leave that off", path);
+    return CLVOX_OK;
+}
+
+int clv_surface_check_name(const char *path)
+{
+    const format *f;
+    return choose(path, &f);
+}
+
+int clvox_surface_write(const clvox_surface *surface, const char *path)
+{
+    int status;
+    clv_surface_out out = {0};
+    const format *f;
     clv_plain plain = clv_plain_begin();
+    CLV_TRY(choose(path, &f));
     CLV_TRY(check(surface, path));
     f->write(surface, &out);
     if (out.failed)
