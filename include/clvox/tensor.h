@@ -114,4 +114,75 @@ typedef enum clvox_measure {
 CLVOX_API int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const clvox_volume *mask,
                                     unsigned wanted, clvox_volume *out[CLVOX_MEASURES]);
 
+/* ---- denoising of tensors ------------------------------------------------- */
+
+/* What total variation means for a tensor; the data term is always
+ * lambda/2 sum |D - f|^2 over all nine entries. */
+typedef enum clvox_tensor_model {
+    CLVOX_TENSOR_MODEL_LOCAL = 0, /* sum over voxels of |grad D|_F: edges of the components coincide */
+    CLVOX_TENSOR_MODEL_PAPER,     /* sqrt(sum_ij TV[d_ij]^2) (Moazeni et al. 2009) */
+    CLVOX_TENSOR_MODEL_LOG        /* LOCAL of the matrix logarithms */
+} clvox_tensor_model;
+
+typedef enum clvox_tensor_solver {
+    CLVOX_TENSOR_PRIMAL_DUAL = 0, /* Chambolle and Pock 2011, algorithm 2, on the convex model in D */
+    CLVOX_TENSOR_DESCENT          /* the paper's: explicit steps in L, D = L L^T; not for LOG */
+} clvox_tensor_solver;
+
+/* How the descent waits: the paper's comparison. Only the first is exact. */
+typedef enum clvox_tensor_waiting {
+    CLVOX_TENSOR_WAIT_STEP = 0, /* all for all after each step */
+    CLVOX_TENSOR_WAIT_GLOBAL,   /* overlapping blocks of several steps */
+    CLVOX_TENSOR_WAIT_BLOCK,    /* blocks of several steps with surroundings as they were */
+    CLVOX_TENSOR_WAIT_NONE      /* blocks that never learn of one another */
+} clvox_tensor_waiting;
+
+typedef struct clvox_tensor_denoise_options {
+    clvox_tensor_model model;
+    clvox_tensor_solver solver;
+    clvox_tensor_waiting waiting;
+    int bregman;       /* Bregman iterations (Osher et al. 2005), 1: plain total variation */
+    double lambda;     /* per 1e-3 mm^2/s (LOG: a number); 0: from the noise */
+    int iterations;    /* of each Bregman iteration; 0: until the tolerance */
+    double tolerance;  /* stop when the energy is known to be no more than this share above its minimum
+                          (descent: when ten steps lower it by less) */
+    double eps;        /* descent: |grad| is the root of its square + eps, in (1e-3 mm^2/s)^2 */
+    /* Called now and then; not 0 stops. May be NULL. */
+    int (*progress)(void *user, const char *stage, double fraction);
+    void *user;
+} clvox_tensor_denoise_options;
+
+typedef struct clvox_tensor_denoise_result {
+    clvox_volume *tensor;
+    double sigma;       /* noise that lambda comes from, mm^2/s; NaN where lambda was given */
+    int guessed;        /* 1: there was no map of it */
+    double lambda;
+    double energy[2];   /* of f and of the result, with the data term against f */
+    double gap;         /* of the last Bregman iteration: (energy - dual) / energy; descent: NaN */
+    int iterations;     /* in all */
+    int bregman;
+    size_t voxels;      /* denoised: inside the mask, finite and not all zero */
+    size_t not_finite;  /* of the mask: left as they are, */
+    size_t empty;       /* so are tensors of zeros */
+    size_t not_positive; /* before: with an eigenvalue below 1e-5 mm^2/s, none after */
+    size_t device_bytes;
+    double seconds;
+} clvox_tensor_denoise_result;
+
+/* The local model, primal-dual, two Bregman iterations, lambda from the noise. */
+CLVOX_API void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options);
+
+/* Denoises a tensor by total variation; differences of neighbours are over the
+ * smallest edge, and only between voxels of the mask (above 0; NULL: everywhere).
+ * noise: the standard deviation of the tensor's components on the same grid, as
+ * clvox_tensor_fit makes it; NULL: guessed from the tensor where lambda is 0, which
+ * takes fine anatomy for noise. Eigenvalues end at 1e-5 mm^2/s or above; voxels
+ * that are not denoised are copied. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no voxel,
+ * other grids, no noise), _STOPPED. On success result->tensor is the caller's, to
+ * be released with clvox_volume_destroy; on failure NULL. */
+CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor,
+                                   const clvox_volume *noise, const clvox_volume *mask,
+                                   const clvox_tensor_denoise_options *options,
+                                   clvox_tensor_denoise_result *result);
+
 #endif

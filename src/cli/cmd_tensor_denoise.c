@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+typedef struct request {
+    const char *in, *out, *noise, *mask, *lambda;
+    clvox_tensor_denoise_options options;
+    int order;
+} request;
+
+#define MODELS "local|paper|log"
+
+static const char *const models[] = {"local", "paper", "log"};
+static const char *const solvers[] = {"primal-dual", "descent"};
+
+static int show(void *user, const char *stage, double fraction)
+{
+    const command *cli = user;
+    if (!cli->quiet && isatty(STDERR_FILENO)) {
+        fprintf(stderr, fraction < 1 ? "\r%s %.0f%%\033[K" : "\r\033[K", stage, 100 * fraction);
+        fflush(stderr);
+    }
+    return cli_interrupted();
+}
+
+static void report(command *cli, const request *r, const clvox_tensor_denoise_result *f)
+{
+    char bytes[32];
+    cli_print(cli, "%-18s %zu voxels, of which %zu were not positive\n", "denoised", f->voxels,
+              f->not_positive);
+    if (f->not_finite)
+        cli_print(cli, "%-18s %zu tensors that are not finite, left as they are\n", "not finite",
+                  f->not_finite);
+    cli_print(cli, "%-18s %s, %s, %d Bregman iteration%s\n", "model", models[r->options.model],
+              solvers[r->options.solver], f->bregman, f->bregman == 1 ? "" : "s");
+    cli_print(cli, "%-18s %.4g", "lambda", f->lambda);
+    if (!isnan(f->sigma))
+        cli_print(cli, ", from a noise of %.4g mm^2/s", f->sigma);
+    cli_print(cli, "\n%-18s before %.6g, after %.6g\n", "energy", f->energy[0], f->energy[1]);
+    cli_print(cli, "%-18s %d", "iterations", f->iterations);
+    if (!isnan(f->gap))
+        cli_print(cli, ", duality gap %.2g of the energy", f->gap);
+    cli_print(cli, "\n%-18s %.3f, all %.3f\n", "seconds", f->seconds, cli_seconds() - cli->started);
+    cli_print(cli, "%-18s %s\n", "peak device memory", cli_bytes((double)f->device_bytes, bytes));
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "denoise");
+    cJSON_AddStringToObject(to, "model", models[r->options.model]);
+    cJSON_AddStringToObject(to, "solver", solvers[r->options.solver]);
+    cJSON_AddNumberToObject(to, "bregman", f->bregman);
+    cli_log_number(to, "lambda", f->lambda);
+    cli_log_number(to, "sigma_mm2_s", f->sigma);
+    cJSON_AddBoolToObject(to, "noise_guessed", f->guessed);
+    cli_log_number(to, "energy_before", f->energy[0]);
+    cli_log_number(to, "energy_after", f->energy[1]);
+    cli_log_number(to, "duality_gap", f->gap);
+    cJSON_AddNumberToObject(to, "iterations", f->iterations);
+    cJSON_AddNumberToObject(to, "voxels", (double)f->voxels);
+    cJSON_AddNumberToObject(to, "not_finite", (double)f->not_finite);
+    cJSON_AddNumberToObject(to, "empty", (double)f->empty);
+    cJSON_AddNumberToObject(to, "not_positive", (double)f->not_positive);
+    cJSON_AddNumberToObject(to, "seconds", f->seconds);
+    cJSON_AddNumberToObject(to, "peak_device_bytes", (double)f->device_bytes);
+}
+
+static int run(command *cli, request *r)
+{
+    int status = CLVOX_OK;
+    clvox_volume *tensor = NULL, *noise = NULL, *mask = NULL;
+    clvox_tensor_denoise_result made = {.tensor = NULL};
+    const cli_input inputs[] = {{r->noise, &noise, false}, {r->mask, &mask, true}};
+    CLV_TRY(cli_read_tensor(cli, r->in, (clvox_tensor_order)r->order, &tensor));
+    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    if (noise && (noise->frames != 1 || !clvox_grid_equal(&noise->grid, &tensor->grid))) {
+        status = clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", r->noise, r->in);
+        goto end;
+    }
+    if (mask && !clvox_grid_equal(&mask->grid, &tensor->grid)) {
+        status = clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", r->mask, r->in);
+        goto end;
+    }
+    cli_watch(true);
+    r->options.progress = show;
+    r->options.user = cli;
+    status = clvox_tensor_denoise(cli->ctx, tensor, noise, mask, &r->options, &made);
+    cli_watch(false);
+    if (status == CLVOX_ERROR_DATA)
+        clv_fail_in(status, r->in);
+    if (status < 0)
+        goto end;
+    if (made.guessed)
+        cli_remark(cli, 0, "the noise is guessed from differences of neighbours, which takes anatomy for noise; "
+                           "--noise PREFIX_sigma.nii.gz of `clvox tensor fit` tells it\n");
+    CLV_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, r->out));
+    report(cli, r, &made);
+    CLV_TRY(cli_profile(cli));
+end:
+    clvox_volume_destroy(&tensor);
+    clvox_volume_destroy(&noise);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&made.tensor);
+    return status;
+}
+
+static int check_options(request *r, int bregman, int iterations, double tolerance, double eps, int scheme)
+{
+    clvox_tensor_denoise_options *o = &r->options;
+    bool descent = o->solver == CLVOX_TENSOR_DESCENT;
+    if (!r->out)
+        return cli_misuse("-o OUT is missing");
+    if (r->lambda && strcmp(r->lambda, "auto") != 0) {
+        char *end;
+        o->lambda = strtod(r->lambda, &end);
+        if (end == r->lambda || *end || !(o->lambda > 0) || isinf(o->lambda))
+            return cli_misuse("--lambda %s: neither auto nor a number above 0", r->lambda);
+    }
+    if (bregman >= 0)
+        o->bregman = bregman;
+    if (o->bregman < 1 || o->bregman > 20)
+        return cli_misuse("--bregman %d: 1 to 20 are possible", o->bregman);
+    if (iterations == 0)
+        return cli_misuse("--iterations 0: at least one");
+    if (iterations > 0 && !isnan(tolerance))
+        return cli_misuse("--iterations and --tolerance: one or the other");
+    if (!isnan(tolerance) && !(tolerance > 0))
+        return cli_misuse("--tolerance %g: not above 0", tolerance);
+    if (!isnan(eps) && !(eps > 0))
+        return cli_misuse("--eps %g: not above 0", eps);
+    if (!descent && (!isnan(eps) || scheme >= 0))
+        return cli_misuse("--eps and --scheme belong to --solver descent");
+    if (descent && o->model == CLVOX_TENSOR_MODEL_LOG)
+        return cli_misuse("--solver descent keeps tensors positive; --model log takes primal-dual");
+    o->iterations = iterations > 0 ? iterations : 0;
+    if (!isnan(tolerance))
+        o->tolerance = tolerance;
+    if (!isnan(eps))
+        o->eps = eps;
+    static const clvox_tensor_waiting waiting[] = {CLVOX_TENSOR_WAIT_NONE, CLVOX_TENSOR_WAIT_BLOCK,
+                                                   CLVOX_TENSOR_WAIT_GLOBAL};
+    if (scheme >= 0)
+        o->waiting = waiting[scheme];
+    return CLVOX_OK;
+}
+
+int cmd_tensor_denoise(command *cli, int argc, char **argv)
+{
+    request r = {.order = CLVOX_TENSOR_AUTO};
+    int model = 0, solver = 0, scheme = -1, bregman = -1, iterations = -1;
+    double tolerance = NAN, eps = NAN;
+    clvox_tensor_denoise_defaults(&r.options);
+    const cli_option options[] = {
+        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the denoised tensor"},
+        {"noise", 0, CLI_TEXT, &r.noise, "FILE", "PREFIX_sigma.nii.gz of `clvox tensor fit`"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise above 0 only; nothing flows through its border"},
+        {"model", 0, CLI_CHOICE, &model, MODELS,
+         "sum of |grad D| (default), Moazeni et al. 2009, or that of log D"},
+        {"bregman", 0, CLI_INTEGER, &bregman, "N", "Bregman iterations (default 2); 1: plain total variation"},
+        {"lambda", 0, CLI_TEXT, &r.lambda, "auto|X",
+         "how near to the data, per 1e-3 mm^2/s (default: auto, from the noise)"},
+        {"iterations", 0, CLI_INTEGER, &iterations, "N", "in each Bregman iteration, instead of a tolerance"},
+        {"tolerance", 0, CLI_NUMBER, &tolerance, "X",
+         "stop within this share of the least energy (default 1e-3)"},
+        {"solver", 0, CLI_CHOICE, &solver, "primal-dual|descent",
+         "descent: the paper's steps in L, D = L L'"},
+        {"scheme", 0, CLI_CHOICE, &scheme, "none|block|global",
+         "descent: how blocks wait for one another (default: all after each step)"},
+        {"eps", 0, CLI_NUMBER, &eps, "X", "descent: |grad| is the root of its square + X (default 1e-4)"},
+        {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS,
+         "how TENSOR and OUT hold the six volumes, and in which frame"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "TENSOR -o OUT [--noise SIGMA] [--mask FILE] [options]",
+        .about =
+            "Denoises diffusion tensors by total variation: noise goes, edges stay, and tensors stay\n"
+            "positive. How strong it is follows from the noise that `clvox tensor fit` found in the\n"
+            "residuals of its fit. Of a voxel's neighbours only those inside the mask count.",
+        .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
+                   "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    char **words;
+    int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    r.options.model = (clvox_tensor_model)model;
+    r.options.solver = (clvox_tensor_solver)solver;
+    status = check_options(&r, bregman, iterations, tolerance, eps, scheme);
+    if (status)
+        return status;
+    r.in = words[0];
+    return run(cli, &r);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/tensor_noise.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static float diffusivity(const clvox_volume *tensor, size_t i, size_t n)
+{
+    return (tensor->data[i] + tensor->data[i + 3 * n] + tensor->data[i + 5 * n]) / 3;
+}
+
+int clv_tensor_noise_read(const clvox_volume *tensor, const clvox_volume *noise, const float *inside,
+                          double *sigma, double *relative)
+{
+    int status = CLVOX_OK;
+    size_t n = clvox_grid_voxels(&tensor->grid), count = 0, ratios = 0;
+    float *value = malloc(n * sizeof *value), *ratio = malloc(n * sizeof *ratio);
+    if (!value || !ratio) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (size_t i = 0; i < n; i++) {
+        float s = noise->data[i], mean = diffusivity(tensor, i, n);
+        if (!(inside[i] > 0) || !isfinite(s) || !(s > 0))
+            continue;
+        value[count++] = s;
+        if (mean > 0)
+            ratio[ratios++] = s / mean;
+    }
+    if (!count || !ratios) {
+        status = clv_fail(CLVOX_ERROR_DATA,
+                          "the noise map is nowhere above 0 inside (a fit of 7 volumes leaves no residuals); "
+                          "give lambda as a number");
+        goto end;
+    }
+    qsort(value, count, sizeof *value, by_value);
+    qsort(ratio, ratios, sizeof *ratio, by_value);
+    *sigma = (double)value[count / 2];
+    *relative = (double)ratio[ratios / 2];
+end:
+    free(value);
+    free(ratio);
+    return status;
+}
+
+int clv_tensor_noise_guess(const clvox_volume *tensor, const float *inside, double *sigma, double *relative)
+{
+    /* The lower quartile of chi squared with six degrees of freedom. */
+    static const double QUARTILE = 3.4546;
+    static const int beside[6] = {0, 1, 1, 0, 1, 0};
+    int status = CLVOX_OK, axes = 0;
+    const int *size = tensor->grid.size;
+    size_t n = clvox_grid_voxels(&tensor->grid), count = 0;
+    const size_t stride[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]};
+    float *value = malloc(n * sizeof *value), *mean = malloc(n * sizeof *mean);
+    if (!value || !mean) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int a = 0; a < 3; a++)
+        axes += size[a] > 2;
+    for (size_t i = 0; i < n; i++) {
+        const size_t at[3] = {i % stride[1], i / stride[1] % (size_t)size[1], i / stride[2]};
+        bool whole = inside[i] > 0;
+        for (int a = 0; a < 3 && whole; a++)
+            whole = size[a] <= 2 || (at[a] > 0 && at[a] + 1 < (size_t)size[a] && inside[i - stride[a]] > 0 &&
+                                     inside[i + stride[a]] > 0);
+        if (!whole)
+            continue;
+        double square = 0;
+        for (size_t c = 0; c < 6; c++) {
+            const float *d = tensor->data + c * n + i;
+            double sum = 0;
+            for (int a = 0; a < 3; a++)
+                if (size[a] > 2)
+                    sum += (double)*(d - stride[a]) + (double)d[stride[a]];
+            double r = (double)*d - sum / (2 * axes);
+            square += (beside[c] ? 2 : 1) * r * r;
+        }
+        mean[count] = diffusivity(tensor, i, n);
+        value[count++] = (float)square;
+    }
+    if (!axes || count < 8) {
+        status = clv_fail(CLVOX_ERROR_DATA, "too few voxels lie among others to guess the noise from; "
+                                            "give a noise map or lambda");
+        goto end;
+    }
+    qsort(value, count, sizeof *value, by_value);
+    qsort(mean, count, sizeof *mean, by_value);
+    *sigma = sqrt((double)value[count / 4] / (QUARTILE * (1 + 1.0 / (2 * axes))));
+    *relative = *sigma / (double)mean[count / 2];
+    if (!(*sigma > 0) || !(*relative > 0))
+        status = clv_fail(CLVOX_ERROR_DATA, "the tensor shows no noise; give lambda as a number");
+end:
+    free(value);
+    free(mean);
+    return status;
+}
+
+double clv_tensor_lambda(double sigma, int bregman)
+{
+    /* Bregman iterations start from what is too smooth and put detail back. */
+    return 1 / ((bregman > 1 ? 2.0 * bregman : 1) * sigma);
+}
