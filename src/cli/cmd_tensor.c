@@ -4,6 +4,7 @@
 int cmd_tensor(command *cli, int argc, char **argv)
 {
     static const cli_subcommand rows[] = {
+        {"denoise", "tensor denoise", "total variation: noise goes, edges stay", cmd_tensor_denoise},
         {"measures", "tensor measures", "FA, diffusivities, eigenvectors and colours of tensors",
          cmd_tensor_measures},
         {NULL, NULL, NULL, NULL},

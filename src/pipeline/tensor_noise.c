@@ -2,6 +2,7 @@
 #include "pipeline/tensor_noise.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/status.h"
