@@ -10,6 +10,8 @@ from .surface_mesh import angles, read_mesh, to_vtk
 
 SURFACES = {"hippocampus": "bert_lh_hippocampus.ply", "lateral ventricle": "bert_lh_lateral_ventricle.ply",
             "white matter": "bert_lh_wm.ply"}
+# Comparing all patches of the white matter takes two cores half an hour.
+LARGE, NEARBY = {"white matter"}, ["--search", "radius"]
 
 
 def bend(mesh):
@@ -31,6 +33,7 @@ def rows(o):
             out.append({"surface": name, "note": "not there"})
             continue
         words = [word for text in o.clvox_option for word in text.split()]
+        words += NEARBY if name in LARGE else []
         if not os.path.exists(result) or "clvox" in o.renew:
             run = subprocess.run([o.clvox, "surface", "denoise", source, "-o", result, "-q", *words],
                                  capture_output=True, text=True, check=False)

@@ -145,7 +145,8 @@ def markdown(rows, real, o):
                        "yes" if r["closed"] else "no", f"{r['volume']:+.2f}",
                        f"{r['bend'][0]:.1f} to {r['bend'][1]:.1f}"] if "faces" in r
                       else [r["surface"], r["note"], "", "", "", "", ""] for r in real])
-        out += ["Normals turn: mean angle in degrees between triangles that share an edge.", ""]
+        out += ["Normals turn: mean angle in degrees between triangles that share an edge (the result has "
+                "smaller ones). White matter with `--search radius`.", ""]
     out += ["## Every case", ""]
     shown = names(best)
     for figure, digits, title in (("rms", 3, "rms distance"), ("normal", 1, "normal error"),

@@ -276,7 +276,7 @@ static int make_mesh(clvox_volume *distance, double volume, clvox_surface **mesh
     clvox_grid_spacing(&distance->grid, edge);
     const double most = 0.2 * fmin(edge[0], fmin(edge[1], edge[2]));
     for (int turn = 0;; turn++) {
-        CLV_TRY(clv_surface_extract(distance, 0, false, mesh));
+        CLV_TRY(clv_surface_extract_fine(distance, mesh));
         CLV_TRY(clv_surface_inspect(*mesh, facts));
         double gap = volume > 0 && facts->area > 0 ? (volume - facts->volume) / facts->area : 0;
         if (turn == TURNS || gap == 0 || fabs(gap) > most)
@@ -328,7 +328,8 @@ static int run(command *cli, request *r)
     if (status < 0)
         goto end;
     mark = cli_seconds();
-    CLV_TRY(make_mesh(result.distance, r->options.free_volume ? 0 : source.volume, &mesh, &facts));
+    double keep = r->options.free_volume || !(source.volume > 0) ? 0 : result.volume_before;
+    CLV_TRY(make_mesh(result.distance, keep, &mesh, &facts));
     s.mesh = cli_seconds() - mark;
     mark = cli_seconds();
     if (is_volume(r->out))

@@ -32,6 +32,13 @@ static const double POLISH = 1;
 /* Noise of a sample, in voxels, from which on one round leaves enough for a second. */
 static const double NOISY = 0.2;
 
+/* The volume of a voxel, mm^3. */
+static double cell_of(const clv_denoise_box *b)
+{
+    double edge = b->edge;
+    return edge * edge * edge * (double)b->spacing[0] * (double)b->spacing[1] * (double)b->spacing[2];
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -256,6 +263,9 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     if (round == 0) {
         r->noise = quiet;
         r->deviation = sqrt(quiet / (samples - 10));
+        /* Noise makes more voxels outside turn than inside: a noisy count is too large. */
+        if (o->volume > 0 && r->deviation <= NOISY)
+            run->volume = o->volume / cell_of(b);
     }
     r->seconds_update += now() - mark;
     mark = now();
@@ -396,13 +406,6 @@ end:
 
 /* ---- from volume to volume ---------------------------------------------- */
 
-/* The volume of a voxel, mm^3. */
-static double cell_of(const clv_denoise_box *b)
-{
-    double edge = b->edge;
-    return edge * edge * edge * (double)b->spacing[0] * (double)b->spacing[1] * (double)b->spacing[2];
-}
-
 static int finish(clv_denoise *run, const clvox_volume *distance)
 {
     int status = CLVOX_OK;
@@ -488,8 +491,6 @@ static int work(clv_denoise *run, const clvox_volume *distance)
     CLV_TRY(redistance(run, false));
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, run->start, bytes));
     CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &run->volume));
-    if (o->volume > 0)
-        run->volume = o->volume / cell_of(b);
     for (int round = 0; round < rounds_for(run); round++)
         CLV_TRY(one_round(run, round));
     if (o->update == CLVOX_DENOISE_PATCHES)
