@@ -184,5 +184,56 @@ CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *t
                                    const clvox_volume *noise, const clvox_volume *mask,
                                    const clvox_tensor_denoise_options *options,
                                    clvox_tensor_denoise_result *result);
+/* ---- from a scan to tensors ---------------------------------------------- */
+
+typedef enum clvox_tensor_method {
+    CLVOX_TENSOR_OLS = 0, /* least squares on the signal's logarithm */
+    CLVOX_TENSOR_WLS,     /* the same, weighted by the squared signal that the first predicts */
+    CLVOX_TENSOR_IWLS,    /* weighted again and again */
+    CLVOX_TENSOR_NLLS     /* least squares on the signal itself */
+} clvox_tensor_method;
+
+typedef struct clvox_tensor_fit_options {
+    clvox_tensor_method method;
+    int robust;  /* 1: in each voxel, volumes more than 3 noise levels off are rejected */
+    double bmax; /* s/mm^2: volumes of more (and 5% for what scanners round) are left out; 0: none */
+    int steps;   /* of iwls and nlls; 0: as many as it takes as a rule (4, 10) */
+} clvox_tensor_fit_options;
+
+/* What a fit gives. Volumes are on the scan's grid, 0 where nothing was fitted. */
+typedef struct clvox_tensor_fit_result {
+    clvox_volume *tensor; /* CLVOX_KIND_TENSOR */
+    clvox_volume *s0;     /* the signal without weighting */
+    clvox_volume *sigma;  /* standard deviation of the tensor's noise, mm^2/s: root mean square over the six
+                             components, off-diagonal ones times sqrt 2. From the residuals, with volumes - 7
+                             degrees of freedom, through the design; 0 with 7 volumes */
+    clvox_volume *noise;  /* standard deviation of the signal, from the same residuals */
+    double median_sigma, median_noise; /* over the fitted voxels */
+    int volumes;              /* taken: those up to bmax */
+    size_t asked;             /* voxels of the mask */
+    size_t fitted;
+    size_t without_signal;    /* not fitted: nothing above 0 at the lowest b */
+    size_t not_finite;        /* not fitted: NaN or infinite values */
+    size_t floored;           /* fitted with a signal at or below 0 taken as 1e-4 of that without weighting */
+    size_t made_positive;     /* with an eigenvalue below 1e-5 mm^2/s, which was raised to that */
+    size_t voxels_with_rejects, rejects; /* robust: voxels, and measurements in all */
+} clvox_tensor_fit_result;
+
+/* The plain weighted fit of all volumes. */
+CLVOX_API void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options);
+
+/* Fits ln S = ln S0 - b g^T D g in every voxel; volumes without weighting are
+ * measurements like all others. gradients: an entry for each frame of dwi. mask:
+ * on dwi's grid, above 0 inside; NULL: everywhere. options NULL: the defaults.
+ * D is in RAS, as the gradients are. Errors: CLVOX_ERROR_ARGUMENT,
+ * CLVOX_ERROR_DATA where the gradients do not determine a tensor. On success the
+ * volumes of *out are the caller's, to be released with
+ * clvox_tensor_fit_release; on failure they are NULL. */
+CLVOX_API int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi,
+                               const clvox_gradients *gradients, const clvox_volume *mask,
+                               const clvox_tensor_fit_options *options, clvox_tensor_fit_result *out);
+
+/* Releases the volumes and sets them to NULL. */
+CLVOX_API void clvox_tensor_fit_release(clvox_tensor_fit_result *result);
 
 #endif

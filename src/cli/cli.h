@@ -61,6 +61,7 @@ int cmd_surface_mesh(command *cli, int argc, char **argv);
 int cmd_surface_denoise(command *cli, int argc, char **argv);
 int cmd_tensor(command *cli, int argc, char **argv);
 int cmd_tensor_denoise(command *cli, int argc, char **argv);
+int cmd_tensor_fit(command *cli, int argc, char **argv);
 int cmd_tensor_measures(command *cli, int argc, char **argv);
 
 /* Results, on standard output; nothing when the JSON log goes there. */

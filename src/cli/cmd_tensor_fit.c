@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+typedef struct request {
+    const char *dwi, *bval, *bvec, *table, *mask, *prefix;
+    clvox_tensor_fit_options options;
+    int order;
+} request;
+
+#define METHODS "ols|wls|iwls|nlls"
+
+static const char *method_name(clvox_tensor_method method)
+{
+    static const char *const names[] = {"ols", "wls", "iwls", "nlls"};
+    return names[method];
+}
+
+static void say_gradients(command *cli, const clvox_gradients *gradients)
+{
+    enum { MOST = 16 };
+    clvox_shell shells[MOST];
+    int count = clvox_gradients_shells(gradients, shells, MOST);
+    char text[512] = "";
+    cJSON *to = cJSON_AddArrayToObject(cli->log, "shells");
+    for (int i = 0; i < count && i < MOST; i++) {
+        cJSON *shell = cJSON_CreateObject();
+        cJSON_AddNumberToObject(shell, "b", shells[i].b);
+        cJSON_AddNumberToObject(shell, "volumes", shells[i].volumes);
+        cJSON_AddItemToArray(to, shell);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d at b %g", i ? ", " : "",
+                 shells[i].volumes, shells[i].b);
+    }
+    cli_remark(cli, 0, "volumes  %s%s\n", text, count > MOST ? " and more" : "");
+}
+
+static void report(command *cli, const request *r, const clvox_tensor_fit_result *f)
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "fit");
+    cJSON_AddStringToObject(to, "method", method_name(r->options.method));
+    cJSON_AddBoolToObject(to, "robust", r->options.robust);
+    cJSON_AddNumberToObject(to, "volumes", f->volumes);
+    cJSON_AddNumberToObject(to, "voxels", (double)f->asked);
+    cJSON_AddNumberToObject(to, "fitted", (double)f->fitted);
+    cJSON_AddNumberToObject(to, "without_signal", (double)f->without_signal);
+    cJSON_AddNumberToObject(to, "not_finite", (double)f->not_finite);
+    cJSON_AddNumberToObject(to, "floored", (double)f->floored);
+    cJSON_AddNumberToObject(to, "made_positive", (double)f->made_positive);
+    cJSON_AddNumberToObject(to, "voxels_with_rejects", (double)f->voxels_with_rejects);
+    cJSON_AddNumberToObject(to, "rejects", (double)f->rejects);
+    cli_log_number(to, "median_noise", f->median_noise);
+    cli_log_number(to, "median_sigma_mm2_s", f->median_sigma);
+    cli_print(cli, "%-16s %zu of %zu voxels, %d volumes\n", "fitted", f->fitted, f->asked, f->volumes);
+    if (f->without_signal)
+        cli_print(cli, "%-16s %zu voxels, left at 0\n", "without signal", f->without_signal);
+    if (f->not_finite)
+        cli_print(cli, "%-16s %zu voxels, left at 0\n", "not finite", f->not_finite);
+    if (f->floored)
+        cli_print(cli, "%-16s %zu voxels: signals of 0 or below were taken as 1e-4 of that at b 0\n",
+                  "floored", f->floored);
+    cli_print(cli, "%-16s %zu voxels\n", "made positive", f->made_positive);
+    if (r->options.robust)
+        cli_print(cli, "%-16s %zu measurements in %zu voxels\n", "rejected", f->rejects,
+                  f->voxels_with_rejects);
+    if (f->volumes > 7)
+        cli_print(cli, "%-16s %.4g of the signal, %.4g mm^2/s of the tensor (medians)\n", "noise",
+                  f->median_noise, f->median_sigma);
+    else
+        cli_print(cli, "%-16s not known: 7 volumes leave no residuals\n", "noise");
+}
+
+static int write_one(command *cli, const clvox_volume *volume, const char *prefix, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s_%s.nii.gz", prefix, name);
+    return cli_write_volume(cli, volume, path);
+}
+
+static int run(command *cli, const request *r)
+{
+    int status = CLVOX_OK;
+    clvox_volume *dwi = NULL, *mask = NULL;
+    clvox_gradients *gradients = NULL;
+    clvox_tensor_fit_result made = {0};
+    char path[4096];
+    const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
+    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
+    say_gradients(cli, gradients);
+    double started = cli_seconds();
+    status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
+    if (status == CLVOX_ERROR_DATA)
+        clv_fail_in(status, r->table ? r->table : r->bvec);
+    if (status < 0)
+        goto end;
+    cJSON_AddNumberToObject(cli->log, "fit_seconds", cli_seconds() - started);
+    snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
+    CLV_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, path));
+    CLV_TRY(write_one(cli, made.s0, r->prefix, "s0"));
+    CLV_TRY(write_one(cli, made.sigma, r->prefix, "sigma"));
+    CLV_TRY(write_one(cli, made.noise, r->prefix, "noise"));
+    report(cli, r, &made);
+end:
+    clvox_volume_destroy(&dwi);
+    clvox_volume_destroy(&mask);
+    clvox_gradients_destroy(&gradients);
+    clvox_tensor_fit_release(&made);
+    return status;
+}
+
+int cmd_tensor_fit(command *cli, int argc, char **argv)
+{
+    request r = {.order = CLVOX_TENSOR_AUTO};
+    bool robust = false;
+    int method = CLVOX_TENSOR_WLS;
+    clvox_tensor_fit_defaults(&r.options);
+    const cli_option options[] = {
+        {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
+        {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
+        {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b instead of both"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit above 0 only"},
+        {"method", 0, CLI_CHOICE, &method, METHODS,
+         "plain, weighted (default) or repeatedly weighted log-linear, or nonlinear least squares"},
+        {"robust", 0, CLI_FLAG, &robust, NULL, "reject, in each voxel, volumes more than 3 noise levels off"},
+        {"bmax", 0, CLI_NUMBER, &r.options.bmax, "B", "leave out volumes of more than this b, s/mm^2"},
+        {"steps", 0, CLI_INTEGER, &r.options.steps, "N", "of iwls (4 by default) and nlls (10)"},
+        {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},
+        {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "what the files' names begin with"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "DWI (--bval FILE --bvec FILE | --grad FILE) -o PREFIX",
+        .about =
+            "Diffusion tensors from a series of diffusion-weighted volumes: ln S = ln S0 - b g'Dg in every\n"
+            "voxel, volumes without weighting as measurements like the others, any number of shells. Writes\n"
+            "PREFIX_tensor.nii.gz (mm^2/s), PREFIX_s0, PREFIX_noise (standard deviation of the signal, from\n"
+            "the residuals) and PREFIX_sigma (the same of the tensor's components, which\n"
+            "`clvox tensor denoise --noise` takes).",
+        .example = "  clvox tensor fit dwi.nii.gz --bval dwi.bval --bvec dwi.bvec -o subject",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    char **words;
+    int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    if (!r.prefix)
+        return cli_misuse("-o PREFIX is missing");
+    if (r.table ? r.bval || r.bvec : !r.bval || !r.bvec)
+        return cli_misuse("give --bval and --bvec, or --grad");
+    if (!(r.options.bmax >= 0))
+        return cli_misuse("--bmax %g: not a b-value", r.options.bmax);
+    r.options.method = (clvox_tensor_method)method;
+    r.options.robust = robust;
+    r.dwi = words[0];
+    return run(cli, &r);
+}
