@@ -56,7 +56,7 @@ def picture(pairs, path, edge=520):
     window = vtk.vtkRenderWindow()
     window.SetOffScreenRendering(1)
     window.SetMultiSamples(0)
-    window.SetSize(2 * edge, len(pairs) * edge)
+    window.SetSize(2 * edge, len(pairs) * edge * 3 // 4)
     for row, pair in enumerate(pairs):
         camera = None
         for column, mesh in enumerate(pair):
@@ -79,7 +79,7 @@ def picture(pairs, path, edge=520):
                 camera.SetFocalPoint(0, 0, 0)
                 camera.SetViewUp(0, 0, 1)
                 renderer.ResetCamera()
-                camera.Zoom(1.35)
+                camera.Zoom(1.22)
             else:
                 renderer.SetActiveCamera(camera)
             renderer.ResetCameraClippingRange()
