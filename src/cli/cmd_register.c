@@ -141,7 +141,7 @@ static int run(command *cli, const cli_register_request *r, clvox_register_optio
     clvox_volume *fixed_mask = NULL, *moving_mask = NULL, *labels = NULL;
     clvox_register_images images = {.channels = r->fixed.count};
     clvox_register_result result = {.warp = NULL};
-    cli_progress progress = {.open = false};
+    cli_progress progress;
     cli_stages stages = {0};
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 3];
     int count = 0;
@@ -173,7 +173,7 @@ static int run(command *cli, const cli_register_request *r, clvox_register_optio
     o->progress = cli_register_progress;
     o->user = &progress;
     status = clvox_register(cli->ctx, &images, o, &result);
-    cli_progress_end(&progress);
+    cli_bar_end(&progress.bar);
     if (status >= 0 && cli_interrupted())
         status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
     if (status < 0)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/bar.h"
 #include "cli/surface_input.h"
 #include "io/surface_file.h"
 
@@ -15,12 +13,6 @@ typedef struct request {
     clvox_denoise_options options;
     cli_numbers band, voxel, radius;
 } request;
-
-typedef struct progress {
-    command *cli;
-    double started, printed, first;
-    bool terminal, open;
-} progress;
 
 /* Seconds of what the library does not time. */
 typedef struct stages {
@@ -152,31 +144,9 @@ static void say_plan(command *cli, const request *r, const clvox_denoise_plan *p
 
 static int show(void *user, const char *stage, double fraction)
 {
-    progress *p = user;
-    double now = cli_seconds();
-    if (p->started <= 0) {
-        p->started = now;
-        p->first = fraction;
-    }
-    if (!p->cli->quiet && now - p->printed > (p->terminal ? 0.1 : 5) && fraction < 1) {
-        char left[48] = "";
-        double gone = fraction - p->first;
-        if (gone > 0.01)
-            snprintf(left, sizeof left, ", %.0f s left", ceil((now - p->started) / gone * (1 - fraction)));
-        p->printed = now;
-        if (p->terminal) {
-            char bar[31];
-            int full = (int)(fmin(fmax(fraction, 0), 1) * 30);
-            for (int i = 0; i < 30; i++)
-                bar[i] = i < full ? '=' : i == full ? '>' : ' ';
-            bar[30] = 0;
-            fprintf(stderr, "\r[%s] %s%s\033[K", bar, stage, left);
-            fflush(stderr);
-            p->open = true;
-        } else if (now - p->started > 1) {
-            fprintf(stderr, "%s: %.0f%%%s\n", stage, 100 * fraction, left);
-        }
-    }
+    cli_bar *bar = user;
+    if (cli_bar_due(bar, fraction) && fraction < 1)
+        cli_bar_show(bar, fraction, stage);
     return cli_interrupted();
 }
 
@@ -299,8 +269,7 @@ static int run(command *cli, request *r)
     clv_surface_facts start = {0}, facts = {0};
     stages s = {0};
     double mark = cli_seconds();
-    progress p = {.cli = cli};
-    p.terminal = isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+    cli_bar bar;
     r->in.whole = r->sdf || is_volume(r->out);
     if (!is_volume(r->out))
         CLV_TRY(clv_surface_check_name(r->out));
@@ -316,13 +285,11 @@ static int run(command *cli, request *r)
     CLV_TRY(clv_surface_extract(source.distance, 0, false, &mesh));
     CLV_TRY(clv_surface_inspect(mesh, &start));
     clvox_surface_destroy(&mesh);
-    cli_watch(true);
+    cli_bar_begin(&bar, cli);
     r->options.progress = show;
-    r->options.user = &p;
+    r->options.user = &bar;
     status = clvox_surface_denoise(cli->ctx, source.distance, &r->options, &result);
-    if (p.open)
-        fprintf(stderr, "\r\033[K");
-    cli_watch(false);
+    cli_bar_end(&bar);
     if (status >= 0 && cli_interrupted())
         status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
     if (status < 0)
@@ -400,16 +367,10 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return status;
     if (!r.out)
         return cli_misuse("-o OUT is missing");
-    if (label) {
-        char *end;
-        errno = 0;
-        long value = strtol(label, &end, 10);
-        if (!*label || *end || errno || value < 0 || value > 1 << 24)
-            return cli_misuse("--label %s: not a label (0 or a whole number above)", label);
-        if (!isnan(r.in.iso))
-            return cli_misuse("--label and --iso: one or the other");
-        r.in.label = (int)value;
-    }
+    if (label && !isnan(r.in.iso))
+        return cli_misuse("--label and --iso: one or the other");
+    if ((status = cli_surface_label(label, &r.in.label)))
+        return status;
     if (r.sdf && !is_volume(r.sdf))
         return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
     status = read_options(&r, update, memory, search, rounds, c1, c2);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/surface_input.h"
 #include "io/surface_file.h"
 #include "pipeline/mesh.h"
 
@@ -280,14 +279,8 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
     if (status)
         return status;
     r.in = words[0];
-    if (label) {
-        char *end;
-        errno = 0;
-        long value = strtol(label, &end, 10);
-        if (!*label || *end || errno || value < 0 || value > 1 << 24)
-            return cli_misuse("--label %s: not a label (0 or a whole number above)", label);
-        r.label = (int)value;
-    }
+    if ((status = cli_surface_label(label, &r.label)))
+        return status;
     const bool mesh = clv_surface_is_file(r.in);
     if ((status = check(&r, mesh)) < 0)
         return status;

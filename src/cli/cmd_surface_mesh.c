@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/surface_input.h"
 #include "pipeline/mesh.h"
 
 typedef struct request {
@@ -127,14 +126,8 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
         return cli_misuse("--label, --iso and --level: one of them");
     if (r.above && isnan(r.level))
         return cli_misuse("--above belongs to --level");
-    if (label) {
-        char *end;
-        errno = 0;
-        long value = strtol(label, &end, 10);
-        if (!*label || *end || errno || value < 0 || value > 1 << 24)
-            return cli_misuse("--label %s: not a label (0 or a whole number above)", label);
-        r.label = (int)value;
-    }
+    if ((status = cli_surface_label(label, &r.label)))
+        return status;
     CLV_TRY(cli_read_volume(cli, words[0], &in));
     if (in->frames != 1) {
         status = clv_fail(CLVOX_ERROR_DATA, "%s: has %d volumes; extract one first", words[0], in->frames);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/register_options.h"
 #include "pipeline/register.h"
@@ -79,70 +78,35 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
 
 void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options)
 {
-    *progress = (cli_progress){.cli = cli, .options = options, .level = -1};
+    *progress = (cli_progress){.options = options, .level = -1};
     progress->trace = cJSON_AddArrayToObject(cli->log, "trace");
-    progress->terminal = isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
-    cli_watch(true);
-}
-
-static void time_left(double seconds, char *out, size_t room)
-{
-    if (seconds < 60)
-        snprintf(out, room, "%.0f s left", ceil(seconds));
-    else
-        snprintf(out, room, "%.0f min %02d s left", floor(seconds / 60), (int)fmod(seconds, 60));
+    cli_bar_begin(&progress->bar, cli);
 }
 
 int cli_register_progress(void *user, int level, int iteration, double metric, double fraction)
 {
     cli_progress *p = user;
-    double now = cli_seconds();
-    bool last = iteration == p->options->iterations[level];
+    int iterations = p->options->iterations[level];
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddNumberToObject(entry, "level", level + 1);
     cJSON_AddNumberToObject(entry, "iteration", iteration);
     cli_log_number(entry, "metric", metric);
     cJSON_AddItemToArray(p->trace, entry);
-    if (p->level < 0) {
-        p->started = now;
-        p->first_fraction = fraction;
+    /* A log also gets each level's first and last look. */
+    bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
+    if (cli_bar_due(&p->bar, fraction) || edge) {
+        char text[120];
+        const char *name = cli_register_metric_names[p->options->metric];
+        if (p->bar.terminal)
+            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s %.6g", level + 1, p->options->levels, iteration,
+                     iterations, name, metric);
+        else
+            snprintf(text, sizeof text, "level %d, iteration %d of %d: %s %.6g", level + 1, iteration,
+                     iterations, name, metric);
+        cli_bar_show(&p->bar, fraction, text);
     }
-    /* A bar moves ten times a second; a log gets each level's first and last
-     * look and one every few seconds. */
-    bool due = now - p->printed > (p->terminal ? 0.1 : 5) || last || (!p->terminal && level != p->level);
     p->level = level;
-    if (!p->cli->quiet && due) {
-        char left[40] = "";
-        double gone = fraction - p->first_fraction;
-        if (gone > 0)
-            time_left((now - p->started) / gone * fmax(1 - fraction, 0), left, sizeof left);
-        p->printed = now;
-        if (p->terminal) {
-            char bar[31];
-            int full = (int)(fmin(fmax(fraction, 0), 1) * 30);
-            for (int i = 0; i < 30; i++)
-                bar[i] = i < full ? '=' : i == full ? '>' : ' ';
-            bar[30] = 0;
-            fprintf(stderr, "\r[%s] level %d/%d %4d/%d  %s %.6g  %s\033[K", bar, level + 1,
-                    p->options->levels, iteration, p->options->iterations[level],
-                    cli_register_metric_names[p->options->metric], metric, left);
-            fflush(stderr);
-            p->open = true;
-        } else {
-            fprintf(stderr, "level %d, iteration %d of %d: %s %.6g%s%s\n", level + 1, iteration,
-                    p->options->iterations[level], cli_register_metric_names[p->options->metric], metric,
-                    *left ? ", " : "", left);
-        }
-    }
     return cli_interrupted();
-}
-
-void cli_progress_end(cli_progress *progress)
-{
-    if (progress->open)
-        fprintf(stderr, "\r\033[K");
-    progress->open = false;
-    cli_watch(false);
 }
 
 /* ---- the report --------------------------------------------------------- */

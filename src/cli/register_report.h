@@ -3,18 +3,16 @@
 #ifndef CLI_REGISTER_REPORT_H
 #define CLI_REGISTER_REPORT_H
 
+#include "cli/bar.h"
 #include "cli/cli.h"
 #include "clvox/registration.h"
 
 /* Passed as user to cli_register_progress. */
 typedef struct cli_progress {
-    command *cli;
+    cli_bar bar;
     const clvox_register_options *options;
-    cJSON *trace;      /* of the log: what each look at the metric saw */
-    double started, printed;
-    double first_fraction;
+    cJSON *trace; /* of the log: what each look at the metric saw */
     int level;
-    bool terminal, open; /* open: a bar stands on the terminal */
 } cli_progress;
 
 /* Grids, levels and device memory, before it starts. */
@@ -22,9 +20,8 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options);
 
 void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options);
-/* A bar on a terminal, lines in a log, nothing with -q; stops on Ctrl-C. */
+/* Stops on Ctrl-C. */
 int cli_register_progress(void *user, int level, int iteration, double metric, double fraction);
-void cli_progress_end(cli_progress *progress);
 
 typedef struct cli_stages {
     double read, write; /* seconds beside those of the result */

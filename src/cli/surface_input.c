@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/surface_input.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/surface_file.h"
@@ -239,4 +241,17 @@ int cli_surface_load(command *cli, const cli_surface_request *request, cli_surfa
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a mesh; --label and --iso belong to volumes",
                         request->path);
     return from_mesh(cli, request, source);
+}
+
+int cli_surface_label(const char *text, int *label)
+{
+    char *end;
+    if (!text)
+        return 0;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (!*text || *end || errno || value < 0 || value > 1 << 24)
+        return cli_misuse("--label %s: not a label (0 or a whole number above)", text);
+    *label = (int)value;
+    return 0;
 }

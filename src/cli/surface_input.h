@@ -29,4 +29,8 @@ typedef struct cli_surface_source {
  * On success source->distance is the caller's. */
 int cli_surface_load(command *cli, const cli_surface_request *request, cli_surface_source *source);
 
+/* The number that --label gives; text NULL leaves it as it is. 0, or what a
+ * misuse returns. */
+int cli_surface_label(const char *text, int *label);
+
 #endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/bar.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WIDTH = 30 };
+
+/* Shares below this say nothing about the time left. */
+static const double TOO_LITTLE = 0.005;
+
+void cli_bar_begin(cli_bar *bar, command *cli)
+{
+    *bar = (cli_bar){.cli = cli};
+    bar->terminal = isatty(STDERR_FILENO) && getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
+    cli_watch(true);
+}
+
+bool cli_bar_due(cli_bar *bar, double fraction)
+{
+    double now = cli_seconds();
+    if (!bar->running) {
+        bar->running = true;
+        bar->started = now;
+        bar->first = fraction;
+    }
+    return now - bar->printed > (bar->terminal ? 0.1 : 5);
+}
+
+static void time_left(const cli_bar *bar, double fraction, char *out, size_t room)
+{
+    double gone = fraction - bar->first, seconds;
+    *out = 0;
+    if (gone < TOO_LITTLE)
+        return;
+    seconds = (cli_seconds() - bar->started) / gone * fmax(1 - fraction, 0);
+    if (seconds < 60)
+        snprintf(out, room, "%.0f s left", ceil(seconds));
+    else
+        snprintf(out, room, "%.0f min %02d s left", floor(seconds / 60), (int)fmod(seconds, 60));
+}
+
+void cli_bar_show(cli_bar *bar, double fraction, const char *text)
+{
+    char left[40];
+    if (bar->cli->quiet)
+        return;
+    time_left(bar, fraction, left, sizeof left);
+    bar->printed = cli_seconds();
+    if (!bar->terminal) {
+        fprintf(stderr, "%s%s%s\n", text, *left ? ", " : "", left);
+        return;
+    }
+    char line[WIDTH + 1];
+    int full = (int)(fmin(fmax(fraction, 0), 1) * WIDTH);
+    for (int i = 0; i < WIDTH; i++)
+        line[i] = i < full ? '=' : i == full ? '>' : ' ';
+    line[WIDTH] = 0;
+    fprintf(stderr, "\r[%s] %s  %s\033[K", line, text, left);
+    fflush(stderr);
+    bar->open = true;
+}
+
+void cli_bar_end(cli_bar *bar)
+{
+    if (bar->open)
+        fprintf(stderr, "\r\033[K");
+    bar->open = false;
+    cli_watch(false);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Progress of long work: a bar with the time left on a terminal, now and then
+ * a line in a log, nothing with -q. */
+#ifndef CLI_BAR_H
+#define CLI_BAR_H
+
+#include "cli/cli.h"
+
+typedef struct cli_bar {
+    command *cli;
+    double started, first, printed; /* seconds; first: the share done at the first look */
+    bool running, terminal, open;   /* open: a bar stands on the terminal */
+} cli_bar;
+
+/* From now on Ctrl-C is noted and not obeyed: cli_interrupted() tells. */
+void cli_bar_begin(cli_bar *bar, command *cli);
+
+/* Whether to show something again: ten times a second on a terminal, every five
+ * in a log. Call it at every look; fraction is the share that is done. */
+bool cli_bar_due(cli_bar *bar, double fraction);
+
+/* text: "level 2 of 3". */
+void cli_bar_show(cli_bar *bar, double fraction, const char *text);
+
+void cli_bar_end(cli_bar *bar);
+
+#endif
