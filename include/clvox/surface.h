@@ -106,7 +106,7 @@ typedef struct clvox_denoise_options {
     int steps;       /* of PAPER */
     int interval;    /* steps of PAPER between re-distancings */
     int free_volume; /* do not keep the volume */
-    double volume;   /* mm^3 to keep, but for noise above 0.2 voxels; else and with 0: that of the level set,
+    double volume;   /* mm^3 to keep, but for noise above 0.23 voxels; else and with 0: that of the level set,
                         which is a little less than that of the mask or mesh it was made of */
     int everywhere;  /* make the result a distance on the whole grid, not only near the surface */
     clvox_denoise_progress progress; /* may be NULL */

@@ -30,7 +30,7 @@ static const double STRENGTH = 1.5;
 static const double POLISH = 1;
 
 /* Noise of a sample, in voxels, from which on one round leaves enough for a second. */
-static const double NOISY = 0.2;
+static const double NOISY = 0.23;
 
 /* The volume of a voxel, mm^3. */
 static double cell_of(const clv_denoise_box *b)
