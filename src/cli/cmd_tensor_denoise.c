@@ -162,7 +162,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
          "how near to the data, per 1e-3 mm^2/s (default: auto, from the noise)"},
         {"iterations", 0, CLI_INTEGER, &iterations, "N", "in each Bregman iteration, instead of a tolerance"},
         {"tolerance", 0, CLI_NUMBER, &tolerance, "X",
-         "stop within this share of the least energy (default 1e-3)"},
+         "stop within this share of the least energy (default 2e-3)"},
         {"solver", 0, CLI_CHOICE, &solver, "primal-dual|descent",
          "descent: the paper's steps in L, D = L L'"},
         {"scheme", 0, CLI_CHOICE, &scheme, "none|block|global",

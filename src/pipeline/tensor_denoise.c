@@ -36,7 +36,7 @@ static double now(void)
 
 void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options)
 {
-    *options = (clvox_tensor_denoise_options){.bregman = 2, .tolerance = 1e-3, .eps = 1e-4};
+    *options = (clvox_tensor_denoise_options){.bregman = 2, .tolerance = 2e-3, .eps = 1e-4};
 }
 
 /* ---- what is asked for -------------------------------------------------- */
@@ -266,7 +266,6 @@ static int work(denoise *run, const clvox_volume *tensor, const float *inside)
     clv_tensor_pd *pd = &run->pd;
     clv_buffer *mask = NULL;
     size_t plane = (size_t)run->n * sizeof(float);
-    /* The mask and the partial sums are never needed at the same time as more. */
     const clv_request list[] = {
         {&pd->tensor, 6 * plane, "tensor"},
         {&pd->ahead, 6 * plane, "extrapolated tensor"},
