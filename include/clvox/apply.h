@@ -25,11 +25,31 @@ typedef struct clvox_link {
  * image thus passes the last link first, and `-t warp -t affine` looks up
  * affine(warp(x)), as antsApplyTransforms does.
  * count may be 0. outside fills voxels that look beyond image. Vector and
- * tensor frames are reoriented by the local rotation (finite strain). On
- * success *out is the caller's, on failure NULL. */
+ * tensor frames are reoriented as CLVOX_REORIENT_AUTO says. On success *out is
+ * the caller's, on failure NULL. */
 CLVOX_API int clvox_apply(clvox_context *context, const clvox_volume *image,
                           const clvox_grid *grid, const clvox_link *links, int count,
                           clvox_interpolation interpolation, float outside, clvox_volume **out);
+
+/* How vectors and tensors turn with what they are in (Alexander et al. 2001). */
+typedef enum clvox_reorientation {
+    CLVOX_REORIENT_AUTO = 0, /* PRINCIPAL for tensors, as ANTs and FSL do, FINITE_STRAIN for vectors */
+    CLVOX_REORIENT_FINITE_STRAIN, /* by the rotation alone, as DTI-TK does */
+    CLVOX_REORIENT_PRINCIPAL,     /* so that what runs along a fibre before does so after, shear or not:
+                                     preservation of principal direction */
+    CLVOX_REORIENT_NONE
+} clvox_reorientation;
+
+typedef struct clvox_apply_options {
+    clvox_interpolation interpolation;
+    float outside;
+    clvox_reorientation reorientation;
+} clvox_apply_options;
+
+/* As clvox_apply, with all that can be chosen; options NULL: zeros. */
+CLVOX_API int clvox_apply_with(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
+                               const clvox_link *links, int count, const clvox_apply_options *options,
+                               clvox_volume **out);
 
 /* One displacement volume (RAS mm on grid) that does what the chain does. */
 CLVOX_API int clvox_compose(clvox_context *context, const clvox_grid *grid,

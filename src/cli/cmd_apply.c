@@ -138,9 +138,11 @@ int cmd_apply(command *cli, int argc, char **argv)
     static const clvox_interpolation methods[] = {CLVOX_INTERPOLATE_AUTO, CLVOX_INTERPOLATE_LINEAR,
                                                   CLVOX_INTERPOLATE_NEAREST, CLVOX_INTERPOLATE_CUBIC,
                                                   CLVOX_INTERPOLATE_LABEL};
+    static const clvox_reorientation turns[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
+                                                CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
     const char *image_path = NULL, *reference_path = NULL, *out_path = NULL, *points = NULL;
     cli_texts transforms = {.count = 0};
-    int interp = 0;
+    int interp = 0, reorient = 0, order = CLVOX_TENSOR_AUTO;
     double outside = 0;
     const cli_option options[] = {
         {"input", 'i', CLI_TEXT, &image_path, "IMAGE", "the volume to resample, 3-D or 4-D"},
@@ -151,6 +153,11 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label",
          "auto: label for label images, else linear"},
         {"outside", 0, CLI_NUMBER, &outside, "VALUE", "where REFERENCE reaches beyond IMAGE (default 0)"},
+        {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",
+         "how tensors and vectors turn: finite strain, preservation of principal direction (auto: ppd for "
+         "tensors, fs for vectors)"},
+        {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
+         "of a tensor's six volumes, in and out (auto: what NIfTI marks as tensors)"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
         {0},
     };
@@ -161,7 +168,10 @@ int cmd_apply(command *cli, int argc, char **argv)
             "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
             "antsApplyTransforms does: a voxel of REFERENCE at x looks in IMAGE at last(... first(x)).\n"
             "label keeps label values: of the eight neighbours' labels the one with the largest weight.\n"
-            "Vector and tensor images are reoriented. Without -t it only resamples.\n\n"
+            "Without -t it only resamples.\n\n"
+            "Tensors and vectors turn with the tissue. ppd (the default for tensors, as of ANTs and FSL)\n"
+            "keeps them along the fibres that shear or stretching turns; fs (as DTI-TK) takes the rotation\n"
+            "alone. Files of FSL, DIPY and MRtrix do not say that they hold tensors: --order does.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
             "(negate x and y of RAS coordinates); further columns are kept.",
@@ -188,11 +198,20 @@ int cmd_apply(command *cli, int argc, char **argv)
         status = move_points(cli, &chain, points, out_path);
         goto end;
     }
-    const cli_input inputs[] = {{image_path, &image, false}, {reference_path, &reference, false}};
+    bool named = order != CLVOX_TENSOR_AUTO;
+    const cli_input inputs[] = {{named ? NULL : image_path, &image, false},
+                                {reference_path, &reference, false}};
     CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, true));
-    CLV_TRY(clvox_apply(cli->ctx, image, &reference->grid, chain.link, chain.count, methods[interp],
-                        (float)outside, &out));
-    CLV_TRY(cli_write_volume(cli, out, out_path));
+    if (named)
+        CLV_TRY(cli_read_tensor(cli, image_path, (clvox_tensor_order)order, &image));
+    const clvox_apply_options how = {.interpolation = methods[interp],
+                                     .outside = (float)outside,
+                                     .reorientation = turns[reorient]};
+    CLV_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &how, &out));
+    if (named)
+        CLV_TRY(cli_write_tensor(cli, out, (clvox_tensor_order)order, out_path));
+    else
+        CLV_TRY(cli_write_volume(cli, out, out_path));
 end:
     cli_chain_free(&chain);
     clvox_volume_destroy(&image);

@@ -227,7 +227,8 @@ int cmd_phantom(command *cli, int argc, char **argv)
     cli_numbers size = {.count = 0}, spacing = {.count = 0};
     int direction = 0, seed = 1;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the file to write; for pair, surface:... and tensor:... a PREFIX"},
+        {"output", 'o', CLI_TEXT, &r.out, "OUT",
+         "the file to write; for pair, surface:... and tensor:... a PREFIX"},
         {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
         {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
         {"direction", 0, CLI_CHOICE, &direction, "axial|oblique|left|left-oblique",
@@ -256,7 +257,8 @@ int cmd_phantom(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "KIND -o OUT [options]",
         .about =
-            "Makes images, warps, surfaces and scans with a known truth, the same on every machine for one seed.\n"
+            "Makes images, warps, surfaces and scans with a known truth, the same on every machine for\n"
+            "one seed.\n"
             "KIND:\n"
             "  textured  a head: smooth random texture of three scales inside of an ellipsoid\n"
             "  ball      100 inside of a ball, 0 outside\n"

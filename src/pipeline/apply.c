@@ -70,6 +70,17 @@ int clvox_apply(clvox_context *context, const clvox_volume *image, const clvox_g
                 const clvox_link *links, int count, clvox_interpolation interpolation,
                 float outside, clvox_volume **out)
 {
+    const clvox_apply_options options = {.interpolation = interpolation, .outside = outside};
+    return clvox_apply_with(context, image, grid, links, count, &options, out);
+}
+
+int clvox_apply_with(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
+                     const clvox_link *links, int count, const clvox_apply_options *options,
+                     clvox_volume **out)
+{
+    clvox_interpolation interpolation = options ? options->interpolation : CLVOX_INTERPOLATE_AUTO;
+    float outside = options ? options->outside : 0;
+    clvox_reorientation turn = options ? options->reorientation : CLVOX_REORIENT_AUTO;
     int status = CLVOX_OK;
     clv_chain chain = {0};
     clv_buffer *field = NULL;
@@ -85,11 +96,12 @@ int clvox_apply(clvox_context *context, const clvox_volume *image, const clvox_g
     CLV_TRY(clv_chain_make(context, links, count, &chain));
     CLV_TRY(clv_chain_field(context, &chain, grid, &field, matrix));
     CLV_TRY(apply_map(context, image, field, CLV_MATRIX(matrix), interpolation, outside, made));
-    if (image->kind == CLVOX_KIND_VECTOR || image->kind == CLVOX_KIND_DISPLACEMENT ||
-        image->kind == CLVOX_KIND_TENSOR) {
+    bool turns = image->kind == CLVOX_KIND_VECTOR || image->kind == CLVOX_KIND_DISPLACEMENT ||
+                 image->kind == CLVOX_KIND_TENSOR;
+    if (turns && turn != CLVOX_REORIENT_NONE) {
         if (field)
             CLV_TRY(clv_field_download(context, field, grid, 1, &u));
-        CLV_TRY(clv_reorient(made, u, CLV_MATRIX(matrix)));
+        CLV_TRY(clv_reorient(made, u, CLV_MATRIX(matrix), turn));
     }
     *out = made;
     made = NULL;

@@ -134,7 +134,8 @@ static bool is_fsl(const clvox_grid *grid, const clvox_gradients *g)
 }
 
 /* field: made for another grid of the same box, or NULL for this grid's own. */
-static void check_grid(const clvox_grid *grid, const clv_tensor_phantom *field, bool sheared, const char *name)
+static void check_grid(const clvox_grid *grid, const clv_tensor_phantom *field, bool sheared,
+                       const char *name)
 {
     clv_tensor_phantom own;
     clvox_gradients *g = NULL, *fsl = NULL, *mrtrix = NULL;
