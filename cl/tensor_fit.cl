@@ -216,7 +216,8 @@ static inline void scale_at(__global const float *dwi, __global const float *des
                             __global float *state, __global const float *kind, float factor, int i)
 {
     real p[PARAMETERS], low = 0.0f, high = 0.0f;
-    float middle = (float)((volumes + 1) / 2);
+    /* As many residuals as there are unknowns are 0, or nearly, whatever the noise. */
+    float middle = (float)((volumes + PARAMETERS) / 2);
     if (!ANY((load_bits(kind, i, n) & FITTED) != 0))
         return;
 #pragma unroll

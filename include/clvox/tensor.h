@@ -184,6 +184,7 @@ CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *t
                                    const clvox_volume *noise, const clvox_volume *mask,
                                    const clvox_tensor_denoise_options *options,
                                    clvox_tensor_denoise_result *result);
+
 /* ---- from a scan to tensors ---------------------------------------------- */
 
 typedef enum clvox_tensor_method {

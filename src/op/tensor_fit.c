@@ -254,18 +254,17 @@ end:
     return status;
 }
 
-/* The noise by the median of residuals, which fitting has made smaller. */
+/* The noise by the median of residuals. */
 static int scale(clvox_context *ctx, const clv_tensor_fit_args *a, int weight)
 {
-    static const double NORMAL = 1.4826; /* standard deviation over median size of normal residuals */
+    static const float NORMAL = 1.4826f; /* standard deviation over median size of normal residuals */
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int line[3] = {a->voxels, 1, 1}, volumes = a->design->volumes;
-    double factor = NORMAL * sqrt((double)volumes / (volumes - P));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_scale, scale_builds[weight > 0], line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 10), CLV_BUF(a->dwi), CLV_BUF(a->design->rows),
                        CLV_INT(volumes), CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind),
-                       CLV_FLOAT((float)factor)));
+                       CLV_FLOAT(NORMAL)));
 end:
     return status;
 }

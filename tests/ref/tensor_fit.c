@@ -104,7 +104,7 @@ static void find_scale(voxel *v, bool logs)
     for (int k = 0; k < v->volumes; k++)
         size[k] = fabs(rest_of(v, k, logs));
     qsort(size, (size_t)v->volumes, sizeof *size, compare);
-    v->scale = fmax(1e-4, 1.4826 * size[(v->volumes - 1) / 2] * sqrt((double)v->volumes / (v->volumes - P)));
+    v->scale = fmax(1e-4, 1.4826 * size[(v->volumes + P) / 2 - 1]);
 }
 
 static void trust(voxel *v, bool logs, bool hard)
