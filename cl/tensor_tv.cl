@@ -56,14 +56,14 @@ typedef struct masks8 {
 
 /* Offsets of the rows beside, 0 where there is none. */
 typedef struct rows8 {
-    int first, last, y_next, y_before, z_next, z_before;
+    int y_next, y_before, z_next, z_before;
 } rows8;
 
 static inline slopes8 slopes_row(__global const float *d, const rows8 *r, const masks8 *m, float4 w)
 {
     slopes8 s;
     float8 here = LOAD8(d), g, e, f, there;
-    g = CUT(next8(d, r->last) - here, m->ahead[0]) * w.x;
+    g = CUT(LOAD8(d + 1) - here, m->ahead[0]) * w.x;
     s.ahead = g * w.x;
     s.square[0] = g * g;
     g = CUT(LOAD8(d + r->y_next) - here, m->ahead[1]) * w.y;
@@ -72,26 +72,35 @@ static inline slopes8 slopes_row(__global const float *d, const rows8 *r, const 
     g = CUT(LOAD8(d + r->z_next) - here, m->ahead[2]) * w.z;
     s.ahead += g * w.z;
     s.square[0] += g * g;
-    there = before8(d, r->first);
+    there = LOAD8(d - 1);
     e = CUT(here - there, m->behind[0]) * w.x;
-    f = CUT(before8(d + r->y_next, r->first) - there, m->side[0][0]) * w.y;
-    g = CUT(before8(d + r->z_next, r->first) - there, m->side[0][1]) * w.z;
+    f = CUT(LOAD8(d + r->y_next - 1) - there, m->side[0][0]) * w.y;
+    g = CUT(LOAD8(d + r->z_next - 1) - there, m->side[0][1]) * w.z;
     s.behind[0] = e * w.x;
     s.square[1] = e * e + f * f + g * g;
     there = LOAD8(d + r->y_before);
     e = CUT(here - there, m->behind[1]) * w.y;
-    f = CUT(next8(d + r->y_before, r->last) - there, m->side[1][0]) * w.x;
+    f = CUT(LOAD8(d + r->y_before + 1) - there, m->side[1][0]) * w.x;
     g = CUT(LOAD8(d + r->y_before + r->z_next) - there, m->side[1][1]) * w.z;
     s.behind[1] = e * w.y;
     s.square[2] = e * e + f * f + g * g;
     there = LOAD8(d + r->z_before);
     e = CUT(here - there, m->behind[2]) * w.z;
-    f = CUT(next8(d + r->z_before, r->last) - there, m->side[2][0]) * w.x;
+    f = CUT(LOAD8(d + r->z_before + 1) - there, m->side[2][0]) * w.x;
     g = CUT(LOAD8(d + r->z_before + r->y_next) - there, m->side[2][1]) * w.y;
     s.behind[2] = e * w.z;
     s.square[3] = e * e + f * f + g * g;
     return s;
 }
+
+/* Eighteen streams of memory are more than a processor follows by itself: each
+ * line is asked for a little before it is needed. */
+#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+#define FETCH_SOON(p) __builtin_prefetch((const void *)(size_t)(p))
+#else
+#define FETCH_SOON(p)
+#endif
+#define AHEAD 96
 
 __kernel void tensor_tv_row(__global const float *from, __global const float *data,
                             __global const uchar *links, __global const float *state, int4 size, float4 w,
@@ -113,8 +122,16 @@ __kernel void tensor_tv_row(__global const float *from, __global const float *da
     r.z_before = z > 0 ? -plane : 0;
     for (int begin = 0; begin < size.x; begin += 8) {
         int x = min(begin, size.x - 8), i = row + x; /* the last may overlap the one before */
-        r.first = x == 0;
-        r.last = x + 8 == size.x;
+        if (i == 0 || i + 8 == n) { /* what lies before and behind the field is not there */
+            for (int k = 0; k < 8; k++)
+                step_voxel(from, data, links, state, i + k, size, w, lambda, eps, rate, floor, to);
+            continue;
+        }
+        for (int c = 0; c < 6 && (x & 8); c++) {
+            FETCH_SOON(from + c * n + min(i + AHEAD + r.z_next, n - 1));
+            FETCH_SOON(data + c * n + min(i + AHEAD, n - 1));
+            FETCH_SOON(to + c * n + min(i + AHEAD, n - 1));
+        }
         int8 here = links8(links + i), there;
         masks8 m;
         m.ahead[0] = BIT(here, 1);
@@ -123,7 +140,7 @@ __kernel void tensor_tv_row(__global const float *from, __global const float *da
         m.behind[0] = BIT(here, 16);
         m.behind[1] = BIT(here, 32);
         m.behind[2] = BIT(here, 64);
-        there = r.first ? (int8)(here.s0, here.s0123, here.s456) : links8(links + i - 1);
+        there = links8(links + i - 1);
         m.side[0][0] = BIT(there, 2);
         m.side[0][1] = BIT(there, 4);
         there = links8(links + i + r.y_before);

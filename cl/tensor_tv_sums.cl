@@ -83,13 +83,15 @@ __kernel void tensor_tv_sums_rows(__global const float *d, __global const float 
         int z = row / size.y, y = row - z * size.y, x = 0;
         int y_next = y + 1 < size.y ? size.x : 0, z_next = z + 1 < size.z ? plane : 0;
         for (; x + 8 <= size.x; x += 8) {
-            int i = row * size.x + x, last = x + 8 == size.x;
+            int i = row * size.x + x;
+            if (i + 8 == n) /* nothing lies behind the field */
+                break;
             int8 here = links8(links + i);
             float8 shared = (float8)(eps);
             for (int c = 0; c < 6; c++) {
                 __global const float *p = d + c * n + i;
                 float8 v = LOAD8(p);
-                float8 gx = CUT(next8(p, last) - v, BIT(here, 1)) * w.x;
+                float8 gx = CUT(LOAD8(p + 1) - v, BIT(here, 1)) * w.x;
                 float8 gy = CUT(LOAD8(p + y_next) - v, BIT(here, 2)) * w.y;
                 float8 gz = CUT(LOAD8(p + z_next) - v, BIT(here, 4)) * w.z;
                 float8 square = gx * gx + gy * gy + gz * gz;

@@ -138,7 +138,6 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_tensor_fit_scale,
     &clv_entry_tensor_fit_start,
     &clv_entry_tensor_fit_step,
-    &clv_entry_tensor_links,
     &clv_entry_tensor_tv_block,
     &clv_entry_tensor_tv_last,
     &clv_entry_tensor_tv_none,

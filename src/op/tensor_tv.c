@@ -8,7 +8,7 @@ static const clv_variant step_variants[] = {
      .function = "tensor_tv_item",
      .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 2, 1}, {32, 8, 1, 1}, {64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
+     .tiles = {{32, 4, 2, 1}, {32, 8, 1, 1}, {64, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row",
      .function = "tensor_tv_row",
      .shape = CLV_SHAPE_ROW,
@@ -19,19 +19,19 @@ static const clv_variant step_variants[] = {
 static const clv_variant overlap_variants[] = {
     {.name = "two", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=1 -DHALO=2", .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 49, .fixed_bytes = 16,
-     .tiles = {{8, 4, 4, 1}, {4, 4, 4, 1}}},
+     .tiles = {{8, 4, 4, 1}}},
     {.name = "one", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=1 -DHALO=1", .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49, .fixed_bytes = 16,
-     .tiles = {{16, 4, 4, 1}, {8, 8, 4, 1}}},
+     .tiles = {{8, 8, 4, 1}}},
 };
 static const clv_variant block_variants[] = {
     {.name = "block", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=0 -DHALO=1",
      .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49,
-     .fixed_bytes = 256 * 24 + 16, .tiles = {{8, 8, 4, 1}, {16, 4, 4, 1}, {8, 4, 4, 1}, {4, 4, 4, 1}}},
+     .fixed_bytes = 256 * 24 + 16, .tiles = {{8, 8, 4, 1}, {16, 4, 4, 1}, {4, 4, 4, 1}}},
 };
 static const clv_variant none_variants[] = {
     {.name = "eight", .function = "tensor_tv_none", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
-     .cell_bytes = 392, .fixed_bytes = 16, .tiles = {{32, 2, 1, 1}, {32, 1, 1, 1}, {16, 2, 2, 1}}},
+     .cell_bytes = 392, .fixed_bytes = 16, .tiles = {{32, 2, 1, 1}, {16, 2, 2, 1}}},
 };
 /* march: voxels, or rows, of a chunk at least. */
 static const clv_variant sums_variants[] = {

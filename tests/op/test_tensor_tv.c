@@ -113,12 +113,24 @@ static void step_case(clvox_context *ctx, const struct setup *s, clv_tensor_coup
     release(&p);
 }
 
+/* Both couplings with the first tile of a variant; others differ in the work-group
+ * alone, and every build takes its time. */
+static int couplings(const clv_entry *entry, int state)
+{
+    int index = 0;
+    for (int v = 0; v < entry->count; v++)
+        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++)
+            if (++index == state)
+                return t == 0 ? 2 : 1;
+    return 2;
+}
+
 static void steps(clvox_context *ctx, int count)
 {
     int state = 0;
     while (harness_next(ctx, &clv_entry_tensor_tv_step, &state, "two steps"))
         for (int s = 0; s < count; s++)
-            for (int k = 0; k < 4; k++)
+            for (int k = 0; k < 2 * couplings(&clv_entry_tensor_tv_step, state); k++)
                 step_case(ctx, &setups[s], (clv_tensor_coupling)(k / 2), k % 2);
 }
 
@@ -164,7 +176,7 @@ static void schemes(clvox_context *ctx, int count)
         int state = 0;
         while (harness_next(ctx, all[e].entry, &state, "three steps"))
             for (int s = 0; s < count; s++)
-                for (int k = 0; k < 4; k++)
+                for (int k = 0; k < 2 * couplings(all[e].entry, state); k++)
                     scheme_case(ctx, &setups[s], all[e].scheme, (clv_tensor_coupling)(k / 2), k % 2);
     }
 }
