@@ -20,6 +20,9 @@ int bench_pipelines(clvox_context *ctx, const int size[3], FILE *out, cJSON *jso
  * registers, local memory and occupancy beside its time. */
 int bench_lee2012(clvox_context *ctx, const int size[3], double seconds, FILE *out, cJSON *json);
 
+/* The paper's comparison of how blocks of a tensor field wait for one another. */
+int bench_moazeni2009(clvox_context *ctx, const int size[3], double seconds, FILE *out, cJSON *json);
+
 /* Operations a second of multiply-adds in registers. */
 int bench_peak(clvox_context *ctx, double *operations_per_second);
 

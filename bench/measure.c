@@ -8,6 +8,7 @@
 #include "op/copy.h"
 #include "op/energy.h"
 #include "op/force.h"
+#include "op/tensor_links.h"
 
 static double now(void)
 {
@@ -150,6 +151,9 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
     }
     CLV_TRY(clv_buffer_create(ctx, 9 * n * sizeof(float), "bench data", &data->nine));
     CLV_TRY(clv_buffer_create(ctx, 6 * n * sizeof(float), "bench data", &data->tensor));
+    CLV_TRY(clv_buffer_create(ctx, 6 * n * sizeof(float), "bench data", &data->tensor_data));
+    CLV_TRY(clv_buffer_create(ctx, clv_tensor_links_bytes(size), "bench data", &data->links));
+    CLV_TRY(clv_tensor_links(ctx, NULL, size, data->links));
     for (size_t c = 0; c < 6; c++) { /* 0, 3 and 5 lie on the diagonal */
         for (size_t i = 0; i < n; i++) {
             float wave = host[(c * n / 2 + i) % (2 * n)] / 1.5f;
@@ -157,6 +161,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
         }
         CLV_TRY(clv_buffer_write(ctx, data->tensor, c * n * sizeof(float), host + 2 * n, n * sizeof(float)));
     }
+    CLV_TRY(clv_buffer_copy(ctx, data->tensor, 0, data->tensor_data, 0, 6 * n * sizeof(float)));
     CLV_TRY(clv_buffer_create(ctx, BENCH_PARTIALS * sizeof(float), "bench data", &data->partial));
     CLV_TRY(clv_buffer_create(ctx, BENCH_STATE * sizeof(float), "bench data", &data->state));
     CLV_TRY(fill_mesh(data));
@@ -176,6 +181,8 @@ void bench_data_release(bench_data *data)
         clv_buffer_destroy(&data->field[i]);
     clv_buffer_destroy(&data->nine);
     clv_buffer_destroy(&data->tensor);
+    clv_buffer_destroy(&data->tensor_data);
+    clv_buffer_destroy(&data->links);
     clv_buffer_destroy(&data->triangles);
     clv_buffer_destroy(&data->cells);
     clv_buffer_destroy(&data->list);

@@ -29,6 +29,7 @@
 #include "op/sobel.h"
 #include "op/tensor_measures.h"
 #include "op/tensor_pd.h"
+#include "op/tensor_tv.h"
 #include "op/unsharp.h"
 #include "op/warp.h"
 
@@ -277,6 +278,34 @@ static int row_tensor_pd_paper(bench_data *d)
     return tensor_pd(d, true);
 }
 
+static clv_tensor_tv_args tv_args(const bench_data *d, clv_tensor_coupling coupling)
+{
+    return (clv_tensor_tv_args){
+        .data = d->tensor_data, .links = d->links, .size = {d->size[0], d->size[1], d->size[2]},
+        .spacing = {1, 1, 1}, .coupling = coupling, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f,
+        .partial = d->partial, .state = d->state,
+    };
+}
+
+static int row_tv_local(bench_data *d)
+{
+    const clv_tensor_tv_args args = tv_args(d, CLV_TENSOR_LOCAL);
+    return clv_tensor_tv_step(d->ctx, &args, d->tensor, d->nine);
+}
+
+static int row_tv_sums(bench_data *d)
+{
+    const clv_tensor_tv_args args = tv_args(d, CLV_TENSOR_PAPER);
+    return clv_tensor_tv_sums(d->ctx, &args, d->tensor);
+}
+
+static int row_tv_paper(bench_data *d)
+{
+    const clv_tensor_tv_args args = tv_args(d, CLV_TENSOR_PAPER);
+    int status = clv_tensor_tv_sums(d->ctx, &args, d->tensor);
+    return status < 0 ? status : clv_tensor_tv_step(d->ctx, &args, d->tensor, d->nine);
+}
+
 static int row_tensor_measures(bench_data *d)
 {
     unsigned wanted = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_V1;
@@ -464,6 +493,9 @@ const bench_row bench_rows[] = {
     /* An eighth of the voxels, each against 64 triangles: 4 bytes of lists a voxel. */
     {"mesh distance", "mesh_distance", 5.25, row_mesh_distance},
     {"level distance 8", "level_near", 8, row_level},
+    {"tensor tv local", "tensor_tv_step", 73, row_tv_local},
+    {"tensor tv paper", NULL, 98, row_tv_paper},
+    {"tensor tv sums", "tensor_tv_sums", 25, row_tv_sums},
     {"tensor measures", "tensor_measures", 44, row_tensor_measures},
     {"tensor primal-dual", "tensor_pd_dual", 169, row_tensor_pd},
     {"tensor primal-dual, primal", "tensor_pd_primal", 169, row_tensor_pd},

@@ -19,6 +19,11 @@ exits 0 clvox bench papers lee2012 --size 9x8x10 --seconds 0.001 --json log/p.js
 json log/p.json '{r["form"] for r in j["lee2012"]} == {"recompute", "reuse", "capped", "two-pass"}'
 prints 'registers'
 
+begin "tensor descent by scheme, beside the exact result"
+exits 0 clvox bench papers moazeni2009 --size 10x9x8 --seconds 0.001 --json log/m.json
+json log/m.json '[r["scheme"] for r in j["moazeni2009"]] == 2 * ["global", "overlap", "block", "none"]'
+json log/m.json 'all(0 <= r["away"] < 1 for r in j["moazeni2009"]) and j["moazeni2009"][5]["away"] < 1e-3'
+
 begin "a pipeline is timed by stage"
 exits 0 clvox bench pipelines --size 16 --json log/r.json
 json log/r.json '[r["name"] for r in j["pipelines"] if r["run"] == "cold"] == ["unbiased", "greedy", "syn"]'
