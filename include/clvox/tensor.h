@@ -223,6 +223,12 @@ typedef struct clvox_tensor_fit_result {
 /* The plain weighted fit of all volumes. */
 CLVOX_API void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options);
 
+/* Where a scan shows tissue: the root of the mean of all its volumes at or above
+ * Otsu's threshold. It is no brain extraction, but keeps air, whose noise is not
+ * that of tensors, from deciding how strongly to denoise. CLVOX_ERROR_DATA where no
+ * voxel is above 0. The caller's; on failure NULL. */
+CLVOX_API int clvox_dwi_mask(const clvox_volume *dwi, clvox_volume **out);
+
 /* Fits ln S = ln S0 - b g^T D g in every voxel; volumes without weighting are
  * measurements like all others. gradients: an entry for each frame of dwi. mask:
  * on dwi's grid, above 0 inside; NULL: everywhere. options NULL: the defaults.

@@ -60,6 +60,7 @@ int cmd_surface_distance(command *cli, int argc, char **argv);
 int cmd_surface_mesh(command *cli, int argc, char **argv);
 int cmd_surface_denoise(command *cli, int argc, char **argv);
 int cmd_tensor(command *cli, int argc, char **argv);
+int cmd_tensor_all(command *cli, int argc, char **argv);
 int cmd_tensor_denoise(command *cli, int argc, char **argv);
 int cmd_tensor_fit(command *cli, int argc, char **argv);
 int cmd_tensor_measures(command *cli, int argc, char **argv);

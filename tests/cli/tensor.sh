@@ -140,4 +140,25 @@ exits 0 clvox tensor measures raw_ppd.nii.gz --order fsl -o raw
 exits 0 clvox tensor measures ppd.nii.gz -o own
 exits 0 python3 largest.py raw_fa.nii.gz own_fa.nii.gz; near difference 0 2e-4
 
+begin "all: from the scan to maps, the same as by the three verbs"
+exits 0 clvox phantom tensor:rings -o n --size 20x18x12 --spacing 2mm --snr 20 --directions 12 -q
+exits 0 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec --mask n_mask.nii.gz -o n -q
+exits 0 clvox tensor denoise n_tensor.nii.gz --noise n_sigma.nii.gz --mask n_mask.nii.gz -o n_tv.nii.gz -q
+exits 0 clvox tensor measures n_tv.nii.gz --mask n_mask.nii.gz -o n -q
+exits 0 clvox tensor all n_dwi.nii.gz --grad n.b --mask n_mask.nii.gz -o a --json log/a.json
+prints 'denoised .* lambda'; near not-positive 0 0
+json log/a.json 'j["all"]["lambda"] > 0 and j["all"]["energy_after"] < j["all"]["energy_before"]'
+for m in tensor s0 noise fa md ad rd mode cl cp cs l1 l2 l3 v1 v2 v3 colour; do exists a_$m.nii.gz; done
+exits 0 python3 largest.py a_tensor.nii.gz n_tv.nii.gz; near difference 0 2e-8
+exits 0 python3 largest.py a_fa.nii.gz n_fa.nii.gz; near difference 0 1e-4
+exits 0 clvox tensor all n_dwi.nii.gz --grad n.b --mask n_mask.nii.gz -o f --few --plain -q; quiet
+exists f_v1.nii.gz; absent f_l3.nii.gz
+exits 0 python3 largest.py f_tensor.nii.gz n_tensor.nii.gz; near difference 0 1e-8
+exits 0 clvox tensor all n_dwi.nii.gz --grad n.b -o g --few --json log/g.json; says 'no --mask'
+exits 0 cmp g_mask.nii.gz n_mask.nii.gz
+exits 0 clvox tensor all n_dwi.nii.gz --grad n.b -o e --few --everywhere -q; quiet; absent e_mask.nii.gz
+exits 2 clvox tensor all n_dwi.nii.gz -o x; says 'give --bval and --bvec, or --grad'
+exits 2 clvox tensor all n_dwi.nii.gz --grad n.b -o x --plain --lambda 3; says 'one or the other'
+exits 1 clvox tensor all n_dwi.nii.gz --grad n.b --mask b_mask.nii.gz -o x; one_sentence; absent x_tensor.nii.gz
+
 finish
