@@ -257,12 +257,12 @@ static int row_mesh_distance(bench_data *d)
 }
 
 /* Half of the planes, whose dual has just the room of nine: 338 bytes a voxel of
- * these. No projection: the data are no positive tensors. */
-static int tensor_pd(bench_data *d, bool paper)
+ * these, 265 in the sweep. No projection: the data are no positive tensors. */
+static int tensor_pd(bench_data *d, bool paper, clv_tensor_pd_form form)
 {
     clv_tensor_pd pd = {
         .size = {d->size[0], d->size[1], d->size[2] / 2}, .weight = {1, 1, 1}, .lambda = 4, .floor = -1,
-        .paper = paper, .links = d->scalar[5], .data = d->tensor, .tensor = d->field[1], .ahead = d->field[2],
+        .paper = paper, .form = form, .links = d->scalar[5], .data = d->tensor, .tensor = d->field[1], .ahead = d->field[2],
         .dual = d->nine, .partial = d->partial, .state = d->state, .tau = 1, .sigma = 1 / 12.0f};
     int status = clv_tensor_links(d->ctx, NULL, pd.size, d->scalar[5]);
     return status < 0 ? status : clv_tensor_pd_step(d->ctx, &pd);
@@ -270,12 +270,17 @@ static int tensor_pd(bench_data *d, bool paper)
 
 static int row_tensor_pd(bench_data *d)
 {
-    return tensor_pd(d, false);
+    return tensor_pd(d, false, CLV_TENSOR_PD_PASSES);
+}
+
+static int row_tensor_pd_sweep(bench_data *d)
+{
+    return tensor_pd(d, false, CLV_TENSOR_PD_SWEEP);
 }
 
 static int row_tensor_pd_paper(bench_data *d)
 {
-    return tensor_pd(d, true);
+    return tensor_pd(d, true, CLV_TENSOR_PD_PASSES);
 }
 
 static clv_tensor_tv_args tv_args(const bench_data *d, clv_tensor_coupling coupling)
@@ -499,6 +504,7 @@ const bench_row bench_rows[] = {
     {"tensor measures", "tensor_measures", 44, row_tensor_measures},
     {"tensor primal-dual", "tensor_pd_dual", 169, row_tensor_pd},
     {"tensor primal-dual, primal", "tensor_pd_primal", 169, row_tensor_pd},
+    {"tensor primal-dual, sweep", "tensor_pd_sweep", 132.5, row_tensor_pd_sweep},
     {"tensor primal-dual, paper", "tensor_pd_sums", 182, row_tensor_pd_paper},
     {"force", NULL, 32, row_force},
     {"force image only", NULL, 32, row_force_image},

@@ -35,6 +35,9 @@ typedef eigen1 eigen;
 #define ANY(w) ((w) != 0)
 #endif
 
+#ifndef INLINED
+#define INLINED static inline __attribute__((always_inline))
+#endif
 #define INSIDE 8
 #define COUNTS(c) ((c) == 0 || (c) == 3 || (c) == 5 ? 1.0f : 2.0f)
 
@@ -150,70 +153,119 @@ __kernel void tensor_log(__global float *tensor, __global const uchar *links, in
 /* p <- projection of p + sigma K ahead: into the unit ball of all 18 (local),
  * or of each component's three into a ball of radius state[c], the six radii
  * themselves of length 1. size: voxels of a row, of a plane, of all. step:
- * sigma w_a. */
+ * sigma w_a. Only voxels below `last` are written. */
+INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, int4 size, float4 step,
+                     __global const float *state, __global float *dual)
+{
+    int n = size.z;
+    real q[18], length = 0.0f;
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+        __global const float *u = ahead + c * n, *p = dual + 3 * c * n;
+        real here = get(u, i, n);
+        q[3 * c] = get(p, i, n) + step.x * forward(u, here, i, 1, n, bits & 1);
+        q[3 * c + 1] = get(p + n, i, n) + step.y * forward(u, here, i, size.x, n, bits & 2);
+        q[3 * c + 2] = get(p + 2 * n, i, n) + step.z * forward(u, here, i, size.y, n, bits & 4);
+        real square = q[3 * c] * q[3 * c] + q[3 * c + 1] * q[3 * c + 1] + q[3 * c + 2] * q[3 * c + 2];
+#if PAPER
+        real inside = fmin((real)(1.0f), state[c] * rsqrt(COUNTS(c) * square));
+        for (int a = 0; a < 3; a++)
+            q[3 * c + a] *= inside;
+#else
+        length += COUNTS(c) * square;
+#endif
+    }
+#if !PAPER
+    real shorter = fmin((real)(1.0f), rsqrt(length));
+#pragma unroll
+    for (int k = 0; k < 18; k++)
+        q[k] *= shorter;
+#endif
+#pragma unroll
+    for (int k = 0; k < 18; k++)
+        put(q[k], dual + k * n, i, last);
+}
+
+/* u <- projection of (u - tau K^T p + tau lambda data) / (1 + tau lambda), and
+ * ahead = u + theta (u - u before). step: tau w_a; rest: tau lambda / (1 + tau
+ * lambda), theta, and the least eigenvalue, below 0 for no projection. */
+INLINED void primal_at(int i, int last, __global const float *dual, __global const float *data, int4 size,
+                       float4 step, float4 rest, __global float *u, __global float *ahead)
+{
+    int n = size.z;
+    real old[6], d[6];
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+        old[c] = get(u + c * n, i, n);
+        d[c] = old[c] + divergence(dual + 3 * c * n, i, size, step);
+        d[c] += rest.x * (get(data + c * n, i, n) - d[c]);
+    }
+    if (rest.z >= 0.0f)
+        project(d, rest.z);
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+        put(d[c], u + c * n, i, last);
+        put(d[c] + rest.y * (d[c] - old[c]), ahead + c * n, i, last);
+    }
+}
+
 __kernel void tensor_pd_dual(__global const float *ahead, __global const uchar *links, int4 size, float4 step,
                              __global const float *state, __global float *dual)
 {
     int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
     for (int i = first; i < last; i += WIDE) {
         whole bits = bits_at(links, i, n);
-        if (!ANY((bits & 7) != 0))
-            continue;
-        real q[18], length = 0.0f;
-#pragma unroll
-        for (int c = 0; c < 6; c++) {
-            __global const float *u = ahead + c * n, *p = dual + 3 * c * n;
-            real here = get(u, i, n);
-            q[3 * c] = get(p, i, n) + step.x * forward(u, here, i, 1, n, bits & 1);
-            q[3 * c + 1] = get(p + n, i, n) + step.y * forward(u, here, i, size.x, n, bits & 2);
-            q[3 * c + 2] = get(p + 2 * n, i, n) + step.z * forward(u, here, i, size.y, n, bits & 4);
-            real square = q[3 * c] * q[3 * c] + q[3 * c + 1] * q[3 * c + 1] + q[3 * c + 2] * q[3 * c + 2];
-#if PAPER
-            real inside = fmin((real)(1.0f), state[c] * rsqrt(COUNTS(c) * square));
-            for (int a = 0; a < 3; a++)
-                q[3 * c + a] *= inside;
-#else
-            length += COUNTS(c) * square;
-#endif
-        }
-#if !PAPER
-        real shorter = fmin((real)(1.0f), rsqrt(length));
-#pragma unroll
-        for (int k = 0; k < 18; k++)
-            q[k] *= shorter;
-#endif
-#pragma unroll
-        for (int k = 0; k < 18; k++)
-            put(q[k], dual + k * n, i, n);
+        if (ANY((bits & 7) != 0))
+            dual_at(i, n, ahead, bits, size, step, state, dual);
     }
 }
 
-/* u <- projection of (u - tau K^T p + tau lambda data) / (1 + tau lambda), and
- * ahead = u + theta (u - u before). step: tau w_a; pull: tau lambda / (1 + tau
- * lambda); least: below 0 for no projection. */
 __kernel void tensor_pd_primal(__global const float *dual, __global const float *data,
-                               __global const uchar *links, int4 size, float4 step, float pull, float theta,
-                               float least, __global float *u, __global float *ahead)
+                               __global const uchar *links, int4 size, float4 step, float4 rest,
+                               __global float *u, __global float *ahead)
 {
     int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i += WIDE)
+        if (ANY(bits_at(links, i, n) != 0))
+            primal_at(i, n, dual, data, size, step, rest, u, ahead);
+}
+
+/* Both, for devices whose work-items run one after another. A work-item takes
+ * `run` voxels in their order: what the primal step of a voxel needs of the
+ * duals lies at it and before it, what the dual step needs of ahead at it and
+ * after it, so that both are done in place while the duals are in the cache.
+ * Not so across runs, for which the first `wait` voxels of each, a multiple of
+ * eight and no less than the farthest neighbour, are left to tensor_pd_edges;
+ * runs are no shorter than that neighbour is far. */
+__kernel void tensor_pd_sweep(__global float *ahead, __global const uchar *links, int4 size, float4 up,
+                              __global const float *state, __global float *dual, __global const float *data,
+                              float4 step, float4 rest, __global float *u, int run, int wait)
+{
+    int n = size.z, r = get_global_id(0);
+    if (r >= (n + run - 1) / run)
+        return;
+    int first = r * run, last = min(first + run, n);
     for (int i = first; i < last; i += WIDE) {
-        if (!ANY(bits_at(links, i, n) != 0))
-            continue;
-        real old[6], d[6];
-#pragma unroll
-        for (int c = 0; c < 6; c++) {
-            old[c] = get(u + c * n, i, n);
-            d[c] = old[c] + divergence(dual + 3 * c * n, i, size, step);
-            d[c] += pull * (get(data + c * n, i, n) - d[c]);
-        }
-        if (least >= 0.0f)
-            project(d, least);
-#pragma unroll
-        for (int c = 0; c < 6; c++) {
-            put(d[c], u + c * n, i, n);
-            put(d[c] + theta * (d[c] - old[c]), ahead + c * n, i, n);
-        }
+        whole bits = bits_at(links, i, n);
+        if (ANY((bits & 7) != 0))
+            dual_at(i, last, ahead, bits, size, up, state, dual);
+        if (i - first >= wait && ANY(bits != 0))
+            primal_at(i, last, dual, data, size, step, rest, u, ahead);
     }
+}
+
+/* The primal step of the voxels that tensor_pd_sweep left. */
+__kernel void tensor_pd_edges(__global const float *dual, __global const float *data,
+                              __global const uchar *links, int4 size, float4 step, float4 rest,
+                              __global float *u, __global float *ahead, int run, int wait)
+{
+    int n = size.z, r = get_global_id(0);
+    if (r >= (n + run - 1) / run)
+        return;
+    int first = r * run, last = min(first + min(run, wait), n);
+    for (int i = first; i < last; i += WIDE)
+        if (ANY(bits_at(links, i, n) != 0))
+            primal_at(i, last, dual, data, size, step, rest, u, ahead);
 }
 
 /* ---- sums --------------------------------------------------------------- */

@@ -21,6 +21,17 @@ LINE(tensor_log, "tensor_log", NULL);
 LINE(tensor_pd_dual, "tensor_pd_dual", couplings);
 LINE(tensor_pd_primal, "tensor_pd_primal", NULL);
 
+/* A work-item a run. */
+#define RUNS(symbol, builds)                                                                                \
+    static const clv_variant symbol##_variants[] = {                                                        \
+        {.name = "run", .function = #symbol, .defines = "-DWIDE=8", .shape = CLV_SHAPE_LINEAR,              \
+         .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},                                                   \
+    };                                                                                                      \
+    const clv_entry clv_entry_##symbol = {"tensor_pd", #symbol, symbol##_variants, 1, builds}
+
+RUNS(tensor_pd_sweep, couplings);
+RUNS(tensor_pd_edges, NULL);
+
 /* Fixed counts of work-groups: the order of additions depends on nothing else. */
 static const clv_variant sums_variants[] = {
     {.name = "group", .function = "tensor_pd_sums", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
@@ -110,23 +121,56 @@ end:
     return status;
 }
 
-int clv_tensor_pd_step(clvox_context *ctx, clv_tensor_pd *pd)
+static int passes(clvox_context *ctx, clv_tensor_pd *pd, int n, float pull, float theta)
 {
-    int status = CLVOX_OK, n = 0;
+    int status = CLVOX_OK;
     const clv_kernel *dual, *primal;
-    CLV_TRY(voxels_of(pd->size, &n));
     const int line[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_dual, couplings[pd->paper], line, 0, &dual));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_primal, NULL, line, 0, &primal));
+    CLV_TRY(CLV_LAUNCH(ctx, dual, line, 169.0 * n, CLV_BUF(pd->ahead), CLV_BUF(pd->links), SIZE4(pd),
+                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->dual)));
+    CLV_TRY(CLV_LAUNCH(ctx, primal, line, 169.0 * n, CLV_BUF(pd->dual), CLV_BUF(pd->data), CLV_BUF(pd->links),
+                       SIZE4(pd), WEIGHT4(pd, pd->tau), CLV_FLOAT4(pull, theta, pd->floor, 0),
+                       CLV_BUF(pd->tensor), CLV_BUF(pd->ahead)));
+end:
+    return status;
+}
+
+static int sweep(clvox_context *ctx, clv_tensor_pd *pd, int n, float pull, float theta)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *all, *edges;
+    /* Runs of whole planes (of a slice: rows), four for each core. */
+    const int *size = pd->size, flat = size[2] == 1;
+    int unit = flat ? size[0] : size[0] * size[1], units = flat ? size[1] : size[2];
+    int parts = 4 * clvox_context_limits(ctx)->compute_units;
+    int run = (units + parts - 1) / (parts > 0 ? parts : 1) * unit, wait = (unit + 7) / 8 * 8;
+    run = parts > 0 && run >= unit ? run : n;
+    const int line[3] = {(n + run - 1) / run, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_sweep, couplings[pd->paper], line, 0, &all));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_edges, NULL, line, 0, &edges));
+    CLV_TRY(CLV_LAUNCH(ctx, all, line, 265.0 * n, CLV_BUF(pd->ahead), CLV_BUF(pd->links), SIZE4(pd),
+                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->dual), CLV_BUF(pd->data),
+                       WEIGHT4(pd, pd->tau), CLV_FLOAT4(pull, theta, pd->floor, 0), CLV_BUF(pd->tensor),
+                       CLV_INT(run), CLV_INT(wait)));
+    CLV_TRY(CLV_LAUNCH(ctx, edges, line, 169.0 * line[0] * wait, CLV_BUF(pd->dual), CLV_BUF(pd->data),
+                       CLV_BUF(pd->links), SIZE4(pd), WEIGHT4(pd, pd->tau),
+                       CLV_FLOAT4(pull, theta, pd->floor, 0), CLV_BUF(pd->tensor), CLV_BUF(pd->ahead),
+                       CLV_INT(run), CLV_INT(wait)));
+end:
+    return status;
+}
+
+int clv_tensor_pd_step(clvox_context *ctx, clv_tensor_pd *pd)
+{
+    int status = CLVOX_OK, n = 0;
+    CLV_TRY(voxels_of(pd->size, &n));
     if (pd->paper)
         CLV_TRY(launch_sums(ctx, pd, pd->ahead, false));
     float gamma = 0.7f * pd->lambda, pull = pd->tau * pd->lambda / (1 + pd->tau * pd->lambda);
     float theta = 1 / sqrtf(1 + 2 * gamma * pd->tau);
-    CLV_TRY(CLV_LAUNCH(ctx, dual, line, 169.0 * n, CLV_BUF(pd->ahead), CLV_BUF(pd->links), SIZE4(pd),
-                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->dual)));
-    CLV_TRY(CLV_LAUNCH(ctx, primal, line, 169.0 * n, CLV_BUF(pd->dual), CLV_BUF(pd->data), CLV_BUF(pd->links),
-                       SIZE4(pd), WEIGHT4(pd, pd->tau), CLV_FLOAT(pull), CLV_FLOAT(theta),
-                       CLV_FLOAT(pd->floor), CLV_BUF(pd->tensor), CLV_BUF(pd->ahead)));
+    CLV_TRY((pd->form == CLV_TENSOR_PD_SWEEP ? sweep : passes)(ctx, pd, n, pull, theta));
     pd->tau *= theta;
     pd->sigma /= theta;
 end:

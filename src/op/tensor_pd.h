@@ -17,12 +17,19 @@
 
 enum { CLV_TENSOR_PD_PARTIALS = 9 * 1024, CLV_TENSOR_PD_STATE = 16 };
 
+/* Two passes over memory an iteration, 338 bytes a voxel, or one of 265 in
+ * place, for devices whose work-items run one after another. The second moves
+ * less and yet was not faster on the CPUs measured, so that it has to be asked
+ * for. */
+typedef enum clv_tensor_pd_form { CLV_TENSOR_PD_PASSES, CLV_TENSOR_PD_SWEEP } clv_tensor_pd_form;
+
 typedef struct clv_tensor_pd {
     int size[3];
     float weight[3];
     float lambda;
     float floor;              /* below 0: none (logarithms have no sign) */
     bool paper;               /* the coupling of the paper; else local */
+    clv_tensor_pd_form form;
     const clv_buffer *links;  /* clv_tensor_links */
     const clv_buffer *data;   /* f: 6 n */
     clv_buffer *tensor;       /* D: 6 n, the start and the result */
@@ -36,7 +43,8 @@ typedef struct clv_tensor_pd {
 /* Sets the steps and what iterations keep. With again, the dual stays as it
  * is, which is a good start when only f has changed. */
 int clv_tensor_pd_start(clvox_context *ctx, clv_tensor_pd *pd, bool again);
-/* One iteration: two launches (paper: four), no host read. */
+/* One iteration: two launches (paper: four), no host read. The forms give the
+ * same bits. */
 int clv_tensor_pd_step(clvox_context *ctx, clv_tensor_pd *pd);
 
 typedef struct clv_tensor_pd_energies {
@@ -57,8 +65,10 @@ int clv_tensor_log(clvox_context *ctx, clv_buffer *tensor, const clv_buffer *lin
 
 extern const clv_entry clv_entry_tensor_log;
 extern const clv_entry clv_entry_tensor_pd_dual;
+extern const clv_entry clv_entry_tensor_pd_edges;
 extern const clv_entry clv_entry_tensor_pd_primal;
 extern const clv_entry clv_entry_tensor_pd_sums;
+extern const clv_entry clv_entry_tensor_pd_sweep;
 extern const clv_entry clv_entry_tensor_pd_total;
 
 #endif

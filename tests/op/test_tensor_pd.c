@@ -123,11 +123,13 @@ static double farthest(const double *a, const double *b, int n)
     return most;
 }
 
-static void against_reference(clvox_context *ctx, const problem *p, bool paper, float floor)
+static void against_reference(clvox_context *ctx, const problem *p, bool paper, float floor,
+                              clv_tensor_pd_form form)
 {
     enum { STEPS = 6 };
     setting s;
     make(ctx, p, paper, floor, &s);
+    s.pd.form = form;
     size_t n = (size_t)s.n;
     double *d = malloc(9 * n * sizeof *d), *ahead = malloc(9 * n * sizeof *d);
     double *dual = calloc(27 * n, sizeof *d), radius[9], norm = 0, variation, fit;
@@ -162,13 +164,13 @@ static void against_reference(clvox_context *ctx, const problem *p, bool paper, 
     discard(&s);
 }
 
-static void test_entry(clvox_context *ctx, const clv_entry *entry)
+static void test_entry(clvox_context *ctx, const clv_entry *entry, clv_tensor_pd_form form)
 {
     int state = 0;
     while (harness_next(ctx, entry, &state, "iterations against reference"))
         for (int k = 0; k < PROBLEMS; k++) {
-            against_reference(ctx, &problems[k], false, .05f);
-            against_reference(ctx, &problems[k], true, k % 2 ? -1.0f : .05f);
+            against_reference(ctx, &problems[k], false, .05f, form);
+            against_reference(ctx, &problems[k], true, k % 2 ? -1.0f : .05f, form);
         }
 }
 
@@ -333,10 +335,12 @@ int main(void)
 {
     clvox_context *ctx = harness_open();
     test_log(ctx);
-    test_entry(ctx, &clv_entry_tensor_pd_dual);
-    test_entry(ctx, &clv_entry_tensor_pd_primal);
-    test_entry(ctx, &clv_entry_tensor_pd_sums);
-    test_entry(ctx, &clv_entry_tensor_pd_total);
+    test_entry(ctx, &clv_entry_tensor_pd_dual, CLV_TENSOR_PD_PASSES);
+    test_entry(ctx, &clv_entry_tensor_pd_primal, CLV_TENSOR_PD_PASSES);
+    test_entry(ctx, &clv_entry_tensor_pd_sweep, CLV_TENSOR_PD_SWEEP);
+    test_entry(ctx, &clv_entry_tensor_pd_edges, CLV_TENSOR_PD_SWEEP);
+    test_entry(ctx, &clv_entry_tensor_pd_sums, CLV_TENSOR_PD_PASSES);
+    test_entry(ctx, &clv_entry_tensor_pd_total, CLV_TENSOR_PD_PASSES);
     for (int paper = 0; paper < 2 && !getenv("CLVOX_TEST_TINY"); paper++) {
         for (int k = 0; k < 3; k++)
             test_minimum(ctx, &problems[k], paper, .05f);
