@@ -27,7 +27,8 @@ static inline void step_voxel(__global const float *from, __global const float *
         return;
     }
     const int step[3] = {1, size.x, size.x * size.y};
-    places p = places_of_global(links, i, here, step);
+    places p;
+    places_of_global(links, i, here, step, &p);
     float d[6], f[6], g[6], weights[6];
     for (int c = 0; c < 6; c++) {
         weights[c] = PAPER ? state[8 + c] : 1.0f;
@@ -50,6 +51,10 @@ __kernel void tensor_tv_item(__global const float *from, __global const float *d
                to);
 }
 
+#ifdef MARCHING
+#include "tensor_tv_march.clh"
+#endif
+
 typedef struct masks8 {
     int8 ahead[3], behind[3], side[3][2];
 } masks8;
@@ -59,38 +64,37 @@ typedef struct rows8 {
     int y_next, y_before, z_next, z_before;
 } rows8;
 
-static inline slopes8 slopes_row(__global const float *d, const rows8 *r, const masks8 *m, float4 w)
+static inline void slopes_row(__global const float *d, const rows8 *r, const masks8 *m, float4 w,
+                              slopes8 *s)
 {
-    slopes8 s;
     float8 here = LOAD8(d), g, e, f, there;
     g = CUT(LOAD8(d + 1) - here, m->ahead[0]) * w.x;
-    s.ahead = g * w.x;
-    s.square[0] = g * g;
+    s->ahead = g * w.x;
+    s->square[0] = g * g;
     g = CUT(LOAD8(d + r->y_next) - here, m->ahead[1]) * w.y;
-    s.ahead += g * w.y;
-    s.square[0] += g * g;
+    s->ahead += g * w.y;
+    s->square[0] += g * g;
     g = CUT(LOAD8(d + r->z_next) - here, m->ahead[2]) * w.z;
-    s.ahead += g * w.z;
-    s.square[0] += g * g;
+    s->ahead += g * w.z;
+    s->square[0] += g * g;
     there = LOAD8(d - 1);
     e = CUT(here - there, m->behind[0]) * w.x;
     f = CUT(LOAD8(d + r->y_next - 1) - there, m->side[0][0]) * w.y;
     g = CUT(LOAD8(d + r->z_next - 1) - there, m->side[0][1]) * w.z;
-    s.behind[0] = e * w.x;
-    s.square[1] = e * e + f * f + g * g;
+    s->behind[0] = e * w.x;
+    s->square[1] = e * e + f * f + g * g;
     there = LOAD8(d + r->y_before);
     e = CUT(here - there, m->behind[1]) * w.y;
     f = CUT(LOAD8(d + r->y_before + 1) - there, m->side[1][0]) * w.x;
     g = CUT(LOAD8(d + r->y_before + r->z_next) - there, m->side[1][1]) * w.z;
-    s.behind[1] = e * w.y;
-    s.square[2] = e * e + f * f + g * g;
+    s->behind[1] = e * w.y;
+    s->square[2] = e * e + f * f + g * g;
     there = LOAD8(d + r->z_before);
     e = CUT(here - there, m->behind[2]) * w.z;
     f = CUT(LOAD8(d + r->z_before + 1) - there, m->side[2][0]) * w.x;
     g = CUT(LOAD8(d + r->z_before + r->y_next) - there, m->side[2][1]) * w.y;
-    s.behind[2] = e * w.z;
-    s.square[3] = e * e + f * f + g * g;
-    return s;
+    s->behind[2] = e * w.z;
+    s->square[3] = e * e + f * f + g * g;
 }
 
 /* Eighteen streams of memory are more than a processor follows by itself: each
@@ -152,7 +156,8 @@ __kernel void tensor_tv_row(__global const float *from, __global const float *da
         float8 d[6], f[6], g[6], by[4];
 #if PAPER
         for (int c = 0; c < 6; c++) {
-            slopes8 s = slopes_row(from + c * n + i, &r, &m, w);
+            slopes8 s;
+            slopes_row(from + c * n + i, &r, &m, w, &s);
             for (int k = 0; k < 4; k++)
                 by[k] = 1.0f / sqrt(s.square[k] + eps);
             g[c] = state[8 + c] * curvature8(s.ahead, s.behind, by);
@@ -162,7 +167,8 @@ __kernel void tensor_tv_row(__global const float *from, __global const float *da
         for (int k = 0; k < 4; k++)
             by[k] = (float8)(eps);
         for (int c = 0; c < 6; c++) {
-            slopes8 s = slopes_row(from + c * n + i, &r, &m, w);
+            slopes8 s;
+            slopes_row(from + c * n + i, &r, &m, w, &s);
             for (int k = 0; k < 4; k++)
                 by[k] += COUNT(c) * s.square[k];
             ahead[c] = s.ahead;

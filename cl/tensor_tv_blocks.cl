@@ -99,7 +99,8 @@ tensor_tv_blocks(__global const float *from, __global const float *data, __globa
             int bx = away + q % wide, by = away + q / wide % high, bz = away + q / (wide * high);
             int i = (bz * BOX_Y + by) * BOX_X + bx, here = bits[i];
             if (here & 8) {
-                places p = places_of_local(bits, i, here, step);
+                places p;
+                places_of_local(bits, i, here, step, &p);
                 int at = ((z0 + bz) * size.y + y0 + by) * size.x + x0 + bx;
                 float d[6], f[6], g[6];
                 for (int c = 0; c < 6; c++)
@@ -155,7 +156,8 @@ tensor_tv_none(__global const float *from, __global const float *data, __global 
             int i = v * ITEMS + lane, here = bits[i];
             if (!(here & 8))
                 continue;
-            places p = places_of_local(bits, i, here, step);
+            places p;
+            places_of_local(bits, i, here, step, &p);
             int at = ((z0 + (v >> 2)) * size.y + y0 + (v >> 1 & 1)) * size.x + x0 + (v & 1);
             float d[6], f[6], g[6];
             for (int c = 0; c < 6; c++)

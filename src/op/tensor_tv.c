@@ -9,6 +9,12 @@ static const clv_variant step_variants[] = {
      .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 2, 1}, {32, 8, 1, 1}, {64, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "march",
+     .function = "tensor_tv_march",
+     .defines = "-DMARCHING",
+     .shape = CLV_SHAPE_MARCH,
+     .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 8}, {32, 4, 1, 16}, {64, 4, 1, 8}, {32, 8, 1, 32}}},
     {.name = "row",
      .function = "tensor_tv_row",
      .shape = CLV_SHAPE_ROW,
@@ -50,7 +56,7 @@ static const clv_variant last_variants[] = {
 static const char *const coupling_builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
 
-const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 2, coupling_builds};
+const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 3, coupling_builds};
 const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv_sums", "tensor_tv_sums", sums_variants, 2, sums_builds};
 const clv_entry clv_entry_tensor_tv_last = {"tensor_tv_sums", "tensor_tv_last", last_variants, 2,
                                             coupling_builds};
