@@ -9,6 +9,7 @@
 #include "op/force.h"
 #include "op/likeness.h"
 #include "op/mesh_distance.h"
+#include "op/tensor_fit.h"
 #include "runtime/runtime.h"
 
 /* BENCH_LONGEST: the number of the state that holds the longest vector of field[0]. */
@@ -20,7 +21,8 @@ enum {
     BENCH_STATE = 64,
     BENCH_TRIANGLES = 256,
     BENCH_LISTED = 64, /* triangles of a cell */
-    BENCH_LONGEST = 63
+    BENCH_LONGEST = 63,
+    BENCH_VOLUMES = 64
 };
 
 /* What a row runs on: buffers of random data for size voxels. */
@@ -34,6 +36,7 @@ typedef struct bench_data {
     clv_buffer *tensor_data; /* the same */
     clv_buffer *links;       /* of a volume without a mask */
     clv_buffer *tensor; /* 6 n, positive, smooth, about 1 (1e-3 mm^2/s) */
+    clv_tensor_design *design; /* of a scan of BENCH_VOLUMES */
     clv_buffer *level; /* smooth, slope about 1, with surfaces of level 0 */
     clv_buffer *partial, *state;
     clv_buffer *triangles, *cells, *list; /* cells of an eighth of the voxels */

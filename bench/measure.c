@@ -123,6 +123,20 @@ end:
     return status;
 }
 
+/* A volume in 16 without weighting, the others at b 1000 along a spiral over the half sphere. */
+static int make_design(bench_data *data)
+{
+    double b[BENCH_VOLUMES] = {0}, direction[BENCH_VOLUMES][3] = {{0}};
+    for (int k = 0; k < BENCH_VOLUMES; k++) {
+        double z = (k + 0.5) / BENCH_VOLUMES, r = sqrt(1 - z * z);
+        b[k] = k % 16 ? 1000 : 0;
+        direction[k][0] = r * cos(2.399963 * k);
+        direction[k][1] = r * sin(2.399963 * k);
+        direction[k][2] = z;
+    }
+    return clv_tensor_design_create(data->ctx, b, (const double(*)[3])direction, BENCH_VOLUMES, &data->design);
+}
+
 int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
 {
     int status = CLVOX_OK;
@@ -165,6 +179,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
     CLV_TRY(clv_buffer_create(ctx, BENCH_PARTIALS * sizeof(float), "bench data", &data->partial));
     CLV_TRY(clv_buffer_create(ctx, BENCH_STATE * sizeof(float), "bench data", &data->state));
     CLV_TRY(fill_mesh(data));
+    CLV_TRY(make_design(data));
     CLV_TRY(clv_buffer_write(ctx, data->state, BENCH_LONGEST * sizeof(float), &(float){1.5f}, sizeof(float)));
 end:
     free(host);
@@ -183,6 +198,7 @@ void bench_data_release(bench_data *data)
     clv_buffer_destroy(&data->tensor);
     clv_buffer_destroy(&data->tensor_data);
     clv_buffer_destroy(&data->links);
+    clv_tensor_design_destroy(&data->design);
     clv_buffer_destroy(&data->triangles);
     clv_buffer_destroy(&data->cells);
     clv_buffer_destroy(&data->list);

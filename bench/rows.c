@@ -311,6 +311,36 @@ static int row_tv_paper(bench_data *d)
     return status < 0 ? status : clv_tensor_tv_step(d->ctx, &args, d->tensor, d->nine);
 }
 
+/* A scan of 64 volumes in the room of six components: 6 / 64 of the voxels. */
+static int tensor_fit(bench_data *d, clv_tensor_method method, bool robust)
+{
+    clv_tensor_fit_args fit = {
+        .design = d->design, .method = method, .robust = robust, .voxels = d->n / BENCH_VOLUMES * 6,
+        .dwi = d->tensor, .state = d->nine, .kind = d->scalar[4], .tensor = d->field[1], .s0 = d->scalar[1],
+        .sigma = d->scalar[2], .noise = d->scalar[3]};
+    return clv_tensor_fit(d->ctx, &fit);
+}
+
+static int row_tensor_ols(bench_data *d)
+{
+    return tensor_fit(d, CLV_TENSOR_OLS, false);
+}
+
+static int row_tensor_wls(bench_data *d)
+{
+    return tensor_fit(d, CLV_TENSOR_WLS, false);
+}
+
+static int row_tensor_nlls(bench_data *d)
+{
+    return tensor_fit(d, CLV_TENSOR_NLLS, false);
+}
+
+static int row_tensor_robust(bench_data *d)
+{
+    return tensor_fit(d, CLV_TENSOR_WLS, true);
+}
+
 static int row_tensor_measures(bench_data *d)
 {
     unsigned wanted = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_V1;
@@ -501,6 +531,10 @@ const bench_row bench_rows[] = {
     {"tensor tv local", "tensor_tv_step", 73, row_tv_local},
     {"tensor tv paper", NULL, 98, row_tv_paper},
     {"tensor tv sums", "tensor_tv_sums", 25, row_tv_sums},
+    {"tensor fit, plain", "tensor_fit_start", 28, row_tensor_ols},
+    {"tensor fit, weighted", "tensor_fit_step", 28, row_tensor_wls},
+    {"tensor fit, nonlinear", "tensor_fit_finish", 28, row_tensor_nlls},
+    {"tensor fit, robust", "tensor_fit_scale", 28, row_tensor_robust},
     {"tensor measures", "tensor_measures", 44, row_tensor_measures},
     {"tensor primal-dual", "tensor_pd_dual", 169, row_tensor_pd},
     {"tensor primal-dual, primal", "tensor_pd_primal", 169, row_tensor_pd},
