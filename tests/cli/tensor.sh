@@ -161,4 +161,26 @@ exits 2 clvox tensor all n_dwi.nii.gz -o x; says 'give --bval and --bvec, or --g
 exits 2 clvox tensor all n_dwi.nii.gz --grad n.b -o x --plain --lambda 3; says 'one or the other'
 exits 1 clvox tensor all n_dwi.nii.gz --grad n.b --mask b_mask.nii.gz -o x; one_sentence; absent x_tensor.nii.gz
 
+begin "fit: methods, counts in the log, and what cannot be fitted"
+exits 0 clvox phantom tensor:steps -o f --size 13x11x9 --snr 25 --directions 20 --seed 3
+for method in ols wls iwls nlls; do
+    exits 0 clvox tensor fit f_dwi.nii.gz --grad f.b --mask f_mask.nii.gz --method $method -o f_$method --json log/f.json
+    json log/f.json 'j["fit"]["method"] == "'$method'" and j["fit"]["fitted"] == j["fit"]["voxels"] > 100'
+    json log/f.json 'sum(s["volumes"] for s in j["shells"]) == j["fit"]["volumes"] > 20'
+done
+for part in tensor s0 sigma noise; do exists f_wls_$part.nii.gz; done
+exits 0 clvox tensor fit f_dwi.nii.gz --grad f.b --robust --order fsl -o f_robust; prints 'rejected'
+exits 0 clvox tensor fit f_dwi.nii.gz --grad f.b -o f_quiet -q; quiet
+exits 2 clvox tensor fit f_dwi.nii.gz -o x; says '--bval and --bvec, or --grad'
+exits 2 clvox tensor fit f_dwi.nii.gz --grad f.b --bval f.bval -o x; says '--bval and --bvec, or --grad'
+exits 2 clvox tensor fit f_dwi.nii.gz --grad f.b; says '-o PREFIX is missing'
+exits 2 clvox tensor fit f_dwi.nii.gz --grad f.b -o x --method best; says 'best'
+exits 1 clvox tensor fit f_dwi.nii.gz --grad f.b -o x --bmax 10 -q; one_sentence; says 'f.b: with b up to 10: only'
+exits 1 clvox tensor fit f_truth_fa.nii.gz --grad f.b -o x; one_sentence
+awk '{ $1 = 1; $2 = 0; $3 = 0; print }' f.b > one.b
+exits 1 clvox tensor fit f_dwi.nii.gz --grad one.b -o x -q; one_sentence; says "one.b: only 1 of the gradients' directions"
+exits 1 clvox tensor fit f_dwi.nii.gz --grad f.b --mask none.nii -o x; one_sentence; says 'empty'
+exits 1 clvox tensor fit f_dwi.nii.gz --grad f.b --mask m.nii -o x -q; one_sentence; says 'grid'
+absent x_tensor.nii.gz
+
 finish
