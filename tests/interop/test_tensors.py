@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors fitted by clvox and by DIPY from the same files."""
+import os
+import unittest
+
+import numpy as np
+from dipy.core.gradients import gradient_table
+from dipy.reconst import dti
+
+import tools
+
+DATA = os.environ.get("CLVOX_DATA", os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                                 "..", "..", "..", "shared", "data"))
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+def by_dipy(dwi, bval, bvec, mask, method):
+    """The six components in the axes of the bvecs, and where every eigenvalue is well above 0."""
+    table = gradient_table(np.loadtxt(bval), bvecs=np.loadtxt(bvec).T, b0_threshold=50)
+    fit = dti.TensorModel(table, fit_method=method, min_signal=1e-4).fit(dwi, mask=mask)
+    tensor = fit.quadratic_form
+    positive = np.linalg.eigvalsh(tensor)[..., 0] > 1.1e-5
+    return np.stack([tensor[..., i, j] for i, j in UPPER], -1), positive
+
+
+class Tensors(unittest.TestCase):
+    def compare(self, dwi, bval, bvec, mask, method, limit):
+        tools.clvox("tensor", "fit", dwi, "--bval", bval, "--bvec", bvec, "--mask", mask, "--method",
+                    method.lower(), "--order", "fsl", "-o", "t", "-q")
+        ours, scan, inside = tools.load("t_tensor.nii.gz"), tools.load(dwi), tools.load(mask) > 0
+        theirs, positive = by_dipy(scan, bval, bvec, inside, method)
+        where = inside & positive & (scan > 0).all(-1)
+        self.assertGreater(where.sum(), 500)
+        gap = 1e3 * np.abs(ours - theirs)[where].max(-1)
+        print(f"#   {method}: {where.sum()} voxels, largest difference {gap.max():.1e} of 1e-3 mm^2/s")
+        self.assertLess(gap.max(), limit)
+
+    def test_phantoms(self):
+        """DIPY's tensors of noisy scans on grids of both hands, by FSL's files"""
+        for direction in ("axial", "oblique", "left-oblique"):
+            tools.clvox("phantom", "tensor:helix", "-o", "p", "--size", "24x22x18", "--spacing", "2x2x2.5mm",
+                        "--direction", direction, "--snr", 20, "--directions", 20, "-q")
+            for method, limit in (("OLS", 2e-5), ("WLS", 2e-5), ("NLLS", 1e-3)):
+                self.compare("p_dwi.nii.gz", "p.bval", "p.bvec", "p_mask.nii.gz", method, limit)
+
+    @unittest.skipUnless(os.path.isdir(os.path.join(DATA, "dti_dsistudio")), "no dti_dsistudio")
+    def test_scan(self):
+        """DIPY's tensors of a real scan"""
+        folder = os.path.join(DATA, "dti_dsistudio")
+        files = [os.path.join(folder, name) for name in ("dwi.nii.gz", "bvals", "bvecs", "mask.nii.gz")]
+        for method in ("OLS", "WLS"):
+            self.compare(*files, method, 2e-5)
