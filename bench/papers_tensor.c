@@ -109,7 +109,7 @@ static int run(problem *p, const struct scheme *s, double ceiling, double *exact
     int status = CLVOX_OK;
     const clv_kernel *k;
     float state[CLV_TENSOR_TV_STATE];
-    double seconds = INFINITY;
+    double seconds = HUGE_VAL;
     size_t bytes = 24 * p->n;
     bool paper = p->args.coupling == CLV_TENSOR_PAPER, exact = s->scheme == CLV_TENSOR_GLOBAL;
     char occupancy[16] = "unknown";
@@ -119,7 +119,7 @@ static int run(problem *p, const struct scheme *s, double ceiling, double *exact
         double start = now();
         CLV_TRY(clv_tensor_tv_descend(p->ctx, &p->args, s->scheme, r ? STEPS : 4, p->field, p->other));
         CLV_TRY(clv_finish(p->ctx));
-        seconds = r ? fmin(seconds, now() - start) : INFINITY;
+        seconds = r ? fmin(seconds, now() - start) : HUGE_VAL;
     }
     CLV_TRY(clv_tensor_tv_energy(p->ctx, &p->args, p->field));
     CLV_TRY(clv_buffer_read(p->ctx, p->state, 0, state, sizeof state));
@@ -172,9 +172,10 @@ int bench_moazeni2009(clvox_context *ctx, const int size[3], double seconds, FIL
     fprintf(out,
             "Moazeni et al. 2009, table 1 and figures 3 to 7: %d steps of tensor total variation by scheme,\n"
             "%dx%dx%d, on %s.\n"
-            "The paper, Quadro FX 5600, 128x128x128: global 3.7 s (266 times its CPU; occupancy 33 to 100%%),\n"
-            "block 128 times, none 134 times its CPU. 'away': rms distance from the exact result over the rms\n"
-            "distance that the exact one has come; 'of copy': bytes of exact steps over time and copy bandwidth.\n\n",
+            "The paper, Quadro FX 5600, 128x128x128: global 3.7 s (266 times its CPU),\n"
+            "block 128 times, none 134 times its CPU. 'away': rms distance from the exact result over\n"
+            "the rms distance that the exact one has come; 'of copy': bytes of exact steps over time and\n"
+            "copy bandwidth.\n\n",
             STEPS, size[0], size[1], size[2], clvox_context_limits(ctx)->name);
     fprintf(out, "%-8s %-8s %-28s %9s %8s %9s %10s %8s %9s %12s %10s\n", "coupling", "scheme", "kernel",
             "occupancy", "local B", "limit", "ms", "speed", "of copy", "energy", "away");

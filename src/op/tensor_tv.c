@@ -14,7 +14,7 @@ static const clv_variant step_variants[] = {
      .defines = "-DMARCHING",
      .shape = CLV_SHAPE_MARCH,
      .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 8}, {32, 4, 1, 16}, {64, 4, 1, 8}, {32, 8, 1, 32}}},
+     .tiles = {{32, 4, 1, 16}, {32, 4, 1, 8}, {32, 8, 1, 32}}},
     {.name = "row",
      .function = "tensor_tv_row",
      .shape = CLV_SHAPE_ROW,
@@ -23,49 +23,52 @@ static const clv_variant step_variants[] = {
 };
 /* Steps of a launch at most are the halo's width. */
 static const clv_variant overlap_variants[] = {
-    {.name = "two", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=1 -DHALO=2", .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 49, .fixed_bytes = 16,
+    {.name = "two", .function = "tensor_tv_blocks", .defines = "-DPART=1 -DOVERLAP=1 -DHALO=2",
+     .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 49, .fixed_bytes = 16,
      .tiles = {{8, 4, 4, 1}}},
-    {.name = "one", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=1 -DHALO=1", .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49, .fixed_bytes = 16,
+    {.name = "one", .function = "tensor_tv_blocks", .defines = "-DPART=1 -DOVERLAP=1 -DHALO=1",
+     .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49, .fixed_bytes = 16,
      .tiles = {{8, 8, 4, 1}}},
 };
 static const clv_variant block_variants[] = {
-    {.name = "block", .function = "tensor_tv_blocks", .defines = "-DOVERLAP=0 -DHALO=1",
+    {.name = "block", .function = "tensor_tv_blocks", .defines = "-DPART=1 -DOVERLAP=0 -DHALO=1",
      .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49,
      .fixed_bytes = 256 * 24 + 16, .tiles = {{8, 8, 4, 1}, {16, 4, 4, 1}, {4, 4, 4, 1}}},
 };
 static const clv_variant none_variants[] = {
-    {.name = "eight", .function = "tensor_tv_none", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
-     .cell_bytes = 392, .fixed_bytes = 16, .tiles = {{32, 2, 1, 1}, {16, 2, 2, 1}}},
+    {.name = "eight", .function = "tensor_tv_none", .defines = "-DPART=1",
+     .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .cell_bytes = 392, .fixed_bytes = 16,
+     .tiles = {{32, 2, 1, 1}, {16, 2, 2, 1}}},
 };
 /* march: voxels, or rows, of a chunk at least. */
 static const clv_variant sums_variants[] = {
-    {.name = "groups", .function = "tensor_tv_sums_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
-     .fixed_bytes = 256 * 32, .tiles = {{256, 1, 1, 2048}, {64, 1, 1, 2048}}},
-    {.name = "rows", .function = "tensor_tv_sums_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
-     .tiles = {{1, 1, 1, 8}}},
+    {.name = "groups", .function = "tensor_tv_sums_groups", .defines = "-DPART=2",
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
+     .tiles = {{256, 1, 1, 2048}, {64, 1, 1, 2048}}},
+    {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=2",
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 8}}},
 };
 static const clv_variant last_variants[] = {
-    {.name = "groups", .function = "tensor_tv_last_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
-     .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "item", .function = "tensor_tv_last_item", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "groups", .function = "tensor_tv_last_group", .defines = "-DPART=2",
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4,
+     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "item", .function = "tensor_tv_last_item", .defines = "-DPART=2",
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
 };
 
 static const char *const coupling_builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
 
 const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 3, coupling_builds};
-const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv_sums", "tensor_tv_sums", sums_variants, 2, sums_builds};
-const clv_entry clv_entry_tensor_tv_last = {"tensor_tv_sums", "tensor_tv_last", last_variants, 2,
+const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv", "tensor_tv_sums", sums_variants, 2, sums_builds};
+const clv_entry clv_entry_tensor_tv_last = {"tensor_tv", "tensor_tv_last", last_variants, 2,
                                             coupling_builds};
 
-const clv_entry clv_entry_tensor_tv_overlap = {"tensor_tv_blocks", "tensor_tv_overlap", overlap_variants, 2,
+const clv_entry clv_entry_tensor_tv_overlap = {"tensor_tv", "tensor_tv_overlap", overlap_variants, 2,
                                                coupling_builds};
-const clv_entry clv_entry_tensor_tv_block = {"tensor_tv_blocks", "tensor_tv_block", block_variants, 1,
+const clv_entry clv_entry_tensor_tv_block = {"tensor_tv", "tensor_tv_block", block_variants, 1,
                                              coupling_builds};
-const clv_entry clv_entry_tensor_tv_none = {"tensor_tv_blocks", "tensor_tv_none", none_variants, 1,
+const clv_entry clv_entry_tensor_tv_none = {"tensor_tv", "tensor_tv_none", none_variants, 1,
                                             coupling_builds};
 
 static int voxels(const clv_tensor_tv_args *a)

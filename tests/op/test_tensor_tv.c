@@ -41,7 +41,7 @@ static void tensors(float *field, size_t n, unsigned seed)
 static void make(clvox_context *ctx, const int size[3], const float spacing[3], clv_tensor_coupling coupling,
                  bool with_mask, problem *p)
 {
-    *p = (problem){.ref = {.coupling = coupling, .lambda = 2, .eps = 1e-3f, .relax = 1, .floor = 1e-6f}};
+    *p = (problem){.ref = {.coupling = coupling, .lambda = 2, .eps = 1e-3, .relax = 1, .floor = 1e-6}};
     float least = fminf(spacing[0], fminf(spacing[1], spacing[2]));
     p->n = 1;
     for (int a = 0; a < 3; a++) {
@@ -143,13 +143,14 @@ static void scheme_case(clvox_context *ctx, const struct setup *s, clv_tensor_sc
     make(ctx, s->size, s->spacing, coupling, with_mask, &p);
     if (scheme == CLV_TENSOR_BLOCK) {
         const clv_kernel *kernel;
-        check_must(clv_kernel_get(ctx, &clv_entry_tensor_tv_block, coupling ? "-DPAPER=1" : "-DPAPER=0", s->size,
-                                  0, &kernel));
+        check_must(clv_kernel_get(ctx, &clv_entry_tensor_tv_block, coupling ? "-DPAPER=1" : "-DPAPER=0",
+                                  s->size, 0, &kernel));
         block[0] = kernel->tile.x;
         block[1] = kernel->tile.y;
         block[2] = kernel->tile.z;
     }
-    CHECK_THAT(clv_tensor_tv_descend(ctx, &p.args, scheme, count, p.a, p.b) == CLVOX_OK, "%s", clvox_message());
+    CHECK_THAT(clv_tensor_tv_descend(ctx, &p.args, scheme, count, p.a, p.b) == CLVOX_OK, "%s",
+               clvox_message());
     if (scheme == CLV_TENSOR_OVERLAP)
         for (int k = 0; k < count; k++)
             ref_tensor_step(&p.ref, p.want);
@@ -251,7 +252,7 @@ static void fall_case(clvox_context *ctx, clv_tensor_coupling coupling, bool tin
     problem p;
     const int size[3] = {tiny ? 6 : 17, tiny ? 5 : 14, tiny ? 4 : 9};
     make(ctx, size, (const float[3]){2, 2, 2.5f}, coupling, true, &p);
-    double last = INFINITY;
+    double last = HUGE_VAL;
     for (int k = 0; k < (tiny ? 4 : 60); k++) {
         float state[CLV_TENSOR_TV_STATE];
         clv_buffer *from = k % 2 ? p.b : p.a, *to = k % 2 ? p.a : p.b;
@@ -297,8 +298,8 @@ static void constant_case(clvox_context *ctx, clv_tensor_coupling coupling)
 
 /* Scalar total variation sqrt(3) (or k) sum sqrt(|grad d|^2 + eps) + mu/2 |d - f|^2 by
  * plain descent in d, written for itself: a 3-D image, unit voxels. */
-static void scalar_descent(double *d, const double *f, const int size[3], double weight, double mu, double eps,
-                           int count)
+static void scalar_descent(double *d, const double *f, const int size[3], double weight, double mu,
+                           double eps, int count)
 {
     int n = size[0] * size[1] * size[2], step[3] = {1, size[0], size[0] * size[1]};
     double *g = malloc((size_t)n * sizeof *g);

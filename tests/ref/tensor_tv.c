@@ -114,8 +114,9 @@ static double *entries(const ref_tensor_tv *m, const double *d)
             if (!inside(m, i))
                 continue;
             /* Scattered: what each slope of this voxel gives its two ends. */
-            double norm = m->coupling == CLV_TENSOR_PAPER ? sqrt(square(m, d, c, i) + m->eps) : shared(m, d, i);
-            double weight = m->coupling == CLV_TENSOR_PAPER ? tv[c] / sqrt(total) : 1;
+            bool paper = m->coupling == CLV_TENSOR_PAPER;
+            double norm = paper ? sqrt(square(m, d, c, i) + m->eps) : shared(m, d, i);
+            double weight = paper ? tv[c] / sqrt(total) : 1;
             size_t here = (size_t)c * n + i;
             g[here] += m->lambda * (d[here] - (double)m->data[here]);
             for (int a = 0; a < 3; a++) {
