@@ -10,10 +10,10 @@ HEAD = """# Tensors beside the truth
 {date}; clvox {version}; device: {device}; DIPY {dipy}, one thread.
 
 Made by `bench/tensors.py` from files that `clvox phantom tensor:helix|rings|steps` writes (64x64x40, b 1000,
-Rician noise; the grids take turns: plain, oblique, left-handed, both, cubic and not). Every method's tensors are measured by
-the same code: root mean square error of FA in the mask, mean angle of V1 where the truth is anisotropic,
-what is left of the steps of FA between neighbours (1: edges kept; noise alone lowers it too, through FA's
-bias), and root mean square error of the tensor in 1e-3 mm^2/s. CPU seconds are of one phantom, files to
+Rician noise; the grids take turns: plain, oblique, left-handed, both, cubic and not). Every method's tensors
+are measured by the same code: root mean square error of FA in the mask, mean angle of V1 where the truth is
+anisotropic, what is left of the steps of FA between neighbours (1: edges kept; noise alone lowers it too,
+through FA's bias), and root mean square error of the tensor in 1e-3 mm^2/s. CPU seconds are of one phantom, files to
 tensors for clvox, the denoising and the fit alone for DIPY; on busy cores.
 
 clvox runs as its users run it: `tensor fit`, then `tensor denoise --noise PREFIX_sigma.nii.gz`, nothing
@@ -92,8 +92,8 @@ def automatic(rows):
     worst = max(excess, key=lambda c: excess[c][1])
     used = sorted({float(r["parameter"]) for r in rows if r["method"] == "auto" and "fa" in r})
     return ["\n## --lambda auto\n",
-            f"Against the best of {len(used)} fixed lambdas ({', '.join('%g' % u for u in used)} times auto's), phantom "
-            f"by phantom, the error of FA with auto is {sum(e[1] for e in excess.values()) / len(excess):.1f}% larger "
+            f"Against the best of {len(used)} fixed lambdas ({', '.join('%g' % u for u in used)} times auto's), "
+            f"phantom by phantom, the error of FA with auto is {sum(e[1] for e in excess.values()) / len(excess):.1f}% larger "
             f"in the mean of {len(excess)} and {excess[worst][1]:.1f}% at worst ({worst.replace('_', ' ')}, best at "
             f"{excess[worst][0]:g} times auto's)."]
 
