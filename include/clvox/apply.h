@@ -34,7 +34,7 @@ CLVOX_API int clvox_apply(clvox_context *context, const clvox_volume *image,
 /* How vectors and tensors turn with what they are in (Alexander et al. 2001). */
 typedef enum clvox_reorientation {
     CLVOX_REORIENT_AUTO = 0, /* PRINCIPAL for tensors, as ANTs and FSL do, FINITE_STRAIN for vectors */
-    CLVOX_REORIENT_FINITE_STRAIN, /* by the rotation alone, as DTI-TK does */
+    CLVOX_REORIENT_FINITE_STRAIN, /* by the rotation alone */
     CLVOX_REORIENT_PRINCIPAL,     /* so that what runs along a fibre before does so after, shear or not:
                                      preservation of principal direction */
     CLVOX_REORIENT_NONE

@@ -170,7 +170,7 @@ int cmd_apply(command *cli, int argc, char **argv)
             "label keeps label values: of the eight neighbours' labels the one with the largest weight.\n"
             "Without -t it only resamples.\n\n"
             "Tensors and vectors turn with the tissue. ppd (the default for tensors, as of ANTs and FSL)\n"
-            "keeps them along the fibres that shear or stretching turns; fs (as DTI-TK) takes the rotation\n"
+            "keeps them along the fibres that shear or stretching turns; fs (finite strain) takes the rotation\n"
             "alone. Files of FSL, DIPY and MRtrix do not say that they hold tensors: --order does.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
