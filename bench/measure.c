@@ -163,7 +163,8 @@ int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data)
         CLV_TRY(clv_buffer_create(ctx, 3 * n * sizeof(float), "bench data", &data->field[i]));
         CLV_TRY(clv_buffer_write(ctx, data->field[i], 0, host, 3 * n * sizeof(float)));
     }
-    CLV_TRY(clv_buffer_create(ctx, 9 * n * sizeof(float), "bench data", &data->nine));
+    /* And a little for planes that are longer than the volume. */
+    CLV_TRY(clv_buffer_create(ctx, (9 * n + 18 * 1088) * sizeof(float), "bench data", &data->nine));
     CLV_TRY(clv_buffer_create(ctx, 6 * n * sizeof(float), "bench data", &data->tensor));
     CLV_TRY(clv_buffer_create(ctx, 6 * n * sizeof(float), "bench data", &data->tensor_data));
     CLV_TRY(clv_buffer_create(ctx, clv_tensor_links_bytes(size), "bench data", &data->links));

@@ -96,13 +96,13 @@ static inline real forward(__global const float *u, real here, int i, int off, i
     return select((real)(0.0f), get(u, i + off, n) - here, link != 0);
 }
 
-/* Minus the adjoint of the differences: w_a (p_a - p_a one voxel before). */
-static inline real divergence(__global const float *p, int i, int4 size, float4 w)
+/* Minus the adjoint of the differences: w_a (p_a - p_a one voxel before), of
+ * voxels below n. */
+static inline real divergence(__global const float *p, int i, int n, int4 size, float4 w)
 {
-    int n = size.z;
     return w.x * (get(p, i, n) - get(p, i - 1, n)) +
-           w.y * (get(p + n, i, n) - get(p + n, i - size.x, n)) +
-           w.z * (get(p + 2 * n, i, n) - get(p + 2 * n, i - size.y, n));
+           w.y * (get(p + size.w, i, n) - get(p + size.w, i - size.x, n)) +
+           w.z * (get(p + 2 * size.w, i, n) - get(p + 2 * size.w, i - size.y, n));
 }
 
 /* The nearest matrix whose eigenvalues are not below `least`. Most are that
@@ -152,8 +152,9 @@ __kernel void tensor_log(__global float *tensor, __global const uchar *links, in
 
 /* p <- projection of p + sigma K ahead: into the unit ball of all 18 (local),
  * or of each component's three into a ball of radius state[c], the six radii
- * themselves of length 1. size: voxels of a row, of a plane, of all. step:
- * sigma w_a. Only voxels below `last` are written. */
+ * themselves of length 1. size: voxels of a row, of a plane, of all, and from
+ * one plane of the dual to the next. step: sigma w_a. Voxels from `last` on are not
+ * touched, nor any that only they need. */
 INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, int4 size, float4 step,
                      __global const float *state, __global float *dual)
 {
@@ -161,11 +162,13 @@ INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, i
     real q[18], length = 0.0f;
 #pragma unroll
     for (int c = 0; c < 6; c++) {
-        __global const float *u = ahead + c * n, *p = dual + 3 * c * n;
-        real here = get(u, i, n);
-        q[3 * c] = get(p, i, n) + step.x * forward(u, here, i, 1, n, bits & 1);
-        q[3 * c + 1] = get(p + n, i, n) + step.y * forward(u, here, i, size.x, n, bits & 2);
-        q[3 * c + 2] = get(p + 2 * n, i, n) + step.z * forward(u, here, i, size.y, n, bits & 4);
+        __global const float *u = ahead + c * n, *p = dual + 3 * c * size.w;
+        real here = get(u, i, last);
+        q[3 * c] = get(p, i, last) + step.x * forward(u, here, i, 1, min(last + 1, n), bits & 1);
+        q[3 * c + 1] = get(p + size.w, i, last) +
+                       step.y * forward(u, here, i, size.x, min(last + size.x, n), bits & 2);
+        q[3 * c + 2] = get(p + 2 * size.w, i, last) +
+                       step.z * forward(u, here, i, size.y, min(last + size.y, n), bits & 4);
         real square = q[3 * c] * q[3 * c] + q[3 * c + 1] * q[3 * c + 1] + q[3 * c + 2] * q[3 * c + 2];
 #if PAPER
         real inside = fmin((real)(1.0f), state[c] * rsqrt(COUNTS(c) * square));
@@ -183,7 +186,7 @@ INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, i
 #endif
 #pragma unroll
     for (int k = 0; k < 18; k++)
-        put(q[k], dual + k * n, i, last);
+        put(q[k], dual + k * size.w, i, last);
 }
 
 /* u <- projection of (u - tau K^T p + tau lambda data) / (1 + tau lambda), and
@@ -192,20 +195,19 @@ INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, i
 INLINED void primal_at(int i, int last, __global const float *dual, __global const float *data, int4 size,
                        float4 step, float4 rest, __global float *u, __global float *ahead)
 {
-    int n = size.z;
     real old[6], d[6];
 #pragma unroll
     for (int c = 0; c < 6; c++) {
-        old[c] = get(u + c * n, i, n);
-        d[c] = old[c] + divergence(dual + 3 * c * n, i, size, step);
-        d[c] += rest.x * (get(data + c * n, i, n) - d[c]);
+        old[c] = get(u + c * size.z, i, last);
+        d[c] = old[c] + divergence(dual + 3 * c * size.w, i, last, size, step);
+        d[c] += rest.x * (get(data + c * size.z, i, last) - d[c]);
     }
     if (rest.z >= 0.0f)
         project(d, rest.z);
 #pragma unroll
     for (int c = 0; c < 6; c++) {
-        put(d[c], u + c * n, i, last);
-        put(d[c] + rest.y * (d[c] - old[c]), ahead + c * n, i, last);
+        put(d[c], u + c * size.z, i, last);
+        put(d[c] + rest.y * (d[c] - old[c]), ahead + c * size.z, i, last);
     }
 }
 
@@ -327,14 +329,14 @@ void tensor_pd_sums(__global const float *u, __global const float *data, __globa
         for (int c = 0; c < 6; c++) {
             real f = get(data + c * n, i, n), r = get(u + c * n, i, n) - f;
             fit += 0.5f * COUNTS(c) * r * r;
-            best[c] = f + divergence(dual + 3 * c * n, i, size, w) / lambda;
+            best[c] = f + divergence(dual + 3 * c * size.w, i, n, size, w) / lambda;
         }
         if (least >= 0.0f)
             project(best, least);
 #pragma unroll
         for (int c = 0; c < 6; c++) {
             real r = best[c] - get(data + c * n, i, n);
-            real push = divergence(dual + 3 * c * n, i, size, w);
+            real push = divergence(dual + 3 * c * size.w, i, n, size, w);
             bound += COUNTS(c) * (0.5f * lambda * r * r - best[c] * push);
         }
         whole in = bits != 0;

@@ -47,6 +47,17 @@ static const clv_variant total_variants[] = {
 };
 const clv_entry clv_entry_tensor_pd_total = {"tensor_pd", "tensor_pd_total", total_variants, 1, NULL};
 
+/* Floats from one plane of the dual to the next: 256 bytes past a page. */
+static int plane_of(int n)
+{
+    return (n + 1023) / 1024 * 1024 + 64;
+}
+
+size_t clv_tensor_pd_dual_bytes(const int size[3])
+{
+    return 18 * sizeof(float) * (size_t)plane_of(size[0] * size[1] * size[2]);
+}
+
 static int voxels_of(const int size[3], int *n)
 {
     double all = (double)size[0] * size[1] * size[2];
@@ -71,7 +82,7 @@ end:
     return status;
 }
 
-#define SIZE4(pd) CLV_INT4((pd)->size[0], (pd)->size[0] * (pd)->size[1], n, 0)
+#define SIZE4(pd) CLV_INT4((pd)->size[0], (pd)->size[0] * (pd)->size[1], n, plane_of(n))
 #define WEIGHT4(pd, k) CLV_FLOAT4((k) * (pd)->weight[0], (k) * (pd)->weight[1], (k) * (pd)->weight[2], 0)
 
 /* An upper bound of the norm of the differences. */
@@ -114,7 +125,7 @@ int clv_tensor_pd_start(clvox_context *ctx, clv_tensor_pd *pd, bool again)
     pd->sigma = (float)(1 / (4 * norm_of(pd)));
     CLV_TRY(clv_buffer_copy(ctx, pd->tensor, 0, pd->ahead, 0, 6 * (size_t)n * sizeof(float)));
     if (!again) {
-        CLV_TRY(clv_buffer_fill(ctx, pd->dual, 0, 0, 18 * (size_t)n * sizeof(float)));
+        CLV_TRY(clv_buffer_fill(ctx, pd->dual, 0, 0, clv_tensor_pd_dual_bytes(pd->size)));
         CLV_TRY(clv_buffer_write(ctx, pd->state, 0, even, sizeof even));
     }
 end:

@@ -34,11 +34,15 @@ typedef struct clv_tensor_pd {
     const clv_buffer *data;   /* f: 6 n */
     clv_buffer *tensor;       /* D: 6 n, the start and the result */
     clv_buffer *ahead;        /* 6 n, scratch */
-    clv_buffer *dual;         /* 18 n: |p| <= 1 */
+    clv_buffer *dual;         /* clv_tensor_pd_dual_bytes: |p| <= 1 */
     clv_buffer *partial;      /* CLV_TENSOR_PD_PARTIALS */
     clv_buffer *state;        /* CLV_TENSOR_PD_STATE */
     float tau, sigma;         /* the steps, of clv_tensor_pd_start */
 } clv_tensor_pd;
+
+/* 18 planes, each a little longer than the volume: planes whose lengths are
+ * multiples of a page fall on the same lines of a CPU's cache. */
+size_t clv_tensor_pd_dual_bytes(const int size[3]);
 
 /* Sets the steps and what iterations keep. With again, the dual stays as it
  * is, which is a good start when only f has changed. */

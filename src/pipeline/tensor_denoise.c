@@ -269,7 +269,7 @@ static int work(denoise *run, const clvox_volume *tensor, const float *inside)
     const clv_request list[] = {
         {&pd->tensor, 6 * plane, "tensor"},
         {&pd->ahead, 6 * plane, "extrapolated tensor"},
-        {&pd->dual, 18 * plane, "dual tensor field"},
+        {&pd->dual, clv_tensor_pd_dual_bytes(pd->size), "dual tensor field"},
         {&run->first, 6 * plane, "data"},
         {&run->data, 6 * plane, "data of a Bregman iteration"},
         {&mask, plane, "mask"},

@@ -69,7 +69,7 @@ static void make(clvox_context *ctx, const problem *p, bool paper, float floor, 
     s->data_buffer = harness_upload(ctx, s->data, 6 * plane);
     s->pd.tensor = harness_upload(ctx, s->data, 6 * plane);
     s->pd.ahead = harness_output(ctx, 6 * plane);
-    s->pd.dual = harness_output(ctx, 18 * plane);
+    s->pd.dual = harness_output(ctx, clv_tensor_pd_dual_bytes(p->size));
     s->pd.partial = harness_output(ctx, CLV_TENSOR_PD_PARTIALS * sizeof(float));
     s->pd.state = harness_output(ctx, CLV_TENSOR_PD_STATE * sizeof(float));
     s->pd.links = s->links;
