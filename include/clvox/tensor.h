@@ -185,6 +185,17 @@ CLVOX_API int clvox_tensor_denoise(clvox_context *context, const clvox_volume *t
                                    const clvox_tensor_denoise_options *options,
                                    clvox_tensor_denoise_result *result);
 
+/* Removes noise from a diffusion-weighted scan by Marchenko-Pastur PCA (Veraart
+ * et al. 2016) in windows of 2 radius + 1 voxels a side (2 is usual), smaller
+ * along axes shorter than that. Wants noise that neighbours do not share: before
+ * any interpolation. mask: on dwi's grid, above 0 inside, 0 comes out elsewhere;
+ * may be NULL. noise: its standard deviation in every voxel, 0 where no window
+ * reached. Errors: CLVOX_ERROR_ARGUMENT, _DATA (fewer than two volumes), _MEMORY.
+ * On success *out and *noise are the caller's, to be released with
+ * clvox_volume_destroy; on failure NULL. */
+CLVOX_API int clvox_dwi_denoise(clvox_context *context, const clvox_volume *dwi, const clvox_volume *mask,
+                                int radius, clvox_volume **out, clvox_volume **noise);
+
 /* ---- from a scan to tensors ---------------------------------------------- */
 
 typedef enum clvox_tensor_method {

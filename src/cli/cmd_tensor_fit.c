@@ -9,6 +9,8 @@ typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix;
     clvox_tensor_fit_options options;
     int order;
+    const char *denoised; /* file for the scan without noise */
+    int denoise, window;  /* mppca: 1, voxels */
 } request;
 
 #define METHODS "ols|wls|iwls|nlls"
@@ -79,6 +81,26 @@ static int write_one(command *cli, const clvox_volume *volume, const char *prefi
     return cli_write_volume(cli, volume, path);
 }
 
+/* Replaces the scan. */
+static int remove_noise(command *cli, const request *r, const clvox_volume *mask, clvox_volume **dwi)
+{
+    int status = CLVOX_OK;
+    clvox_volume *clean = NULL, *noise = NULL;
+    double started = cli_seconds();
+    CLV_TRY(clvox_dwi_denoise(cli->ctx, *dwi, mask, r->window / 2, &clean, &noise));
+    cJSON_AddNumberToObject(cli->log, "denoise_seconds", cli_seconds() - started);
+    CLV_TRY(write_one(cli, noise, r->prefix, "mppca_noise"));
+    if (r->denoised)
+        CLV_TRY(cli_write_volume(cli, clean, r->denoised));
+    clvox_volume_destroy(dwi);
+    *dwi = clean;
+    clean = NULL;
+end:
+    clvox_volume_destroy(&clean);
+    clvox_volume_destroy(&noise);
+    return status;
+}
+
 static int run(command *cli, const request *r)
 {
     int status = CLVOX_OK;
@@ -90,6 +112,8 @@ static int run(command *cli, const request *r)
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     say_gradients(cli, gradients);
+    if (r->denoise)
+        CLV_TRY(remove_noise(cli, r, mask, &dwi));
     double started = cli_seconds();
     status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
     if (status == CLVOX_ERROR_DATA)
@@ -113,7 +137,7 @@ end:
 
 int cmd_tensor_fit(command *cli, int argc, char **argv)
 {
-    request r = {.order = CLVOX_TENSOR_AUTO};
+    request r = {.order = CLVOX_TENSOR_AUTO, .window = 5};
     bool robust = false;
     int method = CLVOX_TENSOR_WLS;
     clvox_tensor_fit_defaults(&r.options);
@@ -127,6 +151,10 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         {"robust", 0, CLI_FLAG, &robust, NULL, "reject, in each voxel, volumes more than 3 noise levels off"},
         {"bmax", 0, CLI_NUMBER, &r.options.bmax, "B", "leave out volumes of more than this b, s/mm^2"},
         {"steps", 0, CLI_INTEGER, &r.options.steps, "N", "of iwls (4 by default) and nlls (10)"},
+        {"denoise", 0, CLI_CHOICE, &r.denoise, "none|mppca",
+         "remove noise first by Marchenko-Pastur PCA; writes PREFIX_mppca_noise too"},
+        {"window", 0, CLI_INTEGER, &r.window, "N", "voxels along a side of its windows, odd (5)"},
+        {"save-denoised", 0, CLI_TEXT, &r.denoised, "FILE", "the scan without noise"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "what the files' names begin with"},
         {0},
@@ -154,6 +182,10 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         return cli_misuse("give --bval and --bvec, or --grad");
     if (!(r.options.bmax >= 0))
         return cli_misuse("--bmax %g: not a b-value", r.options.bmax);
+    if (r.window < 3 || r.window % 2 == 0)
+        return cli_misuse("--window %d: give an odd number from 3 on", r.window);
+    if (r.denoised && !r.denoise)
+        return cli_misuse("--save-denoised needs --denoise mppca");
     r.options.method = (clvox_tensor_method)method;
     r.options.robust = robust;
     r.dwi = words[0];

@@ -17,6 +17,7 @@
 #include "op/lncc.h"
 #include "op/mesh_distance.h"
 #include "op/moments.h"
+#include "op/mppca.h"
 #include "op/nlm.h"
 #include "op/nlm_search.h"
 #include "op/peak.h"
@@ -87,6 +88,10 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_mesh_distance,
     &clv_entry_moments,
     &clv_entry_moments_planes,
+    &clv_entry_mppca_finish,
+    &clv_entry_mppca_gather,
+    &clv_entry_mppca_pack,
+    &clv_entry_mppca_window,
     &clv_entry_nlm_average,
     &clv_entry_nlm_band,
     &clv_entry_nlm_count,

@@ -143,6 +143,12 @@ exits 0 python3 largest.py raw_fa.nii.gz own_fa.nii.gz; near difference 0 2e-4
 begin "all: from the scan to maps, the same as by the three verbs"
 exits 0 clvox phantom tensor:rings -o n --size 20x18x12 --spacing 2mm --snr 20 --directions 12 -q
 exits 0 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec --mask n_mask.nii.gz -o n -q
+exits 0 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec --mask n_mask.nii.gz -o clean --denoise mppca \
+    --window 3 --save-denoised clean_dwi.nii.gz --json log/clean.json
+exists clean_tensor.nii.gz; exists clean_mppca_noise.nii.gz; exists clean_dwi.nii.gz
+json log/clean.json 'j["denoise_seconds"] > 0'
+exits 2 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec -o x --denoise mppca --window 4; says 'odd'
+exits 2 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec -o x --save-denoised y.nii; says 'needs --denoise'
 exits 0 clvox tensor denoise n_tensor.nii.gz --noise n_sigma.nii.gz --mask n_mask.nii.gz -o n_tv.nii.gz -q
 exits 0 clvox tensor measures n_tv.nii.gz --mask n_mask.nii.gz -o n -q
 exits 0 clvox tensor all n_dwi.nii.gz --grad n.b --mask n_mask.nii.gz -o a --json log/a.json
