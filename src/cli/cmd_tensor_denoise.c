@@ -92,8 +92,8 @@ static int run(command *cli, request *r)
     if (status < 0)
         goto end;
     if (made.guessed)
-        cli_remark(cli, 0, "the noise is guessed from differences of neighbours, which takes anatomy for noise; "
-                           "--noise PREFIX_sigma.nii.gz of `clvox tensor fit` tells it\n");
+        cli_remark(cli, 0, "the noise is guessed from differences of neighbours, which takes anatomy for "
+                           "noise; --noise PREFIX_sigma.nii.gz of `clvox tensor fit` tells it\n");
     CLV_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, r->out));
     report(cli, r, &made);
     CLV_TRY(cli_profile(cli));
@@ -157,7 +157,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise above 0 only; nothing flows through its border"},
         {"model", 0, CLI_CHOICE, &model, MODELS,
          "sum of |grad D| (default), Moazeni et al. 2009, or that of log D"},
-        {"bregman", 0, CLI_INTEGER, &bregman, "N", "Bregman iterations (default 2); 1: plain total variation"},
+        {"bregman", 0, CLI_INTEGER, &bregman, "N", "Bregman iterations (default 2); 1: plain"},
         {"lambda", 0, CLI_TEXT, &r.lambda, "auto|X",
          "how near to the data, per 1e-3 mm^2/s (default: auto, from the noise)"},
         {"iterations", 0, CLI_INTEGER, &iterations, "N", "in each Bregman iteration, instead of a tolerance"},

@@ -59,7 +59,8 @@ static int check(const clvox_volume *tensor, const clvox_volume *noise, const cl
         return clv_fail(CLVOX_ERROR_ARGUMENT, "iterations, tolerance and eps are above 0");
     if (o->solver == CLVOX_TENSOR_DESCENT && o->model == CLVOX_TENSOR_MODEL_LOG)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the descent keeps tensors positive, logarithms have no sign; take the primal-dual solver");
+                        "the descent keeps tensors positive, logarithms have no sign; "
+                        "take the primal-dual solver");
     CLV_TRY(clv_field_check(&tensor->grid));
 end:
     return status;
@@ -104,7 +105,8 @@ static int choose(const clvox_volume *tensor, const clvox_volume *mask, float *i
 
 /* lambda in units of the model: the discrepancy that plain total variation and
  * Bregman iterations need, as multiples of 1 / sigma. */
-static int set_lambda(denoise *run, const clvox_volume *tensor, const clvox_volume *noise, const float *inside)
+static int set_lambda(denoise *run, const clvox_volume *tensor, const clvox_volume *noise,
+                      const float *inside)
 {
     int status = CLVOX_OK;
     const clvox_tensor_denoise_options *o = run->options;
@@ -210,8 +212,8 @@ static int solve(denoise *run)
     run->result->energy[0] = e.energy;
     for (run->round = 0; run->round < o->bregman; run->round++) {
         if (run->round)
-            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->data, 6 * run->n, run->data, run->first,
-                                  run->pd.tensor, (float[4]){1, 1, -1, 0}));
+            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->data, 6 * run->n, run->data,
+                                  run->first, run->pd.tensor, (float[4]){1, 1, -1, 0}));
         CLV_TRY(o->solver == CLVOX_TENSOR_DESCENT ? descent(run) : primal_dual(run));
     }
     run->result->bregman = o->bregman;

@@ -216,8 +216,8 @@ static void test_minimum(clvox_context *ctx, const problem *p, bool paper, float
             start = k ? start : e.energy;
             reached = reached > 0 || e.energy - least > .01 * (start - least) ? reached : k + .5;
             if (k == 0 || k == 50 || k == 400) {
-                CHECK_THAT(e.energy - e.dual < gap || gap < 2e-5 * least, "gap %g after %g", e.energy - e.dual,
-                           gap);
+                CHECK_THAT(e.energy - e.dual < gap || gap < 2e-5 * least, "gap %g after %g",
+                           e.energy - e.dual, gap);
                 gap = e.energy - e.dual;
             }
             CHECK_THAT(e.dual <= least * (1 + 1e-5), "dual %g above the minimum %g", e.dual, least);
