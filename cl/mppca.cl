@@ -198,21 +198,27 @@ static inline void eigenvectors(__global const float *a, int n, int stride, __gl
         }
 }
 
-/* A work-item a row of windows. scratch, a row: x, a, lu, and six vectors. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-mppca_window_row(__global const float *packed, __global const float *mask, int has_mask, int4 size,
-                 int4 radius, int4 box, int4 count, int4 shape, float factor, __global float *scratch,
-                 int slot,
-                 __global float *vectors, __global float *coefficients, __global float *means,
-                 __global float4 *facts)
+/* A work-item a row of windows, or with EACH a window. scratch, a work-item: x, a, lu, and vectors. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+mppca_window(__global const float *packed, __global const float *mask, int has_mask, int4 size, int4
+             radius, int4 box, int4 count, int4 shape, float factor, __global float *scratch, int slot,
+             __global float *vectors, __global float *coefficients, __global float *means, __global
+             float4 *facts)
 {
     int wy = (int)get_global_id(1), wz = (int)get_global_id(2);
     int n = shape.x, stride = shape.y, samples = shape.z, row = wz * count.y + wy;
-    __global float *x = scratch + row * slot, *a = x + samples * stride;
+#if EACH
+    int first = (int)get_global_id(0), end = min(first + 1, count.x), own = row * count.x + first;
+#else
+    int first = 0, end = count.x, own = row;
+#endif
+    if (first >= end)
+        return;
+    __global float *x = scratch + own * slot, *a = x + samples * stride;
     __global float8 *lu = (__global float8 *)(a + stride * stride);
     __global float *d = a + stride * stride + 32 * stride, *e = d + stride, *inverse = e + stride;
     __global float *p = inverse + stride, *value = p + stride;
-    for (int wx = 0; wx < count.x; wx++) {
+    for (int wx = first; wx < end; wx++) {
         int w = row * count.x + wx;
         int corner = ((box.z + wz) * size.y + box.y + wy) * size.x + wx;
         int middle = corner + (radius.z * size.y + radius.y) * size.x + radius.x;

@@ -13,10 +13,12 @@ static const clv_variant pack_variants[] = {
 const clv_entry clv_entry_mppca_pack = {"mppca", "mppca_pack", pack_variants, 2, NULL};
 
 static const clv_variant window_variants[] = {
-    {.name = "row", .function = "mppca_window_row", .shape = CLV_SHAPE_ROW,
-     .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
+    {.name = "each", .function = "mppca_window", .defines = "-DEACH=1", .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU, .tiles = {{32, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "mppca_window", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_mppca_window = {"mppca", "mppca_window", window_variants, 1, NULL};
+const clv_entry clv_entry_mppca_window = {"mppca", "mppca_window", window_variants, 2, NULL};
 
 static const clv_variant gather_variants[] = {
     {.name = "group", .function = "mppca_gather_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
@@ -39,7 +41,7 @@ typedef struct plan {
     int voxels, stride, samples, least;
     int radius[3], windows[3]; /* in the volume */
     int rows, planes;          /* of windows in flight */
-    size_t slot, slots;        /* scratch of a row of windows, and how many */
+    size_t slot, slots;        /* scratch of a work-item, and how many */
 } plan;
 
 enum { VECTORS = 7 }; /* of a row's scratch in the kernel, the last a little longer */
@@ -58,6 +60,8 @@ static size_t window_floats(const plan *p)
 
 static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
 {
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
     *p = (plan){.stride = (a->volumes + 7) / 8 * 8, .samples = 1};
     double voxels = (double)a->size[0] * a->size[1] * a->size[2];
@@ -78,8 +82,10 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     p->least = a->volumes > p->samples - 1 ? a->volumes - (p->samples - 1) : 0;
     size_t stride = (size_t)p->stride;
     p->slot = ((size_t)p->samples + stride + 32 + VECTORS) * stride;
-    size_t row = (size_t)p->windows[0] * window_floats(p) + p->slot;
-    size_t likes = limits->type == CLVOX_DEVICE_CPU ? (size_t)limits->compute_units << 24 : (size_t)1 << 30;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_window, NULL, p->windows, 0, &kernel));
+    size_t lanes = kernel->variant->shape == CLV_SHAPE_ROW ? 1 : (size_t)p->windows[0];
+    size_t row = (size_t)p->windows[0] * window_floats(p) + lanes * p->slot;
+    size_t likes = limits->type == CLVOX_DEVICE_CPU ? (size_t)limits->compute_units << 24 : (size_t)1 << 32;
     size_t room = a->room ? a->room : least_of(likes, limits->global_bytes / 8);
     /* Index arithmetic is int, and the largest buffer one allocation. */
     size_t most = limits->max_allocation ? least_of(INT_MAX, limits->max_allocation / 4) : INT_MAX;
@@ -92,8 +98,9 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     fit = fit ? fit : 1;
     p->rows = (int)least_of(fit, plane);
     p->planes = fit < plane ? 1 : (int)least_of(fit / plane, (size_t)p->windows[2]);
-    p->slots = (size_t)p->rows * (size_t)p->planes;
-    return CLVOX_OK;
+    p->slots = (size_t)p->rows * (size_t)p->planes * lanes;
+end:
+    return status;
 }
 
 enum { PACKED, SUMS, WEIGHTS, SCRATCH, PARTS, COEFFICIENTS, MEANS, FACTS, BUFFERS };
