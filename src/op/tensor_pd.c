@@ -25,7 +25,7 @@ LINE(tensor_pd_primal, "tensor_pd_primal", NULL);
 #define RUNS(symbol, builds)                                                                                \
     static const clv_variant symbol##_variants[] = {                                                        \
         {.name = "run", .function = #symbol, .defines = "-DWIDE=8", .shape = CLV_SHAPE_LINEAR,              \
-         .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},                                                   \
+         .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                                   \
     };                                                                                                      \
     const clv_entry clv_entry_##symbol = {"tensor_pd", #symbol, symbol##_variants, 1, builds}
 
