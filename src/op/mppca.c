@@ -182,8 +182,8 @@ int clv_mppca(clvox_context *ctx, const clv_mppca_args *a)
         }
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_finish, NULL, line, 0, &finish));
     CLV_TRY(CLV_LAUNCH(ctx, finish, line, 3 * bytes, CLV_BUF(a->dwi), CLV_BUF(a->mask),
-                       CLV_INT(a->mask != NULL), CLV_INT(p.voxels), CLV_INT(a->volumes), CLV_INT(p.stride), CLV_BUF(b[SUMS]),
-                       CLV_BUF(b[WEIGHTS]), CLV_BUF(a->out), CLV_BUF(a->sigma)));
+                       CLV_INT(a->mask != NULL), CLV_INT(p.voxels), CLV_INT(a->volumes), CLV_INT(p.stride),
+                       CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS]), CLV_BUF(a->out), CLV_BUF(a->sigma)));
     status = clv_finish(ctx);
 end:
     if (requests[0].slot)
