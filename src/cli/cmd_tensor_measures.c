@@ -37,7 +37,7 @@ int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], 
     const clvox_volume *fa = maps[CLVOX_MEASURE_FA], *md = maps[CLVOX_MEASURE_MD];
     const clvox_volume *least = maps[CLVOX_MEASURE_L3];
     size_t voxels = clvox_grid_voxels(&fa->grid), inside = 0, negative = 0, odd = 0;
-    char *in = malloc(voxels);
+    char *in = calloc(voxels, 1);
     float *room = malloc(voxels * sizeof *room);
     if (!in || !room) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the report");
