@@ -16,8 +16,9 @@ anisotropic, what is left of the steps of FA between neighbours (1: edges kept; 
 through FA's bias), and root mean square error of the tensor in 1e-3 mm^2/s. CPU seconds are of one phantom, files to
 tensors for clvox, the denoising and the fit alone for DIPY; on busy cores.
 
-clvox runs as its users run it: `tensor fit`, then `tensor denoise --noise PREFIX_sigma.nii.gz`, nothing
-tuned. Gaussian smoothing is shown with the best of its widths ({widths} voxels) by the mean error of FA,
+clvox runs as its users run it: `tensor fit` (in the last row with `--denoise mppca`), then
+`tensor denoise --noise PREFIX_sigma.nii.gz`, nothing tuned but the share of noise that PCA leaves, which comes
+from phantoms like these. Gaussian smoothing is shown with the best of its widths ({widths} voxels) by the mean error of FA,
 which no user could know; NLM is told the true noise.
 """
 

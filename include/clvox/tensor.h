@@ -251,6 +251,12 @@ CLVOX_API int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi,
                                const clvox_gradients *gradients, const clvox_volume *mask,
                                const clvox_tensor_fit_options *options, clvox_tensor_fit_result *out);
 
+/* For the fit of a scan that clvox_dwi_denoise has cleaned: its residuals are
+ * what PCA left of them, 15 times too small to say how wrong the tensors are.
+ * Sets noise and sigma, and their medians, to what remains of the noise that
+ * the PCA measured. */
+CLVOX_API int clvox_tensor_fit_denoised(clvox_tensor_fit_result *fit, const clvox_volume *noise);
+
 /* Releases the volumes and sets them to NULL. */
 CLVOX_API void clvox_tensor_fit_release(clvox_tensor_fit_result *result);
 

@@ -10,6 +10,7 @@ typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix, *lambda;
     clvox_tensor_fit_options fit;
     clvox_tensor_denoise_options denoise;
+    int denoise_scan; /* 1: mppca */
     bool few, fsl, no_tv, everywhere;
 } request;
 
@@ -70,7 +71,7 @@ static int write_one(command *cli, const clvox_volume *volume, const char *prefi
 static int run(command *cli, request *r)
 {
     int status = CLVOX_OK;
-    clvox_volume *dwi = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
+    clvox_volume *dwi = NULL, *mask = NULL, *clean = NULL, *noise = NULL, *maps[CLVOX_MEASURES] = {NULL};
     clvox_gradients *gradients = NULL;
     clvox_tensor_fit_result fit = {0};
     clvox_tensor_denoise_result tv = {.tensor = NULL};
@@ -92,14 +93,19 @@ static int run(command *cli, request *r)
                    r->prefix);
     }
     at = cli_seconds();
-    status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->fit, &fit);
+    if (r->denoise_scan)
+        CLV_TRY(clvox_dwi_denoise(cli->ctx, dwi, mask, 2, &clean, &noise));
+    status = clvox_tensor_fit(cli->ctx, clean ? clean : dwi, gradients, mask, &r->fit, &fit);
     if (status == CLVOX_ERROR_DATA)
         clv_fail_in(status, r->table ? r->table : r->bvec);
     if (status < 0)
         goto end;
+    if (noise)
+        CLV_TRY(clvox_tensor_fit_denoised(&fit, noise));
     CLV_TRY(check_noise(r, &fit));
     seconds[0] = cli_seconds() - at;
     clvox_volume_destroy(&dwi);
+    clvox_volume_destroy(&clean);
     if (!r->no_tv) {
         at = cli_seconds();
         cli_watch(true);
@@ -130,6 +136,8 @@ static int run(command *cli, request *r)
     CLV_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&dwi);
+    clvox_volume_destroy(&clean);
+    clvox_volume_destroy(&noise);
     clvox_volume_destroy(&mask);
     clvox_volume_destroy(&tv.tensor);
     for (int m = 0; m < CLVOX_MEASURES; m++)
@@ -180,8 +188,10 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
         {"method", 0, CLI_CHOICE, &method, "ols|wls|iwls|nlls", "of the fit (default wls)"},
         {"robust", 0, CLI_FLAG, &robust, NULL, "reject, in each voxel, volumes more than 3 noise levels off"},
         {"bmax", 0, CLI_NUMBER, &r.fit.bmax, "B", "leave out volumes of more than this b, s/mm^2"},
+        {"denoise", 0, CLI_CHOICE, &r.denoise_scan, "none|mppca",
+         "first, noise out of the scan by Marchenko-Pastur PCA"},
         {"lambda", 0, CLI_TEXT, &r.lambda, "auto|X", "how near to the data (default: auto, from the noise)"},
-        {"plain", 0, CLI_FLAG, &r.no_tv, NULL, "do not denoise"},
+        {"plain", 0, CLI_FLAG, &r.no_tv, NULL, "do not denoise the tensors"},
         {"few", 0, CLI_FLAG, &r.few, NULL, "of the maps only fa, md, ad, rd, v1 and colours"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "what the files' names begin with"},

@@ -82,14 +82,15 @@ static int write_one(command *cli, const clvox_volume *volume, const char *prefi
 }
 
 /* Replaces the scan. */
-static int remove_noise(command *cli, const request *r, const clvox_volume *mask, clvox_volume **dwi)
+static int remove_noise(command *cli, const request *r, const clvox_volume *mask, clvox_volume **dwi,
+                        clvox_volume **noise)
 {
     int status = CLVOX_OK;
-    clvox_volume *clean = NULL, *noise = NULL;
+    clvox_volume *clean = NULL;
     double started = cli_seconds();
-    CLV_TRY(clvox_dwi_denoise(cli->ctx, *dwi, mask, r->window / 2, &clean, &noise));
+    CLV_TRY(clvox_dwi_denoise(cli->ctx, *dwi, mask, r->window / 2, &clean, noise));
     cJSON_AddNumberToObject(cli->log, "denoise_seconds", cli_seconds() - started);
-    CLV_TRY(write_one(cli, noise, r->prefix, "mppca_noise"));
+    CLV_TRY(write_one(cli, *noise, r->prefix, "mppca_noise"));
     if (r->denoised)
         CLV_TRY(cli_write_volume(cli, clean, r->denoised));
     clvox_volume_destroy(dwi);
@@ -97,14 +98,13 @@ static int remove_noise(command *cli, const request *r, const clvox_volume *mask
     clean = NULL;
 end:
     clvox_volume_destroy(&clean);
-    clvox_volume_destroy(&noise);
     return status;
 }
 
 static int run(command *cli, const request *r)
 {
     int status = CLVOX_OK;
-    clvox_volume *dwi = NULL, *mask = NULL;
+    clvox_volume *dwi = NULL, *mask = NULL, *noise = NULL;
     clvox_gradients *gradients = NULL;
     clvox_tensor_fit_result made = {0};
     char path[4096];
@@ -113,13 +113,15 @@ static int run(command *cli, const request *r)
     CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     say_gradients(cli, gradients);
     if (r->denoise)
-        CLV_TRY(remove_noise(cli, r, mask, &dwi));
+        CLV_TRY(remove_noise(cli, r, mask, &dwi, &noise));
     double started = cli_seconds();
     status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
     if (status == CLVOX_ERROR_DATA)
         clv_fail_in(status, r->table ? r->table : r->bvec);
     if (status < 0)
         goto end;
+    if (noise)
+        CLV_TRY(clvox_tensor_fit_denoised(&made, noise));
     cJSON_AddNumberToObject(cli->log, "fit_seconds", cli_seconds() - started);
     snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
     CLV_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, path));
@@ -130,6 +132,7 @@ static int run(command *cli, const request *r)
 end:
     clvox_volume_destroy(&dwi);
     clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&noise);
     clvox_gradients_destroy(&gradients);
     clvox_tensor_fit_release(&made);
     return status;

@@ -163,6 +163,9 @@ exits 0 python3 largest.py f_tensor.nii.gz n_tensor.nii.gz; near difference 0 1e
 exits 0 clvox tensor all n_dwi.nii.gz --grad n.b -o g --few --json log/g.json; says 'no --mask'
 exits 0 cmp g_mask.nii.gz n_mask.nii.gz
 exits 0 clvox tensor all n_dwi.nii.gz --grad n.b -o e --few --everywhere -q; quiet; absent e_mask.nii.gz
+exits 0 clvox tensor all n_dwi.nii.gz --grad n.b --mask n_mask.nii.gz -o pca --few --denoise mppca --json log/p.json
+# What the PCA leaves is less noise than before, but not none.
+json log/p.json '1e-5 < j["all"]["median_sigma_mm2_s"] < 6e-5'
 exits 2 clvox tensor all n_dwi.nii.gz -o x; says 'give --bval and --bvec, or --grad'
 exits 2 clvox tensor all n_dwi.nii.gz --grad n.b -o x --plain --lambda 3; says 'one or the other'
 exits 1 clvox tensor all n_dwi.nii.gz --grad n.b --mask b_mask.nii.gz -o x; one_sentence; absent x_tensor.nii.gz
