@@ -169,7 +169,7 @@ typedef struct clvox_tensor_denoise_result {
     double seconds;
 } clvox_tensor_denoise_result;
 
-/* The local model, primal-dual, two Bregman iterations, lambda from the noise. */
+/* The local model, primal-dual, three Bregman iterations, lambda from the noise. */
 CLVOX_API void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options);
 
 /* Denoises a tensor by total variation; differences of neighbours are over the

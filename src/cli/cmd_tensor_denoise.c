@@ -157,7 +157,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise above 0 only; nothing flows through its border"},
         {"model", 0, CLI_CHOICE, &model, MODELS,
          "sum of |grad D| (default), Moazeni et al. 2009, or that of log D"},
-        {"bregman", 0, CLI_INTEGER, &bregman, "N", "Bregman iterations (default 2); 1: plain"},
+        {"bregman", 0, CLI_INTEGER, &bregman, "N", "Bregman iterations (default 3); 1: plain"},
         {"lambda", 0, CLI_TEXT, &r.lambda, "auto|X",
          "how near to the data, per 1e-3 mm^2/s (default: auto, from the noise)"},
         {"iterations", 0, CLI_INTEGER, &iterations, "N", "in each Bregman iteration, instead of a tolerance"},

@@ -36,7 +36,7 @@ static double now(void)
 
 void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options)
 {
-    *options = (clvox_tensor_denoise_options){.bregman = 2, .tolerance = 2e-3, .eps = 1e-4};
+    *options = (clvox_tensor_denoise_options){.bregman = 3, .tolerance = 2e-3, .eps = 1e-4};
 }
 
 /* ---- what is asked for -------------------------------------------------- */
