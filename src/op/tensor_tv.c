@@ -47,7 +47,7 @@ static const clv_variant sums_variants[] = {
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
      .tiles = {{256, 1, 1, 2048}, {64, 1, 1, 2048}}},
     {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=2",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 8}}},
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
 };
 static const clv_variant last_variants[] = {
     {.name = "groups", .function = "tensor_tv_last_group", .defines = "-DPART=2",
