@@ -33,10 +33,9 @@ typedef struct bench_data {
     clv_buffer *scalar[BENCH_SCALARS];
     clv_buffer *field[BENCH_FIELDS];
     clv_buffer *nine;
-    clv_buffer *tensor_data; /* the same */
-    clv_buffer *links;       /* of a volume without a mask */
-    clv_buffer *tensor; /* 6 n, positive, smooth, about 1 (1e-3 mm^2/s) */
-    clv_tensor_design *design; /* of a scan of BENCH_VOLUMES */
+    clv_buffer *tensor, *tensor_data; /* 6 n, positive, smooth, about 1 (1e-3 mm^2/s) */
+    clv_buffer *links;                /* of a volume without a mask */
+    clv_tensor_design *design;        /* of a scan of BENCH_VOLUMES */
     clv_buffer *level; /* smooth, slope about 1, with surfaces of level 0 */
     clv_buffer *partial, *state;
     clv_buffer *triangles, *cells, *list; /* cells of an eighth of the voxels */
