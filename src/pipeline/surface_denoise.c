@@ -71,7 +71,8 @@ static int check_options(const clvox_denoise_options *o)
     if (!(o->band > 0 && o->band <= 16))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a band of %g voxels; above 0 and up to 16 are possible",
                         o->band);
-    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->volume >= 0) || !(o->radius >= 0) || isinf(o->radius))
+    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->volume >= 0) || !(o->radius >= 0) ||
+        isinf(o->radius))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength, volume and radius must not be negative");
     if (o->rounds < 0 || o->rounds > 100 || o->steps < 1 || o->interval < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT,

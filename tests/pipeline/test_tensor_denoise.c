@@ -124,9 +124,10 @@ static void solvers(void)
         o.solver = CLVOX_TENSOR_DESCENT;
         o.iterations = 3000;
         check_must(clvox_tensor_denoise(ctx, s.fit.tensor, NULL, s.mask, &o, &descent));
-        double apart = distance(&s, dual.tensor, descent.tensor), moved = distance(&s, dual.tensor, s.fit.tensor);
-        printf("# energies %.6g and %.6g; %.3g apart, moved by %.3g\n", dual.energy[1], descent.energy[1], apart,
-               moved);
+        double apart = distance(&s, dual.tensor, descent.tensor);
+        double moved = distance(&s, dual.tensor, s.fit.tensor);
+        printf("# energies %.6g and %.6g; %.3g apart, moved by %.3g\n", dual.energy[1],
+               descent.energy[1], apart, moved);
         CHECK(dual.gap <= 1e-4 && apart < .05 * moved);
         clvox_volume_destroy(&dual.tensor);
         clvox_volume_destroy(&descent.tensor);
@@ -166,11 +167,12 @@ static void odd_values(void)
     CHECK_CASE("an empty mask, no noise and another grid are refused");
     o.lambda = 0;
     memset(s.fit.sigma->data, 0, n * sizeof(float));
-    CHECK(clvox_tensor_denoise(ctx, s.fit.tensor, s.fit.sigma, s.mask, &o, &r) == CLVOX_ERROR_DATA && !r.tensor);
+    clvox_tensor_fit_result *f = &s.fit;
+    CHECK(clvox_tensor_denoise(ctx, f->tensor, f->sigma, s.mask, &o, &r) == CLVOX_ERROR_DATA && !r.tensor);
     memset(s.mask->data, 0, n * sizeof(float));
-    CHECK(clvox_tensor_denoise(ctx, s.fit.tensor, NULL, s.mask, &o, &r) == CLVOX_ERROR_DATA && !r.tensor);
+    CHECK(clvox_tensor_denoise(ctx, f->tensor, NULL, s.mask, &o, &r) == CLVOX_ERROR_DATA && !r.tensor);
     s.fit.sigma->grid.to_ras[0][3] += 5;
-    CHECK(clvox_tensor_denoise(ctx, s.fit.tensor, s.fit.sigma, NULL, &o, &r) == CLVOX_ERROR_DATA && !r.tensor);
+    CHECK(clvox_tensor_denoise(ctx, f->tensor, f->sigma, NULL, &o, &r) == CLVOX_ERROR_DATA && !r.tensor);
     scan_free(&s);
 }
 
