@@ -64,6 +64,14 @@ void cli_bar_show(cli_bar *bar, double fraction, const char *text)
     bar->open = true;
 }
 
+int cli_bar_stage(void *user, const char *stage, double fraction)
+{
+    cli_bar *bar = user;
+    if (cli_bar_due(bar, fraction) && fraction < 1)
+        cli_bar_show(bar, fraction, stage);
+    return cli_interrupted();
+}
+
 void cli_bar_end(cli_bar *bar)
 {
     if (bar->open)

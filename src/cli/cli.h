@@ -85,8 +85,10 @@ int cli_read_volume(command *cli, const char *path, clvox_volume **out);
 int cli_read_mask(command *cli, const char *path, clvox_volume **out);
 /* Tensors; the message where the file does not say its order names --order. */
 int cli_read_tensor(command *cli, const char *path, clvox_tensor_order order, clvox_volume **out);
+/* 0 where either bval and bvec or MRtrix's table are given, else a misuse. */
+int cli_check_gradients(const char *bval, const char *bvec, const char *mrtrix);
 /* The table of gradients: bval and bvec, or MRtrix's; of a DWI on this grid. The
- * others are NULL; whether the right ones are given is the caller's to check. */
+ * others are NULL. */
 int cli_read_gradients(command *cli, const char *bval, const char *bvec, const char *mrtrix,
                        const clvox_volume *dwi, clvox_gradients **out);
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
@@ -96,6 +98,8 @@ int cli_read_surface(command *cli, const char *path, clvox_surface **out);
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
+/* To PREFIX_name.nii.gz. */
+int cli_write_part(command *cli, const clvox_volume *volume, const char *prefix, const char *name);
 int cli_write_surface(command *cli, const clvox_surface *surface, const char *path);
 int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path);
 /* The words of --order, in the order of clvox_tensor_order. */

@@ -142,14 +142,6 @@ static void say_plan(command *cli, const request *r, const clvox_denoise_plan *p
     cJSON_AddNumberToObject(to, "search_seconds", plan->search_seconds);
 }
 
-static int show(void *user, const char *stage, double fraction)
-{
-    cli_bar *bar = user;
-    if (cli_bar_due(bar, fraction) && fraction < 1)
-        cli_bar_show(bar, fraction, stage);
-    return cli_interrupted();
-}
-
 /* ---- the report --------------------------------------------------------- */
 
 static void log_options(command *cli, const request *r)
@@ -286,7 +278,7 @@ static int run(command *cli, request *r)
     CLV_TRY(clv_surface_inspect(mesh, &start));
     clvox_surface_destroy(&mesh);
     cli_bar_begin(&bar, cli);
-    r->options.progress = show;
+    r->options.progress = cli_bar_stage;
     r->options.user = &bar;
     status = clvox_surface_denoise(cli->ctx, source.distance, &r->options, &result);
     cli_bar_end(&bar);

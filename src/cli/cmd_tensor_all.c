@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/bar.h"
 #include "cli/cli.h"
 
 typedef struct request {
@@ -13,14 +14,6 @@ typedef struct request {
     int denoise_scan; /* 1: mppca */
     bool few, fsl, no_tv, everywhere;
 } request;
-
-static int stop(void *user, const char *stage, double fraction)
-{
-    (void)user;
-    (void)stage;
-    (void)fraction;
-    return cli_interrupted();
-}
 
 /* That noise from residuals is known: seven volumes leave none. */
 static int check_noise(const request *r, const clvox_tensor_fit_result *fit)
@@ -61,13 +54,6 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
         cJSON_AddNumberToObject(to, names[i], seconds[i]);
 }
 
-static int write_one(command *cli, const clvox_volume *volume, const char *prefix, const char *name)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s_%s.nii.gz", prefix, name);
-    return cli_write_volume(cli, volume, path);
-}
-
 static int run(command *cli, request *r)
 {
     int status = CLVOX_OK;
@@ -75,6 +61,7 @@ static int run(command *cli, request *r)
     clvox_gradients *gradients = NULL;
     clvox_tensor_fit_result fit = {0};
     clvox_tensor_denoise_result tv = {.tensor = NULL};
+    cli_bar bar;
     char path[4096];
     double seconds[3] = {0}, at;
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
@@ -82,13 +69,13 @@ static int run(command *cli, request *r)
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
-    if (!mask && !r->everywhere) {
+    const bool own_mask = !mask && !r->everywhere;
+    if (own_mask) {
         status = clvox_dwi_mask(dwi, &mask);
         if (status < 0) {
             clv_fail_in(status, r->dwi);
             goto end;
         }
-        CLV_TRY(write_one(cli, mask, r->prefix, "mask"));
         cli_remark(cli, 0, "no --mask: what is brighter than Otsu's threshold is taken, %s_mask.nii.gz\n",
                    r->prefix);
     }
@@ -108,10 +95,12 @@ static int run(command *cli, request *r)
     clvox_volume_destroy(&clean);
     if (!r->no_tv) {
         at = cli_seconds();
-        cli_watch(true);
+        cli_bar_begin(&bar, cli);
+        r->denoise.progress = cli_bar_stage;
+        r->denoise.user = &bar;
         status = clvox_tensor_denoise(cli->ctx, fit.tensor, fit.median_sigma > 0 ? fit.sigma : NULL, mask,
                                       &r->denoise, &tv);
-        cli_watch(false);
+        cli_bar_end(&bar);
         if (status == CLVOX_ERROR_DATA)
             clv_fail_in(status, r->dwi);
         if (status < 0)
@@ -124,8 +113,10 @@ static int run(command *cli, request *r)
     seconds[2] = cli_seconds() - at;
     snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
     CLV_TRY(cli_write_tensor(cli, tensor, CLVOX_TENSOR_AUTO, path));
-    CLV_TRY(write_one(cli, fit.s0, r->prefix, "s0"));
-    CLV_TRY(write_one(cli, fit.noise, r->prefix, "noise"));
+    if (own_mask)
+        CLV_TRY(cli_write_part(cli, mask, r->prefix, "mask"));
+    CLV_TRY(cli_write_part(cli, fit.s0, r->prefix, "s0"));
+    CLV_TRY(cli_write_part(cli, fit.noise, r->prefix, "noise"));
     report(cli, r, &fit, &tv, seconds);
     CLV_TRY(cli_report_measures(cli, maps, mask));
     CLV_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, maps[CLVOX_MEASURE_FA],
@@ -149,25 +140,20 @@ end:
 
 static int check(request *r)
 {
+    int status;
     if (!r->prefix)
         return cli_misuse("-o PREFIX is missing");
     if (strlen(r->prefix) > 4000)
         return cli_misuse("--output: the prefix is too long");
-    if (r->table ? r->bval || r->bvec : !r->bval || !r->bvec)
-        return cli_misuse("give --bval and --bvec, or --grad");
+    if ((status = cli_check_gradients(r->bval, r->bvec, r->table)))
+        return status;
     if (!(r->fit.bmax >= 0))
         return cli_misuse("--bmax %g: not a b-value", r->fit.bmax);
     if (r->mask && r->everywhere)
         return cli_misuse("--mask and --everywhere: one or the other");
     if (r->no_tv && r->lambda)
         return cli_misuse("--lambda and --plain: one or the other");
-    if (r->lambda && strcmp(r->lambda, "auto") != 0) {
-        char *end;
-        r->denoise.lambda = strtod(r->lambda, &end);
-        if (end == r->lambda || *end || !(r->denoise.lambda > 0) || isinf(r->denoise.lambda))
-            return cli_misuse("--lambda %s: neither auto nor a number above 0", r->lambda);
-    }
-    return CLVOX_OK;
+    return cli_auto_or_number("lambda", r->lambda, &r->denoise.lambda);
 }
 
 int cmd_tensor_all(command *cli, int argc, char **argv)
@@ -177,7 +163,6 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
     int method = CLVOX_TENSOR_WLS, frame = 0;
     clvox_tensor_fit_defaults(&r.fit);
     clvox_tensor_denoise_defaults(&r.denoise);
-    r.denoise.progress = stop;
     const cli_option options[] = {
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/bar.h"
 #include "cli/cli.h"
 
 typedef struct request {
@@ -17,16 +17,6 @@ typedef struct request {
 
 static const char *const models[] = {"local", "paper", "log"};
 static const char *const solvers[] = {"primal-dual", "descent"};
-
-static int show(void *user, const char *stage, double fraction)
-{
-    const command *cli = user;
-    if (!cli->quiet && isatty(STDERR_FILENO)) {
-        fprintf(stderr, fraction < 1 ? "\r%s %.0f%%\033[K" : "\r\033[K", stage, 100 * fraction);
-        fflush(stderr);
-    }
-    return cli_interrupted();
-}
 
 static void report(command *cli, const request *r, const clvox_tensor_denoise_result *f)
 {
@@ -71,6 +61,7 @@ static int run(command *cli, request *r)
     int status = CLVOX_OK;
     clvox_volume *tensor = NULL, *noise = NULL, *mask = NULL;
     clvox_tensor_denoise_result made = {.tensor = NULL};
+    cli_bar bar;
     const cli_input inputs[] = {{r->noise, &noise, false}, {r->mask, &mask, true}};
     CLV_TRY(cli_read_tensor(cli, r->in, (clvox_tensor_order)r->order, &tensor));
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
@@ -82,11 +73,11 @@ static int run(command *cli, request *r)
         status = clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", r->mask, r->in);
         goto end;
     }
-    cli_watch(true);
-    r->options.progress = show;
-    r->options.user = cli;
+    cli_bar_begin(&bar, cli);
+    r->options.progress = cli_bar_stage;
+    r->options.user = &bar;
     status = clvox_tensor_denoise(cli->ctx, tensor, noise, mask, &r->options, &made);
-    cli_watch(false);
+    cli_bar_end(&bar);
     if (status == CLVOX_ERROR_DATA)
         clv_fail_in(status, r->in);
     if (status < 0)
@@ -111,12 +102,9 @@ static int check_options(request *r, int bregman, int iterations, double toleran
     bool descent = o->solver == CLVOX_TENSOR_DESCENT;
     if (!r->out)
         return cli_misuse("-o OUT is missing");
-    if (r->lambda && strcmp(r->lambda, "auto") != 0) {
-        char *end;
-        o->lambda = strtod(r->lambda, &end);
-        if (end == r->lambda || *end || !(o->lambda > 0) || isinf(o->lambda))
-            return cli_misuse("--lambda %s: neither auto nor a number above 0", r->lambda);
-    }
+    int status = cli_auto_or_number("lambda", r->lambda, &o->lambda);
+    if (status)
+        return status;
     if (bregman >= 0)
         o->bregman = bregman;
     if (o->bregman < 1 || o->bregman > 20)

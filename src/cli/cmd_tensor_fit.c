@@ -74,31 +74,19 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
         cli_print(cli, "%-16s not known: 7 volumes leave no residuals\n", "noise");
 }
 
-static int write_one(command *cli, const clvox_volume *volume, const char *prefix, const char *name)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s_%s.nii.gz", prefix, name);
-    return cli_write_volume(cli, volume, path);
-}
-
 /* Replaces the scan. */
 static int remove_noise(command *cli, const request *r, const clvox_volume *mask, clvox_volume **dwi,
                         clvox_volume **noise)
 {
-    int status = CLVOX_OK;
-    clvox_volume *clean = NULL;
+    clvox_volume *clean;
     double started = cli_seconds();
-    CLV_TRY(clvox_dwi_denoise(cli->ctx, *dwi, mask, r->window / 2, &clean, noise));
+    int status = clvox_dwi_denoise(cli->ctx, *dwi, mask, r->window / 2, &clean, noise);
+    if (status < 0)
+        return status;
     cJSON_AddNumberToObject(cli->log, "denoise_seconds", cli_seconds() - started);
-    CLV_TRY(write_one(cli, *noise, r->prefix, "mppca_noise"));
-    if (r->denoised)
-        CLV_TRY(cli_write_volume(cli, clean, r->denoised));
     clvox_volume_destroy(dwi);
     *dwi = clean;
-    clean = NULL;
-end:
-    clvox_volume_destroy(&clean);
-    return status;
+    return CLVOX_OK;
 }
 
 static int run(command *cli, const request *r)
@@ -125,9 +113,13 @@ static int run(command *cli, const request *r)
     cJSON_AddNumberToObject(cli->log, "fit_seconds", cli_seconds() - started);
     snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
     CLV_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, path));
-    CLV_TRY(write_one(cli, made.s0, r->prefix, "s0"));
-    CLV_TRY(write_one(cli, made.sigma, r->prefix, "sigma"));
-    CLV_TRY(write_one(cli, made.noise, r->prefix, "noise"));
+    CLV_TRY(cli_write_part(cli, made.s0, r->prefix, "s0"));
+    CLV_TRY(cli_write_part(cli, made.sigma, r->prefix, "sigma"));
+    CLV_TRY(cli_write_part(cli, made.noise, r->prefix, "noise"));
+    if (noise)
+        CLV_TRY(cli_write_part(cli, noise, r->prefix, "mppca_noise"));
+    if (r->denoised)
+        CLV_TRY(cli_write_volume(cli, dwi, r->denoised));
     report(cli, r, &made);
 end:
     clvox_volume_destroy(&dwi);
@@ -181,8 +173,8 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         return status;
     if (!r.prefix)
         return cli_misuse("-o PREFIX is missing");
-    if (r.table ? r.bval || r.bvec : !r.bval || !r.bvec)
-        return cli_misuse("give --bval and --bvec, or --grad");
+    if ((status = cli_check_gradients(r.bval, r.bvec, r.table)))
+        return status;
     if (!(r.options.bmax >= 0))
         return cli_misuse("--bmax %g: not a b-value", r.options.bmax);
     if (r.window < 3 || r.window % 2 == 0)

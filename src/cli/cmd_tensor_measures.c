@@ -5,18 +5,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "base/select.h"
 #include "io/png.h"
 #include "io/volume_file.h"
 #include "pipeline/tensor_maps.h"
 
 static const char *const names[CLVOX_MEASURES] = {"fa", "md", "ad", "rd", "mode", "cl", "cp",
                                                   "cs", "l1", "l2", "l3", "v1",   "v2", "v3"};
-
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
 
 /* Of the finite values of a map where inside says so; NaN where there is none. */
 static double median(const clvox_volume *map, const char *inside, float *room)
@@ -25,10 +20,7 @@ static double median(const clvox_volume *map, const char *inside, float *room)
     for (size_t i = 0; i < clvox_grid_voxels(&map->grid); i++)
         if (inside[i] && isfinite(map->data[i]))
             room[count++] = map->data[i];
-    if (!count)
-        return NAN;
-    qsort(room, count, sizeof *room, by_value);
-    return (double)room[count / 2];
+    return count ? clv_median(room, count) : NAN;
 }
 
 int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask)

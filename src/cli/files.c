@@ -110,6 +110,11 @@ int cli_read_tensor(command *cli, const char *path, clvox_tensor_order order, cl
     return status;
 }
 
+int cli_check_gradients(const char *bval, const char *bvec, const char *mrtrix)
+{
+    return (mrtrix ? bval || bvec : !bval || !bvec) ? cli_misuse("give --bval and --bvec, or --grad") : 0;
+}
+
 int cli_read_gradients(command *cli, const char *bval, const char *bvec, const char *mrtrix,
                        const clvox_volume *dwi, clvox_gradients **out)
 {
@@ -121,6 +126,14 @@ int cli_read_gradients(command *cli, const char *bval, const char *bvec, const c
     if (!mrtrix)
         log_input(cli, bvec);
     return status;
+}
+
+int cli_write_part(command *cli, const clvox_volume *volume, const char *prefix, const char *name)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s_%s.nii.gz", prefix, name) >= (int)sizeof path)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%.60s...: so long a prefix cannot be used", prefix);
+    return cli_write_volume(cli, volume, path);
 }
 
 int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path)

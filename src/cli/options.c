@@ -288,3 +288,15 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
         return cli_misuse("%s: not an option, and not expected here", (*rest)[usage->most]);
     return CLVOX_OK;
 }
+
+int cli_auto_or_number(const char *option, const char *text, double *out)
+{
+    char *end;
+    if (!text || !strcmp(text, "auto"))
+        return 0;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value > 0) || isinf(value))
+        return cli_misuse("--%s %s: neither auto nor a number above 0", option, text);
+    *out = value;
+    return 0;
+}

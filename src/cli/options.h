@@ -65,6 +65,10 @@ int cli_parse(struct command *cli, const cli_usage *usage, int argc, char **argv
 /* Stores the sentence and returns CLI_USAGE. */
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A number above 0; "auto" and NULL leave *out as it is. 0, or a misuse that
+ * names the option. */
+int cli_auto_or_number(const char *option, const char *text, double *out);
+
 /* Reads "4x2x1" with an optional unit at the end; false when text is not that. */
 bool cli_read_numbers(const char *text, cli_numbers *out);
 

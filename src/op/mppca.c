@@ -120,17 +120,6 @@ static void list_requests(const plan *p, clv_buffer *slots[BUFFERS], clv_request
         requests[i] = (clv_request){&slots[i], 4 * bytes[i], "windows of the PCA"};
 }
 
-size_t clv_mppca_bytes(clvox_context *ctx, const clv_mppca_args *args)
-{
-    plan p;
-    clv_buffer *slots[BUFFERS];
-    clv_request requests[BUFFERS];
-    if (make_plan(ctx, args, &p) < 0)
-        return 0;
-    list_requests(&p, slots, requests);
-    return clv_pool_bytes(requests, BUFFERS);
-}
-
 /* Windows of rows y .. y + rows - 1 and planes z .. z + planes - 1. */
 static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, clv_buffer *const b[BUFFERS],
                    int y, int z, int rows, int planes)

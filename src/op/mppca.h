@@ -31,7 +31,4 @@ typedef struct clv_mppca_args {
  * runs. */
 int clv_mppca(clvox_context *ctx, const clv_mppca_args *args);
 
-/* Bytes of scratch that clv_mppca takes with these sizes (buffers unused). */
-size_t clv_mppca_bytes(clvox_context *ctx, const clv_mppca_args *args);
-
 #endif

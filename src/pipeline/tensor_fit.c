@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/select.h"
 #include "clvox/tensor.h"
 #include "op/tensor_fit.h"
 
@@ -177,32 +178,6 @@ end:
     return status;
 }
 
-/* The middle one of values, which are shuffled (Hoare's selection); 0 of none. */
-static double median(float *values, size_t count)
-{
-    size_t low = 0, high = count, middle = count / 2;
-    while (high - low > 1) {
-        float pivot = values[low + (high - low - 1) / 2]; /* not the last, so that each side shrinks */
-        size_t i = low, j = high - 1;
-        for (;;) {
-            while (values[i] < pivot)
-                i++;
-            while (values[j] > pivot)
-                j--;
-            if (i >= j)
-                break;
-            float swap = values[i];
-            values[i++] = values[j];
-            values[j--] = swap;
-        }
-        if (middle <= j)
-            high = j + 1;
-        else
-            low = j + 1;
-    }
-    return count ? (double)values[middle] : 0;
-}
-
 static int median_of(const fit *f, const clvox_volume *volume, double *out)
 {
     size_t count = 0;
@@ -212,7 +187,7 @@ static int median_of(const fit *f, const clvox_volume *volume, double *out)
     for (size_t i = 0; i < f->n; i++)
         if ((f->kind[i] & CLV_TENSOR_FITTED) && volume->data[i] > 0)
             values[count++] = volume->data[i];
-    *out = median(values, count);
+    *out = clv_median(values, count);
     free(values);
     return CLVOX_OK;
 }

@@ -5,13 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/select.h"
 #include "base/status.h"
-
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
 
 static float diffusivity(const clvox_volume *tensor, size_t i, size_t n)
 {
@@ -42,10 +37,8 @@ int clv_tensor_noise_read(const clvox_volume *tensor, const clvox_volume *noise,
                           "give lambda as a number");
         goto end;
     }
-    qsort(value, count, sizeof *value, by_value);
-    qsort(ratio, ratios, sizeof *ratio, by_value);
-    *sigma = (double)value[count / 2];
-    *relative = (double)ratio[ratios / 2];
+    *sigma = clv_median(value, count);
+    *relative = clv_median(ratio, ratios);
 end:
     free(value);
     free(ratio);
@@ -94,10 +87,8 @@ int clv_tensor_noise_guess(const clvox_volume *tensor, const float *inside, doub
                                             "give a noise map or lambda");
         goto end;
     }
-    qsort(value, count, sizeof *value, by_value);
-    qsort(mean, count, sizeof *mean, by_value);
-    *sigma = sqrt((double)value[count / 4] / (QUARTILE * (1 + 1.0 / (2 * axes))));
-    *relative = *sigma / (double)mean[count / 2];
+    *sigma = sqrt(clv_select(value, count, count / 4) / (QUARTILE * (1 + 1.0 / (2 * axes))));
+    *relative = *sigma / clv_median(mean, count);
     if (!(*sigma > 0) || !(*relative > 0))
         status = clv_fail(CLVOX_ERROR_DATA, "the tensor shows no noise; give lambda as a number");
 end:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 
+#include "base/select.h"
 #include "base/status.h"
 #include "clvox/tensor.h"
 
@@ -10,12 +10,6 @@
  * best between 0.37 and 0.56. */
 static const double LEFT = 0.45;
 
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of what is above 0; 0 where nothing is. */
 static double median(const clvox_volume *volume, float *room)
 {
@@ -23,8 +17,7 @@ static double median(const clvox_volume *volume, float *room)
     for (size_t i = 0; i < clvox_grid_voxels(&volume->grid); i++)
         if (volume->data[i] > 0)
             room[count++] = volume->data[i];
-    qsort(room, count, sizeof *room, ascending);
-    return count ? (double)room[count / 2] : 0;
+    return clv_median(room, count);
 }
 
 int clvox_tensor_fit_denoised(clvox_tensor_fit_result *fit, const clvox_volume *noise)

@@ -147,6 +147,10 @@ exits 0 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec --mask n_mask.
     --window 3 --save-denoised clean_dwi.nii.gz --json log/clean.json
 exists clean_tensor.nii.gz; exists clean_mppca_noise.nii.gz; exists clean_dwi.nii.gz
 json log/clean.json 'j["denoise_seconds"] > 0'
+awk '{ for (i = 1; i <= NF; i++) printf "%s ", 1000; print "" }' n.bval > one.bval
+exits 1 clvox tensor fit n_dwi.nii.gz --bval one.bval --bvec n.bvec -o none --denoise mppca --save-denoised none.nii.gz
+one_sentence; absent none.nii.gz; absent none_mppca_noise.nii.gz; absent none_tensor.nii.gz
+exits 1 clvox tensor all n_dwi.nii.gz --bval one.bval --bvec n.bvec -o none -q; absent none_mask.nii.gz
 exits 2 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec -o x --denoise mppca --window 4; says 'odd'
 exits 2 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec -o x --save-denoised y.nii; says 'needs --denoise'
 exits 0 clvox tensor denoise n_tensor.nii.gz --noise n_sigma.nii.gz --mask n_mask.nii.gz -o n_tv.nii.gz -q
