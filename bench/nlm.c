@@ -26,7 +26,7 @@ int bench_peak(clvox_context *ctx, double *operations_per_second)
     CLV_TRY(clv_buffer_create(ctx, CLV_PEAK_ROOM * sizeof(float), "bench data", &out));
     for (int steps = 1 << 10, round = 0; round < 6; round++) {
         double start = now();
-        CLV_TRY(clv_peak(ctx, 1, 0.99f, 0.5f, steps, in, out, &operations));
+        CLV_TRY(clv_peak(ctx, false, 1, 0.99f, 0.5f, steps, in, out, &operations));
         CLV_TRY(clv_finish(ctx));
         double took = now() - start;
         best = fmax(best, round ? operations / took : 0);

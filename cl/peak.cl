@@ -32,3 +32,29 @@ peak_vectors(__global const float *x, int steps, __global float *out)
     float4 four = sum.lo + sum.hi;
     out[get_group_id(0)] = four.x + four.y + four.z + four.w;
 }
+
+/* The same in double precision; nothing where the device has none. */
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+__kernel void peak_double_items(__global const float *x, int steps, __global float *out)
+{
+    CHAINS(double);
+    out[get_global_id(0)] = (float)sum;
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+peak_double_vectors(__global const float *x, int steps, __global float *out)
+{
+    CHAINS(double4);
+    out[get_group_id(0)] = (float)(sum.x + sum.y + sum.z + sum.w);
+}
+#else
+__kernel void peak_double_items(__global const float *x, int steps, __global float *out)
+{
+}
+
+__kernel void peak_double_vectors(__global const float *x, int steps, __global float *out)
+{
+}
+#endif

@@ -12,13 +12,25 @@ static const clv_variant variants[] = {
 
 const clv_entry clv_entry_peak = {"peak", "peak", variants, 2, NULL};
 
-int clv_peak(clvox_context *ctx, float start, float factor, float term, int steps, clv_buffer *in,
+static const clv_variant double_variants[] = {
+    {.name = "items", .function = "peak_double_items", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}}},
+    {.name = "vectors", .function = "peak_double_vectors", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 1}}},
+};
+
+const clv_entry clv_entry_peak_double = {"peak", "peak_double", double_variants, 2, NULL};
+
+int clv_peak(clvox_context *ctx, bool twice, float start, float factor, float term, int steps, clv_buffer *in,
              clv_buffer *out, double *operations)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const float x[3] = {start, factor, term};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_peak, NULL, (const int[3]){1, 1, 1}, 0, &kernel));
+    if (twice && !clvox_context_limits(ctx)->fp64)
+        return clv_fail(CLVOX_ERROR_DEVICE, "%s has no double precision", clvox_context_limits(ctx)->name);
+    CLV_TRY(clv_kernel_get(ctx, twice ? &clv_entry_peak_double : &clv_entry_peak, NULL,
+                           (const int[3]){1, 1, 1}, 0, &kernel));
     bool wide = !strcmp(kernel->variant->name, "vectors");
     /* Every compute unit is filled several times over. */
     int units = clvox_context_limits(ctx)->compute_units, most = CLV_PEAK_ROOM / kernel->tile.x;
@@ -27,7 +39,7 @@ int clv_peak(clvox_context *ctx, float start, float factor, float term, int step
     CLV_TRY(clv_buffer_write(ctx, in, 0, x, sizeof x));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, ((const int[3]){groups, 1, 1}), 0, CLV_BUF(in), CLV_INT(steps),
                        CLV_BUF(out)));
-    *operations = 2. * 16 * (wide ? 8 : 1) * kernel->tile.x * (double)groups * steps;
+    *operations = 2. * 16 * (wide ? (twice ? 4 : 8) : 1) * kernel->tile.x * (double)groups * steps;
 end:
     return status;
 }

@@ -9,11 +9,12 @@ enum { CLV_PEAK_ROOM = 1 << 17 };
 
 /* Chains x := factor x + term, started at start, start + 1 ... start + 15, of
  * `steps` multiply-adds in every lane of the device; out[i] is a work-item's sum
- * of its chains (16 of floats, or 128 where a lane is eight wide). Does not
- * wait. operations: what it does, a multiply-add counted as two. */
-int clv_peak(clvox_context *ctx, float start, float factor, float term, int steps, clv_buffer *in,
+ * of its chains (16, or 16 times as many as a lane is wide). In double precision
+ * with twice; CLVOX_ERROR_DEVICE where the device has none. Does not wait.
+ * operations: what it does, a multiply-add counted as two. */
+int clv_peak(clvox_context *ctx, bool twice, float start, float factor, float term, int steps, clv_buffer *in,
              clv_buffer *out, double *operations);
 
-extern const clv_entry clv_entry_peak;
+extern const clv_entry clv_entry_peak, clv_entry_peak_double;
 
 #endif

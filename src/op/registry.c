@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/advance.h"
 #include "op/blend.h"
+#include "op/ceiling.h"
 #include "op/compose.h"
 #include "op/copy.h"
 #include "op/energy.h"
@@ -42,6 +43,10 @@
 const clv_entry *const clv_entries[] = {
     &clv_entry_advance,
     &clv_entry_blend,
+    &clv_entry_ceiling_atomics,
+    &clv_entry_ceiling_copy,
+    &clv_entry_ceiling_empty,
+    &clv_entry_ceiling_local,
     &clv_entry_compose,
     &clv_entry_copy,
     &clv_entry_energy,
@@ -116,6 +121,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_nlm_reach,
     &clv_entry_nlm_search,
     &clv_entry_peak,
+    &clv_entry_peak_double,
     &clv_entry_pointwise,
     &clv_entry_pointwise_table,
     &clv_entry_push,

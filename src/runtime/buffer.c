@@ -69,7 +69,7 @@ int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, cons
     CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
                                 CLV_EVENT(ctx, event)),
            "clEnqueueWriteBuffer", "sending data to the device");
-    CLV_TRY(clv_timing_add(ctx, event, "(to the device)", (double)bytes));
+    CLV_TRY(clv_timing_add(ctx, event, "(to the device)", NULL, (double)bytes));
 end:
     return status;
 }
@@ -84,7 +84,7 @@ int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset,
     CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
                                CLV_EVENT(ctx, event)),
            "clEnqueueReadBuffer", "fetching data from the device");
-    CLV_TRY(clv_timing_add(ctx, event, "(from the device)", (double)bytes));
+    CLV_TRY(clv_timing_add(ctx, event, "(from the device)", NULL, (double)bytes));
 end:
     return status;
 }
@@ -99,7 +99,7 @@ int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint3
     CLV_CL(clEnqueueFillBuffer(ctx->queue, buffer->mem, &word, sizeof word, offset, bytes, 0, NULL,
                                CLV_EVENT(ctx, event)),
            "clEnqueueFillBuffer", "filling a buffer");
-    CLV_TRY(clv_timing_add(ctx, event, "(fill)", (double)bytes));
+    CLV_TRY(clv_timing_add(ctx, event, "(fill)", NULL, (double)bytes));
 end:
     return status;
 }
@@ -114,7 +114,7 @@ int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offs
     CLV_CL(clEnqueueCopyBuffer(ctx->queue, from->mem, to->mem, from_offset, to_offset, bytes, 0,
                                NULL, CLV_EVENT(ctx, event)),
            "clEnqueueCopyBuffer", "copying a buffer");
-    CLV_TRY(clv_timing_add(ctx, event, "(copy)", 2.0 * (double)bytes));
+    CLV_TRY(clv_timing_add(ctx, event, "(copy)", NULL, 2.0 * (double)bytes));
 end:
     return status;
 }
@@ -125,6 +125,41 @@ int clv_finish(clvox_context *ctx)
     CLV_CL(clFinish(ctx->queue), "clFinish", "waiting for the device");
 end:
     return status;
+}
+
+int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out)
+{
+    int status = CLVOX_OK;
+    cl_int error;
+    clv_pinned *pinned = calloc(1, sizeof *pinned);
+    *out = NULL;
+    if (!pinned)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    pinned->owner = ctx;
+    pinned->bytes = bytes;
+    pinned->mem = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
+    CLV_CL(error, "clCreateBuffer", "pinned host memory");
+    pinned->data = clEnqueueMapBuffer(ctx->queue, pinned->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes,
+                                      0, NULL, NULL, &error);
+    CLV_CL(error, "clEnqueueMapBuffer", "pinned host memory");
+    *out = pinned;
+    pinned = NULL;
+end:
+    clv_pinned_destroy(&pinned);
+    return status;
+}
+
+void clv_pinned_destroy(clv_pinned **pinned)
+{
+    clv_pinned *p = *pinned;
+    if (!p)
+        return;
+    if (p->data)
+        clEnqueueUnmapMemObject(p->owner->queue, p->mem, p->data, 0, NULL, NULL);
+    if (p->mem)
+        clReleaseMemObject(p->mem);
+    free(p);
+    *pinned = NULL;
 }
 
 size_t clv_peak_start(clvox_context *ctx)

@@ -34,6 +34,7 @@ typedef struct clv_memo {
 typedef struct clv_pending {
     cl_event event;
     const char *label;
+    const clv_kernel *kernel; /* NULL: a transfer */
     double bytes;
 } clv_pending;
 
@@ -81,8 +82,9 @@ int clv_cl_fail(cl_int error, const char *call, const char *meaning);
 #define CLV_EVENT(ctx, event) ((ctx)->options.profile ? &(event) : NULL)
 
 /* Takes over the event (NULL is legal) and adds its time to the label's row
- * later. label must live as long as the context. */
-int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, double bytes);
+ * later. label must live as long as the context; kernel is NULL for transfers. */
+int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, const clv_kernel *kernel,
+                   double bytes);
 /* Releases every event that is still kept. */
 void clv_timing_drop(clvox_context *ctx);
 

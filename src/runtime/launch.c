@@ -69,14 +69,15 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
                                   CLV_EVENT(ctx, event)),
            "clEnqueueNDRangeKernel", kernel->label);
     if (event)
-        status = clv_timing_add(ctx, event, kernel->label, moved);
+        status = clv_timing_add(ctx, event, kernel->label, kernel, moved);
 end:
     return status;
 }
 
-static int add_to_row(clvox_context *ctx, const char *label, double seconds, double bytes)
+static int add_to_row(clvox_context *ctx, const clv_pending *pending, double seconds)
 {
     clv_timing *row = NULL;
+    const char *label = pending->label;
     for (int i = 0; i < ctx->timing_count && !row; i++)
         if (!strcmp(ctx->timings[i].label, label))
             row = &ctx->timings[i];
@@ -90,9 +91,10 @@ static int add_to_row(clvox_context *ctx, const char *label, double seconds, dou
         memset(row, 0, sizeof *row);
         snprintf(row->label, sizeof row->label, "%s", label);
     }
+    row->kernel = pending->kernel;
     row->calls++;
     row->seconds += seconds;
-    row->bytes += bytes;
+    row->bytes += pending->bytes;
     return CLVOX_OK;
 }
 
@@ -109,15 +111,15 @@ static int settle(clvox_context *ctx)
         CLV_CL(clGetEventProfilingInfo(ctx->pending[i].event, CL_PROFILING_COMMAND_END, sizeof to, &to,
                                        NULL),
                "clGetEventProfilingInfo", ctx->pending[i].label);
-        CLV_TRY(add_to_row(ctx, ctx->pending[i].label, to > from ? (double)(to - from) * 1e-9 : 0,
-                           ctx->pending[i].bytes));
+        CLV_TRY(add_to_row(ctx, &ctx->pending[i], to > from ? (double)(to - from) * 1e-9 : 0));
     }
 end:
     clv_timing_drop(ctx);
     return status;
 }
 
-int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, double bytes)
+int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, const clv_kernel *kernel,
+                   double bytes)
 {
     int status = CLVOX_OK;
     if (!event)
@@ -131,7 +133,7 @@ int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, double
         goto end;
     }
     ctx->pending = grown;
-    grown[ctx->pending_count++] = (clv_pending){event, label, bytes};
+    grown[ctx->pending_count++] = (clv_pending){event, label, kernel, bytes};
     event = NULL;
 end:
     if (event)
@@ -160,4 +162,21 @@ void clv_timings_reset(clvox_context *ctx)
 {
     clv_timing_drop(ctx);
     ctx->timing_count = 0;
+}
+
+int clv_timings_switch(clvox_context *ctx, bool on)
+{
+    int status = CLVOX_OK;
+    cl_int error;
+    if (ctx->options.profile == on)
+        return CLVOX_OK;
+    CLV_TRY(settle(ctx));
+    cl_command_queue queue =
+        clCreateCommandQueue(ctx->context, ctx->device, on ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    CLV_CL(error, "clCreateCommandQueue", "a queue with timers");
+    clReleaseCommandQueue(ctx->queue);
+    ctx->queue = queue;
+    ctx->options.profile = on;
+end:
+    return status;
 }

@@ -41,6 +41,18 @@ int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offs
                     size_t to_offset, size_t bytes);
 int clv_finish(clvox_context *ctx);
 
+/* Host memory that the driver transfers without a copy of its own ("pinned"). */
+typedef struct clv_pinned {
+    void *data;
+    size_t bytes;
+    void *mem; /* only src/runtime touches it */
+    clvox_context *owner;
+} clv_pinned;
+
+/* On success *out is the caller's. */
+int clv_pinned_create(clvox_context *ctx, size_t bytes, clv_pinned **out);
+void clv_pinned_destroy(clv_pinned **pinned); /* NULL is legal */
+
 /* Starts to watch the device memory that buffers take, and returns what they
  * take now; clv_peak_bytes says the most since then. */
 size_t clv_peak_start(clvox_context *ctx);
@@ -203,11 +215,15 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
  * *out to an array owned by the context. */
 typedef struct clv_timing {
     char label[96];
+    const clv_kernel *kernel; /* NULL: a transfer */
     int calls;
     double seconds;
     double bytes;
 } clv_timing;
 int clv_timings(clvox_context *ctx, const clv_timing **out);
 void clv_timings_reset(clvox_context *ctx);
+/* Begins or ends timing as options.profile does from the start; waits for the
+ * queue. CLVOX_ERROR_DEVICE, and no change, where the device refuses timers. */
+int clv_timings_switch(clvox_context *ctx, bool on);
 
 #endif

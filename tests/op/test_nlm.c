@@ -56,7 +56,7 @@ static void make(problem *p, const setup *s)
     p->neighbours = room(pairs, sizeof(int));
     p->distances = room(pairs, sizeof(float));
     p->weights = room(pairs, sizeof(double));
-    ref_nlm_search(p->phi, size, p->band, p->count, s->radius, s->most, p->neighbours, p->distances);
+    ref_nlm_nearest(p->phi, size, p->band, p->count, s->radius, s->most, p->neighbours, p->distances);
     for (int j = 0; j < p->count; j++)
         for (int k = j * s->most; k < (j + 1) * s->most; k++)
             if (p->neighbours[k] >= 0)

@@ -25,7 +25,7 @@ typedef struct setting {
     int n;
     float *mask, *data; /* data outside the mask is NaN */
     double *nine;
-    ref_tensor ref;
+    ref_tensor_pd ref;
     clv_tensor_pd pd;
     clv_buffer *links, *data_buffer, *mask_buffer;
 } setting;
@@ -55,7 +55,7 @@ static void make(clvox_context *ctx, const problem *p, bool paper, float floor, 
     ref_tensor_unpack(s->data, n, s->nine);
     for (int k = 0; k < 9 * n; k++)
         s->nine[k] = isnan(s->nine[k]) ? 0 : s->nine[k];
-    s->ref = (ref_tensor){.lambda = 4, .floor = (double)floor, .paper = paper, .data = s->nine,
+    s->ref = (ref_tensor_pd){.lambda = 4, .floor = (double)floor, .paper = paper, .data = s->nine,
                           .mask = p->masked ? s->mask : NULL};
     s->pd = (clv_tensor_pd){.lambda = 4, .floor = floor, .paper = paper};
     for (int a = 0; a < 3; a++) {
@@ -153,7 +153,7 @@ static void against_reference(clvox_context *ctx, const problem *p, bool paper, 
     CHECK_THAT(error < 2e-5, "%s, paper %d: error %g after %d steps", p->what, paper, error, STEPS);
     clv_tensor_pd_energies e, again;
     CHECK(clv_tensor_pd_energy(ctx, &s.pd, &e) == CLVOX_OK);
-    ref_tensor_energy(&s.ref, got, &variation, &fit);
+    ref_tensor_pd_energy(&s.ref, got, &variation, &fit);
     CHECK_THAT(fabs(e.variation - variation) < 1e-6 * (1 + variation) && fabs(e.fit - fit) < 1e-6 * (1 + fit),
                "%s: %.9g and %.9g, not %.9g and %.9g", p->what, e.variation, e.fit, variation, fit);
     CHECK(clv_tensor_pd_energy(ctx, &s.pd, &again) == CLVOX_OK && !memcmp(&e, &again, sizeof e));
@@ -207,7 +207,7 @@ static void test_minimum(clvox_context *ctx, const problem *p, bool paper, float
         abort();
     memcpy(far, s.nine, 9 * (size_t)s.n * sizeof *far);
     ref_tensor_descend(&s.ref, 1e-8, 3000, far);
-    ref_tensor_energy(&s.ref, far, &variation, &fit);
+    ref_tensor_pd_energy(&s.ref, far, &variation, &fit);
     double least = variation + s.ref.lambda * fit, start = 0, gap = INFINITY;
     clv_tensor_pd_energies e;
     for (int k = 0; k <= 400; k++) {

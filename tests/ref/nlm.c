@@ -44,7 +44,7 @@ void ref_nlm_patch(const float *phi, const int size[3], int at, int radius, doub
                 *patch++ = sample(phi, size, (const int[3]){x + dx, y + dy, z + dz});
 }
 
-void ref_nlm_search(const float *phi, const int size[3], const int *band, int count, int radius, int most,
+void ref_nlm_nearest(const float *phi, const int size[3], const int *band, int count, int radius, int most,
                     int *neighbours, float *distances)
 {
     int edge = 2 * radius + 1, samples = edge * edge * edge;

@@ -10,7 +10,7 @@ void ref_nlm_patch(const float *phi, const int size[3], int at, int radius, doub
 
 /* The `most` nearest patches of the band, by (distance, place); -1 and INFINITY
  * where there are fewer. */
-void ref_nlm_search(const float *phi, const int size[3], const int *band, int count, int radius, int most,
+void ref_nlm_nearest(const float *phi, const int size[3], const int *band, int count, int radius, int most,
                     int *neighbours, float *distances);
 
 /* Squared distance from the least-squares quadratic, by normal equations; quadratic

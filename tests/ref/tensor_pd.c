@@ -12,14 +12,14 @@ static double squared(double v)
     return v * v;
 }
 
-static bool inside(const ref_tensor *r, int x, int y, int z)
+static bool inside(const ref_tensor_pd *r, int x, int y, int z)
 {
     return x < r->size[0] && y < r->size[1] && z < r->size[2] &&
            (!r->mask || r->mask[(z * r->size[1] + y) * r->size[0] + x] > 0);
 }
 
 /* The neighbour of voxel i in the positive direction of the axis, or -1. */
-static int next(const ref_tensor *r, int i, int axis)
+static int next(const ref_tensor_pd *r, int i, int axis)
 {
     int x = i % r->size[0], y = i / r->size[0] % r->size[1], z = i / (r->size[0] * r->size[1]);
     if (!inside(r, x, y, z) || !inside(r, x + (axis == 0), y + (axis == 1), z + (axis == 2)))
@@ -27,7 +27,7 @@ static int next(const ref_tensor *r, int i, int axis)
     return i + (axis == 0 ? 1 : axis == 1 ? r->size[0] : r->size[0] * r->size[1]);
 }
 
-static int count(const ref_tensor *r)
+static int count(const ref_tensor_pd *r)
 {
     return r->size[0] * r->size[1] * r->size[2];
 }
@@ -39,14 +39,14 @@ void ref_tensor_unpack(const float *planes, int n, double *nine)
             nine[9 * i + e] = (double)planes[PLANE[e] * n + i];
 }
 
-static double difference(const ref_tensor *r, const double *d, int i, int e, int axis)
+static double difference(const ref_tensor_pd *r, const double *d, int i, int e, int axis)
 {
     int j = next(r, i, axis);
     return j < 0 ? 0 : r->weight[axis] * (d[9 * j + e] - d[9 * i + e]);
 }
 
 /* sum over voxels of sqrt(|grad d_e|^2 + eps). */
-static double variation_of(const ref_tensor *r, const double *d, int e, double eps)
+static double variation_of(const ref_tensor_pd *r, const double *d, int e, double eps)
 {
     double sum = 0;
     for (int i = 0; i < count(r); i++) {
@@ -58,7 +58,7 @@ static double variation_of(const ref_tensor *r, const double *d, int e, double e
     return sum;
 }
 
-void ref_tensor_energy(const ref_tensor *r, const double *d, double *variation, double *fit)
+void ref_tensor_pd_energy(const ref_tensor_pd *r, const double *d, double *variation, double *fit)
 {
     *variation = *fit = 0;
     for (int e = 0; r->paper && e < 9; e++)
@@ -134,7 +134,7 @@ void ref_tensor_log(double d[9], double least, bool back)
     compose(d, l, v);
 }
 
-void ref_tensor_radius(const ref_tensor *r, const double *d, double radius[9])
+void ref_tensor_radius(const ref_tensor_pd *r, const double *d, double radius[9])
 {
     double square = 0;
     for (int e = 0; e < 9; e++) {
@@ -146,7 +146,7 @@ void ref_tensor_radius(const ref_tensor *r, const double *d, double radius[9])
         radius[e] = square > 0 ? radius[e] / sqrt(square) : sqrt((e % 4 ? 0.5 : 1) / 6);
 }
 
-void ref_tensor_pd_step(const ref_tensor *r, double tau, double sigma, double theta, const double radius[9],
+void ref_tensor_pd_step(const ref_tensor_pd *r, double tau, double sigma, double theta, const double radius[9],
                         double *d, double *ahead, double *dual)
 {
     int n = count(r);
@@ -187,7 +187,7 @@ void ref_tensor_pd_step(const ref_tensor *r, double tau, double sigma, double th
     }
 }
 
-static void gradient(const ref_tensor *r, const double *d, double eps, double *g)
+static void gradient(const ref_tensor_pd *r, const double *d, double eps, double *g)
 {
     double share[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, square = 0;
     for (int e = 0; r->paper && e < 9; e++) {
@@ -219,7 +219,7 @@ static void gradient(const ref_tensor *r, const double *d, double eps, double *g
     }
 }
 
-void ref_tensor_descend(const ref_tensor *r, double eps, int steps, double *d)
+void ref_tensor_descend(const ref_tensor_pd *r, double eps, int steps, double *d)
 {
     int n = count(r);
     double *g = malloc(9 * (size_t)n * sizeof *g), *y = malloc(9 * (size_t)n * sizeof *y), square = 0;

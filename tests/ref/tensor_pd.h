@@ -6,20 +6,20 @@
 
 #include <stdbool.h>
 
-typedef struct ref_tensor {
+typedef struct ref_tensor_pd {
     int size[3];
     double weight[3];
     double lambda, floor; /* floor below 0: none */
     bool paper;
     const float *mask;    /* NULL: everywhere */
     const double *data;   /* 9 a voxel */
-} ref_tensor;
+} ref_tensor_pd;
 
 /* Six planes and nine entries a voxel. */
 void ref_tensor_unpack(const float *planes, int n, double *nine);
 
 /* sum |grad D|_F or the root of the squared sums, and 1/2 |D - f|^2. */
-void ref_tensor_energy(const ref_tensor *r, const double *d, double *variation, double *fit);
+void ref_tensor_pd_energy(const ref_tensor_pd *r, const double *d, double *variation, double *fit);
 
 /* The nearest symmetric matrix with eigenvalues not below least. */
 void ref_tensor_project(double d[9], double least);
@@ -28,13 +28,13 @@ void ref_tensor_log(double d[9], double least, bool back);
 
 /* One iteration of algorithm 2 of Chambolle and Pock: d, ahead 9 n, dual 27 n
  * (entry by entry, three differences); radius: of the nine entries. */
-void ref_tensor_pd_step(const ref_tensor *r, double tau, double sigma, double theta, const double radius[9],
+void ref_tensor_pd_step(const ref_tensor_pd *r, double tau, double sigma, double theta, const double radius[9],
                         double *d, double *ahead, double *dual);
 /* radius: TV[d_ij] / the root of the squared sums, the even one for constants. */
-void ref_tensor_radius(const ref_tensor *r, const double *d, double radius[9]);
+void ref_tensor_radius(const ref_tensor_pd *r, const double *d, double radius[9]);
 
 /* A long accelerated descent on the energy with |.| smoothed by eps inside the
  * root, projected after each step; d is the start and the result. */
-void ref_tensor_descend(const ref_tensor *r, double eps, int steps, double *d);
+void ref_tensor_descend(const ref_tensor_pd *r, double eps, int steps, double *d);
 
 #endif
