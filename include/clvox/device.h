@@ -73,6 +73,7 @@ typedef struct clvox_context_options {
                            NULL: the environment's CLVOX_DEVICE, else the best */
     bool profile;       /* keep a timer for every kernel */
     bool no_cache;      /* neither read nor write the cache of built kernels */
+    bool no_wisdom;     /* pass over what `clvox tune` measured */
     int verbosity;      /* 0: silent; 1: remarks; 2: what was built and chosen */
 } clvox_context_options;
 

@@ -20,7 +20,7 @@ typedef struct command {
     const char *device;
     int threads;
     const char *json; /* NULL, a file, or "-" */
-    bool profile, no_cache, quiet;
+    bool profile, no_cache, no_wisdom, quiet;
     int verbose;
     cJSON *log;       /* provenance and results */
     clvox_context *ctx; /* opened by cli_open */
@@ -64,6 +64,7 @@ int cmd_tensor_all(command *cli, int argc, char **argv);
 int cmd_tensor_denoise(command *cli, int argc, char **argv);
 int cmd_tensor_fit(command *cli, int argc, char **argv);
 int cmd_tensor_measures(command *cli, int argc, char **argv);
+int cmd_tune(command *cli, int argc, char **argv);
 
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);

@@ -76,7 +76,7 @@ static void number_or_unknown(char *out, size_t room, int value)
         snprintf(out, room, "%d", value);
 }
 
-static void print_kernel(const command *cli, const clv_kernel *k, bool chosen, cJSON *to)
+static void print_kernel(const command *cli, const clv_kernel *k, bool chosen, bool wisdom, cJSON *to)
 {
     char tile[48], registers[16], spills[16], groups[16], occupancy[16] = "unknown";
     snprintf(tile, sizeof tile, "%dx%dx%d, %d", k->tile.x, k->tile.y, k->tile.z, k->tile.march);
@@ -85,13 +85,14 @@ static void print_kernel(const command *cli, const clv_kernel *k, bool chosen, c
     number_or_unknown(groups, sizeof groups, k->resources.groups);
     if (k->occupancy >= 0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
-    cli_print(cli, "%c %-20s %-12s %-16s %9s %7s %6d %7s %9s  %s\n", chosen ? '*' : ' ', k->entry->name,
+    cli_print(cli, "%c %-20s %-12s %-16s %9s %7s %6d %7s %9s  %s%s\n", chosen ? '*' : ' ', k->entry->name,
               k->variant->name, tile, registers, spills, k->local_bytes, groups, occupancy,
-              k->resources.limit);
+              k->resources.limit, wisdom ? *k->resources.limit ? ", wisdom" : "wisdom" : "");
     cJSON *row = cJSON_CreateObject();
     cJSON_AddStringToObject(row, "kernel", k->entry->name);
     cJSON_AddStringToObject(row, "variant", k->variant->name);
     cJSON_AddBoolToObject(row, "chosen", chosen);
+    cJSON_AddBoolToObject(row, "wisdom", wisdom);
     cJSON_AddItemToObject(row, "tile", cJSON_CreateIntArray((int[3]){k->tile.x, k->tile.y, k->tile.z}, 3));
     cJSON_AddNumberToObject(row, "march", k->tile.march);
     cJSON_AddNumberToObject(row, "local_bytes", k->local_bytes);
@@ -115,7 +116,8 @@ static int print_kernels(command *cli)
     int status = CLVOX_OK;
     CLV_TRY(cli_open(cli));
     cJSON *to = cJSON_AddArrayToObject(cli->log, "kernels");
-    cli_print(cli, "\nKernels on %s, for 256 x 256 x 256 voxels; * is what the planner takes.\n",
+    cli_print(cli, "\nKernels on %s, for 256 x 256 x 256 voxels; * is what the planner takes, wisdom: because\n"
+                   "`clvox tune` found it the fastest.\n",
               clvox_context_limits(cli->ctx)->name);
     cli_print(cli, "Local memory in bytes; groups: work-groups that live on a compute unit at once.\n"
                    "  %-20s %-12s %-16s %9s %7s %6s %7s %9s  %s\n",
@@ -126,14 +128,18 @@ static int print_kernels(command *cli)
         const char *build = entry->builds && *entry->builds ? *entry->builds : NULL;
         const clv_kernel *chosen, *kernel;
         CLV_TRY(clv_kernel_get(cli->ctx, entry, build, size, 0, &chosen));
-        const clv_variant *best = chosen->variant;
+        bool wisdom = chosen->wisdom;
         for (int v = 0; v < entry->count; v++) {
             const clv_variant *variant = &entry->variants[v];
+            if (variant == chosen->variant) {
+                print_kernel(cli, chosen, true, wisdom, to);
+                continue;
+            }
             if (cli_interrupted())
                 return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
             CLV_TRY(clv_force_variant(cli->ctx, entry->name, variant->name, -1));
             if (clv_kernel_get(cli->ctx, entry, build, size, 0, &kernel) >= 0)
-                print_kernel(cli, kernel, variant == best, to);
+                print_kernel(cli, kernel, false, false, to);
             else
                 cli_print(cli, "  %-20s %-12s does not run here: %s\n", entry->name, variant->name,
                           clvox_message());

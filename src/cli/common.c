@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "runtime/runtime.h"
+#include "runtime/wisdom.h"
 
 double cli_seconds(void)
 {
@@ -81,9 +82,27 @@ void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary)
     cli_log_number(to, "sd_log", summary->sd_log);
 }
 
+/* What reproducing the run's bits takes besides device, version and inputs. */
+static void log_wisdom(command *cli)
+{
+    const clv_wisdom *wisdom = cli->ctx ? clv_context_wisdom(cli->ctx) : NULL;
+    cJSON_DeleteItemFromObject(cli->log, "wisdom");
+    if (!wisdom)
+        return;
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "wisdom");
+    int used = clv_context_wisdom_used(cli->ctx);
+    cJSON_AddBoolToObject(to, "used", used > 0);
+    cJSON_AddNumberToObject(to, "kernels", used);
+    if (wisdom->count > 0) {
+        cJSON_AddStringToObject(to, "file", wisdom->path);
+        cJSON_AddStringToObject(to, "hash", wisdom->hash);
+    }
+}
+
 int cli_write_log(command *cli, const char *path)
 {
     int status = CLVOX_OK;
+    log_wisdom(cli);
     bool to_stdout = !strcmp(path, "-");
     cJSON_DeleteItemFromObject(cli->log, "seconds");
     cJSON_AddNumberToObject(cli->log, "seconds", cli_seconds() - cli->started);
@@ -109,6 +128,7 @@ int cli_open(command *cli)
         .device = cli->device,
         .profile = cli->profile,
         .no_cache = cli->no_cache,
+        .no_wisdom = cli->no_wisdom,
         .verbosity = cli->quiet ? 0 : cli->verbose,
     };
     if (cli->ctx)
@@ -124,6 +144,9 @@ int cli_open(command *cli)
     cJSON_AddStringToObject(device, "driver", limits->driver);
     cJSON_AddStringToObject(device, "version", limits->version);
     cJSON_AddStringToObject(device, "architecture", limits->architecture);
+    const clv_wisdom *wisdom = clv_context_wisdom(cli->ctx);
+    if (wisdom && wisdom->remark[0] && !cli->verbose) /* with -v the library has said it */
+        cli_remark(cli, 0, "%s\n", wisdom->remark);
     cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
     return CLVOX_OK;
 }
@@ -176,12 +199,6 @@ int cli_profile(command *cli)
     int count = clv_timings(cli->ctx, &timings);
     if (count < 0)
         return count;
-    if (!clv_has_timers(cli->ctx)) {
-        cli->profile = false;
-        fprintf(stderr, "clvox %s: %s does not time its kernels: there is no profile\n", cli->verb,
-                clvox_context_limits(cli->ctx)->name);
-        return CLVOX_OK;
-    }
     rows = malloc(((size_t)count + 1) * sizeof *rows);
     if (!rows)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the profile");

@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "runtime/device.h"
 
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
@@ -24,6 +23,7 @@ static const cli_verb verbs[] = {
     {"surface", "signed distances and meshes of surfaces", cmd_surface},
     {"tensor", "fit, denoise and measure diffusion tensors", cmd_tensor},
     {"phantom", "make images, warps and surfaces with a known truth", cmd_phantom},
+    {"tune", "measure the kernels' variants and keep the fastest for this device", cmd_tune},
     {"bench", "time every operation against the device's copy bandwidth", cmd_bench},
 };
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
@@ -104,7 +104,6 @@ static cJSON *begin_log(const cli_verb *verb, int argc, char **argv)
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
-    clv_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);
     if (status >= 0 && status != CLI_DONE)

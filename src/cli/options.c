@@ -223,6 +223,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
         {"quiet", 'q', CLI_FLAG, &cli->quiet, NULL, "no progress, no remarks"},
         {"verbose", 'v', CLI_COUNT, &cli->verbose, NULL, "more remarks; repeat for still more"},
         {"no-cache", 0, CLI_FLAG, &cli->no_cache, NULL, "neither read nor write the cache of built kernels"},
+        {"no-wisdom", 0, CLI_FLAG, &cli->no_wisdom, NULL, "pass over what `clvox tune` measured (CLVOX_WISDOM)"},
         {"version", 0, CLI_FLAG, NULL, NULL, "print the version"},
         {"help", 'h', CLI_FLAG, NULL, NULL, "print this"},
         {0},

@@ -101,7 +101,7 @@ end:
     return whole;
 }
 
-static bool make_folders(const char *dir)
+bool clv_cache_make(const char *dir)
 {
     char *path = strdup(dir);
     if (!path)
@@ -125,7 +125,7 @@ void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *da
     char *path = NULL, *temporary = NULL;
     FILE *file = NULL;
     bool written = false;
-    if (!make_folders(dir) || !(path = entry_path(dir, key)))
+    if (!clv_cache_make(dir) || !(path = entry_path(dir, key)))
         goto end;
     if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
         temporary = NULL;
@@ -153,7 +153,7 @@ end:
 int clv_cache_lock(const char *dir, clv_cache_key key)
 {
     char *path = NULL;
-    if (!make_folders(dir) || asprintf(&path, "%s/.lock%x", dir, (unsigned)(key.word[0] & 15)) < 0)
+    if (!clv_cache_make(dir) || asprintf(&path, "%s/.lock%x", dir, (unsigned)(key.word[0] & 15)) < 0)
         return -1;
     int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     free(path);

@@ -25,6 +25,9 @@ typedef struct clv_counts {
  * else ~/.cache/clvox. The caller frees it; NULL when there is none. */
 char *clv_cache_dir(void);
 
+/* Creates a folder and those above it; false where it is not there afterwards. */
+bool clv_cache_make(const char *dir);
+
 /* A key starts from clv_cache_key_start and takes in strings one by one. */
 clv_cache_key clv_cache_key_start(void);
 void clv_cache_key_add(clv_cache_key *key, const char *text);

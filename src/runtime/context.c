@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
 {
     int status = CLVOX_OK;
     clvox_device *devices = NULL;
+    char *wisdom = NULL;
     clvox_context *ctx = calloc(1, sizeof *ctx);
     *out = NULL;
     if (!ctx)
@@ -30,18 +32,20 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     CLV_CL(error, "clCreateContext", ctx->limits.name);
     ctx->queue = clCreateCommandQueue(ctx->context, ctx->device,
                                       ctx->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
-    if (ctx->options.profile && (error == CL_INVALID_QUEUE_PROPERTIES || error == CL_INVALID_VALUE)) {
-        /* Timers are a wish: the device works without them. */
-        ctx->options.profile = false;
-        ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
-    }
     CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
     ctx->build_identity = clv_build_identity(&ctx->limits);
     if (!ctx->options.no_cache && ctx->build_identity)
         ctx->cache_dir = clv_cache_dir();
+    if (!ctx->options.no_wisdom) {
+        wisdom = clv_wisdom_path();
+        CLV_TRY(clv_wisdom_load(wisdom, &ctx->limits, &ctx->wisdom));
+        if (ctx->wisdom->remark[0] && ctx->options.verbosity >= 1)
+            fprintf(stderr, "%s\n", ctx->wisdom->remark);
+    }
     *out = ctx;
     ctx = NULL;
 end:
+    free(wisdom);
     clvox_devices_free(&devices);
     clvox_context_destroy(&ctx);
     return status;
@@ -56,6 +60,7 @@ void clvox_context_destroy(clvox_context **context)
     clv_kernels_release(ctx);
     free(ctx->pending);
     free(ctx->timings);
+    clv_wisdom_destroy(&ctx->wisdom);
     free(ctx->cache_dir);
     free(ctx->build_identity);
     if (ctx->queue)
@@ -71,12 +76,20 @@ const clvox_device_limits *clvox_context_limits(const clvox_context *context)
     return &context->limits;
 }
 
-bool clv_has_timers(const clvox_context *ctx)
-{
-    return ctx->options.profile;
-}
-
 bool clv_fields_packed(const clvox_context *ctx)
 {
     return ctx->packed;
+}
+
+const clv_wisdom *clv_context_wisdom(const clvox_context *ctx)
+{
+    return ctx->wisdom;
+}
+
+int clv_context_wisdom_used(const clvox_context *ctx)
+{
+    int used = 0;
+    for (int i = 0; i < ctx->built_count; i++)
+        used += ctx->built[i]->kernel.wisdom;
+    return used;
 }

@@ -8,6 +8,7 @@
 #include <CL/cl.h>
 
 #include "runtime/runtime.h"
+#include "runtime/wisdom.h"
 
 typedef struct clv_forced {
     char entry[48];
@@ -48,6 +49,7 @@ struct clvox_context {
     bool packed;
     char *cache_dir; /* NULL: no cache */
     char *build_identity; /* what, beside source and options, a built program depends on */
+    clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
     size_t allocated, peak;
     clv_built **built;
     int built_count, built_room;

@@ -80,6 +80,16 @@ static int memo_put(clvox_context *ctx, const clv_entry *entry, const char *extr
     return CLVOX_OK;
 }
 
+int clv_kernels_asked(const clvox_context *ctx, clv_asked *out, int room)
+{
+    int count = 0;
+    for (int i = 0; i < ctx->memo_room && count < room; i++)
+        if (ctx->memo[i].entry)
+            out[count++] = (clv_asked){ctx->memo[i].entry, ctx->memo[i].extra, ctx->memo[i].local_extra,
+                                       ctx->memo[i].kernel};
+    return count;
+}
+
 /* ---- building ---- */
 
 static void built_free(clv_built *built)
@@ -180,13 +190,17 @@ end:
     return status;
 }
 
+static bool is_candidate(const clv_kernel *kernel, const clv_candidate *candidate)
+{
+    return kernel->variant == candidate->variant && !memcmp(&kernel->tile, &candidate->tile, sizeof kernel->tile);
+}
+
 static int get_candidate(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
                          const char *extra, const clv_kernel **out)
 {
     for (int i = 0; i < ctx->built_count; i++) {
         const clv_kernel *k = &ctx->built[i]->kernel;
-        if (k->entry == entry && k->variant == candidate->variant &&
-            !memcmp(&k->tile, &candidate->tile, sizeof k->tile) && !strcmp(ctx->built[i]->extra, extra)) {
+        if (k->entry == entry && is_candidate(k, candidate) && !strcmp(ctx->built[i]->extra, extra)) {
             *out = k;
             return CLVOX_OK;
         }
@@ -252,13 +266,16 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
             forced = &ctx->forced[i];
     clv_candidate candidates[CLV_MAX_CANDIDATES];
     int count = clv_plan_candidates(&ctx->limits, entry, local_extra, candidates, CLV_MAX_CANDIDATES);
+    bool wise = !forced && clv_wisdom_prefer(ctx->wisdom, entry, extra, candidates, count);
     int status = forced ? get_forced(ctx, entry, forced, candidates, count, extra, out)
                         : get_planned(ctx, entry, candidates, count, extra, out);
     if (status < 0)
         return status;
     const char *kept = NULL;
     for (int i = 0; i < ctx->built_count && !kept; i++)
-        if (&ctx->built[i]->kernel == *out)
+        if (&ctx->built[i]->kernel == *out) {
             kept = ctx->built[i]->extra;
+            ctx->built[i]->kernel.wisdom |= wise && is_candidate(*out, &candidates[0]);
+        }
     return memo_put(ctx, entry, kept, local_extra, *out);
 }

@@ -137,6 +137,7 @@ typedef struct clv_kernel {
     int local_bytes;
     double occupancy; /* 0..1; negative: unknown */
     clv_occupancy resources; /* what it comes from and what limits it */
+    bool wisdom;    /* chosen because it was measured the fastest */
 } clv_kernel;
 
 /* One way to run an entry on a device, as the planner sees it. */
@@ -173,6 +174,18 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
  * tests, bench, tuning and options such as --kernel. A tile that the device
  * cannot run is CLVOX_ERROR_DEVICE at clv_kernel_get. */
 int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant, int tile);
+
+/* What was asked of clv_kernel_get since the last clv_force_variant. */
+typedef struct clv_asked {
+    const clv_entry *entry;
+    const char *extra; /* lives as long as the context */
+    size_t local_extra;
+    const clv_kernel *kernel;
+} clv_asked;
+
+/* Each question once, in no order: what a piece of work consists of, for
+ * tuning. Returns the number of them, at most room. */
+int clv_kernels_asked(const clvox_context *ctx, clv_asked *out, int room);
 
 /* Whether this device could run variant with that tile at all. */
 bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *variant,
@@ -221,9 +234,6 @@ typedef struct clv_timing {
     double bytes;
 } clv_timing;
 int clv_timings(clvox_context *ctx, const clv_timing **out);
-/* False without options.profile, and where the device times nothing: refused
- * when the context was created, or found out by clv_timings, which has no rows then. */
-bool clv_has_timers(const clvox_context *ctx);
 void clv_timings_reset(clvox_context *ctx);
 /* Begins or ends timing as options.profile does from the start; waits for the
  * queue. CLVOX_ERROR_DEVICE, and no change, where the device refuses timers. */

@@ -12,10 +12,14 @@ exits 0 clvox devices; quiet; prints '^ *0 \*'
 exits 0 clvox devices --json log/d.json; json log/d.json 'sum(d["default"] for d in j["devices"]) == 1'
 
 begin "devices -v: limits, and every variant of every kernel"
+export CLVOX_WISDOM="$work/w.json"
+exits 0 clvox tune --kernel copy --size 8 --seconds 0.001
 exits 0 clvox devices -v -v --json log/v.json
 prints 'compute units'; prints 'largest work-group'; prints 'limited by'
 json log/v.json '{"warp", "force", "gradient"} <= {k["kernel"] for k in j["kernels"]}'
 json log/v.json 'all(sum(k["chosen"] for k in j["kernels"] if k["kernel"] == n) == 1 for n in {k["kernel"] for k in j["kernels"]})'
+prints '^\* copy .*wisdom'
+json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["copy"]'
 
 begin "no OpenCL driver at all is one sentence"
 mkdir none

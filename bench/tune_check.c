@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tune_check.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFERS = BENCH_SCALARS + BENCH_FIELDS + 8 };
+
+/* Of the largest value that a buffer holds. */
+static const double tolerance = 5e-3;
+
+typedef struct tune_place {
+    clv_buffer *buffer;
+    const char *name;
+    float *start, *want, *got;
+} tune_place;
+
+struct tune_check {
+    bench_data data;
+    tune_place place[BUFFERS];
+    int count;
+    bool wrong;
+};
+
+/* What is not compared: partial sums, whose number and order are the variant's
+ * own, inverses beyond the rim and which of two seeds is nearer, which a rounding decides. */
+static const struct {
+    const char *row, *buffers;
+} scratch[] = {
+    {"inverse", "partial, field 1"},
+    {"redistance 8", "partial, scalar 1"},
+};
+
+static void add(tune_check *check, clv_buffer *buffer, const char *name)
+{
+    if (buffer)
+        check->place[check->count++] = (tune_place){.buffer = buffer, .name = name};
+}
+
+int tune_check_create(clvox_context *ctx, tune_check **out)
+{
+    static const int size[3] = {37, 22, 19};
+    static const char *const scalars[BENCH_SCALARS] = {"scalar 0", "scalar 1", "scalar 2",
+                                                       "scalar 3", "scalar 4", "scalar 5"};
+    static const char *const fields[BENCH_FIELDS] = {"field 0", "field 1", "field 2", "field 3"};
+    int status = CLVOX_OK;
+    tune_check *check = calloc(1, sizeof *check);
+    *out = NULL;
+    if (!check)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(bench_data_create(ctx, size, &check->data));
+    for (int i = 0; i < BENCH_SCALARS; i++)
+        add(check, check->data.scalar[i], scalars[i]);
+    for (int i = 0; i < BENCH_FIELDS; i++)
+        add(check, check->data.field[i], fields[i]);
+    add(check, check->data.nine, "nine");
+    add(check, check->data.tensor, "tensor");
+    add(check, check->data.level, "level");
+    add(check, check->data.partial, "partial");
+    add(check, check->data.state, "state");
+    for (int i = 0; i < check->count; i++) {
+        tune_place *p = &check->place[i];
+        p->start = malloc(p->buffer->bytes + 1);
+        p->want = malloc(p->buffer->bytes + 1);
+        p->got = malloc(p->buffer->bytes + 1);
+        if (!p->start || !p->want || !p->got) {
+            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            goto end;
+        }
+        CLV_TRY(clv_buffer_fill(ctx, check->data.partial, 0, 0, check->data.partial->bytes / 4 * 4));
+        CLV_TRY(clv_buffer_read(ctx, p->buffer, 0, p->start, p->buffer->bytes));
+    }
+    *out = check;
+    check = NULL;
+end:
+    tune_check_destroy(&check);
+    return status;
+}
+
+void tune_check_destroy(tune_check **check)
+{
+    if (!check || !*check)
+        return;
+    for (int i = 0; i < (*check)->count; i++) {
+        free((*check)->place[i].start);
+        free((*check)->place[i].want);
+        free((*check)->place[i].got);
+    }
+    bench_data_release(&(*check)->data);
+    free(*check);
+    *check = NULL;
+}
+
+static int run(tune_check *check, const bench_row *row, bool expected)
+{
+    int status = CLVOX_OK;
+    clvox_context *ctx = check->data.ctx;
+    for (int i = 0; i < check->count; i++)
+        CLV_TRY(clv_buffer_write(ctx, check->place[i].buffer, 0, check->place[i].start,
+                                 check->place[i].buffer->bytes));
+    CLV_TRY(row->run(&check->data));
+    for (int i = 0; i < check->count; i++)
+        CLV_TRY(clv_buffer_read(ctx, check->place[i].buffer, 0,
+                                expected ? check->place[i].want : check->place[i].got,
+                                check->place[i].buffer->bytes));
+end:
+    return status;
+}
+
+int tune_check_expect(tune_check *check, const bench_row *row)
+{
+    check->wrong = false;
+    return run(check, row, true);
+}
+
+/* The largest difference over the largest value; whole numbers that are no
+ * floats must be equal. */
+static double difference(const float *want, const float *got, size_t count)
+{
+    double largest = 0, worst = 0;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(want[i]))
+            largest = fmax(largest, fabs((double)want[i]));
+    for (size_t i = 0; i < count; i++) {
+        if (!memcmp(&want[i], &got[i], sizeof want[i]) || (isnan(want[i]) && isnan(got[i])))
+            continue;
+        if (!isfinite(want[i]) || !isfinite(got[i]) || largest == 0)
+            return INFINITY;
+        worst = fmax(worst, fabs((double)want[i] - (double)got[i]) / largest);
+    }
+    return worst;
+}
+
+int tune_check_run(tune_check *check, const bench_row *row)
+{
+    const char *passed = "partial";
+    check->wrong = false;
+    int status = run(check, row, false);
+    if (status < 0)
+        return status;
+    for (size_t s = 0; s < sizeof scratch / sizeof scratch[0]; s++)
+        if (!strcmp(scratch[s].row, row->name))
+            passed = scratch[s].buffers;
+    for (int i = 0; i < check->count; i++) {
+        const tune_place *p = &check->place[i];
+        double far = strstr(passed, p->name) ? 0 : difference(p->want, p->got, p->buffer->bytes / sizeof(float));
+        if (far <= tolerance)
+            continue;
+        check->wrong = true;
+        return clv_fail(CLVOX_ERROR_DEVICE, "%s: %s differs by %.2g of its largest value", row->name, p->name, far);
+    }
+    return CLVOX_OK;
+}
+
+bool tune_check_wrong(const tune_check *check)
+{
+    return check->wrong;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether candidates compute the same: rows on a small odd volume, every
+ * buffer before and after. */
+#ifndef CLV_BENCH_TUNE_CHECK_H
+#define CLV_BENCH_TUNE_CHECK_H
+
+#include "bench.h"
+
+typedef struct tune_check tune_check;
+
+int tune_check_create(clvox_context *ctx, tune_check **out);
+void tune_check_destroy(tune_check **check); /* NULL is legal */
+
+/* Runs the row as the planner stands and remembers what it left. */
+int tune_check_expect(tune_check *check, const bench_row *row);
+
+/* Runs it again from the same data; a result that differs by more than rounding
+ * is CLVOX_ERROR_DEVICE with a sentence, and tune_check_wrong is true then. */
+int tune_check_run(tune_check *check, const bench_row *row);
+bool tune_check_wrong(const tune_check *check);
+
+#endif

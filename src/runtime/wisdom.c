@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/wisdom.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/file.h"
+#include "runtime/cache.h"
+#include "runtime/program.h"
+
+enum { FORM = 1, LARGEST_FILE = 64 << 20 };
+
+char *clv_wisdom_path(void)
+{
+    const char *set = getenv("CLVOX_WISDOM");
+    char *path = NULL;
+    if (set)
+        return set[0] ? strdup(set) : NULL;
+    char *cache = clv_cache_dir();
+    if (cache && cache[0] && asprintf(&path, "%s-wisdom.json", cache) < 0)
+        path = NULL;
+    free(cache);
+    return path;
+}
+
+void clv_wisdom_destroy(clv_wisdom **wisdom)
+{
+    if (!wisdom || !*wisdom)
+        return;
+    free((*wisdom)->record);
+    free((*wisdom)->path);
+    free(*wisdom);
+    *wisdom = NULL;
+}
+
+static void write_key(clv_cache_key key, char out[CLV_WISDOM_VERSION])
+{
+    snprintf(out, CLV_WISDOM_VERSION, "%016llx%016llx", (unsigned long long)key.word[0],
+             (unsigned long long)key.word[1]);
+}
+
+int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION])
+{
+    char *source = NULL, row[512];
+    clv_cache_key key = clv_cache_key_start();
+    int status = clv_source_assemble(entry->file, "", &source); /* no such kernel: all of the file */
+    if (status < 0)
+        return status;
+    clv_cache_key_add(&key, source);
+    free(source);
+    for (int v = 0; v < entry->count; v++) {
+        const clv_variant *a = &entry->variants[v];
+        snprintf(row, sizeof row, "%s %s %s %d %d %d,%d,%d %d %d %d %d %d", a->name, a->function,
+                 a->defines ? a->defines : "", (int)a->shape, a->devices, a->halo[0], a->halo[1], a->halo[2],
+                 a->cell_bytes, a->planes, a->fixed_bytes, a->register_cap, a->optional);
+        clv_cache_key_add(&key, row);
+        for (int t = 0; t < CLV_MAX_TILES && a->tiles[t].x; t++) {
+            snprintf(row, sizeof row, "%dx%dx%d,%d", a->tiles[t].x, a->tiles[t].y, a->tiles[t].z,
+                     a->tiles[t].march);
+            clv_cache_key_add(&key, row);
+        }
+    }
+    write_key(key, version);
+    return CLVOX_OK;
+}
+
+/* ---- the file ---- */
+
+/* Of what the file says about devices, as it would be printed again. */
+static bool checksum(const cJSON *devices, char out[17])
+{
+    char *text = cJSON_PrintUnformatted(devices);
+    clv_cache_key key = clv_cache_key_start();
+    if (text)
+        clv_cache_key_add(&key, text);
+    snprintf(out, 17, "%016llx", (unsigned long long)key.word[0]);
+    cJSON_free(text);
+    return text != NULL;
+}
+
+static const char *text_of(const cJSON *from, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
+    return text ? text : "";
+}
+
+static double number_of(const cJSON *from, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static void integers_of(const cJSON *from, const char *name, int count, int *out)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(from, name);
+    for (int i = 0; i < count; i++) {
+        const cJSON *item = cJSON_GetArrayItem(list, i);
+        out[i] = cJSON_IsNumber(item) ? item->valueint : 0;
+    }
+}
+
+/* The file's tree when it is whole, else NULL and why not; *why stays empty
+ * where there is no file. */
+static cJSON *read_tree(const char *path, char *why, size_t room)
+{
+    char *text = NULL, sum[17];
+    size_t size = 0;
+    struct stat info;
+    cJSON *tree = NULL;
+    why[0] = 0;
+    if (stat(path, &info) < 0 && errno == ENOENT)
+        return NULL;
+    if (clv_file_read_all(path, LARGEST_FILE, &text, &size) < 0) {
+        snprintf(why, room, "%s", clvox_message());
+        return NULL;
+    }
+    tree = cJSON_ParseWithLength(text, size);
+    free(text);
+    const cJSON *devices = cJSON_GetObjectItemCaseSensitive(tree, "devices");
+    const char *wrong = NULL;
+    if (!tree || !cJSON_IsArray(devices))
+        wrong = "is damaged";
+    else if ((int)number_of(tree, "wisdom") != FORM)
+        wrong = "is of another version of clvox";
+    else if (!checksum(devices, sum) || strcmp(sum, text_of(tree, "checksum")) != 0)
+        wrong = "is damaged, or was changed by hand";
+    if (!wrong)
+        return tree;
+    snprintf(why, room, "%.280s %s: passed over; `clvox tune` writes it anew", path, wrong);
+    cJSON_Delete(tree);
+    return NULL;
+}
+
+static cJSON *find_device(const cJSON *tree, const clvox_device_limits *limits)
+{
+    cJSON *device;
+    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(tree, "devices"))
+        if (!strcmp(text_of(device, "name"), limits->name) &&
+            !strcmp(text_of(device, "platform"), limits->platform) &&
+            !strcmp(text_of(device, "driver"), limits->driver) &&
+            (int)number_of(device, "compute_units") == limits->compute_units)
+            return device;
+    return NULL;
+}
+
+static clv_wisdom_record read_record(const cJSON *from)
+{
+    clv_wisdom_record r = {.seconds = number_of(from, "seconds"), .planned = number_of(from, "planned")};
+    int tile[4];
+    integers_of(from, "tile", 4, tile);
+    integers_of(from, "size", 3, r.size);
+    r.tile = (clv_tile){tile[0], tile[1], tile[2], tile[3]};
+    snprintf(r.kernel, sizeof r.kernel, "%s", text_of(from, "kernel"));
+    snprintf(r.build, sizeof r.build, "%s", text_of(from, "build"));
+    snprintf(r.version, sizeof r.version, "%s", text_of(from, "version"));
+    snprintf(r.variant, sizeof r.variant, "%s", text_of(from, "variant"));
+    return r;
+}
+
+static void hash_of(clv_wisdom *wisdom)
+{
+    clv_cache_key key = clv_cache_key_start();
+    for (int i = 0; i < wisdom->count; i++) {
+        const clv_wisdom_record *r = &wisdom->record[i];
+        char tile[64];
+        snprintf(tile, sizeof tile, "%dx%dx%d,%d", r->tile.x, r->tile.y, r->tile.z, r->tile.march);
+        const char *const parts[] = {r->kernel, r->build, r->version, r->variant, tile};
+        for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+            clv_cache_key_add(&key, parts[k]);
+    }
+    snprintf(wisdom->hash, sizeof wisdom->hash, "%016llx", (unsigned long long)key.word[0]);
+}
+
+int clv_wisdom_load(const char *path, const clvox_device_limits *limits, clv_wisdom **out)
+{
+    int status = CLVOX_OK;
+    cJSON *tree = NULL;
+    const cJSON *kernels, *kernel;
+    clv_wisdom *wisdom = calloc(1, sizeof *wisdom);
+    *out = NULL;
+    if (!wisdom || (path && !(wisdom->path = strdup(path)))) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    tree = path ? read_tree(path, wisdom->remark, sizeof wisdom->remark) : NULL;
+    kernels = cJSON_GetObjectItemCaseSensitive(find_device(tree, limits), "kernels");
+    int room = cJSON_GetArraySize(kernels);
+    wisdom->record = calloc((size_t)room + 1, sizeof *wisdom->record);
+    if (!wisdom->record) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    cJSON_ArrayForEach(kernel, kernels)
+        wisdom->record[wisdom->count++] = read_record(kernel);
+    hash_of(wisdom);
+    *out = wisdom;
+    wisdom = NULL;
+end:
+    cJSON_Delete(tree);
+    clv_wisdom_destroy(&wisdom);
+    return status;
+}
+
+static cJSON *new_device(cJSON *tree, const clvox_device_limits *limits)
+{
+    cJSON *device = cJSON_CreateObject();
+    cJSON_AddStringToObject(device, "name", limits->name);
+    cJSON_AddStringToObject(device, "platform", limits->platform);
+    cJSON_AddStringToObject(device, "driver", limits->driver);
+    cJSON_AddNumberToObject(device, "compute_units", limits->compute_units);
+    cJSON_AddArrayToObject(device, "kernels");
+    if (!cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(tree, "devices"), device)) {
+        cJSON_Delete(device);
+        return NULL;
+    }
+    return device;
+}
+
+static cJSON *new_record(const clv_wisdom_record *r)
+{
+    cJSON *to = cJSON_CreateObject();
+    cJSON_AddStringToObject(to, "kernel", r->kernel);
+    cJSON_AddStringToObject(to, "build", r->build);
+    cJSON_AddStringToObject(to, "version", r->version);
+    cJSON_AddStringToObject(to, "variant", r->variant);
+    cJSON_AddItemToObject(to, "tile",
+                          cJSON_CreateIntArray((int[4]){r->tile.x, r->tile.y, r->tile.z, r->tile.march}, 4));
+    cJSON_AddNumberToObject(to, "seconds", r->seconds);
+    cJSON_AddNumberToObject(to, "planned", r->planned);
+    cJSON_AddItemToObject(to, "size", cJSON_CreateIntArray(r->size, 3));
+    return to;
+}
+
+/* Puts it in the place of the one before, in the order of kernel and build.
+ * (Debian's cJSON 1.7.15 cannot insert in the middle of a list.) */
+static bool put_record(cJSON *device, const clv_wisdom_record *r)
+{
+    cJSON *from = cJSON_GetObjectItemCaseSensitive(device, "kernels"), *to = cJSON_CreateArray();
+    cJSON *record = new_record(r), *there;
+    while ((there = cJSON_DetachItemFromArray(from, 0))) {
+        int order = strcmp(text_of(there, "kernel"), r->kernel);
+        order = order ? order : strcmp(text_of(there, "build"), r->build);
+        if (order >= 0 && record) {
+            cJSON_AddItemToArray(to, record);
+            record = NULL;
+        }
+        if (order == 0)
+            cJSON_Delete(there);
+        else
+            cJSON_AddItemToArray(to, there);
+    }
+    if (record)
+        cJSON_AddItemToArray(to, record);
+    return cJSON_ReplaceItemInObjectCaseSensitive(device, "kernels", to);
+}
+
+int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record)
+{
+    int status = CLVOX_OK;
+    char sum[17], why[400];
+    char *text = NULL, *folder = NULL;
+    cJSON *tree = read_tree(path, why, sizeof why);
+    if (!tree) {
+        tree = cJSON_CreateObject();
+        cJSON_AddStringToObject(tree, "program", "clvox");
+        cJSON_AddNumberToObject(tree, "wisdom", FORM);
+        cJSON_AddArrayToObject(tree, "devices");
+    }
+    cJSON *device = find_device(tree, limits);
+    if (!device)
+        device = new_device(tree, limits);
+    if (!put_record(device, record) ||
+        !checksum(cJSON_GetObjectItemCaseSensitive(tree, "devices"), sum)) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    cJSON_DeleteItemFromObject(tree, "checksum");
+    cJSON_AddStringToObject(tree, "checksum", sum);
+    text = cJSON_Print(tree);
+    folder = strdup(path);
+    if (!text || !folder) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    char *slash = strrchr(folder, '/');
+    if (slash && slash > folder) {
+        *slash = 0;
+        clv_cache_make(folder); /* what went wrong shows when the file is written */
+    }
+    size_t length = strlen(text);
+    text[length] = '\n'; /* in the place of its end */
+    status = clv_file_write_all(path, text, length + 1);
+end:
+    cJSON_free(text);
+    free(folder);
+    cJSON_Delete(tree);
+    return status;
+}
+
+/* ---- choosing ---- */
+
+/* The candidate that a record means; -1: the device cannot run it, or the
+ * planner may not choose it by itself. */
+static int candidate_of(const clv_wisdom_record *r, const clv_candidate *candidates, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (candidates[i].automatic && candidates[i].tile_index >= 0 &&
+            !strcmp(candidates[i].variant->name, r->variant) &&
+            !memcmp(&candidates[i].tile, &r->tile, sizeof r->tile))
+            return i;
+    return -1;
+}
+
+bool clv_wisdom_prefer(const clv_wisdom *wisdom, const clv_entry *entry, const char *build,
+                       clv_candidate *candidates, int count)
+{
+    char version[CLV_WISDOM_VERSION] = "";
+    int chosen = -1;
+    bool agreed = true;
+    for (int i = 0; wisdom && i < wisdom->count; i++) {
+        const clv_wisdom_record *r = &wisdom->record[i];
+        if (strcmp(r->kernel, entry->name) != 0)
+            continue;
+        if (!version[0] && clv_wisdom_version(entry, version) < 0)
+            return false;
+        int at = strcmp(r->version, version) ? -1 : candidate_of(r, candidates, count);
+        if (at < 0)
+            continue;
+        if (!strcmp(r->build, build)) {
+            chosen = at;
+            agreed = true;
+            break;
+        }
+        agreed = agreed && (chosen < 0 || chosen == at);
+        chosen = at;
+    }
+    if (chosen < 0 || !agreed)
+        return false;
+    clv_candidate first = candidates[chosen];
+    memmove(candidates + 1, candidates, (size_t)chosen * sizeof *candidates);
+    candidates[0] = first;
+    return true;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wisdom: which variant and tile `clvox tune` found the fastest for a kernel
+ * on a device. The planner tries it before its own order. A record holds for
+ * one device (name, platform, driver, compute units), one build of a kernel
+ * (its extra defines) and one version of it (source and table of variants);
+ * whatever else a file says is passed over, and a file that is damaged or was
+ * changed by hand is as good as none. */
+#ifndef CLV_RUNTIME_WISDOM_H
+#define CLV_RUNTIME_WISDOM_H
+
+#include "runtime/runtime.h"
+
+enum { CLV_WISDOM_VERSION = 33 }; /* hexadecimal digits and their end */
+
+typedef struct clv_wisdom_record {
+    char kernel[48];
+    char build[192];  /* the defines that the operation added, "" for none */
+    char version[CLV_WISDOM_VERSION];
+    char variant[32];
+    clv_tile tile;
+    double seconds;   /* of a run of the kernel */
+    double planned;   /* of the planner's own choice */
+    int size[3];      /* voxels that were measured */
+} clv_wisdom_record;
+
+/* What a file holds for one device, sorted by kernel and build. */
+typedef struct clv_wisdom {
+    clv_wisdom_record *record;
+    int count;
+    char *path;       /* the file; NULL: there is none */
+    char hash[17];    /* of all that may change a choice; times are not in it */
+    char remark[400]; /* why the file is passed over; "" where it is not */
+} clv_wisdom;
+
+/* The file: CLVOX_WISDOM (empty: none), else FOLDER-wisdom.json beside the
+ * cache's folder, so that emptying the cache does not lose it. The caller frees
+ * it; NULL when there is none. */
+char *clv_wisdom_path(void);
+
+/* What the file holds for the device. A file that is not there is legal and
+ * empty, and so is path NULL; one that is not whole is empty, with a remark.
+ * On success *out is the caller's. */
+int clv_wisdom_load(const char *path, const clvox_device_limits *limits, clv_wisdom **out);
+void clv_wisdom_destroy(clv_wisdom **wisdom); /* NULL is legal */
+
+/* The version of a kernel: a hash of its source, as a device would get it, and
+ * of its table of variants. */
+int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION]);
+
+/* Moves the candidate that was measured the fastest to the front, the others
+ * keep their order; false where there is none: a build that was not measured
+ * goes by the records of the kernel's other builds if these agree. NULL wisdom
+ * is legal. */
+bool clv_wisdom_prefer(const clv_wisdom *wisdom, const clv_entry *entry, const char *build,
+                       clv_candidate *candidates, int count);
+
+/* Puts a record in the place of the one for the same device, kernel and build
+ * and writes the file whole under a temporary name. A file that is not whole
+ * is replaced. */
+int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record);
+
+/* What the context's planner goes by; NULL with options.no_wisdom. */
+const clv_wisdom *clv_context_wisdom(const clvox_context *ctx);
+/* Of the kernels that the context has built, those that wisdom chose. */
+int clv_context_wisdom_used(const clvox_context *ctx);
+
+#endif

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Tuning and what comes of it; its times are nobody's business here.
+. "$(dirname "$0")/lib.sh"
+export CLVOX_WISDOM="$work/w.json"
+tune() { "$program" tune --size 12 --seconds 0.001 "$@"; }
+
+begin "one kernel is measured and kept"
+exits 0 tune --kernel copy --json log/t.json
+prints '^copy  *'; prints 'geometric mean'; says 'w.json'; exists w.json
+json log/t.json '[r["kernel"] for r in j["tune"]] == ["copy"] and j["choices"] == 1 and j["geometric_mean_loss"] >= 1'
+json log/t.json 'all(len(c["samples"]) >= 1 and c["seconds"] > 0 for r in j["tune"] for c in r["candidates"] if c["runs"])'
+json w.json 'j["wisdom"] == 1 and [k["kernel"] for k in j["devices"][0]["kernels"]] == ["copy"]'
+
+begin "another one is added; nothing but the table without --no-wisdom"
+exits 0 tune --kernel tensor_links
+json w.json '[k["kernel"] for k in j["devices"][0]["kernels"]] == ["copy", "tensor_links"]'
+cp w.json before.json
+exits 0 tune --kernel copy --no-wisdom; prints '^copy  *'
+cmp -s w.json before.json || complain "--no-wisdom changed the file"
+exits 0 tune --kernel copy --all --no-wisdom --json log/a.json
+json log/a.json 'any(not c["automatic"] for c in j["tune"][0]["candidates"])'
+
+begin "runs say which wisdom they went by"
+exits 0 clvox bench copy --size 12 --seconds 0.001 --json log/b.json; quiet
+json log/b.json 'j["wisdom"]["used"] and j["wisdom"]["kernels"] >= 1 and len(j["wisdom"]["hash"]) == 16'
+exits 0 clvox bench copy --size 12 --seconds 0.001 --json log/n.json --no-wisdom
+json log/n.json '"wisdom" not in j'
+exits 0 env CLVOX_WISDOM= "$program" bench copy --size 12 --seconds 0.001 --json log/n.json
+json log/n.json 'not j["wisdom"]["used"]'
+
+begin "a file that was changed by hand or cut off is passed over with one remark"
+sed 's/"tile":\t\[1, 1, 1, /"tile":\t[1, 1, 1, 1/' before.json > w.json
+exits 0 clvox bench copy --size 12 --seconds 0.001 --json log/n.json; one_sentence; says 'changed by hand'
+json log/n.json 'not j["wisdom"]["used"]'
+exits 0 clvox bench copy --size 12 --seconds 0.001 -q; quiet
+head -c 300 before.json > w.json
+exits 0 clvox bench copy --size 12 --seconds 0.001; one_sentence; says 'damaged'
+exits 0 tune --kernel copy
+json w.json '[k["kernel"] for k in j["devices"][0]["kernels"]] == ["copy"]'
+
+begin "Ctrl-C in the middle keeps what was measured"
+rm -f w.json
+cat > interrupt.py <<'EOF'
+import json, os, signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+run = subprocess.Popen([sys.argv[1], "tune", "--size", "12", "--seconds", "0.001", "--json", "log/i.json"],
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+while not os.path.exists("w.json") and run.poll() is None:
+    time.sleep(0.005)
+run.send_signal(signal.SIGINT)
+out, err = run.communicate()
+kept = [k["kernel"] for k in json.load(open("w.json"))["devices"][0]["kernels"]]
+logged = [r["kernel"] for r in json.load(open("log/i.json"))["tune"]]
+print(run.returncode, kept, logged, err)
+sys.exit(0 if run.returncode == 130 and kept and set(kept) == set(logged) and
+         err.splitlines()[-1] == "clvox tune: interrupted" else 1)
+EOF
+exits 0 python3 interrupt.py "$program"
+exits 0 clvox bench copy --size 12 --seconds 0.001; quiet
+[ -z "$(find . -name '*w.json*' ! -name w.json)" ] || complain "a part of a file was left behind"
+
+begin "misuse"
+exits 1 tune --kernel no_such_kernel; one_sentence; says 'no_such_kernel'
+exits 2 clvox tune --size 1
+exits 2 clvox tune copy
+exits 1 env CLVOX_WISDOM= "$program" tune --kernel copy; one_sentence; says 'CLVOX_WISDOM'
+exits 1 env CLVOX_WISDOM=/proc/no/w.json "$program" tune --size 12 --seconds 0.001 --kernel copy; says '/proc/no'
+finish

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was measured, kept in a file and found again by the planner. */
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "probe.h"
+#include "runtime/context.h"
+#include "runtime/wisdom.h"
+
+static const clvox_device_limits gpu = {
+    .name = "A GPU", .platform = "Vendor", .driver = "1.2.3", .type = CLVOX_DEVICE_GPU, .simd = 32,
+    .compute_units = 20, .local_bytes = 49152, .max_group = 1024, .max_items = {1024, 1024, 64}};
+
+static char folder[] = "/tmp/test_wisdom_XXXXXX", path[64];
+
+static clv_wisdom_record record_of(const char *build, const char *variant, clv_tile tile)
+{
+    clv_wisdom_record r = {.kernel = "probe", .seconds = 1.5e-3, .planned = 2e-3, .size = {5, 6, 7}, .tile = tile};
+    snprintf(r.build, sizeof r.build, "%s", build);
+    snprintf(r.variant, sizeof r.variant, "%s", variant);
+    check_must(clv_wisdom_version(&probe, r.version));
+    return r;
+}
+
+static void store(const char *build, const char *variant, clv_tile tile)
+{
+    const clv_wisdom_record r = record_of(build, variant, tile);
+    CHECK(clv_wisdom_store(path, &gpu, &r) == CLVOX_OK);
+}
+
+static clv_wisdom *load(const clvox_device_limits *limits)
+{
+    clv_wisdom *wisdom = NULL;
+    check_must(clv_wisdom_load(path, limits, &wisdom));
+    return wisdom;
+}
+
+/* Whether the first candidate for the build is this after wisdom, the others as they were. */
+static bool prefers(const clvox_device_limits *limits, const char *build, const char *variant, clv_tile tile)
+{
+    clv_candidate before[CLV_MAX_CANDIDATES], after[CLV_MAX_CANDIDATES];
+    clv_wisdom *wisdom = load(limits);
+    int count = clv_plan_candidates(limits, &probe, 0, before, CLV_MAX_CANDIDATES);
+    memcpy(after, before, sizeof after);
+    bool told = clv_wisdom_prefer(wisdom, &probe, build, after, count);
+    bool right = told ? variant && !strcmp(after[0].variant->name, variant) && !memcmp(&after[0].tile, &tile, sizeof tile)
+                      : !variant;
+    for (int i = 0, k = told; i < count; i++)
+        if (!told || memcmp(&before[i].tile, &after[0].tile, sizeof tile) || before[i].variant != after[0].variant)
+            right = right && !memcmp(&before[i].tile, &after[k++].tile, sizeof tile);
+    clv_wisdom_destroy(&wisdom);
+    return right;
+}
+
+static const clv_tile item = {4, 4, 4, 1}, march = {32, 8, 1, 8};
+
+static void check_file(void)
+{
+    CHECK_CASE("no file: nothing is known, and that is no fault");
+    clv_wisdom *wisdom = load(&gpu);
+    CHECK(wisdom && wisdom->count == 0 && !wisdom->remark[0]);
+    clv_wisdom_destroy(&wisdom);
+    CHECK(wisdom == NULL);
+    check_must(clv_wisdom_load(NULL, &gpu, &wisdom));
+    CHECK(wisdom->count == 0 && !wisdom->path && !wisdom->remark[0]);
+    clv_wisdom_destroy(&wisdom);
+    clv_wisdom_destroy(&wisdom);
+    CHECK_CASE("a record comes back as it was stored, in sorted order");
+    const clv_wisdom_record r = record_of("-DB=1", "item", item);
+    store("-DC=1", "march", march);
+    store("-DB=1", "march", march);
+    store("", "march", march);
+    store("-DB=1", "item", item); /* replaces */
+    wisdom = load(&gpu);
+    CHECK_THAT(wisdom->count == 3 && !wisdom->remark[0], "%d %s", wisdom->count, wisdom->remark);
+    const clv_wisdom_record *got = &wisdom->record[1];
+    CHECK(!strcmp(got->kernel, r.kernel) && !strcmp(got->build, r.build) && !strcmp(got->version, r.version));
+    CHECK(!strcmp(got->variant, r.variant) && !memcmp(&got->tile, &r.tile, sizeof r.tile));
+    CHECK(got->seconds == r.seconds && got->planned == r.planned && !memcmp(got->size, r.size, sizeof r.size));
+    CHECK(!strcmp(wisdom->record[0].build, "") && !strcmp(wisdom->record[2].build, "-DC=1"));
+    CHECK_CASE("the hash follows choices, not times");
+    char hash[17];
+    memcpy(hash, wisdom->hash, sizeof hash);
+    clv_wisdom_destroy(&wisdom);
+    clv_wisdom_record slower = r;
+    slower.seconds *= 2;
+    CHECK(clv_wisdom_store(path, &gpu, &slower) == CLVOX_OK);
+    wisdom = load(&gpu);
+    CHECK(!strcmp(hash, wisdom->hash) && wisdom->record[1].seconds == 3e-3);
+    clv_wisdom_destroy(&wisdom);
+    store("-DB=1", "march", march);
+    wisdom = load(&gpu);
+    CHECK(strcmp(hash, wisdom->hash) != 0);
+    clv_wisdom_destroy(&wisdom);
+    store("-DB=1", "item", item);
+}
+
+static void check_choice(void)
+{
+    CHECK_CASE("the planner's first is what was measured for the build");
+    CHECK(prefers(&gpu, "-DB=1", "item", item) && prefers(&gpu, "", "march", march));
+    CHECK_CASE("another build goes by what all others agree on, else by the planner's order");
+    CHECK(prefers(&gpu, "-DD=1", NULL, item));
+    store("-DB=1", "march", march);
+    CHECK(prefers(&gpu, "-DD=1", "march", march));
+    CHECK_CASE("another driver, another number of compute units, another device: nothing is known");
+    clvox_device_limits other = gpu;
+    strcpy(other.driver, "1.2.4");
+    CHECK(prefers(&other, "", NULL, march));
+    other = gpu;
+    other.compute_units = 21;
+    CHECK(prefers(&other, "", NULL, march));
+    other = gpu;
+    strcpy(other.name, "A GPU 2");
+    CHECK(prefers(&other, "", NULL, march));
+    CHECK_CASE("several devices live in one file");
+    clv_wisdom_record r = record_of("", "item", item);
+    CHECK(clv_wisdom_store(path, &other, &r) == CLVOX_OK);
+    CHECK(prefers(&other, "", "item", item) && prefers(&gpu, "", "march", march));
+    CHECK_CASE("another version of the kernel");
+    r = record_of("", "item", item);
+    r.version[0] = r.version[0] == '0' ? '1' : '0';
+    CHECK(clv_wisdom_store(path, &gpu, &r) == CLVOX_OK && prefers(&gpu, "-DB=1", "march", march));
+    CHECK_THAT(!prefers(&gpu, "", "item", item) && prefers(&gpu, "", "march", march), "the others still agree");
+    static const clv_variant changed[] = {
+        {.name = "march", .function = "probe_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+         .halo = {1, 1, 0}, .cell_bytes = 8, .planes = 1, .tiles = {{32, 8, 1, 8}}}};
+    const clv_entry edited = {.file = "probe", .name = "probe", .variants = changed, .count = 1};
+    char now[CLV_WISDOM_VERSION], then[CLV_WISDOM_VERSION];
+    CHECK(clv_wisdom_version(&edited, now) == CLVOX_OK && clv_wisdom_version(&probe, then) == CLVOX_OK);
+    CHECK(strcmp(now, then) != 0 && strlen(now) == CLV_WISDOM_VERSION - 1);
+    CHECK_CASE("what the device cannot run, what is no tile of the table, what the planner never takes");
+    clvox_device_limits small = gpu;
+    small.max_group = 128;
+    store("", "march", march);
+    CHECK(prefers(&small, "", NULL, march));
+    store("", "march", (clv_tile){32, 9, 1, 8});
+    CHECK(prefers(&gpu, "", "march", march));
+    store("", "line", (clv_tile){64, 1, 1, 4});
+    CHECK(prefers(&gpu, "", "march", march));
+    store("", "row", (clv_tile){1, 1, 1, 1});
+    CHECK(prefers(&gpu, "", "march", march));
+    store("", "march", march);
+}
+
+/* The file with the first `from` in it made `to`. */
+static void edit(const char *from, const char *to)
+{
+    char *text = NULL, *at;
+    size_t size;
+    check_must(clv_file_read_all(path, 1 << 20, &text, &size));
+    at = strstr(text, from);
+    CHECK(at && strlen(from) == strlen(to));
+    if (at)
+        memcpy(at, to, strlen(to));
+    check_must(clv_file_write_all(path, text, size));
+    free(text);
+}
+
+static void is_passed_over(const char *why)
+{
+    clv_wisdom *wisdom = load(&gpu);
+    CHECK_THAT(wisdom->count == 0 && strstr(wisdom->remark, why) && strstr(wisdom->remark, "clvox tune"),
+               "%d %s", wisdom->count, wisdom->remark);
+    clv_wisdom_destroy(&wisdom);
+    CHECK(prefers(&gpu, "", NULL, march));
+    unlink(path);
+    store("", "march", march);
+    CHECK(prefers(&gpu, "", "march", march));
+}
+
+static void check_damage(void)
+{
+    CHECK_CASE("a file that was changed by hand is passed over with a remark");
+    edit("[32, 8,", "[16, 4,");
+    is_passed_over("changed by hand");
+    CHECK_CASE("half a file");
+    check_must(truncate(path, 200));
+    is_passed_over("damaged");
+    CHECK_CASE("no JSON at all, and JSON of another kind");
+    check_must(clv_file_write_all(path, "hello", 5));
+    is_passed_over("damaged");
+    check_must(clv_file_write_all(path, "[1, 2]", 6));
+    is_passed_over("damaged");
+    check_must(clv_file_write_all(path, "", 0));
+    is_passed_over("damaged");
+    CHECK_CASE("a file of a later form");
+    edit("\"wisdom\":\t1", "\"wisdom\":\t9");
+    is_passed_over("another version");
+    CHECK_CASE("tuning puts a new file in the place of a damaged one");
+    check_must(clv_file_write_all(path, "hello", 5));
+    store("", "item", item);
+    CHECK(prefers(&gpu, "", "item", item));
+    CHECK_CASE("a folder in the file's place, and no permission to write");
+    clv_wisdom *wisdom;
+    check_must(clv_wisdom_load(folder, &gpu, &wisdom));
+    CHECK(wisdom->count == 0 && wisdom->remark[0]);
+    clv_wisdom_destroy(&wisdom);
+    const clv_wisdom_record r = record_of("", "item", item);
+    CHECK(clv_wisdom_store(folder, &gpu, &r) == CLVOX_ERROR_FILE);
+    CHECK(clv_wisdom_store("/proc/no/such/folder/w.json", &gpu, &r) == CLVOX_ERROR_FILE);
+    unlink(path);
+}
+
+static void check_place(void)
+{
+    CHECK_CASE("the file: CLVOX_WISDOM, else beside the cache's folder");
+    char *got;
+    setenv("CLVOX_WISDOM", "/some/where.json", 1);
+    CHECK((got = clv_wisdom_path()) && !strcmp(got, "/some/where.json"));
+    free(got);
+    setenv("CLVOX_WISDOM", "", 1);
+    CHECK(!clv_wisdom_path());
+    unsetenv("CLVOX_WISDOM");
+    setenv("CLVOX_CACHE_DIR", "/a/cache", 1);
+    CHECK((got = clv_wisdom_path()) && !strcmp(got, "/a/cache-wisdom.json"));
+    free(got);
+    setenv("CLVOX_CACHE_DIR", "", 1);
+    CHECK(!clv_wisdom_path());
+}
+
+static void check_planner(void)
+{
+    static const int size[3] = {19, 7, 5};
+    const clv_kernel *kernel, *planned;
+    clvox_context *ctx = NULL;
+    setenv("CLVOX_WISDOM", path, 1);
+    CHECK_CASE("kernels take the tile that was measured");
+    check_must(clvox_context_create(&(clvox_context_options){.no_wisdom = true}, &ctx));
+    CHECK(clv_context_wisdom(ctx) == NULL && clv_kernel_get(ctx, &probe, NULL, size, 0, &planned) == CLVOX_OK);
+    CHECK(!planned->wisdom && clv_context_wisdom_used(ctx) == 0);
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    int count = clv_plan_candidates(&ctx->limits, &probe, 0, c, CLV_MAX_CANDIDATES), other = 0;
+    for (int i = 1; i < count && !other; i++)
+        if (c[i].automatic && c[i].tile_index >= 0)
+            other = i;
+    CHECK(other > 0);
+    clv_wisdom_record r = record_of("", c[other].variant->name, c[other].tile);
+    check_must(clv_wisdom_store(path, &ctx->limits, &r));
+    clvox_context_destroy(&ctx);
+    check_must(clvox_context_create(NULL, &ctx));
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && kernel->wisdom);
+    CHECK_THAT(kernel->variant == c[other].variant && !memcmp(&kernel->tile, &c[other].tile, sizeof kernel->tile),
+               "%s", kernel->label);
+    CHECK(clv_context_wisdom(ctx)->count == 1 && clv_context_wisdom_used(ctx) == 1 && probe_runs(ctx, NULL, 0));
+    CHECK_CASE("what is forced goes before what was measured");
+    CHECK(clv_force_variant(ctx, "probe", c[0].variant->name, c[0].tile_index) == CLVOX_OK);
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && kernel->variant == c[0].variant &&
+          !memcmp(&kernel->tile, &c[0].tile, sizeof kernel->tile));
+    CHECK(clv_force_variant(ctx, "probe", NULL, -1) == CLVOX_OK);
+    CHECK_CASE("what was asked for can be listed");
+    clv_asked asked[4];
+    CHECK(clv_kernels_asked(ctx, asked, 4) == 0);
+    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && clv_kernels_asked(ctx, asked, 4) == 1);
+    CHECK(asked[0].entry == &probe && !strcmp(asked[0].extra, "") && asked[0].kernel == kernel);
+    clvox_context_destroy(&ctx);
+    CHECK_CASE("a measured variant that does not build any more gives way");
+    static const clv_variant variants[] = {
+        {.name = "item", .function = "probe_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+         .tiles = {{8, 1, 1, 1}}},
+        {.name = "broken", .function = "probe_broken", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+         .tiles = {{8, 1, 1, 1}}}};
+    const clv_entry entry = {.file = "probe", .name = "second", .variants = variants, .count = 2};
+    r = (clv_wisdom_record){.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};
+    check_must(clv_wisdom_version(&entry, r.version));
+    check_must(clvox_context_create(NULL, &ctx));
+    check_must(clv_wisdom_store(path, &ctx->limits, &r));
+    clvox_context_destroy(&ctx);
+    check_must(clvox_context_create(NULL, &ctx));
+    CHECK(clv_kernel_get(ctx, &entry, NULL, size, 0, &kernel) == CLVOX_OK && kernel->variant == &variants[0]);
+    CHECK(!kernel->wisdom);
+    clvox_context_destroy(&ctx);
+    unlink(path);
+}
+
+int main(int argc, char **argv)
+{
+    clvox_device *devices = NULL;
+    if (argc < 2 || !mkdtemp(folder))
+        return 2;
+    snprintf(path, sizeof path, "%s/sub/w.json", folder); /* the folder is made when it is needed */
+    setenv("CLVOX_KERNEL_DIR", argv[1], 1);
+    check_place();
+    check_file();
+    check_choice();
+    check_damage();
+    if (clvox_devices_list(&devices) > 0) {
+        check_planner();
+    } else {
+        CHECK_CASE("kernels take the tile that was measured");
+        CHECK_SKIP("%s", clvox_message());
+    }
+    clvox_devices_free(&devices);
+    snprintf(path, sizeof path, "%s/sub", folder);
+    rmdir(path);
+    rmdir(folder);
+    return check_end();
+}
