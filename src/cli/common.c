@@ -199,6 +199,12 @@ int cli_profile(command *cli)
     int count = clv_timings(cli->ctx, &timings);
     if (count < 0)
         return count;
+    if (!clv_has_timers(cli->ctx)) {
+        cli->profile = false;
+        fprintf(stderr, "clvox %s: %s does not time its kernels: there is no profile\n", cli->verb,
+                clvox_context_limits(cli->ctx)->name);
+        return CLVOX_OK;
+    }
     rows = malloc(((size_t)count + 1) * sizeof *rows);
     if (!rows)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the profile");

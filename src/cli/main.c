@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "runtime/device.h"
 
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
@@ -104,6 +105,7 @@ static cJSON *begin_log(const cli_verb *verb, int argc, char **argv)
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
+    clv_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);
     if (status >= 0 && status != CLI_DONE)

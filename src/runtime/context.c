@@ -32,6 +32,11 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     CLV_CL(error, "clCreateContext", ctx->limits.name);
     ctx->queue = clCreateCommandQueue(ctx->context, ctx->device,
                                       ctx->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    if (ctx->options.profile && (error == CL_INVALID_QUEUE_PROPERTIES || error == CL_INVALID_VALUE)) {
+        /* Timers are a wish: the device works without them. */
+        ctx->options.profile = false;
+        ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
+    }
     CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
     ctx->build_identity = clv_build_identity(&ctx->limits);
     if (!ctx->options.no_cache && ctx->build_identity)
@@ -74,6 +79,11 @@ void clvox_context_destroy(clvox_context **context)
 const clvox_device_limits *clvox_context_limits(const clvox_context *context)
 {
     return &context->limits;
+}
+
+bool clv_has_timers(const clvox_context *ctx)
+{
+    return ctx->options.profile;
 }
 
 bool clv_fields_packed(const clvox_context *ctx)

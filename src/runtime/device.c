@@ -65,6 +65,11 @@ int clv_no_device(void)
     if (why[0])
         return clv_fail(CLVOX_ERROR_DEVICE, "no OpenCL device: %s; repair or remove that driver, or %s",
                         why, packages);
+    if (files && clv_pocl_folder_refused(path, sizeof path))
+        return clv_fail(CLVOX_ERROR_DEVICE,
+                        "no OpenCL device: the drivers in %s find none, and PoCL cannot write its folder "
+                        "%.300s; set POCL_CACHE_DIR to a folder that can be written, or %s",
+                        place, path, packages);
     if (files)
         return clv_fail(CLVOX_ERROR_DEVICE,
                         "no OpenCL device: the drivers in %s find none; check that the device is there "

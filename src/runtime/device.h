@@ -25,4 +25,13 @@ int clv_device_select(const clvox_device *list, int count, const char *selection
  * folder of .icd files that the loader reads; returns CLVOX_ERROR_DEVICE. */
 int clv_no_device(void);
 
+/* True where PoCL may not write the folder in which it keeps what it builds
+ * (a read-only home), and then gives no device; writes its name. */
+bool clv_pocl_folder_refused(char *path, size_t room);
+
+/* Sets POCL_CACHE_DIR to a folder of the user's own in $TMPDIR or /tmp where
+ * PoCL's is refused and the environment names none. For programs, before their
+ * first OpenCL call and their first thread. True when it was set. */
+bool clv_pocl_folder_lend(void);
+
 #endif

@@ -105,6 +105,12 @@ static int settle(clvox_context *ctx)
     CLV_CL(clFinish(ctx->queue), "clFinish", "waiting for the device");
     for (int i = 0; i < ctx->pending_count; i++) {
         cl_ulong from = 0, to = 0;
+        if (clGetEventProfilingInfo(ctx->pending[i].event, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL) ==
+            CL_PROFILING_INFO_NOT_AVAILABLE) {
+            ctx->options.profile = false; /* the queue took the wish, and times nothing */
+            ctx->timing_count = 0;
+            break;
+        }
         CLV_CL(clGetEventProfilingInfo(ctx->pending[i].event, CL_PROFILING_COMMAND_START, sizeof from,
                                        &from, NULL),
                "clGetEventProfilingInfo", ctx->pending[i].label);

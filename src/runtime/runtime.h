@@ -234,6 +234,9 @@ typedef struct clv_timing {
     double bytes;
 } clv_timing;
 int clv_timings(clvox_context *ctx, const clv_timing **out);
+/* False without options.profile, and where the device times nothing: refused
+ * when the context was created, or found out by clv_timings, which has no rows then. */
+bool clv_has_timers(const clvox_context *ctx);
 void clv_timings_reset(clvox_context *ctx);
 /* Begins or ends timing as options.profile does from the start; waits for the
  * queue. CLVOX_ERROR_DEVICE, and no change, where the device refuses timers. */

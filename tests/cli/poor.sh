@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The program on devices that lack or refuse something, with folders that cannot be written, and with each
+# call to the driver failing in its turn: it works, or says in one sentence why not and leaves nothing behind.
+#   poor.sh PROGRAM LAYER      LAYER: the OpenCL layer of tests/layer
+. "$(dirname "$0")/lib.sh"
+layer=$2
+PATH=$(dirname "$program"):$PATH # for env, which knows no functions
+poor() { # poor WHAT COMMAND...
+    wanting=$1
+    shift
+    env OPENCL_LAYERS="$layer" POOR_DEVICE="$wanting" POOR_CALLS="$work/log/calls" "$@"
+}
+one_remark() { [ "$(grep -c "$1" log/err)" = 1 ] || complain "not said once: $1"; }
+# Kernels are built once, here.
+export CLVOX_CACHE_DIR="$work/cache"
+clvox phantom pair -o pair --size 21x19x17 --amplitude 1 -q > log/out 2>&1
+clvox phantom surface:sphere -o ball --size 19x19x19 -q > log/out 2>&1
+clvox phantom tensor:rings -o rings --size 11x10x9 --directions 12 -q > log/out 2>&1
+mv pair_fixed.nii.gz f.nii.gz && mv pair_moving.nii.gz m.nii.gz && mv pair_truth_warp.nii.gz w.nii.gz
+
+gaussian="clvox filter gaussian f.nii.gz --sigma 2mm"
+begin "a cache of kernels that cannot be written does no harm"
+touch file
+exits 0 clvox filter gaussian f.nii.gz --sigma 2mm -o plain.nii; quiet
+exits 0 env CLVOX_CACHE_DIR="$work/file/cache" $gaussian -o uncached.nii; quiet
+exits 0 cmp plain.nii uncached.nii
+
+begin "a home that cannot be written: the CPU's driver keeps what it builds elsewhere"
+mkdir temporary
+exits 0 env -u POCL_CACHE_DIR -u XDG_CACHE_HOME -u CLVOX_CACHE_DIR HOME="$work/file" TMPDIR="$work/temporary" \
+    $gaussian -o homeless.nii; quiet
+exits 0 cmp plain.nii homeless.nii
+
+begin "folders of others are not trusted with what the driver runs"
+rm -rf temporary && mkdir temporary && mkdir -m 777 temporary/clvox-pocl-"$(id -u)"
+chmod 777 temporary/clvox-pocl-"$(id -u)"
+code=0
+env -u POCL_CACHE_DIR -u XDG_CACHE_HOME HOME="$work/file" TMPDIR="$work/temporary" \
+    clvox devices > log/out 2> log/err || code=$?
+[ -z "$(ls -A temporary/clvox-pocl-"$(id -u)")" ] || complain "something was written there"
+[ $code = 0 ] || { one_sentence; says 'POCL_CACHE_DIR'; }
+
+# Without layers in the loader (ocl-icd has them since 2.3.0) a call that fails does not.
+if poor fail:1 $gaussian -o x.nii > log/out 2>&1; then
+    finish_skipping 'the OpenCL loader here takes no layers'
+fi
+
+begin "a device that refuses to time kernels works, and --profile says that there is none"
+for refusal in profiling times; do
+    exits 0 poor $refusal $gaussian -o timeless.nii --profile
+    one_remark 'does not time its kernels'
+    exits 0 cmp plain.nii timeless.nii
+    exits 0 poor $refusal clvox register -f f.nii.gz -m m.nii.gz -o timeless --quick --profile -q
+    one_remark 'does not time its kernels'; exists timeless_warp.nii.gz
+    exits 0 poor $refusal clvox surface denoise ball_mask.nii.gz -o timeless.vtk --profile -q
+    one_remark 'does not time its kernels'; exists timeless.vtk
+    exits 0 poor $refusal clvox tensor all rings_dwi.nii.gz --grad rings.b -o timeless --profile -q
+    one_remark 'does not time its kernels'; exists timeless_fa.nii.gz
+done
+
+begin "a driver that gives no binaries works, with a cache and without"
+exits 0 poor binaries env CLVOX_CACHE_DIR="$work/none" $gaussian -o x.nii
+quiet; exits 0 cmp plain.nii x.nii; rm x.nii
+exits 0 poor binaries env CLVOX_CACHE_DIR="$work/none" $gaussian -o x.nii
+quiet; exits 0 cmp plain.nii x.nii
+
+begin "small work-groups and little local memory: other variants, and everything runs"
+for lack in group:64 local:4096 group:128,local:8192; do
+    exits 0 poor $lack $gaussian -o x.nii; quiet
+    exits 0 poor $lack clvox register -f f.nii.gz -m m.nii.gz -o lacking --quick -q; quiet
+    exits 0 poor $lack clvox surface denoise ball_mask.nii.gz -o lacking.vtk -q; quiet
+    exits 0 poor $lack clvox tensor all rings_dwi.nii.gz --grad rings.b -o lacking -q; quiet
+done
+
+begin "memory that does not suffice is known beforehand"
+clvox phantom constant -o large.nii --size 160x160x160 -q > log/out 2>&1
+exits 1 poor memory:48 clvox filter gaussian large.nii --sigma 2mm -o x2.nii
+one_sentence; says 'MiB'; absent x2.nii
+exits 1 poor memory:48 clvox register -f large.nii -m large.nii -o x2 -q
+one_sentence; says 'MiB'; says 'would fit'; absent x2_warp.nii.gz
+
+begin "a device of 1 GiB"
+clvox phantom constant -o huge.nii --size 320x300x280 -q > log/out 2>&1
+export POCL_MEMORY_LIMIT=1 # PoCL means it, other devices by the layer
+exits 0 poor memory:1024 $gaussian -o x.nii; quiet
+exits 0 cmp plain.nii x.nii
+exits 1 poor memory:1024 clvox register -f huge.nii -m huge.nii -o x2 -q
+one_sentence; says 'would fit'; absent x2_warp.nii.gz
+unset POCL_MEMORY_LIMIT
+rm huge.nii
+
+begin "memory that others have taken is a sentence when it runs out"
+for left in 0 1; do
+    exits 1 poor taken:$left clvox register -f large.nii -m large.nii -o x2 -q
+    one_sentence; says 'memory'; absent x2_warp.nii.gz
+done
+
+# sweep NAME COMMAND...: each writes into the folder out. Calls fail one in a run, close to one another at
+# first. A run may succeed all the same: a binary from the cache that does not build is built anew.
+sweep() {
+    begin "$1, with each call of the driver failing in its turn"
+    shift
+    rm -rf out log/calls && mkdir out
+    exits 0 poor none "$@" -q
+    total=$(cat log/calls 2> /dev/null || echo 0) at=1 refused=0
+    while [ "$at" -le "$total" ]; do
+        rm -rf out && mkdir out
+        code=0
+        poor "fail:$at" "$@" -q > log/out 2> log/err < /dev/null || code=$?
+        if [ $code = 1 ]; then
+            refused=$((refused + 1))
+            one_sentence
+            [ -z "$(ls -A out)" ] || complain "call $at of $total: left behind: $(ls -A out)"
+        elif [ $code != 0 ]; then
+            complain "call $at of $total: exit code $code"
+        fi
+        at=$((at + 1 + at / 4))
+    done
+    [ "$refused" -gt 2 ] || complain "only $refused runs of $total calls were refused"
+}
+sweep filter $gaussian -o out/x.nii.gz
+sweep apply clvox apply -i m.nii.gz -r f.nii.gz -t w.nii.gz -o out/x.nii.gz
+sweep jacobian clvox jacobian -t w.nii.gz -o out/x.nii.gz
+sweep invert clvox invert -t w.nii.gz -o out/x.nii.gz
+sweep compose clvox compose -r f.nii.gz -t w.nii.gz -t w.nii.gz -o out/x.nii.gz
+sweep register clvox register -f f.nii.gz -m m.nii.gz -o out/x --quick
+sweep "surface distance" clvox surface distance ball_truth.surf.gii -o out/x.nii.gz
+sweep "surface denoise" clvox surface denoise ball_mask.nii.gz -o out/x.surf.gii
+sweep "tensor all" clvox tensor all rings_dwi.nii.gz --grad rings.b --denoise mppca -o out/x
+finish
