@@ -15,8 +15,7 @@ static void put_text(cJSON *to, const char *name, const char *text)
         cJSON_AddStringToObject(to, name, text);
 }
 
-/* Where a share of sorted values lies, linear between them. */
-static double quantile(const double *sorted, int count, double share)
+double record_quantile(const double *sorted, int count, double share)
 {
     double at = share * (count - 1);
     int below = (int)at, above = below + 1 < count ? below + 1 : below;
@@ -35,8 +34,8 @@ void record_add_sample(record_samples *s, double value)
             sorted[at] = sorted[at - 1];
         sorted[at] = s->sample[i];
     }
-    s->median = quantile(sorted, s->count, 0.5);
-    s->spread = s->median > 0 ? (quantile(sorted, s->count, 0.75) - quantile(sorted, s->count, 0.25)) / s->median
+    s->median = record_quantile(sorted, s->count, 0.5);
+    s->spread = s->median > 0 ? (record_quantile(sorted, s->count, 0.75) - record_quantile(sorted, s->count, 0.25)) / s->median
                               : 0;
 }
 

@@ -45,6 +45,7 @@ int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *int
                        int argc, char **argv);
 
 int cmd_bench(command *cli, int argc, char **argv);
+int cmd_bench_compare(command *cli, int argc, char **argv);
 int cmd_apply(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
 int cmd_compose(command *cli, int argc, char **argv);

@@ -17,7 +17,7 @@ int cmd_bench(command *cli, int argc, char **argv)
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     const cli_usage usage = {
-        .synopsis = "[NAME... | pipelines | nlm | papers [PAPER]] [options]",
+        .synopsis = "[NAME... | pipelines | nlm | papers [PAPER] | compare FILE...] [options]",
         .about = "Times the operations whose name contains NAME (default: all) against the device's measured\n"
                  "copy bandwidth. Bytes are those that must move: each input read once, each output\n"
                  "written once. The median of the samples counts; spread is (largest - smallest) / median.\n"
@@ -29,6 +29,10 @@ int cmd_bench(command *cli, int argc, char **argv)
         .options = options,
         .most = 32,
     };
+    if (argc > 1 && !strcmp(argv[1], "compare")) {
+        cli->verb = "bench compare";
+        return cmd_bench_compare(cli, argc - 1, argv + 1);
+    }
     char **names;
     int count, status = cli_parse(cli, &usage, argc, argv, &names, &count);
     if (status)

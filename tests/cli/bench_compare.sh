@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Records of the bench beside one another: the table, what is refused, what is written. The page itself
+# is looked at by bench_compare_page.py.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+python3 "$here/bench_compare_records.py" "$work" || exit 99
+
+# line NAME WORDS: the line of the table that begins with NAME has these columns behind it
+line() {
+    got=$(sed -n "s/^$1  *//p" log/out | head -n 1 | tr -s ' ')
+    [ "$got" = "$2" ] || complain "$1 has '$got', not '$2'"
+}
+
+begin "three devices: times, ratios to the first, shares"
+exits 0 clvox bench compare gpu.json cpu.json third.json
+prints '^A  NVIDIA H200 (gpu, 132 compute units, 140 GiB).*gpu.json$'
+line 'multiply-add fp32' '60.0 TFLOP/s 120 GFLOP/s 17.0 TFLOP/s'
+line 'local memory' '28.0 TB/s - 3.36 TB/s'
+line 'atomics' '3.00 G/s 3.00 G/s 3.00 G/s'
+line 'launch' '4.00 µs 20.0 µs 4.00 µs'
+line 'register default' '0.500 - 25.0 0.0200x - 0.800 0.0781x* -'
+line 'inverse' '0.183 55% 33.6 0.00545x 30% - - -'
+line 'all pairs' '25.0 47% 1250 0.0200x 47% 40.0 0.625x 47%'
+prints '^Operations, ms, A at 256x256x256, B at 256x256x256, C at 128x128x128$'
+prints '^\* sizes differ'
+quiet
+
+begin "the papers' rows: the fastest tile, the figure, and whether it holds"
+line 'reuse' '13.5 - 975 0.0138x - 21.6 sizes -'
+prints 'reuse: the paper 3 times recompute (GTX 480); "Computing.*: A holds, B does not hold, C holds$'
+
+begin "before and after on one device: what changed, and what the samples do not show"
+exits 0 clvox bench compare gpu.json after.json
+line 'warp linear' '0.120 70% 0.0599 2.00x 140%'
+line 'gradient' '0.0849 79% 0.0849 1.00x~ 79%'
+line 'energy' '0.168 50% 0.168! 1.00x~ 50%'
+prints '^! the result was not compared'
+
+begin "one record, and one of ceilings only"
+exits 0 clvox bench compare gpu.json -o one.html
+line 'warp linear' '0.120 70%'
+exists one.html
+exits 0 clvox bench compare ceilings.json
+line 'copy' '4.00 TB/s'
+
+begin "tables for a README"
+exits 0 clvox bench compare gpu.json cpu.json --markdown devices
+prints '^| NVIDIA H200 | Platform of NVIDIA Corporation 580.159.04 | 0.1.0 | 2026-11-21 | 4.00 TB/s | 60.0 TFLOP/s | 53% | 0.500 s |'
+exits 0 clvox bench compare gpu.json cpu.json --markdown rows
+prints '^| warp linear | 0.120 (70%) | 24.7 (34%) |$'
+
+begin "the log holds the comparison"
+exits 0 clvox bench compare gpu.json third.json --json c.json
+json c.json 'j["verb"] == "bench" and [r["device"] for r in j["comparison"]["records"]][0] == "NVIDIA H200"'
+json c.json '[round(r["speed"][1], 4) for r in j["comparison"]["rows"] if r["name"] == "warp linear"] == [0.12]'
+exits 0 clvox bench compare gpu.json third.json --json -
+cp log/out log/j.json
+json log/j.json 'len(j["comparison"]["rows"]) > 30'
+exits 1 clvox bench compare gpu.json c.json
+says 'c.json: is a comparison'
+
+begin "the page is whole or not there, and never takes a record's place"
+exits 0 clvox bench compare gpu.json cpu.json -o page.html
+exists page.html
+tail -n 1 page.html | grep -q '</html>' || complain "the page does not end"
+grep -qE '(src|href)="?(http|//)|@import|url\(' page.html && complain "the page refers to something else"
+exits 1 clvox bench compare gpu.json cpu.json -o none/page.html
+one_sentence; silent
+exits 2 clvox bench compare gpu.json cpu.json -o cpu.json
+says 'is one of the records'
+json cpu.json 'j["schema"] == 1'
+exits 1 clvox bench compare gpu.json bad-cut.json -o kept.html
+one_sentence; silent; absent kept.html
+
+for name in bad-*.json; do
+    begin "refused in one sentence: $name"
+    exits 1 clvox bench compare gpu.json "$name" -o bad.html
+    one_sentence; silent; absent bad.html
+    says "$name: .*$(cat "${name%.json}.txt")"
+done
+
+begin "text of a record can neither steer a terminal nor a page"
+exits 0 clvox bench compare hostile.json gpu.json -o bad.html
+LC_ALL=C grep -q "$(printf '\033')" log/out && complain "an escape sequence was printed"
+grep -q '<script\|<img' bad.html && complain "markup went into the page"
+prints '^????.31mred'
+
+begin "misuse"
+exits 2 clvox bench compare
+exits 2 clvox bench compare --markdown columns gpu.json
+exits 2 clvox bench compare gpu.json gpu.json gpu.json gpu.json gpu.json gpu.json gpu.json gpu.json gpu.json
+exits 1 clvox bench compare missing.json
+says 'missing.json: cannot be opened'
+exits 1 clvox bench compare .
+exits 0 clvox bench compare --help
+prints '^Usage: clvox bench compare A.json B.json'
+finish
