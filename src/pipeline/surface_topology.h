@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Digital topology of what is inside of a level set: inside voxels are joined
+ * across faces, outside ones across faces, edges and corners. Beyond the grid
+ * all is outside. Sets are bytes, 1 inside, x running fastest. */
+#ifndef CLV_PIPELINE_SURFACE_TOPOLOGY_H
+#define CLV_PIPELINE_SURFACE_TOPOLOGY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct clv_topology {
+    int inside, outside; /* components, that beyond the grid among the outer ones */
+    int surfaces, euler; /* of the boundary between them */
+} clv_topology;
+
+int clv_topology_count(const int size[3], const unsigned char *inside, clv_topology *out);
+
+/* Turns components of fewer than `least` voxels over: islands, the largest
+ * excepted, then cavities. dropped: how many. */
+int clv_topology_drop(const int size[3], unsigned char *inside, size_t least, int *dropped);
+
+/* Moves the set towards where phi < 0, voxel by voxel, as far as no flip changes
+ * its topology: only simple points are flipped (Bertrand and Malandain 1994:
+ * around the voxel one component of the inside, joined across faces within the
+ * 18 neighbours, and one of the outside), those with the largest |phi| first, of
+ * equals (to 1/64 voxel) as they come. held: how many voxels stay on the other
+ * side. voxel: an edge in phi's unit. Linear in the number of voxels between. */
+int clv_topology_walk(const int size[3], unsigned char *inside, const float *phi, float voxel, long *held);
+
+/* Gives phi the signs of the set: where they differ, small values. */
+void clv_topology_impose(const int size[3], const unsigned char *inside, float voxel, float *phi);
+
+/* Where the eight voxels of a cell leave open what is joined in it, lowers the
+ * inner values and raises the outer ones, so that the trilinear function (and
+ * with it clv_surface_extract) joins what the set does. */
+void clv_topology_settle(const int size[3], float voxel, float *phi);
+
+/* 1 where phi < 0; NaN is outside. */
+void clv_topology_signs(size_t count, const float *phi, unsigned char *inside);
+
+#endif
