@@ -84,6 +84,16 @@ typedef enum clvox_denoise_memory {
     CLVOX_DENOISE_IMAGE
 } clvox_denoise_memory;
 
+/* Whether the level set keeps its components, handles and cavities (inside voxels
+ * joined across faces, outside ones across corners too). AUTO: unless they look
+ * like noise's own, which averaging loses: noise above 0.23 voxels, islands or
+ * cavities of fewer than 27 voxels, places as narrow as a voxel. */
+typedef enum clvox_denoise_topology {
+    CLVOX_TOPOLOGY_AUTO = 0,
+    CLVOX_TOPOLOGY_KEEP,
+    CLVOX_TOPOLOGY_FREE
+} clvox_denoise_topology;
+
 /* Called from time to time with what is being done and the share of the whole
  * that is done, from 0 to 1 and never falling. A result other than 0 stops with
  * CLVOX_ERROR_STOPPED. */
@@ -93,6 +103,7 @@ typedef int (*clvox_denoise_progress)(void *user, const char *stage, double frac
 typedef struct clvox_denoise_options {
     clvox_denoise_update update;
     clvox_denoise_memory memory;
+    clvox_denoise_topology topology;
     int patch;       /* samples along an edge of a patch: 3, 5 or 7 */
     int neighbours;  /* patches averaged, 1 to 256 */
     double band;     /* half width of the band; at least the longest edge is taken */
@@ -131,6 +142,8 @@ typedef struct clvox_denoise_result {
     double shift_mm;        /* of the level, outward, to keep the volume */
     double mean_mm, largest_mm; /* movement of the surface */
     double energy[2];       /* PAPER: 1/4 sum w (phi_l - phi_j)^2 before and after the steps, else NaN */
+    int topology_kept;      /* 1: the zero level has the topology that it had on this grid, 0: it was free to change */
+    long held_voxels;       /* that had to stay on their side of it for that */
     long not_finite;        /* values of the input, taken to lie outside */
     double seconds_prepare, seconds_search, seconds_update, seconds_redistance, seconds_finish;
     size_t device_bytes;    /* most that the run held at once */

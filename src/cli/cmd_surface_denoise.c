@@ -6,6 +6,7 @@
 #include "cli/bar.h"
 #include "cli/surface_input.h"
 #include "io/surface_file.h"
+#include "pipeline/surface_keep.h"
 
 typedef struct request {
     cli_surface_request in;
@@ -13,6 +14,15 @@ typedef struct request {
     clvox_denoise_options options;
     cli_numbers band, voxel, radius;
 } request;
+
+/* Of the input as a mesh (or NULL), on the grid, and of the result if nothing is
+ * held. */
+typedef struct kept_topology {
+    const clv_surface_facts *mesh;
+    clv_surface_facts grid, free;
+    bool is_kept;
+    clv_surface_kept kept; /* factor 0: not looked for, as the result has it */
+} kept_topology;
 
 /* Seconds of what the library does not time. */
 typedef struct stages {
@@ -32,11 +42,13 @@ static bool is_volume(const char *path)
 
 /* ---- options ------------------------------------------------------------ */
 
-static int read_options(request *r, int update, int memory, int search, int rounds, double c1, double c2)
+static int read_options(request *r, int update, int memory, int search, int topology, int rounds, double c1,
+                        double c2)
 {
     clvox_denoise_options *o = &r->options;
     o->update = update ? CLVOX_DENOISE_PAPER : CLVOX_DENOISE_PATCHES;
     o->memory = (clvox_denoise_memory)memory;
+    o->topology = (clvox_denoise_topology)topology;
     if (o->patch != 3 && o->patch != 5 && o->patch != 7)
         return cli_misuse("--patch %d: 3, 5 or 7 voxels are possible", o->patch);
     if (o->neighbours < 1 || o->neighbours > 256)
@@ -159,16 +171,46 @@ static void log_options(command *cli, const request *r)
     cJSON_AddBoolToObject(to, "keep_volume", !o->free_volume);
 }
 
-/* start: of the surface that the input has on the grid. */
+static const char *plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void report_topology(command *cli, const kept_topology *t)
+{
+    const clv_surface_facts *before = t->mesh ? t->mesh : &t->grid;
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "topology");
+    cli_print(cli, "%-20s %d component%s, Euler characteristic %d", "before", before->components,
+              plural(before->components), before->euler);
+    if (t->mesh && (before->components != t->grid.components || before->euler != t->grid.euler))
+        cli_print(cli, "; on the grid %d component%s, %d", t->grid.components, plural(t->grid.components),
+                  t->grid.euler);
+    cli_print(cli, "\n%-20s ", "topology");
+    if (!t->is_kept)
+        cli_print(cli, "free to change\n");
+    else if (!t->kept.factor)
+        cli_print(cli, "kept\n");
+    else
+        cli_print(cli, "kept on voxels of 1/%d edge, %ld of them held\n", t->kept.factor, t->kept.held);
+    cJSON_AddBoolToObject(to, "kept", t->is_kept);
+    cJSON_AddNumberToObject(to, "components_before", before->components);
+    cJSON_AddNumberToObject(to, "euler_before", before->euler);
+    cJSON_AddNumberToObject(to, "components_on_grid", t->grid.components);
+    cJSON_AddNumberToObject(to, "euler_on_grid", t->grid.euler);
+    cJSON_AddNumberToObject(to, "components_if_free", t->free.components);
+    cJSON_AddNumberToObject(to, "euler_if_free", t->free.euler);
+    cJSON_AddNumberToObject(to, "refined", t->kept.factor);
+    cJSON_AddNumberToObject(to, "held_voxels", (double)t->kept.held);
+}
+
 static void report(command *cli, const clvox_denoise_result *r, const clvox_surface *mesh,
-                   const clv_surface_facts *start, const clv_surface_facts *f, const stages *s)
+                   const kept_topology *t, const clv_surface_facts *f, const stages *s)
 {
     char bytes[32];
     double change = r->volume_before > 0 ? 100 * (f->volume / r->volume_before - 1) : 0;
     cli_print(cli, "%-20s %zu vertices, %zu triangles, %d component%s, Euler characteristic %d\n", "surface",
-              mesh->vertices, mesh->triangles, f->components, f->components == 1 ? "" : "s", f->euler);
-    cli_print(cli, "%-20s %d component%s, Euler characteristic %d\n", "before", start->components,
-              start->components == 1 ? "" : "s", start->euler);
+              mesh->vertices, mesh->triangles, f->components, plural(f->components), f->euler);
+    report_topology(cli, t);
     cli_print(cli, "%-20s before %.6g mm^3, after %.6g mm^3 (%+.3f%%), area %.6g mm^2\n", "volume",
               r->volume_before, f->volume, change, f->area);
     cli_print(cli, "%-20s mean %.4g mm, largest %.4g mm; level shifted by %.4g mm\n", "movement", r->mean_mm,
@@ -194,8 +236,6 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
     cJSON_AddNumberToObject(to, "triangles", (double)mesh->triangles);
     cJSON_AddNumberToObject(to, "components", f->components);
     cJSON_AddNumberToObject(to, "euler", f->euler);
-    cJSON_AddNumberToObject(to, "components_before", start->components);
-    cJSON_AddNumberToObject(to, "euler_before", start->euler);
     cJSON_AddNumberToObject(to, "open_edges", f->open_edges);
     cli_log_number(to, "area_mm2", f->area);
     cli_log_number(to, "volume_before_mm3", r->volume_before);
@@ -228,25 +268,71 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
 
 /* ---- the work ----------------------------------------------------------- */
 
-/* The mesh of a distance. Where volume is above 0 the distance is shifted so that
- * the mesh has it: corners that triangles cut off are made up for. */
-static int make_mesh(clvox_volume *distance, double volume, clvox_surface **mesh, clv_surface_facts *facts)
+/* How far the level must go out so that the mesh has the volume (above 0): its
+ * triangles cut corners off. 0 where it has, or where that makes no sense. */
+static double gap_of(const clvox_volume *distance, double volume, const clv_surface_facts *facts)
+{
+    double edge[3], gap = volume > 0 && facts->area > 0 ? (volume - facts->volume) / facts->area : 0;
+    clvox_grid_spacing(&distance->grid, edge);
+    return fabs(gap) <= 0.2 * fmin(edge[0], fmin(edge[1], edge[2])) ? gap : 0;
+}
+
+static void shift(clvox_volume *distance, double by)
+{
+    for (size_t i = 0; i < clvox_grid_voxels(&distance->grid); i++)
+        distance->data[i] -= (float)by;
+}
+
+/* The mesh of a distance, which is shifted for the volume; before: NULL, or the
+ * topology that the mesh is to have, *mesh NULL where there is none. */
+static int make_mesh(clvox_volume *distance, double volume, const clv_surface_before *before,
+                     clvox_surface **mesh, clv_surface_facts *facts, clv_surface_kept *kept)
 {
     enum { TURNS = 2 };
     int status = CLVOX_OK;
-    double edge[3];
-    clvox_grid_spacing(&distance->grid, edge);
-    const double most = 0.2 * fmin(edge[0], fmin(edge[1], edge[2]));
-    for (int turn = 0;; turn++) {
-        CLV_TRY(clv_surface_extract_fine(distance, mesh));
-        CLV_TRY(clv_surface_inspect(*mesh, facts));
-        double gap = volume > 0 && facts->area > 0 ? (volume - facts->volume) / facts->area : 0;
-        if (turn == TURNS || gap == 0 || fabs(gap) > most)
-            break;
-        for (size_t i = 0; i < clvox_grid_voxels(&distance->grid); i++)
-            distance->data[i] -= (float)gap;
+    for (int turn = before ? 1 : 0;; turn++) {
         clvox_surface_destroy(mesh);
+        CLV_TRY(before ? clv_surface_extract_kept(distance, before, mesh, kept)
+                       : clv_surface_extract_fine(distance, mesh));
+        if (!*mesh)
+            break;
+        CLV_TRY(clv_surface_inspect(*mesh, facts));
+        double gap = gap_of(distance, volume, facts);
+        if (turn == TURNS || gap == 0)
+            break;
+        shift(distance, gap);
     }
+end:
+    return status;
+}
+
+/* Where the mesh has not the topology that the input had, or if it must be sure,
+ * another one. */
+static int keep_topology(const request *r, const cli_surface_source *source, const clvox_denoise_result *result,
+                         double volume, kept_topology *t, clvox_surface **mesh, clv_surface_facts *facts)
+{
+    int status = CLVOX_OK;
+    const clv_surface_facts *before = t->mesh ? t->mesh : &t->grid;
+    const bool sure = r->options.topology == CLVOX_TOPOLOGY_KEEP;
+    const clv_surface_before was = {source->surface, source->distance, before->components, before->euler, !sure};
+    clvox_surface *other = NULL;
+    /* A mesh says by itself what is joined. */
+    t->is_kept = sure || result->topology_kept ||
+                 (r->options.topology == CLVOX_TOPOLOGY_AUTO && source->surface &&
+                  result->deviation <= CLV_DENOISE_NOISY);
+    if (t->is_kept && (sure || facts->components != before->components || facts->euler != before->euler)) {
+        clv_surface_facts others;
+        CLV_TRY(make_mesh(result->distance, volume, &was, &other, &others, &t->kept));
+        t->is_kept = other != NULL;
+        if (other) {
+            clvox_surface_destroy(mesh);
+            *mesh = other;
+            *facts = others;
+        }
+    }
+    /* The shift for the volume came after the level set had its topology. */
+    if (r->in.whole && result->topology_kept)
+        CLV_TRY(clv_surface_keep_signs(&was, result->distance));
 end:
     return status;
 }
@@ -258,7 +344,8 @@ static int run(command *cli, request *r)
     clvox_denoise_plan plan;
     clvox_denoise_result result = {.distance = NULL};
     clvox_surface *mesh = NULL;
-    clv_surface_facts start = {0}, facts = {0};
+    kept_topology topology = {0};
+    clv_surface_facts facts = {0};
     stages s = {0};
     double mark = cli_seconds();
     cli_bar bar;
@@ -275,7 +362,8 @@ static int run(command *cli, request *r)
     CLV_TRY(clvox_denoise_plan_make(cli->ctx, source.distance, &r->options, &plan));
     say_plan(cli, r, &plan);
     CLV_TRY(clv_surface_extract(source.distance, 0, false, &mesh));
-    CLV_TRY(clv_surface_inspect(mesh, &start));
+    CLV_TRY(clv_surface_inspect(mesh, &topology.grid));
+    topology.mesh = source.surface ? &source.notes.facts : NULL;
     clvox_surface_destroy(&mesh);
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
@@ -288,7 +376,9 @@ static int run(command *cli, request *r)
         goto end;
     mark = cli_seconds();
     double keep = r->options.free_volume || !(source.volume > 0) ? 0 : result.volume_before;
-    CLV_TRY(make_mesh(result.distance, keep, &mesh, &facts));
+    CLV_TRY(make_mesh(result.distance, keep, NULL, &mesh, &facts, NULL));
+    topology.free = facts;
+    CLV_TRY(keep_topology(r, &source, &result, keep, &topology, &mesh, &facts));
     s.mesh = cli_seconds() - mark;
     mark = cli_seconds();
     if (is_volume(r->out))
@@ -298,10 +388,11 @@ static int run(command *cli, request *r)
     if (r->sdf)
         CLV_TRY(cli_write_volume(cli, result.distance, r->sdf));
     s.write = cli_seconds() - mark;
-    report(cli, &result, mesh, &start, &facts, &s);
+    report(cli, &result, mesh, &topology, &facts, &s);
     CLV_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&source.distance);
+    clvox_surface_destroy(&source.surface);
     clvox_denoise_result_free(&result);
     clvox_surface_destroy(&mesh);
     return status;
@@ -310,7 +401,7 @@ end:
 int cmd_surface_denoise(command *cli, int argc, char **argv)
 {
     request r = {.in = {.label = -1, .iso = NAN, .margin = 8}};
-    int update = 0, memory = 0, search = 0, rounds = 0;
+    int update = 0, memory = 0, search = 0, topology = 0, rounds = 0;
     double c1 = NAN, c2 = NAN;
     bool free_volume = false;
     const char *label = NULL;
@@ -337,6 +428,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"radius", 0, CLI_NUMBERS, &r.radius, "12vox|12mm", "how near (default 12vox)"},
         {"memory", 0, CLI_CHOICE, &memory, "auto|constant|global|image",
          "auto: blocked product; the others: pair by pair, from the paper's kinds of memory"},
+        {"topology", 0, CLI_CHOICE, &topology, "auto|keep|free",
+         "components, handles, cavities: kept, or free to change (default: by the noise)"},
         {"free-volume", 0, CLI_FLAG, &free_volume, NULL, "do not shift the level to keep the volume"},
         {0},
     };
@@ -365,7 +458,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return status;
     if (r.sdf && !is_volume(r.sdf))
         return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
-    status = read_options(&r, update, memory, search, rounds, c1, c2);
+    status = read_options(&r, update, memory, search, topology, rounds, c1, c2);
     if (status)
         return status;
     r.options.free_volume = free_volume;

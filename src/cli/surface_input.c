@@ -48,8 +48,11 @@ static int from_mesh(command *cli, const cli_surface_request *request, cli_surfa
     CLV_TRY(cli_open(cli));
     CLV_TRY(clv_surface_to_distance(cli->ctx, mesh, &grid, request->margin * voxel, &source->notes,
                                     &source->distance));
-    if (!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges && !source->notes.crossing)
+    if (!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges && !source->notes.crossing) {
         source->volume = fabs(facts.volume);
+        source->surface = mesh;
+        mesh = NULL;
+    }
     source->mesh = true;
     source->kind = "mesh";
 end:

@@ -62,6 +62,9 @@ typedef struct clv_surface_notes {
 int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
                             double band, clv_surface_notes *notes, clvox_volume **out);
 
+/* 1 for the voxels of the grid that clv_surface_to_distance finds inside, else 0. */
+int clv_surface_inside(const clvox_surface *surface, const clvox_grid *grid, unsigned char *inside);
+
 /* Signed distance in mm to where values cross `iso` (values above it are
  * inside), sub-voxel by linear interpolation; a mask or label is 1 inside, 0
  * outside, with iso 0.5. */

@@ -29,9 +29,6 @@ static const double STRENGTH = 1.5;
  * it by 1 - 1/e. */
 static const double POLISH = 1;
 
-/* Noise of a sample, in voxels, from which on one round leaves enough for a second. */
-static const double NOISY = 0.23;
-
 /* The volume of a voxel, mm^3. */
 static double cell_of(const clv_denoise_box *b)
 {
@@ -115,7 +112,7 @@ static int rounds_for(const clv_denoise *run)
     const clvox_denoise_options *o = run->options;
     if (o->update == CLVOX_DENOISE_PAPER)
         return 1;
-    return o->rounds > 0 ? o->rounds : run->result->deviation > NOISY ? 2 : 1;
+    return o->rounds > 0 ? o->rounds : run->result->deviation > CLV_DENOISE_NOISY ? 2 : 1;
 }
 
 /* fraction: of the current round's search, which is nearly all. */
@@ -265,7 +262,7 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
         r->noise = quiet;
         r->deviation = sqrt(quiet / (samples - 10));
         /* Noise makes more voxels outside turn than inside: a noisy count is too large. */
-        if (o->volume > 0 && r->deviation <= NOISY)
+        if (o->volume > 0 && r->deviation <= CLV_DENOISE_NOISY)
             run->volume = o->volume / cell_of(b);
     }
     r->seconds_update += now() - mark;
@@ -419,6 +416,7 @@ static int finish(clv_denoise *run, const clvox_volume *distance)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &cells));
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
+    CLV_TRY(clv_denoise_keep_topology(run, phi));
     for (int i = 0; i < b->n; i++)
         if (fabsf(run->start[i]) <= 1) {
             double move = fabs((double)phi[i] - (double)run->start[i]);
@@ -519,6 +517,8 @@ int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
         CLV_TRY(everywhere(context, result->distance));
         result->seconds_finish += now() - mark;
     }
+    if (result->topology_kept)
+        clv_denoise_settle(result->distance);
     result->device_bytes = clv_peak_bytes(context) - before;
     if (options->progress && options->progress(options->user, "done", 1))
         status = clv_fail(CLVOX_ERROR_STOPPED, "stopped");

@@ -6,6 +6,7 @@
 
 #include "clvox/surface.h"
 #include "op/nlm.h"
+#include "pipeline/surface_keep.h"
 
 enum { CLV_DENOISE_REQUESTS = 20, CLV_DENOISE_SLOTS = 8 };
 
@@ -55,5 +56,11 @@ int clv_denoise_list_polish(clv_denoise *run, clv_request *list);
 /* The shift of phi's zero level that makes the volume inside `want` cells, at
  * most one voxel either way. */
 int clv_denoise_level(clv_denoise *run, const clv_buffer *phi, double want, double *shift);
+
+/* Gives phi, read from the device, the topology of run->start where that is asked for. */
+int clv_denoise_keep_topology(clv_denoise *run, float *phi);
+
+/* Makes what is joined in cells plain, after which values must not change. */
+void clv_denoise_settle(clvox_volume *distance);
 
 #endif

@@ -6,8 +6,7 @@
 
 #include "base/status.h"
 #include "pipeline/mesh.h"
-
-enum { MOST_VOXELS = 400000000 };
+#include "pipeline/surface_keep.h"
 
 static float at_line(const float *from, int n, size_t step, int i)
 {
@@ -18,27 +17,36 @@ static float at_line(const float *from, int n, size_t step, int i)
     return from[(size_t)i * step];
 }
 
-/* Doubles the samples of a line by the four-point rule: halfway, a cubic through
- * the four samples around. */
-static void double_line(const float *from, int n, size_t step, float *to, size_t to_step)
+/* Puts factor - 1 samples between every two of a line, by a cubic through the
+ * four samples around or linearly. */
+static void refine_line(const float *from, int n, size_t step, int factor, bool cubic, float *to,
+                        size_t to_step)
 {
-    for (int i = 0; i < n; i++) {
-        float a = at_line(from, n, step, i - 1), b = from[(size_t)i * step];
-        float c = at_line(from, n, step, i + 1), d = at_line(from, n, step, i + 2);
-        to[(size_t)(2 * i) * to_step] = b;
-        if (i + 1 < n)
-            to[(size_t)(2 * i + 1) * to_step] = (9 * (b + c) - (a + d)) / 16;
+    for (int k = 0; k < factor; k++) {
+        double t = (double)k / factor, left = t + 1, right = t - 1, far = t - 2;
+        double w[4] = {-t * right * far / 6, left * right * far / 2, -left * t * far / 2, left * t * right / 6};
+        if (!cubic) {
+            w[0] = w[3] = 0;
+            w[1] = 1 - t;
+            w[2] = t;
+        }
+        for (int i = 0; i < (k ? n - 1 : n); i++) {
+            double a = (double)at_line(from, n, step, i - 1), b = (double)at_line(from, n, step, i);
+            double c = (double)at_line(from, n, step, i + 1), d = (double)at_line(from, n, step, i + 2);
+            to[((size_t)factor * (size_t)i + (size_t)k) * to_step] =
+                k ? (float)(w[0] * a + w[1] * b + w[2] * c + w[3] * d) : (float)b;
+        }
     }
 }
 
-/* One axis of the volume doubled: 2 n - 1 samples along it. */
-static int double_axis(const clvox_volume *in, int axis, clvox_volume **out)
+/* One axis of the volume refined: factor (n - 1) + 1 samples along it. */
+static int refine_axis(const clvox_volume *in, int axis, int factor, bool cubic, clvox_volume **out)
 {
     clvox_grid grid = in->grid;
     const int *n = in->grid.size;
-    grid.size[axis] = 2 * n[axis] - 1;
+    grid.size[axis] = factor * (n[axis] - 1) + 1;
     for (int i = 0; i < 3; i++)
-        grid.to_ras[i][axis] *= 0.5;
+        grid.to_ras[i][axis] /= factor;
     int status = clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, out);
     if (status < 0)
         return status;
@@ -47,29 +55,30 @@ static int double_axis(const clvox_volume *in, int axis, clvox_volume **out)
     const size_t to_step[3] = {1, (size_t)m[0], (size_t)m[0] * (size_t)m[1]};
     for (int j = 0; j < n[v]; j++)
         for (int i = 0; i < n[u]; i++)
-            double_line(in->data + (size_t)i * step[u] + (size_t)j * step[v], n[axis], step[axis],
-                        (*out)->data + (size_t)i * to_step[u] + (size_t)j * to_step[v], to_step[axis]);
+            refine_line(in->data + (size_t)i * step[u] + (size_t)j * step[v], n[axis], step[axis], factor,
+                        cubic, (*out)->data + (size_t)i * to_step[u] + (size_t)j * to_step[v], to_step[axis]);
     return status;
 }
 
-/* The part of the grid within `reach` of the surface. */
-static int cut(const clvox_volume *in, double reach, clvox_volume **out)
+void clv_surface_box(const clvox_volume *in, double reach, int first[3], int last[3])
 {
     const int *n = in->grid.size;
-    int first[3] = {n[0], n[1], n[2]}, last[3] = {-1, -1, -1};
     size_t i = 0;
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++)
             for (int x = 0; x < n[0]; x++, i++)
-                if (in->data[i] <= reach) {
+                if ((double)in->data[i] <= reach) {
                     const int at[3] = {x, y, z};
                     for (int a = 0; a < 3; a++) {
                         first[a] = at[a] < first[a] ? at[a] : first[a];
                         last[a] = at[a] > last[a] ? at[a] : last[a];
                     }
                 }
-    if (last[0] < 0)
-        return clv_fail(CLVOX_ERROR_DATA, "the level set has no inside");
+}
+
+static int cut(const clvox_volume *in, const int first[3], const int last[3], clvox_volume **out)
+{
+    const int *n = in->grid.size;
     clvox_grid grid = in->grid;
     for (int a = 0; a < 3; a++) {
         grid.size[a] = last[a] - first[a] + 1;
@@ -87,13 +96,14 @@ static int cut(const clvox_volume *in, double reach, clvox_volume **out)
     return status;
 }
 
-static int refine(const clvox_volume *distance, double reach, clvox_volume **out)
+int clv_surface_refine(const clvox_volume *in, const int first[3], const int last[3], int factor, bool cubic,
+                       clvox_volume **out)
 {
     int status = CLVOX_OK;
     clvox_volume *from = NULL, *to = NULL;
-    CLV_TRY(cut(distance, reach, &from));
+    CLV_TRY(cut(in, first, last, &from));
     for (int axis = 0; axis < 3; axis++) {
-        CLV_TRY(double_axis(from, axis, &to));
+        CLV_TRY(refine_axis(from, axis, factor, cubic, &to));
         clvox_volume_destroy(&from);
         from = to;
         to = NULL;
@@ -108,13 +118,18 @@ end:
 
 int clv_surface_extract_fine(const clvox_volume *distance, clvox_surface **out)
 {
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, last[3] = {-1, -1, -1};
+    int first[3] = {distance->grid.size[0], distance->grid.size[1], distance->grid.size[2]};
     double edge[3];
     clvox_volume *fine = NULL;
     *out = NULL;
     clvox_grid_spacing(&distance->grid, edge);
-    if (8 * clvox_grid_voxels(&distance->grid) <= MOST_VOXELS)
-        CLV_TRY(refine(distance, 4 * fmax(edge[0], fmax(edge[1], edge[2])), &fine));
+    if (8 * clvox_grid_voxels(&distance->grid) <= CLV_SURFACE_MOST_VOXELS) {
+        clv_surface_box(distance, 4 * fmax(edge[0], fmax(edge[1], edge[2])), first, last);
+        if (last[0] < 0)
+            return clv_fail(CLVOX_ERROR_DATA, "the level set has no inside");
+        CLV_TRY(clv_surface_refine(distance, first, last, 2, true, &fine));
+    }
     CLV_TRY(clv_surface_extract(fine ? fine : distance, 0, false, out));
 end:
     clvox_volume_destroy(&fine);

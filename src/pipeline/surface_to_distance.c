@@ -105,6 +105,25 @@ static void forget_buried(const clvox_surface *s, const clvox_grid *grid, const 
     }
 }
 
+int clv_surface_inside(const clvox_surface *surface, const clvox_grid *grid, unsigned char *inside)
+{
+    int status = CLVOX_OK;
+    clv_surface_notes found = {0};
+    clvox_surface *oriented = NULL, *caps = NULL;
+    int16_t *winding = malloc(clvox_grid_voxels(grid) * sizeof *winding);
+    if (!winding)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the inside of a surface");
+    CLV_TRY(clv_surface_inspect(surface, &found.facts));
+    CLV_TRY(prepare(surface, &oriented, &caps, &found));
+    CLV_TRY(clv_winding_rows(oriented, caps, grid, winding));
+    CLV_TRY(clv_winding_inside(caps, grid, winding, found.turned ? -1 : 1, inside));
+end:
+    clvox_surface_destroy(&oriented);
+    clvox_surface_destroy(&caps);
+    free(winding);
+    return status;
+}
+
 int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
                             double band, clv_surface_notes *notes, clvox_volume **out)
 {

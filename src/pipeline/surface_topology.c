@@ -76,7 +76,8 @@ static void free_runs(runs *r)
     free(r->voxels);
 }
 
-static int32_t list_runs(const int size[3], const unsigned char *inside, unsigned char kind, runs *r, bool store)
+static int32_t list_runs(const int size[3], const unsigned char *inside, unsigned char kind, runs *r,
+                         bool store)
 {
     int32_t count = 1;
     for (int row = 0; row < size[1] * size[2]; row++) {
@@ -132,74 +133,89 @@ static int label(const int size[3], const unsigned char *inside, unsigned char k
     return CLVOX_OK;
 }
 
-static int components(runs *r, unsigned char kind)
+static int bits(unsigned code, unsigned mask)
 {
     int count = 0;
-    for (int32_t i = kind ? 1 : 0; i < r->count; i++)
-        count += r->list[i].parent == i;
+    for (code &= mask; code; code &= code - 1)
+        count++;
     return count;
 }
 
-/* Voxels - pairs + squares + cubes of eight, all inside. */
-static long euler_of(const int size[3], const unsigned char *inside)
+/* Eight times the share of eight voxels around a corner in the set's Euler number:
+ * of voxels - pairs + squares - cubes that are inside where it is joined across
+ * faces ([0]), of corners - edges + faces - voxels where across corners too. */
+static void euler_shares(int shares[256][2])
 {
-    const size_t nx = (size_t)size[0], plane = nx * (size_t)size[1];
-    long sum = 0;
-    for (int z = 0; z < size[2]; z++)
-        for (int y = 0; y < size[1]; y++) {
-            const unsigned char *a = inside + (size_t)z * plane + (size_t)y * nx;
-            bool up = z + 1 < size[2], on = y + 1 < size[1];
-            for (size_t x = 0; x < nx; x++) {
-                if (!a[x])
-                    continue;
-                int b = x + 1 < nx && a[x + 1], c = on && a[x + nx], d = b && c && a[x + nx + 1];
-                int e = up && a[x + plane], f = e && b && a[x + plane + 1], g = e && c && a[x + plane + nx];
-                sum += 1 - b - c - e + d + f + g - (d && f && g && a[x + plane + nx + 1]);
+    static const unsigned char sides[6] = {0x55, 0xaa, 0x33, 0xcc, 0x0f, 0xf0};
+    for (unsigned code = 0; code < 256; code++) {
+        int pairs = 0, squares = 0, faces = 0, edges = 0;
+        for (int f = 0; f < 6; f++) {
+            squares += bits(code, sides[f]) == 4;
+            edges += bits(code, sides[f]) > 0;
+            for (int g = 0; g < f; g++) {
+                unsigned both = sides[f] & sides[g];
+                pairs += both && bits(code, both) == 2;
+                faces += both && bits(code, both) > 0;
             }
         }
-    return sum;
+        shares[code][0] = bits(code, 255) - 2 * pairs + 4 * squares - 8 * (code == 255);
+        shares[code][1] = 8 * (code != 0) - 4 * edges + 2 * faces - bits(code, 255);
+    }
 }
 
-int clv_topology_count(const int size[3], const unsigned char *inside, clv_topology *out)
+static int count_euler(const int size[3], const unsigned char *inside, clv_topology *out)
 {
-    int status = CLVOX_OK;
+    const size_t nx = (size_t)size[0];
+    int shares[256][2];
+    long sum[2] = {0, 0};
+    unsigned char *none = calloc(nx, 1);
+    if (!none)
+        return no_memory();
+    euler_shares(shares);
+    for (int z = 0; z <= size[2]; z++)
+        for (int y = 0; y <= size[1]; y++) {
+            const unsigned char *row[4];
+            for (int r = 0; r < 4; r++) {
+                int j = y - 1 + (r & 1), k = z - 1 + (r >> 1);
+                bool there = j >= 0 && k >= 0 && j < size[1] && k < size[2];
+                row[r] = there ? inside + ((size_t)k * (size_t)size[1] + (size_t)j) * nx : none;
+            }
+            unsigned code = 0;
+            for (size_t x = 0; x <= nx; x++) {
+                code = code >> 1 & 0x55;
+                if (x < nx)
+                    code |= (unsigned)(row[0][x] << 1 | row[1][x] << 3 | row[2][x] << 5 | row[3][x] << 7);
+                sum[0] += shares[code][0];
+                sum[1] += shares[code][1];
+            }
+        }
+    out->euler = (int)(sum[0] / 4);
+    out->euler_joined = (int)(sum[1] / 4);
+    free(none);
+    return CLVOX_OK;
+}
+
+int clv_topology_count(const int size[3], const unsigned char *inside, size_t least, clv_topology *out)
+{
+    int status;
     runs r;
     *out = (clv_topology){0};
     for (unsigned char kind = 0; kind < 2; kind++) {
+        int32_t largest = 0;
         if ((status = label(size, inside, kind, &r)) < 0)
             return status;
-        *(kind ? &out->inside : &out->outside) = components(&r, kind);
+        for (int32_t i = 1; kind && i < r.count; i++)
+            largest = r.voxels[i] > r.voxels[largest] ? i : largest;
+        for (int32_t i = kind; i < r.count; i++) {
+            bool root = r.list[i].parent == i;
+            *(kind ? &out->inside : &out->outside) += root;
+            out->specks += root && i != largest && r.voxels[i] < least;
+        }
         free_runs(&r);
     }
     /* Components are the nodes of a tree, the surfaces between them its edges. */
     out->surfaces = out->inside + out->outside - 1;
-    out->euler = (int)(2 * euler_of(size, inside));
-    return CLVOX_OK;
-}
-
-int clv_topology_drop(const int size[3], unsigned char *inside, size_t least, int *dropped)
-{
-    *dropped = 0;
-    for (int kind = 1; kind >= 0; kind--) {
-        runs r;
-        int32_t largest = 0;
-        int status = label(size, inside, (unsigned char)kind, &r);
-        if (status < 0)
-            return status;
-        for (int32_t i = 1; kind && i < r.count; i++)
-            largest = r.voxels[i] > r.voxels[largest] ? i : largest;
-        for (int row = 0; row < size[1] * size[2]; row++)
-            for (int32_t i = r.row[row]; i < r.row[row + 1]; i++) {
-                int32_t root = root_of(r.list, i);
-                if (root == largest || r.voxels[root] >= least)
-                    continue;
-                *dropped += root == i;
-                memset(inside + (size_t)row * (size_t)size[0] + (size_t)r.list[i].first, !kind,
-                       (size_t)(r.list[i].last - r.list[i].first + 1));
-            }
-        free_runs(&r);
-    }
-    return CLVOX_OK;
+    return count_euler(size, inside, out);
 }
 
 /* ---- simple points ------------------------------------------------------ */
@@ -328,8 +344,10 @@ static uint32_t look_around(const walk *w, const int at[3], int32_t i)
     for (int dz = -1; dz <= 1; dz++)
         for (int dy = -1; dy <= 1; dy++)
             for (int dx = -1; dx <= 1; dx++, bit++)
-                if (within(w, at, dx, dy, dz))
-                    around |= (uint32_t)(w->state[i + (dz * w->size[1] + dy) * w->size[0] + dx] & INSIDE) << bit;
+                if (within(w, at, dx, dy, dz)) {
+                    int32_t other = i + (dz * w->size[1] + dy) * w->size[0] + dx;
+                    around |= (uint32_t)(w->state[other] & INSIDE) << bit;
+                }
     return around;
 }
 
@@ -451,4 +469,19 @@ void clv_topology_impose(const int size[3], const unsigned char *inside, float v
         if ((phi[i] < 0) != (inside[i] != 0))
             phi[i] = inside[i] ? -held_inside * voxel : least_outside * voxel;
     clv_topology_settle(size, voxel, phi);
+}
+
+int clv_topology_keep(const int size[3], const float *before, float voxel, float *phi, long *held)
+{
+    int status = CLVOX_OK;
+    const size_t count = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    unsigned char *inside = malloc(count);
+    if (!inside)
+        return no_memory();
+    clv_topology_signs(count, before, inside);
+    CLV_TRY(clv_topology_walk(size, inside, phi, voxel, held));
+    clv_topology_impose(size, inside, voxel, phi);
+end:
+    free(inside);
+    return status;
 }

@@ -8,16 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Voxels; smaller islands and cavities are taken for noise. */
+enum { CLV_NOISE_SIZE = 27 };
+
 typedef struct clv_topology {
     int inside, outside; /* components, that beyond the grid among the outer ones */
     int surfaces, euler; /* of the boundary between them */
+    int euler_joined;    /* if inside voxels were joined across edges and corners, outside ones across faces only:
+                            another number where places are as narrow as voxels */
+    int specks;          /* components of fewer than `least` voxels but for the largest one inside */
 } clv_topology;
 
-int clv_topology_count(const int size[3], const unsigned char *inside, clv_topology *out);
-
-/* Turns components of fewer than `least` voxels over: islands, the largest
- * excepted, then cavities. dropped: how many. */
-int clv_topology_drop(const int size[3], unsigned char *inside, size_t least, int *dropped);
+int clv_topology_count(const int size[3], const unsigned char *inside, size_t least, clv_topology *out);
 
 /* Moves the set towards where phi < 0, voxel by voxel, as far as no flip changes
  * its topology: only simple points are flipped (Bertrand and Malandain 1994:
@@ -34,6 +36,9 @@ void clv_topology_impose(const int size[3], const unsigned char *inside, float v
  * inner values and raises the outer ones, so that the trilinear function (and
  * with it clv_surface_extract) joins what the set does. */
 void clv_topology_settle(const int size[3], float voxel, float *phi);
+
+/* All of it: gives phi the topology of where `before` is below 0. */
+int clv_topology_keep(const int size[3], const float *before, float voxel, float *phi, long *held);
 
 /* 1 where phi < 0; NaN is outside. */
 void clv_topology_signs(size_t count, const float *phi, unsigned char *inside);

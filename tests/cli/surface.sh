@@ -121,7 +121,7 @@ exits 0 clvox phantom surface:torus -o dt --size 36x36x24 --noise 0.4vox --seed 
 exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o dn.ply --sdf dn.nii.gz --json log/dn.json
 says 'plan'; says 'mask'; prints 'peak device memory'; exists dn.ply; exists dn.nii.gz
 json log/dn.json 'j["result"]["euler"] == 0 and j["result"]["components"] == 1 and j["result"]["open_edges"] == 0'
-json log/dn.json 'j["result"]["components_before"] > 1 and j["result"]["euler_before"] != 0'; prints 'before *[0-9]* components'
+json log/dn.json 'j["topology"]["components_before"] > 1 and j["topology"]["euler_before"] != 0'; prints 'before *[0-9]* components'
 json log/dn.json 'abs(j["result"]["volume_after_mm3"] / j["result"]["volume_before_mm3"] - 1) < 2e-3'
 json log/dn.json 'j["result"]["peak_device_bytes"] <= j["plan"]["device_bytes"] and j["input"]["kind"] == "mask"'
 json log/dn.json 'j["outputs"] == ["dn.ply", "dn.nii.gz"] and j["result"]["noise_voxels"] > 0.05'
@@ -140,6 +140,16 @@ exits 0 clvox info dl.vtk; prints 'closed *yes'
 exits 0 clvox surface denoise dt_mask.nii.gz -o a.ply --band 1.5mm --patch 3 --neighbours 40 --c2 2
 exits 0 clvox surface denoise dt_mask.nii.gz -o b.ply --band 1.5vox --patch 3 --neighbours 40 --c2 2
 exits 0 cmp a.ply b.ply
+
+begin "denoise: topology is kept, left free, or judged by the noise"
+exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o tf.ply --topology auto --json log/tf.json; prints 'topology *free'
+json log/tf.json 'not j["topology"]["kept"] and j["result"]["euler"] == j["topology"]["euler_if_free"] == 0'
+exits 0 clvox surface denoise dt_mask.nii.gz -o tk.ply --json log/tk.json; prints 'topology *kept$'
+json log/tk.json 'j["topology"]["kept"] and j["topology"]["refined"] == 0'
+exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o tk.ply --sdf tk.nii.gz --topology keep --json log/tk.json
+prints 'topology *kept on voxels of'; json log/tk.json 'j["topology"]["held_voxels"] > 0'
+json log/tk.json 'j["result"]["euler"] != 0 and j["result"]["components"] > 1 and j["result"]["open_edges"] == 0'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --topology some; says 'topology'
 
 begin "denoise: the paper's steps"
 exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o dp.ply --update paper --steps 6 --json log/dp.json

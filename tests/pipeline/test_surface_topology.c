@@ -100,7 +100,7 @@ static void count_shapes(void)
         clvox_volume *v = make(rows[r].f);
         clv_topology t;
         clv_topology_signs(EDGE * EDGE * EDGE, v->data, in);
-        check_must(clv_topology_count(size, in, &t));
+        check_must(clv_topology_count(size, in, 8, &t));
         CHECK_THAT(t.inside == rows[r].inside && t.outside == rows[r].outside && t.euler == rows[r].euler,
                    "%d inside, %d outside, Euler %d", t.inside, t.outside, t.euler);
         CHECK(t.surfaces == t.inside + t.outside - 1);
@@ -133,7 +133,7 @@ static void any_set(void)
         clv_topology_impose(s, in, 1, v->data);
         for (size_t i = 0; i < count; i++)
             CHECK((v->data[i] < 0) == (in[i] == 1));
-        check_must(clv_topology_count(s, in, &t));
+        check_must(clv_topology_count(s, in, 8, &t));
         clv_surface_facts f = facts_of(v);
         CHECK_THAT(f.euler == t.euler && f.components == t.surfaces, "mesh %d, Euler %d; set %d, Euler %d",
                    f.components, f.euler, t.surfaces, t.euler);
@@ -152,9 +152,9 @@ static void walk(const char *name, shape from, shape to, long most_held)
     clv_topology before, after;
     long held, once_more;
     clv_topology_signs(EDGE * EDGE * EDGE, a->data, in);
-    check_must(clv_topology_count(size, in, &before));
+    check_must(clv_topology_count(size, in, 8, &before));
     check_must(clv_topology_walk(size, in, b->data, 1, &held));
-    check_must(clv_topology_count(size, in, &after));
+    check_must(clv_topology_count(size, in, 8, &after));
     CHECK(before.inside == after.inside && before.outside == after.outside && before.euler == after.euler);
     long apart = 0;
     for (int i = 0; i < EDGE * EDGE * EDGE; i++)
@@ -174,26 +174,32 @@ static void walk(const char *name, shape from, shape to, long most_held)
     clvox_volume_destroy(&b);
 }
 
-static void drop(void)
+static void specks(void)
 {
-    CHECK_CASE("specks go, the largest component and larger ones stay");
+    CHECK_CASE("specks are counted, the largest component is none");
     clvox_volume *v = make(nested);
     unsigned char *in = malloc(EDGE * EDGE * EDGE);
     clv_topology t;
-    int dropped;
     clv_topology_signs(EDGE * EDGE * EDGE, v->data, in);
     in[0] = in[EDGE * EDGE * EDGE - 1] = 1;     /* islands of one voxel */
     in[(20 * EDGE + 20) * EDGE + 20] = 0;       /* a cavity in the ball */
-    check_must(clv_topology_count(size, in, &t));
-    CHECK(t.inside == 4 && t.outside == 3);
-    check_must(clv_topology_drop(size, in, 8, &dropped));
-    check_must(clv_topology_count(size, in, &t));
-    CHECK_THAT(dropped == 3 && t.inside == 2 && t.outside == 2 && t.euler == 6, "%d dropped, Euler %d",
-               dropped, t.euler);
+    check_must(clv_topology_count(size, in, 8, &t));
+    CHECK(t.inside == 4 && t.outside == 3 && t.specks == 3 && t.euler == t.euler_joined && t.euler == 12);
+    check_must(clv_topology_count(size, in, 0, &t));
+    CHECK(t.specks == 0);
     memset(in, 0, EDGE * EDGE * EDGE);
     in[777] = 1;
-    check_must(clv_topology_drop(size, in, 8, &dropped));
-    CHECK(dropped == 0 && in[777] == 1);
+    check_must(clv_topology_count(size, in, 8, &t));
+    CHECK(t.specks == 0 && t.inside == 1);
+    CHECK_CASE("two voxels that touch at an edge: one component or two");
+    in[777 + EDGE + 1] = 1;
+    check_must(clv_topology_count(size, in, 0, &t));
+    CHECK(t.inside == 2 && t.euler == 4 && t.euler_joined == 2);
+    CHECK_CASE("a ring of edges: joined it is a torus");
+    memset(in, 0, EDGE * EDGE * EDGE);
+    in[820] = in[820 + EDGE + 1] = in[820 + 2 * EDGE] = in[820 + EDGE - 1] = 1;
+    check_must(clv_topology_count(size, in, 0, &t));
+    CHECK(t.inside == 4 && t.euler == 8 && t.euler_joined == 0);
     free(in);
     clvox_volume_destroy(&v);
 }
@@ -209,6 +215,6 @@ int main(void)
     walk("two nested surfaces of which one is lost", shells, ball, 1);
     walk("a ball in a shell, both lost", nested, ball, 900);
     walk("a sheet of one voxel that grows", sheet, ball, 0);
-    drop();
+    specks();
     return check_end();
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Meshes of a denoised level set: finer than its grid, with the topology that
+ * the surface had before where that is asked for. */
+#ifndef CLV_PIPELINE_SURFACE_KEEP_H
+#define CLV_PIPELINE_SURFACE_KEEP_H
+
+#include "pipeline/mesh.h"
+
+/* Noise of a sample, in voxels, from which on one round of denoising leaves enough
+ * for a second, and the topology is the noise's. */
+#define CLV_DENOISE_NOISY 0.23
+
+/* Refined level sets do not get larger. */
+#define CLV_SURFACE_MOST_VOXELS ((size_t)400000000)
+
+/* What the surface was before. */
+typedef struct clv_surface_before {
+    const clvox_surface *mesh;    /* or NULL: the zero level of */
+    const clvox_volume *distance; /* linear between voxels, on the grid of the denoised one */
+    int components, euler;        /* of its surfaces */
+    int only_clean;               /* 1: with islands and cavities of the size of noise there is no result */
+} clv_surface_before;
+
+typedef struct clv_surface_kept {
+    int factor;            /* voxels of the grid that was refined, along an edge of one */
+    int components, euler; /* that the surface has there: those of clv_surface_before where it is fine enough */
+    int specks;            /* islands and cavities of the size of noise */
+    long held;             /* voxels of the fine grid that had to stay on their side */
+} clv_surface_kept;
+
+/* The mesh of a denoised level set, refined by cubics, with the topology of what
+ * it was made of, found on a grid two or three times as fine: as fine as makes
+ * the digital topology that of `before`. *out is NULL where that is not clean,
+ * but was to be. */
+int clv_surface_extract_kept(const clvox_volume *distance, const clv_surface_before *before,
+                             clvox_surface **out, clv_surface_kept *kept);
+
+/* The level set itself, on its own grid, gets the topology of before->distance. */
+int clv_surface_keep_signs(const clv_surface_before *before, clvox_volume *distance);
+
+/* Widens the box first to last so that it holds the voxels up to reach. */
+void clv_surface_box(const clvox_volume *in, double reach, int first[3], int last[3]);
+
+/* The box of the volume with factor - 1 samples more between every two. */
+int clv_surface_refine(const clvox_volume *in, const int first[3], const int last[3], int factor, bool cubic,
+                       clvox_volume **out);
+
+#endif
