@@ -79,11 +79,16 @@ static int rank(const clv_candidate *c, bool on_this_kind)
     return (c->variant->optional ? 4 : 2) + (on_this_kind ? 0 : 1) + (c->variant->optional ? fits * 2 : 0);
 }
 
+static int items_of(const clv_candidate *c)
+{
+    return c->tile.x * c->tile.y * c->tile.z;
+}
+
 /* The share of a compute unit's lanes that such work-groups fill at best;
  * negative: unknown. Unlike occupancy it does not count idle lanes of a warp. */
 static double filled(const clv_candidate *c, int width)
 {
-    int items = c->tile.x * c->tile.y * c->tile.z;
+    int items = items_of(c);
     if (c->resources.most < 0 || width < 1)
         return -1;
     return c->resources.most * items / ((items + width - 1) / width * width);
@@ -95,8 +100,11 @@ static bool before(const clvox_device_limits *limits, const clv_candidate *a, in
 {
     if (rank_a != rank_b)
         return rank_a < rank_b;
-    if (a->variant != b->variant || limits->type == CLVOX_DEVICE_CPU)
+    if (a->variant != b->variant)
         return false;
+    /* A CPU runs a group's items one after another, once for each stretch between barriers. */
+    if (limits->type == CLVOX_DEVICE_CPU)
+        return a->local_bytes > 0 && b->local_bytes > 0 && items_of(a) < items_of(b);
     double fill_a = filled(a, limits->simd), fill_b = filled(b, limits->simd);
     bool enough_a = fill_a < 0 || fill_a >= enough_filled, enough_b = fill_b < 0 || fill_b >= enough_filled;
     if (!enough_a || !enough_b)

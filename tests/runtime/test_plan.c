@@ -97,6 +97,24 @@ static void check_shrinking(void)
     CHECK(clv_plan_candidates(named("8 KiB of local memory"), &entry, 9000, c, 4) == 0);
 }
 
+static void check_groups_on_cpu(void)
+{
+    static const clv_variant variants[] = {
+        {.name = "group", .function = "f", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY, .cell_bytes = 8,
+         .planes = 1, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}, {128, 1, 1, 1}}},
+        {.name = "item", .function = "g", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+         .tiles = {{64, 4, 1, 1}, {32, 1, 1, 1}}}};
+    const clv_entry entry = {.file = "f", .name = "groups", .variants = variants, .count = 2};
+    clv_candidate c[8];
+    CHECK_CASE("on a CPU the smallest group that shares local memory, else the table's order");
+    CHECK(plan(named("PoCL"), &entry, c) == 6);
+    CHECK_THAT(c[0].tile.x == 1 && c[1].tile.x == 64 && c[2].tile.x == 128 && c[3].tile.x == 256, "%d %d",
+               c[0].tile.x, c[1].tile.x);
+    CHECK(c[4].tile.y == 4 && c[5].tile.x == 32);
+    CHECK_CASE("on a GPU the table's order where all fill it");
+    CHECK(plan(named("H200"), &entry, c) == 6 && c[0].tile.x == 256);
+}
+
 /* Every entry of every operation on every made-up device. */
 static void check_entries(void)
 {
@@ -117,6 +135,7 @@ int main(void)
 {
     check_probe();
     check_shrinking();
+    check_groups_on_cpu();
     check_entries();
     return check_end();
 }
