@@ -373,8 +373,8 @@ static bool found(const tuner *t, const clv_entry *entry)
     return false;
 }
 
-/* Rows of the kernels that are wanted; others only for kernels that these do
- * not run, since each row builds all of its kernels. */
+/* Rows of the kernels that are wanted first; others only while there are kernels
+ * that these do not run, since each row builds all of its kernels. */
 static int tune_rows_of(tuner *t, const clv_entry *const *wanted, int count)
 {
     const bench_row *const tables[] = {bench_rows, tune_rows};
@@ -385,7 +385,7 @@ static int tune_rows_of(tuner *t, const clv_entry *const *wanted, int count)
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < 2; k++)
             for (const bench_row *row = tables[k]; row->name; row++) {
-                bool of = count == 0, missing = false;
+                bool of = false, missing = false;
                 for (int i = 0; i < count; i++) {
                     of |= row_is_of(row, wanted[i]);
                     missing |= !found(t, wanted[i]);
@@ -401,24 +401,35 @@ static int tune_rows_of(tuner *t, const clv_entry *const *wanted, int count)
     return CLVOX_OK;
 }
 
-static int list_wanted(const tune_options *options, const clv_entry **wanted)
+/* The kernels asked for, else all that leave the planner a choice here. */
+static int list_wanted(tuner *t, const clv_entry **wanted, int room)
 {
-    for (int i = 0; i < options->count; i++)
-        if (!(wanted[i] = find_entry(options->kernels[i])))
+    int count = 0;
+    for (int i = 0; i < t->options->count && count < room; i++)
+        if (!(wanted[count++] = find_entry(t->options->kernels[i])))
             return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "%s is not a kernel; `clvox devices -v` lists them", options->kernels[i]);
-    return CLVOX_OK;
+                            "%s is not a kernel; `clvox devices -v` lists them", t->options->kernels[i]);
+    for (const clv_entry *const *e = clv_entries; t->options->count == 0 && *e && count < room; e++) {
+        clv_candidate candidates[CLV_MAX_CANDIDATES];
+        int all = clv_plan_candidates(t->limits, *e, 0, candidates, CLV_MAX_CANDIDATES), choices = 0;
+        for (int i = 0; i < all; i++)
+            choices += worth_it(t, &candidates[i]);
+        if (choices > 1)
+            wanted[count++] = *e;
+    }
+    return count;
 }
 
 int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON *json)
 {
     int status = CLVOX_OK;
-    const clv_entry *wanted[64];
+    const clv_entry *wanted[MOST_DONE];
     tuner *t = calloc(1, sizeof *t);
     if (!t)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     *t = (tuner){.ctx = ctx, .options = options, .limits = clvox_context_limits(ctx), .worst = 1, .out = out};
-    CLV_TRY(list_wanted(options, wanted));
+    int wanted_count = list_wanted(t, wanted, MOST_DONE);
+    CLV_TRY(wanted_count);
     CLV_TRY(bench_data_create(ctx, options->size, &t->data));
     CLV_TRY(tune_check_create(ctx, &t->check));
     const clv_timing *unused;
@@ -432,7 +443,7 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
             options->size[2], t->timers ? "" : " of the whole operation: the device keeps no time");
     fprintf(out, "%-50s %-10s %-14s %9s  %-10s %-14s %9s %6s\n", "kernel and its build", "planned", "tile, march",
             "ms", "best", "tile, march", "ms", "loss");
-    CLV_TRY(tune_rows_of(t, wanted, options->count));
+    CLV_TRY(tune_rows_of(t, wanted, wanted_count));
 end:
     if (t->losses > 0) {
         double mean = exp(t->log_loss / t->losses);

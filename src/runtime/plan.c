@@ -103,8 +103,10 @@ static bool before(const clvox_device_limits *limits, const clv_candidate *a, in
     if (a->variant != b->variant)
         return false;
     /* A CPU runs a group's items one after another, once for each stretch between barriers. */
-    if (limits->type == CLVOX_DEVICE_CPU)
+    if (limits->type == CLVOX_DEVICE_CPU && a->waste == b->waste)
         return a->local_bytes > 0 && b->local_bytes > 0 && items_of(a) < items_of(b);
+    if (limits->type == CLVOX_DEVICE_CPU)
+        return a->waste < b->waste;
     double fill_a = filled(a, limits->simd), fill_b = filled(b, limits->simd);
     bool enough_a = fill_a < 0 || fill_a >= enough_filled, enough_b = fill_b < 0 || fill_b >= enough_filled;
     if (!enough_a || !enough_b)
