@@ -308,13 +308,15 @@ end:
 
 /* Where the mesh has not the topology that the input had, or if it must be sure,
  * another one. */
-static int keep_topology(const request *r, const cli_surface_source *source, const clvox_denoise_result *result,
-                         double volume, kept_topology *t, clvox_surface **mesh, clv_surface_facts *facts)
+static int keep_topology(const request *r, const cli_surface_source *source,
+                         const clvox_denoise_result *result, double volume, kept_topology *t,
+                         clvox_surface **mesh, clv_surface_facts *facts)
 {
     int status = CLVOX_OK;
     const clv_surface_facts *before = t->mesh ? t->mesh : &t->grid;
     const bool sure = r->options.topology == CLVOX_TOPOLOGY_KEEP;
-    const clv_surface_before was = {source->surface, source->distance, before->components, before->euler, !sure};
+    const clv_surface_before was = {source->surface, source->distance, before->components, before->euler,
+                                    !sure};
     clvox_surface *other = NULL;
     /* A mesh says by itself what is joined. */
     t->is_kept = sure || result->topology_kept ||

@@ -23,7 +23,7 @@ typedef struct clv_surface_before {
 
 typedef struct clv_surface_kept {
     int factor;            /* voxels of the grid that was refined, along an edge of one */
-    int components, euler; /* that the surface has there: those of clv_surface_before where it is fine enough */
+    int components, euler; /* that the surface has there; those asked for where it is fine enough */
     int specks;            /* islands and cavities of the size of noise */
     long held;             /* voxels of the fine grid that had to stay on their side */
 } clv_surface_kept;

@@ -24,7 +24,8 @@ static void refine_line(const float *from, int n, size_t step, int factor, bool 
 {
     for (int k = 0; k < factor; k++) {
         double t = (double)k / factor, left = t + 1, right = t - 1, far = t - 2;
-        double w[4] = {-t * right * far / 6, left * right * far / 2, -left * t * far / 2, left * t * right / 6};
+        double w[4] = {-t * right * far / 6, left * right * far / 2, -left * t * far / 2,
+                       left * t * right / 6};
         if (!cubic) {
             w[0] = w[3] = 0;
             w[1] = 1 - t;

@@ -85,12 +85,13 @@ static void kept(const char *name, shape before, shape after, bool from_mesh, in
     clv_surface_kept k, twice;
     check_must(clv_surface_extract(from_mesh ? fine : was, 0, false, &mesh));
     clv_surface_facts want = facts_of(mesh);
-    CHECK_THAT(want.components == components && want.euler == euler, "%d components, Euler %d", want.components,
-               want.euler);
+    CHECK_THAT(want.components == components && want.euler == euler, "%d components, Euler %d",
+               want.components, want.euler);
     const clv_surface_before b = {from_mesh ? mesh : NULL, was, components, euler, 0};
     check_must(clv_surface_extract_kept(is, &b, &out, &k));
     clv_surface_facts f = facts_of(out);
-    CHECK_THAT(f.components == components && f.euler == euler, "%d components, Euler %d", f.components, f.euler);
+    CHECK_THAT(f.components == components && f.euler == euler, "%d components, Euler %d", f.components,
+               f.euler);
     CHECK(!f.open_edges && !f.crowded_edges && !f.flipped_edges && !f.degenerate);
     CHECK_THAT(k.held > 0 && k.components == components && k.euler == euler, "%ld held, %d, %d", k.held,
                k.components, k.euler);

@@ -112,7 +112,8 @@ static void count_shapes(void)
 /* Any set, on odd grids: the surface of imposed signs is the set's boundary. */
 static void any_set(void)
 {
-    static const int sizes[][3] = {{7, 9, 8}, {1, 1, 1}, {5, 1, 9}, {17, 3, 2}, {13, 11, 12}, {1, 8, 7}, {9, 7, 1}};
+    static const int sizes[][3] = {{7, 9, 8}, {1, 1, 1}, {5, 1, 9}, {17, 3, 2},
+                                   {13, 11, 12}, {1, 8, 7}, {9, 7, 1}};
     uint32_t seed = 9;
     for (int n = 0; n < 70; n++) {
         const int *s = sizes[n % 7];
