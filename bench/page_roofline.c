@@ -438,7 +438,7 @@ void page_put_rooflines(text_buffer *to, const compare_set *set)
         if (!list_points(set, i, true, points, POINTS_MOST) &&
             !list_points(set, i, false, points, POINTS_MOST))
             continue;
-        text_put(to, "<figure>\n<h3>");
+        text_put(to, "<figure class=\"roofs\">\n<h3>");
         page_put_key(to, i);
         text_put(to, " ");
         text_put_html(to, set->record[i].device.name);

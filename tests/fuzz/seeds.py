@@ -3,6 +3,7 @@
 """Writes small files for fuzzers to start from: seeds.py FOLDER"""
 import base64
 import gzip
+import json
 import os
 import struct
 import sys
@@ -91,6 +92,26 @@ def gradients():
     yield "transposed", b"\x04\xef\xbb\xbf0\r\n1000\r\n995\n5\n%nan nan nan\n0,2,0\n-3\t0 4\n0 0 0"
     yield "mrtrix", b"\x03# command_history: x\n0 0 0 0\n2,0,0,1000\n0 -0.6 0.8 2500 # last\n"
     yield "wrong", b"\x03%0 inf 1e999\n0x1p3 1_0\n"
+
+
+def records():
+    """Two rows and a ceiling with every member that a record of the bench can have."""
+    device = {"name": "a", "vendor": "b", "platform": "c", "driver": "d", "version": "e", "architecture": "",
+              "type": "gpu", "compute_units": 4, "clock_mhz": 1000, "global_bytes": 1e9, "local_bytes": 32768}
+    row = {"group": "kernels", "name": "force, \u00b5", "size": [9, 8, 7], "variant": "march", "tile": "8x8x1,4",
+           "seconds": 1e-3, "spread": 0.1, "samples": [1e-3, 9e-4], "device_seconds": 9e-4, "bytes": 1e6,
+           "operations": 1e7, "ceiling": "copy", "share": 0.5, "registers": 32, "occupancy": 0.5, "limit": "registers",
+           "verified": True, "remark": "<b>", "paper": {"value": 3, "unit": "times", "device": "GTX 480",
+                                                        "conclusion": "it is so", "holds": True}}
+    ceilings = [{"name": n, "unit": u, "value": 1e10, "samples": [1e10]}
+                for n, u in (("copy", "B/s"), ("multiply-add fp32", "FLOP/s"), ("launch", "s"), ("atomics", "1/s"))]
+    record = {"program": "clvox", "version": "1", "verb": "bench", "schema": 1, "date": "2026-11-21T19:00:00Z",
+              "command": ["clvox", "bench"], "device": device, "ceilings": ceilings, "rows": []}
+    groups = "kernels", "pipelines", "nlm", "lee2012", "lee2012", "new"
+    for name, rows in ("rows", [{**row, "group": g} for g in groups]), ("one", [row]), ("ceilings", []), \
+            ("sizes", [row, {**row, "size": [1, 1, 1]}]):
+        yield name, json.dumps({**record, "rows": rows}).encode()
+    yield "former", b'{"program": "clvox", "version": "0", "verb": "bench", "kernels": []}'
 
 
 POINTS = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1.5]
@@ -212,7 +233,7 @@ def surfaces():
 
 
 def main():
-    for make in volumes, transforms, surfaces, gradients:
+    for make in volumes, transforms, surfaces, gradients, records:
         name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)
