@@ -6,6 +6,8 @@
 enum { ROLLING_ROWS = 8 }; /* ROWS of cl/force.cl */
 
 static const char *const builds[] = {"", "-DMASK=1", "-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
+static const char *const image_builds[] = {"", "-DMASK=1", NULL};
+static const char *const both_builds[] = {"-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
 static const char *const products_builds[] = {"-DTWOPASS=1", NULL};
 static const char *const divergence_builds[] = {"-DTWOPASS=1", "-DTWOPASS=1 -DMASK=1", NULL};
 
@@ -13,26 +15,30 @@ static const char *const divergence_builds[] = {"-DTWOPASS=1", "-DTWOPASS=1 -DMA
 #define REUSE(where)                                                                             \
     {.name = "reuse", .function = "force_reuse", .shape = CLV_SHAPE_GROUPS, .devices = (where),  \
      .cell_bytes = 48, .planes = 1,                                                              \
-     .tiles = {{16, 16, 1, 32}, {32, 8, 1, 32}, {8, 8, 1, 16}}}
+     .tiles = {{8, 8, 1, 16}, {16, 16, 1, 32}, {32, 8, 1, 32}}}
 #define RECOMPUTE(label, cap)                                                                \
     {.name = (label), .function = "force_recompute", .shape = CLV_SHAPE_ITEM,                \
      .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 12, .register_cap = (cap),      \
      .tiles = {{16, 4, 4, 1}, {32, 4, 2, 1}, {8, 4, 2, 1}}}
 
-static const clv_variant force_variants[] = {
-    REUSE(CLV_ON_GPU),
-    {.name = "direct", .function = "force_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "rolling", .function = "force_rolling", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 16}, {1, 1, 1, 4}}},
-};
+#define DIRECT                                                                                   \
+    {.name = "direct", .function = "force_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU, \
+     .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}}
+#define ROLLING                                                                                  \
+    {.name = "rolling", .function = "force_rolling", .shape = CLV_SHAPE_GROUPS,                  \
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 16}, {1, 1, 1, 4}}}
+
+/* Without the penalty there are no products that neighbours could share. */
+static const clv_variant force_variants[] = {REUSE(CLV_ON_GPU), DIRECT, ROLLING};
+static const clv_variant image_variants[] = {DIRECT, ROLLING};
 static const clv_variant reuse_variants[] = {REUSE(CLV_ON_ANY)};
 static const clv_variant recompute_variants[] = {RECOMPUTE("recompute", 0)};
 static const clv_variant capped_variants[] = {RECOMPUTE("capped", 48)};
 
 /* One entry a form: a stated form is its own role. */
 #define ENTRY(file, name, table, builds) {file, name, table, sizeof(table) / sizeof *(table), builds}
-const clv_entry clv_entry_force = ENTRY("force", "force", force_variants, builds);
+const clv_entry clv_entry_force = ENTRY("force", "force", force_variants, both_builds);
+const clv_entry clv_entry_force_image = ENTRY("force", "force_image", image_variants, image_builds);
 const clv_entry clv_entry_force_reuse = ENTRY("force", "force_reuse", reuse_variants, builds);
 const clv_entry clv_entry_force_recompute = ENTRY("force", "force_recompute", recompute_variants, builds);
 const clv_entry clv_entry_force_capped = ENTRY("force", "force_capped", capped_variants, builds);
@@ -111,7 +117,8 @@ int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *a)
         return two_passes(ctx, a);
     if (form < 0 || (size_t)form >= sizeof entries / sizeof *entries)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "force: there is no form %d", (int)form);
-    CLV_TRY(clv_kernel_get(ctx, entries[form], build_of(a), a->size, 0, &kernel));
+    const clv_entry *entry = form == CLV_FORCE_AUTO && a->lambda == 0 ? &clv_entry_force_image : entries[form];
+    CLV_TRY(clv_kernel_get(ctx, entry, build_of(a), a->size, 0, &kernel));
     int launch[3] = {a->size[0], a->size[1], a->size[2]};
     if (!strcmp(kernel->variant->function, "force_reuse")) {
         if (kernel->tile.x < 3 || kernel->tile.y < 3)

@@ -4,9 +4,9 @@
 
 #include "op/warp.h"
 
-/* What CLV_FORCE_AUTO chooses from; each stated form. */
-extern const clv_entry clv_entry_force, clv_entry_force_recompute, clv_entry_force_reuse,
-    clv_entry_force_capped, clv_entry_force_products, clv_entry_force_divergence;
+/* What CLV_FORCE_AUTO chooses from, with and without a penalty; each stated form. */
+extern const clv_entry clv_entry_force, clv_entry_force_image, clv_entry_force_recompute,
+    clv_entry_force_reuse, clv_entry_force_capped, clv_entry_force_products, clv_entry_force_divergence;
 
 /* How the penalty's stencil is computed (Lee et al. 2012, section 4). */
 typedef enum clv_force_form {

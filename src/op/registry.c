@@ -58,6 +58,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_force,
     &clv_entry_force_capped,
     &clv_entry_force_divergence,
+    &clv_entry_force_image,
     &clv_entry_force_products,
     &clv_entry_force_recompute,
     &clv_entry_force_reuse,

@@ -102,9 +102,11 @@ static bool before(const clvox_device_limits *limits, const clv_candidate *a, in
         return rank_a < rank_b;
     if (a->variant != b->variant)
         return false;
-    /* A CPU runs a group's items one after another, once for each stretch between barriers. */
+    /* A CPU runs a group's items one after another, once for each stretch between
+     * barriers: an item alone has no barriers. */
     if (limits->type == CLVOX_DEVICE_CPU && a->waste == b->waste)
-        return a->local_bytes > 0 && b->local_bytes > 0 && items_of(a) < items_of(b);
+        return a->local_bytes > 0 && b->local_bytes > 0 && items_of(b) > 1 &&
+               (items_of(a) == 1 || items_of(a) > items_of(b));
     if (limits->type == CLVOX_DEVICE_CPU)
         return a->waste < b->waste;
     double fill_a = filled(a, limits->simd), fill_b = filled(b, limits->simd);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Tuning and what comes of it; its times are nobody's business here.
+kernels=$(cd "$(dirname "$0")/../../cl" && pwd)
 . "$(dirname "$0")/lib.sh"
 export CLVOX_WISDOM="$work/w.json"
 tune() { "$program" tune --size 12 --seconds 0.001 "$@"; }
@@ -59,6 +60,22 @@ EOF
 exits 0 python3 interrupt.py "$program"
 exits 0 clvox bench copy --size 12 --seconds 0.001; quiet
 [ -z "$(find . -name '*w.json*' ! -name w.json)" ] || complain "a part of a file was left behind"
+
+begin "a candidate that does not build is passed over, one that computes something else ends it"
+mkdir cl
+{ printf '#if MARCH == 65536 || TILE_X == 512\n#error not here\n#endif\n'; cat "$kernels/copy.cl"; } > cl/copy.cl
+exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune --size 12 --seconds 0.001 --kernel copy --json log/c.json
+json log/c.json 'sorted(c["runs"] for c in j["tune"][0]["candidates"]) == [False, True, True]'
+cp w.json before.json
+{ printf '#if MARCH == 65536 || TILE_X == 512\n#define MORE 1\n#else\n#define MORE 0\n#endif\n'
+  sed 's/= in\[i\]/= in[i] + MORE/' "$kernels/copy.cl"; } > cl/copy.cl
+exits 1 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune -q --size 12 --seconds 0.001 --kernel copy
+one_sentence; says 'copy'
+cmp -s w.json before.json || complain "a wrong kernel changed the file"
+
+begin "a kernel that was changed since goes by the planner again"
+exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" bench gradient --size 12 --seconds 0.001 --json log/v.json
+json log/v.json 'not j["wisdom"]["used"]'
 
 begin "misuse"
 exits 1 tune --kernel no_such_kernel; one_sentence; says 'no_such_kernel'

@@ -106,9 +106,9 @@ static void check_groups_on_cpu(void)
          .tiles = {{64, 4, 1, 1}, {32, 1, 1, 1}}}};
     const clv_entry entry = {.file = "f", .name = "groups", .variants = variants, .count = 2};
     clv_candidate c[8];
-    CHECK_CASE("on a CPU the smallest group that shares local memory, else the table's order");
+    CHECK_CASE("on a CPU an item alone, then the largest group that shares local memory, else the table's order");
     CHECK(plan(named("PoCL"), &entry, c) == 6);
-    CHECK_THAT(c[0].tile.x == 1 && c[1].tile.x == 64 && c[2].tile.x == 128 && c[3].tile.x == 256, "%d %d",
+    CHECK_THAT(c[0].tile.x == 1 && c[1].tile.x == 256 && c[2].tile.x == 128 && c[3].tile.x == 64, "%d %d",
                c[0].tile.x, c[1].tile.x);
     CHECK(c[4].tile.y == 4 && c[5].tile.x == 32);
     CHECK_CASE("on a GPU the table's order where all fill it");
