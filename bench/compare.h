@@ -73,6 +73,7 @@ typedef struct compare_line {
     compare_basis by[COMPARE_MOST];     /* and each with the first */
     const compare_row *row[COMPARE_MOST]; /* NULL: not in that record */
     int more[COMPARE_MOST];               /* further variants of it in that record */
+    const int *usual[COMPARE_MOST];       /* the size that most rows of its group have there */
     double speed[COMPARE_MOST];           /* times as fast as the first record; NaN: no telling */
     bool alike[COMPARE_MOST];             /* the quartiles of both overlap */
 } compare_line;
@@ -103,8 +104,18 @@ double compare_mean(const compare_set *set, int i, const char *group, const char
 /* The same for the shares of ceilings. */
 double compare_mean_share(const compare_set *set, int i, const char *group, int *count);
 
-/* The size that all rows of a group have in record i; NULL: none, or several. */
+/* The size that most rows of a group have in record i; NULL: it has none of them. */
 const int *compare_group_size(const compare_set *set, const char *group, int i);
+
+/* The size to be told with the line's name, because it is not that of its group; else NULL. */
+const int *compare_own_size(const compare_line *line);
+
+/* A variant of the operation above it ("  name/variant tile"), or a stage of a
+ * pipeline ("name: stage"): shown, but not counted as work of its own. */
+bool compare_is_variant(const compare_line *line);
+bool compare_is_stage(const compare_line *line);
+/* A share to plot: some record states one, and the line is neither a variant nor a paper's. */
+bool compare_has_share(const compare_line *line);
 
 /* "seconds an operation" and the like; of COMPARE_SECONDS "". */
 const char *compare_basis_text(compare_basis basis);

@@ -188,6 +188,39 @@ static void sort_lines(compare_set *set, compare_line *sorted)
     set->line = sorted;
 }
 
+/* Of the lines first..last, which are a group. */
+static const int *find_usual(const compare_line *first, const compare_line *last, int i)
+{
+    const int *best = NULL;
+    int most = 0;
+    for (const compare_line *line = first; line <= last; line++) {
+        const compare_row *row = line->row[i];
+        int alike = 0;
+        if (!row || (best && same_size(best, row->size)))
+            continue;
+        for (const compare_line *other = line; other <= last; other++)
+            alike += other->row[i] && same_size(other->row[i]->size, row->size);
+        if (alike > most) {
+            most = alike;
+            best = row->size;
+        }
+    }
+    return best;
+}
+
+static void find_sizes(compare_set *set)
+{
+    for (int k = 0, end; k < set->lines; k = end) {
+        for (end = k; end < set->lines && !strcmp(set->line[end].group, set->line[k].group);)
+            end++;
+        for (int i = 0; i < set->count; i++) {
+            const int *usual = find_usual(&set->line[k], &set->line[end - 1], i);
+            for (int j = k; j < end; j++)
+                set->line[j].usual[i] = usual;
+        }
+    }
+}
+
 int compare_match(compare_set *set)
 {
     int status = CLVOX_OK, entries = 0;
@@ -219,6 +252,7 @@ int compare_match(compare_set *set)
         judge(&set->line[i], set->count);
     sort_lines(set, sorted);
     sorted = NULL;
+    find_sizes(set);
 end:
     free(all);
     free(hashes);
@@ -266,8 +300,8 @@ double compare_mean(const compare_set *set, int i, const char *group, const char
     *count = 0;
     for (int k = 0; k < set->lines; k++) {
         const compare_line *line = &set->line[k];
-        if (strcmp(line->group, group) || !isfinite(line->speed[i]) ||
-            (field && strcmp(compare_field(line->name), field)))
+        if (strcmp(line->group, group) || !isfinite(line->speed[i]) || compare_is_variant(line) ||
+            compare_is_stage(line) || (field && strcmp(compare_field(line->name), field)))
             continue;
         sum += log(line->speed[i]);
         ++*count;
@@ -281,7 +315,7 @@ double compare_mean_share(const compare_set *set, int i, const char *group, int 
     *count = 0;
     for (int k = 0; k < set->lines; k++) {
         const compare_row *row = set->line[k].row[i];
-        if (!row || strcmp(row->group, group) || !isfinite(row->share))
+        if (!row || strcmp(row->group, group) || !isfinite(row->share) || compare_is_variant(&set->line[k]))
             continue;
         sum += log(row->share);
         ++*count;
@@ -291,16 +325,40 @@ double compare_mean_share(const compare_set *set, int i, const char *group, int 
 
 const int *compare_group_size(const compare_set *set, const char *group, int i)
 {
-    const int *size = NULL;
-    for (int k = 0; k < set->lines; k++) {
-        const compare_row *row = set->line[k].row[i];
-        if (!row || strcmp(row->group, group))
-            continue;
-        if (size && !same_size(size, row->size))
-            return NULL;
-        size = row->size;
-    }
-    return size;
+    for (int k = 0; k < set->lines; k++)
+        if (!strcmp(set->line[k].group, group))
+            return set->line[k].usual[i];
+    return NULL;
+}
+
+const int *compare_own_size(const compare_line *line)
+{
+    const int *first = NULL;
+    bool own = line->sizes;
+    for (int i = 0; i < COMPARE_MOST; i++)
+        if (line->row[i]) {
+            first = first ? first : line->row[i]->size;
+            own |= !same_size(line->row[i]->size, line->usual[i]);
+        }
+    return own ? first : NULL;
+}
+
+bool compare_is_variant(const compare_line *line)
+{
+    return line->name[0] == ' ';
+}
+
+bool compare_is_stage(const compare_line *line)
+{
+    return !strcmp(line->group, "pipelines") && strstr(line->name, ": ");
+}
+
+bool compare_has_share(const compare_line *line)
+{
+    bool has = false;
+    for (int i = 0; i < COMPARE_MOST; i++)
+        has |= line->row[i] && isfinite(line->row[i]->share);
+    return has && !compare_is_variant(line) && !compare_group_is_paper(line->group);
 }
 
 const char *compare_basis_text(compare_basis basis)

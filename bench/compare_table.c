@@ -41,7 +41,7 @@ static int name_width(const compare_set *set)
 {
     int width = NAME_LEAST;
     for (int k = 0; k < set->lines; k++) {
-        int w = text_width(set->line[k].name) + (set->line[k].sizes ? 14 : 0);
+        int w = text_width(set->line[k].name) + (compare_own_size(&set->line[k]) ? 14 : 0);
         width = w > width && w <= NAME_MOST ? w : width;
     }
     for (int i = 0; i < set->count; i++)
@@ -140,9 +140,9 @@ static void put_line(text_buffer *to, const compare_set *set, const compare_line
     char number[TEXT_NUMBER + 4];
     size_t start = to->length;
     text_put(to, line->name);
-    if (line->sizes) {
+    if (compare_own_size(line)) {
         text_put(to, " ");
-        put_size(to, line->row[0] ? line->row[0]->size : line->size);
+        put_size(to, compare_own_size(line));
     }
     text_pad(to, start, names);
     for (int i = 0; i < set->count; i++) {
@@ -262,13 +262,18 @@ static void put_ceiling_cell(text_buffer *to, const compare_record *record, cons
     text_add(to, " %s |", c ? text_si(c->value, c->unit, number) : "-");
 }
 
+static bool is_pipeline(const compare_line *line)
+{
+    return !strcmp(line->group, "pipelines") && !compare_is_stage(line);
+}
+
 void compare_put_markdown_devices(text_buffer *to, const compare_set *set)
 {
     char number[TEXT_NUMBER];
     int count;
     text_put(to, "| device | driver | clvox | date | copy | fp32 | operations, mean share |");
     for (int k = 0; k < set->lines; k++)
-        if (!strcmp(set->line[k].group, "pipelines")) {
+        if (is_pipeline(&set->line[k])) {
             text_put(to, " ");
             text_put_markdown(to, set->line[k].name);
             if (set->line[k].size) {
@@ -279,7 +284,7 @@ void compare_put_markdown_devices(text_buffer *to, const compare_set *set)
         }
     text_put(to, "\n|---|---|---|---|---|---|---|");
     for (int k = 0; k < set->lines; k++)
-        if (!strcmp(set->line[k].group, "pipelines"))
+        if (is_pipeline(&set->line[k]))
             text_put(to, "---|");
     text_put(to, "\n");
     for (int i = 0; i < set->count; i++) {
@@ -298,7 +303,7 @@ void compare_put_markdown_devices(text_buffer *to, const compare_set *set)
         double share = compare_mean_share(set, i, "kernels", &count);
         text_add(to, " %s |", text_percent(share, number));
         for (int k = 0; k < set->lines; k++)
-            if (!strcmp(set->line[k].group, "pipelines")) {
+            if (is_pipeline(&set->line[k])) {
                 const compare_row *row = set->line[k].row[i];
                 text_add(to, " %s", text_number(row ? row->seconds : NAN, number));
                 text_put(to, row ? " s" : "");

@@ -24,9 +24,8 @@ static bool has_papers(const compare_set *set)
 static bool has_shares(const compare_set *set)
 {
     for (int k = 0; k < set->lines; k++)
-        for (int i = 0; i < set->count && !compare_group_is_paper(set->line[k].group); i++)
-            if (set->line[k].row[i] && isfinite(set->line[k].row[i]->share))
-                return true;
+        if (compare_has_share(&set->line[k]))
+            return true;
     return false;
 }
 

@@ -166,7 +166,7 @@ void page_put_pipelines(text_buffer *to, const compare_set *set)
     int height = 4;
     for (int k = 0; k < set->lines; k++) {
         const compare_line *line = &set->line[k];
-        if (strcmp(line->group, "pipelines"))
+        if (strcmp(line->group, "pipelines") || compare_is_stage(line))
             continue;
         height = 42;
         for (int i = 0; i < set->count; i++)
@@ -241,12 +241,11 @@ void page_put_shares(text_buffer *to, const compare_set *set)
     double most = 1;
     int all = 0;
     for (int k = 0; k < set->lines; k++)
-        for (int i = 0; i < set->count && !compare_group_is_paper(set->line[k].group); i++)
-            if (set->line[k].row[i] && isfinite(set->line[k].row[i]->share)) {
-                most = fmax(most, set->line[k].row[i]->share);
-                all++;
-                break;
-            }
+        if (compare_has_share(&set->line[k])) {
+            all++;
+            for (int i = 0; i < set->count; i++)
+                most = set->line[k].row[i] ? fmax(most, set->line[k].row[i]->share) : most;
+        }
     if (!all)
         return;
     most = ceil(4 * fmin(most, 2) - 1e-9) / 4;
@@ -258,10 +257,7 @@ void page_put_shares(text_buffer *to, const compare_set *set)
     page_put_legend(to, set);
     text_put(to, "<div class=\"columns\">\n");
     for (int k = 0; k < set->lines; k++) {
-        bool has = false;
-        for (int i = 0; i < set->count && !compare_group_is_paper(set->line[k].group); i++)
-            has |= set->line[k].row[i] && isfinite(set->line[k].row[i]->share);
-        if (has)
+        if (compare_has_share(&set->line[k]))
             lines[count++] = k;
         if (count == each || (k + 1 == set->lines && count)) {
             put_share_rows(to, set, lines, count, most);

@@ -234,7 +234,7 @@ static int list_points(const compare_set *set, int i, bool both, point *points, 
     int count = 0;
     for (int k = 0; k < set->lines && count < most; k++) {
         const compare_row *row = set->line[k].row[i];
-        if (!row || !isfinite(row->bytes) || (both && !isfinite(row->operations)) ||
+        if (!row || compare_is_variant(&set->line[k]) || !isfinite(row->bytes) || (both && !isfinite(row->operations)) ||
             (both != (isfinite(row->operations) != 0)))
             continue;
         points[count++] = both ? (point){row, row->operations / row->bytes, row->operations / row->seconds}

@@ -73,6 +73,7 @@ const char *const page_style =
     ".n{text-align:right}.edge{padding-left:1.8rem}th.device{padding-left:1.8rem;white-space:normal}\n"
     ".device .light{font-weight:400;font-size:.92em}\n"
     "td.wide{white-space:normal;min-width:16rem;max-width:34rem}\n"
+    "tbody th.part{padding-left:1rem;color:var(--soft)}\n"
     ".group{font-weight:650!important;padding-top:.9rem!important}\n"
     ".holds{color:var(--good)}.fails{color:var(--bad)}\n"
     "tbody tr:hover>*{background:var(--panel)}\n"

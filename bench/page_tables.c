@@ -18,14 +18,12 @@ static void put_cell(text_buffer *to, const char *class, const char *text)
 /* A row's heading, with the size where that is needed. */
 static void put_name(text_buffer *to, const compare_line *line)
 {
-    text_put(to, "<tr><th scope=\"row\">");
+    text_add(to, "<tr><th scope=\"row\"%s>",
+             compare_is_variant(line) || compare_is_stage(line) ? " class=\"part\"" : "");
     text_put_html(to, line->name);
-    if (line->sizes) {
-        const int *size = NULL;
-        for (int i = 0; i < COMPARE_MOST && !size; i++)
-            size = line->row[i] ? line->row[i]->size : NULL;
+    if (compare_own_size(line)) {
         text_put(to, " <small>");
-        page_put_size(to, size);
+        page_put_size(to, compare_own_size(line));
         text_put(to, "</small>");
     }
     text_put(to, "</th>");

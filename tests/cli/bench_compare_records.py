@@ -46,6 +46,10 @@ def operations(size, copy_rate, peak, share, factor):
             more.update(variant="march" if share == 0 else "row", tile="32x8x1,16" if share == 0 else "1x1x1",
                         registers=32 + at, occupancy=.5, limit="registers", device_seconds=.97 * seconds)
         yield row("kernels", name, size, seconds, bytes=size_bytes * voxels, ceiling=bound, share=reached, **more)
+        if name == "force":
+            for tile, longer in ("8x8x4", 1.5), ("16x16x1", 1.1):
+                yield row("kernels", f"  force/reuse {tile}", size, longer * seconds, bytes=size_bytes * voxels,
+                          ceiling=bound, share=reached / longer)
 
 
 def papers(size, recompute, reuse):
@@ -68,7 +72,10 @@ def record(name, kind, vendor, size, copy_rate, peak, share, whole, factor=1):
         ceilings = [c for c in ceilings if "local" not in c[0]]
     rows = list(operations(size, copy_rate, peak, share, factor))
     for at, pipeline in enumerate(["register default", "register quick", "tensor fit, denoise, measures", "surface denoise"]):
-        rows.append(row("pipelines", pipeline, size, whole * (1, .4, 1.5, .7)[at]))
+        edges = [101, 103, 107] if at == 3 else size
+        rows.append(row("pipelines", pipeline, edges, whole * (1, .4, 1.5, .7)[at]))
+        if at == 0:
+            rows.append(row("pipelines", pipeline + ": deformation", size, .5 * whole, bytes=1e9, ceiling="copy", share=.5))
     rows.append(row("nlm", "all pairs", [60000, 1, 1], .05 * whole, operations=2 * 125 * 60000 ** 2,
                     ceiling="multiply-add fp32", share=.47))
     rows += papers(size, .03 * whole, .03 * whole * (.9 if share == 0 else 1.3))
