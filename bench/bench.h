@@ -1,23 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bench: every operation and pipeline against the same device's measured
- * copy bandwidth. */
+/* The bench: every operation and pipeline against what the same device can do
+ * at most, measured in the same run, and only where its result is right. */
 #ifndef CLV_BENCH_H
 #define CLV_BENCH_H
 
 #include <stdio.h>
 
 #include "op/force.h"
-#include "op/likeness.h"
 #include "op/mesh_distance.h"
+#include "op/statistics.h"
 #include "op/tensor_fit.h"
+#include "op/tensor_pd.h"
+#include "record.h"
 #include "runtime/runtime.h"
 
-/* BENCH_LONGEST: the number of the state that holds the longest vector of field[0]. */
+/* One run of the command. */
+typedef struct bench_run {
+    clvox_context *ctx;
+    int size[3];       /* of the volumes that rows are timed on */
+    double seconds;    /* the most that the samples of one row may take */
+    bool variants;     /* also every variant and tile */
+    bool timers;       /* the device keeps time */
+    FILE *out;         /* tables */
+    cJSON *log;        /* the record */
+    double copy, peak; /* ceilings: bytes, operations a second */
+} bench_run;
+
+/* ---- time --------------------------------------------------------------- */
+
+typedef struct bench_time {
+    record_samples seconds;
+    double device;            /* seconds by the device's timers; 0: unknown */
+    const clv_kernel *kernel; /* of the entry asked for, else the one that takes longest; NULL: unknown */
+} bench_time;
+
+/* Times calls after warming up, in batches long enough for the clock, until
+ * their spread is small or run->seconds are over. entry (may be NULL) names the
+ * kernel that the caller wants to see. */
+int bench_measure(bench_run *run, int (*call)(void *what), void *what, const char *entry, bench_time *out);
+
+/* The device's part of bench_measure: time and kernel of some calls, one where
+ * a call takes longer than run->seconds. For those who take samples themselves. */
+int bench_device_time(bench_run *run, int (*call)(void *what), void *what, const char *entry, bench_time *out);
+
+/* Copy bandwidth and multiply-add rate into run and record, as the rows need. */
+int bench_limits(bench_run *run);
+/* Everything that the device can do at most, printed and recorded. */
+int bench_ceilings(bench_run *run);
+
+double bench_now(void); /* seconds */
+
+/* CLVOX_ERROR_DATA: the result of `what` is not what it must be, as the format says. */
+int bench_wrong(const clvox_context *ctx, const char *what, const char *format, ...) CLVOX_PRINTF(3, 4);
+
+/* ---- rows --------------------------------------------------------------- */
+
+/* Adds to a row what was measured, and its share of the ceiling that bounds it:
+ * of copying or of multiply-adds, whichever takes longer for its bytes and
+ * operations. tile: room for row->tile. */
+void bench_complete(const bench_run *run, const bench_time *time, record_row *row, char tile[32]);
+/* The line of a completed row in the common table, and its heading. */
+void bench_heading(const bench_run *run, const char *what);
+void bench_line(const bench_run *run, const char *label, const record_row *row);
+
+/* ---- data --------------------------------------------------------------- */
+
+/* BENCH_LONGEST: the number of the state that holds the longest vector of v. */
 enum {
-    BENCH_FIELDS = 4,
-    BENCH_SCALARS = 6,
-    BENCH_REPEATS = 15,
-    BENCH_PARTIALS = CLV_LIKENESS_SCRATCH, /* the most that any operation wants */
+    BENCH_IN = 2,
+    BENCH_OUT = 3,
     BENCH_STATE = 64,
     BENCH_TRIANGLES = 256,
     BENCH_LISTED = 64, /* triangles of a cell */
@@ -25,20 +76,26 @@ enum {
     BENCH_VOLUMES = 64
 };
 
-/* What a row runs on: buffers of random data for size voxels. */
+/* What rows run on: buffers for n voxels. Rows leave the first block as it is. */
 typedef struct bench_data {
     clvox_context *ctx;
     int size[3];
     int n;
-    clv_buffer *scalar[BENCH_SCALARS];
-    clv_buffer *field[BENCH_FIELDS];
-    clv_buffer *nine;
+    clv_buffer *in[BENCH_IN];         /* smooth images in [0, 1] */
+    clv_buffer *labels;               /* whole numbers, 0 to 8 */
+    clv_buffer *level;                /* smooth, slope about 1, with surfaces of level 0 */
+    clv_buffer *u, *v;                /* smooth fields of up to 1.5 mm a component */
     clv_buffer *tensor, *tensor_data; /* 6 n, positive, smooth, about 1 (1e-3 mm^2/s) */
-    clv_buffer *links;                /* of a volume without a mask */
-    clv_tensor_design *design;        /* of a scan of BENCH_VOLUMES */
-    clv_buffer *level; /* smooth, slope about 1, with surfaces of level 0 */
-    clv_buffer *partial, *state;
+    clv_buffer *links, *half_links;   /* of a volume without a mask, and of half its planes */
+    clv_buffer *dwi;                  /* BENCH_VOLUMES frames of bench_scan voxels */
+    clv_tensor_design *design;        /* of that scan */
+    clv_buffer *map;                  /* the identity, for linear registration */
     clv_buffer *triangles, *cells, *list; /* cells of an eighth of the voxels */
+
+    clv_buffer *out[BENCH_OUT], *field[2], *nine, *partial, *state; /* nine: 9 n and a little */
+    clv_buffer *sums;                 /* of linear registration */
+    clv_tensor_pd pd;
+    double answer[10];                /* what a row brought to the host */
 } bench_data;
 
 /* Cells of eight voxels: an eighth of the volume, about what a band takes. */
@@ -47,35 +104,52 @@ static inline int bench_cells(const bench_data *data)
     return data->n / 64;
 }
 
+/* Voxels of a scan of BENCH_VOLUMES in the room of six components. */
+static inline int bench_scan(const bench_data *data)
+{
+    return data->n * 6 / BENCH_VOLUMES;
+}
+
+/* Data of that size; rough: with noise and short waves, as checks want them. */
+int bench_data_create(clvox_context *ctx, const int size[3], bool rough, bench_data *data);
+void bench_data_release(bench_data *data);
+/* Bytes of device memory that the data of n voxels take, and the most in one piece. */
+double bench_data_bytes(double n, double *largest);
+/* Corners of triangle t of the mesh. */
+void bench_triangle(int t, double corners[9]);
+/* b and directions of the scan. */
+void bench_scheme(double b[BENCH_VOLUMES], double direction[BENCH_VOLUMES][3]);
+
+struct bench_check;
+
 /* One row. bytes: what must cross device memory for each voxel, each input
- * read once and each output written once. file: the kernel file whose entries
- * the row exercises; with variants asked for, each variant of entry `vary` is
- * forced in turn. */
+ * read once and each output written once. operations: what must be computed for
+ * each voxel, a multiply-add counted as two; 0 where it depends on the data or is
+ * not worth counting. vary: the entry whose variants --variants forces in turn;
+ * NULL: none. */
 typedef struct bench_row {
     const char *name;
     const char *vary;
-    double bytes;
+    double bytes, operations;
     int (*run)(bench_data *data);
+    int (*check)(struct bench_check *c);               /* the result against the reference's */
+    int (*begin)(bench_data *data);                    /* before the first run; NULL: nothing */
+    void (*size)(const bench_data *data, int size[3]); /* NULL: the data's */
+    const char *remark;
 } bench_row;
 
-extern const bench_row bench_rows[]; /* ends with a NULL name */
+/* By field; each ends with a NULL name. bench_fields are all of them. */
+extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_surface[],
+    bench_rows_tensor[];
+enum { BENCH_FIELDS = 4 };
+extern const bench_row *const bench_fields[BENCH_FIELDS];
+
+/* Runs the row on a small odd volume with the kernels that are chosen or forced
+ * now and compares. CLVOX_ERROR_DATA where the result is wrong. */
+int bench_verify(clvox_context *ctx, const bench_row *row, const char *label);
 
 /* The unbiased force with penalty, without mask, on the bench's data. */
 int bench_force(bench_data *data, clv_force_form form);
-
-typedef struct bench_time {
-    double median, low, high; /* seconds a call */
-    int samples;
-    double sample[BENCH_REPEATS];
-} bench_time;
-
-/* Times calls of run, warmed up, in batches long enough for the clock. */
-int bench_measure(bench_data *data, int (*run)(bench_data *), double seconds, bench_time *out);
-
-int bench_data_create(clvox_context *ctx, const int size[3], bench_data *data);
-void bench_data_release(bench_data *data);
-
-/* Median copy bandwidth in bytes a second, 16-byte accesses, n floats. */
-int bench_ceiling(bench_data *data, double seconds, double *bytes_per_second);
+int bench_check_force(struct bench_check *c);
 
 #endif

@@ -2,43 +2,13 @@
 /* The patch search against the device's measured multiply-add rate. */
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
 #include "bench_table.h"
 #include "op/nlm_search.h"
-#include "op/peak.h"
+#include "ref/nlm_search.h"
 
-enum { RADIUS = 2, SAMPLES = 125, MOST = 96 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int bench_peak(clvox_context *ctx, double *operations_per_second)
-{
-    int status = CLVOX_OK;
-    clv_buffer *in = NULL, *out = NULL;
-    double operations = 0, best = 0;
-    CLV_TRY(clv_buffer_create(ctx, 64, "bench data", &in));
-    CLV_TRY(clv_buffer_create(ctx, CLV_PEAK_ROOM * sizeof(float), "bench data", &out));
-    for (int steps = 1 << 10, round = 0; round < 6; round++) {
-        double start = now();
-        CLV_TRY(clv_peak(ctx, false, 1, 0.99f, 0.5f, steps, in, out, &operations));
-        CLV_TRY(clv_finish(ctx));
-        double took = now() - start;
-        best = fmax(best, round ? operations / took : 0);
-        if (took < 0.03)
-            steps *= 4;
-    }
-    *operations_per_second = best;
-end:
-    clv_buffer_destroy(&in);
-    clv_buffer_destroy(&out);
-    return status;
-}
+enum { RADIUS = 2, SAMPLES = 125, MOST = 96, CHECKED = 700 };
 
 /* Values in [-1, 1] from a place and nothing else. */
 static float grain(int x, int y, int z)
@@ -82,7 +52,11 @@ static int make_band(int wanted, float noise, int size[3], float **phi, int32_t 
 }
 
 typedef struct bench_band {
+    clvox_context *ctx;
     clv_nlm_patches patches;
+    clv_nlm_memory form; /* of the next search */
+    float *host_phi;
+    int32_t *host_band;
     clv_buffer *phi, *band, *neighbours, *distances, *scratch;
 } bench_band;
 
@@ -93,15 +67,17 @@ static void release(bench_band *b)
     clv_buffer_destroy(&b->neighbours);
     clv_buffer_destroy(&b->distances);
     clv_buffer_destroy(&b->scratch);
+    free(b->host_phi);
+    free(b->host_band);
+    b->host_phi = NULL;
+    b->host_band = NULL;
 }
 
 static int create(clvox_context *ctx, int wanted, float noise, bench_band *b)
 {
     int status = CLVOX_OK, count;
-    float *phi = NULL;
-    int32_t *band = NULL;
-    *b = (bench_band){.patches = {.radius = RADIUS}};
-    CLV_TRY(make_band(wanted, noise, b->patches.size, &phi, &band, &count));
+    *b = (bench_band){.ctx = ctx, .patches = {.radius = RADIUS}};
+    CLV_TRY(make_band(wanted, noise, b->patches.size, &b->host_phi, &b->host_band, &count));
     size_t voxels = (size_t)b->patches.size[0] * (size_t)b->patches.size[1] * (size_t)b->patches.size[2];
     size_t answers = (size_t)count * MOST * 4;
     CLV_TRY(clv_buffer_create(ctx, voxels * 4, "level set", &b->phi));
@@ -110,48 +86,91 @@ static int create(clvox_context *ctx, int wanted, float noise, bench_band *b)
     CLV_TRY(clv_buffer_create(ctx, answers, "distances", &b->distances));
     CLV_TRY(clv_buffer_create(ctx, clv_nlm_search_bytes(ctx, count, RADIUS, MOST), "scratch of the search",
                               &b->scratch));
-    CLV_TRY(clv_buffer_write(ctx, b->phi, 0, phi, voxels * 4));
-    CLV_TRY(clv_buffer_write(ctx, b->band, 0, band, (size_t)count * 4));
+    CLV_TRY(clv_buffer_write(ctx, b->phi, 0, b->host_phi, voxels * 4));
+    CLV_TRY(clv_buffer_write(ctx, b->band, 0, b->host_band, (size_t)count * 4));
     b->patches.phi = b->phi;
     b->patches.band = b->band;
     b->patches.count = count;
 end:
-    free(phi);
-    free(band);
     if (status < 0)
         release(b);
     return status;
 }
 
-/* The least of some searches, at least two, as the first builds kernels. */
-static int time_search(clvox_context *ctx, const bench_band *b, clv_nlm_memory form, double seconds,
-                       double *best)
+static int call_search(void *what)
+{
+    const bench_band *b = what;
+    return clv_nlm_search(b->ctx, &b->patches, b->form, MOST, 0, b->neighbours, b->distances, b->scratch, NULL,
+                          NULL);
+}
+
+/* A small band's search against every pair in double precision. */
+static int verify(clvox_context *ctx, clv_nlm_memory form, const char *name)
 {
     int status = CLVOX_OK;
-    double start = now();
-    *best = INFINITY;
-    for (int i = 0; i < 2 || now() - start < seconds; i++) {
-        double from = now();
-        CLV_TRY(clv_nlm_search(ctx, &b->patches, form, MOST, 0, b->neighbours, b->distances, b->scratch, NULL,
-                               NULL));
-        CLV_TRY(clv_finish(ctx));
-        *best = fmin(*best, now() - from);
-        if (i == 0 && *best > 20)
-            break;
+    bench_band b = {.ctx = ctx};
+    int *got = NULL, *want = NULL;
+    float *distance = NULL;
+    double *true_distance = NULL;
+    CLV_TRY(create(ctx, CHECKED, 0.3f, &b));
+    size_t answers = (size_t)b.patches.count * MOST;
+    got = malloc(answers * sizeof *got);
+    want = malloc(answers * sizeof *want);
+    distance = malloc(answers * sizeof *distance);
+    true_distance = malloc(answers * sizeof *true_distance);
+    if (!got || !want || !distance || !true_distance) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
+        goto end;
+    }
+    b.form = form;
+    CLV_TRY(call_search(&b));
+    CLV_TRY(clv_buffer_read(ctx, b.neighbours, 0, got, answers * sizeof *got));
+    CLV_TRY(clv_buffer_read(ctx, b.distances, 0, distance, answers * sizeof *distance));
+    ref_nlm_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, RADIUS, MOST, 0, want, true_distance);
+    for (size_t i = 0; i < answers; i++) {
+        double slack = 1e-5 * true_distance[i] + 1e-9;
+        bool right = got[i] == want[i];
+        if (!right && got[i] >= 0 && got[i] < b.patches.count) /* a near tie */
+            right = fabs(ref_nlm_distance(b.host_phi, b.patches.size, RADIUS, b.host_band[i / MOST],
+                                          b.host_band[got[i]]) - true_distance[i]) <= slack;
+        if (!right || !(fabs((double)distance[i] - true_distance[i]) <= slack)) {
+            status = bench_wrong(ctx, name, "a patch at distance %.7g should be at %.7g", (double)distance[i],
+                                 true_distance[i]);
+            goto end;
+        }
     }
 end:
+    free(got);
+    free(want);
+    free(distance);
+    free(true_distance);
+    release(&b);
     return status;
 }
 
-typedef struct run {
+/* 2 K N^2 operations over the time. */
+static int measure(bench_run *run, bench_band *b, const char *entry, record_row *row, bench_time *time, char tile[32])
+{
+    int status = bench_measure(run, call_search, b, entry, time);
+    double count = b->patches.count;
+    if (status < 0)
+        return status;
+    memcpy(row->size, b->patches.size, sizeof row->size);
+    row->operations = 2. * SAMPLES * count * count;
+    row->verified = true;
+    bench_complete(run, time, row, tile);
+    return CLVOX_OK;
+}
+
+typedef struct search {
     int voxels;
     float noise;
     clv_nlm_memory form;
     const char *name;
     bool large; /* GPUs alone */
-} run;
+} search;
 
-static const run runs[] = {
+static const search searches[] = {
     {17500, 0.3f, CLV_NLM_PLAIN, "all pairs", false},  {17500, 0.3f, CLV_NLM_AUTO, "pruned", false},
     {30000, 0.3f, CLV_NLM_PLAIN, "all pairs", false},  {30000, 0, CLV_NLM_AUTO, "pruned", false},
     {30000, 0.1f, CLV_NLM_AUTO, "pruned", false},      {30000, 0.3f, CLV_NLM_AUTO, "pruned", false},
@@ -160,59 +179,72 @@ static const run runs[] = {
     {1000000, 0.1f, CLV_NLM_AUTO, "pruned", true},     {1000000, 0.3f, CLV_NLM_AUTO, "pruned", true},
 };
 
-static int print_run(clvox_context *ctx, const bench_band *b, const run *r, const char *variant,
-                     double seconds, double peak, FILE *out, cJSON *rows)
+static int print_search(bench_run *run, bench_band *b, const search *r, const char *variant)
 {
-    double best, count = b->patches.count;
-    int status = time_search(ctx, b, r->form, seconds, &best);
+    char tile[32], name[64];
+    bench_time time;
+    snprintf(name, sizeof name, "%s, %d voxels, noise %g", r->name, r->voxels, (double)r->noise);
+    record_row row = {.group = "nlm", .name = name};
+    b->form = r->form;
+    int status = verify(run->ctx, r->form, r->name);
+    if (status >= 0)
+        status = measure(run, b, clv_entry_nlm_search.name, &row, &time, tile);
     if (status < 0)
         return status;
-    double rate = 2. * SAMPLES * count * count / best;
-    fprintf(out, "%9d %6.1f %-10s %-12s %10.4f %10.1f %7.1f%%\n", b->patches.count, (double)r->noise, r->name,
-            variant, best, 1e-9 * rate, 100 * rate / peak);
-    fflush(out);
-    if (rows) {
-        cJSON *row = cJSON_CreateObject();
-        cJSON_AddNumberToObject(row, "voxels", count);
-        cJSON_AddNumberToObject(row, "noise", (double)r->noise);
-        cJSON_AddStringToObject(row, "form", r->name);
-        cJSON_AddStringToObject(row, "variant", variant);
-        cJSON_AddNumberToObject(row, "seconds", best);
-        cJSON_AddNumberToObject(row, "share_of_peak", rate / peak);
-        cJSON_AddItemToArray(rows, row);
-    }
+    fprintf(run->out, "%9d %6.1f %-10s %-12s %10.4f %5.1f%% %10.1f %7.1f%%\n", b->patches.count,
+            (double)r->noise, r->name, variant, time.seconds.median, 100 * time.seconds.spread,
+            1e-9 * row.operations / time.seconds.median, 100 * row.share);
+    fflush(run->out);
+    record_add(run->log, &row);
     return CLVOX_OK;
 }
 
-int bench_nlm(clvox_context *ctx, double seconds, bool variants, FILE *out, cJSON *json)
+static int search_variants(bench_run *run, bench_band *b, const search *r)
 {
     int status = CLVOX_OK;
     const clv_entry *entry = &clv_entry_nlm_search;
-    bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
-    bench_band b = {0};
-    double peak;
-    cJSON *rows = json ? cJSON_AddArrayToObject(json, "nlm_search") : NULL;
-    CLV_TRY(bench_peak(ctx, &peak));
-    fprintf(out, "%s: patch search, %d samples, %d neighbours; multiply-adds %.1f GFLOPS\n"
-                 "%9s %6s %-10s %-12s %10s %10s %8s\n",
-            clvox_context_limits(ctx)->name, SAMPLES, MOST, 1e-9 * peak, "voxels", "noise", "form", "variant",
-            "seconds", "GFLOPS", "of peak");
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        if (cpu && runs[i].large)
+    bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
+    for (int v = 0; v < entry->count; v++)
+        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++) {
+            const clv_variant *variant = &entry->variants[v];
+            char label[32];
+            if (cpu ? !(variant->devices & CLV_ON_CPU) : !(variant->devices & CLV_ON_GPU))
+                continue;
+            snprintf(label, sizeof label, "%s,%d", variant->name, variant->tiles[t].march);
+            CLV_TRY(clv_force_variant(run->ctx, entry->name, variant->name, t));
+            CLV_TRY(print_search(run, b, r, label));
+        }
+end:
+    if (clv_force_variant(run->ctx, entry->name, NULL, -1) < 0 && status >= 0)
+        status = CLVOX_ERROR_MEMORY;
+    return status;
+}
+
+/* The band of a surface in the volume of the run, as large as one of 17500 voxels in one of 128^3. */
+static int brief_voxels(const bench_run *run)
+{
+    double wanted = (double)run->size[0] * run->size[1] * run->size[2] / 120;
+    return (int)fmin(fmax(wanted, 1500), 175000);
+}
+
+int bench_nlm(bench_run *run, bool brief)
+{
+    int status = CLVOX_OK;
+    bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
+    bench_band b = {.ctx = run->ctx};
+    CLV_TRY(bench_limits(run));
+    fprintf(run->out, "patch search, %d samples, %d neighbours\n%9s %6s %-10s %-12s %10s %6s %10s %8s\n", SAMPLES, MOST,
+            "voxels", "noise", "form", "variant", "seconds", "spread", "GFLOPS", "of peak");
+    for (size_t i = 0; i < (brief ? 2 : sizeof searches / sizeof *searches); i++) {
+        search r = searches[i];
+        if (cpu && r.large)
             continue;
-        CLV_TRY(create(ctx, runs[i].voxels, runs[i].noise, &b));
-        CLV_TRY(print_run(ctx, &b, &runs[i], "", seconds, peak, out, rows));
-        for (int v = 0; v < entry->count && variants && runs[i].voxels < 1000000; v++)
-            for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++) {
-                const clv_variant *variant = &entry->variants[v];
-                if (cpu ? !(variant->devices & CLV_ON_CPU) : !(variant->devices & CLV_ON_GPU))
-                    continue;
-                char label[32];
-                snprintf(label, sizeof label, "%s,%d", variant->name, variant->tiles[t].march);
-                CLV_TRY(clv_force_variant(ctx, entry->name, variant->name, t));
-                CLV_TRY(print_run(ctx, &b, &runs[i], label, seconds, peak, out, rows));
-            }
-        CLV_TRY(clv_force_variant(ctx, entry->name, NULL, -1));
+        if (brief)
+            r.voxels = brief_voxels(run);
+        CLV_TRY(create(run->ctx, r.voxels, r.noise, &b));
+        CLV_TRY(print_search(run, &b, &r, ""));
+        if (run->variants && r.voxels < 1000000)
+            CLV_TRY(search_variants(run, &b, &r));
         release(&b);
     }
 end:
@@ -220,85 +252,111 @@ end:
     return status;
 }
 
-static void or_unknown(char *text, size_t room, int value)
+/* ---- the paper's forms ---- */
+
+typedef struct form {
+    clv_nlm_memory form;
+    const char *name;
+    double figure; /* the paper's time beside constant memory's; 0: none */
+    const char *conclusion;
+} form;
+
+static const form forms[] = {
+    {CLV_NLM_CONSTANT, "constant", 0, NULL},
+    {CLV_NLM_GLOBAL, "global", 1.2, "global memory is slower than constant memory"},
+    {CLV_NLM_IMAGE, "image", 6, "image memory is slower than constant memory"},
+    {CLV_NLM_PLAIN, "product", 0, NULL},
+    {CLV_NLM_AUTO, "pruned", 0, NULL},
+};
+
+static bool by_pairs(const form *f)
 {
-    snprintf(text, room, value < 0 ? "unknown" : "%d", value);
+    return f->form != CLV_NLM_AUTO && f->form != CLV_NLM_PLAIN;
 }
 
-/* One form of the paper's search with the kernel that it takes now. */
-static int print_form(clvox_context *ctx, const bench_band *b, clv_nlm_memory form, const char *name,
-                      double seconds, double peak, FILE *out, cJSON *rows)
+static void or_unknown(char *text, size_t room, int value)
+{
+    if (value < 0)
+        snprintf(text, room, "unknown");
+    else
+        snprintf(text, room, "%d", value);
+}
+
+/* One form of the paper's search with the kernel that it takes now. constant: seconds of constant
+ * memory with the same band and tile, set by that form; 0: not known. */
+static int print_form(bench_run *run, bench_band *b, const form *f, double *constant)
 {
     const clv_kernel *k;
-    bool by_pairs = form != CLV_NLM_AUTO && form != CLV_NLM_PLAIN;
-    const clv_entry *entry = by_pairs ? clv_nlm_pairs_entry(form) : &clv_entry_nlm_search;
-    double best, count = b->patches.count;
-    char registers[16], groups[16], occupancy[16] = "unknown";
-    int status = clv_kernel_get(ctx, entry, NULL, (const int[3]){1, 1, 1}, 0, &k);
+    const clv_entry *entry = by_pairs(f) ? clv_nlm_pairs_entry(f->form) : &clv_entry_nlm_search;
+    char registers[16], groups[16], occupancy[16] = "unknown", tile[32], name[64];
+    bench_time time;
+    snprintf(name, sizeof name, "patch search, %s, %d voxels", f->name, b->patches.count);
+    record_row row = {.group = "lee2012", .name = name};
+    record_paper paper = {.value = f->figure, .unit = "times as long as constant memory", .device = "GTX 480",
+                          .conclusion = f->conclusion};
+    b->form = f->form;
+    int status = clv_kernel_get(run->ctx, entry, NULL, (const int[3]){1, 1, 1}, 0, &k);
     if (status >= 0)
-        status = time_search(ctx, b, form, seconds, &best);
+        status = verify(run->ctx, f->form, f->name);
+    if (status >= 0)
+        status = measure(run, b, entry->name, &row, &time, tile);
     if (status < 0)
         return status;
+    time.kernel = k;
+    bench_complete(run, &time, &row, tile);
+    if (f->form == CLV_NLM_CONSTANT)
+        *constant = time.seconds.median;
+    if (f->conclusion && *constant > 0) {
+        paper.holds = time.seconds.median > *constant;
+        row.paper = &paper;
+    }
     or_unknown(registers, sizeof registers, k->registers);
     or_unknown(groups, sizeof groups, k->resources.groups);
     if (k->occupancy >= 0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
-    double rate = 2. * SAMPLES * count * count / best;
-    fprintf(out, "%9d %-10s %4dx%dx%d %9s %8d %8s %9s %10.4f %10.1f %7.1f%%\n", b->patches.count, name,
-            k->tile.x, k->tile.y, k->tile.z, registers, k->local_bytes, groups, occupancy, best, 1e-9 * rate,
-            100 * rate / peak);
-    fflush(out);
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddStringToObject(row, "form", name);
-    cJSON_AddStringToObject(row, "kernel", k->label);
-    cJSON_AddNumberToObject(row, "voxels", count);
-    cJSON_AddNumberToObject(row, "registers", k->registers);
-    cJSON_AddNumberToObject(row, "occupancy", k->occupancy);
-    cJSON_AddNumberToObject(row, "seconds", best);
-    cJSON_AddItemToArray(rows, row);
+    fprintf(run->out, "%9d %-10s %4dx%dx%d %9s %8d %8s %9s %10.4f %10.1f %7.1f%%%s\n", b->patches.count, f->name,
+            k->tile.x, k->tile.y, k->tile.z, registers, k->local_bytes, groups, occupancy, time.seconds.median,
+            1e-9 * row.operations / time.seconds.median, 100 * row.share,
+            !row.paper ? "" : paper.holds ? "  slower, as in the paper" : "  not slower, unlike the paper");
+    fflush(run->out);
+    record_add(run->log, &row);
     return CLVOX_OK;
 }
 
-int bench_lee2012_nlm(clvox_context *ctx, double seconds, FILE *out, cJSON *json)
+int bench_lee2012_nlm(bench_run *run)
 {
-    static const struct {
-        clv_nlm_memory form;
-        const char *name;
-    } forms[] = {{CLV_NLM_CONSTANT, "constant"}, {CLV_NLM_GLOBAL, "global"}, {CLV_NLM_IMAGE, "image"},
-                 {CLV_NLM_PLAIN, "product"}, {CLV_NLM_AUTO, "pruned"}};
     enum { FORMS = sizeof forms / sizeof *forms };
     static const int voxels[] = {1500, 17500, 175000};
     int status = CLVOX_OK;
-    bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
-    bench_band b = {0};
-    double peak;
-    cJSON *rows = cJSON_AddArrayToObject(json, "lee2012_nlm");
-    CLV_TRY(bench_peak(ctx, &peak));
-    fprintf(out,
+    bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
+    bench_band b = {.ctx = run->ctx};
+    CLV_TRY(bench_limits(run));
+    fprintf(run->out,
             "\nLee et al. 2012, figures 4 and 5: the %d nearest patches of %d samples by where the\n"
             "compared patches lie. The paper, GTX 480: constant memory is the fastest, global 20%% slower,\n"
             "image 6 times; a whole step takes 4 s for 17500 voxels, 4.6 min for 175000. Multiply-adds\n"
             "here: %.1f GFLOPS.\n\n"
             "%9s %-10s %8s %9s %8s %8s %9s %10s %10s %8s\n",
-            MOST, SAMPLES, 1e-9 * peak, "voxels", "form", "tile", "registers", "local B", "groups", "occupancy",
-            "seconds", "GFLOPS", "of peak");
+            MOST, SAMPLES, 1e-9 * run->peak, "voxels", "form", "tile", "registers", "local B", "groups",
+            "occupancy", "seconds", "GFLOPS", "of peak");
     for (int n = cpu ? 0 : 1; n < (cpu ? 1 : 3); n++) {
-        CLV_TRY(create(ctx, voxels[n], 0.3f, &b));
+        double constant[CLV_MAX_TILES] = {0};
+        CLV_TRY(create(run->ctx, voxels[n], 0.3f, &b));
         for (int f = 0; f < FORMS; f++) {
-            bool by_pairs = forms[f].form != CLV_NLM_PLAIN && forms[f].form != CLV_NLM_AUTO;
             if (cpu && forms[f].form == CLV_NLM_IMAGE) {
-                fprintf(out, "%9d %-10s not on CPU devices\n", b.patches.count, forms[f].name);
+                fprintf(run->out, "%9d %-10s not on CPU devices\n", b.patches.count, forms[f].name);
                 continue;
             }
-            const clv_entry *entry = by_pairs ? clv_nlm_pairs_entry(forms[f].form) : &clv_entry_nlm_search;
+            bool pairs = by_pairs(&forms[f]);
+            const clv_entry *entry = pairs ? clv_nlm_pairs_entry(forms[f].form) : &clv_entry_nlm_search;
             /* Every tile for the small band, the planner's for the large one. */
-            for (int t = 0; by_pairs && n < 2 && entry->variants[0].tiles[t].x; t++) {
-                CLV_TRY(clv_force_variant(ctx, entry->name, entry->variants[0].name, t));
-                CLV_TRY(print_form(ctx, &b, forms[f].form, forms[f].name, seconds, peak, out, rows));
+            for (int t = 0; pairs && n < 2 && entry->variants[0].tiles[t].x; t++) {
+                CLV_TRY(clv_force_variant(run->ctx, entry->name, entry->variants[0].name, t));
+                CLV_TRY(print_form(run, &b, &forms[f], &constant[t]));
             }
-            CLV_TRY(clv_force_variant(ctx, entry->name, NULL, -1));
-            if (!by_pairs || n == 2)
-                CLV_TRY(print_form(ctx, &b, forms[f].form, forms[f].name, seconds, peak, out, rows));
+            CLV_TRY(clv_force_variant(run->ctx, entry->name, NULL, -1));
+            if (!pairs || n == 2)
+                CLV_TRY(print_form(run, &b, &forms[f], &constant[0]));
         }
         release(&b);
     }

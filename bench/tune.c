@@ -331,6 +331,8 @@ static int tune_row(tuner *t, const bench_row *row)
     if (stopped(t))
         return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
     CLV_TRY(clv_force_variant(t->ctx, "", NULL, -1)); /* forgets what earlier rows asked for */
+    if (row->begin)
+        CLV_TRY(row->begin(&t->data));
     CLV_TRY(tune_check_expect(t->check, row));
     int count = clv_kernels_asked(t->ctx, asked, MOST_ASKED);
     qsort(asked, (size_t)count, sizeof *asked, by_name);
@@ -377,13 +379,16 @@ static bool found(const tuner *t, const clv_entry *entry)
  * that these do not run, since each row builds all of its kernels. */
 static int tune_rows_of(tuner *t, const clv_entry *const *wanted, int count)
 {
-    const bench_row *const tables[] = {bench_rows, tune_rows};
+    enum { TABLES = BENCH_FIELDS + 1 };
+    const bench_row *tables[TABLES] = {tune_rows};
     int total = 0, at = 0;
-    for (int k = 0; k < 2; k++)
+    for (int k = 1; k < TABLES; k++)
+        tables[k] = bench_fields[k - 1];
+    for (int k = 0; k < TABLES; k++)
         for (const bench_row *row = tables[k]; row->name; row++)
             total++;
     for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < TABLES; k++)
             for (const bench_row *row = tables[k]; row->name; row++) {
                 bool of = false, missing = false;
                 for (int i = 0; i < count; i++) {
@@ -430,7 +435,7 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
     *t = (tuner){.ctx = ctx, .options = options, .limits = clvox_context_limits(ctx), .worst = 1, .out = out};
     int wanted_count = list_wanted(t, wanted, MOST_DONE);
     CLV_TRY(wanted_count);
-    CLV_TRY(bench_data_create(ctx, options->size, &t->data));
+    CLV_TRY(bench_data_create(ctx, options->size, false, &t->data));
     CLV_TRY(tune_check_create(ctx, &t->check));
     const clv_timing *unused;
     t->timers = clv_timings(ctx, &unused) > 0;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFERS = BENCH_SCALARS + BENCH_FIELDS + 8 };
+enum { BUFFERS = BENCH_OUT + 16 };
 
 /* Of the largest value that a buffer holds. */
 static const double tolerance = 5e-3;
@@ -29,8 +29,8 @@ struct tune_check {
 static const struct {
     const char *row, *buffers;
 } scratch[] = {
-    {"inverse", "partial, field 1"},
-    {"redistance 8", "partial, scalar 1"},
+    {"inverse", "partial, field 0"},
+    {"redistance 8", "partial, out 0"},
 };
 
 static void add(tune_check *check, clv_buffer *buffer, const char *name)
@@ -42,22 +42,20 @@ static void add(tune_check *check, clv_buffer *buffer, const char *name)
 int tune_check_create(clvox_context *ctx, tune_check **out)
 {
     static const int size[3] = {37, 22, 19};
-    static const char *const scalars[BENCH_SCALARS] = {"scalar 0", "scalar 1", "scalar 2",
-                                                       "scalar 3", "scalar 4", "scalar 5"};
-    static const char *const fields[BENCH_FIELDS] = {"field 0", "field 1", "field 2", "field 3"};
+    static const char *const outs[BENCH_OUT] = {"out 0", "out 1", "out 2"};
     int status = CLVOX_OK;
     tune_check *check = calloc(1, sizeof *check);
     *out = NULL;
     if (!check)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(bench_data_create(ctx, size, &check->data));
-    for (int i = 0; i < BENCH_SCALARS; i++)
-        add(check, check->data.scalar[i], scalars[i]);
-    for (int i = 0; i < BENCH_FIELDS; i++)
-        add(check, check->data.field[i], fields[i]);
+    CLV_TRY(bench_data_create(ctx, size, true, &check->data));
+    for (int i = 0; i < BENCH_OUT; i++)
+        add(check, check->data.out[i], outs[i]);
+    add(check, check->data.field[0], "field 0");
+    add(check, check->data.field[1], "field 1");
+    add(check, check->data.u, "u");
+    add(check, check->data.sums, "sums");
     add(check, check->data.nine, "nine");
-    add(check, check->data.tensor, "tensor");
-    add(check, check->data.level, "level");
     add(check, check->data.partial, "partial");
     add(check, check->data.state, "state");
     for (int i = 0; i < check->count; i++) {
@@ -100,6 +98,8 @@ static int run(tune_check *check, const bench_row *row, bool expected)
     for (int i = 0; i < check->count; i++)
         CLV_TRY(clv_buffer_write(ctx, check->place[i].buffer, 0, check->place[i].start,
                                  check->place[i].buffer->bytes));
+    if (row->begin)
+        CLV_TRY(row->begin(&check->data));
     CLV_TRY(row->run(&check->data));
     for (int i = 0; i < check->count; i++)
         CLV_TRY(clv_buffer_read(ctx, check->place[i].buffer, 0,

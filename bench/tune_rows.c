@@ -2,5 +2,5 @@
 #include "tune.h"
 
 const bench_row tune_rows[] = {
-    {NULL, NULL, 0, NULL},
+    {.name = NULL},
 };

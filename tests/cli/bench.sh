@@ -1,34 +1,71 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The bench prints and logs every row; its times are nobody's business here.
-. "$(dirname "$0")/lib.sh"
+# The bench prints and logs every row whose result is right; its times are nobody's business here.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+schema=$here/../../doc/bench-schema.json
+fits() { python3 "$here/record.py" "$schema" "$@" 2> log/err || complain "not as the schema has it"; }
+names() { json "$1" "{r['name'] for r in j['rows'] if r['group'] == '$2'} >= {$3}"; }
 
-begin "every operation has a row, with samples behind it"
-exits 0 clvox bench --size 12x10x9 --seconds 0.001 --json log/b.json
-prints 'copy bandwidth'; prints '^fluid iteration'
-json log/b.json 'j["size"] == [12, 10, 9] and j["copy_bytes_per_second"] > 0'
-json log/b.json 'all(k["seconds"] > 0 and len(k["samples"]) >= 3 for k in j["kernels"])'
-json log/b.json '{"warp linear", "force", "gaussian 1.7 field", "energy"} <= {k["name"] for k in j["kernels"]}'
+begin "without a word: ceilings, every operation, patch search and pipelines, with samples behind them"
+exits 0 clvox bench --size 16 --seconds 0.001 --json log/b.json
+fits log/b.json
+prints '^copy  '; prints '^fluid iteration'; prints '^register syn default'
+names log/b.json kernels '"warp linear", "force", "gaussian 1.7 field", "energy", "mppca 64 volumes", "level distance 8"'
+names log/b.json pipelines '"register syn quick", "register unbiased default", "tensor fit, denoise, measures", "surface denoise"'
+json log/b.json '{"copy", "multiply-add fp32", "local memory", "atomics, one counter", "launch", "upload, pinned"} <= {c["name"] for c in j["ceilings"]}'
+json log/b.json 'all(r["verified"] and len(r["samples"]) >= 3 for r in j["rows"])'
+json log/b.json 'all("device_seconds" in r for r in j["rows"] if r["group"] == "kernels")'
 
-begin "names choose rows; --variants runs each variant and tile"
+begin "names choose rows, with kernels before them or without; --variants runs each variant and tile"
 exits 0 clvox bench jacobian --variants --size 8 --seconds 0.001 --json log/j.json
-json log/j.json '{k["name"].split("/")[0].strip() for k in j["kernels"]} == {"jacobian"} and len(j["kernels"]) > 3'
+fits log/j.json
+json log/j.json '{r["name"].split("/")[0].strip() for r in j["rows"]} == {"jacobian"} and len(j["rows"]) > 3'
+json log/j.json '{r["variant"] for r in j["rows"]} >= {"row"} and all(r["size"] == [8, 8, 8] for r in j["rows"])'
+exits 0 clvox bench kernels copy --size 9x8x7 --seconds 0.001 --json log/k.json
+json log/k.json '[r["name"] for r in j["rows"]] == ["copy"] and j["rows"][0]["size"] == [9, 8, 7]'
 
-begin "the paper's table has all four forms"
+begin "the paper's table has all four forms and says whether its conclusions hold"
 exits 0 clvox bench papers lee2012 --size 9x8x10 --seconds 0.001 --json log/p.json
-json log/p.json '{r["form"] for r in j["lee2012"]} == {"recompute", "reuse", "capped", "two-pass"}'
+fits log/p.json
+names log/p.json lee2012 '"force recompute", "force reuse", "force capped", "force two-pass"'
+json log/p.json 'sum("paper" in r for r in j["rows"] if r["name"].startswith("force")) == 2'
 prints 'registers'
 
 begin "tensor descent by scheme, beside the exact result"
 exits 0 clvox bench papers moazeni2009 --size 10x9x8 --seconds 0.001 --json log/m.json
-json log/m.json '[r["scheme"] for r in j["moazeni2009"]] == 2 * ["global", "overlap", "block", "none"]'
-json log/m.json 'all(0 <= r["away"] < 1 for r in j["moazeni2009"]) and j["moazeni2009"][5]["away"] < 1e-3'
+fits log/m.json
+json log/m.json '[r["name"].split(", ")[1] for r in j["rows"]] == 2 * ["global", "overlap", "block", "none"]'
 
-begin "a pipeline is timed by stage"
-exits 0 clvox bench pipelines --size 16 --json log/r.json
-json log/r.json '[r["name"] for r in j["pipelines"] if r["run"] == "cold"] == ["unbiased", "greedy", "syn"]'
+# broken FILE EXPRESSION: kernels of which one is wrong.
+broken() {
+    rm -rf kernels && mkdir kernels && cp "$here/../../cl/$1" kernels/
+    sed "$2" "kernels/$1" > kernels/new && ! cmp -s kernels/new "kernels/$1" || complain "$1: nothing was broken"
+    mv kernels/new "kernels/$1"
+}
+refused() { # refused NAME WORD...
+    what=$1
+    shift
+    rm -f log/w.json
+    exits 1 env CLVOX_KERNEL_DIR=kernels "$program" bench "$@" --size 12 --seconds 0.001 --json log/w.json
+    one_sentence; says "^clvox bench: $what.* is wrong"; absent log/w.json
+    ! grep -q "^$what  " log/out || complain "a wrong result was timed"
+}
+begin "a wrong kernel makes the bench fail, and is not timed"
+broken blend.cl 's/a\.x += k/a.x -= k/; s/(a + w\[i\]/(a - w[i]/'
+refused blend blend
+broken mppca.cl 's/var \* (trace/1.1f * var * (trace/'
+refused mppca mppca
+broken copy.cl 's/in\[i\];/in[i] + 1;/'
+refused copy kernels copy
+broken peak.cl 's/factor + term/factor - term/'
+refused multiply-add ceilings
+broken ceiling.cl 's/i += 4/i += 5/'
+refused 'local memory' ceilings
 
 begin "misuse"
-exits 2 clvox bench papers nobody1999
+exits 2 clvox bench papers nobody1999; says lee2012
 exits 2 clvox bench --size 1
+exits 2 clvox bench pipelines force
+exits 1 clvox bench nothing-of-this-name; one_sentence
 finish

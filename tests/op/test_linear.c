@@ -55,7 +55,7 @@ typedef struct problem {
     float *fixed, *moving;
     double map[MAPS][3][4];
     double centre[3];
-    ref_sample *samples[MAPS];
+    ref_linear_sample *samples[MAPS];
     int count[MAPS];
     clv_buffer *device_fixed, *device_moving, *maps;
     clv_linear_pair pair;
@@ -75,7 +75,7 @@ static void make(clvox_context *ctx, problem *p, const setup *s, bool with_nan)
         make_map(s, k, p->map[k]);
         for (int i = 0; i < 12; i++)
             rows[k][i / 4][i % 4] = (float)p->map[k][i / 4][i % 4];
-        p->samples[k] = malloc(voxels(s->fixed) * sizeof(ref_sample));
+        p->samples[k] = malloc(voxels(s->fixed) * sizeof(ref_linear_sample));
         p->count[k] = ref_linear_samples(p->fixed, s->fixed, p->moving, s->moving, s->step, p->centre,
                                          (const double(*)[4])p->map[k], p->samples[k]);
     }
@@ -152,7 +152,7 @@ static void check_sums(clvox_context *ctx, problem *p, clv_linear_source source,
     harness_download(ctx, out, got, (size_t)(maps * each) * sizeof(float));
     for (int k = 0; k < maps; k++) {
         /* Errors are judged by the sum of what is added up. */
-        ref_sample *samples = p->samples[k];
+        ref_linear_sample *samples = p->samples[k];
         ref_linear_sums(samples, p->count[k], source, bins, table + (size_t)k * columns, slopes, want);
         memset(size, 0, sizeof size);
         for (int i = 0; i < p->count[k]; i++) {

@@ -36,7 +36,7 @@ static int sample(const float *in, const int n[3], const double p[3], double *va
 }
 
 int ref_linear_samples(const float *fixed, const int size[3], const float *moving, const int moving_size[3],
-                       const int step[2], const double centre[3], const double map[3][4], ref_sample *out)
+                       const int step[2], const double centre[3], const double map[3][4], ref_linear_sample *out)
 {
     int count = 0;
     for (int z = 0; z < size[2]; z += step[1])
@@ -44,7 +44,7 @@ int ref_linear_samples(const float *fixed, const int size[3], const float *movin
             for (int x = 0; x < size[0]; x++) {
                 double p[3];
                 const double here[3] = {x, y, z};
-                ref_sample *s = &out[count];
+                ref_linear_sample *s = &out[count];
                 s->at = (z * size[1] + y) * size[0] + x;
                 s->fixed = (double)fixed[s->at];
                 for (int a = 0; a < 3; a++) {
@@ -80,7 +80,7 @@ static double place(double m, int bins)
     return 1 + m * (bins - 3);
 }
 
-void ref_linear_histogram(const ref_sample *samples, int count, int bins, double *counts)
+void ref_linear_histogram(const ref_linear_sample *samples, int count, int bins, double *counts)
 {
     memset(counts, 0, sizeof *counts * (size_t)(bins * bins));
     for (int i = 0; i < count; i++)
@@ -88,7 +88,7 @@ void ref_linear_histogram(const ref_sample *samples, int count, int bins, double
             counts[bin_of(samples[i].fixed, bins) * bins + b] += spline(place(samples[i].moving, bins) - b);
 }
 
-void ref_linear_sums(const ref_sample *samples, int count, clv_linear_source source, int bins,
+void ref_linear_sums(const ref_linear_sample *samples, int count, clv_linear_source source, int bins,
                      const float *table, const float *slopes, double *sums)
 {
     static const int pairs[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
@@ -97,7 +97,7 @@ void ref_linear_sums(const ref_sample *samples, int count, clv_linear_source sou
     int sets = source == CLV_LINEAR_PAIR ? 3 : 1;
     memset(sums, 0, sizeof *sums * (size_t)(66 + 12 * sets));
     for (int i = 0; i < count; i++) {
-        const ref_sample *s = &samples[i];
+        const ref_linear_sample *s = &samples[i];
         const double k[4] = {1, s->from_centre[0], s->from_centre[1], s->from_centre[2]};
         double f = s->fixed, m = s->moving, factor[3] = {1, f, m}, weight = 1;
         const double terms[6] = {1, f, m, f * f, m * m, f * m};
@@ -121,7 +121,7 @@ void ref_linear_sums(const ref_sample *samples, int count, clv_linear_source sou
     }
 }
 
-double ref_linear_information(const ref_sample *samples, int count, int bins, float *table)
+double ref_linear_information(const ref_linear_sample *samples, int count, int bins, float *table)
 {
     double *p = malloc(sizeof *p * (size_t)(bins * bins)), *pf = calloc(2 * (size_t)bins, sizeof *pf),
            *pm = pf + bins;
@@ -144,7 +144,7 @@ double ref_linear_information(const ref_sample *samples, int count, int bins, fl
     return sum;
 }
 
-double ref_linear_correlation(const ref_sample *samples, int count)
+double ref_linear_correlation(const ref_linear_sample *samples, int count)
 {
     double f = 0, m = 0, ff = 0, mm = 0, fm = 0;
     for (int i = 0; i < count; i++) {
