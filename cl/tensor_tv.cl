@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Total variation of tensor fields by explicit steps; formulas in
  * src/op/tensor_tv.h. Built with PART: exact steps (none given), blocks of steps,
- * or sums and energy. */
-#if defined(PART) && PART == 2
+ * sums and energy, or exact steps by rows. */
+#ifndef PAPER
+#define PAPER 0
+#endif
+#if defined(PART) && PART == 3
+#include "tensor_tv_row.clh"
+#elif defined(PART) && PART == 2
 #include "tensor_tv_sums.clh"
 #elif defined(PART) && PART == 1
 #include "tensor_tv_blocks.clh"

@@ -17,9 +17,10 @@ static const clv_variant step_variants[] = {
      .tiles = {{32, 4, 1, 16}, {32, 4, 1, 8}, {32, 8, 1, 32}}},
     {.name = "row",
      .function = "tensor_tv_row",
+     .defines = "-DPART=3",
      .shape = CLV_SHAPE_ROW,
      .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+     .tiles = {{1, 1, 1, 8}}},
 };
 /* Steps of a launch at most are the halo's width. */
 static const clv_variant overlap_variants[] = {
@@ -137,7 +138,11 @@ int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const
     weights_of(args, w);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_step, coupling_builds[args->coupling], args->size, 0,
                            &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, args->size, 73. * voxels(args), CLV_BUF(from), CLV_BUF(args->data),
+    /* Of a row kernel a work-item takes blocks of rows. */
+    const int rows = kernel->variant->shape == CLV_SHAPE_ROW ? kernel->tile.march : 1;
+    const int count[3] = {args->size[0], (args->size[1] + rows - 1) / rows, rows == 1 ? args->size[2]
+                          : (args->size[2] + rows - 1) / rows};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, count, 73. * voxels(args), CLV_BUF(from), CLV_BUF(args->data),
                        CLV_BUF(args->links), CLV_BUF(args->state),
                        CLV_INT4(args->size[0], args->size[1], args->size[2], 0), CLV_FLOAT4V(w),
                        CLV_FLOAT(args->lambda), CLV_FLOAT(args->eps), CLV_FLOAT(rate_of(args, w)),
