@@ -20,6 +20,13 @@ static const clv_variant window_variants[] = {
 };
 const clv_entry clv_entry_mppca_window = {"mppca", "mppca_window", window_variants, 2, NULL};
 
+static const clv_variant window_group_variants[] = {
+    {.name = "group", .function = "mppca_window_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{64, 1, 1, 1}, {32, 1, 1, 1}, {128, 1, 1, 1}}},
+};
+const clv_entry clv_entry_mppca_window_group = {"mppca_group", "mppca_window_group", window_group_variants, 1,
+                                                NULL};
+
 static const clv_variant gather_variants[] = {
     {.name = "group", .function = "mppca_gather_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {32, 1, 1, 1}, {128, 1, 1, 1}}},
@@ -41,10 +48,14 @@ typedef struct plan {
     int voxels, stride, samples, least;
     int radius[3], windows[3]; /* in the volume */
     int rows, planes;          /* of windows in flight */
-    size_t slot, slots;        /* scratch of a work-item, and how many */
+    size_t slot, slots;        /* scratch of a work-item or work-group, and how many */
+    size_t local;              /* bytes that a work-group shares; 0: work-items by themselves */
 } plan;
 
-enum { VECTORS = 7 }; /* of a row's scratch in the kernel, the last a little longer */
+enum {
+    VECTORS = 7,      /* of a row's scratch in the kernel, the last a little longer */
+    GROUP_VECTORS = 8 /* of what a work-group shares besides the covariance */
+};
 
 static size_t least_of(size_t a, size_t b)
 {
@@ -56,6 +67,12 @@ static size_t window_floats(const plan *p)
 {
     size_t stride = (size_t)p->stride;
     return stride * stride + (size_t)p->samples * stride + stride + 4;
+}
+
+static int window_kernel(clvox_context *ctx, const plan *p, const int count[3], const clv_kernel **out)
+{
+    return clv_kernel_get(ctx, p->local ? &clv_entry_mppca_window_group : &clv_entry_mppca_window, NULL, count,
+                          p->local, out);
 }
 
 static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
@@ -80,9 +97,14 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     if (p->samples < 2)
         return clv_fail(CLVOX_ERROR_DATA, "PCA needs windows of more than one voxel");
     p->least = a->volumes > p->samples - 1 ? a->volumes - (p->samples - 1) : 0;
-    size_t stride = (size_t)p->stride;
-    p->slot = ((size_t)p->samples + stride + 32 + VECTORS) * stride;
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_window, NULL, p->windows, 0, &kernel));
+    size_t stride = (size_t)p->stride, n = (size_t)a->volumes;
+    p->local = sizeof(float) * (n * (n | 1) + GROUP_VECTORS * n);
+    if (a->form == CLV_MPPCA_ITEM || p->local > limits->local_bytes ||
+        (a->form == CLV_MPPCA_AUTO && limits->type == CLVOX_DEVICE_CPU))
+        p->local = 0;
+    CLV_TRY(window_kernel(ctx, p, p->windows, &kernel));
+    p->slot = p->local ? 4 * (size_t)kernel->tile.x * stride
+                       : ((size_t)p->samples + stride + 32 + VECTORS) * stride;
     size_t lanes = kernel->variant->shape == CLV_SHAPE_ROW ? 1 : (size_t)p->windows[0];
     size_t row = (size_t)p->windows[0] * window_floats(p) + lanes * p->slot;
     size_t likes = limits->type == CLVOX_DEVICE_CPU ? (size_t)limits->compute_units << 24 : (size_t)1 << 32;
@@ -129,13 +151,16 @@ static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, c
     const int *r = p->radius, *n = a->size;
     const int count[3] = {p->windows[0], rows, planes}, reach[3] = {n[0], rows + 2 * r[1], planes + 2 * r[2]};
     double windows = (double)count[0] * rows * planes, step = 1 + sqrt((double)a->volumes / p->samples);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_window, NULL, count, 0, &window));
-    CLV_TRY(CLV_LAUNCH(ctx, window, count, 4 * windows * a->volumes, CLV_BUF(b[PACKED]), CLV_BUF(a->mask),
-                       CLV_INT(a->mask != NULL), CLV_INT4(n[0], n[1], n[2], 0), CLV_INT4(r[0], r[1], r[2], 0),
-                       CLV_INT4(0, y, z, 0), CLV_INT4(count[0], rows, planes, 0),
-                       CLV_INT4(a->volumes, p->stride, p->samples, p->least), CLV_FLOAT((float)(step * step)),
-                       CLV_BUF(b[SCRATCH]), CLV_INT((int)p->slot), CLV_BUF(b[PARTS]),
-                       CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS])));
+    const clv_arg args[] = {CLV_BUF(b[PACKED]), CLV_BUF(a->mask), CLV_INT(a->mask != NULL),
+                            CLV_INT4(n[0], n[1], n[2], 0), CLV_INT4(r[0], r[1], r[2], 0),
+                            CLV_INT4(0, y, z, 0), CLV_INT4(count[0], rows, planes, 0),
+                            CLV_INT4(a->volumes, p->stride, p->samples, p->least),
+                            CLV_FLOAT((float)(step * step)), CLV_BUF(b[SCRATCH]), CLV_INT((int)p->slot),
+                            CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),
+                            CLV_LOCAL(p->local)};
+    CLV_TRY(window_kernel(ctx, p, count, &window));
+    CLV_TRY(clv_launch_args(ctx, window, count, 4 * windows * a->volumes, args,
+                            (int)(sizeof args / sizeof *args) - !p->local));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_gather, NULL, reach, 0, &gather));
     CLV_TRY(CLV_LAUNCH(ctx, gather, reach, 8 * (double)reach[0] * reach[1] * reach[2] * a->volumes,
                        CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),

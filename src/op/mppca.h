@@ -4,8 +4,12 @@
 
 #include "runtime/runtime.h"
 
-extern const clv_entry clv_entry_mppca_pack, clv_entry_mppca_window, clv_entry_mppca_gather,
-    clv_entry_mppca_finish;
+extern const clv_entry clv_entry_mppca_pack, clv_entry_mppca_window, clv_entry_mppca_window_group,
+    clv_entry_mppca_gather, clv_entry_mppca_finish;
+
+/* Who works on a window: a work-group on GPUs as long as the covariance fits
+ * into local memory, else a work-item. */
+typedef enum clv_mppca_form { CLV_MPPCA_AUTO, CLV_MPPCA_ITEM, CLV_MPPCA_GROUP } clv_mppca_form;
 
 typedef struct clv_mppca_args {
     int size[3];
@@ -15,6 +19,7 @@ typedef struct clv_mppca_args {
     const clv_buffer *mask; /* voxels floats, > 0 inside; may be NULL */
     clv_buffer *out;        /* as dwi, and may be dwi */
     clv_buffer *sigma;      /* voxels floats: standard deviation of the noise, in dwi's unit */
+    clv_mppca_form form;
     size_t room;            /* bytes of scratch for windows in flight; 0: what the device likes */
 } clv_mppca_args;
 

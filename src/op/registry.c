@@ -98,6 +98,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_mppca_gather,
     &clv_entry_mppca_pack,
     &clv_entry_mppca_window,
+    &clv_entry_mppca_window_group,
     &clv_entry_nlm_average,
     &clv_entry_nlm_band,
     &clv_entry_nlm_count,

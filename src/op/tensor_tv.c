@@ -8,7 +8,14 @@ static const clv_variant step_variants[] = {
      .function = "tensor_tv_item",
      .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 2, 1}, {32, 8, 1, 1}, {64, 4, 1, 1}, {1, 1, 1, 1}}},
+     .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}, {32, 2, 4, 1}, {64, 2, 2, 1}}},
+    {.name = "capped",
+     .function = "tensor_tv_item",
+     .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU,
+     .register_cap = 40,
+     .optional = true,
+     .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}}},
     {.name = "march",
      .function = "tensor_tv_march",
      .defines = "-DMARCHING",
@@ -45,15 +52,15 @@ static const clv_variant none_variants[] = {
 /* march: voxels, or rows, of a chunk at least. */
 static const clv_variant sums_variants[] = {
     {.name = "groups", .function = "tensor_tv_sums_groups", .defines = "-DPART=2",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
-     .tiles = {{256, 1, 1, 2048}, {64, 1, 1, 2048}}},
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 512 * 32,
+     .tiles = {{256, 1, 1, 1024}, {256, 1, 1, 512}, {512, 1, 1, 1024}, {128, 1, 1, 512}, {64, 1, 1, 1024}}},
     {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=2",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
 };
 static const clv_variant last_variants[] = {
     {.name = "groups", .function = "tensor_tv_last_group", .defines = "-DPART=2",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4,
-     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 1024 * 4,
+     .tiles = {{1024, 1, 1, 1}, {256, 1, 1, 1}, {64, 1, 1, 1}}},
     {.name = "item", .function = "tensor_tv_last_item", .defines = "-DPART=2",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
 };
@@ -61,7 +68,7 @@ static const clv_variant last_variants[] = {
 static const char *const coupling_builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
 
-const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 3, coupling_builds};
+const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 4, coupling_builds};
 const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv", "tensor_tv_sums", sums_variants, 2, sums_builds};
 const clv_entry clv_entry_tensor_tv_last = {"tensor_tv", "tensor_tv_last", last_variants, 2,
                                             coupling_builds};
