@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "runtime/wisdom.h"
 #include "tune_check.h"
@@ -22,7 +21,7 @@ static const double shortest = 5e-4;
 typedef struct trial {
     clv_candidate c;
     const clv_kernel *kernel;
-    bool runs, dropped;
+    bool runs, dropped, same; /* same: the bits of the planner's own choice */
     double sample[MOST_ROUNDS], median;
     int samples;
 } trial;
@@ -48,25 +47,18 @@ typedef struct tuner {
     cJSON *rows;
 } tuner;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Seconds a call of the row, in this entry's kernels; where the device keeps no
  * time, of all of it. */
 static int time_calls(tuner *t, const bench_row *row, const clv_entry *entry, int calls, double *seconds)
 {
     int status = clv_finish(t->ctx);
-    double start = now();
+    double start = bench_now();
     clv_timings_reset(t->ctx);
     for (int i = 0; i < calls && status >= 0; i++)
         status = row->run(&t->data);
     if (status >= 0)
         status = clv_finish(t->ctx);
-    *seconds = (now() - start) / calls;
+    *seconds = (bench_now() - start) / calls;
     if (status < 0 || !t->timers)
         return status;
     const clv_timing *timings;
@@ -123,10 +115,12 @@ static int first_runs(tuner *t, const bench_row *row, const clv_asked *a, trial 
         if (stopped(t))
             return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
         CLV_TRY(clv_force_variant(t->ctx, a->entry->name, one->c.variant->name, one->c.tile_index));
-        status = i ? tune_check_run(t->check, row) : CLVOX_OK;
+        status = tune_check_run(t->check, row, &one->same);
+        if (status >= 0 && row->check)
+            status = bench_verify(t->ctx, row, row->name);
         if (status >= 0)
             status = time_calls(t, row, a->entry, 1, &seconds);
-        if (status == CLVOX_ERROR_BUILD || (status == CLVOX_ERROR_DEVICE && !tune_check_wrong(t->check))) {
+        if (status == CLVOX_ERROR_BUILD || status == CLVOX_ERROR_DEVICE) {
             status = CLVOX_OK; /* a form that the device cannot run is a fact about the device */
             continue;
         }
@@ -151,8 +145,8 @@ static int rounds(tuner *t, const bench_row *row, const clv_asked *a, trial *tri
     int status = CLVOX_OK, running = 0;
     for (int i = 0; i < count; i++)
         running += !trials[i].dropped;
-    double end = now() + t->options->seconds * running;
-    for (int round = 0; running > 1 && round < MOST_ROUNDS && (round < LEAST_ROUNDS || now() < end); round++)
+    double end = bench_now() + t->options->seconds * running;
+    for (int round = 0; running > 1 && round < MOST_ROUNDS && (round < LEAST_ROUNDS || bench_now() < end); round++)
         for (int i = 0; i < count; i++) {
             trial *one = &trials[i];
             if (one->dropped)
@@ -198,6 +192,8 @@ static void log_trial(cJSON *to, const trial *t, const clvox_device_limits *limi
         cJSON_AddStringToObject(row, "limit", t->kernel->resources.limit);
     }
     cJSON_AddBoolToObject(row, "runs", t->runs);
+    if (t->runs)
+        cJSON_AddBoolToObject(row, "same_bits", t->same);
     if (t->runs) {
         cJSON_AddNumberToObject(row, "seconds", t->median);
         cJSON_AddItemToObject(row, "samples", cJSON_CreateDoubleArray(t->sample, t->samples));
@@ -330,10 +326,13 @@ static int tune_row(tuner *t, const bench_row *row)
     clv_asked asked[MOST_ASKED];
     if (stopped(t))
         return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
-    CLV_TRY(clv_force_variant(t->ctx, "", NULL, -1)); /* forgets what earlier rows asked for */
     if (row->begin)
         CLV_TRY(row->begin(&t->data));
-    CLV_TRY(tune_check_expect(t->check, row));
+    CLV_TRY(clv_force_variant(t->ctx, "", NULL, -1)); /* forgets what was asked for before */
+    status = row->run(&t->data);
+    if (status == CLVOX_ERROR_DEVICE)
+        return CLVOX_OK; /* a form that the device cannot run is a fact about the device */
+    CLV_TRY(status);
     int count = clv_kernels_asked(t->ctx, asked, MOST_ASKED);
     qsort(asked, (size_t)count, sizeof *asked, by_name);
     for (int i = 0; i < count; i++) {
@@ -379,11 +378,10 @@ static bool found(const tuner *t, const clv_entry *entry)
  * that these do not run, since each row builds all of its kernels. */
 static int tune_rows_of(tuner *t, const clv_entry *const *wanted, int count)
 {
-    enum { TABLES = BENCH_FIELDS + 1 };
-    const bench_row *tables[TABLES] = {tune_rows};
+    const bench_row *const tables[] = {bench_rows_images, bench_rows_register, bench_rows_surface,
+                                       bench_rows_tensor, tune_rows};
+    enum { TABLES = sizeof tables / sizeof tables[0] };
     int total = 0, at = 0;
-    for (int k = 1; k < TABLES; k++)
-        tables[k] = bench_fields[k - 1];
     for (int k = 0; k < TABLES; k++)
         for (const bench_row *row = tables[k]; row->name; row++)
             total++;

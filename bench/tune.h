@@ -23,7 +23,7 @@ typedef struct tune_options {
  * without them whole calls are measured. A line for each kernel and build as it
  * is done, at the end how far the planner's own choice is from the best. What a
  * candidate computes on a small volume is compared with what the planner's own
- * choice computes: one that is wrong is CLVOX_ERROR_DEVICE with a sentence. With
+ * choice computes, and with the reference: one that is wrong is CLVOX_ERROR_DATA with a sentence. With
  * stop: CLVOX_ERROR_STOPPED, and what was measured is kept. json may be NULL. */
 int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON *json);
 

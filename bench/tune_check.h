@@ -14,9 +14,9 @@ void tune_check_destroy(tune_check **check); /* NULL is legal */
 /* Runs the row as the planner stands and remembers what it left. */
 int tune_check_expect(tune_check *check, const bench_row *row);
 
-/* Runs it again from the same data; a result that differs by more than rounding
- * is CLVOX_ERROR_DEVICE with a sentence, and tune_check_wrong is true then. */
-int tune_check_run(tune_check *check, const bench_row *row);
-bool tune_check_wrong(const tune_check *check);
+/* Runs it again from the same data. same: whether it left the same bits, partial
+ * sums apart. Of a row without a check of its own a result that differs by more
+ * than rounding is CLVOX_ERROR_DATA with a sentence. */
+int tune_check_run(tune_check *check, const bench_row *row, bool *same);
 
 #endif
