@@ -57,6 +57,8 @@ for refusal in profiling times; do
     one_remark 'does not time its kernels'; exists timeless.vtk
     exits 0 poor $refusal clvox tensor all rings_dwi.nii.gz --grad rings.b -o timeless --profile -q
     one_remark 'does not time its kernels'; exists timeless_fa.nii.gz
+    exits 0 poor $refusal clvox tune --kernel copy --size 12 --seconds 0.001 --no-wisdom -q
+    prints 'keeps no time'; prints '^copy'
 done
 
 begin "a driver that gives no binaries works, with a cache and without"

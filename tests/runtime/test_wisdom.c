@@ -224,13 +224,13 @@ static void check_place(void)
 static void check_planner(void)
 {
     static const int size[3] = {19, 7, 5};
-    const clv_kernel *kernel, *planned;
+    const clv_kernel *kernel = NULL, *planned = NULL;
     clvox_context *ctx = NULL;
     setenv("CLVOX_WISDOM", path, 1);
     CHECK_CASE("kernels take the tile that was measured");
     check_must(clvox_context_create(&(clvox_context_options){.no_wisdom = true}, &ctx));
     CHECK(clv_context_wisdom(ctx) == NULL && clv_kernel_get(ctx, &probe, NULL, size, 0, &planned) == CLVOX_OK);
-    CHECK(!planned->wisdom && clv_context_wisdom_used(ctx) == 0);
+    CHECK(planned && !planned->wisdom && clv_context_wisdom_used(ctx) == 0);
     clv_candidate c[CLV_MAX_CANDIDATES];
     int count = clv_plan_candidates(&ctx->limits, &probe, 0, c, CLV_MAX_CANDIDATES), other = 0;
     for (int i = 1; i < count && !other; i++)
