@@ -44,15 +44,33 @@ static void write_key(clv_cache_key key, char out[CLV_WISDOM_VERSION])
              (unsigned long long)key.word[1]);
 }
 
-int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION])
+/* The hash of a kernel file with its includes: asked of each of its kernels. */
+static int source_key(clv_wisdom *wisdom, const char *file, clv_cache_key *key)
 {
-    char *source = NULL, row[512];
-    clv_cache_key key = clv_cache_key_start();
-    int status = clv_source_assemble(entry->file, "", &source); /* no such kernel: all of the file */
+    for (int i = 0; wisdom && i < wisdom->source_count; i++)
+        if (!strcmp(wisdom->source[i].file, file)) {
+            *key = wisdom->source[i].key;
+            return CLVOX_OK;
+        }
+    char *source = NULL;
+    int status = clv_source_assemble(file, "", &source); /* no such kernel: all of the file */
     if (status < 0)
         return status;
-    clv_cache_key_add(&key, source);
+    *key = clv_cache_key_start();
+    clv_cache_key_add(key, source);
     free(source);
+    if (wisdom && wisdom->source_count < CLV_WISDOM_SOURCES)
+        wisdom->source[wisdom->source_count++] = (clv_wisdom_source){file, *key};
+    return CLVOX_OK;
+}
+
+static int version_of(clv_wisdom *wisdom, const clv_entry *entry, char version[CLV_WISDOM_VERSION])
+{
+    char row[512];
+    clv_cache_key key;
+    int status = source_key(wisdom, entry->file, &key);
+    if (status < 0)
+        return status;
     for (int v = 0; v < entry->count; v++) {
         const clv_variant *a = &entry->variants[v];
         snprintf(row, sizeof row, "%s %s %s %d %d %d,%d,%d %d %d %d %d %d", a->name, a->function,
@@ -67,6 +85,11 @@ int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION])
     }
     write_key(key, version);
     return CLVOX_OK;
+}
+
+int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION])
+{
+    return version_of(NULL, entry, version);
 }
 
 /* ---- the file ---- */
@@ -316,7 +339,7 @@ static int candidate_of(const clv_wisdom_record *r, const clv_candidate *candida
     return -1;
 }
 
-bool clv_wisdom_prefer(const clv_wisdom *wisdom, const clv_entry *entry, const char *build,
+bool clv_wisdom_prefer(clv_wisdom *wisdom, const clv_entry *entry, const char *build,
                        clv_candidate *candidates, int count)
 {
     char version[CLV_WISDOM_VERSION] = "";
@@ -326,7 +349,7 @@ bool clv_wisdom_prefer(const clv_wisdom *wisdom, const clv_entry *entry, const c
         const clv_wisdom_record *r = &wisdom->record[i];
         if (strcmp(r->kernel, entry->name) != 0)
             continue;
-        if (!version[0] && clv_wisdom_version(entry, version) < 0)
+        if (!version[0] && version_of(wisdom, entry, version) < 0)
             return false;
         int at = strcmp(r->version, version) ? -1 : candidate_of(r, candidates, count);
         if (at < 0)

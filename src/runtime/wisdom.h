@@ -8,9 +8,13 @@
 #ifndef CLV_RUNTIME_WISDOM_H
 #define CLV_RUNTIME_WISDOM_H
 
+#include "runtime/cache.h"
 #include "runtime/runtime.h"
 
-enum { CLV_WISDOM_VERSION = 33 }; /* hexadecimal digits and their end */
+enum {
+    CLV_WISDOM_VERSION = 33, /* hexadecimal digits and their end */
+    CLV_WISDOM_SOURCES = 64
+};
 
 typedef struct clv_wisdom_record {
     char kernel[48];
@@ -23,6 +27,11 @@ typedef struct clv_wisdom_record {
     int size[3];      /* voxels that were measured */
 } clv_wisdom_record;
 
+typedef struct clv_wisdom_source {
+    const char *file; /* of an entry */
+    clv_cache_key key;
+} clv_wisdom_source;
+
 /* What a file holds for one device, sorted by kernel and build. */
 typedef struct clv_wisdom {
     clv_wisdom_record *record;
@@ -30,6 +39,8 @@ typedef struct clv_wisdom {
     char *path;       /* the file; NULL: there is none */
     char hash[17];    /* of all that may change a choice; times are not in it */
     char remark[400]; /* why the file is passed over; "" where it is not */
+    clv_wisdom_source source[CLV_WISDOM_SOURCES]; /* kernel files that were looked at */
+    int source_count;
 } clv_wisdom;
 
 /* The file: CLVOX_WISDOM (empty: none), else FOLDER-wisdom.json beside the
@@ -51,7 +62,7 @@ int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION])
  * keep their order; false where there is none: a build that was not measured
  * goes by the records of the kernel's other builds if these agree. NULL wisdom
  * is legal. */
-bool clv_wisdom_prefer(const clv_wisdom *wisdom, const clv_entry *entry, const char *build,
+bool clv_wisdom_prefer(clv_wisdom *wisdom, const clv_entry *entry, const char *build,
                        clv_candidate *candidates, int count);
 
 /* Puts a record in the place of the one for the same device, kernel and build
