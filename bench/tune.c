@@ -378,10 +378,11 @@ static bool found(const tuner *t, const clv_entry *entry)
  * that these do not run, since each row builds all of its kernels. */
 static int tune_rows_of(tuner *t, const clv_entry *const *wanted, int count)
 {
-    const bench_row *const tables[] = {bench_rows_images, bench_rows_register, bench_rows_surface,
-                                       bench_rows_tensor, tune_rows};
-    enum { TABLES = sizeof tables / sizeof tables[0] };
+    enum { TABLES = BENCH_FIELDS + 1 };
+    const bench_row *tables[TABLES] = {[BENCH_FIELDS] = tune_rows};
     int total = 0, at = 0;
+    for (int k = 0; k < BENCH_FIELDS; k++)
+        tables[k] = bench_fields[k];
     for (int k = 0; k < TABLES; k++)
         for (const bench_row *row = tables[k]; row->name; row++)
             total++;
