@@ -43,9 +43,10 @@ typedef struct compare_record {
     char *file_text;
     const char *version, *date;
     compare_device device;
-    int ceilings, rows;
+    int ceilings, rows, remarks;
     compare_ceiling *ceiling;
     compare_row *row;
+    const char **remark; /* what could not be measured there, and why */
 } compare_record;
 
 /* Reads a record of schema 1 and checks every member that is used. On success

@@ -280,7 +280,7 @@ const char *compare_field(const char *name)
         " reduce statistics histogram moments linear longest ",
         " gradient sobel jacobian ",
         " gaussian smooth recursive unsharp median ",
-        " warp resample compose inverse advance push ",
+        " warp resample downsample compose inverse advance push ",
         " force energy likeness lncc fluid ",
         " redistance nlm mesh level surface ",
         " tensor mppca ",

@@ -298,6 +298,28 @@ static int check_list(const char *path, const cJSON *tree, const char *name, int
     return CLVOX_OK;
 }
 
+/* Sentences; a record without any leaves them out. */
+static int read_remarks(const char *path, const cJSON *tree, compare_record *r)
+{
+    const place top = {path, "", -1, NULL};
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(tree, "remarks"), *item;
+    if (!list)
+        return CLVOX_OK;
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > CEILINGS_MOST)
+        return wrong(&top, "remarks", "not a list");
+    r->remark = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *r->remark);
+    if (!r->remark)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!cJSON_IsString(item))
+            return wrong(&top, "remarks", "not a list of sentences");
+        clean(item->valuestring, TEXT_MOST);
+        r->remark[r->remarks++] = item->valuestring;
+    }
+    return CLVOX_OK;
+}
+
 static int read_parts(compare_record *r)
 {
     int status = CLVOX_OK;
@@ -309,6 +331,7 @@ static int read_parts(compare_record *r)
     CLV_TRY(read_text(&top, r->tree, "date", true, &r->date));
     CLV_TRY(member(&top, r->tree, "device", true, &device));
     CLV_TRY(read_device(&(place){path, "device", -1, NULL}, device, &r->device));
+    CLV_TRY(read_remarks(path, r->tree, r));
     CLV_TRY(check_list(path, r->tree, "ceilings", CEILINGS_MOST, &ceilings));
     CLV_TRY(check_list(path, r->tree, "rows", ROWS_MOST, &rows));
     r->ceiling = calloc((size_t)cJSON_GetArraySize(ceilings) + 1, sizeof *r->ceiling);
@@ -369,6 +392,7 @@ void compare_record_free(compare_record *record)
     free(record->file_text);
     free(record->ceiling);
     free(record->row);
+    free(record->remark);
     memset(record, 0, sizeof *record);
 }
 

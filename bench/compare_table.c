@@ -64,6 +64,8 @@ static void put_records(text_buffer *to, const compare_set *set)
             text_add(to, ", %s", text_binary(r->device.global_bytes, bytes));
         text_add(to, "), %s, driver %s; clvox %s, %.10s, %s\n", r->device.platform, r->device.driver,
                  r->version, r->date, r->file);
+        for (int k = 0; k < r->remarks; k++)
+            text_add(to, "   %s\n", r->remark[k]);
     }
 }
 

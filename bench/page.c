@@ -142,6 +142,14 @@ static void put_devices(text_buffer *to, const compare_set *set)
         text_put(to, "</tr>\n");
     }
     text_put(to, "</tbody></table></div>\n");
+    for (int i = 0; i < set->count; i++)
+        for (int k = 0; k < set->record[i].remarks; k++) {
+            text_put(to, "<p>");
+            page_put_key(to, i);
+            text_put(to, " ");
+            text_put_html(to, set->record[i].remark[k]);
+            text_put(to, "</p>\n");
+        }
     bool ceilings = false;
     for (int i = 0; i < set->count; i++)
         ceilings |= set->record[i].ceilings > 0;

@@ -12,6 +12,13 @@ line() {
     [ "$got" = "$2" ] || complain "$1 has '$got', not '$2'"
 }
 
+begin "the records that these tests are made of hold to the schema, and so does one that was measured"
+exits 0 clvox bench kernels copy gradient --size 9x8x7 --seconds 0.001 --json real.json
+exits 0 python3 "$here/record.py" "$here/../../doc/bench-schema.json" gpu.json cpu.json third.json after.json real.json
+exits 0 clvox bench compare real.json gpu.json -o real.html
+prints '^copy  .*%'; prints '^gradient  .*x\*.*%'
+exists real.html
+
 begin "three devices: times, ratios to the first, shares"
 exits 0 clvox bench compare gpu.json cpu.json third.json
 prints '^A  NVIDIA H200 (gpu, 132 compute units, 140 GiB).*gpu.json$'
@@ -23,9 +30,10 @@ line 'register default' '0.500 - 25.0 0.0200x - 0.800 0.0781x* -'
 line 'inverse' '0.183 55% 33.6 0.00545x 30% - - -'
 line '  force.reuse 8x8x4' '0.774 17% 168 0.00462x 8.0% 1.01 0.0960x* 14%'
 line 'surface denoise 101x103x107' '0.350 - 17.5 0.0200x - - - -'
-line 'all pairs' '25.0 47% 1250 0.0200x 47% 40.0 0.625x 47%'
+line 'all pairs' '31.9 47% 16000 0.00200x 47% 113 0.283x 47%'
 prints '^Operations, ms, A at 256x256x256, B at 256x256x256, C at 128x128x128$'
 prints '^\* sizes differ'
+prints '^   double precision: this device has none$'
 quiet
 
 begin "the papers' rows: the fastest tile, the figure, and whether it holds"

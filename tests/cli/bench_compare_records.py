@@ -75,8 +75,10 @@ def record(name, kind, vendor, size, copy_rate, peak, share, whole, factor=1):
         edges = [101, 103, 107] if at == 3 else size
         rows.append(row("pipelines", pipeline, edges, whole * (1, .4, 1.5, .7)[at]))
         if at == 0:
-            rows.append(row("pipelines", pipeline + ": deformation", size, .5 * whole, bytes=1e9, ceiling="copy", share=.5))
-    rows.append(row("nlm", "all pairs", [60000, 1, 1], .05 * whole, operations=2 * 125 * 60000 ** 2,
+            rows.append(row("pipelines", pipeline + ": deformation", size, .5 * whole,
+                            bytes=.25 * whole * copy_rate, ceiling="copy", share=.5))
+    pairs = 2 * 125 * 60000 ** 2
+    rows.append(row("nlm", "all pairs", [60000, 1, 1], pairs / .47 / peak, operations=pairs,
                     ceiling="multiply-add fp32", share=.47))
     rows += papers(size, .03 * whole, .03 * whole * (.9 if share == 0 else 1.3))
     return {"program": "clvox", "version": "0.1.0", "verb": "bench", "schema": 1, "date": "2026-11-21T19:00:00Z",
@@ -109,6 +111,7 @@ def bad(good):
     yield "comparison", "a comparison", changed(comparison={})
     yield "former", "before records had a schema", json.dumps({k: v for k, v in good.items() if k != "schema"})
     yield "newer", "schema 2", changed(schema=2, version="9.9.0")
+    yield "remarks", "remarks is not", changed(remarks=[1])
     yield "rows", "rows is not a list", changed(rows=3)
     yield "objects", "not a list of objects", changed(rows=[3])
     yield "nothing", "neither ceilings nor rows", changed(rows=[], ceilings=[])
@@ -136,6 +139,7 @@ def main():
     gpu = record("NVIDIA H200", "gpu", "NVIDIA Corporation", [256, 256, 256], 4e12, 6e13, 0, .5)
     cpu = record("cpu-haswell-AMD EPYC", "cpu", "AuthenticAMD", [256, 256, 256], 4e10, 1.2e11, 1, 25)
     third = record("Intel(R) Arc(TM) A770", "gpu", "Intel", [128, 128, 128], 4.8e11, 1.7e13, 0, .8, .8)
+    third["remarks"] = ["double precision: this device has none"]
     third["rows"] = [r for r in third["rows"] if r["name"] not in ("inverse", "surface denoise")]
     write("gpu.json", gpu)
     write("cpu.json", cpu)
@@ -152,6 +156,7 @@ def main():
         for key, value in part.items():
             if isinstance(value, str) and key not in ("program", "verb", "unit", "group", "date"):
                 part[key] = value + MARKUP
+    hostile["remarks"] = [MARKUP]
     hostile["rows"][0].update(name="\u202e\u001b[31mred " + 300 * "long ", remark=MARKUP)
     hostile["rows"][1]["group"] = "new " + MARKUP
     write("hostile.json", hostile)

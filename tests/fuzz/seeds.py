@@ -106,7 +106,7 @@ def records():
     ceilings = [{"name": n, "unit": u, "value": 1e10, "samples": [1e10]}
                 for n, u in (("copy", "B/s"), ("multiply-add fp32", "FLOP/s"), ("launch", "s"), ("atomics", "1/s"))]
     record = {"program": "clvox", "version": "1", "verb": "bench", "schema": 1, "date": "2026-11-21T19:00:00Z",
-              "command": ["clvox", "bench"], "device": device, "ceilings": ceilings, "rows": []}
+              "command": ["clvox", "bench"], "device": device, "remarks": ["so"], "ceilings": ceilings, "rows": []}
     groups = "kernels", "pipelines", "nlm", "lee2012", "lee2012", "new"
     for name, rows in ("rows", [{**row, "group": g} for g in groups]), ("one", [row]), ("ceilings", []), \
             ("sizes", [row, {**row, "size": [1, 1, 1]}]):
