@@ -348,12 +348,15 @@ __kernel void nlm_overlap(__global const float *estimates, __global const int *b
     for (int i = begin; i < end; i++) {
         int at = band[i], x = at % size.x, y = at / size.x % size.y, z = at / (size.x * size.y);
         float2 sum = first > 0 ? sums[i] : (float2)(0.0f);
-        for (int dz = max(-radius, z - size.z + 1); dz <= min(radius, z); dz++)
-            for (int dy = max(-radius, y - size.y + 1); dy <= min(radius, y); dy++)
-                for (int dx = max(-radius, x - size.x + 1); dx <= min(radius, x); dx++) {
-                    int j = index[at - (dz * size.y + dy) * size.x - dx] - first;
+        /* Of voxels inside the grid, not of offsets from max(-radius, x - size.x + 1) to min(radius, x):
+         * of these NVIDIA's compiler (driver 580) loses the upper end. */
+        for (int c = max(z - radius, 0); c < min(z + radius + 1, size.z); c++)
+            for (int b = max(y - radius, 0); b < min(y + radius + 1, size.y); b++)
+                for (int a = max(x - radius, 0); a < min(x + radius + 1, size.x); a++) {
+                    int j = index[(c * size.y + b) * size.x + a] - first;
                     if (j < 0 || j >= part)
                         continue;
+                    int dx = x - a, dy = y - b, dz = z - c;
                     int s = ((dz + radius) * edge + dy + radius) * edge + dx + radius;
                     float v = estimates[j * stride + s];
                     if (has_planes) {

@@ -190,10 +190,10 @@ INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, i
 }
 
 /* u <- projection of (u - tau K^T p + tau lambda data) / (1 + tau lambda), and
- * ahead = u + theta (u - u before). step: tau w_a; rest: tau lambda / (1 + tau
+ * ahead = u + theta (u - u before), where bits are not 0. step: tau w_a; rest: tau lambda / (1 + tau
  * lambda), theta, and the least eigenvalue, below 0 for no projection. */
-INLINED void primal_at(int i, int last, __global const float *dual, __global const float *data, int4 size,
-                       float4 step, float4 rest, __global float *u, __global float *ahead)
+INLINED void primal_at(int i, int last, whole bits, __global const float *dual, __global const float *data,
+                       int4 size, float4 step, float4 rest, __global float *u, __global float *ahead)
 {
     real old[6], d[6];
 #pragma unroll
@@ -206,6 +206,7 @@ INLINED void primal_at(int i, int last, __global const float *dual, __global con
         project(d, rest.z);
 #pragma unroll
     for (int c = 0; c < 6; c++) {
+        d[c] = select(old[c], d[c], bits != 0);
         put(d[c], u + c * size.z, i, last);
         put(d[c] + rest.y * (d[c] - old[c]), ahead + c * size.z, i, last);
     }
@@ -227,9 +228,11 @@ __kernel void tensor_pd_primal(__global const float *dual, __global const float 
                                __global float *u, __global float *ahead)
 {
     int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
-    for (int i = first; i < last; i += WIDE)
-        if (ANY(bits_at(links, i, n) != 0))
-            primal_at(i, n, dual, data, size, step, rest, u, ahead);
+    for (int i = first; i < last; i += WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (ANY(bits != 0))
+            primal_at(i, n, bits, dual, data, size, step, rest, u, ahead);
+    }
 }
 
 /* Both, for devices whose work-items run one after another. A work-item takes
@@ -252,7 +255,7 @@ __kernel void tensor_pd_sweep(__global float *ahead, __global const uchar *links
         if (ANY((bits & 7) != 0))
             dual_at(i, last, ahead, bits, size, up, state, dual);
         if (i - first >= wait && ANY(bits != 0))
-            primal_at(i, last, dual, data, size, step, rest, u, ahead);
+            primal_at(i, last, bits, dual, data, size, step, rest, u, ahead);
     }
 }
 
@@ -265,9 +268,11 @@ __kernel void tensor_pd_edges(__global const float *dual, __global const float *
     if (r >= (n + run - 1) / run)
         return;
     int first = r * run, last = min(first + min(run, wait), n);
-    for (int i = first; i < last; i += WIDE)
-        if (ANY(bits_at(links, i, n) != 0))
-            primal_at(i, last, dual, data, size, step, rest, u, ahead);
+    for (int i = first; i < last; i += WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (ANY(bits != 0))
+            primal_at(i, last, bits, dual, data, size, step, rest, u, ahead);
+    }
 }
 
 /* ---- sums --------------------------------------------------------------- */

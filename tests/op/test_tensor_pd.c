@@ -23,7 +23,7 @@ enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 typedef struct setting {
     int n;
-    float *mask, *data; /* data outside the mask is NaN */
+    float *mask, *data; /* data outside the mask is NaN and 100, or 0 */
     double *nine;
     ref_tensor_pd ref;
     clv_tensor_pd pd;
@@ -50,7 +50,7 @@ static void make(clvox_context *ctx, const problem *p, bool paper, float floor, 
         s->data[i + 3 * n] += block ? .4f : .6f;
         s->data[i + 5 * n] += block ? .2f : .6f;
         for (int c = 0; c < 6 && !(s->mask[i] > 0); c++)
-            s->data[i + c * n] = c % 2 ? NAN : 100;
+            s->data[i + c * n] = i % 2 ? 0 : c % 2 ? NAN : 100;
     }
     ref_tensor_unpack(s->data, n, s->nine);
     for (int k = 0; k < 9 * n; k++)
