@@ -171,9 +171,9 @@ static void shape_of(const clvox_grid *grid, const float *values, const float *m
                          (edge[0] * edge[0] + edge[1] * edge[1] + edge[2] * edge[2]) / 12);
 }
 
-/* Measures one image at the last but coarsest level and brings all its levels
- * to [0, 1]. */
-static int scale(linear_stage *stage, bool is_moving, int channel)
+/* Measures one image at the last but coarsest level: the range of its values
+ * and, of the first channel, its shape. */
+static int look_at(linear_stage *stage, bool is_moving, int channel, double *low, double *high)
 {
     int status = CLVOX_OK;
     clv_registration *run = stage->run;
@@ -183,7 +183,6 @@ static int scale(linear_stage *stage, bool is_moving, int channel)
     const linear_level *level = &stage->level[LINEAR_LEVELS - 2];
     const clvox_grid *grid = is_moving ? &level->moving_grid : &level->fixed_grid;
     size_t n = voxels(grid);
-    double low, high;
     float *values = malloc(3 * n * sizeof *values), *mask = masked ? values + n : NULL;
     if (!values)
         return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
@@ -191,23 +190,37 @@ static int scale(linear_stage *stage, bool is_moving, int channel)
                             n * sizeof *values));
     if (masked)
         CLV_TRY(clv_buffer_read(run->ctx, masks[LINEAR_LEVELS - 2], 0, mask, n * sizeof *mask));
-    if (!range_of(values, mask, n, values + 2 * n, &low, &high)) {
-        low = 0;
-        high = 1;
+    if (!range_of(values, mask, n, values + 2 * n, low, high)) {
+        *low = 0;
+        *high = 1;
         stage->flat = stage->flat || channel == 0;
     }
     if (channel == 0)
-        shape_of(grid, values, mask, both, otsu(values, mask, n, low, high),
+        shape_of(grid, values, mask, both, otsu(values, mask, n, *low, *high),
                  is_moving ? &stage->moving : &stage->fixed);
+end:
+    free(values);
+    return status;
+}
+
+/* Brings all levels of an image to [0, 1]. */
+static int scale(linear_stage *stage, bool is_moving, int channel)
+{
+    int status = CLVOX_OK;
+    clv_registration *run = stage->run;
+    bool masked = is_moving ? run->moving_mask != NULL : run->fixed_mask != NULL;
+    clv_buffer **masks = is_moving ? stage->moving_masks : stage->fixed_masks;
+    double low = 0, high = 1;
+    if (!clv_rehearsing(run->ctx))
+        CLV_TRY(look_at(stage, is_moving, channel, &low, &high));
     for (int k = 0; k < LINEAR_LEVELS; k++) {
-        level = &stage->level[k];
+        const linear_level *level = &stage->level[k];
+        const clvox_grid *grid = is_moving ? &level->moving_grid : &level->fixed_grid;
         clv_buffer *image = is_moving ? level->moving[channel] : level->fixed[channel];
-        grid = is_moving ? &level->moving_grid : &level->fixed_grid;
         CLV_TRY(clv_linear_prepare(run->ctx, image, masked ? masks[k] : NULL, (int)voxels(grid),
                                    (float)(1 / (high - low)), (float)(-low / (high - low)), image));
     }
 end:
-    free(values);
     return status;
 }
 

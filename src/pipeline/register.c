@@ -168,13 +168,15 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     const clv_register_model *deform = clv_register_find(options->deform);
     count = clv_register_list(&run, images.fixed_mask, images.moving_mask, requests);
     CLV_TRY(clv_pool_take(context, requests, count));
-    CLV_TRY(clv_register_upload(&run, &images));
     if (deform && deform->border_stays)
         CLV_TRY(clv_register_domain(&run, &images));
+    CLV_TRY(clv_register_rehearse_linear(&run, &images));
+    CLV_TRY(clv_register_upload(&run, &images));
     result->seconds_prepare = now() - mark;
 
     mark = now();
     CLV_TRY(clv_register_linear(&run, images.fixed[0], images.moving[0]));
+    CLV_TRY(clv_register_rehearse(&run, requests, count, coarse ? NULL : full.moving[0]));
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, identity, NULL, &before));
     CLV_TRY(clv_register_measure(&run, CLV_MATRIX(run.matrix), NULL, &linear));

@@ -90,15 +90,19 @@ static int warp_moving(clv_registration *run, const clv_buffer *u, const clvox_v
     clv_map map;
     clv_buffer *image = run->channels[0].moving, *out = run->scratch_a;
     const int *from = run->moving_grid.size, *to = run->fixed_grid.size;
-    CLV_TRY(clvox_volume_create(&run->fixed_grid, 1, moving->kind, &result->warped));
-    result->warped->type = moving->type;
-    CLV_TRY(clv_buffer_write(run->ctx, image, 0, moving->data, (size_t)run->m * sizeof(float)));
+    bool rehearsing = clv_rehearsing(run->ctx);
+    if (!rehearsing) {
+        CLV_TRY(clvox_volume_create(&run->fixed_grid, 1, moving->kind, &result->warped));
+        result->warped->type = moving->type;
+        CLV_TRY(clv_buffer_write(run->ctx, image, 0, moving->data, (size_t)run->m * sizeof(float)));
+    }
     clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 1, &map);
     if (moving->kind == CLVOX_KIND_LABEL)
         CLV_TRY(clv_warp_label(run->ctx, image, from, &map, u, 0, out, to));
     else
         CLV_TRY(clv_warp(run->ctx, image, from, &map, u, CLV_LINEAR, 0, out, to));
-    CLV_TRY(clv_buffer_read(run->ctx, out, 0, result->warped->data, (size_t)run->n * sizeof(float)));
+    if (!rehearsing)
+        CLV_TRY(clv_buffer_read(run->ctx, out, 0, result->warped->data, (size_t)run->n * sizeof(float)));
 end:
     return status;
 }
@@ -115,16 +119,18 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
+    bool fetch = !clv_rehearsing(run->ctx);
     memcpy(result->matrix, run->matrix, sizeof result->matrix);
     for (int i = 0; i < 2; i++)
         result->inverse_error_voxels[i] = result->inverse_error_mm[i] = NAN;
     if (o->deform != CLVOX_DEFORM_NONE) {
         if (moving)
             CLV_TRY(survey(run, run->u, &run->fixed_grid, run->fixed_mask, run->scratch_a, result));
-        CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, 1, &result->warp));
+        if (fetch)
+            CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, 1, &result->warp));
         if (o->inverse || o->consistency)
             CLV_TRY(invert(run, held, count, result));
-        if (o->inverse)
+        if (o->inverse && fetch)
             CLV_TRY(clv_field_download(run->ctx, run->inverse, &run->fixed_grid, 1, &result->inverse_warp));
     }
     if (moving)

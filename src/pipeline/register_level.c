@@ -12,7 +12,8 @@
 #include "op/reduce.h"
 #include "op/resample.h"
 
-enum { MOST_PASSES = 100 };
+/* More passes than the rehearsed ones are rare. */
+enum { MOST_PASSES = 100, REHEARSED_PASSES = 3 };
 
 /* An image of the run, smoothed by sigma (its voxels) and sampled on a level. */
 static int shrink(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
@@ -190,7 +191,7 @@ int clv_level_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid,
     for (; pass < MOST_PASSES; pass++) {
         float found;
         CLV_TRY(smallest_determinant(run, u, grid, sign, s->a, &found));
-        if (found > smallest)
+        if (clv_rehearsing(run->ctx) ? pass == REHEARSED_PASSES : found > smallest)
             break;
         float wide = fminf(1.5f + .25f * (float)pass, 15);
         /* weight: 1 on and next to the bad voxels, falling to 0 around them */

@@ -128,6 +128,30 @@ end:
     return status;
 }
 
+int linear_rehearse(clv_registration *run)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
+    linear_state state;
+    bool search = o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO;
+    bool mutual = stage.metric == CLVOX_METRIC_MI, lncc = stage.metric == CLVOX_METRIC_LNCC;
+    if (o->linear == CLVOX_LINEAR_NONE && !search)
+        return CLVOX_OK;
+    clv_matrix_identity(run->matrix);
+    CLV_TRY(linear_levels_make(&stage));
+    linear_from_matrix(&stage, CLV_MATRIX(run->matrix), &state);
+    if (mutual || lncc)
+        CLV_TRY(linear_evaluate(&stage, 1, CLVOX_METRIC_MI, stage.bins, o->linear, &state, 1, true));
+    if (!mutual)
+        CLV_TRY(linear_evaluate(&stage, 1, stage.metric, stage.bins, o->linear, &state, 1, true));
+    else
+        CLV_TRY(linear_evaluate(&stage, LINEAR_DETAIL + 1, CLVOX_METRIC_NCC, 8, o->linear, &state, 1, true));
+end:
+    linear_levels_free(&stage);
+    return status;
+}
+
 int clv_register_linear(clv_registration *run, const clvox_volume *fixed, const clvox_volume *moving)
 {
     int status = CLVOX_OK;

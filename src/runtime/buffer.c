@@ -64,7 +64,7 @@ int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, cons
 {
     int status = CLVOX_OK;
     cl_event event = NULL;
-    if (bytes == 0)
+    if (bytes == 0 || ctx->rehearsal)
         return CLVOX_OK;
     CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
                                 CLV_EVENT(ctx, event)),
@@ -81,6 +81,10 @@ int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset,
     cl_event event = NULL;
     if (bytes == 0)
         return CLVOX_OK;
+    if (ctx->rehearsal) {
+        clv_rehearsal_read(data, bytes);
+        return CLVOX_OK;
+    }
     CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
                                CLV_EVENT(ctx, event)),
            "clEnqueueReadBuffer", "fetching data from the device");
@@ -94,7 +98,7 @@ int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint3
 {
     int status = CLVOX_OK;
     cl_event event = NULL;
-    if (bytes == 0)
+    if (bytes == 0 || ctx->rehearsal)
         return CLVOX_OK;
     CLV_CL(clEnqueueFillBuffer(ctx->queue, buffer->mem, &word, sizeof word, offset, bytes, 0, NULL,
                                CLV_EVENT(ctx, event)),
@@ -109,7 +113,7 @@ int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offs
 {
     int status = CLVOX_OK;
     cl_event event = NULL;
-    if (bytes == 0)
+    if (bytes == 0 || ctx->rehearsal)
         return CLVOX_OK;
     CLV_CL(clEnqueueCopyBuffer(ctx->queue, from->mem, to->mem, from_offset, to_offset, bytes, 0,
                                NULL, CLV_EVENT(ctx, event)),

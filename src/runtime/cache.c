@@ -150,6 +150,36 @@ end:
     free(path);
 }
 
+typedef struct reference {
+    char magic[8];
+    clv_cache_key shared;
+    char name[CLV_CACHE_NAME];
+} reference;
+
+static const char reference_magic[8] = "CLVOXR1";
+
+void clv_cache_store_reference(const char *dir, clv_cache_key key, clv_cache_key shared, const char *name,
+                               const clv_counts *counts)
+{
+    reference r = {.shared = shared};
+    memcpy(r.magic, reference_magic, sizeof r.magic);
+    snprintf(r.name, sizeof r.name, "%s", name);
+    clv_cache_store(dir, key, (const unsigned char *)&r, sizeof r, counts);
+}
+
+bool clv_cache_is_reference(const unsigned char *data, size_t bytes, clv_cache_key *shared,
+                            char name[CLV_CACHE_NAME])
+{
+    reference r;
+    if (bytes != sizeof r || memcmp(data, reference_magic, sizeof reference_magic) != 0)
+        return false;
+    memcpy(&r, data, sizeof r);
+    r.name[sizeof r.name - 1] = 0;
+    memcpy(name, r.name, sizeof r.name);
+    *shared = r.shared;
+    return true;
+}
+
 int clv_cache_lock(const char *dir, clv_cache_key key)
 {
     char *path = NULL;

@@ -42,6 +42,15 @@ bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, si
 void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
                      const clv_counts *counts);
 
+/* An entry may be a reference: its kernel is in the program of many kernels
+ * under another key, by another name, which has at most CLV_CACHE_NAME bytes
+ * with its end. */
+enum { CLV_CACHE_NAME = 96 };
+void clv_cache_store_reference(const char *dir, clv_cache_key key, clv_cache_key shared, const char *name,
+                               const clv_counts *counts);
+bool clv_cache_is_reference(const unsigned char *data, size_t bytes, clv_cache_key *shared,
+                            char name[CLV_CACHE_NAME]);
+
 /* Waits until no other process builds programs of the same sixteenth of keys,
  * so that many processes started at once build each program once: the others
  * find it in the cache. Drivers' own caches have also been seen to break when

@@ -348,6 +348,21 @@ static char *without_comments(const char *text)
     return clean;
 }
 
+/* Writes code line by line, without margins, empty lines and #line: compilers
+ * read a composed program at every start. */
+static void write_tight(const char *clean, FILE *to)
+{
+    for (const char *line = clean; *line;) {
+        line += strspn(line, " \t");
+        size_t length = strcspn(line, "\n");
+        if (length > 0 && strncmp(line, "#line", 5) != 0) {
+            fwrite(line, 1, length, to);
+            fputc('\n', to);
+        }
+        line += length + (line[length] == '\n');
+    }
+}
+
 static void scan_source(scan *s, char *text)
 {
     char *start = text;
@@ -389,12 +404,11 @@ int clv_compose_unit(const char *source, const char *options, const char *suffix
     int status = CLVOX_OK;
     scan s = {.braces = 0};
     size_t length;
-    char *clean = without_comments(source);
+    char *clean = without_comments(source), *code_text = NULL;
     if (!clean) {
         s.scope.failed = true;
         goto end;
     }
-    fputs("#line 1 \"definitions\"\n", to);
     for (const char *at = options; (at = next_option(at, &length)); at += length) {
         if (strncmp(at, "-D", 2) != 0)
             continue;
@@ -404,12 +418,16 @@ int clv_compose_unit(const char *source, const char *options, const char *suffix
         fprintf(to, "#define %.*s %.*s\n", (int)name, at + 2, has_value ? (int)(length - name - 3) : 1,
                 has_value ? at + name + 3 : "1");
     }
+    code_text = strdup(clean);
+    if (!code_text) {
+        s.scope.failed = true;
+        goto end;
+    }
     scan_source(&s, clean);
     for (int i = 0; i < s.scope.count; i++)
         if (!has_name(&s.macros, s.scope.list[i]))
             fprintf(to, "#define %s %s%s\n", s.scope.list[i], s.scope.list[i], suffix);
-    fputs(source, to);
-    fputs("\n#line 1 \"definitions\"\n", to);
+    write_tight(code_text, to);
     for (int i = 0; i < s.macros.count; i++)
         fprintf(to, "#undef %s\n", s.macros.list[i]);
     for (int i = 0; i < s.scope.count; i++)
@@ -423,5 +441,6 @@ end:
     free_names(&s.scope);
     free_names(&s.macros);
     free(clean);
+    free(code_text);
     return status;
 }

@@ -7,10 +7,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The name of a kernel of such a program: that of the kernel by itself and a
- * part of its key, so that it does not depend on what else is in the program. */
-enum { CLV_COMPOSED_NAME = 96 };
-
 /* Writes one unit: the program of one kernel, as clv_source_assemble and
  * clv_program_options give it, between definitions that give the identifiers
  * of its file scope names with suffix behind them, and the removal of all that

@@ -38,6 +38,7 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
         ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
     }
     CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
+    ctx->driver_keeps = clv_driver_keeps(&ctx->limits);
     ctx->build_identity = clv_build_identity(&ctx->limits);
     if (!ctx->options.no_cache && ctx->build_identity)
         ctx->cache_dir = clv_cache_dir();
@@ -62,6 +63,7 @@ void clvox_context_destroy(clvox_context **context)
         return;
     clvox_context *ctx = *context;
     clv_timing_drop(ctx);
+    clv_rehearsal_free(ctx);
     clv_kernels_release(ctx);
     free(ctx->pending);
     free(ctx->timings);

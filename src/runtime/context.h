@@ -7,8 +7,11 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
+#include "runtime/cache.h"
 #include "runtime/runtime.h"
 #include "runtime/wisdom.h"
+
+typedef struct clv_rehearsal clv_rehearsal;
 
 typedef struct clv_forced {
     char entry[48];
@@ -22,6 +25,12 @@ typedef struct clv_built {
     cl_program program;
     clv_kernel kernel;
 } clv_built;
+
+/* A program of many kernels; the context holds it until it ends. */
+typedef struct clv_shared {
+    clv_cache_key key;
+    cl_program program;
+} clv_shared;
 
 /* What clv_kernel_get answered before, in an open hash table. */
 typedef struct clv_memo {
@@ -48,6 +57,7 @@ struct clvox_context {
     cl_command_queue queue;
     bool packed;
     char *cache_dir; /* NULL: no cache */
+    bool driver_keeps; /* clv_driver_keeps */
     char *build_identity; /* what, beside source and options, a built program depends on */
     clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
     size_t allocated, peak;
@@ -55,6 +65,11 @@ struct clvox_context {
     int built_count, built_room;
     clv_memo *memo;
     int memo_count, memo_room; /* room is a power of two */
+    clv_shared *shared;
+    int shared_count, shared_room;
+    clv_rehearsal *rehearsal; /* NULL: what is asked for is done */
+    int compiled; /* programs that were built from source, */
+    int alone;    /* and kernels that were got outside of a rehearsal, for tests */
     clv_forced *forced;
     int forced_count;
     clv_pending *pending;
@@ -89,6 +104,17 @@ int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, const 
                    double bytes);
 /* Releases every event that is still kept. */
 void clv_timing_drop(clvox_context *ctx);
+
+/* Keeps a program under its key: takes over the reference when it succeeds. */
+int clv_shared_keep(clvox_context *ctx, clv_cache_key key, cl_program program);
+
+/* Notes a kernel that a rehearsal asks for, and answers with its likeness,
+ * which cannot be launched (rehearsal.c). */
+int clv_rehearsal_note(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
+                       const char *extra, const clv_kernel **out);
+void clv_rehearsal_free(clvox_context *ctx);
+/* What is read in a rehearsal: 1, 2, 1, 2 ... as floats. */
+void clv_rehearsal_read(void *data, size_t bytes);
 
 /* Releases built kernels and what clv_kernel_get remembers. */
 void clv_kernels_release(clvox_context *ctx);

@@ -108,6 +108,9 @@ void clv_kernels_release(clvox_context *ctx)
 {
     for (int i = 0; i < ctx->built_count; i++)
         built_free(ctx->built[i]);
+    for (int i = 0; i < ctx->shared_count; i++)
+        clReleaseProgram(ctx->shared[i].program);
+    free(ctx->shared);
     free(ctx->built);
     free(ctx->memo);
     free(ctx->forced);
@@ -150,12 +153,10 @@ end:
     return status;
 }
 
-static int build(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
-                 const char *extra, const clv_kernel **out)
+int clv_kernel_adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
+                     const char *extra, const clv_program *program, const clv_kernel **out)
 {
     int status = CLVOX_OK;
-    char options[768];
-    clv_counts counts;
     cl_int error;
     clv_tile t = candidate->tile;
     clv_built *built = calloc(1, sizeof *built);
@@ -169,17 +170,17 @@ static int build(clvox_context *ctx, const clv_entry *entry, const clv_candidate
     kernel->tile = t;
     snprintf(kernel->label, sizeof kernel->label, "%s/%s %dx%dx%d", entry->name, candidate->variant->name,
              t.x, t.y, t.z);
-    CLV_TRY(clv_program_options(ctx->packed, candidate->variant, t, extra, options, sizeof options));
-    CLV_TRY(clv_program_build(ctx, candidate->variant, entry->file, options, &built->program, &counts));
-    kernel->kernel = clCreateKernel(built->program, candidate->variant->function, &error);
+    kernel->kernel = clCreateKernel(program->program, program->function, &error);
     CLV_CL(error, "clCreateKernel", candidate->variant->function);
-    CLV_TRY(inspect(ctx, kernel, &counts, candidate));
+    CLV_TRY(inspect(ctx, kernel, &program->counts, candidate));
     clv_built **grown = clv_grown(ctx->built, ctx->built_count, &ctx->built_room, sizeof *grown);
     if (!grown) {
         status = CLVOX_ERROR_MEMORY;
         goto end;
     }
     ctx->built = grown;
+    CLV_CL(clRetainProgram(program->program), "clRetainProgram", kernel->label);
+    built->program = program->program;
     grown[ctx->built_count++] = built;
     if (ctx->options.verbosity >= 2)
         fprintf(stderr, "built %s %s\n", kernel->label, extra);
@@ -195,17 +196,47 @@ static bool is_candidate(const clv_kernel *kernel, const clv_candidate *candidat
     return kernel->variant == candidate->variant && !memcmp(&kernel->tile, &candidate->tile, sizeof kernel->tile);
 }
 
-static int get_candidate(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
-                         const char *extra, const clv_kernel **out)
+static int build(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
+                 const char *extra, const clv_kernel **out)
+{
+    int status = CLVOX_OK;
+    char options[768];
+    clv_unit unit = {.source = NULL};
+    clv_program program = {.program = NULL};
+    ctx->alone++;
+    CLV_TRY(clv_program_options(ctx->packed, candidate->variant, candidate->tile, extra, options,
+                                sizeof options));
+    CLV_TRY(clv_unit_make(ctx, candidate->variant, entry->file, options, &unit));
+    CLV_TRY(clv_unit_build(ctx, &unit, &program));
+    CLV_TRY(clv_kernel_adopt(ctx, entry, candidate, extra, &program, out));
+    if (ctx->options.verbosity >= 2)
+        fprintf(stderr, "(by itself)\n");
+end:
+    if (program.program)
+        clReleaseProgram(program.program);
+    clv_unit_free(&unit);
+    return status;
+}
+
+static const clv_kernel *find_built(const clvox_context *ctx, const clv_entry *entry,
+                                    const clv_candidate *candidate, const char *extra)
 {
     for (int i = 0; i < ctx->built_count; i++) {
         const clv_kernel *k = &ctx->built[i]->kernel;
-        if (k->entry == entry && is_candidate(k, candidate) && !strcmp(ctx->built[i]->extra, extra)) {
-            *out = k;
-            return CLVOX_OK;
-        }
+        if (k->entry == entry && is_candidate(k, candidate) && !strcmp(ctx->built[i]->extra, extra))
+            return k;
     }
-    return build(ctx, entry, candidate, extra, out);
+    return NULL;
+}
+
+static int get_candidate(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
+                         const char *extra, const clv_kernel **out)
+{
+    *out = find_built(ctx, entry, candidate, extra);
+    if (*out)
+        return CLVOX_OK;
+    return ctx->rehearsal ? clv_rehearsal_note(ctx, entry, candidate, extra, out)
+                          : build(ctx, entry, candidate, extra, out);
 }
 
 /* ---- choosing ---- */
@@ -272,6 +303,8 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
     if (status < 0)
         return status;
     const char *kept = NULL;
+    if (!(*out)->kernel)
+        return CLVOX_OK; /* of a rehearsal */
     for (int i = 0; i < ctx->built_count && !kept; i++)
         if (&ctx->built[i]->kernel == *out) {
             kept = ctx->built[i]->extra;

@@ -53,6 +53,8 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
     int status = CLVOX_OK;
     cl_event event = NULL;
     size_t global[3], local[3] = {(size_t)kernel->tile.x, (size_t)kernel->tile.y, (size_t)kernel->tile.z};
+    if (!kernel->kernel || ctx->rehearsal)
+        return CLVOX_OK;
     global_size(kernel, size, global);
     for (int i = 0; i < count; i++) {
         const clv_arg *a = &args[i];

@@ -192,6 +192,16 @@ int clv_kernels_asked(const clvox_context *ctx, clv_asked *out, int room);
 bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *variant,
                       clv_tile tile, size_t local_extra);
 
+/* Kernels that are built together take a fraction of the time that they take
+ * one by one. A pipeline begins a rehearsal, calls the operations that it will
+ * call, or itself with few iterations, and ends it: then all that was asked
+ * for is built. Between the two nothing reaches the device; buffers may be
+ * created, and what is read is 1, 2, 1, 2 ... Rehearsals may be nested. What
+ * could not be built says so when it is asked for in earnest. */
+int clv_rehearsal_begin(clvox_context *ctx);
+int clv_rehearsal_end(clvox_context *ctx);
+bool clv_rehearsing(const clvox_context *ctx);
+
 /* True where a field's components are stored packed (xyzxyz...), false where
  * planar. Kernels see it as FIELD_PACKED and use load_vec and store_vec. */
 bool clv_fields_packed(const clvox_context *ctx);
