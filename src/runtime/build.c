@@ -90,8 +90,8 @@ cl_program clv_program_load(clvox_context *ctx, const char *options, const unsig
 {
     cl_int error, refused = CL_SUCCESS;
     cl_program program;
-    bool is_text = bytes > sizeof text_magic && !memcmp(data, text_magic, sizeof text_magic) && !data[bytes - 1];
-    if (is_text) {
+    bool is_text = bytes > sizeof text_magic && !memcmp(data, text_magic, sizeof text_magic);
+    if (is_text && !data[bytes - 1]) {
         const char *text = (const char *)data + sizeof text_magic;
         program = clCreateProgramWithSource(ctx->context, 1, &text, NULL, &error);
     } else {
@@ -175,7 +175,8 @@ int clv_unit_make(const clvox_context *ctx, const clv_variant *variant, const ch
     bool nvidia = ctx->limits.nvidia_major > 0;
     *unit = (clv_unit){.file = file, .function = variant->function, .key = clv_cache_key_start()};
     CLV_TRY(clv_source_assemble(file, variant->function, &unit->source));
-    int length = snprintf(unit->options, sizeof unit->options, "%s%s", options, nvidia ? " -cl-nv-verbose" : "");
+    int length = snprintf(unit->options, sizeof unit->options, "%s%s", options,
+                          nvidia ? " -cl-nv-verbose" : "");
     if (nvidia && variant->register_cap > 0)
         snprintf(unit->options + length, sizeof unit->options - (size_t)length, " -cl-nv-maxrregcount=%d",
                  variant->register_cap);

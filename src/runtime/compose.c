@@ -298,7 +298,9 @@ static void code(scan *s, const char *text, int depth)
             mark(s, *at++);
             continue;
         }
-        const macro *m = s->braces == 0 && s->parens == 0 && depth < DEEPEST ? find_macro(s, at, length) : NULL;
+        const macro *m = NULL;
+        if (s->braces == 0 && s->parens == 0 && depth < DEEPEST)
+            m = find_macro(s, at, length);
         const char *open = at + length + strspn(at + length, " \t\n"), *next = at + length;
         if (m && m->parameters && *open != '(')
             m = NULL;

@@ -68,7 +68,9 @@ int clv_rehearsal_note(clvox_context *ctx, const clv_entry *entry, const clv_can
         }
     }
     note *n = calloc(1, sizeof *n);
-    note **grown = n && (n->extra = strdup(extra)) ? clv_grown(r->list, r->count, &r->room, sizeof *grown) : NULL;
+    note **grown = NULL;
+    if (n && (n->extra = strdup(extra)))
+        grown = clv_grown(r->list, r->count, &r->room, sizeof *grown);
     if (!grown) {
         note_free(n);
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -111,7 +113,8 @@ int clv_rehearsal_end(clvox_context *ctx)
     for (; made < r->count; made++) {
         const note *n = r->list[made];
         const clv_variant *variant = n->candidate.variant;
-        CLV_TRY(clv_program_options(ctx->packed, variant, n->candidate.tile, n->extra, options, sizeof options));
+        CLV_TRY(clv_program_options(ctx->packed, variant, n->candidate.tile, n->extra, options,
+                                    sizeof options));
         CLV_TRY(clv_unit_make(ctx, variant, n->likeness.entry->file, options, &units[made]));
     }
     CLV_TRY(clv_units_build(ctx, units, made, programs));

@@ -107,7 +107,8 @@ static int deal(job *j, int missing)
 static bool is_first(const job *j, int unit)
 {
     for (int i = 0; i < unit; i++)
-        if (j->part_of[i] == j->part_of[unit] && !memcmp(&j->units[i].key, &j->units[unit].key, sizeof(clv_cache_key)))
+        if (j->part_of[i] == j->part_of[unit] &&
+            !memcmp(&j->units[i].key, &j->units[unit].key, sizeof j->units[i].key))
             return false;
     return true;
 }
