@@ -287,10 +287,9 @@ void page_put(text_buffer *to, const compare_set *set)
         put_short(to, set);
     if (has_group(set, "pipelines")) {
         put_section(to, "pipelines", "Pipelines");
-        text_put(
-            to,
-            "<p class=\"light\">Each pipeline has an axis of its own that begins at 0; shorter is faster. "
-            "The last column is the speed relative to A.</p>\n");
+        if (set->count > 1)
+            text_put(to, "<p class=\"light\">Each pipeline has an axis of its own that begins at 0; shorter "
+                         "is faster. The last column is the speed relative to A.</p>\n");
         page_put_pipelines(to, set);
         text_put(to, "</section>\n");
     }

@@ -121,6 +121,10 @@ static void put_pipeline(text_buffer *to, const compare_set *set, const compare_
     for (int i = 0; i < set->count; i++)
         if (line->row[i])
             x.high = fmax(x.high, compare_cost(line->row[i], basis));
+    /* Of one record the pipelines are compared with one another. */
+    for (int k = 0; k < set->lines && set->count == 1; k++)
+        if (!strcmp(set->line[k].group, "pipelines") && !compare_is_stage(&set->line[k]))
+            x.high = fmax(x.high, set->line[k].row[0]->seconds);
     page_put_word(to, 0, y + 12, "start", "name strong", 700, line->name);
     if (line->size)
         snprintf(title, sizeof title, "%d×%d×%d", line->size[0], line->size[1], line->size[2]);
@@ -187,7 +191,7 @@ enum { SHARE_ROW = 17, SHARE_TOP = 28, SHARE_MOST = 40 };
 
 static void put_share_rows(text_buffer *to, const compare_set *set, const int *lines, int count, double most)
 {
-    enum { LEFT = 196, RIGHT = 18 };
+    enum { LEFT = 222, RIGHT = 18 };
     int height = SHARE_TOP + count * SHARE_ROW + 8;
     double ticks[8];
     page_axis x = {.low = 0, .high = 100 * most, .from = LEFT, .to = HALF - RIGHT};

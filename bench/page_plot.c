@@ -88,8 +88,10 @@ char *page_tick_text(double value, const char *unit, char out[TEXT_NUMBER])
 
 void page_begin_svg(text_buffer *to, int width, int height, const char *title, const char *words)
 {
-    text_add(to, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" preserveAspectRatio=\"xMinYMin\" role=\"img\" aria-label=\"", width,
-             height, width, height);
+    text_add(to,
+             "<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" preserveAspectRatio=\"xMinYMin\" "
+             "role=\"img\" aria-label=\"",
+             width, height, width, height);
     text_put_html(to, title);
     text_put(to, ". ");
     text_put_html(to, words);

@@ -234,8 +234,8 @@ static int list_points(const compare_set *set, int i, bool both, point *points, 
     int count = 0;
     for (int k = 0; k < set->lines && count < most; k++) {
         const compare_row *row = set->line[k].row[i];
-        if (!row || compare_is_variant(&set->line[k]) || !isfinite(row->bytes) || (both && !isfinite(row->operations)) ||
-            (both != (isfinite(row->operations) != 0)))
+        if (!row || compare_is_variant(&set->line[k]) || !isfinite(row->bytes) ||
+            both != (isfinite(row->operations) != 0))
             continue;
         points[count++] = both ? (point){row, row->operations / row->bytes, row->operations / row->seconds}
                                : (point){row, row->bytes, row->bytes / row->seconds};
@@ -359,6 +359,9 @@ static void put_roofline(text_buffer *to, const compare_set *set, int i, range x
     text_put(to, "<div><h4>Operations a second (FLOP/s)</h4>\n");
     begin(p, r, "Roofline", "Operations a second over operations a byte, both logarithmic.");
     const compare_ceiling *bandwidth = find_bandwidth(r), *local = find_like(r, "B/s", "local");
+    /* On a CPU local memory is memory like any other. */
+    if (local && bandwidth && local->value <= bandwidth->value)
+        local = NULL;
     double peak = 0;
     for (int c = 0; c < r->ceilings; c++)
         if (!strcmp(r->ceiling[c].unit, "FLOP/s"))

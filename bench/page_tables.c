@@ -41,9 +41,10 @@ static void put_key_heading(text_buffer *to, const compare_set *set, int i, int 
 void page_put_ceilings(text_buffer *to, const compare_set *set)
 {
     char number[TEXT_NUMBER];
-    text_put(to, "<div class=\"scroll\"><table>\n<caption>What each device reaches at most, measured in the "
-                 "same run as its "
-                 "rows; behind it, relative to A.</caption>\n<thead><tr><th scope=\"col\">Ceiling</th>");
+    text_add(to,
+             "<div class=\"scroll\"><table>\n<caption>What each device reaches at most, measured in the same run "
+             "as its rows%s.</caption>\n<thead><tr><th scope=\"col\">Ceiling</th>",
+             set->count > 1 ? "; behind it, relative to A" : "");
     for (int i = 0; i < set->count; i++)
         put_key_heading(to, set, i, i ? 2 : 1);
     text_put(to, "</tr></thead>\n<tbody>\n");
