@@ -27,7 +27,7 @@ static int measure_row(bench_run *run, bench_data *data, const bench_row *row, c
 {
     char tile[32];
     bench_time time;
-    record_row record = {.group = "kernels", .name = label, .verified = true, .remark = row->remark,
+    record_row record = {.group = "kernels", .name = label, .verified = true,
                          .size = {data->size[0], data->size[1], data->size[2]}};
     void *both[] = {(void *)row, data};
     int status = bench_verify(run->ctx, row, label);
@@ -94,8 +94,10 @@ int bench_kernels(bench_run *run, const char *const *names, int count)
         for (const bench_row *row = bench_fields[f]; row->name; row++)
             rows += wanted(row, names, count);
     if (rows == 0)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s is in the name of no operation; `clvox bench kernels` times all of "
-                        "them and shows their names", names[0]);
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "%s is in the name of no operation; `clvox bench kernels` times all of "
+                        "them and shows their names",
+                        names[0]);
     CLV_TRY(bench_limits(run));
     CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
     bench_heading(run, "operation");

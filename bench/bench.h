@@ -41,7 +41,8 @@ int bench_measure(bench_run *run, int (*call)(void *what), void *what, const cha
 
 /* The device's part of bench_measure: time and kernel of some calls, one where
  * a call takes longer than run->seconds. For those who take samples themselves. */
-int bench_device_time(bench_run *run, int (*call)(void *what), void *what, const char *entry, bench_time *out);
+int bench_device_time(bench_run *run, int (*call)(void *what), void *what, const char *entry,
+                      bench_time *out);
 
 /* Copy bandwidth and multiply-add rate into run and record, as the rows need. */
 int bench_limits(bench_run *run);
@@ -135,7 +136,6 @@ typedef struct bench_row {
     int (*check)(struct bench_check *c);               /* the result against the reference's */
     int (*begin)(bench_data *data);                    /* before the first run; NULL: nothing */
     void (*size)(const bench_data *data, int size[3]); /* NULL: the data's */
-    const char *remark;
 } bench_row;
 
 /* By field; each ends with a NULL name. bench_fields are all of them. */

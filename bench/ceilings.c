@@ -289,8 +289,8 @@ static void print_heading(const bench_run *run)
 {
     fprintf(run->out, "%s (%s, driver %s), volumes of %dx%dx%d\n%-34s %9s %-8s %6s\n",
             clvox_context_limits(run->ctx)->name, clvox_context_limits(run->ctx)->platform,
-            clvox_context_limits(run->ctx)->driver, run->size[0], run->size[1], run->size[2], "ceiling", "rate", "",
-            "spread");
+            clvox_context_limits(run->ctx)->driver, run->size[0], run->size[1], run->size[2], "ceiling",
+            "rate", "", "spread");
 }
 
 /* What bounds rows: copies of a field, which neither a cache nor a small launch flatters. */

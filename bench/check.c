@@ -15,8 +15,10 @@ int bench_wrong(const clvox_context *ctx, const char *what, const char *format, 
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    return clv_fail(CLVOX_ERROR_DATA, "%s: the result on %s is wrong (%s), so its time would mean nothing; please "
-                    "report it with what `clvox devices -v` says", what, clvox_context_limits(ctx)->name, why);
+    return clv_fail(CLVOX_ERROR_DATA,
+                    "%s: the result on %s is wrong (%s), so its time would mean nothing; please "
+                    "report it with what `clvox devices -v` says",
+                    what, clvox_context_limits(ctx)->name, why);
 }
 
 int check_values(bench_check *c, const float *got, const double *want, size_t count, double absolute,
@@ -38,7 +40,8 @@ int check_values(bench_check *c, const float *got, const double *want, size_t co
         }
     }
     return at == count ? CLVOX_OK
-                       : bench_wrong(c->data->ctx, c->label, "value %zu is %.7g and should be %.7g", at, (double)got[at], want[at]);
+                       : bench_wrong(c->data->ctx, c->label, "value %zu is %.7g and should be %.7g", at,
+                                     (double)got[at], want[at]);
 }
 
 int check_buffer(bench_check *c, const clv_buffer *buffer, const double *want, size_t count, double absolute,
@@ -67,7 +70,9 @@ int check_field(bench_check *c, const clv_buffer *field, const double *want, dou
 
 int check_number(bench_check *c, double got, double want, double absolute)
 {
-    return fabs(got - want) <= absolute ? CLVOX_OK : bench_wrong(c->data->ctx, c->label, "%.9g should be %.9g", got, want);
+    return fabs(got - want) <= absolute
+               ? CLVOX_OK
+               : bench_wrong(c->data->ctx, c->label, "%.9g should be %.9g", got, want);
 }
 
 double check_largest(const double *values, size_t count)

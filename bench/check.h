@@ -27,7 +27,8 @@ int check_values(bench_check *c, const float *got, const double *want, size_t co
  * otherwise, nothing is compared. */
 int check_buffer(bench_check *c, const clv_buffer *buffer, const double *want, size_t count, double absolute,
                  double relative);
-int check_field(bench_check *c, const clv_buffer *field, const double *want, double absolute, double relative);
+int check_field(bench_check *c, const clv_buffer *field, const double *want, double absolute,
+                double relative);
 int check_number(bench_check *c, double got, double want, double absolute);
 
 /* A field of the device, planar. */

@@ -32,7 +32,8 @@ int check_copy(bench_check *c)
 
 int check_pointwise(bench_check *c)
 {
-    ref_pointwise(CLV_POINTWISE_LINEAR, c->want, (int)c->n, c->in[0], c->in[1], NULL, (float[4]){.5f, .5f, 0, 0});
+    ref_pointwise(CLV_POINTWISE_LINEAR, c->want, (int)c->n, c->in[0], c->in[1], NULL,
+                  (float[4]){.5f, .5f, 0, 0});
     return check_buffer(c, c->data->out[0], c->want, c->n, 1e-6, 1e-6);
 }
 
@@ -213,5 +214,6 @@ int check_downsample(bench_check *c)
     const int *n = c->data->size;
     const int size[3] = {(n[0] + 1) / 2, (n[1] + 1) / 2, (n[2] + 1) / 2};
     ref_downsample(c->in[0], n, c->want, size);
-    return check_buffer(c, c->data->out[0], c->want, (size_t)size[0] * (size_t)size[1] * (size_t)size[2], 1e-4, 0);
+    return check_buffer(c, c->data->out[0], c->want, (size_t)size[0] * (size_t)size[1] * (size_t)size[2],
+                        1e-4, 0);
 }

@@ -29,7 +29,8 @@ static int check_sure(bench_check *c)
     size_t unsure = 0;
     for (size_t i = 0; i < c->n; i++)
         unsure += c->unsure[i] != 0;
-    return unsure <= c->n / 50 ? CLVOX_OK : bench_wrong(c->data->ctx, c->label, "%zu voxels lie on edges", unsure);
+    return unsure <= c->n / 50 ? CLVOX_OK
+                               : bench_wrong(c->data->ctx, c->label, "%zu voxels lie on edges", unsure);
 }
 
 static int check_warped(bench_check *c, const float *in, int kind, double tolerance)
@@ -105,7 +106,9 @@ int check_inverse(bench_check *c)
         if (!(left < 2e-3))
             status = bench_wrong(c->data->ctx, c->label, "%g voxels are left at voxel %d", left, i);
     }
-    return status < 0 || 2 * possible > (int)c->n ? status : bench_wrong(c->data->ctx, c->label, "%d voxels have an inverse", possible);
+    return status < 0 || 2 * possible > (int)c->n
+               ? status
+               : bench_wrong(c->data->ctx, c->label, "%d voxels have an inverse", possible);
 }
 
 /* ---- linear registration ---- */
@@ -115,8 +118,8 @@ static ref_linear_sample *samples_of(bench_check *c, int *count)
 {
     static const double same[3][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}, centre[3] = {0, 0, 0};
     ref_linear_sample *samples = (ref_linear_sample *)c->most;
-    *count = ref_linear_samples(c->in[0], c->data->size, c->in[1], c->data->size, (const int[2]){1, 1}, centre,
-                                same, samples);
+    *count = ref_linear_samples(c->in[0], c->data->size, c->in[1], c->data->size, (const int[2]){1, 1},
+                                centre, same, samples);
     return samples;
 }
 
@@ -286,8 +289,10 @@ static int check_windows(bench_check *c, int radius, bool local, bool both)
     }
     ref_lncc(fixed, moving, c->data->size, radius, (double)1e-4f, local, slopes[0], slopes[1], &want[0],
              &want[1]);
-    for (int k = 0; k <= both; k++)
-        CLV_TRY(check_buffer(c, c->data->out[k], slopes[k], c->n, tolerance * check_largest(slopes[k], c->n), 0));
+    for (int k = 0; k <= both; k++) {
+        double largest = check_largest(slopes[k], c->n);
+        CLV_TRY(check_buffer(c, c->data->out[k], slopes[k], c->n, tolerance * largest, 0));
+    }
     CLV_TRY(check_buffer(c, c->data->state, want, 2, tolerance * want[0], 0));
 end:
     return status;

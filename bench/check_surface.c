@@ -76,7 +76,8 @@ int check_mesh_distance(bench_check *c)
                 chosen = d;
         }
         if (!(fabs(sqrt((double)c->got[i]) - sqrt(best)) < 1e-5 && sqrt(chosen) - sqrt(best) < 1e-5)) {
-            status = bench_wrong(c->data->ctx, c->label, "distance %g should be %g", sqrt((double)c->got[i]), sqrt(best));
+            status = bench_wrong(c->data->ctx, c->label, "distance %g should be %g", sqrt((double)c->got[i]),
+                                 sqrt(best));
             goto end;
         }
     }

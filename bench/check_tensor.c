@@ -36,16 +36,17 @@ static int check_fit(bench_check *c, clv_tensor_method method, bool robust)
         for (size_t k = 0; k < BENCH_VOLUMES; k++)
             signal[k] = c->dwi[k * m + i];
         ref_tensor_fit(signal, b, (const double(*)[3])direction, BENCH_VOLUMES, method, robust, &want);
-        bool same = fabs((double)s0[i] - want.s0) <= tolerance * (want.s0 + 1) &&
-                    fabs((double)noise[i] - want.noise) <= 10 * tolerance * (want.noise + .01 * want.s0 + 1) &&
-                    (kind[i] & CLV_TENSOR_FITTED) == (want.kind & CLV_TENSOR_FITTED);
+        bool same =
+            fabs((double)s0[i] - want.s0) <= tolerance * (want.s0 + 1) &&
+            fabs((double)noise[i] - want.noise) <= 10 * tolerance * (want.noise + .01 * want.s0 + 1) &&
+            (kind[i] & CLV_TENSOR_FITTED) == (want.kind & CLV_TENSOR_FITTED);
         for (size_t k = 0; k < 6; k++)
             same = same && fabs((double)tensor[k * m + i] - want.tensor[k]) <= tolerance * 1e-3;
         if (!same && robust && others++ < 1 + m / 50)
             continue;
         if (!same) {
-            status = bench_wrong(c->data->ctx, c->label, "voxel %zu has S0 %g and Dxx %g, not %g and %g", i, (double)s0[i],
-                                 (double)tensor[i], want.s0, want.tensor[0]);
+            status = bench_wrong(c->data->ctx, c->label, "voxel %zu has S0 %g and Dxx %g, not %g and %g", i,
+                                 (double)s0[i], (double)tensor[i], want.s0, want.tensor[0]);
             goto end;
         }
     }
@@ -101,7 +102,8 @@ int check_measures(bench_check *c)
         ref_tensor_measures(d, want);
         if (!(fabs((double)c->got[i] - want[0]) <= 2e-6 && fabs((double)c->got[n + i] - want[1]) <= 2e-6 &&
               ref_tensor_residual(d, want[8], v) <= 1e-5 && fabs(length - 1) <= 2e-6))
-            status = bench_wrong(c->data->ctx, c->label, "voxel %zu has FA %g and MD %g, not %g and %g, or another axis", i,
+            status = bench_wrong(c->data->ctx, c->label,
+                                 "voxel %zu has FA %g and MD %g, not %g and %g, or another axis", i,
                                  (double)c->got[i], (double)c->got[n + i], want[0], want[1]);
     }
     return status;
@@ -140,8 +142,14 @@ static ref_tensor_tv model_of(bench_check *c, clv_tensor_coupling coupling)
     const int *n = c->data->size;
     for (size_t i = 0; i < 6 * c->n; i++)
         c->want[i] = (double)c->tensor[i];
-    return (ref_tensor_tv){.size = {n[0], n[1], n[2]}, .w = {1, 1, 1}, .data = c->tensor_data, .coupling = coupling,
-                           .lambda = 10, .eps = (double)1e-4f, .relax = 1, .floor = (double)1e-6f};
+    return (ref_tensor_tv){.size = {n[0], n[1], n[2]},
+                           .w = {1, 1, 1},
+                           .data = c->tensor_data,
+                           .coupling = coupling,
+                           .lambda = 10,
+                           .eps = (double)1e-4f,
+                           .relax = 1,
+                           .floor = (double)1e-6f};
 }
 
 static int check_tv(bench_check *c, clv_tensor_coupling coupling)

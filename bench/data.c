@@ -104,7 +104,8 @@ static int send_images(bench_data *data, wave *w, float *host)
         for (size_t i = 0; i < n; i++) {
             float x = (float)(i % (size_t)data->size[0]) - .47f * (float)data->size[0];
             float y = (float)(i / (size_t)data->size[0] % (size_t)data->size[1]) - .5f * (float)data->size[1];
-            float z = (float)(i / (size_t)data->size[0] / (size_t)data->size[1]) - .45f * (float)data->size[2];
+            float z =
+                (float)(i / (size_t)data->size[0] / (size_t)data->size[1]) - .45f * (float)data->size[2];
             host[i] = sqrtf(x * x + y * y + z * z) - .33f * (float)data->size[2];
         }
     CLV_TRY(send(data, host, n * sizeof *host, &data->level));
@@ -113,7 +114,8 @@ static int send_images(bench_data *data, wave *w, float *host)
     for (int which = 0; which < 2; which++) {
         for (size_t c = 0; c < 6; c++) { /* 0, 3 and 5 lie on the diagonal */
             bool diagonal = c == 0 || c == 3 || c == 5;
-            fill(w, data->size, ((int)c + which) % 3, diagonal ? .6f : -.2f, diagonal ? 1.4f : .2f, host + c * n);
+            fill(w, data->size, ((int)c + which) % 3, diagonal ? .6f : -.2f, diagonal ? 1.4f : .2f,
+                 host + c * n);
         }
         CLV_TRY(send(data, host, 6 * n * sizeof *host, which ? &data->tensor_data : &data->tensor));
     }
@@ -182,7 +184,8 @@ static int send_scan(bench_data *data, float *host)
     for (size_t k = 0; k < BENCH_VOLUMES; k++) {
         for (size_t i = 0; i < voxels && i < WAVES; i++) {
             const double *g = direction[k], turn = .37 * (double)i;
-            double along = g[0] * cos(turn) + g[1] * sin(turn), s0 = 1000 + 300 * sin(.21 * (double)i), noise = 0;
+            double along = g[0] * cos(turn) + g[1] * sin(turn), s0 = 1000 + 300 * sin(.21 * (double)i),
+                   noise = 0;
             for (int j = 0; j < 4; j++) {
                 seed = seed * 1664525u + 1013904223u;
                 noise += ((double)(seed >> 8) / 8388608.0 - 1) * .866;
@@ -249,10 +252,10 @@ double bench_data_bytes(double n, double *largest)
 
 void bench_data_release(bench_data *d)
 {
-    clv_buffer **all[] = {&d->in[0], &d->in[1], &d->labels, &d->level, &d->u, &d->v, &d->tensor, &d->tensor_data, &d->links,
-                          &d->half_links, &d->dwi, &d->map, &d->triangles, &d->cells, &d->list, &d->out[0],
-                          &d->out[1], &d->out[2], &d->field[0], &d->field[1], &d->nine, &d->partial, &d->state,
-                          &d->sums};
+    clv_buffer **all[] = {&d->in[0],     &d->in[1],       &d->labels, &d->level,      &d->u,      &d->v,
+                          &d->tensor,    &d->tensor_data, &d->links,  &d->half_links, &d->dwi,    &d->map,
+                          &d->triangles, &d->cells,       &d->list,   &d->out[0],     &d->out[1], &d->out[2],
+                          &d->field[0],  &d->field[1],    &d->nine,   &d->partial,    &d->state,  &d->sums};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(all[i]);
     clv_tensor_design_destroy(&d->design);

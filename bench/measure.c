@@ -116,8 +116,8 @@ void bench_complete(const bench_run *run, const bench_time *time, record_row *ro
 
 void bench_heading(const bench_run *run, const char *what)
 {
-    fprintf(run->out, "%-34s %9s %6s %9s %9s %6s  %-18s %4s %5s %s\n", what, "ms", "spread", "device ms", "rate",
-            "share", "kernel", "regs", "occ.", "limit");
+    fprintf(run->out, "%-34s %9s %6s %9s %9s %6s  %-18s %4s %5s %s\n", what, "ms", "spread", "device ms",
+            "rate", "share", "kernel", "regs", "occ.", "limit");
 }
 
 void bench_line(const bench_run *run, const char *label, const record_row *row)

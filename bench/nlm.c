@@ -100,8 +100,8 @@ end:
 static int call_search(void *what)
 {
     const bench_band *b = what;
-    return clv_nlm_search(b->ctx, &b->patches, b->form, MOST, 0, b->neighbours, b->distances, b->scratch, NULL,
-                          NULL);
+    return clv_nlm_search(b->ctx, &b->patches, b->form, MOST, 0, b->neighbours, b->distances, b->scratch,
+                          NULL, NULL);
 }
 
 /* A small band's search against every pair in double precision. */
@@ -126,7 +126,8 @@ static int verify(clvox_context *ctx, clv_nlm_memory form, const char *name)
     CLV_TRY(call_search(&b));
     CLV_TRY(clv_buffer_read(ctx, b.neighbours, 0, got, answers * sizeof *got));
     CLV_TRY(clv_buffer_read(ctx, b.distances, 0, distance, answers * sizeof *distance));
-    ref_nlm_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, RADIUS, MOST, 0, want, true_distance);
+    ref_nlm_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, RADIUS, MOST, 0, want,
+                   true_distance);
     for (size_t i = 0; i < answers; i++) {
         double slack = 1e-5 * true_distance[i] + 1e-9;
         bool right = got[i] == want[i];
@@ -149,7 +150,8 @@ end:
 }
 
 /* 2 K N^2 operations over the time. */
-static int measure(bench_run *run, bench_band *b, const char *entry, record_row *row, bench_time *time, char tile[32])
+static int measure(bench_run *run, bench_band *b, const char *entry, record_row *row, bench_time *time,
+                   char tile[32])
 {
     int status = bench_measure(run, call_search, b, entry, time);
     double count = b->patches.count;
@@ -233,8 +235,8 @@ int bench_nlm(bench_run *run, bool brief)
     bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
     bench_band b = {.ctx = run->ctx};
     CLV_TRY(bench_limits(run));
-    fprintf(run->out, "patch search, %d samples, %d neighbours\n%9s %6s %-10s %-12s %10s %6s %10s %8s\n", SAMPLES, MOST,
-            "voxels", "noise", "form", "variant", "seconds", "spread", "GFLOPS", "of peak");
+    fprintf(run->out, "patch search, %d samples, %d neighbours\n%9s %6s %-10s %-12s %10s %6s %10s %8s\n",
+            SAMPLES, MOST, "voxels", "noise", "form", "variant", "seconds", "spread", "GFLOPS", "of peak");
     for (size_t i = 0; i < (brief ? 2 : sizeof searches / sizeof *searches); i++) {
         search r = searches[i];
         if (cpu && r.large)
@@ -314,10 +316,12 @@ static int print_form(bench_run *run, bench_band *b, const form *f, double *cons
     or_unknown(groups, sizeof groups, k->resources.groups);
     if (k->occupancy >= 0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
-    fprintf(run->out, "%9d %-10s %4dx%dx%d %9s %8d %8s %9s %10.4f %10.1f %7.1f%%%s\n", b->patches.count, f->name,
-            k->tile.x, k->tile.y, k->tile.z, registers, k->local_bytes, groups, occupancy, time.seconds.median,
-            1e-9 * row.operations / time.seconds.median, 100 * row.share,
-            !row.paper ? "" : paper.holds ? "  slower, as in the paper" : "  not slower, unlike the paper");
+    fprintf(run->out, "%9d %-10s %4dx%dx%d %9s %8d %8s %9s %10.4f %10.1f %7.1f%%%s\n", b->patches.count,
+            f->name, k->tile.x, k->tile.y, k->tile.z, registers, k->local_bytes, groups, occupancy,
+            time.seconds.median, 1e-9 * row.operations / time.seconds.median, 100 * row.share,
+            !row.paper    ? ""
+            : paper.holds ? "  slower, as in the paper"
+                          : "  not slower, unlike the paper");
     fflush(run->out);
     record_add(run->log, &row);
     return CLVOX_OK;

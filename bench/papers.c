@@ -67,7 +67,8 @@ static int call_form(void *what)
 }
 
 /* Resources of the kernel beside its time. */
-static int measure(bench_run *run, bench_data *data, const struct form *form, const clv_kernel *k, result *out)
+static int measure(bench_run *run, bench_data *data, const struct form *form, const clv_kernel *k,
+                   result *out)
 {
     char registers[16], spills[16], groups[16], occupancy[16] = "unknown", label[48];
     void *both[] = {(void *)form, data};
@@ -86,8 +87,8 @@ static int measure(bench_run *run, bench_data *data, const struct form *form, co
     if (k->occupancy >= 0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
     double median = out->time.seconds.median;
-    fprintf(run->out, "%-10s %-10s %3dx%dx%d,%-3d %9s %7s %8d %8s %9s %-14s %9.3f %7.1f%% %8.0f\n", form->name,
-            k->variant->name, k->tile.x, k->tile.y, k->tile.z, k->tile.march, registers, spills,
+    fprintf(run->out, "%-10s %-10s %3dx%dx%d,%-3d %9s %7s %8d %8s %9s %-14s %9.3f %7.1f%% %8.0f\n",
+            form->name, k->variant->name, k->tile.x, k->tile.y, k->tile.z, k->tile.march, registers, spills,
             k->local_bytes, groups, occupancy, k->resources.limit[0] ? k->resources.limit : "unknown",
             1e3 * median, 100 * 32. * data->n / median / run->copy, 158e-9 * data->n / median);
     fflush(run->out);
@@ -111,10 +112,16 @@ static void record(bench_run *run, const result *results, int count)
         const struct form *form = results[i].form;
         double voxels = (double)run->size[0] * run->size[1] * run->size[2];
         char tile[32], name[48];
-        record_paper paper = {.value = form->figure, .unit = "times as fast as recompute", .device = "GTX 480",
+        record_paper paper = {.value = form->figure,
+                              .unit = "times as fast as recompute",
+                              .device = "GTX 480",
                               .conclusion = form->conclusion};
-        record_row row = {.group = "lee2012", .name = name, .size = {run->size[0], run->size[1], run->size[2]},
-                          .bytes = 32 * voxels, .operations = 158 * voxels, .verified = true};
+        record_row row = {.group = "lee2012",
+                          .name = name,
+                          .size = {run->size[0], run->size[1], run->size[2]},
+                          .bytes = 32 * voxels,
+                          .operations = 158 * voxels,
+                          .verified = true};
         snprintf(name, sizeof name, "force %s", form->name);
         bench_complete(run, &results[i].time, &row, tile);
         if (form->conclusion && recompute && &results[i] == best_of(results, count, form)) {
@@ -122,14 +129,16 @@ static void record(bench_run *run, const result *results, int count)
             paper.holds = form->faster ? faster > 1 : faster < 1;
             row.paper = &paper;
             fprintf(run->out, "\n%s is %.2f times as fast as recompute here (%g in the paper): that %s %s.\n",
-                    form->name, faster, form->figure, form->conclusion, paper.holds ? "holds" : "does not hold");
+                    form->name, faster, form->figure, form->conclusion,
+                    paper.holds ? "holds" : "does not hold");
         }
         record_add(run->log, &row);
     }
 }
 
 /* Every variant and tile of a form that runs here. */
-static int measure_form(bench_run *run, bench_data *data, const struct form *form, result *results, int *count)
+static int measure_form(bench_run *run, bench_data *data, const struct form *form, result *results,
+                        int *count)
 {
     int status = CLVOX_OK;
     const clv_entry *entry = form->vary;

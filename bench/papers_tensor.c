@@ -166,7 +166,8 @@ static int call_scheme(void *what)
     problem *p = both[0];
     const struct scheme *s = both[1];
     int status = clv_buffer_copy(p->ctx, p->data, 0, p->field, 0, 24 * p->n);
-    return status < 0 ? status : clv_tensor_tv_descend(p->ctx, &p->args, s->scheme, STEPS, p->field, p->other);
+    return status < 0 ? status
+                      : clv_tensor_tv_descend(p->ctx, &p->args, s->scheme, STEPS, p->field, p->other);
 }
 
 static int measure(bench_run *run, problem *p, const struct scheme *s, double *exact_seconds)
@@ -208,7 +209,9 @@ static int measure(bench_run *run, problem *p, const struct scheme *s, double *e
             is_paper(p) ? "paper" : "local", s->name, k->label, occupancy, k->local_bytes,
             k->resources.limit[0] ? k->resources.limit : "unknown", 1e3 * seconds, *exact_seconds / seconds,
             100 * row.share, (double)state[CLV_TENSOR_TV_ENERGY], 100 * away,
-            !s->conclusion ? "" : paper.holds ? "  slower, as in the paper" : "  not slower, unlike the paper");
+            !s->conclusion ? ""
+            : paper.holds  ? "  slower, as in the paper"
+                           : "  not slower, unlike the paper");
     fflush(run->out);
 end:
     return status;

@@ -31,7 +31,8 @@ typedef struct pipeline {
 
 static void release(pipeline *p)
 {
-    clvox_volume **all[] = {&p->fixed, &p->moving, &p->dwi, &p->mask, &p->truth, &p->fa, &p->distance, &p->noisy};
+    clvox_volume **all[] = {&p->fixed, &p->moving, &p->dwi,      &p->mask,
+                            &p->truth, &p->fa,     &p->distance, &p->noisy};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clvox_volume_destroy(all[i]);
     clvox_gradients_destroy(&p->gradients);
@@ -114,8 +115,8 @@ static int check_registration(const pipeline *p, const clvox_register_result *r)
                 if (at % 7 || !(p->fixed->data[at] > 0))
                     continue;
                 for (int a = 0; a < 3; a++)
-                    place[a] = p->grid.to_ras[a][0] * x + p->grid.to_ras[a][1] * y + p->grid.to_ras[a][2] * z +
-                               p->grid.to_ras[a][3];
+                    place[a] = p->grid.to_ras[a][0] * x + p->grid.to_ras[a][1] * y +
+                               p->grid.to_ras[a][2] * z + p->grid.to_ras[a][3];
                 clv_phantom_warp_at(&p->warp, place, u);
                 for (int a = 0; a < 3; a++)
                     mapped[a] = place[a] + (double)r->warp->data[(size_t)a * voxels + at];

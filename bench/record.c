@@ -35,8 +35,8 @@ void record_add_sample(record_samples *s, double value)
         sorted[at] = s->sample[i];
     }
     s->median = record_quantile(sorted, s->count, 0.5);
-    s->spread = s->median > 0 ? (record_quantile(sorted, s->count, 0.75) - record_quantile(sorted, s->count, 0.25)) / s->median
-                              : 0;
+    double between = record_quantile(sorted, s->count, 0.75) - record_quantile(sorted, s->count, 0.25);
+    s->spread = s->median > 0 ? between / s->median : 0;
 }
 
 void record_begin(cJSON *log, const clvox_device_limits *limits)

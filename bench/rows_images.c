@@ -133,7 +133,8 @@ static int row_smooth_longest(bench_data *d)
 
 static int row_unsharp(bench_data *d)
 {
-    return clv_unsharp(d->ctx, d->in[0], d->size, (const float[3]){1.7f, 1.7f, 1.7f}, 1, d->out[1], d->out[0]);
+    return clv_unsharp(d->ctx, d->in[0], d->size, (const float[3]){1.7f, 1.7f, 1.7f}, 1, d->out[1],
+                       d->out[0]);
 }
 
 static int row_downsample(bench_data *d)
@@ -147,27 +148,27 @@ static int row_downsample(bench_data *d)
 
 /* Operations of filters: a multiply-add a tap and axis, as many taps as 3 sigma reach. */
 const bench_row bench_rows_images[] = {
-    {"copy", "copy", 8, 0, row_copy, check_copy, NULL, NULL, NULL},
-    {"blend", "blend", 40, 9, row_blend, check_blend, NULL, NULL, NULL},
-    {"pointwise a+b", "pointwise", 12, 3, row_pointwise, check_pointwise, NULL, NULL, NULL},
-    {"reduce sum", "reduce", 4, 1, row_sum, check_sum, NULL, NULL, NULL},
-    {"reduce dot", NULL, 8, 2, row_dot, check_dot, NULL, NULL, NULL},
-    {"longest", "reduce_longest", 12, 6, row_longest, check_longest, NULL, NULL, NULL},
-    {"statistics lengths", "statistics", 12, 0, row_statistics, check_statistics, NULL, NULL, NULL},
-    {"histogram 256", "histogram", 4, 3, row_histogram, check_histogram, NULL, NULL, NULL},
-    {"moments", "moments", 4, 0, row_moments, check_moments, NULL, NULL, NULL},
-    {"gradient", "gradient", 16, 6, row_gradient, check_gradient, NULL, NULL, NULL},
-    {"sobel", "sobel", 8, 0, row_sobel, check_sobel, NULL, NULL, NULL},
-    {"jacobian", "jacobian", 16, 35, row_jacobian, check_jacobian, NULL, NULL, NULL},
-    {"gaussian 1.7 scalar", NULL, 24, 78, row_gaussian_scalar, check_gaussian_scalar, NULL, NULL, NULL},
-    {"gaussian 1.7 field", "gaussian_x", 72, 234, row_gaussian, check_gaussian, NULL, NULL, NULL},
-    {"gaussian 1 field", NULL, 72, 126, row_gaussian_short, check_gaussian_short, NULL, NULL, NULL},
-    {"smooth 1 scalar", NULL, 8, 42, row_smooth_scalar, check_smooth_scalar, NULL, NULL, NULL},
-    {"smooth 1 field", "smooth", 24, 126, row_smooth, check_smooth, NULL, NULL, NULL},
-    {"smooth 1 field, longest", NULL, 24, 132, row_smooth_longest, check_smooth_longest, NULL, NULL, NULL},
-    {"gaussian 5 field", NULL, 72, 558, row_gaussian_wide, check_gaussian_wide, NULL, NULL, NULL},
-    {"recursive 5 field", NULL, 72, 288, row_recursive, check_recursive, NULL, NULL, NULL},
-    {"unsharp 1.7", NULL, 36, 81, row_unsharp, check_unsharp, NULL, NULL, NULL},
-    {"downsample 2", NULL, 28.5, 0, row_downsample, check_downsample, NULL, NULL, NULL},
-    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL},
+    {"copy", "copy", 8, 0, row_copy, check_copy, NULL, NULL},
+    {"blend", "blend", 40, 9, row_blend, check_blend, NULL, NULL},
+    {"pointwise a+b", "pointwise", 12, 3, row_pointwise, check_pointwise, NULL, NULL},
+    {"reduce sum", "reduce", 4, 1, row_sum, check_sum, NULL, NULL},
+    {"reduce dot", NULL, 8, 2, row_dot, check_dot, NULL, NULL},
+    {"longest", "reduce_longest", 12, 6, row_longest, check_longest, NULL, NULL},
+    {"statistics lengths", "statistics", 12, 0, row_statistics, check_statistics, NULL, NULL},
+    {"histogram 256", "histogram", 4, 3, row_histogram, check_histogram, NULL, NULL},
+    {"moments", "moments", 4, 0, row_moments, check_moments, NULL, NULL},
+    {"gradient", "gradient", 16, 6, row_gradient, check_gradient, NULL, NULL},
+    {"sobel", "sobel", 8, 0, row_sobel, check_sobel, NULL, NULL},
+    {"jacobian", "jacobian", 16, 35, row_jacobian, check_jacobian, NULL, NULL},
+    {"gaussian 1.7 scalar", NULL, 24, 78, row_gaussian_scalar, check_gaussian_scalar, NULL, NULL},
+    {"gaussian 1.7 field", "gaussian_x", 72, 234, row_gaussian, check_gaussian, NULL, NULL},
+    {"gaussian 1 field", NULL, 72, 126, row_gaussian_short, check_gaussian_short, NULL, NULL},
+    {"smooth 1 scalar", NULL, 8, 42, row_smooth_scalar, check_smooth_scalar, NULL, NULL},
+    {"smooth 1 field", "smooth", 24, 126, row_smooth, check_smooth, NULL, NULL},
+    {"smooth 1 field, longest", NULL, 24, 132, row_smooth_longest, check_smooth_longest, NULL, NULL},
+    {"gaussian 5 field", NULL, 72, 558, row_gaussian_wide, check_gaussian_wide, NULL, NULL},
+    {"recursive 5 field", NULL, 72, 288, row_recursive, check_recursive, NULL, NULL},
+    {"unsharp 1.7", NULL, 36, 81, row_unsharp, check_unsharp, NULL, NULL},
+    {"downsample 2", NULL, 28.5, 0, row_downsample, check_downsample, NULL, NULL},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -148,7 +148,8 @@ static int row_rate(bench_data *d)
 /* Steps of 1e-3 voxels, so that many of them stay near the start. */
 static int begin_update(bench_data *d)
 {
-    return clv_buffer_write(d->ctx, d->state, CLV_FLUID_LONGEST, (const float[2]){1.5f, 1}, 2 * sizeof(float));
+    return clv_buffer_write(d->ctx, d->state, CLV_FLUID_LONGEST, (const float[2]){1.5f, 1},
+                            2 * sizeof(float));
 }
 
 static int row_update(bench_data *d)
@@ -233,37 +234,37 @@ static int row_lncc_local(bench_data *d)
 /* Operations of the force are the paper's count; those of LNCC, likenesses and linear registration
  * are not counted. */
 const bench_row bench_rows_register[] = {
-    {"warp linear", "warp", 20, 30, row_warp, check_warp, NULL, NULL, NULL},
-    {"warp nearest", NULL, 20, 9, row_warp_nearest, check_warp_nearest, NULL, NULL, NULL},
-    {"warp cubic", NULL, 20, 190, row_warp_cubic, check_warp_cubic, NULL, NULL, NULL},
-    {"warp label", "warp_label", 20, 0, row_warp_label, check_warp_label, NULL, NULL, NULL},
-    {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL, NULL},
-    {"advance", "advance", 36, 60, row_advance, check_advance, NULL, NULL, NULL},
-    {"push", "push", 32, 60, row_push, check_push, NULL, NULL, NULL},
-    {"inverse", "inverse", 24, 0, row_inverse, check_inverse, NULL, NULL, NULL},
-    {"linear histogram", "linear_histogram", 8, 0, row_linear_histogram, check_linear_histogram, NULL, NULL, NULL},
-    {"linear sums", "linear_sums", 8, 0, row_linear_sums, check_linear_sums, NULL, NULL, NULL},
-    {"force", NULL, 32, 158, row_force, bench_check_force, NULL, NULL, NULL},
-    {"force image only", NULL, 32, 0, row_force_image, check_force_image, NULL, NULL, NULL},
-    {"force recompute", NULL, 32, 158, row_force_recompute, bench_check_force, NULL, NULL, NULL},
-    {"force reuse", NULL, 32, 158, row_force_reuse, bench_check_force, NULL, NULL, NULL},
-    {"force capped", NULL, 32, 158, row_force_capped, bench_check_force, NULL, NULL, NULL},
-    {"force twopass", NULL, 32, 158, row_force_twopass, bench_check_force, NULL, NULL, NULL},
-    {"energy", "energy", 20, 0, row_energy, check_energy, NULL, NULL, NULL},
-    {"fluid rate", NULL, 60, 0, row_rate, check_rate, NULL, NULL, NULL},
-    {"fluid update", NULL, 36, 6, row_update, check_update, begin_update, NULL, NULL},
-    {"fluid iteration", NULL, 200, 0, row_iteration, check_iteration, NULL, NULL, NULL},
-    {"likeness SSD", "likeness_ssd", 16, 0, row_ssd, check_ssd, NULL, NULL, NULL},
-    {"likeness NCC", "likeness_ncc", 24, 0, row_ncc, check_ncc, NULL, NULL, NULL},
-    {"likeness MI 32", "likeness_counts", 24, 0, row_mi, check_mi, NULL, NULL, NULL},
-    {"likeness MI slopes", "likeness_table_slopes", 24, 0, row_mi, check_mi, NULL, NULL, NULL},
+    {"warp linear", "warp", 20, 30, row_warp, check_warp, NULL, NULL},
+    {"warp nearest", NULL, 20, 9, row_warp_nearest, check_warp_nearest, NULL, NULL},
+    {"warp cubic", NULL, 20, 190, row_warp_cubic, check_warp_cubic, NULL, NULL},
+    {"warp label", "warp_label", 20, 0, row_warp_label, check_warp_label, NULL, NULL},
+    {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL},
+    {"advance", "advance", 36, 60, row_advance, check_advance, NULL, NULL},
+    {"push", "push", 32, 60, row_push, check_push, NULL, NULL},
+    {"inverse", "inverse", 24, 0, row_inverse, check_inverse, NULL, NULL},
+    {"linear histogram", "linear_histogram", 8, 0, row_linear_histogram, check_linear_histogram, NULL, NULL},
+    {"linear sums", "linear_sums", 8, 0, row_linear_sums, check_linear_sums, NULL, NULL},
+    {"force", NULL, 32, 158, row_force, bench_check_force, NULL, NULL},
+    {"force image only", NULL, 32, 0, row_force_image, check_force_image, NULL, NULL},
+    {"force recompute", NULL, 32, 158, row_force_recompute, bench_check_force, NULL, NULL},
+    {"force reuse", NULL, 32, 158, row_force_reuse, bench_check_force, NULL, NULL},
+    {"force capped", NULL, 32, 158, row_force_capped, bench_check_force, NULL, NULL},
+    {"force twopass", NULL, 32, 158, row_force_twopass, bench_check_force, NULL, NULL},
+    {"energy", "energy", 20, 0, row_energy, check_energy, NULL, NULL},
+    {"fluid rate", NULL, 60, 0, row_rate, check_rate, NULL, NULL},
+    {"fluid update", NULL, 36, 6, row_update, check_update, begin_update, NULL},
+    {"fluid iteration", NULL, 200, 0, row_iteration, check_iteration, NULL, NULL},
+    {"likeness SSD", "likeness_ssd", 16, 0, row_ssd, check_ssd, NULL, NULL},
+    {"likeness NCC", "likeness_ncc", 24, 0, row_ncc, check_ncc, NULL, NULL},
+    {"likeness MI 32", "likeness_counts", 24, 0, row_mi, check_mi, NULL, NULL},
+    {"likeness MI slopes", "likeness_table_slopes", 24, 0, row_mi, check_mi, NULL, NULL},
     /* Terms 20 bytes and slope 24; with both slopes 28 and 36. */
-    {"lncc 2", "lncc_terms", 44, 0, row_lncc, check_lncc, NULL, NULL, NULL},
-    {"lncc 2 slope", "lncc_slope", 44, 0, row_lncc, check_lncc, NULL, NULL, NULL},
-    {"lncc 4", NULL, 44, 0, row_lncc_wide, check_lncc_4, NULL, NULL, NULL},
+    {"lncc 2", "lncc_terms", 44, 0, row_lncc, check_lncc, NULL, NULL},
+    {"lncc 2 slope", "lncc_slope", 44, 0, row_lncc, check_lncc, NULL, NULL},
+    {"lncc 4", NULL, 44, 0, row_lncc_wide, check_lncc_4, NULL, NULL},
     /* Terms 124 (along x 32, y 48, z 44), slope 72. */
-    {"lncc 7", "lncc_box_terms", 196, 0, row_lncc_any, check_lncc_7, NULL, NULL, NULL},
-    {"lncc 2 both slopes", NULL, 64, 0, row_lncc_both, check_lncc_both, NULL, NULL, NULL},
-    {"lncc 2 local", NULL, 12, 0, row_lncc_local, check_lncc_local, NULL, NULL, NULL},
-    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL},
+    {"lncc 7", "lncc_box_terms", 196, 0, row_lncc_any, check_lncc_7, NULL, NULL},
+    {"lncc 2 both slopes", NULL, 64, 0, row_lncc_both, check_lncc_both, NULL, NULL},
+    {"lncc 2 local", NULL, 12, 0, row_lncc_local, check_lncc_local, NULL, NULL},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -40,12 +40,12 @@ static int row_nlm_volume(bench_data *d)
 }
 
 const bench_row bench_rows_surface[] = {
-    {"redistance 8", "redistance_jump", 8, 0, row_redistance, check_redistance, NULL, NULL, NULL},
-    {"level distance 8", "level_near", 8, 0, row_level, check_level, NULL, NULL, NULL},
+    {"redistance 8", "redistance_jump", 8, 0, row_redistance, check_redistance, NULL, NULL},
+    {"level distance 8", "level_near", 8, 0, row_level, check_level, NULL, NULL},
     /* An eighth of the voxels, each against 64 triangles: 4 bytes of lists a voxel; at least a
      * plane's distance, three edges and three corners for each, 60 operations. */
-    {"mesh distance", "mesh_distance", 5.25, 480, row_mesh_distance, check_mesh_distance, NULL, NULL, NULL},
-    {"nlm band 2", "nlm_band", 12, 0, row_nlm_band, check_nlm_band, NULL, NULL, NULL},
-    {"nlm volume", "nlm_volume", 4, 0, row_nlm_volume, check_nlm_volume, NULL, NULL, NULL},
-    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL},
+    {"mesh distance", "mesh_distance", 5.25, 480, row_mesh_distance, check_mesh_distance, NULL, NULL},
+    {"nlm band 2", "nlm_band", 12, 0, row_nlm_band, check_nlm_band, NULL, NULL},
+    {"nlm volume", "nlm_volume", 4, 0, row_nlm_volume, check_nlm_volume, NULL, NULL},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

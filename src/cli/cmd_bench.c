@@ -111,17 +111,19 @@ static int choose_size(const clvox_device_limits *l, const cli_numbers *asked, i
     }
 }
 
-/* Timers are switched on where they are read: this finds out whether there are any. */
+/* Timers are switched on where they are read. Whether there are any shows when something was timed. */
 static bool has_timers(command *cli)
 {
-    bool there = clv_timings_switch(cli->ctx, true) >= 0;
     const clv_timing *unused;
-    if (there) {
-        there = clv_timings(cli->ctx, &unused) >= 0 && clv_has_timers(cli->ctx);
-        clv_timings_switch(cli->ctx, false);
-    }
+    clv_buffer *buffer = NULL;
+    bool there = clv_timings_switch(cli->ctx, true) >= 0 &&
+                 clv_buffer_create(cli->ctx, 4, "bench data", &buffer) >= 0 &&
+                 clv_buffer_fill(cli->ctx, buffer, 0, 0, 4) >= 0 && clv_timings(cli->ctx, &unused) > 0;
+    clv_buffer_destroy(&buffer);
+    clv_timings_switch(cli->ctx, false);
     if (!there) {
-        static const char *const remark = "the device does not time its kernels: times are the wall clock's alone";
+        static const char *const remark =
+            "the device does not time its kernels: times are the wall clock's alone";
         cli_remark(cli, 0, "%s\n", remark);
         cJSON_AddItemToArray(cJSON_AddArrayToObject(cli->log, "remarks"), cJSON_CreateString(remark));
     }
@@ -134,27 +136,30 @@ int cmd_bench(command *cli, int argc, char **argv)
     double seconds = 0.5;
     bool variants = false;
     const cli_option options[] = {
-        {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ", "voxels of the volume (default: 256 on a GPU, 128 on a CPU,\n"
-                                                   "less where memory is short)"},
+        {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ",
+         "voxels of the volume (default: 256 on a GPU, 128 on a CPU,\n"
+         "less where memory is short)"},
         {"seconds", 0, CLI_NUMBER, &seconds, "S", "samples of a row end after so long (default 0.5)"},
         {"variants", 0, CLI_FLAG, &variants, NULL, "also every variant and tile of every kernel"},
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     const cli_usage usage = {
-        .synopsis = "[ceilings | [kernels] [NAME...] | pipelines | nlm | papers [PAPER] | compare FILE...] [options]",
-        .about = "Measures what the device can do at most (copies, local memory, multiply-adds, launches,\n"
-                 "transfers, atomics) and then every operation and pipeline against it. Only right results\n"
-                 "are timed: each is compared with a reference in double precision first, on a small volume\n"
-                 "and with the same kernel; pipelines are held against the truth of their phantoms.\n"
-                 "`kernels` times the operations whose name contains NAME (default: all); a bare NAME too.\n"
-                 "Bytes are those that must move: each input read once, each output written once. The share\n"
-                 "is of copying or of multiply-adds, whichever must take longer. The median of the samples\n"
-                 "counts; the spread is that between the quartiles over the median; samples are taken until\n"
-                 "it is below 3%, or for --seconds. --json keeps every sample (doc/bench-schema.json).\n"
-                 "`pipelines` times registration, tensors and surfaces on phantoms.\n"
-                 "`nlm` times the search for the nearest patches of surfaces' bands.\n"
-                 "`papers lee2012` prints the paper's tables for this device: forms of the force, memories of\n"
-                 "the patch search; `papers moazeni2009` descent of tensors by how blocks wait for one another.",
+        .synopsis =
+            "[ceilings | [kernels] [NAME...] | pipelines | nlm | papers [PAPER] | compare FILE...] [options]",
+        .about =
+            "Measures what the device can do at most (copies, local memory, multiply-adds, launches,\n"
+            "transfers, atomics) and then every operation and pipeline against it. Only right results\n"
+            "are timed: each is compared with a reference in double precision first, on a small volume\n"
+            "and with the same kernel; pipelines are held against the truth of their phantoms.\n"
+            "`kernels` times the operations whose name contains NAME (default: all); a bare NAME too.\n"
+            "Bytes are those that must move: each input read once, each output written once. The share\n"
+            "is of copying or of multiply-adds, whichever must take longer. The median of the samples\n"
+            "counts; the spread is that between the quartiles over the median; samples are taken until\n"
+            "it is below 3%, or for --seconds. --json keeps every sample (doc/bench-schema.json).\n"
+            "`pipelines` times registration, tensors and surfaces on phantoms.\n"
+            "`nlm` times the search for the nearest patches of surfaces' bands.\n"
+            "`papers lee2012` prints the paper's tables for this device: forms of the force, memories of\n"
+            "the patch search; `papers moazeni2009` descent of tensors by how blocks wait for one another.",
         .example = "  clvox bench --json bench.json\n"
                    "  clvox bench kernels force gaussian --size 192x224x192 --variants",
         .options = options,

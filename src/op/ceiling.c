@@ -40,9 +40,9 @@ static int group_count(const clvox_context *ctx, int most)
 int clv_ceiling_copy(clvox_context *ctx, int access, const clv_buffer *in, clv_buffer *out, int n)
 {
     const clv_kernel *kernel;
-    const int count = n / (access / 4), size[3] = {count, 1, 1};
-    int status = clv_kernel_get(ctx, &clv_entry_ceiling_copy, copy_builds[access == 4 ? 0 : access == 8 ? 1 : 2],
-                                size, 0, &kernel);
+    const int width = access / 4, count = n / width, size[3] = {count, 1, 1};
+    const char *build = copy_builds[width == 1 ? 0 : width == 2 ? 1 : 2];
+    int status = clv_kernel_get(ctx, &clv_entry_ceiling_copy, build, size, 0, &kernel);
     if (status < 0)
         return status;
     return CLV_LAUNCH(ctx, kernel, size, 8. * n, CLV_BUF(in), CLV_BUF(out), CLV_INT(count));
@@ -58,7 +58,8 @@ int clv_ceiling_local(clvox_context *ctx, int steps, const clv_buffer *in, clv_b
     int groups = group_count(ctx, CLV_CEILING_ROOM / (4 * kernel->tile.x));
     *group = kernel->tile.x;
     *bytes = 16. * steps * kernel->tile.x * groups;
-    return CLV_LAUNCH(ctx, kernel, ((const int[3]){groups, 1, 1}), 0, CLV_BUF(in), CLV_INT(steps), CLV_BUF(out));
+    return CLV_LAUNCH(ctx, kernel, ((const int[3]){groups, 1, 1}), 0, CLV_BUF(in), CLV_INT(steps),
+                      CLV_BUF(out));
 }
 
 int clv_ceiling_atomics(clvox_context *ctx, int count, int steps, clv_buffer *counters, double *additions)

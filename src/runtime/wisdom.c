@@ -136,7 +136,7 @@ static cJSON *read_tree(const char *path, char *why, size_t room)
     struct stat info;
     cJSON *tree = NULL;
     why[0] = 0;
-    if (stat(path, &info) < 0 && errno == ENOENT)
+    if (stat(path, &info) < 0 && (errno == ENOENT || errno == ENOTDIR))
         return NULL;
     if (clv_file_read_all(path, LARGEST_FILE, &text, &size) < 0) {
         snprintf(why, room, "%s", clvox_message());

@@ -206,6 +206,48 @@ static void check_timing(void)
     clvox_context_destroy(&ctx);
 }
 
+static void check_switch(clvox_context *ctx)
+{
+    const clv_timing *rows;
+    CHECK_CASE("timers come and go with the queue, and know their kernels");
+    CHECK(probe_runs(ctx, NULL, 0));
+    if (clv_timings_switch(ctx, true) < 0) {
+        CHECK_SKIP("%s", clvox_message());
+        return;
+    }
+    CHECK(probe_runs(ctx, NULL, 0) && clv_timings_switch(ctx, true) == CLVOX_OK);
+    int count = clv_timings(ctx, &rows);
+    const clv_timing *row = find_row(rows, count, "probe/"), *sent = find_row(rows, count, "(to the device)");
+    CHECK(row && row->calls == 1 && row->kernel && !strcmp(row->kernel->label, row->label));
+    CHECK(sent && sent->calls == 1 && !sent->kernel);
+    CHECK(probe_runs(ctx, NULL, 0) && clv_timings_switch(ctx, false) == CLVOX_OK && probe_runs(ctx, NULL, 0));
+    CHECK(clv_timings(ctx, &rows) == count && (row = find_row(rows, count, "probe/")) && row->calls == 2);
+    clv_timings_reset(ctx);
+    CHECK(probe_runs(ctx, NULL, 0) && clv_timings(ctx, &rows) == 0);
+}
+
+static void check_pinned(clvox_context *ctx)
+{
+    enum { BYTES = 5000 };
+    unsigned char back[BYTES];
+    clv_pinned *pinned = NULL;
+    clv_buffer *buffer = NULL;
+    CHECK_CASE("pinned memory is sent and fetched like any");
+    CHECK(clv_pinned_create(ctx, BYTES, &pinned) == CLVOX_OK && pinned->bytes == BYTES);
+    CHECK(clv_buffer_create(ctx, BYTES, "buffer", &buffer) == CLVOX_OK);
+    unsigned char *data = pinned->data;
+    for (int i = 0; i < BYTES; i++)
+        data[i] = (unsigned char)(i * 7 % 251);
+    CHECK(clv_buffer_write(ctx, buffer, 0, data, BYTES) == CLVOX_OK);
+    CHECK(clv_buffer_read(ctx, buffer, 0, back, BYTES) == CLVOX_OK && !memcmp(back, data, BYTES));
+    memset(data, 0, BYTES);
+    CHECK(clv_buffer_read(ctx, buffer, 0, data, BYTES) == CLVOX_OK && !memcmp(back, data, BYTES));
+    clv_pinned_destroy(&pinned);
+    CHECK(!pinned);
+    clv_pinned_destroy(&pinned);
+    clv_buffer_destroy(&buffer);
+}
+
 int main(int argc, char **argv)
 {
     clvox_context *ctx;
@@ -224,6 +266,8 @@ int main(int argc, char **argv)
     check_variants(ctx);
     check_refusals(ctx);
     check_memory(ctx);
+    check_switch(ctx);
+    check_pinned(ctx);
     clvox_context_destroy(&ctx);
     check_timing();
     return check_end();
