@@ -241,7 +241,7 @@ static void put_share_rows(text_buffer *to, const compare_set *set, const int *l
 
 void page_put_shares(text_buffer *to, const compare_set *set)
 {
-    int lines[SHARE_MOST], count = 0, columns = 0;
+    int lines[SHARE_MOST], count = 0;
     double most = 1;
     int all = 0;
     for (int k = 0; k < set->lines; k++)
@@ -253,10 +253,8 @@ void page_put_shares(text_buffer *to, const compare_set *set)
     if (!all)
         return;
     most = ceil(4 * fmin(most, 2) - 1e-9) / 4;
-    /* Two columns of equal length, or more below them. */
-    int each = all <= 12 ? all : (all + 1) / 2;
-    if (each > SHARE_MOST)
-        each = SHARE_MOST;
+    /* Two columns of equal length, or an even number of them of which each fits on paper. */
+    int parts = all <= 12 ? 1 : 2 * ((all + 2 * SHARE_MOST - 1) / (2 * SHARE_MOST)), each = (all + parts - 1) / parts;
     text_put(to, "<figure>\n");
     page_put_legend(to, set);
     text_put(to, "<div class=\"columns\">\n");
@@ -266,7 +264,6 @@ void page_put_shares(text_buffer *to, const compare_set *set)
         if (count == each || (k + 1 == set->lines && count)) {
             put_share_rows(to, set, lines, count, most);
             count = 0;
-            columns++;
         }
     }
     text_add(
