@@ -136,13 +136,13 @@ static int begin_average(bench_data *d)
 }
 
 const bench_row tune_rows[] = {
-    {"tensor tv, overlapping blocks", "tensor_tv_overlap", 0, 0, row_tv_overlap, NULL, begin_tv, half_size, NULL},
-    {"tensor tv, blocks", "tensor_tv_block", 0, 0, row_tv_block, NULL, begin_tv, half_size, NULL},
-    {"tensor tv, blocks of 8 voxels", "tensor_tv_none", 0, 0, row_tv_none, NULL, begin_tv, half_size, NULL},
-    {"nlm search", "nlm_search", 0, 0, row_search, NULL, begin_band, band_size, NULL},
-    {"nlm search, constant memory", "nlm_pairs_constant", 0, 0, row_search_constant, NULL, begin_band, band_size, NULL},
-    {"nlm search, global memory", "nlm_pairs_global", 0, 0, row_search_global, NULL, begin_band, band_size, NULL},
-    {"nlm search, image memory", "nlm_pairs_image", 0, 0, row_search_image, NULL, begin_band, band_size, NULL},
-    {"nlm average", "nlm_average", 0, 0, average, NULL, begin_average, band_size, NULL},
-    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL},
+    {"tensor tv, overlapping blocks", "tensor_tv_overlap", 0, 0, row_tv_overlap, NULL, begin_tv, half_size},
+    {"tensor tv, blocks", "tensor_tv_block", 0, 0, row_tv_block, NULL, begin_tv, half_size},
+    {"tensor tv, blocks of 8 voxels", "tensor_tv_none", 0, 0, row_tv_none, NULL, begin_tv, half_size},
+    {"nlm search", "nlm_search", 0, 0, row_search, NULL, begin_band, band_size},
+    {"nlm search, constant memory", "nlm_pairs_constant", 0, 0, row_search_constant, NULL, begin_band, band_size},
+    {"nlm search, global memory", "nlm_pairs_global", 0, 0, row_search_global, NULL, begin_band, band_size},
+    {"nlm search, image memory", "nlm_pairs_image", 0, 0, row_search_image, NULL, begin_band, band_size},
+    {"nlm average", "nlm_average", 0, 0, average, NULL, begin_average, band_size},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };
