@@ -68,9 +68,9 @@ static inline real weight_of(real e)
 static inline real residual(real signal, real predicted)
 {
 #if WEIGHT == 0
-    return log(fmax(signal, (real)(LEAST_SIGNAL))) - predicted;
+    return log_of(fmax(signal, (real)(LEAST_SIGNAL))) - predicted;
 #else
-    return signal - exp(predicted);
+    return signal - exp_of(predicted);
 #endif
 }
 
@@ -110,7 +110,7 @@ static inline void begin_at(__global const float *dwi, __global const float *mas
         finite &= fabs(s) <= FLT_MAX;
         s *= over;
         floored |= s < LEAST_SIGNAL;
-        real y = log(fmax(s, (real)(LEAST_SIGNAL)));
+        real y = log_of(fmax(s, (real)(LEAST_SIGNAL)));
 #pragma unroll
         for (int c = 0; c < PARAMETERS; c++)
             p[c] += inverse[ROW * k + c] * y;
@@ -157,15 +157,15 @@ static inline void improve_at(__global const float *dwi, __global const float *d
 #endif
     for (int k = 0; k < volumes; k++) {
         __global const float *x = design + ROW * k;
-        real s = load(dwi + k * n, i, n) * over, y = along(p, x), e = exp(y);
+        real s = load(dwi + k * n, i, n) * over, y = along(p, x), e = exp_of(y);
         real share = 1.0f;
 #if ROBUST
         share = trust(residual(s, y), scale, hard);
 #endif
 #if WEIGHT == 0
-        real w = share, pull = w * (log(fmax(s, (real)(LEAST_SIGNAL))) - y);
+        real w = share, pull = w * (log_of(fmax(s, (real)(LEAST_SIGNAL))) - y);
 #elif WEIGHT == 1
-        real w = share * weight_of(e), pull = w * (log(fmax(s, (real)(LEAST_SIGNAL))) - y);
+        real w = share * weight_of(e), pull = w * (log_of(fmax(s, (real)(LEAST_SIGNAL))) - y);
 #else
         real rest = s - e, w = share * e * e, pull = share * e * rest;
         energy += share * rest * rest;
@@ -289,7 +289,7 @@ static inline void finish_at(__global const float *dwi, __global const float *de
 #endif
     for (int k = 0; k < volumes; k++) {
         __global const float *x = design + ROW * k;
-        real s = load(dwi + k * n, i, n) * over, y = along(p, x), e = exp(y), share = 1.0f;
+        real s = load(dwi + k * n, i, n) * over, y = along(p, x), e = exp_of(y), share = 1.0f;
 #if ROBUST
         share = trust(residual(s, y), scale, 1);
 #endif
@@ -297,7 +297,7 @@ static inline void finish_at(__global const float *dwi, __global const float *de
         kept += share;
         squares += share * rest * rest;
 #if WEIGHT == 0
-        rest = log(fmax(s, (real)(LEAST_SIGNAL))) - y;
+        rest = log_of(fmax(s, (real)(LEAST_SIGNAL))) - y;
         logs += share * rest * rest;
         real w = share;
 #else
@@ -348,7 +348,7 @@ static inline void finish_at(__global const float *dwi, __global const float *de
 #pragma unroll
     for (int c = 0; c < 6; c++)
         store(select(zero, 1e-3f * p[1 + c], good), tensor + c * n, i, n);
-    store(select(zero, exp(p[0]) * reference, good), s0, i, n);
+    store(select(zero, exp_of(fmin(fmax(p[0], (real)(-80.0f)), (real)(80.0f))) * reference, good), s0, i, n);
     store(select(zero, 1e-3f * sqrt(variance), good & sound), sigma, i, n);
     store(select(zero, sqrt(squares / free) * reference, good & (kept > (float)PARAMETERS)), noise, i, n);
 #if LANES == 8
