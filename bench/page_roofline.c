@@ -138,15 +138,15 @@ static void put_roof(plot *p, const char *class, double value, int slope, double
     }
 }
 
-/* A roof's name above a level line, near its right end. */
+/* A roof's name, without its value where that is too long, beside a level line, near its right end. */
 static void name_level(plot *p, double value, const char *name, const char *unit)
 {
     char text[160], number[TEXT_NUMBER];
-    snprintf(text, sizeof text, "%.60s %s", name, text_si(value, unit, number));
-    double y = page_at(&p->y, value), width = BOLD * page_width(text);
-    for (int i = 0; i < 12; i++) {
+    double y = page_at(&p->y, value);
+    for (int i = 0; i < 24; i++) {
         int below = i % 2;
-        double x = WIDTH - RIGHT - 6 - width - 20 * (i / 2);
+        snprintf(text, sizeof text, "%.60s %s", name, i < 12 ? text_si(value, unit, number) : "");
+        double width = BOLD * page_width(text), x = WIDTH - RIGHT - 6 - width - 20 * (i % 12 / 2);
         box b = {x, below ? y + 3 : y - 16, x + width, below ? y + 16 : y - 3};
         if (!is_free(p, b))
             continue;
