@@ -85,15 +85,15 @@ void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary)
 /* What reproducing the run's bits takes besides device, version and inputs. */
 static void log_wisdom(command *cli)
 {
-    const clv_wisdom *wisdom = cli->ctx ? clv_context_wisdom(cli->ctx) : NULL;
     cJSON_DeleteItemFromObject(cli->log, "wisdom");
-    if (!wisdom)
+    if (!cli->ctx)
         return;
+    const clv_wisdom *wisdom = clv_context_wisdom(cli->ctx);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "wisdom");
     int used = clv_context_wisdom_used(cli->ctx);
     cJSON_AddBoolToObject(to, "used", used > 0);
     cJSON_AddNumberToObject(to, "kernels", used);
-    if (wisdom->count > 0) {
+    if (wisdom && wisdom->count > 0) {
         cJSON_AddStringToObject(to, "file", wisdom->path);
         cJSON_AddStringToObject(to, "hash", wisdom->hash);
     }
