@@ -68,6 +68,7 @@ struct clvox_context {
     clv_shared *shared;
     int shared_count, shared_room;
     clv_rehearsal *rehearsal; /* NULL: what is asked for is done */
+    bool apart;   /* what was rehearsed is not built together, for tests */
     int compiled; /* programs that were built from source, */
     int alone;    /* and kernels that were got outside of a rehearsal, for tests */
     clv_forced *forced;

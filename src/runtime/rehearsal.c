@@ -102,7 +102,7 @@ int clv_rehearsal_end(clvox_context *ctx)
     if (!r || --r->depth > 0)
         return CLVOX_OK;
     ctx->rehearsal = NULL; /* from here on what is asked for is done */
-    if (r->count == 0)
+    if (r->count == 0 || ctx->apart)
         goto end;
     units = calloc((size_t)r->count, sizeof *units);
     programs = calloc((size_t)r->count, sizeof *programs);
