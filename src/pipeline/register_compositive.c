@@ -189,7 +189,9 @@ static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, fl
 static void shorten(work *w, int index, int iteration)
 {
     const clvox_register_options *o = w->run->options;
-    float left = 1 - (1 - LAST) * (float)iteration / (float)o->iterations[index];
+    /* A rehearsal, of few iterations, sees the shortest step too. */
+    float all = fmaxf(1, (float)(o->iterations[index] - clv_rehearsing(w->run->ctx)));
+    float left = 1 - (1 - LAST) * (float)iteration / all;
     w->length = left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
     w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }

@@ -94,6 +94,19 @@ int linear_settle(linear_stage *stage, int level, clvox_metric metric, const lin
     return status;
 }
 
+/* Kernels of the ranking are seldom needed: they are built together when they are. */
+static int rehearse_rank(linear_stage *stage, const linear_state *state)
+{
+    linear_state trial = *state;
+    int status = clv_rehearsal_begin(stage->run->ctx);
+    if (status < 0)
+        return status;
+    CLV_TRY(linear_evaluate(stage, 1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear, &trial, 1,
+                            true));
+end:
+    return clv_rehearsal_end(stage->run->ctx);
+}
+
 /* From coarse to fine: all, then the best few, then the best one. */
 static int refine(linear_stage *stage, const linear_state *start, linear_state *states, int count)
 {
@@ -115,8 +128,10 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     if (kind != stiff)
         CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, kind, states, count, 8, .05 * level[2].mm));
     CLV_TRY(linear_sort(stage, states, &count, .25 * level[2].mm));
-    if (count > 1)
+    if (count > 1) {
+        CLV_TRY(rehearse_rank(stage, &states[0]));
         CLV_TRY(rank(stage, states, &count));
+    }
     count = count < 2 ? count : 2;
     CLV_TRY(linear_optimise(stage, 1, metric, stage->bins, kind, states, count, 3, .02 * level[1].mm));
     if (count > 1)

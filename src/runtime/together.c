@@ -224,6 +224,13 @@ int clv_units_build(clvox_context *ctx, const clv_unit *units, int count, clv_pr
         lock = clv_cache_lock(ctx->cache_dir, units[first].key);
         missing = load_all(j); /* another process may have built them meanwhile */
     }
+    if (missing == 1) { /* alone after all */
+        clv_cache_unlock(lock);
+        lock = -1;
+        for (int i = 0; i < count; i++)
+            if (!out[i].program && clv_unit_build(ctx, &units[i], &out[i]) == CLVOX_ERROR_MEMORY)
+                status = CLVOX_ERROR_MEMORY;
+    }
     if (missing < 2)
         goto end;
     CLV_TRY(deal(j, missing));
