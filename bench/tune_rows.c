@@ -144,5 +144,5 @@ const bench_row tune_rows[] = {
     {"nlm search, global memory", "nlm_pairs_global", 0, 0, row_search_global, NULL, begin_band, band_size},
     {"nlm search, image memory", "nlm_pairs_image", 0, 0, row_search_image, NULL, begin_band, band_size},
     {"nlm average", "nlm_average", 0, 0, average, NULL, begin_average, band_size},
-    {NULL, NULL, 0, 0, NULL, NULL, NULL},
+    {.name = NULL},
 };
