@@ -36,16 +36,20 @@ static inline float near_at(__global const float *phi, int4 at, int4 size, float
             }
     if (across == 0)
         return NAN;
-    shape s = shape_at(phi, at, size, spacing);
-    float slope = clamp(1.0f, s.slope - s.doubt, s.slope + s.doubt);
-    if (slope == 1.0f)
-        return f;
-    if (across < 2 || !(s.slope > 0.0f))
+    foot nearest;
+    nearest.s = shape_at(phi, at, size, spacing);
+    const float doubt = nearest.s.doubt, off = fabs(nearest.s.slope - 1.0f);
+    const bool trusted = nearest.s.smooth > SMOOTH_TRUST;
+    if (!(nearest.s.slope > 0.0f))
         return across < 2 ? NAN : copysign(fmin(fabs(f), crossing), f);
-    /* f - slope d + curved slope d^2 / 2 = 0, half of it where phi has a kink. */
-    float d = f / slope, curved = bend(&s, s.normal) * fmin(1.0f, 2.0f * s.smooth) * (s.slope / slope);
-    d = 2.0f * d / (1.0f + sqrt(clamp(1.0f - 2.0f * d * curved, 0.25f, 2.25f)));
-    return copysign(fmin(fabs(d), crossing), f);
+    find_foot(phi, at, size, spacing, &nearest);
+    float far = trusted ? fmax(off, fabs(nearest.d - f) / fmax(fabs(f), 1e-20f)) : off;
+    float share = clamp(far / doubt - 1.0f, 0.0f, 1.0f);
+    if (share == 0.0f)
+        return f;
+    if (across < 2)
+        return NAN;
+    return copysign(fmin(fabs(mix(f, nearest.d, share)), crossing), f);
 }
 
 __kernel void redistance_near(__global const float *phi, __global float *out, int4 size, float4 spacing)
@@ -101,10 +105,11 @@ static inline float4 seed_at(__global const float *phi, __global const float *ou
     float d = out[index_of(at, size)];
     if (isnan(d))
         return no_place();
-    shape s = shape_at(phi, at, size, spacing);
-    float4 shift = -d * s.normal;
+    foot nearest;
+    foot_of(phi, d, at, size, spacing, &nearest);
+    float4 shift = nearest.shift;
     float slack = BALL_SLACK * fmin(spacing.x, fmin(spacing.y, spacing.z));
-    bool good = s.slope > 0.0f;
+    bool good = nearest.s.slope > 0.0f;
     for (int k = -1; k <= 1; k++)
         for (int j = -1; j <= 1; j++)
             for (int i = -1; i <= 1; i++) {
@@ -245,9 +250,10 @@ static inline float finish_at(__global const float *phi, __global const float *o
     if (straight > CURVED_WITHIN * room || straight > reach + room)
         return side * fmin(straight, reach);
     int4 from = giver_of(place);
-    shape s = shape_at(phi, from, size, spacing);
-    float d = out[index_of(from, size)];
-    float4 way = convert_float4(at - from) * spacing + d * s.normal;
+    foot nearest;
+    foot_of(phi, out[index_of(from, size)], from, size, spacing, &nearest);
+    shape s = nearest.s;
+    float4 way = convert_float4(at - from) * spacing - nearest.shift;
     straight = length3(way);
     float h = dot3(way, s.normal);
     float4 across = way - h * s.normal;
@@ -257,7 +263,7 @@ static inline float finish_at(__global const float *phi, __global const float *o
     if (!in_grid(foot, size))
         room *= CURVED_WITHIN;
     float turned = bend(&s, across) / fmax(square, 1e-12f);
-    float spread = 1.0f + (h - d) * turned;
+    float spread = 1.0f + (h - nearest.level) * turned;
     float curved = side * (h + 0.5f * turned * square / spread);
     bool fits = spread > 0.2f && square < room * room && side * h > 0.0f && curved > 0.0f &&
                 curved < straight;

@@ -75,7 +75,7 @@ static local shape(const problem *p, const int at[3])
         one_sided[0] = f[2] - f[1] + bent[0] / 2;
         one_sided[1] = f[3] - f[2] - bent[2] / 2;
         double change = fmax(bent[0], fmax(bent[1], bent[2])) - fmin(bent[0], fmin(bent[1], bent[2]));
-        smooth[a] = 1 / (1 + pow(change / (0.3 * p->edge[a] * (norm(rough) + 1e-20)), 4));
+        smooth[a] = 1 / (1 + pow(change / (0.4 * p->edge[a] * (norm(rough) + 1e-20)), 4));
         int s = fabs(bent[0]) < fabs(bent[2]) ? 0 : 1;
         side[a] = 2 * s - 1;
         double central = (8 * (f[3] - f[1]) - (f[4] - f[0])) / 12;
@@ -99,12 +99,63 @@ static local shape(const problem *p, const int at[3])
         }
     l.slope = norm(l.normal);
     l.doubt = fmin(fmax((norm(high) - norm(low)) / 2, 0.01), 0.3);
+    l.doubt += (0.01 - l.doubt) * l.smooth;
     for (int a = 0; a < 3; a++) {
         l.normal[a] /= l.slope > 0 ? l.slope : 1;
         for (int b = 0; b < 3; b++)
             l.second[a][b] /= l.slope > 0 ? l.slope : 1;
     }
     return l;
+}
+
+/* The place of the level nearest to a voxel beside it: its signed distance, the
+ * way there, the shape of phi there, and the distance of the voxel this is of. */
+typedef struct foot {
+    double d, level, shift[3];
+    local shape;
+} foot;
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* The zero of phi's quadratic along the normal, then Newton's steps. */
+static foot find_foot(const problem *p, const int at[3], const local *l)
+{
+    foot found = {.shape = *l};
+    double f = value(p, at[0], at[1], at[2]), d = f / l->slope;
+    double curved = bend(l, l->normal) * fmin(1, 2 * l->smooth);
+    found.level = 2 * d / (1 + sqrt(fmin(fmax(1 - 2 * d * curved, 0.25), 2.25)));
+    for (int a = 0; a < 3; a++)
+        found.shift[a] = -found.level * l->normal[a];
+    for (int i = 0; i < 3 && l->smooth > 0.001; i++) {
+        int to[3];
+        double rest[3], grad[3], step, square, there;
+        for (int a = 0; a < 3; a++) {
+            to[a] = at[a] + (int)rint(found.shift[a] / p->edge[a]);
+            to[a] = to[a] < 0 ? 0 : to[a] >= p->size[a] ? p->size[a] - 1 : to[a];
+            rest[a] = found.shift[a] - (to[a] - at[a]) * p->edge[a];
+        }
+        local s = shape(p, to);
+        for (int a = 0; a < 3; a++)
+            grad[a] = s.slope * (s.normal[a] + dot(s.second[a], rest));
+        square = dot(grad, grad);
+        if (!(s.smooth > 0.001 && square > l->slope * l->slope / 4))
+            break;
+        step = value(p, to[0], to[1], to[2]) + s.slope * (dot(s.normal, rest) + bend(&s, rest) / 2);
+        step = (dot(found.shift, grad) - step) / square;
+        there = 0;
+        for (int a = 0; a < 3; a++) {
+            found.shift[a] = step * grad[a];
+            s.normal[a] = grad[a] / sqrt(square);
+            there += ((to[a] - at[a]) * p->edge[a] - found.shift[a]) * s.normal[a];
+        }
+        found.level = there;
+        found.shape = s;
+    }
+    found.d = copysign(norm(found.shift), f);
+    return found;
 }
 
 /* The distance of a voxel beside the level; NaN where it is not one. */
@@ -130,18 +181,29 @@ static double near(const problem *p, const int at[3], const local *l)
     }
     if (!any)
         return NAN;
-    double slope = fmin(fmax(1, l->slope - l->doubt), l->slope + l->doubt);
-    if (slope == 1)
+    if (!(l->slope > 0))
+        return isinf(crossing) ? NAN : copysign(fmin(fabs(f), crossing), f);
+    double off = fabs(l->slope - 1), d = find_foot(p, at, l).d;
+    if (l->smooth > 0.5)
+        off = fmax(off, fabs(d - f) / fmax(fabs(f), 1e-20));
+    double share = fmin(fmax(off / l->doubt - 1, 0), 1);
+    if (share == 0)
         return f;
-    if (isinf(crossing))
-        return NAN;
-    double d = f;
-    if (l->slope > 0) {
-        double curved = bend(l, l->normal) * fmin(1, 2 * l->smooth) * l->slope / slope;
-        d = f / slope;
-        d = 2 * d / (1 + sqrt(fmin(fmax(1 - 2 * d * curved, 0.25), 2.25)));
-    }
-    return copysign(fmin(fabs(d), crossing), f);
+    return isinf(crossing) ? NAN : copysign(fmin(fabs(f + share * (d - f)), crossing), f);
+}
+
+/* The foot of a voxel that was given the distance d. */
+static foot foot_of(const problem *p, const int at[3], const local *l, double d)
+{
+    foot found = {.d = d, .level = d, .shape = *l};
+    for (int a = 0; a < 3; a++)
+        found.shift[a] = -d * l->normal[a];
+    if (d == value(p, at[0], at[1], at[2]) || !(l->slope > 0))
+        return found;
+    found = find_foot(p, at, l);
+    for (int a = 0; a < 3; a++)
+        found.shift[a] *= found.d != 0 ? d / found.d : 1;
+    return found;
 }
 
 void ref_redistance(const float *phi, const int size[3], const float spacing[3], double reach, double *out)
@@ -149,6 +211,7 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
     int n = size[0] * size[1] * size[2], places = 0;
     problem p = {.phi = phi, .size = size, .least = INFINITY};
     local *locals = malloc((size_t)n * sizeof *locals);
+    foot *feet = malloc((size_t)n * sizeof *feet);
     double(*place)[3] = malloc((size_t)n * sizeof *place);
     int *giver = malloc((size_t)n * sizeof *giver);
     for (int a = 0; a < 3; a++) {
@@ -164,6 +227,8 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
     for (int i = 0; i < n; i++) {
         int at[3] = {i % size[0], i / size[0] % size[1], i / size[0] / size[1]};
         bool good = !isnan(out[i]) && locals[i].slope > 0;
+        if (good)
+            feet[i] = foot_of(&p, at, &locals[i], out[i]);
         for (int m = 0; m < 27 && good; m++) {
             int to[3];
             double away[3];
@@ -171,8 +236,8 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
             for (int a = 0, left = m; a < 3; a++, left /= 3) {
                 to[a] = at[a] + left % 3 - 1;
                 there = there && to[a] >= 0 && to[a] < size[a];
-                away[a] = -out[i] * locals[i].normal[a] - (to[a] - at[a]) * p.edge[a];
-                good = good && fabs(out[i] * locals[i].normal[a]) / p.edge[a] < 3;
+                away[a] = feet[i].shift[a] - (to[a] - at[a]) * p.edge[a];
+                good = good && fabs(feet[i].shift[a]) / p.edge[a] < 3;
             }
             if (there && norm(away) < fabs(out[index_of(&p, to)]) - 0.03 * p.least)
                 good = false;
@@ -180,7 +245,7 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
         if (!good)
             continue;
         for (int a = 0; a < 3; a++)
-            place[places][a] = at[a] * p.edge[a] - out[i] * locals[i].normal[a];
+            place[places][a] = at[a] * p.edge[a] + feet[i].shift[a];
         giver[places++] = i;
     }
     double *near_out = malloc((size_t)n * sizeof *near_out);
@@ -204,7 +269,7 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
         out[i] = side * fmin(straight, reach);
         if (best < 0 || straight > 10 * p.widest)
             continue;
-        const local *l = &locals[giver[best]];
+        const local *l = &feet[giver[best]].shape;
         for (int a = 0; a < 3; a++) {
             way[a] = at[a] * p.edge[a] - place[best][a];
             h += way[a] * l->normal[a];
@@ -214,11 +279,11 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
             square += across[a] * across[a];
         }
         double turned = bend(l, across) / fmax(square, 1e-12);
-        double spread = 1 + (h - near_out[giver[best]]) * turned;
+        double spread = 1 + (h - feet[giver[best]].level) * turned;
         double curved = side * (h + turned * square / 2 / spread), share = fmin(1, 2 * l->smooth);
         for (int a = 0; a < 3; a++) {
-            double foot = rint(at[a] - h * l->normal[a] / p.edge[a]);
-            if (foot < 0 || foot >= size[a])
+            double under = rint(at[a] - h * l->normal[a] / p.edge[a]);
+            if (under < 0 || under >= size[a])
                 room = 10 * p.widest;
         }
         if (spread > 0.2 && square < room * room && side * h > 0 && curved > 0 && curved < straight)
@@ -226,6 +291,7 @@ void ref_redistance(const float *phi, const int size[3], const float spacing[3],
     }
     free(near_out);
     free(giver);
+    free(feet);
     free(place);
     free(locals);
 }
