@@ -142,8 +142,9 @@ typedef struct clvox_denoise_result {
     double shift_mm;        /* of the level, outward, to keep the volume */
     double mean_mm, largest_mm; /* movement of the surface */
     double energy[2];       /* PAPER: 1/4 sum w (phi_l - phi_j)^2 before and after the steps, else NaN */
-    int topology_kept;      /* 1: the zero level has the topology that it had on this grid */
-    long held_voxels;       /* that had to stay on their side of it for that */
+    int topology_kept;      /* 1: the zero level has as many components and the Euler characteristic that the
+                               input's has on this grid */
+    long held_voxels;       /* that had to stay on their side of it for that; beside them it is no distance */
     long not_finite;        /* values of the input, taken to lie outside */
     double seconds_prepare, seconds_search, seconds_update, seconds_redistance, seconds_finish;
     size_t device_bytes;    /* most that the run held at once */

@@ -12,6 +12,7 @@ typedef struct request {
     cli_surface_request in;
     const char *out, *sdf;
     clvox_denoise_options options;
+    clvox_denoise_topology topology;
     cli_numbers band, voxel, radius;
 } request;
 
@@ -48,7 +49,9 @@ static int read_options(request *r, int update, int memory, int search, int topo
     clvox_denoise_options *o = &r->options;
     o->update = update ? CLVOX_DENOISE_PAPER : CLVOX_DENOISE_PATCHES;
     o->memory = (clvox_denoise_memory)memory;
-    o->topology = (clvox_denoise_topology)topology;
+    /* The volume's last shift comes later, and the mesh is finer than the grid. */
+    o->topology = CLVOX_TOPOLOGY_FREE;
+    r->topology = (clvox_denoise_topology)topology;
     if (o->patch != 3 && o->patch != 5 && o->patch != 7)
         return cli_misuse("--patch %d: 3, 5 or 7 voxels are possible", o->patch);
     if (o->neighbours < 1 || o->neighbours > 256)
@@ -314,14 +317,17 @@ static int keep_topology(const request *r, const cli_surface_source *source,
 {
     int status = CLVOX_OK;
     const clv_surface_facts *before = t->mesh ? t->mesh : &t->grid;
-    const bool sure = r->options.topology == CLVOX_TOPOLOGY_KEEP;
+    const bool sure = r->topology == CLVOX_TOPOLOGY_KEEP;
+    long held;
     const clv_surface_before was = {source->surface, source->distance, before->components, before->euler,
                                     !sure};
     clvox_surface *other = NULL;
+    t->is_kept = sure;
     /* A mesh says by itself what is joined. */
-    t->is_kept = sure || result->topology_kept ||
-                 (r->options.topology == CLVOX_TOPOLOGY_AUTO && source->surface &&
-                  result->deviation <= CLV_DENOISE_NOISY);
+    if (r->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY)
+        t->is_kept = source->surface != NULL;
+    if (r->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY && !t->is_kept)
+        CLV_TRY(clv_surface_is_clean(source->distance, &t->is_kept));
     if (t->is_kept && (sure || facts->components != before->components || facts->euler != before->euler)) {
         clv_surface_facts others;
         CLV_TRY(make_mesh(result->distance, volume, &was, &other, &others, &t->kept));
@@ -332,9 +338,8 @@ static int keep_topology(const request *r, const cli_surface_source *source,
             *facts = others;
         }
     }
-    /* The shift for the volume came after the level set had its topology. */
-    if (r->in.whole && result->topology_kept)
-        CLV_TRY(clv_surface_keep_signs(&was, result->distance));
+    if (t->is_kept && r->in.whole)
+        CLV_TRY(clv_surface_keep_signs(source->distance, result->distance, &held));
 end:
     return status;
 }

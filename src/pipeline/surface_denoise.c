@@ -416,7 +416,6 @@ static int finish(clv_denoise *run, const clvox_volume *distance)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &cells));
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
-    CLV_TRY(clv_denoise_keep_topology(run, phi));
     for (int i = 0; i < b->n; i++)
         if (fabsf(run->start[i]) <= 1) {
             double move = fabs((double)phi[i] - (double)run->start[i]);
@@ -517,8 +516,12 @@ int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
         CLV_TRY(everywhere(context, result->distance));
         result->seconds_finish += now() - mark;
     }
-    if (result->topology_kept)
-        clv_denoise_settle(result->distance);
+    bool keep = options->topology == CLVOX_TOPOLOGY_KEEP;
+    if (options->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY)
+        CLV_TRY(clv_surface_is_clean(distance, &keep));
+    result->topology_kept = keep;
+    if (keep)
+        CLV_TRY(clv_surface_keep_signs(distance, result->distance, &result->held_voxels));
     result->device_bytes = clv_peak_bytes(context) - before;
     if (options->progress && options->progress(options->user, "done", 1))
         status = clv_fail(CLVOX_ERROR_STOPPED, "stopped");

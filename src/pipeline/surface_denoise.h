@@ -57,10 +57,4 @@ int clv_denoise_list_polish(clv_denoise *run, clv_request *list);
  * most one voxel either way. */
 int clv_denoise_level(clv_denoise *run, const clv_buffer *phi, double want, double *shift);
 
-/* Gives phi, read from the device, the topology of run->start where that is asked for. */
-int clv_denoise_keep_topology(clv_denoise *run, float *phi);
-
-/* Makes what is joined in cells plain, after which values must not change. */
-void clv_denoise_settle(clvox_volume *distance);
-
 #endif

@@ -2,6 +2,7 @@
 #include "pipeline/surface_keep.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -100,11 +101,43 @@ end:
     return status;
 }
 
-int clv_surface_keep_signs(const clv_surface_before *before, clvox_volume *distance)
+int clv_surface_is_clean(const clvox_volume *distance, bool *clean)
 {
+    const size_t count = clvox_grid_voxels(&distance->grid);
+    clv_topology found;
+    unsigned char *inside = malloc(count);
+    if (!inside)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
+    clv_topology_signs(count, distance->data, inside);
+    int status = clv_topology_count(distance->grid.size, inside, CLV_NOISE_SIZE, &found);
+    *clean = found.specks == 0 && found.euler == found.euler_joined;
+    free(inside);
+    return status;
+}
+
+static int facts_of(const clvox_volume *distance, clv_surface_facts *facts)
+{
+    clvox_surface *mesh = NULL;
+    int status = clv_surface_extract(distance, 0, false, &mesh);
+    if (status >= 0)
+        status = clv_surface_inspect(mesh, facts);
+    clvox_surface_destroy(&mesh);
+    return status;
+}
+
+int clv_surface_keep_signs(const clvox_volume *before, clvox_volume *distance, long *held)
+{
+    int status = CLVOX_OK;
     double edge[3];
-    long held;
+    clv_surface_facts was, is;
+    *held = 0;
+    CLV_TRY(facts_of(before, &was));
+    CLV_TRY(facts_of(distance, &is));
+    if (was.components == is.components && was.euler == is.euler)
+        goto end;
     clvox_grid_spacing(&distance->grid, edge);
-    return clv_topology_keep(distance->grid.size, before->distance->data,
-                             (float)fmin(edge[0], fmin(edge[1], edge[2])), distance->data, &held);
+    CLV_TRY(clv_topology_keep(distance->grid.size, before->data, (float)fmin(edge[0], fmin(edge[1], edge[2])),
+                              distance->data, held));
+end:
+    return status;
 }

@@ -35,8 +35,15 @@ typedef struct clv_surface_kept {
 int clv_surface_extract_kept(const clvox_volume *distance, const clv_surface_before *before,
                              clvox_surface **out, clv_surface_kept *kept);
 
-/* The level set itself, on its own grid, gets the topology of before->distance. */
-int clv_surface_keep_signs(const clv_surface_before *before, clvox_volume *distance);
+/* Whether nothing of noise shows in the topology of a level set: no island or
+ * cavity of its size, no place where what is joined depends on whether voxels
+ * that touch at edges are. */
+int clv_surface_is_clean(const clvox_volume *distance, bool *clean);
+
+/* A level set gets the topology that one on the same grid had before, where its
+ * mesh has another number of components or Euler characteristic. held: voxels
+ * that had to stay on their side; beside them it is no distance. */
+int clv_surface_keep_signs(const clvox_volume *before, clvox_volume *distance, long *held);
 
 /* Widens the box first to last so that it holds the voxels up to reach. */
 void clv_surface_box(const clvox_volume *in, double reach, int first[3], int last[3]);
