@@ -292,17 +292,20 @@ static int make_mesh(clvox_volume *distance, double volume, const clv_surface_be
                      clvox_surface **mesh, clv_surface_facts *facts, clv_surface_kept *kept)
 {
     enum { TURNS = 2 };
+    static const double near_enough = 3e-4; /* of the volume */
     int status = CLVOX_OK;
+    clv_surface_before was = before ? *before : (clv_surface_before){.mesh = NULL};
     for (int turn = before ? 1 : 0;; turn++) {
         clvox_surface_destroy(mesh);
-        CLV_TRY(before ? clv_surface_extract_kept(distance, before, mesh, kept)
+        CLV_TRY(before ? clv_surface_extract_kept(distance, &was, mesh, kept)
                        : clv_surface_extract_fine(distance, mesh));
         if (!*mesh)
             break;
         CLV_TRY(clv_surface_inspect(*mesh, facts));
         double gap = gap_of(distance, volume, facts);
-        if (turn == TURNS || gap == 0)
+        if (turn == TURNS || gap == 0 || (before && fabs(gap) * facts->area < near_enough * volume))
             break;
+        was.factor = before ? kept->factor : 0;
         shift(distance, gap);
     }
 end:
@@ -320,7 +323,7 @@ static int keep_topology(const request *r, const cli_surface_source *source,
     const bool sure = r->topology == CLVOX_TOPOLOGY_KEEP;
     long held;
     const clv_surface_before was = {source->surface, source->distance, before->components, before->euler,
-                                    !sure};
+                                    !sure, 0};
     clvox_surface *other = NULL;
     t->is_kept = sure;
     /* A mesh says by itself what is joined. */

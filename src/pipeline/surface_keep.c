@@ -63,7 +63,7 @@ int clv_surface_extract_kept(const clvox_volume *distance, const clv_surface_bef
     clv_surface_box(before->distance, reach, first, last);
     if (last[0] < 0)
         return clv_fail(CLVOX_ERROR_DATA, "the level set has no inside");
-    for (int factor = LEAST_FACTOR; factor <= MOST_FACTOR; factor++) {
+    for (int factor = before->factor ? before->factor : LEAST_FACTOR; factor <= MOST_FACTOR; factor++) {
         if (!size_of(first, last, factor, size, &voxels) && kept->factor)
             break;
         if (!size_of(first, last, factor, size, &voxels)) {

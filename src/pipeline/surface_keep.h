@@ -19,6 +19,7 @@ typedef struct clv_surface_before {
     const clvox_volume *distance; /* linear between voxels, on the grid of the denoised one */
     int components, euler;        /* of its surfaces */
     int only_clean;               /* 1: with islands and cavities of the size of noise there is no result */
+    int factor;                   /* of clv_surface_kept, from a call before; 0: not known */
 } clv_surface_before;
 
 typedef struct clv_surface_kept {

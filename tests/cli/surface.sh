@@ -163,6 +163,9 @@ exits 1 clvox surface denoise nothing.ply -o x.ply; one_sentence; says 'nothing.
 exits 1 clvox surface denoise dt_noisy.surf.gii -o x.ply --label 2; one_sentence; says 'belong to volumes'
 exits 1 clvox surface denoise dt_noisy.surf.gii -o x.ply --voxel 0.01mm; one_sentence; says 'larger'
 exits 1 clvox surface denoise dt_mask.nii.gz -o x.doc; one_sentence; says 'x.doc'
+exits 0 clvox phantom constant -o full.nii --size 12x11x10
+exits 1 clvox surface denoise full.nii -o x.ply; one_sentence; says 'all of its voxels lie inside'
+exits 1 clvox surface denoise full.nii -o x.ply --iso 50; one_sentence; says 'no surface'
 exits 2 clvox surface denoise dt_mask.nii.gz; says '-o OUT is missing'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --patch 4; says '3, 5 or 7'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --neighbours 300; says '256'

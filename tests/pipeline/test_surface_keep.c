@@ -48,6 +48,23 @@ static double speckled(const double x[3])
     return fmin(ball(x), length(x[0] - 13, x[1] - 13, x[2] - 13) - 0.9);
 }
 
+/* Both reach the border; the sheet is one voxel thick. */
+static double plane(const double x[3])
+{
+    return x[2] - 0.3 * x[0] + 1;
+}
+
+static double sheet(const double x[3])
+{
+    return fabs(x[2] - 0.2) - 0.5;
+}
+
+/* Two balls that all but touch. */
+static double pair(const double x[3])
+{
+    return fmin(length(x[0] - 6.6, x[1], x[2]) - 6, length(x[0] + 6.6, x[1], x[2]) - 6);
+}
+
 static clvox_volume *make(shape f, double voxel)
 {
     int n = (int)(EDGE / voxel);
@@ -80,14 +97,14 @@ static clv_surface_facts facts_of(const clvox_surface *mesh)
 static void kept(const char *name, shape before, shape after, bool from_mesh, int components, int euler)
 {
     CHECK_CASE("%s, from a %s: kept", name, from_mesh ? "mesh" : "level set");
-    clvox_volume *was = make(before, 1), *fine = make(before, 0.25), *is = make(after, 1);
+    clvox_volume *was = make(before, 1), *fine = make(before, from_mesh ? 0.25 : 1), *is = make(after, 1);
     clvox_surface *mesh = NULL, *out = NULL, *again = NULL;
     clv_surface_kept k, twice;
-    check_must(clv_surface_extract(from_mesh ? fine : was, 0, false, &mesh));
+    check_must(clv_surface_extract(fine, 0, false, &mesh));
     clv_surface_facts want = facts_of(mesh);
     CHECK_THAT(want.components == components && want.euler == euler, "%d components, Euler %d",
                want.components, want.euler);
-    const clv_surface_before b = {from_mesh ? mesh : NULL, was, components, euler, 0};
+    const clv_surface_before b = {from_mesh ? mesh : NULL, was, components, euler, 0, 0};
     check_must(clv_surface_extract_kept(is, &b, &out, &k));
     clv_surface_facts f = facts_of(out);
     CHECK_THAT(f.components == components && f.euler == euler, "%d components, Euler %d", f.components,
@@ -117,7 +134,7 @@ static void specks(void)
     clvox_volume *was = make(speckled, 1), *is = make(ball, 1);
     clvox_surface *out = NULL;
     clv_surface_kept k;
-    clv_surface_before b = {NULL, was, 2, 4, 0};
+    clv_surface_before b = {NULL, was, 2, 4, 0, 0};
     check_must(clv_surface_extract_kept(is, &b, &out, &k));
     clv_surface_facts f = facts_of(out);
     CHECK(k.specks == 1 && f.components == 2 && f.euler == 4);
@@ -148,6 +165,9 @@ static void denoised(void)
         {"a speck, looked at", speckled, 0.02, CLVOX_TOPOLOGY_AUTO, 0, 0, 0},
         {"a speck, left free", speckled, 0.02, CLVOX_TOPOLOGY_FREE, 0, 0, 0},
         {"strong noise", ball, 0.8, CLVOX_TOPOLOGY_AUTO, 0, 1, 2},
+        {"a plane through the border", plane, 0.1, CLVOX_TOPOLOGY_KEEP, 1, 1, 2},
+        {"a sheet one voxel thick", sheet, 0.05, CLVOX_TOPOLOGY_KEEP, 1, 1, 2},
+        {"two balls that all but touch", pair, 0.1, CLVOX_TOPOLOGY_KEEP, 1, 2, 4},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         CHECK_CASE("%s is denoised, its topology %s", rows[r].name, rows[r].kept ? "kept" : "free");
@@ -163,6 +183,7 @@ static void denoised(void)
         clvox_denoise_defaults(&o);
         CHECK(o.topology == CLVOX_TOPOLOGY_AUTO);
         o.topology = rows[r].topology;
+        o.neighbours = 24;
         check_must(clvox_surface_denoise(ctx, v, &o, &d));
         check_must(clv_surface_extract(d.distance, 0, false, &mesh));
         clv_surface_facts f = facts_of(mesh);
@@ -174,6 +195,31 @@ static void denoised(void)
         free(noise);
         clvox_volume_destroy(&v);
     }
+}
+
+static void not_finite(void)
+{
+    CHECK_CASE("values that are not finite, kept as outside");
+    clvox_volume *v = make(ball, 1);
+    clvox_denoise_options o;
+    clvox_denoise_result d;
+    clvox_surface *mesh;
+    const size_t middle = ((size_t)(EDGE / 2 - 3) * EDGE + EDGE / 2) * EDGE + EDGE / 2;
+    v->data[0] = INFINITY;
+    for (size_t i = 0; i < 3; i++)
+        v->data[middle + i] = NAN; /* a cavity */
+    clvox_denoise_defaults(&o);
+    o.topology = CLVOX_TOPOLOGY_KEEP;
+    check_must(clvox_surface_denoise(ctx, v, &o, &d));
+    CHECK(d.not_finite == 4);
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+        CHECK(isfinite(d.distance->data[i]));
+    check_must(clv_surface_extract(d.distance, 0, false, &mesh));
+    clv_surface_facts f = facts_of(mesh);
+    CHECK_THAT(f.components == 2 && f.euler == 4, "%d components, Euler %d", f.components, f.euler);
+    clvox_surface_destroy(&mesh);
+    clvox_denoise_result_free(&d);
+    clvox_volume_destroy(&v);
 }
 
 /* Marching cubes of a segmentation, with handles thinner than its voxels. */
@@ -205,7 +251,7 @@ static void real(const char *name, int euler)
     clvox_denoise_defaults(&o);
     o.neighbours = 32;
     check_must(clvox_surface_denoise(ctx, was, &o, &d));
-    const clv_surface_before b = {mesh, was, f.components, f.euler, 1};
+    const clv_surface_before b = {mesh, was, f.components, f.euler, 1, 0};
     check_must(clv_surface_extract_kept(d.distance, &b, &out, &k));
     clv_surface_facts g = facts_of(out);
     CHECK_THAT(g.components == 1 && g.euler == euler && !g.open_edges && !g.crowded_edges,
@@ -227,6 +273,7 @@ int main(void)
     kept("a handle thinner than a voxel", handle, ball, true, 1, 0);
     specks();
     denoised();
+    not_finite();
     if (!getenv("CLVOX_TEST_TINY")) {
         real("bert_lh_hippocampus.ply", -2);
         real("bert_lh_lateral_ventricle.ply", -4);
