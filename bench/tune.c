@@ -15,8 +15,8 @@ static const double hopeless = 2;
 /* The planner's own choice stays unless another takes less than this share of
  * its time, so that chance does not change what is chosen, nor bits with it. */
 static const double better = 0.98;
-/* No run of samples is shorter, seconds. */
-static const double shortest = 5e-4;
+/* No run of samples is shorter, and none longer where one round may do, seconds. */
+static const double shortest = 5e-4, longest = 4;
 
 typedef struct trial {
     clv_candidate c;
@@ -145,8 +145,11 @@ static int rounds(tuner *t, const bench_row *row, const clv_asked *a, trial *tri
     int status = CLVOX_OK, running = 0;
     for (int i = 0; i < count; i++)
         running += !trials[i].dropped;
-    double end = bench_now() + t->options->seconds * running;
-    for (int round = 0; running > 1 && round < MOST_ROUNDS && (round < LEAST_ROUNDS || bench_now() < end); round++)
+    double start = bench_now(), end = start + t->options->seconds * running;
+    for (int round = 0; running > 1 && round < MOST_ROUNDS; round++) {
+        int least = bench_now() - start < longest ? LEAST_ROUNDS : 1;
+        if (round >= least && bench_now() >= end)
+            break;
         for (int i = 0; i < count; i++) {
             trial *one = &trials[i];
             if (one->dropped)
@@ -158,6 +161,7 @@ static int rounds(tuner *t, const bench_row *row, const clv_asked *a, trial *tri
             CLV_TRY(time_calls(t, row, a->entry, calls, &one->sample[round]));
             one->samples = round + 1;
         }
+    }
     for (int i = 0; i < count; i++)
         if (trials[i].runs)
             trials[i].median = median_of(&trials[i]);
@@ -418,7 +422,7 @@ static int list_wanted(tuner *t, const clv_entry **wanted, int room)
         int all = clv_plan_candidates(t->limits, *e, 0, candidates, CLV_MAX_CANDIDATES), choices = 0;
         for (int i = 0; i < all; i++)
             choices += worth_it(t, &candidates[i]);
-        if (choices > 1)
+        if (choices > 1 && strcmp((*e)->file, "ceiling") != 0) /* those measure the device itself */
             wanted[count++] = *e;
     }
     return count;
@@ -448,6 +452,9 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
     fprintf(out, "%-50s %-10s %-14s %9s  %-10s %-14s %9s %6s\n", "kernel and its build", "planned", "tile, march",
             "ms", "best", "tile, march", "ms", "loss");
     CLV_TRY(tune_rows_of(t, wanted, wanted_count));
+    for (int i = 0; i < wanted_count; i++)
+        if (!found(t, wanted[i]))
+            fprintf(out, "%-50s not measured: no row runs it\n", wanted[i]->name);
 end:
     if (t->losses > 0) {
         double mean = exp(t->log_loss / t->losses);
