@@ -23,7 +23,8 @@ int cmd_tune(command *cli, int argc, char **argv)
     bool all = false;
     const cli_option options[] = {
         {"kernel", 0, CLI_REPEAT, &kernels, "NAME", "only this kernel of `clvox devices -v`; may be repeated"},
-        {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ", "voxels of the volume (default: 256 on a GPU, 128 on a CPU)"},
+        {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ",
+         "voxels of the volume (default: a brain, 182x218x182 on a GPU, 91x109x91 on a CPU)"},
         {"seconds", 0, CLI_NUMBER, &seconds, "S", "samples of each candidate are taken for so long (default 0.1)"},
         {"all", 0, CLI_FLAG, &all, NULL, "measure also variants that the planner never takes; none is kept"},
         {NULL, 0, 0, NULL, NULL, NULL},
@@ -60,8 +61,9 @@ int cmd_tune(command *cli, int argc, char **argv)
     tune_options tune = {.seconds = seconds, .kernels = kernels.item, .count = kernels.count, .all = all,
                          .path = path, .stop = cli_interrupted, .tell = tell, .user = &bar};
     for (int i = 0; i < 3; i++) {
-        int edge = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU ? 128 : 256;
-        tune.size[i] = size.count ? (int)size.value[size.count == 3 ? i : 0] : edge;
+        static const int brain[2][3] = {{182, 218, 182}, {91, 109, 91}};
+        bool cpu = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU;
+        tune.size[i] = size.count ? (int)size.value[size.count == 3 ? i : 0] : brain[cpu][i];
         if (tune.size[i] < 4 || tune.size[i] > 2048) {
             status = cli_misuse("--size: 4 to 2048 voxels along an axis are possible");
             goto end;

@@ -4,6 +4,12 @@
 #include <math.h>
 
 static const clv_variant step_variants[] = {
+    {.name = "march",
+     .function = "tensor_tv_march",
+     .defines = "-DMARCHING",
+     .shape = CLV_SHAPE_MARCH,
+     .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 8}, {32, 4, 1, 16}, {32, 8, 1, 32}}},
     {.name = "item",
      .function = "tensor_tv_item",
      .shape = CLV_SHAPE_ITEM,
@@ -16,12 +22,6 @@ static const clv_variant step_variants[] = {
      .register_cap = 40,
      .optional = true,
      .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}}},
-    {.name = "march",
-     .function = "tensor_tv_march",
-     .defines = "-DMARCHING",
-     .shape = CLV_SHAPE_MARCH,
-     .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 16}, {32, 4, 1, 8}, {32, 8, 1, 32}}},
     {.name = "row",
      .function = "tensor_tv_row",
      .defines = "-DPART=3",
