@@ -64,6 +64,13 @@ void bench_complete(const bench_run *run, const bench_time *time, record_row *ro
 void bench_heading(const bench_run *run, const char *what);
 void bench_line(const bench_run *run, const char *label, const record_row *row);
 
+/* Whether a is slower than b by more than timing could be wrong: what a paper's
+ * conclusion about the two is held against. */
+static inline bool bench_slower(const record_samples *a, const record_samples *b)
+{
+    return a->median > 1.02 * b->median;
+}
+
 /* ---- data --------------------------------------------------------------- */
 
 /* BENCH_LONGEST: the number of the state that holds the longest vector of v. */

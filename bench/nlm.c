@@ -181,11 +181,15 @@ static const search searches[] = {
     {1000000, 0.1f, CLV_NLM_AUTO, "pruned", true},     {1000000, 0.3f, CLV_NLM_AUTO, "pruned", true},
 };
 
-static int print_search(bench_run *run, bench_band *b, const search *r, const char *variant)
+/* of_run: of the run's own band, whose size is no part of the name. */
+static int print_search(bench_run *run, bench_band *b, const search *r, bool of_run, const char *variant)
 {
     char tile[32], name[64];
     bench_time time;
-    snprintf(name, sizeof name, "%s, %d voxels, noise %g", r->name, r->voxels, (double)r->noise);
+    if (of_run)
+        snprintf(name, sizeof name, "%s, noise %g", r->name, (double)r->noise);
+    else
+        snprintf(name, sizeof name, "%s, %d voxels, noise %g", r->name, r->voxels, (double)r->noise);
     record_row row = {.group = "nlm", .name = name};
     b->form = r->form;
     int status = verify(run->ctx, r->form, r->name);
@@ -201,7 +205,7 @@ static int print_search(bench_run *run, bench_band *b, const search *r, const ch
     return CLVOX_OK;
 }
 
-static int search_variants(bench_run *run, bench_band *b, const search *r)
+static int search_variants(bench_run *run, bench_band *b, const search *r, bool of_run)
 {
     int status = CLVOX_OK;
     const clv_entry *entry = &clv_entry_nlm_search;
@@ -214,7 +218,7 @@ static int search_variants(bench_run *run, bench_band *b, const search *r)
                 continue;
             snprintf(label, sizeof label, "%s,%d", variant->name, variant->tiles[t].march);
             CLV_TRY(clv_force_variant(run->ctx, entry->name, variant->name, t));
-            CLV_TRY(print_search(run, b, r, label));
+            CLV_TRY(print_search(run, b, r, of_run, label));
         }
 end:
     if (clv_force_variant(run->ctx, entry->name, NULL, -1) < 0 && status >= 0)
@@ -244,9 +248,9 @@ int bench_nlm(bench_run *run, bool brief)
         if (brief)
             r.voxels = brief_voxels(run);
         CLV_TRY(create(run->ctx, r.voxels, r.noise, &b));
-        CLV_TRY(print_search(run, &b, &r, ""));
+        CLV_TRY(print_search(run, &b, &r, brief, ""));
         if (run->variants && r.voxels < 1000000)
-            CLV_TRY(search_variants(run, &b, &r));
+            CLV_TRY(search_variants(run, &b, &r, brief));
         release(&b);
     }
 end:
@@ -284,9 +288,9 @@ static void or_unknown(char *text, size_t room, int value)
         snprintf(text, room, "%d", value);
 }
 
-/* One form of the paper's search with the kernel that it takes now. constant: seconds of constant
- * memory with the same band and tile, set by that form; 0: not known. */
-static int print_form(bench_run *run, bench_band *b, const form *f, double *constant)
+/* One form of the paper's search with the kernel that it takes now. constant: of constant memory
+ * with the same band and tile, set by that form. */
+static int print_form(bench_run *run, bench_band *b, const form *f, record_samples *constant)
 {
     const clv_kernel *k;
     const clv_entry *entry = by_pairs(f) ? clv_nlm_pairs_entry(f->form) : &clv_entry_nlm_search;
@@ -307,9 +311,9 @@ static int print_form(bench_run *run, bench_band *b, const form *f, double *cons
     time.kernel = k;
     bench_complete(run, &time, &row, tile);
     if (f->form == CLV_NLM_CONSTANT)
-        *constant = time.seconds.median;
-    if (f->conclusion && *constant > 0) {
-        paper.holds = time.seconds.median > *constant;
+        *constant = time.seconds;
+    if (f->conclusion && constant->count > 0) {
+        paper.holds = bench_slower(&time.seconds, constant);
         row.paper = &paper;
     }
     or_unknown(registers, sizeof registers, k->registers);
@@ -344,7 +348,7 @@ int bench_lee2012_nlm(bench_run *run)
             MOST, SAMPLES, 1e-9 * run->peak, "voxels", "form", "tile", "registers", "local B", "groups",
             "occupancy", "seconds", "GFLOPS", "of peak");
     for (int n = cpu ? 0 : 1; n < (cpu ? 1 : 3); n++) {
-        double constant[CLV_MAX_TILES] = {0};
+        record_samples constant[CLV_MAX_TILES] = {{0}};
         CLV_TRY(create(run->ctx, voxels[n], 0.3f, &b));
         for (int f = 0; f < FORMS; f++) {
             if (cpu && forms[f].form == CLV_NLM_IMAGE) {

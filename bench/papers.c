@@ -126,7 +126,8 @@ static void record(bench_run *run, const result *results, int count)
         bench_complete(run, &results[i].time, &row, tile);
         if (form->conclusion && recompute && &results[i] == best_of(results, count, form)) {
             double faster = recompute->time.seconds.median / row.seconds->median;
-            paper.holds = form->faster ? faster > 1 : faster < 1;
+            paper.holds = form->faster ? bench_slower(&recompute->time.seconds, row.seconds)
+                                       : bench_slower(row.seconds, &recompute->time.seconds);
             row.paper = &paper;
             fprintf(run->out, "\n%s is %.2f times as fast as recompute here (%g in the paper): that %s %s.\n",
                     form->name, faster, form->figure, form->conclusion,

@@ -47,7 +47,7 @@ static int row_robust(bench_data *d)
 /* Windows that take seconds on neither. */
 static void mppca_size(const bench_data *d, int size[3])
 {
-    static const int most[2][3] = {{20, 20, 12}, {64, 64, 24}};
+    static const int most[2][3] = {{20, 20, 12}, {32, 32, 16}};
     bool gpu = clvox_context_limits(d->ctx)->type != CLVOX_DEVICE_CPU;
     for (int a = 0; a < 3; a++) {
         size[a] = d->size[a] / 3 < most[gpu][a] ? d->size[a] / 3 : most[gpu][a];
