@@ -180,7 +180,8 @@ static errors measure(const scene *s)
 }
 
 typedef enum distortion { PLAIN, TWICE, WAVES, BENT } distortion;
-static const char *const distorted[] = {"", ", twice as steep", ", slopes from 0.7 to 1.3", ", flatter away from it"};
+static const char *const distorted[] = {"", ", twice as steep", ", slopes from 0.7 to 1.3",
+                                        ", flatter away from it"};
 
 /* Another function with the same zero level. */
 static void distort(clvox_context *ctx, scene *s, distortion how)

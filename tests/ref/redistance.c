@@ -131,7 +131,7 @@ static foot find_foot(const problem *p, const int at[3], const local *l)
         found.shift[a] = -found.level * l->normal[a];
     for (int i = 0; i < 3 && l->smooth > 0.001; i++) {
         int to[3];
-        double rest[3], grad[3], step, square, there;
+        double rest[3], grad[3], step, square, there, moved = 0;
         for (int a = 0; a < 3; a++) {
             to[a] = at[a] + (int)rint(found.shift[a] / p->edge[a]);
             to[a] = to[a] < 0 ? 0 : to[a] >= p->size[a] ? p->size[a] - 1 : to[a];
@@ -147,12 +147,15 @@ static foot find_foot(const problem *p, const int at[3], const local *l)
         step = (dot(found.shift, grad) - step) / square;
         there = 0;
         for (int a = 0; a < 3; a++) {
+            moved += pow(found.shift[a] - step * grad[a], 2);
             found.shift[a] = step * grad[a];
             s.normal[a] = grad[a] / sqrt(square);
             there += ((to[a] - at[a]) * p->edge[a] - found.shift[a]) * s.normal[a];
         }
         found.level = there;
         found.shape = s;
+        if (moved < 1e-6 * dot(p->edge, p->edge))
+            break;
     }
     found.d = copysign(norm(found.shift), f);
     return found;
