@@ -338,7 +338,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"weight", 0, CLI_REPEAT, &r->weights, "N", "of each channel, in their order (default: equal)"},
         {"output", 'o', CLI_TEXT, &r->prefix, "PREFIX", "beginning of the names of the results"},
         {"quick", 0, CLI_FLAG, &r->quick, NULL, "for people in a hurry: greedy unless --deform says otherwise, and fewer iterations"},
-        {"best", 0, CLI_FLAG, &r->best, NULL, "for those who can wait"},
+        {"best", 0, CLI_FLAG, &r->best, NULL, "for those who measure on the map: calmer, more iterations; less overlap than the default"},
         {"init", 0, CLI_TEXT, &r->init, "auto|identity|header|centers|moments|FILE",
          "where to start; auto: headers, centres and turns about these, the best of them"},
         {"linear", 0, CLI_CHOICE, &r->linear, "none|translation|rigid|similarity|affine",
