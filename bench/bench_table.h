@@ -18,7 +18,7 @@ int bench_pipelines(bench_run *run);
 /* Patch searches of several sizes and noises: seconds, and 2 K N^2 operations
  * (what comparing all pairs takes; more than the peak where pairs are skipped)
  * over the measured peak. brief: of one band, as a surface in the volume of the
- * run has it. */
+ * run has it, and what is done with the neighbours then. */
 int bench_nlm(bench_run *run, bool brief);
 
 /* The paper's comparison of the four forms of the force, with every tile's

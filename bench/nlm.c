@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "bench_table.h"
-#include "op/nlm_search.h"
+#include "nlm.h"
 #include "ref/nlm_search.h"
-
-enum { RADIUS = 2, SAMPLES = 125, MOST = 96, CHECKED = 700 };
 
 /* Values in [-1, 1] from a place and nothing else. */
 static float grain(int x, int y, int z)
@@ -45,22 +43,13 @@ static int make_band(int wanted, float noise, int size[3], float **phi, int32_t 
                              (y % 2 == dy ? 0.75f : 0.25f) * (z % 2 == dz ? 0.75f : 0.25f);
         float ring = sqrtf(u * u + v * v) - R;
         (*phi)[i] = sqrtf(ring * ring + w * w) - r + noise * (3 * rough + 0.1f * grain(x, y, -1 - z));
-        if (fabsf((*phi)[i]) <= 3)
+        if (fabsf((*phi)[i]) <= BENCH_HALF_BAND)
             (*band)[(*count)++] = i;
     }
     return CLVOX_OK;
 }
 
-typedef struct bench_band {
-    clvox_context *ctx;
-    clv_nlm_patches patches;
-    clv_nlm_memory form; /* of the next search */
-    float *host_phi;
-    int32_t *host_band;
-    clv_buffer *phi, *band, *neighbours, *distances, *scratch;
-} bench_band;
-
-static void release(bench_band *b)
+void bench_band_release(bench_band *b)
 {
     clv_buffer_destroy(&b->phi);
     clv_buffer_destroy(&b->band);
@@ -73,19 +62,19 @@ static void release(bench_band *b)
     b->host_band = NULL;
 }
 
-static int create(clvox_context *ctx, int wanted, float noise, bench_band *b)
+int bench_band_create(clvox_context *ctx, int wanted, float noise, bench_band *b)
 {
     int status = CLVOX_OK, count;
-    *b = (bench_band){.ctx = ctx, .patches = {.radius = RADIUS}};
+    *b = (bench_band){.ctx = ctx, .patches = {.radius = BENCH_RADIUS}};
     CLV_TRY(make_band(wanted, noise, b->patches.size, &b->host_phi, &b->host_band, &count));
     size_t voxels = (size_t)b->patches.size[0] * (size_t)b->patches.size[1] * (size_t)b->patches.size[2];
-    size_t answers = (size_t)count * MOST * 4;
+    size_t answers = (size_t)count * BENCH_MOST * 4;
     CLV_TRY(clv_buffer_create(ctx, voxels * 4, "level set", &b->phi));
     CLV_TRY(clv_buffer_create(ctx, (size_t)count * 4, "band", &b->band));
     CLV_TRY(clv_buffer_create(ctx, answers, "neighbours", &b->neighbours));
     CLV_TRY(clv_buffer_create(ctx, answers, "distances", &b->distances));
-    CLV_TRY(clv_buffer_create(ctx, clv_nlm_search_bytes(ctx, count, RADIUS, MOST), "scratch of the search",
-                              &b->scratch));
+    CLV_TRY(clv_buffer_create(ctx, clv_nlm_search_bytes(ctx, count, BENCH_RADIUS, BENCH_MOST),
+                              "scratch of the search", &b->scratch));
     CLV_TRY(clv_buffer_write(ctx, b->phi, 0, b->host_phi, voxels * 4));
     CLV_TRY(clv_buffer_write(ctx, b->band, 0, b->host_band, (size_t)count * 4));
     b->patches.phi = b->phi;
@@ -93,15 +82,15 @@ static int create(clvox_context *ctx, int wanted, float noise, bench_band *b)
     b->patches.count = count;
 end:
     if (status < 0)
-        release(b);
+        bench_band_release(b);
     return status;
 }
 
-static int call_search(void *what)
+int bench_band_search(void *what)
 {
     const bench_band *b = what;
-    return clv_nlm_search(b->ctx, &b->patches, b->form, MOST, 0, b->neighbours, b->distances, b->scratch,
-                          NULL, NULL);
+    return clv_nlm_search(b->ctx, &b->patches, b->form, BENCH_MOST, 0, b->neighbours, b->distances,
+                          b->scratch, NULL, NULL);
 }
 
 /* A small band's search against every pair in double precision. */
@@ -112,8 +101,8 @@ static int verify(clvox_context *ctx, clv_nlm_memory form, const char *name)
     int *got = NULL, *want = NULL;
     float *distance = NULL;
     double *true_distance = NULL;
-    CLV_TRY(create(ctx, CHECKED, 0.3f, &b));
-    size_t answers = (size_t)b.patches.count * MOST;
+    CLV_TRY(bench_band_create(ctx, BENCH_CHECKED, 0.3f, &b));
+    size_t answers = (size_t)b.patches.count * BENCH_MOST;
     got = malloc(answers * sizeof *got);
     want = malloc(answers * sizeof *want);
     distance = malloc(answers * sizeof *distance);
@@ -123,17 +112,18 @@ static int verify(clvox_context *ctx, clv_nlm_memory form, const char *name)
         goto end;
     }
     b.form = form;
-    CLV_TRY(call_search(&b));
+    CLV_TRY(bench_band_search(&b));
     CLV_TRY(clv_buffer_read(ctx, b.neighbours, 0, got, answers * sizeof *got));
     CLV_TRY(clv_buffer_read(ctx, b.distances, 0, distance, answers * sizeof *distance));
-    ref_nlm_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, RADIUS, MOST, 0, want,
-                   true_distance);
+    ref_nlm_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, BENCH_RADIUS, BENCH_MOST, 0,
+                   want, true_distance);
     for (size_t i = 0; i < answers; i++) {
         double slack = 1e-5 * true_distance[i] + 1e-9;
         bool right = got[i] == want[i];
         if (!right && got[i] >= 0 && got[i] < b.patches.count) /* a near tie */
-            right = fabs(ref_nlm_distance(b.host_phi, b.patches.size, RADIUS, b.host_band[i / MOST],
-                                          b.host_band[got[i]]) - true_distance[i]) <= slack;
+            right = fabs(ref_nlm_distance(b.host_phi, b.patches.size, BENCH_RADIUS,
+                                          b.host_band[i / BENCH_MOST], b.host_band[got[i]]) -
+                         true_distance[i]) <= slack;
         if (!right || !(fabs((double)distance[i] - true_distance[i]) <= slack)) {
             status = bench_wrong(ctx, name, "a patch at distance %.7g should be at %.7g", (double)distance[i],
                                  true_distance[i]);
@@ -145,7 +135,7 @@ end:
     free(want);
     free(distance);
     free(true_distance);
-    release(&b);
+    bench_band_release(&b);
     return status;
 }
 
@@ -153,12 +143,12 @@ end:
 static int measure(bench_run *run, bench_band *b, const char *entry, record_row *row, bench_time *time,
                    char tile[32])
 {
-    int status = bench_measure(run, call_search, b, entry, time);
+    int status = bench_measure(run, bench_band_search, b, entry, time);
     double count = b->patches.count;
     if (status < 0)
         return status;
     memcpy(row->size, b->patches.size, sizeof row->size);
-    row->operations = 2. * SAMPLES * count * count;
+    row->operations = 2. * BENCH_SAMPLES * count * count;
     row->verified = true;
     bench_complete(run, time, row, tile);
     return CLVOX_OK;
@@ -240,21 +230,24 @@ int bench_nlm(bench_run *run, bool brief)
     bench_band b = {.ctx = run->ctx};
     CLV_TRY(bench_limits(run));
     fprintf(run->out, "patch search, %d samples, %d neighbours\n%9s %6s %-10s %-12s %10s %6s %10s %8s\n",
-            SAMPLES, MOST, "voxels", "noise", "form", "variant", "seconds", "spread", "GFLOPS", "of peak");
+            BENCH_SAMPLES, BENCH_MOST, "voxels", "noise", "form", "variant", "seconds", "spread", "GFLOPS",
+            "of peak");
     for (size_t i = 0; i < (brief ? 2 : sizeof searches / sizeof *searches); i++) {
         search r = searches[i];
         if (cpu && r.large)
             continue;
         if (brief)
             r.voxels = brief_voxels(run);
-        CLV_TRY(create(run->ctx, r.voxels, r.noise, &b));
+        CLV_TRY(bench_band_create(run->ctx, r.voxels, r.noise, &b));
         CLV_TRY(print_search(run, &b, &r, brief, ""));
         if (run->variants && r.voxels < 1000000)
             CLV_TRY(search_variants(run, &b, &r, brief));
-        release(&b);
+        if (i == (brief ? 1 : 5))
+            CLV_TRY(bench_nlm_updates(run, &b));
+        bench_band_release(&b);
     }
 end:
-    release(&b);
+    bench_band_release(&b);
     return status;
 }
 
@@ -345,11 +338,11 @@ int bench_lee2012_nlm(bench_run *run)
             "image 6 times; a whole step takes 4 s for 17500 voxels, 4.6 min for 175000. Multiply-adds\n"
             "here: %.1f GFLOPS.\n\n"
             "%9s %-10s %8s %9s %8s %8s %9s %10s %10s %8s\n",
-            MOST, SAMPLES, 1e-9 * run->peak, "voxels", "form", "tile", "registers", "local B", "groups",
-            "occupancy", "seconds", "GFLOPS", "of peak");
+            BENCH_MOST, BENCH_SAMPLES, 1e-9 * run->peak, "voxels", "form", "tile", "registers", "local B",
+            "groups", "occupancy", "seconds", "GFLOPS", "of peak");
     for (int n = cpu ? 0 : 1; n < (cpu ? 1 : 3); n++) {
         record_samples constant[CLV_MAX_TILES] = {{0}};
-        CLV_TRY(create(run->ctx, voxels[n], 0.3f, &b));
+        CLV_TRY(bench_band_create(run->ctx, voxels[n], 0.3f, &b));
         for (int f = 0; f < FORMS; f++) {
             if (cpu && forms[f].form == CLV_NLM_IMAGE) {
                 fprintf(run->out, "%9d %-10s not on CPU devices\n", b.patches.count, forms[f].name);
@@ -366,9 +359,9 @@ int bench_lee2012_nlm(bench_run *run)
             if (!pairs || n == 2)
                 CLV_TRY(print_form(run, &b, &forms[f], &constant[0]));
         }
-        release(&b);
+        bench_band_release(&b);
     }
 end:
-    release(&b);
+    bench_band_release(&b);
     return status;
 }

@@ -162,11 +162,12 @@ static int row_pd(bench_data *d)
  * K (K + 1) N, and its tridiagonal form, 4/3 K^3. */
 const bench_row bench_rows_tensor[] = {
     {"tensor fit, plain", "tensor_fit_start", SCAN, 28. * K, row_ols, check_fit_ols, NULL, scan_size},
-    {"tensor fit, weighted", "tensor_fit_step", SCAN, (28. + 86) * K, row_wls, check_fit_wls, NULL, scan_size},
-    {"tensor fit, nonlinear", "tensor_fit_finish", SCAN, (28. + 86 + 10 * 86) * K, row_nlls,
-     check_fit_nlls, NULL, scan_size},
+    {"tensor fit, weighted", "tensor_fit_step", SCAN, (28. + 86) * K, row_wls, check_fit_wls, NULL,
+     scan_size},
+    {"tensor fit, nonlinear", "tensor_fit_finish", SCAN, (28. + 86 + 10 * 86) * K, row_nlls, check_fit_nlls,
+     NULL, scan_size},
     {"tensor fit, robust", "tensor_fit_scale", SCAN, 0, row_robust, check_fit_robust, NULL, scan_size},
-    {"mppca 64 volumes", "mppca_window", 8. * K + 4, K * (K + 1.) * 125 + 4. / 3 * K * K * K, row_mppca,
+    {"mppca 64 volumes", "mppca_window", 8. * K + 4, K *(K + 1.) * 125 + 4. / 3 * K *K *K, row_mppca,
      check_mppca, NULL, mppca_size},
     {"tensor measures", "tensor_measures", 44, 0, row_measures, check_measures, NULL, NULL},
     {"tensor links", "tensor_links", 5, 0, row_links, check_links, NULL, NULL},
