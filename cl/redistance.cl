@@ -44,7 +44,9 @@ static inline float near_at(__global const float *phi, int4 at, int4 size, float
         return across < 2 ? NAN : copysign(fmin(fabs(f), crossing), f);
     find_foot(phi, at, size, spacing, &nearest);
     float far = trusted ? fmax(off, fabs(nearest.d - f) / fmax(fabs(f), 1e-20f)) : off;
-    float share = clamp(far / doubt - 1.0f, 0.0f, 1.0f);
+    /* Where phi has kinks, only what goes beyond the doubt is corrected. */
+    float share = mix(1.0f - doubt / far, fmin(far / doubt - 1.0f, 1.0f), nearest.s.smooth);
+    share = far > doubt ? share : 0.0f;
     if (share == 0.0f)
         return f;
     if (across < 2)

@@ -189,8 +189,8 @@ static double near(const problem *p, const int at[3], const local *l)
     double off = fabs(l->slope - 1), d = find_foot(p, at, l).d;
     if (l->smooth > 0.5)
         off = fmax(off, fabs(d - f) / fmax(fabs(f), 1e-20));
-    double share = fmin(fmax(off / l->doubt - 1, 0), 1);
-    if (share == 0)
+    double share = (1 - l->smooth) * (1 - l->doubt / off) + l->smooth * fmin(off / l->doubt - 1, 1);
+    if (!(off > l->doubt) || share == 0)
         return f;
     return isinf(crossing) ? NAN : copysign(fmin(fabs(f + share * (d - f)), crossing), f);
 }
