@@ -28,5 +28,11 @@ int bench_lee2012(bench_run *run);
 int bench_lee2012_nlm(bench_run *run);
 /* The paper's comparison of how blocks of a tensor field wait for one another. */
 int bench_moazeni2009(bench_run *run);
+/* Mueller 2008: forms of convolution. */
+int bench_mueller2008(bench_run *run);
+/* Ha 2011: gradients, interpolation, Gaussians, arithmetic, and one scale
+ * against two, which alone is bench_ha2011_scales. */
+int bench_ha2011(bench_run *run);
+int bench_ha2011_scales(bench_run *run);
 
 #endif

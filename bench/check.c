@@ -122,21 +122,37 @@ end:
     return status;
 }
 
-int bench_verify(clvox_context *ctx, const bench_row *row, const char *label)
+int bench_verify_small(clvox_context *ctx, const char *label, int (*run)(bench_data *, const void *),
+                       int (*check)(bench_check *, const void *), const void *what)
 {
     int status = CLVOX_OK;
     bench_data data;
     bench_check c = {.label = label};
     CLV_TRY(bench_data_create(ctx, SIZE, true, &data));
     CLV_TRY(create(&c, &data));
-    if (row->begin)
-        CLV_TRY(row->begin(&data));
-    CLV_TRY(row->run(&data));
-    CLV_TRY(row->check(&c));
+    CLV_TRY(run(&data, what));
+    CLV_TRY(check(&c, what));
 end:
     free(c.in[0]);
     free(c.want);
     free(c.unsure);
     bench_data_release(&data);
     return status;
+}
+
+static int run_row(bench_data *data, const void *what)
+{
+    const bench_row *row = what;
+    int status = row->begin ? row->begin(data) : CLVOX_OK;
+    return status < 0 ? status : row->run(data);
+}
+
+static int check_row(bench_check *c, const void *what)
+{
+    return ((const bench_row *)what)->check(c);
+}
+
+int bench_verify(clvox_context *ctx, const bench_row *row, const char *label)
+{
+    return bench_verify_small(ctx, label, run_row, check_row, row);
 }

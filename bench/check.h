@@ -4,6 +4,8 @@
 #define CLV_BENCH_CHECK_H
 
 #include "bench.h"
+#include "clvox/registration.h"
+#include "pipeline/phantom.h"
 
 /* Inputs as they were before the row ran; fields are planar. */
 typedef struct bench_check {
@@ -33,7 +35,18 @@ int check_number(bench_check *c, double got, double want, double absolute);
 
 /* A field of the device, planar. */
 int check_read_field(bench_check *c, const clv_buffer *field, float *planar);
+/* `count` values of want through the recursive filter along each axis. */
+void check_recursive_lines(bench_check *c, size_t count, double sigma);
 double check_largest(const double *values, size_t count);
+
+/* Runs `run` on small rough data, then `check`, both with `what`. */
+int bench_verify_small(clvox_context *ctx, const char *label, int (*run)(bench_data *, const void *),
+                       int (*check)(bench_check *, const void *), const void *what);
+
+/* A registration's map must not fold, and lie nearer to the phantom's than no
+ * map at all does, or within half a voxel of it. */
+int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_volume *fixed,
+                     const clv_phantom_warp *warp, const clvox_register_result *result);
 
 /* Checks of rows. */
 int check_copy(bench_check *c);

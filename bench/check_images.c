@@ -180,23 +180,28 @@ int check_smooth_longest(bench_check *c)
     return status < 0 ? status : check_buffer(c, c->data->state, &longest, 1, 2e-6, 0);
 }
 
-int check_recursive(bench_check *c)
+void check_recursive_lines(bench_check *c, size_t count, double sigma)
 {
     const int *size = c->data->size;
     const size_t step[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]};
     double *line = c->more, *made = c->most;
-    for (size_t i = 0; i < 3 * c->n; i++)
-        c->want[i] = (double)c->u[i];
     for (int a = 0; a < 3; a++)
-        for (size_t v = 0; v < 3 * c->n; v++) {
+        for (size_t v = 0; v < count; v++) {
             if (v % c->n / step[a] % (size_t)size[a])
                 continue;
             for (size_t i = 0; i < (size_t)size[a]; i++)
                 line[i] = c->want[v + i * step[a]];
-            ref_recursive_line(line, size[a], 5, made);
+            ref_recursive_line(line, size[a], sigma, made);
             for (size_t i = 0; i < (size_t)size[a]; i++)
                 c->want[v + i * step[a]] = made[i];
         }
+}
+
+int check_recursive(bench_check *c)
+{
+    for (size_t i = 0; i < 3 * c->n; i++)
+        c->want[i] = (double)c->u[i];
+    check_recursive_lines(c, 3 * c->n, 5);
     return check_field(c, c->data->field[0], c->want, 2e-5, 0);
 }
 

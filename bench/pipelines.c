@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench_table.h"
+#include "check.h"
 #include "clvox/registration.h"
 #include "clvox/surface.h"
 #include "clvox/tensor.h"
@@ -101,23 +102,23 @@ static const struct model {
     {CLVOX_DEFORM_SYN, "syn", 456},
 };
 
-/* The map must not fold, and lie nearer to the phantom's than no map at all does, or within half a
- * voxel of it. */
-static int check_registration(const pipeline *p, const clvox_register_result *r)
+int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_volume *fixed,
+                     const clv_phantom_warp *warp, const clvox_register_result *r)
 {
-    const int *n = p->grid.size;
+    const clvox_grid *grid = &fixed->grid;
+    const int *n = grid->size;
     double off = 0, moved = 0, count = 0;
-    size_t voxels = clvox_grid_voxels(&p->grid), at = 0;
+    size_t voxels = clvox_grid_voxels(grid), at = 0;
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++)
             for (int x = 0; x < n[0]; x++, at++) {
                 double place[3], u[3], mapped[3];
-                if (at % 7 || !(p->fixed->data[at] > 0))
+                if (at % 7 || !(fixed->data[at] > 0))
                     continue;
                 for (int a = 0; a < 3; a++)
-                    place[a] = p->grid.to_ras[a][0] * x + p->grid.to_ras[a][1] * y +
-                               p->grid.to_ras[a][2] * z + p->grid.to_ras[a][3];
-                clv_phantom_warp_at(&p->warp, place, u);
+                    place[a] = grid->to_ras[a][0] * x + grid->to_ras[a][1] * y + grid->to_ras[a][2] * z +
+                               grid->to_ras[a][3];
+                clv_phantom_warp_at(warp, place, u);
                 for (int a = 0; a < 3; a++)
                     mapped[a] = place[a] + (double)r->warp->data[(size_t)a * voxels + at];
                 double error = 0, size = 0;
@@ -132,9 +133,11 @@ static int check_registration(const pipeline *p, const clvox_register_result *r)
                 count++;
             }
     if (r->jacobian.folded > 0)
-        return wrong(p, (double)r->jacobian.folded, 1, "folded voxels");
-    double limit = fmax(moved / count, .5 * p->grid.to_ras[0][0]);
-    return off / count < limit ? CLVOX_OK : wrong(p, off / count, limit, "mm off in the mean");
+        return bench_wrong(ctx, name, "%.4g folded voxels", (double)r->jacobian.folded);
+    double limit = fmax(moved / count, .5 * grid->to_ras[0][0]);
+    return off / count < limit ? CLVOX_OK
+                               : bench_wrong(ctx, name, "%.4g mm off in the mean, not below %.4g",
+                                             off / count, limit);
 }
 
 static int call_register(void *what)
@@ -147,7 +150,7 @@ static int call_register(void *what)
         return status;
     p->stage = fmax(r.seconds_deform, 1e-9);
     if (p->check)
-        status = check_registration(p, &r);
+        status = bench_check_warp(p->ctx, p->name, p->fixed, &p->warp, &r);
     clvox_register_result_free(&r);
     return status;
 }

@@ -38,6 +38,8 @@ static int bench_papers(bench_run *run, const request *r)
     } papers[] = {
         {"lee2012", {bench_lee2012, bench_lee2012_nlm}},
         {"moazeni2009", {bench_moazeni2009, NULL}},
+        {"ha2011", {bench_ha2011, NULL}},
+        {"mueller2008", {bench_mueller2008, NULL}},
     };
     enum { PAPERS = sizeof papers / sizeof *papers };
     int status = CLVOX_OK;
@@ -45,7 +47,8 @@ static int bench_papers(bench_run *run, const request *r)
     for (int p = 0; p < PAPERS; p++)
         known |= r->count == 1 && !strcmp(r->names[0], papers[p].name);
     if (!known)
-        return cli_misuse("bench papers: lee2012 and moazeni2009 are the papers whose tables can be printed");
+        return cli_misuse("bench papers: the tables of lee2012, moazeni2009, ha2011 and mueller2008 can be "
+                          "printed");
     for (int p = 0; p < PAPERS; p++)
         for (int t = 0; t < 2 && papers[p].table[t]; t++)
             if (r->count == 0 || !strcmp(r->names[0], papers[p].name))
@@ -159,7 +162,9 @@ int cmd_bench(command *cli, int argc, char **argv)
             "`pipelines` times registration, tensors and surfaces on phantoms.\n"
             "`nlm` times the search for the nearest patches of surfaces' bands.\n"
             "`papers lee2012` prints the paper's tables for this device: forms of the force, memories of\n"
-            "the patch search; `papers moazeni2009` descent of tensors by how blocks wait for one another.",
+            "the patch search; `papers moazeni2009` descent of tensors by how blocks wait for one another;\n"
+            "`papers ha2011` gradients, interpolation, Gaussians, fused arithmetic and scales; `papers\n"
+            "mueller2008` forms of convolution. `papers` alone prints all four.",
         .example = "  clvox bench --json bench.json\n"
                    "  clvox bench kernels force gaussian --size 192x224x192 --variants",
         .options = options,

@@ -4,10 +4,13 @@
 static const clv_variant variants[] = {
     {.name = "item", .function = "gradient_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
+    /* A block in local memory, which ha2011 found to be the fastest. */
+    {.name = "local", .function = "gradient_local", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+     .halo = {1, 1, 0}, .cell_bytes = 4, .optional = true, .tiles = {{32, 8, 1, 8}, {16, 16, 1, 16}}},
     {.name = "row", .function = "gradient_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_gradient = {"gradient", "gradient", variants, 2, NULL};
+const clv_entry clv_entry_gradient = {"gradient", "gradient", variants, 3, NULL};
 
 int clv_gradient(clvox_context *ctx, const clv_buffer *a, const int size[3], const float spacing[3],
                  clv_buffer *out)

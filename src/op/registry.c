@@ -3,6 +3,7 @@
 #include "op/blend.h"
 #include "op/ceiling.h"
 #include "op/compose.h"
+#include "op/convolve.h"
 #include "op/copy.h"
 #include "op/energy.h"
 #include "op/fluid.h"
@@ -48,6 +49,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_ceiling_empty,
     &clv_entry_ceiling_local,
     &clv_entry_compose,
+    &clv_entry_convolve,
     &clv_entry_copy,
     &clv_entry_energy,
     &clv_entry_energy_total,

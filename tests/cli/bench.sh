@@ -38,6 +38,22 @@ exits 0 clvox bench papers moazeni2009 --size 10x9x8 --seconds 0.001 --json log/
 fits log/m.json
 json log/m.json '[r["name"].split(", ")[1] for r in j["rows"]] == 2 * ["global", "overlap", "block", "none"]'
 
+begin "forms of convolution, each with what the paper found"
+exits 0 clvox bench papers mueller2008 --size 11x9x8 --seconds 0.001 --json log/c.json
+fits log/c.json
+names log/c.json mueller2008 '"full mask 11x11", "separable, two passes", "Sobel, three axes in one pass"'
+json log/c.json 'all(r["verified"] for r in j["rows"])'
+json log/c.json '[r["paper"]["value"] for r in j["rows"] if r["name"] == "separable, two passes"] == [10]'
+prints 'separable passes are faster'
+
+begin "gradients, interpolation, Gaussians, fused arithmetic and scales, each with what the thesis found"
+exits 0 clvox bench papers ha2011 --size 11x9x8 --seconds 0.001 --json log/h.json
+fits log/h.json
+names log/h.json ha2011 '"gradient, local memory", "recursive, half width 8", "mean of three, at once", "register, one scale"'
+json log/h.json 'all(r["verified"] for r in j["rows"])'
+json log/h.json '{r["name"]: r["paper"]["value"] for r in j["rows"] if "paper" in r}["register, two scales"] == 3.5'
+prints 'left out: clvox has no'
+
 # broken FILE EXPRESSION: kernels of which one is wrong.
 broken() {
     rm -rf kernels && mkdir kernels && cp "$here/../../cl/$1" kernels/
@@ -55,6 +71,8 @@ refused() { # refused NAME WORD...
 begin "a wrong kernel makes the bench fail, and is not timed"
 broken blend.cl 's/a\.x += k/a.x -= k/; s/(a + w\[i\]/(a - w[i]/'
 refused blend blend
+broken convolve.cl 's/sum += block/sum -= block/; s/sum += LOAD8/sum -= LOAD8/; s/sum += GET8/sum -= GET8/'
+refused 'full mask 11x11' papers mueller2008
 broken mppca.cl 's/var \* (trace/1.1f * var * (trace/'
 refused mppca mppca
 broken copy.cl 's/in\[i\];/in[i] + 1;/'
@@ -65,7 +83,7 @@ broken ceiling.cl 's/i += 4/i += 5/'
 refused 'local memory' ceilings
 
 begin "misuse"
-exits 2 clvox bench papers nobody1999; says lee2012
+exits 2 clvox bench papers nobody1999; says lee2012; says mueller2008
 exits 2 clvox bench --size 1
 exits 2 clvox bench pipelines force
 exits 1 clvox bench nothing-of-this-name; one_sentence
