@@ -91,7 +91,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
  * to it. 1, x and x^2 - mean are orthogonal on the samples, and so are their
  * products of degree 2. norm: 1 over the sums of squares of 1, x, x^2 - mean and
  * x y over the patch. With keen above 0 the patch goes towards that quadratic by
- * the share exp(-residual keen). */
+ * the share exp(-(residual keen)^2). */
 __kernel void nlm_residual(__global float *patches, int count, int radius, int stride, float mean,
                            float4 norm, float keen, __global float *residual)
 {
@@ -128,7 +128,7 @@ __kernel void nlm_residual(__global float *patches, int count, int radius, int s
         residual[j] = sum;
         if (keen <= 0.0f)
             continue;
-        float share = exp(-sum * keen);
+        float share = exp(-sum * keen * sum * keen);
         s = 0;
         for (int z = -radius; z <= radius; z++)
             for (int y = -radius; y <= radius; y++)

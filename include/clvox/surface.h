@@ -110,15 +110,19 @@ typedef struct clvox_denoise_options {
     double c1;       /* w = exp(-|x - y|^2 / c1) exp(-D / c2); 0: infinite */
     double c2;       /* 0: strength times the noise */
     double strength; /* 0: 1.5 */
-    int planes;      /* PATCHES without c1 and radius: compare and average patches less the plane nearest
+    int planes;      /* PATCHES without c1: compare and average patches less the plane nearest
                         to each, planes apart: anatomy gains, so that it is the default */
     double radius;   /* compare only patches so near; 0: all of the band */
     int rounds;      /* of patches; 0: by the noise */
     int steps;       /* of PAPER */
     int interval;    /* steps of PAPER between re-distancings */
-    int free_volume; /* do not keep the volume */
-    double volume;   /* mm^3 to keep, but for noise above 0.23 voxels; else and with 0: that of the level set,
-                        which is a little less than that of the mask or mesh it was made of */
+    int free_volume; /* leave the level where averaging put it */
+    double volume;   /* mm^3 to keep where the level is not placed; 0: that of the level set, a little less than
+                        that of the mask or mesh it was made of */
+    const clvox_surface *mesh; /* that the level set was made of, or NULL. With it the level is put where its
+                        vertices lie around it alike; without it, where as many voxels were inside as outside
+                        if that is blurred as by noise of 0.25 voxels: either knows better than the volume,
+                        which noise and the chords of triangles make wrong */
     int everywhere;  /* make the result a distance on the whole grid, not only near the surface */
     clvox_denoise_progress progress; /* may be NULL */
     void *user;
@@ -139,7 +143,8 @@ typedef struct clvox_denoise_result {
     double c2;              /* of the last round */
     int rounds, steps;      /* done */
     double volume_before, volume_after; /* mm^3 */
-    double shift_mm;        /* of the level, outward, to keep the volume */
+    int placed;             /* 1: the level was put where vertices or voxels say, 0: where the volume is kept */
+    double shift_mm;        /* of the level, outward, in all */
     double mean_mm, largest_mm; /* movement of the surface */
     double energy[2];       /* PAPER: 1/4 sum w (phi_l - phi_j)^2 before and after the steps, else NaN */
     int topology_kept;      /* 1: the zero level has as many components and the Euler characteristic that the

@@ -246,6 +246,7 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
     cli_log_number(to, "mean_movement_mm", r->mean_mm);
     cli_log_number(to, "largest_movement_mm", r->largest_mm);
     cli_log_number(to, "level_shift_mm", r->shift_mm);
+    cJSON_AddBoolToObject(to, "placed", r->placed);
     cli_log_number(to, "noise_voxels", r->deviation);
     cli_log_number(to, "patch_residual", r->noise);
     cli_log_number(to, "nearest_distance", r->nearest);
@@ -367,6 +368,7 @@ static int run(command *cli, request *r)
     scale_lengths(r, &source.distance->grid);
     r->options.everywhere = r->in.whole;
     r->options.volume = source.volume;
+    r->options.mesh = source.surface;
     say_input(cli, &source);
     log_options(cli, r);
     CLV_TRY(clvox_denoise_plan_make(cli->ctx, source.distance, &r->options, &plan));
@@ -386,6 +388,8 @@ static int run(command *cli, request *r)
         goto end;
     mark = cli_seconds();
     double keep = r->options.free_volume || !(source.volume > 0) ? 0 : result.volume_before;
+    if (keep > 0 && result.placed)
+        CLV_TRY(clv_surface_smooth_volume(result.distance, &keep));
     CLV_TRY(make_mesh(result.distance, keep, NULL, &mesh, &facts, NULL));
     topology.free = facts;
     CLV_TRY(keep_topology(r, &source, &result, keep, &topology, &mesh, &facts));
@@ -422,7 +426,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.in.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &r.voxel, "1mm",
-         "IN is a mesh: voxels of the grid to work on (default: as long as its triangles' edges)"},
+         "IN is a mesh: voxels of the grid to work on (default: 0.7 of its triangles' edges)"},
         {"patch", 0, CLI_INTEGER, &r.options.patch, "3|5|7", "edge of a patch in voxels (default 5)"},
         {"neighbours", 0, CLI_INTEGER, &r.options.neighbours, "M",
          "like patches for each, to 256 (default 96)"},

@@ -16,6 +16,10 @@ static double edge_of(const clv_surface_facts *f, size_t triangles)
     return sqrt(4 / sqrt(3.) * f->area / (double)triangles);
 }
 
+/* Of that edge: on coarser voxels, going from the mesh to the grid and back loses
+ * as much as the noise of a scan; on finer ones a patch sees little beside noise. */
+static const double SHARE_OF_EDGE = 0.7;
+
 static int from_mesh(command *cli, const cli_surface_request *request, cli_surface_source *source)
 {
     enum { MOST = 1024 };
@@ -29,7 +33,7 @@ static int from_mesh(command *cli, const cli_surface_request *request, cli_surfa
         status = clv_fail(CLVOX_ERROR_DATA, "%s: has no triangle with an area", request->path);
         goto end;
     }
-    double voxel = request->voxel > 0 ? request->voxel : edge_of(&facts, mesh->triangles);
+    double voxel = request->voxel > 0 ? request->voxel : SHARE_OF_EDGE * edge_of(&facts, mesh->triangles);
     for (int a = 0; a < 3; a++) {
         double extent = facts.bounds[1][a] - facts.bounds[0][a];
         double voxels = extent / voxel + 2 * request->margin;

@@ -98,7 +98,7 @@ int clv_nlm_stride(int radius)
 
 static int check_matrix(int count, int radius)
 {
-    if (radius < 1 || radius > CLV_NLM_MOST_RADIUS)
+    if (radius < 1 || radius > CLV_NLM_WIDEST)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a patch of %d voxels is not possible; take 3, 5 or 7",
                         2 * radius + 1);
     if (count > INT_MAX / clv_nlm_stride(radius))

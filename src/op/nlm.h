@@ -25,13 +25,17 @@ int clv_nlm_stride(int radius);
  * Beyond the grid phi goes on linearly across its border. */
 int clv_nlm_patches_gather(clvox_context *ctx, const clv_nlm_patches *patches, clv_buffer *matrix);
 
+/* Radius of the widest patches that are gathered and fitted; those that are searched
+ * end before (CLV_NLM_MOST_RADIUS). */
+enum { CLV_NLM_WIDEST = 4 };
+
 /* residual[j]: the sum over patch j of its squared difference from the quadratic
  * in x, y, z (10 coefficients) that fits it best. */
 int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
                      clv_buffer *residual);
 
 /* Moves each patch of the matrix towards that quadratic, by the share
- * exp(-residual / scale), scale above 0: what is smooth becomes smoother, edges
+ * exp(-(residual / scale)^2), scale above 0: what is smooth becomes smoother, edges
  * stay. residual as above, before. */
 int clv_nlm_polish(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float scale,
                    clv_buffer *residual);

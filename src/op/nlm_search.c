@@ -288,7 +288,8 @@ static int search_reach(clv_nlm_task *s, float reach)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int *n = s->p->size;
+    const clv_buffer *places = s->p->places ? s->p->places : s->p->band;
+    const int *n = s->p->places ? s->p->grid : s->p->size;
     int count = s->p->count, rows = s->at.chunk * s->at.block;
     if (rows < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer is too small");
@@ -301,7 +302,7 @@ static int search_reach(clv_nlm_task *s, float reach)
         while (more) {
             CLV_TRY(fill(s, s->at.left, 1));
             CLV_TRY(CLV_LAUNCH(s->ctx, kernel, ((const int[3]){now, 1, 1}), 4. * now, CLV_BUF(s->scratch),
-                               CLV_BUF(s->p->band), CLV_INT4(n[0], n[1], n[2], 0),
+                               CLV_BUF(places), CLV_INT4(n[0], n[1], n[2], 0),
                                CLV_INT(count), CLV_INT4(s->at.lists, s->at.counts, s->at.cursors, s->at.left),
                                CLV_INT(first), CLV_INT(now), CLV_FLOAT(reach)));
             CLV_TRY(keep(s, first / s->at.block, blocks_of(now, s->at.block)));

@@ -24,6 +24,8 @@ typedef struct clv_nlm_patches {
     const clv_buffer *band; /* int32: linear indices of the band's voxels, ascending */
     int count;              /* of them */
     int radius;             /* patches of (2 radius + 1)^3 samples; 1 to CLV_NLM_MOST_RADIUS */
+    const clv_buffer *places; /* int32, ascending: where the patches count as lying, for reach, on another */
+    int grid[3];              /* grid of this size; NULL: in the band */
 } clv_nlm_patches;
 
 /* For each voxel j of the band the `most` other voxels l of the band whose

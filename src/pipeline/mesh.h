@@ -89,4 +89,9 @@ int clv_surface_extract(const clvox_volume *values, double level, bool above, cl
  * Too large a grid is taken as it is. */
 int clv_surface_extract_fine(const clvox_volume *distance, clvox_surface **out);
 
+/* The volume in mm^3 that the zero level of a signed distance bounds, without
+ * what triangles cut off: that of its mesh and of the finer one, carried on to
+ * triangles of no size. CLVOX_ERROR_ARGUMENT where there is no surface. */
+int clv_surface_smooth_volume(const clvox_volume *distance, double *volume);
+
 #endif

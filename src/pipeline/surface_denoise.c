@@ -3,6 +3,7 @@
  * 2008): band, nearest patches, weights, update, re-distancing. */
 #include "pipeline/surface_denoise.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,8 @@ static const float PLANE_SHARE = 0.7f;
 static const double STRENGTH = 1.5;
 
 /* A patch so near to its quadratic (squared distance over 125 samples) goes to
- * it by 1 - 1/e. */
-static const double POLISH = 1;
+ * it by 1/e: for patches of the radius that is asked for, then for wider ones. */
+static const double POLISH[] = {1.5, 2, 3};
 
 /* The volume of a voxel, mm^3. */
 static double cell_of(const clv_denoise_box *b)
@@ -251,8 +252,8 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     const clvox_denoise_options *o = run->options;
     const clv_denoise_box *b = &run->box;
     clvox_denoise_result *r = run->result;
-    clv_nlm_patches patches = {run->phi, {b->size[0], b->size[1], b->size[2]}, run->band, run->count,
-                               b->radius};
+    clv_nlm_patches patches = {.phi = run->phi, .size = {b->size[0], b->size[1], b->size[2]},
+                               .band = run->band, .count = run->count, .radius = b->radius};
     double noise = 0, quiet = 0, whole, samples = o->patch * o->patch * o->patch, mark = now();
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
     CLV_TRY(clv_nlm_residual(run->ctx, run->matrix, run->count, b->radius, run->sums));
@@ -275,6 +276,8 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
         patches.band = run->middles;
         patches.size[0] = patches.size[1] = edge;
         patches.size[2] = edge * run->count;
+        patches.places = run->band;
+        memcpy(patches.grid, b->size, sizeof patches.grid);
     }
     CLV_TRY(clv_nlm_search(run->ctx, &patches, memory[o->memory], run->most, (float)o->radius,
                            run->neighbours,
@@ -370,28 +373,28 @@ end:
 }
 
 /* Where a patch is nearly a quadratic, what is left beside it is noise. */
-static int polish(clv_denoise *run)
+static int polish(clv_denoise *run, int radius, double scale)
 {
     int status = CLVOX_OK, requests = 0;
     clv_denoise_box *b = &run->box;
     clv_request list[CLV_DENOISE_REQUESTS];
-    double mark = now(), samples = run->options->patch * run->options->patch * run->options->patch;
+    double mark = now(), edge = 2 * radius + 1, samples = edge * edge * edge;
     CLV_TRY(clv_nlm_band_count(run->ctx, run->phi, b->size, b->delta, run->rows, &run->count));
-    if (run->count < 1)
+    if (run->count < 1 || run->count > INT_MAX / clv_nlm_stride(radius))
         return CLVOX_OK;
-    requests = clv_denoise_list_polish(run, list);
+    requests = clv_denoise_list_polish(run, radius, list);
     status = clv_pool_take(run->ctx, list, requests);
     if (status < 0) {
         requests = 0;
         goto end;
     }
     CLV_TRY(clv_nlm_band_list(run->ctx, run->phi, b->size, b->delta, run->rows, run->band, run->index));
-    const clv_nlm_patches patches = {run->phi, {b->size[0], b->size[1], b->size[2]}, run->band, run->count,
-                                     b->radius};
+    const clv_nlm_patches patches = {.phi = run->phi, .size = {b->size[0], b->size[1], b->size[2]},
+                                     .band = run->band, .count = run->count, .radius = radius};
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
-    CLV_TRY(clv_nlm_polish(run->ctx, run->matrix, run->count, b->radius, (float)(POLISH * samples / 125),
+    CLV_TRY(clv_nlm_polish(run->ctx, run->matrix, run->count, radius, (float)(scale * samples / 125),
                            run->sums));
-    CLV_TRY(clv_nlm_overlap(run->ctx, run->matrix, run->band, run->index, b->size, run->count, b->radius,
+    CLV_TRY(clv_nlm_overlap(run->ctx, run->matrix, run->band, run->index, b->size, run->count, radius,
                             run->sums, run->phi));
     CLV_TRY(clv_finish(run->ctx));
     run->result->seconds_update += now() - mark;
@@ -399,6 +402,25 @@ static int polish(clv_denoise *run)
 end:
     if (requests)
         clv_pool_release(list, requests);
+    return status;
+}
+
+/* What came in is compared with, not its re-distancing, which blunts, too. */
+static int restore(clv_denoise *run, const clvox_volume *distance)
+{
+    int status = CLVOX_OK;
+    bool blurred = false;
+    float *before = malloc((size_t)run->box.n * sizeof *before);
+    if (!before)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    /* Noise of a mask goes with its voxels' edges, which are neighbours: it looks like shape. */
+    if (!run->options->mesh)
+        CLV_TRY(clv_denoise_is_blurred(run, &blurred));
+    clv_denoise_cut(distance, &run->box, before);
+    if (!blurred)
+        CLV_TRY(clv_denoise_restore(run, before));
+end:
+    free(before);
     return status;
 }
 
@@ -414,8 +436,9 @@ static int finish(clv_denoise *run, const clvox_volume *distance)
     float *phi = malloc((size_t)b->n * sizeof(float));
     if (!phi)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &cells));
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
+    CLV_TRY(clv_denoise_place(run, distance, phi));
+    CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &cells));
     for (int i = 0; i < b->n; i++)
         if (fabsf(run->start[i]) <= 1) {
             double move = fabs((double)phi[i] - (double)run->start[i]);
@@ -491,8 +514,18 @@ static int work(clv_denoise *run, const clvox_volume *distance)
     CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &run->volume));
     for (int round = 0; round < rounds_for(run); round++)
         CLV_TRY(one_round(run, round));
-    if (o->update == CLVOX_DENOISE_PATCHES)
-        CLV_TRY(polish(run));
+    if (o->update == CLVOX_DENOISE_PATCHES) {
+        for (int radius = b->radius; radius <= b->wide; radius++)
+            CLV_TRY(polish(run, radius, POLISH[radius - b->radius]));
+        if (r->deviation <= CLV_DENOISE_NOISY) {
+            mark = now();
+            CLV_TRY(restore(run, distance));
+            /* Still a distance but for what came back; another re-distancing would blunt it. */
+            CLV_TRY(shift_level(run, run->phi));
+            CLV_TRY(clv_finish(run->ctx));
+            r->seconds_update += now() - mark;
+        }
+    }
     CLV_TRY(finish(run, distance));
 end:
     if (requests)

@@ -18,7 +18,7 @@ typedef struct clv_denoise_box {
     double edge;       /* the smallest, mm */
     float spacing[3];  /* in smallest edges */
     float delta, reach; /* half width of the band; where the distance may end */
-    int radius;
+    int radius, wide;   /* of patches; of the widest that are fitted */
 } clv_denoise_box;
 
 typedef struct clv_denoise {
@@ -48,13 +48,32 @@ int clv_denoise_paste(const clvox_volume *distance, const clv_denoise_box *box, 
 
 /* What is asked of the pool, for the box and for a band of run->count voxels. */
 int clv_denoise_list_box(clv_denoise *run, clv_request *list);
-/* Whether planes are taken off: not where weights or the search go by places. */
+/* Whether planes are taken off: not where weights go by places. */
 bool clv_denoise_planes(const clvox_denoise_options *o);
 int clv_denoise_list_band(clv_denoise *run, clv_request *list);
-int clv_denoise_list_polish(clv_denoise *run, clv_request *list);
+int clv_denoise_list_polish(clv_denoise *run, int radius, clv_request *list);
 
 /* The shift of phi's zero level that makes the volume inside `want` cells, at
  * most one voxel either way. */
 int clv_denoise_level(clv_denoise *run, const clv_buffer *phi, double want, double *shift);
+
+/* How far out of phi's zero level, in smallest edges, the mesh's vertices lie in
+ * the mean; grid: the volume's that the box was cut from. 0 where none lies in
+ * the box. CLVOX_ERROR_DATA for a singular grid, _MEMORY. */
+int clv_denoise_level_of_points(const clv_denoise_box *box, const clvox_grid *grid, const float *phi,
+                                const clvox_surface *mesh, double *level);
+/* The value of phi at which a voxel was inside (start below 0) as often as not, and
+ * in *width how fast that changes, in smallest edges: from 1/2 to 1/(1 + e). */
+int clv_denoise_level_of_mask(const clv_denoise_box *box, const float *phi, const float *start, double *level,
+                              double *width);
+/* Whether noise made the mask that the level set came from, by that width. */
+int clv_denoise_is_blurred(clv_denoise *run, bool *blurred);
+/* Shifts phi, read from the device, and the device's own to such a level where
+ * the options and the noise say so; sets result->placed. */
+int clv_denoise_place(clv_denoise *run, const clvox_volume *distance, float *phi);
+
+/* Gives run->phi back what of the level set before, on the box, was shape and no
+ * noise. Needs the pool for four volumes; leaves other and index undefined. */
+int clv_denoise_restore(clv_denoise *run, const float *before);
 
 #endif

@@ -55,20 +55,21 @@ int clv_denoise_find_box(const clvox_volume *distance, const clvox_denoise_optio
     box->edge = fmin(edge[0], fmin(edge[1], edge[2]));
     longest = fmax(edge[0], fmax(edge[1], edge[2])) / box->edge;
     box->radius = o->patch / 2;
+    box->wide = box->radius + 2 < CLV_NLM_WIDEST ? box->radius + 2 : CLV_NLM_WIDEST;
     /* Voxels on either side of the surface must lie in the band. */
     box->delta = (float)fmax(o->band, longest);
     /* Rounds may move the surface a little; the corners of the farthest patches count. */
     double corner = 0;
     for (int a = 0; a < 3; a++)
         corner += edge[a] * edge[a] / (box->edge * box->edge);
-    box->reach = box->delta + (float)(box->radius * sqrt(corner) + longest);
+    box->reach = box->delta + (float)(box->wide * sqrt(corner) + longest);
     surface_box(distance, low, high, &below, not_finite);
     if (high[0] < 0)
         return clv_fail(CLVOX_ERROR_DATA,
                         below ? "the level set has no surface: every value is inside (below 0)"
                               : "the level set has no surface: no value is inside (below 0)");
     for (int a = 0; a < 3; a++) {
-        int margin = (int)ceil((double)box->delta * box->edge / edge[a]) + box->radius + 2;
+        int margin = (int)ceil((double)box->delta * box->edge / edge[a]) + box->wide + 2;
         box->first[a] = low[a] - margin;
         box->size[a] = high[a] + margin + 1 - box->first[a];
         box->spacing[a] = (float)(edge[a] / box->edge);
@@ -157,7 +158,7 @@ int clv_denoise_list_box(clv_denoise *run, clv_request *list)
 
 bool clv_denoise_planes(const clvox_denoise_options *o)
 {
-    return o->planes && o->update == CLVOX_DENOISE_PATCHES && !(o->radius > 0) && !(o->c1 > 0);
+    return o->planes && o->update == CLVOX_DENOISE_PATCHES && !(o->c1 > 0);
 }
 
 int clv_denoise_list_band(clv_denoise *run, clv_request *list)
@@ -185,13 +186,12 @@ int clv_denoise_list_band(clv_denoise *run, clv_request *list)
     return count;
 }
 
-int clv_denoise_list_polish(clv_denoise *run, clv_request *list)
+int clv_denoise_list_polish(clv_denoise *run, int radius, clv_request *list)
 {
     size_t voxels = (size_t)run->count;
     list[0] = (clv_request){&run->band, voxels * sizeof(int32_t), "band"};
     list[1] = (clv_request){&run->sums, 2 * voxels * sizeof(float), "sums of the band"};
-    list[2] = (clv_request){&run->matrix, voxels * (size_t)clv_nlm_stride(run->box.radius) * sizeof(float),
-                            "patches"};
+    list[2] = (clv_request){&run->matrix, voxels * (size_t)clv_nlm_stride(radius) * sizeof(float), "patches"};
     return 3;
 }
 
@@ -226,10 +226,17 @@ int clvox_denoise_plan_make(clvox_context *ctx, const clvox_volume *distance,
     /* Re-distancing may widen the band a little. */
     run.count += run.count / 16 + 64;
     int count = clv_denoise_list_box(&run, list);
+    size_t box_bytes = clv_pool_bytes(list, count);
     count += clv_denoise_list_band(&run, list + count);
     memcpy(plan->size, run.box.size, sizeof plan->size);
     plan->band_voxels = run.count;
-    plan->device_bytes = clv_pool_bytes(list, count) + SMALL_BYTES;
+    plan->device_bytes = clv_pool_bytes(list, count);
+    if (o->update == CLVOX_DENOISE_PATCHES) {
+        size_t polish = clv_pool_bytes(list, clv_denoise_list_polish(&run, run.box.wide, list));
+        if (box_bytes + polish > plan->device_bytes)
+            plan->device_bytes = box_bytes + polish;
+    }
+    plan->device_bytes += SMALL_BYTES;
     double edge = 2 * run.box.radius + 1, others = run.count;
     if (o->radius > 0)
         others = fmin(others, 3.2 * o->radius * o->radius * 2 * (double)run.box.delta);

@@ -122,7 +122,7 @@ exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o dn.ply --sdf dn.nii.gz --j
 says 'plan'; says 'mask'; prints 'peak device memory'; exists dn.ply; exists dn.nii.gz
 json log/dn.json 'j["result"]["euler"] == 0 and j["result"]["components"] == 1 and j["result"]["open_edges"] == 0'
 json log/dn.json 'j["topology"]["components_before"] > 1 and j["topology"]["euler_before"] != 0'; prints 'before *[0-9]* components'
-json log/dn.json 'abs(j["result"]["volume_after_mm3"] / j["result"]["volume_before_mm3"] - 1) < 2e-3'
+json log/dn.json 'abs(j["result"]["volume_after_mm3"] / j["result"]["volume_before_mm3"] - 1) < 4e-2 and j["result"]["placed"]'
 json log/dn.json 'j["result"]["peak_device_bytes"] <= j["plan"]["device_bytes"] and j["input"]["kind"] == "mask"'
 json log/dn.json 'j["outputs"] == ["dn.ply", "dn.nii.gz"] and j["result"]["noise_voxels"] > 0.05'
 exits 0 clvox surface mesh dt_noisy_mask.nii.gz -o dm.ply

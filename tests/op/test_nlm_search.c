@@ -117,15 +117,33 @@ static void drop(data *d)
     clv_buffer_destroy(&d->band_device);
 }
 
-static void check(clvox_context *ctx, const problem *p, const data *d, clv_nlm_memory memory)
+/* The band's voxels on a grid that is larger on each side, where they lie alike. */
+static clv_buffer *places_of(clvox_context *ctx, const problem *p, const data *d, int grid[3])
+{
+    int *at = malloc((size_t)d->count * sizeof *at);
+    for (int a = 0; a < 3; a++)
+        grid[a] = p->size[a] + 2 + a;
+    for (int j = 0; j < d->count; j++) {
+        int i = d->band[j], x = i % p->size[0], y = i / p->size[0] % p->size[1];
+        int z = i / (p->size[0] * p->size[1]);
+        at[j] = ((z + 1) * grid[1] + y + 2) * grid[0] + x + 1;
+    }
+    clv_buffer *out = harness_upload(ctx, at, (size_t)d->count * sizeof *at);
+    free(at);
+    return out;
+}
+
+static void check(clvox_context *ctx, const problem *p, const data *d, clv_nlm_memory memory, bool elsewhere)
 {
     size_t answers = (size_t)d->count * (size_t)p->most;
     int *got = malloc(answers * sizeof(int));
     float *distance = malloc(answers * sizeof(float));
     clv_buffer *scratch = harness_output(ctx, clv_nlm_search_bytes(ctx, d->count, p->radius, p->most));
     clv_buffer *neighbours = harness_output(ctx, answers * 4), *distances = harness_output(ctx, answers * 4);
-    const clv_nlm_patches patches = {d->phi_device, {p->size[0], p->size[1], p->size[2]}, d->band_device,
-                                     d->count, p->radius};
+    clv_nlm_patches patches = {.phi = d->phi_device, .size = {p->size[0], p->size[1], p->size[2]},
+                               .band = d->band_device, .count = d->count, .radius = p->radius};
+    clv_buffer *places = elsewhere ? places_of(ctx, p, d, patches.grid) : NULL;
+    patches.places = places;
     int status = clv_nlm_search(ctx, &patches, memory, p->most, p->reach, neighbours, distances, scratch,
                                 NULL, NULL);
     CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
@@ -150,6 +168,7 @@ static void check(clvox_context *ctx, const problem *p, const data *d, clv_nlm_m
     }
     free(got);
     free(distance);
+    clv_buffer_destroy(&places);
     clv_buffer_destroy(&scratch);
     clv_buffer_destroy(&neighbours);
     clv_buffer_destroy(&distances);
@@ -164,13 +183,15 @@ static void check_all(clvox_context *ctx, const problem *list, int count)
         make(ctx, p, &d);
         if (list == tiny_problems && i > 0) {
             CHECK_CASE("%s", p->what);
-            check(ctx, p, &d, CLV_NLM_AUTO);
-        } else if (p->reach > 0)
+            check(ctx, p, &d, CLV_NLM_AUTO, false);
+        } else if (p->reach > 0) {
             while (harness_next(ctx, &clv_entry_nlm_keep, &state, p->what))
-                check(ctx, p, &d, CLV_NLM_AUTO);
-        else
+                check(ctx, p, &d, CLV_NLM_AUTO, false);
+            CHECK_CASE("%s, places given apart", p->what);
+            check(ctx, p, &d, CLV_NLM_AUTO, true);
+        } else
             while (harness_next(ctx, &clv_entry_nlm_search, &state, p->what))
-                check(ctx, p, &d, CLV_NLM_AUTO);
+                check(ctx, p, &d, CLV_NLM_AUTO, false);
         drop(&d);
     }
 }
@@ -186,7 +207,7 @@ static void pairs(clvox_context *ctx, const problem *p)
         if (forms[f] == CLV_NLM_IMAGE && clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU)
             continue;
         while (harness_next(ctx, clv_nlm_pairs_entry(forms[f]), &state, p->what))
-            check(ctx, p, &d, forms[f]);
+            check(ctx, p, &d, forms[f], false);
     }
     drop(&d);
 }
@@ -205,7 +226,8 @@ static void refuses(clvox_context *ctx)
     size_t answers = (size_t)d.count * 8;
     clv_buffer *scratch = harness_output(ctx, clv_nlm_search_bytes(ctx, d.count, 2, 8));
     clv_buffer *neighbours = harness_output(ctx, answers * 4), *distances = harness_output(ctx, answers * 4);
-    clv_nlm_patches p = {d.phi_device, {13, 11, 12}, d.band_device, d.count, 2};
+    clv_nlm_patches p = {.phi = d.phi_device, .size = {13, 11, 12}, .band = d.band_device,
+                         .count = d.count, .radius = 2};
     CHECK_CASE("what cannot be searched");
     CHECK(clv_nlm_search(ctx, &p, CLV_NLM_AUTO, 8, 0, neighbours, distances, scratch, stop, &done) ==
           CLVOX_ERROR_STOPPED);

@@ -49,6 +49,10 @@ static void against_a_ball(const int size[3], const double spacing[3], bool obli
     CHECK(fabs(b.volume - truth) < 0.4 * fabs(a.volume - truth));
     for (int r = 0; r < 3; r++)
         CHECK(fabs(b.bounds[0][r] - a.bounds[0][r]) < 0.1 && fabs(b.bounds[1][r] - a.bounds[1][r]) < 0.1);
+    double smooth;
+    check_must(clv_surface_smooth_volume(in, &smooth));
+    CHECK_THAT(fabs(smooth - truth) < 0.3 * fabs(b.volume - truth), "smooth %g, fine %g, truth %g", smooth,
+               b.volume, truth);
     clvox_surface_destroy(&plain);
     clvox_surface_destroy(&fine);
     clvox_volume_destroy(&in);
