@@ -378,8 +378,8 @@ static bool found(const tuner *t, const clv_entry *entry)
     return false;
 }
 
-/* Rows of the kernels that are wanted first; others only while there are kernels
- * that these do not run, since each row builds all of its kernels. */
+/* Rows of the kernels' files; others only while there are kernels asked for by
+ * name that these do not run, since each row builds all of its kernels. */
 static int tune_rows_of(tuner *t, const clv_entry *const *wanted, int count)
 {
     enum { TABLES = BENCH_FIELDS + 1 };
@@ -390,7 +390,7 @@ static int tune_rows_of(tuner *t, const clv_entry *const *wanted, int count)
     for (int k = 0; k < TABLES; k++)
         for (const bench_row *row = tables[k]; row->name; row++)
             total++;
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < (t->options->count ? 2 : 1); pass++)
         for (int k = 0; k < TABLES; k++)
             for (const bench_row *row = tables[k]; row->name; row++) {
                 bool of = false, missing = false;

@@ -24,7 +24,7 @@ static const clv_variant x_variants[] = {
 
 static const clv_variant axis_variants[] = {
     {.name = "march", .function = "gaussian_axis_march", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 16}, {64, 2, 1, 8}}},
+     .tiles = {{64, 2, 1, 8}, {32, 4, 1, 16}}},
     {.name = "tile", .function = "gaussian_axis_tile", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
      .halo = {0, CLV_GAUSSIAN_MAX_RADIUS, 0}, .cell_bytes = 4, .fixed_bytes = 3 * 32 * 8 * 4,
      .tiles = {{32, 8, 1, 4}, {32, 16, 1, 1}}},
