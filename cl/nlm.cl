@@ -343,13 +343,11 @@ __kernel void nlm_overlap(__global const float *estimates, __global const int *b
                          int stride, __global const float4 *planes, int has_planes, __global float2 *sums,
                          __global float *phi)
 {
-    int begin = get_global_id(0) * MARCH, end = min(begin + MARCH, count);
-    int edge = 2 * radius + 1;
+    int begin = get_global_id(0) * MARCH, end = min(begin + MARCH, count), edge = 2 * radius + 1;
     for (int i = begin; i < end; i++) {
         int at = band[i], x = at % size.x, y = at / size.x % size.y, z = at / (size.x * size.y);
         float2 sum = first > 0 ? sums[i] : (float2)(0.0f);
-        /* Of voxels inside the grid, not of offsets from max(-radius, x - size.x + 1) to min(radius, x):
-         * of these NVIDIA's compiler (driver 580) loses the upper end. */
+        /* Not from max(-radius, z - size.z + 1) to min(radius, z): NVIDIA's 580 loses that end. */
         for (int c = max(z - radius, 0); c < min(z + radius + 1, size.z); c++)
             for (int b = max(y - radius, 0); b < min(y + radius + 1, size.y); b++)
                 for (int a = max(x - radius, 0); a < min(x + radius + 1, size.x); a++) {

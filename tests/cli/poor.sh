@@ -117,7 +117,7 @@ sweep() {
         elif [ $code != 0 ]; then
             complain "call $at of $total: exit code $code"
         fi
-        at=$((at + 1 + at / 4))
+        at=$((at + 1 + at / 2))
     done
     [ "$refused" -gt 2 ] || complain "only $refused runs of $total calls were refused"
 }
