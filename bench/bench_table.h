@@ -28,6 +28,8 @@ int bench_lee2012(bench_run *run);
 int bench_lee2012_nlm(bench_run *run);
 /* The paper's comparison of how blocks of a tensor field wait for one another. */
 int bench_moazeni2009(bench_run *run);
+/* Its descent beside the primal-dual solver, by the energy. */
+int bench_moazeni2009_solvers(bench_run *run);
 /* Mueller 2008: forms of convolution. */
 int bench_mueller2008(bench_run *run);
 /* Ha 2011: gradients, interpolation, Gaussians, arithmetic, and one scale

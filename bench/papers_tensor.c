@@ -8,17 +8,10 @@
 #include "bench_table.h"
 #include "op/tensor_links.h"
 #include "op/tensor_tv.h"
+#include "papers_tensor.h"
 #include "ref/tensor_tv.h"
 
 enum { STEPS = 100, FEW = 3 };
-
-typedef struct problem {
-    clvox_context *ctx;
-    clv_tensor_tv_args args;
-    size_t n;
-    clv_buffer *data, *links, *partial, *state, *field, *other;
-    float *noisy, *exact, *got;
-} problem;
 
 static const struct scheme {
     const char *name;
@@ -35,7 +28,7 @@ static const struct scheme {
      "blocks that never wait are slower than a launch for every step"},
 };
 
-static void release(problem *p)
+void bench_tensors_release(bench_tensors *p)
 {
     clv_buffer **all[] = {&p->data, &p->links, &p->partial, &p->state, &p->field, &p->other};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -46,7 +39,7 @@ static void release(problem *p)
 }
 
 /* Boxes of three kinds of tissue, in 1e-3 mm^2/s, with noise of 0.1. */
-static void fill(problem *p)
+static void fill(bench_tensors *p)
 {
     static const float tissue[3][6] = {
         {1.7f, 0, 0, 0.3f, 0, 0.3f}, {0.5f, 0.2f, 0, 1.4f, 0.1f, 0.4f}, {0.8f, 0, 0, 0.8f, 0, 0.8f}};
@@ -65,10 +58,10 @@ static void fill(problem *p)
                 }
 }
 
-static int create(clvox_context *ctx, const int size[3], problem *p)
+int bench_tensors_create(clvox_context *ctx, const int size[3], bench_tensors *p)
 {
     int status = CLVOX_OK;
-    *p = (problem){.ctx = ctx, .n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2]};
+    *p = (bench_tensors){.ctx = ctx, .n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2]};
     size_t bytes = 24 * p->n;
     p->noisy = malloc(bytes);
     p->exact = malloc(bytes);
@@ -102,12 +95,12 @@ static double distance(const float *a, const float *b, size_t count)
     return sqrt(sum / (double)count);
 }
 
-static bool is_paper(const problem *p)
+static bool is_paper(const bench_tensors *p)
 {
     return p->args.coupling == CLV_TENSOR_PAPER;
 }
 
-static int get_kernel(const problem *p, const struct scheme *s, const clv_kernel **k)
+static int get_kernel(const bench_tensors *p, const struct scheme *s, const clv_kernel **k)
 {
     return clv_kernel_get(p->ctx, s->entry, is_paper(p) ? "-DPAPER=1" : "-DPAPER=0", p->args.size, 0, k);
 }
@@ -117,10 +110,10 @@ static int verify(clvox_context *ctx, const struct scheme *s, clv_tensor_couplin
 {
     static const int size[3] = {13, 9, 7};
     int status = CLVOX_OK, block[3] = {2, 2, 2};
-    problem p = {0};
+    bench_tensors p = {0};
     const clv_kernel *k;
     double *want = NULL;
-    CLV_TRY(create(ctx, size, &p));
+    CLV_TRY(bench_tensors_create(ctx, size, &p));
     p.args.coupling = coupling;
     want = malloc(6 * p.n * sizeof *want);
     if (!want) {
@@ -156,21 +149,21 @@ static int verify(clvox_context *ctx, const struct scheme *s, clv_tensor_couplin
         }
 end:
     free(want);
-    release(&p);
+    bench_tensors_release(&p);
     return status;
 }
 
 static int call_scheme(void *what)
 {
     void **both = what;
-    problem *p = both[0];
+    bench_tensors *p = both[0];
     const struct scheme *s = both[1];
     int status = clv_buffer_copy(p->ctx, p->data, 0, p->field, 0, 24 * p->n);
     return status < 0 ? status
                       : clv_tensor_tv_descend(p->ctx, &p->args, s->scheme, STEPS, p->field, p->other);
 }
 
-static int measure(bench_run *run, problem *p, const struct scheme *s, record_samples *global)
+static int measure(bench_run *run, bench_tensors *p, const struct scheme *s, record_samples *global)
 {
     int status = CLVOX_OK;
     bench_time time;
@@ -221,9 +214,9 @@ int bench_moazeni2009(bench_run *run)
 {
     int status = CLVOX_OK;
     record_samples global = {0};
-    problem p = {0};
+    bench_tensors p = {0};
     CLV_TRY(bench_limits(run));
-    CLV_TRY(create(run->ctx, run->size, &p));
+    CLV_TRY(bench_tensors_create(run->ctx, run->size, &p));
     fprintf(run->out,
             "Moazeni et al. 2009, table 1 and figures 3 to 7: %d steps of tensor total variation by scheme,\n"
             "%dx%dx%d, on %s.\n"
@@ -240,6 +233,6 @@ int bench_moazeni2009(bench_run *run)
             CLV_TRY(measure(run, &p, &schemes[s], &global));
         }
 end:
-    release(&p);
+    bench_tensors_release(&p);
     return status;
 }

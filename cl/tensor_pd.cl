@@ -20,6 +20,10 @@
 #ifndef WHOLE
 #define WHOLE 0
 #endif
+/* 1: voxels have radii of their own (local alone). */
+#ifndef RADIUS
+#define RADIUS 0
+#endif
 
 #if WIDE == 8
 typedef float8 real;
@@ -151,12 +155,12 @@ __kernel void tensor_log(__global float *tensor, __global const uchar *links, in
 /* ---- an iteration ------------------------------------------------------- */
 
 /* p <- projection of p + sigma K ahead: into the unit ball of all 18 (local),
- * or of each component's three into a ball of radius state[c], the six radii
- * themselves of length 1. size: voxels of a row, of a plane, of all, and from
- * one plane of the dual to the next. step: sigma w_a. Voxels from `last` on are not
+ * with RADIUS the ball of the voxel's radius, or of each component's three into
+ * a ball of radius state[c], the six radii themselves of length 1. size: voxels of
+ * a row, of a plane, of all, and from one plane of the dual to the next. step: sigma w_a. Voxels from `last` on are not
  * touched, nor any that only they need. */
 INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, int4 size, float4 step,
-                     __global const float *state, __global float *dual)
+                     __global const float *state, __global const float *radius, __global float *dual)
 {
     int n = size.z;
     real q[18], length = 0.0f;
@@ -179,7 +183,11 @@ INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, i
 #endif
     }
 #if !PAPER
-    real shorter = fmin((real)(1.0f), rsqrt(length));
+    real shorter = rsqrt(length);
+#if RADIUS
+    shorter *= get(radius, i, last);
+#endif
+    shorter = fmin((real)(1.0f), shorter);
 #pragma unroll
     for (int k = 0; k < 18; k++)
         q[k] *= shorter;
@@ -213,13 +221,14 @@ INLINED void primal_at(int i, int last, whole bits, __global const float *dual, 
 }
 
 __kernel void tensor_pd_dual(__global const float *ahead, __global const uchar *links, int4 size, float4 step,
-                             __global const float *state, __global float *dual)
+                             __global const float *state, __global const float *radius,
+                             __global float *dual)
 {
     int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
     for (int i = first; i < last; i += WIDE) {
         whole bits = bits_at(links, i, n);
         if (ANY((bits & 7) != 0))
-            dual_at(i, n, ahead, bits, size, step, state, dual);
+            dual_at(i, n, ahead, bits, size, step, state, radius, dual);
     }
 }
 
@@ -243,8 +252,9 @@ __kernel void tensor_pd_primal(__global const float *dual, __global const float 
  * eight and no less than the farthest neighbour, are left to tensor_pd_edges;
  * runs are no shorter than that neighbour is far. */
 __kernel void tensor_pd_sweep(__global float *ahead, __global const uchar *links, int4 size, float4 up,
-                              __global const float *state, __global float *dual, __global const float *data,
-                              float4 step, float4 rest, __global float *u, int run, int wait)
+                              __global const float *state, __global const float *radius,
+                              __global float *dual, __global const float *data, float4 step,
+                              float4 rest, __global float *u, int run, int wait)
 {
     int n = size.z, r = get_global_id(0);
     if (r >= (n + run - 1) / run)
@@ -253,7 +263,7 @@ __kernel void tensor_pd_sweep(__global float *ahead, __global const uchar *links
     for (int i = first; i < last; i += WIDE) {
         whole bits = bits_at(links, i, n);
         if (ANY((bits & 7) != 0))
-            dual_at(i, last, ahead, bits, size, up, state, dual);
+            dual_at(i, last, ahead, bits, size, up, state, radius, dual);
         if (i - first >= wait && ANY(bits != 0))
             primal_at(i, last, bits, dual, data, size, step, rest, u, ahead);
     }
@@ -275,125 +285,4 @@ __kernel void tensor_pd_edges(__global const float *dual, __global const float *
     }
 }
 
-/* ---- sums --------------------------------------------------------------- */
-
-/* A running sum that keeps what each addition lost. */
-static inline void add(real *sum, real *lost, real term)
-{
-    real y = term - *lost, t = *sum + y;
-    *lost = (t - *sum) - y;
-    *sum = t;
-}
-
-static inline float joined(real v)
-{
-#if WIDE == 8
-    float4 a = v.lo + v.hi;
-    return (a.x + a.z) + (a.y + a.w);
-#else
-    return v;
-#endif
-}
-
-enum { SUMS = 9 };
-
-/* For each work-group: the total variation of each component (the square root
- * of 2 times that of those that count twice), and, with WHOLE, that of all
- * together, 1/2 |u - data|^2, and what the voxels add to the dual energy. */
-__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void tensor_pd_sums(__global const float *u, __global const float *data, __global const float *dual,
-                    __global const uchar *links, int4 size, float4 w, float lambda, float least,
-                    __global float *partial)
-{
-    int n = size.z, item = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
-    int runs = (n + WIDE - 1) / WIDE, each = (runs + groups - 1) / groups * WIDE;
-    int first = min(group * each, n), last = min(first + each, n);
-    real sum[SUMS], lost[SUMS];
-    for (int k = 0; k < SUMS; k++)
-        sum[k] = lost[k] = 0.0f;
-    for (int i = first + item * WIDE; i < last; i += TILE_X * WIDE) {
-        whole bits = bits_at(links, i, n);
-        if (!ANY(bits != 0))
-            continue;
-        real all = 0.0f;
-#pragma unroll
-        for (int c = 0; c < 6; c++) {
-            __global const float *v = u + c * n;
-            real here = get(v, i, n);
-            real x = w.x * forward(v, here, i, 1, n, bits & 1);
-            real y = w.y * forward(v, here, i, size.x, n, bits & 2);
-            real z = w.z * forward(v, here, i, size.y, n, bits & 4);
-            real square = COUNTS(c) * (x * x + y * y + z * z);
-            add(&sum[c], &lost[c], sqrt(square));
-            all += square;
-        }
-#if WHOLE
-        real best[6], fit = 0.0f, bound = 0.0f;
-        add(&sum[6], &lost[6], sqrt(all));
-#pragma unroll
-        for (int c = 0; c < 6; c++) {
-            real f = get(data + c * n, i, n), r = get(u + c * n, i, n) - f;
-            fit += 0.5f * COUNTS(c) * r * r;
-            best[c] = f + divergence(dual + 3 * c * size.w, i, n, size, w) / lambda;
-        }
-        if (least >= 0.0f)
-            project(best, least);
-#pragma unroll
-        for (int c = 0; c < 6; c++) {
-            real r = best[c] - get(data + c * n, i, n);
-            real push = divergence(dual + 3 * c * size.w, i, n, size, w);
-            bound += COUNTS(c) * (0.5f * lambda * r * r - best[c] * push);
-        }
-        whole in = bits != 0;
-        add(&sum[7], &lost[7], select((real)(0.0f), fit, in));
-        add(&sum[8], &lost[8], select((real)(0.0f), bound, in));
-#endif
-    }
-#if TILE_X > 1
-    __local float cell[SUMS * TILE_X];
-    for (int k = 0; k < SUMS; k++)
-        cell[k * TILE_X + item] = joined(sum[k]);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int step = TILE_X / 2; step > 0; step /= 2) {
-        for (int k = 0; k < SUMS && item < step; k++)
-            cell[k * TILE_X + item] += cell[k * TILE_X + item + step];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    if (item == 0)
-        for (int k = 0; k < SUMS; k++)
-            partial[group * SUMS + k] = cell[k * TILE_X];
-#else
-    for (int k = 0; k < SUMS; k++)
-        partial[group * SUMS + k] = joined(sum[k]);
-#endif
-}
-
-/* Adds the groups into state[6...]; state[0...5] becomes the unit vector of the
- * first six, and stays as it is where they are all 0. */
-__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void tensor_pd_total(__global const float *partial, int groups, __global float *state)
-{
-    __local float cell[SUMS * TILE_X];
-    int item = get_local_id(0);
-    float sum[SUMS];
-    for (int k = 0; k < SUMS; k++)
-        sum[k] = 0.0f;
-    for (int g = item; g < groups; g += TILE_X)
-        for (int k = 0; k < SUMS; k++)
-            sum[k] += partial[g * SUMS + k];
-    for (int k = 0; k < SUMS; k++)
-        cell[k * TILE_X + item] = sum[k];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (item == 0) {
-        float square = 0.0f;
-        for (int k = 0; k < SUMS; k++) {
-            sum[k] = 0.0f;
-            for (int j = 0; j < TILE_X; j++)
-                sum[k] += cell[k * TILE_X + j];
-            state[6 + k] = sum[k];
-            square += k < 6 ? sum[k] * sum[k] : 0.0f;
-        }
-        for (int k = 0; k < 6 && square > 0.0f; k++)
-            state[k] = sum[k] / sqrt(square);
-    }
-}
+#include "tensor_pd_sums.clh"

@@ -141,7 +141,11 @@ typedef struct clvox_tensor_denoise_options {
     clvox_tensor_model model;
     clvox_tensor_solver solver;
     clvox_tensor_waiting waiting;
-    int bregman;       /* Bregman iterations (Osher et al. 2005), 1: plain total variation */
+    int reweight;      /* rounds after plain total variation that smooth less where the round before
+                          found an edge (Candes et al. 2008); primal-dual, not for PAPER; -1: two where
+                          that is possible and bregman is 0 */
+    int bregman;       /* Bregman iterations (Osher et al. 2005), 1: plain total variation; 0: three, or
+                          none with rounds of reweighting */
     double lambda;     /* per 1e-3 mm^2/s (LOG: a number); 0: from the noise */
     int iterations;    /* of each Bregman iteration; 0: until the tolerance */
     double tolerance;  /* stop when the energy is known to be no more than this share above its minimum
@@ -161,6 +165,7 @@ typedef struct clvox_tensor_denoise_result {
     double gap;         /* of the last Bregman iteration: (energy - dual) / energy; descent: NaN */
     int iterations;     /* in all */
     int bregman;
+    int reweight;       /* rounds */
     size_t voxels;      /* denoised: inside the mask, finite and not all zero */
     size_t not_finite;  /* of the mask: left as they are, */
     size_t empty;       /* so are tensors of zeros */
@@ -169,7 +174,7 @@ typedef struct clvox_tensor_denoise_result {
     double seconds;
 } clvox_tensor_denoise_result;
 
-/* The local model, primal-dual, three Bregman iterations, lambda from the noise. */
+/* The local model, primal-dual, two rounds of reweighting, lambda from the noise. */
 CLVOX_API void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options);
 
 /* Denoises a tensor by total variation; differences of neighbours are over the

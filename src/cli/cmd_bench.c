@@ -37,7 +37,7 @@ static int bench_papers(bench_run *run, const request *r)
         int (*table[2])(bench_run *run);
     } papers[] = {
         {"lee2012", {bench_lee2012, bench_lee2012_nlm}},
-        {"moazeni2009", {bench_moazeni2009, NULL}},
+        {"moazeni2009", {bench_moazeni2009, bench_moazeni2009_solvers}},
         {"ha2011", {bench_ha2011, NULL}},
         {"mueller2008", {bench_mueller2008, NULL}},
     };

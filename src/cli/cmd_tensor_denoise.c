@@ -26,8 +26,11 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
     if (f->not_finite)
         cli_print(cli, "%-18s %zu tensors that are not finite, left as they are\n", "not finite",
                   f->not_finite);
-    cli_print(cli, "%-18s %s, %s, %d Bregman iteration%s\n", "model", models[r->options.model],
-              solvers[r->options.solver], f->bregman, f->bregman == 1 ? "" : "s");
+    cli_print(cli, "%-18s %s, %s, ", "model", models[r->options.model], solvers[r->options.solver]);
+    if (f->reweight)
+        cli_print(cli, "%d round%s of reweighting\n", f->reweight, f->reweight == 1 ? "" : "s");
+    else
+        cli_print(cli, "%d Bregman iteration%s\n", f->bregman, f->bregman == 1 ? "" : "s");
     cli_print(cli, "%-18s %.4g", "lambda", f->lambda);
     if (!isnan(f->sigma))
         cli_print(cli, ", from a noise of %.4g mm^2/s", f->sigma);
@@ -41,6 +44,7 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
     cJSON_AddStringToObject(to, "model", models[r->options.model]);
     cJSON_AddStringToObject(to, "solver", solvers[r->options.solver]);
     cJSON_AddNumberToObject(to, "bregman", f->bregman);
+    cJSON_AddNumberToObject(to, "reweight", f->reweight);
     cli_log_number(to, "lambda", f->lambda);
     cli_log_number(to, "sigma_mm2_s", f->sigma);
     cJSON_AddBoolToObject(to, "noise_guessed", f->guessed);
@@ -96,7 +100,8 @@ end:
     return status;
 }
 
-static int check_options(request *r, int bregman, int iterations, double tolerance, double eps, int scheme)
+static int check_options(request *r, int bregman, int reweight, int iterations, double tolerance, double eps,
+                         int scheme)
 {
     clvox_tensor_denoise_options *o = &r->options;
     bool descent = o->solver == CLVOX_TENSOR_DESCENT;
@@ -105,10 +110,16 @@ static int check_options(request *r, int bregman, int iterations, double toleran
     int status = cli_auto_or_number("lambda", r->lambda, &o->lambda);
     if (status)
         return status;
-    if (bregman >= 0)
-        o->bregman = bregman;
-    if (o->bregman < 1 || o->bregman > 20)
-        return cli_misuse("--bregman %d: 1 to 20 are possible", o->bregman);
+    if (bregman != -1 && (bregman < 1 || bregman > 20))
+        return cli_misuse("--bregman %d: 1 to 20 are possible", bregman);
+    if (reweight != -1 && (reweight < 0 || reweight > 20))
+        return cli_misuse("--reweight %d: 0 to 20 are possible", reweight);
+    if (reweight > 0 && bregman > 1)
+        return cli_misuse("--reweight and --bregman: one or the other");
+    if (reweight > 0 && (descent || o->model == CLVOX_TENSOR_MODEL_PAPER))
+        return cli_misuse("--reweight: only with the primal-dual solver, and not with --model paper");
+    o->bregman = bregman == -1 ? 0 : bregman;
+    o->reweight = reweight;
     if (iterations == 0)
         return cli_misuse("--iterations 0: at least one");
     if (iterations > 0 && !isnan(tolerance))
@@ -136,7 +147,7 @@ static int check_options(request *r, int bregman, int iterations, double toleran
 int cmd_tensor_denoise(command *cli, int argc, char **argv)
 {
     request r = {.order = CLVOX_TENSOR_AUTO};
-    int model = 0, solver = 0, scheme = -1, bregman = -1, iterations = -1;
+    int model = 0, solver = 0, scheme = -1, bregman = -1, reweight = -1, iterations = -1;
     double tolerance = NAN, eps = NAN;
     clvox_tensor_denoise_defaults(&r.options);
     const cli_option options[] = {
@@ -145,7 +156,10 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise above 0 only; nothing flows through its border"},
         {"model", 0, CLI_CHOICE, &model, MODELS,
          "sum of |grad D| (default), Moazeni et al. 2009, or that of log D"},
-        {"bregman", 0, CLI_INTEGER, &bregman, "N", "Bregman iterations (default 3); 1: plain"},
+        {"reweight", 0, CLI_INTEGER, &reweight, "N",
+         "rounds that smooth less where the one before found an edge (default 2)"},
+        {"bregman", 0, CLI_INTEGER, &bregman, "N",
+         "Bregman iterations instead (default 3 with --model paper or descent); 1: plain"},
         {"lambda", 0, CLI_TEXT, &r.lambda, "auto|X",
          "how near to the data, per 1e-3 mm^2/s (default: auto, from the noise)"},
         {"iterations", 0, CLI_INTEGER, &iterations, "N", "in each Bregman iteration, instead of a tolerance"},
@@ -178,7 +192,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         return status;
     r.options.model = (clvox_tensor_model)model;
     r.options.solver = (clvox_tensor_solver)solver;
-    status = check_options(&r, bregman, iterations, tolerance, eps, scheme);
+    status = check_options(&r, bregman, reweight, iterations, tolerance, eps, scheme);
     if (status)
         return status;
     r.in = words[0];

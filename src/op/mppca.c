@@ -22,7 +22,7 @@ const clv_entry clv_entry_mppca_window = {"mppca", "mppca_window", window_varian
 
 static const clv_variant window_group_variants[] = {
     {.name = "group", .function = "mppca_window_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
-     .tiles = {{64, 1, 1, 1}, {32, 1, 1, 1}, {128, 1, 1, 1}}},
+     .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_mppca_window_group = {"mppca_group", "mppca_window_group", window_group_variants, 1,
                                                 NULL};

@@ -148,6 +148,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_tensor_pd_dual,
     &clv_entry_tensor_pd_edges,
     &clv_entry_tensor_pd_primal,
+    &clv_entry_tensor_pd_radius,
     &clv_entry_tensor_pd_sums,
     &clv_entry_tensor_pd_sweep,
     &clv_entry_tensor_pd_total,

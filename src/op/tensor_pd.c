@@ -14,12 +14,13 @@
     };                                                                                                      \
     const clv_entry clv_entry_##symbol = {"tensor_pd", #symbol, symbol##_variants, 2, builds}
 
-static const char *const couplings[] = {"-DPAPER=0", "-DPAPER=1", NULL};
-static const char *const sums[] = {"-DWHOLE=0", "-DWHOLE=1", NULL};
+static const char *const couplings[] = {"-DPAPER=0", "-DPAPER=1", "-DPAPER=0 -DRADIUS=1", NULL};
+static const char *const sums[] = {"-DWHOLE=0", "-DWHOLE=1", "-DWHOLE=1 -DRADIUS=1", NULL};
 
 LINE(tensor_log, "tensor_log", NULL);
 LINE(tensor_pd_dual, "tensor_pd_dual", couplings);
 LINE(tensor_pd_primal, "tensor_pd_primal", NULL);
+LINE(tensor_pd_radius, "tensor_pd_radius", NULL);
 
 /* A work-item a run. */
 #define RUNS(symbol, builds)                                                                                \
@@ -85,6 +86,11 @@ end:
 #define SIZE4(pd) CLV_INT4((pd)->size[0], (pd)->size[0] * (pd)->size[1], n, plane_of(n))
 #define WEIGHT4(pd, k) CLV_FLOAT4((k) * (pd)->weight[0], (k) * (pd)->weight[1], (k) * (pd)->weight[2], 0)
 
+static const char *coupling_of(const clv_tensor_pd *pd)
+{
+    return couplings[pd->paper ? 1 : pd->radius ? 2 : 0];
+}
+
 /* An upper bound of the norm of the differences. */
 static double norm_of(const clv_tensor_pd *pd)
 {
@@ -101,11 +107,12 @@ static int launch_sums(clvox_context *ctx, const clv_tensor_pd *pd, const clv_bu
     CLV_TRY(voxels_of(pd->size, &n));
     const int most = CLV_TENSOR_PD_PARTIALS / 9, wanted = (n + 1023) / 1024;
     const int groups[3] = {wanted < most ? wanted : most, 1, 1}, one[3] = {1, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_sums, sums[whole], groups, 0, &kernel));
+    const char *build = sums[whole && pd->radius ? 2 : whole];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_sums, build, groups, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_total, NULL, one, 0, &total));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, (whole ? 121.0 : 25.0) * n, CLV_BUF(u), CLV_BUF(pd->data),
-                       CLV_BUF(pd->dual), CLV_BUF(pd->links), SIZE4(pd), WEIGHT4(pd, 1.0f),
-                       CLV_FLOAT(pd->lambda), CLV_FLOAT(pd->floor), CLV_BUF(pd->partial)));
+                       CLV_BUF(pd->dual), CLV_BUF(pd->radius), CLV_BUF(pd->links), SIZE4(pd),
+                       WEIGHT4(pd, 1.0f), CLV_FLOAT(pd->lambda), CLV_FLOAT(pd->floor), CLV_BUF(pd->partial)));
     CLV_TRY(CLV_LAUNCH(ctx, total, one, 36.0 * groups[0], CLV_BUF(pd->partial), CLV_INT(groups[0]),
                        CLV_BUF(pd->state)));
 end:
@@ -137,10 +144,10 @@ static int passes(clvox_context *ctx, clv_tensor_pd *pd, int n, float pull, floa
     int status = CLVOX_OK;
     const clv_kernel *dual, *primal;
     const int line[3] = {n, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_dual, couplings[pd->paper], line, 0, &dual));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_dual, coupling_of(pd), line, 0, &dual));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_primal, NULL, line, 0, &primal));
     CLV_TRY(CLV_LAUNCH(ctx, dual, line, 169.0 * n, CLV_BUF(pd->ahead), CLV_BUF(pd->links), SIZE4(pd),
-                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->dual)));
+                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->radius), CLV_BUF(pd->dual)));
     CLV_TRY(CLV_LAUNCH(ctx, primal, line, 169.0 * n, CLV_BUF(pd->dual), CLV_BUF(pd->data), CLV_BUF(pd->links),
                        SIZE4(pd), WEIGHT4(pd, pd->tau), CLV_FLOAT4(pull, theta, pd->floor, 0),
                        CLV_BUF(pd->tensor), CLV_BUF(pd->ahead)));
@@ -159,10 +166,11 @@ static int sweep(clvox_context *ctx, clv_tensor_pd *pd, int n, float pull, float
     int run = (units + parts - 1) / (parts > 0 ? parts : 1) * unit, wait = (unit + 7) / 8 * 8;
     run = parts > 0 && run >= unit ? run : n;
     const int line[3] = {(n + run - 1) / run, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_sweep, couplings[pd->paper], line, 0, &all));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_sweep, coupling_of(pd), line, 0, &all));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_edges, NULL, line, 0, &edges));
     CLV_TRY(CLV_LAUNCH(ctx, all, line, 265.0 * n, CLV_BUF(pd->ahead), CLV_BUF(pd->links), SIZE4(pd),
-                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->dual), CLV_BUF(pd->data),
+                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->radius), CLV_BUF(pd->dual),
+                       CLV_BUF(pd->data),
                        WEIGHT4(pd, pd->tau), CLV_FLOAT4(pull, theta, pd->floor, 0), CLV_BUF(pd->tensor),
                        CLV_INT(run), CLV_INT(wait)));
     CLV_TRY(CLV_LAUNCH(ctx, edges, line, 169.0 * line[0] * wait, CLV_BUF(pd->dual), CLV_BUF(pd->data),
@@ -184,6 +192,19 @@ int clv_tensor_pd_step(clvox_context *ctx, clv_tensor_pd *pd)
     CLV_TRY((pd->form == CLV_TENSOR_PD_SWEEP ? sweep : passes)(ctx, pd, n, pull, theta));
     pd->tau *= theta;
     pd->sigma /= theta;
+end:
+    return status;
+}
+
+int clv_tensor_pd_radius(clvox_context *ctx, const clv_tensor_pd *pd, float contrast, clv_buffer *radius)
+{
+    int status = CLVOX_OK, n = 0;
+    const clv_kernel *kernel;
+    CLV_TRY(voxels_of(pd->size, &n));
+    const int line[3] = {n, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_radius, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 29.0 * n, CLV_BUF(pd->tensor), CLV_BUF(pd->links), SIZE4(pd),
+                       WEIGHT4(pd, 1.0f), CLV_FLOAT(contrast), CLV_BUF(radius)));
 end:
     return status;
 }

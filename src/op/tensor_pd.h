@@ -8,6 +8,7 @@
  *   TV[D] + lambda/2 sum over voxels of |D - f|_F^2, eigenvalues of D >= floor,
  * |.|_F of all nine entries, TV[D] = sum over voxels of |grad D|_F (local), or
  * sqrt(sum_ij TV[d_ij]^2), TV[d] = sum |grad d| (paper: Moazeni et al. 2009),
+ * or sum radius |grad D|_F with a radius above 0 and at most 1 for each voxel,
  * by Chambolle and Pock 2011, algorithm 2. Differences are forward, times
  * weight[a] = smallest edge / edge a, between voxels of the mask only.
  *
@@ -31,6 +32,7 @@ typedef struct clv_tensor_pd {
     bool paper;               /* the coupling of the paper; else local */
     clv_tensor_pd_form form;
     const clv_buffer *links;  /* clv_tensor_links */
+    const clv_buffer *radius; /* n, local alone; NULL: 1 everywhere */
     const clv_buffer *data;   /* f: 6 n */
     clv_buffer *tensor;       /* D: 6 n, the start and the result */
     clv_buffer *ahead;        /* 6 n, scratch */
@@ -50,6 +52,10 @@ int clv_tensor_pd_start(clvox_context *ctx, clv_tensor_pd *pd, bool again);
 /* One iteration: two launches (paper: four), no host read. The forms give the
  * same bits. */
 int clv_tensor_pd_step(clvox_context *ctx, clv_tensor_pd *pd);
+
+/* radius = contrast / (contrast + |grad D|_F) of pd->tensor: where that has an
+ * edge, the next round smooths less (Candes, Wakin and Boyd 2008). n floats. */
+int clv_tensor_pd_radius(clvox_context *ctx, const clv_tensor_pd *pd, float contrast, clv_buffer *radius);
 
 typedef struct clv_tensor_pd_energies {
     double components[6]; /* TV[d_ij], those beside the diagonal times sqrt 2 */
@@ -71,6 +77,7 @@ extern const clv_entry clv_entry_tensor_log;
 extern const clv_entry clv_entry_tensor_pd_dual;
 extern const clv_entry clv_entry_tensor_pd_edges;
 extern const clv_entry clv_entry_tensor_pd_primal;
+extern const clv_entry clv_entry_tensor_pd_radius;
 extern const clv_entry clv_entry_tensor_pd_sums;
 extern const clv_entry clv_entry_tensor_pd_sweep;
 extern const clv_entry clv_entry_tensor_pd_total;

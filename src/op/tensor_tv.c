@@ -4,24 +4,11 @@
 #include <math.h>
 
 static const clv_variant step_variants[] = {
-    {.name = "march",
-     .function = "tensor_tv_march",
-     .defines = "-DMARCHING",
-     .shape = CLV_SHAPE_MARCH,
-     .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 8}, {32, 4, 1, 16}, {32, 8, 1, 32}}},
     {.name = "item",
      .function = "tensor_tv_item",
      .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}, {32, 2, 4, 1}, {64, 2, 2, 1}}},
-    {.name = "capped",
-     .function = "tensor_tv_item",
-     .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_GPU,
-     .register_cap = 40,
-     .optional = true,
-     .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}}},
+     .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}, {32, 4, 1, 1}}},
     {.name = "row",
      .function = "tensor_tv_row",
      .defines = "-DPART=3",
@@ -52,8 +39,8 @@ static const clv_variant none_variants[] = {
 /* march: voxels, or rows, of a chunk at least. */
 static const clv_variant sums_variants[] = {
     {.name = "groups", .function = "tensor_tv_sums_groups", .defines = "-DPART=2",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 512 * 32,
-     .tiles = {{256, 1, 1, 1024}, {256, 1, 1, 512}, {512, 1, 1, 1024}, {128, 1, 1, 512}, {64, 1, 1, 1024}}},
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
+     .tiles = {{256, 1, 1, 2048}, {128, 1, 1, 1024}, {256, 1, 1, 1024}}},
     {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=2",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
 };
@@ -68,7 +55,7 @@ static const clv_variant last_variants[] = {
 static const char *const coupling_builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
 
-const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 4, coupling_builds};
+const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 2, coupling_builds};
 const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv", "tensor_tv_sums", sums_variants, 2, sums_builds};
 const clv_entry clv_entry_tensor_tv_last = {"tensor_tv", "tensor_tv_last", last_variants, 2,
                                             coupling_builds};
@@ -114,6 +101,7 @@ static int sums(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_bu
     int things = rows ? args->size[1] * args->size[2] : n;
     int chunk = (things + CLV_TENSOR_TV_PARTIALS / 8 - 1) / (CLV_TENSOR_TV_PARTIALS / 8);
     chunk = chunk > kernel->tile.march ? chunk : kernel->tile.march;
+    chunk = (chunk + 3) / 4 * 4; /* voxels are read four at a time */
     int count = (things + chunk - 1) / chunk;
     const int groups[3] = {count, 1, 1}, one[3] = {1, 1, 1};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, n * (data ? 49. : 25.), CLV_BUF(field), CLV_BUF(args->data),

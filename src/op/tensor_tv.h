@@ -37,7 +37,7 @@ enum {
     CLV_TENSOR_TV_DATA = 18,   /* lambda/2 sum |d - f|^2 */
     CLV_TENSOR_TV_ENERGY = 19, /* of the coupling asked for */
     CLV_TENSOR_TV_STATE = 20,  /* floats in all */
-    CLV_TENSOR_TV_PARTIALS = 8 * 4096
+    CLV_TENSOR_TV_PARTIALS = 8 * 2048
 };
 
 typedef struct clv_tensor_tv_args {

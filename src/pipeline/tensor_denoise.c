@@ -24,7 +24,9 @@ typedef struct denoise {
     int n;
     clv_tensor_pd pd;
     clv_buffer *links, *first, *data; /* f, and f of the Bregman iteration */
-    int round;
+    clv_buffer *radius;               /* of rounds of reweighting */
+    int bregman, reweight;            /* as asked for, or as the model wants */
+    int round, rounds;
 } denoise;
 
 static double now(void)
@@ -36,7 +38,7 @@ static double now(void)
 
 void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options)
 {
-    *options = (clvox_tensor_denoise_options){.bregman = 3, .tolerance = 2e-3, .eps = 1e-4};
+    *options = (clvox_tensor_denoise_options){.reweight = -1, .tolerance = 2e-3, .eps = 1e-4};
 }
 
 /* ---- what is asked for -------------------------------------------------- */
@@ -51,8 +53,16 @@ static int check(const clvox_volume *tensor, const clvox_volume *noise, const cl
         return clv_fail(CLVOX_ERROR_DATA, "the noise map does not lie on the tensor's grid");
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &tensor->grid)))
         return clv_fail(CLVOX_ERROR_DATA, "the mask does not lie on the tensor's grid");
-    if (o->bregman < 1 || o->bregman > 20)
+    if (o->bregman < 0 || o->bregman > 20)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d Bregman iterations: 1 to 20 are possible", o->bregman);
+    if (o->reweight > 20)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d rounds of reweighting: 0 to 20 are possible", o->reweight);
+    if (o->reweight > 0 && (o->model == CLVOX_TENSOR_MODEL_PAPER || o->solver == CLVOX_TENSOR_DESCENT))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "rounds of reweighting want the primal-dual solver of the "
+                                              "local model or of logarithms");
+    if (o->reweight > 0 && o->bregman > 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "Bregman iterations and rounds of reweighting: one or the other");
     if (!(o->lambda >= 0) || isinf(o->lambda))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "lambda %g is not above 0", o->lambda);
     if (o->iterations < 0 || !(o->tolerance > 0) || !(o->eps > 0))
@@ -122,7 +132,7 @@ static int set_lambda(denoise *run, const clvox_volume *tensor, const clvox_volu
         CLV_TRY(clv_tensor_noise_read(tensor, noise, inside, &r->sigma, &relative));
     else
         CLV_TRY(clv_tensor_noise_guess(tensor, inside, &r->sigma, &relative));
-    r->lambda = clv_tensor_lambda(log ? relative : r->sigma * UNIT, o->bregman);
+    r->lambda = clv_tensor_lambda(log ? relative : r->sigma * UNIT, run->bregman, run->reweight);
 end:
     return status;
 }
@@ -132,7 +142,7 @@ end:
 static int tell(const denoise *run, double share)
 {
     const clvox_tensor_denoise_options *o = run->options;
-    double all = ((double)run->round + share) / o->bregman;
+    double all = ((double)run->round + share) / run->rounds;
     if (o->progress && o->progress(o->user, "denoising", all < 1 ? all : 1))
         return clv_fail(CLVOX_ERROR_STOPPED, "stopped");
     return CLVOX_OK;
@@ -202,21 +212,50 @@ end:
 }
 
 /* Bregman: what an iteration took away is put on the data of the next. */
+static int bregman(denoise *run)
+{
+    int status = CLVOX_OK;
+    for (run->round = 0; run->round < run->rounds; run->round++) {
+        if (run->round)
+            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->data, 6 * run->n, run->data,
+                                  run->first, run->pd.tensor, (float[4]){1, 1, -1, 0}));
+        CLV_TRY(run->options->solver == CLVOX_TENSOR_DESCENT ? descent(run) : primal_dual(run));
+    }
+end:
+    return status;
+}
+
+/* Plain total variation, which shrinks contrast, then rounds that take their edges
+ * from the one before, shrink them less and may smooth the rest more. */
+static int reweight(denoise *run)
+{
+    static const float FIRST = 2.7f, CONTRAST = 0.5f; /* times lambda, over lambda: on phantoms */
+    int status = CLVOX_OK;
+    const float lambda = run->pd.lambda;
+    run->pd.lambda = FIRST * lambda;
+    for (run->round = 0; run->round < run->rounds; run->round++) {
+        if (run->round) {
+            CLV_TRY(clv_tensor_pd_radius(run->ctx, &run->pd, CONTRAST / lambda, run->radius));
+            run->pd.radius = run->radius;
+            run->pd.lambda = lambda;
+        }
+        CLV_TRY(primal_dual(run));
+    }
+    run->pd.radius = NULL;
+end:
+    return status;
+}
+
 static int solve(denoise *run)
 {
     int status = CLVOX_OK;
-    const clvox_tensor_denoise_options *o = run->options;
     clv_tensor_pd_energies e;
     CLV_TRY(clv_tensor_pd_start(run->ctx, &run->pd, false));
     CLV_TRY(clv_tensor_pd_energy(run->ctx, &run->pd, &e));
     run->result->energy[0] = e.energy;
-    for (run->round = 0; run->round < o->bregman; run->round++) {
-        if (run->round)
-            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->data, 6 * run->n, run->data,
-                                  run->first, run->pd.tensor, (float[4]){1, 1, -1, 0}));
-        CLV_TRY(o->solver == CLVOX_TENSOR_DESCENT ? descent(run) : primal_dual(run));
-    }
-    run->result->bregman = o->bregman;
+    CLV_TRY(run->reweight ? reweight(run) : bregman(run));
+    run->result->bregman = run->bregman;
+    run->result->reweight = run->reweight;
     run->pd.data = run->first;
     CLV_TRY(clv_tensor_pd_energy(run->ctx, &run->pd, &e));
     run->result->energy[1] = e.energy;
@@ -262,6 +301,16 @@ end:
     return status;
 }
 
+/* What was left to the model. */
+static void settle(denoise *run)
+{
+    const clvox_tensor_denoise_options *o = run->options;
+    bool possible = o->model != CLVOX_TENSOR_MODEL_PAPER && o->solver == CLVOX_TENSOR_PRIMAL_DUAL;
+    run->reweight = o->reweight >= 0 ? o->reweight : o->bregman == 0 && possible ? 2 : 0;
+    run->bregman = o->bregman ? o->bregman : run->reweight ? 1 : 3;
+    run->rounds = run->reweight ? 1 + run->reweight : run->bregman;
+}
+
 static int work(denoise *run, const clvox_volume *tensor, const float *inside)
 {
     int status = CLVOX_OK, taken = 0;
@@ -275,6 +324,7 @@ static int work(denoise *run, const clvox_volume *tensor, const float *inside)
         {&run->first, 6 * plane, "data"},
         {&run->data, 6 * plane, "data of a Bregman iteration"},
         {&mask, plane, "mask"},
+        {&run->radius, plane, "where edges are"},
         {&run->links, clv_tensor_links_bytes(pd->size), "links"},
         {&pd->partial, CLV_TENSOR_PD_PARTIALS * sizeof(float), "partial sums"},
         {&pd->state, CLV_TENSOR_PD_STATE * sizeof(float), "sums"}};
@@ -306,6 +356,7 @@ int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor, con
     *result = (clvox_tensor_denoise_result){.tensor = NULL};
     CLV_TRY(check(tensor, noise, mask, run.options));
     run.n = (int)clvox_grid_voxels(&tensor->grid);
+    settle(&run);
     inside = malloc((size_t)run.n * sizeof *inside);
     if (!inside) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");

@@ -97,8 +97,10 @@ end:
     return status;
 }
 
-double clv_tensor_lambda(double sigma, int bregman)
+double clv_tensor_lambda(double sigma, int bregman, int reweight)
 {
+    if (reweight > 0)
+        return 1 / (4 * sigma);
     /* Bregman iterations start from what is too smooth and put detail back. */
     return 1 / ((bregman > 1 ? 2.0 * bregman : 1) * sigma);
 }

@@ -16,7 +16,8 @@ int clv_tensor_noise_read(const clvox_volume *tensor, const clvox_volume *noise,
  * flattest quarter holds the least anatomy, yet some. */
 int clv_tensor_noise_guess(const clvox_volume *tensor, const float *inside, double *sigma, double *relative);
 
-/* lambda for that many Bregman iterations, sigma in the unit of 1 / lambda. */
-double clv_tensor_lambda(double sigma, int bregman);
+/* lambda for that many Bregman iterations, or for rounds of reweighting, sigma in
+ * the unit of 1 / lambda. */
+double clv_tensor_lambda(double sigma, int bregman, int reweight);
 
 #endif
