@@ -54,7 +54,7 @@ static int primal_dual(bench_tensors *p, clv_tensor_pd *pd, double goal, progres
     *made = (progress){.energy = INFINITY};
     CLV_TRY(clv_buffer_copy(p->ctx, p->data, 0, pd->tensor, 0, 24 * p->n));
     CLV_TRY(clv_tensor_pd_start(p->ctx, pd, false));
-    while (made->steps < MOST_ITERATIONS && !(made->energy <= goal)) {
+    do {
         CLV_TRY(clv_finish(p->ctx));
         double start = bench_now();
         CLV_TRY(clv_tensor_pd_step(p->ctx, pd));
@@ -62,7 +62,7 @@ static int primal_dual(bench_tensors *p, clv_tensor_pd *pd, double goal, progres
         made->seconds += bench_now() - start;
         made->steps++;
         CLV_TRY(energy_of(pd, p, pd->tensor, &made->energy));
-    }
+    } while (made->steps < MOST_ITERATIONS && !(made->energy <= goal));
 end:
     return status;
 }

@@ -28,8 +28,8 @@ from quality.tensor_scan import Scan, measure, phantom, read_tensor  # noqa: E40
 KINDS, SNRS, DIRECTIONS = ("helix", "rings", "steps"), (10, 20, 30), (20, 30)
 GRIDS = ("axial", "oblique", "left", "left-oblique")
 # Multiples of the noise's lambda for the claim of --lambda auto.
-FACTORS = (0.35, 0.5, 0.7, 0.85, 1, 1.2, 1.4, 2, 2.8)
-CLVOX = ("wls", "clvox", "clvox-bregman2", "clvox-mppca", "mppca-clvox", "auto")
+FACTORS = (0.5, 0.7, 0.85, 1, 1.2, 1.4, 2)
+CLVOX = ("wls", "clvox", "clvox-bregman3", "clvox-mppca", "mppca-clvox", "auto")
 
 
 def cases(o):
@@ -66,7 +66,7 @@ def clvox(o, scan, method, out):
         yield "", read_tensor(tensor)
         return
     if method != "auto":
-        more = ["--bregman", "2"] if method == "clvox-bregman2" else []
+        more = ["--bregman", "3"] if method == "clvox-bregman3" else []
         yield "", read_tensor(denoise(o, scan, tensor, out + "_tv.nii.gz", *more, *o.option))
         return
     log = json.loads(run([o.clvox, "tensor", "denoise", tensor, "-o", out + "_tv.nii.gz", "--mask", scan.mask_path,

@@ -25,7 +25,7 @@ which no user could know; NLM is told the true noise.
 NAMES = (("wls", "plain weighted fit (clvox)"), ("wls-dipy", "plain weighted fit (DIPY)"),
          ("gauss", "Gaussian of the DWI, then WLS"), ("nlm", "NLM of the DWI (DIPY), then WLS"),
          ("mppca-dipy", "MP-PCA (DIPY), then WLS"), ("clvox", "**clvox, plain command**"),
-         ("clvox-bregman2", "clvox with --bregman 2"),
+         ("clvox-bregman3", "clvox with --bregman 3"),
          ("mppca-clvox", "MP-PCA (clvox), then WLS"), ("clvox-mppca", "**clvox with --denoise mppca**"))
 
 
@@ -69,7 +69,7 @@ def tables(rows):
 
 def kinds(rows):
     """FA's error phantom by phantom."""
-    names = [m for m in ("gauss", "nlm", "mppca-dipy", "clvox", "clvox-bregman2", "clvox-mppca") if any(r["method"] == m for r in rows)]
+    names = [m for m in ("gauss", "nlm", "mppca-dipy", "clvox", "clvox-bregman3", "clvox-mppca") if any(r["method"] == m for r in rows)]
     lines = ["\n## Phantom by phantom: FA rmse, V1 in degrees\n",
              "| phantom | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for case in sorted({r["case"] for r in rows}):

@@ -8,7 +8,7 @@
 #define LINE(symbol, kernel, builds)                                                                        \
     static const clv_variant symbol##_variants[] = {                                                        \
         {.name = "item", .function = kernel, .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,              \
-         .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},                           \
+         .tiles = {{128, 1, 1, 1}}},                                                                       \
         {.name = "run", .function = kernel, .defines = "-DWIDE=8", .shape = CLV_SHAPE_LINEAR,               \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 2048}}},                                                \
     };                                                                                                      \
@@ -36,7 +36,7 @@ RUNS(tensor_pd_edges, NULL);
 /* Fixed counts of work-groups: the order of additions depends on nothing else. */
 static const clv_variant sums_variants[] = {
     {.name = "group", .function = "tensor_pd_sums", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
-     .cell_bytes = 36, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+     .cell_bytes = 36, .planes = 1, .tiles = {{128, 1, 1, 1}}},
     {.name = "run", .function = "tensor_pd_sums", .defines = "-DWIDE=8", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
@@ -44,7 +44,7 @@ const clv_entry clv_entry_tensor_pd_sums = {"tensor_pd", "tensor_pd_sums", sums_
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "tensor_pd_total", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
-     .cell_bytes = 36, .planes = 1, .tiles = {{64, 1, 1, 1}, {1, 1, 1, 1}}},
+     .cell_bytes = 36, .planes = 1, .tiles = {{64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_tensor_pd_total = {"tensor_pd", "tensor_pd_total", total_variants, 1, NULL};
 

@@ -8,7 +8,7 @@ static const clv_variant step_variants[] = {
      .function = "tensor_tv_item",
      .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}, {32, 4, 1, 1}}},
+     .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}}},
     {.name = "row",
      .function = "tensor_tv_row",
      .defines = "-DPART=3",
@@ -40,7 +40,7 @@ static const clv_variant none_variants[] = {
 static const clv_variant sums_variants[] = {
     {.name = "groups", .function = "tensor_tv_sums_groups", .defines = "-DPART=2",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
-     .tiles = {{256, 1, 1, 2048}, {128, 1, 1, 1024}, {256, 1, 1, 1024}}},
+     .tiles = {{256, 1, 1, 2048}, {128, 1, 1, 1024}}},
     {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=2",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
 };

@@ -132,7 +132,8 @@ static int set_lambda(denoise *run, const clvox_volume *tensor, const clvox_volu
         CLV_TRY(clv_tensor_noise_read(tensor, noise, inside, &r->sigma, &relative));
     else
         CLV_TRY(clv_tensor_noise_guess(tensor, inside, &r->sigma, &relative));
-    r->lambda = clv_tensor_lambda(log ? relative : r->sigma * UNIT, run->bregman, run->reweight);
+    r->lambda = clv_tensor_lambda(log ? relative : r->sigma * UNIT, relative, run->bregman,
+                                  run->reweight);
 end:
     return status;
 }
@@ -229,7 +230,7 @@ end:
  * from the one before, shrink them less and may smooth the rest more. */
 static int reweight(denoise *run)
 {
-    static const float FIRST = 2.7f, CONTRAST = 0.5f; /* times lambda, over lambda: on phantoms */
+    static const float FIRST = 1.5f, CONTRAST = 0.5f; /* times lambda, over lambda: on phantoms */
     int status = CLVOX_OK;
     const float lambda = run->pd.lambda;
     run->pd.lambda = FIRST * lambda;

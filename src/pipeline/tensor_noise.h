@@ -17,7 +17,7 @@ int clv_tensor_noise_read(const clvox_volume *tensor, const clvox_volume *noise,
 int clv_tensor_noise_guess(const clvox_volume *tensor, const float *inside, double *sigma, double *relative);
 
 /* lambda for that many Bregman iterations, or for rounds of reweighting, sigma in
- * the unit of 1 / lambda. */
-double clv_tensor_lambda(double sigma, int bregman, int reweight);
+ * the unit of 1 / lambda, relative the noise over the mean diffusivity. */
+double clv_tensor_lambda(double sigma, double relative, int bregman, int reweight);
 
 #endif

@@ -74,7 +74,17 @@ void ref_tensor_pd_energy(const ref_tensor_pd *r, const double *d, double *varia
                 square += squared(difference(r, d, i, e, a));
         }
         if (!r->paper)
-            *variation += sqrt(square);
+            *variation += (r->share ? r->share[i] : 1) * sqrt(square);
+    }
+}
+
+void ref_tensor_share(const ref_tensor_pd *r, const double *d, double contrast, double *share)
+{
+    for (int i = 0; i < count(r); i++) {
+        double square = 0;
+        for (int k = 0; k < 27; k++)
+            square += squared(difference(r, d, i, k / 3, k % 3));
+        share[i] = contrast / (contrast + sqrt(square));
     }
 }
 
@@ -162,8 +172,9 @@ void ref_tensor_pd_step(const ref_tensor_pd *r, double tau, double sigma, double
                 p[a] *= radius[e] / sqrt(own);
             all += own;
         }
-        for (int k = 0; k < 27 && !r->paper && all > 1; k++)
-            dual[27 * i + k] /= sqrt(all);
+        double most = r->share ? r->share[i] : 1;
+        for (int k = 0; k < 27 && !r->paper && all > most * most; k++)
+            dual[27 * i + k] *= most / sqrt(all);
     }
     memcpy(ahead, d, 9 * (size_t)n * sizeof *d);
     for (int i = 0; i < n; i++)
@@ -213,6 +224,7 @@ static void gradient(const ref_tensor_pd *r, const double *d, double eps, double
                     continue;
                 double push = share[e] * r->weight[a] * difference(r, d, i, e, a) /
                               sqrt(r->paper ? own[e] : all);
+                push *= r->share ? r->share[i] : 1;
                 g[9 * i + e] -= push;
                 g[9 * j + e] += push;
             }

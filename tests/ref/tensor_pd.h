@@ -12,6 +12,7 @@ typedef struct ref_tensor_pd {
     double lambda, floor; /* floor below 0: none */
     bool paper;
     const float *mask;    /* NULL: everywhere */
+    const double *share;  /* a voxel's of the total variation, local alone; NULL: 1 */
     const double *data;   /* 9 a voxel */
 } ref_tensor_pd;
 
@@ -25,6 +26,9 @@ void ref_tensor_pd_energy(const ref_tensor_pd *r, const double *d, double *varia
 void ref_tensor_project(double d[9], double least);
 /* log or exp by the eigenvalues. */
 void ref_tensor_log(double d[9], double least, bool back);
+
+/* contrast / (contrast + |grad D|_F) of each voxel. */
+void ref_tensor_share(const ref_tensor_pd *r, const double *d, double contrast, double *share);
 
 /* One iteration of algorithm 2 of Chambolle and Pock: d, ahead 9 n, dual 27 n
  * (entry by entry, three differences); radius: of the nine entries. */
