@@ -12,6 +12,9 @@
  * means[stride], and facts: weight, variance, rank, 0. */
 #include "field8.clh"
 #include "mppca.clh"
+#if GROUP
+#include "mppca_group.clh"
+#else
 
 /* ---- windows ------------------------------------------------------------ */
 
@@ -393,3 +396,4 @@ __kernel void mppca_finish(__global const float *dwi, __global const float *mask
         sigma[i] = in && weight > 0.0f ? sqrt(weights[2 * i + 1] / weight) : 0.0f;
     }
 }
+#endif

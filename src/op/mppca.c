@@ -21,10 +21,10 @@ static const clv_variant window_variants[] = {
 const clv_entry clv_entry_mppca_window = {"mppca", "mppca_window", window_variants, 2, NULL};
 
 static const clv_variant window_group_variants[] = {
-    {.name = "group", .function = "mppca_window_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "group", .function = "mppca_window_group", .defines = "-DGROUP=1", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
      .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_mppca_window_group = {"mppca_group", "mppca_window_group", window_group_variants, 1,
+const clv_entry clv_entry_mppca_window_group = {"mppca", "mppca_window_group", window_group_variants, 1,
                                                 NULL};
 
 static const clv_variant gather_variants[] = {
