@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "runtime/device.h"
+#include "runtime/helper.h"
 
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
@@ -129,6 +130,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && !strcmp(argv[1], CLV_HELPER_VERB)) /* no verb for people: this program called itself */
+        return clv_helper_serve(argv[2]);
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++) {
         struct sigaction old, action = {.sa_handler = on_signal};

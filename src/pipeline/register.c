@@ -177,6 +177,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     mark = now();
     CLV_TRY(clv_register_linear(&run, images.fixed[0], images.moving[0]));
     CLV_TRY(clv_register_rehearse(&run, requests, count, coarse ? NULL : full.moving[0]));
+    clv_rehearsals_over(context);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, identity, NULL, &before));
     CLV_TRY(clv_register_measure(&run, CLV_MATRIX(run.matrix), NULL, &linear));

@@ -136,22 +136,29 @@ end:
     return status;
 }
 
-/* NVIDIA's compiler says its counts only when it really compiles, and not when
- * the driver's own cache answers. Once per cache entry it is worth a build
- * that the driver has not seen: with a kernel of a name that is new, since the
- * driver looks at the code and not at the source. */
-char *clv_program_log_again(clvox_context *ctx, const char *file, const char *source, const char *options)
+void clv_write_unseen(FILE *to)
 {
-    char *unseen = NULL, *log = NULL;
     struct timespec now;
-    cl_program program = NULL;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (asprintf(&unseen, "%s\n__kernel void clv_unseen_%lld_%ld_%d(void)\n{\n}\n", source,
-                 (long long)now.tv_sec, now.tv_nsec, (int)getpid()) < 0)
+    fprintf(to, "\n__kernel void clv_unseen_%lld_%ld_%d(void)\n{\n}\n", (long long)now.tv_sec, now.tv_nsec,
+            (int)getpid());
+}
+
+/* Compiles once more for the sake of the log, which the caller frees. */
+static char *log_again(clvox_context *ctx, const clv_unit *unit)
+{
+    char *text = NULL, *log = NULL;
+    size_t length = 0;
+    cl_program program = NULL;
+    FILE *to = open_memstream(&text, &length);
+    if (!to)
         return NULL;
-    if (clv_program_compile(ctx, file, unseen, options, &program, &log) == CLVOX_OK)
+    fputs(unit->source, to);
+    clv_write_unseen(to);
+    fclose(to);
+    if (clv_program_compile(ctx, unit->file, text, unit->options, &program, &log) == CLVOX_OK)
         clReleaseProgram(program);
-    free(unseen);
+    free(text);
     return log;
 }
 
@@ -268,7 +275,7 @@ int clv_unit_build(clvox_context *ctx, const clv_unit *unit, clv_program *out)
     clv_program_counts(ctx, unit->function, log, binary, bytes, &out->counts);
     if (ctx->limits.nvidia_major > 0 && out->counts.registers < 0 && ctx->cache_dir) {
         free(log);
-        log = clv_program_log_again(ctx, unit->file, unit->source, unit->options);
+        log = log_again(ctx, unit);
         clv_program_counts(ctx, unit->function, log, binary, bytes, &out->counts);
     }
     if (ctx->cache_dir && binary)

@@ -2,6 +2,8 @@
 #ifndef CLV_RUNTIME_BUILD_H
 #define CLV_RUNTIME_BUILD_H
 
+#include <stdio.h>
+
 #include "runtime/cache.h"
 #include "runtime/context.h"
 
@@ -53,8 +55,11 @@ int clv_kernel_adopt(clvox_context *ctx, const clv_entry *entry, const clv_candi
  * the caller's to free, also after a failure. */
 int clv_program_compile(clvox_context *ctx, const char *file, const char *source, const char *options,
                         cl_program *out, char **log);
-/* Compiles once more, so that the compiler says its counts: see build.c. */
-char *clv_program_log_again(clvox_context *ctx, const char *file, const char *source, const char *options);
+/* NVIDIA's compiler says its counts only when it really compiles, and not when
+ * the driver's own cache answers. Once per cache entry it is worth a build
+ * that the driver has not seen: with a kernel of a name that is new, since the
+ * driver looks at the code and not at the source. */
+void clv_write_unseen(FILE *to);
 /* What the disk cache keeps of a program. text_of: its source, of which the
  * text will do where the driver keeps the rest; NULL: the binary. */
 unsigned char *clv_program_binary(const clvox_context *ctx, cl_program program, const char *text_of,

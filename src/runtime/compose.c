@@ -58,14 +58,6 @@ static void free_names(names *n)
     free(n->list);
 }
 
-static bool has_name(const names *n, const char *name)
-{
-    for (int i = 0; i < n->count; i++)
-        if (!strcmp(n->list[i], name))
-            return true;
-    return false;
-}
-
 static size_t word_length(const char *at)
 {
     size_t length = 0;
@@ -78,6 +70,14 @@ static size_t word_length(const char *at)
 static bool is_word(const char *at, size_t length, const char *word)
 {
     return strlen(word) == length && !memcmp(at, word, length);
+}
+
+static bool has_name(const names *n, const char *name, size_t length)
+{
+    for (int i = 0; i < n->count; i++)
+        if (is_word(name, length, n->list[i]))
+            return true;
+    return false;
 }
 
 /* ---- macros ---- */
@@ -351,13 +351,17 @@ static char *without_comments(const char *text)
 }
 
 /* Writes code line by line, without margins, empty lines and #line: compilers
- * read a composed program at every start. */
-static void write_tight(const char *clean, FILE *to)
+ * read a composed program at every start. What one branch has as a function
+ * another may have as a macro, which then takes the renaming's place. */
+static void write_tight(const char *clean, const names *scope, FILE *to)
 {
     for (const char *line = clean; *line;) {
         line += strspn(line, " \t");
         size_t length = strcspn(line, "\n");
         if (length > 0 && strncmp(line, "#line", 5) != 0) {
+            const char *name = line + strspn(line, "# \t");
+            if (line[0] == '#' && !strncmp(name, "define ", 7) && has_name(scope, name + 7, word_length(name + 7)))
+                fprintf(to, "#undef %.*s\n", (int)word_length(name + 7), name + 7);
             fwrite(line, 1, length, to);
             fputc('\n', to);
         }
@@ -427,9 +431,8 @@ int clv_compose_unit(const char *source, const char *options, const char *suffix
     }
     scan_source(&s, clean);
     for (int i = 0; i < s.scope.count; i++)
-        if (!has_name(&s.macros, s.scope.list[i]))
-            fprintf(to, "#define %s %s%s\n", s.scope.list[i], s.scope.list[i], suffix);
-    write_tight(code_text, to);
+        fprintf(to, "#define %s %s%s\n", s.scope.list[i], s.scope.list[i], suffix);
+    write_tight(code_text, &s.scope, to);
     for (int i = 0; i < s.macros.count; i++)
         fprintf(to, "#undef %s\n", s.macros.list[i]);
     for (int i = 0; i < s.scope.count; i++)

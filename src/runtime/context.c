@@ -24,6 +24,7 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
     status = CLVOX_OK;
     ctx->options.device = NULL; /* the string is the caller's */
     ctx->limits = devices[chosen].limits;
+    ctx->device_number = chosen;
     ctx->platform = devices[chosen].platform_id;
     ctx->device = devices[chosen].device_id;
     ctx->packed = ctx->limits.type == CLVOX_DEVICE_CPU;
@@ -63,6 +64,7 @@ void clvox_context_destroy(clvox_context **context)
         return;
     clvox_context *ctx = *context;
     clv_timing_drop(ctx);
+    clv_helpers_free(ctx);
     clv_rehearsal_free(ctx);
     clv_kernels_release(ctx);
     free(ctx->pending);

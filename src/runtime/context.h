@@ -7,7 +7,10 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
+#include <sys/types.h>
+
 #include "runtime/cache.h"
+#include "runtime/helper.h"
 #include "runtime/runtime.h"
 #include "runtime/wisdom.h"
 
@@ -31,6 +34,12 @@ typedef struct clv_shared {
     clv_cache_key key;
     cl_program program;
 } clv_shared;
+
+/* A process that compiles for this one, at the other end of a socket. */
+typedef struct clv_helper {
+    pid_t process;
+    int socket;
+} clv_helper;
 
 /* What clv_kernel_get answered before, in an open hash table. */
 typedef struct clv_memo {
@@ -67,6 +76,10 @@ struct clvox_context {
     int memo_count, memo_room; /* room is a power of two */
     clv_shared *shared;
     int shared_count, shared_room;
+    char *helper_program; /* NULL: none may be started */
+    clv_helper helpers[CLV_MOST_HELPERS];
+    int helper_count, helpers_allowed;
+    int device_number; /* in the list of devices */
     clv_rehearsal *rehearsal; /* NULL: what is asked for is done */
     bool apart;   /* what was rehearsed is not built together, for tests */
     int compiled; /* programs that were built from source, */

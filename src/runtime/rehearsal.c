@@ -28,6 +28,11 @@ int clv_rehearsal_begin(clvox_context *ctx)
     return CLVOX_OK;
 }
 
+void clv_rehearsals_over(clvox_context *ctx)
+{
+    clv_helpers_end(ctx);
+}
+
 bool clv_rehearsing(const clvox_context *ctx)
 {
     return ctx->rehearsal != NULL;

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many kernels built in few programs. On an H200 a program took 0.14 s, 0.10 s
- * of them whatever was in it; four built side by side took as long as two and
- * a half one after another. */
+/* Many kernels built in few programs. On an H200 56 kernels took 5.8 s one by
+ * one, 3.6 s as one program, and no less in several threads, but 1.5 s in four
+ * processes. Its compiler's log, which says what registers a kernel takes, ends
+ * after twelve or thirteen kernels. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/parallel.h"
 #include "runtime/build.h"
 #include "runtime/compose.h"
+#include "runtime/helper.h"
 
-enum { MOST_PARTS = 64, SIDE_BY_SIDE = 4, FEWEST = 4 };
+enum { MOST_PARTS = 64, SIDE_BY_SIDE = 4, FEWEST = 4, LOGGED = 12, OF_A_HELPER = 4 };
 
 /* One program: some of the units, with the options that they share. */
 typedef struct part {
@@ -20,6 +25,9 @@ typedef struct part {
     char *text;
     clv_cache_key key;
     cl_program program;
+    unsigned char *binary; /* of a helper, with its log */
+    size_t bytes;
+    char *log;
 } part;
 
 typedef struct job {
@@ -30,6 +38,7 @@ typedef struct job {
     int count;
     part parts[MOST_PARTS];
     int part_count;
+    atomic_int next; /* part to be compiled */
 } job;
 
 static void suffix_of(const clv_unit *unit, char suffix[16])
@@ -55,19 +64,31 @@ static int by_length(const void *a, const void *b)
     return m != n ? (m < n) - (m > n) : (*x > *y) - (*x < *y);
 }
 
+/* In how many programs. CPU devices' compilers work one at a time, and NVIDIA's. */
+static int parts_for(const clvox_context *ctx, int missing)
+{
+    int threads = clv_threads(), side = missing / FEWEST, parts;
+    if (ctx->helper_count > 0)
+        parts = (missing + OF_A_HELPER - 1) / OF_A_HELPER;
+    else if (ctx->limits.nvidia_major > 0)
+        parts = (missing + LOGGED - 1) / LOGGED;
+    else if (ctx->limits.type == CLVOX_DEVICE_CPU || side < 1)
+        parts = 1;
+    else
+        parts = side > SIDE_BY_SIDE ? SIDE_BY_SIDE : side;
+    if (ctx->limits.nvidia_major < 1 && ctx->helper_count < 1 && parts > threads)
+        parts = threads;
+    return parts > MOST_PARTS / 2 ? MOST_PARTS / 2 : parts;
+}
+
 /* Deals the missing units out, the longest first, to the shortest of the parts
- * that have the unit's options. CPU devices' compilers work one at a time. */
+ * that have the unit's options. */
 static int deal(job *j, int missing)
 {
-    int status = CLVOX_OK, started[MOST_PARTS], kinds = 0;
-    int threads = clv_threads(), wanted = missing / FEWEST;
+    int status = CLVOX_OK, started[MOST_PARTS], kinds = 0, wanted = parts_for(j->ctx, missing);
     const clv_unit **sorted = calloc((size_t)j->count, sizeof *sorted);
     if (!sorted)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    if (j->ctx->limits.type == CLVOX_DEVICE_CPU || wanted < 1)
-        wanted = 1;
-    wanted = wanted > SIDE_BY_SIDE ? SIDE_BY_SIDE : wanted;
-    wanted = wanted > threads ? threads : wanted;
     int listed = 0;
     for (int i = 0; i < j->count; i++) {
         j->part_of[i] = -1;
@@ -128,60 +149,103 @@ static int compose(job *j, int index)
         suffix_of(&j->units[i], suffix);
         status = clv_compose_unit(j->units[i].source, j->units[i].options, suffix, to);
     }
-    fclose(to);
+    fflush(to);
     p->key = clv_cache_key_start();
     clv_cache_key_add(&p->key, j->ctx->build_identity ? j->ctx->build_identity : "");
     clv_cache_key_add(&p->key, p->common);
-    clv_cache_key_add(&p->key, p->text);
+    clv_cache_key_add(&p->key, p->text ? p->text : "");
+    if (j->ctx->limits.nvidia_major > 0)
+        clv_write_unseen(to);
+    fclose(to);
     return status;
 }
 
-/* Builds one part, with what is known of its kernels. One that does not build
- * is no failure: its kernels are built by themselves then. */
-static int build_part(void *user, size_t index, int worker)
+/* Compiles one part, in this process or by a helper (from 0). One that does
+ * not build is no failure: its kernels are built by themselves then. */
+static void compile_part(job *j, part *p, int helper)
 {
-    job *j = user;
+    if (p->count < 1 || (helper >= 0 && clv_helper_compile(j->ctx, helper, p->common, p->text, &p->binary,
+                                                           &p->bytes, &p->log)))
+        return;
+    if (clv_program_compile(j->ctx, "*", p->text, p->common, &p->program, &p->log) < 0) {
+        p->program = NULL;
+        if (j->ctx->options.verbosity >= 1)
+            fprintf(stderr, "not built together: %s\n", clvox_message());
+    }
+}
+
+typedef struct worker {
+    job *job;
+    int helper;
+    pthread_t thread;
+} worker;
+
+static void *work(void *argument)
+{
+    worker *self = argument;
+    job *j = self->job;
+    for (int k; (k = atomic_fetch_add(&j->next, 1)) < j->part_count;)
+        compile_part(j, &j->parts[k], self->helper);
+    return NULL;
+}
+
+/* This thread compiles here; the others let helpers do it or, where a process'
+ * threads are not in each other's way, do it here, too. */
+static void compile_all(job *j)
+{
+    worker workers[SIDE_BY_SIDE + CLV_MOST_HELPERS];
+    bool helped = j->ctx->helper_count > 0;
+    int others = helped ? j->ctx->helper_count : j->ctx->limits.nvidia_major > 0 ? 0 : SIDE_BY_SIDE - 1;
+    int started = 0;
+    others = others < j->part_count ? others : j->part_count - 1;
+    for (; started < others; started++) {
+        workers[started] = (worker){.job = j, .helper = helped ? started : -1};
+        if (pthread_create(&workers[started].thread, NULL, work, &workers[started]))
+            break;
+    }
+    work(&(worker){.job = j, .helper = -1});
+    for (int i = 0; i < started; i++)
+        pthread_join(workers[i].thread, NULL);
+}
+
+/* What is known of a part's kernels. */
+static void count_part(job *j, int index, const unsigned char *binary, size_t bytes)
+{
+    part *p = &j->parts[index];
+    char suffix[16];
+    for (int i = 0; i < j->count; i++) {
+        clv_program *made = &j->out[i];
+        if (j->part_of[i] != index)
+            continue;
+        suffix_of(&j->units[i], suffix);
+        snprintf(made->function, sizeof made->function, "%s%s", j->units[i].function, suffix);
+        clv_program_counts(j->ctx, made->function, p->log, binary, bytes, &made->counts);
+    }
+}
+
+/* From what was compiled to a program, and to the disk cache. */
+static void finish_part(job *j, int index)
+{
     clvox_context *ctx = j->ctx;
     part *p = &j->parts[index];
-    char *log = NULL, suffix[16];
     unsigned char *binary = NULL;
     size_t bytes = 0;
-    bool unknown = false;
-    (void)worker;
-    if (p->count < 1 || clv_program_compile(ctx, "*", p->text, p->common, &p->program, &log) < 0) {
-        if (p->count > 0 && ctx->options.verbosity >= 1)
-            fprintf(stderr, "not built together: %s\n", clvox_message());
-        goto end;
-    }
+    if (p->binary)
+        p->program = clv_program_load(ctx, p->common, p->binary, p->bytes);
+    if (!p->program)
+        return;
     if (ctx->cache_dir || ctx->limits.amd_simds > 0)
         binary = clv_program_binary(ctx, p->program, p->text, &bytes);
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < j->count; i++) {
-            clv_program *made = &j->out[i];
-            if (j->part_of[i] != (int)index)
-                continue;
-            suffix_of(&j->units[i], suffix);
-            snprintf(made->function, sizeof made->function, "%s%s", j->units[i].function, suffix);
-            clv_program_counts(ctx, made->function, log, binary, bytes, &made->counts);
-            unknown = unknown || made->counts.registers < 0;
-        }
-        if (pass > 0 || !unknown || !ctx->cache_dir || ctx->limits.nvidia_major < 1)
-            break;
-        free(log);
-        log = clv_program_log_again(ctx, "*", p->text, p->common);
-    }
+    count_part(j, index, binary, bytes);
     if (ctx->cache_dir && binary) {
         const clv_counts none = {-1, -1, -1};
         clv_cache_store(ctx->cache_dir, p->key, binary, bytes, &none);
         for (int i = 0; i < j->count; i++)
-            if (j->part_of[i] == (int)index)
+            if (j->part_of[i] == index)
                 clv_cache_store_reference(ctx->cache_dir, j->units[i].key, p->key, j->out[i].function,
                                           &j->out[i].counts);
     }
-end:
     free(binary);
-    free(log);
-    return CLVOX_OK;
 }
 
 /* Hands the program of each part to its units and to the context. */
@@ -190,6 +254,7 @@ static int hand_out(job *j)
     int status = CLVOX_OK;
     for (int k = 0; k < j->part_count; k++) {
         part *p = &j->parts[k];
+        finish_part(j, k);
         if (!p->program)
             continue;
         j->ctx->compiled++;
@@ -201,6 +266,13 @@ static int hand_out(job *j)
     }
 end:
     return status;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 int clv_units_build(clvox_context *ctx, const clv_unit *units, int count, clv_program *out)
@@ -233,17 +305,26 @@ int clv_units_build(clvox_context *ctx, const clv_unit *units, int count, clv_pr
     }
     if (missing < 2)
         goto end;
+    if (missing >= 2 * FEWEST) /* of fewer they come too late */
+        clv_helpers_start(ctx);
     CLV_TRY(deal(j, missing));
     for (int k = 0; k < j->part_count; k++)
         CLV_TRY(compose(j, k));
-    CLV_TRY(clv_parallel((size_t)j->part_count, build_part, j));
+    double compile = seconds();
+    compile_all(j);
+    double finish = seconds();
     CLV_TRY(hand_out(j));
+    if (ctx->options.verbosity >= 2)
+        fprintf(stderr, "%d kernels in %d programs, %d helpers: compiled in %.3f s, taken over in %.3f s\n",
+                missing, j->part_count, ctx->helper_count, finish - compile, seconds() - finish);
 end:
     clv_cache_unlock(lock);
     for (int k = 0; j && k < j->part_count; k++) {
         if (j->parts[k].program)
             clReleaseProgram(j->parts[k].program);
         free(j->parts[k].text);
+        free(j->parts[k].binary);
+        free(j->parts[k].log);
     }
     if (j)
         free(j->part_of);

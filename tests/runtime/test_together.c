@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many kernels as one program: names, and that every kernel of every operation
  * can be a part of one. */
+#include <signal.h>
 #include <unistd.h>
 
 #include "probe.h"
 #include "runtime/build.h"
 #include "runtime/compose.h"
 #include "runtime/context.h"
+#include "runtime/helper.h"
 #include "runtime/program.h"
 
 static const int size[3] = {19, 7, 5};
@@ -51,10 +53,11 @@ static void check_names(void)
         "static float helper(float a, __local float *b);\n"
         "#if WIDE\nstatic void either(int a) {\n#else\nstatic void either(float a) {\n#endif\n"
         "    if (a) {\n    }\n}\n"
+        "#if LANES\nstatic int one_of(int a) { return a; }\n#else\n#define one_of abs\n#endif\n"
         "PASTED(8, float8)\nstatic void NAMED(step)(int a)\n{\n    int local_name = a;\n}\n"
         "__kernel GROUP void run(__global float *p)\n{\n    p[0] = table[1];\n}\n#endif\n";
     static const char *const found[] = {"tag", "type", "lines", "free8", "FIRST", "SECOND", "table", "helper",
-                                        "either", "made8", "step_wide", "run"};
+                                        "either", "made8", "step_wide", "run", "one_of"};
     static const char *const others[] = {"inner", "hidden", "comment", "local_name",
                                          "a",     "p",      "NAMED",   "GROUP"};
     static const char *const macros[] = {"GUARD", "PASTED", "NAMED", "GROUP", "TILE_X", "WIDE"};
@@ -70,6 +73,8 @@ static void check_names(void)
     CHECK_CASE("macros and the options' defines end with the unit");
     for (size_t i = 0; i < sizeof macros / sizeof *macros; i++)
         CHECK_THAT(forgets(text, macros[i]), "%s", macros[i]);
+    CHECK_CASE("a name that is a function in one branch and a macro in another");
+    CHECK(strstr(text, "#else\n#undef one_of\n#define one_of abs\n"));
     CHECK(strstr(text, "#define TILE_X 64\n") && strstr(text, "#define WIDE 1\n"));
     clv_compose_common("-cl-std=CL1.2 -DTILE_X=64  -DWIDE -cl-nv-verbose", common, sizeof common);
     CHECK_THAT(!strcmp(common, "-cl-std=CL1.2 -cl-nv-verbose"), "%s", common);
@@ -218,15 +223,48 @@ static void check_cache(const char *folder)
     CHECK(system(command) == 0);
 }
 
+static void check_helpers(const char *program)
+{
+    clvox_context *ctx;
+    unsigned char *binary = NULL;
+    char *log = NULL;
+    size_t bytes = 0;
+    setenv("CLVOX_CACHE_DIR", "", 1);
+    CHECK_CASE("helpers compile, and their programs run");
+    CHECK(clvox_context_create(NULL, &ctx) == CLVOX_OK);
+    CHECK(clv_helpers_start(ctx) == 0); /* none is allowed */
+    CHECK(clv_helpers_allow(ctx, program, 2) == CLVOX_OK && clv_helpers_start(ctx) == 2);
+    CHECK(clv_helpers_start(ctx) == 2 && ctx->helper_count == 2);
+    CHECK(clv_rehearsal_begin(ctx) == CLVOX_OK);
+    ask(ctx, false);
+    CHECK(clv_rehearsal_end(ctx) == CLVOX_OK && ctx->alone == 0 && ctx->compiled >= 2);
+    CHECK_THAT(all_run(ctx), "%s", clvox_message());
+    CHECK_CASE("what does not build comes back as nothing, and the helper goes on");
+    CHECK(!clv_helper_compile(ctx, 0, "-cl-std=CL1.2", "this is no OpenCL C", &binary, &bytes, &log));
+    CHECK(clv_helper_compile(ctx, 0, "-cl-std=CL1.2", "__kernel void nothing(void) { }", &binary, &bytes, &log));
+    CHECK(binary && bytes > 0 && log);
+    free(binary);
+    free(log);
+    CHECK_CASE("a helper that dies, and one that cannot be started, are done without");
+    kill(ctx->helpers[0].process, SIGKILL);
+    CHECK(!clv_helper_compile(ctx, 0, "-cl-std=CL1.2", "__kernel void nothing(void) { }", &binary, &bytes, &log));
+    clv_rehearsals_over(ctx);
+    CHECK(ctx->helper_count == 0);
+    CHECK(clv_helpers_allow(ctx, "/nonexistent/clvox", 2) == CLVOX_OK && clv_helpers_start(ctx) == 0);
+    clvox_context_destroy(&ctx);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && !strcmp(argv[1], CLV_HELPER_VERB))
+        return clv_helper_serve(argv[2]);
     clvox_context *ctx;
     char folder[] = "/tmp/clvox-together-XXXXXX";
     if (argc < 2)
         return 2;
     setenv("CLVOX_CACHE_DIR", "", 1);
     check_names();
-    if (clvox_context_create(NULL, &ctx) < 0) {
+    if (clvox_context_create(&(clvox_context_options){.verbosity = 1}, &ctx) < 0) {
         CHECK_CASE("programs");
         CHECK_SKIP("%s", clvox_message());
         return check_end();
@@ -239,6 +277,7 @@ int main(int argc, char **argv)
     clvox_context_destroy(&ctx);
     CHECK(mkdtemp(folder) != NULL);
     check_cache(folder);
+    check_helpers(argv[0]);
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0);
