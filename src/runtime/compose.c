@@ -360,8 +360,9 @@ static void write_tight(const char *clean, const names *scope, FILE *to)
         size_t length = strcspn(line, "\n");
         if (length > 0 && strncmp(line, "#line", 5) != 0) {
             const char *name = line + strspn(line, "# \t");
-            if (line[0] == '#' && !strncmp(name, "define ", 7) && has_name(scope, name + 7, word_length(name + 7)))
-                fprintf(to, "#undef %.*s\n", (int)word_length(name + 7), name + 7);
+            size_t word = line[0] == '#' && !strncmp(name, "define ", 7) ? word_length(name + 7) : 0;
+            if (word > 0 && has_name(scope, name + 7, word))
+                fprintf(to, "#undef %.*s\n", (int)word, name + 7);
             fwrite(line, 1, length, to);
             fputc('\n', to);
         }

@@ -228,6 +228,7 @@ static void check_helpers(const char *program)
     clvox_context *ctx;
     unsigned char *binary = NULL;
     char *log = NULL;
+    const char *small = "__kernel void nothing(void) { }";
     size_t bytes = 0;
     setenv("CLVOX_CACHE_DIR", "", 1);
     CHECK_CASE("helpers compile, and their programs run");
@@ -241,13 +242,13 @@ static void check_helpers(const char *program)
     CHECK_THAT(all_run(ctx), "%s", clvox_message());
     CHECK_CASE("what does not build comes back as nothing, and the helper goes on");
     CHECK(!clv_helper_compile(ctx, 0, "-cl-std=CL1.2", "this is no OpenCL C", &binary, &bytes, &log));
-    CHECK(clv_helper_compile(ctx, 0, "-cl-std=CL1.2", "__kernel void nothing(void) { }", &binary, &bytes, &log));
+    CHECK(clv_helper_compile(ctx, 0, "-cl-std=CL1.2", small, &binary, &bytes, &log));
     CHECK(binary && bytes > 0 && log);
     free(binary);
     free(log);
     CHECK_CASE("a helper that dies, and one that cannot be started, are done without");
     kill(ctx->helpers[0].process, SIGKILL);
-    CHECK(!clv_helper_compile(ctx, 0, "-cl-std=CL1.2", "__kernel void nothing(void) { }", &binary, &bytes, &log));
+    CHECK(!clv_helper_compile(ctx, 0, "-cl-std=CL1.2", small, &binary, &bytes, &log));
     clv_rehearsals_over(ctx);
     CHECK(ctx->helper_count == 0);
     CHECK(clv_helpers_allow(ctx, "/nonexistent/clvox", 2) == CLVOX_OK && clv_helpers_start(ctx) == 0);
