@@ -424,6 +424,30 @@ end:
     return status;
 }
 
+/* Builds the kernels of what follows together. */
+static int rehearse(const clv_denoise *earnest)
+{
+    clv_denoise run = *earnest;
+    clvox_denoise_options options = *run.options;
+    clvox_denoise_result result = {.rounds = 0};
+    double cells;
+    int status = clv_rehearsal_begin(run.ctx);
+    if (status < 0)
+        return status;
+    run.options = &options;
+    run.result = &result;
+    options.progress = NULL;
+    CLV_TRY(redistance(&run, false));
+    CLV_TRY(clv_nlm_volume(run.ctx, run.phi, run.box.size, 0, run.rows, &cells));
+    CLV_TRY(one_round(&run, 0));
+    if (options.update == CLVOX_DENOISE_PATCHES)
+        CLV_TRY(polish(&run));
+end:
+    status = clv_rehearsal_end(run.ctx);
+    clv_rehearsals_over(run.ctx);
+    return status;
+}
+
 /* ---- from volume to volume ---------------------------------------------- */
 
 static int finish(clv_denoise *run, const clvox_volume *distance)
@@ -507,6 +531,7 @@ static int work(clv_denoise *run, const clvox_volume *distance)
         requests = 0;
         goto end;
     }
+    CLV_TRY(rehearse(run));
     CLV_TRY(clv_buffer_write(run->ctx, run->phi, 0, run->start, bytes));
     r->seconds_prepare = now() - mark;
     CLV_TRY(redistance(run, false));
