@@ -39,6 +39,7 @@ typedef struct clv_shared {
 typedef struct clv_helper {
     pid_t process;
     int socket;
+    bool ready;
 } clv_helper;
 
 /* What clv_kernel_get answered before, in an open hash table. */

@@ -2,6 +2,7 @@
 #include "runtime/helper.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -106,6 +107,7 @@ static bool start_one(clvox_context *ctx, clv_helper *helper)
     if (!started)
         close(pair[0]);
     helper->socket = pair[0];
+    helper->ready = false;
     return started;
 }
 
@@ -137,6 +139,18 @@ void clv_helpers_free(clvox_context *ctx)
     ctx->helpers_allowed = 0;
 }
 
+bool clv_helper_ready(clvox_context *ctx, int helper)
+{
+    clv_helper *h = &ctx->helpers[helper];
+    struct pollfd waits = {.fd = h->socket, .events = POLLIN};
+    char greeting;
+    if (!h->ready && poll(&waits, 1, 10) != 0) {
+        h->ready = true;
+        receive_all(h->socket, &greeting, 1);
+    }
+    return h->ready;
+}
+
 bool clv_helper_compile(clvox_context *ctx, int helper, const char *options, const char *text,
                         unsigned char **binary, size_t *bytes, char **log)
 {
@@ -144,6 +158,8 @@ bool clv_helper_compile(clvox_context *ctx, int helper, const char *options, con
     lengths size;
     *binary = NULL;
     *log = NULL;
+    while (!clv_helper_ready(ctx, helper))
+        ;
     if (!send_two(socket, options, text, (lengths){strlen(options) + 1, strlen(text) + 1}) ||
         !receive_two(socket, log, binary, &size))
         return false;
@@ -168,7 +184,7 @@ int clv_helper_serve(const char *device)
     if (clvox_context_create(&(clvox_context_options){.device = device, .no_cache = true, .no_wisdom = true},
                              &ctx) < 0)
         return 1;
-    bool answered = true;
+    bool answered = send_all(STDIN_FILENO, "", 1); /* the greeting: ready */
     while (answered && receive_two(STDIN_FILENO, &options, &text, &size)) {
         cl_program program = NULL;
         unsigned char *binary = NULL;

@@ -22,6 +22,10 @@ void clv_helpers_free(clvox_context *ctx);
 /* Starts those that are allowed and not there yet; returns how many there are. */
 int clv_helpers_start(clvox_context *ctx);
 
+/* Whether the helper has opened its device, which takes half a second: waits
+ * for it 10 ms at most. One that has ended is as good as ready. */
+bool clv_helper_ready(clvox_context *ctx, int helper);
+
 /* Lets a helper compile. True: *binary and *log are the caller's to free.
  * Different helpers may be asked from different threads. */
 bool clv_helper_compile(clvox_context *ctx, int helper, const char *options, const char *text,

@@ -200,7 +200,7 @@ bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *vari
  * could not be built says so when it is asked for in earnest. */
 int clv_rehearsal_begin(clvox_context *ctx);
 int clv_rehearsal_end(clvox_context *ctx);
-/* No rehearsal will follow soon: what they keep ready is given back. */
+/* No rehearsal will follow soon: what they keep ready is given back where it is missed. */
 void clv_rehearsals_over(clvox_context *ctx);
 bool clv_rehearsing(const clvox_context *ctx);
 

@@ -68,8 +68,11 @@ static int by_length(const void *a, const void *b)
 static int parts_for(const clvox_context *ctx, int missing)
 {
     int threads = clv_threads(), side = missing / FEWEST, parts;
-    if (ctx->helper_count > 0)
+    if (ctx->helper_count > 0) {
+        int least = missing / 2 < ctx->helper_count + 1 ? missing / 2 : ctx->helper_count + 1;
         parts = (missing + OF_A_HELPER - 1) / OF_A_HELPER;
+        parts = parts > least ? parts : least;
+    }
     else if (ctx->limits.nvidia_major > 0)
         parts = (missing + LOGGED - 1) / LOGGED;
     else if (ctx->limits.type == CLVOX_DEVICE_CPU || side < 1)
@@ -184,6 +187,10 @@ static void *work(void *argument)
 {
     worker *self = argument;
     job *j = self->job;
+    /* Until a helper is there the others take what there is. */
+    while (self->helper >= 0 && !clv_helper_ready(j->ctx, self->helper))
+        if (atomic_load(&j->next) >= j->part_count)
+            return NULL;
     for (int k; (k = atomic_fetch_add(&j->next, 1)) < j->part_count;)
         compile_part(j, &j->parts[k], self->helper);
     return NULL;

@@ -249,8 +249,9 @@ static void check_helpers(const char *program)
     CHECK_CASE("a helper that dies, and one that cannot be started, are done without");
     kill(ctx->helpers[0].process, SIGKILL);
     CHECK(!clv_helper_compile(ctx, 0, "-cl-std=CL1.2", small, &binary, &bytes, &log));
-    clv_rehearsals_over(ctx);
+    clv_helpers_end(ctx);
     CHECK(ctx->helper_count == 0);
+    clv_rehearsals_over(ctx);
     CHECK(clv_helpers_allow(ctx, "/nonexistent/clvox", 2) == CLVOX_OK && clv_helpers_start(ctx) == 0);
     clvox_context_destroy(&ctx);
 }
