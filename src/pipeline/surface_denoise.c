@@ -441,7 +441,7 @@ static int rehearse(const clv_denoise *earnest)
     CLV_TRY(clv_nlm_volume(run.ctx, run.phi, run.box.size, 0, run.rows, &cells));
     CLV_TRY(one_round(&run, 0));
     if (options.update == CLVOX_DENOISE_PATCHES)
-        CLV_TRY(polish(&run));
+        CLV_TRY(polish(&run, run.box.radius, POLISH[0]));
 end:
     status = clv_rehearsal_end(run.ctx);
     clv_rehearsals_over(run.ctx);
