@@ -117,8 +117,8 @@ typedef struct clvox_denoise_options {
     int steps;       /* of PAPER */
     int interval;    /* steps of PAPER between re-distancings */
     int free_volume; /* leave the level where averaging put it */
-    double volume;   /* mm^3 to keep where the level is not placed; 0: that of the level set, a little less than
-                        that of the mask or mesh it was made of */
+    double volume;   /* mm^3 to keep where the level is not placed; 0: that of the level set, a little less
+                        than that of the mask or mesh it was made of */
     const clvox_surface *mesh; /* that the level set was made of, or NULL. With it the level is put where its
                         vertices lie around it alike; without it, where as many voxels were inside as outside
                         if that is blurred as by noise of 0.25 voxels: either knows better than the volume,
@@ -143,7 +143,7 @@ typedef struct clvox_denoise_result {
     double c2;              /* of the last round */
     int rounds, steps;      /* done */
     double volume_before, volume_after; /* mm^3 */
-    int placed;             /* 1: the level was put where vertices or voxels say, 0: where the volume is kept */
+    int placed;             /* 1: the level lies where vertices or voxels say, 0: where the volume is kept */
     double shift_mm;        /* of the level, outward, in all */
     double mean_mm, largest_mm; /* movement of the surface */
     double energy[2];       /* PAPER: 1/4 sum w (phi_l - phi_j)^2 before and after the steps, else NaN */

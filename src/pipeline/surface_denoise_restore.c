@@ -16,7 +16,8 @@
  * smallest edges. */
 static const float NEAR = 1.5f, WIDTH = 0.8f;
 
-/* What all but shape has: of a normal distribution's squares that share lies below so much of the variance. */
+/* Of the squares of normal values that share lies below so much of their variance: of
+ * all means the smallest are the ones without shape. */
 static const double LOW_SHARE = 0.3, LOW_SQUARE = 0.1485;
 
 typedef struct work {

@@ -100,8 +100,8 @@ static int find_weights(const problem *p, const clv_nlm_graph *graph)
 static clv_nlm_patches patches_of(const problem *p)
 {
     const int *n = p->s->size;
-    return (clv_nlm_patches){.phi = p->d_phi, .size = {n[0], n[1], n[2]}, .band = p->d_band, .count = p->count,
-                             .radius = p->s->radius};
+    return (clv_nlm_patches){.phi = p->d_phi, .size = {n[0], n[1], n[2]}, .band = p->d_band,
+                             .count = p->count, .radius = p->s->radius};
 }
 
 /* got is compared with want, count values of at most about `scale`. */
@@ -286,7 +286,8 @@ static void run_polish(problem *p)
     for (size_t j = 0; j < count; j++) {
         double *row = want + j * stride;
         ref_nlm_patch(p->phi, p->s->size, p->band[j], p->s->radius, row);
-        double rest = ref_nlm_residual(row, p->s->radius, quadratic) / (double)scale, share = exp(-rest * rest);
+        double rest = ref_nlm_residual(row, p->s->radius, quadratic) / (double)scale;
+        double share = exp(-rest * rest);
         for (int s = 0; s < p->samples; s++)
             row[s] += share * (quadratic[s] - row[s]);
     }
