@@ -440,8 +440,10 @@ static int rehearse(const clv_denoise *earnest)
     CLV_TRY(redistance(&run, false));
     CLV_TRY(clv_nlm_volume(run.ctx, run.phi, run.box.size, 0, run.rows, &cells));
     CLV_TRY(one_round(&run, 0));
-    if (options.update == CLVOX_DENOISE_PATCHES)
+    if (options.update == CLVOX_DENOISE_PATCHES) {
         CLV_TRY(polish(&run, run.box.radius, POLISH[0]));
+        CLV_TRY(clv_denoise_restore(&run, run.start));
+    }
 end:
     status = clv_rehearsal_end(run.ctx);
     clv_rehearsals_over(run.ctx);
