@@ -19,6 +19,55 @@ static double edge_of(const clv_surface_facts *f, size_t triangles)
 /* Of that edge: on coarser voxels, going from the mesh to the grid and back loses
  * as much as the noise of a scan; on finer ones a patch sees little beside noise. */
 static const double SHARE_OF_EDGE = 0.7;
+/* Steps of voxels look like shape to patches that are smaller than they: there
+ * voxels are as long as edges. */
+
+static int by_key(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether the mesh shows the steps of voxels: nearly all of its triangles face in
+ * few directions, however it is turned. */
+static int has_steps(const clvox_surface *mesh, bool *steps)
+{
+    enum { FEW = 200, UNITS = 50 };
+    const size_t count = mesh->triangles;
+    int32_t *keys = malloc(count * sizeof *keys);
+    size_t alone = 0, different = 0;
+    *steps = false;
+    if (!keys)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the directions of triangles");
+    for (size_t t = 0; t < count; t++) {
+        const double *p[3];
+        double n[3], length = 0;
+        for (size_t i = 0; i < 3; i++)
+            p[i] = mesh->points + 3 * (size_t)mesh->corners[3 * t + i];
+        for (int a = 0; a < 3; a++) {
+            int b = (a + 1) % 3, c = (a + 2) % 3;
+            n[a] = (p[1][b] - p[0][b]) * (p[2][c] - p[0][c]) - (p[1][c] - p[0][c]) * (p[2][b] - p[0][b]);
+            length += n[a] * n[a];
+        }
+        length = length > 0 ? sqrt(length) : 1;
+        keys[t] = 0;
+        for (int a = 0; a < 3; a++)
+            keys[t] = keys[t] * (4 * UNITS) + (int32_t)lrint(UNITS * n[a] / length) + UNITS;
+    }
+    qsort(keys, count, sizeof *keys, by_key);
+    /* Directions of one triangle in a thousand or fewer are no steps'. */
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i; next < count && keys[next] == keys[i]; next++)
+            continue;
+        if ((next - i) * 1000 < count)
+            alone += next - i;
+        else
+            different++;
+    }
+    *steps = count >= 1000 && alone * 10 < count && different <= FEW;
+    free(keys);
+    return CLVOX_OK;
+}
 
 static int from_mesh(command *cli, const cli_surface_request *request, cli_surface_source *source)
 {
@@ -33,7 +82,10 @@ static int from_mesh(command *cli, const cli_surface_request *request, cli_surfa
         status = clv_fail(CLVOX_ERROR_DATA, "%s: has no triangle with an area", request->path);
         goto end;
     }
-    double voxel = request->voxel > 0 ? request->voxel : SHARE_OF_EDGE * edge_of(&facts, mesh->triangles);
+    bool steps;
+    CLV_TRY(has_steps(mesh, &steps));
+    double share = steps ? 1 : SHARE_OF_EDGE;
+    double voxel = request->voxel > 0 ? request->voxel : share * edge_of(&facts, mesh->triangles);
     for (int a = 0; a < 3; a++) {
         double extent = facts.bounds[1][a] - facts.bounds[0][a];
         double voxels = extent / voxel + 2 * request->margin;

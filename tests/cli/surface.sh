@@ -133,6 +133,10 @@ awk -v a="$after" -v b="$before" 'BEGIN { exit !(a > 0 && a * 1.8 < b) }' || com
 begin "denoise: from a mesh, a distance and a label, to a mesh and to a distance"
 exits 0 clvox surface denoise dt_noisy.surf.gii -o dn.surf.gii --json log/mesh.json; says 'mesh'
 json log/mesh.json 'j["input"]["kind"] == "mesh" and j["result"]["euler"] == 0'
+exits 0 clvox surface mesh dt_mask.nii.gz -o steps.ply
+exits 0 clvox surface denoise steps.ply -o dn.ply --rounds 1 --json log/steps.json
+json log/steps.json '0.8 < j["input"]["grid"]["spacing_mm"][0] < 1.2' # steps: voxels of an edge, else finer
+json log/mesh.json 'j["input"]["grid"]["spacing_mm"][0] < 0.75'
 exits 0 clvox surface denoise dt_truth_distance.nii.gz -o dd.nii.gz --json log/dd.json; says 'signed distance'
 exits 0 clvox surface mesh dd.nii.gz -o dd.ply; near Euler 0 0
 exits 0 clvox surface denoise dt_mask.nii.gz --label 1 -o dl.vtk -q --rounds 1 --search radius --radius 8vox; quiet
