@@ -17,8 +17,8 @@ through FA's bias), and root mean square error of the tensor in 1e-3 mm^2/s. CPU
 tensors for clvox, the denoising and the fit alone for DIPY; on busy cores.
 
 clvox runs as its users run it: `tensor fit` (in the last row with `--denoise mppca`), then
-`tensor denoise --noise PREFIX_sigma.nii.gz`, nothing tuned but the share of noise that PCA leaves, which comes
-from phantoms like these. Gaussian smoothing is shown with the best of its widths ({widths} voxels) by the mean error of FA,
+`tensor denoise --noise PREFIX_sigma.nii.gz`, nothing tuned for a phantom. The constants behind --lambda auto and
+the share of noise that PCA leaves come from phantoms like these and from the real scan below. Gaussian smoothing is shown with the best of its widths ({widths} voxels) by the mean error of FA,
 which no user could know; NLM is told the true noise.
 """
 
@@ -97,7 +97,8 @@ def automatic(rows):
             f"Against the best of {len(used)} fixed lambdas ({', '.join('%g' % u for u in used)} times auto's), "
             f"phantom by phantom, the error of FA with auto is "
             f"{sum(e[1] for e in excess.values()) / len(excess):.1f}% larger in the mean of {len(excess)} and {excess[worst][1]:.1f}% at worst ({worst.replace('_', ' ')}, best at "
-            f"{excess[worst][0]:g} times auto's)."]
+            f"{excess[worst][0]:g} times auto's). With little noise auto smooths less than is best for phantoms, which "
+            f"are constant between their edges; a real scan is not, and would lose FA (below)."]
 
 
 def real(rows):
