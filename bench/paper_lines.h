@@ -9,7 +9,7 @@ typedef enum paper_expects {
     PAPER_NOTHING,
     PAPER_FASTER, /* than the line it is compared with */
     PAPER_SLOWER,
-    PAPER_SAME    /* within a tenth of its time */
+    PAPER_NO_SLOWER /* by more than a tenth */
 } paper_expects;
 
 enum { PAPER_ALONE = -1, PAPER_LINES = 24 };
