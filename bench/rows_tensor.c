@@ -44,14 +44,14 @@ static int row_robust(bench_data *d)
     return tensor_fit(d, CLV_TENSOR_WLS, true);
 }
 
-/* Windows that take seconds on neither. */
+/* Windows that take seconds on neither; volumes of 7 voxels along each axis have room for 3. */
 static void mppca_size(const bench_data *d, int size[3])
 {
     static const int most[2][3] = {{20, 20, 12}, {32, 32, 16}};
     bool gpu = clvox_context_limits(d->ctx)->type != CLVOX_DEVICE_CPU;
     for (int a = 0; a < 3; a++) {
         size[a] = d->size[a] / 3 < most[gpu][a] ? d->size[a] / 3 : most[gpu][a];
-        size[a] = size[a] < 1 ? 1 : size[a];
+        size[a] = size[a] < 3 ? 3 : size[a];
     }
 }
 

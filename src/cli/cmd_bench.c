@@ -98,8 +98,8 @@ static int choose_size(const clvox_device_limits *l, const cli_numbers *asked, i
     double largest, all = 1;
     for (int i = 0; i < 3; i++) {
         voxels[i] = asked->count ? (int)asked->value[asked->count == 3 ? i : 0] : 0;
-        if (asked->count && (voxels[i] < 4 || voxels[i] > 2040))
-            return cli_misuse("--size: 4 to 2040 voxels along an axis are possible");
+        if (asked->count && (voxels[i] < 7 || voxels[i] > 2040))
+            return cli_misuse("--size: 7 to 2040 voxels along an axis are possible");
         all *= voxels[i];
     }
     if (asked->count)

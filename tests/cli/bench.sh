@@ -18,6 +18,9 @@ json log/b.json '{"copy", "multiply-add fp32", "local memory", "atomics, one cou
 json log/b.json 'all(r["verified"] and len(r["samples"]) >= 3 for r in j["rows"])'
 json log/b.json 'all("device_seconds" in r for r in j["rows"] if r["group"] == "kernels")'
 
+begin "the records behind the tables are as the schema has them"
+fits "$here"/../../bench/results/bench-*.json
+
 begin "names choose rows, with kernels before them or without; --variants runs each variant and tile"
 exits 0 clvox bench jacobian --variants --size 8 --seconds 0.001 --json log/j.json
 fits log/j.json
