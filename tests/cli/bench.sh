@@ -39,7 +39,8 @@ prints 'registers'
 begin "tensor descent by scheme, beside the exact result"
 exits 0 clvox bench papers moazeni2009 --size 10x9x8 --seconds 0.001 --json log/m.json
 fits log/m.json
-json log/m.json '[r["name"].split(", ")[1] for r in j["rows"]] == 2 * ["global", "overlap", "block", "none"]'
+json log/m.json '([r["name"].split(", ")[1] for r in j["rows"]] ==
+    2 * ["global", "overlap", "block", "none"] + 2 * ["descent", "primal-dual"])'
 
 begin "forms of convolution, each with what the paper found"
 exits 0 clvox bench papers mueller2008 --size 11x9x8 --seconds 0.001 --json log/c.json
