@@ -239,6 +239,7 @@ static int keep(tuner *t, const clv_asked *a, const trial *planned, const trial 
     if (strlen(a->extra) >= sizeof record.build)
         return CLVOX_OK;
     memcpy(record.size, t->options->size, sizeof record.size);
+    record.size_class = a->size_class;
     snprintf(record.kernel, sizeof record.kernel, "%s", a->entry->name);
     snprintf(record.build, sizeof record.build, "%s", a->extra);
     snprintf(record.variant, sizeof record.variant, "%s", best->c.variant->name);
@@ -321,7 +322,8 @@ static int by_name(const void *a, const void *b)
 {
     const clv_asked *x = a, *y = b;
     int order = strcmp(x->entry->name, y->entry->name);
-    return order ? order : strcmp(x->extra, y->extra);
+    order = order ? order : strcmp(x->extra, y->extra);
+    return order ? order : y->size_class - x->size_class; /* what takes longest is what is measured */
 }
 
 static int tune_row(tuner *t, const bench_row *row)

@@ -69,10 +69,10 @@ static size_t window_floats(const plan *p)
     return stride * stride + (size_t)p->samples * stride + stride + 4;
 }
 
-static int window_kernel(clvox_context *ctx, const plan *p, const int count[3], const clv_kernel **out)
+static int window_kernel(clvox_context *ctx, const plan *p, const clv_kernel **out)
 {
-    return clv_kernel_get(ctx, p->local ? &clv_entry_mppca_window_group : &clv_entry_mppca_window, NULL, count,
-                          p->local, out);
+    return clv_kernel_get(ctx, p->local ? &clv_entry_mppca_window_group : &clv_entry_mppca_window, NULL,
+                          p->windows, p->local, out);
 }
 
 static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
@@ -102,7 +102,7 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     if (a->form == CLV_MPPCA_ITEM || p->local > limits->local_bytes ||
         (a->form == CLV_MPPCA_AUTO && limits->type == CLVOX_DEVICE_CPU))
         p->local = 0;
-    CLV_TRY(window_kernel(ctx, p, p->windows, &kernel));
+    CLV_TRY(window_kernel(ctx, p, &kernel));
     p->slot = p->local ? 4 * (size_t)kernel->tile.x * stride
                        : ((size_t)p->samples + stride + 32 + VECTORS) * stride;
     size_t lanes = kernel->variant->shape == CLV_SHAPE_ROW ? 1 : (size_t)p->windows[0];
@@ -158,7 +158,7 @@ static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, c
                             CLV_FLOAT((float)(step * step)), CLV_BUF(b[SCRATCH]), CLV_INT((int)p->slot),
                             CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),
                             CLV_LOCAL(p->local)};
-    CLV_TRY(window_kernel(ctx, p, count, &window));
+    CLV_TRY(window_kernel(ctx, p, &window));
     CLV_TRY(clv_launch_args(ctx, window, count, 4 * windows * a->volumes, args,
                             (int)(sizeof args / sizeof *args) - !p->local));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_gather, NULL, reach, 0, &gather));

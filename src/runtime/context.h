@@ -47,6 +47,7 @@ typedef struct clv_memo {
     const clv_entry *entry; /* NULL: a free place */
     const char *extra;
     size_t local_extra;
+    int size_class;
     const clv_kernel *kernel;
 } clv_memo;
 

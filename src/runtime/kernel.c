@@ -37,30 +37,31 @@ int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant
 /* ---- what was answered before ---- */
 
 static size_t memo_start(const clvox_context *ctx, const clv_entry *entry, const char *extra,
-                         size_t local_extra)
+                         size_t local_extra, int size_class)
 {
     uint64_t h = (uint64_t)(uintptr_t)entry >> 4;
     for (; *extra; extra++)
         h = (h ^ (unsigned char)*extra) * 0x100000001b3ull;
-    h = (h ^ local_extra) * 0x9e3779b97f4a7c15ull;
+    h = (h ^ local_extra ^ (uint64_t)size_class << 48) * 0x9e3779b97f4a7c15ull;
     return (size_t)(h >> 32) & (size_t)(ctx->memo_room - 1);
 }
 
 /* The place of this question, or the free place where it belongs. */
 static clv_memo *memo_find(const clvox_context *ctx, const clv_entry *entry, const char *extra,
-                           size_t local_extra)
+                           size_t local_extra, int size_class)
 {
-    size_t at = memo_start(ctx, entry, extra, local_extra);
+    size_t at = memo_start(ctx, entry, extra, local_extra, size_class);
     for (;; at = (at + 1) & (size_t)(ctx->memo_room - 1)) {
         clv_memo *m = &ctx->memo[at];
-        if (!m->entry || (m->entry == entry && m->local_extra == local_extra && !strcmp(m->extra, extra)))
+        if (!m->entry || (m->entry == entry && m->local_extra == local_extra && m->size_class == size_class &&
+                          !strcmp(m->extra, extra)))
             return m;
     }
 }
 
 /* extra is that of the built kernel, which lives as long as the context. */
 static int memo_put(clvox_context *ctx, const clv_entry *entry, const char *extra, size_t local_extra,
-                    const clv_kernel *kernel)
+                    int size_class, const clv_kernel *kernel)
 {
     if (2 * (ctx->memo_count + 1) > ctx->memo_room) {
         clv_memo *old = ctx->memo;
@@ -72,10 +73,11 @@ static int memo_put(clvox_context *ctx, const clv_entry *entry, const char *extr
         ctx->memo_room = old_room ? 2 * old_room : 64;
         for (int i = 0; i < old_room; i++)
             if (old[i].entry)
-                *memo_find(ctx, old[i].entry, old[i].extra, old[i].local_extra) = old[i];
+                *memo_find(ctx, old[i].entry, old[i].extra, old[i].local_extra, old[i].size_class) = old[i];
         free(old);
     }
-    *memo_find(ctx, entry, extra, local_extra) = (clv_memo){entry, extra, local_extra, kernel};
+    *memo_find(ctx, entry, extra, local_extra, size_class) =
+        (clv_memo){entry, extra, local_extra, size_class, kernel};
     ctx->memo_count++;
     return CLVOX_OK;
 }
@@ -86,7 +88,7 @@ int clv_kernels_asked(const clvox_context *ctx, clv_asked *out, int room)
     for (int i = 0; i < ctx->memo_room && count < room; i++)
         if (ctx->memo[i].entry)
             out[count++] = (clv_asked){ctx->memo[i].entry, ctx->memo[i].extra, ctx->memo[i].local_extra,
-                                       ctx->memo[i].kernel};
+                                       ctx->memo[i].size_class, ctx->memo[i].kernel};
     return count;
 }
 
@@ -281,10 +283,12 @@ static int get_planned(clvox_context *ctx, const clv_entry *entry, const clv_can
 int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
                    size_t local_extra, const clv_kernel **out)
 {
-    (void)size; /* a plan for each size would mean a build for each level */
+    /* The planner knows no sizes, as a plan for each would mean a build for each level; what was
+     * measured knows some. */
+    int size_class = clv_wisdom_class(size);
     extra = extra ? extra : "";
     if (ctx->memo_room) {
-        const clv_memo *known = memo_find(ctx, entry, extra, local_extra);
+        const clv_memo *known = memo_find(ctx, entry, extra, local_extra, size_class);
         if (known->entry) {
             *out = known->kernel;
             return CLVOX_OK;
@@ -297,7 +301,7 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
             forced = &ctx->forced[i];
     clv_candidate candidates[CLV_MAX_CANDIDATES];
     int count = clv_plan_candidates(&ctx->limits, entry, local_extra, candidates, CLV_MAX_CANDIDATES);
-    bool wise = !forced && clv_wisdom_prefer(ctx->wisdom, entry, extra, candidates, count);
+    bool wise = !forced && clv_wisdom_prefer(ctx->wisdom, entry, extra, size_class, candidates, count);
     int status = forced ? get_forced(ctx, entry, forced, candidates, count, extra, out)
                         : get_planned(ctx, entry, candidates, count, extra, out);
     if (status < 0)
@@ -310,5 +314,5 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
             kept = ctx->built[i]->extra;
             ctx->built[i]->kernel.wisdom |= wise && is_candidate(*out, &candidates[0]);
         }
-    return memo_put(ctx, entry, kept, local_extra, *out);
+    return memo_put(ctx, entry, kept, local_extra, size_class, *out);
 }

@@ -163,8 +163,9 @@ enum { CLV_MAX_CANDIDATES = 160 };
 int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entry,
                         size_t local_extra, clv_candidate *out, int room);
 
-/* Plans (variant and tile) for this device and size, builds on first use and
- * remembers. extra: defines the caller adds (one of entry->builds), NULL for
+/* Plans (variant and tile) for this device and, where wisdom knows about it, this
+ * size, builds on first use and remembers: what depends on the kernel's tile must
+ * be asked for with the same size. extra: defines the caller adds (one of entry->builds), NULL for
  * none. local_extra: bytes of local memory that depend on the call (passed as
  * a CLV_LOCAL argument), 0 for none. The kernel is owned by the context. */
 int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra,
@@ -181,6 +182,7 @@ typedef struct clv_asked {
     const clv_entry *entry;
     const char *extra; /* lives as long as the context */
     size_t local_extra;
+    int size_class; /* clv_wisdom_class of the size */
     const clv_kernel *kernel;
 } clv_asked;
 

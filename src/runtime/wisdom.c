@@ -15,6 +15,8 @@
 
 enum { FORM = 1, LARGEST_FILE = 64 << 20 };
 
+static const char *const class_names[CLV_WISDOM_CLASSES] = {"small", "middle", "large"};
+
 char *clv_wisdom_path(void)
 {
     const char *set = getenv("CLVOX_WISDOM");
@@ -90,6 +92,12 @@ static int version_of(clv_wisdom *wisdom, const clv_entry *entry, char version[C
 int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION])
 {
     return version_of(NULL, entry, version);
+}
+
+int clv_wisdom_class(const int size[3])
+{
+    double voxels = (double)size[0] * size[1] * size[2];
+    return (voxels > 1 << 20) + (voxels > 1 << 23);
 }
 
 /* ---- the file ---- */
@@ -171,6 +179,17 @@ static cJSON *find_device(const cJSON *tree, const clvox_device_limits *limits)
     return NULL;
 }
 
+/* By its name; records from before there were classes: by the size measured. */
+static int class_of(const cJSON *record)
+{
+    int size[3];
+    for (int c = 0; c < CLV_WISDOM_CLASSES; c++)
+        if (!strcmp(text_of(record, "class"), class_names[c]))
+            return c;
+    integers_of(record, "size", 3, size);
+    return clv_wisdom_class(size);
+}
+
 static clv_wisdom_record read_record(const cJSON *from)
 {
     clv_wisdom_record r = {.seconds = number_of(from, "seconds"), .planned = number_of(from, "planned")};
@@ -178,6 +197,7 @@ static clv_wisdom_record read_record(const cJSON *from)
     integers_of(from, "tile", 4, tile);
     integers_of(from, "size", 3, r.size);
     r.tile = (clv_tile){tile[0], tile[1], tile[2], tile[3]};
+    r.size_class = class_of(from);
     snprintf(r.kernel, sizeof r.kernel, "%s", text_of(from, "kernel"));
     snprintf(r.build, sizeof r.build, "%s", text_of(from, "build"));
     snprintf(r.version, sizeof r.version, "%s", text_of(from, "version"));
@@ -192,7 +212,7 @@ static void hash_of(clv_wisdom *wisdom)
         const clv_wisdom_record *r = &wisdom->record[i];
         char tile[64];
         snprintf(tile, sizeof tile, "%dx%dx%d,%d", r->tile.x, r->tile.y, r->tile.z, r->tile.march);
-        const char *const parts[] = {r->kernel, r->build, r->version, r->variant, tile};
+        const char *const parts[] = {r->kernel, r->build, class_names[r->size_class], r->version, r->variant, tile};
         for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
             clv_cache_key_add(&key, parts[k]);
     }
@@ -249,6 +269,7 @@ static cJSON *new_record(const clv_wisdom_record *r)
     cJSON *to = cJSON_CreateObject();
     cJSON_AddStringToObject(to, "kernel", r->kernel);
     cJSON_AddStringToObject(to, "build", r->build);
+    cJSON_AddStringToObject(to, "class", class_names[r->size_class]);
     cJSON_AddStringToObject(to, "version", r->version);
     cJSON_AddStringToObject(to, "variant", r->variant);
     cJSON_AddItemToObject(to, "tile",
@@ -259,7 +280,7 @@ static cJSON *new_record(const clv_wisdom_record *r)
     return to;
 }
 
-/* Puts it in the place of the one before, in the order of kernel and build.
+/* Puts it in the place of the one before, in the order of kernel, build and class.
  * (Debian's cJSON 1.7.15 cannot insert in the middle of a list.) */
 static bool put_record(cJSON *device, const clv_wisdom_record *r)
 {
@@ -268,6 +289,7 @@ static bool put_record(cJSON *device, const clv_wisdom_record *r)
     while ((there = cJSON_DetachItemFromArray(from, 0))) {
         int order = strcmp(text_of(there, "kernel"), r->kernel);
         order = order ? order : strcmp(text_of(there, "build"), r->build);
+        order = order ? order : class_of(there) - r->size_class;
         if (order >= 0 && record) {
             cJSON_AddItemToArray(to, record);
             record = NULL;
@@ -339,12 +361,12 @@ static int candidate_of(const clv_wisdom_record *r, const clv_candidate *candida
     return -1;
 }
 
-bool clv_wisdom_prefer(clv_wisdom *wisdom, const clv_entry *entry, const char *build,
+bool clv_wisdom_prefer(clv_wisdom *wisdom, const clv_entry *entry, const char *build, int size_class,
                        clv_candidate *candidates, int count)
 {
     char version[CLV_WISDOM_VERSION] = "";
-    int chosen = -1;
-    bool agreed = true;
+    int chosen = -1, nearest = CLV_WISDOM_CLASSES;
+    bool own = false, agreed = true;
     for (int i = 0; wisdom && i < wisdom->count; i++) {
         const clv_wisdom_record *r = &wisdom->record[i];
         if (strcmp(r->kernel, entry->name) != 0)
@@ -352,15 +374,15 @@ bool clv_wisdom_prefer(clv_wisdom *wisdom, const clv_entry *entry, const char *b
         if (!version[0] && version_of(wisdom, entry, version) < 0)
             return false;
         int at = strcmp(r->version, version) ? -1 : candidate_of(r, candidates, count);
-        if (at < 0)
+        bool same = !strcmp(r->build, build);
+        int away = abs(r->size_class - size_class);
+        if (at < 0 || (own && !same) || (own == same && away > nearest))
             continue;
-        if (!strcmp(r->build, build)) {
-            chosen = at;
-            agreed = true;
-            break;
-        }
-        agreed = agreed && (chosen < 0 || chosen == at);
+        /* Of one build as far away the later record is of larger volumes, which take longer. */
+        agreed = same || own || away < nearest || (agreed && chosen == at);
         chosen = at;
+        nearest = away;
+        own = same;
     }
     if (chosen < 0 || !agreed)
         return false;

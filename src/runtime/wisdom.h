@@ -2,9 +2,10 @@
 /* Wisdom: which variant and tile `clvox tune` found the fastest for a kernel
  * on a device. The planner tries it before its own order. A record holds for
  * one device (name, platform, driver, compute units), one build of a kernel
- * (its extra defines) and one version of it (source and table of variants);
- * whatever else a file says is passed over, and a file that is damaged or was
- * changed by hand is as good as none. */
+ * (its extra defines), one class of volumes by their size, and one version of
+ * the kernel (source and table of variants); whatever else a file says is
+ * passed over, and a file that is damaged or was changed by hand is as good as
+ * none. */
 #ifndef CLV_RUNTIME_WISDOM_H
 #define CLV_RUNTIME_WISDOM_H
 
@@ -13,7 +14,8 @@
 
 enum {
     CLV_WISDOM_VERSION = 33, /* hexadecimal digits and their end */
-    CLV_WISDOM_SOURCES = 64
+    CLV_WISDOM_SOURCES = 64,
+    CLV_WISDOM_CLASSES = 3
 };
 
 typedef struct clv_wisdom_record {
@@ -25,6 +27,7 @@ typedef struct clv_wisdom_record {
     double seconds;   /* of a run of the kernel */
     double planned;   /* of the planner's own choice */
     int size[3];      /* voxels that were measured */
+    int size_class;   /* of what the kernel was asked for there: clv_wisdom_class */
 } clv_wisdom_record;
 
 typedef struct clv_wisdom_source {
@@ -32,7 +35,7 @@ typedef struct clv_wisdom_source {
     clv_cache_key key;
 } clv_wisdom_source;
 
-/* What a file holds for one device, sorted by kernel and build. */
+/* What a file holds for one device, sorted by kernel, build and class. */
 typedef struct clv_wisdom {
     clv_wisdom_record *record;
     int count;
@@ -48,6 +51,11 @@ typedef struct clv_wisdom {
  * it; NULL when there is none. */
 char *clv_wisdom_path(void);
 
+/* The class of what a kernel is asked for: 0 to 2^20 voxels (brains at 2 mm,
+ * coarse levels), 1 to 2^23 (brains at 1 mm), 2 above. What a kernel that takes
+ * more than one class computes may differ in its last bits between them. */
+int clv_wisdom_class(const int size[3]);
+
 /* What the file holds for the device. A file that is not there is legal and
  * empty, and so is path NULL; one that is not whole is empty, with a remark.
  * On success *out is the caller's. */
@@ -59,14 +67,15 @@ void clv_wisdom_destroy(clv_wisdom **wisdom); /* NULL is legal */
 int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION]);
 
 /* Moves the candidate that was measured the fastest to the front, the others
- * keep their order; false where there is none: a build that was not measured
- * goes by the records of the kernel's other builds if these agree. NULL wisdom
- * is legal. */
-bool clv_wisdom_prefer(clv_wisdom *wisdom, const clv_entry *entry, const char *build,
+ * keep their order; false where there is none. A class that was not measured
+ * goes by the nearest that was (the larger of two), a build that was not by the
+ * nearest records of the kernel's other builds if these agree. NULL wisdom is
+ * legal. */
+bool clv_wisdom_prefer(clv_wisdom *wisdom, const clv_entry *entry, const char *build, int size_class,
                        clv_candidate *candidates, int count);
 
-/* Puts a record in the place of the one for the same device, kernel and build
- * and writes the file whole under a temporary name. A file that is not whole
+/* Puts a record in the place of the one for the same device, kernel, build and
+ * class and writes the file whole under a temporary name. A file that is not whole
  * is replaced. */
 int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record);
 

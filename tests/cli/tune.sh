@@ -11,7 +11,7 @@ exits 0 tune --kernel copy --json log/t.json
 prints '^copy  *'; prints 'geometric mean'; says 'w.json'; exists w.json
 json log/t.json '[r["kernel"] for r in j["tune"]] == ["copy"] and j["choices"] == 1 and j["geometric_mean_loss"] >= 1'
 json log/t.json 'all(len(c["samples"]) >= 1 and c["seconds"] > 0 for r in j["tune"] for c in r["candidates"] if c["runs"])'
-json w.json 'j["wisdom"] == 1 and [k["kernel"] for k in j["devices"][0]["kernels"]] == ["copy"]'
+json w.json 'j["wisdom"] == 1 and [(k["kernel"], k["class"]) for k in j["devices"][0]["kernels"]] == [("copy", "small")]'
 
 begin "another one is added; nothing but the table without --no-wisdom"
 exits 0 tune --kernel tensor_links

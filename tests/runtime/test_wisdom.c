@@ -24,10 +24,16 @@ static clv_wisdom_record record_of(const char *build, const char *variant, clv_t
     return r;
 }
 
+static void store_class(const char *build, int size_class, const char *variant, clv_tile tile)
+{
+    clv_wisdom_record r = record_of(build, variant, tile);
+    r.size_class = size_class;
+    CHECK(clv_wisdom_store(path, &gpu, &r) == CLVOX_OK);
+}
+
 static void store(const char *build, const char *variant, clv_tile tile)
 {
-    const clv_wisdom_record r = record_of(build, variant, tile);
-    CHECK(clv_wisdom_store(path, &gpu, &r) == CLVOX_OK);
+    store_class(build, 0, variant, tile);
 }
 
 static clv_wisdom *load(const clvox_device_limits *limits)
@@ -37,14 +43,15 @@ static clv_wisdom *load(const clvox_device_limits *limits)
     return wisdom;
 }
 
-/* Whether the first candidate for the build is this after wisdom, the others as they were. */
-static bool prefers(const clvox_device_limits *limits, const char *build, const char *variant, clv_tile tile)
+/* Whether the first candidate for the build and class is this after wisdom, the others as they were. */
+static bool prefers_class(const clvox_device_limits *limits, const char *build, int size_class, const char *variant,
+                          clv_tile tile)
 {
     clv_candidate before[CLV_MAX_CANDIDATES], after[CLV_MAX_CANDIDATES];
     clv_wisdom *wisdom = load(limits);
     int count = clv_plan_candidates(limits, &probe, 0, before, CLV_MAX_CANDIDATES);
     memcpy(after, before, sizeof after);
-    bool told = clv_wisdom_prefer(wisdom, &probe, build, after, count);
+    bool told = clv_wisdom_prefer(wisdom, &probe, build, size_class, after, count);
     bool right = told ? variant && !strcmp(after[0].variant->name, variant) && !memcmp(&after[0].tile, &tile, sizeof tile)
                       : !variant;
     for (int i = 0, k = told; i < count; i++)
@@ -52,6 +59,11 @@ static bool prefers(const clvox_device_limits *limits, const char *build, const 
             right = right && !memcmp(&before[i].tile, &after[k++].tile, sizeof tile);
     clv_wisdom_destroy(&wisdom);
     return right;
+}
+
+static bool prefers(const clvox_device_limits *limits, const char *build, const char *variant, clv_tile tile)
+{
+    return prefers_class(limits, build, 0, variant, tile);
 }
 
 static const clv_tile item = {4, 4, 4, 1}, march = {32, 8, 1, 8};
@@ -142,6 +154,52 @@ static void check_choice(void)
     CHECK(prefers(&gpu, "", "march", march));
     store("", "row", (clv_tile){1, 1, 1, 1});
     CHECK(prefers(&gpu, "", "march", march));
+    store("", "march", march);
+}
+
+static void check_sizes(void)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {128, 128, 64}, {129, 128, 64}, {182, 218, 182}, {8192, 1, 1024},
+                                   {256, 256, 256}, {2000, 2000, 2000}};
+    static const int classes[] = {0, 0, 1, 1, 1, 2, 2};
+    CHECK_CASE("classes of volumes");
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        CHECK_THAT(clv_wisdom_class(sizes[i]) == classes[i], "%zu", i);
+    CHECK_CASE("each class has a record of its own; one without goes by the nearest, of two by the larger");
+    unlink(path);
+    store_class("", 2, "march", march);
+    for (int c = 0; c < CLV_WISDOM_CLASSES; c++)
+        CHECK_THAT(prefers_class(&gpu, "", c, "march", march), "%d", c);
+    store_class("", 0, "item", item);
+    CHECK(prefers_class(&gpu, "", 0, "item", item) && prefers_class(&gpu, "", 2, "march", march));
+    CHECK(prefers_class(&gpu, "", 1, "march", march));
+    store_class("", 1, "item", item);
+    CHECK(prefers_class(&gpu, "", 1, "item", item));
+    clv_wisdom *wisdom = load(&gpu);
+    CHECK(wisdom->count == 3 && wisdom->record[0].size_class == 0 && wisdom->record[2].size_class == 2);
+    clv_wisdom_destroy(&wisdom);
+    CHECK_CASE("another build goes by the nearest class, and by its own records first of all");
+    CHECK(prefers_class(&gpu, "-DB=1", 0, "item", item) && prefers_class(&gpu, "-DB=1", 2, "march", march));
+    store_class("-DB=1", 2, "march", march);
+    CHECK(prefers_class(&gpu, "-DB=1", 0, "march", march) && prefers_class(&gpu, "", 0, "item", item));
+    CHECK(prefers_class(&gpu, "-DC=1", 2, "march", march) && prefers_class(&gpu, "-DC=1", 0, "item", item));
+    store_class("-DB=1", 0, "march", march);
+    CHECK(prefers_class(&gpu, "-DC=1", 0, NULL, item));
+    CHECK_CASE("a record from before there were classes belongs to that of its size");
+    static const char before[] =
+        "[{\"name\":\"A GPU\",\"platform\":\"Vendor\",\"driver\":\"1.2.3\",\"compute_units\":20,\"kernels\":[{"
+        "\"kernel\":\"probe\",\"build\":\"\",\"version\":\"0\",\"variant\":\"item\",\"tile\":[4,4,4,1],"
+        "\"seconds\":1,\"planned\":2,\"size\":[256,256,256]}]}]";
+    char text[sizeof before + 100];
+    clv_cache_key key = clv_cache_key_start();
+    clv_cache_key_add(&key, before);
+    int length = snprintf(text, sizeof text, "{\"wisdom\":1,\"devices\":%s,\"checksum\":\"%016llx\"}", before,
+                          (unsigned long long)key.word[0]);
+    check_must(clv_file_write_all(path, text, (size_t)length));
+    wisdom = load(&gpu);
+    CHECK_THAT(wisdom->count == 1 && wisdom->record[0].size_class == 2, "%d %s", wisdom->count, wisdom->remark);
+    clv_wisdom_destroy(&wisdom);
+    unlink(path);
     store("", "march", march);
 }
 
@@ -256,6 +314,22 @@ static void check_planner(void)
     CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && clv_kernels_asked(ctx, asked, 4) == 1);
     CHECK(asked[0].entry == &probe && !strcmp(asked[0].extra, "") && asked[0].kernel == kernel);
     clvox_context_destroy(&ctx);
+    CHECK_CASE("volumes of another class take the tile that was measured for them");
+    static const int large[3] = {300, 300, 300};
+    r = record_of("", c[0].variant->name, c[0].tile);
+    r.size_class = 2;
+    check_must(clvox_context_create(NULL, &ctx));
+    check_must(clv_wisdom_store(path, &ctx->limits, &r));
+    clvox_context_destroy(&ctx);
+    check_must(clvox_context_create(NULL, &ctx));
+    for (int round = 0; round < 2; round++) {
+        CHECK(clv_kernel_get(ctx, &probe, NULL, large, 0, &kernel) == CLVOX_OK && kernel->variant == c[0].variant &&
+              !memcmp(&kernel->tile, &c[0].tile, sizeof kernel->tile));
+        CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && kernel->wisdom &&
+              kernel->variant == c[other].variant && !memcmp(&kernel->tile, &c[other].tile, sizeof kernel->tile));
+    }
+    CHECK(clv_kernels_asked(ctx, asked, 4) == 2 && asked[0].size_class + asked[1].size_class == 2);
+    clvox_context_destroy(&ctx);
     CHECK_CASE("a measured variant that does not build any more gives way");
     static const clv_variant variants[] = {
         {.name = "item", .function = "probe_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
@@ -285,6 +359,7 @@ int main(int argc, char **argv)
     check_place();
     check_file();
     check_choice();
+    check_sizes();
     check_damage();
     if (clvox_devices_list(&devices) > 0) {
         check_planner();
