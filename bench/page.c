@@ -77,11 +77,6 @@ static void put_head(text_buffer *to, const compare_set *set)
     text_put(to, "<a href=\"#notes\">How to read this</a></nav>\n</header>\n<main>\n");
 }
 
-static void put_section(text_buffer *to, const char *id, const char *title)
-{
-    text_add(to, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", id, id, title);
-}
-
 static void put_text_cell(text_buffer *to, const char *text)
 {
     text_put(to, "<td>");
@@ -101,7 +96,6 @@ static void put_known(text_buffer *to, double value, const char *unit)
 static void put_devices(text_buffer *to, const compare_set *set)
 {
     char number[TEXT_NUMBER];
-    put_section(to, "devices", "Devices");
     text_put(to, "<div class=\"scroll\"><table>\n<caption>The records and the devices that they were made "
                  "on</caption>\n"
                  "<thead><tr><td></td><th scope=\"col\">Device</th><th scope=\"col\">Kind</th>"
@@ -155,14 +149,12 @@ static void put_devices(text_buffer *to, const compare_set *set)
         ceilings |= set->record[i].ceilings > 0;
     if (ceilings)
         page_put_ceilings(to, set);
-    text_put(to, "</section>\n");
 }
 
 /* What a reader came for, in sentences. */
 static void put_short(text_buffer *to, const compare_set *set)
 {
     char number[TEXT_NUMBER];
-    put_section(to, "speed", "In short");
     text_put(to, "<ul class=\"plain\">\n");
     for (int i = 0; i < set->count; i++) {
         int rows, shares, pipelines;
@@ -196,7 +188,6 @@ static void put_short(text_buffer *to, const compare_set *set)
     }
     text_put(to, "</ul>\n");
     page_put_speeds(to, set);
-    text_put(to, "</section>\n");
 }
 
 static void put_notes(text_buffer *to, const compare_set *set)
@@ -215,7 +206,6 @@ static void put_notes(text_buffer *to, const compare_set *set)
         }
         alone += there < set->count;
     }
-    put_section(to, "notes", "How to read this");
     text_put(
         to,
         "<ul>\n<li>Time is the median of the samples by the wall clock, one call. Spread is the distance "
@@ -274,48 +264,43 @@ static void put_notes(text_buffer *to, const compare_set *set)
                      "slanted, the time that the launch of a kernel takes. All records have the same axes. A "
                      "plot that "
                      "is missing has no rows.</li>\n");
-    text_put(
-        to, "<li>Every number can be traced to the records named above, which hold each sample.</li>\n</ul>\n"
-            "</section>\n");
+    text_put(to, "<li>Every number can be traced to the records named above, which hold each sample.</li>\n"
+                 "</ul>\n");
+}
+
+/* A section with a title, a sentence (NULL: none), and what put makes of it. */
+static void put_part(text_buffer *to, const compare_set *set, const char *id, const char *title,
+                     const char *words, void (*put)(text_buffer *to, const compare_set *set))
+{
+    text_add(to, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", id, id, title);
+    if (words)
+        text_add(to, "<p class=\"light\">%s</p>\n", words);
+    put(to, set);
+    text_put(to, "</section>\n");
 }
 
 void page_put(text_buffer *to, const compare_set *set)
 {
     put_head(to, set);
-    put_devices(to, set);
+    put_part(to, set, "devices", "Devices", NULL, put_devices);
     if (set->lines)
-        put_short(to, set);
-    if (has_group(set, "pipelines")) {
-        put_section(to, "pipelines", "Pipelines");
-        if (set->count > 1)
-            text_put(to, "<p class=\"light\">Each pipeline has an axis of its own that begins at 0; shorter "
-                         "is faster. The last column is the speed relative to A.</p>\n");
-        page_put_pipelines(to, set);
-        text_put(to, "</section>\n");
-    }
-    if (has_shares(set)) {
-        put_section(to, "shares", "Shares of ceilings");
-        page_put_shares(to, set);
-        text_put(to, "</section>\n");
-    }
-    if (has_bytes(set)) {
-        put_section(to, "roofs", "Rooflines");
-        page_put_rooflines(to, set);
-        text_put(to, "</section>\n");
-    }
-    if (has_papers(set)) {
-        put_section(to, "papers", "The papers’ comparisons");
-        page_put_papers(to, set);
-        text_put(to, "</section>\n");
-    }
+        put_part(to, set, "speed", "In short", NULL, put_short);
+    if (has_group(set, "pipelines"))
+        put_part(to, set, "pipelines", "Pipelines",
+                 set->count > 1 ? "Each pipeline has an axis of its own that begins at 0; shorter is faster. The "
+                                  "last column is the speed relative to A."
+                                : NULL,
+                 page_put_pipelines);
+    if (has_shares(set))
+        put_part(to, set, "shares", "Shares of ceilings", NULL, page_put_shares);
+    if (has_bytes(set))
+        put_part(to, set, "roofs", "Rooflines", NULL, page_put_rooflines);
+    if (has_papers(set))
+        put_part(to, set, "papers", "The papers’ comparisons", NULL, page_put_papers);
     if (set->lines) {
-        put_section(to, "lines", "All rows");
-        page_put_lines(to, set);
-        text_put(to, "</section>\n");
-        put_section(to, "records", "As recorded");
-        page_put_rows(to, set);
-        text_put(to, "</section>\n");
+        put_part(to, set, "lines", "All rows", NULL, page_put_lines);
+        put_part(to, set, "records", "As recorded", NULL, page_put_rows);
     }
-    put_notes(to, set);
+    put_part(to, set, "notes", "How to read this", NULL, put_notes);
     text_put(to, "</main>\n</body>\n</html>\n");
 }

@@ -28,19 +28,27 @@ typedef struct box {
     double x0, y0, x1, y1;
 } box;
 
-typedef struct plot {
-    text_buffer *to;
-    page_axis x, y;
-    const char *x_unit, *y_unit; /* "FLOP/B", "FLOP/s" */
-    const char *x_title;
-    int boxes;
-    box taken[BOXES + POINTS_MOST];
-} plot;
-
 typedef struct point {
     const compare_row *row;
     double x, y;
 } point;
+
+/* What the two plots of a record differ in. */
+typedef struct plot_kind {
+    bool both; /* rows that state operations and bytes, else those that state bytes alone */
+    const char *x_unit, *y_unit; /* "FLOP/B", "FLOP/s" */
+    const char *x_title, *heading, *title, *words;
+} plot_kind;
+
+typedef struct plot {
+    text_buffer *to;
+    const plot_kind *kind;
+    page_axis x, y;
+    int record, count;
+    point *points;
+    int boxes;
+    box taken[BOXES + POINTS_MOST];
+} plot;
 
 /* ---- labels ------------------------------------------------------------- */
 
@@ -94,8 +102,8 @@ static void put_axes(plot *p)
         double at = page_at(&p->x, ticks[t]);
         text_add(p->to, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", at, at, TOP,
                  HEIGHT - BOTTOM);
-        if (*p->x_unit)
-            page_tick_text(ticks[t], p->x_unit, text);
+        if (*p->kind->x_unit)
+            page_tick_text(ticks[t], p->kind->x_unit, text);
         else
             snprintf(text, sizeof text, "%.4g", ticks[t]);
         page_put_word(p->to, fmin(at, WIDTH - 2 - page_width(text) / 2), HEIGHT - BOTTOM + 17, "middle",
@@ -108,7 +116,7 @@ static void put_axes(plot *p)
                  WIDTH - RIGHT, at, at);
         page_put_word(p->to, LEFT - 7, at + 4, "end", "tick", 0, page_tick_text(ticks[t], "", text));
     }
-    page_put_word(p->to, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8, "middle", "axis", 0, p->x_title);
+    page_put_word(p->to, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8, "middle", "axis", 0, p->kind->x_title);
     text_add(p->to, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
              WIDTH - RIGHT - LEFT, HEIGHT - BOTTOM - TOP);
 }
@@ -195,30 +203,36 @@ static int by_share(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Those farthest below their roof are named first. */
-static void put_points(plot *p, int record, point *points, int count)
+/* Keeps the names of roofs off the points. */
+static void take_points(plot *p)
 {
-    char number[TEXT_NUMBER], other[TEXT_NUMBER];
-    qsort(points, (size_t)count, sizeof *points, by_share);
-    for (int k = 0; k < count; k++) {
-        double x = page_at(&p->x, points[k].x), y = page_at(&p->y, points[k].y);
+    for (int k = 0; k < p->count; k++) {
+        double x = page_at(&p->x, p->points[k].x), y = page_at(&p->y, p->points[k].y);
         take(p, (box){x - 4, y - 4, x + 4, y + 4});
     }
-    for (int k = 0; k < count; k++) {
+}
+
+/* The points that were taken. Those farthest below their roof are named first. */
+static void put_points(plot *p)
+{
+    char number[TEXT_NUMBER], other[TEXT_NUMBER];
+    point *points = p->points;
+    qsort(points, (size_t)p->count, sizeof *points, by_share);
+    for (int k = 0; k < p->count; k++) {
         const compare_row *row = points[k].row;
         text_put(p->to, "<g><title>");
         text_put_html(p->to, row->name);
-        text_add(p->to, ": %s at %s", text_si(points[k].y, p->y_unit, number),
-                 text_si(points[k].x, *p->x_unit ? p->x_unit : "FLOP/B", other));
+        text_add(p->to, ": %s at %s", text_si(points[k].y, p->kind->y_unit, number),
+                 text_si(points[k].x, *p->kind->x_unit ? p->kind->x_unit : "FLOP/B", other));
         if (isfinite(row->share)) {
             text_add(p->to, ", %s of ", text_percent(row->share, number));
             text_put_html(p->to, row->ceiling);
         }
         text_put(p->to, "</title>");
-        page_put_mark(p->to, record, page_at(&p->x, points[k].x), page_at(&p->y, points[k].y), 3.6);
+        page_put_mark(p->to, p->record, page_at(&p->x, points[k].x), page_at(&p->y, points[k].y), 3.6);
         text_put(p->to, "</g>\n");
     }
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < p->count; k++) {
         /* A name that would be cut is of no use among points: the table has it. */
         const char *name = points[k].row->name;
         if (page_width(name) < 150)
@@ -323,41 +337,51 @@ static void range_bandwidths(const compare_set *set, point *points, range *x, ra
     }
 }
 
-static plot new_plot(text_buffer *to, range x, range y)
+/* Opens the plot of what record i has for it; NULL: nothing, or no memory. */
+static plot *begin_plot(text_buffer *to, const compare_set *set, int i, const plot_kind *kind, range x, range y,
+                        point *points)
 {
-    plot p = {.to = to,
-              .x = {.low = x.low, .high = x.high, .from = LEFT, .to = WIDTH - RIGHT, .log = true},
-              .y = {.low = y.low, .high = y.high, .from = HEIGHT - BOTTOM, .to = TOP, .log = true}};
-    page_round_axis(&p.x);
-    page_round_axis(&p.y);
+    char label[200];
+    int count = list_points(set, i, kind->both, points, POINTS_MOST);
+    if (!count)
+        return NULL;
+    plot *p = malloc(sizeof *p);
+    if (!p) {
+        to->failed = true;
+        return NULL;
+    }
+    *p = (plot){.to = to,
+                .kind = kind,
+                .x = {.low = x.low, .high = x.high, .from = LEFT, .to = WIDTH - RIGHT, .log = true},
+                .y = {.low = y.low, .high = y.high, .from = HEIGHT - BOTTOM, .to = TOP, .log = true},
+                .record = i,
+                .count = count,
+                .points = points};
+    page_round_axis(&p->x);
+    page_round_axis(&p->y);
+    text_add(to, "<div><h4>%s</h4>\n", kind->heading);
+    snprintf(label, sizeof label, "%s: %.120s", kind->title, set->record[i].device.name);
+    page_begin_svg(to, WIDTH, HEIGHT, label, kind->words);
+    put_axes(p);
     return p;
 }
 
-static void begin(plot *p, const compare_record *r, const char *title, const char *words)
+static void end_plot(plot *p)
 {
-    char label[200];
-    snprintf(label, sizeof label, "%s: %.120s", title, r->device.name);
-    page_begin_svg(p->to, WIDTH, HEIGHT, label, words);
-    put_axes(p);
+    put_points(p);
+    page_end_svg(p->to);
+    text_put(p->to, "</div>\n");
+    free(p);
 }
 
 static void put_roofline(text_buffer *to, const compare_set *set, int i, range x, range y, point *points)
 {
+    static const plot_kind kind = {true, "", "FLOP/s", "operations a byte (FLOP/B)", "Operations a second (FLOP/s)",
+                                   "Roofline", "Operations a second over operations a byte, both logarithmic."};
     const compare_record *r = &set->record[i];
-    int count = list_points(set, i, true, points, POINTS_MOST);
-    if (!count)
+    plot *p = begin_plot(to, set, i, &kind, x, y, points);
+    if (!p)
         return;
-    plot *p = malloc(sizeof *p);
-    if (!p) {
-        to->failed = true;
-        return;
-    }
-    *p = new_plot(to, x, y);
-    p->x_unit = "";
-    p->y_unit = "FLOP/s";
-    p->x_title = "operations a byte (FLOP/B)";
-    text_put(to, "<div><h4>Operations a second (FLOP/s)</h4>\n");
-    begin(p, r, "Roofline", "Operations a second over operations a byte, both logarithmic.");
     const compare_ceiling *bandwidth = find_bandwidth(r), *local = find_like(r, "B/s", "local");
     /* On a CPU local memory is memory like any other. */
     if (local && bandwidth && local->value <= bandwidth->value)
@@ -377,9 +401,7 @@ static void put_roofline(text_buffer *to, const compare_set *set, int i, range x
         put_roof(p, "roof", bandwidth->value, 1, p->x.low, fmin(top / bandwidth->value, p->x.high));
     if (local && local != bandwidth)
         put_roof(p, "roof lower", local->value, 1, p->x.low, fmin(top / local->value, p->x.high));
-    for (int k = 0; k < count; k++)
-        take(p, (box){page_at(&p->x, points[k].x) - 4, page_at(&p->y, points[k].y) - 4,
-                      page_at(&p->x, points[k].x) + 4, page_at(&p->y, points[k].y) + 4});
+    take_points(p);
     for (int c = 0; c < r->ceilings; c++)
         if (!strcmp(r->ceiling[c].unit, "FLOP/s"))
             name_level(p, r->ceiling[c].value, r->ceiling[c].name, "FLOP/s");
@@ -387,44 +409,27 @@ static void put_roofline(text_buffer *to, const compare_set *set, int i, range x
         name_slope(p, bandwidth->value, top, bandwidth->name, "B/s");
     if (local && local != bandwidth)
         name_slope(p, local->value, top, local->name, "B/s");
-    put_points(p, i, points, count);
-    page_end_svg(to);
-    text_put(to, "</div>\n");
-    free(p);
+    end_plot(p);
 }
 
 static void put_bandwidth(text_buffer *to, const compare_set *set, int i, range x, range y, point *points)
 {
+    static const plot_kind kind = {false, "B", "B/s", "bytes that a call must move", "Bytes a second (B/s)",
+                                   "Bandwidth", "Bytes a second over the bytes of a call, both logarithmic."};
     const compare_record *r = &set->record[i];
-    int count = list_points(set, i, false, points, POINTS_MOST);
-    if (!count)
+    plot *p = begin_plot(to, set, i, &kind, x, y, points);
+    if (!p)
         return;
-    plot *p = malloc(sizeof *p);
-    if (!p) {
-        to->failed = true;
-        return;
-    }
-    *p = new_plot(to, x, y);
-    p->x_unit = "B";
-    p->y_unit = "B/s";
-    p->x_title = "bytes that a call must move";
-    text_put(to, "<div><h4>Bytes a second (B/s)</h4>\n");
-    begin(p, r, "Bandwidth", "Bytes a second over the bytes of a call, both logarithmic.");
     const compare_ceiling *bandwidth = find_bandwidth(r), *launch = find_like(r, "s", "launch");
     double bend = bandwidth && launch ? bandwidth->value * launch->value : 0;
     if (bandwidth)
         put_roof(p, "roof", bandwidth->value, 0, fmin(fmax(bend, p->x.low), p->x.high), p->x.high);
     if (launch)
         put_roof(p, "roof", 1 / launch->value, 1, p->x.low, bandwidth ? fmin(bend, p->x.high) : p->x.high);
-    for (int k = 0; k < count; k++)
-        take(p, (box){page_at(&p->x, points[k].x) - 4, page_at(&p->y, points[k].y) - 4,
-                      page_at(&p->x, points[k].x) + 4, page_at(&p->y, points[k].y) + 4});
+    take_points(p);
     if (bandwidth)
         name_level(p, bandwidth->value, bandwidth->name, "B/s");
-    put_points(p, i, points, count);
-    page_end_svg(to);
-    text_put(to, "</div>\n");
-    free(p);
+    end_plot(p);
 }
 
 void page_put_rooflines(text_buffer *to, const compare_set *set)
