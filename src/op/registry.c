@@ -3,6 +3,7 @@
 #include "op/blend.h"
 #include "op/ceiling.h"
 #include "op/compose.h"
+#include "op/conjugate.h"
 #include "op/convolve.h"
 #include "op/copy.h"
 #include "op/energy.h"
@@ -20,6 +21,7 @@
 #include "op/mesh_distance.h"
 #include "op/moments.h"
 #include "op/mppca.h"
+#include "op/navier.h"
 #include "op/nlm.h"
 #include "op/nlm_search.h"
 #include "op/peak.h"
@@ -30,6 +32,7 @@
 #include "op/reduce.h"
 #include "op/smooth.h"
 #include "op/sobel.h"
+#include "op/sor.h"
 #include "op/statistics.h"
 #include "op/tensor_measures.h"
 #include "op/tensor_pd.h"
@@ -49,6 +52,9 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_ceiling_empty,
     &clv_entry_ceiling_local,
     &clv_entry_compose,
+    &clv_entry_conjugate_descend,
+    &clv_entry_conjugate_total,
+    &clv_entry_conjugate_turn,
     &clv_entry_convolve,
     &clv_entry_copy,
     &clv_entry_energy,
@@ -101,6 +107,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_mppca_pack,
     &clv_entry_mppca_window,
     &clv_entry_mppca_window_group,
+    &clv_entry_navier,
     &clv_entry_nlm_average,
     &clv_entry_nlm_band,
     &clv_entry_nlm_count,
@@ -141,6 +148,8 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_smooth,
     &clv_entry_smooth_longest,
     &clv_entry_sobel,
+    &clv_entry_sor_block,
+    &clv_entry_sor_colour,
     &clv_entry_statistics,
     &clv_entry_tensor_measures,
     &clv_entry_tensor_links,
