@@ -87,7 +87,9 @@ typedef enum clvox_denoise_memory {
 /* Whether the level set keeps its components, handles and cavities (inside voxels
  * joined across faces, outside ones across corners too). AUTO: unless they look
  * like noise's own, which averaging loses: noise above 0.23 voxels, islands or
- * cavities of fewer than 27 voxels, places as narrow as a voxel. */
+ * cavities of fewer than 27 voxels, places as narrow as a voxel. Above 0.23 voxels
+ * handles, islands and cavities are even taken away that shifting the level by
+ * twice the noise would take away. */
 typedef enum clvox_denoise_topology {
     CLVOX_TOPOLOGY_AUTO = 0,
     CLVOX_TOPOLOGY_KEEP,
@@ -150,6 +152,7 @@ typedef struct clvox_denoise_result {
     int topology_kept;      /* 1: the zero level has as many components and the Euler characteristic that the
                                input's has on this grid */
     long held_voxels;       /* that had to stay on their side of it for that; beside them it is no distance */
+    long simplified_voxels; /* that changed sides for a handle, island or cavity of the noise to go */
     long not_finite;        /* values of the input, taken to lie outside */
     double seconds_prepare, seconds_search, seconds_update, seconds_redistance, seconds_finish;
     size_t device_bytes;    /* most that the run held at once */

@@ -22,6 +22,8 @@ typedef struct kept_topology {
     const clv_surface_facts *mesh;
     clv_surface_facts grid, free;
     bool is_kept;
+    double depth; /* mm; of what noise joined or opened, which goes; 0: nothing goes */
+    long simplified; /* voxels of the mesh's grid that changed sides for that */
     clv_surface_kept kept; /* factor 0: not looked for, as the result has it */
 } kept_topology;
 
@@ -83,12 +85,17 @@ static int read_options(request *r, int update, int memory, int search, int topo
     return CLVOX_OK;
 }
 
-/* Lengths in mm become voxels of the smallest edge. */
-static void scale_lengths(request *r, const clvox_grid *grid)
+static double smallest_edge(const clvox_grid *grid)
 {
     double edge[3];
     clvox_grid_spacing(grid, edge);
-    double smallest = fmin(edge[0], fmin(edge[1], edge[2]));
+    return fmin(edge[0], fmin(edge[1], edge[2]));
+}
+
+/* Lengths in mm become voxels of the smallest edge. */
+static void scale_lengths(request *r, const clvox_grid *grid)
+{
+    double smallest = smallest_edge(grid);
     if (r->band.count)
         r->options.band = r->band.value[0] / (r->band.unit == CLI_UNIT_MM ? smallest : 1);
     if (r->radius.count)
@@ -189,7 +196,9 @@ static void report_topology(command *cli, const kept_topology *t)
         cli_print(cli, "; on the grid %d component%s, %d", t->grid.components, plural(t->grid.components),
                   t->grid.euler);
     cli_print(cli, "\n%-20s ", "topology");
-    if (!t->is_kept)
+    if (!t->is_kept && t->simplified)
+        cli_print(cli, "loops and islands of the noise taken away, %ld voxels\n", t->simplified);
+    else if (!t->is_kept)
         cli_print(cli, "free to change\n");
     else if (!t->kept.factor)
         cli_print(cli, "kept\n");
@@ -204,6 +213,7 @@ static void report_topology(command *cli, const kept_topology *t)
     cJSON_AddNumberToObject(to, "euler_if_free", t->free.euler);
     cJSON_AddNumberToObject(to, "refined", t->kept.factor);
     cJSON_AddNumberToObject(to, "held_voxels", (double)t->kept.held);
+    cJSON_AddNumberToObject(to, "simplified_voxels", (double)t->simplified);
 }
 
 static void report(command *cli, const clvox_denoise_result *r, const clvox_surface *mesh,
@@ -276,9 +286,8 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
  * triangles cut corners off. 0 where it has, or where that makes no sense. */
 static double gap_of(const clvox_volume *distance, double volume, const clv_surface_facts *facts)
 {
-    double edge[3], gap = volume > 0 && facts->area > 0 ? (volume - facts->volume) / facts->area : 0;
-    clvox_grid_spacing(&distance->grid, edge);
-    return fabs(gap) <= 0.2 * fmin(edge[0], fmin(edge[1], edge[2])) ? gap : 0;
+    double gap = volume > 0 && facts->area > 0 ? (volume - facts->volume) / facts->area : 0;
+    return fabs(gap) <= 0.2 * smallest_edge(&distance->grid) ? gap : 0;
 }
 
 static void shift(clvox_volume *distance, double by)
@@ -290,7 +299,7 @@ static void shift(clvox_volume *distance, double by)
 /* The mesh of a distance, which is shifted for the volume; before: NULL, or the
  * topology that the mesh is to have, *mesh NULL where there is none. */
 static int make_mesh(clvox_volume *distance, double volume, const clv_surface_before *before,
-                     clvox_surface **mesh, clv_surface_facts *facts, clv_surface_kept *kept)
+                     kept_topology *t, clvox_surface **mesh, clv_surface_facts *facts)
 {
     enum { TURNS = 2 };
     static const double near_enough = 3e-4; /* of the volume */
@@ -298,15 +307,15 @@ static int make_mesh(clvox_volume *distance, double volume, const clv_surface_be
     clv_surface_before was = before ? *before : (clv_surface_before){.mesh = NULL};
     for (int turn = before ? 1 : 0;; turn++) {
         clvox_surface_destroy(mesh);
-        CLV_TRY(before ? clv_surface_extract_kept(distance, &was, mesh, kept)
-                       : clv_surface_extract_fine(distance, mesh));
+        CLV_TRY(before ? clv_surface_extract_kept(distance, &was, mesh, &t->kept)
+                       : clv_surface_extract_simple(distance, t->depth, mesh, &t->simplified));
         if (!*mesh)
             break;
         CLV_TRY(clv_surface_inspect(*mesh, facts));
         double gap = gap_of(distance, volume, facts);
         if (turn == TURNS || gap == 0 || (before && fabs(gap) * facts->area < near_enough * volume))
             break;
-        was.factor = before ? kept->factor : 0;
+        was.factor = before ? t->kept.factor : 0;
         shift(distance, gap);
     }
 end:
@@ -334,7 +343,7 @@ static int keep_topology(const request *r, const cli_surface_source *source,
         CLV_TRY(clv_surface_is_clean(source->distance, &t->is_kept));
     if (t->is_kept && (sure || facts->components != before->components || facts->euler != before->euler)) {
         clv_surface_facts others;
-        CLV_TRY(make_mesh(result->distance, volume, &was, &other, &others, &t->kept));
+        CLV_TRY(make_mesh(result->distance, volume, &was, t, &other, &others));
         t->is_kept = other != NULL;
         if (other) {
             clvox_surface_destroy(mesh);
@@ -390,7 +399,11 @@ static int run(command *cli, request *r)
     double keep = r->options.free_volume || !(source.volume > 0) ? 0 : result.volume_before;
     if (keep > 0 && result.placed)
         CLV_TRY(clv_surface_smooth_volume(result.distance, &keep));
-    CLV_TRY(make_mesh(result.distance, keep, NULL, &mesh, &facts, NULL));
+    if (r->topology == CLVOX_TOPOLOGY_AUTO && result.deviation > CLV_DENOISE_NOISY)
+        topology.depth = CLV_DENOISE_DEPTH * result.deviation * smallest_edge(&result.distance->grid);
+    CLV_TRY(make_mesh(result.distance, keep, NULL, &topology, &mesh, &facts));
+    if (topology.depth > 0 && r->in.whole)
+        CLV_TRY(clv_surface_simplify(result.distance, topology.depth, &result.simplified_voxels));
     topology.free = facts;
     CLV_TRY(keep_topology(r, &source, &result, keep, &topology, &mesh, &facts));
     s.mesh = cli_seconds() - mark;
@@ -426,7 +439,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.in.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &r.voxel, "1mm",
-         "IN is a mesh: voxels of the grid to work on (default: 0.7 of its triangles' edges)"},
+         "IN is a mesh: voxels to work on (default: 0.7 of its edges, 1 if it shows voxels' steps)"},
         {"patch", 0, CLI_INTEGER, &r.options.patch, "3|5|7", "edge of a patch in voxels (default 5)"},
         {"neighbours", 0, CLI_INTEGER, &r.options.neighbours, "M",
          "like patches for each, to 256 (default 96)"},
@@ -443,7 +456,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"memory", 0, CLI_CHOICE, &memory, "auto|constant|global|image",
          "auto: blocked product; the others: pair by pair, from the paper's kinds of memory"},
         {"topology", 0, CLI_CHOICE, &topology, "auto|keep|free",
-         "components, handles, cavities: kept, or free to change (default: by the noise)"},
+         "components, handles, cavities: kept, or free (default: kept; of strong noise: fewer)"},
         {"free-volume", 0, CLI_FLAG, &free_volume, NULL, "do not shift the level to keep the volume"},
         {0},
     };

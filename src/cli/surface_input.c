@@ -19,8 +19,6 @@ static double edge_of(const clv_surface_facts *f, size_t triangles)
 /* Of that edge: on coarser voxels, going from the mesh to the grid and back loses
  * as much as the noise of a scan; on finer ones a patch sees little beside noise. */
 static const double SHARE_OF_EDGE = 0.7;
-/* Steps of voxels look like shape to patches that are smaller than they: there
- * voxels are as long as edges. */
 
 static int by_key(const void *a, const void *b)
 {
@@ -84,6 +82,7 @@ static int from_mesh(command *cli, const cli_surface_request *request, cli_surfa
     }
     bool steps;
     CLV_TRY(has_steps(mesh, &steps));
+    /* Steps of voxels look like shape to patches that are smaller than they. */
     double share = steps ? 1 : SHARE_OF_EDGE;
     double voxel = request->voxel > 0 ? request->voxel : share * edge_of(&facts, mesh->triangles);
     for (int a = 0; a < 3; a++) {

@@ -579,6 +579,9 @@ int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
     bool keep = options->topology == CLVOX_TOPOLOGY_KEEP;
     if (options->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY)
         CLV_TRY(clv_surface_is_clean(distance, &keep));
+    else if (options->topology == CLVOX_TOPOLOGY_AUTO)
+        CLV_TRY(clv_surface_simplify(result->distance, CLV_DENOISE_DEPTH * result->deviation * run.box.edge,
+                                     &result->simplified_voxels));
     result->topology_kept = keep;
     if (keep)
         CLV_TRY(clv_surface_keep_signs(distance, result->distance, &result->held_voxels));

@@ -10,6 +10,10 @@
  * for a second, and the topology is the noise's. */
 #define CLV_DENOISE_NOISY 0.23
 
+/* Of noisy surfaces, loops and islands go that shifting the level by so many times
+ * that noise takes away. */
+#define CLV_DENOISE_DEPTH 2
+
 /* Refined level sets do not get larger. */
 #define CLV_SURFACE_MOST_VOXELS ((size_t)400000000)
 
@@ -45,6 +49,14 @@ int clv_surface_is_clean(const clvox_volume *distance, bool *clean);
  * mesh has another number of components or Euler characteristic. held: voxels
  * that had to stay on their side; beside them it is no distance. */
 int clv_surface_keep_signs(const clvox_volume *before, clvox_volume *distance, long *held);
+
+/* Islands, cavities and loops go that a shift of the level by depth mm or less would
+ * take away (clv_topology_simplify). flipped: voxels that changed sides. */
+int clv_surface_simplify(clvox_volume *distance, double depth, long *flipped);
+
+/* clv_surface_extract_fine without those; depth 0: with them. */
+int clv_surface_extract_simple(const clvox_volume *distance, double depth, clvox_surface **out,
+                               long *flipped);
 
 /* Widens the box first to last so that it holds the voxels up to reach. */
 void clv_surface_box(const clvox_volume *in, double reach, int first[3], int last[3]);

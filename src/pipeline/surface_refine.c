@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "pipeline/mesh.h"
 #include "pipeline/surface_keep.h"
+#include "pipeline/surface_topology.h"
 
 static float at_line(const float *from, int n, size_t step, int i)
 {
@@ -117,7 +118,25 @@ end:
     return status;
 }
 
+static double least_edge(const clvox_grid *grid)
+{
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    return fmin(edge[0], fmin(edge[1], edge[2]));
+}
+
+int clv_surface_simplify(clvox_volume *distance, double depth, long *flipped)
+{
+    return clv_topology_simplify(distance->grid.size, (float)least_edge(&distance->grid), (float)depth,
+                                 distance->data, flipped);
+}
+
 int clv_surface_extract_fine(const clvox_volume *distance, clvox_surface **out)
+{
+    return clv_surface_extract_simple(distance, 0, out, NULL);
+}
+
+int clv_surface_extract_simple(const clvox_volume *distance, double depth, clvox_surface **out, long *flipped)
 {
     int status = CLVOX_OK, last[3] = {-1, -1, -1};
     int first[3] = {distance->grid.size[0], distance->grid.size[1], distance->grid.size[2]};
@@ -130,7 +149,12 @@ int clv_surface_extract_fine(const clvox_volume *distance, clvox_surface **out)
         if (last[0] < 0)
             return clv_fail(CLVOX_ERROR_DATA, "the level set has no inside");
         CLV_TRY(clv_surface_refine(distance, first, last, 2, true, &fine));
+    } else if (depth > 0) {
+        const int *n = distance->grid.size, all[3] = {n[0] - 1, n[1] - 1, n[2] - 1};
+        CLV_TRY(clv_surface_refine(distance, (const int[3]){0, 0, 0}, all, 1, true, &fine));
     }
+    if (depth > 0)
+        CLV_TRY(clv_surface_simplify(fine, depth, flipped));
     CLV_TRY(clv_surface_extract(fine ? fine : distance, 0, false, out));
 end:
     clvox_volume_destroy(&fine);

@@ -40,6 +40,13 @@ void clv_topology_settle(const int size[3], float voxel, float *phi);
 /* All of it: gives phi the topology of where `before` is below 0. */
 int clv_topology_keep(const int size[3], const float *before, float voxel, float *phi, long *held);
 
+/* Takes from phi < 0 what shifting the level by `depth` or less either way would
+ * take: islands, cavities, and loops, by closing the hole or cutting the bridge.
+ * Nothing is joined to another part and nothing cut off. phi (its unit that of
+ * voxel and depth) keeps its values but at the voxels that change sides, *flipped
+ * of them, and beside them where what is joined must be told. */
+int clv_topology_simplify(const int size[3], float voxel, float depth, float *phi, long *flipped);
+
 /* 1 where phi < 0; NaN is outside. */
 void clv_topology_signs(size_t count, const float *phi, unsigned char *inside);
 

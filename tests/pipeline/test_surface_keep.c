@@ -28,6 +28,12 @@ static double handle(const double x[3])
     return fmin(ball(x), ring);
 }
 
+/* A thicker one. */
+static double strap(const double x[3])
+{
+    return handle(x) - 0.5;
+}
+
 static double torus(const double x[3])
 {
     return length(length(x[0] + 6, x[1], 0) - 6, x[2], 0) - 2.4;
@@ -263,9 +269,31 @@ static void real(const char *name, int euler)
     clvox_denoise_result_free(&d);
 }
 
+/* What a shift of the level takes away goes from the mesh, on a grid twice as fine, and from the level set. */
+static void simplified(shape f, double depth, int euler)
+{
+    CHECK_CASE("simplified by %g mm: Euler number %d", depth, euler);
+    clvox_volume *v = make(f, 1);
+    clvox_surface *out = NULL;
+    long flipped;
+    check_must(clv_surface_extract_simple(v, depth, &out, &flipped));
+    clv_surface_facts facts = facts_of(out);
+    CHECK_THAT(facts.euler == euler && facts.components == 1 && !facts.open_edges, "Euler %d", facts.euler);
+    clvox_surface_destroy(&out);
+    check_must(clv_surface_simplify(v, depth, &flipped));
+    check_must(clv_surface_extract(v, 0, false, &out));
+    facts = facts_of(out);
+    CHECK_THAT(facts.euler == euler && facts.components == 1, "Euler %d", facts.euler);
+    clvox_surface_destroy(&out);
+    clvox_volume_destroy(&v);
+}
+
 int main(void)
 {
     ctx = harness_open();
+    simplified(strap, 0.1, 0);
+    simplified(strap, 1.2, 2);
+    simplified(torus, 1.2, 0);
     for (int from_mesh = 0; from_mesh < 2; from_mesh++) {
         kept("two rings of which one is lost", double_torus, torus, from_mesh, 1, -2);
         kept("a cavity that is lost", shell, ball, from_mesh, 2, 4);

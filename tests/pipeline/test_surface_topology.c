@@ -60,6 +60,20 @@ static double sheet(const double x[3])
     return fmax(fabs(x[2]) - 0.5, fmax(fabs(x[0]), fabs(x[1])) - 12.4);
 }
 
+static double pierced(const double x[3])
+{
+    double plate = fmax(fabs(x[2]) - 2.2, fmax(fabs(x[0]), fabs(x[1])) - 12.4);
+    return fmax(plate, 0.85 - length(x[0] - 3, x[1] + 2, 0));
+}
+
+/* A ball, another less than a voxel away, an island, a cavity; a ring that stays. */
+static double crowd(const double x[3])
+{
+    double big = fmax(length(x[0] + 8, x[1], x[2]) - 8, 0.9 - length(x[0] + 8.3, x[1] - .4, x[2]));
+    double ball = length(x[0] - 6.5, x[1], x[2]) - 5.6, island = length(x[0], x[1] - 14, x[2]) - 0.9;
+    return fmin(fmin(big, ball), fmin(island, length(length(x[0], x[2] - 4, 0) - 4.5, x[1] + 14, 0) - 1.9));
+}
+
 static clvox_volume *make(shape f)
 {
     clvox_grid grid = {{EDGE, EDGE, EDGE}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
@@ -175,6 +189,35 @@ static void walk(const char *name, shape from, shape to, long most_held)
     clvox_volume_destroy(&b);
 }
 
+/* What a shift by depth takes away goes, what it would join or cut off stays. */
+static void simplify(const char *name, shape f, double depth, int inside, int outside, int euler, long least,
+                     long most)
+{
+    CHECK_CASE("%s, simplified by %g", name, depth);
+    clvox_volume *v = make(f), *was = make(f);
+    unsigned char *in = malloc(EDGE * EDGE * EDGE);
+    clv_topology t;
+    long flipped, changed = 0;
+    check_must(clv_topology_simplify(size, 1, (float)depth, v->data, &flipped));
+    clv_topology_signs(EDGE * EDGE * EDGE, v->data, in);
+    check_must(clv_topology_count(size, in, 0, &t));
+    CHECK_THAT(t.inside == inside && t.outside == outside && t.euler == euler,
+               "%d inside, %d outside, Euler %d", t.inside, t.outside, t.euler);
+    for (int i = 0; i < EDGE * EDGE * EDGE; i++) {
+        bool flip = (v->data[i] < 0) != (was->data[i] < 0);
+        changed += flip;
+        CHECK(!flip || fabs((double)was->data[i]) <= depth);
+        CHECK(flipped || v->data[i] == was->data[i]);
+    }
+    CHECK_THAT(changed == flipped && least <= flipped && flipped <= most, "%ld flipped, %ld changed", flipped,
+               changed);
+    clv_surface_facts facts = facts_of(v);
+    CHECK(facts.euler == (flipped ? euler : facts.euler) && !facts.open_edges);
+    free(in);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&was);
+}
+
 static void specks(void)
 {
     CHECK_CASE("specks are counted, the largest component is none");
@@ -216,6 +259,14 @@ int main(void)
     walk("two nested surfaces of which one is lost", shells, ball, 1);
     walk("a ball in a shell, both lost", nested, ball, 900);
     walk("a sheet of one voxel that grows", sheet, ball, 0);
+    simplify("a ball with a thin handle", thin_handle, 1.2, 1, 1, 2, 1, 60);
+    simplify("a ball with a thin handle", thin_handle, 0.2, 1, 1, 0, 0, 0);
+    simplify("a plate with a narrow hole", pierced, 1, 1, 1, 2, 1, 20);
+    simplify("a plate with a narrow hole", pierced, 0.2, 1, 1, 0, 0, 0);
+    simplify("a double torus", double_torus, 1, 1, 1, -2, 0, 0);
+    simplify("two nested surfaces", nested, 1, 2, 2, 6, 0, 0);
+    simplify("near parts, an island and a cavity", crowd, 1, 3, 1, 4, 2, 20);
+    simplify("a sheet of one voxel", sheet, 0.7, 1, 1, 2, 0, 0);
     specks();
     return check_end();
 }
