@@ -15,17 +15,18 @@ poor() { # poor WHAT COMMAND...
 fits() { python3 "$here/record.py" "$here/../../doc/bench-schema.json" "$@" 2> log/err || complain "not as the schema has it"; }
 export CLVOX_CACHE_DIR="$work/cache"
 
+# The bench of a copy builds no kernel but those of its ceilings.
 begin "a cache and a home that cannot be written"
 touch file
-exits 0 env CLVOX_CACHE_DIR="$work/file/cache" "$program" bench blend --size 9 --seconds 0.001
-prints '^blend'
+exits 0 env CLVOX_CACHE_DIR="$work/file/cache" "$program" bench copy --size 9 --seconds 0.001
+prints '^copy  *[0-9.]*  *[0-9.]*%  *[0-9.]*  '
 mkdir temporary
 exits 0 env -u POCL_CACHE_DIR -u XDG_CACHE_HOME -u CLVOX_CACHE_DIR HOME="$work/file" TMPDIR="$work/temporary" \
-    "$program" bench blend --size 9 --seconds 0.001
-prints '^blend'
+    "$program" bench copy --size 9 --seconds 0.001
+prints '^copy  *[0-9.]*  *[0-9.]*%  *[0-9.]*  '
 
 begin "a record that cannot be written"
-exits 1 clvox bench blend --size 9 --seconds 0.001 --json file/b.json
+exits 1 clvox bench copy --size 9 --seconds 0.001 --json file/b.json
 one_sentence; says 'file/b.json'
 
 begin "a device of 1 GiB, as PoCL means it"
@@ -58,7 +59,7 @@ exits 1 poor taken:1 clvox bench blend --size 64 --seconds 0.001 --json log/x.js
 one_sentence; says 'memory'; absent log/x.json
 
 begin "small work-groups and little local memory"
-exits 0 poor group:64,local:4096 clvox bench blend jacobian "warp linear" ceilings --size 9 --seconds 0.001
+exits 0 poor group:64,local:4096 clvox bench blend jacobian "warp linear" --size 9 --seconds 0.001
 prints '^jacobian'
 exits 0 poor group:64,local:4096 clvox bench ceilings --size 9 --seconds 0.001
 prints '^local memory'
