@@ -330,6 +330,8 @@ void compare_put_markdown_rows(text_buffer *to, const compare_set *set)
             for (int i = 0; i < set->count; i++) {
                 text_put(to, " ");
                 text_put_markdown(to, set->record[i].device.name);
+                text_put(to, ", ");
+                text_put_markdown(to, set->record[i].device.platform);
                 const int *size = compare_group_size(set, line->group, i);
                 if (size) {
                     text_put(to, ", ");

@@ -58,6 +58,7 @@ begin "tables for a README"
 exits 0 clvox bench compare gpu.json cpu.json --markdown devices
 prints '^| NVIDIA H200 | Platform of NVIDIA Corporation 580.159.04 | 0.1.0 | 2026-11-21 | 4.00 TB/s | 60.0 TFLOP/s | 53% | 0.500 s |'
 exits 0 clvox bench compare gpu.json cpu.json --markdown rows
+prints '^| ms | NVIDIA H200, Platform of NVIDIA Corporation, '
 prints '^| warp linear | 0.120 (70%) | 24.7 (34%) |$'
 
 begin "the log holds the comparison"
