@@ -36,7 +36,18 @@ class Fit(c.Structure):
                 ("counts", c.c_size_t * 8)]
 
 
-SCALAR, DISPLACEMENT, LINEAR = 0, 2, 2
+class Denoise(c.Structure):
+    _fields_ = [("model", c.c_int), ("solver", c.c_int), ("waiting", c.c_int), ("reweight", c.c_int),
+                ("bregman", c.c_int), ("lam", c.c_double), ("iterations", c.c_int), ("tolerance", c.c_double),
+                ("eps", c.c_double), ("progress", c.c_void_p), ("user", c.c_void_p)]
+
+
+class Denoised(c.Structure):
+    _fields_ = [("tensor", c.POINTER(Volume)), ("sigma", c.c_double), ("guessed", c.c_int), ("lam", c.c_double),
+                ("energy", c.c_double * 2), ("gap", c.c_double), ("iterations", c.c_int), ("rest", c.c_double * 32)]
+
+
+SCALAR, DISPLACEMENT, TENSOR, LINEAR = 0, 2, 4, 2
 
 
 class Library:
@@ -108,6 +119,15 @@ class Library:
         out.tensor = c.POINTER(Volume)()
         self.lib.clvox_tensor_fit_release(c.byref(out))
         return tensor
+
+    def variation(self, tensor, lam):
+        """Plain total variation: one round, no Bregman iterations. lam: per 1e-3 mm^2/s."""
+        options, out = Denoise(), Denoised()
+        self.lib.clvox_tensor_denoise_defaults(c.byref(options))
+        options.reweight, options.bregman, options.lam = 0, 1, lam
+        self.check(self.lib.clvox_tensor_denoise(self.context, c.byref(tensor), None, None, c.byref(options),
+                                                 c.byref(out)))
+        return c.pointer(out.tensor.contents)
 
     def gradients(self, bval, bvec, grid, count):
         out = c.POINTER(Gradients)()

@@ -10,9 +10,11 @@ The first round warms up and does not count. greedy makes its affine anew in eve
 of the wall clock and of CPU seconds; ratios are to clvox's default. Accuracy on the same pairs: bench/accuracy.py.
 Needs numpy, scipy and nibabel, and picsl_greedy or antspyx for their rows."""
 import argparse
+import importlib.metadata
 import json
 import os
 import statistics
+import subprocess
 import sys
 import time
 
@@ -48,6 +50,16 @@ def rounds(pair, methods, options):
     return rows
 
 
+def versions():
+    found = {}
+    for name in ("picsl_greedy", "antspyx", "nibabel", "numpy", "scipy"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clvox", default="clvox", help="the program (default: clvox in PATH)")
@@ -66,18 +78,22 @@ def main():
                                              "greedy-documented", "greedy-best") if tools.available(m)]
     work = os.path.join(options.out, options.set)
     os.makedirs(work, exist_ok=True)
-    rows = []
+    rows, names = [], []
     for pair in sets.SETS[options.set](options.data, work, options):
         pair.set = options.set
+        names.append(pair.name)
         if not options.pair or any(text in pair.name for text in options.pair):
             rows += rounds(pair, methods, options)
+    if not rows:
+        raise SystemExit(f"registration.py: no pair of {options.set} is called so; there are: {', '.join(names)}")
     print("| pair | grid | who | wall, s | CPU, s | times clvox |\n|---|---|---|---|---|---|")
     for row in rows:
         print(f"| {row['pair']} | {'x'.join(map(str, row['size']))} | {row['method']} | {row['wall']:.2f} | "
               f"{row['cpu']:.2f} | {row['ratio']:.1f} |")
     if options.json:
+        listed = subprocess.run([options.clvox, "devices", "--json", "-"], capture_output=True, text=True, check=True)
         record = {"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "command": sys.argv,
-                  "threads": options.threads, "load_average": os.getloadavg(), "rows": rows}
+                  "devices": json.loads(listed.stdout), "versions": versions(), "threads": options.threads, "load_average": os.getloadavg(), "rows": rows}
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump(record, out, indent=1)
 

@@ -12,7 +12,7 @@ commands from file to file. Results are compared before anything is timed, as th
 range of clvox's result away from the border; a peer whose result lies further off than its entry in tasks.py
 allows ends the run. Each round calls everybody once; medians count, of the wall clock and of CPU seconds over
 all threads (of the children, for commands), which mean something on a busy machine too. Prints a table in
-Markdown; --json keeps every sample. tensor TV and TV of images are different models and are not compared."""
+Markdown; --json keeps every sample."""
 import argparse
 import importlib.metadata
 import json
@@ -99,6 +99,7 @@ def main():
     parser.add_argument("--size", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--task", help="only tasks whose name contains this text")
     parser.add_argument("--busy", action="store_true", help="say that others used the machine too")
     parser.add_argument("--json")
     o = parser.parse_args()
@@ -126,13 +127,20 @@ def main():
               "remark": "Busy machine: CPU seconds count." if o.busy else ""}
     a, u = tasks.image(size), tasks.field(size)
     with tempfile.TemporaryDirectory() as folder:
-        made = [(tasks.gaussians(ours, a, 1.7), size), (tasks.gaussians(ours, a, 5.0), size),
-                (tasks.edges(ours, a), size), (tasks.resampling(ours, a, u), size),
-                (tasks.determinant(ours, u), size), (tasks.fitting(ours, o.clvox, folder, scan), scan)]
+        made = [("Gaussian 1.7", size, lambda: tasks.gaussians(ours, a, 1.7)),
+                ("Gaussian 5", size, lambda: tasks.gaussians(ours, a, 5.0)),
+                ("Sobel", size, lambda: tasks.edges(ours, a)),
+                ("linear, through a field", size, lambda: tasks.resampling(ours, a, u)),
+                ("Jacobian determinant", size, lambda: tasks.determinant(ours, u)),
+                ("total variation", size, lambda: tasks.variation(ours, a)),
+                ("tensor fit, WLS", scan, lambda: tasks.fitting(ours, o.clvox, folder, scan))]
         if "MRtrix" in versions:
-            made += [(tasks.smoothing(o.clvox, folder, a, 1.7, o.threads), size),
-                     (tasks.fit_commands(o.clvox, folder, o.threads), scan)]
-        for task, of in made:
+            made += [("command: Gaussian 1.7", size, lambda: tasks.smoothing(o.clvox, folder, a, 1.7, o.threads)),
+                     ("command: tensor fit, WLS", scan, lambda: tasks.fit_commands(o.clvox, folder, o.threads))]
+        for name, of, make in made:
+            if o.task and o.task not in name:
+                continue
+            task = make()
             differences(task, np)
             rounds(task, o.rounds)
             put_rows(record, task, of)
