@@ -138,7 +138,8 @@ static int rehearse(linear_stage *stage, const linear_state *state)
     CLV_TRY(linear_localise(stage, 1, WIDE, state));
     CLV_TRY(linear_localise(stage, 1, NARROW, state));
 end:
-    return clv_rehearsal_end(stage->run->ctx) < 0 ? CLVOX_ERROR_MEMORY : status;
+    /* One that breaks off has learnt less; the stage itself says what is wrong. */
+    return clv_rehearsal_end(stage->run->ctx);
 }
 
 int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_state *states, int count,

@@ -72,8 +72,7 @@ static int parts_for(const clvox_context *ctx, int missing)
         int least = missing / 2 < ctx->helper_count + 1 ? missing / 2 : ctx->helper_count + 1;
         parts = (missing + OF_A_HELPER - 1) / OF_A_HELPER;
         parts = parts > least ? parts : least;
-    }
-    else if (ctx->limits.nvidia_major > 0)
+    } else if (ctx->limits.nvidia_major > 0)
         parts = (missing + LOGGED - 1) / LOGGED;
     else if (ctx->limits.type == CLVOX_DEVICE_CPU || side < 1)
         parts = 1;
