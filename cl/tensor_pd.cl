@@ -152,6 +152,17 @@ __kernel void tensor_log(__global float *tensor, __global const uchar *links, in
     }
 }
 
+/* What lies inside, `times` it, into another field or the same. */
+__kernel void tensor_inside(__global const float *from, __global const uchar *links, int n, float times,
+                            __global float *to)
+{
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i++)
+        if (links[i] & INSIDE)
+            for (int c = 0; c < 6; c++)
+                to[c * n + i] = times * from[c * n + i];
+}
+
 /* ---- an iteration ------------------------------------------------------- */
 
 /* p <- projection of p + sigma K ahead: into the unit ball of all 18 (local),

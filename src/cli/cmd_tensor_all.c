@@ -6,28 +6,19 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
+#include "clvox/tensor_all.h"
 
 typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix, *lambda;
-    clvox_tensor_fit_options fit;
-    clvox_tensor_denoise_options denoise;
+    clvox_tensor_all_options all;
     int denoise_scan; /* 1: mppca */
-    bool few, fsl, no_tv, everywhere;
+    bool few, fsl, everywhere;
 } request;
 
-/* That noise from residuals is known: seven volumes leave none. */
-static int check_noise(const request *r, const clvox_tensor_fit_result *fit)
+static void report(command *cli, const request *r, const clvox_tensor_all_result *made)
 {
-    if (!r->no_tv && !(r->denoise.lambda > 0) && !(fit->median_sigma > 0))
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "%s: %d volumes leave no residuals to tell the noise from; give --lambda, or --plain",
-                        r->dwi, fit->volumes);
-    return CLVOX_OK;
-}
-
-static void report(command *cli, const request *r, const clvox_tensor_fit_result *fit,
-                   const clvox_tensor_denoise_result *tv, const double seconds[3])
-{
+    const clvox_tensor_fit_result *fit = &made->fit;
+    const clvox_tensor_denoise_result *tv = &made->denoised;
     cJSON *to = cJSON_AddObjectToObject(cli->log, "all");
     cJSON_AddNumberToObject(to, "volumes", fit->volumes);
     cJSON_AddNumberToObject(to, "fitted", (double)fit->fitted);
@@ -41,7 +32,7 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
                   fit->not_finite);
     cli_print(cli, "%-13s %.4g of the signal, %.4g mm^2/s of the tensor (medians)\n", "noise",
               fit->median_noise, fit->median_sigma);
-    if (!r->no_tv) {
+    if (!r->all.plain) {
         cli_print(cli, "%-13s lambda %.4g, %d iterations, energy %.6g to %.6g\n", "denoised", tv->lambda,
                   tv->iterations, tv->energy[0], tv->energy[1]);
         cli_log_number(to, "lambda", tv->lambda);
@@ -51,19 +42,24 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
     }
     static const char *const names[3] = {"fit_seconds", "denoise_seconds", "measures_seconds"};
     for (int i = 0; i < 3; i++)
-        cJSON_AddNumberToObject(to, names[i], seconds[i]);
+        cJSON_AddNumberToObject(to, names[i], made->seconds[i]);
+    cJSON_AddNumberToObject(to, "device_bytes", (double)made->device_bytes);
+}
+
+/* The file that a failure is about. */
+static const char *blamed(const request *r, clvox_tensor_stage stage)
+{
+    return stage == CLVOX_TENSOR_STAGE_FIT ? r->table ? r->table : r->bvec : r->dwi;
 }
 
 static int run(command *cli, request *r)
 {
     int status = CLVOX_OK;
-    clvox_volume *dwi = NULL, *mask = NULL, *clean = NULL, *noise = NULL, *maps[CLVOX_MEASURES] = {NULL};
+    clvox_volume *dwi = NULL, *mask = NULL;
     clvox_gradients *gradients = NULL;
-    clvox_tensor_fit_result fit = {0};
-    clvox_tensor_denoise_result tv = {.tensor = NULL};
+    clvox_tensor_all_result made = {.noise = NULL};
     cli_bar bar;
     char path[4096];
-    double seconds[3] = {0}, at;
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
@@ -79,62 +75,38 @@ static int run(command *cli, request *r)
         cli_remark(cli, 0, "no --mask: what is brighter than Otsu's threshold is taken, %s_mask.nii.gz\n",
                    r->prefix);
     }
-    at = cli_seconds();
-    if (r->denoise_scan)
-        CLV_TRY(clvox_dwi_denoise(cli->ctx, dwi, mask, 2, &clean, &noise));
-    status = clvox_tensor_fit(cli->ctx, clean ? clean : dwi, gradients, mask, &r->fit, &fit);
+    cli_bar_begin(&bar, cli);
+    r->all.denoise.progress = cli_bar_stage;
+    r->all.denoise.user = &bar;
+    r->all.window_radius = r->denoise_scan ? 2 : 0;
+    r->all.measures = r->few ? few : CLVOX_MEASURES_ALL;
+    status = clvox_tensor_all(cli->ctx, dwi, gradients, mask, &r->all, &made);
+    cli_bar_end(&bar);
     if (status == CLVOX_ERROR_DATA)
-        clv_fail_in(status, r->table ? r->table : r->bvec);
+        clv_fail_in(status, blamed(r, made.stage));
     if (status < 0)
         goto end;
-    if (noise)
-        CLV_TRY(clvox_tensor_fit_denoised(&fit, noise));
-    CLV_TRY(check_noise(r, &fit));
-    seconds[0] = cli_seconds() - at;
     clvox_volume_destroy(&dwi);
-    clvox_volume_destroy(&clean);
-    if (!r->no_tv) {
-        at = cli_seconds();
-        cli_bar_begin(&bar, cli);
-        r->denoise.progress = cli_bar_stage;
-        r->denoise.user = &bar;
-        status = clvox_tensor_denoise(cli->ctx, fit.tensor, fit.median_sigma > 0 ? fit.sigma : NULL, mask,
-                                      &r->denoise, &tv);
-        cli_bar_end(&bar);
-        if (status == CLVOX_ERROR_DATA)
-            clv_fail_in(status, r->dwi);
-        if (status < 0)
-            goto end;
-        seconds[1] = cli_seconds() - at;
-    }
-    const clvox_volume *tensor = r->no_tv ? fit.tensor : tv.tensor;
-    at = cli_seconds();
-    CLV_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, r->few ? few : CLVOX_MEASURES_ALL, maps));
-    seconds[2] = cli_seconds() - at;
     snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
-    CLV_TRY(cli_write_tensor(cli, tensor, CLVOX_TENSOR_AUTO, path));
+    CLV_TRY(cli_write_tensor(cli, r->all.plain ? made.fit.tensor : made.denoised.tensor, CLVOX_TENSOR_AUTO,
+                             path));
     if (own_mask)
         CLV_TRY(cli_write_part(cli, mask, r->prefix, "mask"));
-    CLV_TRY(cli_write_part(cli, fit.s0, r->prefix, "s0"));
-    CLV_TRY(cli_write_part(cli, fit.noise, r->prefix, "noise"));
-    report(cli, r, &fit, &tv, seconds);
-    CLV_TRY(cli_report_measures(cli, maps, mask));
-    CLV_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, maps[CLVOX_MEASURE_FA],
-                                 maps[CLVOX_MEASURE_V1]));
+    CLV_TRY(cli_write_part(cli, made.fit.s0, r->prefix, "s0"));
+    CLV_TRY(cli_write_part(cli, made.fit.noise, r->prefix, "noise"));
+    report(cli, r, &made);
+    CLV_TRY(cli_report_measures(cli, made.maps, mask));
+    CLV_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, made.maps[CLVOX_MEASURE_FA],
+                                 made.maps[CLVOX_MEASURE_V1]));
     if (r->few)
-        clvox_volume_destroy(&maps[CLVOX_MEASURE_L3]); /* for the report alone */
-    CLV_TRY(cli_write_measures(cli, r->prefix, maps, r->fsl));
+        clvox_volume_destroy(&made.maps[CLVOX_MEASURE_L3]); /* for the report alone */
+    CLV_TRY(cli_write_measures(cli, r->prefix, made.maps, r->fsl));
     CLV_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&dwi);
-    clvox_volume_destroy(&clean);
-    clvox_volume_destroy(&noise);
     clvox_volume_destroy(&mask);
-    clvox_volume_destroy(&tv.tensor);
-    for (int m = 0; m < CLVOX_MEASURES; m++)
-        clvox_volume_destroy(&maps[m]);
     clvox_gradients_destroy(&gradients);
-    clvox_tensor_fit_release(&fit);
+    clvox_tensor_all_release(&made);
     return status;
 }
 
@@ -147,22 +119,21 @@ static int check(request *r)
         return cli_misuse("--output: the prefix is too long");
     if ((status = cli_check_gradients(r->bval, r->bvec, r->table)))
         return status;
-    if (!(r->fit.bmax >= 0))
-        return cli_misuse("--bmax %g: not a b-value", r->fit.bmax);
+    if (!(r->all.fit.bmax >= 0))
+        return cli_misuse("--bmax %g: not a b-value", r->all.fit.bmax);
     if (r->mask && r->everywhere)
         return cli_misuse("--mask and --everywhere: one or the other");
-    if (r->no_tv && r->lambda)
+    if (r->all.plain && r->lambda)
         return cli_misuse("--lambda and --plain: one or the other");
-    return cli_auto_or_number("lambda", r->lambda, &r->denoise.lambda);
+    return cli_auto_or_number("lambda", r->lambda, &r->all.denoise.lambda);
 }
 
 int cmd_tensor_all(command *cli, int argc, char **argv)
 {
     request r = {.prefix = NULL};
-    bool robust = false;
+    bool robust = false, plain = false;
     int method = CLVOX_TENSOR_WLS, frame = 0;
-    clvox_tensor_fit_defaults(&r.fit);
-    clvox_tensor_denoise_defaults(&r.denoise);
+    clvox_tensor_all_defaults(&r.all);
     const cli_option options[] = {
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
@@ -172,11 +143,11 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
         {"everywhere", 0, CLI_FLAG, &r.everywhere, NULL, "no mask, air and all"},
         {"method", 0, CLI_CHOICE, &method, "ols|wls|iwls|nlls", "of the fit (default wls)"},
         {"robust", 0, CLI_FLAG, &robust, NULL, "reject, in each voxel, volumes more than 3 noise levels off"},
-        {"bmax", 0, CLI_NUMBER, &r.fit.bmax, "B", "leave out volumes of more than this b, s/mm^2"},
+        {"bmax", 0, CLI_NUMBER, &r.all.fit.bmax, "B", "leave out volumes of more than this b, s/mm^2"},
         {"denoise", 0, CLI_CHOICE, &r.denoise_scan, "none|mppca",
          "first, noise out of the scan by Marchenko-Pastur PCA"},
         {"lambda", 0, CLI_TEXT, &r.lambda, "auto|X", "how near to the data (default: auto, from the noise)"},
-        {"plain", 0, CLI_FLAG, &r.no_tv, NULL, "do not denoise the tensors"},
+        {"plain", 0, CLI_FLAG, &plain, NULL, "do not denoise the tensors"},
         {"few", 0, CLI_FLAG, &r.few, NULL, "of the maps only fa, md, ad, rd, v1 and colours"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "what the files' names begin with"},
@@ -198,11 +169,12 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
+    r.all.plain = plain;
     status = check(&r);
     if (status < 0)
         return status;
-    r.fit.method = (clvox_tensor_method)method;
-    r.fit.robust = robust;
+    r.all.fit.method = (clvox_tensor_method)method;
+    r.all.fit.robust = robust;
     r.fsl = frame == 1;
     r.dwi = words[0];
     return run(cli, &r);

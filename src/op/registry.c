@@ -152,6 +152,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_sor_colour,
     &clv_entry_statistics,
     &clv_entry_tensor_measures,
+    &clv_entry_tensor_inside,
     &clv_entry_tensor_links,
     &clv_entry_tensor_log,
     &clv_entry_tensor_pd_dual,

@@ -17,6 +17,7 @@
 static const char *const couplings[] = {"-DPAPER=0", "-DPAPER=1", "-DPAPER=0 -DRADIUS=1", NULL};
 static const char *const sums[] = {"-DWHOLE=0", "-DWHOLE=1", "-DWHOLE=1 -DRADIUS=1", NULL};
 
+LINE(tensor_inside, "tensor_inside", NULL);
 LINE(tensor_log, "tensor_log", NULL);
 LINE(tensor_pd_dual, "tensor_pd_dual", couplings);
 LINE(tensor_pd_primal, "tensor_pd_primal", NULL);
@@ -79,6 +80,19 @@ int clv_tensor_log(clvox_context *ctx, clv_buffer *tensor, const clv_buffer *lin
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_log, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 49.0 * voxels, CLV_BUF(tensor), CLV_BUF(links), CLV_INT(voxels),
                        CLV_FLOAT(least), CLV_INT(back)));
+end:
+    return status;
+}
+
+int clv_tensor_inside(clvox_context *ctx, const clv_buffer *from, const clv_buffer *links, int voxels,
+                      float times, clv_buffer *to)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {voxels, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_inside, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 49.0 * voxels, CLV_BUF(from), CLV_BUF(links), CLV_INT(voxels),
+                       CLV_FLOAT(times), CLV_BUF(to)));
 end:
     return status;
 }

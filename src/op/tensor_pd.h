@@ -73,6 +73,11 @@ int clv_tensor_pd_energy(clvox_context *ctx, const clv_tensor_pd *pd, clv_tensor
 int clv_tensor_log(clvox_context *ctx, clv_buffer *tensor, const clv_buffer *links, int voxels, float least,
                    bool back);
 
+/* to = times from, inside; elsewhere `to` stays. They may be the same. */
+int clv_tensor_inside(clvox_context *ctx, const clv_buffer *from, const clv_buffer *links, int voxels,
+                      float times, clv_buffer *to);
+
+extern const clv_entry clv_entry_tensor_inside;
 extern const clv_entry clv_entry_tensor_log;
 extern const clv_entry clv_entry_tensor_pd_dual;
 extern const clv_entry clv_entry_tensor_pd_edges;

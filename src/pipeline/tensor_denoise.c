@@ -10,9 +10,10 @@
 #include "op/tensor_tv.h"
 #include "pipeline/field.h"
 #include "pipeline/tensor_noise.h"
+#include "pipeline/tensor_resident.h"
 
 /* Tensors are worked on in 1e-3 mm^2/s. */
-static const double UNIT = 1e3;
+static const float UNIT = 1e3f;
 static const float FLOOR = 0.01f;
 
 enum { CHECK_EVERY = 10, MOST_ITERATIONS = 500, MOST_DESCENT = 2000 };
@@ -21,6 +22,7 @@ typedef struct denoise {
     clvox_context *ctx;
     const clvox_tensor_denoise_options *options;
     clvox_tensor_denoise_result *result;
+    const clv_resident *at; /* NULL: the tensor is on the host alone */
     int n;
     clv_tensor_pd pd;
     clv_buffer *links, *first, *data; /* f, and f of the Bregman iteration */
@@ -105,7 +107,7 @@ static int choose(const clvox_volume *tensor, const clvox_volume *mask, float *i
             continue;
         inside[i] = 1;
         r->voxels++;
-        r->not_positive += !positive(tensor->data + i, n, (double)FLOOR / UNIT);
+        r->not_positive += !positive(tensor->data + i, n, (double)FLOOR / (double)UNIT);
     }
     if (!r->voxels)
         return clv_fail(CLVOX_ERROR_DATA, "%s", mask ? "no tensor inside the mask is finite and above 0"
@@ -132,7 +134,7 @@ static int set_lambda(denoise *run, const clvox_volume *tensor, const clvox_volu
         CLV_TRY(clv_tensor_noise_read(tensor, noise, inside, &r->sigma, &relative));
     else
         CLV_TRY(clv_tensor_noise_guess(tensor, inside, &r->sigma, &relative));
-    r->lambda = clv_tensor_lambda(log ? relative : r->sigma * UNIT, relative, run->bregman,
+    r->lambda = clv_tensor_lambda(log ? relative : r->sigma * (double)UNIT, relative, run->bregman,
                                   run->reweight);
 end:
     return status;
@@ -266,38 +268,56 @@ end:
 
 /* ---- the whole ---------------------------------------------------------- */
 
-static int upload(denoise *run, const clvox_volume *tensor, const float *inside, clv_buffer *mask)
+static int scale(denoise *run, const clvox_volume *tensor)
 {
     int status = CLVOX_OK;
     size_t values = 6 * (size_t)run->n;
-    float *scaled = malloc(values * sizeof *scaled);
+    float *scaled = NULL;
+    if (run->at) {
+        CLV_TRY(clv_buffer_copy(run->ctx, run->at->tensor, 0, run->pd.tensor, 0, values * sizeof(float)));
+        return clv_tensor_inside(run->ctx, run->pd.tensor, run->links, run->n, UNIT, run->pd.tensor);
+    }
+    scaled = malloc(values * sizeof *scaled);
     if (!scaled)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (size_t i = 0; i < values; i++)
-        scaled[i] = tensor->data[i] * (float)UNIT;
+        scaled[i] = tensor->data[i] * UNIT;
     CLV_TRY(clv_buffer_write(run->ctx, run->pd.tensor, 0, scaled, values * sizeof *scaled));
-    CLV_TRY(clv_buffer_write(run->ctx, mask, 0, inside, (size_t)run->n * sizeof *inside));
-    CLV_TRY(clv_tensor_links(run->ctx, mask, run->pd.size, run->links));
-    if (run->options->model == CLVOX_TENSOR_MODEL_LOG)
-        CLV_TRY(clv_tensor_log(run->ctx, run->pd.tensor, run->links, run->n, FLOOR, false));
-    CLV_TRY(clv_buffer_copy(run->ctx, run->pd.tensor, 0, run->first, 0, values * sizeof(float)));
-    CLV_TRY(clv_buffer_copy(run->ctx, run->pd.tensor, 0, run->data, 0, values * sizeof(float)));
 end:
     free(scaled);
+    return status;
+}
+
+static int upload(denoise *run, const clvox_volume *tensor, const float *inside, clv_buffer *mask)
+{
+    int status = CLVOX_OK;
+    size_t bytes = 6 * (size_t)run->n * sizeof(float);
+    CLV_TRY(clv_buffer_write(run->ctx, mask, 0, inside, (size_t)run->n * sizeof *inside));
+    CLV_TRY(clv_tensor_links(run->ctx, mask, run->pd.size, run->links));
+    CLV_TRY(scale(run, tensor));
+    if (run->options->model == CLVOX_TENSOR_MODEL_LOG)
+        CLV_TRY(clv_tensor_log(run->ctx, run->pd.tensor, run->links, run->n, FLOOR, false));
+    CLV_TRY(clv_buffer_copy(run->ctx, run->pd.tensor, 0, run->first, 0, bytes));
+    CLV_TRY(clv_buffer_copy(run->ctx, run->pd.tensor, 0, run->data, 0, bytes));
+end:
     return status;
 }
 
 static int download(denoise *run, const clvox_volume *tensor, const float *inside)
 {
     int status = CLVOX_OK;
-    size_t n = (size_t)run->n;
+    size_t n = (size_t)run->n, bytes = 6 * n * sizeof(float);
     CLV_TRY(clvox_volume_create(&tensor->grid, 6, CLVOX_KIND_TENSOR, &run->result->tensor));
     float *out = run->result->tensor->data;
     if (run->options->model == CLVOX_TENSOR_MODEL_LOG)
         CLV_TRY(clv_tensor_log(run->ctx, run->pd.tensor, run->links, run->n, FLOOR, true));
-    CLV_TRY(clv_buffer_read(run->ctx, run->pd.tensor, 0, out, 6 * n * sizeof *out));
+    if (run->at) {
+        CLV_TRY(clv_tensor_inside(run->ctx, run->pd.tensor, run->links, run->n, 1 / UNIT, run->at->tensor));
+        return clv_buffer_read(run->ctx, run->at->tensor, 0, out, bytes);
+    }
+    CLV_TRY(clv_buffer_read(run->ctx, run->pd.tensor, 0, out, bytes));
     for (size_t i = 0; i < 6 * n; i++)
-        out[i] = inside[i % n] > 0 ? out[i] / (float)UNIT : tensor->data[i];
+        out[i] = inside[i % n] > 0 ? out[i] * (1 / UNIT) : tensor->data[i];
 end:
     return status;
 }
@@ -343,15 +363,15 @@ end:
     return status;
 }
 
-int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor, const clvox_volume *noise,
-                         const clvox_volume *mask, const clvox_tensor_denoise_options *options,
-                         clvox_tensor_denoise_result *result)
+int clv_tensor_denoise_resident(clvox_context *context, const clvox_volume *tensor, const clvox_volume *noise,
+                                const clvox_volume *mask, const clvox_tensor_denoise_options *options,
+                                const clv_resident *at, clvox_tensor_denoise_result *result)
 {
     int status = CLVOX_OK;
     double started = now(), edge[3], smallest;
     clvox_tensor_denoise_options plain;
     clvox_tensor_denoise_defaults(&plain);
-    denoise run = {.ctx = context, .options = options ? options : &plain, .result = result};
+    denoise run = {.ctx = context, .options = options ? options : &plain, .result = result, .at = at};
     float *inside = NULL;
     size_t before = clv_peak_start(context);
     *result = (clvox_tensor_denoise_result){.tensor = NULL};
@@ -382,4 +402,11 @@ end:
     if (status < 0)
         clvox_volume_destroy(&result->tensor);
     return status;
+}
+
+int clvox_tensor_denoise(clvox_context *context, const clvox_volume *tensor, const clvox_volume *noise,
+                         const clvox_volume *mask, const clvox_tensor_denoise_options *options,
+                         clvox_tensor_denoise_result *result)
+{
+    return clv_tensor_denoise_resident(context, tensor, noise, mask, options, NULL, result);
 }

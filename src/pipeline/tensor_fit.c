@@ -8,6 +8,7 @@
 #include "base/select.h"
 #include "clvox/tensor.h"
 #include "op/tensor_fit.h"
+#include "pipeline/tensor_resident.h"
 
 enum { MADE = 5 }; /* tensor, s0, sigma, noise, kind */
 
@@ -19,6 +20,7 @@ typedef struct part {
 
 typedef struct fit {
     const clvox_volume *dwi, *mask;
+    const clv_resident *at; /* NULL: nothing lies on the device yet */
     clv_tensor_fit_args args;
     clv_tensor_design *design;
     int *frames; /* of dwi, those taken */
@@ -91,14 +93,14 @@ static size_t state_bytes(const fit *f)
     return sizeof(float) * (size_t)clv_tensor_fit_state(f->args.method, f->args.robust);
 }
 
-/* As many voxels as the device takes at once. */
-static size_t voxels_at_once(clvox_context *ctx, const fit *f)
+/* As many of n voxels as the device takes at once; state: bytes of a voxel's. */
+static size_t voxels_at_once(clvox_context *ctx, size_t n, size_t volumes, size_t state)
 {
     const clvox_device_limits *limits = clvox_context_limits(ctx);
-    size_t volumes = (size_t)f->design->volumes, widest = volumes, most = f->n;
+    size_t widest = volumes, most = n;
     if (widest < CLV_TENSOR_STATE)
         widest = CLV_TENSOR_STATE;
-    size_t all = sizeof(float) * (volumes + 11) + state_bytes(f);
+    size_t all = sizeof(float) * (volumes + 11) + state;
     size_t room = limits->free_bytes ? limits->free_bytes / 10 * 9 : limits->global_bytes / 2;
     if (most > (size_t)INT_MAX / widest)
         most = (size_t)INT_MAX / widest;
@@ -106,13 +108,28 @@ static size_t voxels_at_once(clvox_context *ctx, const fit *f)
         most = limits->max_allocation / (sizeof(float) * widest);
     if (room && most > room / all)
         most = room / all;
-    return most < f->n ? (most & ~(size_t)255) + (most < 256 ? 256 : 0) : f->n;
+    return most < n ? (most & ~(size_t)255) + (most < 256 ? 256 : 0) : n;
+}
+
+bool clv_tensor_fit_whole(clvox_context *ctx, size_t voxels, int volumes,
+                          const clvox_tensor_fit_options *options)
+{
+    int state = clv_tensor_fit_state((clv_tensor_method)options->method, options->robust != 0);
+    return voxels_at_once(ctx, voxels, (size_t)volumes, sizeof(float) * (size_t)state) == voxels;
 }
 
 static int upload(clvox_context *ctx, const fit *f, const part *p, size_t first, size_t count)
 {
     int status = CLVOX_OK;
     const size_t bytes = count * sizeof(float);
+    if (f->at) {
+        /* The volumes that count move up; none lies where one before it goes. */
+        for (int k = 0; k < f->design->volumes; k++)
+            if (f->frames[k] != k)
+                CLV_TRY(clv_buffer_copy(ctx, p->dwi, (size_t)f->frames[k] * bytes, p->dwi,
+                                        (size_t)k * bytes, bytes));
+        return CLVOX_OK;
+    }
     if (count == f->n && f->design->volumes == f->dwi->frames)
         CLV_TRY(clv_buffer_write(ctx, p->dwi, 0, f->dwi->data, (size_t)f->dwi->frames * bytes));
     else
@@ -143,20 +160,27 @@ end:
 static int run(clvox_context *ctx, fit *f, clvox_tensor_fit_result *out)
 {
     int status = CLVOX_OK;
-    part p = {.voxels = voxels_at_once(ctx, f)};
+    const clv_resident *at = f->at;
+    part p = {.voxels = at ? f->n : voxels_at_once(ctx, f->n, (size_t)f->design->volumes, state_bytes(f))};
     const size_t bytes = p.voxels * sizeof(float);
     const clv_request requests[] = {
-        {&p.dwi, (size_t)f->design->volumes * bytes, "diffusion-weighted volumes"},
         {&p.state, p.voxels * state_bytes(f), "state of a tensor fit"},
-        {&p.made[0], 6 * bytes, "tensors"},
         {&p.made[1], bytes, "signal without weighting"},
         {&p.made[2], bytes, "noise of tensors"},
         {&p.made[3], bytes, "noise"},
         {&p.made[4], bytes, "kinds of voxels"},
+        /* Of a resident scan these are there. */
+        {&p.dwi, (size_t)f->design->volumes * bytes, "diffusion-weighted volumes"},
+        {&p.made[0], 6 * bytes, "tensors"},
         {&p.mask, bytes, "mask"},
     };
-    const int count = f->mask ? 8 : 7;
+    const int count = at ? 5 : f->mask ? 8 : 7;
     CLV_TRY(clv_pool_take(ctx, requests, count));
+    if (at) {
+        p.dwi = at->scan;
+        p.made[0] = at->tensor;
+        p.mask = at->mask;
+    }
     f->args.design = f->design;
     f->args.dwi = p.dwi;
     f->args.mask = p.mask;
@@ -213,13 +237,13 @@ end:
     return status;
 }
 
-int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi, const clvox_gradients *gradients,
-                     const clvox_volume *mask, const clvox_tensor_fit_options *options,
-                     clvox_tensor_fit_result *out)
+int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, const clvox_gradients *gradients,
+                            const clvox_volume *mask, const clvox_tensor_fit_options *options,
+                            const clv_resident *at, clvox_tensor_fit_result *out)
 {
     int status = CLVOX_OK;
     clvox_tensor_fit_options plain;
-    fit f = {.dwi = dwi, .mask = mask, .n = clvox_grid_voxels(&dwi->grid)};
+    fit f = {.dwi = dwi, .mask = mask, .at = at, .n = clvox_grid_voxels(&dwi->grid)};
     memset(out, 0, sizeof *out);
     clvox_tensor_fit_defaults(&plain);
     if (!options)
@@ -248,4 +272,11 @@ end:
     free(f.frames);
     free(f.kind);
     return status;
+}
+
+int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi, const clvox_gradients *gradients,
+                     const clvox_volume *mask, const clvox_tensor_fit_options *options,
+                     clvox_tensor_fit_result *out)
+{
+    return clv_tensor_fit_resident(context, dwi, gradients, mask, options, NULL, out);
 }

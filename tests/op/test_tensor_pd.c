@@ -218,6 +218,34 @@ static void test_log(clvox_context *ctx)
         }
 }
 
+static void test_inside(clvox_context *ctx)
+{
+    int state = 0;
+    while (harness_next(ctx, &clv_entry_tensor_inside, &state, "what lies inside alone"))
+        for (int k = 0; k < PROBLEMS; k++) {
+            setting s;
+            make(ctx, &problems[k], false, 0, &s);
+            size_t count = 6 * (size_t)s.n, wrong = 0;
+            float *from = malloc(count * sizeof *from), *to = malloc(count * sizeof *to);
+            harness_random(from, count, 7, -1, 1);
+            harness_random(to, count, 8, -1, 1);
+            clv_buffer *a = harness_upload(ctx, from, count * sizeof *from);
+            clv_buffer *b = harness_upload(ctx, to, count * sizeof *to);
+            CHECK(clv_tensor_inside(ctx, a, s.links, s.n, 1e-3f, b) == CLVOX_OK);
+            for (size_t i = 0; i < count; i++)
+                from[i] = s.mask[i % (size_t)s.n] > 0 ? 1e-3f * from[i] : to[i];
+            harness_download(ctx, b, to, count * sizeof *to);
+            for (size_t i = 0; i < count; i++)
+                wrong += memcmp(&from[i], &to[i], sizeof *to) != 0;
+            CHECK_THAT(!wrong, "%s: %zu of %zu", problems[k].what, wrong, count);
+            clv_buffer_destroy(&a);
+            clv_buffer_destroy(&b);
+            free(from);
+            free(to);
+            discard(&s);
+        }
+}
+
 /* The minimum is the one that another method finds in double precision, and
  * the gap, which needs no other method, says so by itself. */
 static void test_minimum(clvox_context *ctx, const problem *p, bool paper, bool radii, float floor)
@@ -360,6 +388,7 @@ int main(void)
 {
     clvox_context *ctx = harness_open();
     test_log(ctx);
+    test_inside(ctx);
     test_entry(ctx, &clv_entry_tensor_pd_dual, CLV_TENSOR_PD_PASSES);
     test_entry(ctx, &clv_entry_tensor_pd_radius, CLV_TENSOR_PD_PASSES);
     test_entry(ctx, &clv_entry_tensor_pd_primal, CLV_TENSOR_PD_PASSES);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a scan to denoised tensors and their maps in one go. */
+#ifndef CLVOX_TENSOR_ALL_H
+#define CLVOX_TENSOR_ALL_H
+
+#include "clvox/tensor.h"
+
+typedef struct clvox_tensor_all_options {
+    int window_radius; /* of clvox_dwi_denoise, before the fit; 0: not */
+    clvox_tensor_fit_options fit;
+    int plain;         /* 1: tensors are not denoised */
+    clvox_tensor_denoise_options denoise;
+    unsigned measures; /* wanted, as of clvox_tensor_measures */
+} clvox_tensor_all_options;
+
+typedef enum clvox_tensor_stage {
+    CLVOX_TENSOR_STAGE_SCAN = 0, /* the scan's own noise */
+    CLVOX_TENSOR_STAGE_FIT,
+    CLVOX_TENSOR_STAGE_DENOISE,
+    CLVOX_TENSOR_STAGE_MEASURES
+} clvox_tensor_stage;
+
+typedef struct clvox_tensor_all_result {
+    clvox_tensor_fit_result fit;          /* its noise is what remains, where the scan was denoised */
+    clvox_volume *noise;                  /* of clvox_dwi_denoise; NULL without */
+    clvox_tensor_denoise_result denoised; /* its tensor is NULL with `plain` */
+    clvox_volume *maps[CLVOX_MEASURES];   /* those wanted */
+    clvox_tensor_stage stage;             /* the last that was begun: where it failed */
+    double seconds[3];                    /* to the fit, denoising, measures */
+    size_t device_bytes;
+} clvox_tensor_all_result;
+
+/* No denoising of the scan, the fit's and the denoising's own defaults, all measures. */
+CLVOX_API void clvox_tensor_all_defaults(clvox_tensor_all_options *options);
+
+/* clvox_dwi_denoise, clvox_tensor_fit, clvox_tensor_denoise and clvox_tensor_measures
+ * in one go: the scan goes to the device once, and what a stage makes stays there
+ * for the next. Gives the same values as they do one by one, and goes through the
+ * host as they do where the device cannot hold it all. Errors are theirs;
+ * CLVOX_ERROR_DATA too where a fit leaves no residuals to take lambda from. On
+ * success the volumes of *out are the caller's, to be released with
+ * clvox_tensor_all_release; on failure they are NULL. options NULL: the defaults. */
+CLVOX_API int clvox_tensor_all(clvox_context *context, const clvox_volume *dwi,
+                               const clvox_gradients *gradients, const clvox_volume *mask,
+                               const clvox_tensor_all_options *options, clvox_tensor_all_result *out);
+
+/* Releases the volumes and sets them to NULL. */
+CLVOX_API void clvox_tensor_all_release(clvox_tensor_all_result *result);
+
+#endif
