@@ -142,6 +142,8 @@ typedef struct clvox_register_result {
     int iterations[CLVOX_MAX_LEVELS]; /* done */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     size_t device_bytes;       /* most that the run held at once */
+    int exchanged;             /* the deformation was found with the images exchanged and turned round, as
+                                  clvox_register says */
 } clvox_register_result;
 
 /* What is registered. Channel 0 gives the grids; a further channel on another
@@ -164,7 +166,12 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
                                       clvox_affine_parts *parts);
 
 /* Registers the moving images to the fixed ones: one transform for all
- * channels. On success the result's volumes are the caller's, to be released
+ * channels. Exchanging fixed and moving gives the inverse of the linear part,
+ * and with SYN of the whole map where the grids have voxels of about one volume
+ * and about as many of them (either within a factor of 1.5): which image a run
+ * begins with is decided by the images (a mask on one side alone, fewer voxels,
+ * contents), and what was found for the exchanged pair is turned round. All of
+ * the result is of the images as given. On success the result's volumes are the caller's, to be released
  * with clvox_register_result_free; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);

@@ -310,7 +310,10 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "  PREFIX_warped.nii.gz         MOVING on the grid of FIXED\n"
         "  PREFIX_labels.nii.gz         with --labels\n"
         "  PREFIX.png                   three planes: fixed, warped, labels or edges, squares, log-Jacobian\n"
-        "  PREFIX.json                  versions, options, inputs, timings, metric by iteration";
+        "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
+        "Exchanging -f and -m gives the inverse: of the linear part always, of the whole map with syn\n"
+        "where both grids have about as many voxels of about one volume (within a factor of 1.5; else\n"
+        "syn, like the others, works on the grid of FIXED). The results are on the grid of FIXED.";
     char models[96], deform[96], update[160], total[160], step[200], momentum[160], lambda[160],
         tolerance[160], text[160];
     clvox_register_defaults(o);

@@ -54,10 +54,13 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                                : "",
                options->deform ? clv_register_deform_name(options->deform) : "no",
                options->deform ? "" : " deformation");
+    bool turned = clv_register_turns(images, options) && clv_register_order(images, true) > 0;
+    if (turned)
+        cli_remark(cli, 0, "order    from the moving image, turned round at the end\n");
     for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
         clvox_grid level;
         char metric[32];
-        clv_register_level(&fixed->grid, options->shrink[i], &level);
+        clv_register_level(turned ? &moving->grid : &fixed->grid, options->shrink[i], &level);
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
                    level.size[1], level.size[2], options->iterations[i],
                    cli_register_metric(options->metric, options->radius, options->bins, metric));
@@ -157,6 +160,7 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cli_log_number(to, "inverse_error_mean_voxels", r->inverse_error_voxels[1]);
         cli_log_number(to, "inverse_error_largest_mm", r->inverse_error_mm[0]);
         cli_log_number(to, "inverse_error_mean_mm", r->inverse_error_mm[1]);
+        cJSON_AddBoolToObject(to, "exchanged", r->exchanged);
         cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(r->iterations, o->levels));
     }
     cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);

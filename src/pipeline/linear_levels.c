@@ -331,11 +331,16 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
 size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask)
 {
     clv_registration described = *run;
+    bool exchanged = run->turned != run->moving_first;
+    if (exchanged) {
+        described.fixed_grid = run->moving_grid;
+        described.moving_grid = run->fixed_grid;
+    }
     linear_stage stage = {.run = &described, .metric = run->options->linear_metric,
                           .bins = run->options->linear_bins};
     if (run->options->linear == CLVOX_LINEAR_NONE)
         return 0;
-    plan(&stage, fixed_mask, moving_mask);
+    plan(&stage, exchanged ? moving_mask : fixed_mask, exchanged ? fixed_mask : moving_mask);
     return clv_pool_bytes(stage.own, stage.own_count);
 }
 

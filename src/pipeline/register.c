@@ -145,10 +145,9 @@ static void state_likeness(const clv_likeness_report *before, const clv_likeness
 int clvox_register(clvox_context *context, const clvox_register_images *given,
                    const clvox_register_options *options, clvox_register_result *result)
 {
-    static const double identity[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
     int status = CLVOX_OK, count = 0;
     clvox_register_images full = *given, images;
-    clvox_register_options work;
+    clvox_register_options first = *options, work;
     clv_registration run = {.ctx = context, .options = &work};
     clv_request requests[CLV_REGISTER_REQUESTS];
     clv_register_copies copies = {.count = 0};
@@ -160,8 +159,12 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     CLV_TRY(check(&full, options));
     CLV_TRY(clv_register_refuse(context, &full, options));
     CLV_TRY(clv_register_place(context, &full, &copies));
-    bool coarse = clv_register_work(&full, options, &fixed_grid, &moving_grid, &work);
     images = full;
+    run.moving_first = clv_register_order(&full, true) > 0;
+    run.turned = run.moving_first && clv_register_turns(&full, options);
+    if (run.turned)
+        clv_register_exchange_images(&images, &first);
+    bool coarse = clv_register_work(&images, &first, &fixed_grid, &moving_grid, &work);
     if (coarse)
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
@@ -175,19 +178,20 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     result->seconds_prepare = now() - mark;
 
     mark = now();
-    CLV_TRY(clv_register_linear(&run, images.fixed[0], images.moving[0]));
+    CLV_TRY(clv_register_linear(&run));
     CLV_TRY(clv_register_rehearse(&run, requests, count, coarse ? NULL : full.moving[0]));
     clv_rehearsals_over(context);
     CLV_TRY(clv_register_match(&run));
-    CLV_TRY(clv_register_measure(&run, identity, NULL, &before));
-    CLV_TRY(clv_register_measure(&run, CLV_MATRIX(run.matrix), NULL, &linear));
+    CLV_TRY(clv_register_measure(&run, false, NULL, &before));
+    CLV_TRY(clv_register_measure(&run, true, NULL, &linear));
     after = linear;
     result->seconds_linear = now() - mark;
 
     mark = now();
     if (deform) {
+        result->exchanged = run.turned;
         CLV_TRY(deform->run(&run, result));
-        CLV_TRY(clv_register_measure(&run, CLV_MATRIX(run.matrix), run.u, &after));
+        CLV_TRY(clv_register_measure(&run, true, run.u, &after));
     }
     state_likeness(&before, &linear, &after, result);
     result->seconds_deform = now() - mark;

@@ -58,13 +58,15 @@ typedef struct clv_registration {
                              is not LNCC; else NULL */
     clv_buffer *partial, *state;
     double fraction_done;
+    bool turned;       /* fixed and moving here are the moving and the fixed image of the one who asked */
+    bool moving_first; /* of his images the moving one comes first (clv_register_order) */
     bool constant; /* an image of some channel has one value */
 } clv_registration;
 
 /* Sets run->matrix by options: a start, and from it the best map of the kind
- * asked for (register_linear.c). What it takes for itself meanwhile, of a run
+ * asked for, seen from the image that comes first (register_linear.c). What it takes for itself meanwhile, of a run
  * that clv_register_describe has filled in (linear_levels.c). */
-int clv_register_linear(clv_registration *run, const clvox_volume *fixed, const clvox_volume *moving);
+int clv_register_linear(clv_registration *run);
 size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask);
 
 /* Maps both images of each channel to [0, 1.2]; for metrics that compare values
@@ -78,6 +80,29 @@ int clv_register_rehearse_linear(clv_registration *run, const clvox_register_ima
 int clv_register_rehearse(const clv_registration *run, const clv_request *held, int count,
                           const clvox_volume *moving);
 
+/* ---- exchanged images (register_exchange.c) ----------------------------- */
+
+/* Which image comes first: below 0 the fixed one, above 0 the moving one. The
+ * one that alone has a mask; else that of fewer voxels; else by sizes and
+ * contents. 0: they are the same, or contents, needed, were not to be read. */
+int clv_register_order(const clvox_register_images *images, bool contents);
+
+/* Whether such a run begins with the image that comes first: syn, which moves
+ * both, where the grids are comparable. Others keep the fixed grid. */
+bool clv_register_turns(const clvox_register_images *images, const clvox_register_options *options);
+
+/* Moving for fixed and the other way round; widths in voxels of the fixed grid
+ * follow. */
+void clv_register_exchange_images(clvox_register_images *images, clvox_register_options *options);
+
+/* The run seen from the other image: grids, buffers of images and masks, matrix. */
+int clv_register_exchange(clv_registration *run);
+
+/* The same of a run of the symmetric model whose halves on grid `at` are found:
+ * they are joined to u and inverse on the full grid of the one who asked, its
+ * determinants above smallest there. Overwrites force, force_fixed, velocity and terms. */
+int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest);
+
 /* The metric that the report states: the deformation's, else the linear part's. */
 clvox_metric clv_register_metric(const clvox_register_options *options);
 
@@ -85,9 +110,10 @@ typedef struct clv_likeness_report {
     double metric, mean_square, ncc;
 } clv_likeness_report;
 
-/* How alike the images are on the full grid under matrix and u (NULL: 0), the
+/* How alike the images are on the full fixed grid of the one who asked, under
+ * the linear part (or as they lie) and u (NULL: 0; else run is not turned), the
  * channels by their weights (register_measure.c). */
-int clv_register_measure(clv_registration *run, const double matrix[4][4], const clv_buffer *u,
+int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
                          clv_likeness_report *report);
 
 /* Fills parts, overlap and suspicions of a result whose numbers are known

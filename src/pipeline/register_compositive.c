@@ -286,18 +286,23 @@ int clv_register_compositive_requests(clv_registration *run, clv_request *list)
     bool lncc = o->metric == CLVOX_METRIC_LNCC;
     /* Of the steps, and of the report, which looks at local slopes; steps keep a field there too. */
     size_t terms = 3 * (size_t)run->n;
+    /* What is turned round lies on the other grid then, and is looked at there. */
+    size_t turned = run->turned && run->m > run->n ? (size_t)run->m : (size_t)run->n;
+    const int turned_size[3] = {(int)turned, 1, 1};
     size_t needed[] = {lncc ? clv_lncc_terms(size, o->radius, o->local_gradient != 0, symmetric) : 0,
-                       lncc ? clv_lncc_terms(size, o->radius, true, false) : 0};
-    for (int i = 0; i < 2; i++)
+                       lncc ? clv_lncc_terms(turned_size, o->radius, true, false) : 0,
+                       run->turned ? 3 * turned : 0};
+    for (int i = 0; i < 3; i++)
         terms = needed[i] > terms ? needed[i] : terms;
+    turned *= sizeof(float);
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
-    list[count++] = (clv_request){&run->force, 3 * n, "force field"};
+    list[count++] = (clv_request){&run->force, 3 * turned, "force field"};
     list[count++] = (clv_request){&run->velocity, 3 * n, "velocity field"};
     list[count++] = (clv_request){&run->terms, terms * sizeof(float), "terms of the similarity"};
     list[count++] = (clv_request){&run->slope, n, "slope of the similarity"};
     if (symmetric) {
         list[count++] = (clv_request){&run->u_fixed, 3 * n, "displacement field of the fixed image"};
-        list[count++] = (clv_request){&run->force_fixed, 3 * n, "force field of the fixed image"};
+        list[count++] = (clv_request){&run->force_fixed, 3 * turned, "force field of the fixed image"};
         list[count++] = (clv_request){&run->slope_fixed, n, "slope of the similarity, fixed image"};
         list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
     }
@@ -337,6 +342,10 @@ int clv_register_compositive(clv_registration *run, clvox_register_result *resul
         clvox_grid before_level = at;
         at = l.fixed;
         CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? share[i] / total : 0, &result->iterations[i]));
+    }
+    if (run->turned) {
+        CLV_TRY(clv_register_turn(run, &at, SMALLEST_JACOBIAN));
+        goto end;
     }
     if (o->deform == CLVOX_DEFORM_SYN)
         CLV_TRY(join(run, &at));

@@ -123,9 +123,9 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
         CLV_TRY(send_image(run->ctx, images->moving[i], c->moving, run->partial, run->state));
     }
     if (images->fixed_mask)
-        CLV_TRY(send_mask(run, images->fixed_mask, "fixed", run->fixed_mask));
+        CLV_TRY(send_mask(run, images->fixed_mask, run->turned ? "moving" : "fixed", run->fixed_mask));
     if (images->moving_mask)
-        CLV_TRY(send_mask(run, images->moving_mask, "moving", run->moving_mask));
+        CLV_TRY(send_mask(run, images->moving_mask, run->turned ? "fixed" : "moving", run->moving_mask));
 end:
     return status;
 }

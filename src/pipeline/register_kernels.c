@@ -3,7 +3,6 @@
  * rehearsed, with few iterations, so that there is no list to be kept. What the
  * linear part decides is rehearsed behind it, and what the images alone decide
  * (how often a map has to be mended) built when it is needed. */
-#include "base/matrix.h"
 #include "pipeline/linear.h"
 #include "pipeline/register.h"
 
@@ -39,10 +38,10 @@ int clv_register_rehearse(const clv_registration *earnest, const clv_request *he
             options.iterations[i] = ITERATIONS;
     CLV_TRY(clv_rehearsal_begin(run.ctx));
     CLV_TRY(clv_register_match(&run));
-    CLV_TRY(clv_register_measure(&run, CLV_MATRIX(run.matrix), NULL, &report));
+    CLV_TRY(clv_register_measure(&run, true, NULL, &report));
     if (deform) {
         CLV_TRY(deform->run(&run, &result));
-        CLV_TRY(clv_register_measure(&run, CLV_MATRIX(run.matrix), run.u, &report));
+        CLV_TRY(clv_register_measure(&run, true, run.u, &report));
     }
     CLV_TRY(clv_register_finish(&run, held, count, moving, &result));
 end:

@@ -143,19 +143,30 @@ end:
     return status;
 }
 
+/* The run seen from the image that comes first: from either side the linear part
+ * is found by one computation. */
+static int first_view(const clv_registration *run, clv_registration *view)
+{
+    *view = *run;
+    clv_matrix_identity(view->matrix);
+    return run->turned == run->moving_first ? CLVOX_OK : clv_register_exchange(view);
+}
+
 int linear_rehearse(clv_registration *run)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
+    clv_registration view;
+    linear_stage stage = {.run = &view, .metric = o->linear_metric, .bins = o->linear_bins};
     linear_state state;
     bool search = o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO;
     bool mutual = stage.metric == CLVOX_METRIC_MI, lncc = stage.metric == CLVOX_METRIC_LNCC;
+    clv_matrix_identity(run->matrix);
     if (o->linear == CLVOX_LINEAR_NONE && !search)
         return CLVOX_OK;
-    clv_matrix_identity(run->matrix);
+    CLV_TRY(first_view(run, &view));
     CLV_TRY(linear_levels_make(&stage));
-    linear_from_matrix(&stage, CLV_MATRIX(run->matrix), &state);
+    linear_from_matrix(&stage, CLV_MATRIX(view.matrix), &state);
     if (mutual || lncc)
         CLV_TRY(linear_evaluate(&stage, 1, CLVOX_METRIC_MI, stage.bins, o->linear, &state, 1, true));
     if (!mutual)
@@ -167,23 +178,25 @@ end:
     return status;
 }
 
-int clv_register_linear(clv_registration *run, const clvox_volume *fixed, const clvox_volume *moving)
+/* run->matrix, of a run that begins with the image that comes first. */
+static int find(clv_registration *run)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
     linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
     linear_state start, states[ROOM], given[4];
     int count = 0;
-    clv_matrix_identity(run->matrix);
-    if (o->init == CLVOX_INIT_MATRIX)
+    if (o->init == CLVOX_INIT_MATRIX && run->turned)
+        CLV_TRY(clv_matrix_invert(o->matrix, run->matrix));
+    else if (o->init == CLVOX_INIT_MATRIX)
         clv_matrix_copy(o->matrix, run->matrix);
     if (o->init == CLVOX_INIT_CENTERS) {
         double a[3], b[3];
-        grid_center(&fixed->grid, a);
-        grid_center(&moving->grid, b);
+        grid_center(&run->fixed_grid, a);
+        grid_center(&run->moving_grid, b);
         shifted(a, b, run->matrix);
     }
-    bool overlap = headers_overlap(&fixed->grid, &moving->grid);
+    bool overlap = headers_overlap(&run->fixed_grid, &run->moving_grid);
     bool moments = o->init == CLVOX_INIT_MOMENTS || (o->init == CLVOX_INIT_AUTO && !overlap);
     bool search = o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO;
     if (o->linear == CLVOX_LINEAR_NONE && !moments)
@@ -213,5 +226,18 @@ int clv_register_linear(clv_registration *run, const clvox_volume *fixed, const 
         linear_to_matrix(&stage, &states[0], run->matrix);
 end:
     linear_levels_free(&stage);
+    return status;
+}
+
+int clv_register_linear(clv_registration *run)
+{
+    int status = CLVOX_OK;
+    clv_registration view;
+    CLV_TRY(first_view(run, &view));
+    CLV_TRY(find(&view));
+    if (view.turned != run->turned)
+        CLV_TRY(clv_register_exchange(&view));
+    clv_matrix_copy(CLV_MATRIX(view.matrix), run->matrix);
+end:
     return status;
 }

@@ -2,6 +2,7 @@
 /* The report's numbers: how alike the images are before, between and after. */
 #include <math.h>
 
+#include "base/matrix.h"
 #include "op/likeness.h"
 #include "op/lncc.h"
 #include "op/pointwise.h"
@@ -80,14 +81,13 @@ end:
     return status;
 }
 
-int clv_register_measure(clv_registration *run, const double matrix[4][4], const clv_buffer *u,
-                         clv_likeness_report *report)
+static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_likeness_report *report)
 {
     int status = CLVOX_OK;
     clvox_metric metric = clv_register_metric(run->options);
     clv_map map;
     *report = (clv_likeness_report){0};
-    clv_map_between(&run->fixed_grid, &run->moving_grid, matrix, 1, &map);
+    clv_map_between(&run->fixed_grid, &run->moving_grid, linear ? CLV_MATRIX(run->matrix) : NULL, 1, &map);
     for (int i = 0; i < run->channel_count; i++) {
         const clv_channel *c = &run->channels[i];
         double square, ncc, value;
@@ -101,6 +101,18 @@ int clv_register_measure(clv_registration *run, const double matrix[4][4], const
             CLV_TRY(mean_likeness(run, c, metric, &value));
         report->metric += c->weight * value;
     }
+end:
+    return status;
+}
+
+int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
+                         clv_likeness_report *report)
+{
+    int status = CLVOX_OK;
+    clv_registration view = *run;
+    if (run->turned)
+        CLV_TRY(clv_register_exchange(&view));
+    CLV_TRY(measure(&view, linear, u, report));
 end:
     return status;
 }

@@ -107,13 +107,18 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* All that is held at once, and the largest piece of it. */
-static size_t predict(const clvox_register_images *images, const clvox_register_options *options,
-                      size_t *largest)
+/* All that is held at once, and the largest piece of it, of a run that begins
+ * with the moving image, or not. */
+static size_t predict_from(const clvox_register_images *given, const clvox_register_options *asked,
+                           bool moving_first, size_t *largest)
 {
-    clvox_register_options work;
+    clvox_register_images from = *given, *images = &from;
+    clvox_register_options first = *asked, *options = &first, work;
     clvox_grid fixed, moving;
-    clv_registration run = {.options = &work};
+    clv_registration run = {.options = &work, .moving_first = moving_first};
+    run.turned = moving_first && clv_register_turns(given, asked);
+    if (run.turned)
+        clv_register_exchange_images(images, options);
     clv_request list[CLV_REGISTER_REQUESTS];
     bool coarse = clv_register_work(images, options, &fixed, &moving, &work);
     clv_register_describe(&run, images, &fixed, &moving);
@@ -129,14 +134,27 @@ static size_t predict(const clvox_register_images *images, const clvox_register_
     for (int i = 0; i < count; i++)
         *largest = most(*largest, list[i].bytes);
     if (coarse) {
-        size_t n = sizeof(float) * clvox_grid_voxels(&images->fixed[0]->grid),
-               small = sizeof(float) * (size_t)run.n;
-        size_t m = sizeof(float) * clvox_grid_voxels(&images->moving[0]->grid);
+        size_t n = sizeof(float) * clvox_grid_voxels(&given->fixed[0]->grid),
+               small = sizeof(float) * (size_t)(run.turned ? run.m : run.n);
+        size_t m = sizeof(float) * clvox_grid_voxels(&given->moving[0]->grid);
         /* Making the images coarser, and bringing the result to the full grid. */
-        held = most(held, 3 * most(n, m) + most(small, sizeof(float) * (size_t)run.m) + SMALL_BYTES);
+        held = most(held, 3 * most(n, m) + sizeof(float) * most((size_t)run.n, (size_t)run.m) + SMALL_BYTES);
         held = most(held,
-                    3 * n + most(3 * small, most((images->fixed_mask ? 2 : 1) * n, n + m)) + SMALL_BYTES);
+                    3 * n + most(3 * small, most((given->fixed_mask ? 2 : 1) * n, n + m)) + SMALL_BYTES);
         *largest = most(*largest, most(3 * n, m));
+    }
+    return held;
+}
+
+/* Where contents decide which image comes first, either may. */
+static size_t predict(const clvox_register_images *images, const clvox_register_options *options,
+                      size_t *largest)
+{
+    int order = clv_register_order(images, false);
+    size_t other, held = predict_from(images, options, order > 0, largest);
+    if (order == 0) {
+        held = most(held, predict_from(images, options, true, &other));
+        *largest = most(*largest, other);
     }
     return held;
 }

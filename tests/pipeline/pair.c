@@ -89,13 +89,9 @@ static double lengths(const double *v, size_t n, const clvox_grid *grid, double 
     return n ? sum / (double)n : 0;
 }
 
-double pair_detour(const clvox_volume *first, const clvox_volume *then, const clvox_volume *mask,
-                   double *largest)
+double pair_detour_of(const clvox_link *links, int link_count, const clvox_volume *mask, double *largest)
 {
     const int *size = mask->grid.size;
-    const clvox_transform transforms[2] = {{.is_warp = 1, .warp = (clvox_volume *)first},
-                                           {.is_warp = 1, .warp = (clvox_volume *)then}};
-    const clvox_link links[2] = {{&transforms[0], 0}, {&transforms[1], 0}};
     size_t count = 0, i = 0;
     double *start = malloc(3 * clvox_grid_voxels(&mask->grid) * sizeof *start), *end = NULL;
     check_must(start ? CLVOX_OK : CLVOX_ERROR_MEMORY);
@@ -107,13 +103,40 @@ double pair_detour(const clvox_volume *first, const clvox_volume *then, const cl
     end = malloc(3 * (count + 1) * sizeof *end);
     check_must(end ? CLVOX_OK : CLVOX_ERROR_MEMORY);
     memcpy(end, start, 3 * count * sizeof *end);
-    check_must(clvox_apply_points(links, 2, end, (int)count));
+    check_must(clvox_apply_points(links, link_count, end, (int)count));
     for (size_t k = 0; k < 3 * count; k++)
         end[k] -= start[k];
     double mean = lengths(end, count, &mask->grid, largest);
     free(start);
     free(end);
     return mean;
+}
+
+double pair_detour(const clvox_volume *first, const clvox_volume *then, const clvox_volume *mask,
+                   double *largest)
+{
+    const clvox_transform transforms[2] = {{.is_warp = 1, .warp = (clvox_volume *)first},
+                                           {.is_warp = 1, .warp = (clvox_volume *)then}};
+    const clvox_link links[2] = {{&transforms[0], 0}, {&transforms[1], 0}};
+    return pair_detour_of(links, 2, mask, largest);
+}
+
+double pair_there_and_back(const clvox_register_result *there, const clvox_register_result *back,
+                           const clvox_volume *mask, double *largest)
+{
+    const clvox_register_result *both[2] = {there, back};
+    clvox_transform transforms[4];
+    clvox_link links[4];
+    int count = 0;
+    for (int i = 0; i < 2; i++) {
+        if (both[i]->warp)
+            transforms[count++] = (clvox_transform){.is_warp = 1, .warp = both[i]->warp};
+        transforms[count] = (clvox_transform){.is_warp = 0};
+        clv_matrix_copy(CLV_MATRIX(both[i]->matrix), transforms[count++].matrix);
+    }
+    for (int i = 0; i < count; i++)
+        links[i] = (clvox_link){&transforms[i], 0};
+    return pair_detour_of(links, count, mask, largest);
 }
 
 double pair_distance(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, double *largest)

@@ -42,6 +42,11 @@ double pair_start(const pair *p, const clvox_volume *mask);
  * mask away from where they start, in voxels (the smallest edge of mask). */
 double pair_detour(const clvox_volume *first, const clvox_volume *then, const clvox_volume *mask,
                    double *largest);
+/* The same of a whole chain of links, the first one first. */
+double pair_detour_of(const clvox_link *links, int count, const clvox_volume *mask, double *largest);
+/* The same of the maps of two results, there and back, each an affine after its warp, if any. */
+double pair_there_and_back(const clvox_register_result *there, const clvox_register_result *back,
+                           const clvox_volume *mask, double *largest);
 /* Mean and largest distance of two displacements on one grid over mask (NULL:
  * everywhere), in voxels (the smallest edge). */
 double pair_distance(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, double *largest);
