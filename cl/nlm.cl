@@ -90,8 +90,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
 /* The squared distance of a patch from the quadratic in x, y, z that is nearest
  * to it. 1, x and x^2 - mean are orthogonal on the samples, and so are their
  * products of degree 2. norm: 1 over the sums of squares of 1, x, x^2 - mean and
- * x y over the patch. With keen above 0 the patch goes towards that quadratic by
- * the share exp(-(residual keen)^2). */
+ * x y over the patch. With keen > 0 the patch goes there by exp(-(residual keen)^2). */
 __kernel void nlm_residual(__global float *patches, int count, int radius, int stride, float mean,
                            float4 norm, float keen, __global float *residual)
 {

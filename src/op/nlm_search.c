@@ -19,17 +19,14 @@
 #include "op/nlm_search_parts.h"
 
 /* march: positions of a block. */
-#define TILE_LOCAL(block) (4 * (4 * 8 * ((block) + 4) + 352 + 16 * (block) + 2 * 256 + 1))
+#define TILE_LOCAL(block, items) (4 * (4 * 8 * (block) + 352 + 15 * (block) + 6 * (items) + 1))
 static const clv_variant search_variants[] = {
+    {.name = "tall", .function = "nlm_search_tile", .defines = "-DHIGH=16", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128, 128), .tiles = {{128, 1, 1, 128}}},
     {.name = "tile", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
-     .fixed_bytes = TILE_LOCAL(128), .tiles = {{256, 1, 1, 128}}},
-    {.name = "woven", .function = "nlm_search_tile", .defines = "-DWOVEN=1", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_GPU, .optional = true, .fixed_bytes = TILE_LOCAL(128), .tiles = {{256, 1, 1, 128}}},
-    {.name = "deep", .function = "nlm_search_tile", .defines = "-DDEPTH=16", .shape = CLV_SHAPE_GROUPS,
-     .devices = CLV_ON_GPU, .optional = true, .fixed_bytes = TILE_LOCAL(128) + 4 * 4 * 8 * 132,
-     .tiles = {{256, 1, 1, 128}}},
+     .fixed_bytes = TILE_LOCAL(128, 256), .tiles = {{256, 1, 1, 128}}},
     {.name = "small", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
-     .fixed_bytes = TILE_LOCAL(64), .tiles = {{64, 1, 1, 64}}},
+     .fixed_bytes = TILE_LOCAL(64, 64), .tiles = {{64, 1, 1, 64}}},
     {.name = "rows", .function = "nlm_search_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 96}, {1, 1, 1, 48}}},
 };
@@ -61,7 +58,8 @@ static const clv_variant reach_variants[] = {
     {.name = "item", .function = "nlm_reach", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_nlm_search = {"nlm_search", "nlm_search", search_variants, 5, NULL};
+const clv_entry clv_entry_nlm_search = {"nlm_search", "nlm_search", search_variants,
+                                        sizeof search_variants / sizeof *search_variants, NULL};
 const clv_entry clv_entry_nlm_keep = {"nlm_search", "nlm_keep", keep_variants, 2, NULL};
 const clv_entry clv_entry_nlm_gather = {"nlm_search", "nlm_gather", gather_variants, 2, NULL};
 const clv_entry clv_entry_nlm_features = {"nlm_search", "nlm_features", features_variants, 1, NULL};
@@ -83,12 +81,12 @@ static int units(size_t floats)
     return (int)((floats + 15) / 16);
 }
 
-void clv_nlm_lay_out(int count, int radius, int block, bool panels, size_t room, clv_nlm_layout *l)
+void clv_nlm_lay_out(int count, int radius, int block, int panel, size_t room, clv_nlm_layout *l)
 {
     enum { WORTHWHILE = 1 << 18 }; /* rows that fill any device many times over */
     int side = 2 * radius + 1, blocks = blocks_of(count, block), at = 0;
     size_t padded = (size_t)blocks * (size_t)block;
-    *l = (clv_nlm_layout){.samples = side * side * side, .block = block, .panels = -1};
+    *l = (clv_nlm_layout){.samples = side * side * side, .block = block, .panel = panel, .panels = -1};
     l->stride = (l->samples + 15) / 16 * 16;
     size_t stride = (size_t)l->stride;
 #define PLACE(where, floats) ((where) = at, at += units(floats))
@@ -97,7 +95,7 @@ void clv_nlm_lay_out(int count, int radius, int block, bool panels, size_t room,
     PLACE(l->order, padded);
     PLACE(l->by_index, (size_t)count * NLM_FEATURES);
     PLACE(l->patches, padded * stride);
-    if (panels)
+    if (panel)
         PLACE(l->panels, padded * stride);
     PLACE(l->features, padded * NLM_FEATURES);
     PLACE(l->boxes, (size_t)blocks * NLM_BOX);
@@ -121,9 +119,9 @@ size_t clv_nlm_search_bytes(const clvox_context *ctx, int count, int radius, int
 {
     /* Enough for every variant, the larger block's padding included. */
     clv_nlm_layout l;
+    (void)ctx;
     (void)most;
-    bool panels = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
-    clv_nlm_lay_out(count, radius, NLM_LARGEST_BLOCK, panels, 0, &l);
+    clv_nlm_lay_out(count, radius, NLM_LARGEST_BLOCK, 1, 0, &l);
     return l.bytes + (size_t)NLM_LARGEST_BLOCK * (NLM_CAPACITY + 4) * 4;
 }
 
@@ -149,7 +147,8 @@ static int gather(clv_nlm_task *s, bool features)
     bool by_rows = !strcmp(kernel->variant->name, "rows");
     CLV_TRY(CLV_LAUNCH(s->ctx, kernel, ((const int[3]){by_rows ? rows : elements, 1, 1}), 4. * elements,
                        CLV_BUF(p->phi), CLV_INT4(p->size[0], p->size[1], p->size[2], p->radius),
-                       CLV_BUF(p->band), CLV_BUF(s->scratch), CLV_INT4(s->used, s->at.stride, s->at.block, 0),
+                       CLV_BUF(p->band), CLV_BUF(s->scratch),
+                       CLV_INT4(s->used, s->at.stride, s->at.block, s->at.panel),
                        CLV_INT4(s->at.order, features ? s->at.by_index : -1, 0, 0),
                        CLV_INT4(s->at.patches, s->at.panels, s->at.features, 0), CLV_INT(elements)));
 end:
@@ -338,8 +337,8 @@ int clv_nlm_search(clvox_context *ctx, const clv_nlm_patches *patches, clv_nlm_m
     CLV_TRY(clv_buffer_fill(ctx, distances, 0, 0x7F800000u, words * 4));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_search, NULL, line, 0, &kernel));
     bool by_pairs = reach <= 0 && memory != CLV_NLM_AUTO && memory != CLV_NLM_PLAIN;
-    bool panels = by_pairs || (reach <= 0 && !strcmp(kernel->variant->name, "rows"));
-    clv_nlm_lay_out(patches->count, patches->radius, kernel->tile.march, panels, scratch->bytes, &s.at);
+    int panel = reach > 0 ? 0 : by_pairs || !strcmp(kernel->variant->name, "rows") ? 16 : kernel->tile.march;
+    clv_nlm_lay_out(patches->count, patches->radius, kernel->tile.march, panel, scratch->bytes, &s.at);
     if (s.at.bytes > scratch->bytes) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT,
                           "search of patches: its scratch buffer holds %.0f MiB, not %.0f",

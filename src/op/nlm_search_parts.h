@@ -21,13 +21,14 @@ typedef struct clv_nlm_layout {
     int order, basis, by_index, patches, panels, features, boxes, centres, near, counts, cursors, left, lists;
     int samples, stride; /* of a patch; the stride is a multiple of 16 */
     int block;           /* positions of a block */
+    int panel;           /* and of a panel; 0: there are none */
     int chunk;           /* blocks whose rows have lists at a time */
     size_t bytes;
 } clv_nlm_layout;
 
 /* Lays out a search of count rows. room: bytes of scratch, to which the chunk
  * is fitted; 0: as many as are worth having. */
-void clv_nlm_lay_out(int count, int radius, int block, bool panels, size_t room, clv_nlm_layout *out);
+void clv_nlm_lay_out(int count, int radius, int block, int panel, size_t room, clv_nlm_layout *out);
 
 /* The first NLM_POLYNOMIALS products of orthonormal polynomials on the samples
  * of a patch, by degree: basis[sample NLM_POLYNOMIALS + polynomial]. */
