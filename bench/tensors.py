@@ -29,7 +29,7 @@ KINDS, SNRS, DIRECTIONS = ("helix", "rings", "steps"), (10, 20, 30), (20, 30)
 GRIDS = ("axial", "oblique", "left", "left-oblique")
 # Multiples of the noise's lambda for the claim of --lambda auto.
 FACTORS = (0.5, 0.7, 0.85, 1, 1.2, 1.4, 2)
-CLVOX = ("wls", "clvox", "clvox-bregman3", "clvox-mppca", "mppca-clvox", "auto")
+CLVOX = ("wls", "clvox", "clvox-bregman3", "clvox-mppca", "mppca-clvox", "auto", "auto-mppca")
 
 
 def cases(o):
@@ -65,7 +65,7 @@ def clvox(o, scan, method, out):
     if method in ("wls", "mppca-clvox"):
         yield "", read_tensor(tensor)
         return
-    if method != "auto":
+    if not method.startswith("auto"):
         more = ["--bregman", "3"] if method == "clvox-bregman3" else []
         yield "", read_tensor(denoise(o, scan, tensor, out + "_tv.nii.gz", *more, *o.option))
         return
@@ -105,7 +105,8 @@ def rows_of(o, scan, case, method):
     """The rows of one phantom and method."""
     kind, snr, count, grid = case
     name = os.path.basename(scan.path).replace("_dwi.nii.gz", "")
-    head = {"case": name, "kind": kind, "snr": snr, "directions": count, "grid": grid, "method": method}
+    head = {"case": name, "kind": kind, "snr": snr, "directions": count, "grid": grid, "seed": o.seed,
+            "method": method}
     rows, before, started = [], cpu(), time.time()
     try:
         made = (tensor_peers.run(scan, method, 1000 / snr) if method in tensor_peers.PEERS
@@ -133,6 +134,7 @@ def arguments():
     p.add_argument("--method", action="append", choices=CLVOX + tensor_peers.PEERS, help="repeat (default: all)")
     p.add_argument("--kind", action="append", choices=KINDS, help="repeat (default: all)")
     p.add_argument("--snr", action="append", type=int, choices=SNRS, help="repeat (default: all)")
+    p.add_argument("--seed", type=int, default=1, help="of the phantoms (default 1, the one of the tables)")
     p.add_argument("--renew", help="make rows again whose method starts with this")
     p.add_argument("--real", action="store_true", help="the real scan and slice, not the phantoms")
     p.add_argument("--markdown", help="write the table there")
@@ -146,7 +148,7 @@ def main():
     rows = Rows(os.path.join(o.out, "rows.json"), o.renew)
     methods = o.method or CLVOX + tensor_peers.PEERS
     if o.real:
-        wanted = [m for m in methods if m not in ("auto", "wls-dipy")]
+        wanted = [m for m in methods if not m.startswith("auto") and m != "wls-dipy"]
         for r in tensor_real.halves(o, wanted, lambda s, m, out: clvox(o, s, m, out)):
             rows.put("halves", r["method"], [r])
             print(r, flush=True)
@@ -155,7 +157,7 @@ def main():
             rows.put("mvirt", r["method"], [r])
             print(r, flush=True)
     for case in cases(o) if not o.real else ():
-        prefix = phantom(o.clvox, o.out, *case)
+        prefix = phantom(o.clvox, o.out, *case, seed=o.seed)
         scan = None
         for method in methods:
             name = os.path.basename(prefix)

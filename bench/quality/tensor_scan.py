@@ -30,7 +30,7 @@ class Scan:
 
 def phantom(clvox, folder, kind, snr, directions, grid, seed=1):
     """Made by `clvox phantom`, once."""
-    prefix = os.path.join(folder, f"{kind}_snr{snr}_{directions}_{grid}")
+    prefix = os.path.join(folder, f"{kind}_snr{snr}_{directions}_{grid}" + (f"_seed{seed}" if seed != 1 else ""))
     spacing = {"axial": "2x2x2mm", "oblique": "2x2x2.5mm", "left": "2x2x3mm", "left-oblique": "2x2x2mm"}[grid]
     if not os.path.exists(prefix + "_mask.nii.gz"):
         subprocess.run([clvox, "phantom", "tensor:" + kind, "-o", prefix, "--size", "64x64x40", "--snr", str(snr),

@@ -160,6 +160,8 @@ typedef struct clvox_tensor_denoise_result {
     clvox_volume *tensor;
     double sigma;       /* noise that lambda comes from, mm^2/s; NaN where lambda was given */
     int guessed;        /* 1: there was no map of it */
+    double structure;   /* how much neighbours differ over what that noise makes of equal tensors (1: noise
+                           alone); NaN where lambda was given */
     double lambda;
     double energy[2];   /* of f and of the result, with the data term against f */
     double gap;         /* of the last Bregman iteration: (energy - dual) / energy; descent: NaN */
@@ -174,7 +176,8 @@ typedef struct clvox_tensor_denoise_result {
     double seconds;
 } clvox_tensor_denoise_result;
 
-/* The local model, primal-dual, two rounds of reweighting, lambda from the noise. */
+/* The local model, primal-dual, two rounds of reweighting, lambda from the noise and from how
+ * much of the differences between neighbours it explains. */
 CLVOX_API void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options);
 
 /* Denoises a tensor by total variation; differences of neighbours are over the

@@ -33,7 +33,8 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
         cli_print(cli, "%d Bregman iteration%s\n", f->bregman, f->bregman == 1 ? "" : "s");
     cli_print(cli, "%-18s %.4g", "lambda", f->lambda);
     if (!isnan(f->sigma))
-        cli_print(cli, ", from a noise of %.4g mm^2/s", f->sigma);
+        cli_print(cli, ", from a noise of %.4g mm^2/s; neighbours differ %.3g times as much", f->sigma,
+                  f->structure);
     cli_print(cli, "\n%-18s before %.6g, after %.6g\n", "energy", f->energy[0], f->energy[1]);
     cli_print(cli, "%-18s %d", "iterations", f->iterations);
     if (!isnan(f->gap))
@@ -47,6 +48,7 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
     cJSON_AddNumberToObject(to, "reweight", f->reweight);
     cli_log_number(to, "lambda", f->lambda);
     cli_log_number(to, "sigma_mm2_s", f->sigma);
+    cli_log_number(to, "structure", f->structure);
     cJSON_AddBoolToObject(to, "noise_guessed", f->guessed);
     cli_log_number(to, "energy_before", f->energy[0]);
     cli_log_number(to, "energy_after", f->energy[1]);

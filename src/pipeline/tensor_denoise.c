@@ -115,8 +115,7 @@ static int choose(const clvox_volume *tensor, const clvox_volume *mask, float *i
     return CLVOX_OK;
 }
 
-/* lambda in units of the model: the discrepancy that plain total variation and
- * Bregman iterations need, as multiples of 1 / sigma. */
+/* lambda in units of the model, from the noise. */
 static int set_lambda(denoise *run, const clvox_volume *tensor, const clvox_volume *noise,
                       const float *inside)
 {
@@ -125,7 +124,7 @@ static int set_lambda(denoise *run, const clvox_volume *tensor, const clvox_volu
     clvox_tensor_denoise_result *r = run->result;
     bool log = o->model == CLVOX_TENSOR_MODEL_LOG;
     double relative;
-    r->sigma = NAN;
+    r->sigma = r->structure = NAN;
     r->lambda = o->lambda;
     if (o->lambda > 0)
         return CLVOX_OK;
@@ -134,8 +133,9 @@ static int set_lambda(denoise *run, const clvox_volume *tensor, const clvox_volu
         CLV_TRY(clv_tensor_noise_read(tensor, noise, inside, &r->sigma, &relative));
     else
         CLV_TRY(clv_tensor_noise_guess(tensor, inside, &r->sigma, &relative));
-    r->lambda = clv_tensor_lambda(log ? relative : r->sigma * (double)UNIT, relative, run->bregman,
-                                  run->reweight);
+    CLV_TRY(clv_tensor_structure(tensor, noise, r->sigma, inside, &r->structure));
+    r->lambda = clv_tensor_lambda(log ? relative : r->sigma * (double)UNIT, relative, r->structure,
+                                  run->bregman, run->reweight);
 end:
     return status;
 }

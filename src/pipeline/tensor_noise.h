@@ -16,8 +16,15 @@ int clv_tensor_noise_read(const clvox_volume *tensor, const clvox_volume *noise,
  * flattest quarter holds the least anatomy, yet some. */
 int clv_tensor_noise_guess(const clvox_volume *tensor, const float *inside, double *sigma, double *relative);
 
+/* How much neighbours inside differ, over what the noise of both makes of equal
+ * tensors: the median over pairs along the axes. 1: noise alone; 3 to 5 in a brain's
+ * scan of 20 directions. 1 where no pair is inside. noise: the map, or NULL for sigma
+ * everywhere. */
+int clv_tensor_structure(const clvox_volume *tensor, const clvox_volume *noise, double sigma,
+                         const float *inside, double *structure);
+
 /* lambda for that many Bregman iterations, or for rounds of reweighting, sigma in
  * the unit of 1 / lambda, relative the noise over the mean diffusivity. */
-double clv_tensor_lambda(double sigma, double relative, int bregman, int reweight);
+double clv_tensor_lambda(double sigma, double relative, double structure, int bregman, int reweight);
 
 #endif

@@ -135,6 +135,45 @@ static void solvers(void)
     scan_free(&s);
 }
 
+/* What varies by more than noise everywhere is smoothed less. */
+static void structure(void)
+{
+    const double noise = 1e-5, spacing[3] = {2, 2, 2.5};
+    clvox_grid grid;
+    clvox_volume *tensor, *map;
+    clvox_tensor_denoise_options o;
+    clvox_tensor_denoise_result r;
+    double lambda[2];
+    clv_phantom_grid((const int[3]){17, 14, 9}, spacing, true, &grid);
+    size_t n = clvox_grid_voxels(&grid);
+    check_must(clvox_volume_create(&grid, 6, CLVOX_KIND_TENSOR, &tensor));
+    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &map));
+    for (size_t i = 0; i < n; i++)
+        map->data[i] = (float)noise;
+    clvox_tensor_denoise_defaults(&o);
+    for (int k = 0; k < 2; k++) {
+        CHECK_CASE("lambda from the noise and what %s", k ? "varies" : "is constant");
+        /* Six levels of noise from neighbour to neighbour, along each axis. */
+        for (size_t i = 0; i < 6 * n; i++) {
+            size_t v = i % n, c = i / n, way = v % 17 + v / 17 % 14 + v / (17 * 14);
+            bool beside = c == 1 || c == 2 || c == 4;
+            double value = beside ? 0 : 2e-3 + (c ? 0 : 6 * k * noise * ((double)way - 18));
+            tensor->data[i] = (float)(value + noise * sqrt(beside ? .5 : 1) * clv_phantom_normal(7, i));
+        }
+        check_must(clvox_tensor_denoise(ctx, tensor, map, NULL, &o, &r));
+        lambda[k] = r.lambda;
+        printf("# %.4g\n", r.lambda);
+        clvox_volume_destroy(&r.tensor);
+        check_must(clvox_tensor_denoise(ctx, tensor, NULL, NULL, &o, &r));
+        CHECK(r.guessed && r.lambda > 0);
+        clvox_volume_destroy(&r.tensor);
+    }
+    /* 36 + 12 over 12 noise variances. */
+    CHECK(lambda[1] > 1.7 * lambda[0] && lambda[1] < 2.3 * lambda[0]);
+    clvox_volume_destroy(&tensor);
+    clvox_volume_destroy(&map);
+}
+
 static void odd_values(void)
 {
     scan s;
@@ -181,6 +220,7 @@ int main(void)
     ctx = harness_open();
     nearer();
     solvers();
+    structure();
     odd_values();
     clvox_context_destroy(&ctx);
     return check_end();
