@@ -197,9 +197,16 @@ __kernel void longest_chunks(__global const float *field, float4 scale, int n, i
 #define FINISH(x) (x)
 #endif
 
+/* most: never less than what is there already. */
+static inline void put_result(float result, int most, __global float *out, int slot)
+{
+    float value = FINISH(result);
+    out[slot] = most ? fmax(value, out[slot]) : value;
+}
+
 /* The second launch: one work-group. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-reduce_last_group(__global const float *partial, int count, __global float *out, int slot)
+reduce_last_group(__global const float *partial, int count, int most, __global float *out, int slot)
 {
     __local float shared[TILE_X];
     float sum = START;
@@ -207,10 +214,10 @@ reduce_last_group(__global const float *partial, int count, __global float *out,
         sum = JOIN(sum, partial[i]);
     sum = join_group(sum, shared);
     if (get_local_id(0) == 0)
-        out[slot] = FINISH(sum);
+        put_result(sum, most, out, slot);
 }
 
-__kernel void reduce_last_item(__global const float *partial, int count, __global float *out, int slot)
+__kernel void reduce_last_item(__global const float *partial, int count, int most, __global float *out, int slot)
 {
     float8 sum = START;
     int i = 0;
@@ -221,5 +228,5 @@ __kernel void reduce_last_item(__global const float *partial, int count, __globa
     float one = join8(sum);
     for (; i < count; i++)
         one = JOIN(one, partial[i]);
-    out[slot] = FINISH(one);
+    put_result(one, most, out, slot);
 }

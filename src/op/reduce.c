@@ -45,15 +45,15 @@ static int chunk_of(int n, const clv_kernel *kernel)
     return (chunk + 1023) / 1024 * 1024;
 }
 
-static int last(clvox_context *ctx, const char *build, const clv_buffer *partial, int count,
+static int last(clvox_context *ctx, const char *build, const clv_buffer *partial, int count, bool most,
                 clv_buffer *out, int slot)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int size[3] = {1, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce_last, build, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 4.0 * count, CLV_BUF(partial), CLV_INT(count), CLV_BUF(out),
-                       CLV_INT(slot)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 4.0 * count, CLV_BUF(partial), CLV_INT(count),
+                       CLV_INT(most), CLV_BUF(out), CLV_INT(slot)));
 end:
     return status;
 }
@@ -80,13 +80,13 @@ int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_buffer *a, co
                        CLV_BUF(partial)));
     int join = kind == CLV_REDUCE_MIN ? JOIN_MIN
                : kind == CLV_REDUCE_MAX || kind == CLV_REDUCE_MAX_ABS ? JOIN_MAX : JOIN_SUM;
-    CLV_TRY(last(ctx, last_builds[join], partial, count, out, slot));
+    CLV_TRY(last(ctx, last_builds[join], partial, count, false, out, slot));
 end:
     return status;
 }
 
 int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float scale[3], int voxels,
-                       clv_buffer *partial, clv_buffer *out, int slot)
+                       bool most, clv_buffer *partial, clv_buffer *out, int slot)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -98,7 +98,7 @@ int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float 
         CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * voxels, CLV_BUF(field),
                        CLV_FLOAT4(scale[0], scale[1], scale[2], 0), CLV_INT(voxels), CLV_INT(chunk),
                        CLV_BUF(partial)));
-    CLV_TRY(last(ctx, last_builds[JOIN_LENGTH], partial, count, out, slot));
+    CLV_TRY(last(ctx, last_builds[JOIN_LENGTH], partial, count, most, out, slot));
 end:
     return status;
 }

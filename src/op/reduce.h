@@ -27,9 +27,10 @@ int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_buffer *a, co
                int slot);
 
 /* The longest vector of a field: max over voxels of |v_i| with each component
- * first multiplied by scale (1/spacing gives voxels). */
-int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float scale[3],
-                       int voxels, clv_buffer *partial, clv_buffer *out, int slot);
+ * first multiplied by scale (1/spacing gives voxels). most: out[slot] never
+ * falls, so that call after call it is the longest of all. */
+int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float scale[3], int voxels,
+                       bool most, clv_buffer *partial, clv_buffer *out, int slot);
 
 extern const clv_entry clv_entry_reduce;
 extern const clv_entry clv_entry_reduce_longest;

@@ -12,6 +12,7 @@ enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
     CLV_STATE_SUMS = 24,   /* sums of clv_similarity */
     CLV_STATE_SIMILARITY = 40, /* S and voxels of each channel */
+    CLV_STATE_LONGEST = 56, /* of either side's velocities */
     CLV_STATE_SLOTS = 64
 };
 
@@ -20,8 +21,11 @@ enum {
     CLV_MODEL_REQUESTS = 32       /* buffers that a model may ask for */
 };
 
-/* Added to the variances of LNCC's windows, of images scaled to about [0, 1]. */
+/* Added to the variances of LNCC's windows, of images scaled to about [0, 1]:
+ * for the report and the linear part, and for deformations, which noise below
+ * this variance is not to move. */
 #define CLV_REGISTER_EPSILON 1e-5f
+#define CLV_DEFORM_EPSILON 1e-4f
 
 /* One image of each side, on the grid of the first. */
 typedef struct clv_channel {

@@ -3,7 +3,7 @@
  * S a similarity of the two warped images, each iteration and each side does
  *   f = momentum f + dS/du        op/lncc.h or op/likeness.h, then op/push.h
  *   v = G_update * f              fluid regularisation
- *   u = s v + u o (id + s v)      op/advance.h: the longest s v is --step
+ *   u = s v + u o (id + s v)      op/advance.h: s = --step / the longest v so far
  *   u = G_total * u               elastic regularisation
  * Greedy moves the moving image alone: h = x + u. The symmetric model (after
  * Avants et al. 2008) moves both towards a middle that lies on the fixed grid:
@@ -37,6 +37,10 @@ static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
 /* Length of the last step of a level in shares of its first. */
 static const float LAST = 0.1f;
 
+/* A level gains where its similarity rises by more than this share, which sums
+ * in single precision may change by. */
+static const double GAIN = 1e-6;
+
 /* The border stays where it is, so that the map has an inverse on the whole grid. */
 static const float LONGEST_RIM = 4;
 
@@ -55,6 +59,7 @@ typedef struct work {
     int count;
     float rim;         /* voxels over which steps fall to 0 towards the border */
     float length;      /* of the longest step, voxels */
+    bool begun;        /* the level has had steps */
     float total_sigma; /* of the elastic smoothing, voxels */
 } work;
 
@@ -101,7 +106,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
         const clv_lncc_args args = {
             .fixed = fixed, .moving = w->sides[0].warped,
             .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
-            .radius = o->radius, .epsilon = CLV_REGISTER_EPSILON, .local = o->local_gradient != 0,
+            .radius = o->radius, .epsilon = CLV_DEFORM_EPSILON, .local = o->local_gradient != 0,
             .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
             .terms = run->terms, .partial = run->partial, .out = run->state, .slot = slot,
         };
@@ -122,7 +127,10 @@ end:
     return status;
 }
 
-/* One step of one side along its force. */
+/* One step of one side along its force. The factor s never grows along a level:
+ * steps that kept their length while forces fall would, in the end, go too far
+ * wherever the force changes most, and back in the next one, and what rounding
+ * changes would grow tenfold every few iterations. */
 static int step(const work *w, const side *s)
 {
     clv_registration *run = w->run;
@@ -132,11 +140,11 @@ static int step(const work *w, const side *s)
     const float total[3] = {w->total_sigma, w->total_sigma, w->total_sigma};
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
     clv_buffer *v = run->velocity, *next = run->terms;
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
     CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
-    CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, run->partial, run->state, CLV_STATE_SUMS));
-    CLV_TRY(clv_advance(run->ctx, s->u, v, l->fixed.size, l->spacing, w->length, w->rim, run->state,
-                        CLV_STATE_SUMS, next));
+    CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->begun, run->partial, run->state, slot));
+    CLV_TRY(clv_advance(run->ctx, s->u, v, l->fixed.size, l->spacing, w->length, w->rim, run->state, slot,
+                        next));
     CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
 end:
     return status;
@@ -192,6 +200,7 @@ static void shorten(work *w, int index, int iteration)
     /* A rehearsal, of few iterations, sees the shortest step too. */
     float all = fmaxf(1, (float)(o->iterations[index] - clv_rehearsing(w->run->ctx)));
     float left = 1 - (1 - LAST) * (float)iteration / all;
+    w->begun = iteration > 0;
     w->length = left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
     w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }
@@ -246,7 +255,7 @@ static int run_level(clv_registration *run, int index, const clv_level *l, const
     for (int c = 0; c < run->channel_count; c++)
         CLV_TRY(compare(&w, &run->channels[c], CLV_STATE_SIMILARITY + 2 * c));
     CLV_TRY(read_similarity(run, &now));
-    if (now < start)
+    if (now - start < GAIN * fabs(start))
         CLV_TRY(go_back(&w, index, before_level));
     for (int i = 0; i < w.count; i++)
         CLV_TRY(mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, NULL));

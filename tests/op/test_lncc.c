@@ -146,6 +146,35 @@ static const setup wide[] = {
     {{21, 22, 23}, 6, 1e-5f, 0.9f, 0.01f, 0, 2e-4},
 };
 
+/* An image and itself: slopes are 0 to the last bit on every device, also where
+ * all contrast is rounding. */
+static void equal(clvox_context *ctx, const problem *p, bool local)
+{
+    const setup *s = p->is;
+    size_t bytes = p->n * sizeof(float), nonzero = 0;
+    clv_buffer *image[2] = {harness_upload(ctx, p->fixed, bytes), harness_upload(ctx, p->fixed, bytes)};
+    clv_buffer *terms = harness_output(ctx, clv_lncc_terms(s->size, s->radius, local, true) * sizeof(float));
+    clv_buffer *slope[2] = {harness_output(ctx, bytes), harness_output(ctx, bytes)};
+    const clv_lncc_args args = {
+        .fixed = image[0], .moving = image[1], .size = {s->size[0], s->size[1], s->size[2]},
+        .radius = s->radius, .epsilon = s->epsilon, .local = local, .slope_moving = slope[0],
+        .slope_fixed = slope[1], .terms = terms,
+    };
+    float *got = malloc(bytes);
+    CHECK_THAT(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    for (int k = 0; k < 2; k++) {
+        harness_download(ctx, slope[k], got, bytes);
+        for (size_t i = 0; i < p->n; i++)
+            nonzero += got[i] != 0;
+    }
+    CHECK_THAT(nonzero == 0, "radius %d, offset %g: %zu slopes of equal images are not 0", s->radius,
+               (double)s->offset, nonzero);
+    free(got);
+    clv_buffer *all[] = {image[0], image[1], terms, slope[0], slope[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clv_buffer_destroy(&all[i]);
+}
+
 /* Which variant the index-th of all tiles belongs to. */
 static int variant_at(const clv_entry *entry, int index)
 {
@@ -179,6 +208,10 @@ static void all(clvox_context *ctx, const clv_entry *entry, bool local_counts, p
                 run(ctx, &problems[i], true, radius != 4);
             if (fresh && local_counts && radius == 2)
                 run(ctx, &problems[i], true, false);
+            if (fresh && radius != 3)
+                equal(ctx, &problems[i], false);
+            if (fresh && local_counts && radius != 4)
+                equal(ctx, &problems[i], true);
         }
     }
 }

@@ -87,10 +87,19 @@ static void longest(int n)
     if (n > 2)
         field[1] = NAN;
     clv_buffer *device = harness_upload_field(ctx, field, (size_t)n), *out = harness_output(ctx, 8);
-    CHECK(clv_reduce_longest(ctx, device, scale, n, partial, out, 0) == CLVOX_OK);
+    CHECK(clv_reduce_longest(ctx, device, scale, n, false, partial, out, 0) == CLVOX_OK);
     harness_download(ctx, out, got, 8);
     double want = ref_reduce_longest(field, scale, n);
     CHECK_THAT(fabs(got[0] - want) <= 1e-6 * want, "n %d: %g, not %g", n, got[0], want);
+    CHECK(isnan(got[1]));
+    /* What is there is kept where it is longer. */
+    for (int longer = 0; longer < 2; longer++) {
+        float there = longer ? 2 * got[0] : 0.5f * got[0], most;
+        CHECK(clv_buffer_write(ctx, out, 4, &there, 4) == CLVOX_OK);
+        CHECK(clv_reduce_longest(ctx, device, scale, n, true, partial, out, 1) == CLVOX_OK);
+        CHECK(clv_buffer_read(ctx, out, 4, &most, 4) == CLVOX_OK);
+        CHECK_THAT(most == fmaxf(there, got[0]), "%g after %g", (double)most, (double)there);
+    }
     clv_buffer_destroy(&device);
     clv_buffer_destroy(&out);
     free(field);

@@ -182,8 +182,8 @@ void pair_options(clvox_register_options *o, clvox_deform deform, clvox_metric m
     o->shrink[1] = 1;
     o->iterations[0] = 30;
     o->iterations[1] = 20;
-    o->step = .5;
-    o->finest_step = .25;
+    o->step = 1;
+    o->finest_step = .5;
     o->momentum = 0;
     o->tolerance = 0;
 }
