@@ -7,7 +7,8 @@
 #include "bench_table.h"
 
 const bench_row *const bench_fields[BENCH_FIELDS] = {bench_rows_images, bench_rows_register,
-                                                     bench_rows_surface, bench_rows_tensor};
+                                                     bench_rows_solvers, bench_rows_surface,
+                                                     bench_rows_tensor};
 
 static const clv_entry *find_entry(const char *name)
 {

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "op/fft.h"
 #include "op/force.h"
 #include "op/mesh_distance.h"
 #include "op/statistics.h"
@@ -103,6 +104,8 @@ typedef struct bench_data {
     clv_buffer *out[BENCH_OUT], *field[2], *nine, *partial, *state; /* nine: 9 n and a little */
     clv_buffer *sums;                 /* of linear registration */
     clv_tensor_pd pd;
+    clv_buffer *solver[2];            /* fields */
+    clv_fft fft;                      /* once a row has wanted it */
     double answer[10];                /* what a row brought to the host */
 } bench_data;
 
@@ -146,14 +149,17 @@ typedef struct bench_row {
 } bench_row;
 
 /* By field; each ends with a NULL name. bench_fields are all of them. */
-extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_surface[],
-    bench_rows_tensor[];
-enum { BENCH_FIELDS = 4 };
+extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_solvers[],
+    bench_rows_surface[], bench_rows_tensor[];
+enum { BENCH_FIELDS = 5 };
 extern const bench_row *const bench_fields[BENCH_FIELDS];
 
 /* Runs the row on a small odd volume with the kernels that are chosen or forced
  * now and compares. CLVOX_ERROR_DATA where the result is wrong. */
 int bench_verify(clvox_context *ctx, const bench_row *row, const char *label);
+
+/* The fluid's operator with alpha and gamma of Ha 2011, in voxels. */
+clv_navier bench_operator(const int size[3], bool periodic, float beta);
 
 /* The unbiased force with penalty, without mask, on the bench's data. */
 int bench_force(bench_data *data, clv_force_form form);

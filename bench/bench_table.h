@@ -32,9 +32,11 @@ int bench_moazeni2009(bench_run *run);
 int bench_moazeni2009_solvers(bench_run *run);
 /* Mueller 2008: forms of convolution. */
 int bench_mueller2008(bench_run *run);
-/* Ha 2011: gradients, interpolation, Gaussians, arithmetic, and one scale
- * against two, which alone is bench_ha2011_scales. */
+/* Ha 2011: gradients, interpolation, Gaussians, arithmetic, solvers of the
+ * fluid's equation (bench_ha2011_solvers), and one scale against two
+ * (bench_ha2011_scales). */
 int bench_ha2011(bench_run *run);
+int bench_ha2011_solvers(bench_run *run);
 int bench_ha2011_scales(bench_run *run);
 
 #endif

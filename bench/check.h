@@ -96,6 +96,14 @@ int check_rate(bench_check *c);
 int check_update(bench_check *c);
 int check_iteration(bench_check *c);
 
+int check_operator(bench_check *c);
+int check_operator_coupled(bench_check *c);
+int check_sor(bench_check *c);
+int check_conjugate(bench_check *c);
+int check_fft(bench_check *c);
+int check_fft_solve(bench_check *c);
+int check_fft_solve_coupled(bench_check *c);
+
 int check_redistance(bench_check *c);
 int check_level(bench_check *c);
 int check_mesh_distance(bench_check *c);

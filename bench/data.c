@@ -225,6 +225,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bool rough, bench_d
     for (int i = 0; i < 2; i++) {
         CLV_TRY(clv_buffer_create(ctx, 3 * n * sizeof *host, "bench data", &data->field[i]));
         CLV_TRY(clv_buffer_copy(ctx, data->u, 0, data->field[i], 0, 3 * n * sizeof *host));
+        CLV_TRY(clv_buffer_create(ctx, 3 * n * sizeof *host, "bench data", &data->solver[i]));
     }
     CLV_TRY(clv_buffer_create(ctx, (9 * n + NINE_MORE) * sizeof *host, "bench data", &data->nine));
     CLV_TRY(clv_buffer_create(ctx, PARTIALS * sizeof *host, "bench data", &data->partial));
@@ -247,7 +248,7 @@ end:
 double bench_data_bytes(double n, double *largest)
 {
     *largest = 36 * n;
-    return (4 + 6 + 12 + 6 + .5 + 3 + 6 + 9 + 1.1) * 4 * n + 4e6;
+    return (4 + 6 + 12 + 6 + .5 + 3 + 6 + 6 + 9 + 1.1) * 4 * n + 4e6;
 }
 
 void bench_data_release(bench_data *d)
@@ -255,8 +256,10 @@ void bench_data_release(bench_data *d)
     clv_buffer **all[] = {&d->in[0],     &d->in[1],       &d->labels, &d->level,      &d->u,      &d->v,
                           &d->tensor,    &d->tensor_data, &d->links,  &d->half_links, &d->dwi,    &d->map,
                           &d->triangles, &d->cells,       &d->list,   &d->out[0],     &d->out[1], &d->out[2],
-                          &d->field[0],  &d->field[1],    &d->nine,   &d->partial,    &d->state,  &d->sums};
+                          &d->field[0],  &d->field[1],    &d->nine,   &d->partial,    &d->state,  &d->sums,
+                          &d->solver[0], &d->solver[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(all[i]);
     clv_tensor_design_destroy(&d->design);
+    clv_fft_destroy(&d->fft);
 }

@@ -163,8 +163,8 @@ int cmd_bench(command *cli, int argc, char **argv)
             "`nlm` times the search for the nearest patches of surfaces' bands.\n"
             "`papers lee2012` prints the paper's tables for this device: forms of the force, memories of\n"
             "the patch search; `papers moazeni2009` descent of tensors by how blocks wait for one another;\n"
-            "`papers ha2011` gradients, interpolation, Gaussians, fused arithmetic and scales; `papers\n"
-            "mueller2008` forms of convolution. `papers` alone prints all four.",
+            "`papers ha2011` gradients, interpolation, Gaussians, fused arithmetic, solvers and scales;\n"
+            "`papers mueller2008` forms of convolution. `papers` alone prints all four.",
         .example = "  clvox bench --json bench.json\n"
                    "  clvox bench kernels force gaussian --size 192x224x192 --variants",
         .options = options,

@@ -10,7 +10,7 @@ enum { MOST_ROWS = 4096 };
 static const clv_variant variants[] = {
     {.name = "march", .function = "navier_march", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
      .halo = {1, 1, 0}, .cell_bytes = 13 * 4, .planes = 1,
-     .tiles = {{32, 8, 1, 16}, {64, 4, 1, 16}, {16, 8, 1, 8}}},
+     .tiles = {{64, 4, 1, 16}, {32, 8, 1, 16}}},
     {.name = "row", .function = "navier_row", .defines = "-DROW_FORM=1", .shape = CLV_SHAPE_GROUPS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };

@@ -7,6 +7,7 @@
 #include "op/convolve.h"
 #include "op/copy.h"
 #include "op/energy.h"
+#include "op/fft.h"
 #include "op/fluid.h"
 #include "op/force.h"
 #include "op/gaussian.h"
@@ -59,6 +60,10 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_copy,
     &clv_entry_energy,
     &clv_entry_energy_total,
+    &clv_entry_fft_columns,
+    &clv_entry_fft_rows,
+    &clv_entry_fft_rows_back,
+    &clv_entry_fft_solve,
     &clv_entry_fluid_bend,
     &clv_entry_fluid_largest,
     &clv_entry_fluid_rate,
