@@ -64,19 +64,19 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json")
     options = parser.parse_args()
-    rows, first = [], None
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         for pair in options.pairs:
             name, files = pair.split("=", 1)
             for preset in options.preset or ["default", "quick", "best"]:
                 first, row = timed(options, name, files.split(","), preset, folder)
                 rows.append(row)
-    record = {"program": "clvox", "version": first["version"], "verb": "register", "date": first["date"],
-              "command": sys.argv, "device": first["device"], "threads": os.cpu_count(),
-              "load_average": os.getloadavg(), "rows": rows}
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as out:
-            json.dump(record, out, indent=1)
+                record = {"program": "clvox", "version": first["version"], "verb": "register", "date": first["date"],
+                          "command": sys.argv, "device": first["device"], "threads": os.cpu_count(),
+                          "load_average": os.getloadavg(), "rows": rows}
+                if options.json:  # as it goes, so that what was measured is not lost
+                    with open(options.json, "w", encoding="utf-8") as out:
+                        json.dump(record, out, indent=1)
     print(f"{record['device']['name']}, driver {record['device']['driver']}, clvox {record['version']}, "
           f"{record['date'][:10]}; medians of {options.rounds}, seconds\n\n{table(rows)}")
 
