@@ -3,10 +3,12 @@
 """Renews the tables of Markdown files that are made of records, or says whether they are as the records have them:
 
     bench/tables.py build/src/cli/clvox [--check] [FILE.md...]      (default: README.md and bench/README.md)
+    bench/tables.py build/src/cli/clvox --records results/a.json results/b.json      takes these records from now on
 
 A table stands between two comments, of which the first holds the command, run in bench/:
     <!-- table: clvox bench compare results/a.json results/b.json --markdown devices -->
     <!-- end of table -->"""
+import argparse
 import os
 import re
 import shlex
@@ -14,7 +16,7 @@ import subprocess
 import sys
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
-TABLE = re.compile(r"(<!-- table: clvox (bench compare [^\n]*?) -->\n).*?(<!-- end of table -->)", re.S)
+TABLE = re.compile(r"<!-- table: clvox (bench compare [^\n]*?) -->\n.*?<!-- end of table -->", re.S)
 
 
 def made(program, words):
@@ -24,24 +26,34 @@ def made(program, words):
     return run.stdout
 
 
+def renewed(program, records, table):
+    words = table[1]
+    if records:
+        words = re.sub(r"(?<=bench compare )(?!-).*?(?= --)", " ".join(records), words)
+    return f"<!-- table: clvox {words} -->\n{made(program, words)}<!-- end of table -->"
+
+
 def main():
-    words = [word for word in sys.argv[1:] if word != "--check"]
-    if not words or words[0].startswith("-"):
-        raise SystemExit(__doc__)
-    program, files = os.path.abspath(words[0]), words[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("clvox", help="the program")
+    parser.add_argument("files", nargs="*", metavar="FILE.md",
+                        default=[os.path.join(BENCH, os.pardir, "README.md"), os.path.join(BENCH, "README.md")])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 where a table is not so")
+    parser.add_argument("--records", nargs="+", help="of these, from bench/, instead of those that are named")
+    options = parser.parse_intermixed_args()
     stale = 0
-    for path in files or [os.path.join(BENCH, os.pardir, "README.md"), os.path.join(BENCH, "README.md")]:
+    for path in options.files:
         with open(path, encoding="utf-8") as text:
             before = text.read()
-        after = TABLE.sub(lambda table: table[1] + made(program, table[2]) + table[3], before)
+        after = TABLE.sub(lambda table: renewed(os.path.abspath(options.clvox), options.records, table), before)
         if before == after:
             continue
         stale += 1
-        print(f"{os.path.relpath(path)}: {'not as its records have it' if '--check' in sys.argv else 'renewed'}")
-        if "--check" not in sys.argv:
+        print(f"{os.path.relpath(path)}: {'not as its records have it' if options.check else 'renewed'}")
+        if not options.check:
             with open(path, "w", encoding="utf-8") as out:
                 out.write(after)
-    return "--check" in sys.argv and stale > 0
+    return options.check and stale > 0
 
 
 if __name__ == "__main__":

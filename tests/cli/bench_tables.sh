@@ -21,6 +21,14 @@ cp page.md log/out
 prints '^before$'; prints '^| device | driver |'; prints '^after$'
 grep -q '^old$' page.md && complain "the old table is still there"
 
+begin "other records from now on"
+other=$(basename "$(ls "$records"/bench-*.json | tail -n 1)")
+exits 0 python3 "$tables" "$program" page.md --records "results/$other" "results/$name"
+grep -q "^<!-- table: clvox bench compare results/$other results/$name --markdown devices -->$" page.md ||
+    complain "the comment names other records"
+exits 0 python3 "$tables" "$program" --check page.md; silent
+exits 0 python3 "$tables" "$program" page.md --records "results/$name"
+
 begin "a record that is not there"
 sed "s/$name/none.json/" page.md > other.md
 exits 1 python3 "$tables" "$program" other.md
