@@ -91,24 +91,6 @@ static int is_identity(const double m[4][4])
  * matrix (x + u) + w(matrix (x + u)) = matrix (x + u'),
  * u' = u + matrix^-1 w(matrix (x + u)): a composition with w's vectors turned
  * from its own frame through RAS and matrix^-1 into that of grid. */
-static int turn_between(const clvox_grid *grid, const clvox_grid *warp, const double matrix[4][4],
-                        float turn[3][3])
-{
-    int status = CLVOX_OK;
-    double to_ras[3][3], from_warp[3][3], linear[3][3], product[3][3];
-    clv_field_frame(grid, to_ras);
-    clv_field_frame(warp, from_warp);
-    for (int i = 0; i < 3; i++)
-        memcpy(linear[i], matrix[i], sizeof linear[i]);
-    clv_matrix3_multiply(CLV_MATRIX3(linear), CLV_MATRIX3(to_ras), product);
-    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(product), product));
-    clv_matrix3_multiply(CLV_MATRIX3(product), CLV_MATRIX3(from_warp), product);
-    for (int i = 0; i < 9; i++)
-        turn[i / 3][i % 3] = (float)product[i / 3][i % 3];
-end:
-    return status;
-}
-
 int clv_chain_field(clvox_context *ctx, const clv_chain *chain, const clvox_grid *grid,
                     clv_buffer **field, double matrix[4][4])
 {
@@ -141,7 +123,7 @@ int clv_chain_field(clvox_context *ctx, const clv_chain *chain, const clvox_grid
             float turn[3][3];
             CLV_TRY(clv_field_upload(ctx, warp, 1, w));
             clv_map_between(grid, &warp->grid, CLV_MATRIX(matrix), 1, &map);
-            CLV_TRY(turn_between(grid, &warp->grid, CLV_MATRIX(matrix), turn));
+            CLV_TRY(clv_field_turn(grid, &warp->grid, CLV_MATRIX(matrix), turn));
             clv_buffer *to = i ? next : u;
             CLV_TRY(clv_compose(ctx, i ? u : NULL, 1, w, warp->grid.size, &map,
                                 (const float(*)[3])turn, to, grid->size));

@@ -19,6 +19,23 @@ void clv_field_frame(const clvox_grid *grid, double to_ras[3][3])
             to_ras[i][j] = grid->to_ras[i][j] / spacing[j];
 }
 
+int clv_field_turn(const clvox_grid *to, const clvox_grid *from, const double matrix[4][4], float turn[3][3])
+{
+    int status = CLVOX_OK;
+    double to_ras[3][3], from_ras[3][3], linear[3][3], product[3][3];
+    clv_field_frame(to, to_ras);
+    clv_field_frame(from, from_ras);
+    for (int i = 0; i < 3; i++)
+        memcpy(linear[i], matrix[i], sizeof linear[i]);
+    clv_matrix3_multiply(CLV_MATRIX3(linear), CLV_MATRIX3(to_ras), product);
+    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(product), product));
+    clv_matrix3_multiply(CLV_MATRIX3(product), CLV_MATRIX3(from_ras), product);
+    for (int i = 0; i < 9; i++)
+        turn[i / 3][i % 3] = (float)product[i / 3][i % 3];
+end:
+    return status;
+}
+
 int clv_field_check(const clvox_grid *grid)
 {
     size_t voxels = clvox_grid_voxels(grid);

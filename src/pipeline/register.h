@@ -5,6 +5,7 @@
 
 #include "clvox/registration.h"
 #include "op/force.h"
+#include "op/statistics.h"
 #include "op/warp.h"
 
 /* Slots of the state buffer: op/fluid.h owns the first CLV_FLUID_SLOTS. */
@@ -147,12 +148,26 @@ int clv_register_finish_fields(const clvox_register_options *options, bool given
  * more are overwritten. moving as given; NULL on a grid that is not that of the
  * results: then statistics and warped image are left to clv_register_enlarge,
  * which brings the warps to the full grid, without folds, after the run's
- * memory has been given back (register_finish.c). */
+ * memory has been given back (register_finish.c, register_enlarge.c). */
 int clv_register_finish(clv_registration *run, const clv_request *held, int count,
                         const clvox_volume *moving, clvox_register_result *result);
 
 int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
                          clvox_register_result *result);
+
+/* Its parts: what the determinant and the length of u say over mask and inside
+ * (NULL: all voxels; scratch holds a float a voxel), into a result, and the
+ * run's moving buffer through the linear part and u. */
+int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
+                        const clv_buffer *mask, const clv_buffer *inside, clv_buffer *scratch,
+                        clv_statistics *determinants, clv_statistics *lengths);
+int clv_register_state(const clv_statistics *determinants, const clv_statistics *lengths,
+                       clvox_register_result *result);
+int clv_register_warp_moving(clv_registration *run, const clvox_grid *grid, const clv_buffer *u,
+                             clvox_kind kind, clv_buffer *out);
+
+/* Voxels of the full grid that clv_register_enlarge has on the device at once. */
+size_t clv_register_slab(const clvox_grid *grid);
 
 /* The grids that a run works on, which are as coarse as its finest level, and
  * its options as seen from there; true where they are coarser than the images

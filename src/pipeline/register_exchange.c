@@ -126,25 +126,6 @@ end:
     return status;
 }
 
-/* L^-1 for vectors along the axes of `from`, to the axes of `to`. */
-static int turn_between(const clvox_grid *to, const clvox_grid *from, const double matrix[4][4],
-                        float turn[3][3])
-{
-    int status = CLVOX_OK;
-    double linear[3][3], axes[3][3], back[3][3], product[3][3];
-    for (int i = 0; i < 9; i++)
-        linear[i / 3][i % 3] = matrix[i / 3][i % 3];
-    clv_field_frame(to, axes);
-    clv_matrix3_multiply(CLV_MATRIX3(linear), CLV_MATRIX3(axes), product);
-    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(product), back));
-    clv_field_frame(from, axes);
-    clv_matrix3_multiply(CLV_MATRIX3(back), CLV_MATRIX3(axes), product);
-    for (int i = 0; i < 9; i++)
-        turn[i / 3][i % 3] = (float)product[i / 3][i % 3];
-end:
-    return status;
-}
-
 /* outer o inner^-1 - id of two halves on grid `at`, at the places A x of the
  * run's grid and as vectors there. inverse: of inner, at the voxels of `at`;
  * what is interpolated between them is corrected by inner itself. between: as
@@ -156,7 +137,7 @@ static int join(clv_registration *run, const clvox_grid *at, const clv_buffer *i
     const int *size = run->fixed_grid.size;
     float turn[3][3], back[3][3];
     clv_map map;
-    CLV_TRY(turn_between(&run->fixed_grid, at, CLV_MATRIX(run->matrix), turn));
+    CLV_TRY(clv_field_turn(&run->fixed_grid, at, CLV_MATRIX(run->matrix), turn));
     for (int i = 0; i < 9; i++)
         back[i / 3][i % 3] = -turn[i / 3][i % 3];
     clv_map_between(&run->fixed_grid, at, CLV_MATRIX(run->matrix), 1, &map);

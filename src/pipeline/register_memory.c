@@ -139,9 +139,10 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
         size_t m = sizeof(float) * clvox_grid_voxels(&given->moving[0]->grid);
         /* Making the images coarser, and bringing the result to the full grid. */
         held = most(held, 3 * most(n, m) + sizeof(float) * most((size_t)run.n, (size_t)run.m) + SMALL_BYTES);
-        held = most(held,
-                    3 * n + most(3 * small, most((given->fixed_mask ? 2 : 1) * n, n + m)) + SMALL_BYTES);
-        *largest = most(*largest, most(3 * n, m));
+        size_t slab = sizeof(float) * clv_register_slab(&given->fixed[0]->grid);
+        size_t weights = given->fixed_mask || slab < n ? slab : 0;
+        held = most(held, 3 * slab + most(3 * small, slab + most(weights, m)) + SMALL_BYTES);
+        *largest = most(*largest, most(3 * slab, most(n, m)));
     }
     return held;
 }
@@ -184,6 +185,29 @@ static void coarser(const clvox_register_options *o, double factor, clvox_regist
     }
 }
 
+/* The largest images of these shapes that fit, as the fixed one's size. */
+static void resampled(const clvox_register_images *images, const clvox_register_options *o, size_t available,
+                      size_t piece, int size[3])
+{
+    enum { STEPS = 200 };
+    for (int step = 1; step <= STEPS; step++) {
+        clvox_register_images less = *images;
+        clvox_volume small[2] = {{.frames = 1}, {.frames = 1}};
+        for (int side = 0; side < 2; side++) {
+            const clvox_grid *grid = side ? &images->moving[0]->grid : &images->fixed[0]->grid;
+            const double factor = pow(1.02, step);
+            clv_level_grid(grid, (double[3]){factor, factor, factor}, &small[side].grid);
+        }
+        for (int i = 0; i < images->channels; i++) {
+            less.fixed[i] = &small[0];
+            less.moving[i] = &small[1];
+        }
+        memcpy(size, small[0].grid.size, sizeof small[0].grid.size);
+        if (fits(&less, o, available, piece))
+            return;
+    }
+}
+
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
                         const clvox_register_options *o)
 {
@@ -209,12 +233,15 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
             *advice = 0;
     }
     if (!*advice) {
-        double scale = available ? cbrt((double)available / (double)all) : 1;
-        if (piece)
-            scale = fmin(scale, cbrt((double)piece / (double)largest));
-        const int *size = images->fixed[0]->grid.size;
-        snprintf(advice, sizeof advice, "images resampled to about %d x %d x %d voxels",
-                 (int)fmax(1, scale * size[0]), (int)fmax(1, scale * size[1]), (int)fmax(1, scale * size[2]));
+        clvox_register_options alone = *o;
+        int size[3];
+        alone.deform = CLVOX_DEFORM_NONE;
+        resampled(images, o, available, piece, size);
+        snprintf(advice, sizeof advice, "%simages resampled to about %d x %d x %d voxels",
+                 o->deform != CLVOX_DEFORM_NONE && fits(images, &alone, available, piece)
+                     ? "the linear part alone (--deform none) or "
+                     : "",
+                 size[0], size[1], size[2]);
     }
     return clv_fail(CLVOX_ERROR_MEMORY, "%s; %s would fit", what, advice);
 }
