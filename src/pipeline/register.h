@@ -69,8 +69,8 @@ typedef struct clv_registration {
 } clv_registration;
 
 /* Sets run->matrix by options: a start, and from it the best map of the kind
- * asked for, seen from the image that comes first (register_linear.c). What it takes for itself meanwhile, of a run
- * that clv_register_describe has filled in (linear_levels.c). */
+ * asked for, seen from the image that comes first (register_linear.c). What it
+ * takes for itself meanwhile, of a run that clv_register_describe has filled in (linear_levels.c). */
 int clv_register_linear(clv_registration *run);
 size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask);
 

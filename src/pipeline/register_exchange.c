@@ -130,8 +130,8 @@ end:
  * run's grid and as vectors there. inverse: of inner, at the voxels of `at`;
  * what is interpolated between them is corrected by inner itself. between: as
  * large as out. */
-static int join(clv_registration *run, const clvox_grid *at, const clv_buffer *inner, const clv_buffer *inverse,
-                const clv_buffer *outer, clv_buffer *between, clv_buffer *out)
+static int join(clv_registration *run, const clvox_grid *at, const clv_buffer *inner,
+                const clv_buffer *inverse, const clv_buffer *outer, clv_buffer *between, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const int *size = run->fixed_grid.size;
