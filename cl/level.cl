@@ -4,37 +4,85 @@
  *   (redistance.cl spreads the places)
  *   finish  every voxel moves along the level from the place it was given to
  *           the nearest one around */
+#include "cells.clh"
 #include "level.clh"
+
+/* Neighbour number m of 27. */
+static inline int4 neighbour(int m)
+{
+    return (int4)(m % 3 - 1, m / 3 % 3 - 1, m / 9 - 1, 0);
+}
+
+/* Whether neighbour m lies on the other side. */
+static inline bool across(__global const float *values, int4 at, int m, int4 size, float iso, bool inside)
+{
+    int4 to = at + neighbour(m);
+    return in_grid(to, size) && (level_value(values, to, size, iso) > 0.0f) != inside;
+}
 
 /* The nearest place of the cells around the voxel, from the middle of each that
  * the level passes through. */
 static inline float4 near_at(__global const float *values, int4 at, int4 size, float4 spacing, float iso)
 {
-    bool inside = level_value(values, at, size, iso) > 0.0f, any = false;
+    bool inside = level_value(values, at, size, iso) > 0.0f;
     float least = INFINITY;
     float4 nearest = (float4)(0.0f);
-    for (int k = -1; k <= 1; k++)
-        for (int j = -1; j <= 1; j++)
-            for (int i = -1; i <= 1; i++) {
-                int4 to = at + (int4)(i, j, k, 0);
-                if (!in_grid(to, size) || (level_value(values, to, size, iso) > 0.0f) == inside)
-                    continue;
-                any = true;
-                float4 place = 0.5f * convert_float4((int4)(i, j, k, 0));
-                float d = nearest_from(values, at, size, spacing, iso, &place, 4);
-                nearest = d < least ? place : nearest;
-                least = fmin(d, least);
-            }
-    return any && least < INFINITY ? make_place(at, nearest) : no_place();
+    for (int m = 0; m < 27; m++) {
+        if (!across(values, at, m, size, iso, inside))
+            continue;
+        float4 place = 0.5f * convert_float4(neighbour(m));
+        float d = nearest_from(values, at, size, spacing, iso, &place, 4);
+        nearest = d < least ? place : nearest;
+        least = fmin(d, least);
+    }
+    return least < INFINITY ? make_place(at, nearest) : no_place();
 }
 
-__kernel void level_near(__global const float *values, __global float *places, int4 size, float4 spacing,
-                         float iso)
+BESIDE(beside, v > iso)
+
+/* In a first turn work-items share the pairs of a voxel beside the level and a
+ * neighbour on the other side, in a second they go the best way once more. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+level_near(__global const float *values, __global float *places, int cells, int4 size, float4 spacing,
+           float iso)
 {
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
-    if (x < size.x && y < size.y && z < size.z)
-        store_place(near_at(values, (int4)(x, y, z, 0), size, spacing, iso), places, i, n);
+    __local ushort pairs[26 * GROUP], voxels[GROUP];
+    __local uint best[GROUP]; /* distance, the last five bits of which are the neighbour's number */
+    __local int count[2];
+    int lane = own_lane(), n = size.x * size.y * size.z;
+    int4 at = voxel_of(lane);
+    best[lane] = UINT_MAX;
+    if (lane == 0)
+        count[0] = count[1] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (in_grid(at, size)) {
+        if (beside(values, at, size, iso)) {
+            bool inside = level_value(values, at, size, iso) > 0.0f;
+            voxels[atomic_inc(&count[1])] = lane;
+            for (int m = 0; m < 27; m++)
+                if (across(values, at, m, size, iso, inside))
+                    pairs[atomic_inc(&count[0])] = 32 * lane + m;
+        } else {
+            store_place(no_place(), places, index_of(at, size), n);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = lane; i < count[turn]; i += GROUP) {
+            int voxel = turn ? voxels[i] : pairs[i] / 32, m = turn ? best[voxel] % 32 : pairs[i] % 32;
+            float4 place = 0.5f * convert_float4(neighbour(m));
+            at = voxel_of(voxel);
+            float d = nearest_from(values, at, size, spacing, iso, &place, 4);
+            if (turn == 0 && d < INFINITY)
+                atomic_min(&best[voxel], (as_uint(d) & ~31u) | (uint)m);
+            if (turn)
+                store_place(d < INFINITY && best[voxel] < UINT_MAX ? make_place(at, place) : no_place(), places,
+                            index_of(at, size), n);
+            if (turn && i == 0)
+                mark(places, cells, at, size);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
 }
 
 /* For eight voxels with neighbours all around: whether the level lies beside any. */
@@ -51,8 +99,8 @@ static inline bool beside8(__global const float *values, int4 at, int4 size, flo
     return any(some & ~all_of);
 }
 
-__kernel void level_near_row(__global const float *values, __global float *places, int4 size, float4 spacing,
-                             float iso)
+__kernel void level_near_row(__global const float *values, __global float *places, int cells, int4 size,
+                             float4 spacing, float iso)
 {
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
@@ -63,6 +111,10 @@ __kernel void level_near_row(__global const float *values, __global float *place
         bool run = inner && x > 0 && x + 8 < size.x;
         int end = x + (run ? 8 : 1);
         bool beside = !run || beside8(values, (int4)(x, y, z, 0), size, iso);
+        if (beside) { /* a run may reach into the next cell */
+            mark(places, cells, (int4)(x, y, z, 0), size);
+            mark(places, cells, (int4)(end - 1, y, z, 0), size);
+        }
         for (; x < end; x++)
             store_place(beside ? near_at(values, (int4)(x, y, z, 0), size, spacing, iso) : no_place(), places,
                         row + x, n);

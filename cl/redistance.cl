@@ -5,7 +5,9 @@
  *   jump    nearest places spread over the grid (jump flooding: Rong, Tan 2006)
  *   finish  the other voxels take their distance from the nearest place and the
  *           level's curvature there
- * Lengths are physical. */
+ * On GPUs the few voxels beside the level of a work-group are listed first, so
+ * that neighbouring work-items share their work. Lengths are physical. */
+#include "cells.clh"
 #include "redistance.clh"
 
 /* ---- near --------------------------------------------------------------- */
@@ -13,12 +15,14 @@
 /* The distance, or NaN where no neighbour lies on the other side. A neighbour
  * across a face makes the voxel one beside the level, whatever its slope; one
  * across an edge or corner only where phi is a distance there already: so the
- * far sides of sharp edges keep what is known of them. */
-static inline float near_at(__global const float *phi, int4 at, int4 size, float4 spacing)
+ * far sides of sharp edges keep what is known of them. shift: from there to the
+ * nearest place of the level, NaN where no direction is known. */
+static inline float near_at(__global const float *phi, int4 at, int4 size, float4 spacing, float4 *shift)
 {
     float f = value_at(phi, at, size, spacing), crossing = INFINITY;
     bool inside = f < 0.0f;
     int across = 0;
+    *shift = (float4)(NAN);
     for (int k = -1; k <= 1; k++)
         for (int j = -1; j <= 1; j++)
             for (int i = -1; i <= 1; i++) {
@@ -42,23 +46,50 @@ static inline float near_at(__global const float *phi, int4 at, int4 size, float
     const bool trusted = nearest.s.smooth > SMOOTH_TRUST;
     if (!(nearest.s.slope > 0.0f))
         return across < 2 ? NAN : copysign(fmin(fabs(f), crossing), f);
+    const float4 normal = nearest.s.normal;
     find_foot(phi, at, size, spacing, &nearest);
     float far = trusted ? fmax(off, fabs(nearest.d - f) / fmax(fabs(f), 1e-20f)) : off;
     /* Where phi has kinks, only what goes beyond the doubt is corrected. */
     float share = mix(1.0f - doubt / far, fmin(far / doubt - 1.0f, 1.0f), nearest.s.smooth);
     share = far > doubt ? share : 0.0f;
+    *shift = -f * normal;
     if (share == 0.0f)
         return f;
     if (across < 2)
         return NAN;
-    return copysign(fmin(fabs(mix(f, nearest.d, share)), crossing), f);
+    float d = copysign(fmin(fabs(mix(f, nearest.d, share)), crossing), f);
+    if (d != f)
+        *shift = nearest.shift * (nearest.d != 0.0f ? d / nearest.d : 1.0f);
+    return d;
 }
 
-__kernel void redistance_near(__global const float *phi, __global float *out, int4 size, float4 spacing)
+BESIDE(beside, v < 0.0f)
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+redistance_near(__global const float *phi, __global float *out, __global float *shifts, int to, int cells,
+                int4 size, float4 spacing)
 {
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    if (x < size.x && y < size.y && z < size.z)
-        out[(z * size.y + y) * size.x + x] = near_at(phi, (int4)(x, y, z, 0), size, spacing);
+    __local int list[GROUP], count;
+    int lane = own_lane(), n = size.x * size.y * size.z;
+    int4 at = voxel_of(lane);
+    if (lane == 0)
+        count = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (in_grid(at, size)) {
+        if (beside(phi, at, size, 0.0f))
+            list[atomic_inc(&count)] = lane;
+        else
+            out[index_of(at, size)] = NAN;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lane; i < count; i += GROUP) {
+        float4 shift;
+        at = voxel_of(list[i]);
+        out[index_of(at, size)] = near_at(phi, at, size, spacing, &shift);
+        store_place(shift, shifts + to, index_of(at, size), n);
+        if (i == 0)
+            mark(shifts, cells, at, size);
+    }
 }
 
 /* For eight voxels with neighbours all around: whether the level lies beside. */
@@ -75,25 +106,32 @@ static inline int8 beside8(__global const float *phi, int4 at, int4 size)
     return some & ~all_of;
 }
 
-__kernel void redistance_near_row(__global const float *phi, __global float *out, int4 size, float4 spacing)
+__kernel void redistance_near_row(__global const float *phi, __global float *out, __global float *shifts,
+                                  int to, int cells, int4 size, float4 spacing)
 {
-    int y = get_global_id(1), z = get_global_id(2);
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
-    __global float *to = out + (z * size.y + y) * size.x;
+    __global float *row = out + (z * size.y + y) * size.x;
     bool inner = y > 0 && z > 0 && y + 1 < size.y && z + 1 < size.z;
     for (int x = 0; x < size.x;) {
         int count = 1;
         if (inner && x > 0 && x + 8 < size.x) {
             count = 8;
             if (!any(beside8(phi, (int4)(x, y, z, 0), size))) {
-                STORE8((float8)(NAN), to + x);
+                STORE8((float8)(NAN), row + x);
                 x += 8;
                 continue;
             }
         }
-        for (int end = x + count; x < end; x++)
-            to[x] = near_at(phi, (int4)(x, y, z, 0), size, spacing);
+        for (int end = x + count; x < end; x++) {
+            int4 at = (int4)(x, y, z, 0);
+            float4 shift;
+            row[x] = near_at(phi, at, size, spacing, &shift);
+            store_place(shift, shifts + to, index_of(at, size), n);
+            if (!isnan(row[x]))
+                mark(shifts, cells, at, size);
+        }
     }
 }
 
@@ -101,17 +139,12 @@ __kernel void redistance_near_row(__global const float *phi, __global float *out
 
 /* No place of the level lies nearer to a voxel than that voxel's distance: one
  * that does has a wrong direction, as happens beside sharp edges. */
-static inline float4 seed_at(__global const float *phi, __global const float *out, int4 at, int4 size,
-                             float4 spacing)
+static inline float4 seed_at(__global const float *out, float4 shift, int4 at, int4 size, float4 spacing)
 {
-    float d = out[index_of(at, size)];
-    if (isnan(d))
+    if (isnan(out[index_of(at, size)]))
         return no_place();
-    foot nearest;
-    foot_of(phi, d, at, size, spacing, &nearest);
-    float4 shift = nearest.shift;
     float slack = BALL_SLACK * fmin(spacing.x, fmin(spacing.y, spacing.z));
-    bool good = nearest.s.slope > 0.0f;
+    bool good = !isnan(shift.x);
     for (int k = -1; k <= 1; k++)
         for (int j = -1; j <= 1; j++)
             for (int i = -1; i <= 1; i++) {
@@ -125,53 +158,89 @@ static inline float4 seed_at(__global const float *phi, __global const float *ou
     return good ? make_place(at, shift / spacing) : no_place();
 }
 
-__kernel void redistance_seed(__global const float *phi, __global const float *out, __global float *places,
-                              int4 size, float4 spacing)
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+redistance_seed(__global const float *out, __global float *places, int shifts, int4 size, float4 spacing)
 {
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
-    if (x < size.x && y < size.y && z < size.z)
-        store_place(seed_at(phi, out, (int4)(x, y, z, 0), size, spacing), places, i, n);
+    __local int list[GROUP], count;
+    int lane = own_lane(), n = size.x * size.y * size.z;
+    int4 at = voxel_of(lane);
+    if (lane == 0)
+        count = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (in_grid(at, size)) {
+        int here = index_of(at, size);
+        if (isnan(out[here]))
+            store_place(no_place(), places, here, n);
+        else
+            list[atomic_inc(&count)] = lane;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lane; i < count; i += GROUP) {
+        at = voxel_of(list[i]);
+        int here = index_of(at, size);
+        float4 shift = load_place(places + shifts, here, n);
+        store_place(seed_at(out, shift, at, size, spacing), places, here, n);
+    }
 }
 
-__kernel void redistance_seed_row(__global const float *phi, __global const float *out,
-                                  __global float *places, int4 size, float4 spacing)
+__kernel void redistance_seed_row(__global const float *out, __global float *places, int shifts, int4 size,
+                                  float4 spacing)
 {
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
     for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
-        store_place(seed_at(phi, out, (int4)(x, y, z, 0), size, spacing), places, i, n);
+        store_place(seed_at(out, load_place(places + shifts, i, n), (int4)(x, y, z, 0), size, spacing), places,
+                    i, n);
 }
 
 /* ---- jump --------------------------------------------------------------- */
 
-/* The nearest of the places of 27 voxels, `step` apart; of equals the first. */
+/* The nearest of the places of 27 voxels, `step` apart; of equals the first.
+ * Beyond an end lies the end. */
 static inline float4 jump_at(__global const float *from, int4 at, int4 size, float4 spacing, int step)
 {
-    int n = size.x * size.y * size.z;
-    float4 best = load_place(from, index_of(at, size), n);
-    float least = square_to(best, at, spacing);
+    const int n = size.x * size.y * size.z, left = max(at.x - step, 0), right = min(at.x + step, size.x - 1);
+    const float4 unit = spacing / PLACE_UNIT, here = (PLACE_UNIT * convert_float4(at) + 4.0f) * unit;
+    int best = index_of(at, size);
+    float4 away = load_place(from, best, n) * unit - here;
+    float least = dot3(away, away);
     for (int k = -1; k <= 1; k++)
-        for (int j = -1; j <= 1; j++)
-            for (int i = -1; i <= 1; i++) {
-                int4 to = at + (int4)(i, j, k, 0) * step;
-                if (!in_grid(to, size))
-                    continue;
-                float4 other = load_place(from, index_of(to, size), n);
-                float square = square_to(other, at, spacing);
+        for (int j = -1; j <= 1; j++) {
+            int z = min(max(at.z + k * step, 0), size.z - 1), y = min(max(at.y + j * step, 0), size.y - 1);
+            int row = (z * size.y + y) * size.x;
+            for (int i = 0; i < 3; i++) {
+                int other = row + (i == 0 ? left : i == 1 ? at.x : right);
+                away = load_place(from, other, n) * unit - here;
+                float square = dot3(away, away);
                 best = square < least ? other : best;
                 least = fmin(square, least);
             }
-    return best;
+        }
+    return load_place(from, best, n);
 }
 
-__kernel void redistance_jump(__global float *places, int from, int to, int4 size, float4 spacing, int step)
+/* Rows in an order in which a work-group's lie so far apart: with `apart` the step,
+ * the places that one of them looks at are its neighbours'. */
+static inline int strided(int i, int tile, int apart)
 {
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
-    if (x < size.x && y < size.y && z < size.z)
-        store_place(jump_at(places + from, (int4)(x, y, z, 0), size, spacing, step), places + to, i, n);
+    int turn = i % (apart * tile);
+    return i - turn + turn % tile * apart + turn / tile;
+}
+
+/* first: only marked cells have places yet, and all others are made empty. */
+__kernel void redistance_jump(__global float *places, int from, int to, int cells, int4 size, float4 spacing,
+                              int step, int apart, int first)
+{
+    int x = get_global_id(0), y = strided(get_global_id(1), TILE_Y, apart);
+    int z = strided(get_global_id(2), TILE_Z, apart), n = size.x * size.y * size.z;
+    int4 at = (int4)(x, y, z, 0);
+    if (!in_grid(at, size))
+        return;
+    if (first ? is_marked(places, cells, at, size) : within_reach(places, cells, at, size))
+        store_place(jump_at(places + from, at, size, spacing, step), places + to, index_of(at, size), n);
+    else if (first)
+        store_place(no_place(), places + to, index_of(at, size), n);
 }
 
 /* Voxels x to x + 7 of a row; those beyond its ends are its ends. */
@@ -221,18 +290,40 @@ static inline void jump8(__global const float *from, __global float *to, int4 at
     STORE8(best_z, to + here + 2 * n);
 }
 
-__kernel void redistance_jump_row(__global float *places, int from, int to, int4 size, float4 spacing,
-                                  int step)
+__kernel void redistance_jump_row(__global float *places, int from, int to, int cells, int4 size, float4 spacing,
+                                  int step, int apart, int first)
 {
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
-    if (size.x < 8)
-        for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
-            store_place(jump_at(places + from, (int4)(x, y, z, 0), size, spacing, step), places + to, i, n);
-    else
-        for (int x = 0; x < size.x; x += 8)
-            jump8(places + from, places + to, (int4)(min(x, size.x - 8), y, z, 0), size, spacing, step);
+    for (int i = 0; i < size.x; i += 8) {
+        int x = max(0, min(i, size.x - 8)), last = min(x + 8, size.x);
+        int4 at = (int4)(x, y, z, 0);
+        int4 end = (int4)(last - 1, y, z, 0);
+        bool wanted = first ? is_marked(places, cells, at, size) || is_marked(places, cells, end, size)
+                            : within_reach(places, cells, at, size) || within_reach(places, cells, end, size);
+        if (wanted && size.x >= 8 && FIELD_PACKED)
+            jump8(places + from, places + to, at, size, spacing, step);
+        else if (wanted || first)
+            for (; at.x < last; at.x++)
+                store_place(wanted ? jump_at(places + from, at, size, spacing, step) : no_place(), places + to,
+                            index_of(at, size), n);
+    }
+}
+
+/* size: in cells. span: so many cells on each side. A work-item a cell. */
+__kernel void redistance_reach(__global int *scratch, int at, int4 size, int4 span)
+{
+    int c = get_global_id(0), n = size.x * size.y * size.z;
+    __global int *cells = scratch + (size_t)at * CELLS_UNIT;
+    if (c >= n)
+        return;
+    int x = c % size.x, y = c / size.x % size.y, z = c / (size.x * size.y), found = 0;
+    for (int k = max(z - span.z, 0); k < min(z + span.z + 1, size.z) && !found; k++)
+        for (int j = max(y - span.y, 0); j < min(y + span.y + 1, size.y) && !found; j++)
+            for (int i = max(x - span.x, 0); i < min(x + span.x + 1, size.x); i++)
+                found |= cells[(k * size.y + j) * size.x + i];
+    cells[n + c] = found;
 }
 
 /* ---- finish ------------------------------------------------------------- */
@@ -253,7 +344,7 @@ static inline float finish_at(__global const float *phi, __global const float *o
         return side * fmin(straight, reach);
     int4 from = giver_of(place);
     foot nearest;
-    foot_of(phi, out[index_of(from, size)], from, size, spacing, &nearest);
+    foot_again(phi, out[index_of(from, size)], place, from, size, spacing, &nearest);
     shape s = nearest.s;
     float4 way = convert_float4(at - from) * spacing - nearest.shift;
     straight = length3(way);

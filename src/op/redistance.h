@@ -24,15 +24,18 @@ int clv_redistance(clvox_context *ctx, const clv_buffer *phi, const int size[3],
                    float reach, clv_buffer *out, clv_buffer *scratch);
 
 extern const clv_entry clv_entry_redistance_near, clv_entry_redistance_seed, clv_entry_redistance_jump,
-    clv_entry_redistance_finish;
+    clv_entry_redistance_reach, clv_entry_redistance_finish;
 
 size_t clv_redistance_bytes(const int size[3]);
 
 /* Refuses axes too long for places. */
 int clv_places_check(const int size[3]);
-/* Spreads the places in the first half of scratch (clv_redistance_bytes) to all
- * voxels within reach; *from is the first word of the result there. */
+/* Empties the maps of cells (cl/cells.clh) in scratch (clv_redistance_bytes);
+ * *at is where they lie there, in units of 32 words. */
+int clv_places_cells(clvox_context *ctx, const int size[3], clv_buffer *scratch, int *at);
+/* Spreads the places in the first half of scratch to all voxels within reach of
+ * the marked cells; *from is the first word of the result there. */
 int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing[3], float reach,
-                      clv_buffer *scratch, int *from);
+                      clv_buffer *scratch, int cells, int *from);
 
 #endif

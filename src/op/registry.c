@@ -146,6 +146,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_redistance_finish,
     &clv_entry_redistance_jump,
     &clv_entry_redistance_near,
+    &clv_entry_redistance_reach,
     &clv_entry_redistance_seed,
     &clv_entry_reduce,
     &clv_entry_reduce_last,
