@@ -8,6 +8,7 @@
 #include "op/likeness.h"
 #include "op/linear.h"
 #include "op/tensor_links.h"
+#include "ref/tensor_links.h"
 
 enum {
     PARTIALS = CLV_LIKENESS_SCRATCH, /* the most that any operation wants */
@@ -199,6 +200,13 @@ static int send_scan(bench_data *data, float *host)
     return send(data, host, BENCH_VOLUMES * voxels * sizeof *host, &data->dwi);
 }
 
+/* By the reference: no row but those of tensors shall have to build a kernel for them. */
+static int send_links(bench_data *data, const int size[3], float *host, clv_buffer **out)
+{
+    ref_tensor_links(NULL, size, (unsigned char *)host);
+    return send(data, host, clv_tensor_links_bytes(size), out);
+}
+
 int bench_data_create(clvox_context *ctx, const int size[3], bool rough, bench_data *data)
 {
     static const float same[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
@@ -232,10 +240,8 @@ int bench_data_create(clvox_context *ctx, const int size[3], bool rough, bench_d
     CLV_TRY(clv_buffer_create(ctx, BENCH_STATE * sizeof *host, "bench data", &data->state));
     CLV_TRY(clv_buffer_fill(ctx, data->state, 0, 0, BENCH_STATE * sizeof *host));
     CLV_TRY(clv_buffer_write(ctx, data->state, BENCH_LONGEST * sizeof *host, &(float){1.5f}, sizeof *host));
-    CLV_TRY(clv_buffer_create(ctx, clv_tensor_links_bytes(size), "bench data", &data->links));
-    CLV_TRY(clv_tensor_links(ctx, NULL, size, data->links));
-    CLV_TRY(clv_buffer_create(ctx, clv_tensor_links_bytes(half), "bench data", &data->half_links));
-    CLV_TRY(clv_tensor_links(ctx, NULL, half, data->half_links));
+    CLV_TRY(send_links(data, size, host, &data->links));
+    CLV_TRY(send_links(data, half, host, &data->half_links));
     CLV_TRY(clv_buffer_create(ctx, CLV_LINEAR_MOST_SUMS * sizeof *host, "bench data", &data->sums));
 end:
     wave_free(&w);
