@@ -100,9 +100,15 @@ static bool is_paper(const bench_tensors *p)
     return p->args.coupling == CLV_TENSOR_PAPER;
 }
 
+static const clv_entry *entry_of(const bench_tensors *p, const struct scheme *s)
+{
+    return s->scheme == CLV_TENSOR_GLOBAL && is_paper(p) ? &clv_entry_tensor_tv_step_paper : s->entry;
+}
+
 static int get_kernel(const bench_tensors *p, const struct scheme *s, const clv_kernel **k)
 {
-    return clv_kernel_get(p->ctx, s->entry, is_paper(p) ? "-DPAPER=1" : "-DPAPER=0", p->args.size, 0, k);
+    return clv_kernel_get(p->ctx, entry_of(p, s), is_paper(p) ? "-DPAPER=1" : "-DPAPER=0", p->args.size, 0,
+                          k);
 }
 
 /* A few steps of a small field as the reference makes them. */
@@ -173,7 +179,7 @@ static int measure(bench_run *run, bench_tensors *p, const struct scheme *s, rec
     bool exact = s->scheme == CLV_TENSOR_GLOBAL;
     char occupancy[16] = "unknown", name[64], tile[32], remark[64];
     CLV_TRY(verify(p->ctx, s, p->args.coupling));
-    CLV_TRY(bench_measure(run, call_scheme, both, s->entry->name, &time));
+    CLV_TRY(bench_measure(run, call_scheme, both, entry_of(p, s)->name, &time));
     CLV_TRY(clv_tensor_tv_energy(p->ctx, &p->args, p->field));
     CLV_TRY(clv_buffer_read(p->ctx, p->state, 0, state, sizeof state));
     CLV_TRY(clv_buffer_read(p->ctx, p->field, 0, exact ? p->exact : p->got, bytes));

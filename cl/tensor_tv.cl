@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Total variation of tensor fields by explicit steps; formulas in
  * src/op/tensor_tv.h. Built with PART: exact steps (none given), blocks of steps,
- * sums and energy, or exact steps by rows. */
+ * sums and energy, exact steps by rows, or by groups that march. */
 #ifndef PAPER
 #define PAPER 0
 #endif
-#if defined(PART) && PART == 3
+#if defined(PART) && PART == 4
+#include "tensor_tv_march.clh"
+#elif defined(PART) && PART == 3
 #include "tensor_tv_row.clh"
 #elif defined(PART) && PART == 2
 #include "tensor_tv_sums.clh"

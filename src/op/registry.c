@@ -177,6 +177,7 @@ const clv_entry *const clv_entries[] = {
     &clv_entry_tensor_tv_none,
     &clv_entry_tensor_tv_overlap,
     &clv_entry_tensor_tv_step,
+    &clv_entry_tensor_tv_step_paper,
     &clv_entry_tensor_tv_sums,
     &clv_entry_warp,
     NULL,

@@ -68,6 +68,10 @@ int clv_tensor_tv_energy(clvox_context *ctx, const clv_tensor_tv_args *args, con
 int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
                        clv_buffer *to);
 
+/* The same with, for paper, the sums that it needs, which need not end up in the state. */
+int clv_tensor_tv_advance(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
+                          clv_buffer *to);
+
 /* `steps` steps (and with paper the sums that they need) by a scheme; the field
  * ends in `field`, `other` is as large and overwritten. */
 int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, clv_tensor_scheme scheme,
@@ -79,5 +83,6 @@ extern const clv_entry clv_entry_tensor_tv_overlap;
 extern const clv_entry clv_entry_tensor_tv_sums;
 extern const clv_entry clv_entry_tensor_tv_last;
 extern const clv_entry clv_entry_tensor_tv_step;
+extern const clv_entry clv_entry_tensor_tv_step_paper;
 
 #endif
