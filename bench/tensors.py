@@ -138,6 +138,7 @@ def arguments():
     p.add_argument("--renew", help="make rows again whose method starts with this")
     p.add_argument("--real", action="store_true", help="the real scan and slice, not the phantoms")
     p.add_argument("--markdown", help="write the table there")
+    p.add_argument("--device", help="of clvox's rows, for the table's head (default: the one here)")
     p.add_argument("--picture", help="write MVIRT's slice there: noisy, MVIRT, clvox")
     return p.parse_args()
 

@@ -14,12 +14,13 @@ Rician noise; the grids take turns: plain, oblique, left-handed, both, cubic and
 are measured by the same code: root mean square error of FA in the mask, mean angle of V1 where the truth is
 anisotropic, what is left of the steps of FA between neighbours (1: edges kept; noise alone lowers it too,
 through FA's bias), and root mean square error of the tensor in 1e-3 mm^2/s. CPU seconds are of one phantom, files to
-tensors for clvox, the denoising and the fit alone for DIPY; on busy cores.
+tensors for clvox (of its host, where the device is a GPU), the denoising and the fit alone for DIPY; on busy cores.
 
 clvox runs as its users run it: `tensor fit` (in the last row with `--denoise mppca`), then
 `tensor denoise --noise PREFIX_sigma.nii.gz`, nothing tuned for a phantom. The constants behind --lambda auto and
-the share of noise that PCA leaves come from phantoms like these and from the real scan below. Gaussian smoothing is shown with the best of its widths ({widths} voxels) by the mean error of FA,
-which no user could know; NLM is told the true noise.
+the share of noise that PCA leaves come from these phantoms and from the real scan below. Gaussian smoothing is shown
+with the best of its widths ({widths} voxels) by the mean error of FA, which no user could know; NLM is
+told the true noise.
 """
 
 NAMES = (("wls", "plain weighted fit (clvox)"), ("wls-dipy", "plain weighted fit (DIPY)"),
@@ -162,7 +163,7 @@ def write(rows, o):
         log, device = {}, "unknown"
     phantoms = [r for r in rows if r["case"] not in ("halves", "mvirt")]
     from quality.tensor_peers import WIDTHS
-    text = HEAD.format(date=datetime.date.today(), version=log.get("version", "?"), device=device,
+    text = HEAD.format(date=datetime.date.today(), version=log.get("version", "?"), device=o.device or device,
                        dipy=importlib.metadata.version("dipy"), widths=", ".join(map(str, WIDTHS)))
     first = [r for r in phantoms if r.get("seed", 1) == 1]
     lines = tables(first) + automatic(phantoms) + real(rows) + kinds(first)

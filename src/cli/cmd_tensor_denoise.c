@@ -181,7 +181,8 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         .about =
             "Denoises diffusion tensors by total variation: noise goes, edges stay, and tensors stay\n"
             "positive. How strong it is follows from the noise that `clvox tensor fit` found in the\n"
-            "residuals of its fit. Of a voxel's neighbours only those inside the mask count.",
+            "residuals of its fit, and from how much of the differences of neighbours that explains. Of\n"
+            "a voxel's neighbours only those inside the mask count.",
         .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
                    "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
         .options = options,
