@@ -26,6 +26,7 @@ class Scan:
         axes = axes * np.array([-1 if np.linalg.det(axes) > 0 else 1, 1, 1])
         self.directions = np.nan_to_num(voxel) @ axes.T
         self.truth = read_tensor(prefix + "_truth_tensor.nii.gz") if prefix else None
+        self.true_parts = None  # fa_and_v1 of it inside the mask, once known
 
 
 def phantom(clvox, folder, kind, snr, directions, grid, seed=1):
@@ -54,23 +55,29 @@ def fa_and_v1(tensor):
     return np.sqrt(1.5) * off / np.maximum(size, 1e-12), vectors[..., :, 2], values
 
 
-def measure(tensor, truth, mask):
+def measure(tensor, scan):
     """FA's root mean square error in the mask, the mean angle of V1 where the truth has one, what is left of
     the steps of FA between neighbours, and the error of the tensor, in 1e-3 mm^2/s."""
-    fa, v1, _ = fa_and_v1(np.nan_to_num(tensor))
-    true_fa, true_v1, values = fa_and_v1(truth)
-    clear = mask & (values[..., 2] > 1.2 * values[..., 1]) & (true_fa > 0.2)
+    mask, truth = scan.mask, scan.truth
+    inside = np.nan_to_num(tensor[mask])
+    if scan.true_parts is None:
+        scan.true_parts = fa_and_v1(truth[mask])
+    true_fa, true_v1, values = scan.true_parts
+    fa, v1, _ = fa_and_v1(inside)
+    clear = (values[:, 2] > 1.2 * values[:, 1]) & (true_fa > 0.2)
     cosine = np.clip(np.abs((v1 * true_v1).sum(-1)), 0, 1)
     along, square = 0.0, 0.0
+    field, true_field = np.zeros(mask.shape), np.zeros(mask.shape)
+    field[mask], true_field[mask] = fa, true_fa
     for axis in range(3):
-        step, true_step = np.diff(fa, axis=axis), np.diff(true_fa, axis=axis)
+        step, true_step = np.diff(field, axis=axis), np.diff(true_field, axis=axis)
         both = np.logical_and(np.take(mask, range(1, mask.shape[axis]), axis),
                               np.take(mask, range(mask.shape[axis] - 1), axis))
         edge = both & (np.abs(true_step) > 0.2)
         along += (step * true_step)[edge].sum()
         square += (true_step**2)[edge].sum()
-    rest = 1e3 * (np.nan_to_num(tensor) - truth)[mask]
-    return {"fa": float(np.sqrt(((fa - true_fa)[mask]**2).mean())),
+    rest = 1e3 * (inside - truth[mask])
+    return {"fa": float(np.sqrt(((fa - true_fa)**2).mean())),
             "v1": float(np.degrees(np.arccos(cosine[clear])).mean()),
             "edge": float(along / square) if square else float("nan"),
             "d": float(np.sqrt((rest**2).sum((-1, -2)).mean()))}
