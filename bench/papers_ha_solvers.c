@@ -28,7 +28,7 @@ typedef enum method {
     METHODS
 } method;
 
-static const char *const names[METHODS] = {"FFT", "block SOR", "block SOR, omega without gamma",
+static const char *const names[METHODS] = {"FFT", "SOR", "SOR, omega without gamma",
                                            "conjugate gradients"};
 
 typedef struct problem {
@@ -259,7 +259,8 @@ end:
 /* From 0 and from the step before, at each tolerance. */
 static int table(bench_run *run, problem *p)
 {
-    static const record_paper slowest = {.value = 1, .unit = "times as fast as the FFT, or more", .device = DEVICE, .holds = true,
+    static const record_paper slowest = {.value = 1, .unit = "times as fast as the FFT, or more",
+                                         .device = DEVICE, .holds = true,
                                          .conclusion = "the FFT is the slowest"};
     int status = CLVOX_OK;
     double fft, seconds, sweeps = 0;
@@ -334,9 +335,9 @@ static int hybrid(bench_run *run, problem *p)
     float sums[2];
     bench_data *d = p->data;
     fprintf(run->out,
-            "\n%d steps, in each of which f turns by %g: the FFT in each, or in the first and then others from\n"
-            "the step before, to %g. The thesis: the hybrid with conjugate gradients gives \"exactly the same\n"
-            "results\" almost three times faster.\n%-46s %6s %10s %8s %12s\n",
+            "\n%d steps, in each of which f turns by %g: the FFT in each, or in the first and then others\n"
+            "from the step before, to %g. The thesis: the hybrid with conjugate gradients gives \"exactly\n"
+            "the same results\" almost three times faster.\n%-46s %6s %10s %8s %12s\n",
             STEPS, TURN, tolerances[0], "steps", "rounds", "ms", "of FFT", "from FFT's");
     p->tolerance = tolerances[0];
     for (int k = 0; k < 3; k++) {
@@ -467,9 +468,9 @@ int bench_ha2011_solvers(bench_run *run)
     fprintf(run->out,
             "Sections 2.3.4 to 2.3.6: solvers of (-alpha Laplacian + gamma) v = f, alpha .01, gamma .001,\n"
             "three components, periodic, %dx%dx%d, f the force of a registration; left: |f - L v| / |f|.\n"
-            "The thesis ends conjugate gradients at 1e-2, says that the FFT is the slowest solver and that SOR\n"
-            "takes 50 to 100 sweeps at first and 4 to 6 from the step before, and gives no times. Its omega\n"
-            "leaves gamma out.\n"
+            "The thesis ends conjugate gradients at 1e-2, says that the FFT is the slowest solver and that\n"
+            "SOR takes 50 to 100 sweeps at first and 4 to 6 from the step before, and gives no times. Its\n"
+            "omega leaves gamma out.\n"
             "Best omega here %.4f, the thesis's %.4f. A sweep moves 36 bytes a voxel, an iteration of\n"
             "conjugate gradients 120, the FFT 120.\n",
             size[0], size[1], size[2], clv_sor_omega(&p.op), clv_sor_omega_plain(&p.op));

@@ -157,7 +157,7 @@ void fft_columns(__global float2 *data, int inner, int columns, int how, int4 si
     int line = item & (lines - 1), column = first + line;
     int at = min(column, columns - 1) / inner * inner * n + min(column, columns - 1) % inner;
     for (int k = item >> shift; k < n; k += ITEMS >> shift) {
-        float2 v = data[at + k * inner];
+        float2 v = column < columns ? data[at + k * inner] : (float2)(0.0f);
         AT(re, k, line) = v.x;
         AT(im, k, line) = v.y;
     }

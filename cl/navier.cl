@@ -5,6 +5,7 @@
  * size.w: periodic, else 0 outside. near: alpha / spacing^2, along: beta /
  * spacing^2, centre: what a voxel itself contributes to each component, cross:
  * beta / (4 spacing spacing) of xy, xz, yz. */
+#include "border.clh"
 #include "field8.clh"
 
 #ifndef COUPLED
@@ -15,14 +16,6 @@
 #define NAVIER_ARGUMENTS                                                                        \
     __global const float *v, __global const float *f, __global float *out, int4 size, float4 centre, \
         float4 near, float4 along, float4 cross, int form, __global float *partial
-
-/* The place of i in a line of n, or -1 where nothing is. */
-static inline int place_of(int i, int n, int periodic)
-{
-    if (periodic)
-        return (i % n + n) % n;
-    return i >= 0 && i < n ? i : -1;
-}
 
 #if ROW_FORM
 /* ---- for CPU devices: a work-item some rows */
@@ -225,6 +218,20 @@ void navier_row(NAVIER_ARGUMENTS)
 #define CELLS (PITCH * (TILE_Y + 2))
 #define ROUNDS ((CELLS + ITEMS - 1) / ITEMS)
 
+/* What a work-item brings of a plane; at_z -1: nothing, which is 0. */
+static inline void fetch_plane(float (*to)[3], __global const float *v, const int *from, int at_z, int plane,
+                               int n)
+{
+#pragma unroll
+    for (int k = 0; k < ROUNDS; k++) {
+        int at = at_z * plane + from[k];
+        bool there = at_z >= 0 && from[k] >= 0;
+        to[k][0] = there ? v[VEC_AT(at, 0, n)] : 0.0f;
+        to[k][1] = there ? v[VEC_AT(at, 1, n)] : 0.0f;
+        to[k][2] = there ? v[VEC_AT(at, 2, n)] : 0.0f;
+    }
+}
+
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void navier_march(NAVIER_ARGUMENTS)
 {
@@ -243,20 +250,22 @@ void navier_march(NAVIER_ARGUMENTS)
         int at_y = place_of(y0 - 1 + cell / PITCH, size.y, size.w);
         from[k] = at_x < 0 || at_y < 0 ? -1 : at_y * size.x + at_x;
     }
+    /* A plane is asked for before the one before it is used. */
+    float ahead[ROUNDS][3];
+    fetch_plane(ahead, v, from, place_of(z0 - 1, size.z, size.w), plane, n);
     for (int p = z0 - 1; p <= z1; p++) {
-        int at_z = place_of(p, size.z, size.w);
         __local float *to = cells[(p + 1) & 3];
 #pragma unroll
         for (int k = 0; k < ROUNDS; k++) {
-            int cell = item + k * ITEMS, at = at_z * plane + from[k];
-            bool there = at_z >= 0 && from[k] >= 0;
+            int cell = item + k * ITEMS;
             if (cell < CELLS) {
-                to[cell] = there ? v[VEC_AT(at, 0, n)] : 0.0f;
-                to[cell + CELLS] = there ? v[VEC_AT(at, 1, n)] : 0.0f;
-                to[cell + 2 * CELLS] = there ? v[VEC_AT(at, 2, n)] : 0.0f;
+                to[cell] = ahead[k][0];
+                to[cell + CELLS] = ahead[k][1];
+                to[cell + 2 * CELLS] = ahead[k][2];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
+        fetch_plane(ahead, v, from, p < z1 ? place_of(p + 1, size.z, size.w) : -1, plane, n);
         int z = p - 1;
         if (z >= z0 && x < size.x && y < size.y) {
             int base = (ly + 1) * PITCH + lx + 1, i = z * plane + y * size.x + x;

@@ -2,19 +2,12 @@
 /* Successive over-relaxation of (-alpha Laplacian + gamma) v = f, a component at
  * a time: v becomes keep v + gain (f + sum of near times the neighbours).
  * size.w: periodic, with even sides, else 0 outside. near: alpha / spacing^2. */
+#include "border.clh"
 #include "field8.clh"
 
 #define SOR_ARGUMENTS                                                                              \
     __global const float *in, __global const float *f, __global float *out, int4 size, float4 near, \
         float gain, float keep, int colour
-
-/* The place of i in a line of n, or -1 where nothing is. */
-static inline int place_of(int i, int n, int periodic)
-{
-    if (periodic)
-        return (i % n + n) % n;
-    return i >= 0 && i < n ? i : -1;
-}
 
 /* ---- one colour: what has the other is copied */
 
@@ -130,6 +123,26 @@ __kernel void sor_row(SOR_ARGUMENTS)
     (near.x * ((plane)[-1] + (plane)[1]) + near.y * ((plane)[-PITCH] + (plane)[PITCH]) +       \
      near.z * ((below)[0] + (above)[0]))
 
+/* What a work-item brings of a plane of v, and of f for its voxels of the first
+ * colour; at_z -1: nothing, which is 0. */
+static inline void fetch_plane(float *to, __global const float *v, const int *from, int at_z, int plane,
+                               int c, int n)
+{
+#pragma unroll
+    for (int k = 0; k < ROUNDS; k++)
+        to[k] = at_z >= 0 && from[k] >= 0 ? v[VEC_AT(at_z * plane + from[k], c, n)] : 0.0f;
+}
+
+static inline void fetch_known(float *to, __global const float *f, int (*known_of)[2], int odd, int at_z,
+                               int plane, int c, int n)
+{
+#pragma unroll
+    for (int k = 0; k < FIRST_ROUNDS; k++) {
+        int known = odd ? known_of[k][1] : known_of[k][0];
+        to[k] = at_z >= 0 && known >= 0 ? f[VEC_AT(at_z * plane + known, c, n)] : 0.0f;
+    }
+}
+
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void sor_block(SOR_ARGUMENTS)
 {
@@ -157,37 +170,45 @@ void sor_block(SOR_ARGUMENTS)
             bool there = i < FIRSTS && column <= TILE_X + 2 && px >= 0 && py >= 0;
             known_of[k][odd] = there ? py * size.x + px : -1;
         }
+    /* What is needed of the next plane is asked for before this one is used. */
+    float ahead[ROUNDS], first_known[FIRST_ROUNDS], second_known = 0.0f;
+    fetch_plane(ahead, in, from, place_of(z0 - 2, size.z, size.w), plane, c, n);
+#pragma unroll
+    for (int k = 0; k < FIRST_ROUNDS; k++)
+        first_known[k] = 0.0f;
+    bool mine = x < size.x && y < size.y;
     for (int p = z0 - 2; p < z1 + 2; p++) {
-        int at_z = place_of(p, size.z, size.w), turn = p + 10;
-        __local float *now = cells[turn % 5];
-#pragma unroll
-        for (int k = 0; k < ROUNDS; k++) {
-            int cell = item + k * ITEMS;
-            if (cell < CELLS)
-                now[cell] = at_z >= 0 && from[k] >= 0 ? in[VEC_AT(at_z * plane + from[k], c, n)] : 0.0f;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        __local float *last = cells[(turn - 1) % 5];
+        int turn = p + 10, odd = (p - 1) & 1, z = p - 2;
+        __local float *now = cells[turn % 5], *last = cells[(turn - 1) % 5];
         __local const float *second = cells[(turn - 2) % 5], *third = cells[(turn - 3) % 5];
-        int first_z = place_of(p - 1, size.z, size.w), odd = (p - 1) & 1;
-        if (p >= z0 && first_z >= 0) {
 #pragma unroll
-            for (int k = 0; k < FIRST_ROUNDS; k++) {
-                int known = odd ? known_of[k][1] : known_of[k][0], cell = odd ? cell_of[k][1] : cell_of[k][0];
-                if (known >= 0)
-                    last[cell] = keep * last[cell] +
-                                 gain * (f[VEC_AT(first_z * plane + known, c, n)] +
-                                         AROUND(last + cell, second + cell, now + cell));
-            }
+        for (int k = 0; k < ROUNDS; k++)
+            if (item + k * ITEMS < CELLS)
+                now[item + k * ITEMS] = ahead[k];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        bool first = p >= z0 && place_of(p - 1, size.z, size.w) >= 0;
+        int next_first = p >= z0 - 1 ? place_of(p, size.z, size.w) : -1;
+        float first_next[FIRST_ROUNDS], second_next = 0.0f;
+        fetch_plane(ahead, in, from, p < z1 + 1 ? place_of(p + 1, size.z, size.w) : -1, plane, c, n);
+        fetch_known(first_next, f, known_of, 1 - odd, next_first, plane, c, n);
+        if (mine && z + 1 >= z0 && z + 1 < z1 && ((x + y + z + 1) & 1))
+            second_next = f[VEC_AT((z + 1) * plane + y * size.x + x, c, n)];
+#pragma unroll
+        for (int k = 0; k < FIRST_ROUNDS; k++) {
+            int cell = odd ? cell_of[k][1] : cell_of[k][0];
+            if (first && (odd ? known_of[k][1] : known_of[k][0]) >= 0)
+                last[cell] = keep * last[cell] +
+                             gain * (first_known[k] + AROUND(last + cell, second + cell, now + cell));
+            first_known[k] = first_next[k];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        int z = p - 2;
-        if (z >= z0 && x < size.x && y < size.y) {
-            int cell = (ly + 2) * PITCH + lx + 2, i = VEC_AT(z * plane + y * size.x + x, c, n);
+        if (z >= z0 && mine) {
+            int cell = (ly + 2) * PITCH + lx + 2;
             float v = second[cell];
             if ((x + y + z) & 1)
-                v = keep * v + gain * (f[i] + AROUND(second + cell, third + cell, last + cell));
-            out[i] = v;
+                v = keep * v + gain * (second_known + AROUND(second + cell, third + cell, last + cell));
+            out[VEC_AT(z * plane + y * size.x + x, c, n)] = v;
         }
+        second_known = second_next;
     }
 }

@@ -9,12 +9,14 @@
 #define LINES(symbol)                                                                                     \
     static const clv_variant symbol##_variants[] = {                                                      \
         {.name = "group", .function = #symbol, .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,          \
-         .tiles = {{256, 1, 1, 1}, {128, 1, 1, 1}}},                                                       \
+         .tiles = {{256, 1, 1, 1}}},                                                                       \
         {.name = "row", .function = #symbol, .defines = "-DROW_FORM=1", .shape = CLV_SHAPE_GROUPS,        \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                                 \
     };                                                                                                    \
-    const clv_entry clv_entry_##symbol = {"fft", #symbol, symbol##_variants, 2, NULL}
+    const clv_entry clv_entry_##symbol = {"fft", #symbol, symbol##_variants, 2, builds}
 
+/* Without and with radices that have no butterfly. */
+static const char *const builds[] = {"-DBY_SUMS=0", "-DBY_SUMS=1", NULL};
 LINES(fft_rows);
 LINES(fft_rows_back);
 LINES(fft_columns);
@@ -27,14 +29,35 @@ const clv_entry clv_entry_fft_solve = {"fft", "fft_solve", solve_variants, 1, NU
 
 enum { RADICES = 32, WIDE = 8, MOST_SHIFT = 3 };
 
-/* Returns how many; at least one. */
-static int factors_of(int n, int *radices)
+/* Whether a length has a radix without a butterfly; 1 has. */
+static bool by_sums(int n)
 {
-    static const int odd[] = {3, 5, 7};
+    static const int small[] = {2, 3, 5, 7};
+    bool one = n == 1;
+    for (int i = 0; i < 4; i++)
+        while (n % small[i] == 0)
+            n /= small[i];
+    return one || n > 1;
+}
+
+/* At least one. Large ones first: the first needs no roots before its sums. */
+static void factors_of(int n, int *radices)
+{
+    static const int small[] = {3, 5, 7};
     int count = 0, twos = 0;
-    while (n % 2 == 0) {
-        n /= 2;
+    for (; n % 2 == 0; n /= 2)
         twos++;
+    int rest = n; /* of n without its small factors */
+    for (int i = 0; i < 3; i++)
+        while (rest % small[i] == 0)
+            rest /= small[i];
+    for (int p = 11; rest > 1; p += 2) {
+        if (p * p > rest)
+            p = rest;
+        for (; rest % p == 0; rest /= p) {
+            radices[count++] = p;
+            n /= p;
+        }
     }
     for (; twos >= 5 || twos == 3; twos -= 3)
         radices[count++] = 8;
@@ -43,18 +66,11 @@ static int factors_of(int n, int *radices)
     if (twos)
         radices[count++] = 2;
     for (int i = 0; i < 3; i++)
-        for (; n % odd[i] == 0; n /= odd[i])
-            radices[count++] = odd[i];
-    for (int p = 11; n > 1; p += 2) {
-        if (p * p > n)
-            p = n;
-        for (; n % p == 0; n /= p)
-            radices[count++] = p;
-    }
+        for (; n % small[i] == 0; n /= small[i])
+            radices[count++] = small[i];
     if (count == 0)
         radices[count++] = 1;
     radices[count] = 0;
-    return count;
 }
 
 /* Lines of a work-group: bytes of local memory, or 0 where one does not fit. */
@@ -151,7 +167,7 @@ static int begin(clvox_context *ctx, const clv_fft *fft, const clv_entry *entry,
     for (int a = 0; a < axis; a++)
         p->root += fft->size[a];
     size_t likely = layout_of(ctx, &entry->variants[cpu ? 1 : 0], p->n).bytes;
-    CLV_TRY(clv_kernel_get(ctx, entry, NULL, fft->size, likely, &p->kernel));
+    CLV_TRY(clv_kernel_get(ctx, entry, builds[by_sums(p->n)], fft->size, likely, &p->kernel));
     p->layout = layout_of(ctx, p->kernel->variant, p->n);
     if (!p->layout.bytes)
         return clv_fail(CLVOX_ERROR_DEVICE,
