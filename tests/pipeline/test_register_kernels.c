@@ -13,7 +13,7 @@ typedef struct setting {
     clvox_deform deform;
     clvox_preset preset;
     clvox_metric linear_metric, metric;
-    bool masks;
+    bool masks, exchanged;
 } setting;
 
 static int run(clvox_context *on, const pair *p, const setting *s, clvox_register_result *r)
@@ -25,22 +25,24 @@ static int run(clvox_context *on, const pair *p, const setting *s, clvox_registe
     o.linear_metric = s->linear_metric;
     o.metric = s->metric;
     o.inverse = 1;
-    return pair_register(on, p->fixed, p->moving, s->masks ? p->labels : NULL, NULL, &o, r);
+    return pair_register(on, s->exchanged ? p->moving : p->fixed, s->exchanged ? p->fixed : p->moving,
+                         s->masks ? p->labels : NULL, NULL, &o, r);
 }
 
 static void nothing_forgotten(const pair *p)
 {
     static const setting settings[] = {
-        {"default", CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false},
-        {"quick", CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false},
-        {"best", CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false},
-        {"a mask", CLVOX_DEFORM_GREEDY, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, true},
-        {"MI", CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_MI, CLVOX_METRIC_MI, false},
-        {"NCC", CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_NCC, CLVOX_METRIC_NCC, false},
-        {"SSD", CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_SSD, CLVOX_METRIC_SSD, false},
-        {"LNCC", CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, CLVOX_METRIC_LNCC, false},
-        {"unbiased", CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_QUICK, CLVOX_METRIC_MI, CLVOX_METRIC_SSD, false},
-        {"linear alone", CLVOX_DEFORM_NONE, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false},
+        {"default", CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false, false},
+        {"exchanged", CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false, true},
+        {"quick", CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false, false},
+        {"best", CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false, false},
+        {"a mask", CLVOX_DEFORM_GREEDY, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, true, false},
+        {"MI", CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_MI, CLVOX_METRIC_MI, false, false},
+        {"NCC", CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_NCC, CLVOX_METRIC_NCC, false, false},
+        {"SSD", CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_SSD, CLVOX_METRIC_SSD, false, false},
+        {"LNCC", CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, CLVOX_METRIC_LNCC, false, false},
+        {"unbiased", CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_QUICK, CLVOX_METRIC_MI, CLVOX_METRIC_SSD, false, false},
+        {"linear alone", CLVOX_DEFORM_NONE, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_MI, CLVOX_METRIC_LNCC, false, false},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         clvox_register_result r;
