@@ -10,12 +10,12 @@
      .devices = CLV_ON_GPU, .halo = {1, 1, 0}, .cell_bytes = 96, .planes = 1, .tiles = {__VA_ARGS__}}
 #define ITEM                                                                                                \
     {.name = "item", .function = "tensor_tv_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,          \
-     .tiles = {{32, 4, 2, 1}, {32, 2, 2, 1}}}
+     .tiles = {{32, 2, 2, 1}, {32, 4, 2, 1}}}
 #define ROW                                                                                                 \
     {.name = "row", .function = "tensor_tv_row", .defines = "-DPART=3", .shape = CLV_SHAPE_ROW,             \
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}}
-static const clv_variant local_variants[] = {ITEM, MARCH({64, 2, 1, 1}), ROW};
-static const clv_variant paper_variants[] = {MARCH({32, 8, 1, 1}, {64, 2, 1, 1}), ITEM, ROW};
+static const clv_variant local_variants[] = {ITEM, MARCH({32, 4, 1, 1}), ROW};
+static const clv_variant paper_variants[] = {MARCH({64, 4, 1, 1}, {32, 4, 1, 1}), ITEM, ROW};
 #undef MARCH
 #undef ITEM
 #undef ROW
