@@ -3,7 +3,7 @@
  * S a similarity of the two warped images, each iteration and each side does
  *   f = momentum f + dS/du        op/lncc.h or op/likeness.h, then op/push.h
  *   v = G_update * f              fluid regularisation
- *   u = s v + u o (id + s v)      op/advance.h: s = --step / the longest v so far
+ *   u = s v + u o (id + s v)      op/advance.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
  * Greedy moves the moving image alone: h = x + u. The symmetric model (after
  * Avants et al. 2008) moves both towards a middle that lies on the fixed grid:
@@ -37,6 +37,11 @@ static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
 /* Length of the last step of a level in shares of its first. */
 static const float LAST = 0.1f;
 
+/* Elastic smoothing of so many voxels takes the same share of u whatever the
+ * forces are: steps that fell with them would leave it the upper hand, so that
+ * there they keep their length. */
+static const double STRONG = 1;
+
 /* A level gains where its similarity rises by more than this share, which sums
  * in single precision may change by. */
 static const double GAIN = 1e-6;
@@ -59,7 +64,7 @@ typedef struct work {
     int count;
     float rim;         /* voxels over which steps fall to 0 towards the border */
     float length;      /* of the longest step, voxels */
-    bool begun;        /* the level has had steps */
+    bool hold;         /* the factor of steps does not grow from here on */
     float total_sigma; /* of the elastic smoothing, voxels */
 } work;
 
@@ -142,7 +147,7 @@ static int step(const work *w, const side *s)
     clv_buffer *v = run->velocity, *next = run->terms;
     int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
     CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
-    CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->begun, run->partial, run->state, slot));
+    CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->hold, run->partial, run->state, slot));
     CLV_TRY(clv_advance(run->ctx, s->u, v, l->fixed.size, l->spacing, w->length, w->rim, run->state, slot,
                         next));
     CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
@@ -200,7 +205,7 @@ static void shorten(work *w, int index, int iteration)
     /* A rehearsal, of few iterations, sees the shortest step too. */
     float all = fmaxf(1, (float)(o->iterations[index] - clv_rehearsing(w->run->ctx)));
     float left = 1 - (1 - LAST) * (float)iteration / all;
-    w->begun = iteration > 0;
+    w->hold = iteration > 0 && o->total_sigma < STRONG;
     w->length = left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
     w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }
