@@ -171,31 +171,31 @@ __kernel void nlm_plane(__global float *patches, int count, int radius, int stri
     }
 }
 
-/* The mean of a patch's plane and those of its neighbours that are alike with
- * their planes, by exp(-D near). distances come as |rest|^2 + squared share
+/* The mean of a patch's plane in values and those of its neighbours that are alike
+ * with their planes, by exp(-D near). distances come as |rest|^2 + squared share
  * |plane|^2 and are left as |rest|^2. sizes: 1 over norm's y and x, so that they
  * make the squared norm of a plane on a patch of d and c. */
 __kernel void nlm_level(__global const int *neighbours, __global float *distances,
-                        __global const float4 *planes, int count, int most, float share, float2 sizes,
-                        float near, __global float4 *means)
+                        __global const float4 *planes, __global const float4 *values, int count, int most,
+                        float share, float2 sizes, float near, __global float4 *means)
 {
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
     for (int j = first; j < last; j++) {
-        float4 own = planes[j], sum = 0.0f;
+        float4 own = planes[j], value = values[j], sum = 0.0f;
         float total = 0.0f, largest = 0.0f;
         for (int k = j * most; k < (j + 1) * most; k++) {
             int l = neighbours[k];
             if (l < 0)
                 continue;
-            float4 other = planes[l], gap = other - own;
+            float4 gap = planes[l] - own;
             float flat = sizes.x * (gap.x * gap.x + gap.y * gap.y + gap.z * gap.z) + sizes.y * gap.w * gap.w;
             float rest = max(distances[k] - share * share * flat, 0.0f), w = exp(-(rest + flat) * near);
             distances[k] = rest;
-            sum += w * gap;
+            sum += w * (values[l] - value);
             total += w;
             largest = max(largest, w);
         }
-        means[j] = largest > 1e-30f ? own + sum / (total + largest) : own;
+        means[j] = largest > 1e-30f ? value + sum / (total + largest) : value;
     }
 }
 

@@ -115,7 +115,8 @@ typedef struct clvox_denoise_options {
     int planes;      /* PATCHES without c1: compare and average patches less the plane nearest
                         to each, planes apart: anatomy gains, so that it is the default */
     double radius;   /* compare only patches so near; 0: all of the band */
-    int rounds;      /* of patches; 0: by the noise */
+    int rounds;      /* of patches; 0: by the noise. With a mesh and noise below 0.23 voxels, from the
+                        second on the result tells which patches are alike, the input's are averaged */
     int steps;       /* of PAPER */
     int interval;    /* steps of PAPER between re-distancings */
     int free_volume; /* leave the level where averaging put it */

@@ -376,8 +376,11 @@ static int run(command *cli, request *r)
     s.read = cli_seconds() - mark;
     scale_lengths(r, &source.distance->grid);
     r->options.everywhere = r->in.whole;
-    r->options.volume = source.volume;
-    r->options.mesh = source.surface;
+    r->options.volume = source.closed && !source.surface ? 0 : source.volume;
+    r->options.mesh = source.closed;
+    /* A second look takes a mesh's steps for shape. */
+    if (source.steps && !r->options.rounds)
+        r->options.rounds = 1;
     say_input(cli, &source);
     log_options(cli, r);
     CLV_TRY(clvox_denoise_plan_make(cli->ctx, source.distance, &r->options, &plan));
@@ -419,7 +422,7 @@ static int run(command *cli, request *r)
     CLV_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&source.distance);
-    clvox_surface_destroy(&source.surface);
+    clvox_surface_destroy(&source.closed);
     clvox_denoise_result_free(&result);
     clvox_surface_destroy(&mesh);
     return status;
@@ -451,7 +454,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
          "average whole patches, or steps of single voxels as Lee et al. 2012"},
         {"rounds", 0, CLI_INTEGER, &rounds, "N", "patches: how often (default: by the noise)"},
         {"steps", 0, CLI_INTEGER, &r.options.steps, "N", "paper: how many (default 20)"},
-        {"search", 0, CLI_CHOICE, &search, "global|radius", "compare with the whole band, or nearby only"},
+        {"search", 0, CLI_CHOICE, &search, "global|radius",
+         "compare with the whole band, or nearby only: some 0.04 voxels away"},
         {"radius", 0, CLI_NUMBERS, &r.radius, "12vox|12mm", "how near (default 12vox)"},
         {"memory", 0, CLI_CHOICE, &memory, "auto|constant|global|image",
          "auto: blocked product; the others: pair by pair, from the paper's kinds of memory"},

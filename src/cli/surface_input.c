@@ -84,6 +84,7 @@ static int from_mesh(command *cli, const cli_surface_request *request, cli_surfa
     CLV_TRY(has_steps(mesh, &steps));
     /* Steps of voxels look like shape to patches that are smaller than they. */
     double share = steps ? 1 : SHARE_OF_EDGE;
+    source->steps = steps;
     double voxel = request->voxel > 0 ? request->voxel : share * edge_of(&facts, mesh->triangles);
     for (int a = 0; a < 3; a++) {
         double extent = facts.bounds[1][a] - facts.bounds[0][a];
@@ -103,9 +104,10 @@ static int from_mesh(command *cli, const cli_surface_request *request, cli_surfa
     CLV_TRY(cli_open(cli));
     CLV_TRY(clv_surface_to_distance(cli->ctx, mesh, &grid, request->margin * voxel, &source->notes,
                                     &source->distance));
-    if (!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges && !source->notes.crossing) {
+    if (!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges) {
         source->volume = fabs(facts.volume);
-        source->surface = mesh;
+        source->closed = mesh;
+        source->surface = source->notes.crossing ? NULL : mesh;
         mesh = NULL;
     }
     source->mesh = true;

@@ -20,14 +20,15 @@ typedef struct cli_surface_source {
     const char *kind; /* "mesh", "mask", "label 17", "image above 0.5", "signed distance" */
     char text[64];
     clvox_volume *distance; /* mm, negative inside */
-    clvox_surface *surface; /* the mesh that it came from, where it bounds a body as it stands; else NULL */
+    clvox_surface *closed;  /* the mesh that it came from, or NULL where that is open */
+    const clvox_surface *surface; /* the same where it bounds a body as it stands; else NULL */
     double volume;          /* mm^3 of the mesh or mask; 0: not known, or cut by the border */
-    bool mesh;
+    bool mesh, steps;       /* a mesh; one that shows the steps of voxels */
     clv_surface_notes notes; /* of a mesh */
 } cli_surface_source;
 
 /* Reads, tells what it is, and makes a signed distance of it; opens the device.
- * On success source->distance and source->surface are the caller's. */
+ * On success source->distance and source->closed are the caller's. */
 int cli_surface_load(command *cli, const cli_surface_request *request, cli_surface_source *source);
 
 /* The number that --label gives; text NULL leaves it as it is. 0, or what a

@@ -191,8 +191,8 @@ end:
 }
 
 int clv_nlm_level(clvox_context *ctx, const clv_buffer *neighbours, clv_buffer *distances,
-                  const clv_buffer *planes, int count, int most, int radius, float share, float c2,
-                  clv_buffer *means)
+                  const clv_buffer *planes, const clv_buffer *values, int count, int most, int radius,
+                  float share, float c2, clv_buffer *means)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -202,7 +202,7 @@ int clv_nlm_level(clvox_context *ctx, const clv_buffer *neighbours, clv_buffer *
     const float sizes[2] = {1 / norm[1], 1 / norm[0]};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_level, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * count * most, CLV_BUF(neighbours), CLV_BUF(distances),
-                       CLV_BUF(planes), CLV_INT(count), CLV_INT(most), CLV_FLOAT(share),
+                       CLV_BUF(planes), CLV_BUF(values), CLV_INT(count), CLV_INT(most), CLV_FLOAT(share),
                        (clv_arg){sizeof sizes, sizes, NULL}, CLV_FLOAT(fminf(1 / c2, 1e30f)),
                        CLV_BUF(means)));
 end:

@@ -49,13 +49,13 @@ int clv_nlm_polish(clvox_context *ctx, clv_buffer *matrix, int count, int radius
 int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float share,
                    clv_buffer *planes, clv_buffer *tiles, clv_buffer *middles);
 
-/* means (4 count floats): of each patch's plane and its neighbours', by
- * exp(-D / c2), D of the whole patches; the patch itself counts as much as the
- * likest. distances, as the search on the tiles gave them, become those of the
- * rest alone. */
+/* means (4 count floats): of each patch's plane in values and its neighbours', by
+ * exp(-D / c2), D of the whole patches, which have planes; values may be planes.
+ * The patch itself counts as much as the likest. distances, as the search on the
+ * tiles gave them, become those of the rest alone. */
 int clv_nlm_level(clvox_context *ctx, const clv_buffer *neighbours, clv_buffer *distances,
-                  const clv_buffer *planes, int count, int most, int radius, float share, float c2,
-                  clv_buffer *means);
+                  const clv_buffer *planes, const clv_buffer *values, int count, int most, int radius,
+                  float share, float c2, clv_buffer *means);
 
 /* The band's pairs. neighbours as clv_nlm_search gives them. */
 typedef struct clv_nlm_graph {

@@ -23,8 +23,12 @@ enum { LARGEST_ROW, ENERGY };
  * same plane come first. */
 static const float PLANE_SHARE = 0.7f;
 
-/* c2 over the noise, where patches are compared less their planes and whole. */
-static const double STRENGTH = 1.5;
+/* c2 over the noise, where patches are compared less their planes and whole; how much
+ * more of it where a first result tells what is alike, whose own noise is small. */
+static const double STRENGTH = 1.5, GUIDED = 6;
+
+/* Noise, in voxels, from which on a mesh's patches are averaged twice. */
+static const double GUIDED_FROM = 0.16;
 
 /* A patch so near to its quadratic (squared distance over 125 samples) goes to
  * it by 1/e: for patches of the radius that is asked for, then for wider ones. */
@@ -98,22 +102,30 @@ static int check_volume(const clvox_volume *v)
         for (int r = 0; r < 3; r++)
             dot += v->grid.to_ras[r][a] * v->grid.to_ras[r][b];
         if (fabs(dot) > right_angle * edge[a] * edge[b])
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "the axes of this grid are not at right angles; resample the "
-                                                  "level set onto a grid without shear first");
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "the axes of this grid are not at right angles; resample "
+                                                  "the level set onto a grid without shear first");
     }
     return CLVOX_OK;
 }
 
 /* ---- small tools -------------------------------------------------------- */
 
-/* Strong noise leaves enough after one round that a second pays. */
 static int rounds_for(const clv_denoise *run)
 {
     const clvox_denoise_options *o = run->options;
     if (o->update == CLVOX_DENOISE_PAPER)
         return 1;
-    return o->rounds > 0 ? o->rounds : run->result->deviation > CLV_DENOISE_NOISY ? 2 : 1;
+    if (o->rounds > 0)
+        return o->rounds;
+    return run->result->deviation > (o->mesh ? GUIDED_FROM : CLV_DENOISE_NOISY) ? 2 : 1;
+}
+
+/* Strong noise leaves enough after one round that the result is averaged again. Of
+ * weaker noise of vertices the result shows which patches are alike, and those of
+ * the input are averaged once more: they have what the first round took with it. */
+static bool guided(const clv_denoise *run, int round)
+{
+    return round > 0 && run->options->mesh && run->result->deviation <= CLV_DENOISE_NOISY;
 }
 
 /* fraction: of the current round's search, which is nearly all. */
@@ -236,10 +248,23 @@ static int measure_energy(clv_denoise *run, const clv_nlm_graph *graph, int whic
     float sum;
     CLV_TRY(clv_nlm_energy(run->ctx, graph, run->phi, run->sums));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, run->sums, NULL, NULL, 0, run->count, run->partial,
-                       run->state,
-                       ENERGY));
+                       run->state, ENERGY));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, ENERGY * sizeof(float), &sum, sizeof sum));
     run->result->energy[which] = (double)sum;
+end:
+    return status;
+}
+
+/* The input's patches, and their planes, in place of those that were compared. */
+static int take_noisy(clv_denoise *run, clv_nlm_patches patches)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_buffer_write(run->ctx, run->other, 0, run->start, (size_t)run->box.n * sizeof(float)));
+    patches.phi = run->other;
+    CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
+    if (run->planes)
+        CLV_TRY(clv_nlm_planes(run->ctx, run->matrix, run->count, run->box.radius, PLANE_SHARE, run->noisy,
+                               run->estimates, run->middles));
 end:
     return status;
 }
@@ -254,6 +279,8 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     clvox_denoise_result *r = run->result;
     clv_nlm_patches patches = {.phi = run->phi, .size = {b->size[0], b->size[1], b->size[2]},
                                .band = run->band, .count = run->count, .radius = b->radius};
+    const clv_nlm_patches places = patches;
+    const bool guide = guided(run, round);
     double noise = 0, quiet = 0, whole, samples = o->patch * o->patch * o->patch, mark = now();
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
     CLV_TRY(clv_nlm_residual(run->ctx, run->matrix, run->count, b->radius, run->sums));
@@ -280,26 +307,28 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
         memcpy(patches.grid, b->size, sizeof patches.grid);
     }
     CLV_TRY(clv_nlm_search(run->ctx, &patches, memory[o->memory], run->most, (float)o->radius,
-                           run->neighbours,
-                           run->weights, run->search, search_progress, run));
+                           run->neighbours, run->weights, run->search, search_progress, run));
     CLV_TRY(clv_finish(run->ctx));
     r->seconds_search += now() - mark;
     if (round == 0)
         CLV_TRY(quantile_of(run, run->weights, (size_t)run->most, 0.5, &r->nearest));
     /* Whole patches differ by noise that lies in their planes, too: more than a
      * low percentile of the residual knows. */
-    whole = o->c2 > 0 ? o->c2 : fmax((o->strength > 0 ? o->strength : STRENGTH) * noise, 1e-6);
+    whole = (o->strength > 0 ? o->strength : STRENGTH) * (guide ? GUIDED : 1) * noise;
+    whole = o->c2 > 0 ? o->c2 : fmax(whole, 1e-6);
     r->c2 = o->c2 > 0 || !run->planes ? whole : fmax(whole * quiet / fmax(noise, 1e-30), 1e-6);
     mark = now();
+    if (guide)
+        CLV_TRY(take_noisy(run, places));
     if (run->planes)
-        CLV_TRY(clv_nlm_level(run->ctx, run->neighbours, run->weights, run->planes, run->count, run->most,
-                              b->radius, PLANE_SHARE, (float)whole, run->means));
+        CLV_TRY(clv_nlm_level(run->ctx, run->neighbours, run->weights, run->planes,
+                              guide ? run->noisy : run->planes, run->count, run->most, b->radius, PLANE_SHARE,
+                              (float)whole, run->means));
     *graph = (clv_nlm_graph){run->band, run->neighbours, run->weights, run->count, run->most};
     CLV_TRY(clv_nlm_weights(run->ctx, graph, run->weights, b->size, b->spacing,
                             o->c1 > 0 ? (float)o->c1 : INFINITY, (float)r->c2, run->sums));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, run->sums, NULL, NULL, 0, run->count, run->partial,
-                       run->state,
-                       LARGEST_ROW));
+                       run->state, LARGEST_ROW));
     r->energy[0] = r->energy[1] = (double)NAN;
     if (o->update == CLVOX_DENOISE_PAPER)
         CLV_TRY(measure_energy(run, graph, 0));
@@ -483,32 +512,6 @@ end:
     return status;
 }
 
-/* The whole grid's distance, with the denoised surface in it. */
-static int everywhere(clvox_context *ctx, clvox_volume *distance)
-{
-    int status = CLVOX_OK;
-    double edge[3], diagonal = 0;
-    float spacing[3];
-    const int *n = distance->grid.size;
-    size_t bytes = clvox_grid_voxels(&distance->grid) * sizeof(float);
-    clv_buffer *phi = NULL, *out = NULL, *sweep = NULL;
-    const clv_request list[] = {{&phi, bytes, "level set"},
-                                {&out, bytes, "re-distanced level set"},
-                                {&sweep, clv_redistance_bytes(n), "scratch of re-distancing"}};
-    CLV_TRY(clv_pool_take(ctx, list, 3));
-    clvox_grid_spacing(&distance->grid, edge);
-    for (int a = 0; a < 3; a++) {
-        spacing[a] = (float)edge[a];
-        diagonal += edge[a] * n[a] * edge[a] * n[a];
-    }
-    CLV_TRY(clv_buffer_write(ctx, phi, 0, distance->data, bytes));
-    CLV_TRY(clv_redistance(ctx, phi, n, spacing, (float)sqrt(diagonal), out, sweep));
-    CLV_TRY(clv_buffer_read(ctx, out, 0, distance->data, bytes));
-end:
-    clv_pool_release(list, 3);
-    return status;
-}
-
 static int work(clv_denoise *run, const clvox_volume *distance)
 {
     int status = CLVOX_OK, requests = 0;
@@ -573,7 +576,7 @@ int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
     CLV_TRY(work(&run, distance));
     if (options->everywhere) {
         double mark = now();
-        CLV_TRY(everywhere(context, result->distance));
+        CLV_TRY(clv_denoise_everywhere(context, result->distance));
         result->seconds_finish += now() - mark;
     }
     bool keep = options->topology == CLVOX_TOPOLOGY_KEEP;

@@ -34,7 +34,7 @@ typedef struct clv_denoise {
     /* Of a round's band. */
     int count, most;
     clv_buffer *band, *neighbours, *weights, *matrix, *estimates, *sums, *search;
-    clv_buffer *planes, *means, *middles; /* NULL where patches keep their planes */
+    clv_buffer *planes, *means, *middles, *noisy; /* NULL where patches keep their planes */
 } clv_denoise;
 
 /* Finds the box. CLVOX_ERROR_DATA where no value or every value is inside. */
@@ -45,6 +45,9 @@ void clv_denoise_cut(const clvox_volume *distance, const clv_denoise_box *box, f
 /* Puts the box's level set back into a copy of the volume. */
 int clv_denoise_paste(const clvox_volume *distance, const clv_denoise_box *box, const float *phi,
                       clvox_volume **out);
+
+/* The whole grid's distance, with the denoised surface in it. */
+int clv_denoise_everywhere(clvox_context *ctx, clvox_volume *distance);
 
 /* What is asked of the pool, for the box and for a band of run->count voxels. */
 int clv_denoise_list_box(clv_denoise *run, clv_request *list);

@@ -140,6 +140,31 @@ end:
     return status;
 }
 
+int clv_denoise_everywhere(clvox_context *ctx, clvox_volume *distance)
+{
+    int status = CLVOX_OK;
+    double edge[3], diagonal = 0;
+    float spacing[3];
+    const int *n = distance->grid.size;
+    size_t bytes = clvox_grid_voxels(&distance->grid) * sizeof(float);
+    clv_buffer *phi = NULL, *out = NULL, *sweep = NULL;
+    const clv_request list[] = {{&phi, bytes, "level set"},
+                                {&out, bytes, "re-distanced level set"},
+                                {&sweep, clv_redistance_bytes(n), "scratch of re-distancing"}};
+    CLV_TRY(clv_pool_take(ctx, list, 3));
+    clvox_grid_spacing(&distance->grid, edge);
+    for (int a = 0; a < 3; a++) {
+        spacing[a] = (float)edge[a];
+        diagonal += edge[a] * n[a] * edge[a] * n[a];
+    }
+    CLV_TRY(clv_buffer_write(ctx, phi, 0, distance->data, bytes));
+    CLV_TRY(clv_redistance(ctx, phi, n, spacing, (float)sqrt(diagonal), out, sweep));
+    CLV_TRY(clv_buffer_read(ctx, out, 0, distance->data, bytes));
+end:
+    clv_pool_release(list, 3);
+    return status;
+}
+
 int clv_denoise_list_box(clv_denoise *run, clv_request *list)
 {
     size_t volume = (size_t)run->box.n * sizeof(float), lines;
@@ -178,6 +203,7 @@ int clv_denoise_list_band(clv_denoise *run, clv_request *list)
     if (planes) {
         list[count++] = (clv_request){&run->planes, 4 * voxels * sizeof(float), "planes of patches"};
         list[count++] = (clv_request){&run->means, 4 * voxels * sizeof(float), "means of planes"};
+        list[count++] = (clv_request){&run->noisy, 4 * voxels * sizeof(float), "planes of noisy patches"};
         list[count++] = (clv_request){&run->middles, voxels * sizeof(int32_t), "middles of patches"};
     }
     list[count++] = (clv_request){&run->search,

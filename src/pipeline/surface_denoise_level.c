@@ -50,7 +50,7 @@ static double sample(const clv_denoise_box *b, const float *phi, const double at
 int clv_denoise_level_of_points(const clv_denoise_box *b, const clvox_grid *grid, const float *phi,
                                 const clvox_surface *mesh, double *level)
 {
-    /* A vertex so far away tells its side only: beyond, phi may be of another part. */
+    /* Vertices farther away are of parts that lie within others. */
     static const double most = 1.5;
     enum { TURNS = 4 };
     int status = CLVOX_OK;
@@ -73,10 +73,13 @@ int clv_denoise_level_of_points(const clv_denoise_box *b, const clvox_grid *grid
             at[count++] = v;
     }
     for (int turn = 0; turn < TURNS && count; turn++) {
-        double sum = 0;
+        double sum = 0, near = 0;
         for (size_t i = 0; i < count; i++)
-            sum += fmax(-most, fmin(most, at[i] - *level));
-        *level += sum / (double)count;
+            if (fabs(at[i] - *level) < most) {
+                sum += at[i] - *level;
+                near++;
+            }
+        *level += sum / fmax(near, 1);
     }
 end:
     free(at);

@@ -302,10 +302,12 @@ static void run_level(problem *p)
     const float share = .6f;
     size_t count = (size_t)p->count, most = (size_t)p->s->most;
     int edge = 2 * p->s->radius + 1, r = p->s->radius;
-    float *planes = room(4 * count, sizeof(float)), *distances = room(count * most, sizeof(float));
+    float *planes = room(4 * count, sizeof(float)), *values = room(4 * count, sizeof(float));
+    float *distances = room(count * most, sizeof(float));
     double *want = room(4 * count, sizeof(double)), *rest = room(count * most, sizeof(double));
     double slope = edge * edge * edge * r * (r + 1) / 3., c2 = (double)c2_of(p);
     harness_random(planes, 4 * count, 9, -.7f, .7f);
+    harness_random(values, 4 * count, 10, -.7f, .7f);
     for (size_t j = 0; j < count; j++) {
         double total = 0, largest = 0, sum[4] = {0};
         for (size_t k = j * most; k < (j + 1) * most; k++) {
@@ -324,25 +326,28 @@ static void run_level(problem *p)
             total += w;
             largest = fmax(largest, w);
             for (int i = 0; i < 4; i++)
-                sum[i] += w * gap[i];
+                sum[i] += w * ((double)values[4 * p->neighbours[k] + i] - (double)values[4 * j + (size_t)i]);
         }
         for (size_t i = 0; i < 4; i++)
-            want[4 * j + i] = (double)planes[4 * j + i] + (largest > 1e-30 ? sum[i] / (total + largest) : 0);
+            want[4 * j + i] = (double)values[4 * j + i] + (largest > 1e-30 ? sum[i] / (total + largest) : 0);
     }
     clv_buffer *d_planes = harness_upload(ctx, planes, 4 * count * sizeof(float));
     clv_buffer *d = harness_upload(ctx, distances, count * most * sizeof(float));
+    clv_buffer *d_values = harness_upload(ctx, values, 4 * count * sizeof(float));
     clv_buffer *means = harness_output(ctx, 4 * count * sizeof(float));
-    CHECK(clv_nlm_level(ctx, p->d_neighbours, d, d_planes, p->count, p->s->most, r, share, c2_of(p), means) ==
-          CLVOX_OK);
+    CHECK(clv_nlm_level(ctx, p->d_neighbours, d, d_planes, d_values, p->count, p->s->most, r, share, c2_of(p),
+                        means) == CLVOX_OK);
     same("means of planes", p, means, want, 4 * count, 1e-4);
     harness_download(ctx, d, distances, count * most * sizeof(float));
     for (size_t k = 0; k < count * most; k++)
         CHECK_THAT(p->neighbours[k] < 0 || fabs((double)distances[k] - rest[k]) < 1e-3 * p->samples,
                    "%g, not %g", (double)distances[k], rest[k]);
     clv_buffer_destroy(&d_planes);
+    clv_buffer_destroy(&d_values);
     clv_buffer_destroy(&d);
     clv_buffer_destroy(&means);
     free(planes);
+    free(values);
     free(distances);
     free(want);
     free(rest);
