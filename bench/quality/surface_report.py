@@ -244,7 +244,11 @@ def markdown(rows, real, o):
             if any(cells):
                 body.append([level, shape, *(f"{c['components']}, {c['euler']}" if c else "" for c in cells)])
     out += table(["level", "shape", *shown], body)
-    out += TRIED.split("\n")
+    tried = TRIED
+    for shape in SHAPES:
+        ours = best.get(("noisy edge 1.0", "clvox"), {}).get(shape)
+        tried = tried.replace(f"@{shape}@", f"{ours['volume']:+.2f}" if ours else "")
+    out += tried.split("\n")
     failed = [r for r in rows if "note" in r]
     out += [f"- {r['shape']}, {r['level']}, {r['method']}: {r['note']}" for r in failed]
     return "\n".join(out).rstrip() + "\n"
