@@ -39,7 +39,7 @@ static const float LAST = 0.1f;
 
 /* Elastic smoothing of so many voxels takes the same share of u whatever the
  * forces are: steps that fell with them would leave it the upper hand, so that
- * there they keep their length. */
+ * there they keep their length, and weak contrast its force. */
 static const double STRONG = 1;
 
 /* A level gains where its similarity rises by more than this share, which sums
@@ -111,7 +111,8 @@ static int compare(const work *w, const clv_channel *channel, int slot)
         const clv_lncc_args args = {
             .fixed = fixed, .moving = w->sides[0].warped,
             .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
-            .radius = o->radius, .epsilon = CLV_DEFORM_EPSILON, .local = o->local_gradient != 0,
+            .radius = o->radius, .local = o->local_gradient != 0,
+            .epsilon = o->total_sigma < STRONG ? CLV_DEFORM_EPSILON : CLV_REGISTER_EPSILON,
             .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
             .terms = run->terms, .partial = run->partial, .out = run->state, .slot = slot,
         };
