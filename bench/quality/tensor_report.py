@@ -111,8 +111,8 @@ def automatic(rows):
             f"How much larger the error of FA is with auto than with the best of {len(used)} fixed lambdas "
             f"({', '.join('%g' % u for u in used)} times auto's), phantom by phantom. The constants of the rule come "
             "from the phantoms of the tables, none from those of other seeds. It takes the noise of the fit's "
-            "residuals, smooths more where there is less of it, and less where neighbours differ by more than noise "
-            "explains: by 3 to 4 times in the real scan below, by nothing in phantoms.\n",
+            "residuals, smooths more levels of it the less there is, and less where neighbours differ by more than it "
+            "explains: 3 times as much in the halves of the real scan below, no more than it in phantoms.\n",
             "| | phantoms | how many | larger by, mean | at worst | there |", "|---|---|---|---|---|---|", *lines]
 
 
