@@ -125,7 +125,7 @@ Kept:
   not used.
 - A guided second round for noise of vertices (from 0.16 voxels of the grid on): the first result tells which patches
   are alike, those of the input are averaged. Vertices 0.4: torus 0.103 to 0.097, boxes 0.129 to 0.109, CSG part 0.138
-  to 0.131, gyroid 0.142 to 0.135, hippocampus 0.156 to 0.154, white matter 0.172 to 0.170. With vertices 0.2 boxes
+  to 0.131, gyroid 0.142 to 0.135, hippocampus 0.156 to 0.154, white matter 0.172 to 0.172. With vertices 0.2 boxes
   gain 12%, the hippocampus loses 5%: there one round stays.
 - A mesh that crosses itself by its noise has the level placed by its vertices, too: CSG part, vertices 0.4, -0.52 to
   +0.41% of the volume, white matter, vertices 0.2, -0.45 to -0.05%.
