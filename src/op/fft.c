@@ -110,7 +110,7 @@ int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
         bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
         const clv_variant *likely = &fft_rows_variants[cpu ? 1 : 0];
         if (!layout_of(ctx, likely, size[a]).bytes) {
-            status = clv_fail(CLVOX_ERROR_ARGUMENT,
+            status = clv_fail(CLVOX_ERROR_DEVICE,
                               "Fourier transform: a side of %d voxels does not fit in the local memory of "
                               "%s; use conjugate gradients",
                               size[a], clvox_context_limits(ctx)->name);

@@ -6,8 +6,8 @@
 
 /* Fourier transforms of vector fields of any size: lengths are split into 8, 4,
  * 2, 3, 5 and 7, and what prime factors are left are summed by the definition,
- * so that a length with a large prime factor p takes about p / 10 times as long
- * as one without. Nothing is padded. A line has to fit in local memory: up to
+ * so that a length with a large prime factor takes several times as long as one
+ * without (181 x 217 x 181 five times on an H200). Nothing is padded. A line has to fit in local memory: up to
  * 1024 voxels where there are 32 KiB of it. */
 typedef struct clv_fft {
     int size[3];
@@ -15,7 +15,7 @@ typedef struct clv_fft {
     clv_buffer *radices; /* of each axis, each list ended by 0 */
 } clv_fft;
 
-/* *out is to be destroyed on success. CLVOX_ERROR_ARGUMENT where lines are too
+/* *out is to be destroyed on success. CLVOX_ERROR_DEVICE where lines are too
  * long for this device. */
 int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out);
 void clv_fft_destroy(clv_fft *fft);
