@@ -44,8 +44,9 @@ __kernel void prepare(__global const float *in, __global const float *share, int
     }
 }
 
-/* A value by the mean and spread of its surroundings, one half in the middle;
- * the outermost rim voxels along each axis are left out. */
+/* A value by the mean and spread of its surroundings, between -1/2 and 1/2: sums
+ * of products that are about 0 lose nothing to the squares of means. The
+ * outermost rim voxels along each axis are left out. */
 __kernel void localise(__global const float *in, __global const float *mean, __global const float *square,
                        __global const float *share, int4 size, int4 rim, float epsilon, __global float *out)
 {
@@ -55,8 +56,8 @@ __kernel void localise(__global const float *in, __global const float *mean, __g
         int inside = x >= rim.x && x < size.x - rim.x && y >= rim.y && y < size.y - rim.y && z >= rim.z &&
                      z < size.z - rim.z;
         float w = fmax(share[i], 1e-3f), m = mean[i] / w, v = fmax(square[i] / w - m * m, 0.0f);
-        float at = muladd((in[i] - m) / (sqrt(v) + epsilon), 1.0f / 6.0f, 0.5f);
-        out[i] = in[i] == in[i] && inside ? fmin(fmax(at, 0.0f), 1.0f) : NAN;
+        float at = (in[i] - m) / (sqrt(v) + epsilon) * (1.0f / 6.0f);
+        out[i] = in[i] == in[i] && inside ? fmin(fmax(at, -0.5f), 0.5f) : NAN;
     }
 }
 

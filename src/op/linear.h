@@ -46,7 +46,7 @@ int clv_linear_sum_count(clv_linear_source source);
 int clv_linear_prepare(clvox_context *ctx, const clv_buffer *in, const clv_buffer *share, int n,
                        float scale, float offset, clv_buffer *out);
 
-/* out = 1/2 + (in - m) / (6 (s + epsilon)), kept to [0, 1], NaN where in is: m =
+/* out = (in - m) / (6 (s + epsilon)), kept to [-1/2, 1/2], NaN where in is: m =
  * mean / share and s^2 = square / share - m^2, mean, square and share being in,
  * in^2 (0 where NaN) and 1 (0 where NaN), smoothed alike. The outermost rim voxels
  * along each axis are NaN. out may be in. */

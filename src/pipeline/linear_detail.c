@@ -47,6 +47,69 @@ static void doubt(linear_state *states, int count)
             states[i].value *= fmin(1, states[i].overlap / .6);
 }
 
+/* NaN where a neighbour of from is: an axis after another, bits of 0 and 1. */
+static void keep_away(const float *from, const int size[3], unsigned char *bits, float *to)
+{
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], stride = 1;
+    unsigned char *here = bits, *next = bits + n;
+    for (size_t i = 0; i < n; i++)
+        here[i] = from[i] != from[i];
+    for (int axis = 0; axis < 3; axis++) {
+        size_t line = stride * (size_t)size[axis];
+        for (size_t start = 0; start < n; start += line)
+            for (size_t i = start; i < start + line; i++)
+                next[i] = here[i] | (i >= start + stride ? here[i - stride] : 0) |
+                          (i + stride < start + line ? here[i + stride] : 0);
+        unsigned char *other = here;
+        here = next;
+        next = other;
+        stride = line;
+    }
+    for (size_t i = 0; i < n; i++)
+        to[i] = here[i] ? NAN : to[i];
+}
+
+/* Settles which samples count, on either side: those that see the other image
+ * through state, and whose neighbours do. As samples come in and leave the
+ * metric jumps by a few parts in 1e5, over which nothing finds a summit that
+ * another device, which rounds otherwise, would find too. */
+static int hold(linear_stage *stage, linear_level *level, const linear_state *state)
+{
+    int status = CLVOX_OK;
+    clvox_context *ctx = stage->run->ctx;
+    clv_buffer *copies[2] = {stage->mean, stage->square};
+    double matrix[4][4];
+    float *own = NULL;
+    if (stage->run->channel_count > 1)
+        return CLVOX_OK;
+    linear_to_matrix(stage, state, matrix);
+    for (int back = 0; back < 2; back++) {
+        const clvox_grid *from = back ? &level->moving_grid : &level->fixed_grid;
+        const clvox_grid *to = back ? &level->fixed_grid : &level->moving_grid;
+        size_t n = clvox_grid_voxels(from);
+        clv_map map;
+        if (back)
+            CLV_TRY(clv_matrix_invert(CLV_MATRIX(matrix), matrix));
+        clv_map_between(from, to, CLV_MATRIX(matrix), 0, &map);
+        CLV_TRY(clv_warp(ctx, back ? level->fixed[0] : level->moving[0], to->size, &map, NULL, CLV_LINEAR, NAN,
+                         stage->warped, from->size));
+        free(own);
+        own = malloc(2 * n * (sizeof *own + 1));
+        if (!own) {
+            status = clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+            goto end;
+        }
+        CLV_TRY(clv_buffer_read(ctx, back ? level->moving[0] : level->fixed[0], 0, own, n * sizeof *own));
+        CLV_TRY(clv_buffer_read(ctx, stage->warped, 0, own + n, n * sizeof *own));
+        keep_away(own + n, from->size, (unsigned char *)(own + 2 * n), own);
+        CLV_TRY(clv_buffer_write(ctx, copies[back], 0, own, n * sizeof *own));
+        level->held[back] = copies[back];
+    }
+end:
+    free(own);
+    return status;
+}
+
 /* The best state by what its coarser surroundings and then its finer ones say.
  * How far the images are stretched along an axis has several answers that are
  * nearly as good: the best of those beside the first one is taken. */
@@ -71,9 +134,15 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
     count = count < LAST ? count : LAST;
     CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, count, 6, .01 * mm));
     CLV_TRY(linear_sort(stage, trials, &count, 0));
-    CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, 1, 30, .001 * mm));
+    /* Where the samples are settled anew, they are those of the summit, from whatever side it was reached. */
+    for (int round = 0; round < 2; round++) {
+        CLV_TRY(hold(stage, &stage->level[level], &trials[0]));
+        CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, 1, round ? 15 : 30,
+                                (round ? .0003 : .001) * mm));
+    }
     states[0] = trials[0];
 end:
+    stage->level[level].held[0] = stage->level[level].held[1] = NULL;
     return status;
 }
 

@@ -48,6 +48,10 @@ static bool solve(int n, double normal[12][12], double damping, const double b[1
 
 enum { PAIRS = 6 };
 
+/* Values closer than this share of themselves are equal, as they are sums in
+ * single precision: of such states the one with the smaller gradient is better. */
+static const double ROUNDING = 1e-6;
+
 /* One state's way: how it is damped, how much flatter the metric is than its
  * normal matrix says, and for how many steps it has hardly moved. */
 typedef struct walk {
@@ -177,7 +181,11 @@ int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bin
             double moved = longest(w->delta, n);
             /* A metric that rises because the images part is no gain. */
             bool parts = trials[t].overlap < .4 && trials[t].overlap < states[i].overlap;
-            if (trials[t].value > states[i].value && !parts) {
+            double gain = trials[t].value - states[i].value;
+            bool level_ground = fabs(gain) < ROUNDING * fabs(states[i].value) &&
+                                dot(trials[t].gradient, trials[t].gradient, n) <
+                                    dot(states[i].gradient, states[i].gradient, n);
+            if ((gain > 0 || level_ground) && !parts) {
                 w->flatter = .5 * w->flatter + .5 * flatter(n, &states[i], &trials[t], w->delta);
                 w->damping = fmax(w->damping / 5, 1e-4);
                 /* The slopes of histograms and windows jump too much to learn from. */

@@ -227,7 +227,7 @@ static void localise(clvox_context *ctx)
         want[i] =
             isnan(in[i]) || outer(i)
                 ? (double)NAN
-                : fmin(fmax(.5 + ((double)in[i] - m) / (sqrt(v) + .03) / 6, 0), 1);
+                : fmin(fmax(((double)in[i] - m) / (sqrt(v) + .03) / 6, -.5), .5);
     }
     clv_buffer *a = harness_upload(ctx, in, sizeof in), *b = harness_upload(ctx, mean, sizeof mean);
     clv_buffer *c = harness_upload(ctx, square, sizeof square), *d = harness_upload(ctx, share, sizeof share);
