@@ -142,6 +142,14 @@ static void state_likeness(const clv_likeness_report *before, const clv_likeness
     result->mismatch = linear->mean_square > 0 ? after->mean_square / linear->mean_square : 1;
 }
 
+/* A mask of one image alone stands in the other's slot once the pair has been exchanged. */
+static void release(clv_registration *run, const clv_request *requests, int count)
+{
+    clv_pool_release(requests, count);
+    clv_buffer_destroy(&run->fixed_mask);
+    clv_buffer_destroy(&run->moving_mask);
+}
+
 int clvox_register(clvox_context *context, const clvox_register_images *given,
                    const clvox_register_options *options, clvox_register_result *result)
 {
@@ -198,14 +206,14 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
 
     mark = now();
     CLV_TRY(clv_register_finish(&run, requests, count, coarse ? NULL : full.moving[0], result));
-    clv_pool_release(requests, count);
+    release(&run, requests, count);
     if (coarse)
         CLV_TRY(clv_register_enlarge(&run, &full, result));
     clv_register_judge(&run, result);
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = now() - mark;
 end:
-    clv_pool_release(requests, count);
+    release(&run, requests, count);
     for (int i = 0; i < copies.count; i++)
         clvox_volume_destroy(&copies.own[i]);
     if (status < 0)
