@@ -93,20 +93,26 @@ static double carried(const clvox_volume *labels, const clvox_volume *truth, con
     return d;
 }
 
+/* Two heads and their labels: fixed, moving, fixed, moving. The caller destroys what is not NULL. */
+static bool read_heads(const int subjects[2], clvox_volume *v[4])
+{
+    char name[128];
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "nichart_2mm_labelled/Subj%d_T1%s.nii.gz", subjects[i & 1],
+                 i < 2 ? "" : "_DLMUSE");
+        v[i] = read(name);
+    }
+    return v[0] && v[1] && v[2] && v[3];
+}
+
 static void nichart(void)
 {
     static const int pairs[6][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {2, 9}, {4, 1}};
     for (int k = 0; k < 6; k++) {
         clvox_volume *v[4];
-        char name[128];
         CHECK_CASE("nichart Subj%d <- Subj%d: Dice rises over the affine's, nothing folded", pairs[k][0],
                    pairs[k][1]);
-        for (int i = 0; i < 4; i++) {
-            snprintf(name, sizeof name, "nichart_2mm_labelled/Subj%d_T1%s.nii.gz", pairs[k][i & 1],
-                     i < 2 ? "" : "_DLMUSE");
-            v[i] = read(name);
-        }
-        if (!v[0] || !v[1] || !v[2] || !v[3]) {
+        if (!read_heads(pairs[k], v)) {
             CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
         } else {
             clvox_register_options o;
@@ -157,15 +163,9 @@ static void there(void)
     static const int pairs[2][2] = {{1, 2}, {6, 7}};
     for (int k = 0; k < 2; k++) {
         clvox_volume *v[4];
-        char name[128];
         CHECK_CASE("nichart Subj%d, Subj%d: exchanged, syn gives the inverse to a tenth of a voxel",
                    pairs[k][0], pairs[k][1]);
-        for (int i = 0; i < 4; i++) {
-            snprintf(name, sizeof name, "nichart_2mm_labelled/Subj%d_T1%s.nii.gz", pairs[k][i & 1],
-                     i < 2 ? "" : "_DLMUSE");
-            v[i] = read(name);
-        }
-        if (!v[0] || !v[1] || !v[2] || !v[3]) {
+        if (!read_heads(pairs[k], v)) {
             CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
         } else {
             clvox_register_options o;
@@ -282,6 +282,37 @@ static void near_starts(void)
     clvox_volume_destroy(&labels);
 }
 
+/* The affine, too, of images that differ by what rounding changes. */
+static void near_images(void)
+{
+    clvox_volume *v[4];
+    CHECK_CASE("nichart Subj2 <- Subj3: values off by 3e-7 of themselves lead to the same affine");
+    if (!read_heads((const int[2]){2, 3}, v)) {
+        CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
+    } else {
+        const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
+        clvox_register_options o;
+        clvox_register_result r[3];
+        double most = 0;
+        clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_NONE;
+        for (int k = 0; k < 3; k++) {
+            check_must(clvox_register(ctx, &images, &o, &r[k]));
+            double off = apart(&v[0]->grid, (const double(*)[4])r[k].matrix, (const double(*)[4])r[0].matrix);
+            most = off > most ? off : most;
+            for (int i = 0; i < 2; i++)
+                for (size_t j = 0; j < clvox_grid_voxels(&v[i]->grid); j++)
+                    v[i]->data[j] *= 1 + 3e-7f * (float)((int)((j * 2654435761u) >> 7 & 3) - 1);
+        }
+        printf("# %.4f mm apart\n", most);
+        CHECK_THAT(most <= .012, "%.4f mm", most);
+        for (int k = 0; k < 3; k++)
+            clvox_register_result_free(&r[k]);
+    }
+    for (int i = 0; i < 4; i++)
+        clvox_volume_destroy(&v[i]);
+}
+
 static void large(void)
 {
     clvox_volume *fixed = read("ds002748_T1_brains_1mm/sub-52_T1w.nii.gz");
@@ -324,6 +355,7 @@ int main(void)
     exchange();
     there();
     near_starts();
+    near_images();
     large();
     clvox_context_destroy(&ctx);
     return check_end();
