@@ -138,6 +138,8 @@ typedef struct cli_input {
  * was read is released. */
 int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain,
              bool device);
+/* Fails, naming both files, where `a` (NULL: nothing to compare) lies on another grid than `b`. */
+int cli_on_grid(const char *path, const clvox_volume *a, const char *of, const clvox_volume *b);
 
 /* Numbers into the log; NaN becomes null. */
 void cli_log_number(cJSON *to, const char *name, double value);

@@ -64,6 +64,7 @@ static int run(command *cli, request *r)
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
     CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     const bool own_mask = !mask && !r->everywhere;
     if (own_mask) {

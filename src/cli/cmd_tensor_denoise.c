@@ -71,14 +71,13 @@ static int run(command *cli, request *r)
     const cli_input inputs[] = {{r->noise, &noise, false}, {r->mask, &mask, true}};
     CLV_TRY(cli_read_tensor(cli, r->in, (clvox_tensor_order)r->order, &tensor));
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
-    if (noise && (noise->frames != 1 || !clvox_grid_equal(&noise->grid, &tensor->grid))) {
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", r->noise, r->in);
+    CLV_TRY(cli_on_grid(r->noise, noise, r->in, tensor));
+    if (noise && noise->frames != 1) {
+        status = clv_fail(CLVOX_ERROR_DATA, "%s: has %d volumes; a map of the noise has one", r->noise,
+                          noise->frames);
         goto end;
     }
-    if (mask && !clvox_grid_equal(&mask->grid, &tensor->grid)) {
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", r->mask, r->in);
-        goto end;
-    }
+    CLV_TRY(cli_on_grid(r->mask, mask, r->in, tensor));
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
     r->options.user = &bar;

@@ -98,6 +98,7 @@ static int run(command *cli, const request *r)
     char path[4096];
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
     CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     say_gradients(cli, gradients);
     if (r->denoise)

@@ -166,10 +166,7 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
         return cli_misuse("-o PREFIX is missing");
     CLV_TRY(cli_read_tensor(cli, words[0], (clvox_tensor_order)order, &tensor));
     CLV_TRY(cli_read_mask(cli, mask_path, &mask));
-    if (mask && !clvox_grid_equal(&mask->grid, &tensor->grid)) {
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", mask_path, words[0]);
-        goto end;
-    }
+    CLV_TRY(cli_on_grid(mask_path, mask, words[0], tensor));
     CLV_TRY(cli_open(cli));
     CLV_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, CLVOX_MEASURES_ALL, maps));
     CLV_TRY(cli_write_measures(cli, prefix, maps, frame == 1));

@@ -291,3 +291,10 @@ end:
         cli_chain_free(chain);
     return status;
 }
+
+int cli_on_grid(const char *path, const clvox_volume *a, const char *of, const clvox_volume *b)
+{
+    if (a && !clvox_grid_equal(&a->grid, &b->grid))
+        return clv_fail(CLVOX_ERROR_DATA, "%s: lies on another grid than %s", path, of);
+    return CLVOX_OK;
+}

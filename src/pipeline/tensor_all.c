@@ -66,6 +66,7 @@ static int fit(chain *c)
     const clvox_volume *dwi = c->dwi;
     clvox_volume *clean = NULL;
     c->out->stage = CLVOX_TENSOR_STAGE_SCAN;
+    CLV_TRY(clv_tensor_fit_check(dwi, c->gradients, c->mask, &o->fit));
     CLV_TRY(settle(c));
     if (o->window_radius > 0 && c->resident) {
         CLV_TRY(clv_dwi_denoise_resident(c->ctx, dwi, o->window_radius, &c->at, &c->out->noise));

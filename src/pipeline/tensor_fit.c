@@ -41,8 +41,8 @@ void clvox_tensor_fit_release(clvox_tensor_fit_result *result)
     clvox_volume_destroy(&result->noise);
 }
 
-static int check(const clvox_volume *dwi, const clvox_gradients *gradients, const clvox_volume *mask,
-                 const clvox_tensor_fit_options *options)
+int clv_tensor_fit_check(const clvox_volume *dwi, const clvox_gradients *gradients, const clvox_volume *mask,
+                         const clvox_tensor_fit_options *options)
 {
     if (gradients->count != dwi->frames)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d gradients for %d volumes; give one for each volume",
@@ -248,7 +248,7 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
     clvox_tensor_fit_defaults(&plain);
     if (!options)
         options = &plain;
-    CLV_TRY(check(dwi, gradients, mask, options));
+    CLV_TRY(clv_tensor_fit_check(dwi, gradients, mask, options));
     CLV_TRY(choose(context, gradients, options->bmax, &f));
     f.args.method = (clv_tensor_method)options->method;
     f.args.robust = options->robust != 0;

@@ -18,6 +18,10 @@ typedef struct clv_resident {
 int clv_dwi_denoise_resident(clvox_context *ctx, const clvox_volume *dwi, int radius, const clv_resident *at,
                              clvox_volume **noise);
 
+/* CLVOX_OK, or the sentence that says why these can't be fitted; reads no voxel. */
+int clv_tensor_fit_check(const clvox_volume *dwi, const clvox_gradients *gradients, const clvox_volume *mask,
+                         const clvox_tensor_fit_options *options);
+
 /* Whether the device takes a fit of so many voxels at once, with all that it needs. */
 bool clv_tensor_fit_whole(clvox_context *ctx, size_t voxels, int volumes,
                           const clvox_tensor_fit_options *options);
