@@ -157,7 +157,8 @@ typedef struct clvox_register_images {
 
 /* The most device memory that a registration of such images takes, in bytes;
  * looks at their grids alone. Bringing a channel or mask from a much larger
- * grid to that of the first image may take more for a moment. */
+ * grid to that of the first image may take more for a moment. 0 for no channel,
+ * or for more channels or levels than there is room for. */
 CLVOX_API size_t clvox_register_bytes(const clvox_register_images *images,
                                       const clvox_register_options *options);
 

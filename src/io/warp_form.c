@@ -74,8 +74,9 @@ int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form, const cl
     double inverse[4][4], from_fixed[4][4];
     if (form == CLVOX_WARP_ITK)
         return clvox_warp_write(warp, path);
-    if (warp->kind != CLVOX_KIND_DISPLACEMENT)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: only a displacement field can be written as a warp", path);
+    if (warp->kind != CLVOX_KIND_DISPLACEMENT || warp->frames != 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "%s: only a displacement field of 3 components can be written as a warp", path);
     if (form == CLVOX_WARP_FSL && !moving)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: FSL's form needs the grid of the moving image", path);
     CLV_TRY(clvox_volume_create(&warp->grid, 3, CLVOX_KIND_SCALAR, &c.out));

@@ -38,8 +38,12 @@ end:
 
 int clv_field_check(const clvox_grid *grid)
 {
-    size_t voxels = clvox_grid_voxels(grid);
-    if (voxels > (size_t)INT32_MAX / 3)
+    /* As double: a product of vast sizes, or of two negative ones, may come out small. */
+    double voxels = (double)grid->size[0] * grid->size[1] * grid->size[2];
+    if (grid->size[0] < 1 || grid->size[1] < 1 || grid->size[2] < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a grid of %d x %d x %d voxels has none", grid->size[0],
+                        grid->size[1], grid->size[2]);
+    if (voxels > (double)(INT32_MAX / 3))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "a grid of %d x %d x %d voxels is larger than the 715 million voxels that "
                         "kernels can count; crop or shrink it",

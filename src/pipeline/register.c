@@ -103,6 +103,12 @@ static int check(const clvox_register_images *images, const clvox_register_optio
         return status;
     if (o->deform != CLVOX_DEFORM_NONE && !clv_register_find(o->deform))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
+    if ((unsigned)o->metric > CLVOX_METRIC_MI || (unsigned)o->linear_metric > CLVOX_METRIC_MI ||
+        (unsigned)o->init > CLVOX_INIT_MATRIX || (unsigned)o->linear > CLVOX_LINEAR_AFFINE ||
+        (unsigned)o->force > CLVOX_FORCE_TWOPASS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric %d, linear metric %d, init %d, linear %d or force %d of "
+                                              "a registration is not known",
+                        (int)o->metric, (int)o->linear_metric, (int)o->init, (int)o->linear, (int)o->force);
     if (!clv_register_takes(o->deform, o->metric))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
                         clv_register_deform_name(o->deform));

@@ -163,6 +163,8 @@ static size_t predict(const clvox_register_images *images, const clvox_register_
 size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
     size_t largest;
+    if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS || options->levels > CLVOX_MAX_LEVELS)
+        return 0;
     return predict(images, options, &largest);
 }
 

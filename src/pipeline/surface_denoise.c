@@ -60,54 +60,6 @@ void clvox_denoise_result_free(clvox_denoise_result *result)
         clvox_volume_destroy(&result->distance);
 }
 
-/* ---- what is asked for -------------------------------------------------- */
-
-static int check_options(const clvox_denoise_options *o)
-{
-    if (o->patch != 3 && o->patch != 5 && o->patch != 7)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a patch of %d voxels is not possible; take 3, 5 or 7",
-                        o->patch);
-    if (o->neighbours < 1 || o->neighbours > CLV_NLM_MOST_NEIGHBOURS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d neighbours; 1 to %d are possible", o->neighbours,
-                        CLV_NLM_MOST_NEIGHBOURS);
-    if (!(o->band > 0 && o->band <= 16))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a band of %g voxels; above 0 and up to 16 are possible",
-                        o->band);
-    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->volume >= 0) || !(o->radius >= 0) ||
-        isinf(o->radius))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength, volume and radius must not be negative");
-    if (o->rounds < 0 || o->rounds > 100 || o->steps < 1 || o->interval < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "%d rounds, %d steps, %d between re-distancings are not possible",
-                        o->rounds, o->steps, o->interval);
-    return CLVOX_OK;
-}
-
-static int check_volume(const clvox_volume *v)
-{
-    /* Sine of half a degree. */
-    static const double right_angle = 0.0087;
-    double edge[3];
-    if (!v || !v->data || v->frames != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a level set has one frame, this has %d", v ? v->frames : 0);
-    if (v->kind == CLVOX_KIND_LABEL)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "this is a label map, not a signed distance; name a label of it");
-    if (!clv_matrix_regular(v->grid.to_ras) || clvox_grid_voxels(&v->grid) > INT32_MAX / 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the level set has no usable grid");
-    clvox_grid_spacing(&v->grid, edge);
-    for (int a = 0; a < 3; a++) {
-        int b = (a + 1) % 3;
-        double dot = 0;
-        for (int r = 0; r < 3; r++)
-            dot += v->grid.to_ras[r][a] * v->grid.to_ras[r][b];
-        if (fabs(dot) > right_angle * edge[a] * edge[b])
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "the axes of this grid are not at right angles; resample "
-                                                  "the level set onto a grid without shear first");
-    }
-    return CLVOX_OK;
-}
-
 /* ---- small tools -------------------------------------------------------- */
 
 static int rounds_for(const clv_denoise *run)
@@ -570,8 +522,7 @@ int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
     int status = CLVOX_OK;
     clv_denoise run = {.ctx = context, .options = options, .result = result, .most = options->neighbours};
     *result = (clvox_denoise_result){.distance = NULL};
-    CLV_TRY(check_options(options));
-    CLV_TRY(check_volume(distance));
+    CLV_TRY(clv_denoise_check(distance, options));
     size_t before = clv_peak_start(context);
     CLV_TRY(work(&run, distance));
     if (options->everywhere) {

@@ -37,6 +37,8 @@ typedef struct clv_denoise {
     clv_buffer *planes, *means, *middles, *noisy; /* NULL where patches keep their planes */
 } clv_denoise;
 
+/* CLVOX_OK, or the sentence that says what of a level set or options is not possible; reads no voxel. */
+int clv_denoise_check(const clvox_volume *distance, const clvox_denoise_options *options);
 /* Finds the box. CLVOX_ERROR_DATA where no value or every value is inside. */
 int clv_denoise_find_box(const clvox_volume *distance, const clvox_denoise_options *options,
                          clv_denoise_box *box, long *not_finite);

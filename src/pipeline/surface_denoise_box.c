@@ -5,11 +5,72 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "op/redistance.h"
 #include "op/reduce.h"
 #include "pipeline/surface_denoise.h"
 
 enum { ESTIMATE_BYTES = 1 << 28, SMALL_BYTES = 1 << 16 };
+
+/* ---- what is asked for -------------------------------------------------- */
+
+static int check_options(const clvox_denoise_options *o)
+{
+    if (o->patch != 3 && o->patch != 5 && o->patch != 7)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a patch of %d voxels is not possible; take 3, 5 or 7",
+                        o->patch);
+    if (o->neighbours < 1 || o->neighbours > CLV_NLM_MOST_NEIGHBOURS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d neighbours; 1 to %d are possible", o->neighbours,
+                        CLV_NLM_MOST_NEIGHBOURS);
+    if (!(o->band > 0 && o->band <= 16))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a band of %g voxels; above 0 and up to 16 are possible",
+                        o->band);
+    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->volume >= 0) || !(o->radius >= 0) ||
+        isinf(o->radius))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength, volume and radius must not be negative");
+    if ((unsigned)o->update > CLVOX_DENOISE_PAPER || (unsigned)o->memory > CLVOX_DENOISE_IMAGE ||
+        (unsigned)o->topology > CLVOX_TOPOLOGY_FREE)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "update %d, memory %d or topology %d is not known",
+                        (int)o->update, (int)o->memory, (int)o->topology);
+    if (o->rounds < 0 || o->rounds > 100 || o->steps < 1 || o->interval < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "%d rounds, %d steps, %d between re-distancings are not possible",
+                        o->rounds, o->steps, o->interval);
+    return CLVOX_OK;
+}
+
+static int check_volume(const clvox_volume *v)
+{
+    /* Sine of half a degree. */
+    static const double right_angle = 0.0087;
+    double edge[3];
+    if (!v || !v->data || v->frames != 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a level set has one frame, this has %d", v ? v->frames : 0);
+    if (v->kind == CLVOX_KIND_LABEL)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "this is a label map, not a signed distance; name a label of it");
+    if (!clv_matrix_regular(v->grid.to_ras) || clvox_grid_voxels(&v->grid) > INT32_MAX / 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the level set has no usable grid");
+    clvox_grid_spacing(&v->grid, edge);
+    for (int a = 0; a < 3; a++) {
+        int b = (a + 1) % 3;
+        double dot = 0;
+        for (int r = 0; r < 3; r++)
+            dot += v->grid.to_ras[r][a] * v->grid.to_ras[r][b];
+        if (fabs(dot) > right_angle * edge[a] * edge[b])
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "the axes of this grid are not at right angles; resample "
+                                                  "the level set onto a grid without shear first");
+    }
+    return CLVOX_OK;
+}
+
+int clv_denoise_check(const clvox_volume *distance, const clvox_denoise_options *o)
+{
+    int status = check_options(o);
+    return status < 0 ? status : check_volume(distance);
+}
+
+/* ---- the box ------------------------------------------------------------ */
 
 static bool inside(float v)
 {
@@ -240,6 +301,7 @@ int clvox_denoise_plan_make(clvox_context *ctx, const clvox_volume *distance,
     long not_finite;
     float *phi = NULL;
     *plan = (clvox_denoise_plan){.band_voxels = 0};
+    CLV_TRY(clv_denoise_check(distance, o));
     CLV_TRY(clv_denoise_find_box(distance, o, &run.box, &not_finite));
     phi = malloc((size_t)run.box.n * sizeof(float));
     if (!phi) {

@@ -55,6 +55,10 @@ static int check(const clvox_volume *tensor, const clvox_volume *noise, const cl
         return clv_fail(CLVOX_ERROR_DATA, "the noise map does not lie on the tensor's grid");
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &tensor->grid)))
         return clv_fail(CLVOX_ERROR_DATA, "the mask does not lie on the tensor's grid");
+    if ((unsigned)o->model > CLVOX_TENSOR_MODEL_LOG || (unsigned)o->solver > CLVOX_TENSOR_DESCENT ||
+        (unsigned)o->waiting > CLVOX_TENSOR_WAIT_NONE)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "model %d, solver %d or waiting %d of tensors is not known",
+                        (int)o->model, (int)o->solver, (int)o->waiting);
     if (o->bregman < 0 || o->bregman > 20)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d Bregman iterations: 1 to 20 are possible", o->bregman);
     if (o->reweight > 20)

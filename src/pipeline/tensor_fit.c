@@ -47,7 +47,7 @@ int clv_tensor_fit_check(const clvox_volume *dwi, const clvox_gradients *gradien
     if (gradients->count != dwi->frames)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d gradients for %d volumes; give one for each volume",
                         gradients->count, dwi->frames);
-    if (mask && !clvox_grid_equal(&mask->grid, &dwi->grid))
+    if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &dwi->grid)))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "the mask is not on the grid of the scan; resample it there, labels and all");
     if (options->method < CLVOX_TENSOR_OLS || options->method > CLVOX_TENSOR_NLLS)

@@ -245,6 +245,9 @@ static void orders(void)
     CHECK(clvox_tensor_write(v, CLVOX_TENSOR_NIFTI, files_in("t.nii")) == 0);
     CHECK(clvox_tensor_read(files_in("t.nii"), CLVOX_TENSOR_MRTRIX, &w) == CLVOX_ERROR_DATA && !w);
     CHECK(strstr(clvox_message(), "dipy"));
+    const clvox_tensor_order beyond = (clvox_tensor_order)(CLVOX_TENSOR_DIPY + 1);
+    CHECK(clvox_tensor_write(v, beyond, files_in("x.nii")) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clvox_tensor_read(files_in("t.nii"), beyond, &w) == CLVOX_ERROR_ARGUMENT && !w);
     v->frames = 5;
     v->kind = CLVOX_KIND_SCALAR;
     CHECK(clvox_tensor_write(v, CLVOX_TENSOR_FSL, files_in("x.nii")) == CLVOX_ERROR_ARGUMENT);

@@ -139,6 +139,12 @@ int main(void)
     CHECK(clvox_warp_write_as(warp, CLVOX_WARP_FSL, NULL, path) == CLVOX_ERROR_ARGUMENT);
     warp->kind = CLVOX_KIND_VECTOR;
     CHECK(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path) == CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&warp);
+
+    CHECK_CASE("a displacement field of one component is no warp in any form");
+    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_DISPLACEMENT, &warp));
+    for (int form = CLVOX_WARP_ITK; form <= CLVOX_WARP_FSL; form++)
+        CHECK(clvox_warp_write_as(warp, (clvox_warp_form)form, &grid, path) == CLVOX_ERROR_ARGUMENT);
     clvox_transform_destroy(&back);
     clvox_volume_destroy(&warp);
     unlink(path);

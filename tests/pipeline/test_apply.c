@@ -429,6 +429,17 @@ static void refusals(void)
     CHECK(clvox_apply(ctx, image, &vast, NULL, 0, 0, 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
     image->kind = CLVOX_KIND_VECTOR;
     CHECK(clvox_apply(ctx, image, &left_handed, NULL, 0, 0, 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK_CASE("warps and grids without a voxel are refused");
+    float nothing[3] = {0, 0, 0};
+    clvox_volume empty = {.grid = left_handed, .frames = 3, .kind = CLVOX_KIND_DISPLACEMENT, .data = nothing};
+    clvox_transform warp = {.is_warp = 1, .warp = &empty};
+    clvox_link link = {&warp, 0};
+    empty.grid.size[0] = 0;
+    clv_matrix_apply(CLV_MATRIX(left_handed.to_ras), (double[3]){-.5, 0, 0}, x);
+    CHECK(clvox_apply_points(&link, 1, x, 1) == CLVOX_ERROR_ARGUMENT);
+    empty.grid.size[0] = empty.grid.size[1] = -1;
+    CHECK(clvox_apply_points(&link, 1, x, 1) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clvox_invert(ctx, &empty, &out, NULL) == CLVOX_ERROR_ARGUMENT && !out);
     clvox_volume_destroy(&image);
 }
 

@@ -335,6 +335,15 @@ static void masks_and_memory(void)
     check_must(clvox_volume_create(&coarse, 2, CLVOX_KIND_LABEL, &several));
     CHECK(pair_register(ctx, p.fixed, p.moving, several, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
     CHECK(strstr(clvox_message(), "fixed mask") != NULL);
+    clvox_register_images many = {.fixed = {p.fixed}, .moving = {p.moving}, .channels = CLVOX_MAX_CHANNELS + 1};
+    CHECK(clvox_register(ctx, &many, &o, &r) == CLVOX_ERROR_ARGUMENT && clvox_register_bytes(&many, &o) == 0);
+    many.channels = 1;
+    CHECK(clvox_register_bytes(&many, &o) > 0);
+    o.force = (clvox_force)(CLVOX_FORCE_TWOPASS + 1);
+    CHECK(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    o.force = CLVOX_FORCE_AUTO;
+    o.linear_metric = (clvox_metric)(CLVOX_METRIC_MI + 1);
+    CHECK(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&several);
     clvox_volume_destroy(&mask);
     pair_free(&p);

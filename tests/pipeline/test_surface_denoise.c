@@ -442,9 +442,20 @@ static void refusals(void)
     o.band = (double)NAN;
     CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     clvox_denoise_defaults(&o);
+    o.memory = (clvox_denoise_memory)(CLVOX_DENOISE_IMAGE + 1);
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    clvox_denoise_defaults(&o);
     v->kind = CLVOX_KIND_LABEL;
     CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     v->kind = CLVOX_KIND_SCALAR;
+    CHECK_CASE("what cannot be denoised cannot be planned");
+    clvox_denoise_plan plan;
+    o.patch = INT32_MAX;
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT && !plan.device_bytes);
+    clvox_denoise_defaults(&o);
+    v->frames = 2;
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    v->frames = 1;
     CHECK_CASE("all inside, or all outside, is no surface");
     for (int side = -1; side <= 1; side += 2) {
         for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)

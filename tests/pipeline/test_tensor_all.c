@@ -107,6 +107,14 @@ static void failures(void)
     o.measures = 0;
     CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
     CHECK(r.stage == CLVOX_TENSOR_STAGE_MEASURES && !r.denoised.tensor);
+    s.mask->frames = 2;
+    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(r.stage == CLVOX_TENSOR_STAGE_SCAN && strstr(clvox_message(), "mask"));
+    s.mask->frames = 1;
+    s.mask->grid.size[2]--;
+    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(r.stage == CLVOX_TENSOR_STAGE_SCAN && strstr(clvox_message(), "mask"));
+    s.mask->grid.size[2]++;
     scan_free(&s);
 }
 
