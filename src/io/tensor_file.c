@@ -27,12 +27,13 @@ static const order orders[] = {
     [CLVOX_TENSOR_DIPY] = {{0, 1, 3, 2, 4, 5}, true, true},
 };
 
-static int find_order(clvox_tensor_order number, const char *path, const order **out)
+/* NULL, with the message, where there is no such order. */
+static const order *find_order(clvox_tensor_order number, const char *path)
 {
-    if ((unsigned)number >= sizeof orders / sizeof *orders)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: order %d of a tensor is not known", path, (int)number);
-    *out = &orders[number];
-    return CLVOX_OK;
+    if ((unsigned)number < sizeof orders / sizeof *orders)
+        return &orders[number];
+    clv_fail(CLVOX_ERROR_ARGUMENT, "%s: order %d of a tensor is not known", path, (int)number);
+    return NULL;
 }
 
 /* What is done to a voxel: frames change places, then axes turn. */
@@ -96,9 +97,10 @@ int clvox_tensor_read(const char *path, clvox_tensor_order order_, clvox_volume 
     int status;
     clv_nifti header;
     clvox_volume *v = NULL;
-    const order *o;
+    const order *o = find_order(order_, path);
     *out = NULL;
-    CLV_TRY(find_order(order_, path, &o));
+    if (!o)
+        return CLVOX_ERROR_ARGUMENT;
     CLV_TRY(clv_volume_read(path, &header, &v));
     bool says = header.intent == NIFTI_INTENT_SYMMATRIX;
     if (v->frames != 6)
@@ -137,9 +139,10 @@ end:
 int clvox_tensor_write(const clvox_volume *tensor, clvox_tensor_order order_, const char *path)
 {
     int status;
-    const order *o;
+    const order *o = find_order(order_, path);
     clvox_volume *v = NULL;
-    CLV_TRY(find_order(order_, path, &o));
+    if (!o)
+        return CLVOX_ERROR_ARGUMENT;
     if (tensor->kind != CLVOX_KIND_TENSOR || tensor->frames != 6)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: only a tensor can be written as one", path);
     CLV_TRY(clvox_volume_create(&tensor->grid, 6, o->matrix ? CLVOX_KIND_TENSOR : CLVOX_KIND_SCALAR, &v));
