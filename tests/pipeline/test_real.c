@@ -282,35 +282,45 @@ static void near_starts(void)
     clvox_volume_destroy(&labels);
 }
 
-/* The affine, too, of images that differ by what rounding changes. */
+/* The affine, too, of images that differ by what rounding changes: on a CPU device .008 and .001 mm apart,
+ * .15 and .06 where each step has samples of its own, .14 and .015 where detail is not about 0. */
 static void near_images(void)
 {
-    clvox_volume *v[4];
-    CHECK_CASE("nichart Subj2 <- Subj3: values off by 3e-7 of themselves lead to the same affine");
-    if (!read_heads((const int[2]){2, 3}, v)) {
-        CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
-    } else {
-        const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
-        clvox_register_options o;
-        clvox_register_result r[3];
-        double most = 0;
-        clvox_register_defaults(&o);
-        o.deform = CLVOX_DEFORM_NONE;
-        for (int k = 0; k < 3; k++) {
-            check_must(clvox_register(ctx, &images, &o, &r[k]));
-            double off = apart(&v[0]->grid, (const double(*)[4])r[k].matrix, (const double(*)[4])r[0].matrix);
-            most = off > most ? off : most;
-            for (int i = 0; i < 2; i++)
-                for (size_t j = 0; j < clvox_grid_voxels(&v[i]->grid); j++)
-                    v[i]->data[j] *= 1 + 3e-7f * (float)((int)((j * 2654435761u) >> 7 & 3) - 1);
+    static const struct {
+        int subjects[2];
+        double limit; /* mm */
+    } rows[2] = {{{2, 3}, .03}, {{1, 2}, .006}};
+    for (int row = 0; row < 2; row++) {
+        const int *subjects = rows[row].subjects;
+        clvox_volume *v[4];
+        CHECK_CASE("nichart Subj%d <- Subj%d: values off by 3e-7 of themselves lead to the same affine",
+                   subjects[0], subjects[1]);
+        if (!read_heads(subjects, v)) {
+            CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
+        } else {
+            const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
+            clvox_register_options o;
+            clvox_register_result r[3];
+            double most = 0;
+            clvox_register_defaults(&o);
+            o.deform = CLVOX_DEFORM_NONE;
+            for (int k = 0; k < 3; k++) {
+                check_must(clvox_register(ctx, &images, &o, &r[k]));
+                double off =
+                    apart(&v[0]->grid, (const double(*)[4])r[k].matrix, (const double(*)[4])r[0].matrix);
+                most = off > most ? off : most;
+                for (int i = 0; i < 2; i++)
+                    for (size_t j = 0; j < clvox_grid_voxels(&v[i]->grid); j++)
+                        v[i]->data[j] *= 1 + 3e-7f * (float)((int)((j * 2654435761u) >> 7 & 3) - 1);
+            }
+            printf("# %.4f mm apart\n", most);
+            CHECK_THAT(most <= rows[row].limit, "%.4f mm", most);
+            for (int k = 0; k < 3; k++)
+                clvox_register_result_free(&r[k]);
         }
-        printf("# %.4f mm apart\n", most);
-        CHECK_THAT(most <= .012, "%.4f mm", most);
-        for (int k = 0; k < 3; k++)
-            clvox_register_result_free(&r[k]);
+        for (int i = 0; i < 4; i++)
+            clvox_volume_destroy(&v[i]);
     }
-    for (int i = 0; i < 4; i++)
-        clvox_volume_destroy(&v[i]);
 }
 
 static void large(void)
