@@ -96,6 +96,10 @@ int cli_read_gradients(command *cli, const char *bval, const char *bvec, const c
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
 int cli_read_surface(command *cli, const char *path, clvox_surface **out);
 
+/* A long run must not end at a folder that cannot be written: CLVOX_ERROR_FILE where
+ * that of path (a file, or the beginning of names) is such a one. */
+int cli_check_folder(const char *path);
+
 /* Writers: enter the file into the log and remark on it. */
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);

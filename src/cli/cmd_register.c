@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/matrix.h"
 #include "base/parallel.h"
@@ -12,21 +10,6 @@
 #include "cli/register_report.h"
 #include "io/png.h"
 #include "pipeline/figure.h"
-
-/* A long run must not end at a folder that cannot be written. */
-static int check_folder(const char *prefix)
-{
-    const char *slash = strrchr(prefix, '/');
-    char *folder = slash ? strndup(prefix, (size_t)(slash - prefix) + 1) : strdup(".");
-    int status = CLVOX_OK;
-    if (!folder)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    if (access(folder, W_OK | X_OK) != 0)
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: the folder of the results cannot be written (%s)", folder,
-                          strerror(errno));
-    free(folder);
-    return status;
-}
 
 /* The files of a result, written side by side: the picture and the tails of
  * compression keep one thread busy each. */
@@ -146,7 +129,7 @@ static int run(command *cli, const cli_register_request *r, clvox_register_optio
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 3];
     int count = 0;
     double mark = cli_seconds();
-    CLV_TRY(check_folder(r->prefix));
+    CLV_TRY(cli_check_folder(r->prefix));
     if ((size_t)snprintf(path, sizeof path, "%s.json", r->prefix) + 32 >= sizeof path)
         return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", r->prefix);
     for (int i = 0; i < images.channels; i++) {

@@ -6,7 +6,7 @@
 #include "cli/bar.h"
 #include "cli/surface_input.h"
 #include "io/surface_file.h"
-#include "pipeline/surface_keep.h"
+#include "pipeline/surface_denoise.h"
 
 typedef struct request {
     cli_surface_request in;
@@ -45,8 +45,8 @@ static bool is_volume(const char *path)
 
 /* ---- options ------------------------------------------------------------ */
 
-static int read_options(request *r, int update, int memory, int search, int topology, int rounds, double c1,
-                        double c2)
+static int read_options(request *r, int update, int memory, int search, int topology, int rounds, int steps,
+                        double c1, double c2)
 {
     clvox_denoise_options *o = &r->options;
     o->update = update ? CLVOX_DENOISE_PAPER : CLVOX_DENOISE_PATCHES;
@@ -58,8 +58,12 @@ static int read_options(request *r, int update, int memory, int search, int topo
         return cli_misuse("--patch %d: 3, 5 or 7 voxels are possible", o->patch);
     if (o->neighbours < 1 || o->neighbours > 256)
         return cli_misuse("--neighbours %d: 1 to 256 are possible", o->neighbours);
-    if (o->steps < 1)
+    if (steps == 0)
         return cli_misuse("--steps 0: at least one step");
+    if (steps > 0 && !update)
+        return cli_misuse("--steps belongs to --update paper; patches take --rounds");
+    if (steps > 0)
+        o->steps = steps;
     if (!isnan(c1) && !(c1 > 0))
         return cli_misuse("--c1 %g: not above 0", c1);
     if (!isnan(c2) && !(c2 > 0))
@@ -68,6 +72,8 @@ static int read_options(request *r, int update, int memory, int search, int topo
     o->c2 = isnan(c2) ? 0 : c2;
     if (rounds > 0 && update)
         return cli_misuse("--rounds belongs to --update patches; paper takes --steps");
+    if (rounds > CLV_DENOISE_ROUNDS)
+        return cli_misuse("--rounds %d: at most %d", rounds, CLV_DENOISE_ROUNDS);
     o->rounds = rounds;
     if (r->band.count > 1 || r->voxel.count > 1 || r->radius.count > 1)
         return cli_misuse("--band, --voxel and --radius take one length");
@@ -322,6 +328,20 @@ end:
     return status;
 }
 
+/* The volume within the input's surface, meshed as finely as the result's. */
+static int measure_input(const clvox_volume *distance, double *volume)
+{
+    int status = CLVOX_OK;
+    clvox_surface *mesh = NULL;
+    clv_surface_facts facts;
+    CLV_TRY(clv_surface_extract_fine(distance, &mesh));
+    CLV_TRY(clv_surface_inspect(mesh, &facts));
+    *volume = facts.volume;
+end:
+    clvox_surface_destroy(&mesh);
+    return status;
+}
+
 /* Where the mesh has not the topology that the input had, or if it must be sure,
  * another one. */
 static int keep_topology(const request *r, const cli_surface_source *source,
@@ -372,6 +392,9 @@ static int run(command *cli, request *r)
     r->in.whole = r->sdf || is_volume(r->out);
     if (!is_volume(r->out))
         CLV_TRY(clv_surface_check_name(r->out));
+    CLV_TRY(cli_check_folder(r->out));
+    if (r->sdf)
+        CLV_TRY(cli_check_folder(r->sdf));
     CLV_TRY(cli_surface_load(cli, &r->in, &source));
     s.read = cli_seconds() - mark;
     scale_lengths(r, &source.distance->grid);
@@ -399,6 +422,9 @@ static int run(command *cli, request *r)
     if (status < 0)
         goto end;
     mark = cli_seconds();
+    /* Else the surface goes on beyond the border for it, and is not meshed there. */
+    if (!(source.volume > 0))
+        CLV_TRY(measure_input(source.distance, &result.volume_before));
     double keep = r->options.free_volume || !(source.volume > 0) ? 0 : result.volume_before;
     if (keep > 0 && result.placed)
         CLV_TRY(clv_surface_smooth_volume(result.distance, &keep));
@@ -431,7 +457,7 @@ end:
 int cmd_surface_denoise(command *cli, int argc, char **argv)
 {
     request r = {.in = {.label = -1, .iso = NAN, .margin = 8}};
-    int update = 0, memory = 0, search = 0, topology = 0, rounds = 0;
+    int update = 0, memory = 0, search = 0, topology = 0, rounds = 0, steps = -1;
     double c1 = NAN, c2 = NAN;
     bool free_volume = false;
     const char *label = NULL;
@@ -453,7 +479,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"update", 0, CLI_CHOICE, &update, "patches|paper",
          "average whole patches, or steps of single voxels as Lee et al. 2012"},
         {"rounds", 0, CLI_INTEGER, &rounds, "N", "patches: how often (default: by the noise)"},
-        {"steps", 0, CLI_INTEGER, &r.options.steps, "N", "paper: how many (default 20)"},
+        {"steps", 0, CLI_INTEGER, &steps, "N", "paper: how many (default 20)"},
         {"search", 0, CLI_CHOICE, &search, "global|radius",
          "compare with the whole band, or nearby only: some 0.04 voxels away"},
         {"radius", 0, CLI_NUMBERS, &r.radius, "12vox|12mm", "how near (default 12vox)"},
@@ -489,7 +515,11 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return status;
     if (r.sdf && !is_volume(r.sdf))
         return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
-    status = read_options(&r, update, memory, search, topology, rounds, c1, c2);
+    if (r.sdf && !strcmp(r.sdf, r.out))
+        return cli_misuse("--sdf %s: is the file of -o, too", r.sdf);
+    if (r.voxel.count && !clv_surface_is_file(in[0]))
+        return cli_misuse("--voxel belongs to meshes; a volume is worked on on its own grid");
+    status = read_options(&r, update, memory, search, topology, rounds, steps, c1, c2);
     if (status)
         return status;
     r.options.free_volume = free_volume;

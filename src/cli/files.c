@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <libdeflate.h>
 
@@ -125,6 +127,20 @@ int cli_read_gradients(command *cli, const char *bval, const char *bvec, const c
     log_input(cli, mrtrix ? mrtrix : bval);
     if (!mrtrix)
         log_input(cli, bvec);
+    return status;
+}
+
+int cli_check_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int status = CLVOX_OK;
+    if (!folder)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (access(folder, W_OK | X_OK) != 0)
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: the folder of the results cannot be written (%s)", folder,
+                          strerror(errno));
+    free(folder);
     return status;
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/matrix.h"
 #include "op/pointwise.h"
 #include "op/redistance.h"
 #include "op/reduce.h"

@@ -8,7 +8,7 @@
 #include "op/nlm.h"
 #include "pipeline/surface_keep.h"
 
-enum { CLV_DENOISE_REQUESTS = 20, CLV_DENOISE_SLOTS = 8 };
+enum { CLV_DENOISE_REQUESTS = 20, CLV_DENOISE_SLOTS = 8, CLV_DENOISE_ROUNDS = 100 };
 
 /* The box of the volume's grid that is worked on: all voxels near the surface,
  * and a margin so that no patch leaves it, beyond the volume where need be. */

@@ -32,10 +32,12 @@ static int check_options(const clvox_denoise_options *o)
         (unsigned)o->topology > CLVOX_TOPOLOGY_FREE)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "update %d, memory %d or topology %d is not known",
                         (int)o->update, (int)o->memory, (int)o->topology);
-    if (o->rounds < 0 || o->rounds > 100 || o->steps < 1 || o->interval < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "%d rounds, %d steps, %d between re-distancings are not possible",
-                        o->rounds, o->steps, o->interval);
+    if (o->rounds < 0 || o->rounds > CLV_DENOISE_ROUNDS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d rounds; 0 (by the noise) to %d are possible", o->rounds,
+                        CLV_DENOISE_ROUNDS);
+    if (o->steps < 1 || o->interval < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d steps with %d between re-distancings; at least 1 each",
+                        o->steps, o->interval);
     return CLVOX_OK;
 }
 

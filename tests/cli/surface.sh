@@ -155,6 +155,29 @@ prints 'topology *kept on voxels of'; json log/tk.json 'j["topology"]["held_voxe
 json log/tk.json 'j["result"]["euler"] != 0 and j["result"]["components"] > 1 and j["result"]["open_edges"] == 0'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --topology some; says 'topology'
 
+begin "denoise: a distance, and a mask cut by the border, are measured before as after"
+exits 0 clvox surface denoise dt_truth_distance.nii.gz -o v.ply --json log/v.json
+json log/v.json 'abs(j["result"]["volume_after_mm3"] / j["result"]["volume_before_mm3"] - 1) < 5e-3'
+python3 - <<'P'
+import struct
+n = 14
+head = bytearray(352)
+struct.pack_into("<i8h", head, 0, 348, *[0] * 8)
+struct.pack_into("<8h", head, 40, 3, n, n, n, 1, 1, 1, 1)
+struct.pack_into("<hh", head, 70, 2, 8)
+struct.pack_into("<8f", head, 76, 1, 1, 1, 1, 1, 1, 1, 1)
+struct.pack_into("<f", head, 108, 352)
+struct.pack_into("<h", head, 254, 1)
+struct.pack_into("<4f4f4f", head, 280, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
+head[344:348] = b"n+1\0"
+at = range(n)
+inside = bytes(x < 10 and 2 < y < 11 and 2 < z < 11 for z in at for y in at for x in at)
+open("cut.nii", "wb").write(bytes(head) + inside)
+P
+exits 0 clvox surface denoise cut.nii -o v.ply --json log/v.json
+json log/v.json '580 < j["result"]["volume_after_mm3"] < 700'
+json log/v.json '580 < j["result"]["volume_before_mm3"] < 700 and j["result"]["open_edges"] == 0'
+
 begin "denoise: the paper's steps"
 exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o dp.ply --update paper --steps 6 --json log/dp.json
 prints 'energy'; json log/dp.json 'j["result"]["steps"] == 6'
@@ -178,5 +201,13 @@ exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --update paper --rounds 2;
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --label 1 --iso 2; says 'one or the other'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --sdf x.ply; says 'signed distance'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --c2 0; says 'not above 0'
-absent x.ply; absent x.doc
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --voxel 2mm; says 'belongs to meshes'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --steps 3; says 'belongs to --update paper'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --update paper --steps 0; says 'at least one step'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --rounds 101; says 'at most 100'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.nii --sdf x.nii; says 'file of -o'
+exits 1 clvox surface denoise dt_mask.nii.gz -o x.ply --band 1e12 -q; one_sentence; says 'a band of 1e+12 voxels'
+exits 1 clvox surface denoise dt_mask.nii.gz -o gone/x.ply; one_sentence; says 'gone/: the folder'; silent
+exits 1 clvox surface denoise dt_mask.nii.gz -o x.ply --sdf gone/x.nii; one_sentence; says 'gone/: the folder'
+absent x.ply; absent x.doc; absent x.nii
 finish

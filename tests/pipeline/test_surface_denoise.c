@@ -418,6 +418,7 @@ static void refusals(void)
 {
     clvox_denoise_options o;
     clvox_denoise_result r;
+    clvox_denoise_plan plan;
     double seen[2] = {0, 0};
     clvox_denoise_defaults(&o);
     clvox_volume *v = make(sphere, .1, unit);
@@ -441,21 +442,35 @@ static void refusals(void)
     clvox_denoise_defaults(&o);
     o.band = (double)NAN;
     CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    o.band = 1e12; /* voxels that no int counts */
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    CHECK(strstr(clvox_message(), "a band of 1e+12 voxels") != NULL);
     clvox_denoise_defaults(&o);
     o.memory = (clvox_denoise_memory)(CLVOX_DENOISE_IMAGE + 1);
     CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    clvox_denoise_defaults(&o);
+    o.rounds = 101;
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(strstr(clvox_message(), "101 rounds; 0") != NULL);
     clvox_denoise_defaults(&o);
     v->kind = CLVOX_KIND_LABEL;
     CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     v->kind = CLVOX_KIND_SCALAR;
     CHECK_CASE("what cannot be denoised cannot be planned");
-    clvox_denoise_plan plan;
     o.patch = INT32_MAX;
     CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT && !plan.device_bytes);
     clvox_denoise_defaults(&o);
     v->frames = 2;
     CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
     v->frames = 1;
+    double axis[2] = {v->grid.to_ras[0][1], v->grid.to_ras[0][0]};
+    v->grid.to_ras[0][1] = 0.3;
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    v->grid.to_ras[0][1] = axis[0];
+    v->grid.to_ras[0][0] = 0;
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    v->grid.to_ras[0][0] = axis[1];
     CHECK_CASE("all inside, or all outside, is no surface");
     for (int side = -1; side <= 1; side += 2) {
         for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
