@@ -135,15 +135,6 @@ static inline float product_row(__global const float *v, __global const float *f
 }
 #else
 
-/* Components do not meet: INNER of them lie beside one another. */
-#if FIELD_PACKED
-#define INNER 3
-#define VOLUMES 1
-#else
-#define INNER 1
-#define VOLUMES 3
-#endif
-
 #define FINISH(r, w, known) \
     if (form == RESIDUAL)   \
         w = r = known - r;
@@ -153,21 +144,16 @@ static inline float product_row(__global const float *v, __global const float *f
                                 int form)
 {
     int length = size.x * INNER, n = size.x * size.y * size.z;
-    int north = place_of(y + 1, size.y, size.w), south = place_of(y - 1, size.y, size.w);
-    int up = place_of(z + 1, size.z, size.w), down = place_of(z - 1, size.z, size.w);
-    float wn = north < 0 ? 0.0f : near.y, ws = south < 0 ? 0.0f : near.y;
-    float wu = up < 0 ? 0.0f : near.z, wd = down < 0 ? 0.0f : near.z, edge = size.w ? near.x : 0.0f;
+    rows_around at;
+    find_rows(y, z, size, near, &at);
+    float wn = at.wn, ws = at.ws, wu = at.wu, wd = at.wd;
     float8 sums = 0.0f;
     float sum = 0.0f;
     for (int c = 0; c < VOLUMES; c++) {
-        int base = c * n;
-        __global const float *here = v + base + (z * size.y + y) * length;
-        __global const float *pn = v + base + (z * size.y + (north < 0 ? y : north)) * length;
-        __global const float *ps = v + base + (z * size.y + (south < 0 ? y : south)) * length;
-        __global const float *pu = v + base + ((up < 0 ? z : up) * size.y + y) * length;
-        __global const float *pd = v + base + ((down < 0 ? z : down) * size.y + y) * length;
-        __global const float *known = f + base + (z * size.y + y) * length;
-        __global float *to = out + base + (z * size.y + y) * length;
+        __global const float *volume = v + c * n, *here = volume + at.here, *known = f + c * n + at.here;
+        __global const float *pn = volume + at.north, *ps = volume + at.south;
+        __global const float *pu = volume + at.up, *pd = volume + at.down;
+        __global float *to = out + c * n + at.here;
         int e = INNER;
         for (; e + 8 + INNER <= length; e += 8) {
             float8 w = LOAD8(here + e);
@@ -184,7 +170,7 @@ static inline float product_row(__global const float *v, __global const float *f
                 continue;
             int right = i + INNER < length ? i + INNER : i + INNER - length;
             int left = i >= INNER ? i - INNER : i - INNER + length;
-            float w = here[i], wr = i + INNER < length ? near.x : edge, wl = i >= INNER ? near.x : edge;
+            float w = here[i], wr = i + INNER < length ? near.x : at.edge, wl = i >= INNER ? near.x : at.edge;
             float r = centre.x * w - (wr * here[right] + wl * here[left]) - (wn * pn[i] + ws * ps[i]) -
                       (wu * pu[i] + wd * pd[i]);
             FINISH(r, w, known[i])

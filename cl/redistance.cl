@@ -72,16 +72,10 @@ redistance_near(__global const float *phi, __global float *out, __global float *
     __local int list[GROUP], count;
     int lane = own_lane(), n = size.x * size.y * size.z;
     int4 at = voxel_of(lane);
-    if (lane == 0)
-        count = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (in_grid(at, size)) {
-        if (beside(phi, at, size, 0.0f))
-            list[atomic_inc(&count)] = lane;
-        else
-            out[index_of(at, size)] = NAN;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    bool there = in_grid(at, size), near = there && beside(phi, at, size, 0.0f);
+    if (there && !near)
+        out[index_of(at, size)] = NAN;
+    list_wanted(near, list, &count);
     for (int i = lane; i < count; i += GROUP) {
         float4 shift;
         at = voxel_of(list[i]);
@@ -164,17 +158,10 @@ redistance_seed(__global const float *out, __global float *places, int shifts, i
     __local int list[GROUP], count;
     int lane = own_lane(), n = size.x * size.y * size.z;
     int4 at = voxel_of(lane);
-    if (lane == 0)
-        count = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (in_grid(at, size)) {
-        int here = index_of(at, size);
-        if (isnan(out[here]))
-            store_place(no_place(), places, here, n);
-        else
-            list[atomic_inc(&count)] = lane;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    bool there = in_grid(at, size), near = there && !isnan(out[index_of(at, size)]);
+    if (there && !near)
+        store_place(no_place(), places, index_of(at, size), n);
+    list_wanted(near, list, &count);
     for (int i = lane; i < count; i += GROUP) {
         at = voxel_of(list[i]);
         int here = index_of(at, size);

@@ -41,14 +41,10 @@ __kernel void sor_item(SOR_ARGUMENTS)
 }
 
 #if FIELD_PACKED
-#define INNER 3
-#define VOLUMES 1
 #define PATTERN_0 ((int8)(-1, -1, -1, 0, 0, 0, -1, -1))
 #define PATTERN_1 ((int8)(-1, 0, 0, 0, -1, -1, -1, 0))
 #define PATTERN_2 ((int8)(0, 0, -1, -1, -1, 0, 0, 0))
 #else
-#define INNER 1
-#define VOLUMES 3
 #define PATTERN_0 ((int8)(-1, 0, -1, 0, -1, 0, -1, 0))
 #define PATTERN_1 PATTERN_0
 #define PATTERN_2 PATTERN_0
@@ -70,21 +66,16 @@ __kernel void sor_row(SOR_ARGUMENTS)
     if (y >= size.y || z >= size.z)
         return;
     int length = size.x * INNER, n = size.x * size.y * size.z;
-    int north = place_of(y + 1, size.y, size.w), south = place_of(y - 1, size.y, size.w);
-    int up = place_of(z + 1, size.z, size.w), down = place_of(z - 1, size.z, size.w);
-    float wn = north < 0 ? 0.0f : near.y, ws = south < 0 ? 0.0f : near.y;
-    float wu = up < 0 ? 0.0f : near.z, wd = down < 0 ? 0.0f : near.z, edge = size.w ? near.x : 0.0f;
+    rows_around at;
+    find_rows(y, z, size, near, &at);
+    float wn = at.wn, ws = at.ws, wu = at.wu, wd = at.wd;
     int odd = (colour + y + z) & 1; /* what x must be, modulo 2 */
     int8 turn = (int8)(odd - 1);
     for (int c = 0; c < VOLUMES; c++) {
-        int base = c * n;
-        __global const float *here = in + base + (z * size.y + y) * length;
-        __global const float *pn = in + base + (z * size.y + (north < 0 ? y : north)) * length;
-        __global const float *ps = in + base + (z * size.y + (south < 0 ? y : south)) * length;
-        __global const float *pu = in + base + ((up < 0 ? z : up) * size.y + y) * length;
-        __global const float *pd = in + base + ((down < 0 ? z : down) * size.y + y) * length;
-        __global const float *known = f + base + (z * size.y + y) * length;
-        __global float *to = out + base + (z * size.y + y) * length;
+        __global const float *volume = in + c * n, *here = volume + at.here, *known = f + c * n + at.here;
+        __global const float *pn = volume + at.north, *ps = volume + at.south;
+        __global const float *pu = volume + at.up, *pd = volume + at.down;
+        __global float *to = out + c * n + at.here;
         int e = INNER;
         for (; e + 24 + INNER <= length; e += 24) {
             EIGHT(e, PATTERN_0 ^ turn)
@@ -98,7 +89,7 @@ __kernel void sor_row(SOR_ARGUMENTS)
             if (((i / INNER) & 1) == odd) {
                 int right = i + INNER < length ? i + INNER : i + INNER - length;
                 int left = i >= INNER ? i - INNER : i - INNER + length;
-                float wr = i + INNER < length ? near.x : edge, wl = i >= INNER ? near.x : edge;
+                float wr = i + INNER < length ? near.x : at.edge, wl = i >= INNER ? near.x : at.edge;
                 w = keep * w + gain * (known[i] + (wr * here[right] + wl * here[left]) +
                                        (wn * pn[i] + ws * ps[i]) + (wu * pu[i] + wd * pd[i]));
             }
