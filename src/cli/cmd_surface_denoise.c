@@ -22,6 +22,7 @@ typedef struct kept_topology {
     const clv_surface_facts *mesh;
     clv_surface_facts grid, free;
     bool is_kept;
+    bool missed; /* kept as far as the finest voxels show it, which is not all */
     double depth; /* mm; of what noise joined or opened, which goes; 0: nothing goes */
     long simplified; /* voxels of the mesh's grid that changed sides for that */
     clv_surface_kept kept; /* factor 0: not looked for, as the result has it */
@@ -208,9 +209,11 @@ static void report_topology(command *cli, const kept_topology *t)
         cli_print(cli, "free to change\n");
     else if (!t->kept.factor)
         cli_print(cli, "kept\n");
+    else if (t->missed)
+        cli_print(cli, "kept but for what is narrower than voxels of 1/%d edge\n", t->kept.factor);
     else
         cli_print(cli, "kept on voxels of 1/%d edge, %ld of them held\n", t->kept.factor, t->kept.held);
-    cJSON_AddBoolToObject(to, "kept", t->is_kept);
+    cJSON_AddBoolToObject(to, "kept", t->is_kept && !t->missed);
     cJSON_AddNumberToObject(to, "components_before", before->components);
     cJSON_AddNumberToObject(to, "euler_before", before->euler);
     cJSON_AddNumberToObject(to, "components_on_grid", t->grid.components);
@@ -365,6 +368,7 @@ static int keep_topology(const request *r, const cli_surface_source *source,
         clv_surface_facts others;
         CLV_TRY(make_mesh(result->distance, volume, &was, t, &other, &others));
         t->is_kept = other != NULL;
+        t->missed = other && (t->kept.components != before->components || t->kept.euler != before->euler);
         if (other) {
             clvox_surface_destroy(mesh);
             *mesh = other;

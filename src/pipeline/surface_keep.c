@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "pipeline/surface_topology.h"
 
-enum { LEAST_FACTOR = 2, MOST_FACTOR = 3 };
+enum { LEAST_FACTOR = 2, MOST_FACTOR = 4 };
 
 static int size_of(const int first[3], const int last[3], int factor, int size[3], size_t *voxels)
 {

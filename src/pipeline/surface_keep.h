@@ -34,7 +34,7 @@ typedef struct clv_surface_kept {
 } clv_surface_kept;
 
 /* The mesh of a denoised level set, refined by cubics, with the topology of what
- * it was made of, found on a grid two or three times as fine: as fine as makes
+ * it was made of, found on a grid two to four times as fine: as fine as makes
  * the digital topology that of `before`. *out is NULL where that is not clean,
  * but was to be. */
 int clv_surface_extract_kept(const clvox_volume *distance, const clv_surface_before *before,

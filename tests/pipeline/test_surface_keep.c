@@ -134,6 +134,43 @@ static void kept(const char *name, shape before, shape after, bool from_mesh, in
     clvox_volume_destroy(&is);
 }
 
+/* Values without any shape, so that bodies meet in necks and channels of all widths. */
+static void narrow(void)
+{
+    CHECK_CASE("necks and channels narrower than a third of a voxel are kept");
+    enum { EDGE_OF = 10, MOST = 200 };
+    clvox_grid grid = {{EDGE_OF, EDGE_OF, EDGE_OF}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    clvox_volume *v;
+    int kept[5] = {0}, lost = 0;
+    uint32_t state = 1;
+    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    for (int turn = 0; turn < MOST; turn++) {
+        clvox_surface *mesh = NULL, *out = NULL;
+        clv_surface_kept k;
+        for (int i = 0; i < EDGE_OF * EDGE_OF * EDGE_OF; i++) {
+            int x = i % EDGE_OF, y = i / EDGE_OF % EDGE_OF, z = i / EDGE_OF / EDGE_OF;
+            bool inner = x > 3 && x < 6 && y > 3 && y < 6 && z > 3 && z < 6;
+            state = state * 1664525u + 1013904223u;
+            v->data[i] = inner ? (float)(state >> 8) / (float)(1 << 23) - 1 : 1;
+        }
+        v->data[(4 * EDGE_OF + 4) * EDGE_OF + 4] = -0.5f;
+        check_must(clv_surface_extract(v, 0, false, &mesh));
+        clv_surface_facts f = facts_of(mesh);
+        const clv_surface_before b = {NULL, v, f.components, f.euler, 0, 0};
+        check_must(clv_surface_extract_kept(v, &b, &out, &k));
+        bool same = k.components == f.components && k.euler == f.euler;
+        clv_surface_facts g = facts_of(out);
+        CHECK(g.components == k.components && g.euler == k.euler);
+        kept[k.factor] += same;
+        lost += !same;
+        clvox_surface_destroy(&mesh);
+        clvox_surface_destroy(&out);
+    }
+    CHECK_THAT(kept[4] > 0 && lost < kept[4], "%d, %d and %d kept on 1/2, 1/3, 1/4, %d lost", kept[2], kept[3],
+               kept[4], lost);
+    clvox_volume_destroy(&v);
+}
+
 static void specks(void)
 {
     CHECK_CASE("a speck is kept, or there is no result where only clean surfaces are");
@@ -299,6 +336,7 @@ int main(void)
         kept("a cavity that is lost", shell, ball, from_mesh, 2, 4);
     }
     kept("a handle thinner than a voxel", handle, ball, true, 1, 0);
+    narrow();
     specks();
     denoised();
     not_finite();
