@@ -107,7 +107,7 @@ OTHERS = ["Of six more meshes of surf_derived five are as they came (1 component
           "within 0.01%; four of them are left",
           "as free in their topology for specks or places as narrow as a voxel, and change it, by default; with "
           "`--topology keep` all four keep it,",
-          "one (label 4 of bert) by voxels of 1/4 edge, which the build of the table had not yet."]
+          "one (label 4 of bert) by voxels of 1/4 edge, from 82d2c67 on."]
 
 
 def real_verdict(real):
