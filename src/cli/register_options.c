@@ -332,7 +332,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
              defaults_of(offsetof(clvox_register_options, momentum), 0, text, sizeof text));
     snprintf(lambda, sizeof lambda, "weight of the unbiased penalty (%s)",
              defaults_of(offsetof(clvox_register_options, lambda), 0, text, sizeof text));
-    snprintf(tolerance, sizeof tolerance, "end a level when an iteration gains less than this share (%s)",
+    snprintf(tolerance, sizeof tolerance, "end a level when an iteration changes less than this share (%s)",
              defaults_of(offsetof(clvox_register_options, tolerance), 0, text, sizeof text));
     const cli_option options[] = {
         {"fixed", 'f', CLI_REPEAT, &r->fixed, "FILE",

@@ -250,9 +250,10 @@ static int run_level(clv_registration *run, int index, const clv_level *l, const
             status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
             goto end;
         }
+        /* Strong elastic smoothing loses at first, and gains as it weakens: that is no end. */
         if (iteration == 0)
             start = before = now;
-        else if (now - before < LOOK * o->tolerance * fabs(start)) {
+        else if (fabs(now - before) < LOOK * o->tolerance * fabs(start)) {
             iteration++; /* this one is done, too */
             break;
         }

@@ -32,10 +32,10 @@ static const numbers rows[] = {
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
      3, {4, 2, 1}, {20, 20, 5}, 1.25, 0.8, 0, 1, 1, 0.3, 1e-4},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {60, 60, 25}, 1.25, 0.7, 0, 0.7, 1.25, 0.3, 1e-5},
-    /* As calm as the maps of ANTs' CC, which overlap by about .005 more; the default overlaps most. */
-    {CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 4, 32, 0,
-     3, {4, 2, 1}, {100, 100, 60}, 1, 1.15, 0, 2, 2, 0.3, 1e-6},
+     3, {4, 2, 1}, {60, 60, 20}, 1.25, 0.7, 0, 0.7, 1.5, 0.3, 1e-5},
+    /* As calm as the maps of ANTs' CC, and as much overlap; the default overlaps most. */
+    {CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 3, 32, 0,
+     3, {4, 2, 1}, {100, 100, 60}, 1, 1.21, 0, 2, 2, 0.3, 1e-6},
 };
 
 void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
