@@ -32,7 +32,7 @@ static const numbers rows[] = {
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
      3, {4, 2, 1}, {20, 20, 5}, 1.25, 0.8, 0, 1, 1, 0.3, 1e-4},
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {60, 60, 20}, 1.25, 0.7, 0, 0.7, 1.5, 0.3, 1e-5},
+     3, {4, 2, 1}, {60, 50, 13}, 1.25, 0.7, 0, 0.7, 2, 0.3, 1e-5},
     /* As calm as the maps of ANTs' CC, and as much overlap; the default overlaps most. */
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 3, 32, 0,
      3, {4, 2, 1}, {100, 100, 60}, 1, 1.21, 0, 2, 2, 0.3, 1e-6},
