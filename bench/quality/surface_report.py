@@ -101,7 +101,8 @@ def verdict(best, method):
 # Further segmentations, made by the same build as the table, by hand.
 OTHERS = ["Of six more meshes of surf_derived five are as they came (1 component, Euler -10, -8, -8, 2, 2) with +0.42 to "
           "+1.23% of volume (a hippocampus);",
-          "the sixth, a ventricle of 2 components, loses a speck smaller than 27 voxels, as noise would be (-0.12%; "
+          "the sixth, a ventricle of 2 components whose triangles do not fit together, loses a speck smaller than 27 "
+          "voxels, as noise would be (-0.12%; "
           "with `--topology keep` 2 and -2, +0.12%).",
           "Eight labels of fs_bert_1mm and fs_swm_1mm (17, 53, 4, 43), closed all, keep the volume of their voxels "
           "within 0.01%; four of them are left",

@@ -173,10 +173,18 @@ head[344:348] = b"n+1\0"
 at = range(n)
 inside = bytes(x < 10 and 2 < y < 11 and 2 < z < 11 for z in at for y in at for x in at)
 open("cut.nii", "wb").write(bytes(head) + inside)
+speck = bytes((x - 6) ** 2 + (y - 6) ** 2 + (z - 6) ** 2 < 22 or x == y == z == 12 for z in at for y in at for x in at)
+open("speck.nii", "wb").write(bytes(head) + speck)
 P
 exits 0 clvox surface denoise cut.nii -o v.ply --json log/v.json
 json log/v.json '580 < j["result"]["volume_after_mm3"] < 700'
 json log/v.json '580 < j["result"]["volume_before_mm3"] < 700 and j["result"]["open_edges"] == 0'
+
+begin "denoise: a speck of a mask may be noise, one of a mesh is meant"
+exits 0 clvox surface mesh speck.nii -o speck.ply; near Euler 4 0
+exits 0 clvox surface denoise speck.nii -o v.ply --json log/v.json; json log/v.json 'j["result"]["components"] == 1'
+exits 0 clvox surface denoise speck.ply -o v.ply --json log/v.json
+json log/v.json 'j["result"]["components"] == 2 and j["result"]["euler"] == 4 and j["topology"]["kept"]'
 
 begin "denoise: the paper's steps"
 exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o dp.ply --update paper --steps 6 --json log/dp.json
