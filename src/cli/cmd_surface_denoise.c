@@ -356,12 +356,12 @@ static int keep_topology(const request *r, const cli_surface_source *source,
     const bool sure = r->topology == CLVOX_TOPOLOGY_KEEP;
     long held;
     const clv_surface_before was = {source->surface, source->distance, before->components, before->euler,
-                                    !sure && !source->closed, 0};
+                                    !sure && !source->surface, 0};
     clvox_surface *other = NULL;
     t->is_kept = sure;
-    /* A closed mesh says by itself what is joined, and means its specks. */
+    /* A mesh that bounds a body says by itself what is joined, and means its specks. */
     if (r->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY)
-        t->is_kept = source->closed != NULL;
+        t->is_kept = source->surface != NULL;
     if (r->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY && !t->is_kept)
         CLV_TRY(clv_surface_is_clean(source->distance, &t->is_kept));
     if (t->is_kept && (sure || facts->components != before->components || facts->euler != before->euler)) {

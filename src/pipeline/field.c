@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/field.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,25 @@ int clv_field_check(const clvox_grid *grid)
                         "a grid of %d x %d x %d voxels is larger than the 715 million voxels that "
                         "kernels can count; crop or shrink it",
                         grid->size[0], grid->size[1], grid->size[2]);
+    return CLVOX_OK;
+}
+
+int clv_field_check_angles(const clvox_grid *grid, const char *what)
+{
+    static const double half_a_degree = 0.0087;
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    for (int a = 0; a < 3; a++) {
+        int b = (a + 1) % 3;
+        double dot = 0;
+        for (int r = 0; r < 3; r++)
+            dot += grid->to_ras[r][a] * grid->to_ras[r][b];
+        if (fabs(dot) > half_a_degree * edge[a] * edge[b])
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "the axes of this grid are not at right angles, as %s needs them; resample onto a "
+                            "grid without shear first",
+                            what);
+    }
     return CLVOX_OK;
 }
 

@@ -19,6 +19,10 @@ int clv_field_turn(const clvox_grid *to, const clvox_grid *from, const double ma
 /* Refuses grids that kernels cannot count with 32-bit integers. */
 int clv_field_check(const clvox_grid *grid);
 
+/* Refuses grids whose axes are not at right angles, to half a degree (its sine): lengths
+ * along them are then wrong by less than 1 in 200. what: who needs it, for the sentence. */
+int clv_field_check_angles(const clvox_grid *grid, const char *what);
+
 /* Fills field (3 floats a voxel of warp->grid) with sign times the warp. */
 int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, clv_buffer *field);
 

@@ -101,36 +101,15 @@ end:
     return status;
 }
 
-/* The largest cosine of the angle between two axes. */
-static double shear(const clvox_grid *grid, const double spacing[3])
-{
-    double largest = 0;
-    for (int a = 0; a < 3; a++) {
-        int b = (a + 1) % 3;
-        double dot = 0;
-        for (int r = 0; r < 3; r++)
-            dot += grid->to_ras[r][a] * grid->to_ras[r][b];
-        largest = fmax(largest, fabs(dot) / (spacing[a] * spacing[b]));
-    }
-    return largest;
-}
-
 int clvox_filter_sobel(clvox_context *context, const clvox_volume *volume, clvox_volume **out)
 {
-    /* Sine of half a degree: the length is then wrong by less than 1 in 200. */
-    static const double right_angle = 0.0087;
     int status = CLVOX_OK;
     filter f = {.kind = SOBEL};
     double spacing[3];
     *out = NULL;
     CLV_TRY(refuse_labels(volume));
+    CLV_TRY(clv_field_check_angles(&volume->grid, "Sobel's operator"));
     clvox_grid_spacing(&volume->grid, spacing);
-    if (shear(&volume->grid, spacing) > right_angle) {
-        status = clv_fail(CLVOX_ERROR_ARGUMENT,
-                          "the axes of this grid are not at right angles, as Sobel's operator needs them; "
-                          "resample the image onto a grid without shear first");
-        goto end;
-    }
     for (int a = 0; a < 3; a++)
         f.spacing[a] = (float)spacing[a];
     CLV_TRY(filter_volume(context, &f, volume, out));

@@ -8,6 +8,7 @@
 #include "base/matrix.h"
 #include "op/redistance.h"
 #include "op/reduce.h"
+#include "pipeline/field.h"
 #include "pipeline/surface_denoise.h"
 
 enum { ESTIMATE_BYTES = 1 << 28, SMALL_BYTES = 1 << 16 };
@@ -43,9 +44,6 @@ static int check_options(const clvox_denoise_options *o)
 
 static int check_volume(const clvox_volume *v)
 {
-    /* Sine of half a degree. */
-    static const double right_angle = 0.0087;
-    double edge[3];
     if (!v || !v->data || v->frames != 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a level set has one frame, this has %d", v ? v->frames : 0);
     if (v->kind == CLVOX_KIND_LABEL)
@@ -53,17 +51,7 @@ static int check_volume(const clvox_volume *v)
                         "this is a label map, not a signed distance; name a label of it");
     if (!clv_matrix_regular(v->grid.to_ras) || clvox_grid_voxels(&v->grid) > INT32_MAX / 3)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the level set has no usable grid");
-    clvox_grid_spacing(&v->grid, edge);
-    for (int a = 0; a < 3; a++) {
-        int b = (a + 1) % 3;
-        double dot = 0;
-        for (int r = 0; r < 3; r++)
-            dot += v->grid.to_ras[r][a] * v->grid.to_ras[r][b];
-        if (fabs(dot) > right_angle * edge[a] * edge[b])
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "the axes of this grid are not at right angles; resample "
-                                                  "the level set onto a grid without shear first");
-    }
-    return CLVOX_OK;
+    return clv_field_check_angles(&v->grid, "denoising a level set");
 }
 
 int clv_denoise_check(const clvox_volume *distance, const clvox_denoise_options *o)

@@ -6,24 +6,6 @@
 #include "pipeline/field.h"
 #include "pipeline/mesh.h"
 
-/* Distances are summed along the axes, which must be at right angles to within
- * half a degree (its sine): they are then wrong by less than 1 in 200. */
-static int check_angles(const clvox_grid *grid, const double edge[3])
-{
-    static const double right_angle = 0.0087;
-    for (int a = 0; a < 3; a++) {
-        int b = (a + 1) % 3;
-        double dot = 0;
-        for (int r = 0; r < 3; r++)
-            dot += grid->to_ras[r][a] * grid->to_ras[r][b];
-        if (fabs(dot) > right_angle * edge[a] * edge[b])
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "the axes of this grid are not at right angles, as distances on it need them; "
-                            "resample it onto a grid without shear first");
-    }
-    return CLVOX_OK;
-}
-
 static int check_sides(const clvox_volume *values, float iso)
 {
     size_t voxels = clvox_grid_voxels(&values->grid), inside = 0;
@@ -60,7 +42,7 @@ int clv_values_to_distance(clvox_context *ctx, const clvox_volume *values, doubl
         goto end;
     }
     CLV_TRY(clv_field_check(grid));
-    CLV_TRY(check_angles(grid, edge));
+    CLV_TRY(clv_field_check_angles(grid, "a distance on it"));
     CLV_TRY(check_sides(values, (float)iso));
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &made));
     CLV_TRY(clv_pool_take(ctx, requests, 3));

@@ -102,6 +102,7 @@ exits 2 clvox tensor denoise noisy.nii.gz -o x.nii.gz --bregman 2 --reweight 2; 
 exits 2 clvox tensor denoise noisy.nii.gz -o x.nii.gz --model paper --reweight 2; says 'primal-dual'
 exits 1 clvox tensor denoise noisy.nii.gz -o x.nii.gz --noise zero.nii.gz; one_sentence; says 'nowhere above 0'
 exits 1 clvox tensor denoise noisy.nii.gz -o x.nii.gz --noise noisy.nii.gz --order nifti; one_sentence
+says 'noisy.nii.gz: has 6 volumes'
 exits 1 clvox tensor denoise noisy.nii.gz -o x.nii.gz --mask zero.nii.gz; one_sentence; says 'empty'
 absent x.nii.gz
 
@@ -174,7 +175,8 @@ exits 0 clvox tensor all n_dwi.nii.gz --grad n.b --mask n_mask.nii.gz -o pca --f
 json log/p.json '1e-5 < j["all"]["median_sigma_mm2_s"] < 6e-5'
 exits 2 clvox tensor all n_dwi.nii.gz -o x; says 'give --bval and --bvec, or --grad'
 exits 2 clvox tensor all n_dwi.nii.gz --grad n.b -o x --plain --lambda 3; says 'one or the other'
-exits 1 clvox tensor all n_dwi.nii.gz --grad n.b --mask b_mask.nii.gz -o x; one_sentence; says 'b_mask.nii.gz'; absent x_tensor.nii.gz
+exits 1 clvox tensor all n_dwi.nii.gz --grad n.b --mask b_mask.nii.gz -o x; one_sentence; says 'b_mask.nii.gz'
+absent x_tensor.nii.gz
 
 begin "fit: methods, counts in the log, and what cannot be fitted"
 exits 0 clvox phantom tensor:steps -o f --size 13x11x9 --snr 25 --directions 20 --seed 3

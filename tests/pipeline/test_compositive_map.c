@@ -424,6 +424,46 @@ static void progress(void)
     pair_free(&p);
 }
 
+typedef struct losses {
+    double before, largest; /* similarity at the look before; by what it fell between two at most */
+    int level;
+} losses;
+
+static int watch_losses(void *user, int level, int iteration, double metric, double fraction)
+{
+    losses *l = user;
+    (void)fraction;
+    if (iteration > 0 && level == l->level)
+        l->largest = fmax(l->largest, l->before - metric);
+    l->before = metric;
+    l->level = level;
+    return 0;
+}
+
+/* Elastic smoothing takes away at first what a coarser level found, and lets it come back as it weakens. */
+static void similarity_may_fall(void)
+{
+    pair p;
+    pair_make(&p, (int[3]){37, 35, 33}, (double[3]){1, 1, 1}, false, 3, 89);
+    for (int model = 0; model < MODELS; model++) {
+        clvox_register_options o;
+        clvox_register_result r;
+        losses seen = {.largest = 0};
+        CHECK_CASE("%s: a level does not end because similarity falls", model_names[model]);
+        pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+        o.total_sigma = 4;
+        o.tolerance = 1e-3;
+        o.progress = watch_losses;
+        o.user = &seen;
+        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+        printf("# similarity falls by up to %.4f in ten iterations; %d and %d iterations\n", seen.largest,
+               r.iterations[0], r.iterations[1]);
+        CHECK(seen.largest > 10 * o.tolerance && r.iterations[1] > 11);
+        clvox_register_result_free(&r);
+    }
+    pair_free(&p);
+}
+
 static void memory(void)
 {
     static const double shrinks[][2] = {{2, 1}, {4, 2}};
@@ -524,6 +564,7 @@ int main(void)
     thin();
     odd_images();
     progress();
+    similarity_may_fall();
     memory();
     clvox_context_destroy(&ctx);
     return check_end();
