@@ -5,24 +5,39 @@
     bench/tables.py build/src/cli/clvox [--check] [FILE.md...]      (default: README.md and bench/README.md)
     bench/tables.py build/src/cli/clvox --records results/a.json results/b.json      takes these records from now on
 
-A table stands between two comments, of which the first holds the command, run in bench/:
+A table stands between two comments, of which the first holds the command, run in bench/, or names a script there
+and a record of it:
     <!-- table: clvox bench compare results/a.json results/b.json --markdown devices -->
+    <!-- table: commands results/c.json -->
     <!-- end of table -->"""
 import argparse
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 
+import apart
+import commands
+
 BENCH = os.path.dirname(os.path.abspath(__file__))
-TABLE = re.compile(r"<!-- table: clvox (bench compare [^\n]*?) -->\n.*?<!-- end of table -->", re.S)
+SCRIPTS = {"apart": apart.text, "commands": commands.text}
+TABLE = re.compile(rf"<!-- table: ((?:clvox bench compare|{'|'.join(SCRIPTS)}) [^\n]*?) -->\n"
+                   r".*?<!-- end of table -->", re.S)
 
 
 def made(program, words):
-    run = subprocess.run([program, *shlex.split(words)], cwd=BENCH, capture_output=True, text=True, check=False)
+    first, *rest = shlex.split(words)
+    if first in SCRIPTS:
+        try:
+            with open(os.path.join(BENCH, *rest), encoding="utf-8") as record:
+                return SCRIPTS[first](json.load(record))
+        except OSError as error:
+            raise SystemExit(f"tables.py: {words}: {error}") from None
+    run = subprocess.run([program, *rest], cwd=BENCH, capture_output=True, text=True, check=False)
     if run.returncode:
-        raise SystemExit(f"tables.py: clvox {words}: {run.stderr.strip()}")
+        raise SystemExit(f"tables.py: {words}: {run.stderr.strip()}")
     return run.stdout
 
 
@@ -30,7 +45,7 @@ def renewed(program, records, table):
     words = table[1]
     if records:
         words = re.sub(r"(?<=bench compare )(?!-).*?(?= --)", " ".join(records), words)
-    return f"<!-- table: clvox {words} -->\n{made(program, words)}<!-- end of table -->"
+    return f"<!-- table: {words} -->\n{made(program, words)}<!-- end of table -->"
 
 
 def main():
@@ -39,7 +54,7 @@ def main():
     parser.add_argument("files", nargs="*", metavar="FILE.md",
                         default=[os.path.join(BENCH, os.pardir, "README.md"), os.path.join(BENCH, "README.md")])
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 where a table is not so")
-    parser.add_argument("--records", nargs="+", help="of these, from bench/, instead of those that are named")
+    parser.add_argument("--records", nargs="+", help="bench compare: of these, from bench/, instead of those that are named")
     options = parser.parse_intermixed_args()
     stale = 0
     for path in options.files:

@@ -40,10 +40,18 @@ static void report(command *cli, const request *r, const clvox_tensor_all_result
         cli_log_number(to, "energy_before", tv->energy[0]);
         cli_log_number(to, "energy_after", tv->energy[1]);
     }
-    static const char *const names[3] = {"fit_seconds", "denoise_seconds", "measures_seconds"};
+    cJSON_AddNumberToObject(to, "peak_device_bytes", (double)made->device_bytes);
+}
+
+/* read: seconds until the first stage; done: the clock after the last. */
+static void report_seconds(command *cli, double read, const clvox_tensor_all_result *made, double done)
+{
+    static const char *const names[3] = {"fit", "denoise", "measures"};
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
+    cJSON_AddNumberToObject(to, "read", read);
     for (int i = 0; i < 3; i++)
         cJSON_AddNumberToObject(to, names[i], made->seconds[i]);
-    cJSON_AddNumberToObject(to, "device_bytes", (double)made->device_bytes);
+    cJSON_AddNumberToObject(to, "write", cli_seconds() - done);
 }
 
 /* The file that a failure is about. */
@@ -63,7 +71,9 @@ static int run(command *cli, request *r)
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
+    double mark = cli_seconds(), read;
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    cli_log_grid(cli->log, "grid", &dwi->grid);
     CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
     CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     const bool own_mask = !mask && !r->everywhere;
@@ -76,6 +86,7 @@ static int run(command *cli, request *r)
         cli_remark(cli, 0, "no --mask: what is brighter than Otsu's threshold is taken, %s_mask.nii.gz\n",
                    r->prefix);
     }
+    read = cli_seconds() - mark;
     cli_bar_begin(&bar, cli);
     r->all.denoise.progress = cli_bar_stage;
     r->all.denoise.user = &bar;
@@ -87,6 +98,7 @@ static int run(command *cli, request *r)
         clv_fail_in(status, blamed(r, made.stage));
     if (status < 0)
         goto end;
+    mark = cli_seconds();
     clvox_volume_destroy(&dwi);
     snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
     CLV_TRY(cli_write_tensor(cli, r->all.plain ? made.fit.tensor : made.denoised.tensor, CLVOX_TENSOR_AUTO,
@@ -102,6 +114,7 @@ static int run(command *cli, request *r)
     if (r->few)
         clvox_volume_destroy(&made.maps[CLVOX_MEASURE_L3]); /* for the report alone */
     CLV_TRY(cli_write_measures(cli, r->prefix, made.maps, r->fsl));
+    report_seconds(cli, read, &made, mark);
     CLV_TRY(cli_profile(cli));
 end:
     clvox_volume_destroy(&dwi);

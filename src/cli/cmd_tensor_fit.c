@@ -74,16 +74,22 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
         cli_print(cli, "%-16s not known: 7 volumes leave no residuals\n", "noise");
 }
 
+/* Enters the seconds since *mark as this stage's and starts the next. */
+static void end_stage(cJSON *to, const char *name, double *mark)
+{
+    double now = cli_seconds();
+    cJSON_AddNumberToObject(to, name, now - *mark);
+    *mark = now;
+}
+
 /* Replaces the scan. */
 static int remove_noise(command *cli, const request *r, const clvox_volume *mask, clvox_volume **dwi,
                         clvox_volume **noise)
 {
     clvox_volume *clean;
-    double started = cli_seconds();
     int status = clvox_dwi_denoise(cli->ctx, *dwi, mask, r->window / 2, &clean, noise);
     if (status < 0)
         return status;
-    cJSON_AddNumberToObject(cli->log, "denoise_seconds", cli_seconds() - started);
     clvox_volume_destroy(dwi);
     *dwi = clean;
     return CLVOX_OK;
@@ -97,13 +103,18 @@ static int run(command *cli, const request *r)
     clvox_tensor_fit_result made = {0};
     char path[4096];
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
+    double mark = cli_seconds();
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    cli_log_grid(cli->log, "grid", &dwi->grid);
     CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
     CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
     say_gradients(cli, gradients);
-    if (r->denoise)
+    cJSON *stages = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
+    end_stage(stages, "read", &mark);
+    if (r->denoise) {
         CLV_TRY(remove_noise(cli, r, mask, &dwi, &noise));
-    double started = cli_seconds();
+        end_stage(stages, "denoise", &mark);
+    }
     status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
     if (status == CLVOX_ERROR_DATA)
         clv_fail_in(status, r->table ? r->table : r->bvec);
@@ -111,7 +122,7 @@ static int run(command *cli, const request *r)
         goto end;
     if (noise)
         CLV_TRY(clvox_tensor_fit_denoised(&made, noise));
-    cJSON_AddNumberToObject(cli->log, "fit_seconds", cli_seconds() - started);
+    end_stage(stages, "fit", &mark);
     snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
     CLV_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, path));
     CLV_TRY(cli_write_part(cli, made.s0, r->prefix, "s0"));
@@ -121,6 +132,7 @@ static int run(command *cli, const request *r)
         CLV_TRY(cli_write_part(cli, noise, r->prefix, "mppca_noise"));
     if (r->denoised)
         CLV_TRY(cli_write_volume(cli, dwi, r->denoised));
+    end_stage(stages, "write", &mark);
     report(cli, r, &made);
 end:
     clvox_volume_destroy(&dwi);

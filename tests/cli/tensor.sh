@@ -149,7 +149,7 @@ exits 0 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec --mask n_mask.
 exits 0 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec --mask n_mask.nii.gz -o clean --denoise mppca \
     --window 3 --save-denoised clean_dwi.nii.gz --json log/clean.json
 exists clean_tensor.nii.gz; exists clean_mppca_noise.nii.gz; exists clean_dwi.nii.gz
-json log/clean.json 'j["denoise_seconds"] > 0'
+json log/clean.json 'j["seconds_by_stage"]["denoise"] > 0'
 awk '{ for (i = 1; i <= NF; i++) printf "%s ", 1000; print "" }' n.bval > one.bval
 exits 1 clvox tensor fit n_dwi.nii.gz --bval one.bval --bvec n.bvec -o none --denoise mppca --save-denoised none.nii.gz
 one_sentence; absent none.nii.gz; absent none_mppca_noise.nii.gz; absent none_tensor.nii.gz

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts that keep records share: calling clvox, and what is in every record."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+
+def called(program, words, folder, environment=None):
+    """The command's own log (kept in the folder), and its seconds from outside."""
+    log = os.path.join(folder, "log.json")
+    start = time.perf_counter()
+    run = subprocess.run([program, *words, "-q", "--json", log], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         text=True, check=False, env={**os.environ, **(environment or {})})
+    wall = time.perf_counter() - start
+    if run.returncode:
+        said = run.stderr.strip().splitlines() or [f"exit code {run.returncode}"]
+        raise SystemExit(f"{os.path.basename(sys.argv[0])}: {' '.join(words)}: {said[-1]}")
+    with open(log, encoding="utf-8") as text:
+        return json.load(text), wall
+
+
+def begun(log):
+    """What is in every record, from the log of a command."""
+    return {"program": "clvox", "version": log["version"], "date": log["date"], "command": sys.argv,
+            "threads": os.cpu_count(), "load_average": os.getloadavg()}
+
+
+def keep(path, record):
+    """Writes the record; path None: does nothing. Called as rows come, so that what was measured is not lost."""
+    if path:
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(record, out, indent=1)
+            out.write("\n")
+
+
+def named(device):
+    return f"{device['name']}, {device['platform']}, driver {device['driver']}"
+
+
+def sized(name, size):
+    """A row's name with the voxels of its grid, where it has one."""
+    return f"{name}, {'x'.join(map(str, size))}" if size else name
+
+
+def short(value):
+    """Two digits, or more where it is large."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:.0f}"
+
+
+def markdown(head, body):
+    lines = [head, ["---"] * len(head), *body]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace(" --- ", "---")
