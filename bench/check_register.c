@@ -119,7 +119,7 @@ static ref_linear_sample *samples_of(bench_check *c, int *count)
     static const double same[3][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}, centre[3] = {0, 0, 0};
     ref_linear_sample *samples = (ref_linear_sample *)c->most;
     *count = ref_linear_samples(c->in[0], c->data->size, c->in[1], c->data->size, (const int[2]){1, 1},
-                                centre, same, samples);
+                                centre, same, NULL, samples);
     return samples;
 }
 

@@ -3,17 +3,25 @@
  * a linear map, for many maps at once: joint histograms, and the sums from
  * which values, gradients and normal matrices follow on the host.
  * SOURCE says what a sample's slope is: 0 three sets of sums, with 1, F and M
- * as slopes; 1 from the table of a histogram's derivative; 2 from an image. */
-#include "linear.clh"
+ * as slopes; 1 from the table of a histogram's derivative; 2 from an image; 3 as
+ * 0, each sample with its weight of an image. */
+#include "linear_smooth.clh"
 
 #ifndef SOURCE
 #define SOURCE 0
 #endif
-#define SETS (SOURCE == 0 ? 3 : 1)
+#define SETS (SOURCE % 3 == 0 ? 3 : 1)
 #define FIRST_SLOPE 6
 #define FIRST_NORMAL (FIRST_SLOPE + 12 * SETS)
 #define SUMS (FIRST_NORMAL + 60)
 #define MOST_BINS 128
+#if SOURCE == 3
+#define LOOK_UP look_up_smooth
+#define LOOK_UP_CHUNK look_up_smooth_chunk
+#else
+#define LOOK_UP look_up
+#define LOOK_UP_CHUNK look_up_chunk
+#endif
 
 /* ---- preparation -------------------------------------------------------- */
 
@@ -196,22 +204,29 @@ slopes_groups(__global const float *fixed, int4 size, __global const float *movi
         float f = fixed[at], weight = 1.0f, s[3] = {1.0f, f, 0.0f};
         float4 m;
         float3 p = position_of(linear, linear, x, y, z, (float3)(0.0f));
-        if (!look_up(moving, moving_size, p, &m) || f != f)
+        if (!LOOK_UP(moving, moving_size, p, &m) || f != f)
             continue;
+        float share = 1.0f;
 #if SOURCE == 0
         s[2] = m.x;
 #elif SOURCE == 1
         s[0] = table_slope(table, bins, f, m.x, &weight);
-#else
+#elif SOURCE == 2
         s[0] = slopes[at];
+#else
+        weight = share = slopes[at];
+        s[0] = share;
+        s[1] = share * f;
+        s[2] = share * m.x;
 #endif
         float g[3] = {m.y, m.z, m.w}, k[4] = {1.0f, x - centre.x, y - centre.y, z - centre.z};
-        sum[0] += 1.0f;
-        sum[1] += f;
-        sum[2] += m.x;
-        sum[3] = muladd(f, f, sum[3]);
-        sum[4] = muladd(m.x, m.x, sum[4]);
-        sum[5] = muladd(f, m.x, sum[5]);
+        float fw = share * f, mw = share * m.x;
+        sum[0] += share;
+        sum[1] += fw;
+        sum[2] += mw;
+        sum[3] = muladd(f, fw, sum[3]);
+        sum[4] = muladd(m.x, mw, sum[4]);
+        sum[5] = muladd(fw, m.x, sum[5]);
 #pragma unroll
         for (int set = 0; set < SETS; set++)
 #pragma unroll
@@ -285,10 +300,10 @@ __kernel void slopes_rows(__global const float *fixed, int4 size, __global const
             normal[i] = 0.0f;
         for (int x = 0; x < size.x; x += CHUNK) {
             samples s;
-            if (!look_up_chunk(fixed + start_at, size.x, x, moving, moving_size, linear, start, &s))
+            if (!LOOK_UP_CHUNK(fixed + start_at, size.x, x, moving, moving_size, linear, start, &s))
                 continue;
             some = 1;
-#if SOURCE != 0
+#if SOURCE == 1 || SOURCE == 2
             float f1[CHUNK], m1[CHUNK], s1[CHUNK], w1[CHUNK];
             for (int c = 0; c < CHUNK / 8; c++) {
                 vstore8(s.fixed[c], c, f1);
@@ -302,18 +317,34 @@ __kernel void slopes_rows(__global const float *fixed, int4 size, __global const
                 s1[c] = x + c < size.x ? slopes[start_at + x + c] : 0.0f;
 #endif
             }
+#elif SOURCE == 3
+            float s1[CHUNK];
+            for (int c = 0; c < CHUNK; c++)
+                s1[c] = slopes[start_at + min(x + c, size.x - 1)];
 #endif
             for (int c = 0; c < CHUNK / 8; c++) {
                 float8 f = s.fixed[c], m = s.value[c], gx = s.gx[c], gy = s.gy[c], gz = s.gz[c];
                 float8 k = (float)(x + 8 * c) - centre.x + (float8)(0, 1, 2, 3, 4, 5, 6, 7);
-                pair[0] += select((float8)(0.0f), (float8)(1.0f), s.counts[c]);
-                pair[1] += f;
-                pair[2] += m;
-                pair[3] = muladd(f, f, pair[3]);
-                pair[4] = muladd(m, m, pair[4]);
-                pair[5] = muladd(f, m, pair[5]);
+                float8 share = (float8)(1.0f);
+#if SOURCE == 3
+                share = vload8(c, s1);
+#endif
+                share = select((float8)(0.0f), share, s.counts[c]);
+#if SOURCE == 3
+                float8 fw = share * f, mw = share * m;
+#else
+                float8 fw = f, mw = m; /* 0 where nothing counts */
+#endif
+                pair[0] += share;
+                pair[1] += fw;
+                pair[2] += mw;
+                pair[3] = muladd(f, fw, pair[3]);
+                pair[4] = muladd(m, mw, pair[4]);
+                pair[5] = muladd(fw, m, pair[5]);
 #if SOURCE == 0
                 float8 factor[3] = {(float8)(1.0f), f, m}, wx = gx, wy = gy, wz = gz;
+#elif SOURCE == 3
+                float8 factor[3] = {share, fw, mw}, wx = share * gx, wy = share * gy, wz = share * gz;
 #else
                 float8 factor[1] = {vload8(c, s1)}, weight = vload8(c, w1);
                 float8 wx = weight * gx, wy = weight * gy, wz = weight * gz;

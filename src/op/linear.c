@@ -38,7 +38,8 @@ static const clv_variant sums_variants[] = {
     {.name = "rows", .function = "slopes_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-static const char *const sums_builds[] = {"-DSOURCE=0", "-DSOURCE=1", "-DSOURCE=2", NULL};
+enum { WEIGHTED = 3 }; /* the build of PAIR with weights */
+static const char *const sums_builds[] = {"-DSOURCE=0", "-DSOURCE=1", "-DSOURCE=2", "-DSOURCE=3", NULL};
 const clv_entry clv_entry_linear_sums = {"linear", "linear_sums", sums_variants, 2, sums_builds};
 
 static const clv_variant join_variants[] = {
@@ -111,7 +112,7 @@ size_t clv_linear_partials(const clv_linear_pair *pair)
 static double bytes_of(const clv_linear_pair *pair, const blocks *b)
 {
     double moving = (double)pair->moving_size[0] * pair->moving_size[1] * pair->moving_size[2];
-    return 4.0 * (b->samples + moving) * pair->count;
+    return 4.0 * (b->samples * (pair->weights ? 2 : 1) + moving) * pair->count;
 }
 
 int clv_linear_histogram(clvox_context *ctx, const clv_linear_pair *pair, int bins, unsigned unit,
@@ -154,7 +155,12 @@ int clv_linear_sums(clvox_context *ctx, const clv_linear_pair *pair, clv_linear_
     const int line[3] = {sums * pair->count, 1, 1};
     if (source == CLV_LINEAR_IMAGE && pair->count != 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: slopes from an image are those of one map");
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_linear_sums, sums_builds[source], groups, 0, &kernel));
+    if (pair->weights && source != CLV_LINEAR_PAIR)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: only pairs of values have weights");
+    if (pair->weights)
+        slopes = pair->weights;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_linear_sums, sums_builds[pair->weights ? WEIGHTED : (int)source],
+                           groups, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_linear_join, NULL, line, 0, &join));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, bytes_of(pair, &b), CLV_BUF(pair->fixed),
                        CLV_INT4(n[0], n[1], n[2], 0), CLV_BUF(pair->moving), CLV_INT4(m[0], m[1], m[2], 0),

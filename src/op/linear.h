@@ -18,6 +18,7 @@ typedef struct clv_linear_pair {
     float centre[3];     /* of k below, in fixed voxels */
     const clv_buffer *maps; /* 3 rows of 4 floats a map: fixed voxel -> moving voxel */
     int count;           /* maps */
+    const clv_buffer *weights; /* of the samples in the sums of PAIR, on the fixed grid, or NULL: 1 */
 } clv_linear_pair;
 
 /* Sums of clv_linear_sums for one map, with k = x - centre:
@@ -31,7 +32,7 @@ enum {
 };
 
 typedef enum clv_linear_source {
-    CLV_LINEAR_PAIR,  /* three sets: s = 1, F, M; w = 1 */
+    CLV_LINEAR_PAIR,  /* three sets: s = 1, F, M; w = 1; every term times the sample's weight */
     CLV_LINEAR_TABLE, /* s = dS/dM from a table, w from it by F's bin */
     CLV_LINEAR_IMAGE  /* s an image on the fixed grid, w = 1 */
 } clv_linear_source;

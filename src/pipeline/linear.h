@@ -18,7 +18,7 @@ typedef struct linear_level {
     clv_buffer *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
     double mm;
     int step[2]; /* rows that are sampled, along y and z */
-    const clv_buffer *held[2]; /* instead of fixed[0] and moving[0] as samples, or NULL (linear_detail.c) */
+    const clv_buffer *weights[2]; /* of the samples of fixed[0] and of moving[0], or NULL (linear_detail.c) */
 } linear_level;
 
 /* What an image's foreground looks like: Otsu's threshold, or the mask. */

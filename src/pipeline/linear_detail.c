@@ -21,6 +21,10 @@ static const double WIDE = 2. / 15, NARROW = .9 / 15;
  * this much at the radius, shares of it; so many of all are improved. */
 enum { SEEDS = 3, AROUND = 13, IMPROVED = 8, LAST = 3 };
 static const double ASIDE = .2, STRETCH = .02;
+/* Voxels from the border of what an image shows to where samples count in full. */
+enum { RAMP = 3 };
+/* Samples that must be left where those at borders count less, as a share. */
+static const double ENOUGH = .25;
 
 static int list_around(const linear_stage *stage, clvox_linear kind, const linear_state *states, int count,
                        linear_state *trials)
@@ -47,66 +51,109 @@ static void doubt(linear_state *states, int count)
             states[i].value *= fmin(1, states[i].overlap / .6);
 }
 
-/* NaN where a neighbour of from is: an axis after another, bits of 0 and 1. */
-static void keep_away(const float *from, const int size[3], unsigned char *bits, float *to)
+/* What a place is worth, 0 to 1: more the farther, by whole voxels, straight or aslant, it lies from
+ * voxels that are NaN, and 0 within two of them, so that splines around it see none. In place. */
+static void ramp_of(float *image, const int size[3], unsigned char *far, unsigned char *next)
 {
-    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], stride = 1;
-    unsigned char *here = bits, *next = bits + n;
+    const unsigned char beyond = RAMP + 2;
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
     for (size_t i = 0; i < n; i++)
-        here[i] = from[i] != from[i];
-    for (int axis = 0; axis < 3; axis++) {
-        size_t line = stride * (size_t)size[axis];
-        for (size_t start = 0; start < n; start += line)
-            for (size_t i = start; i < start + line; i++)
-                next[i] = here[i] | (i >= start + stride ? here[i - stride] : 0) |
-                          (i + stride < start + line ? here[i + stride] : 0);
-        unsigned char *other = here;
-        here = next;
-        next = other;
-        stride = line;
+        far[i] = image[i] == image[i] ? beyond : 0;
+    for (int round = 1; round < beyond; round++) {
+        /* The least among neighbours, an axis after another, and one more. */
+        size_t stride = 1;
+        for (int axis = 0; axis < 3; axis++) {
+            size_t line = stride * (size_t)size[axis];
+            for (size_t start = 0; start < n; start += line)
+                for (size_t i = start; i < start + line; i++) {
+                    unsigned char low = i >= start + stride ? far[i - stride] : beyond;
+                    unsigned char high = i + stride < start + line ? far[i + stride] : beyond;
+                    low = low < far[i] ? low : far[i];
+                    next[i] = low < high ? low : high;
+                }
+            unsigned char *other = far;
+            far = next;
+            next = other;
+            stride = line;
+        }
+        for (size_t i = 0; i < n; i++)
+            if (image[i] == image[i] && far[i] < beyond)
+                far[i]++;
     }
     for (size_t i = 0; i < n; i++)
-        to[i] = here[i] ? NAN : to[i];
+        image[i] = far[i] > 2 ? (float)(far[i] - 2) / RAMP : 0;
 }
 
-/* Settles which samples count, on either side: those that see the other image
- * through state, and whose neighbours do. As samples come in and leave the
- * metric jumps by a few parts in 1e5, over which nothing finds a summit that
- * another device, which rounds otherwise, would find too. */
-static int hold(linear_stage *stage, linear_level *level, const linear_state *state)
+/* Uploads the ramps of both images, into buffers that local normalisation has left. */
+static int make_ramps(linear_stage *stage, const linear_level *level)
 {
     int status = CLVOX_OK;
     clvox_context *ctx = stage->run->ctx;
-    clv_buffer *copies[2] = {stage->mean, stage->square};
-    double matrix[4][4];
-    float *own = NULL;
-    if (stage->run->channel_count > 1)
-        return CLVOX_OK;
-    linear_to_matrix(stage, state, matrix);
-    for (int back = 0; back < 2; back++) {
-        const clvox_grid *from = back ? &level->moving_grid : &level->fixed_grid;
-        const clvox_grid *to = back ? &level->fixed_grid : &level->moving_grid;
-        size_t n = clvox_grid_voxels(from);
-        clv_map map;
-        if (back)
-            CLV_TRY(clv_matrix_invert(CLV_MATRIX(matrix), matrix));
-        clv_map_between(from, to, CLV_MATRIX(matrix), 0, &map);
-        CLV_TRY(clv_warp(ctx, back ? level->fixed[0] : level->moving[0], to->size, &map, NULL, CLV_LINEAR, NAN,
-                         stage->warped, from->size));
-        free(own);
-        own = malloc(2 * n * (sizeof *own + 1));
-        if (!own) {
-            status = clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
-            goto end;
-        }
-        CLV_TRY(clv_buffer_read(ctx, back ? level->moving[0] : level->fixed[0], 0, own, n * sizeof *own));
-        CLV_TRY(clv_buffer_read(ctx, stage->warped, 0, own + n, n * sizeof *own));
-        keep_away(own + n, from->size, (unsigned char *)(own + 2 * n), own);
-        CLV_TRY(clv_buffer_write(ctx, copies[back], 0, own, n * sizeof *own));
-        level->held[back] = copies[back];
+    const clv_buffer *images[2] = {level->fixed[0], level->moving[0]};
+    const clvox_grid *grids[2] = {&level->fixed_grid, &level->moving_grid};
+    clv_buffer *ramps[2] = {stage->share, stage->slopes};
+    size_t most = clvox_grid_voxels(grids[0]), other = clvox_grid_voxels(grids[1]);
+    most = most > other ? most : other;
+    float *image = malloc(most * (sizeof *image + 2));
+    unsigned char *bytes = (unsigned char *)(image + most);
+    if (!image)
+        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+    for (int side = 0; side < 2; side++) {
+        size_t n = clvox_grid_voxels(grids[side]);
+        CLV_TRY(clv_buffer_read(ctx, images[side], 0, image, n * sizeof *image));
+        ramp_of(image, grids[side]->size, bytes, bytes + n);
+        CLV_TRY(clv_buffer_write(ctx, ramps[side], 0, image, n * sizeof *image));
     }
 end:
-    free(own);
+    free(image);
+    return status;
+}
+
+/* Settles what samples are worth, on either side: the ramp of the other image where state makes them
+ * look. Where samples came in and left at once the metric would jump by a few parts in 1e5, over
+ * which nothing finds a summit that another device, which rounds otherwise, would find too. */
+static int settle_weights(linear_stage *stage, linear_level *level, const linear_state *state)
+{
+    int status = CLVOX_OK;
+    double matrix[4][4];
+    clv_buffer *weights[2] = {stage->mean, stage->square};
+    const clvox_grid *grids[2] = {&level->fixed_grid, &level->moving_grid};
+    const clv_buffer *ramps[2] = {stage->share, stage->slopes};
+    linear_to_matrix(stage, state, matrix);
+    for (int side = 0; side < 2; side++) {
+        const clvox_grid *from = grids[side], *to = grids[!side];
+        clv_map map;
+        if (side)
+            CLV_TRY(clv_matrix_invert(CLV_MATRIX(matrix), matrix));
+        clv_map_between(from, to, CLV_MATRIX(matrix), 0, &map);
+        CLV_TRY(clv_warp(stage->run->ctx, ramps[!side], to->size, &map, NULL, CLV_LINEAR, 0, weights[side],
+                         from->size));
+        level->weights[side] = weights[side];
+    }
+end:
+    return status;
+}
+
+/* The summit as near as sums in single precision say: of smooth samples, with weights that are those
+ * of the summit itself, from whatever side it was reached. Where an image is all border the state
+ * stays as it is. */
+static int climb(linear_stage *stage, int at, clvox_linear kind, linear_state *state)
+{
+    enum { ROUNDS = 3, FIRST = 30, OTHERS = 10 };
+    int status = CLVOX_OK;
+    linear_level *level = &stage->level[at];
+    linear_state trial = *state;
+    CLV_TRY(make_ramps(stage, level));
+    for (int round = 0; round < ROUNDS; round++) {
+        CLV_TRY(settle_weights(stage, level, &trial));
+        CLV_TRY(linear_optimise(stage, at, CLVOX_METRIC_NCC, 8, kind, &trial, 1, round ? OTHERS : FIRST,
+                                (round ? 3e-6 : 1e-4) * level->mm));
+        if (!(isfinite(trial.value) && trial.overlap > ENOUGH * state->overlap))
+            goto end;
+    }
+    *state = trial;
+end:
+    level->weights[0] = level->weights[1] = NULL;
     return status;
 }
 
@@ -134,15 +181,9 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
     count = count < LAST ? count : LAST;
     CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, count, 6, .01 * mm));
     CLV_TRY(linear_sort(stage, trials, &count, 0));
-    /* Where the samples are settled anew, they are those of the summit, from whatever side it was reached. */
-    for (int round = 0; round < 2; round++) {
-        CLV_TRY(hold(stage, &stage->level[level], &trials[0]));
-        CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, 1, round ? 15 : 30,
-                                (round ? .0003 : .001) * mm));
-    }
+    CLV_TRY(climb(stage, level, kind, &trials[0]));
     states[0] = trials[0];
 end:
-    stage->level[level].held[0] = stage->level[level].held[1] = NULL;
     return status;
 }
 

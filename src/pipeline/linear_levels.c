@@ -22,6 +22,9 @@ static const double LEVEL_VOXELS[LINEAR_LEVELS] = {200e3, 60e3, 20e3, 7e3};
  * nothing: its last planes are often empty, or folded over. */
 static const float LOCAL_EPSILON = .03f;
 static const double RIM = 7;
+/* Sizes seen are told apart by that much, as a logarithm: images normalised otherwise have another
+ * summit, and a state that is off by nothing to speak of is not to say which. */
+static const double SCALE_STEP = .05;
 /* More rows than that are not sampled at once: every second one says as much. */
 static const double MOST_SAMPLES = 500e3;
 
@@ -407,6 +410,7 @@ int linear_localise(linear_stage *stage, int k, double sigma, const linear_state
     /* One size seen from both sides, so that exchanging the images changes
      * nothing: what one image shows is as large as scale times the other. */
     double scale = cbrt(fmax(fabs(clv_matrix3_determinant(CLV_MATRIX3(state->linear))), 1e-9));
+    scale = exp(rint(log(scale) / SCALE_STEP) * SCALE_STEP);
     double width = 1.25 * sigma * sqrt(fmax(stage->fixed.spread * stage->moving.spread, 1e-6) / scale);
     for (int c = 0; c < stage->run->channel_count; c++) {
         CLV_TRY(localise(stage, &from->fixed_grid, from->fixed[c], width, to->fixed[c]));

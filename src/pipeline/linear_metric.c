@@ -399,8 +399,7 @@ static void describe_pair(const linear_stage *stage, const linear_level *level, 
         clv_matrix_identity(to_voxel);
     clv_matrix_apply(CLV_MATRIX(to_voxel), middle, centre);
     pair->fixed = back ? level->moving[channel] : level->fixed[channel];
-    if (channel == 0 && level->held[back])
-        pair->fixed = level->held[back];
+    pair->weights = level->weights[back];
     pair->moving = back ? level->fixed[channel] : level->moving[channel];
     for (int i = 0; i < 3; i++) {
         pair->size[i] = from->size[i];

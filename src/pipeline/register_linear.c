@@ -84,13 +84,13 @@ end:
 int linear_settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
                   linear_state *state)
 {
-    linear_state stay = *start;
+    linear_state both[2] = {*start, *state};
     /* Sums of squares in single precision round by 5e-5 where images are equal. */
     double rounding = metric == CLVOX_METRIC_NCC ? 1e-4 : 1e-6;
     int status =
-        linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, &stay, 1, false);
-    if (status >= 0 && stay.value >= state->value - rounding * fabs(state->value))
-        *state = stay;
+        linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, both, 2, false);
+    if (status >= 0)
+        *state = both[both[0].value < both[1].value - rounding * fabs(both[1].value)];
     return status;
 }
 

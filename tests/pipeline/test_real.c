@@ -289,7 +289,7 @@ static void near_images(void)
     static const struct {
         int subjects[2];
         double limit; /* mm */
-    } rows[2] = {{{2, 3}, .03}, {{1, 2}, .006}};
+    } rows[2] = {{{2, 3}, .0005}, {{1, 2}, .0005}};
     for (int row = 0; row < 2; row++) {
         const int *subjects = rows[row].subjects;
         clvox_volume *v[4];

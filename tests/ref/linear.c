@@ -35,8 +35,50 @@ static int sample(const float *in, const int n[3], const double p[3], double *va
     return !isnan(*value);
 }
 
+/* The quadratic B-spline at distance d from its centre, and its derivative. */
+static double quadratic(double d)
+{
+    double a = fabs(d);
+    return a < .5 ? .75 - a * a : a < 1.5 ? (1.5 - a) * (1.5 - a) / 2 : 0;
+}
+
+static double quadratic_slope(double d)
+{
+    double a = fabs(d), s = a < .5 ? -2 * a : a < 1.5 ? a - 1.5 : 0;
+    return d < 0 ? -s : s;
+}
+
+/* The sum of voxels times splines; beyond the grid its outermost voxels go on. */
+static int smooth_sample(const float *in, const int n[3], const double p[3], double *value, double slope[3])
+{
+    double at[3];
+    for (int a = 0; a < 3; a++) {
+        if (!(p[a] >= -.5 && p[a] <= n[a] - .5))
+            return 0;
+        at[a] = fmin(fmax(p[a], 0), n[a] - 1);
+    }
+    *value = slope[0] = slope[1] = slope[2] = 0;
+    const int first[3] = {(int)at[0] - 1, (int)at[1] - 1, (int)at[2] - 1};
+    for (int z = first[2]; z <= first[2] + 3; z++)
+        for (int y = first[1]; y <= first[1] + 3; y++)
+            for (int x = first[0]; x <= first[0] + 3; x++) {
+                const double d[3] = {at[0] - x, at[1] - y, at[2] - z};
+                if (fmax(fabs(d[0]), fmax(fabs(d[1]), fabs(d[2]))) >= 1.5)
+                    continue;
+                int i = (int)fmin(fmax(x, 0), n[0] - 1), j = (int)fmin(fmax(y, 0), n[1] - 1),
+                    k = (int)fmin(fmax(z, 0), n[2] - 1);
+                double v = (double)in[((size_t)k * (size_t)n[1] + (size_t)j) * (size_t)n[0] + (size_t)i];
+                *value += quadratic(d[0]) * quadratic(d[1]) * quadratic(d[2]) * v;
+                slope[0] += quadratic_slope(d[0]) * quadratic(d[1]) * quadratic(d[2]) * v;
+                slope[1] += quadratic(d[0]) * quadratic_slope(d[1]) * quadratic(d[2]) * v;
+                slope[2] += quadratic(d[0]) * quadratic(d[1]) * quadratic_slope(d[2]) * v;
+            }
+    return !isnan(*value);
+}
+
 int ref_linear_samples(const float *fixed, const int size[3], const float *moving, const int moving_size[3],
-                       const int step[2], const double centre[3], const double map[3][4], ref_linear_sample *out)
+                       const int step[2], const double centre[3], const double map[3][4], const float *weights,
+                       ref_linear_sample *out)
 {
     int count = 0;
     for (int z = 0; z < size[2]; z += step[1])
@@ -51,7 +93,9 @@ int ref_linear_samples(const float *fixed, const int size[3], const float *movin
                     p[a] = map[a][0] * x + map[a][1] * y + map[a][2] * z + map[a][3];
                     s->from_centre[a] = here[a] - centre[a];
                 }
-                if (!isnan(s->fixed) && sample(moving, moving_size, p, &s->moving, s->slope))
+                s->weight = weights ? (double)weights[s->at] : 1;
+                if (!isnan(s->fixed) && (weights ? smooth_sample : sample)(moving, moving_size, p, &s->moving,
+                                                                           s->slope))
                     count++;
             }
     return count;
@@ -99,8 +143,8 @@ void ref_linear_sums(const ref_linear_sample *samples, int count, clv_linear_sou
     for (int i = 0; i < count; i++) {
         const ref_linear_sample *s = &samples[i];
         const double k[4] = {1, s->from_centre[0], s->from_centre[1], s->from_centre[2]};
-        double f = s->fixed, m = s->moving, factor[3] = {1, f, m}, weight = 1;
-        const double terms[6] = {1, f, m, f * f, m * m, f * m};
+        double f = s->fixed, m = s->moving, w = s->weight, factor[3] = {w, w * f, w * m}, weight = w;
+        const double terms[6] = {w, w * f, w * m, w * f * f, w * m * m, w * f * m};
         if (source == CLV_LINEAR_TABLE) {
             factor[0] = 0;
             for (int b = 0; b < bins; b++)
@@ -146,16 +190,17 @@ double ref_linear_information(const ref_linear_sample *samples, int count, int b
 
 double ref_linear_correlation(const ref_linear_sample *samples, int count)
 {
-    double f = 0, m = 0, ff = 0, mm = 0, fm = 0;
+    double n = 0, f = 0, m = 0, ff = 0, mm = 0, fm = 0;
     for (int i = 0; i < count; i++) {
-        f += samples[i].fixed / count;
-        m += samples[i].moving / count;
+        n += samples[i].weight;
+        f += samples[i].weight * samples[i].fixed;
+        m += samples[i].weight * samples[i].moving;
     }
     for (int i = 0; i < count; i++) {
-        double a = samples[i].fixed - f, b = samples[i].moving - m;
-        ff += a * a;
-        mm += b * b;
-        fm += a * b;
+        double a = samples[i].fixed - f / n, b = samples[i].moving - m / n, w = samples[i].weight;
+        ff += w * a * a;
+        mm += w * b * b;
+        fm += w * a * b;
     }
     return fm * fm / (ff * mm);
 }
