@@ -171,8 +171,11 @@ int linear_rehearse(clv_registration *run)
         CLV_TRY(linear_evaluate(&stage, 1, CLVOX_METRIC_MI, stage.bins, o->linear, &state, 1, true));
     if (!mutual)
         CLV_TRY(linear_evaluate(&stage, 1, stage.metric, stage.bins, o->linear, &state, 1, true));
-    else
+    for (int weighted = 0; mutual && weighted < 2; weighted++) {
+        linear_level *detail = &stage.level[LINEAR_DETAIL + 1];
+        detail->weights[0] = detail->weights[1] = weighted ? stage.share : NULL;
         CLV_TRY(linear_evaluate(&stage, LINEAR_DETAIL + 1, CLVOX_METRIC_NCC, 8, o->linear, &state, 1, true));
+    }
 end:
     linear_levels_free(&stage);
     return status;

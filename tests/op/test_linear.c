@@ -271,7 +271,8 @@ static void slopes_are_true(clvox_context *ctx, bool smooth)
     enum { BINS = 16 };
     static float table[BINS * (BINS + 1)];
     double sums[CLV_LINEAR_MOST_SUMS], mi[12], ncc[12], centre[3] = {0, 0, 0};
-    CHECK_CASE("analytic slopes of %s are those of values", smooth ? "weighted correlation" : "information and correlation");
+    CHECK_CASE("analytic slopes of %s are those of values",
+               smooth ? "weighted correlation" : "information and correlation");
     harness_random(weights_of, 11 * 7 * 12, 13, 0, 1);
     make(ctx, &p, &setups[4], false);
     /* A map that keeps every sample inside. */
@@ -280,7 +281,8 @@ static void slopes_are_true(clvox_context *ctx, bool smooth)
                         {.0517, -.0919, .4031, 1.90713391}};
     const double(*m)[4] = (const double(*)[4])map;
     int step[2] = {1, 1};
-    int n = ref_linear_samples(p.fixed, p.s->fixed, p.moving, p.s->moving, step, centre, m, weights, p.samples[0]);
+    int n = ref_linear_samples(p.fixed, p.s->fixed, p.moving, p.s->moving, step, centre, m, weights,
+                               p.samples[0]);
     CHECK(n == (int)voxels(p.s->fixed));
     ref_linear_information(p.samples[0], n, BINS, table);
     ref_linear_sums(p.samples[0], n, CLV_LINEAR_TABLE, BINS, table, NULL, sums);
@@ -294,14 +296,15 @@ static void slopes_are_true(clvox_context *ctx, bool smooth)
         double *entry = &map[j / 4][j % 4 ? j % 4 - 1 : 3], keep = *entry;
         for (int side = 0; side < 2; side++) {
             *entry = keep + (side ? h : -h);
-            n = ref_linear_samples(p.fixed, p.s->fixed, p.moving, p.s->moving, step, centre, m, weights, p.samples[1]);
+            n = ref_linear_samples(p.fixed, p.s->fixed, p.moving, p.s->moving, step, centre, m, weights,
+                                   p.samples[1]);
             value[0][side] = ref_linear_information(p.samples[1], n, BINS, NULL);
             value[1][side] = ref_linear_correlation(p.samples[1], n);
         }
         *entry = keep;
         double by_mi = (value[0][1] - value[0][0]) / (2 * h), by_ncc = (value[1][1] - value[1][0]) / (2 * h);
-        CHECK_THAT(smooth || fabs(by_mi - mi[j]) < 1e-3 * fabs(mi[j]) + 1e-4, "information %d: %g, not %g", j, mi[j],
-                   by_mi);
+        CHECK_THAT(smooth || fabs(by_mi - mi[j]) < 1e-3 * fabs(mi[j]) + 1e-4, "information %d: %g, not %g", j,
+                   mi[j], by_mi);
         CHECK_THAT(fabs(by_ncc - ncc[j]) < 1e-3 * fabs(ncc[j]) + 1e-5, "correlation %d: %g, not %g", j,
                    ncc[j], by_ncc);
     }

@@ -77,8 +77,8 @@ static int smooth_sample(const float *in, const int n[3], const double p[3], dou
 }
 
 int ref_linear_samples(const float *fixed, const int size[3], const float *moving, const int moving_size[3],
-                       const int step[2], const double centre[3], const double map[3][4], const float *weights,
-                       ref_linear_sample *out)
+                       const int step[2], const double centre[3], const double map[3][4],
+                       const float *weights, ref_linear_sample *out)
 {
     int count = 0;
     for (int z = 0; z < size[2]; z += step[1])

@@ -14,8 +14,8 @@ typedef struct ref_linear_sample {
 /* The samples of clv_linear_pair for one map, in order; at most a fixed voxel
  * each. weights: NULL, or of the fixed voxels, for smooth samples. Returns their number. */
 int ref_linear_samples(const float *fixed, const int size[3], const float *moving, const int moving_size[3],
-                       const int step[2], const double centre[3], const double map[3][4], const float *weights,
-                       ref_linear_sample *out);
+                       const int step[2], const double centre[3], const double map[3][4],
+                       const float *weights, ref_linear_sample *out);
 
 /* Counts in samples: bins x bins. */
 void ref_linear_histogram(const ref_linear_sample *samples, int count, int bins, double *counts);
