@@ -24,7 +24,7 @@ static const numbers rows[] = {
     {CLVOX_DEFORM_UNBIASED, CLVOX_PRESET_BEST, CLVOX_METRIC_SSD, 2, 32, 0,
      3, {4, 2, 1}, {200, 200, 150}, 2.5, 0, 0.003, 0.4, 0.4, 0, 1e-6},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_QUICK, CLVOX_METRIC_LNCC, 2, 32, 0,
-     3, {4, 2, 1}, {30, 30, 12}, 1.25, 0.9, 0, 1, 1, 0.8, 1e-4},
+     3, {4, 2, 1}, {30, 30, 12}, 1.25, 0.91, 0, 1, 1, 0.8, 1e-4},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_DEFAULT, CLVOX_METRIC_LNCC, 2, 32, 0,
      3, {4, 2, 1}, {40, 40, 20}, 1.25, 0.75, 0, 1, 2, 0.8, 1e-5},
     {CLVOX_DEFORM_GREEDY, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 2, 32, 0,
