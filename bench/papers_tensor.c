@@ -107,8 +107,10 @@ static const clv_entry *entry_of(const bench_tensors *p, const struct scheme *s)
 
 static int get_kernel(const bench_tensors *p, const struct scheme *s, const clv_kernel **k)
 {
-    return clv_kernel_get(p->ctx, entry_of(p, s), is_paper(p) ? "-DPAPER=1" : "-DPAPER=0", p->args.size, 0,
-                          k);
+    static const char *const builds[2][2] = {{"-DPAPER=0", "-DPAPER=1"},
+                                             {"-DPAPER=0 -DEVEN=1", "-DPAPER=1 -DEVEN=1"}};
+    bool even = s->scheme == CLV_TENSOR_GLOBAL && p->args.size[0] % 2 == 0;
+    return clv_kernel_get(p->ctx, entry_of(p, s), builds[even][is_paper(p)], p->args.size, 0, k);
 }
 
 /* A few steps of a small field as the reference makes them. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Total variation of tensor fields by explicit steps; formulas in
  * src/op/tensor_tv.h. Built with PART: exact steps (none given), blocks of steps,
- * sums and energy, exact steps by rows, or by groups that march. */
+ * sums and energy, exact steps by rows, or by pairs, sums by rows. */
 #ifndef PAPER
 #define PAPER 0
 #endif
-#if defined(PART) && PART == 4
-#include "tensor_tv_march.clh"
+#if defined(PART) && PART == 5
+#include "tensor_tv_sums_row.clh"
+#elif defined(PART) && PART == 4
+#include "tensor_tv_pair.clh"
 #elif defined(PART) && PART == 3
 #include "tensor_tv_row.clh"
 #elif defined(PART) && PART == 2

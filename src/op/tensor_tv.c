@@ -3,20 +3,18 @@
 
 #include <math.h>
 
-/* A voxel's own norm serves it and the three after it: groups that walk along z share it, which
- * takes registers and local memory. With the norms of six entries that pays, with one it does not. */
-#define MARCH(...)                                                                                          \
-    {.name = "march", .function = "tensor_tv_march", .defines = "-DPART=4", .shape = CLV_SHAPE_GROUPS,      \
-     .devices = CLV_ON_GPU, .halo = {1, 1, 0}, .cell_bytes = 96, .planes = 1, .tiles = {__VA_ARGS__}}
+/* Of pairs march says how many voxels a work-item takes, of rows how many rows of how many planes. */
+#define PAIR                                                                                                \
+    {.name = "pair", .function = "tensor_tv_pair", .defines = "-DPART=4", .shape = CLV_SHAPE_ITEM,          \
+     .devices = CLV_ON_GPU, .tiles = {{32, 2, 2, 2}}}
 #define ITEM                                                                                                \
     {.name = "item", .function = "tensor_tv_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,          \
      .tiles = {{32, 2, 2, 1}, {32, 4, 2, 1}}}
 #define ROW                                                                                                 \
     {.name = "row", .function = "tensor_tv_row", .defines = "-DPART=3", .shape = CLV_SHAPE_ROW,             \
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}}
-static const clv_variant local_variants[] = {ITEM, MARCH({32, 4, 1, 1}), ROW};
-static const clv_variant paper_variants[] = {MARCH({64, 4, 1, 1}, {32, 4, 1, 1}), ITEM, ROW};
-#undef MARCH
+static const clv_variant step_variants[] = {PAIR, ITEM, ROW};
+#undef PAIR
 #undef ITEM
 #undef ROW
 /* Steps of a launch at most are the halo's width. */
@@ -44,7 +42,7 @@ static const clv_variant sums_variants[] = {
     {.name = "groups", .function = "tensor_tv_sums_groups", .defines = "-DPART=2",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
      .tiles = {{256, 1, 1, 4096}, {128, 1, 1, 2048}}},
-    {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=2",
+    {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=5",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
 };
 static const clv_variant last_variants[] = {
@@ -57,11 +55,13 @@ static const clv_variant last_variants[] = {
 
 static const char *const coupling_builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
-static const char *const local_build[] = {"-DPAPER=0", NULL}, *const paper_build[] = {"-DPAPER=1", NULL};
+/* By whether rows have an even length. */
+static const char *const local_builds[] = {"-DPAPER=0", "-DPAPER=0 -DEVEN=1", NULL};
+static const char *const paper_builds[] = {"-DPAPER=1", "-DPAPER=1 -DEVEN=1", NULL};
 
-const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", local_variants, 3, local_build};
-const clv_entry clv_entry_tensor_tv_step_paper = {"tensor_tv", "tensor_tv_step_paper", paper_variants, 3,
-                                                  paper_build};
+const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 3, local_builds};
+const clv_entry clv_entry_tensor_tv_step_paper = {"tensor_tv", "tensor_tv_step_paper", step_variants, 3,
+                                                  paper_builds};
 const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv", "tensor_tv_sums", sums_variants, 2, sums_builds};
 const clv_entry clv_entry_tensor_tv_last = {"tensor_tv", "tensor_tv_last", last_variants, 2,
                                             coupling_builds};
@@ -95,48 +95,28 @@ static float rate_of(const clv_tensor_tv_args *args, const float w[4])
     return args->relax * 2 / ((4 * w[3] / sqrtf(args->eps) + args->lambda) * 4);
 }
 
-/* The sums of groups: *count of them, eight floats each, in args->partial. */
-static int partials(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field, bool data,
-                    int *count)
+/* The sums of groups, eight floats each, and then those of all. */
+static int sums(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field, bool data)
 {
     int status = CLVOX_OK;
-    const clv_kernel *kernel;
-    const int most = CLV_TENSOR_TV_PARTIALS / 8;
+    const clv_kernel *kernel, *last;
+    const int most = CLV_TENSOR_TV_PARTIALS / 8, one[3] = {1, 1, 1};
     float w[4];
     int n = voxels(args);
     weights_of(args, w);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_sums, sums_builds[data], args->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_last, coupling_builds[args->coupling], one, 0, &last));
     bool rows = kernel->tile.x == 1;
     int things = rows ? args->size[1] * args->size[2] : n;
     int chunk = (things + most - 1) / most;
     chunk = chunk > kernel->tile.march ? chunk : kernel->tile.march;
     chunk = (chunk + 3) / 4 * 4; /* voxels are read four at a time */
-    *count = (things + chunk - 1) / chunk;
-    const int groups[3] = {*count, 1, 1};
+    const int count = (things + chunk - 1) / chunk, groups[3] = {count, 1, 1};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, n * (data ? 49. : 25.), CLV_BUF(field), CLV_BUF(args->data),
                        CLV_BUF(args->links), CLV_INT4(args->size[0], args->size[1], args->size[2], 0),
                        CLV_FLOAT4V(w), CLV_FLOAT(args->eps), CLV_INT(chunk), CLV_BUF(args->partial)));
-end:
-    return status;
-}
-
-static int total(clvox_context *ctx, const clv_tensor_tv_args *args, int count)
-{
-    int status = CLVOX_OK;
-    const clv_kernel *kernel;
-    const int one[3] = {1, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_last, coupling_builds[args->coupling], one, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, one, 32. * count, CLV_BUF(args->partial), CLV_INT(count),
+    CLV_TRY(CLV_LAUNCH(ctx, last, one, 32. * count, CLV_BUF(args->partial), CLV_INT(count),
                        CLV_FLOAT(args->lambda), CLV_BUF(args->state)));
-end:
-    return status;
-}
-
-static int sums(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field, bool data)
-{
-    int status = CLVOX_OK, count;
-    CLV_TRY(partials(ctx, args, field, data, &count));
-    CLV_TRY(total(ctx, args, count));
 end:
     return status;
 }
@@ -151,60 +131,22 @@ int clv_tensor_tv_energy(clvox_context *ctx, const clv_tensor_tv_args *args, con
     return sums(ctx, args, field, true);
 }
 
-/* Groups that walk along z: of all ways to share the planes that which takes the least time if
- * each wave of groups takes as long as its planes and one more. */
-static int parts_of(const clvox_context *ctx, const clv_kernel *kernel, int columns, int planes)
-{
-    int units = clvox_context_limits(ctx)->compute_units, held = kernel->resources.groups, best = 1;
-    double slots = (double)(units > 0 ? units : 1) * (held > 0 ? held : 4), least = 0;
-    for (int parts = 1; parts <= planes; parts++) {
-        int each = (planes + parts - 1) / parts;
-        double cost = ceil((double)columns * ((planes + each - 1) / each) / slots) * (each + 1);
-        if (parts == 1 || cost < least) {
-            least = cost;
-            best = (planes + each - 1) / each;
-        }
-    }
-    return best;
-}
-
-/* What a step is launched over. */
-static void groups_of(const clvox_context *ctx, const int size[3], const clv_kernel *kernel, int count[3])
-{
-    const clv_tile *t = &kernel->tile;
-    int rows = kernel->variant->shape == CLV_SHAPE_ROW ? t->march : 1;
-    count[0] = size[0];
-    count[1] = (size[1] + rows - 1) / rows; /* of a row kernel a work-item takes blocks of rows */
-    count[2] = (size[2] + rows - 1) / rows;
-    if (kernel->variant->shape == CLV_SHAPE_GROUPS) {
-        count[0] = (size[0] + t->x - 1) / t->x;
-        count[1] = (size[1] + t->y - 1) / t->y;
-        count[2] = parts_of(ctx, kernel, count[0] * count[1], size[2]);
-    }
-}
-
-/* count: groups' sums that the kernel finds the weights from; 0: they are in the state. */
-static int step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_kernel *kernel, int count,
+static int step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_kernel *kernel,
                 const clv_buffer *from, clv_buffer *to)
 {
-    int status = CLVOX_OK, groups[3];
+    int status = CLVOX_OK, march = kernel->tile.march;
+    bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
+    const int *size = args->size, each[3] = {rows ? 1 : march, rows ? march : 1, rows ? march : 1};
+    const int items[3] = {(size[0] + each[0] - 1) / each[0], (size[1] + each[1] - 1) / each[1],
+                          (size[2] + each[2] - 1) / each[2]};
     float w[4];
     weights_of(args, w);
-    groups_of(ctx, args->size, kernel, groups);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, 73. * voxels(args), CLV_BUF(from), CLV_BUF(args->data),
-                       CLV_BUF(args->links), CLV_BUF(args->state), CLV_BUF(args->partial), CLV_INT(count),
-                       CLV_INT4(args->size[0], args->size[1], args->size[2], 0), CLV_FLOAT4V(w),
-                       CLV_FLOAT(args->lambda), CLV_FLOAT(args->eps), CLV_FLOAT(rate_of(args, w)),
-                       CLV_FLOAT(args->floor), CLV_BUF(to)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, items, 73. * voxels(args), CLV_BUF(from), CLV_BUF(args->data),
+                       CLV_BUF(args->links), CLV_BUF(args->state), CLV_INT4(size[0], size[1], size[2], 0),
+                       CLV_FLOAT4V(w), CLV_FLOAT(args->lambda), CLV_FLOAT(args->eps),
+                       CLV_FLOAT(rate_of(args, w)), CLV_FLOAT(args->floor), CLV_BUF(to)));
 end:
     return status;
-}
-
-static int step_kernel(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_kernel **kernel)
-{
-    bool paper = args->coupling == CLV_TENSOR_PAPER;
-    return clv_kernel_get(ctx, paper ? &clv_entry_tensor_tv_step_paper : &clv_entry_tensor_tv_step,
-                          coupling_builds[paper], args->size, 0, kernel);
 }
 
 int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
@@ -212,8 +154,10 @@ int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    CLV_TRY(step_kernel(ctx, args, &kernel));
-    CLV_TRY(step(ctx, args, kernel, 0, from, to));
+    bool paper = args->coupling == CLV_TENSOR_PAPER, even = args->size[0] % 2 == 0;
+    CLV_TRY(clv_kernel_get(ctx, paper ? &clv_entry_tensor_tv_step_paper : &clv_entry_tensor_tv_step,
+                           (paper ? paper_builds : local_builds)[even], args->size, 0, &kernel));
+    CLV_TRY(step(ctx, args, kernel, from, to));
 end:
     return status;
 }
@@ -221,18 +165,10 @@ end:
 int clv_tensor_tv_advance(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
                           clv_buffer *to)
 {
-    int status = CLVOX_OK, count = 0;
-    const clv_kernel *kernel;
-    CLV_TRY(step_kernel(ctx, args, &kernel));
-    if (args->coupling == CLV_TENSOR_PAPER) {
-        CLV_TRY(partials(ctx, args, from, false, &count));
-        /* Groups that walk are few enough for each to find the weights by itself. */
-        if (kernel->variant->shape != CLV_SHAPE_GROUPS || kernel->tile.x * kernel->tile.y % 64) {
-            CLV_TRY(total(ctx, args, count));
-            count = 0;
-        }
-    }
-    CLV_TRY(step(ctx, args, kernel, count, from, to));
+    int status = CLVOX_OK;
+    if (args->coupling == CLV_TENSOR_PAPER)
+        CLV_TRY(clv_tensor_tv_sums(ctx, args, from));
+    CLV_TRY(clv_tensor_tv_step(ctx, args, from, to));
 end:
     return status;
 }

@@ -68,7 +68,7 @@ int clv_tensor_tv_energy(clvox_context *ctx, const clv_tensor_tv_args *args, con
 int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
                        clv_buffer *to);
 
-/* The same with, for paper, the sums that it needs, which need not end up in the state. */
+/* The same with, for paper, the sums that it needs. */
 int clv_tensor_tv_advance(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
                           clv_buffer *to);
 
