@@ -161,6 +161,32 @@ static void contrast_and_repeats(void)
     free_pair(&p);
 }
 
+/* As another device would, which rounds otherwise. */
+static void rounding(void)
+{
+    for (int side = 0; side < 2; side++) {
+        pair p;
+        clvox_register_options o;
+        clvox_register_result a, b;
+        CHECK_CASE("values of the %s image off by 3e-7 of themselves lead to the same affine",
+                   side ? "moving" : "fixed");
+        make_pair(&p, CLVOX_LINEAR_AFFINE, false);
+        clvox_register_images images = images_of(&p);
+        options_of(&o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
+        check_must(clvox_register(ctx, &images, &o, &a));
+        clvox_volume *v = side ? p.moving : p.fixed;
+        for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+            v->data[i] *= 1 + 3e-7f * (float)((int)((i * 2654435761u) >> 7 & 3) - 1);
+        check_must(clvox_register(ctx, &images, &o, &b));
+        double off = apart(&p, CLV_MATRIX(a.matrix), CLV_MATRIX(b.matrix));
+        printf("# %.6f mm apart\n", off);
+        CHECK_THAT(off < 2e-4, "%.6f mm", off);
+        clvox_register_result_free(&a);
+        clvox_register_result_free(&b);
+        free_pair(&p);
+    }
+}
+
 static void masks_and_channels(void)
 {
     pair p;
@@ -234,6 +260,7 @@ int main(void)
     }
     recovery();
     contrast_and_repeats();
+    rounding();
     masks_and_channels();
     odd_images();
     clvox_context_destroy(&ctx);
