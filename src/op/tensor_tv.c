@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Of pairs march says how many voxels a work-item takes, of rows how many rows of how many planes. */
+/* Of pairs march says how many voxels a work-item takes, of rows how many planes, twice as many rows. */
 #define PAIR                                                                                                \
     {.name = "pair", .function = "tensor_tv_pair", .defines = "-DPART=4", .shape = CLV_SHAPE_ITEM,          \
      .devices = CLV_ON_GPU, .tiles = {{32, 2, 2, 2}}}
@@ -43,7 +43,7 @@ static const clv_variant sums_variants[] = {
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
      .tiles = {{256, 1, 1, 4096}, {128, 1, 1, 2048}}},
     {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=5",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 32}}},
 };
 static const clv_variant last_variants[] = {
     {.name = "groups", .function = "tensor_tv_last_group", .defines = "-DPART=2",
@@ -136,7 +136,7 @@ static int step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_ke
 {
     int status = CLVOX_OK, march = kernel->tile.march;
     bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
-    const int *size = args->size, each[3] = {rows ? 1 : march, rows ? march : 1, rows ? march : 1};
+    const int *size = args->size, each[3] = {rows ? 1 : march, rows ? 2 * march : 1, rows ? march : 1};
     const int items[3] = {(size[0] + each[0] - 1) / each[0], (size[1] + each[1] - 1) / each[1],
                           (size[2] + each[2] - 1) / each[2]};
     float w[4];

@@ -9,7 +9,7 @@ static const struct setup {
 } setups[] = {
     {{1, 1, 1}, {1, 1, 1}},   {{5, 1, 1}, {1, 2, 3}}, {{1, 7, 3}, {2, 1, 1}},
     {{11, 7, 1}, {1, 1, 4}},  {{8, 3, 5}, {2, 2.5f, 2}}, {{13, 5, 7}, {1, 1.5f, 2}},
-    {{37, 11, 6}, {1, 1, 1}}, {{64, 10, 9}, {1, 1, 2}}, {{275, 2, 3}, {1, 1, 1}},
+    {{37, 11, 6}, {1, 1, 1}}, {{64, 18, 9}, {1, 1, 2}}, {{275, 2, 3}, {1, 1, 1}},
 };
 enum { LARGE = 3 }; /* the last ones, of several blocks of rows or stretches of a row */
 static const char *const names[] = {"local", "paper"};
