@@ -51,34 +51,38 @@ static void doubt(linear_state *states, int count)
             states[i].value *= fmin(1, states[i].overlap / .6);
 }
 
+/* to = min(to, max(from, least)). */
+static void nearer(const unsigned char *from, unsigned char least, unsigned char *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned char v = from[i] > least ? from[i] : least;
+        to[i] = to[i] < v ? to[i] : v;
+    }
+}
+
 /* What a place is worth, 0 to 1: more the farther, by whole voxels, straight or aslant, it lies from
  * voxels that are NaN, and 0 within two of them, so that splines around it see none. In place. */
 static void ramp_of(float *image, const int size[3], unsigned char *far, unsigned char *next)
 {
     const unsigned char beyond = RAMP + 2;
-    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], stride = 1;
     for (size_t i = 0; i < n; i++)
         far[i] = image[i] == image[i] ? beyond : 0;
-    for (int round = 1; round < beyond; round++) {
-        /* The least among neighbours, an axis after another, and one more. */
-        size_t stride = 1;
-        for (int axis = 0; axis < 3; axis++) {
-            size_t line = stride * (size_t)size[axis];
-            for (size_t start = 0; start < n; start += line)
-                for (size_t i = start; i < start + line; i++) {
-                    unsigned char low = i >= start + stride ? far[i - stride] : beyond;
-                    unsigned char high = i + stride < start + line ? far[i + stride] : beyond;
-                    low = low < far[i] ? low : far[i];
-                    next[i] = low < high ? low : high;
-                }
-            unsigned char *other = far;
-            far = next;
-            next = other;
-            stride = line;
-        }
-        for (size_t i = 0; i < n; i++)
-            if (image[i] == image[i] && far[i] < beyond)
-                far[i]++;
+    /* An axis after another: the least, over the neighbours along it, of the larger of their own
+     * distance and the steps to them. */
+    for (int axis = 0; axis < 3; axis++) {
+        size_t line = stride * (size_t)size[axis];
+        memcpy(next, far, n);
+        for (size_t start = 0; start < n; start += line)
+            for (int steps = 1; steps < beyond && steps < size[axis]; steps++) {
+                size_t aside = (size_t)steps * stride;
+                nearer(far + start + aside, (unsigned char)steps, next + start, line - aside);
+                nearer(far + start, (unsigned char)steps, next + start + aside, line - aside);
+            }
+        unsigned char *other = far;
+        far = next;
+        next = other;
+        stride = line;
     }
     for (size_t i = 0; i < n; i++)
         image[i] = far[i] > 2 ? (float)(far[i] - 2) / RAMP : 0;
