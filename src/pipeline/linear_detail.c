@@ -143,15 +143,17 @@ end:
  * stays as it is. */
 static int climb(linear_stage *stage, int at, clvox_linear kind, linear_state *state)
 {
-    enum { ROUNDS = 3, FIRST = 30, OTHERS = 10 };
+    enum { ROUNDS = 2 };
+    static const int most[ROUNDS] = {30, 15};        /* steps */
+    static const double near[ROUNDS] = {1e-3, 1e-5}; /* voxels */
     int status = CLVOX_OK;
     linear_level *level = &stage->level[at];
     linear_state trial = *state;
     CLV_TRY(make_ramps(stage, level));
     for (int round = 0; round < ROUNDS; round++) {
         CLV_TRY(settle_weights(stage, level, &trial));
-        CLV_TRY(linear_optimise(stage, at, CLVOX_METRIC_NCC, 8, kind, &trial, 1, round ? OTHERS : FIRST,
-                                (round ? 3e-6 : 1e-4) * level->mm));
+        CLV_TRY(linear_optimise(stage, at, CLVOX_METRIC_NCC, 8, kind, &trial, 1, most[round],
+                                near[round] * level->mm));
         if (!(isfinite(trial.value) && trial.overlap > ENOUGH * state->overlap))
             goto end;
     }
