@@ -4,16 +4,17 @@
 #include <math.h>
 
 /* Of pairs march says how many voxels a work-item takes, of rows how many planes, twice as many rows. */
-#define PAIR                                                                                                \
+#define PAIR(z)                                                                                             \
     {.name = "pair", .function = "tensor_tv_pair", .defines = "-DPART=4", .shape = CLV_SHAPE_ITEM,          \
-     .devices = CLV_ON_GPU, .tiles = {{32, 2, 2, 2}}}
+     .devices = CLV_ON_GPU, .tiles = {{32, 2, z, 2}}}
 #define ITEM                                                                                                \
     {.name = "item", .function = "tensor_tv_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,          \
      .tiles = {{32, 2, 2, 1}, {32, 4, 2, 1}}}
 #define ROW                                                                                                 \
     {.name = "row", .function = "tensor_tv_row", .defines = "-DPART=3", .shape = CLV_SHAPE_ROW,             \
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}}
-static const clv_variant step_variants[] = {PAIR, ITEM, ROW};
+static const clv_variant step_variants[] = {PAIR(2), ITEM, ROW};
+static const clv_variant paper_step_variants[] = {PAIR(1), ITEM, ROW};
 #undef PAIR
 #undef ITEM
 #undef ROW
@@ -48,7 +49,7 @@ static const clv_variant sums_variants[] = {
 static const clv_variant last_variants[] = {
     {.name = "groups", .function = "tensor_tv_last_group", .defines = "-DPART=2",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 1024 * 4,
-     .tiles = {{1024, 1, 1, 1}, {256, 1, 1, 1}, {64, 1, 1, 1}}},
+     .tiles = {{256, 1, 1, 1}, {1024, 1, 1, 1}, {64, 1, 1, 1}}},
     {.name = "item", .function = "tensor_tv_last_item", .defines = "-DPART=2",
      .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
 };
@@ -60,8 +61,8 @@ static const char *const local_builds[] = {"-DPAPER=0", "-DPAPER=0 -DEVEN=1", NU
 static const char *const paper_builds[] = {"-DPAPER=1", "-DPAPER=1 -DEVEN=1", NULL};
 
 const clv_entry clv_entry_tensor_tv_step = {"tensor_tv", "tensor_tv_step", step_variants, 3, local_builds};
-const clv_entry clv_entry_tensor_tv_step_paper = {"tensor_tv", "tensor_tv_step_paper", step_variants, 3,
-                                                  paper_builds};
+const clv_entry clv_entry_tensor_tv_step_paper = {"tensor_tv", "tensor_tv_step_paper", paper_step_variants,
+                                                  3, paper_builds};
 const clv_entry clv_entry_tensor_tv_sums = {"tensor_tv", "tensor_tv_sums", sums_variants, 2, sums_builds};
 const clv_entry clv_entry_tensor_tv_last = {"tensor_tv", "tensor_tv_last", last_variants, 2,
                                             coupling_builds};
