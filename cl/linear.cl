@@ -5,6 +5,7 @@
  * SOURCE says what a sample's slope is: 0 three sets of sums, with 1, F and M
  * as slopes; 1 from the table of a histogram's derivative; 2 from an image; 3 as
  * 0, each sample with its weight of an image. */
+#include "linear_prepare.clh"
 #include "linear_smooth.clh"
 
 #ifndef SOURCE

@@ -13,7 +13,7 @@ static const clv_variant prepare_variants[] = {
      .tiles = {{1, 1, 1, 16384}}},
 };
 static const char *const prepare_builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};
-const clv_entry clv_entry_linear_prepare = {"linear_prepare", "linear_prepare", prepare_variants, 2, prepare_builds};
+const clv_entry clv_entry_linear_prepare = {"linear", "linear_prepare", prepare_variants, 2, prepare_builds};
 
 static const clv_variant localise_variants[] = {
     {.name = "item", .function = "localise", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
@@ -21,7 +21,7 @@ static const clv_variant localise_variants[] = {
     {.name = "chunk", .function = "localise", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 16384}}},
 };
-const clv_entry clv_entry_linear_localise = {"linear_prepare", "linear_localise", localise_variants, 2, NULL};
+const clv_entry clv_entry_linear_localise = {"linear", "linear_localise", localise_variants, 2, NULL};
 
 /* groups: (blocks, maps) work-groups; rows: as many work-items. */
 static const clv_variant histogram_variants[] = {
