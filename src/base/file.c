@@ -131,13 +131,14 @@ static int open_temporary(clv_file_writer *w, mode_t mode)
                               (long)getpid(), atomic_fetch_add(&serial, 1));
         if (length >= (int)sizeof w->name)
             return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", w->path);
-        /* Registered before it exists: a signal in between removes nothing. */
+        /* In use before it exists, so that a signal finds it as soon as it does. One that is there
+         * already was left by a process of this number that is no more. */
         memcpy(unfinished[w->slot].name, w->name, (size_t)length + 1);
+        atomic_store(&unfinished[w->slot].state, SLOT_USED);
         w->fd = open(w->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (w->fd >= 0) {
-            atomic_store(&unfinished[w->slot].state, SLOT_USED);
+        if (w->fd >= 0)
             return CLVOX_OK;
-        }
+        atomic_store(&unfinished[w->slot].state, SLOT_BUSY);
         if (errno != EEXIST)
             break;
     }
