@@ -5,6 +5,7 @@
 #include "base/matrix.h"
 #include "cli/cli.h"
 #include "io/surface_file.h"
+#include "pipeline/field.h"
 #include "pipeline/mesh.h"
 
 static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor"};
@@ -40,21 +41,6 @@ static double orientation(const clvox_grid *grid, char letters[4])
     return angle;
 }
 
-/* Largest deviation of two axes from a right angle, in degrees. */
-static double shear(const clvox_grid *grid)
-{
-    double spacing[3], worst = 0;
-    clvox_grid_spacing(grid, spacing);
-    for (int a = 0; a < 3; a++) {
-        int b = (a + 1) % 3;
-        double dot = 0;
-        for (int i = 0; i < 3; i++)
-            dot += grid->to_ras[i][a] * grid->to_ras[i][b];
-        worst = fmax(worst, fabs(asin(fmax(fmin(dot / spacing[a] / spacing[b], 1), -1))) * 57.29577951308232);
-    }
-    return worst;
-}
-
 static void print_grid(const command *cli, const clvox_grid *grid, cJSON *to)
 {
     double spacing[3], center[3], middle[3];
@@ -63,7 +49,7 @@ static void print_grid(const command *cli, const clvox_grid *grid, cJSON *to)
     for (int i = 0; i < 3; i++)
         middle[i] = (grid->size[i] - 1) * 0.5;
     clv_matrix_apply(grid->to_ras, middle, center);
-    double angle = orientation(grid, letters), skew = shear(grid);
+    double angle = orientation(grid, letters), skew = clv_field_skew(grid);
     cli_print(cli, "  size         %d x %d x %d voxels\n", grid->size[0], grid->size[1], grid->size[2]);
     cli_print(cli, "  spacing      %g x %g x %g mm\n", spacing[0], spacing[1], spacing[2]);
     cli_print(cli, "  orientation  %s", letters);

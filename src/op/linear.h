@@ -18,7 +18,10 @@ typedef struct clv_linear_pair {
     float centre[3];     /* of k below, in fixed voxels */
     const clv_buffer *maps; /* 3 rows of 4 floats a map: fixed voxel -> moving voxel */
     int count;           /* maps */
-    const clv_buffer *weights; /* of the samples in the sums of PAIR, on the fixed grid, or NULL: 1 */
+    /* NULL, or the samples' weights on the fixed grid, for the sums of PAIR. With them M and g are
+     * smooth: by quadratic B-splines whose coefficients are the voxels, the outermost going on
+     * beyond the grid, and a sample counts where none of the 27 voxels around p is NaN. */
+    const clv_buffer *weights;
 } clv_linear_pair;
 
 /* Sums of clv_linear_sums for one map, with k = x - centre:

@@ -52,22 +52,28 @@ int clv_field_check(const clvox_grid *grid)
     return CLVOX_OK;
 }
 
-int clv_field_check_angles(const clvox_grid *grid, const char *what)
+double clv_field_skew(const clvox_grid *grid)
 {
-    static const double half_a_degree = 0.0087;
-    double edge[3];
+    static const double degree = 3.14159265358979323846 / 180;
+    double edge[3], worst = 0;
     clvox_grid_spacing(grid, edge);
     for (int a = 0; a < 3; a++) {
         int b = (a + 1) % 3;
         double dot = 0;
         for (int r = 0; r < 3; r++)
             dot += grid->to_ras[r][a] * grid->to_ras[r][b];
-        if (fabs(dot) > half_a_degree * edge[a] * edge[b])
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "the axes of this grid are not at right angles, as %s needs them; resample onto a "
-                            "grid without shear first",
-                            what);
+        worst = fmax(worst, fabs(asin(fmax(fmin(dot / edge[a] / edge[b], 1), -1))) / degree);
     }
+    return worst;
+}
+
+int clv_field_check_angles(const clvox_grid *grid, const char *what)
+{
+    if (clv_field_skew(grid) > .5)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the axes of this grid are not at right angles, as %s needs them; resample onto a "
+                        "grid without shear first",
+                        what);
     return CLVOX_OK;
 }
 

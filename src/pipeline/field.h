@@ -19,8 +19,11 @@ int clv_field_turn(const clvox_grid *to, const clvox_grid *from, const double ma
 /* Refuses grids that kernels cannot count with 32-bit integers. */
 int clv_field_check(const clvox_grid *grid);
 
-/* Refuses grids whose axes are not at right angles, to half a degree (its sine): lengths
- * along them are then wrong by less than 1 in 200. what: who needs it, for the sentence. */
+/* Largest deviation of two axes from a right angle, in degrees. */
+double clv_field_skew(const clvox_grid *grid);
+
+/* Refuses grids whose axes are not at right angles, to half a degree: lengths along them are
+ * then wrong by less than 1 in 200. what: who needs it, for the sentence. */
 int clv_field_check_angles(const clvox_grid *grid, const char *what);
 
 /* Fills field (3 floats a voxel of warp->grid) with sign times the warp. */
