@@ -10,7 +10,7 @@
  *             2  e^2, (S - e) / e        Gauss-Newton on S itself
  *   scale   the median of the residuals' sizes, for rejection
  *   finish  noise, positive definite tensors, S0
- * design: rows x_k of ROW floats. state, planar: p, the reference, and more. */
+ * design: rows of ROW floats. state, planar: p, the reference, and more. */
 #include "tensor_fit.clh"
 
 #ifndef WEIGHT
@@ -139,7 +139,7 @@ __kernel void tensor_fit_start(__global const float *dwi, __global const float *
 static inline void improve_at(__global const float *dwi, __global const float *design, int volumes, int n,
                               __global float *state, __global const float *kind, int hard, int mode, int i)
 {
-    real p[PARAMETERS], normal[PACKED], slope[PARAMETERS], energy = 0.0f;
+    real p[PARAMETERS], sums[SUMS], normal[PACKED], slope[PARAMETERS], energy = 0.0f;
     flag good = (load_bits(kind, i, n) & FITTED) != 0;
     if (!ANY(good))
         return;
@@ -149,8 +149,8 @@ static inline void improve_at(__global const float *dwi, __global const float *d
         slope[c] = 0.0f;
     }
 #pragma unroll
-    for (int c = 0; c < PACKED; c++)
-        normal[c] = 0.0f;
+    for (int c = 0; c < SUMS; c++)
+        sums[c] = 0.0f;
     real over = 1.0f / load(state + REFERENCE * n, i, n);
 #if ROBUST
     real scale = load(state + SCALE * n, i, n);
@@ -174,15 +174,13 @@ static inline void improve_at(__global const float *dwi, __global const float *d
         energy += (1.0f - share) * (CUT * CUT) * scale * scale;
 #endif
 #endif
+        gather(w, x, sums);
+        slope[0] += pull;
 #pragma unroll
-        for (int a = 0; a < PARAMETERS; a++) {
-            real wx = w * x[a];
-            slope[a] += pull * x[a];
-#pragma unroll
-            for (int b = 0; b <= a; b++)
-                normal[a * (a + 1) / 2 + b] += wx * x[b];
-        }
+        for (int c = 1; c < PARAMETERS; c++)
+            slope[c] += pull * x[c];
     }
+    unfold(sums, normal);
     flag sound = good & factor(normal);
     substitute(normal, slope);
 #if WEIGHT == 2
@@ -266,7 +264,7 @@ static inline void finish_at(__global const float *dwi, __global const float *de
                              __global float *tensor, __global float *s0, __global float *sigma,
                              __global float *noise, int i)
 {
-    real p[PARAMETERS], normal[PACKED], squares = 0.0f, logs = 0.0f, kept = 0.0f;
+    real p[PARAMETERS], sums[SUMS], normal[PACKED], squares = 0.0f, logs = 0.0f, kept = 0.0f;
     const real zero = 0.0f;
     flag bits = load_bits(kind, i, n), good = (bits & FITTED) != 0;
     if (!ANY(good)) {
@@ -281,8 +279,8 @@ static inline void finish_at(__global const float *dwi, __global const float *de
     for (int c = 0; c < PARAMETERS; c++)
         p[c] = load(state + c * n, i, n);
 #pragma unroll
-    for (int c = 0; c < PACKED; c++)
-        normal[c] = 0.0f;
+    for (int c = 0; c < SUMS; c++)
+        sums[c] = 0.0f;
     real reference = load(state + REFERENCE * n, i, n), over = 1.0f / reference;
 #if ROBUST
     real scale = load(state + SCALE * n, i, n);
@@ -304,13 +302,7 @@ static inline void finish_at(__global const float *dwi, __global const float *de
         real w = share * weight_of(e);
 #endif
 #if WEIGHT > 0 || ROBUST
-#pragma unroll
-        for (int a = 0; a < PARAMETERS; a++) {
-            real wx = w * x[a];
-#pragma unroll
-            for (int b = 0; b <= a; b++)
-                normal[a * (a + 1) / 2 + b] += wx * x[b];
-        }
+        gather(w, x, sums);
 #endif
     }
     real size = 0.0f;
@@ -323,6 +315,7 @@ static inline void finish_at(__global const float *dwi, __global const float *de
     flag sound = kept > (float)PARAMETERS;
     real variance = spread, free = fmax(kept - (float)PARAMETERS, (real)(1.0f));
 #if WEIGHT > 0 || ROBUST
+    unfold(sums, normal);
     flag regular = factor(normal);
     bits |= bits_where(good & !regular, SINGULAR);
     sound &= regular;

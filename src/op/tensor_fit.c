@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW };
+enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW, QUARTIC = 8 };
 
 /* A voxel a work-item; on CPU devices runs of voxels, eight at a time. */
 #define LINE(symbol, part, builds)                                                                       \
@@ -114,6 +114,17 @@ static void fill_rows(const double *b, const double (*direction)[3], int volumes
     }
 }
 
+/* b^2 times xxxx xxxy xxxz xxyy xxyz xxzz xyyy xyyz xyzz xzzz yyyy yyyz yyzz yzzz zzzz of a direction. */
+static void fill_quartics(double b, const double g[3], float *out)
+{
+    const double q = b / 1000;
+    for (int i = 0; i < 3; i++)
+        for (int j = i; j < 3; j++)
+            for (int k = j; k < 3; k++)
+                for (int l = k; l < 3; l++)
+                    *out++ = (float)(q * q * g[i] * g[j] * g[k] * g[l]);
+}
+
 /* covariance = (X^T X)^-1. */
 static bool solve_design(double (*x)[P], int volumes, double covariance[P][P])
 {
@@ -182,6 +193,7 @@ int clv_tensor_design_create(clvox_context *ctx, const double *b, const double (
             rows[ROW * k + c] = (float)x[k][c];
             inverse[ROW * k + c] = (float)sum;
         }
+        fill_quartics(b[k], direction[k], rows + ROW * k + QUARTIC);
     }
     for (int k = 0; k < volumes; k++)
         if (b[k] <= least + NEAR)

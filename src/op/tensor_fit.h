@@ -10,7 +10,8 @@
 
 enum {
     CLV_TENSOR_PARAMETERS = 7, /* ln S0, then Dxx Dxy Dxz Dyy Dyz Dzz */
-    CLV_TENSOR_ROW = 8,        /* floats of a volume's row of the design */
+    CLV_TENSOR_ROW = 24,       /* floats of a volume's row of the design: the seven factors of the
+                                  unknowns, and from 8 on b^2 times the products of four coordinates */
     CLV_TENSOR_STATE = 17      /* floats a voxel of state, whatever the method */
 };
 
