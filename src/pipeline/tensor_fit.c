@@ -170,12 +170,15 @@ static int run(clvox_context *ctx, fit *f, clvox_tensor_fit_result *out)
         {&p.made[3], bytes, "noise"},
         {&p.made[4], bytes, "kinds of voxels"},
         /* Of a resident scan these are there. */
-        {&p.dwi, (size_t)f->design->volumes * bytes, "diffusion-weighted volumes"},
         {&p.made[0], 6 * bytes, "tensors"},
+        {&p.dwi, (size_t)f->design->volumes * bytes, "diffusion-weighted volumes"},
         {&p.mask, bytes, "mask"},
     };
     const int count = at ? 5 : f->mask ? 8 : 7;
-    CLV_TRY(clv_pool_take(ctx, requests, count));
+    const bool whole = p.voxels == f->n, all = f->design->volumes == f->dwi->frames;
+    void *const host[] = {NULL, out->s0->data, out->sigma->data, out->noise->data, f->kind, out->tensor->data,
+                          all ? f->dwi->data : NULL, f->mask ? f->mask->data : NULL};
+    CLV_TRY(clv_pool_take_over(ctx, requests, whole ? host : NULL, count));
     if (at) {
         p.dwi = at->scan;
         p.made[0] = at->tensor;

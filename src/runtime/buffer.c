@@ -3,7 +3,8 @@
 
 #include "runtime/context.h"
 
-int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_buffer **out)
+/* host: memory to lie in, on CPU devices; NULL: the device's own. */
+static int create(clvox_context *ctx, void *host, size_t bytes, const char *what, clv_buffer **out)
 {
     *out = NULL;
     if (bytes == 0)
@@ -18,7 +19,9 @@ int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_bu
     if (!buffer)
         return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", what);
     cl_int error;
-    buffer->mem = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    buffer->host = ctx->limits.type == CLVOX_DEVICE_CPU ? host : NULL;
+    buffer->mem = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE | (buffer->host ? CL_MEM_USE_HOST_PTR : 0), bytes,
+                                 buffer->host, &error);
     if (error != CL_SUCCESS) {
         free(buffer);
         return clv_cl_fail(error, "clCreateBuffer", what);
@@ -30,6 +33,11 @@ int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_bu
     buffer->owner = ctx;
     *out = buffer;
     return CLVOX_OK;
+}
+
+int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_buffer **out)
+{
+    return create(ctx, NULL, bytes, what, out);
 }
 
 int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
@@ -59,6 +67,26 @@ void clv_buffer_destroy(clv_buffer **buffer)
     *buffer = NULL;
 }
 
+/* Whether a transfer is between a place and itself. */
+static bool in_place(const clv_buffer *buffer, size_t offset, const void *data)
+{
+    return buffer->host && data == buffer->host + offset;
+}
+
+/* Makes host and device agree on a part of a buffer that lies in the host's memory:
+ * no more than waiting, where the device works there. */
+static int agree(clvox_context *ctx, const clv_buffer *buffer, cl_map_flags flags, size_t offset, size_t bytes)
+{
+    int status = CLVOX_OK;
+    cl_int error;
+    void *mapped = clEnqueueMapBuffer(ctx->queue, buffer->mem, CL_TRUE, flags, offset, bytes, 0, NULL, NULL, &error);
+    CLV_CL(error, "clEnqueueMapBuffer", "sharing host memory with the device");
+    CLV_CL(clEnqueueUnmapMemObject(ctx->queue, buffer->mem, mapped, 0, NULL, NULL), "clEnqueueUnmapMemObject",
+           "sharing host memory with the device");
+end:
+    return status;
+}
+
 int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
                      size_t bytes)
 {
@@ -66,6 +94,8 @@ int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, cons
     cl_event event = NULL;
     if (bytes == 0 || ctx->rehearsal)
         return CLVOX_OK;
+    if (in_place(buffer, offset, data))
+        return agree(ctx, buffer, CL_MAP_WRITE_INVALIDATE_REGION, offset, bytes);
     CLV_CL(clEnqueueWriteBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
                                 CLV_EVENT(ctx, event)),
            "clEnqueueWriteBuffer", "sending data to the device");
@@ -85,6 +115,8 @@ int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset,
         clv_rehearsal_read(data, bytes);
         return CLVOX_OK;
     }
+    if (in_place(buffer, offset, data))
+        return agree(ctx, buffer, CL_MAP_READ, offset, bytes);
     CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
                                CLV_EVENT(ctx, event)),
            "clEnqueueReadBuffer", "fetching data from the device");
@@ -192,6 +224,11 @@ static double mib(size_t bytes)
 
 int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count)
 {
+    return clv_pool_take_over(ctx, requests, NULL, count);
+}
+
+int clv_pool_take_over(clvox_context *ctx, const clv_request *requests, void *const *host, int count)
+{
     const clvox_device_limits *l = &ctx->limits;
     size_t needed = clv_pool_bytes(requests, count);
     size_t available = l->global_bytes > ctx->allocated ? l->global_bytes - ctx->allocated : 0;
@@ -210,7 +247,7 @@ int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count)
                             requests[i].what, mib(requests[i].bytes), mib(needed), l->name,
                             mib(l->max_allocation));
     for (int i = 0; i < count; i++) {
-        int status = clv_buffer_create(ctx, requests[i].bytes, requests[i].what, requests[i].slot);
+        int status = create(ctx, host ? host[i] : NULL, requests[i].bytes, requests[i].what, requests[i].slot);
         if (status < 0) {
             clv_pool_release(requests, i);
             return status;

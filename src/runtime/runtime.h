@@ -19,6 +19,7 @@ typedef struct clv_buffer {
     void *mem;
     void *image; /* NULL but after clv_buffer_image */
     size_t bytes;
+    char *host; /* the caller's memory that it lies in; NULL: its own */
     clvox_context *owner;
 } clv_buffer;
 
@@ -68,6 +69,12 @@ typedef struct clv_request {
 size_t clv_pool_bytes(const clv_request *requests, int count);
 /* Takes every request or none; refuses with needed and available bytes. */
 int clv_pool_take(clvox_context *ctx, const clv_request *requests, int count);
+/* The same with a place in host memory for each that has one (others NULL): on CPU
+ * devices the buffer lies there, begins with what is there, and clv_buffer_write
+ * and clv_buffer_read of that very place move nothing; elsewhere it is a buffer
+ * like others. The memory outlives the buffer, and is looked at only after
+ * clv_buffer_read. */
+int clv_pool_take_over(clvox_context *ctx, const clv_request *requests, void *const *host, int count);
 void clv_pool_release(const clv_request *requests, int count);
 
 /* ---- kernels: what an operation declares -------------------------------- */

@@ -143,6 +143,24 @@ static void check_memory(clvox_context *ctx)
         CHECK(clv_pool_take(ctx, large, 2) == CLVOX_ERROR_MEMORY && !a && !b && ctx->allocated == before);
         CHECK_THAT(strstr(clvox_message(), "large piece"), "%s", clvox_message());
     }
+    CHECK_CASE("buffers over host memory lie there on CPU devices, and behave alike everywhere");
+    enum { COUNT = 1 << 12 };
+    float place[COUNT + 3], copy[COUNT];
+    for (int i = 0; i < COUNT + 3; i++)
+        place[i] = (float)i;
+    const clv_request over[] = {{&a, COUNT * sizeof(float), "over memory"}, {&b, COUNT * sizeof(float), "alone"}};
+    void *const host_of[] = {place + 3, NULL};
+    CHECK(clv_pool_take_over(ctx, over, host_of, 2) == CLVOX_OK);
+    CHECK(a->host == (ctx->limits.type == CLVOX_DEVICE_CPU ? (char *)(place + 3) : NULL) && !b->host);
+    CHECK(clv_buffer_write(ctx, a, 0, place + 3, COUNT * sizeof(float)) == CLVOX_OK);
+    CHECK(clv_buffer_copy(ctx, a, 0, b, 0, COUNT * sizeof(float)) == CLVOX_OK);
+    CHECK(clv_buffer_read(ctx, b, 0, copy, sizeof copy) == CLVOX_OK && !memcmp(copy, place + 3, sizeof copy));
+    CHECK(clv_buffer_fill(ctx, a, 4 * sizeof(float), 0x40000000, 8 * sizeof(float)) == CLVOX_OK);
+    CHECK(clv_buffer_read(ctx, a, 4 * sizeof(float), place + 7, (COUNT - 4) * sizeof(float)) == CLVOX_OK);
+    CHECK(place[2] == 2 && place[6] == 6 && place[7] == 2 && place[14] == 2 && place[15] == 15);
+    CHECK(clv_buffer_read(ctx, a, 0, copy, sizeof copy) == CLVOX_OK && !memcmp(copy, place + 3, sizeof copy));
+    clv_pool_release(over, 2);
+    CHECK(!a && place[14] == 2 && ctx->allocated == before);
     CHECK_CASE("one buffer that is too large");
     CHECK(clv_buffer_create(ctx, one + 4, "the field", &a) == CLVOX_ERROR_MEMORY && !a);
     CHECK_CASE("fill, copy, write, read; nothing is a legal amount");
