@@ -25,6 +25,7 @@ typedef struct bench_run {
     FILE *out;         /* tables */
     cJSON *log;        /* the record */
     double copy, peak; /* ceilings: bytes, operations a second */
+    double host_copy;  /* bytes a second, of the host's memory; 0: not measured yet */
 } bench_run;
 
 /* ---- time --------------------------------------------------------------- */
@@ -47,6 +48,9 @@ int bench_device_time(bench_run *run, int (*call)(void *what), void *what, const
 
 /* Copy bandwidth and multiply-add rate into run and record, as the rows need. */
 int bench_limits(bench_run *run);
+/* The host's copy bandwidth, which bounds what the host does, likewise. */
+#define BENCH_HOST_COPY "copy, host"
+int bench_host_limit(bench_run *run);
 /* Everything that the device can do at most, printed and recorded. */
 int bench_ceilings(bench_run *run);
 

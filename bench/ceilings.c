@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "bench.h"
 #include "op/ceiling.h"
 #include "op/copy.h"
@@ -16,7 +17,7 @@ typedef struct bench_probe {
     clvox_context *ctx;
     clv_buffer *in, *out;
     clv_pinned *pinned;
-    char *host;
+    char *host, *host_out;
     size_t bytes;
     int access, steps, count, group;
     bool twice, wait;
@@ -122,6 +123,7 @@ static void close_probe(bench_probe *p)
     clv_buffer_destroy(&p->out);
     clv_pinned_destroy(&p->pinned);
     free(p->host);
+    free(p->host_out);
     *p = (bench_probe){.ctx = p->ctx};
 }
 
@@ -283,6 +285,44 @@ end:
     return status;
 }
 
+/* ---- the host ---- */
+
+enum { PARTS = 64 };
+
+static int copy_part(void *what, size_t part, int worker)
+{
+    const bench_probe *p = what;
+    size_t size = p->bytes / PARTS;
+    (void)worker;
+    memcpy(p->host_out + part * size, p->host + part * size, size);
+    return CLVOX_OK;
+}
+
+static int call_host_copy(void *what)
+{
+    return clv_parallel(PARTS, copy_part, what);
+}
+
+int bench_host_limit(bench_run *run)
+{
+    int status = CLVOX_OK;
+    bench_probe p = {.ctx = run->ctx, .bytes = affordable(run, (size_t)256 << 20) / PARTS * PARTS};
+    if (run->host_copy > 0)
+        return CLVOX_OK;
+    p.amount = 2. * (double)p.bytes;
+    p.host = malloc(p.bytes);
+    p.host_out = malloc(p.bytes);
+    if (!p.host || !p.host_out) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
+        goto end;
+    }
+    memset(p.host, 1, p.bytes);
+    CLV_TRY(probe(run, &p, call_host_copy, BENCH_HOST_COPY, "B/s", &run->host_copy));
+end:
+    close_probe(&p);
+    return status;
+}
+
 /* ---- all of them ---- */
 
 static void print_heading(const bench_run *run)
@@ -337,6 +377,7 @@ int bench_ceilings(bench_run *run)
     CLV_TRY(launches(run));
     CLV_TRY(transfers(run, false));
     CLV_TRY(transfers(run, true));
+    CLV_TRY(bench_host_limit(run));
     fprintf(run->out, "\n");
 end:
     close_probe(&p);

@@ -128,7 +128,7 @@ void bench_line(const bench_run *run, const char *label, const record_row *row)
 {
     char device[16] = "-", rate[24] = "-", share[16] = "-", kernel[64] = "", registers[16] = "-",
          occupancy[16] = "-";
-    bool computes = row->ceiling && strcmp(row->ceiling, "copy") != 0;
+    bool computes = row->ceiling && strncmp(row->ceiling, "copy", 4) != 0;
     double amount = computes ? row->operations : row->bytes;
     if (row->device_seconds > 0)
         snprintf(device, sizeof device, "%.3f", 1e3 * row->device_seconds);

@@ -8,6 +8,7 @@
 #include "clvox/registration.h"
 #include "clvox/surface.h"
 #include "clvox/tensor.h"
+#include "pipeline/mesh.h"
 #include "pipeline/phantom.h"
 #include "pipeline/phantom_surface.h"
 #include "pipeline/phantom_tensor.h"
@@ -19,6 +20,7 @@ typedef struct pipeline {
     clvox_grid grid;
     bool check;      /* hold the result of this call against the truth */
     double stage;    /* seconds of the last call's main stage; 0: none */
+    double bytes;    /* that the host must move in a call; 0: not counted */
     /* Registration. */
     clv_phantom_warp warp;
     clvox_volume *fixed, *moving;
@@ -70,6 +72,11 @@ static int time_pipeline(bench_run *run, pipeline *p, int (*call)(void *), const
         CLV_TRY(bench_device_time(run, call, p, NULL, &all));
     all.kernel = NULL;
     bench_complete(run, &all, &row, tile);
+    if (p->bytes > 0) {
+        row.bytes = p->bytes;
+        row.ceiling = BENCH_HOST_COPY;
+        row.share = p->bytes / run->host_copy / all.seconds.median;
+    }
     bench_line(run, row.name, &row);
     record_add(run->log, &row);
     if (stage) {
@@ -301,6 +308,26 @@ static int call_surface(void *what)
     return status;
 }
 
+/* The host's work alone: it reads the level set once and writes vertices and triangles. */
+static int call_mesh(void *what)
+{
+    pipeline *p = what;
+    clvox_surface *mesh = NULL;
+    clv_surface_facts facts;
+    int status = clv_surface_extract(p->distance, 0, false, &mesh);
+    if (status >= 0 && p->check)
+        status = clv_surface_inspect(mesh, &facts);
+    if (status >= 0) {
+        p->bytes = (double)clvox_grid_voxels(&p->grid) * sizeof(float) +
+                   (double)mesh->vertices * 3 * sizeof(double) + (double)mesh->triangles * 3 * sizeof(int32_t);
+        if (p->check && (facts.open_edges || facts.crowded_edges || facts.flipped_edges || facts.euler != 0))
+            status = bench_wrong(p->ctx, p->name, "a torus of Euler characteristic %d, or not closed",
+                                 facts.euler);
+    }
+    clvox_surface_destroy(&mesh);
+    return status;
+}
+
 static int surfaces(bench_run *run)
 {
     int status = CLVOX_OK;
@@ -318,6 +345,9 @@ static int surfaces(bench_run *run)
     for (size_t i = 0; i < n; i++)
         p.noisy->data[i] += 0.2f * (float)clv_phantom_normal(1, i);
     CLV_TRY(time_pipeline(run, &p, call_surface, "search", 0));
+    snprintf(p.name, sizeof p.name, "surface mesh");
+    CLV_TRY(bench_host_limit(run));
+    CLV_TRY(time_pipeline(run, &p, call_mesh, NULL, 0));
 end:
     clv_solid_free(&solid);
     release(&p);
