@@ -24,7 +24,7 @@ enum {
 
 /* Added to the variances of LNCC's windows, of images scaled to about [0, 1]:
  * for the report and the linear part, and for deformations, which noise below
- * this variance is not to move (but under strong elastic smoothing). */
+ * this variance is not to move. */
 #define CLV_REGISTER_EPSILON 1e-5f
 #define CLV_DEFORM_EPSILON 1e-4f
 

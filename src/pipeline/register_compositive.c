@@ -38,9 +38,10 @@ static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
 static const float LAST = 0.1f;
 
 /* Elastic smoothing of so many voxels takes the same share of u whatever the
- * forces are: steps that fell with them would leave it the upper hand, so that
- * there they keep their length, and weak contrast its force. */
+ * forces are: steps that fell with them from the start would leave it the upper
+ * hand, so that there they keep their length over this share of a level. */
 static const double STRONG = 1;
+static const float KEPT = 0.3f;
 
 /* A level gains where its similarity rises by more than this share, which sums
  * in single precision may change by. */
@@ -112,7 +113,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
             .fixed = fixed, .moving = w->sides[0].warped,
             .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
             .radius = o->radius, .local = o->local_gradient != 0,
-            .epsilon = o->total_sigma < STRONG ? CLV_DEFORM_EPSILON : CLV_REGISTER_EPSILON,
+            .epsilon = CLV_DEFORM_EPSILON,
             .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
             .terms = run->terms, .partial = run->partial, .out = run->state, .slot = slot,
         };
@@ -133,7 +134,7 @@ end:
     return status;
 }
 
-/* One step of one side along its force. The factor s never grows along a level:
+/* One step of one side along its force. The factor s does not grow where w->hold:
  * steps that kept their length while forces fall would, in the end, go too far
  * wherever the force changes most, and back in the next one, and what rounding
  * changes would grow tenfold every few iterations. */
@@ -206,7 +207,7 @@ static void shorten(work *w, int index, int iteration)
     /* A rehearsal, of few iterations, sees the shortest step too. */
     float all = fmaxf(1, (float)(o->iterations[index] - clv_rehearsing(w->run->ctx)));
     float left = 1 - (1 - LAST) * (float)iteration / all;
-    w->hold = iteration > 0 && o->total_sigma < STRONG;
+    w->hold = (float)iteration > (o->total_sigma < STRONG ? 0 : KEPT * all);
     w->length = left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
     w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }
