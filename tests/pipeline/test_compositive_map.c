@@ -452,7 +452,7 @@ static void similarity_may_fall(void)
         CHECK_CASE("%s: a level does not end because similarity falls", model_names[model]);
         pair_options(&o, models[model], CLVOX_METRIC_LNCC);
         o.total_sigma = 4;
-        o.tolerance = 1e-3;
+        o.tolerance = 4e-4;
         o.progress = watch_losses;
         o.user = &seen;
         check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
