@@ -17,6 +17,7 @@ int clv_png_write(const char *path, int width, int height, const uint8_t *rgb)
     memset(&image, 0, sizeof image);
     image.version = PNG_IMAGE_VERSION;
     image.format = PNG_FORMAT_RGB;
+    image.flags = PNG_IMAGE_FLAG_FAST; /* a quarter of the time for a sixth more bytes */
     if (width < 1 || height < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a picture of %d x %d pixels cannot be written", path,
                         width, height);

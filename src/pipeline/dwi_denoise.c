@@ -49,7 +49,8 @@ int clvox_dwi_denoise(clvox_context *ctx, const clvox_volume *dwi, const clvox_v
     CLV_TRY(check(dwi, mask, radius));
     CLV_TRY(clvox_volume_create(&dwi->grid, dwi->frames, CLVOX_KIND_SCALAR, out));
     (*out)->frame_seconds = dwi->frame_seconds;
-    CLV_TRY(clv_pool_take_over(ctx, requests, (void *const[]){(*out)->data, mask ? mask->data : NULL}, mask ? 2 : 1));
+    void *const host[] = {(*out)->data, mask ? mask->data : NULL};
+    CLV_TRY(clv_pool_take_over(ctx, requests, host, mask ? 2 : 1));
     CLV_TRY(clv_buffer_write(ctx, at.scan, 0, dwi->data, all));
     if (mask)
         CLV_TRY(clv_buffer_write(ctx, at.mask, 0, mask->data, bytes));

@@ -88,7 +88,8 @@ int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const 
     if (voxels > INT_MAX / 6)
         return clv_fail(CLVOX_ERROR_DATA, "a tensor of %zu voxels is larger than clvox measures", voxels);
     const clv_request requests[] = {{&d, 6 * bytes, "tensor"}, {&inside, bytes, "mask"}};
-    CLV_TRY(clv_pool_take_over(ctx, requests, (void *const[]){tensor->data, mask ? mask->data : NULL}, mask ? 2 : 1));
+    void *const host[] = {tensor->data, mask ? mask->data : NULL};
+    CLV_TRY(clv_pool_take_over(ctx, requests, host, mask ? 2 : 1));
     status = clv_buffer_write(ctx, d, 0, tensor->data, 6 * bytes);
     if (status >= 0 && mask)
         status = clv_buffer_write(ctx, inside, 0, mask->data, bytes);

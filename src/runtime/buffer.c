@@ -19,9 +19,12 @@ static int create(clvox_context *ctx, void *host, size_t bytes, const char *what
     if (!buffer)
         return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", what);
     cl_int error;
-    buffer->host = ctx->limits.type == CLVOX_DEVICE_CPU ? host : NULL;
-    buffer->mem = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE | (buffer->host ? CL_MEM_USE_HOST_PTR : 0), bytes,
-                                 buffer->host, &error);
+    cl_mem_flags flags = CL_MEM_READ_WRITE;
+    if (host && ctx->limits.type == CLVOX_DEVICE_CPU) {
+        buffer->host = host;
+        flags |= CL_MEM_USE_HOST_PTR;
+    }
+    buffer->mem = clCreateBuffer(ctx->context, flags, bytes, buffer->host, &error);
     if (error != CL_SUCCESS) {
         free(buffer);
         return clv_cl_fail(error, "clCreateBuffer", what);
@@ -59,6 +62,8 @@ void clv_buffer_destroy(clv_buffer **buffer)
 {
     if (!buffer || !*buffer)
         return;
+    if ((*buffer)->host) /* whose owner may free it now: what was begun ends first, after a failure too */
+        clFinish((*buffer)->owner->queue);
     if ((*buffer)->image)
         clReleaseMemObject((*buffer)->image);
     clReleaseMemObject((*buffer)->mem);
@@ -79,7 +84,8 @@ static int agree(clvox_context *ctx, const clv_buffer *buffer, cl_map_flags flag
 {
     int status = CLVOX_OK;
     cl_int error;
-    void *mapped = clEnqueueMapBuffer(ctx->queue, buffer->mem, CL_TRUE, flags, offset, bytes, 0, NULL, NULL, &error);
+    void *mapped =
+        clEnqueueMapBuffer(ctx->queue, buffer->mem, CL_TRUE, flags, offset, bytes, 0, NULL, NULL, &error);
     CLV_CL(error, "clEnqueueMapBuffer", "sharing host memory with the device");
     CLV_CL(clEnqueueUnmapMemObject(ctx->queue, buffer->mem, mapped, 0, NULL, NULL), "clEnqueueUnmapMemObject",
            "sharing host memory with the device");
@@ -247,7 +253,8 @@ int clv_pool_take_over(clvox_context *ctx, const clv_request *requests, void *co
                             requests[i].what, mib(requests[i].bytes), mib(needed), l->name,
                             mib(l->max_allocation));
     for (int i = 0; i < count; i++) {
-        int status = create(ctx, host ? host[i] : NULL, requests[i].bytes, requests[i].what, requests[i].slot);
+        const clv_request *r = &requests[i];
+        int status = create(ctx, host ? host[i] : NULL, r->bytes, r->what, r->slot);
         if (status < 0) {
             clv_pool_release(requests, i);
             return status;
