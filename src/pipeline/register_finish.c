@@ -51,7 +51,8 @@ int clv_register_state(const clv_statistics *determinants, const clv_statistics 
 }
 
 /* The fields that the run holds and needs no more: those of held as large as
- * u that are neither u nor the inverse. */
+ * u that are neither u nor the inverse, nor the partial sums, which are as large
+ * as a field of few voxels. */
 static int spare_fields(const clv_registration *run, const clv_request *held, int count, clv_buffer **fields,
                         int wanted)
 {
@@ -59,7 +60,7 @@ static int spare_fields(const clv_registration *run, const clv_request *held, in
     int found = 0;
     for (int i = 0; i < count && found < wanted; i++) {
         clv_buffer *b = *held[i].slot;
-        if (b && b->bytes >= bytes && b != run->u && b != run->inverse)
+        if (b && b->bytes >= bytes && b != run->u && b != run->inverse && b != run->partial)
             fields[found++] = b;
     }
     return found;
