@@ -76,6 +76,9 @@ int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bin
 
 /* 3, 6, 7, 12. */
 int linear_parameters(clvox_linear kind);
+/* Takes out of delta what would move an image of one slice out of its plane, where
+ * nothing is known of it; all of it stays where there is none. */
+void linear_keep_in_plane(const linear_stage *stage, clvox_linear kind, double delta[12]);
 /* The state moved by delta along the parameters. */
 void linear_move(const linear_stage *stage, clvox_linear kind, const linear_state *from,
                  const double delta[12], linear_state *to);

@@ -35,9 +35,11 @@ static int list_around(const linear_stage *stage, clvox_linear kind, const linea
         if (i >= SEEDS)
             continue;
         for (int way = 0; way < 2 * ways; way++) {
-            double delta[12] = {0};
-            delta[way / 2] = (way & 1 ? -1 : 1) * ASIDE * stage->radius;
-            linear_move(stage, kind, &states[i], delta, &trials[made++]);
+            double delta[12] = {0}, whole = ASIDE * stage->radius;
+            delta[way / 2] = way & 1 ? -whole : whole;
+            linear_keep_in_plane(stage, kind, delta);
+            if (fabs(delta[way / 2]) > .2 * whole)
+                linear_move(stage, kind, &states[i], delta, &trials[made++]);
         }
     }
     return made;
@@ -180,6 +182,7 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
     for (int way = 0; kind == CLVOX_LINEAR_AFFINE && way < STRETCHES; way++) {
         double delta[12] = {0};
         delta[3 + 4 * (way / 2)] = (way & 1 ? -1 : 1) * STRETCH * stage->radius;
+        linear_keep_in_plane(stage, kind, delta);
         linear_move(stage, kind, &trials[0], delta, &trials[count++]);
     }
     CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, count, 3, .01 * mm));

@@ -38,6 +38,38 @@ static void generator(const linear_stage *stage, clvox_linear kind, int p, doubl
     }
 }
 
+/* What is left of v without what lies along the normal n. */
+static void flatten(const double n[3], double v[3])
+{
+    double along = n[0] * v[0] + n[1] * v[1] + n[2] * v[2];
+    for (int i = 0; i < 3; i++)
+        v[i] -= along * n[i];
+}
+
+void linear_keep_in_plane(const linear_stage *stage, clvox_linear kind, double delta[12])
+{
+    const double *n = stage->thin_axis;
+    double *turn = delta + 3;
+    if (!stage->thin)
+        return;
+    flatten(n, delta);
+    if (kind == CLVOX_LINEAR_AFFINE) {
+        for (int i = 0; i < 3; i++)
+            flatten(n, turn + 3 * i);
+        for (int j = 0; j < 3; j++) {
+            double column[3] = {turn[j], turn[3 + j], turn[6 + j]};
+            flatten(n, column);
+            for (int i = 0; i < 3; i++)
+                turn[3 * i + j] = column[i];
+        }
+    } else if (linear_parameters(kind) >= 6) {
+        double rest[3] = {turn[0], turn[1], turn[2]};
+        flatten(n, rest);
+        for (int i = 0; i < 3; i++)
+            turn[i] -= rest[i];
+    }
+}
+
 /* exp(g) by its series, halved until small. */
 static void exponential(double g[3][3], double out[3][3])
 {

@@ -129,6 +129,7 @@ static bool propose(const linear_stage *stage, int level, clvox_linear kind, lin
         if (!newton(n, state, w))
             return false;
     }
+    linear_keep_in_plane(stage, kind, w->delta);
     double most = longest(w->delta, n), limit = 1.5 * stage->level[level].mm;
     double share = most > limit ? limit / most : 1;
     for (int i = 0; i < n; i++)

@@ -70,9 +70,12 @@ static int turns_of(const linear_stage *stage, clvox_linear kind, double (*turns
 
 static void offset_shift(const double from[3], const linear_stage *stage, int way, double by, double shift[3])
 {
-    memcpy(shift, from, 3 * sizeof *shift);
+    double delta[12] = {0};
     if (way > 0)
-        shift[(way - 1) / 2] += (way & 1 ? 1 : -1) * by * stage->radius;
+        delta[(way - 1) / 2] = (way & 1 ? 1 : -1) * by * stage->radius;
+    linear_keep_in_plane(stage, CLVOX_LINEAR_TRANSLATION, delta);
+    for (int i = 0; i < 3; i++)
+        shift[i] = from[i] + delta[i];
 }
 
 static void list_trials(const linear_stage *stage, clvox_linear kind, trials *t)

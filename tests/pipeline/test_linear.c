@@ -252,6 +252,56 @@ static void odd_images(void)
     free_pair(&p);
 }
 
+/* How far a map takes the corners of a slice out of its plane, mm. */
+static double out_of_plane(const clvox_grid *grid, const double m[4][4])
+{
+    double most = 0;
+    for (int corner = 0; corner < 4; corner++) {
+        const double at[3] = {corner & 1 ? grid->size[0] - 1 : 0, corner & 2 ? grid->size[1] - 1 : 0, 0};
+        double from[3], to[3], away = 0, length = 0;
+        clv_matrix_apply(CLV_MATRIX(grid->to_ras), at, from);
+        clv_matrix_apply(m, from, to);
+        for (int i = 0; i < 3; i++) {
+            away += (to[i] - from[i]) * grid->to_ras[i][2];
+            length += grid->to_ras[i][2] * grid->to_ras[i][2];
+        }
+        most = fmax(most, fabs(away) / sqrt(length));
+    }
+    return most;
+}
+
+/* Nothing but chance speaks for a turn out of the plane, and the fewer the voxels the louder. */
+static void small_slices(void)
+{
+    static const int sizes[][2] = {{44, 40}, {50, 45}, {33, 29}};
+    for (int k = 0; k < 12; k++) {
+        const int *size = sizes[k / 4];
+        bool oblique = k & 1;
+        clvox_linear kind = k & 2 ? CLVOX_LINEAR_AFFINE : CLVOX_LINEAR_RIGID;
+        pair p;
+        clvox_register_options o;
+        clvox_register_result r;
+        clv_phantom_warp warp;
+        CHECK_CASE("a slice of %d x %d voxels stays in its plane (kind %d%s)", size[0], size[1], (int)kind,
+                   oblique ? ", oblique" : "");
+        clv_phantom_grid((int[3]){size[0], size[1], 1}, (double[3]){1, 1, 1}, oblique, &p.fixed_grid);
+        check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p.fixed_grid, 1, 0, &p.phantom));
+        check_must(clv_phantom_warp_make(&p.fixed_grid, .02 * size[0], 1, &warp));
+        check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, &warp, 1, &p.fixed));
+        check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 2, &p.moving));
+        clvox_register_images images = images_of(&p);
+        options_of(&o, kind, CLVOX_METRIC_MI);
+        check_must(clvox_register(ctx, &images, &o, &r));
+        double away = out_of_plane(&p.fixed_grid, CLV_MATRIX(r.matrix));
+        printf("# out of the plane by %.2g mm, correlation %.3f\n", away, r.ncc_linear);
+        CHECK(away < 1e-3 && r.ncc_linear > .9);
+        clvox_register_result_free(&r);
+        clv_phantom_free(&p.phantom);
+        clvox_volume_destroy(&p.fixed);
+        clvox_volume_destroy(&p.moving);
+    }
+}
+
 int main(void)
 {
     if (clvox_context_create(NULL, &ctx) < 0) {
@@ -263,6 +313,7 @@ int main(void)
     rounding();
     masks_and_channels();
     odd_images();
+    small_slices();
     clvox_context_destroy(&ctx);
     return check_end();
 }
