@@ -335,6 +335,38 @@ static void channels(void)
     pair_free(&p);
 }
 
+/* Where other buffers of a run are as large as a field. Axes are at right angles, so that mm are voxels. */
+static void few_voxels(void)
+{
+    static const int sizes[][3] = {{12, 12, 12}, {5, 4, 3}, {33, 1, 29}, {2, 2, 2}};
+    for (int k = 0; k < 8; k++) {
+        int model = k % 2;
+        pair p;
+        clvox_register_options o;
+        clvox_register_result r;
+        clvox_volume *u, *v;
+        const int *size = sizes[k / 2];
+        pair_make(&p, size, (double[3]){2, 2, 2}, false, .1, 61 + k);
+        CHECK_CASE("%s: the inverse of %d x %d x %d voxels, and how far it is off", model_names[model], size[0],
+                   size[1], size[2]);
+        pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+        o.inverse = 1;
+        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+        u = r.warp;
+        v = r.inverse_warp;
+        double largest = 0, n = (double)size[0] * size[1] * size[2];
+        for (size_t i = 0; i < 3 * (size_t)n; i++)
+            largest = fmax(largest, fabs((double)u->data[i] + (double)v->data[i]));
+        printf("# %.3g voxels, %.3g mm; warp and inverse differ by %.3g mm\n", r.inverse_error_voxels[0],
+               r.inverse_error_mm[0], largest);
+        for (int i = 0; i < 2; i++)
+            CHECK(fabs(r.inverse_error_mm[i] - 2 * r.inverse_error_voxels[i]) <= 1e-5 * r.inverse_error_mm[i]);
+        CHECK(r.inverse_error_voxels[0] < .05 && largest < 1);
+        clvox_register_result_free(&r);
+        pair_free(&p);
+    }
+}
+
 int main(void)
 {
     if (clvox_context_create(NULL, &ctx) < 0) {
@@ -348,6 +380,7 @@ int main(void)
     room();
     climbs();
     channels();
+    few_voxels();
     clvox_context_destroy(&ctx);
     return check_end();
 }
