@@ -308,22 +308,34 @@ static int call_surface(void *what)
     return status;
 }
 
+/* A closed torus, facing outward, that holds what the voxels inside do. */
+static int check_mesh(const pipeline *p, const clvox_surface *mesh)
+{
+    clv_surface_facts facts;
+    double inside = 0;
+    int status = clv_surface_inspect(mesh, &facts);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < clvox_grid_voxels(&p->grid); i++)
+        inside += p->distance->data[i] < 0;
+    if (facts.open_edges || facts.crowded_edges || facts.flipped_edges || facts.euler != 0)
+        return bench_wrong(p->ctx, p->name, "a torus of Euler characteristic %d, or not closed", facts.euler);
+    return fabs(facts.volume - inside) < .05 * inside
+               ? CLVOX_OK
+               : bench_wrong(p->ctx, p->name, "%.4g mm^3 where %.4g voxels are inside", facts.volume, inside);
+}
+
 /* The host's work alone: it reads the level set once and writes vertices and triangles. */
 static int call_mesh(void *what)
 {
     pipeline *p = what;
     clvox_surface *mesh = NULL;
-    clv_surface_facts facts;
     int status = clv_surface_extract(p->distance, 0, false, &mesh);
-    if (status >= 0 && p->check)
-        status = clv_surface_inspect(mesh, &facts);
-    if (status >= 0) {
+    if (status >= 0)
         p->bytes = (double)clvox_grid_voxels(&p->grid) * sizeof(float) +
                    (double)mesh->vertices * 3 * sizeof(double) + (double)mesh->triangles * 3 * sizeof(int32_t);
-        if (p->check && (facts.open_edges || facts.crowded_edges || facts.flipped_edges || facts.euler != 0))
-            status = bench_wrong(p->ctx, p->name, "a torus of Euler characteristic %d, or not closed",
-                                 facts.euler);
-    }
+    if (status >= 0 && p->check)
+        status = check_mesh(p, mesh);
     clvox_surface_destroy(&mesh);
     return status;
 }

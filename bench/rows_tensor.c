@@ -166,15 +166,14 @@ static int row_pd_sweep(bench_data *d)
 /* Of the voxels of the blocks above, 0.42 at least are the middle of a whole window. */
 #define PCA (.42 * (K * (K + 1.) * 125 + 4. / 3 * K * K * K))
 /* Operations of fits by the arithmetic that each method cannot do without, for K volumes and seven
- * parameters: a product with the pseudoinverse and the residuals, 28 K; weighted normal equations,
- * 86 K each time (the kernel sums products of four coordinates, and does with 72 K); ten times for
- * the nonlinear one; of PCA of K volumes in windows of N: the covariance, K (K + 1) N, and its
- * tridiagonal form, 4/3 K^3. */
+ * parameters: a product with the pseudoinverse and the residuals, 28 K; weighted normal equations of
+ * 22 different sums, 72 K each time; ten times for the nonlinear one; of PCA of K volumes in windows
+ * of N: the covariance, K (K + 1) N, and its tridiagonal form, 4/3 K^3. */
 const bench_row bench_rows_tensor[] = {
     {"tensor fit, plain", "tensor_fit_start", SCAN, 28. * K, row_ols, check_fit_ols, NULL, scan_size},
-    {"tensor fit, weighted", "tensor_fit_step", SCAN, (28. + 86) * K, row_wls, check_fit_wls, NULL,
+    {"tensor fit, weighted", "tensor_fit_step", SCAN, (28. + 72) * K, row_wls, check_fit_wls, NULL,
      scan_size},
-    {"tensor fit, nonlinear", "tensor_fit_finish", SCAN, (28. + 86 + 10 * 86) * K, row_nlls, check_fit_nlls,
+    {"tensor fit, nonlinear", "tensor_fit_finish", SCAN, (28. + 72 + 10 * 72) * K, row_nlls, check_fit_nlls,
      NULL, scan_size},
     {"tensor fit, robust", "tensor_fit_scale", SCAN, 0, row_robust, check_fit_robust, NULL, scan_size},
     {"mppca 64 volumes", "mppca_window", 8. * K + 4, PCA, row_mppca,
