@@ -5,6 +5,7 @@
 #define CLI_CLI_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cjson/cJSON.h>
 
@@ -78,6 +79,9 @@ double cli_seconds(void); /* a clock that only runs forward */
 /* Opens the device of --device and enters it into the log; nothing when it is
  * open. */
 int cli_open(command *cli);
+/* Enters what was used of wisdom into the log and lets the device go; nothing
+ * when none is open. */
+void cli_close(command *cli);
 /* The table of --profile, and its entry in the log; nothing without it. */
 int cli_profile(command *cli);
 
@@ -104,15 +108,10 @@ int cli_check_folder(const char *path);
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
-/* To PREFIX_name.nii.gz. */
-int cli_write_part(command *cli, const clvox_volume *volume, const char *prefix, const char *name);
 int cli_write_surface(command *cli, const clvox_surface *surface, const char *path);
 int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path);
 /* The words of --order, in the order of clvox_tensor_order. */
 #define CLI_TENSOR_ORDERS "auto|fsl|mrtrix|nifti|dipy"
-/* Writes the maps that there are as PREFIX_fa.nii.gz and so on, eigenvectors in
- * RAS or in the axes of FSL's bvecs, and the colours where FA and V1 are there. */
-int cli_write_measures(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl);
 /* Prints and logs what they come to; FA, MD and L3 are needed, mask may be NULL. */
 int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask);
 /* Remarks where fibres would hold together clearly better with axes of the
@@ -144,6 +143,44 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
              bool device);
 /* Fails, naming both files, where `a` (NULL: nothing to compare) lies on another grid than `b`. */
 int cli_on_grid(const char *path, const clvox_volume *a, const char *of, const clvox_volume *b);
+
+/* A file to write, by write(what, how, path). */
+typedef int (*cli_writer)(const void *what, int how, const char *path);
+typedef struct cli_output {
+    cli_writer write;
+    const void *what;
+    int how; /* as the writer understands it */
+    char *path;
+} cli_output;
+
+/* The files of a result, named PREFIX and their end. A zeroed one is empty. */
+enum { CLI_MAX_OUTPUTS = 24 };
+typedef struct cli_outputs {
+    cli_output item[CLI_MAX_OUTPUTS];
+    int count;
+} cli_outputs;
+/* Adds a file, of at most CLI_MAX_OUTPUTS; what it holds stays the caller's, until it is written. */
+int cli_outputs_add(cli_outputs *o, cli_writer write, const void *what, int how, const char *prefix,
+                    const char *end);
+int cli_outputs_volume(cli_outputs *o, const clvox_volume *volume, const char *prefix, const char *end);
+int cli_outputs_warp(cli_outputs *o, const clvox_volume *warp, const char *prefix, const char *end);
+int cli_outputs_tensor(cli_outputs *o, const clvox_volume *tensor, clvox_tensor_order order,
+                       const char *prefix, const char *end);
+/* Writes them side by side, those that take long best added first, enters them
+ * into the log and forgets them. close: the device, which nobody needs any
+ * more, is let go meanwhile, unless --profile still has to ask it. */
+int cli_outputs_write(command *cli, cli_outputs *o, bool close);
+void cli_outputs_free(cli_outputs *o);
+
+/* Adds the maps that there are as PREFIX_fa.nii.gz and so on, eigenvectors in
+ * RAS or in the axes of FSL's bvecs, and the colours where FA and V1 are there.
+ * rgb belongs to the caller, who frees it after the writing. */
+typedef struct cli_colours {
+    const clvox_grid *grid;
+    uint8_t *rgb;
+} cli_colours;
+int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl,
+                         cli_colours *colours);
 
 /* Numbers into the log; NaN becomes null. */
 void cli_log_number(cJSON *to, const char *name, double value);

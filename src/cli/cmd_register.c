@@ -5,63 +5,32 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/parallel.h"
 #include "cli/register_options.h"
 #include "cli/register_report.h"
 #include "io/png.h"
 #include "pipeline/figure.h"
 
-/* The files of a result, written side by side: the picture and the tails of
- * compression keep one thread busy each. */
-typedef enum job_kind { JOB_AFFINE, JOB_WARP, JOB_VOLUME, JOB_PICTURE } job_kind;
+/* What the picture shows. */
+typedef struct picture {
+    const clvox_volume *fixed, *warped, *labels, *log_jacobian, *mask;
+} picture;
 
-typedef struct job {
-    job_kind kind;
-    char path[PATH_MAX];
-    const clvox_volume *volume;
-} job;
-
-typedef struct output {
-    job jobs[6];
-    int count;
-    const char *prefix;
-    const clvox_register_result *result;
-    const clvox_volume *fixed, *mask, *labels, *log_jacobian;
-} output;
-
-static int add_job(output *o, job_kind kind, const char *end, const clvox_volume *volume)
+static int write_picture(const void *what, int how, const char *path)
 {
-    job *j = &o->jobs[o->count++];
-    j->kind = kind;
-    j->volume = volume;
-    if ((size_t)snprintf(j->path, sizeof j->path, "%s%s", o->prefix, end) >= sizeof j->path)
-        return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", o->prefix);
-    return CLVOX_OK;
+    const picture *p = what;
+    clv_raster raster = {.rgb = NULL};
+    int status = clv_figure_registration(p->fixed, p->warped, p->labels, p->log_jacobian, p->mask, &raster);
+    (void)how;
+    if (status >= 0)
+        status = clv_png_write(path, raster.width, raster.height, raster.rgb);
+    clv_raster_free(&raster);
+    return status;
 }
 
-static int write_job(void *user, size_t index, int worker)
+static int write_affine(const void *what, int how, const char *path)
 {
-    const output *o = user;
-    const job *j = &o->jobs[index];
-    clv_raster raster = {.rgb = NULL};
-    int status = CLVOX_OK;
-    (void)worker;
-    switch (j->kind) {
-    case JOB_AFFINE:
-        return clvox_affine_write(CLV_MATRIX(o->result->matrix), CLVOX_AFFINE_ITK, j->path);
-    case JOB_WARP:
-        return clvox_warp_write(j->volume, j->path);
-    case JOB_VOLUME:
-        return clvox_volume_write(j->volume, j->path);
-    case JOB_PICTURE:
-        status = clv_figure_registration(o->fixed, o->result->warped, o->labels, o->log_jacobian, o->mask,
-                                         &raster);
-        if (status >= 0)
-            status = clv_png_write(j->path, raster.width, raster.height, raster.rgb);
-        clv_raster_free(&raster);
-        break;
-    }
-    return status;
+    const clvox_register_result *result = what;
+    return clvox_affine_write(CLV_MATRIX(result->matrix), (clvox_affine_form)how, path);
 }
 
 static int carry_labels(command *cli, const clvox_volume *labels, const clvox_grid *grid,
@@ -83,36 +52,29 @@ static int write_results(command *cli, const cli_register_request *r, const clvo
 {
     int status = CLVOX_OK;
     clvox_volume *carried = NULL, *log_jacobian = NULL;
-    output *o = calloc(1, sizeof *o);
-    if (!o)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    o->prefix = r->prefix;
-    o->result = result;
-    o->fixed = fixed;
-    o->mask = mask;
+    cli_outputs outputs = {.count = 0};
+    picture shown = {.fixed = fixed, .warped = result->warped, .mask = mask};
     if (labels)
         CLV_TRY(carry_labels(cli, labels, &fixed->grid, result, &carried));
-    o->labels = carried;
     if (result->warp && !r->no_picture)
         CLV_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &log_jacobian, NULL));
-    o->log_jacobian = log_jacobian;
+    shown.labels = carried;
+    shown.log_jacobian = log_jacobian;
     if (!r->no_picture)
-        CLV_TRY(add_job(o, JOB_PICTURE, ".png", NULL));
+        CLV_TRY(cli_outputs_add(&outputs, write_picture, &shown, 0, r->prefix, ".png"));
     if (result->warp)
-        CLV_TRY(add_job(o, JOB_WARP, "_warp.nii.gz", result->warp));
+        CLV_TRY(cli_outputs_warp(&outputs, result->warp, r->prefix, "_warp.nii.gz"));
     if (result->inverse_warp)
-        CLV_TRY(add_job(o, JOB_WARP, "_inverse_warp.nii.gz", result->inverse_warp));
-    CLV_TRY(add_job(o, JOB_VOLUME, "_warped.nii.gz", result->warped));
+        CLV_TRY(cli_outputs_warp(&outputs, result->inverse_warp, r->prefix, "_inverse_warp.nii.gz"));
+    CLV_TRY(cli_outputs_volume(&outputs, result->warped, r->prefix, "_warped.nii.gz"));
     if (carried)
-        CLV_TRY(add_job(o, JOB_VOLUME, "_labels.nii.gz", carried));
-    CLV_TRY(add_job(o, JOB_AFFINE, "_affine.txt", NULL));
-    CLV_TRY(clv_parallel((size_t)o->count, write_job, o));
-    for (int i = 0; i < o->count; i++)
-        cli_log_output(cli, o->jobs[i].path);
+        CLV_TRY(cli_outputs_volume(&outputs, carried, r->prefix, "_labels.nii.gz"));
+    CLV_TRY(cli_outputs_add(&outputs, write_affine, result, CLVOX_AFFINE_ITK, r->prefix, "_affine.txt"));
+    CLV_TRY(cli_outputs_write(cli, &outputs, true));
 end:
+    cli_outputs_free(&outputs);
     clvox_volume_destroy(&carried);
     clvox_volume_destroy(&log_jacobian);
-    free(o);
     return status;
 }
 

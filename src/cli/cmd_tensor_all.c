@@ -66,12 +66,14 @@ static int run(command *cli, request *r)
     clvox_volume *dwi = NULL, *mask = NULL;
     clvox_gradients *gradients = NULL;
     clvox_tensor_all_result made = {.noise = NULL};
+    cli_outputs outputs = {.count = 0};
+    cli_colours colours = {.rgb = NULL};
     cli_bar bar;
-    char path[4096];
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
     double mark = cli_seconds(), read;
+    CLV_TRY(cli_check_folder(r->prefix));
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
     CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
@@ -100,20 +102,20 @@ static int run(command *cli, request *r)
         goto end;
     mark = cli_seconds();
     clvox_volume_destroy(&dwi);
-    snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
-    CLV_TRY(cli_write_tensor(cli, r->all.plain ? made.fit.tensor : made.denoised.tensor, CLVOX_TENSOR_AUTO,
-                             path));
-    if (own_mask)
-        CLV_TRY(cli_write_part(cli, mask, r->prefix, "mask"));
-    CLV_TRY(cli_write_part(cli, made.fit.s0, r->prefix, "s0"));
-    CLV_TRY(cli_write_part(cli, made.fit.noise, r->prefix, "noise"));
     report(cli, r, &made);
     CLV_TRY(cli_report_measures(cli, made.maps, mask));
     CLV_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, made.maps[CLVOX_MEASURE_FA],
                                  made.maps[CLVOX_MEASURE_V1]));
     if (r->few)
         clvox_volume_destroy(&made.maps[CLVOX_MEASURE_L3]); /* for the report alone */
-    CLV_TRY(cli_write_measures(cli, r->prefix, made.maps, r->fsl));
+    CLV_TRY(cli_outputs_tensor(&outputs, r->all.plain ? made.fit.tensor : made.denoised.tensor,
+                               CLVOX_TENSOR_AUTO, r->prefix, "_tensor.nii.gz"));
+    CLV_TRY(cli_outputs_measures(&outputs, r->prefix, made.maps, r->fsl, &colours));
+    if (own_mask)
+        CLV_TRY(cli_outputs_volume(&outputs, mask, r->prefix, "_mask.nii.gz"));
+    CLV_TRY(cli_outputs_volume(&outputs, made.fit.s0, r->prefix, "_s0.nii.gz"));
+    CLV_TRY(cli_outputs_volume(&outputs, made.fit.noise, r->prefix, "_noise.nii.gz"));
+    CLV_TRY(cli_outputs_write(cli, &outputs, true));
     report_seconds(cli, read, &made, mark);
     CLV_TRY(cli_profile(cli));
 end:
@@ -121,6 +123,8 @@ end:
     clvox_volume_destroy(&mask);
     clvox_gradients_destroy(&gradients);
     clvox_tensor_all_release(&made);
+    cli_outputs_free(&outputs);
+    free(colours.rgb);
     return status;
 }
 

@@ -101,9 +101,12 @@ static int run(command *cli, const request *r)
     clvox_volume *dwi = NULL, *mask = NULL, *noise = NULL;
     clvox_gradients *gradients = NULL;
     clvox_tensor_fit_result made = {0};
-    char path[4096];
+    cli_outputs outputs = {.count = 0};
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
     double mark = cli_seconds();
+    CLV_TRY(cli_check_folder(r->prefix));
+    if (r->denoised)
+        CLV_TRY(cli_check_folder(r->denoised));
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
     CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
@@ -123,15 +126,16 @@ static int run(command *cli, const request *r)
     if (noise)
         CLV_TRY(clvox_tensor_fit_denoised(&made, noise));
     end_stage(stages, "fit", &mark);
-    snprintf(path, sizeof path, "%s_tensor.nii.gz", r->prefix);
-    CLV_TRY(cli_write_tensor(cli, made.tensor, (clvox_tensor_order)r->order, path));
-    CLV_TRY(cli_write_part(cli, made.s0, r->prefix, "s0"));
-    CLV_TRY(cli_write_part(cli, made.sigma, r->prefix, "sigma"));
-    CLV_TRY(cli_write_part(cli, made.noise, r->prefix, "noise"));
-    if (noise)
-        CLV_TRY(cli_write_part(cli, noise, r->prefix, "mppca_noise"));
     if (r->denoised)
-        CLV_TRY(cli_write_volume(cli, dwi, r->denoised));
+        CLV_TRY(cli_outputs_volume(&outputs, dwi, r->denoised, ""));
+    CLV_TRY(cli_outputs_tensor(&outputs, made.tensor, (clvox_tensor_order)r->order, r->prefix,
+                               "_tensor.nii.gz"));
+    CLV_TRY(cli_outputs_volume(&outputs, made.s0, r->prefix, "_s0.nii.gz"));
+    CLV_TRY(cli_outputs_volume(&outputs, made.sigma, r->prefix, "_sigma.nii.gz"));
+    CLV_TRY(cli_outputs_volume(&outputs, made.noise, r->prefix, "_noise.nii.gz"));
+    if (noise)
+        CLV_TRY(cli_outputs_volume(&outputs, noise, r->prefix, "_mppca_noise.nii.gz"));
+    CLV_TRY(cli_outputs_write(cli, &outputs, true));
     end_stage(stages, "write", &mark);
     report(cli, r, &made);
 end:
@@ -140,6 +144,7 @@ end:
     clvox_volume_destroy(&noise);
     clvox_gradients_destroy(&gradients);
     clvox_tensor_fit_release(&made);
+    cli_outputs_free(&outputs);
     return status;
 }
 

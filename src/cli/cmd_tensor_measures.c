@@ -61,46 +61,51 @@ end:
     return status;
 }
 
-static int write_colours(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES])
+static int write_vectors(const void *what, int fsl, const char *path)
 {
-    int status;
-    uint8_t *rgb = NULL;
+    return clvox_vectors_write(what, fsl, path);
+}
+
+static int write_colours(const void *what, int how, const char *path)
+{
+    const cli_colours *c = what;
+    (void)how;
+    return clv_volume_write_colours(c->grid, c->rgb, path);
+}
+
+static int draw_colours(const void *what, int how, const char *path)
+{
+    const cli_colours *c = what;
     clv_raster figure = {0, 0, NULL};
-    char path[4096];
-    const clvox_grid *grid = &maps[CLVOX_MEASURE_FA]->grid;
-    CLV_TRY(clv_tensor_colours(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &rgb));
-    snprintf(path, sizeof path, "%s_colour.nii.gz", prefix);
-    CLV_TRY(clv_volume_write_colours(grid, rgb, path));
-    cli_log_output(cli, path);
-    CLV_TRY(clv_figure_colours(grid, rgb, &figure));
-    snprintf(path, sizeof path, "%s_colour.png", prefix);
-    CLV_TRY(clv_png_write(path, figure.width, figure.height, figure.rgb));
-    cli_log_output(cli, path);
-end:
+    int status = clv_figure_colours(c->grid, c->rgb, &figure);
+    (void)how;
+    if (status >= 0)
+        status = clv_png_write(path, figure.width, figure.height, figure.rgb);
     clv_raster_free(&figure);
-    free(rgb);
     return status;
 }
 
-int cli_write_measures(command *cli, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl)
+int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl,
+                         cli_colours *colours)
 {
     int status = CLVOX_OK;
-    char path[4096];
-    if (strlen(prefix) > sizeof path - 32)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%.60s...: so long a prefix cannot be used", prefix);
-    for (int m = 0; m < CLVOX_MEASURES; m++) {
+    char end[32];
+    /* Eigenvectors, the largest, first. */
+    for (int m = CLVOX_MEASURES - 1; m >= 0; m--) {
         if (!maps[m])
             continue;
-        snprintf(path, sizeof path, "%s_%s.nii.gz", prefix, names[m]);
-        if (m < CLVOX_MEASURE_V1) {
-            CLV_TRY(cli_write_volume(cli, maps[m], path));
-        } else {
-            CLV_TRY(clvox_vectors_write(maps[m], fsl, path));
-            cli_log_output(cli, path);
-        }
+        snprintf(end, sizeof end, "_%s.nii.gz", names[m]);
+        if (m < CLVOX_MEASURE_V1)
+            CLV_TRY(cli_outputs_volume(o, maps[m], prefix, end));
+        else
+            CLV_TRY(cli_outputs_add(o, write_vectors, maps[m], fsl, prefix, end));
     }
-    if (maps[CLVOX_MEASURE_FA] && maps[CLVOX_MEASURE_V1])
-        CLV_TRY(write_colours(cli, prefix, maps));
+    if (maps[CLVOX_MEASURE_FA] && maps[CLVOX_MEASURE_V1]) {
+        colours->grid = &maps[CLVOX_MEASURE_FA]->grid;
+        CLV_TRY(clv_tensor_colours(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &colours->rgb));
+        CLV_TRY(cli_outputs_add(o, write_colours, colours, 0, prefix, "_colour.nii.gz"));
+        CLV_TRY(cli_outputs_add(o, draw_colours, colours, 0, prefix, "_colour.png"));
+    }
 end:
     return status;
 }
@@ -158,18 +163,22 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
         .most = 1,
     };
     clvox_volume *tensor = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
+    cli_outputs outputs = {.count = 0};
+    cli_colours colours = {.rgb = NULL};
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
     if (!prefix)
         return cli_misuse("-o PREFIX is missing");
+    CLV_TRY(cli_check_folder(prefix));
     CLV_TRY(cli_read_tensor(cli, words[0], (clvox_tensor_order)order, &tensor));
     CLV_TRY(cli_read_mask(cli, mask_path, &mask));
     CLV_TRY(cli_on_grid(mask_path, mask, words[0], tensor));
     CLV_TRY(cli_open(cli));
     CLV_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, CLVOX_MEASURES_ALL, maps));
-    CLV_TRY(cli_write_measures(cli, prefix, maps, frame == 1));
+    CLV_TRY(cli_outputs_measures(&outputs, prefix, maps, frame == 1, &colours));
+    CLV_TRY(cli_outputs_write(cli, &outputs, true));
     CLV_TRY(cli_report_measures(cli, maps, mask));
     CLV_TRY(cli_check_directions(cli, words[0], maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1]));
 end:
@@ -177,5 +186,7 @@ end:
     clvox_volume_destroy(&mask);
     for (int m = 0; m < CLVOX_MEASURES; m++)
         clvox_volume_destroy(&maps[m]);
+    cli_outputs_free(&outputs);
+    free(colours.rgb);
     return status;
 }

@@ -87,9 +87,9 @@ void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary)
 /* What reproducing the run's bits takes besides device, version and inputs. */
 static void log_wisdom(command *cli)
 {
-    cJSON_DeleteItemFromObject(cli->log, "wisdom");
     if (!cli->ctx)
         return;
+    cJSON_DeleteItemFromObject(cli->log, "wisdom");
     const clv_wisdom *wisdom = clv_context_wisdom(cli->ctx);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "wisdom");
     int used = clv_context_wisdom_used(cli->ctx);
@@ -153,6 +153,12 @@ int cli_open(command *cli)
         cli_remark(cli, 0, "%s\n", wisdom->remark);
     cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
     return CLVOX_OK;
+}
+
+void cli_close(command *cli)
+{
+    log_wisdom(cli);
+    clvox_context_destroy(&cli->ctx);
 }
 
 /* Bytes a second, read and written, of a plain copy: the best of some. */

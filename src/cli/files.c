@@ -144,14 +144,6 @@ int cli_check_folder(const char *path)
     return status;
 }
 
-int cli_write_part(command *cli, const clvox_volume *volume, const char *prefix, const char *name)
-{
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s_%s.nii.gz", prefix, name) >= (int)sizeof path)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%.60s...: so long a prefix cannot be used", prefix);
-    return cli_write_volume(cli, volume, path);
-}
-
 int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path)
 {
     int status = clvox_tensor_write(tensor, order, path);
