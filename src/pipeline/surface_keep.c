@@ -110,7 +110,7 @@ int clv_surface_is_clean(const clvox_volume *distance, bool *clean)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the topology of a surface");
     clv_topology_signs(count, distance->data, inside);
     int status = clv_topology_count(distance->grid.size, inside, CLV_NOISE_SIZE, &found);
-    *clean = found.specks == 0 && found.euler == found.euler_joined;
+    *clean = found.specks == 0;
     free(inside);
     return status;
 }

@@ -41,8 +41,7 @@ int clv_surface_extract_kept(const clvox_volume *distance, const clv_surface_bef
                              clvox_surface **out, clv_surface_kept *kept);
 
 /* Whether nothing of noise shows in the topology of a level set: no island or
- * cavity of its size, no place where what is joined depends on whether voxels
- * that touch at edges are. */
+ * cavity of its size. */
 int clv_surface_is_clean(const clvox_volume *distance, bool *clean);
 
 /* A level set gets the topology that one on the same grid had before, where its

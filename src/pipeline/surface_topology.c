@@ -142,32 +142,28 @@ static int bits(unsigned code, unsigned mask)
 }
 
 /* Eight times the share of eight voxels around a corner in the set's Euler number:
- * of voxels - pairs + squares - cubes that are inside where it is joined across
- * faces ([0]), of corners - edges + faces - voxels where across corners too. */
-static void euler_shares(int shares[256][2])
+ * of voxels - pairs + squares - cubes that are inside. */
+static void euler_shares(int shares[256])
 {
     static const unsigned char sides[6] = {0x55, 0xaa, 0x33, 0xcc, 0x0f, 0xf0};
     for (unsigned code = 0; code < 256; code++) {
-        int pairs = 0, squares = 0, faces = 0, edges = 0;
+        int pairs = 0, squares = 0;
         for (int f = 0; f < 6; f++) {
             squares += bits(code, sides[f]) == 4;
-            edges += bits(code, sides[f]) > 0;
             for (int g = 0; g < f; g++) {
                 unsigned both = sides[f] & sides[g];
                 pairs += both && bits(code, both) == 2;
-                faces += both && bits(code, both) > 0;
             }
         }
-        shares[code][0] = bits(code, 255) - 2 * pairs + 4 * squares - 8 * (code == 255);
-        shares[code][1] = 8 * (code != 0) - 4 * edges + 2 * faces - bits(code, 255);
+        shares[code] = bits(code, 255) - 2 * pairs + 4 * squares - 8 * (code == 255);
     }
 }
 
 static int count_euler(const int size[3], const unsigned char *inside, clv_topology *out)
 {
     const size_t nx = (size_t)size[0];
-    int shares[256][2];
-    long sum[2] = {0, 0};
+    int shares[256];
+    long sum = 0;
     unsigned char *none = calloc(nx, 1);
     if (!none)
         return no_memory();
@@ -185,12 +181,10 @@ static int count_euler(const int size[3], const unsigned char *inside, clv_topol
                 code = code >> 1 & 0x55;
                 if (x < nx)
                     code |= (unsigned)(row[0][x] << 1 | row[1][x] << 3 | row[2][x] << 5 | row[3][x] << 7);
-                sum[0] += shares[code][0];
-                sum[1] += shares[code][1];
+                sum += shares[code];
             }
         }
-    out->euler = (int)(sum[0] / 4);
-    out->euler_joined = (int)(sum[1] / 4);
+    out->euler = (int)(sum / 4);
     free(none);
     return CLVOX_OK;
 }

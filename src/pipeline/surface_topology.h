@@ -14,8 +14,6 @@ enum { CLV_NOISE_SIZE = 27 };
 typedef struct clv_topology {
     int inside, outside; /* components, that beyond the grid among the outer ones */
     int surfaces, euler; /* of the boundary between them */
-    int euler_joined;    /* if inside voxels were joined across edges and corners, outside ones across
-                            faces only: another number where places are as narrow as voxels */
     int specks;          /* components of fewer than `least` voxels but for the largest one inside */
 } clv_topology;
 

@@ -71,6 +71,12 @@ static double pair(const double x[3])
     return fmin(length(x[0] - 6.6, x[1], x[2]) - 6, length(x[0] + 6.6, x[1], x[2]) - 6);
 }
 
+/* Two balls in which voxels 0, 0, 0 and 1, 1, 0 are the nearest. */
+static double corner_pair(const double x[3])
+{
+    return fmin(length(x[0] + 4.1, x[1] + 4.1, x[2]) - 6, length(x[0] - 5.1, x[1] - 5.1, x[2]) - 6);
+}
+
 static clvox_volume *make(shape f, double voxel)
 {
     int n = (int)(EDGE / voxel);
@@ -211,6 +217,7 @@ static void denoised(void)
         {"a plane through the border", plane, 0.1, CLVOX_TOPOLOGY_KEEP, 1, 1, 2},
         {"a sheet one voxel thick", sheet, 0.05, CLVOX_TOPOLOGY_KEEP, 1, 1, 2},
         {"two balls that all but touch", pair, 0.1, CLVOX_TOPOLOGY_KEEP, 1, 2, 4},
+        {"two balls whose voxels touch at an edge, looked at", corner_pair, 0.05, CLVOX_TOPOLOGY_AUTO, 1, 2, 4},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         CHECK_CASE("%s is denoised, its topology %s", rows[r].name, rows[r].kept ? "kept" : "free");
