@@ -9,9 +9,13 @@ import vtk
 from .surface_mesh import angles, read_mesh, to_vtk
 
 SURFACES = {"hippocampus": "bert_lh_hippocampus.ply", "lateral ventricle": "bert_lh_lateral_ventricle.ply",
-            "white matter": "bert_lh_wm.ply"}
+            "white matter": "bert_lh_wm.ply", "right hippocampus": "bert_rh_hippocampus.ply",
+            "thalamus": "bert_lh_thalamus.ply", "swm, hippocampus": "swm_lh_hippocampus.ply",
+            "swm, lateral ventricle": "swm_lh_lateral_ventricle.ply", "swm, white matter": "swm_lh_wm.ply",
+            "swm, right hippocampus": "swm_rh_hippocampus.ply", "swm, thalamus": "swm_lh_thalamus.ply"}
+PICTURED = 3  # the first of them
 # Comparing all patches of the white matter takes two cores half an hour.
-LARGE, NEARBY = {"white matter"}, ["--search", "radius"]
+LARGE, NEARBY = {"white matter", "swm, white matter"}, ["--search", "radius"]
 
 
 def bend(mesh):
@@ -45,7 +49,8 @@ def rows(o):
         out.append({"surface": name, "faces": [len(before.f), len(after.f)], "components": [b[0], a[0]],
                     "euler": [b[1], a[1]], "closed": a[3],
                     "volume": 100 * (after.volume() / before.volume() - 1), "bend": [bend(before), bend(after)]})
-        pairs.append((before, after))
+        if len(out) <= PICTURED:
+            pairs.append((before, after))
     if o.picture and pairs:
         picture(pairs, o.picture)
     return out

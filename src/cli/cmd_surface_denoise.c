@@ -354,14 +354,15 @@ static int keep_topology(const request *r, const cli_surface_source *source,
     int status = CLVOX_OK;
     const clv_surface_facts *before = t->mesh ? t->mesh : &t->grid;
     const bool sure = r->topology == CLVOX_TOPOLOGY_KEEP;
+    /* A mesh that bounds a body, or shows the steps of voxels, says what is joined, and means its specks. */
+    const bool meant = source->surface || source->steps;
     long held;
     const clv_surface_before was = {source->surface, source->distance, before->components, before->euler,
-                                    !sure && !source->surface, 0};
+                                    !sure && !meant, 0};
     clvox_surface *other = NULL;
     t->is_kept = sure;
-    /* A mesh that bounds a body says by itself what is joined, and means its specks. */
     if (r->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY)
-        t->is_kept = source->surface != NULL;
+        t->is_kept = meant;
     if (r->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY && !t->is_kept)
         CLV_TRY(clv_surface_is_clean(source->distance, &t->is_kept));
     if (t->is_kept && (sure || facts->components != before->components || facts->euler != before->euler)) {
@@ -380,6 +381,10 @@ static int keep_topology(const request *r, const cli_surface_source *source,
 end:
     return status;
 }
+
+/* Marching cubes cut the corners of labels off, which placing the level gives back;
+ * but of a mesh with steps people know the volume, and it stays within a percent. */
+static const double MOST_CHANGE = 0.0095;
 
 static int run(command *cli, request *r)
 {
@@ -432,6 +437,8 @@ static int run(command *cli, request *r)
     double keep = r->options.free_volume || !(source.volume > 0) ? 0 : result.volume_before;
     if (keep > 0 && result.placed)
         CLV_TRY(clv_surface_smooth_volume(result.distance, &keep));
+    if (source.steps && keep > 0)
+        keep = fmin(fmax(keep, (1 - MOST_CHANGE) * source.volume), (1 + MOST_CHANGE) * source.volume);
     if (r->topology == CLVOX_TOPOLOGY_AUTO && result.deviation > CLV_DENOISE_NOISY)
         topology.depth = CLV_DENOISE_DEPTH * result.deviation * smallest_edge(&result.distance->grid);
     CLV_TRY(make_mesh(result.distance, keep, NULL, &topology, &mesh, &facts));
