@@ -35,7 +35,7 @@ static const numbers rows[] = {
      3, {4, 2, 1}, {60, 50, 13}, 1.25, 0.7, 0, 0.7, 2, 0.3, 1e-5},
     /* As calm as the maps of ANTs' CC, and as much overlap; the default overlaps most. */
     {CLVOX_DEFORM_SYN, CLVOX_PRESET_BEST, CLVOX_METRIC_LNCC, 3, 32, 0,
-     4, {6, 3, 2, 1}, {100, 100, 100, 60}, 1, 1.2, 0, 3, 2, 0.6, 1e-6},
+     4, {6, 3, 2, 1}, {100, 100, 100, 60}, 1, 1.18, 0, 1.5, 2, 0.6, 1e-6},
 };
 
 void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
