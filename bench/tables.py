@@ -6,7 +6,7 @@
     bench/tables.py build/src/cli/clvox --records results/a.json results/b.json      takes these records from now on
 
 A table stands between two comments, of which the first holds the command, run in bench/, or names a script there
-and a record of it:
+and records of it:
     <!-- table: clvox bench compare results/a.json results/b.json --markdown devices -->
     <!-- table: commands results/c.json -->
     <!-- end of table -->"""
@@ -20,9 +20,10 @@ import sys
 
 import apart
 import commands
+import losses
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = {"apart": apart.text, "commands": commands.text}
+SCRIPTS = {"apart": apart.text, "commands": commands.text, "losses": losses.text}
 TABLE = re.compile(rf"<!-- table: ((?:clvox bench compare|{'|'.join(SCRIPTS)}) [^\n]*?) -->\n"
                    r".*?<!-- end of table -->", re.S)
 
@@ -30,11 +31,14 @@ TABLE = re.compile(rf"<!-- table: ((?:clvox bench compare|{'|'.join(SCRIPTS)}) [
 def made(program, words):
     first, *rest = shlex.split(words)
     if first in SCRIPTS:
+        records = []
         try:
-            with open(os.path.join(BENCH, *rest), encoding="utf-8") as record:
-                return SCRIPTS[first](json.load(record))
+            for name in rest:
+                with open(os.path.join(BENCH, name), encoding="utf-8") as record:
+                    records.append(json.load(record))
         except OSError as error:
             raise SystemExit(f"tables.py: {words}: {error}") from None
+        return SCRIPTS[first](*records)
     run = subprocess.run([program, *rest], cwd=BENCH, capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"tables.py: {words}: {run.stderr.strip()}")

@@ -447,6 +447,8 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
     if (json) {
         cJSON_AddItemToObject(json, "size", cJSON_CreateIntArray(options->size, 3));
         cJSON_AddStringToObject(json, "clock", t->timers ? "device" : "host");
+        if (t->limits->type != CLVOX_DEVICE_CPU)
+            cJSON_AddNumberToObject(json, "warp", t->limits->simd);
         t->rows = cJSON_AddArrayToObject(json, "tune");
     }
     fprintf(out, "%s, %dx%dx%d; ms a call%s\n", t->limits->name, options->size[0], options->size[1],

@@ -87,9 +87,9 @@ typedef enum clvox_denoise_memory {
 /* Whether the level set keeps its components, handles and cavities (inside voxels
  * joined across faces, outside ones across corners too). AUTO: unless they look
  * like noise's own, which averaging loses: noise above 0.23 voxels, islands or
- * cavities of fewer than 27 voxels. Above 0.23 voxels
- * handles, islands and cavities are even taken away that shifting the level by
- * twice the noise would take away. */
+ * cavities of fewer than 27 voxels. Above 0.23 voxels handles, islands and
+ * cavities are even taken away that shifting the level by twice the noise would
+ * take away. */
 typedef enum clvox_denoise_topology {
     CLVOX_TOPOLOGY_AUTO = 0,
     CLVOX_TOPOLOGY_KEEP,
