@@ -193,6 +193,15 @@ static int look_at(linear_stage *stage, bool is_moving, int channel, double *low
                             n * sizeof *values));
     if (masked)
         CLV_TRY(clv_buffer_read(run->ctx, masks[LINEAR_LEVELS - 2], 0, mask, n * sizeof *mask));
+    size_t inside = 0;
+    for (size_t i = 0; masked && i < n; i++)
+        inside += mask[i] >= .5f;
+    if (masked && inside == 0) {
+        status = clv_fail(CLVOX_ERROR_DATA, "the %s mask is nowhere as thick as voxels of %.3g mm, too thin to "
+                                            "align images by: give a thicker one, or --linear none",
+                          is_moving != run->turned ? "moving" : "fixed", level->mm);
+        goto end;
+    }
     if (!range_of(values, mask, n, values + 2 * n, low, high)) {
         *low = 0;
         *high = 1;

@@ -222,6 +222,30 @@ static void masks_and_channels(void)
                     p.fixed->data[i] = 250;
     error = run(&p, &images, &o);
     CHECK_THAT(error < .7, "%.3f mm", error);
+
+    CHECK_CASE("a mask too thin for coarse voxels is refused, and which");
+    const int *n = p.fixed_grid.size, step[3] = {1, n[0], n[0] * n[1]};
+    clvox_register_result none;
+    for (int i = 0, all = (int)clvox_grid_voxels(&p.fixed_grid); i < all; i++) { /* 2: the outermost voxels */
+        bool inner = i > step[2] && i + step[2] < all;
+        for (int a = 0; a < 3 && inner; a++)
+            inner = p.mask->data[i - step[a]] > 0 && p.mask->data[i + step[a]] > 0;
+        if (p.mask->data[i] > 0 && !inner)
+            p.mask->data[i] = 2;
+    }
+    for (size_t i = 0; i < clvox_grid_voxels(&p.fixed_grid); i++)
+        p.mask->data[i] = p.mask->data[i] == 2;
+    for (int side = 0; side < 2; side++) {
+        clvox_register_images thin = images_of(&p);
+        thin.fixed_mask = p.mask;
+        if (side) { /* the images exchanged */
+            thin = (clvox_register_images){.channels = 1, .fixed = {p.moving}, .moving = {p.fixed}, .weight = {1}};
+            thin.moving_mask = p.mask;
+        }
+        CHECK(clvox_register(ctx, &thin, &o, &none) == CLVOX_ERROR_DATA && !none.warped);
+        CHECK_THAT(strstr(clvox_message(), side ? "the moving mask is nowhere" : "the fixed mask is nowhere"), "%s",
+                   clvox_message());
+    }
     free_pair(&p);
 }
 
