@@ -102,7 +102,7 @@ end:
     return status;
 }
 
-/* Lowest and highest value that matter, from a coarse level on the host. */
+/* Lowest and highest value that matter, from a coarse level on the host; nowhere: the mask leaves none. */
 static int by_value(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
@@ -110,12 +110,13 @@ static int by_value(const void *a, const void *b)
 }
 
 static bool range_of(const float *values, const float *mask, size_t n, float *sorted, double *low,
-                     double *high)
+                     double *high, bool *nowhere)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
         if (!mask || mask[i] >= .5f)
             sorted[count++] = mask ? values[i] / mask[i] : values[i];
+    *nowhere = count == 0;
     if (count == 0)
         return false;
     qsort(sorted, count, sizeof *sorted, by_value);
@@ -193,19 +194,17 @@ static int look_at(linear_stage *stage, bool is_moving, int channel, double *low
                             n * sizeof *values));
     if (masked)
         CLV_TRY(clv_buffer_read(run->ctx, masks[LINEAR_LEVELS - 2], 0, mask, n * sizeof *mask));
-    size_t inside = 0;
-    for (size_t i = 0; masked && i < n; i++)
-        inside += mask[i] >= .5f;
-    if (masked && inside == 0) {
+    bool nowhere;
+    if (!range_of(values, mask, n, values + 2 * n, low, high, &nowhere)) {
+        *low = 0;
+        *high = 1;
+        stage->flat = stage->flat || channel == 0;
+    }
+    if (nowhere) {
         status = clv_fail(CLVOX_ERROR_DATA, "the %s mask is nowhere as thick as voxels of %.3g mm, too thin to "
                                             "align images by: give a thicker one, or --linear none",
                           is_moving != run->turned ? "moving" : "fixed", level->mm);
         goto end;
-    }
-    if (!range_of(values, mask, n, values + 2 * n, low, high)) {
-        *low = 0;
-        *high = 1;
-        stage->flat = stage->flat || channel == 0;
     }
     if (channel == 0)
         shape_of(grid, values, mask, both, otsu(values, mask, n, *low, *high),
