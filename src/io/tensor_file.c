@@ -46,28 +46,37 @@ typedef struct turning {
     double turn[3][3];
 } turning;
 
-static int turn_plane(void *user, size_t index, int worker)
+static void turn_vector(const double turn[3][3], const double in[3], double out[3])
+{
+    for (int a = 0; a < 3; a++)
+        out[a] = turn[a][0] * in[0] + turn[a][1] * in[1] + turn[a][2] * in[2];
+}
+
+/* R D R^T. */
+static void turn_tensor(const double turn[3][3], const double in[6], double out[6])
 {
     static const int entry[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
+    for (int a = 0; a < 3; a++) {
+        double half[3];
+        for (int b = 0; b < 3; b++)
+            half[b] = turn[a][0] * in[entry[0][b]] + turn[a][1] * in[entry[1][b]] + turn[a][2] * in[entry[2][b]];
+        for (int b = a; b < 3; b++)
+            out[entry[a][b]] = half[0] * turn[b][0] + half[1] * turn[b][1] + half[2] * turn[b][2];
+    }
+}
+
+static int turn_plane(void *user, size_t index, int worker)
+{
     const turning *t = user;
     (void)worker;
     for (size_t i = index * t->plane; i < (index + 1) * t->plane; i++) {
-        double in[6], half[3][3], out[6];
+        double in[6] = {0}, out[6] = {0};
         for (int c = 0; c < t->frames; c++)
             in[c] = (double)t->from[(size_t)t->take[c] * t->voxels + i];
-        for (int a = 0; a < 3; a++)
-            for (int b = 0; b < 3; b++)
-                half[a][b] = t->frames == 3 ? t->turn[a][b] * in[b]
-                                            : t->turn[a][0] * in[entry[0][b]] +
-                                                  t->turn[a][1] * in[entry[1][b]] +
-                                                  t->turn[a][2] * in[entry[2][b]];
-        for (int a = 0; a < 3; a++) {
-            if (t->frames == 3)
-                out[a] = half[a][0] + half[a][1] + half[a][2];
-            for (int b = a; t->frames == 6 && b < 3; b++)
-                out[entry[a][b]] = half[a][0] * t->turn[b][0] + half[a][1] * t->turn[b][1] +
-                                   half[a][2] * t->turn[b][2];
-        }
+        if (t->frames == 3)
+            turn_vector(t->turn, in, out);
+        else
+            turn_tensor(t->turn, in, out);
         for (int c = 0; c < t->frames; c++)
             t->to[(size_t)t->put[c] * t->voxels + i] = (float)out[c];
     }

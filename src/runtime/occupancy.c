@@ -190,3 +190,9 @@ void clv_occupancy_of(const clvox_device_limits *limits, const clv_footprint *f,
     out->groups = least;
     out->fraction = least * waves / slots;
 }
+
+size_t clv_private_reserve(const clvox_device_limits *limits, size_t private_bytes)
+{
+    const nvidia_row *row = limits->nvidia_major ? nvidia_find(limits) : NULL;
+    return row ? private_bytes * 32 * (size_t)row->warps * (size_t)limits->compute_units : 0;
+}

@@ -35,4 +35,11 @@ typedef struct clv_occupancy {
 void clv_occupancy_of(const clvox_device_limits *limits, const clv_footprint *footprint,
                       clv_occupancy *out);
 
+/* Bytes of device memory that a driver sets aside at the first launch of a kernel
+ * that keeps private_bytes a work-item beside its registers. NVIDIA's: enough for all
+ * work-items that fit on the device at once, however few are launched, for as
+ * long as the context lives (290 KiB an item are 77 GB on an H200). 0: as much
+ * as is launched, or unknown. */
+size_t clv_private_reserve(const clvox_device_limits *limits, size_t private_bytes);
+
 #endif

@@ -142,6 +142,8 @@ typedef struct clv_kernel {
     int registers;  /* a work-item; -1 unknown */
     int spills;     /* bytes; -1 unknown */
     int local_bytes;
+    size_t reserve; /* device memory for the private memory of all work-items, which the
+                       driver takes beside the buffers; 0: none, or unknown */
     double occupancy; /* 0..1; negative: unknown */
     clv_occupancy resources; /* what it comes from and what limits it */
     bool wisdom;    /* chosen because it was measured the fastest */

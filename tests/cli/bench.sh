@@ -77,7 +77,7 @@ broken blend.cl 's/a\.x += k/a.x -= k/; s/(a + w\[i\]/(a - w[i]/'
 refused blend blend
 broken convolve.cl 's/sum += block/sum -= block/; s/sum += LOAD8/sum -= LOAD8/; s/sum += GET8/sum -= GET8/'
 refused 'full mask 11x11' papers mueller2008
-broken mppca.cl 's/var \* (trace/1.1f * var * (trace/'
+broken mppca.cl 's/sqrt(weights\[2/sqrt(1.1f * weights[2/'
 refused mppca mppca
 broken copy.cl 's/in\[i\];/in[i] + 1;/'
 refused copy kernels copy

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One test body runs every variant and tile of an entry against the plain C
- * reference:
- *   HARNESS_VARIANTS(ctx, &entry) { run, compare }
- * and random input that depends on nothing but its seed. */
+ * reference, on random input that depends on nothing but its seed:
+ *   while (harness_next(ctx, &entry, &state, "what")) { run, compare } */
 #ifndef HARNESS_H
 #define HARNESS_H
 
@@ -15,7 +14,8 @@
 clvox_context *harness_open(void);
 
 /* Steps through the variants and tiles that the device can run: sets the
- * forced variant and opens a case named "<entry> <variant> <tile>: <what>".
+ * forced variant and opens a case named "<entry> <variant> <tile>: <what>",
+ * which is skipped where a GPU lacks memory for a form made for CPU devices.
  * *state starts at 0; returns false when done (and ends the forcing). */
 bool harness_next(clvox_context *ctx, const clv_entry *entry, int *state, const char *what);
 

@@ -115,6 +115,22 @@ static void check_unknown(void)
     CHECK(o.groups == -1);
 }
 
+static void check_private(void)
+{
+    clvox_device_limits h200 = nvidia(9, 0), geforce = nvidia(8, 9), red = amd("gfx90a", 64),
+                        cpu = {.type = CLVOX_DEVICE_CPU, .simd = 8, .compute_units = 16};
+    h200.compute_units = 132;
+    geforce.compute_units = 128;
+    red.compute_units = 104;
+    CHECK_CASE("private memory is set aside for every work-item that an NVIDIA GPU holds");
+    /* An H200's memory.used went from 527 to 77539 MiB at the first launch, of one work-item. */
+    CHECK_THAT(fabs((double)clv_private_reserve(&h200, 298720) / 0x1p20 - 77012) < 400, "%zu",
+               clv_private_reserve(&h200, 298720));
+    CHECK(clv_private_reserve(&geforce, 1000) == (size_t)1000 * 128 * 1536);
+    CHECK(clv_private_reserve(&h200, 0) == 0);
+    CHECK(clv_private_reserve(&red, 1000) == 0 && clv_private_reserve(&cpu, 298720) == 0);
+}
+
 static void check_not_code(void)
 {
     clv_code_counts counts;
@@ -132,6 +148,7 @@ int main(void)
     check_nvidia();
     check_amd();
     check_unknown();
+    check_private();
     check_not_code();
     return check_end();
 }
