@@ -26,7 +26,7 @@ typedef struct compare_row {
     double share, registers, occupancy;
     bool verified;
     bool paper; /* the next are there */
-    double paper_value;
+    double paper_value, paper_here;
     const char *paper_unit, *paper_device, *paper_conclusion;
     bool paper_holds;
 } compare_row;
@@ -135,9 +135,14 @@ static inline char compare_letter(int i)
     return (char)('A' + i);
 }
 
+/* The row of a record that has a paper's conclusion beside it; NULL: none. */
+const compare_row *compare_told(const compare_set *set, const compare_line *line);
+
 /* The table for a terminal; for a README: of the devices, or of all rows. */
 void compare_put_table(text_buffer *to, const compare_set *set);
 void compare_put_markdown_devices(text_buffer *to, const compare_set *set);
 void compare_put_markdown_rows(text_buffer *to, const compare_set *set);
+/* What papers found, their figures and those of each record. */
+void compare_put_markdown_papers(text_buffer *to, const compare_set *set);
 
 #endif

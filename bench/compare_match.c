@@ -375,3 +375,11 @@ void compare_set_free(compare_set *set)
     free(set->line);
     memset(set, 0, sizeof *set);
 }
+
+const compare_row *compare_told(const compare_set *set, const compare_line *line)
+{
+    for (int i = 0; i < set->count; i++)
+        if (line->row[i] && line->row[i]->paper)
+            return line->row[i];
+    return NULL;
+}

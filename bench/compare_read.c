@@ -205,6 +205,7 @@ static int read_row(const place *at, const cJSON *from, compare_row *r)
         const place inner = {at->path, at->part, at->number, "paper"};
         r->paper = true;
         CLV_TRY(read_number(&inner, paper, "value", true, 0, &r->paper_value));
+        CLV_TRY(read_number(&inner, paper, "here", false, ABOVE_0, &r->paper_here));
         CLV_TRY(read_text(&inner, paper, "unit", true, &r->paper_unit));
         CLV_TRY(read_text(&inner, paper, "device", true, &r->paper_device));
         CLV_TRY(read_text(&inner, paper, "conclusion", true, &r->paper_conclusion));

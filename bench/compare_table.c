@@ -199,11 +199,10 @@ static void put_means(text_buffer *to, const compare_set *set, const char *group
 static void put_conclusions(text_buffer *to, const compare_set *set, const char *group)
 {
     const char *last = "";
+    char number[TEXT_NUMBER];
     for (int k = 0; k < set->lines; k++) {
         const compare_line *line = &set->line[k];
-        const compare_row *told = NULL;
-        for (int i = 0; i < set->count; i++)
-            told = told || !line->row[i] || !line->row[i]->paper ? told : line->row[i];
+        const compare_row *told = compare_told(set, line);
         if (strcmp(line->group, group) || !told)
             continue;
         text_add(to, "  %s: the paper %.6g %s (%s)", line->name, told->paper_value, told->paper_unit,
@@ -211,10 +210,15 @@ static void put_conclusions(text_buffer *to, const compare_set *set, const char 
         if (strcmp(last, told->paper_conclusion))
             text_add(to, "; \"%s\"", told->paper_conclusion);
         last = told->paper_conclusion;
-        for (int i = 0, said = 0; i < set->count; i++)
-            if (line->row[i] && line->row[i]->paper)
-                text_add(to, "%s %c %s", said++ ? "," : ":", compare_letter(i),
-                         line->row[i]->paper_holds ? "holds" : "does not hold");
+        for (int i = 0, said = 0; i < set->count; i++) {
+            const compare_row *row = line->row[i];
+            if (!row || !row->paper)
+                continue;
+            text_add(to, "%s %c %s", said++ ? "," : ":", compare_letter(i),
+                     row->paper_holds ? "holds" : "does not hold");
+            if (isfinite(row->paper_here))
+                text_add(to, " (%s)", text_number(row->paper_here, number));
+        }
         text_put(to, "\n");
     }
 }
@@ -320,6 +324,27 @@ void compare_put_markdown_devices(text_buffer *to, const compare_set *set)
     }
 }
 
+/* The end of a table's first row, a cell a record, and the line below; `first`: cells before them. */
+static void put_markdown_devices_of(text_buffer *to, const compare_set *set, const char *group, int first)
+{
+    for (int i = 0; i < set->count; i++) {
+        text_put(to, " ");
+        text_put_markdown(to, set->record[i].device.name);
+        text_put(to, ", ");
+        text_put_markdown(to, set->record[i].device.platform);
+        const int *size = compare_group_size(set, group, i);
+        if (size) {
+            text_put(to, ", ");
+            put_size(to, size);
+        }
+        text_put(to, " |");
+    }
+    text_put(to, "\n|");
+    for (int i = 0; i < first + set->count; i++)
+        text_put(to, "---|");
+    text_put(to, "\n");
+}
+
 void compare_put_markdown_rows(text_buffer *to, const compare_set *set)
 {
     char number[TEXT_NUMBER];
@@ -327,22 +352,7 @@ void compare_put_markdown_rows(text_buffer *to, const compare_set *set)
         const compare_line *line = &set->line[k];
         if (!k || strcmp(line->group, set->line[k - 1].group)) {
             text_add(to, "%s| %s |", k ? "\n" : "", unit_name(line->group));
-            for (int i = 0; i < set->count; i++) {
-                text_put(to, " ");
-                text_put_markdown(to, set->record[i].device.name);
-                text_put(to, ", ");
-                text_put_markdown(to, set->record[i].device.platform);
-                const int *size = compare_group_size(set, line->group, i);
-                if (size) {
-                    text_put(to, ", ");
-                    put_size(to, size);
-                }
-                text_put(to, " |");
-            }
-            text_put(to, "\n|---|");
-            for (int i = 0; i < set->count; i++)
-                text_put(to, "---|");
-            text_put(to, "\n");
+            put_markdown_devices_of(to, set, line->group, 1);
         }
         text_put(to, "| ");
         text_put_markdown(to, line->name);
@@ -353,5 +363,43 @@ void compare_put_markdown_rows(text_buffer *to, const compare_set *set)
                 text_add(to, " (%s)", text_percent(row->share, number));
         }
         text_put(to, " |\n");
+    }
+}
+
+void compare_put_markdown_papers(text_buffer *to, const compare_set *set)
+{
+    char number[TEXT_NUMBER];
+    const char *group = "";
+    for (int k = 0; k < set->lines; k++) {
+        const compare_line *line = &set->line[k];
+        const compare_row *told = compare_told(set, line);
+        if (!told)
+            continue;
+        if (strcmp(line->group, group)) {
+            text_put(to, *group ? "\n| " : "| ");
+            text_put_markdown(to, compare_group_title(line->group));
+            text_put(to, " | conclusion | figure there |");
+            put_markdown_devices_of(to, set, line->group, 3);
+            group = line->group;
+        }
+        text_put(to, "| ");
+        text_put_markdown(to, line->name);
+        text_put(to, " | ");
+        text_put_markdown(to, told->paper_conclusion);
+        text_add(to, " | %.3g ", told->paper_value);
+        text_put_markdown(to, told->paper_unit);
+        text_put(to, ", ");
+        text_put_markdown(to, told->paper_device);
+        text_put(to, " |");
+        for (int i = 0; i < set->count; i++) {
+            const compare_row *row = line->row[i];
+            if (!row || !row->paper)
+                text_put(to, " - |");
+            else if (isfinite(row->paper_here))
+                text_add(to, " %s: %s |", text_number(row->paper_here, number), row->paper_holds ? "yes" : "no");
+            else
+                text_put(to, row->paper_holds ? " yes |" : " no |");
+        }
+        text_put(to, "\n");
     }
 }

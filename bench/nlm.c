@@ -306,6 +306,7 @@ static int print_form(bench_run *run, bench_band *b, const form *f, record_sampl
     if (f->form == CLV_NLM_CONSTANT)
         *constant = time.seconds;
     if (f->conclusion && constant->count > 0) {
+        paper.here = time.seconds.median / constant->median;
         paper.holds = bench_slower(&time.seconds, constant);
         row.paper = &paper;
     }

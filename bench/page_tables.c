@@ -205,21 +205,14 @@ void page_put_lines(text_buffer *to, const compare_set *set)
 
 /* ---- papers ------------------------------------------------------------- */
 
-static const compare_row *told_by(const compare_set *set, const compare_line *line)
-{
-    for (int i = 0; i < set->count; i++)
-        if (line->row[i] && line->row[i]->paper)
-            return line->row[i];
-    return NULL;
-}
-
 /* Each statement of a paper with the figure, and what holds where. */
 static void put_findings(text_buffer *to, const compare_set *set, const char *group)
 {
     bool any = false;
+    char number[TEXT_NUMBER];
     for (int k = 0; k < set->lines; k++) {
         const compare_line *line = &set->line[k];
-        const compare_row *told = told_by(set, line);
+        const compare_row *told = compare_told(set, line);
         if (strcmp(line->group, group) || !told)
             continue;
         if (!any) {
@@ -244,11 +237,14 @@ static void put_findings(text_buffer *to, const compare_set *set, const char *gr
         put_cell(to, "wide", told->paper_conclusion);
         for (int i = 0; i < set->count; i++) {
             const compare_row *row = line->row[i];
-            if (!row || !row->paper)
+            if (!row || !row->paper) {
                 put_cell(to, "light edge", "–");
-            else
-                text_put(to, row->paper_holds ? "<td class=\"holds edge\">✓ holds</td>"
-                                              : "<td class=\"fails edge\">✗ does not hold</td>");
+                continue;
+            }
+            text_add(to, "<td class=\"%s edge\">", row->paper_holds ? "holds" : "fails");
+            if (isfinite(row->paper_here))
+                text_add(to, "%s ", text_number(row->paper_here, number));
+            text_put(to, row->paper_holds ? "✓ holds</td>" : "✗ does not hold</td>");
         }
         text_put(to, "</tr>\n");
     }

@@ -73,6 +73,7 @@ static void report(bench_run *run, const paper_table *t, const paper_line *line,
         if (line->expects != PAPER_NOTHING) {
             snprintf(unit, sizeof unit, "times as fast as %s", t->lines[line->against].name);
             snprintf(factor, sizeof factor, "%.2f (%.2g)", faster, line->figure);
+            paper.here = faster;
             paper.holds = holds(line, faster);
             row.paper = &paper;
             verdict = paper.holds ? "  holds: " : "  does not hold: ";

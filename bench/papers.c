@@ -126,6 +126,7 @@ static void record(bench_run *run, const result *results, int count)
         bench_complete(run, &results[i].time, &row, tile);
         if (form->conclusion && recompute && &results[i] == best_of(results, count, form)) {
             double faster = recompute->time.seconds.median / row.seconds->median;
+            paper.here = faster;
             paper.holds = form->faster ? bench_slower(&recompute->time.seconds, row.seconds)
                                        : bench_slower(row.seconds, &recompute->time.seconds);
             row.paper = &paper;

@@ -240,6 +240,7 @@ static int report(bench_run *run, problem *p, method how, const char *name, cons
     double faster = fft > 0 ? fft / *seconds : 1;
     if (paper) {
         found = *paper;
+        found.here = faster;
         found.holds = paper->holds == (faster > 1);
         row.paper = &found;
         snprintf(said, sizeof said, "  %s: %s", found.holds ? "holds" : "does not hold", found.conclusion);
@@ -366,6 +367,7 @@ static int hybrid(bench_run *run, problem *p)
         snprintf(name, sizeof name, k ? "steps, FFT, then %s" : "steps, %s", names[later[k]]);
         snprintf(remark, sizeof remark, "%d iterations in all, %.2g from the FFT's last solution", w.rounds,
                  apart);
+        found.here = faster;
         found.holds = faster > 1;
         row.paper = k == 2 ? &found : NULL;
         fprintf(run->out, "%-46s %6d %10.3f %8.2f %12.2g%s%s\n", name, w.rounds, 1e3 * row.seconds->median,
@@ -440,6 +442,7 @@ static int forms(bench_run *run, problem *p)
         if (all[i].operations > 0)
             snprintf(rate, sizeof rate, "%.0f", 1e-9 * row.operations / seconds);
         if (i == 2) {
+            paper.here = before / seconds;
             paper.holds = before > seconds;
             row.paper = &paper;
             snprintf(factor, sizeof factor, "%.2f", before / seconds);

@@ -87,6 +87,7 @@ void record_add(cJSON *log, const record_row *r)
     if (r->paper) {
         cJSON *paper = cJSON_AddObjectToObject(row, "paper");
         cJSON_AddNumberToObject(paper, "value", r->paper->value);
+        cJSON_AddNumberToObject(paper, "here", r->paper->here);
         cJSON_AddStringToObject(paper, "unit", r->paper->unit);
         cJSON_AddStringToObject(paper, "device", r->paper->device);
         cJSON_AddStringToObject(paper, "conclusion", r->paper->conclusion);

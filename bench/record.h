@@ -29,7 +29,8 @@ void record_add_sample(record_samples *samples, double value);
 /* What the paper found, beside what was found here. */
 typedef struct record_paper {
     double value;           /* the paper's own figure */
-    const char *unit;       /* "s", "times recompute" */
+    double here;            /* the same figure on this device */
+    const char *unit;       /* of both: "times as fast as recompute" */
     const char *device;     /* on which it was found */
     const char *conclusion; /* one sentence */
     bool holds;             /* whether it holds here */

@@ -58,7 +58,7 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"output", 'o', CLI_TEXT, &page, "PAGE.html",
          "also a page with plots, in one file that needs no network"},
-        {"markdown", 0, CLI_CHOICE, &markdown, "devices|rows", "print a table for a README instead"},
+        {"markdown", 0, CLI_CHOICE, &markdown, "devices|rows|papers", "print a table for a README instead"},
         {NULL, 0, 0, NULL, NULL, NULL},
     };
     const cli_usage usage = {
@@ -87,6 +87,8 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
         compare_put_markdown_devices(&text, &set);
     else if (markdown == 1)
         compare_put_markdown_rows(&text, &set);
+    else if (markdown == 2)
+        compare_put_markdown_papers(&text, &set);
     else
         compare_put_table(&text, &set);
     if (page) {
@@ -95,7 +97,14 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
             goto end;
         page_put(&html, &set);
     }
-    if (text.failed || html.failed || !text.data) {
+    if (!text.failed && !text.data) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s%s; give records of `clvox bench%s --json FILE`",
+                          count > 1 ? "none of the records has " : "the record lacks ",
+                          markdown == 2 ? "what a paper concludes" : "rows of operations or pipelines",
+                          markdown == 2 ? " papers" : "");
+        goto end;
+    }
+    if (text.failed || html.failed) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the comparison");
         goto end;
     }

@@ -38,7 +38,7 @@ quiet
 
 begin "the papers' rows: the fastest tile, the figure, and whether it holds"
 line 'reuse' '13.5 - 975 0.0138x - 21.6 sizes -'
-prints 'reuse: the paper 3 times recompute (GTX 480); "Computing.*: A holds, B does not hold, C holds$'
+prints 'reuse: the paper 3 times recompute (GTX 480); "Computing.*: A holds (1.11), B does not hold (0.769), C holds$'
 
 begin "before and after on one device: what changed, and what the samples do not show"
 exits 0 clvox bench compare gpu.json after.json
@@ -60,6 +60,11 @@ prints '^| NVIDIA H200 | Platform of NVIDIA Corporation 580.159.04 | 0.1.0 | 202
 exits 0 clvox bench compare gpu.json cpu.json --markdown rows
 prints '^| ms | NVIDIA H200, Platform of NVIDIA Corporation, '
 prints '^| warp linear | 0.120 (70%) | 24.7 (34%) |$'
+exits 0 clvox bench compare gpu.json cpu.json third.json --markdown papers
+prints '^| Lee et al. 2012.* | conclusion | figure there | NVIDIA H200, .*, 256x256x256 | .* |$'
+prints '^| reuse | Computing.* anew. | 3 times recompute, GTX 480 | 1.11: yes | 0.769: no | yes |$'
+exits 1 clvox bench compare ceilings.json --markdown papers; one_sentence; says 'bench papers --json'
+exits 1 clvox bench compare ceilings.json ceilings.json --markdown rows -o none.html; one_sentence; absent none.html
 
 begin "the log holds the comparison"
 exits 0 clvox bench compare gpu.json third.json --json c.json

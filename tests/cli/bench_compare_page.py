@@ -131,7 +131,7 @@ def main():
                    wide["found"] + unless(wide["plots"] == 13 and wide["words"] > 150, f"{wide['plots']} plots, {wide['words']} words"))
         cases.case("nothing is fetched", wide["fetched"])
         cases.case("it names devices, ceilings, rows, and the papers' findings", [
-            f"no {word}" for word in ("NVIDIA H200", "multiply-add fp32", "warp cubic", "✗ does not hold", "GTX 480",
+            f"no {word}" for word in ("NVIDIA H200", "multiply-add fp32", "warp cubic", "0.769 ✗ does not hold", "GTX 480",
                                       "0.0200×", "sizes differ") if word not in wide["text"]])
         dark = browser.measure(three, "--window-size=1280,900", "--force-dark-mode")
         cases.case("dark, where the reader's system is", dark["found"] + unless(dark["dark"], "the scheme is light"))
