@@ -65,6 +65,43 @@ def text(*records):
                      "occupancy alone", "a candidate at random", "the worst"], body)
 
 
+def worst(record):
+    """The kernels whose planned choice takes longest beside the best, down to a loss of 1.08."""
+    body = []
+    for kernel in sorted(record["tune"], key=lambda k: -k["loss"]):
+        if kernel["loss"] < 1.08:
+            break
+        planned, best = (kernel["candidates"][kernel[which]] for which in ("planned", "best"))
+        build = f" `{kernel['build']}`" if kernel["build"] else ""
+        body.append([f"{kernel['kernel']}{build}, {kernel['row']}"] +
+                    [cell for c in (planned, best) for cell in (f"{c['variant']} {c['tile']}", f"{1e3 * c['seconds']:.3g}")] +
+                    [f"{kernel['loss']:.2f}"])
+    body.append([f"{len(record['tune']) - len(body)} others", "", "", "", "", "below 1.08"])
+    return markdown([f"kernel, {named(record['device'])}, {'x'.join(map(str, record['size']))}", "planned", "ms", "best",
+                     "ms", "loss"], body)
+
+
+def elsewhere(record, *others):
+    """Losses at other sizes: of the planner's choices, and of what is the best at the first record's size."""
+    best = {(k["kernel"], k["build"], k["row"]): k["candidates"][k["best"]] for k in record["tune"]}
+    sized = "x".join(map(str, record["size"]))
+    body = []
+    for other in sorted((record, *others), key=lambda r: math.prod(r["size"])):
+        own, taken = [], []
+        for kernel in other["tune"]:
+            here = best.get((kernel["kernel"], kernel["build"], kernel["row"]))
+            same = [c for c in kernel["candidates"] if c["runs"] and here and
+                    (c["variant"], c["tile"]) == (here["variant"], here["tile"])]
+            if same:
+                least = kernel["candidates"][kernel["best"]]["seconds"]
+                own.append(kernel["candidates"][kernel["planned"]]["seconds"] / least)
+                taken.append(same[0]["seconds"] / least)
+        body.append(["x".join(map(str, other["size"])), str(len(own)), f"{mean(own):.3f}", f"{max(own):.2f}",
+                     f"{mean(taken):.3f}", f"{max(taken):.2f}"])
+    return markdown([f"volume, {named(record['device'])}", "kernels", "planner's own", "at worst", f"best at {sized}",
+                     "at worst"], body)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", metavar="RECORD.json")

@@ -9,6 +9,7 @@ A table stands between two comments, of which the first holds the command, run i
 and records of it:
     <!-- table: clvox bench compare results/a.json results/b.json --markdown devices -->
     <!-- table: commands results/c.json -->
+    <!-- table: forms results/d.json lee2012 force -->
     <!-- end of table -->"""
 import argparse
 import json
@@ -20,25 +21,30 @@ import sys
 
 import apart
 import commands
+import forms
 import losses
+from peers import texts
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = {"apart": apart.text, "commands": commands.text, "losses": losses.text}
+SCRIPTS = {"apart": apart.text, "commands": commands.text, "forms": forms.text, "losses": losses.text,
+           "elsewhere": losses.elsewhere, "worst": losses.worst,
+           "peers": texts.tasks, "registrations": texts.registrations}
 TABLE = re.compile(rf"<!-- table: ((?:clvox bench compare|{'|'.join(SCRIPTS)}) [^\n]*?) -->\n"
                    r".*?<!-- end of table -->", re.S)
+
+
+def loaded(name):
+    with open(os.path.join(BENCH, name), encoding="utf-8") as record:
+        return json.load(record)
 
 
 def made(program, words):
     first, *rest = shlex.split(words)
     if first in SCRIPTS:
-        records = []
         try:
-            for name in rest:
-                with open(os.path.join(BENCH, name), encoding="utf-8") as record:
-                    records.append(json.load(record))
+            return SCRIPTS[first](*(loaded(word) if word.endswith(".json") else word for word in rest))
         except OSError as error:
             raise SystemExit(f"tables.py: {words}: {error}") from None
-        return SCRIPTS[first](*records)
     run = subprocess.run([program, *rest], cwd=BENCH, capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"tables.py: {words}: {run.stderr.strip()}")

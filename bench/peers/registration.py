@@ -19,7 +19,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import texts  # noqa: E402
 from quality import sets, tools  # noqa: E402
+from records import keep  # noqa: E402
 
 
 def once(pair, method, options):
@@ -75,7 +77,8 @@ def main():
     options = parser.parse_args()
     options.clvox_option, options.more, options.spacing, options.seed = [], False, 2, 1
     methods = options.method or [m for m in ("clvox", "clvox-quick", "clvox-best", "greedy-fast",
-                                             "greedy-documented", "greedy-best") if tools.available(m)]
+                                             "greedy-documented", "greedy-best", "ants-mi",
+                                             "ants-cc") if tools.available(m)]
     work = os.path.join(options.out, options.set)
     os.makedirs(work, exist_ok=True)
     rows, names = [], []
@@ -86,16 +89,12 @@ def main():
             rows += rounds(pair, methods, options)
     if not rows:
         raise SystemExit(f"registration.py: no pair of {options.set} is called so; there are: {', '.join(names)}")
-    print("| pair | grid | who | wall, s | CPU, s | times clvox |\n|---|---|---|---|---|---|")
-    for row in rows:
-        print(f"| {row['pair']} | {'x'.join(map(str, row['size']))} | {row['method']} | {row['wall']:.2f} | "
-              f"{row['cpu']:.2f} | {row['ratio']:.1f} |")
-    if options.json:
-        listed = subprocess.run([options.clvox, "devices", "--json", "-"], capture_output=True, text=True, check=True)
-        record = {"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "command": sys.argv,
-                  "devices": json.loads(listed.stdout), "versions": versions(), "threads": options.threads, "load_average": os.getloadavg(), "rows": rows}
-        with open(options.json, "w", encoding="utf-8") as out:
-            json.dump(record, out, indent=1)
+    listed = subprocess.run([options.clvox, "devices", "--json", "-"], capture_output=True, text=True, check=True)
+    record = {"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "command": sys.argv,
+              "devices": json.loads(listed.stdout), "versions": versions(), "threads": options.threads,
+              "load_average": os.getloadavg(), "rows": rows}
+    keep(options.json, record)
+    print(texts.registrations(record), end="")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ import sys
 import tempfile
 import time
 
+import texts
+
 PACKAGES = ("dipy", "nibabel", "numpy", "pyclesperanto", "scikit-image", "scipy", "simpleitk")
 
 
@@ -63,20 +65,6 @@ def rounds(task, count):
             if number:  # the first round warms up
                 entry["seconds"].append(wall)
                 entry["cpu_seconds"].append(cpu)
-
-
-def table(record):
-    lines = [f"{record['date'][:10]}; clvox {record['clvox']} on {record['device']}, {record['threads']} threads; "
-             + "; ".join(f"{name} {version}" for name, version in record["versions"].items()) + ".",
-             record["remark"], "",
-             "| task | size | who | wall, ms | CPU, ms | clvox is faster (wall, CPU) | difference | remark |",
-             "|---|---|---|---|---|---|---|---|"]
-    for row in record["rows"]:
-        faster = "" if row["who"].startswith("clvox") else f"{row['wall_ratio']:.1f}, {row['cpu_ratio']:.1f}"
-        lines.append(f"| {row['task']} | {'x'.join(map(str, row['size']))} | {row['who']} | "
-                     f"{1e3 * row['wall']:.1f} | {1e3 * row['cpu']:.1f} | {faster} | "
-                     f"{row['difference']:.1g} | {row['remark']} |")
-    return "\n".join(lines)
 
 
 def put_rows(record, task, size):
@@ -129,7 +117,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         made = [("Gaussian 1.7", size, lambda: tasks.gaussians(ours, a, 1.7)),
                 ("Gaussian 5", size, lambda: tasks.gaussians(ours, a, 5.0)),
-                ("Sobel", size, lambda: tasks.edges(ours, a)),
+                ("gradient, Sobel", size, lambda: tasks.edges(ours, a)),
                 ("linear, through a field", size, lambda: tasks.resampling(ours, a, u)),
                 ("Jacobian determinant", size, lambda: tasks.determinant(ours, u)),
                 ("total variation", size, lambda: tasks.variation(ours, a)),
@@ -148,7 +136,7 @@ def main():
     if o.json:
         with open(o.json, "w", encoding="utf-8") as out:
             json.dump(record, out, indent=1)
-    print(table(record))
+    print(texts.tasks(record), end="")
 
 
 if __name__ == "__main__":

@@ -61,9 +61,10 @@ def gaussians(ours, a, sigma):
 
 
 def edges(ours, a):
+    import pyclesperanto
     import SimpleITK
     import skimage.filters
-    task = Task("Sobel", 2, "scikit-image divides by the root of three; what is scaled is so by the factor that "
+    task = Task("gradient, Sobel", 2, "scikit-image divides by the root of three; what is scaled is so by the factor that "
                 "fits best")
     volume, itk = ours.volume(a), SimpleITK.GetImageFromArray(a)
     task.add("clvox", lambda: ours.sobel(volume), ours.take, 0, ours.release)
@@ -71,6 +72,8 @@ def edges(ours, a):
              fitted=True, remark="other weights: 1 3 1, 3 6 3, 1 3 1; scaled")
     task.add("scikit-image", lambda: skimage.filters.sobel(a), np.asarray, 1e-5, fitted=True,
              remark="one thread; scaled")
+    task.add("pyclesperanto", lambda: pyclesperanto.pull(pyclesperanto.sobel(pyclesperanto.push(a))), np.asarray, 1e-5,
+             fitted=True, remark="OpenCL, PoCL; scaled")
     return task
 
 
