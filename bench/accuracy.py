@@ -16,11 +16,13 @@ import os
 import shutil
 import sys
 
-import numpy as np
-
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from quality import check, report, sets, tools  # noqa: E402
-from quality.measures import Volume, mean_dice, measure, read_warp  # noqa: E402
+try:
+    import numpy as np
+    from quality import check, report, sets, tools
+    from quality.measures import Volume, mean_dice, measure, read_warp
+except ImportError as error:  # --help, too, needs no package
+    raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
 
 
 def one(pair, method, folder, options):

@@ -33,6 +33,7 @@ typedef struct bench_run {
 typedef struct bench_time {
     record_samples seconds;
     double device;            /* seconds by the device's timers; 0: unknown */
+    double moved;             /* bytes that its kernels must move, by what they say; 0: unknown */
     const clv_kernel *kernel; /* of the entry asked for, else the one that takes longest; NULL: unknown */
 } bench_time;
 
@@ -158,8 +159,8 @@ extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_so
 enum { BENCH_FIELDS = 5 };
 extern const bench_row *const bench_fields[BENCH_FIELDS];
 
-/* Runs the row on a small odd volume with the kernels that are chosen or forced
- * now and compares. CLVOX_ERROR_DATA where the result is wrong. */
+/* Runs the row on small volumes, odd and even, with the kernels that are chosen or
+ * forced now and compares. CLVOX_ERROR_DATA where the result is wrong. */
 int bench_verify(clvox_context *ctx, const bench_row *row, const char *label);
 
 /* The fluid's operator with alpha and gamma of Ha 2011, in voxels. */

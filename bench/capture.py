@@ -11,8 +11,11 @@ import subprocess
 import sys
 import tempfile
 
-import nibabel
-import numpy
+try:
+    import nibabel
+    import numpy
+except ImportError as error:  # --help, too, needs no package
+    raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
 
 
 def perturbation(random, center, degrees, shift, scale):

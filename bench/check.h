@@ -39,7 +39,7 @@ int check_read_field(bench_check *c, const clv_buffer *field, float *planar);
 void check_recursive_lines(bench_check *c, size_t count, double sigma);
 double check_largest(const double *values, size_t count);
 
-/* Runs `run` on small rough data, then `check`, both with `what`. */
+/* Runs `run` on small rough data, odd and even, then `check`, both with `what`. */
 int bench_verify_small(clvox_context *ctx, const char *label, int (*run)(bench_data *, const void *),
                        int (*check)(bench_check *, const void *), const void *what);
 

@@ -26,7 +26,7 @@ typedef struct compare_row {
     double share, registers, occupancy;
     bool verified;
     bool paper; /* the next are there */
-    double paper_value, paper_here;
+    double paper_value, paper_here; /* the paper may give no figure */
     const char *paper_unit, *paper_device, *paper_conclusion;
     bool paper_holds;
 } compare_row;
@@ -42,6 +42,7 @@ typedef struct compare_record {
     const char *file;     /* its last part, as UTF-8 without control characters */
     char *file_text;
     const char *version, *date;
+    const char *sources; /* the kernels' hash, "" in records of before */
     compare_device device;
     int ceilings, rows, remarks;
     compare_ceiling *ceiling;
@@ -124,6 +125,8 @@ const char *compare_basis_text(compare_basis basis);
 /* A ceiling of the record by name, NULL where it has none. */
 const compare_ceiling *compare_find_ceiling(const compare_record *record, const char *name);
 
+/* One of those of the schema. */
+bool compare_group_is_known(const char *group);
 /* The name of a group as a heading. */
 const char *compare_group_title(const char *group);
 /* A paper's table. */

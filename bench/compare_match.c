@@ -31,6 +31,11 @@ static int known_group(const char *group)
     return GROUPS;
 }
 
+bool compare_group_is_known(const char *group)
+{
+    return known_group(group) < GROUPS;
+}
+
 const char *compare_group_title(const char *group)
 {
     int g = known_group(group);

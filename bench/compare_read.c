@@ -100,6 +100,13 @@ static int read_text(const place *at, const cJSON *from, const char *name, bool 
     return CLVOX_OK;
 }
 
+/* The same, not empty. */
+static int read_word(const place *at, const cJSON *from, const char *name, const char **out)
+{
+    int status = read_text(at, from, name, true, out);
+    return status < 0 || **out ? status : wrong(at, name, "empty");
+}
+
 /* A finite number from least on. */
 static int read_number(const place *at, const cJSON *from, const char *name, bool needed, double least,
                        double *out)
@@ -116,6 +123,12 @@ static int read_number(const place *at, const cJSON *from, const char *name, boo
 }
 
 #define ABOVE_0 1e-300
+
+static int read_whole(const place *at, const cJSON *from, const char *name, bool needed, int least, double *out)
+{
+    int status = read_number(at, from, name, needed, least, out);
+    return status < 0 || isnan(*out) || *out == floor(*out) ? status : wrong(at, name, "not a whole number");
+}
 
 static int read_truth(const place *at, const cJSON *from, const char *name, bool *out)
 {
@@ -150,82 +163,140 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int read_samples(const place *at, const cJSON *from, compare_row *row)
+/* What samples come to. */
+typedef struct quartiles {
+    double low, high;
+    int count;
+} quartiles;
+
+/* Those of `of`, whose value must be their median. */
+static int read_samples(const place *at, const cJSON *from, const char *of, double value, quartiles *out)
 {
+    static const char *const what = "not a list of numbers above 0";
     cJSON *item, *sample;
-    double value[RECORD_SAMPLES];
     int status = member(at, from, "samples", true, &item), count = 0;
     if (status < 0)
         return status;
+    int most = cJSON_IsArray(item) ? cJSON_GetArraySize(item) : 0;
+    if (!most)
+        return wrong(at, "samples", what);
+    double *values = malloc((size_t)most * sizeof *values);
+    if (!values)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", at->path);
     cJSON_ArrayForEach (sample, item) {
-        if (!cJSON_IsNumber(sample) || !isfinite(sample->valuedouble) || !(sample->valuedouble > 0))
-            return wrong(at, "samples", "not a list of numbers above 0");
-        if (count < RECORD_SAMPLES)
-            value[count++] = sample->valuedouble;
+        if (!cJSON_IsNumber(sample) || !isfinite(sample->valuedouble) || !(sample->valuedouble > 0)) {
+            status = wrong(at, "samples", what);
+            goto end;
+        }
+        values[count++] = sample->valuedouble;
     }
-    if (!cJSON_IsArray(item) || !count)
-        return wrong(at, "samples", "not a list of numbers above 0");
-    qsort(value, (size_t)count, sizeof *value, compare_doubles);
-    row->low = record_quantile(value, count, 0.25);
-    row->high = record_quantile(value, count, 0.75);
-    row->samples = cJSON_GetArraySize(item);
-    return CLVOX_OK;
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
+    *out = (quartiles){record_quantile(values, count, 0.25), record_quantile(values, count, 0.75), count};
+    if (!(fabs(record_quantile(values, count, 0.5) - value) <= 1e-6 * value))
+        status = wrong(at, of, "not the median of its samples");
+end:
+    free(values);
+    return status;
+}
+
+/* ---- forms -------------------------------------------------------------- */
+
+/* Whether text is of the form: 9 stands for a digit, + for one or more, all else for itself. */
+static bool is_of_form(const char *text, const char *form)
+{
+    for (; *form; form++) {
+        bool digits = *form == '9' || *form == '+';
+        if (digits ? *text < '0' || *text > '9' : *text != *form)
+            return false;
+        text++;
+        while (*form == '+' && *text >= '0' && *text <= '9')
+            text++;
+    }
+    return !*text;
+}
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+    while (*words && strcmp(text, *words))
+        words++;
+    return *words != NULL;
 }
 
 /* ---- parts -------------------------------------------------------------- */
 
+static int read_paper(const place *at, const cJSON *from, compare_row *r)
+{
+    int status = CLVOX_OK;
+    r->paper = true;
+    CLV_TRY(read_number(at, from, "value", false, 0, &r->paper_value));
+    r->paper_value = r->paper_value > 0 ? r->paper_value : NAN;
+    CLV_TRY(read_number(at, from, "here", false, ABOVE_0, &r->paper_here));
+    CLV_TRY(read_text(at, from, "unit", true, &r->paper_unit));
+    CLV_TRY(read_text(at, from, "device", true, &r->paper_device));
+    CLV_TRY(read_text(at, from, "conclusion", true, &r->paper_conclusion));
+    CLV_TRY(read_truth(at, from, "holds", &r->paper_holds));
+end:
+    return status;
+}
+
+/* What the members of a row say of one another, and words that are not free. */
+static int check_row(const place *at, const compare_row *r)
+{
+    if (!compare_group_is_known(r->group))
+        return wrong(at, "group", "none that this version knows");
+    if (*r->tile && !is_of_form(r->tile, "+x+x+") && !is_of_form(r->tile, "+x+x+,+"))
+        return wrong(at, "tile", "not of the form 32x8x1 or 32x8x1,16");
+    if (isfinite(r->share) && !*r->ceiling)
+        return wrong(at, "share", "without a ceiling");
+    if (r->occupancy > 1)
+        return wrong(at, "occupancy", "above 1");
+    return CLVOX_OK;
+}
+
 static int read_row(const place *at, const cJSON *from, compare_row *r)
 {
     int status = CLVOX_OK;
+    quartiles samples = {0};
     cJSON *paper;
-    CLV_TRY(read_text(at, from, "group", true, &r->group));
-    CLV_TRY(read_text(at, from, "name", true, &r->name));
-    if (!*r->group || !*r->name) {
-        status = wrong(at, *r->group ? "name" : "group", "empty");
-        goto end;
-    }
+    CLV_TRY(read_word(at, from, "group", &r->group));
+    CLV_TRY(read_word(at, from, "name", &r->name));
     CLV_TRY(read_size(at, from, r->size));
     CLV_TRY(read_text(at, from, "variant", false, &r->variant));
     CLV_TRY(read_text(at, from, "tile", false, &r->tile));
     CLV_TRY(read_number(at, from, "seconds", true, ABOVE_0, &r->seconds));
     CLV_TRY(read_number(at, from, "spread", true, 0, &r->spread));
-    CLV_TRY(read_samples(at, from, r));
+    CLV_TRY(read_samples(at, from, "seconds", r->seconds, &samples));
+    r->low = samples.low;
+    r->high = samples.high;
+    r->samples = samples.count;
     CLV_TRY(read_number(at, from, "device_seconds", false, ABOVE_0, &r->device_seconds));
     CLV_TRY(read_number(at, from, "bytes", false, ABOVE_0, &r->bytes));
     CLV_TRY(read_number(at, from, "operations", false, ABOVE_0, &r->operations));
     CLV_TRY(read_text(at, from, "ceiling", false, &r->ceiling));
     CLV_TRY(read_number(at, from, "share", false, ABOVE_0, &r->share));
-    CLV_TRY(read_number(at, from, "registers", false, 0, &r->registers));
-    CLV_TRY(read_number(at, from, "occupancy", false, 0, &r->occupancy));
+    CLV_TRY(read_whole(at, from, "registers", false, 1, &r->registers));
+    CLV_TRY(read_number(at, from, "occupancy", false, ABOVE_0, &r->occupancy));
     CLV_TRY(read_text(at, from, "limit", false, &r->limit));
     CLV_TRY(read_truth(at, from, "verified", &r->verified));
     CLV_TRY(read_text(at, from, "remark", false, &r->remark));
     CLV_TRY(member(at, from, "paper", false, &paper));
-    if (paper) {
-        const place inner = {at->path, at->part, at->number, "paper"};
-        r->paper = true;
-        CLV_TRY(read_number(&inner, paper, "value", true, 0, &r->paper_value));
-        CLV_TRY(read_number(&inner, paper, "here", false, ABOVE_0, &r->paper_here));
-        CLV_TRY(read_text(&inner, paper, "unit", true, &r->paper_unit));
-        CLV_TRY(read_text(&inner, paper, "device", true, &r->paper_device));
-        CLV_TRY(read_text(&inner, paper, "conclusion", true, &r->paper_conclusion));
-        CLV_TRY(read_truth(&inner, paper, "holds", &r->paper_holds));
-    }
+    if (paper)
+        CLV_TRY(read_paper(&(place){at->path, at->part, at->number, "paper"}, paper, r));
+    status = check_row(at, r);
 end:
     return status;
 }
 
 static int read_ceiling(const place *at, const cJSON *from, compare_ceiling *c)
 {
-    static const char *const units[] = {"B/s", "FLOP/s", "s", "1/s"};
+    static const char *const units[] = {"B/s", "FLOP/s", "s", "1/s", NULL};
     int status = CLVOX_OK;
-    bool known = false;
-    CLV_TRY(read_text(at, from, "name", true, &c->name));
+    quartiles samples;
+    CLV_TRY(read_word(at, from, "name", &c->name));
     CLV_TRY(read_text(at, from, "unit", true, &c->unit));
     CLV_TRY(read_number(at, from, "value", true, ABOVE_0, &c->value));
-    for (int i = 0; i < 4; i++)
-        known |= !strcmp(units[i], c->unit);
-    if (!known)
+    CLV_TRY(read_samples(at, from, "value", c->value, &samples));
+    if (!is_one_of(c->unit, units))
         status = wrong(at, "unit", "none of B/s, FLOP/s, s and 1/s");
 end:
     return status;
@@ -233,6 +304,7 @@ end:
 
 static int read_device(const place *at, const cJSON *from, compare_device *d)
 {
+    static const char *const types[] = {"cpu", "gpu", "accelerator", NULL};
     int status = CLVOX_OK;
     CLV_TRY(read_text(at, from, "name", true, &d->name));
     CLV_TRY(read_text(at, from, "vendor", true, &d->vendor));
@@ -241,10 +313,12 @@ static int read_device(const place *at, const cJSON *from, compare_device *d)
     CLV_TRY(read_text(at, from, "version", true, &d->version));
     CLV_TRY(read_text(at, from, "architecture", true, &d->architecture));
     CLV_TRY(read_text(at, from, "type", true, &d->type));
-    CLV_TRY(read_number(at, from, "compute_units", true, 0, &d->compute_units));
-    CLV_TRY(read_number(at, from, "clock_mhz", true, 0, &d->clock_mhz));
-    CLV_TRY(read_number(at, from, "global_bytes", true, 0, &d->global_bytes));
-    CLV_TRY(read_number(at, from, "local_bytes", true, 0, &d->local_bytes));
+    CLV_TRY(read_whole(at, from, "compute_units", true, 0, &d->compute_units));
+    CLV_TRY(read_whole(at, from, "clock_mhz", true, 0, &d->clock_mhz));
+    CLV_TRY(read_whole(at, from, "global_bytes", true, 0, &d->global_bytes));
+    CLV_TRY(read_whole(at, from, "local_bytes", true, 0, &d->local_bytes));
+    if (!is_one_of(d->type, types))
+        status = wrong(at, "type", "none of cpu, gpu and accelerator");
     if (!*d->name)
         d->name = "nameless device";
 end:
@@ -329,7 +403,17 @@ static int read_parts(compare_record *r)
     const cJSON *ceilings, *rows, *item;
     cJSON *device;
     CLV_TRY(check_kind(path, r->tree, &r->version));
+    CLV_TRY(read_word(&top, r->tree, "version", &r->version));
+    CLV_TRY(read_text(&top, r->tree, "sources", false, &r->sources));
+    if (*r->sources && (strlen(r->sources) != 16 || strspn(r->sources, "0123456789abcdef") != 16)) {
+        status = wrong(&top, "sources", "not 16 hexadecimal digits");
+        goto end;
+    }
     CLV_TRY(read_text(&top, r->tree, "date", true, &r->date));
+    if (!is_of_form(r->date, "9999-99-99T99:99:99Z")) {
+        status = wrong(&top, "date", "not of the form 2026-11-22T18:00:00Z");
+        goto end;
+    }
     CLV_TRY(member(&top, r->tree, "device", true, &device));
     CLV_TRY(read_device(&(place){path, "device", -1, NULL}, device, &r->device));
     CLV_TRY(read_remarks(path, r->tree, r));
@@ -342,7 +426,12 @@ static int read_parts(compare_record *r)
         goto end;
     }
     cJSON_ArrayForEach (item, ceilings) {
-        CLV_TRY(read_ceiling(&(place){path, "ceilings", r->ceilings, NULL}, item, &r->ceiling[r->ceilings]));
+        const place at = {path, "ceilings", r->ceilings, NULL};
+        CLV_TRY(read_ceiling(&at, item, &r->ceiling[r->ceilings]));
+        if (compare_find_ceiling(r, r->ceiling[r->ceilings].name)) {
+            status = wrong(&at, "name", "that of another ceiling as well");
+            goto end;
+        }
         r->ceilings++;
     }
     cJSON_ArrayForEach (item, rows) {

@@ -62,8 +62,8 @@ static void put_records(text_buffer *to, const compare_set *set)
             text_add(to, ", %.0f compute units", r->device.compute_units);
         if (r->device.global_bytes > 0)
             text_add(to, ", %s", text_binary(r->device.global_bytes, bytes));
-        text_add(to, "), %s, driver %s; clvox %s, %.10s, %s\n", r->device.platform, r->device.driver,
-                 r->version, r->date, r->file);
+        text_add(to, "), %s, driver %s; clvox %s%s%.8s, %.10s, %s\n", r->device.platform, r->device.driver,
+                 r->version, *r->sources ? " " : "", r->sources, r->date, r->file);
         for (int k = 0; k < r->remarks; k++)
             text_add(to, "   %s\n", r->remark[k]);
     }
@@ -205,8 +205,12 @@ static void put_conclusions(text_buffer *to, const compare_set *set, const char 
         const compare_row *told = compare_told(set, line);
         if (strcmp(line->group, group) || !told)
             continue;
-        text_add(to, "  %s: the paper %.6g %s (%s)", line->name, told->paper_value, told->paper_unit,
-                 told->paper_device);
+        if (isfinite(told->paper_value))
+            text_add(to, "  %s: the paper %.6g %s (%s)", line->name, told->paper_value, told->paper_unit,
+                     told->paper_device);
+        else
+            text_add(to, "  %s: the paper gives no figure, here %s (%s)", line->name, told->paper_unit,
+                     told->paper_device);
         if (strcmp(last, told->paper_conclusion))
             text_add(to, "; \"%s\"", told->paper_conclusion);
         last = told->paper_conclusion;
@@ -295,6 +299,7 @@ void compare_put_markdown_devices(text_buffer *to, const compare_set *set)
     text_put(to, "\n");
     for (int i = 0; i < set->count; i++) {
         const compare_record *r = &set->record[i];
+        char day[16];
         text_put(to, "| ");
         text_put_markdown(to, r->device.name);
         text_put(to, " | ");
@@ -303,7 +308,11 @@ void compare_put_markdown_devices(text_buffer *to, const compare_set *set)
         text_put_markdown(to, r->device.driver);
         text_put(to, " | ");
         text_put_markdown(to, r->version);
-        text_add(to, " | %.10s |", r->date);
+        text_add(to, *r->sources ? " %.8s" : "", r->sources);
+        text_put(to, " | ");
+        snprintf(day, sizeof day, "%.10s", r->date);
+        text_put_markdown(to, day);
+        text_put(to, " |");
         put_ceiling_cell(to, r, (const char *const[]){"copy", NULL});
         put_ceiling_cell(to, r, (const char *const[]){"multiply-add fp32", NULL});
         double share = compare_mean_share(set, i, "kernels", &count);
@@ -386,7 +395,10 @@ void compare_put_markdown_papers(text_buffer *to, const compare_set *set)
         text_put_markdown(to, line->name);
         text_put(to, " | ");
         text_put_markdown(to, told->paper_conclusion);
-        text_add(to, " | %.3g ", told->paper_value);
+        if (isfinite(told->paper_value))
+            text_add(to, " | %.3g ", told->paper_value);
+        else
+            text_put(to, " | none; here ");
         text_put_markdown(to, told->paper_unit);
         text_put(to, ", ");
         text_put_markdown(to, told->paper_device);

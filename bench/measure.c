@@ -53,16 +53,19 @@ int bench_device_time(bench_run *run, int (*call)(void *), void *what, const cha
     CLV_TRY(clv_timings_switch(run->ctx, true));
     for (int i = 0; i < TIMED && (i == 0 || bench_now() < end); i++) {
         const clv_timing *rows;
-        double sum = 0;
+        double sum = 0, moved = 0;
         clv_timings_reset(run->ctx);
         CLV_TRY(call(what));
         int count = clv_timings(run->ctx, &rows);
         CLV_TRY(count);
         status = CLVOX_OK;
-        for (int k = 0; k < count; k++)
+        for (int k = 0; k < count; k++) {
             sum += rows[k].seconds;
+            moved += rows[k].kernel ? rows[k].bytes : 0;
+        }
         record_add_sample(&samples, sum);
         out->kernel = shown(rows, count, entry);
+        out->moved = moved;
     }
     out->device = samples.median;
 end:

@@ -6,6 +6,7 @@
 
 #include "bench_table.h"
 #include "nlm.h"
+#include "paper_lines.h"
 #include "ref/nlm_search.h"
 
 /* Values in [-1, 1] from a place and nothing else. */
@@ -354,11 +355,14 @@ int bench_lee2012_nlm(bench_run *run)
             /* Every tile for the small band, the planner's for the large one. */
             for (int t = 0; pairs && n < 2 && entry->variants[0].tiles[t].x; t++) {
                 CLV_TRY(clv_force_variant(run->ctx, entry->name, entry->variants[0].name, t));
-                CLV_TRY(print_form(run, &b, &forms[f], &constant[t]));
+                status = print_form(run, &b, &forms[f], &constant[t]);
+                if (!paper_passed_over(run, forms[f].name, &status))
+                    CLV_TRY(status);
             }
             CLV_TRY(clv_force_variant(run->ctx, entry->name, NULL, -1));
-            if (!pairs || n == 2)
-                CLV_TRY(print_form(run, &b, &forms[f], &constant[0]));
+            status = !pairs || n == 2 ? print_form(run, &b, &forms[f], &constant[0]) : CLVOX_OK;
+            if (!paper_passed_over(run, forms[f].name, &status))
+                CLV_TRY(status);
         }
         bench_band_release(&b);
     }

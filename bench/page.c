@@ -29,15 +29,6 @@ static bool has_shares(const compare_set *set)
     return false;
 }
 
-static bool has_bytes(const compare_set *set)
-{
-    for (int k = 0; k < set->lines; k++)
-        for (int i = 0; i < set->count; i++)
-            if (set->line[k].row[i] && isfinite(set->line[k].row[i]->bytes))
-                return true;
-    return false;
-}
-
 static void put_head(text_buffer *to, const compare_set *set)
 {
     text_put(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -68,7 +59,7 @@ static void put_head(text_buffer *to, const compare_set *set)
         text_put(to, "<a href=\"#pipelines\">Pipelines</a>");
     if (has_shares(set))
         text_put(to, "<a href=\"#shares\">Shares of ceilings</a>");
-    if (has_bytes(set))
+    if (page_has_rooflines(set))
         text_put(to, "<a href=\"#roofs\">Rooflines</a>");
     if (has_papers(set))
         text_put(to, "<a href=\"#papers\">The papers</a>");
@@ -77,9 +68,9 @@ static void put_head(text_buffer *to, const compare_set *set)
     text_put(to, "<a href=\"#notes\">How to read this</a></nav>\n</header>\n<main>\n");
 }
 
-static void put_text_cell(text_buffer *to, const char *text)
+static void put_text_cell(text_buffer *to, const char *class, const char *text)
 {
-    text_put(to, "<td>");
+    text_add(to, "<td%s%s%s>", *class ? " class=\"" : "", class, *class ? "\"" : "");
     text_put_html(to, *text ? text : "–");
     text_put(to, "</td>");
 }
@@ -96,7 +87,8 @@ static void put_known(text_buffer *to, double value, const char *unit)
 static void put_devices(text_buffer *to, const compare_set *set)
 {
     char number[TEXT_NUMBER];
-    text_put(to, "<div class=\"scroll\"><table>\n<caption>The records and the devices that they were made "
+    page_begin_scroll(to, "Table of devices");
+    text_put(to, "<table class=\"devices\">\n<caption>The records and the devices that they were made "
                  "on</caption>\n"
                  "<thead><tr><td></td><th scope=\"col\">Device</th><th scope=\"col\">Kind</th>"
                  "<th scope=\"col\" class=\"n\">Units</th><th scope=\"col\" class=\"n\">Clock</th>"
@@ -118,7 +110,7 @@ static void put_devices(text_buffer *to, const compare_set *set)
             text_put_html(to, d->architecture);
         }
         text_put(to, "</small></th>");
-        put_text_cell(to, d->type);
+        put_text_cell(to, "", d->type);
         text_put(to, "<td class=\"n\">");
         put_known(to, d->compute_units, "");
         text_put(to, "</td><td class=\"n\">");
@@ -127,15 +119,18 @@ static void put_devices(text_buffer *to, const compare_set *set)
                  d->global_bytes > 0 ? text_binary(d->global_bytes, number) : "–");
         text_add(to, "<td class=\"n\">%s</td>",
                  d->local_bytes > 0 ? text_binary(d->local_bytes, number) : "–");
-        put_text_cell(to, d->platform);
-        put_text_cell(to, d->driver);
-        put_text_cell(to, r->version);
+        put_text_cell(to, "free", d->platform);
+        put_text_cell(to, "free", d->driver);
+        char version[64];
+        snprintf(version, sizeof version, "%.40s %.8s", r->version, r->sources);
+        put_text_cell(to, "free short", version);
         snprintf(day, sizeof day, "%.10s", r->date);
-        put_text_cell(to, day);
-        put_text_cell(to, r->file);
+        put_text_cell(to, "", day);
+        put_text_cell(to, "free", r->file);
         text_put(to, "</tr>\n");
     }
-    text_put(to, "</tbody></table></div>\n");
+    text_put(to, "</tbody></table>");
+    page_end_scroll(to);
     for (int i = 0; i < set->count; i++)
         for (int k = 0; k < set->record[i].remarks; k++) {
             text_put(to, "<p>");
@@ -183,7 +178,7 @@ static void put_short(text_buffer *to, const compare_set *set)
                      wanted++ ? "; " : "", text_percent(share, number), shares);
         }
         if (!wanted)
-            text_add(to, "%d rows, none of them in A too", set->record[i].rows);
+            text_add(to, "%d rows%s", set->record[i].rows, i ? ", none of them in A too" : "");
         text_put(to, ".</li>\n");
     }
     text_put(to, "</ul>\n");
@@ -256,14 +251,13 @@ static void put_notes(text_buffer *to, const compare_set *set)
             unverified);
     else if (set->lines)
         text_put(to, "<li>Every result was compared with the reference's before its time was taken.</li>\n");
-    if (has_bytes(set))
+    if (page_has_rooflines(set))
         text_put(to, "<li>Rooflines (Williams, Waterman and Patterson, 2009): the left plots have the rows "
                      "that state both "
                      "operations and bytes, the right ones those that state bytes only, under the copy's "
-                     "bandwidth and, "
-                     "slanted, the time that the launch of a kernel takes. All records have the same axes. A "
-                     "plot that "
-                     "is missing has no rows.</li>\n");
+                     "bandwidth and, slanted, the time that the launch of a kernel takes. Rows that another "
+                     "ceiling bounds, such as a copy within the host, are in neither. All records have the "
+                     "same axes. A plot that is missing has no rows.</li>\n");
     text_put(to, "<li>Every number can be traced to the records named above, which hold each sample.</li>\n"
                  "</ul>\n");
 }
@@ -293,7 +287,7 @@ void page_put(text_buffer *to, const compare_set *set)
                  page_put_pipelines);
     if (has_shares(set))
         put_part(to, set, "shares", "Shares of ceilings", NULL, page_put_shares);
-    if (has_bytes(set))
+    if (page_has_rooflines(set))
         put_part(to, set, "roofs", "Rooflines", NULL, page_put_rooflines);
     if (has_papers(set))
         put_part(to, set, "papers", "The papers’ comparisons", NULL, page_put_papers);

@@ -19,6 +19,7 @@ void page_put_pipelines(text_buffer *to, const compare_set *set);
 void page_put_shares(text_buffer *to, const compare_set *set);
 /* Operations over intensity, and bytes a second over bytes, of each record. */
 void page_put_rooflines(text_buffer *to, const compare_set *set);
+bool page_has_rooflines(const compare_set *set);
 /* Tables: ceilings, lines of a kind (papers or not), rows of each record. */
 void page_put_ceilings(text_buffer *to, const compare_set *set);
 void page_put_lines(text_buffer *to, const compare_set *set);
@@ -40,7 +41,13 @@ void page_round_axis(page_axis *axis);
 /* The values of its ticks, at most `most`, into values; their count. */
 int page_ticks(const page_axis *axis, double *values, int most);
 
-/* Opens an SVG image of that size in a figure; words: what it shows, read aloud and
+/* What may be wider than the window scrolls in a region of its own, which keys reach
+ * too; its name, which is read aloud, is what `format` makes. */
+void page_begin_scroll(text_buffer *to, const char *format, ...) CLVOX_PRINTF(2, 3);
+void page_end_scroll(text_buffer *to);
+
+/* Opens an SVG image of that size in a figure, which shrinks no further than to letters
+ * that can be read: it belongs into what scrolls. words: what it shows, read aloud and
  * as its title. */
 void page_begin_svg(text_buffer *to, int width, int height, const char *title, const char *words);
 void page_end_svg(text_buffer *to);

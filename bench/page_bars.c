@@ -72,6 +72,7 @@ void page_put_speeds(text_buffer *to, const compare_set *set)
     double ticks[16];
     text_put(to, "<figure>\n");
     page_put_legend(to, set);
+    page_begin_scroll(to, "Plot of speed relative to A");
     page_begin_svg(to, WIDE, height, "Speed relative to A",
                    "Bars of the geometric mean of speeds by field of work; the numbers are at the right.");
     put_grid(to, &x, ticks, page_ticks(&x, ticks, 12), TOP - 4, height - 6, "×");
@@ -99,6 +100,7 @@ void page_put_speeds(text_buffer *to, const compare_set *set)
     text_add(to, "<line class=\"base\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", one, one, TOP - 4,
              height - 6);
     page_end_svg(to);
+    page_end_scroll(to);
     text_put(
         to,
         "<figcaption>How many times as fast as A: geometric means over the rows that both records have, on a "
@@ -168,6 +170,7 @@ static void put_pipeline(text_buffer *to, const compare_set *set, const compare_
 void page_put_pipelines(text_buffer *to, const compare_set *set)
 {
     int height = 4;
+    page_begin_scroll(to, "Plots of pipelines"); /* one, so that they scroll together */
     for (int k = 0; k < set->lines; k++) {
         const compare_line *line = &set->line[k];
         if (strcmp(line->group, "pipelines") || compare_is_stage(line))
@@ -183,6 +186,7 @@ void page_put_pipelines(text_buffer *to, const compare_set *set)
         page_end_svg(to);
         text_put(to, "</figure>\n");
     }
+    page_end_scroll(to);
 }
 
 /* ---- shares ------------------------------------------------------------- */
@@ -195,6 +199,7 @@ static void put_share_rows(text_buffer *to, const compare_set *set, const int *l
     int height = SHARE_TOP + count * SHARE_ROW + 8;
     double ticks[8];
     page_axis x = {.low = 0, .high = 100 * most, .from = LEFT, .to = HALF - RIGHT};
+    page_begin_scroll(to, "Plot of shares, from %s on", set->line[lines[0]].name);
     page_begin_svg(to, HALF, height, "Share of the ceiling by operation",
                    "The numbers are in the table of all rows.");
     put_grid(to, &x, ticks, page_ticks(&x, ticks, 8), SHARE_TOP - 4, height - 6, "%");
@@ -237,6 +242,7 @@ static void put_share_rows(text_buffer *to, const compare_set *set, const int *l
             }
     }
     page_end_svg(to);
+    page_end_scroll(to);
 }
 
 void page_put_shares(text_buffer *to, const compare_set *set)

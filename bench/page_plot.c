@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the page's plots are made of. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,12 +87,29 @@ char *page_tick_text(double value, const char *unit, char out[TEXT_NUMBER])
     return out;
 }
 
+void page_begin_scroll(text_buffer *to, const char *format, ...)
+{
+    char label[2 * 120 + 80];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(label, sizeof label, format, args);
+    va_end(args);
+    text_put(to, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    text_put_html(to, label);
+    text_put(to, "\">");
+}
+
+void page_end_scroll(text_buffer *to)
+{
+    text_put(to, "</div>\n");
+}
+
 void page_begin_svg(text_buffer *to, int width, int height, const char *title, const char *words)
 {
     text_add(to,
-             "<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" preserveAspectRatio=\"xMinYMin\" "
-             "role=\"img\" aria-label=\"",
-             width, height, width, height);
+             "<svg class=\"%s\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+             "preserveAspectRatio=\"xMinYMin\" role=\"img\" aria-label=\"",
+             width > 600 ? "long" : "half", width, height, width, height);
     text_put_html(to, title);
     text_put(to, ". ");
     text_put_html(to, words);

@@ -242,21 +242,6 @@ static void put_points(plot *p)
 
 /* ---- what lies in them --------------------------------------------------- */
 
-/* Representatives of the lines that state bytes, and (both) operations. */
-static int list_points(const compare_set *set, int i, bool both, point *points, int most)
-{
-    int count = 0;
-    for (int k = 0; k < set->lines && count < most; k++) {
-        const compare_row *row = set->line[k].row[i];
-        if (!row || compare_is_variant(&set->line[k]) || !isfinite(row->bytes) ||
-            both != (isfinite(row->operations) != 0))
-            continue;
-        points[count++] = both ? (point){row, row->operations / row->bytes, row->operations / row->seconds}
-                               : (point){row, row->bytes, row->bytes / row->seconds};
-    }
-    return count;
-}
-
 /* The level that rows of bytes are measured against: the ceiling in bytes a
  * second that most of them name, else the copy's. */
 static const compare_ceiling *find_bandwidth(const compare_record *r)
@@ -275,6 +260,32 @@ static const compare_ceiling *find_bandwidth(const compare_record *r)
         }
     }
     return best;
+}
+
+/* Bounded by a ceiling that is no roof of these plots: a copy within the host, say. */
+static bool is_bounded_elsewhere(const compare_record *r, const compare_ceiling *bandwidth, const compare_row *row)
+{
+    const compare_ceiling *own = compare_find_ceiling(r, row->ceiling);
+    if (!*row->ceiling || !bandwidth || (own && !strcmp(own->unit, "FLOP/s")))
+        return false;
+    return own != bandwidth;
+}
+
+/* Representatives of the lines that state bytes, and (both) operations. */
+static int list_points(const compare_set *set, int i, bool both, point *points, int most)
+{
+    const compare_record *r = &set->record[i];
+    const compare_ceiling *bandwidth = find_bandwidth(r);
+    int count = 0;
+    for (int k = 0; k < set->lines && count < most; k++) {
+        const compare_row *row = set->line[k].row[i];
+        if (!row || compare_is_variant(&set->line[k]) || !isfinite(row->bytes) ||
+            both != (isfinite(row->operations) != 0) || is_bounded_elsewhere(r, bandwidth, row))
+            continue;
+        points[count++] = both ? (point){row, row->operations / row->bytes, row->operations / row->seconds}
+                               : (point){row, row->bytes, row->bytes / row->seconds};
+    }
+    return count;
 }
 
 static const compare_ceiling *find_like(const compare_record *r, const char *unit, const char *word)
@@ -361,6 +372,7 @@ static plot *begin_plot(text_buffer *to, const compare_set *set, int i, const pl
     page_round_axis(&p->y);
     text_add(to, "<div><h4>%s</h4>\n", kind->heading);
     snprintf(label, sizeof label, "%s: %.120s", kind->title, set->record[i].device.name);
+    page_begin_scroll(to, "Plot: %s", label);
     page_begin_svg(to, WIDTH, HEIGHT, label, kind->words);
     put_axes(p);
     return p;
@@ -370,6 +382,7 @@ static void end_plot(plot *p)
 {
     put_points(p);
     page_end_svg(p->to);
+    page_end_scroll(p->to);
     text_put(p->to, "</div>\n");
     free(p);
 }
@@ -430,6 +443,15 @@ static void put_bandwidth(text_buffer *to, const compare_set *set, int i, range 
     if (bandwidth)
         name_level(p, bandwidth->value, bandwidth->name, "B/s");
     end_plot(p);
+}
+
+bool page_has_rooflines(const compare_set *set)
+{
+    point any;
+    for (int i = 0; i < set->count; i++)
+        if (list_points(set, i, true, &any, 1) || list_points(set, i, false, &any, 1))
+            return true;
+    return false;
 }
 
 void page_put_rooflines(text_buffer *to, const compare_set *set)

@@ -38,13 +38,23 @@ static void put_key_heading(text_buffer *to, const compare_set *set, int i, int 
     text_put(to, "</span></th>");
 }
 
+/* How many times as fast: a rate is better where it is higher, a time where it is
+ * lower. NaN where they cannot be compared. */
+static double ceiling_ratio(const compare_ceiling *here, const compare_ceiling *first)
+{
+    if (!here || !first || strcmp(here->unit, first->unit))
+        return NAN;
+    return strcmp(here->unit, "s") ? here->value / first->value : first->value / here->value;
+}
+
 void page_put_ceilings(text_buffer *to, const compare_set *set)
 {
     char number[TEXT_NUMBER];
+    page_begin_scroll(to, "Table of ceilings");
     text_add(to,
-             "<div class=\"scroll\"><table>\n<caption>What each device reaches at most, measured in the same run "
+             "<table>\n<caption>What each device reaches at most, measured in the same run "
              "as its rows%s.</caption>\n<thead><tr><th scope=\"col\">Ceiling</th>",
-             set->count > 1 ? "; behind it, relative to A" : "");
+             set->count > 1 ? "; behind it, relative to A: above 1 is faster, also where a time is stated" : "");
     for (int i = 0; i < set->count; i++)
         put_key_heading(to, set, i, i ? 2 : 1);
     text_put(to, "</tr></thead>\n<tbody>\n");
@@ -65,15 +75,14 @@ void page_put_ceilings(text_buffer *to, const compare_set *set)
                 put_cell(to, "n edge", here ? text_si(here->value, here->unit, number) : "–");
                 if (j) {
                     text_put(to, "<td class=\"n light\">");
-                    page_put_ratio(to, here && first && !strcmp(here->unit, first->unit)
-                                           ? here->value / first->value
-                                           : NAN);
+                    page_put_ratio(to, ceiling_ratio(here, first));
                     text_put(to, "</td>");
                 }
             }
             text_put(to, "</tr>\n");
         }
-    text_put(to, "</tbody></table></div>\n");
+    text_put(to, "</tbody></table>");
+    page_end_scroll(to);
 }
 
 /* ---- lines -------------------------------------------------------------- */
@@ -141,7 +150,8 @@ static void put_sizes(text_buffer *to, const compare_set *set, const char *group
 
 static void begin_group(text_buffer *to, const compare_set *set, const char *group)
 {
-    text_put(to, "<div class=\"scroll\"><table>\n<caption><b>");
+    page_begin_scroll(to, "Table of rows: %s", compare_group_title(group));
+    text_put(to, "<table>\n<caption><b>");
     text_put_html(to, compare_group_title(group));
     text_put(to, "</b>");
     put_sizes(to, set, group);
@@ -191,7 +201,8 @@ static void put_lines_of(text_buffer *to, const compare_set *set, const char *gr
         }
         text_put(to, "</tr></tfoot>");
     }
-    text_put(to, "</table></div>\n");
+    text_put(to, "</table>");
+    page_end_scroll(to);
 }
 
 void page_put_lines(text_buffer *to, const compare_set *set)
@@ -216,7 +227,8 @@ static void put_findings(text_buffer *to, const compare_set *set, const char *gr
         if (strcmp(line->group, group) || !told)
             continue;
         if (!any) {
-            text_put(to, "<div class=\"scroll\"><table class=\"findings\">\n<caption>What the paper found, "
+            page_begin_scroll(to, "Table of findings: %s", compare_group_title(group));
+            text_put(to, "<table class=\"findings\">\n<caption>What the paper found, "
                          "and whether it holds "
                          "here</caption>\n<thead><tr><th scope=\"col\">Row</th><th scope=\"col\">The paper's "
                          "figure</th>"
@@ -230,7 +242,10 @@ static void put_findings(text_buffer *to, const compare_set *set, const char *gr
             any = true;
         }
         put_name(to, line);
-        text_add(to, "<td>%.6g ", told->paper_value);
+        if (isfinite(told->paper_value))
+            text_add(to, "<td>%.6g ", told->paper_value);
+        else
+            text_put(to, "<td>none; here ");
         text_put_html(to, told->paper_unit);
         text_put(to, "</td>");
         put_cell(to, "", told->paper_device);
@@ -248,8 +263,10 @@ static void put_findings(text_buffer *to, const compare_set *set, const char *gr
         }
         text_put(to, "</tr>\n");
     }
-    if (any)
-        text_put(to, "</tbody></table></div>\n");
+    if (any) {
+        text_put(to, "</tbody></table>");
+        page_end_scroll(to);
+    }
 }
 
 void page_put_papers(text_buffer *to, const compare_set *set)
@@ -306,7 +323,8 @@ void page_put_rows(text_buffer *to, const compare_set *set)
         const compare_record *r = &set->record[i];
         if (!r->rows)
             continue;
-        text_put(to, "<div class=\"scroll\"><table class=\"small\">\n<caption>");
+        page_begin_scroll(to, "Table of what was recorded, %c: %s", compare_letter(i), r->device.name);
+        text_put(to, "<table class=\"small\">\n<caption>");
         page_put_key(to, i);
         text_put(to, " <b>");
         text_put_html(to, r->device.name);
@@ -330,6 +348,7 @@ void page_put_rows(text_buffer *to, const compare_set *set)
             }
             put_row(to, &r->row[k]);
         }
-        text_put(to, "</tbody></table></div>\n");
+        text_put(to, "</tbody></table>");
+        page_end_scroll(to);
     }
 }

@@ -2,6 +2,7 @@
 #include "paper_lines.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "op/gaussian.h"
 #include "ref/gaussian.h"
@@ -42,19 +43,20 @@ end:
     return status;
 }
 
-static bool holds(const paper_line *line, double faster)
+static bool holds(const paper_line *line, const record_samples *seconds, const record_samples *against)
 {
     switch (line->expects) {
-    case PAPER_FASTER: return faster > 1;
-    case PAPER_SLOWER: return faster < 1;
-    default: return faster > 1 / 1.1;
+    case PAPER_FASTER: return bench_slower(against, seconds);
+    case PAPER_SLOWER: return bench_slower(seconds, against);
+    default: return !bench_slower(seconds, against);
     }
 }
 
-/* seconds: of the lines before; 0: not run here. */
+/* seconds: of the lines before; without samples: not run here. */
 static void report(bench_run *run, const paper_table *t, const paper_line *line, const bench_time *time,
-                   double *seconds)
+                   record_samples *seconds)
 {
+    const record_samples *against = line->against == PAPER_ALONE ? NULL : &seconds[line->against];
     double voxels = (double)run->size[0] * run->size[1] * run->size[2];
     char tile[32], kernel[64] = "", factor[32] = "", unit[96];
     const char *verdict = "";
@@ -67,14 +69,15 @@ static void report(bench_run *run, const paper_table *t, const paper_line *line,
     double median = row.seconds->median;
     if (row.variant)
         snprintf(kernel, sizeof kernel, "%s %s", row.variant, tile);
-    if (line->against != PAPER_ALONE && seconds[line->against] > 0) {
-        double faster = seconds[line->against] / median;
+    if (against && against->count > 0) {
+        double faster = against->median / median;
         snprintf(factor, sizeof factor, "%.2f", faster);
         if (line->expects != PAPER_NOTHING) {
             snprintf(unit, sizeof unit, "times as fast as %s", t->lines[line->against].name);
-            snprintf(factor, sizeof factor, "%.2f (%.2g)", faster, line->figure);
+            if (line->figure > 0)
+                snprintf(factor, sizeof factor, "%.2f (%.2g)", faster, line->figure);
             paper.here = faster;
-            paper.holds = holds(line, faster);
+            paper.holds = holds(line, row.seconds, against);
             row.paper = &paper;
             verdict = paper.holds ? "  holds: " : "  does not hold: ";
         }
@@ -84,13 +87,31 @@ static void report(bench_run *run, const paper_table *t, const paper_line *line,
             row.paper ? line->conclusion : "");
     fflush(run->out);
     record_add(run->log, &row);
-    seconds[line - t->lines] = median;
+    seconds[line - t->lines] = time->seconds;
+}
+
+bool paper_passed_over(bench_run *run, const char *name, int *status)
+{
+    if (*status != CLVOX_ERROR_DEVICE)
+        return false;
+    fprintf(run->out, "%-35s does not run here: %s\n", name, clvox_message());
+    fflush(run->out);
+    *status = CLVOX_OK;
+    return true;
+}
+
+int paper_verify_row(clvox_context *ctx, const bench_row *rows, const char *name)
+{
+    for (const bench_row *row = rows; row->name; row++)
+        if (!strcmp(row->name, name))
+            return bench_verify(ctx, row, name);
+    return clv_fail(CLVOX_ERROR_ARGUMENT, "%s is the name of no operation", name);
 }
 
 int paper_print(bench_run *run, bench_data *data, const paper_table *t)
 {
     int status = CLVOX_OK;
-    double seconds[PAPER_LINES] = {0};
+    record_samples seconds[PAPER_LINES] = {{0}};
     bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
     fprintf(run->out, "%-35s %-18s %9s %6s %14s  %-14s\n", "form", "kernel", "ms", "share", "factor (paper)",
             t->heading);
@@ -104,14 +125,9 @@ int paper_print(bench_run *run, bench_data *data, const paper_table *t)
         status = measure(run, data, line, &time);
         if (line->variant && clv_force_variant(run->ctx, line->entry->name, NULL, -1) < 0 && status >= 0)
             status = CLVOX_ERROR_MEMORY;
-        if (status == CLVOX_ERROR_DEVICE) {
-            /* A form that this device cannot run is a fact about the device. */
-            fprintf(run->out, "%-35s does not run here: %s\n", line->name, clvox_message());
-            status = CLVOX_OK;
+        if (paper_passed_over(run, line->name, &status))
             continue;
-        }
-        if (status < 0)
-            goto end;
+        CLV_TRY(status);
         report(run, t, line, &time, seconds);
     }
     fprintf(run->out, "\n");

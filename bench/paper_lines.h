@@ -9,7 +9,7 @@ typedef enum paper_expects {
     PAPER_NOTHING,
     PAPER_FASTER, /* than the line it is compared with */
     PAPER_SLOWER,
-    PAPER_NO_SLOWER /* by more than a tenth */
+    PAPER_NO_SLOWER
 } paper_expects;
 
 enum { PAPER_ALONE = -1, PAPER_LINES = 24 };
@@ -30,7 +30,7 @@ typedef struct paper_line {
     const char *said;             /* the paper's own time; NULL: none */
     int against;                  /* line of the same table, or PAPER_ALONE */
     paper_expects expects;
-    double figure;                /* the paper's own factor */
+    double figure;                /* the paper's own factor; 0: it gives none */
     const char *conclusion;
 } paper_line;
 
@@ -43,6 +43,12 @@ typedef struct paper_table {
 
 /* Verifies, times, prints and records the lines that run here. */
 int paper_print(bench_run *run, bench_data *data, const paper_table *table);
+
+/* A form that this device cannot run is a fact about the device: says so in a line
+ * and makes *status CLVOX_OK. Whether it was so. */
+bool paper_passed_over(bench_run *run, const char *name, int *status);
+/* Verifies the operation of that name, of one of bench_fields. */
+int paper_verify_row(clvox_context *ctx, const bench_row *rows, const char *name);
 
 /* Lines of Gaussians of line->sigma on an image: full along all axes or x and y
  * alone, checked against the reference. */

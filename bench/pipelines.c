@@ -46,14 +46,15 @@ static int wrong(const pipeline *p, double got, double limit, const char *what)
     return bench_wrong(p->ctx, p->name, "%s %.4g, not below %.4g", what, got, limit);
 }
 
-/* Samples after a first call, whose result is checked and which builds the kernels. bytes and a name:
- * of the main stage, which becomes a row of its own. */
+/* Samples after a first call, whose result is checked and which builds the kernels. The whole has the
+ * bytes of all of its kernels and shows the one that takes longest. bytes and a name: of the main stage,
+ * which becomes a row of its own. */
 static int time_pipeline(bench_run *run, pipeline *p, int (*call)(void *), const char *stage, double bytes)
 {
     enum { LEAST = 3 };
     int status = CLVOX_OK;
     bench_time all = {.device = 0}, part = {.device = 0};
-    char tile[32], name[96];
+    char tile[32], name[96], kernel[80];
     record_row row = {.group = "pipelines", .name = p->name, .verified = true,
                       .size = {p->grid.size[0], p->grid.size[1], p->grid.size[2]}};
     p->check = true;
@@ -70,8 +71,12 @@ static int time_pipeline(bench_run *run, pipeline *p, int (*call)(void *), const
     }
     if (run->timers)
         CLV_TRY(bench_device_time(run, call, p, NULL, &all));
-    all.kernel = NULL;
+    row.bytes = all.moved;
     bench_complete(run, &all, &row, tile);
+    if (all.kernel) {
+        snprintf(kernel, sizeof kernel, "%s/%s", all.kernel->entry->name, row.variant);
+        row.variant = kernel;
+    }
     if (p->bytes > 0) {
         row.bytes = p->bytes;
         row.ceiling = BENCH_HOST_COPY;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/runtime.h"
+
 static void put_number(cJSON *to, const char *name, double value)
 {
     if (value > 0)
@@ -43,7 +45,10 @@ void record_begin(cJSON *log, const clvox_device_limits *limits)
 {
     static const char *const types[] = {"cpu", "gpu", "accelerator"};
     cJSON *device = cJSON_GetObjectItemCaseSensitive(log, "device");
+    char sources[17];
     cJSON_AddNumberToObject(log, "schema", RECORD_SCHEMA);
+    if (clv_sources_version(sources) >= 0)
+        cJSON_AddStringToObject(log, "sources", sources);
     cJSON_AddStringToObject(device, "type", types[limits->type]);
     cJSON_AddNumberToObject(device, "compute_units", limits->compute_units);
     cJSON_AddNumberToObject(device, "clock_mhz", limits->clock_mhz);
@@ -86,7 +91,7 @@ void record_add(cJSON *log, const record_row *r)
     put_text(row, "remark", r->remark);
     if (r->paper) {
         cJSON *paper = cJSON_AddObjectToObject(row, "paper");
-        cJSON_AddNumberToObject(paper, "value", r->paper->value);
+        put_number(paper, "value", r->paper->value);
         cJSON_AddNumberToObject(paper, "here", r->paper->here);
         cJSON_AddStringToObject(paper, "unit", r->paper->unit);
         cJSON_AddStringToObject(paper, "device", r->paper->device);

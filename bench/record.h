@@ -28,7 +28,7 @@ void record_add_sample(record_samples *samples, double value);
 
 /* What the paper found, beside what was found here. */
 typedef struct record_paper {
-    double value;           /* the paper's own figure */
+    double value;           /* the paper's own figure; 0: it gives none */
     double here;            /* the same figure on this device */
     const char *unit;       /* of both: "times as fast as recompute" */
     const char *device;     /* on which it was found */

@@ -18,10 +18,13 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from quality import surface_real, surface_report  # noqa: E402
-from quality.surface_cases import LEVELS, SHAPES, make  # noqa: E402
-from quality.surface_mesh import measure, read_mesh  # noqa: E402
-from quality.surface_peers import PEERS  # noqa: E402
+try:
+    from quality import surface_real, surface_report
+    from quality.surface_cases import LEVELS, SHAPES, make
+    from quality.surface_mesh import measure, read_mesh
+    from quality.surface_peers import PEERS
+except ImportError as error:  # --help, too, needs no package
+    raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
 
 
 def clvox(case, o, words=()):

@@ -22,8 +22,11 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from quality import tensor_peers, tensor_real, tensor_report  # noqa: E402
-from quality.tensor_scan import Scan, measure, phantom, read_tensor  # noqa: E402
+try:
+    from quality import tensor_peers, tensor_real, tensor_report
+    from quality.tensor_scan import Scan, measure, phantom, read_tensor
+except ImportError as error:  # --help, too, needs no package
+    raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
 
 KINDS, SNRS, DIRECTIONS = ("helix", "rings", "steps"), (10, 20, 30), (20, 30)
 GRIDS = ("axial", "oblique", "left", "left-oblique")

@@ -116,7 +116,7 @@ static int first_runs(tuner *t, const bench_row *row, const clv_asked *a, trial 
             return clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
         CLV_TRY(clv_force_variant(t->ctx, a->entry->name, one->c.variant->name, one->c.tile_index));
         status = tune_check_run(t->check, row, &one->same);
-        if (status >= 0 && row->check)
+        if (status >= 0)
             status = bench_verify(t->ctx, row, row->name);
         if (status >= 0)
             status = time_calls(t, row, a->entry, 1, &seconds);
@@ -244,7 +244,7 @@ static int keep(tuner *t, const clv_asked *a, const trial *planned, const trial 
     snprintf(record.build, sizeof record.build, "%s", a->extra);
     snprintf(record.variant, sizeof record.variant, "%s", best->c.variant->name);
     int status = clv_wisdom_version(a->entry, record.version);
-    return status < 0 ? status : clv_wisdom_store(t->options->path, t->limits, &record);
+    return status < 0 ? status : clv_wisdom_store(t->options->path, t->limits, &record, t->options->remark);
 }
 
 /* A work-group that leaves most lanes of its only warp idle is for devices that

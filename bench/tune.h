@@ -14,6 +14,7 @@ typedef struct tune_options {
     int count;
     bool all;                   /* also variants that the planner would not choose: never kept */
     const char *path;           /* of the wisdom; NULL: nothing is kept */
+    char **remark;              /* of clv_wisdom_store; may be NULL */
     bool (*stop)(void);         /* asked between candidates; may be NULL */
     void (*tell)(void *user, double share, const char *what); /* may be NULL */
     void *user;
@@ -21,9 +22,9 @@ typedef struct tune_options {
 
 /* Measures on a context without wisdom, best with timers (options.profile);
  * without them whole calls are measured. A line for each kernel and build as it
- * is done, at the end how far the planner's own choice is from the best. What a
- * candidate computes on a small volume is compared with what the planner's own
- * choice computes, and with the reference: one that is wrong is CLVOX_ERROR_DATA with a sentence. With
+ * is done, at the end how far the planner's own choice is from the best. What each
+ * candidate computes on small volumes, the planner's own choice too, is compared
+ * with the reference: one that is wrong is CLVOX_ERROR_DATA with a sentence. With
  * stop: CLVOX_ERROR_STOPPED, and what was measured is kept. json may be NULL. */
 int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON *json);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether candidates compute the same: rows on a small odd volume, every
- * buffer before and after. */
+/* Whether candidates leave the same bits: rows on a small odd volume, every
+ * buffer before and after. Whether they are right is their rows' own check. */
 #ifndef CLV_BENCH_TUNE_CHECK_H
 #define CLV_BENCH_TUNE_CHECK_H
 
@@ -15,8 +15,7 @@ void tune_check_destroy(tune_check **check); /* NULL is legal */
 int tune_check_expect(tune_check *check, const bench_row *row);
 
 /* Runs it again from the same data. same: whether it left the same bits, partial
- * sums apart. Of a row without a check of its own a result that differs by more
- * than rounding is CLVOX_ERROR_DATA with a sentence. */
+ * sums and other scratch apart. */
 int tune_check_run(tune_check *check, const bench_row *row, bool *same);
 
 #endif

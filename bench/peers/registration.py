@@ -20,7 +20,10 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
 import texts  # noqa: E402
-from quality import sets, tools  # noqa: E402
+try:
+    from quality import sets, tools
+except ImportError as error:  # --help, too, needs no package
+    raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
 from records import keep  # noqa: E402
 
 

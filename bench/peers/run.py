@@ -27,6 +27,7 @@ import tempfile
 import time
 
 import texts
+from records import keep
 
 PACKAGES = ("dipy", "nibabel", "numpy", "pyclesperanto", "scikit-image", "scipy", "simpleitk")
 
@@ -91,6 +92,8 @@ def main():
     parser.add_argument("--busy", action="store_true", help="say that others used the machine too")
     parser.add_argument("--json")
     o = parser.parse_args()
+    if o.size < 48:
+        parser.error("--size: at least 48, as margins of 21 voxels are not compared")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POCL_MAX_PTHREAD_COUNT",
                  "ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"):
         os.environ[name] = str(o.threads)
@@ -133,9 +136,9 @@ def main():
             rounds(task, o.rounds)
             put_rows(record, task, of)
             print(f"{task.name}: done", file=sys.stderr)
-    if o.json:
-        with open(o.json, "w", encoding="utf-8") as out:
-            json.dump(record, out, indent=1)
+    if not record["rows"]:
+        raise SystemExit(f"run.py: no task has {o.task} in its name; there are: {', '.join(m[0] for m in made)}")
+    keep(o.json, record)
     print(texts.tasks(record), end="")
 
 

@@ -16,11 +16,14 @@ import sys
 import tempfile
 import time
 
-import dipy
-import nibabel
-import numpy as np
-from dipy.core.gradients import gradient_table
-from dipy.reconst.dti import TensorModel
+try:
+    import dipy
+    import nibabel
+    import numpy as np
+    from dipy.core.gradients import gradient_table
+    from dipy.reconst.dti import TensorModel
+except ImportError as error:  # --help, too, needs no package
+    raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
 from records import begun, called, keep, markdown, named  # noqa: E402

@@ -57,6 +57,22 @@ end:
     return status;
 }
 
+/* Each name must be of some operation; bench_kernels has the sentence for those that are not. */
+static int check_names(const request *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        bool found = false;
+        if (!r->names[i][0])
+            return cli_misuse("bench: a name is empty");
+        for (int f = 0; f < BENCH_FIELDS; f++)
+            for (const bench_row *row = bench_fields[f]; row->name && !found; row++)
+                found = strstr(row->name, r->names[i]) != NULL;
+        if (!found)
+            return bench_kernels(&(bench_run){.ctx = NULL}, &r->names[i], 1);
+    }
+    return CLVOX_OK;
+}
+
 static int bench_some(bench_run *run, const request *r)
 {
     return bench_kernels(run, r->names, r->count);
@@ -92,25 +108,25 @@ static const struct part {
     {"papers", bench_papers, true},
 };
 
-/* 256 voxels along each axis on a GPU and 128 on a CPU, or as many as its memory lets be. */
-static int choose_size(const clvox_device_limits *l, const cli_numbers *asked, int voxels[3])
+static int read_size(const cli_numbers *asked, int voxels[3])
 {
-    double largest, all = 1;
-    for (int i = 0; i < 3; i++) {
-        voxels[i] = asked->count ? (int)asked->value[asked->count == 3 ? i : 0] : 0;
-        if (asked->count && (voxels[i] < 7 || voxels[i] > 2040))
-            return cli_misuse("--size: 7 to 2040 voxels along an axis are possible");
-        all *= voxels[i];
-    }
-    if (asked->count)
-        return all < 1e8 ? CLVOX_OK : cli_misuse("--size: at most 100 million voxels are possible");
+    if (!cli_whole_size(asked, 7, 2040, voxels))
+        return cli_misuse("--size: voxels along an axis, as N or NxNxN, each a whole number from 7 to 2040");
+    double all = (double)voxels[0] * voxels[1] * voxels[2];
+    return all < 1e8 ? CLVOX_OK : cli_misuse("--size: at most 100 million voxels are possible");
+}
+
+/* 256 voxels along each axis on a GPU and 128 on a CPU, or as many as its memory lets be. */
+static void choose_size(const clvox_device_limits *l, int voxels[3])
+{
+    double largest;
     for (int edge = l->type == CLVOX_DEVICE_CPU ? 128 : 256;; edge = edge * 3 / 4) {
         double bytes = bench_data_bytes(pow(edge, 3), &largest);
         voxels[0] = voxels[1] = voxels[2] = edge;
         if (edge <= 32 || ((!l->global_bytes || bytes < .5 * (double)l->global_bytes) &&
                            (!l->free_bytes || bytes < .8 * (double)l->free_bytes) &&
                            (!l->max_allocation || largest < (double)l->max_allocation)))
-            return CLVOX_OK;
+            return;
     }
 }
 
@@ -190,13 +206,20 @@ int cmd_bench(command *cli, int argc, char **argv)
         }
     if (!(seconds >= 0))
         return cli_misuse("--seconds: 0 or more");
+    int voxels[3];
+    if (size.count)
+        CLV_TRY(read_size(&size, voxels));
+    if (part == bench_some)
+        CLV_TRY(check_names(&r));
     if (cli->profile)
         cli_remark(cli, 0, "bench times kernels by itself; --profile adds nothing\n");
     cli->profile = false;
     CLV_TRY(cli_open(cli));
+    if (!size.count)
+        choose_size(clvox_context_limits(cli->ctx), voxels);
     bench_run run = {.ctx = cli->ctx, .seconds = seconds, .variants = variants, .log = cli->log,
+                     .size = {voxels[0], voxels[1], voxels[2]},
                      .out = cli->json && !strcmp(cli->json, "-") ? stderr : stdout};
-    CLV_TRY(choose_size(clvox_context_limits(cli->ctx), &size, run.size));
     record_begin(cli->log, clvox_context_limits(cli->ctx));
     run.timers = has_timers(cli);
     CLV_TRY(part(&run, &r));

@@ -39,16 +39,51 @@ static void log_comparison(cJSON *log, const compare_set *set)
     }
 }
 
-/* The page must not take the place of a record. */
-static int check_output(const char *page, const compare_set *set)
+/* Whether two paths name one file, be it there already or not. */
+static bool is_same_file(const char *a, const char *b)
 {
-    struct stat out, in;
-    if (stat(page, &out))
-        return CLVOX_OK;
-    for (int i = 0; i < set->count; i++)
-        if (!stat(set->record[i].path, &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+    struct stat one, other;
+    bool there = !stat(a, &one), also = !stat(b, &other);
+    if (there || also)
+        return there && also && S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
+    if (strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b))
+        return false;
+    char *folder_a = slash_a ? strndup(a, (size_t)(slash_a - a) + 1) : strdup(".");
+    char *folder_b = slash_b ? strndup(b, (size_t)(slash_b - b) + 1) : strdup(".");
+    bool same = folder_a && folder_b && !stat(folder_a, &one) && !stat(folder_b, &other) &&
+                one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    free(folder_a);
+    free(folder_b);
+    return same;
+}
+
+/* Neither the page nor the log may take the place of a record, or of the other. */
+static int check_outputs(const char *page, const char *log, char **records, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (page && is_same_file(page, records[i]))
             return cli_misuse("-o %s: is one of the records", page);
+        if (log && is_same_file(log, records[i]))
+            return cli_misuse("--json %s: is one of the records", log);
+    }
+    if (page && log && is_same_file(page, log))
+        return cli_misuse("--json %s: is the page of -o", log);
     return CLVOX_OK;
+}
+
+/* Writes the page, unless it is known that the log, which follows, cannot be written. */
+static int write_page(command *cli, const char *page, const char *log, const text_buffer *html)
+{
+    int status = CLVOX_OK;
+    clv_file_writer *trial = NULL;
+    if (log)
+        CLV_TRY(clv_file_create(log, &trial));
+    CLV_TRY(clv_file_write_all(page, html->data, html->length));
+    cli_log_output(cli, page);
+end:
+    clv_file_discard(&trial);
+    return status;
 }
 
 int cmd_bench_compare(command *cli, int argc, char **argv)
@@ -80,6 +115,10 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
     int count, status = cli_parse(cli, &usage, argc, argv, &paths, &count);
     if (status)
         return status;
+    const char *log = cli->json && strcmp(cli->json, "-") ? cli->json : NULL;
+    status = check_outputs(page, log, paths, count);
+    if (status)
+        return status;
     for (int i = 0; i < count; i++, set.count++)
         CLV_TRY(compare_record_read(paths[i], &set.record[i]));
     CLV_TRY(compare_match(&set));
@@ -91,12 +130,8 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
         compare_put_markdown_papers(&text, &set);
     else
         compare_put_table(&text, &set);
-    if (page) {
-        status = check_output(page, &set);
-        if (status)
-            goto end;
+    if (page)
         page_put(&html, &set);
-    }
     if (!text.failed && !text.data) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s%s; give records of `clvox bench%s --json FILE`",
                           count > 1 ? "none of the records has " : "the record lacks ",
@@ -108,10 +143,8 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the comparison");
         goto end;
     }
-    if (page) {
-        CLV_TRY(clv_file_write_all(page, html.data, html.length));
-        cli_log_output(cli, page);
-    }
+    if (page)
+        CLV_TRY(write_page(cli, page, log, &html));
     log_comparison(cli->log, &set);
     cli_print(cli, "%s", text.data);
 end:

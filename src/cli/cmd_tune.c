@@ -15,6 +15,29 @@ static void tell(void *user, double share, const char *what)
         cli_bar_show(bar, share, what);
 }
 
+/* Nothing asked for leaves it. */
+static int choose_size(const cli_numbers *asked, int size[3])
+{
+    if (asked->count && !cli_whole_size(asked, 4, 2048, size))
+        return cli_misuse("--size: voxels along an axis, as N or NxNxN, each a whole number from 4 to 2048");
+    return CLVOX_OK;
+}
+
+/* What was measured before something ended the run is logged too; what did stays the message. */
+static void log_part(command *cli, int status)
+{
+    char why[1024];
+    snprintf(why, sizeof why, "%s", clvox_message());
+    if (!cli->json || !cJSON_HasObjectItem(cli->log, "tune"))
+        return;
+    cJSON_AddStringToObject(cli->log, "error", why);
+    if (cli_write_log(cli, cli->json) < 0)
+        cli_remark(cli, 0, "%s\n", clvox_message());
+    else if (strcmp(cli->json, "-") != 0)
+        cli_remark(cli, 0, "what was measured is logged in %s\n", cli->json);
+    clv_fail(status, "%s", why);
+}
+
 int cmd_tune(command *cli, int argc, char **argv)
 {
     cli_numbers size = {.count = 0};
@@ -48,40 +71,40 @@ int cmd_tune(command *cli, int argc, char **argv)
     if (status)
         return status;
     bool profile = cli->profile, keep = !cli->no_wisdom;
-    char *path = keep ? clv_wisdom_path() : NULL;
+    char *path = keep ? clv_wisdom_path() : NULL, *remark = NULL;
     cli_bar bar = {0};
-    if (keep && !path) {
+    tune_options tune = {.seconds = seconds, .kernels = kernels.item, .count = kernels.count, .all = all,
+                         .path = path, .remark = &remark, .stop = cli_interrupted, .tell = tell, .user = &bar};
+    status = choose_size(&size, tune.size);
+    if (!status && keep && !path)
         status = clv_fail(CLVOX_ERROR_FILE, "there is no place for what is measured; name a file in CLVOX_WISDOM, "
                                             "or give --no-wisdom to keep nothing");
+    if (!status && path)
+        status = clv_wisdom_writable(path);
+    if (status < 0)
         goto end;
-    }
     cli->profile = true; /* for the device's own clock */
     cli->no_wisdom = true; /* the planner's own choice is what is measured against */
     status = cli_open(cli);
     cli->profile = profile;
     CLV_TRY(status);
-    tune_options tune = {.seconds = seconds, .kernels = kernels.item, .count = kernels.count, .all = all,
-                         .path = path, .stop = cli_interrupted, .tell = tell, .user = &bar};
-    for (int i = 0; i < 3; i++) {
-        static const int brain[2][3] = {{182, 218, 182}, {91, 109, 91}};
-        bool cpu = clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU;
-        tune.size[i] = size.count ? (int)size.value[size.count == 3 ? i : 0] : brain[cpu][i];
-        if (tune.size[i] < 4 || tune.size[i] > 2048) {
-            status = cli_misuse("--size: 4 to 2048 voxels along an axis are possible");
-            goto end;
-        }
-    }
+    static const int brain[2][3] = {{182, 218, 182}, {91, 109, 91}};
+    if (!size.count)
+        memcpy(tune.size, brain[clvox_context_limits(cli->ctx)->type == CLVOX_DEVICE_CPU], sizeof tune.size);
     FILE *out = cli->json && !strcmp(cli->json, "-") ? stderr : stdout;
     cli_bar_begin(&bar, cli);
     status = bench_tune(cli->ctx, &tune, out, cli->log);
     cli_bar_end(&bar);
+    if (remark)
+        cli_remark(cli, 0, "%s\n", remark);
     if (path && status >= 0)
         cli_remark(cli, 0, "wisdom: %s\n", path);
     if (path && status == CLVOX_ERROR_STOPPED)
         cli_remark(cli, 0, "what was measured is kept in %s\n", path);
-    if (cli->json && status == CLVOX_ERROR_STOPPED && cli_write_log(cli, cli->json) == CLVOX_OK)
-        cli_remark(cli, 0, "and logged in %s\n", cli->json);
+    if (status < 0)
+        log_part(cli, status);
 end:
+    free(remark);
     free(path);
     return status;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/parallel.h"
 #include "cli/cli.h"
 
@@ -95,6 +96,19 @@ bool cli_read_numbers(const char *text, cli_numbers *out)
     else if (*text)
         return false;
     *out = numbers;
+    return true;
+}
+
+bool cli_whole_size(const cli_numbers *numbers, int least, int most, int size[3])
+{
+    if ((numbers->count != 1 && numbers->count != 3) || numbers->unit != CLI_UNIT_NONE)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        double value = numbers->value[numbers->count == 3 ? i : 0];
+        if (!(value >= least && value <= most) || value != floor(value))
+            return false;
+        size[i] = (int)value;
+    }
     return true;
 }
 
@@ -212,6 +226,16 @@ static int unknown(const char *typed, const struct option *known, int count)
     return cli_misuse("--%s: not known", name);
 }
 
+/* A log that cannot be written must not show only after the work. What is opened here and given up
+ * again is what will be opened in the end. */
+static int check_log(const char *path)
+{
+    clv_file_writer *writer = NULL;
+    int status = path && strcmp(path, "-") != 0 ? clv_file_create(path, &writer) : CLVOX_OK;
+    clv_file_discard(&writer);
+    return status;
+}
+
 int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count)
 {
     const cli_option everywhere[] = {
@@ -287,7 +311,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
                           usage->synopsis);
     if (*count > usage->most)
         return cli_misuse("%s: not an option, and not expected here", (*rest)[usage->most]);
-    return CLVOX_OK;
+    return check_log(cli->json);
 }
 
 int cli_auto_or_number(const char *option, const char *text, double *out)

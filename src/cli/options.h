@@ -59,7 +59,8 @@ struct command;
 
 /* Reads the options of a verb and those that every verb has. argv[0] is the
  * verb; afterwards the *count remaining arguments start at *rest. Returns
- * CLVOX_OK, CLI_DONE or CLI_USAGE. */
+ * CLVOX_OK, CLI_DONE, CLI_USAGE, or CLVOX_ERROR_FILE where the file of --json
+ * cannot be written. */
 int cli_parse(struct command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count);
 
 /* Stores the sentence and returns CLI_USAGE. */
@@ -71,6 +72,10 @@ int cli_auto_or_number(const char *option, const char *text, double *out);
 
 /* Reads "4x2x1" with an optional unit at the end; false when text is not that. */
 bool cli_read_numbers(const char *text, cli_numbers *out);
+
+/* Voxels along each axis of "N" or "NxNxN"; false where they are not whole numbers
+ * from least to most, or have a unit. */
+bool cli_whole_size(const cli_numbers *numbers, int least, int most, int size[3]);
 
 /* The word of the list nearest to what was typed, NULL when none is near.
  * list[i] is at (const char *)base + i * stride. */

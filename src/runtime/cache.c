@@ -180,20 +180,32 @@ bool clv_cache_is_reference(const unsigned char *data, size_t bytes, clv_cache_k
     return true;
 }
 
+int clv_cache_lock_file(const char *path, unsigned mode)
+{
+    struct stat info;
+    for (;;) {
+        int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+        if (lock < 0)
+            return -1;
+        while (flock(lock, LOCK_EX) < 0)
+            if (errno != EINTR) {
+                close(lock);
+                return -1;
+            }
+        /* One that was removed while this waited for it keeps nobody out. */
+        if (fstat(lock, &info) < 0 || info.st_nlink > 0)
+            return lock;
+        close(lock);
+    }
+}
+
 int clv_cache_lock(const char *dir, clv_cache_key key)
 {
     char *path = NULL;
     if (!clv_cache_make(dir) || asprintf(&path, "%s/.lock%x", dir, (unsigned)(key.word[0] & 15)) < 0)
         return -1;
-    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int lock = clv_cache_lock_file(path, 0600);
     free(path);
-    if (lock < 0)
-        return -1;
-    while (flock(lock, LOCK_EX) < 0)
-        if (errno != EINTR) {
-            close(lock);
-            return -1;
-        }
     return lock;
 }
 

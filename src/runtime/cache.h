@@ -59,4 +59,9 @@ bool clv_cache_is_reference(const unsigned char *data, size_t bytes, clv_cache_k
 int clv_cache_lock(const char *dir, clv_cache_key key);
 void clv_cache_unlock(int lock);
 
+/* Waits until no other process or thread holds the lock file `path`, which is
+ * made where it is not there; whoever holds it may remove it. -1 and
+ * clv_cache_unlock as above. */
+int clv_cache_lock_file(const char *path, unsigned mode);
+
 #endif

@@ -63,6 +63,9 @@ void clvox_context_destroy(clvox_context **context)
     if (!context || !*context)
         return;
     clvox_context *ctx = *context;
+    /* Workers of some drivers still use what is released below while commands are under way. */
+    if (ctx->queue)
+        clFinish(ctx->queue);
     clv_timing_drop(ctx);
     clv_helpers_free(ctx);
     clv_rehearsal_free(ctx);

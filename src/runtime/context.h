@@ -76,6 +76,7 @@ struct clvox_context {
     int built_count, built_room;
     clv_memo *memo;
     int memo_count, memo_room; /* room is a power of two */
+    int class_as; /* 1 + the class of volumes that kernels are chosen for; 0: that of their size */
     clv_shared *shared;
     int shared_count, shared_room;
     char *helper_program; /* NULL: none may be started */

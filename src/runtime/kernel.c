@@ -34,6 +34,11 @@ int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant
     return CLVOX_OK;
 }
 
+void clv_kernels_as(clvox_context *ctx, const int size[3])
+{
+    ctx->class_as = size ? clv_wisdom_class(size) + 1 : 0;
+}
+
 /* ---- what was answered before ---- */
 
 static size_t memo_start(const clvox_context *ctx, const clv_entry *entry, const char *extra,
@@ -297,7 +302,7 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
 {
     /* The planner knows no sizes, as a plan for each would mean a build for each level; what was
      * measured knows some. */
-    int size_class = clv_wisdom_class(size);
+    int size_class = ctx->class_as ? ctx->class_as - 1 : clv_wisdom_class(size);
     extra = extra ? extra : "";
     if (ctx->memo_room) {
         const clv_memo *known = memo_find(ctx, entry, extra, local_extra, size_class);

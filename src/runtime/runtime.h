@@ -186,6 +186,10 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
  * cannot run is CLVOX_ERROR_DEVICE at clv_kernel_get. */
 int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant, int tile);
 
+/* From now on kernels are chosen as for volumes of this size, whatever theirs is;
+ * NULL ends it. For checks on small volumes of what will run on large ones. */
+void clv_kernels_as(clvox_context *ctx, const int size[3]);
+
 /* What was asked of clv_kernel_get since the last clv_force_variant. */
 typedef struct clv_asked {
     const clv_entry *entry;
@@ -218,6 +222,9 @@ bool clv_rehearsing(const clvox_context *ctx);
 /* True where a field's components are stored packed (xyzxyz...), false where
  * planar. Kernels see it as FIELD_PACKED and use load_vec and store_vec. */
 bool clv_fields_packed(const clvox_context *ctx);
+
+/* A hash of all kernel sources, as records tell the builds of one version apart by. */
+int clv_sources_version(char version[17]);
 
 /* ---- launches ----------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cache.h"
 #include "runtime/program.h"
 
 enum { DEEPEST_INCLUDE = 16 };
@@ -35,6 +36,20 @@ static char *source_text(const char *name)
         if (!strcmp(s->name, name))
             text = strdup(s->text);
     return text;
+}
+
+int clv_sources_version(char version[17])
+{
+    clv_cache_key key = clv_cache_key_start();
+    for (const clv_source *s = clv_sources; s->name; s++) {
+        char *text = source_text(s->name);
+        if (!text)
+            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        clv_cache_key_add(&key, text);
+        free(text);
+    }
+    snprintf(version, 17, "%016llx", (unsigned long long)key.word[0]);
+    return CLVOX_OK;
 }
 
 static size_t line_length(const char *line)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -24,7 +25,10 @@ char *clv_wisdom_path(void)
     if (set)
         return set[0] ? strdup(set) : NULL;
     char *cache = clv_cache_dir();
-    if (cache && cache[0] && asprintf(&path, "%s-wisdom.json", cache) < 0)
+    size_t length = cache ? strlen(cache) : 0;
+    while (length > 1 && cache[length - 1] == '/') /* beside the folder, not in it */
+        length--;
+    if (length > 0 && asprintf(&path, "%.*s-wisdom.json", (int)length, cache) < 0)
         path = NULL;
     free(cache);
     return path;
@@ -135,36 +139,35 @@ static void integers_of(const cJSON *from, const char *name, int count, int *out
     }
 }
 
-/* The file's tree when it is whole, else NULL and why not; *why stays empty
- * where there is no file. */
-static cJSON *read_tree(const char *path, char *why, size_t room)
+/* The file's tree when it is whole, else NULL and what is wrong with it, which
+ * is NULL where there is no file. Fails where it cannot be read. */
+static int read_tree(const char *path, cJSON **out, const char **wrong)
 {
     char *text = NULL, sum[17];
     size_t size = 0;
     struct stat info;
-    cJSON *tree = NULL;
-    why[0] = 0;
+    *out = NULL;
+    *wrong = NULL;
     if (stat(path, &info) < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return NULL;
-    if (clv_file_read_all(path, LARGEST_FILE, &text, &size) < 0) {
-        snprintf(why, room, "%s", clvox_message());
-        return NULL;
-    }
-    tree = cJSON_ParseWithLength(text, size);
+        return CLVOX_OK;
+    int status = clv_file_read_all(path, LARGEST_FILE, &text, &size);
+    if (status < 0)
+        return status;
+    cJSON *tree = cJSON_ParseWithLength(text, size);
     free(text);
     const cJSON *devices = cJSON_GetObjectItemCaseSensitive(tree, "devices");
-    const char *wrong = NULL;
-    if (!tree || !cJSON_IsArray(devices))
-        wrong = "is damaged";
-    else if ((int)number_of(tree, "wisdom") != FORM)
-        wrong = "is of another version of clvox";
+    /* What another version keeps elsewhere than in "devices" is no damage. */
+    if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(tree, "wisdom")) && (int)number_of(tree, "wisdom") != FORM)
+        *wrong = "is of another version of clvox";
+    else if (!tree || !cJSON_IsArray(devices))
+        *wrong = "is damaged";
     else if (!checksum(devices, sum) || strcmp(sum, text_of(tree, "checksum")) != 0)
-        wrong = "is damaged, or was changed by hand";
-    if (!wrong)
-        return tree;
-    snprintf(why, room, "%.280s %s: passed over; `clvox tune` writes it anew", path, wrong);
-    cJSON_Delete(tree);
-    return NULL;
+        *wrong = "is damaged, or was changed by hand";
+    if (*wrong)
+        cJSON_Delete(tree);
+    else
+        *out = tree;
+    return CLVOX_OK;
 }
 
 static cJSON *find_device(const cJSON *tree, const clvox_device_limits *limits)
@@ -223,6 +226,7 @@ int clv_wisdom_load(const char *path, const clvox_device_limits *limits, clv_wis
 {
     int status = CLVOX_OK;
     cJSON *tree = NULL;
+    const char *wrong = NULL;
     const cJSON *kernels, *kernel;
     clv_wisdom *wisdom = calloc(1, sizeof *wisdom);
     *out = NULL;
@@ -230,7 +234,11 @@ int clv_wisdom_load(const char *path, const clvox_device_limits *limits, clv_wis
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    tree = path ? read_tree(path, wisdom->remark, sizeof wisdom->remark) : NULL;
+    if (path && read_tree(path, &tree, &wrong) < 0)
+        snprintf(wisdom->remark, sizeof wisdom->remark, "%s", clvox_message());
+    if (wrong)
+        snprintf(wisdom->remark, sizeof wisdom->remark,
+                 "%.280s %s: passed over; `clvox tune` writes a new one and keeps this beside it", path, wrong);
     kernels = cJSON_GetObjectItemCaseSensitive(find_device(tree, limits), "kernels");
     int room = cJSON_GetArraySize(kernels);
     wisdom->record = calloc((size_t)room + 1, sizeof *wisdom->record);
@@ -304,45 +312,130 @@ static bool put_record(cJSON *device, const clv_wisdom_record *r)
     return cJSON_ReplaceItemInObjectCaseSensitive(device, "kernels", to);
 }
 
-int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record)
+/* The tree with the record in it, as text; NULL: out of memory. */
+static char *text_with(cJSON *tree, const clvox_device_limits *limits, const clv_wisdom_record *record)
 {
-    int status = CLVOX_OK;
-    char sum[17], why[400];
-    char *text = NULL, *folder = NULL;
-    cJSON *tree = read_tree(path, why, sizeof why);
+    char sum[17];
+    cJSON *device = find_device(tree, limits);
+    if (!device)
+        device = new_device(tree, limits);
+    if (!put_record(device, record) || !checksum(cJSON_GetObjectItemCaseSensitive(tree, "devices"), sum))
+        return NULL;
+    cJSON_DeleteItemFromObject(tree, "checksum");
+    cJSON_AddStringToObject(tree, "checksum", sum);
+    return cJSON_Print(tree);
+}
+
+static void make_folder(const char *path)
+{
+    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash && slash > folder) {
+        *slash = 0;
+        clv_cache_make(folder); /* what went wrong shows when the file is written */
+    }
+    free(folder);
+}
+
+/* Renames the file, which is not whole, to a name that is free. */
+static int set_aside(const char *path, const char *wrong, char **remark)
+{
+    char *real = realpath(path, NULL), *aside = NULL, *sentence = NULL;
+    struct stat info;
+    int number = 1, length;
+    do {
+        free(aside);
+        length = number == 1 ? asprintf(&aside, "%s.old", real ? real : path)
+                             : asprintf(&aside, "%s.old%d", real ? real : path, number);
+    } while (length >= 0 && lstat(aside, &info) == 0 && number++ < 1000);
+    int status = length < 0 ? clv_fail(CLVOX_ERROR_MEMORY, "out of host memory") : CLVOX_OK;
+    if (status >= 0 && rename(real ? real : path, aside) < 0)
+        status = clv_fail(CLVOX_ERROR_FILE, "%s %s, and cannot be kept as %s (%s)", path, wrong, aside,
+                          strerror(errno));
+    if (status >= 0 && remark && asprintf(&sentence, "%s %s: kept as %s, and begun anew", path, wrong, aside) >= 0) {
+        free(*remark);
+        *remark = sentence;
+    }
+    if (length >= 0)
+        free(aside);
+    free(real);
+    return status;
+}
+
+/* wrong: what is wrong with the file that is there, NULL for nothing. */
+static int write_text(const char *path, const char *text, const char *wrong, char **remark)
+{
+    int status;
+    clv_file_writer *writer = NULL;
+    size_t length = strlen(text);
+    CLV_TRY(clv_file_create(path, &writer));
+    CLV_TRY(clv_file_write_at(writer, text, length, 0));
+    CLV_TRY(clv_file_write_at(writer, "\n", 1, length));
+    if (wrong)
+        CLV_TRY(set_aside(path, wrong, remark)); /* now that there is one to take its place */
+    status = clv_file_commit(&writer);
+end:
+    clv_file_discard(&writer);
+    return status;
+}
+
+/* As read_tree. A file that holds something but cannot be read must not be written over;
+ * of a folder, or a device, the writing says what it thinks. */
+static int read_to_change(const char *path, cJSON **tree, const char **wrong)
+{
+    struct stat info;
+    int status = read_tree(path, tree, wrong);
+    return status < 0 && !stat(path, &info) && !S_ISREG(info.st_mode) ? CLVOX_OK : status;
+}
+
+int clv_wisdom_writable(const char *path)
+{
+    int status;
+    cJSON *tree = NULL;
+    const char *wrong;
+    clv_file_writer *writer = NULL;
+    make_folder(path);
+    CLV_TRY(clv_file_create(path, &writer));
+    status = read_to_change(path, &tree, &wrong);
+end:
+    cJSON_Delete(tree);
+    clv_file_discard(&writer);
+    return status;
+}
+
+/* Without a lock, where there can be none, the writing says why or one writer is alone. */
+static int take_lock(const char *path, char **name)
+{
+    char *real = realpath(path, NULL); /* one file by two names has one lock */
+    if (asprintf(name, "%s.lock", real ? real : path) < 0)
+        *name = NULL;
+    free(real);
+    return *name ? clv_cache_lock_file(*name, 0666) : -1;
+}
+
+int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record,
+                     char **remark)
+{
+    int status;
+    const char *wrong;
+    char *text = NULL, *lock_name = NULL;
+    cJSON *tree = NULL;
+    make_folder(path);
+    int lock = take_lock(path, &lock_name);
+    CLV_TRY(read_to_change(path, &tree, &wrong));
     if (!tree) {
         tree = cJSON_CreateObject();
         cJSON_AddStringToObject(tree, "program", "clvox");
         cJSON_AddNumberToObject(tree, "wisdom", FORM);
         cJSON_AddArrayToObject(tree, "devices");
     }
-    cJSON *device = find_device(tree, limits);
-    if (!device)
-        device = new_device(tree, limits);
-    if (!put_record(device, record) ||
-        !checksum(cJSON_GetObjectItemCaseSensitive(tree, "devices"), sum)) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
-    cJSON_DeleteItemFromObject(tree, "checksum");
-    cJSON_AddStringToObject(tree, "checksum", sum);
-    text = cJSON_Print(tree);
-    folder = strdup(path);
-    if (!text || !folder) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
-    char *slash = strrchr(folder, '/');
-    if (slash && slash > folder) {
-        *slash = 0;
-        clv_cache_make(folder); /* what went wrong shows when the file is written */
-    }
-    size_t length = strlen(text);
-    text[length] = '\n'; /* in the place of its end */
-    status = clv_file_write_all(path, text, length + 1);
+    text = text_with(tree, limits, record);
+    status = text ? write_text(path, text, wrong, remark) : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 end:
+    if (lock >= 0)
+        unlink(lock_name); /* while it is held, so that nobody's is removed but this */
+    clv_cache_unlock(lock);
+    free(lock_name);
     cJSON_free(text);
-    free(folder);
     cJSON_Delete(tree);
     return status;
 }

@@ -74,10 +74,17 @@ int clv_wisdom_version(const clv_entry *entry, char version[CLV_WISDOM_VERSION])
 bool clv_wisdom_prefer(clv_wisdom *wisdom, const clv_entry *entry, const char *build, int size_class,
                        clv_candidate *candidates, int count);
 
+/* Whether clv_wisdom_store could write the file, whose folder is made: so that
+ * nobody measures for nothing. */
+int clv_wisdom_writable(const char *path);
+
 /* Puts a record in the place of the one for the same device, kernel, build and
- * class and writes the file whole under a temporary name. A file that is not whole
- * is replaced. */
-int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record);
+ * class and writes the file whole under a temporary name. Others that store at
+ * the same time wait for one another. A file that is not whole is kept beside
+ * the new one as FILE.old (.old2 and so on), and *remark, the caller's to free,
+ * becomes a sentence about it; else *remark stays. remark NULL is legal. */
+int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record,
+                     char **remark);
 
 /* What the context's planner goes by; NULL with options.no_wisdom. */
 const clv_wisdom *clv_context_wisdom(const clvox_context *ctx);

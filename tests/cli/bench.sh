@@ -33,7 +33,8 @@ begin "the paper's table has all four forms and says whether its conclusions hol
 exits 0 clvox bench papers lee2012 --size 9x8x10 --seconds 0.001 --json log/p.json
 fits log/p.json
 names log/p.json lee2012 '"force recompute", "force reuse", "force capped", "force two-pass"'
-json log/p.json 'sum("paper" in r for r in j["rows"] if r["name"].startswith("force")) == 2'
+json log/p.json '"force reuse" in {r["name"] for r in j["rows"] if "paper" in r}'
+json log/p.json 'not any("paper" in r and "registers" not in r for r in j["rows"] if r["name"] == "force capped")'
 prints 'registers'
 
 begin "tensor descent by scheme, beside the exact result"
@@ -41,6 +42,9 @@ exits 0 clvox bench papers moazeni2009 --size 10x9x8 --seconds 0.001 --json log/
 fits log/m.json
 json log/m.json '([r["name"].split(", ")[1] for r in j["rows"]] ==
     2 * ["global", "overlap", "block", "none"] + 2 * ["descent", "primal-dual"])'
+json log/m.json 'all(r["verified"] for r in j["rows"])'
+json log/m.json '{r["name"].split(", ")[1] for r in j["rows"] if "paper" in r} == {"none"}'
+prints '^ *none is .* times as fast as block (1.05 in the paper): that .* hold'
 
 begin "forms of convolution, each with what the paper found"
 exits 0 clvox bench papers mueller2008 --size 11x9x8 --seconds 0.001 --json log/c.json
@@ -48,6 +52,7 @@ fits log/c.json
 names log/c.json mueller2008 '"full mask 11x11", "separable, two passes", "Sobel, three axes in one pass"'
 json log/c.json 'all(r["verified"] for r in j["rows"])'
 json log/c.json '[r["paper"]["value"] for r in j["rows"] if r["name"] == "separable, two passes"] == [10]'
+json log/c.json 'not any("value" in r["paper"] for r in j["rows"] if "local memory" in r["name"] and "paper" in r)'
 prints 'separable passes are faster'
 
 begin "gradients, interpolation, Gaussians, fused arithmetic, solvers and scales, each with what the thesis found"
@@ -55,7 +60,8 @@ exits 0 clvox bench papers ha2011 --size 11x9x8 --seconds 0.001 --json log/h.jso
 fits log/h.json
 names log/h.json ha2011 '"gradient, local memory", "recursive, half width 8", "mean of three, at once", "solver, FFT", "steps, FFT, then conjugate gradients", "register, one scale"'
 json log/h.json 'all(r["verified"] for r in j["rows"])'
-json log/h.json '{r["name"]: r["paper"]["value"] for r in j["rows"] if "paper" in r}["register, two scales"] == 3.5'
+json log/h.json '{r["name"]: r["paper"]["value"] for r in j["rows"] if "value" in r.get("paper", {})}["register, two scales"] == 3.5'
+json log/h.json '"value" not in {r["name"]: r["paper"] for r in j["rows"] if "paper" in r}["solver, conjugate gradients, 0.01"]'
 prints 'Best omega here'
 
 # broken FILE EXPRESSION: kernels of which one is wrong.
@@ -77,8 +83,18 @@ broken blend.cl 's/a\.x += k/a.x -= k/; s/(a + w\[i\]/(a - w[i]/'
 refused blend blend
 broken convolve.cl 's/sum += block/sum -= block/; s/sum += LOAD8/sum -= LOAD8/; s/sum += GET8/sum -= GET8/'
 refused 'full mask 11x11' papers mueller2008
+broken fft.clh 's/r\[5\] = p;/r[5] = -p;/'
+refused 'fft solver' papers ha2011
+broken sor.cl 's/gain \* (second_known +/gain * (-second_known +/'
+refused 'sor, two sweeps, block' papers ha2011
+broken tensor_pd.cl 's/get(p + size.w, i, n) -/get(p + size.w, i, n) +/'
+refused 'tensor primal-dual' papers moazeni2009
 broken mppca.cl 's/sqrt(weights\[2/sqrt(1.1f * weights[2/'
 refused mppca mppca
+broken fft.clh 's/q = (i\[3\] - r\[3\]) \* root/q = 7.0f * (i[3] - r[3]) * root/'
+refused 'fft there and back' kernels fft # of even sides alone
+broken reduce.cl 's/; i < count; i/; i < min(count, 1); i/'
+refused 'reduce sum' kernels 'reduce sum' # of more than a chunk
 broken copy.cl 's/in\[i\];/in[i] + 1;/'
 refused copy kernels copy
 broken peak.cl 's/factor + term/factor - term/'

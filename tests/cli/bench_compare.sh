@@ -40,6 +40,30 @@ begin "the papers' rows: the fastest tile, the figure, and whether it holds"
 line 'reuse' '13.5 - 975 0.0138x - 21.6 sizes -'
 prints 'reuse: the paper 3 times recompute (GTX 480); "Computing.*: A holds (1.11), B does not hold (0.769), C holds$'
 
+begin "a row that the copy does not bound is not drawn below the copy's roof; a shorter time is a faster one"
+exits 0 clvox bench compare gpu.json -o under.html
+grep -q '<title>histogram 256: .* at ' under.html || complain "the row is in no roofline"
+exits 0 python3 -c 'import json
+j = json.load(open("gpu.json"))
+j["ceilings"].append({"name": "copy, host", "unit": "B/s", "value": 1e11, "samples": [1e11]})
+[r.update(ceiling="copy, host") for r in j["rows"] if r["name"] == "histogram 256"]
+json.dump(j, open("host.json", "w"))'
+exits 0 clvox bench compare host.json cpu.json -o host.html
+grep -q '<title>histogram 256: .* at .* of copy, host' host.html && complain "it is below another roof"
+grep -q '<title>A, histogram 256: .* of copy, host' host.html || complain "its share is not shown"
+grep -q '>launch</th>.*4.00 µs.*20.0 µs.*>0.200×' host.html || complain "a longer time looks faster"
+
+begin "a paper without a figure of its own"
+exits 0 python3 -c 'import json
+j = json.load(open("gpu.json"))
+[r["paper"].pop("value") for r in j["rows"] if "paper" in r]
+json.dump(j, open("none.json", "w"))'
+exits 0 clvox bench compare none.json -o none-figure.html
+prints 'reuse: the paper gives no figure, here times recompute (GTX 480).*: A holds (1.11)'
+grep -q '<td>none; here times recompute</td>' none-figure.html || complain "the page makes up a figure"
+exits 0 clvox bench compare none.json --markdown papers
+prints '| none; here times recompute, GTX 480 | 1.11: yes |$'
+
 begin "before and after on one device: what changed, and what the samples do not show"
 exits 0 clvox bench compare gpu.json after.json
 line 'warp linear' '0.120 70% 0.0599 2.00x 140%'
@@ -86,6 +110,20 @@ one_sentence; silent
 exits 2 clvox bench compare gpu.json cpu.json -o cpu.json
 says 'is one of the records'
 json cpu.json 'j["schema"] == 1'
+for log in cpu.json ./cpu.json; do
+    exits 2 clvox bench compare gpu.json cpu.json -o spared.html --json $log
+    says "json $log: is one of the records"; silent; absent spared.html
+done
+json cpu.json 'j["schema"] == 1'
+exits 2 clvox bench compare gpu.json cpu.json -o page.html --json ./page.html
+says 'is the page of -o'; silent
+head -n 1 page.html | grep -q DOCTYPE || complain "the log took the page's place"
+exits 2 clvox bench compare gpu.json cpu.json -o new.html --json "$work/new.html"
+says 'is the page of -o'; absent new.html
+exits 1 clvox bench compare gpu.json cpu.json -o spared.html --json none/log.json
+one_sentence; absent spared.html
+exits 1 clvox bench compare gpu.json cpu.json -o spared.html --json log
+one_sentence; says 'is a directory'; absent spared.html
 exits 1 clvox bench compare gpu.json bad-cut.json -o kept.html
 one_sentence; silent; absent kept.html
 

@@ -28,6 +28,11 @@ for (const plot of document.querySelectorAll('figure svg:not(.keymark)')) {
   if (whole.width < 300 || whole.height < 25) say('plot', name, 'measures', whole.width, whole.height)
   if (!name || plot.getAttribute('role') != 'img') say('a plot without words')
   if (plot.querySelectorAll('rect,circle,polygon').length < 1) say('plot', name, 'is empty')
+  /* Letters that the window would make too small are reached by scrolling, with keys too. */
+  const around = plot.closest('.scroll'), scale = whole.width / plot.viewBox.baseVal.width
+  for (const size of new Set(texts.map(t => parseFloat(getComputedStyle(t).fontSize))))
+    if (size * scale < 9) say('text of', name, 'is', (size * scale).toFixed(1), 'pixels tall')
+  if (!around || getComputedStyle(around).overflowX != 'auto' || around.scrollWidth + 1 < whole.width) say(name, 'is cut off')
   const frame = plot.querySelector('.frame')
   for (const text of texts) {
     const inner = text.matches('.pointname,.roofname') ? box(frame) : whole, b = box(text)
@@ -48,11 +53,16 @@ for (const e of document.querySelectorAll('p,li,th,td,small,caption,figcaption,a
   if (contrast(getComputedStyle(e).color) < 4.5) say('faint:', e.textContent.slice(0, 40))
 for (const table of document.querySelectorAll('table'))
   if (!table.caption || !table.querySelector('thead th[scope]')) say('a table without caption or headings')
+for (const part of document.querySelectorAll('.scroll'))
+  if (part.tabIndex != 0 || part.getAttribute('role') != 'region' || !part.getAttribute('aria-label'))
+    say('keys do not reach what scrolls around', part.textContent.slice(0, 40))
+const devices = document.querySelector('table.devices'), wide = innerWidth < 1200 ? 0 : devices.getBoundingClientRect().right
+if (wide > devices.closest('.scroll').getBoundingClientRect().right + 1) say('the devices are not seen whole')
 const root = document.documentElement
 if (root.scrollWidth > innerWidth + 1) say('the page is', root.scrollWidth, 'wide in', innerWidth)
 const result = {found, words, plots: document.querySelectorAll('figure svg:not(.keymark)').length,
   tables: document.querySelectorAll('table').length, title: document.title, text: document.body.innerText,
-  dark: matchMedia('(prefers-color-scheme: dark)').matches, scripts: document.scripts.length,
+  width: innerWidth, dark: matchMedia('(prefers-color-scheme: dark)').matches, scripts: document.scripts.length,
   fetched: performance.getEntriesByType('resource').map(e => e.name)}
 root.textContent = 'RESULT' + JSON.stringify(result) + 'END'
 })</script>"""
@@ -137,6 +147,8 @@ def main():
         cases.case("dark, where the reader's system is", dark["found"] + unless(dark["dark"], "the scheme is light"))
         narrow = browser.measure(three, "--window-size=1024,700")
         cases.case("on a small laptop", narrow["found"])
+        phone = browser.measure(three, "--window-size=500,900") # the least that Chromium has
+        cases.case("on a phone", phone["found"] + unless(phone["width"] <= 500, f"the window is {phone['width']} wide"))
         for name, records in ("eight", [f"many-{i}" for i in range(8)]), ("alone", ["gpu"]), ("before", ["gpu", "after"]), \
                 ("ceilings", ["ceilings"]):
             seen = browser.measure(page(name, *records), "--window-size=1280,900")

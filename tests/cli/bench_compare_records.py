@@ -127,6 +127,31 @@ def bad(good):
     yield "paper", r"rows\[3\].paper.unit is missing", in_row(paper={"value": 1})
     yield "here", r"rows\[3\].paper.here is not a number above 0", in_row(paper={
         "value": 1, "here": 0, "unit": "times", "device": "a", "conclusion": "b", "holds": True})
+    yield "registers", r"rows\[3\].registers is not a whole number", in_row(registers=32.5)
+    yield "registers0", r"rows\[3\].registers is not a number above 0", in_row(registers=0)
+    yield "occupancy", r"rows\[3\].occupancy is above 1", in_row(occupancy=1.01)
+    yield "occupancy0", r"rows\[3\].occupancy is not a number above 0", in_row(occupancy=0)
+    yield "share", r"rows\[4\].share is without a ceiling", json.dumps({**good, "rows": [
+        {k: v for k, v in r.items() if k != "ceiling" or at != 4} for at, r in enumerate(good["rows"])]})
+    yield "group", r"rows\[3\].group is none", in_row(group="new")
+    yield "group0", r"rows\[3\].group is empty", in_row(group="")
+    for at, tile in enumerate(("32x8", "32x8x1,", "32x8x", "32x8x1,16,2", "axbxc", " 32x8x1", "32x8x1<b>")):
+        yield f"tile{at}", r"rows\[3\].tile is not of the form", in_row(tile=tile)
+    yield "median", r"rows\[3\].seconds is not the median of its samples", in_row(seconds=1.00001, samples=[2, 1, .5])
+    for at, date in enumerate(("2026-11-21", "2026-11-21T19:00:00", "2026-11-21 19:00:00Z", "<b>6-11-21T19:00:00Z", "")):
+        yield f"date{at}", "date is not of the form", changed(date=date)
+    yield "version", "version is empty", changed(version="")
+    yield "type", "device.type is none of", changed(device={**good["device"], "type": "fpga"})
+    yield "units", "device.compute_units is not a whole number", changed(device={**good["device"], "compute_units": 1.5})
+    ceiling = {"name": "copy", "unit": "B/s", "value": 1, "samples": [1]}
+    for name, word, more in (("missing", "samples is missing", None), ("empty", "samples is not a list", []),
+                             ("text", "samples is not a list", ["1"]), ("mapping", "samples is not a list", {"a": 1}),
+                             ("median", "value is not the median", [1, 2, 3])):
+        one = {**ceiling, "samples": more} if more is not None else {k: v for k, v in ceiling.items() if k != "samples"}
+        yield f"ceiling-{name}", rf"ceilings\[0\].{word}", changed(ceilings=[one])
+    yield "ceiling-twice", r"ceilings\[1\].name is that of another", changed(ceilings=[ceiling, ceiling])
+    yield "ceiling-name", r"ceilings\[0\].name is empty", changed(ceilings=[{**ceiling, "name": ""}])
+    yield "sources", "sources is not", changed(sources="<script>alert()")
     yield "unit", r"ceilings\[0\].unit", changed(ceilings=[{"name": "copy", "unit": "B", "value": 1, "samples": [1]}])
 
 
@@ -158,11 +183,11 @@ def main():
     hostile = copy.deepcopy(third)
     for part in [hostile, hostile["device"], *hostile["rows"], *hostile["ceilings"]]:
         for key, value in part.items():
-            if isinstance(value, str) and key not in ("program", "verb", "unit", "group", "date"):
+            if isinstance(value, str) and key not in ("program", "verb", "unit", "group", "date", "type", "tile"):
                 part[key] = value + MARKUP
     hostile["remarks"] = [MARKUP]
     hostile["rows"][0].update(name="\u202e\u001b[31mred " + 300 * "long ", remark=MARKUP)
-    hostile["rows"][1]["group"] = "new " + MARKUP
+    hostile["rows"][1]["ceiling"] = "unknown " + MARKUP
     write("hostile.json", hostile)
     write("ceilings.json", {**gpu, "rows": []})
     for i in range(8):

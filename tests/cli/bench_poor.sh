@@ -63,6 +63,8 @@ exits 0 poor group:64,local:4096 clvox bench blend jacobian "warp linear" --size
 prints '^jacobian'
 exits 0 poor group:64,local:4096 clvox bench ceilings --size 9 --seconds 0.001
 prints '^local memory'
+exits 0 poor group:64,local:4096 clvox bench papers --size 9 --seconds 0.001 --json log/p.json
+fits log/p.json; prints 'does not run here'
 
 begin "each call of the driver failing in its turn"
 poor none env POOR_CALLS="$work/log/calls" clvox bench jacobian --size 9 --seconds 0 > log/out 2>&1

@@ -37,8 +37,20 @@ json log/n.json 'not j["wisdom"]["used"]'
 exits 0 clvox bench copy --size 12 --seconds 0.001 -q; quiet
 head -c 300 before.json > w.json
 exits 0 clvox bench copy --size 12 --seconds 0.001; one_sentence; says 'damaged'
-exits 0 tune --kernel copy
+
+begin "tuning keeps such a file, and that of another version, beside the new one"
+cp w.json damaged.json
+exits 0 tune --kernel copy; says 'w.json is damaged: kept as .*w.json.old, '
 json w.json '[k["kernel"] for k in j["devices"][0]["kernels"]] == ["copy"]'
+cmp -s w.json.old damaged.json || complain "the damaged file was not kept"
+exits 0 tune --kernel tensor_links
+grep -q 'kept as' log/err && complain "a whole file was put aside"
+sed 's/"wisdom":\t1/"wisdom":\t2/' before.json > w.json
+cp w.json later.json
+exits 0 tune --kernel copy; says 'another version of clvox: kept as .*w.json.old2, '
+cmp -s w.json.old2 later.json || complain "the file of another version was not kept"
+cmp -s w.json.old damaged.json || complain "the file kept before was lost"
+rm w.json.old w.json.old2
 
 begin "Ctrl-C in the middle keeps what was measured"
 rm -f w.json
@@ -72,6 +84,22 @@ cp w.json before.json
 exits 1 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune -q --size 12 --seconds 0.001 --kernel copy
 one_sentence; says 'copy'
 cmp -s w.json before.json || complain "a wrong kernel changed the file"
+exits 1 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune --size 12 --seconds 0.001 --kernel copy \
+    --kernel tensor_links --json log/w.json
+says 'is logged in log/w.json'; says 'tune: copy'
+json log/w.json '"copy" in j["error"] and isinstance(j["tune"], list)'
+
+begin "the planner's own choice is wrong where all candidates agree: the reference says so"
+cp -r "$kernels" all
+sed -i 's/REAL step = 2.0f \* rate/REAL step = 2.2f * rate/' all/tensor_tv.clh
+sed -i 's/sum += w \* w;/sum += 2.0f * w * w;/' all/nlm_search_pairs.clh
+for kernel in tensor_tv_overlap tensor_tv_block tensor_tv_none nlm_pairs_constant; do
+    exits 1 env CLVOX_KERNEL_DIR="$work/all" "$program" tune -q --size 12 --seconds 0.001 --kernel $kernel
+    one_sentence; says 'is wrong'
+done
+cmp -s w.json before.json || complain "a wrong kernel changed the file"
+exits 0 tune --kernel tensor_tv_block --kernel nlm_pairs_constant --kernel nlm_search --no-wisdom
+prints '^tensor_tv_block .*[0-9]$'; prints '^nlm_pairs_constant .*[0-9]$'; prints '^nlm_search .*[0-9]$'
 
 begin "a kernel that was changed since goes by the planner again"
 exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" bench gradient --size 12 --seconds 0.001 --json log/v.json
@@ -82,5 +110,28 @@ exits 1 tune --kernel no_such_kernel; one_sentence; says 'no_such_kernel'
 exits 2 clvox tune --size 1
 exits 2 clvox tune copy
 exits 1 env CLVOX_WISDOM= "$program" tune --kernel copy; one_sentence; says 'CLVOX_WISDOM'
-exits 1 env CLVOX_WISDOM=/proc/no/w.json "$program" tune --size 12 --seconds 0.001 --kernel copy; says '/proc/no'
+
+begin "a file of wisdom that cannot be written is found before anything is measured"
+exits 1 env CLVOX_WISDOM=/proc/no/w.json "$program" tune --size 12 --seconds 0.001 --kernel copy --json log/p.json
+one_sentence; says '/proc/no/w.json: cannot be written'; silent; absent log/p.json
+exits 1 env CLVOX_WISDOM="$work" "$program" tune --size 12 --seconds 0.001 --kernel copy
+one_sentence; says 'is a directory'; silent
+
+begin "one that cannot be written any more leaves the log of what was measured"
+mkdir gone
+cat > gone.py <<'EOF'
+import json, os, subprocess, sys
+run = subprocess.Popen([sys.argv[1], "tune", "--size", "12", "--seconds", "0.001", "--json", "log/g.json"],
+                       env=dict(os.environ, CLVOX_WISDOM="gone/w.json"), stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True)
+table = [run.stdout.readline() for line in range(3)]  # the third is of a kernel
+os.rename("gone", "went")
+open("gone", "w").close()
+out, err = run.communicate()
+log = json.load(open("log/g.json"))
+print(run.returncode, table, len(log["tune"]), err)
+sys.exit(0 if run.returncode == 1 and log["tune"] and "gone/w.json: cannot be" in log["error"] and
+         log["error"] in err.splitlines()[-1] else 1)
+EOF
+exits 0 python3 gone.py "$program"
 finish

@@ -47,6 +47,36 @@ exits 2 clvox phantom ball -o x.nii --direction up; says 'axial|oblique'
 exits 2 clvox phantom ball -o x.nii --amplitude 3; says 'warp and pair'
 absent x.nii
 
+begin "sizes and names of what is timed"
+for size in 20x10 9x9x9x9 9.7 9x9x9.5 9mm 0 3 9x9x2049 1e9; do
+    exits 2 clvox bench --size $size; silent; says 'N or NxNxN'
+    exits 2 clvox tune --size $size; silent; says 'N or NxNxN'
+done
+exits 2 clvox bench --size 1000; says '100 million'
+exits 1 clvox bench kernels copy nothingsuch; silent; one_sentence; says 'nothingsuch is in the name of no operation'
+exits 1 clvox bench nothingsuch copy; one_sentence; says 'nothingsuch is in the name of no operation'
+exits 2 clvox bench kernels copy ''; says 'a name is empty'
+exits 2 clvox bench ''; says 'a name is empty'
+
+begin "a log that cannot be written is found before the work"
+mkdir logs
+exits 0 clvox phantom ball -o l.nii --size 3x3x3 -q; exists l.nii
+for verb in 'phantom ball -o x.nii' 'info l.nii' 'apply -i l.nii -r l.nii -o x.nii' 'compare l.nii l.nii' devices \
+    'bench compare a.json' 'tune --kernel copy' 'jacobian -t l.nii -o x.nii' 'surface mesh l.nii -o x.ply' \
+    'tensor measures l.nii -o x' 'register -f l.nii -m l.nii -o x'; do
+    exits 1 clvox $verb --json no/folder/log.json; silent; one_sentence
+    says 'no/folder/log.json: cannot be written (No such file or directory)'
+    exits 1 clvox $verb --json logs; silent; one_sentence; says 'logs: is a directory, name a file in it'
+done
+absent x.nii; absent x.ply; absent x.json
+exits 0 clvox info l.nii --json /dev/null; quiet
+exits 1 clvox info l.nii --json /dev/full; says '/dev/full: cannot be written (No space left'
+exits 0 clvox info l.nii --json -; quiet
+exits 0 clvox info l.nii --json log.json; exists log.json
+exits 2 clvox info --json log.json; cp log.json before.json
+exits 1 clvox info gone.nii --json log.json
+cmp -s log.json before.json || complain "a log of before was lost"
+
 begin "a value follows its option behind = or a space, and may be negative"
 exits 0 clvox phantom constant --output a.nii --size 3x4x5 --spacing 2mm --noise=0; exists a.nii
 exits 0 clvox phantom --output=b.nii constant --size=3x4x5; exists b.nii

@@ -99,7 +99,7 @@ def records():
     device = {"name": "a", "vendor": "b", "platform": "c", "driver": "d", "version": "e", "architecture": "",
               "type": "gpu", "compute_units": 4, "clock_mhz": 1000, "global_bytes": 1e9, "local_bytes": 32768}
     row = {"group": "kernels", "name": "force, \u00b5", "size": [9, 8, 7], "variant": "march", "tile": "8x8x1,4",
-           "seconds": 1e-3, "spread": 0.1, "samples": [1e-3, 9e-4], "device_seconds": 9e-4, "bytes": 1e6,
+           "seconds": 1e-3, "spread": 0.1, "samples": [1e-3, 9e-4, 1.1e-3], "device_seconds": 9e-4, "bytes": 1e6,
            "operations": 1e7, "ceiling": "copy", "share": 0.5, "registers": 32, "occupancy": 0.5, "limit": "registers",
            "verified": True, "remark": "<b>", "paper": {"value": 3, "unit": "times", "device": "GTX 480",
                                                         "conclusion": "it is so", "holds": True}}
@@ -107,9 +107,9 @@ def records():
                 for n, u in (("copy", "B/s"), ("multiply-add fp32", "FLOP/s"), ("launch", "s"), ("atomics", "1/s"))]
     record = {"program": "clvox", "version": "1", "verb": "bench", "schema": 1, "date": "2026-11-21T19:00:00Z",
               "command": ["clvox", "bench"], "device": device, "remarks": ["so"], "ceilings": ceilings, "rows": []}
-    groups = "kernels", "pipelines", "nlm", "lee2012", "lee2012", "new"
+    groups = "kernels", "pipelines", "nlm", "lee2012", "lee2012"
     for name, rows in ("rows", [{**row, "group": g} for g in groups]), ("one", [row]), ("ceilings", []), \
-            ("sizes", [row, {**row, "size": [1, 1, 1]}]):
+            ("sizes", [row, {**row, "size": [1, 1, 1]}]), ("unknown", [{**row, "group": "new"}]):
         yield name, json.dumps({**record, "rows": rows}).encode()
     yield "former", b'{"program": "clvox", "version": "0", "verb": "bench", "kernels": []}'
 

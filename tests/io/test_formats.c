@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/matrix.h"
@@ -197,23 +196,21 @@ static void valid_files(void)
 
 /* ---- hostile ------------------------------------------------------------ */
 
-/* Reads a file in a process of its own: within a second and 100 MB it must
- * say one sentence. */
-static void refused_quickly(const char *path, const char *name)
+/* Reads a file in a process of its own: within 100 MB, so that little of what it
+ * promises is unpacked or cleared, it must say one sentence. */
+static void refused_in_little(const char *path, const char *name)
 {
     int ends[2], result = 0;
     char sentence[4096] = "";
     struct rusage usage;
-    int slow = getenv("CLVOX_SANITIZED") != NULL;
-    CHECK_CASE("%s is refused with a sentence, quickly and in little memory", name);
+    bool sanitized = getenv("CLVOX_SANITIZED") != NULL; /* which keeps more memory beside */
+    CHECK_CASE("%s is refused with a sentence and in little memory", name);
     if (!path) {
         CHECK_SKIP("the data are missing");
         return;
     }
     fflush(stdout);
     CHECK(!pipe(ends));
-    struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
     pid_t child = fork();
     if (!child) {
         clvox_volume *v;
@@ -226,16 +223,13 @@ static void refused_quickly(const char *path, const char *name)
         _exit(bad);
     }
     CHECK(wait4(child, &result, 0, &usage) == child);
-    clock_gettime(CLOCK_MONOTONIC, &after);
     close(ends[1]);
     if (read(ends[0], sentence, sizeof sentence - 1) < 0)
         sentence[0] = 0;
     close(ends[0]);
-    double seconds = (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
     CHECK_THAT(WIFEXITED(result) && !WEXITSTATUS(result), "status %#x", (unsigned)result);
     CHECK_THAT(!strncmp(sentence, path, strlen(path) - 8) && !strchr(sentence, '\n'), "%s", sentence);
-    CHECK_THAT(seconds < (slow ? 10 : 1), "%.2f s", seconds);
-    CHECK_THAT(slow || usage.ru_maxrss < 100 * 1024, "%ld KiB", usage.ru_maxrss);
+    CHECK_THAT(sanitized || usage.ru_maxrss < 100 * 1024, "%ld KiB", usage.ru_maxrss);
     printf("# %s\n", sentence + strlen(path) - strlen(name));
 }
 
@@ -264,7 +258,7 @@ static void hostile_files(void)
         "formats_truncated_bids/sub-01_ses-01_task-nback_run-02_bold.nii",
         "formats_truncated_bids/sub-01_ses-01_task-rest_bold.nii"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        refused_quickly(files_data(names[i]), names[i]);
+        refused_in_little(files_data(names[i]), names[i]);
 
     /* Headers that promise gigabytes, behind which there is little or nothing. */
     static const int sizes[][3] = {
@@ -282,7 +276,7 @@ static void hostile_files(void)
                          kind == 0 ? "plain.nii" : kind == 1 ? "noise.nii.gz" : "zeros.nii.gz");
                 const char *path = files_in(name);
                 CHECK(!files_nifti_write(path, &h, kind == 2 ? zeros : noise, behind[b]));
-                refused_quickly(path, name);
+                refused_in_little(path, name);
                 unlink(path);
             }
     free(noise);

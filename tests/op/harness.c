@@ -10,7 +10,7 @@ clvox_context *harness_open(void)
     clvox_context *ctx;
     if (clvox_context_create(NULL, &ctx) < 0) {
         printf("1..0 # SKIP %s\n", clvox_message());
-        exit(77);
+        exit(0);
     }
     return ctx;
 }

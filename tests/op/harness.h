@@ -9,8 +9,8 @@
 #include "clvox/device.h"
 #include "runtime/runtime.h"
 
-/* Opens the device of CLVOX_DEVICE (default: the best); ends the program with
- * exit code 77 (skipped) when there is none. */
+/* Opens the device of CLVOX_DEVICE (default: the best); where there is none, ends
+ * the program with a plan that says that all is skipped. */
 clvox_context *harness_open(void);
 
 /* Steps through the variants and tiles that the device can run: sets the

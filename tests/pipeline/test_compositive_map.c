@@ -553,7 +553,7 @@ int main(void)
 {
     if (clvox_context_create(NULL, &ctx) < 0) {
         printf("1..0 # SKIP %s\n", clvox_message());
-        return 77;
+        return 0;
     }
     exchange();
     inverse();

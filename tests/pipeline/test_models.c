@@ -169,7 +169,7 @@ int main(void)
 {
     if (clvox_context_create(NULL, &ctx) < 0) {
         printf("1..0 # SKIP %s\n", clvox_message());
-        return 77;
+        return 0;
     }
     for (int deform = CLVOX_DEFORM_GREEDY; deform <= CLVOX_DEFORM_SYN; deform++) {
         recovery((clvox_deform)deform);

@@ -358,7 +358,7 @@ int main(void)
     folder = getenv("CLVOX_DATA") ? getenv("CLVOX_DATA") : CLVOX_DATA_DEFAULT;
     if (clvox_context_create(NULL, &ctx) < 0) {
         printf("1..0 # SKIP %s\n", clvox_message());
-        return 77;
+        return 0;
     }
     claire();
     nichart();

@@ -84,7 +84,7 @@ int main(void)
     pair p;
     if (clvox_context_create(NULL, &ctx) < 0) {
         printf("1..0 # SKIP %s\n", clvox_message());
-        return 77;
+        return 0;
     }
     pair_make(&p, (const int[3]){41, 37, 35}, (const double[3]){3, 3, 3}, false, 6, 3);
     nothing_forgotten(&p);

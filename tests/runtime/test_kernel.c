@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing, building and launching kernels, buffers, and the time that is kept. */
-#include <time.h>
-
 #include "probe.h"
 #include "runtime/build.h"
 #include "runtime/context.h"
@@ -37,15 +35,12 @@ static void check_variants(clvox_context *ctx)
     for (size_t local = 0; local < 300; local++)
         right = right && clv_kernel_get(ctx, &probe, extra, size, local, &second) == CLVOX_OK && second == first;
     CHECK(right);
-    CHECK_CASE("a known kernel costs less than two microseconds to get");
-    struct timespec from, to;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-    for (int i = 0; i < 100000; i++)
-        clv_kernel_get(ctx, &probe, "-DADD=5", size, 17, &second);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-    double us = ((double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec)) * 1e6 / 1e5;
-    printf("# %.3f us\n", us);
-    CHECK_THAT(us < (getenv("CLVOX_SANITIZED") ? 20 : 2), "%g us", us);
+    CHECK_CASE("a known kernel is found among the answers: nothing is planned, built or remembered again");
+    CHECK(clv_kernel_get(ctx, &probe, "-DADD=5", size, 17, &first) == CLVOX_OK);
+    int built = ctx->built_count, answers = ctx->memo_count;
+    for (int i = 0; i < 1000; i++)
+        right = right && clv_kernel_get(ctx, &probe, "-DADD=5", size, 17, &second) == CLVOX_OK && second == first;
+    CHECK(right && ctx->built_count == built && ctx->memo_count == answers && answers > 0);
 }
 
 static void check_refusals(clvox_context *ctx)
@@ -201,7 +196,7 @@ static void check_timing(void)
         CHECK(probe_runs(ctx, NULL, 0));
     int count = clv_timings(ctx, &rows);
     const clv_timing *row = find_row(rows, count, "probe/"), *sent = find_row(rows, count, "(to the device)");
-    CHECK(row && row->calls == 7 && row->bytes == 7 * 8.0 * 665 && row->seconds > 0 && row->seconds < 1);
+    CHECK(row && row->calls == 7 && row->bytes == 7 * 8.0 * 665 && row->seconds > 0);
     CHECK(sent && sent->calls == 7 && sent->bytes == 7 * 4.0 * 665);
     CHECK(clv_timings(ctx, &rows) == count && (row = find_row(rows, count, "probe/")) && row->calls == 7);
     CHECK_CASE("reset starts anew, also with events pending");
@@ -266,6 +261,27 @@ static void check_pinned(clvox_context *ctx)
     clv_buffer_destroy(&buffer);
 }
 
+/* Drivers whose workers still run commands of a context that is gone have crashed. */
+static void check_end_of_work(void)
+{
+    enum { BYTES = 32 << 20, FILLS = 100 };
+    clvox_context *ctx = NULL;
+    clv_buffer *buffer = NULL;
+    cl_event last = NULL;
+    cl_int state = CL_QUEUED;
+    CHECK_CASE("a context goes when its work is done");
+    check_must(clvox_context_create(NULL, &ctx));
+    check_must(clv_buffer_create(ctx, BYTES, "buffer", &buffer));
+    for (int i = 0; i < FILLS; i++)
+        CHECK(clv_buffer_fill(ctx, buffer, 0, (uint32_t)i, BYTES) == CLVOX_OK);
+    CHECK(clEnqueueMarkerWithWaitList(ctx->queue, 0, NULL, &last) == CL_SUCCESS && clFlush(ctx->queue) == CL_SUCCESS);
+    clv_buffer_destroy(&buffer);
+    clvox_context_destroy(&ctx);
+    CHECK(clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) == CL_SUCCESS);
+    CHECK_THAT(state == CL_COMPLETE, "%d", (int)state);
+    clReleaseEvent(last);
+}
+
 int main(int argc, char **argv)
 {
     clvox_context *ctx;
@@ -288,5 +304,6 @@ int main(int argc, char **argv)
     check_pinned(ctx);
     clvox_context_destroy(&ctx);
     check_timing();
+    check_end_of_work();
     return check_end();
 }

@@ -2,6 +2,7 @@
 /* What was measured, kept in a file and found again by the planner. */
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -28,7 +29,7 @@ static void store_class(const char *build, int size_class, const char *variant, 
 {
     clv_wisdom_record r = record_of(build, variant, tile);
     r.size_class = size_class;
-    CHECK(clv_wisdom_store(path, &gpu, &r) == CLVOX_OK);
+    CHECK(clv_wisdom_store(path, &gpu, &r, NULL) == CLVOX_OK);
 }
 
 static void store(const char *build, const char *variant, clv_tile tile)
@@ -98,7 +99,7 @@ static void check_file(void)
     clv_wisdom_destroy(&wisdom);
     clv_wisdom_record slower = r;
     slower.seconds *= 2;
-    CHECK(clv_wisdom_store(path, &gpu, &slower) == CLVOX_OK);
+    CHECK(clv_wisdom_store(path, &gpu, &slower, NULL) == CLVOX_OK);
     wisdom = load(&gpu);
     CHECK(!strcmp(hash, wisdom->hash) && wisdom->record[1].seconds == 3e-3);
     clv_wisdom_destroy(&wisdom);
@@ -129,12 +130,12 @@ static void check_choice(void)
     CHECK(prefers(&other, "", NULL, march));
     CHECK_CASE("several devices live in one file");
     clv_wisdom_record r = record_of("", "item", item);
-    CHECK(clv_wisdom_store(path, &other, &r) == CLVOX_OK);
+    CHECK(clv_wisdom_store(path, &other, &r, NULL) == CLVOX_OK);
     CHECK(prefers(&other, "", "item", item) && prefers(&gpu, "", "march", march));
     CHECK_CASE("another version of the kernel");
     r = record_of("", "item", item);
     r.version[0] = r.version[0] == '0' ? '1' : '0';
-    CHECK(clv_wisdom_store(path, &gpu, &r) == CLVOX_OK && prefers(&gpu, "-DB=1", "march", march));
+    CHECK(clv_wisdom_store(path, &gpu, &r, NULL) == CLVOX_OK && prefers(&gpu, "-DB=1", "march", march));
     CHECK_THAT(!prefers(&gpu, "", "item", item) && prefers(&gpu, "", "march", march), "the others still agree");
     static const clv_variant changed[] = {
         {.name = "march", .function = "probe_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
@@ -229,6 +230,83 @@ static void is_passed_over(const char *why)
     CHECK(prefers(&gpu, "", "march", march));
 }
 
+/* Processes that each add records of their own to one file: none may be lost. */
+static void check_together(void)
+{
+    enum { WRITERS = 4, RECORDS = 12 };
+    int left = 0, result;
+    CHECK_CASE("writers at the same time keep all that each stores");
+    unlink(path);
+    fflush(stdout);
+    for (int w = 0; w < WRITERS; w++)
+        if (fork() == 0) {
+            int bad = 0;
+            for (int i = 0; i < RECORDS; i++) {
+                char build[32];
+                snprintf(build, sizeof build, "-DW=%d -DI=%d", w, i);
+                clv_wisdom_record r = record_of(build, "item", item);
+                bad |= clv_wisdom_store(path, &gpu, &r, NULL) != CLVOX_OK;
+            }
+            _exit(bad);
+        }
+    for (int w = 0; w < WRITERS; w++)
+        left += wait(&result) < 0 || !WIFEXITED(result) || WEXITSTATUS(result);
+    clv_wisdom *wisdom = load(&gpu);
+    CHECK_THAT(left == 0 && wisdom->count == WRITERS * RECORDS, "%d of %d, %d failed: %s", wisdom->count,
+               WRITERS * RECORDS, left, wisdom->remark);
+    clv_wisdom_destroy(&wisdom);
+    char lock[80];
+    snprintf(lock, sizeof lock, "%s.lock", path);
+    CHECK(access(lock, F_OK) < 0);
+    unlink(path);
+    store("", "march", march);
+}
+
+/* What is under the name with this end: `size` bytes that begin with `text`. It is removed. */
+static void is_kept(const char *end, const char *text, size_t size)
+{
+    char name[80], *got = NULL;
+    size_t length = 0;
+    snprintf(name, sizeof name, "%s%s", path, end);
+    CHECK_THAT(clv_file_read_all(name, 1 << 20, &got, &length) == CLVOX_OK && length == size &&
+               !memcmp(got, text, strlen(text)), "%s", end);
+    free(got);
+    unlink(name);
+}
+
+static void check_kept(void)
+{
+    clv_wisdom_record r = record_of("", "item", item);
+    char *remark = NULL, real[80];
+    CHECK_CASE("tuning puts a new file in the place of a damaged one, which is kept");
+    check_must(clv_file_write_all(path, "hello", 5));
+    CHECK(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && prefers(&gpu, "", "item", item));
+    CHECK_THAT(remark && strstr(remark, "is damaged: kept as ") && strstr(remark, "w.json.old,"), "%s", remark);
+    CHECK_CASE("another one is kept beside it, and a whole one needs no remark");
+    check_must(clv_file_write_all(path, "good day", 8));
+    CHECK(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && prefers(&gpu, "", "item", item));
+    CHECK_THAT(remark && strstr(remark, "w.json.old2,"), "%s", remark);
+    free(remark);
+    remark = NULL;
+    CHECK(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && !remark);
+    is_kept(".old", "hello", 5);
+    is_kept(".old2", "good day", 8);
+    CHECK_CASE("the file of another version is kept; through a link too");
+    static const char later[] = "{\"wisdom\": 2, \"gpus\": {}}";
+    snprintf(real, sizeof real, "%s.real", path);
+    unlink(path);
+    check_must(clv_file_write_all(real, later, sizeof later - 1));
+    CHECK(symlink(real, path) == 0);
+    CHECK(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && prefers(&gpu, "", "item", item));
+    CHECK_THAT(remark && strstr(remark, "another version") && strstr(remark, "w.json.real.old,"), "%s", remark);
+    free(remark);
+    struct stat info;
+    CHECK(lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
+    is_kept(".real.old", later, sizeof later - 1);
+    unlink(path);
+    unlink(real);
+}
+
 static void check_damage(void)
 {
     CHECK_CASE("a file that was changed by hand is passed over with a remark");
@@ -247,19 +325,25 @@ static void check_damage(void)
     CHECK_CASE("a file of a later form");
     edit("\"wisdom\":\t1", "\"wisdom\":\t9");
     is_passed_over("another version");
-    CHECK_CASE("tuning puts a new file in the place of a damaged one");
-    check_must(clv_file_write_all(path, "hello", 5));
-    store("", "item", item);
-    CHECK(prefers(&gpu, "", "item", item));
     CHECK_CASE("a folder in the file's place, and no permission to write");
     clv_wisdom *wisdom;
     check_must(clv_wisdom_load(folder, &gpu, &wisdom));
     CHECK(wisdom->count == 0 && wisdom->remark[0]);
     clv_wisdom_destroy(&wisdom);
     const clv_wisdom_record r = record_of("", "item", item);
-    CHECK(clv_wisdom_store(folder, &gpu, &r) == CLVOX_ERROR_FILE);
-    CHECK(clv_wisdom_store("/proc/no/such/folder/w.json", &gpu, &r) == CLVOX_ERROR_FILE);
+    static const char nowhere[] = "/proc/no/such/folder/w.json";
+    CHECK(clv_wisdom_store(folder, &gpu, &r, NULL) == CLVOX_ERROR_FILE && strstr(clvox_message(), "is a directory"));
+    CHECK(clv_wisdom_writable(folder) == CLVOX_ERROR_FILE && strstr(clvox_message(), "is a directory"));
+    CHECK(clv_wisdom_store(nowhere, &gpu, &r, NULL) == CLVOX_ERROR_FILE);
+    CHECK_THAT(strstr(clvox_message(), "w.json: cannot be written ("), "%s", clvox_message());
+    CHECK(clv_wisdom_writable(nowhere) == CLVOX_ERROR_FILE && strstr(clvox_message(), "w.json: cannot be written ("));
+    CHECK_CASE("what can be written, and that asking changes nothing");
     unlink(path);
+    CHECK(clv_wisdom_writable(path) == CLVOX_OK && access(path, F_OK) < 0);
+    check_must(clv_file_write_all(path, "hello", 5));
+    CHECK(clv_wisdom_writable(path) == CLVOX_OK);
+    is_kept("", "hello", 5);
+    CHECK(clv_wisdom_writable("/dev/null") == CLVOX_OK && clv_wisdom_store("/dev/null", &gpu, &r, NULL) == CLVOX_OK);
 }
 
 static void check_place(void)
@@ -277,6 +361,10 @@ static void check_place(void)
     free(got);
     setenv("CLVOX_CACHE_DIR", "", 1);
     CHECK(!clv_wisdom_path());
+    setenv("CLVOX_CACHE_DIR", "/a/cache//", 1);
+    CHECK((got = clv_wisdom_path()) && !strcmp(got, "/a/cache-wisdom.json"));
+    free(got);
+    setenv("CLVOX_CACHE_DIR", "", 1);
 }
 
 static void check_planner(void)
@@ -296,7 +384,7 @@ static void check_planner(void)
             other = i;
     CHECK(other > 0);
     clv_wisdom_record r = record_of("", c[other].variant->name, c[other].tile);
-    check_must(clv_wisdom_store(path, &ctx->limits, &r));
+    check_must(clv_wisdom_store(path, &ctx->limits, &r, NULL));
     clvox_context_destroy(&ctx);
     check_must(clvox_context_create(NULL, &ctx));
     CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && kernel->wisdom);
@@ -319,7 +407,7 @@ static void check_planner(void)
     r = record_of("", c[0].variant->name, c[0].tile);
     r.size_class = 2;
     check_must(clvox_context_create(NULL, &ctx));
-    check_must(clv_wisdom_store(path, &ctx->limits, &r));
+    check_must(clv_wisdom_store(path, &ctx->limits, &r, NULL));
     clvox_context_destroy(&ctx);
     check_must(clvox_context_create(NULL, &ctx));
     for (int round = 0; round < 2; round++) {
@@ -340,7 +428,7 @@ static void check_planner(void)
     r = (clv_wisdom_record){.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};
     check_must(clv_wisdom_version(&entry, r.version));
     check_must(clvox_context_create(NULL, &ctx));
-    check_must(clv_wisdom_store(path, &ctx->limits, &r));
+    check_must(clv_wisdom_store(path, &ctx->limits, &r, NULL));
     clvox_context_destroy(&ctx);
     check_must(clvox_context_create(NULL, &ctx));
     CHECK(clv_kernel_get(ctx, &entry, NULL, size, 0, &kernel) == CLVOX_OK && kernel->variant == &variants[0]);
@@ -361,6 +449,9 @@ int main(int argc, char **argv)
     check_choice();
     check_sizes();
     check_damage();
+    check_kept();
+    check_together();
+    unlink(path);
     if (clvox_devices_list(&devices) > 0) {
         check_planner();
     } else {
