@@ -308,7 +308,7 @@ void compare_put_markdown_devices(text_buffer *to, const compare_set *set)
         text_put_markdown(to, r->device.driver);
         text_put(to, " | ");
         text_put_markdown(to, r->version);
-        text_add(to, *r->sources ? " %.8s" : "", r->sources);
+        text_add(to, "%s%.8s", *r->sources ? " " : "", r->sources);
         text_put(to, " | ");
         snprintf(day, sizeof day, "%.10s", r->date);
         text_put_markdown(to, day);

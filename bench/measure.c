@@ -7,8 +7,9 @@
 
 /* A batch hides the clock and the wait at its end; the spread at which a median is good enough. */
 static const double BATCH = 5e-3, SMALL = 0.03;
-/* From so many seconds on a first call differs from the next by little: it counts. */
-static const double LONG = 1;
+/* From so many seconds on a first call differs from the next by little: it counts, and from so many
+ * more on it is enough. */
+static const double LONG = 1, VERY_LONG = 10;
 enum { LEAST = 5, SLOW_LEAST = 3, TIMED = 5 };
 
 double bench_now(void)
@@ -87,7 +88,7 @@ int bench_measure(bench_run *run, int (*call)(void *), void *what, const char *e
     if (once < BATCH)
         calls = (int)ceil(BATCH / fmax(once, 1e-6));
     while (out->seconds.count < RECORD_SAMPLES) {
-        int least = bench_now() < end ? LEAST : SLOW_LEAST;
+        int least = once > VERY_LONG ? 1 : bench_now() < end ? LEAST : SLOW_LEAST;
         if (out->seconds.count >= least && (out->seconds.spread < SMALL || bench_now() >= end))
             break;
         CLV_TRY(batch(run, call, what, calls, &once));

@@ -122,7 +122,7 @@ static void put_devices(text_buffer *to, const compare_set *set)
         put_text_cell(to, "free", d->platform);
         put_text_cell(to, "free", d->driver);
         char version[64];
-        snprintf(version, sizeof version, "%.40s %.8s", r->version, r->sources);
+        snprintf(version, sizeof version, "%.40s %.6s", r->version, r->sources);
         put_text_cell(to, "free short", version);
         snprintf(day, sizeof day, "%.10s", r->date);
         put_text_cell(to, "", day);
