@@ -26,7 +26,7 @@ static int call_row(void *what)
     return ((const bench_row *)both[0])->run(both[1]);
 }
 
-/* Kernels that the context was asked for until now. */
+/* Kernels that the context was asked for. */
 typedef struct kernel_list {
     int count;
     const clv_kernel *kernel[MOST_KERNELS];

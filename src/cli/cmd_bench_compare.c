@@ -72,20 +72,6 @@ static int check_outputs(const char *page, const char *log, char **records, int 
     return CLVOX_OK;
 }
 
-/* Writes the page, unless it is known that the log, which follows, cannot be written. */
-static int write_page(command *cli, const char *page, const char *log, const text_buffer *html)
-{
-    int status = CLVOX_OK;
-    clv_file_writer *trial = NULL;
-    if (log)
-        CLV_TRY(clv_file_create(log, &trial));
-    CLV_TRY(clv_file_write_all(page, html->data, html->length));
-    cli_log_output(cli, page);
-end:
-    clv_file_discard(&trial);
-    return status;
-}
-
 int cmd_bench_compare(command *cli, int argc, char **argv)
 {
     const char *page = NULL;
@@ -143,8 +129,10 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the comparison");
         goto end;
     }
-    if (page)
-        CLV_TRY(write_page(cli, page, log, &html));
+    if (page) {
+        CLV_TRY(clv_file_write_all(page, html.data, html.length));
+        cli_log_output(cli, page);
+    }
     log_comparison(cli->log, &set);
     cli_print(cli, "%s", text.data);
 end:

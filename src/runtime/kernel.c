@@ -36,6 +36,8 @@ int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant
 
 void clv_kernels_as(clvox_context *ctx, const int size[3])
 {
+    if (size)
+        forget(ctx);
     ctx->class_as = size ? clv_wisdom_class(size) + 1 : 0;
 }
 

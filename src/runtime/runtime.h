@@ -186,11 +186,12 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
  * cannot run is CLVOX_ERROR_DEVICE at clv_kernel_get. */
 int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant, int tile);
 
-/* From now on kernels are chosen as for volumes of this size, whatever theirs is;
- * NULL ends it. For checks on small volumes of what will run on large ones. */
+/* From now on kernels are chosen as for volumes of this size, whatever theirs is,
+ * and clv_kernels_asked begins anew; NULL ends the former. For checks on small
+ * volumes of what will run on large ones. */
 void clv_kernels_as(clvox_context *ctx, const int size[3]);
 
-/* What was asked of clv_kernel_get since the last clv_force_variant. */
+/* What was asked of clv_kernel_get since the last clv_force_variant or clv_kernels_as. */
 typedef struct clv_asked {
     const clv_entry *entry;
     const char *extra; /* lives as long as the context */
