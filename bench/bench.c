@@ -14,9 +14,10 @@ enum { MOST_KERNELS = 1024 };
 
 static const clv_entry *find_entry(const char *name)
 {
-    for (const clv_entry *const *e = clv_entries; *e; e++)
-        if (!strcmp((*e)->name, name))
-            return *e;
+    const clv_entry *entry;
+    for (int i = 0; (entry = clv_entry_at(i)); i++)
+        if (!strcmp(entry->name, name))
+            return entry;
     return NULL;
 }
 

@@ -6,12 +6,12 @@
 
 #include <stdio.h>
 
-#include "op/fft.h"
-#include "op/force.h"
-#include "op/mesh_distance.h"
-#include "op/statistics.h"
-#include "op/tensor_fit.h"
-#include "op/tensor_pd.h"
+#include "op/fluid/fourier.h"
+#include "op/fluid/force.h"
+#include "op/surface/mesh_distance.h"
+#include "op/image/statistics.h"
+#include "op/tensor/fit.h"
+#include "op/tensor/primal_dual.h"
 #include "record.h"
 #include "runtime/runtime.h"
 
@@ -164,7 +164,7 @@ extern const bench_row *const bench_fields[BENCH_FIELDS];
 int bench_verify(clvox_context *ctx, const bench_row *row, const char *label);
 
 /* The fluid's operator with alpha and gamma of Ha 2011, in voxels. */
-clv_navier bench_operator(const int size[3], bool periodic, float beta);
+clv_fluid_operator bench_operator(const int size[3], bool periodic, float beta);
 
 /* The unbiased force with penalty, without mask, on the bench's data. */
 int bench_force(bench_data *data, clv_force_form form);

@@ -7,11 +7,11 @@
 
 #include "base/parallel.h"
 #include "bench.h"
-#include "op/ceiling.h"
-#include "op/copy.h"
-#include "op/peak.h"
-#include "ref/ceiling.h"
-#include "ref/peak.h"
+#include "op/papers/ceiling.h"
+#include "op/papers/copy.h"
+#include "op/papers/fma_rate.h"
+#include "ref/papers/ceiling.h"
+#include "ref/papers/fma_rate.h"
 
 typedef struct bench_probe {
     clvox_context *ctx;
@@ -132,7 +132,7 @@ static void close_probe(bench_probe *p)
 static int call_peak(void *what)
 {
     bench_probe *p = what;
-    return clv_peak(p->ctx, p->twice, 1, 0.99f, 0.5f, p->steps, p->in, p->out, &p->amount);
+    return clv_fma_rate(p->ctx, p->twice, 1, 0.99f, 0.5f, p->steps, p->in, p->out, &p->amount);
 }
 
 static int arithmetic(bench_run *run, bool twice, const char *name, double *value)
@@ -146,7 +146,7 @@ static int arithmetic(bench_run *run, bool twice, const char *name, double *valu
     CLV_TRY(call_peak(&p));
     CLV_TRY(clv_buffer_read(run->ctx, p.out, 0, &got, sizeof got));
     /* A work-item has one lane or as many as its vectors are wide. */
-    double lanes = (double)got / ref_peak(1, (double)0.99f, 0.5, FEW);
+    double lanes = (double)got / ref_fma_rate(1, (double)0.99f, 0.5, FEW);
     if (!(fabs(lanes - rint(lanes)) < 1e-4 * lanes && rint(lanes) >= 1)) {
         status = bench_wrong(run->ctx, name, "%g lanes", lanes);
         goto end;

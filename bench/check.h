@@ -5,7 +5,7 @@
 
 #include "bench.h"
 #include "clvox/registration.h"
-#include "pipeline/phantom.h"
+#include "phantom/phantom.h"
 
 /* Inputs as they were before the row ran; fields are planar. */
 typedef struct bench_check {
@@ -57,7 +57,6 @@ int check_dot(bench_check *c);
 int check_longest(bench_check *c);
 int check_statistics(bench_check *c);
 int check_histogram(bench_check *c);
-int check_moments(bench_check *c);
 int check_gradient(bench_check *c);
 int check_sobel(bench_check *c);
 int check_jacobian(bench_check *c);
@@ -77,8 +76,8 @@ int check_warp_nearest(bench_check *c);
 int check_warp_cubic(bench_check *c);
 int check_warp_label(bench_check *c);
 int check_compose(bench_check *c);
-int check_advance(bench_check *c);
-int check_push(bench_check *c);
+int check_compositive_step(bench_check *c);
+int check_metric_force(bench_check *c);
 int check_inverse(bench_check *c);
 int check_linear_histogram(bench_check *c);
 int check_linear_sums(bench_check *c);

@@ -4,19 +4,19 @@
 #include <string.h>
 
 #include "check.h"
-#include "op/fluid.h"
-#include "op/lncc.h"
-#include "ref/advance.h"
-#include "ref/compose.h"
-#include "ref/fluid.h"
-#include "ref/force.h"
-#include "ref/gaussian.h"
-#include "ref/inverse.h"
-#include "ref/likeness.h"
-#include "ref/linear.h"
-#include "ref/lncc.h"
-#include "ref/push.h"
-#include "ref/warp.h"
+#include "op/fluid/fluid.h"
+#include "op/match/lncc.h"
+#include "ref/field/compositive_step.h"
+#include "ref/field/compose.h"
+#include "ref/fluid/fluid.h"
+#include "ref/fluid/force.h"
+#include "ref/image/gaussian.h"
+#include "ref/field/inverse.h"
+#include "ref/match/metric.h"
+#include "ref/match/affine_metric.h"
+#include "ref/match/lncc.h"
+#include "ref/match/metric_force.h"
+#include "ref/field/warp.h"
 
 static const float UNIT[3] = {1, 1, 1};
 static const double ONES[3] = {1, 1, 1};
@@ -74,20 +74,20 @@ end:
     return status;
 }
 
-int check_advance(bench_check *c)
+int check_compositive_step(bench_check *c)
 {
     int status = CLVOX_OK;
-    ref_advance(c->u, c->v, c->data->size, UNIT, 1.5, 1.5, 0, 2e-5, c->want, c->unsure);
+    ref_compositive_step(c->u, c->v, c->data->size, UNIT, 1.5, 1.5, 0, 2e-5, c->want, c->unsure);
     CLV_TRY(check_sure(c));
     CLV_TRY(check_field(c, c->data->field[0], c->want, 5e-5, 2e-6));
 end:
     return status;
 }
 
-int check_push(bench_check *c)
+int check_metric_force(bench_check *c)
 {
     int status = CLVOX_OK;
-    ref_push(c->in[0], c->data->size, &SAME, c->u, c->in[1], 1, 0, 2e-5, c->want, c->unsure, c->data->size);
+    ref_metric_force(c->in[0], c->data->size, &SAME, c->u, c->in[1], 1, 0, 2e-5, c->want, c->unsure, c->data->size);
     CLV_TRY(check_sure(c));
     CLV_TRY(check_field(c, c->data->field[0], c->want, 1e-4, 1e-6));
 end:
@@ -114,11 +114,11 @@ int check_inverse(bench_check *c)
 /* ---- linear registration ---- */
 
 /* In c->most: room for 7 numbers a sample. */
-static ref_linear_sample *samples_of(bench_check *c, int *count)
+static ref_affine_sample *samples_of(bench_check *c, int *count)
 {
     static const double same[3][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}, centre[3] = {0, 0, 0};
-    ref_linear_sample *samples = (ref_linear_sample *)c->most;
-    *count = ref_linear_samples(c->in[0], c->data->size, c->in[1], c->data->size, (const int[2]){1, 1},
+    ref_affine_sample *samples = (ref_affine_sample *)c->most;
+    *count = ref_affine_samples(c->in[0], c->data->size, c->in[1], c->data->size, (const int[2]){1, 1},
                                 centre, same, NULL, samples);
     return samples;
 }
@@ -129,9 +129,9 @@ int check_linear_histogram(bench_check *c)
     uint32_t got[ENTRIES];
     double off = 0;
     int count;
-    const ref_linear_sample *samples = samples_of(c, &count);
+    const ref_affine_sample *samples = samples_of(c, &count);
     int status = clv_buffer_read(c->data->ctx, c->data->nine, 0, got, sizeof got);
-    ref_linear_histogram(samples, count, BINS, c->want);
+    ref_affine_histogram(samples, count, BINS, c->want);
     for (int i = 0; i < ENTRIES; i++)
         off += fabs((double)got[i] / UNITS - c->want[i]);
     /* Each of four splines is rounded to a sixteenth. */
@@ -142,14 +142,14 @@ int check_linear_histogram(bench_check *c)
 
 int check_linear_sums(bench_check *c)
 {
-    float got[CLV_LINEAR_MOST_SUMS];
-    double want[CLV_LINEAR_MOST_SUMS], size[CLV_LINEAR_MOST_SUMS] = {0}, one[CLV_LINEAR_MOST_SUMS];
-    int count, sums = clv_linear_sum_count(CLV_LINEAR_PAIR);
-    const ref_linear_sample *samples = samples_of(c, &count);
+    float got[CLV_AFFINE_MOST_SUMS];
+    double want[CLV_AFFINE_MOST_SUMS], size[CLV_AFFINE_MOST_SUMS] = {0}, one[CLV_AFFINE_MOST_SUMS];
+    int count, sums = clv_affine_sum_count(CLV_AFFINE_PAIR);
+    const ref_affine_sample *samples = samples_of(c, &count);
     int status = clv_buffer_read(c->data->ctx, c->data->sums, 0, got, sizeof got);
-    ref_linear_sums(samples, count, CLV_LINEAR_PAIR, 8, NULL, NULL, want);
+    ref_affine_sums(samples, count, CLV_AFFINE_PAIR, 8, NULL, NULL, want);
     for (int i = 0; i < count; i++) {
-        ref_linear_sums(samples + i, 1, CLV_LINEAR_PAIR, 8, NULL, NULL, one);
+        ref_affine_sums(samples + i, 1, CLV_AFFINE_PAIR, 8, NULL, NULL, one);
         for (int j = 0; j < sums; j++)
             size[j] += fabs(one[j]);
     }
@@ -243,7 +243,7 @@ end:
 /* ---- likenesses ---- */
 
 /* tolerance: of S over N and of slopes over the largest one. */
-static int check_likeness(bench_check *c, clv_likeness_kind kind, double tolerance)
+static int check_metric(bench_check *c, clv_metric_kind kind, double tolerance)
 {
     enum { BINS = 32 };
     int status = CLVOX_OK;
@@ -253,11 +253,11 @@ static int check_likeness(bench_check *c, clv_likeness_kind kind, double toleran
         fixed[i] = (double)c->in[0][i];
         moving[i] = (double)c->in[1][i];
     }
-    double want[2] = {ref_likeness(kind, fixed, moving, c->n, BINS, &valid), (double)c->n};
+    double want[2] = {ref_metric(kind, fixed, moving, c->n, BINS, &valid), (double)c->n};
     CLV_TRY(check_buffer(c, c->data->state, want, 2, tolerance * (double)c->n, 0));
-    ref_likeness_slope(kind, fixed, moving, c->n, BINS, c->want);
+    ref_metric_slope(kind, fixed, moving, c->n, BINS, c->want);
     CLV_TRY(check_buffer(c, c->data->out[0], c->want, c->n, tolerance * check_largest(c->want, c->n), 0));
-    ref_likeness_slope(kind, moving, fixed, c->n, BINS, c->want);
+    ref_metric_slope(kind, moving, fixed, c->n, BINS, c->want);
     CLV_TRY(check_buffer(c, c->data->out[1], c->want, c->n, tolerance * check_largest(c->want, c->n), 0));
 end:
     return status;
@@ -265,17 +265,17 @@ end:
 
 int check_ssd(bench_check *c)
 {
-    return check_likeness(c, CLV_LIKENESS_SSD, 1e-6);
+    return check_metric(c, CLV_METRIC_SSD, 1e-6);
 }
 
 int check_ncc(bench_check *c)
 {
-    return check_likeness(c, CLV_LIKENESS_NCC, 1e-5);
+    return check_metric(c, CLV_METRIC_NCC, 1e-5);
 }
 
 int check_mi(bench_check *c)
 {
-    return check_likeness(c, CLV_LIKENESS_MI, 5e-4);
+    return check_metric(c, CLV_METRIC_MI, 5e-4);
 }
 
 static int check_windows(bench_check *c, int radius, bool local, bool both)

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op/sor.h"
-#include "ref/conjugate.h"
-#include "ref/fft.h"
-#include "ref/navier.h"
-#include "ref/sor.h"
+#include "op/fluid/sor.h"
+#include "ref/fluid/conjugate_gradient.h"
+#include "ref/fluid/fourier.h"
+#include "ref/fluid/fluid_operator.h"
+#include "ref/fluid/sor.h"
 
 /* A planar field to double precision. */
 static void widen(const float *from, size_t count, double *to)
@@ -21,9 +21,9 @@ static void widen(const float *from, size_t count, double *to)
 
 static int check_product(bench_check *c, float beta)
 {
-    const clv_navier op = bench_operator(c->data->size, false, beta);
+    const clv_fluid_operator op = bench_operator(c->data->size, false, beta);
     widen(c->u, 3 * c->n, c->more);
-    ref_navier(&op, c->more, c->want);
+    ref_fluid_operator(&op, c->more, c->want);
     return check_field(c, c->data->field[0], c->want, 1e-6 * check_largest(c->want, 3 * c->n), 0);
 }
 
@@ -39,7 +39,7 @@ int check_operator_coupled(bench_check *c)
 
 int check_sor(bench_check *c)
 {
-    const clv_navier op = bench_operator(c->data->size, false, 0);
+    const clv_fluid_operator op = bench_operator(c->data->size, false, 0);
     widen(c->u, 3 * c->n, c->more);
     widen(c->v, 3 * c->n, c->want);
     ref_sor(&op, c->more, clv_sor_omega(&op), 2, c->want);
@@ -48,10 +48,10 @@ int check_sor(bench_check *c)
 
 int check_conjugate(bench_check *c)
 {
-    const clv_navier op = bench_operator(c->data->size, false, 0);
+    const clv_fluid_operator op = bench_operator(c->data->size, false, 0);
     widen(c->u, 3 * c->n, c->more);
     widen(c->v, 3 * c->n, c->want);
-    ref_conjugate(&op, c->more, 1, c->want);
+    ref_conjugate_gradient(&op, c->more, 1, c->want);
     return check_field(c, c->data->field[0], c->want, 2e-5 * check_largest(c->want, 3 * c->n), 0);
 }
 
@@ -72,7 +72,7 @@ end:
 
 static int check_solved(bench_check *c, float beta)
 {
-    const clv_navier op = bench_operator(c->data->size, true, beta);
+    const clv_fluid_operator op = bench_operator(c->data->size, true, beta);
     widen(c->u, 3 * c->n, c->more);
     ref_fft_solve(&op, c->more, c->want);
     return check_field(c, c->data->field[0], c->want, 1e-5 * check_largest(c->want, 3 * c->n), 0);

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "check.h"
-#include "ref/level.h"
-#include "ref/mesh_distance.h"
-#include "ref/nlm.h"
-#include "ref/redistance.h"
+#include "ref/surface/level_distance.h"
+#include "ref/surface/mesh_distance.h"
+#include "ref/surface/nlm.h"
+#include "ref/surface/redistance.h"
 
 static const float UNIT[3] = {1, 1, 1};
 

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "check.h"
-#include "op/tensor_links.h"
-#include "op/tensor_tv.h"
-#include "ref/mppca.h"
-#include "ref/tensor_fit.h"
-#include "ref/tensor_links.h"
-#include "ref/tensor_measures.h"
-#include "ref/tensor_pd.h"
-#include "ref/tensor_tv.h"
+#include "op/tensor/links.h"
+#include "op/tensor/tv.h"
+#include "ref/tensor/mppca.h"
+#include "ref/tensor/fit.h"
+#include "ref/tensor/links.h"
+#include "ref/tensor/measures.h"
+#include "ref/tensor/primal_dual.h"
+#include "ref/tensor/tv.h"
 
 /* ---- fits ---- */
 

@@ -282,11 +282,11 @@ const char *compare_field(const char *name)
 {
     static const char *const words[] = {
         " copy blend pointwise ",
-        " reduce statistics histogram moments linear longest ",
+        " reduce statistics histogram linear affine longest ",
         " gradient sobel jacobian ",
         " gaussian smooth recursive unsharp median ",
-        " warp resample downsample compose inverse advance push ",
-        " force energy likeness lncc fluid ",
+        " warp resample downsample compose inverse advance compositive_step push metric_force ",
+        " force energy likeness metric lncc fluid ",
         " redistance nlm mesh level surface ",
         " tensor mppca ",
     };

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "bench.h"
-#include "op/likeness.h"
-#include "op/linear.h"
-#include "op/tensor_links.h"
-#include "ref/tensor_links.h"
+#include "op/match/metric.h"
+#include "op/match/affine_metric.h"
+#include "op/tensor/links.h"
+#include "ref/tensor/links.h"
 
 enum {
-    PARTIALS = CLV_LIKENESS_SCRATCH, /* the most that any operation wants */
+    PARTIALS = CLV_METRIC_SCRATCH, /* the most that any operation wants */
     NINE_MORE = 18 * 1088,           /* for planes that are longer than the volume */
     WAVES = 4093                     /* voxels of the scan that differ */
 };
@@ -242,7 +242,7 @@ int bench_data_create(clvox_context *ctx, const int size[3], bool rough, bench_d
     CLV_TRY(clv_buffer_write(ctx, data->state, BENCH_LONGEST * sizeof *host, &(float){1.5f}, sizeof *host));
     CLV_TRY(send_links(data, size, host, &data->links));
     CLV_TRY(send_links(data, half, host, &data->half_links));
-    CLV_TRY(clv_buffer_create(ctx, CLV_LINEAR_MOST_SUMS * sizeof *host, "bench data", &data->sums));
+    CLV_TRY(clv_buffer_create(ctx, CLV_AFFINE_MOST_SUMS * sizeof *host, "bench data", &data->sums));
 end:
     wave_free(&w);
     free(host);

@@ -7,7 +7,7 @@
 #include "bench_table.h"
 #include "nlm.h"
 #include "paper_lines.h"
-#include "ref/nlm_search.h"
+#include "ref/surface/patch_search.h"
 
 /* Values in [-1, 1] from a place and nothing else. */
 static float grain(int x, int y, int z)
@@ -74,7 +74,7 @@ int bench_band_create(clvox_context *ctx, int wanted, float noise, bench_band *b
     CLV_TRY(clv_buffer_create(ctx, (size_t)count * 4, "band", &b->band));
     CLV_TRY(clv_buffer_create(ctx, answers, "neighbours", &b->neighbours));
     CLV_TRY(clv_buffer_create(ctx, answers, "distances", &b->distances));
-    CLV_TRY(clv_buffer_create(ctx, clv_nlm_search_bytes(ctx, count, BENCH_RADIUS, BENCH_MOST),
+    CLV_TRY(clv_buffer_create(ctx, clv_patch_search_bytes(ctx, count, BENCH_RADIUS, BENCH_MOST),
                               "scratch of the search", &b->scratch));
     CLV_TRY(clv_buffer_write(ctx, b->phi, 0, b->host_phi, voxels * 4));
     CLV_TRY(clv_buffer_write(ctx, b->band, 0, b->host_band, (size_t)count * 4));
@@ -90,7 +90,7 @@ end:
 int bench_band_search(void *what)
 {
     const bench_band *b = what;
-    return clv_nlm_search(b->ctx, &b->patches, b->form, BENCH_MOST, 0, b->neighbours, b->distances,
+    return clv_patch_search(b->ctx, &b->patches, b->form, BENCH_MOST, 0, b->neighbours, b->distances,
                           b->scratch, NULL, NULL);
 }
 
@@ -116,7 +116,7 @@ static int verify(clvox_context *ctx, clv_nlm_memory form, const char *name)
     CLV_TRY(bench_band_search(&b));
     CLV_TRY(clv_buffer_read(ctx, b.neighbours, 0, got, answers * sizeof *got));
     CLV_TRY(clv_buffer_read(ctx, b.distances, 0, distance, answers * sizeof *distance));
-    ref_nlm_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, BENCH_RADIUS, BENCH_MOST, 0,
+    ref_patch_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, BENCH_RADIUS, BENCH_MOST, 0,
                    want, true_distance);
     for (size_t i = 0; i < answers; i++) {
         double slack = 1e-5 * true_distance[i] + 1e-9;
@@ -185,7 +185,7 @@ static int print_search(bench_run *run, bench_band *b, const search *r, bool of_
     b->form = r->form;
     int status = verify(run->ctx, r->form, r->name);
     if (status >= 0)
-        status = measure(run, b, clv_entry_nlm_search.name, &row, &time, tile);
+        status = measure(run, b, clv_entry_patch_search.name, &row, &time, tile);
     if (status < 0)
         return status;
     fprintf(run->out, "%9d %6.1f %-10s %-12s %10.4f %5.1f%% %10.1f %7.1f%%\n", b->patches.count,
@@ -199,7 +199,7 @@ static int print_search(bench_run *run, bench_band *b, const search *r, bool of_
 static int search_variants(bench_run *run, bench_band *b, const search *r, bool of_run)
 {
     int status = CLVOX_OK;
-    const clv_entry *entry = &clv_entry_nlm_search;
+    const clv_entry *entry = &clv_entry_patch_search;
     bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
     for (int v = 0; v < entry->count; v++)
         for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++) {
@@ -287,7 +287,7 @@ static void or_unknown(char *text, size_t room, int value)
 static int print_form(bench_run *run, bench_band *b, const form *f, record_samples *constant)
 {
     const clv_kernel *k;
-    const clv_entry *entry = by_pairs(f) ? clv_nlm_pairs_entry(f->form) : &clv_entry_nlm_search;
+    const clv_entry *entry = by_pairs(f) ? clv_nlm_pairs_entry(f->form) : &clv_entry_patch_search;
     char registers[16], groups[16], occupancy[16] = "unknown", tile[32], name[64];
     bench_time time;
     snprintf(name, sizeof name, "patch search, %s, %d voxels", f->name, b->patches.count);
@@ -351,7 +351,7 @@ int bench_lee2012_nlm(bench_run *run)
                 continue;
             }
             bool pairs = by_pairs(&forms[f]);
-            const clv_entry *entry = pairs ? clv_nlm_pairs_entry(forms[f].form) : &clv_entry_nlm_search;
+            const clv_entry *entry = pairs ? clv_nlm_pairs_entry(forms[f].form) : &clv_entry_patch_search;
             /* Every tile for the small band, the planner's for the large one. */
             for (int t = 0; pairs && n < 2 && entry->variants[0].tiles[t].x; t++) {
                 CLV_TRY(clv_force_variant(run->ctx, entry->name, entry->variants[0].name, t));

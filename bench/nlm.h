@@ -4,7 +4,7 @@
 #define CLV_BENCH_NLM_H
 
 #include "bench.h"
-#include "op/nlm_search.h"
+#include "op/surface/patch_search.h"
 
 /* Patches of 5^3 samples, neighbours of each, about the voxels of a band that references can take,
  * and the band's half width. */

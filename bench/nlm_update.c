@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "nlm.h"
-#include "op/nlm.h"
-#include "op/reduce.h"
-#include "ref/nlm.h"
+#include "op/surface/nlm.h"
+#include "op/image/reduce.h"
+#include "ref/surface/nlm.h"
 
 static const float UNIT[3] = {1, 1, 1}, WIDTH = .5f * BENCH_SAMPLES;
 

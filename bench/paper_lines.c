@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "op/gaussian.h"
-#include "ref/gaussian.h"
+#include "op/image/gaussian.h"
+#include "ref/image/gaussian.h"
 
 typedef struct call {
     const paper_line *line;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench_table.h"
-#include "op/force.h"
+#include "op/fluid/force.h"
 #include "paper_lines.h"
 
 enum { FORMS = 4, MOST = FORMS * CLV_MAX_TILES * 4 };

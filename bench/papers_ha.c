@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "bench_table.h"
-#include "op/blend.h"
-#include "op/gaussian.h"
-#include "op/gradient.h"
-#include "op/pointwise.h"
-#include "op/warp.h"
+#include "op/image/blend.h"
+#include "op/image/gaussian.h"
+#include "op/image/gradient.h"
+#include "op/image/pointwise.h"
+#include "op/field/warp.h"
 #include "paper_lines.h"
-#include "ref/warp.h"
+#include "ref/field/warp.h"
 
 #define DEVICE "GTX 260 or Tesla S1070"
 

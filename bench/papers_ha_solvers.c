@@ -6,12 +6,12 @@
 
 #include "bench_table.h"
 #include "check.h"
-#include "op/conjugate.h"
-#include "op/pointwise.h"
-#include "op/reduce.h"
-#include "op/sor.h"
+#include "op/fluid/conjugate_gradient.h"
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "op/fluid/sor.h"
 #include "paper_lines.h"
-#include "ref/navier.h"
+#include "ref/fluid/fluid_operator.h"
 
 #define DEVICE "GTX 260 or Tesla S1070"
 
@@ -37,7 +37,7 @@ static const char *const names[METHODS] = {"FFT", "SOR", "SOR, omega without gam
 typedef struct problem {
     clvox_context *ctx;
     bench_data *data;
-    clv_navier op;
+    clv_fluid_operator op;
     clv_buffer *force, *turn; /* f of step k: cos(k TURN) force + sin(k TURN) turn */
     clv_buffer *f, *v, *guess;
     bool warm; /* from guess, else from 0 */
@@ -46,10 +46,10 @@ typedef struct problem {
     double left;
 } problem;
 
-static clv_conjugate_room room_of(const problem *p)
+static clv_cg_workspace room_of(const problem *p)
 {
     const bench_data *d = p->data;
-    return (clv_conjugate_room){.residual = d->field[1], .direction = d->solver[0], .product = d->solver[1],
+    return (clv_cg_workspace){.residual = d->field[1], .direction = d->solver[0], .product = d->solver[1],
                                 .partial = d->partial, .state = d->state};
 }
 
@@ -106,7 +106,7 @@ static int find_left(problem *p)
     bench_data *d = p->data;
     float sums[2];
     CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_DOT, p->f, p->f, NULL, 0, 3 * d->n, d->partial, d->state, 0));
-    CLV_TRY(clv_navier_residual(p->ctx, &p->op, p->v, p->f, d->field[1], d->partial, &count));
+    CLV_TRY(clv_fluid_operator_residual(p->ctx, &p->op, p->v, p->f, d->field[1], d->partial, &count));
     CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_SUM, d->partial, NULL, NULL, 0, count, d->field[1], d->state, 1));
     CLV_TRY(clv_buffer_read(p->ctx, d->state, 0, sums, sizeof sums));
     p->left = sqrt((double)sums[1] / (double)sums[0]);
@@ -134,7 +134,7 @@ static int solve(problem *p, method how)
 {
     int status = CLVOX_OK;
     bench_data *d = p->data;
-    const clv_conjugate_room room = room_of(p);
+    const clv_cg_workspace room = room_of(p);
     p->iterations = 0;
     p->left = 0;
     if (how == FFT) {
@@ -147,7 +147,7 @@ static int solve(problem *p, method how)
     else
         CLV_TRY(clv_buffer_fill(p->ctx, p->v, 0, 0, field_bytes(p)));
     if (how == CG)
-        return clv_conjugate_solve(p->ctx, &p->op, p->f, p->tolerance, MOST, p->v, &room, &p->iterations,
+        return clv_cg_solve(p->ctx, &p->op, p->f, p->tolerance, MOST, p->v, &room, &p->iterations,
                                    &p->left);
     if (how == SOR_PLAIN)
         return sor_plain(p);
@@ -194,7 +194,7 @@ static int verify_method(problem *p, method how, double *f, double *v, float *ro
         p->tolerance = tolerances[t];
         CLV_TRY(solve(p, how));
         CLV_TRY(download(p, p->v, room, v));
-        double left = ref_navier_residual(&p->op, v, f);
+        double left = ref_fluid_operator_residual(&p->op, v, f);
         if (!(left <= 1.05 * (how == FFT ? 0 : p->tolerance) + ROUNDING)) {
             status = bench_wrong(p->ctx, names[how], "%g of the right-hand side is left, not %g", left,
                                  p->tolerance);
@@ -480,7 +480,7 @@ typedef struct form {
 
 static int form_product(problem *p)
 {
-    return clv_navier_apply(p->ctx, &p->op, p->f, p->v);
+    return clv_fluid_operator_apply(p->ctx, &p->op, p->f, p->v);
 }
 
 static int form_block(problem *p)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mueller 2008: forms of convolution on today's device. */
 #include "bench_table.h"
-#include "op/convolve.h"
-#include "op/gaussian.h"
-#include "op/sobel.h"
-#include "op/unsharp.h"
+#include "op/papers/convolve.h"
+#include "op/image/gaussian.h"
+#include "op/image/sobel.h"
+#include "op/image/unsharp.h"
 #include "paper_lines.h"
 
 /* Of 11 taps: 121 of the full mask, as the paper's 10 x 10. */

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "bench_table.h"
-#include "op/tensor_links.h"
-#include "op/tensor_tv.h"
+#include "op/tensor/links.h"
+#include "op/tensor/tv.h"
 #include "paper_lines.h"
 #include "papers_tensor.h"
-#include "ref/tensor_tv.h"
+#include "ref/tensor/tv.h"
 
 enum { STEPS = 100, FEW = 3, ALONE = -1 };
 

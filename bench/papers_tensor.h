@@ -3,7 +3,7 @@
 #ifndef CLV_BENCH_PAPERS_TENSOR_H
 #define CLV_BENCH_PAPERS_TENSOR_H
 
-#include "op/tensor_tv.h"
+#include "op/tensor/tv.h"
 
 typedef struct bench_tensors {
     clvox_context *ctx;

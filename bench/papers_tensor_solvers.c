@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "bench_table.h"
-#include "op/tensor_pd.h"
+#include "op/tensor/primal_dual.h"
 #include "paper_lines.h"
 #include "papers_tensor.h"
 

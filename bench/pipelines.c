@@ -8,10 +8,10 @@
 #include "clvox/registration.h"
 #include "clvox/surface.h"
 #include "clvox/tensor.h"
-#include "pipeline/mesh.h"
-#include "pipeline/phantom.h"
-#include "pipeline/phantom_surface.h"
-#include "pipeline/phantom_tensor.h"
+#include "mesh/mesh.h"
+#include "phantom/phantom.h"
+#include "phantom/surface.h"
+#include "phantom/tensor.h"
 
 /* A pipeline with what it works on, and what the phantom says of its result. */
 typedef struct pipeline {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of operations on images and fields: arithmetic, sums, differences, filters. */
 #include "check.h"
-#include "op/blend.h"
-#include "op/copy.h"
-#include "op/gaussian.h"
-#include "op/gradient.h"
-#include "op/histogram.h"
-#include "op/jacobian.h"
-#include "op/moments.h"
-#include "op/pointwise.h"
-#include "op/reduce.h"
-#include "op/resample.h"
-#include "op/smooth.h"
-#include "op/sobel.h"
-#include "op/unsharp.h"
+#include "op/image/blend.h"
+#include "op/papers/copy.h"
+#include "op/image/gaussian.h"
+#include "op/image/gradient.h"
+#include "op/image/histogram.h"
+#include "op/field/jacobian.h"
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "op/image/resample.h"
+#include "op/image/smooth.h"
+#include "op/image/sobel.h"
+#include "op/image/unsharp.h"
 
 static const float UNIT[3] = {1, 1, 1};
 
@@ -62,11 +61,6 @@ static int row_statistics(bench_data *d)
 static int row_histogram(bench_data *d)
 {
     return clv_histogram(d->ctx, d->in[0], NULL, d->n, 0, 1, 256, d->nine);
-}
-
-static int row_moments(bench_data *d)
-{
-    return clv_moments(d->ctx, d->in[0], d->size, d->answer);
 }
 
 static int row_gradient(bench_data *d)
@@ -142,7 +136,7 @@ static int row_downsample(bench_data *d)
     clvox_grid grid = {.size = {d->size[0], d->size[1], d->size[2]}}, level;
     for (int i = 0; i < 4; i++)
         grid.to_ras[i][i] = 1;
-    clv_level_grid(&grid, (const double[3]){2, 2, 2}, &level);
+    clv_pyramid_grid(&grid, (const double[3]){2, 2, 2}, &level);
     return clv_downsample(d->ctx, d->in[0], &grid, d->out[1], d->out[2], d->out[0], &level);
 }
 
@@ -156,7 +150,6 @@ const bench_row bench_rows_images[] = {
     {"longest", "reduce_longest", 12, 6, row_longest, check_longest, NULL, NULL},
     {"statistics lengths", "statistics", 12, 0, row_statistics, check_statistics, NULL, NULL},
     {"histogram 256", "histogram", 4, 3, row_histogram, check_histogram, NULL, NULL},
-    {"moments", "moments", 4, 0, row_moments, check_moments, NULL, NULL},
     {"gradient", "gradient", 16, 6, row_gradient, check_gradient, NULL, NULL},
     {"sobel", "sobel", 8, 0, row_sobel, check_sobel, NULL, NULL},
     {"jacobian", "jacobian", 16, 35, row_jacobian, check_jacobian, NULL, NULL},

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of what registrations are made of. */
 #include "check.h"
-#include "op/advance.h"
-#include "op/compose.h"
-#include "op/energy.h"
-#include "op/fluid.h"
-#include "op/gaussian.h"
-#include "op/inverse.h"
-#include "op/likeness.h"
-#include "op/linear.h"
-#include "op/lncc.h"
-#include "op/push.h"
-#include "op/warp.h"
+#include "op/field/compositive_step.h"
+#include "op/field/compose.h"
+#include "op/fluid/energy.h"
+#include "op/fluid/fluid.h"
+#include "op/image/gaussian.h"
+#include "op/field/inverse.h"
+#include "op/match/metric.h"
+#include "op/match/affine_metric.h"
+#include "op/match/lncc.h"
+#include "op/match/metric_force.h"
+#include "op/field/warp.h"
 
 static const float UNIT[3] = {1, 1, 1};
 static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
@@ -48,14 +48,14 @@ static int row_compose(bench_data *d)
     return clv_compose(d->ctx, d->u, 1, d->v, d->size, &SAME, one, d->field[0], d->size);
 }
 
-static int row_advance(bench_data *d)
+static int row_compositive_step(bench_data *d)
 {
-    return clv_advance(d->ctx, d->u, d->v, d->size, UNIT, 1.5f, 0, d->state, BENCH_LONGEST, d->field[0]);
+    return clv_compositive_step(d->ctx, d->u, d->v, d->size, UNIT, 1.5f, 0, d->state, BENCH_LONGEST, d->field[0]);
 }
 
-static int row_push(bench_data *d)
+static int row_metric_force(bench_data *d)
 {
-    return clv_push(d->ctx, d->in[0], d->size, &SAME, d->u, d->in[1], 1, 0, d->field[0], d->size);
+    return clv_metric_force(d->ctx, d->in[0], d->size, &SAME, d->u, d->in[1], 1, 0, d->field[0], d->size);
 }
 
 static int row_inverse(bench_data *d)
@@ -65,23 +65,23 @@ static int row_inverse(bench_data *d)
 
 /* ---- linear registration: one map, all voxels ---- */
 
-static clv_linear_pair linear_pair(const bench_data *d)
+static clv_affine_pair linear_pair(const bench_data *d)
 {
     const int *n = d->size;
-    return (clv_linear_pair){.fixed = d->in[0], .moving = d->in[1], .size = {n[0], n[1], n[2]},
+    return (clv_affine_pair){.fixed = d->in[0], .moving = d->in[1], .size = {n[0], n[1], n[2]},
                              .moving_size = {n[0], n[1], n[2]}, .step = {1, 1}, .maps = d->map, .count = 1};
 }
 
 static int row_linear_histogram(bench_data *d)
 {
-    const clv_linear_pair pair = linear_pair(d);
-    return clv_linear_histogram(d->ctx, &pair, 32, 16, d->nine);
+    const clv_affine_pair pair = linear_pair(d);
+    return clv_affine_histogram(d->ctx, &pair, 32, 16, d->nine);
 }
 
 static int row_linear_sums(bench_data *d)
 {
-    const clv_linear_pair pair = linear_pair(d);
-    return clv_linear_sums(d->ctx, &pair, CLV_LINEAR_PAIR, 8, NULL, NULL, d->nine, d->sums);
+    const clv_affine_pair pair = linear_pair(d);
+    return clv_affine_sums(d->ctx, &pair, CLV_AFFINE_PAIR, 8, NULL, NULL, d->nine, d->sums);
 }
 
 /* ---- the unbiased model ---- */
@@ -172,9 +172,9 @@ static int row_iteration(bench_data *d)
 
 /* ---- likenesses ---- */
 
-static int likeness(bench_data *d, clv_likeness_kind kind)
+static int likeness(bench_data *d, clv_metric_kind kind)
 {
-    return clv_likeness(d->ctx, &(clv_likeness_args){
+    return clv_metric(d->ctx, &(clv_metric_args){
         .kind = kind, .fixed = d->in[0], .moving = d->in[1], .size = {d->size[0], d->size[1], d->size[2]},
         .bins = 32, .slope_moving = d->out[0], .slope_fixed = d->out[1], .scratch = d->partial,
         .out = d->state,
@@ -183,17 +183,17 @@ static int likeness(bench_data *d, clv_likeness_kind kind)
 
 static int row_ssd(bench_data *d)
 {
-    return likeness(d, CLV_LIKENESS_SSD);
+    return likeness(d, CLV_METRIC_SSD);
 }
 
 static int row_ncc(bench_data *d)
 {
-    return likeness(d, CLV_LIKENESS_NCC);
+    return likeness(d, CLV_METRIC_NCC);
 }
 
 static int row_mi(bench_data *d)
 {
-    return likeness(d, CLV_LIKENESS_MI);
+    return likeness(d, CLV_METRIC_MI);
 }
 
 static int lncc(bench_data *d, int radius, bool local, bool both)
@@ -239,11 +239,11 @@ const bench_row bench_rows_register[] = {
     {"warp cubic", NULL, 20, 190, row_warp_cubic, check_warp_cubic, NULL, NULL},
     {"warp label", "warp_label", 20, 0, row_warp_label, check_warp_label, NULL, NULL},
     {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL},
-    {"advance", "advance", 36, 60, row_advance, check_advance, NULL, NULL},
-    {"push", "push", 32, 60, row_push, check_push, NULL, NULL},
+    {"compositive_step", "compositive_step", 36, 60, row_compositive_step, check_compositive_step, NULL, NULL},
+    {"metric_force", "metric_force", 32, 60, row_metric_force, check_metric_force, NULL, NULL},
     {"inverse", "inverse", 24, 0, row_inverse, check_inverse, NULL, NULL},
-    {"linear histogram", "linear_histogram", 8, 0, row_linear_histogram, check_linear_histogram, NULL, NULL},
-    {"linear sums", "linear_sums", 8, 0, row_linear_sums, check_linear_sums, NULL, NULL},
+    {"linear histogram", "affine_histogram", 8, 0, row_linear_histogram, check_linear_histogram, NULL, NULL},
+    {"linear sums", "affine_sums", 8, 0, row_linear_sums, check_linear_sums, NULL, NULL},
     {"force", NULL, 32, 158, row_force, bench_check_force, NULL, NULL},
     {"force image only", NULL, 32, 0, row_force_image, check_force_image, NULL, NULL},
     {"force recompute", NULL, 32, 158, row_force_recompute, bench_check_force, NULL, NULL},
@@ -254,10 +254,10 @@ const bench_row bench_rows_register[] = {
     {"fluid rate", NULL, 60, 0, row_rate, check_rate, NULL, NULL},
     {"fluid update", NULL, 36, 6, row_update, check_update, begin_update, NULL},
     {"fluid iteration", NULL, 200, 0, row_iteration, check_iteration, NULL, NULL},
-    {"likeness SSD", "likeness_ssd", 16, 0, row_ssd, check_ssd, NULL, NULL},
-    {"likeness NCC", "likeness_ncc", 24, 0, row_ncc, check_ncc, NULL, NULL},
-    {"likeness MI 32", "likeness_counts", 24, 0, row_mi, check_mi, NULL, NULL},
-    {"likeness MI slopes", "likeness_table_slopes", 24, 0, row_mi, check_mi, NULL, NULL},
+    {"likeness SSD", "metric_ssd", 16, 0, row_ssd, check_ssd, NULL, NULL},
+    {"likeness NCC", "metric_ncc", 24, 0, row_ncc, check_ncc, NULL, NULL},
+    {"likeness MI 32", "metric_counts", 24, 0, row_mi, check_mi, NULL, NULL},
+    {"likeness MI slopes", "metric_table_slopes", 24, 0, row_mi, check_mi, NULL, NULL},
     /* Terms 20 bytes and slope 24; with both slopes 28 and 36. */
     {"lncc 2", "lncc_terms", 44, 0, row_lncc, check_lncc, NULL, NULL},
     {"lncc 2 slope", "lncc_slope", 44, 0, row_lncc, check_lncc, NULL, NULL},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of operations on level sets and meshes. */
 #include "check.h"
-#include "op/level.h"
-#include "op/nlm.h"
-#include "op/redistance.h"
+#include "op/surface/level_distance.h"
+#include "op/surface/nlm.h"
+#include "op/surface/redistance.h"
 
 static const float UNIT[3] = {1, 1, 1};
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of operations on diffusion-weighted scans and tensors. */
 #include "check.h"
-#include "op/mppca.h"
-#include "op/tensor_links.h"
-#include "op/tensor_measures.h"
-#include "op/tensor_tv.h"
+#include "op/tensor/mppca.h"
+#include "op/tensor/links.h"
+#include "op/tensor/measures.h"
+#include "op/tensor/tv.h"
 
 enum { K = BENCH_VOLUMES };
 

@@ -355,9 +355,10 @@ end:
 
 static const clv_entry *find_entry(const char *name)
 {
-    for (const clv_entry *const *e = clv_entries; *e; e++)
-        if (!strcmp((*e)->name, name))
-            return *e;
+    const clv_entry *entry;
+    for (int i = 0; (entry = clv_entry_at(i)); i++)
+        if (!strcmp(entry->name, name))
+            return entry;
     return NULL;
 }
 
@@ -419,13 +420,14 @@ static int list_wanted(tuner *t, const clv_entry **wanted, int room)
         if (!(wanted[count++] = find_entry(t->options->kernels[i])))
             return clv_fail(CLVOX_ERROR_ARGUMENT,
                             "%s is not a kernel; `clvox devices -v` lists them", t->options->kernels[i]);
-    for (const clv_entry *const *e = clv_entries; t->options->count == 0 && *e && count < room; e++) {
+    const clv_entry *entry;
+    for (int e = 0; t->options->count == 0 && (entry = clv_entry_at(e)) && count < room; e++) {
         clv_candidate candidates[CLV_MAX_CANDIDATES];
-        int all = clv_plan_candidates(t->limits, *e, 0, candidates, CLV_MAX_CANDIDATES), choices = 0;
+        int all = clv_plan_candidates(t->limits, entry, 0, candidates, CLV_MAX_CANDIDATES), choices = 0;
         for (int i = 0; i < all; i++)
             choices += worth_it(t, &candidates[i]);
-        if (choices > 1 && strcmp((*e)->file, "ceiling") != 0) /* those measure the device itself */
-            wanted[count++] = *e;
+        if (choices > 1 && strcmp(entry->file, "papers/ceiling") != 0) /* those measure the device itself */
+            wanted[count++] = entry;
     }
     return count;
 }

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "check.h"
-#include "op/nlm.h"
-#include "op/tensor_tv.h"
-#include "ref/nlm.h"
-#include "ref/nlm_search.h"
-#include "ref/tensor_tv.h"
+#include "op/surface/nlm.h"
+#include "op/tensor/tv.h"
+#include "ref/surface/nlm.h"
+#include "ref/surface/patch_search.h"
+#include "ref/tensor/tv.h"
 #include "tune.h"
 
 enum { RADIUS = 2, MOST = 8 };
@@ -183,14 +183,14 @@ static int search(bench_data *d, clv_nlm_memory memory)
 {
     clv_nlm_patches patches = {.phi = d->level, .band = d->out[0], .count = (int)d->answer[0], .radius = RADIUS};
     int status = CLVOX_OK;
-    size_t needed = clv_nlm_search_bytes(d->ctx, patches.count, RADIUS, MOST);
+    size_t needed = clv_patch_search_bytes(d->ctx, patches.count, RADIUS, MOST);
     clv_buffer *more = NULL; /* where the data have no room */
     band_size(d, patches.size);
     if (patches.count == 0)
         return CLVOX_OK;
     if (needed > d->nine->bytes)
         CLV_TRY(clv_buffer_create(d->ctx, needed, "scratch of the search", &more));
-    CLV_TRY(clv_nlm_search(d->ctx, &patches, memory, MOST, 0, d->field[0], d->field[1], more ? more : d->nine, NULL,
+    CLV_TRY(clv_patch_search(d->ctx, &patches, memory, MOST, 0, d->field[0], d->field[1], more ? more : d->nine, NULL,
                            NULL));
 end:
     clv_buffer_destroy(&more);
@@ -235,7 +235,7 @@ static int check_search(bench_check *c)
     CLV_TRY(clv_buffer_read(d->ctx, d->out[0], 0, band, (size_t)count * sizeof *band));
     CLV_TRY(clv_buffer_read(d->ctx, d->field[0], 0, got, answers * sizeof *got));
     CLV_TRY(clv_buffer_read(d->ctx, d->field[1], 0, found, answers * sizeof *found));
-    ref_nlm_search(c->level, size, band, count, RADIUS, MOST, 0, want, distance);
+    ref_patch_search(c->level, size, band, count, RADIUS, MOST, 0, want, distance);
     for (size_t i = 0; i < answers; i++) {
         double slack = 1e-4 * distance[i] + 1e-7;
         bool right = got[i] == want[i];

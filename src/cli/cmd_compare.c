@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/compare.h"
+#include "image/compare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "io/surface_file.h"
-#include "pipeline/mesh.h"
+#include "mesh/mesh.h"
 
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
 {

@@ -123,8 +123,8 @@ static int print_kernels(command *cli)
                    "  %-20s %-12s %-16s %9s %7s %6s %7s %9s  %s\n",
               "kernel", "variant", "tile, march", "registers", "spills", "local", "groups", "occupancy",
               "limited by");
-    for (int e = 0; clv_entries[e]; e++) {
-        const clv_entry *entry = clv_entries[e];
+    const clv_entry *entry;
+    for (int e = 0; (entry = clv_entry_at(e)); e++) {
         const char *build = entry->builds && *entry->builds ? *entry->builds : NULL;
         const clv_kernel *chosen, *kernel;
         CLV_TRY(clv_kernel_get(cli->ctx, entry, build, size, 0, &chosen));

@@ -5,8 +5,8 @@
 #include "base/matrix.h"
 #include "cli/cli.h"
 #include "io/surface_file.h"
-#include "pipeline/field.h"
-#include "pipeline/mesh.h"
+#include "transform/field.h"
+#include "mesh/mesh.h"
 
 static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor"};
 static const char *const types[] = {"float32", "float64", "int8",   "uint8", "int16",

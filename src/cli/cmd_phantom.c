@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/phantom.h"
+#include "phantom/phantom.h"
 
 #include <math.h>
 #include <stdio.h>

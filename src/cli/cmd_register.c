@@ -8,7 +8,7 @@
 #include "cli/register_options.h"
 #include "cli/register_report.h"
 #include "io/png.h"
-#include "pipeline/figure.h"
+#include "report/figure.h"
 
 /* What the picture shows. */
 typedef struct picture {

@@ -6,7 +6,7 @@
 #include "cli/bar.h"
 #include "cli/surface_input.h"
 #include "io/surface_file.h"
-#include "pipeline/surface_denoise.h"
+#include "surface/denoise.h"
 
 typedef struct request {
     cli_surface_request in;

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/surface_input.h"
 #include "io/surface_file.h"
-#include "pipeline/mesh.h"
+#include "mesh/mesh.h"
 
 typedef struct request {
     const char *in, *out, *like;

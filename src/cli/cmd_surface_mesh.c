@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/surface_input.h"
-#include "pipeline/mesh.h"
+#include "mesh/mesh.h"
 
 typedef struct request {
     int label;         /* -1: not given */

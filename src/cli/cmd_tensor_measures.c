@@ -8,7 +8,7 @@
 #include "base/select.h"
 #include "io/png.h"
 #include "io/volume_file.h"
-#include "pipeline/tensor_maps.h"
+#include "tensor/maps.h"
 
 static const char *const names[CLVOX_MEASURES] = {"fa", "md", "ad", "rd", "mode", "cl", "cp",
                                                   "cs", "l1", "l2", "l3", "v1",   "v2", "v3"};

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "pipeline/mesh.h"
+#include "mesh/mesh.h"
 
 enum { TRUTH_DISTANCE, TRUTH, MASK, NOISY_MASK, NOISY, FILES };
 

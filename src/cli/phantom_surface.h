@@ -5,7 +5,7 @@
 #define CLI_PHANTOM_SURFACE_H
 
 #include "cli/cli.h"
-#include "pipeline/phantom_surface.h"
+#include "phantom/surface.h"
 
 typedef struct cli_solid {
     clv_solid_kind kind;

@@ -4,7 +4,7 @@
 #define CLI_PHANTOM_TENSOR_H
 
 #include "cli/cli.h"
-#include "pipeline/phantom_tensor.h"
+#include "phantom/tensor.h"
 
 typedef struct cli_scan {
     double snr;     /* NaN: not given; 0: no noise */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/matrix.h"
-#include "pipeline/register.h"
+#include "register/register.h"
 
 const char *const cli_register_metric_names[4] = {"ssd", "ncc", "lncc", "mi"};
 static const clvox_deform all_models[] = {CLVOX_DEFORM_NONE, CLVOX_DEFORM_UNBIASED, CLVOX_DEFORM_GREEDY,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/register_options.h"
-#include "pipeline/register.h"
+#include "register/register.h"
 
 static const struct {
     unsigned bit;

@@ -5,7 +5,7 @@
 #define CLI_SURFACE_INPUT_H
 
 #include "cli/cli.h"
-#include "pipeline/mesh.h"
+#include "mesh/mesh.h"
 
 typedef struct cli_surface_request {
     const char *path;

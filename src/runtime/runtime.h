@@ -127,9 +127,9 @@ typedef struct clv_entry {
                                     NULL: only "" . CI compiles each for AMD. */
 } clv_entry;
 
-/* Every entry of every operation, for tests, bench and `devices -v`.
- * Ends with NULL. Defined in src/op/registry.c. */
-extern const clv_entry *const clv_entries[];
+/* The entry of this number, of all operations, for tests, bench and `devices -v`;
+ * NULL beyond the last. */
+const clv_entry *clv_entry_at(int index);
 
 /* ---- kernels: what the planner returns ---------------------------------- */
 

@@ -66,7 +66,7 @@ static int paste(const char *name, FILE *to, int depth)
     char *text = depth < DEEPEST_INCLUDE ? source_text(name) : NULL;
     if (!text)
         return clv_fail(CLVOX_ERROR_BUILD,
-                        "the kernel file %s is not known; list it in cl/meson.build", name);
+                        "the kernel file %s is not known; list its operation in cl/meson.build", name);
     fprintf(to, "#line 1 \"%s\"\n", name);
     for (const char *line = text; *line; line += line_length(line)) {
         char inner[64];

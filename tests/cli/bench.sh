@@ -66,7 +66,7 @@ prints 'Best omega here'
 
 # broken FILE EXPRESSION: kernels of which one is wrong.
 broken() {
-    rm -rf kernels && mkdir kernels && cp "$here/../../cl/$1" kernels/
+    rm -rf kernels && mkdir -p "kernels/${1%/*}" && cp "$here/../../cl/$1" "kernels/$1"
     sed "$2" "kernels/$1" > kernels/new && ! cmp -s kernels/new "kernels/$1" || complain "$1: nothing was broken"
     mv kernels/new "kernels/$1"
 }
@@ -79,27 +79,27 @@ refused() { # refused NAME WORD...
     ! grep -q "^$what  " log/out || complain "a wrong result was timed"
 }
 begin "a wrong kernel makes the bench fail, and is not timed"
-broken blend.cl 's/a\.x += k/a.x -= k/; s/(a + w\[i\]/(a - w[i]/'
+broken image/blend.cl 's/a\.x += k/a.x -= k/; s/(a + w\[i\]/(a - w[i]/'
 refused blend blend
-broken convolve.cl 's/sum += block/sum -= block/; s/sum += LOAD8/sum -= LOAD8/; s/sum += GET8/sum -= GET8/'
+broken papers/convolve.cl 's/sum += block/sum -= block/; s/sum += LOAD8/sum -= LOAD8/; s/sum += GET8/sum -= GET8/'
 refused 'full mask 11x11' papers mueller2008
-broken fft.clh 's/r\[5\] = p;/r[5] = -p;/'
+broken fluid/fourier.clh 's/r\[5\] = p;/r[5] = -p;/'
 refused 'fft solver' papers ha2011
-broken sor.cl 's/gain \* (second_known +/gain * (-second_known +/'
+broken fluid/sor.cl 's/gain \* (second_known +/gain * (-second_known +/'
 refused 'sor, two sweeps, block' papers ha2011
-broken tensor_pd.cl 's/get(p + size.w, i, n) -/get(p + size.w, i, n) +/'
+broken tensor/primal_dual.cl 's/get(p + size.w, i, n) -/get(p + size.w, i, n) +/'
 refused 'tensor primal-dual' papers moazeni2009
-broken mppca.cl 's/sqrt(weights\[2/sqrt(1.1f * weights[2/'
+broken tensor/mppca.cl 's/sqrt(weights\[2/sqrt(1.1f * weights[2/'
 refused mppca mppca
-broken fft.clh 's/q = (i\[3\] - r\[3\]) \* root/q = 7.0f * (i[3] - r[3]) * root/'
+broken fluid/fourier.clh 's/q = (i\[3\] - r\[3\]) \* root/q = 7.0f * (i[3] - r[3]) * root/'
 refused 'fft there and back' kernels fft # of even sides alone
-broken reduce.cl 's/; i < count; i/; i < min(count, 1); i/'
+broken image/reduce.cl 's/; i < count; i/; i < min(count, 1); i/'
 refused 'reduce sum' kernels 'reduce sum' # of more than a chunk
-broken copy.cl 's/in\[i\];/in[i] + 1;/'
+broken papers/copy.cl 's/in\[i\];/in[i] + 1;/'
 refused copy kernels copy
-broken peak.cl 's/factor + term/factor - term/'
+broken papers/fma_rate.cl 's/factor + term/factor - term/'
 refused multiply-add ceilings
-broken ceiling.cl 's/i += 4/i += 5/'
+broken papers/ceiling.cl 's/i += 4/i += 5/'
 refused 'local memory' ceilings
 
 begin "misuse"

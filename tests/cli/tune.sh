@@ -74,13 +74,13 @@ exits 0 clvox bench copy --size 12 --seconds 0.001; quiet
 [ -z "$(find . -name '*w.json*' ! -name w.json)" ] || complain "a part of a file was left behind"
 
 begin "a candidate that does not build is passed over, one that computes something else ends it"
-mkdir cl
-{ printf '#if MARCH == 65536 || TILE_X == 512\n#error not here\n#endif\n'; cat "$kernels/copy.cl"; } > cl/copy.cl
+mkdir -p cl/papers
+{ printf '#if MARCH == 65536 || TILE_X == 512\n#error not here\n#endif\n'; cat "$kernels/papers/copy.cl"; } > cl/papers/copy.cl
 exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune --size 12 --seconds 0.001 --kernel copy --json log/c.json
 json log/c.json 'sorted(c["runs"] for c in j["tune"][0]["candidates"]) == [False, True, True]'
 cp w.json before.json
 { printf '#if MARCH == 65536 || TILE_X == 512\n#define MORE 1\n#else\n#define MORE 0\n#endif\n'
-  sed 's/= in\[i\]/= in[i] + MORE/' "$kernels/copy.cl"; } > cl/copy.cl
+  sed 's/= in\[i\]/= in[i] + MORE/' "$kernels/papers/copy.cl"; } > cl/papers/copy.cl
 exits 1 env CLVOX_KERNEL_DIR="$work/cl" "$program" tune -q --size 12 --seconds 0.001 --kernel copy
 one_sentence; says 'copy'
 cmp -s w.json before.json || complain "a wrong kernel changed the file"
@@ -91,8 +91,8 @@ json log/w.json '"copy" in j["error"] and isinstance(j["tune"], list)'
 
 begin "the planner's own choice is wrong where all candidates agree: the reference says so"
 cp -r "$kernels" all
-sed -i 's/REAL step = 2.0f \* rate/REAL step = 2.2f * rate/' all/tensor_tv.clh
-sed -i 's/sum += w \* w;/sum += 2.0f * w * w;/' all/nlm_search_pairs.clh
+sed -i 's/REAL step = 2.0f \* rate/REAL step = 2.2f * rate/' all/tensor/tv.clh
+sed -i 's/sum += w \* w;/sum += 2.0f * w * w;/' all/surface/patch_search_pairs.clh
 for kernel in tensor_tv_overlap tensor_tv_block tensor_tv_none nlm_pairs_constant; do
     exits 1 env CLVOX_KERNEL_DIR="$work/all" "$program" tune -q --size 12 --seconds 0.001 --kernel $kernel
     one_sentence; says 'is wrong'

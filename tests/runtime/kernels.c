@@ -24,7 +24,8 @@ static int write_source(const char *folder, const char *file, const char *functi
     char *text;
     if (clv_source_assemble(file, function, &text) < 0)
         return fail(clvox_message());
-    snprintf(path, room, "%s/%s.%s.cl", folder, file, function);
+    const char *slash = strrchr(file, '/');
+    snprintf(path, room, "%s/%s.%s.cl", folder, slash ? slash + 1 : file, function);
     FILE *to = fopen(path, "w");
     int bad = !to || fputs(text, to) < 0;
     if (to && fclose(to) != 0)
@@ -36,8 +37,8 @@ static int write_source(const char *folder, const char *file, const char *functi
 static int list(const char *folder)
 {
     static const char *const plain[] = {"", NULL};
-    for (int e = 0; clv_entries[e]; e++) {
-        const clv_entry *entry = clv_entries[e];
+    const clv_entry *entry;
+    for (int e = 0; (entry = clv_entry_at(e)); e++) {
         const char *const *builds = entry->builds ? entry->builds : plain;
         for (int v = 0; v < entry->count; v++) {
             const clv_variant *variant = &entry->variants[v];

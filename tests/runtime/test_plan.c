@@ -121,12 +121,13 @@ static void check_entries(void)
     static clv_candidate c[CLV_MAX_CANDIDATES];
     for (int i = 0; i < DEVICES; i++) {
         CHECK_CASE("every kernel has a plan: %.60s", devices[i].name);
-        for (int e = 0; clv_entries[e]; e++) {
-            int count = plan(&devices[i], clv_entries[e], c);
-            CHECK_THAT(count > 0, "%s has no candidate", clv_entries[e]->name);
+        const clv_entry *entry;
+        for (int e = 0; (entry = clv_entry_at(e)); e++) {
+            int count = plan(&devices[i], entry, c);
+            CHECK_THAT(count > 0, "%s has no candidate", entry->name);
             for (int k = 0; k < count; k++)
                 CHECK_THAT(clv_variant_runs(&devices[i], c[k].variant, c[k].tile, 0), "%s/%s %dx%dx%d",
-                           clv_entries[e]->name, c[k].variant->name, c[k].tile.x, c[k].tile.y, c[k].tile.z);
+                           entry->name, c[k].variant->name, c[k].tile.x, c[k].tile.y, c[k].tile.z);
         }
     }
 }

@@ -87,8 +87,8 @@ static int units_of(clvox_context *ctx, clv_unit *units, int room)
 {
     int count = 0;
     char options[768];
-    for (int e = 0; clv_entries[e]; e++) {
-        const clv_entry *entry = clv_entries[e];
+    const clv_entry *entry;
+    for (int e = 0; (entry = clv_entry_at(e)); e++) {
         const char *extra = NULL;
         for (int b = 0; entry->builds && entry->builds[b] && b < 2; b++)
             extra = entry->builds[b];

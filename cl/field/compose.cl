@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* out(i) = own u(i) + turn w(p(i)), p(i) = linear (i, 1) + shift u(i); w is 0
+ * outside of its grid, or goes on with its border's vectors (extend).
+ * HAS_FIELD: whether there is a u. */
+#include "common/sample_vec.clh"
+
+static inline float3 turned(rows m, float3 v)
+{
+    return (float3)(muladd(m.x.x, v.x, muladd(m.x.y, v.y, m.x.z * v.z)),
+                    muladd(m.y.x, v.x, muladd(m.y.y, v.y, m.y.z * v.z)),
+                    muladd(m.z.x, v.x, muladd(m.z.y, v.y, m.z.z * v.z)));
+}
+
+static inline void compose_voxel(__global const float *u, float own, __global const float *w,
+                                 int4 w_size, rows linear, rows shift, rows turn,
+                                 int extend, __global float *out, int x, int y, int z, int4 size)
+{
+    int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
+    float3 at = (float3)(0.0f);
+#if HAS_FIELD
+    at = load_vec(u, i, n);
+#endif
+    float3 p = position_of(linear, shift, x, y, z, at);
+    float3 v = (float3)(0.0f);
+    if (extend || position_inside(p, w_size))
+        v = turned(turn, sample_vec(w, w_size, position_clamp(p, w_size)));
+#if HAS_FIELD
+    v = muladd((float3)(own), at, v);
+#endif
+    store_vec(v, out, i, n);
+}
+
+__kernel void compose_item(__global const float *u, float own, __global const float *w, int4 w_size,
+                           float4 linear_x, float4 linear_y, float4 linear_z, float4 shift_x,
+                           float4 shift_y, float4 shift_z, float4 turn_x, float4 turn_y,
+                           float4 turn_z, int extend, __global float *out, int4 size)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
+    rows turn = {turn_x, turn_y, turn_z};
+    compose_voxel(u, own, w, w_size, linear, shift, turn, extend, out, x, y, z, size);
+}
+
+/* As the row form of warp.cl: positions of a chunk eight at a time, then the
+ * reads. */
+__kernel void compose_row(__global const float *u, float own, __global const float *w, int4 w_size,
+                          float4 linear_x, float4 linear_y, float4 linear_z, float4 shift_x,
+                          float4 shift_y, float4 shift_z, float4 turn_x, float4 turn_y,
+                          float4 turn_z, int extend, __global float *out, int4 size)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
+    rows turn = {turn_x, turn_y, turn_z};
+    int x = 0;
+#if FIELD_PACKED
+    int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
+    vec8 row = row_positions(linear, y, z);
+    bool chunks = w_size.x > 1 && size.x >= CHUNK;
+    for (; chunks && x < size.x; x += CHUNK) {
+        x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
+        places at;
+        vectors found;
+        for (int c = 0; c < CHUNK; c += 8) {
+            vec8 v = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
+#if HAS_FIELD
+            v = load_vec8(u, start + x + c, n);
+#endif
+            vec8 p = positions_of8(linear, shift, row, x + c, v);
+            find8(&at, c, extend ? clamp8(p, w_size) : p, w_size);
+        }
+        read_chunk(&found, w, &at);
+        for (int c = 0; c < CHUNK; c += 8) {
+            float8 ax = vload8(0, found.x + c), ay = vload8(0, found.y + c), az = vload8(0, found.z + c);
+            int8 inside = vload8(0, at.within + c);
+            vec8 v;
+            v.x = muladd((float8)turn_x.x, ax, muladd((float8)turn_x.y, ay, (float8)turn_x.z * az));
+            v.y = muladd((float8)turn_y.x, ax, muladd((float8)turn_y.y, ay, (float8)turn_y.z * az));
+            v.z = muladd((float8)turn_z.x, ax, muladd((float8)turn_z.y, ay, (float8)turn_z.z * az));
+            v.x = select((float8)0.0f, v.x, inside);
+            v.y = select((float8)0.0f, v.y, inside);
+            v.z = select((float8)0.0f, v.z, inside);
+#if HAS_FIELD
+            vec8 own8 = load_vec8(u, start + x + c, n);
+            v.x = muladd((float8)own, own8.x, v.x);
+            v.y = muladd((float8)own, own8.y, v.y);
+            v.z = muladd((float8)own, own8.z, v.z);
+#endif
+            store_vec8(v, out, start + x + c, n);
+        }
+    }
+#endif
+    for (; x < size.x; x++)
+        compose_voxel(u, own, w, w_size, linear, shift, turn, extend, out, x, y, z, size);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* out(x) = s v(x) + u(x + s v(x)), s = step / state[slot]: the step of a
+ * displacement by the rate v, whose longest vector state[slot] is. Within rim
+ * voxels of the border s falls to 0, and out is 0 on the border. */
+#include "common/sample_vec.clh"
+
+/* Lengths below it are taken as if they were so long, so that s stays finite. */
+#define SHORTEST 1e-30f
+
+/* 0 where the longest vector says nothing. */
+static inline float step_scale(float longest, float step)
+{
+    return longest > 0.0f && longest < INFINITY ? step / fmax(longest, SHORTEST) : 0.0f;
+}
+
+/* Share of the step at index i of an axis of n voxels; an axis of one has no border. */
+static inline float rim_share(int i, int n, float rim)
+{
+    return rim > 0.0f && n > 1 ? fmin(1.0f, (float)(i < n - 1 - i ? i : n - 1 - i) / rim) : 1.0f;
+}
+
+/* s = 0 does not look at v, which then may hold a NaN. rate: voxels per mm. */
+static inline void compositive_step_voxel(__global const float *u, __global const float *v, float s, float4 rate,
+                                 float rim, __global float *out, int x, int y, int z, int4 size)
+{
+    int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
+    float share = fmin(rim_share(x, size.x, rim), fmin(rim_share(y, size.y, rim), rim_share(z, size.z, rim)));
+    float3 d = s != 0.0f && share != 0.0f ? share * s * load_vec(v, i, n) : (float3)(0.0f);
+    float3 p = muladd(rate.xyz, d, (float3)((float)x, (float)y, (float)z));
+    store_vec(share != 0.0f ? d + sample_vec(u, size, position_clamp(p, size)) : d, out, i, n);
+}
+
+__kernel void compositive_step_item(__global const float *u, __global const float *v, int4 size, float4 rate,
+                           float rim, float step, __global const float *state, int slot, __global float *out)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x < size.x && y < size.y && z < size.z)
+        compositive_step_voxel(u, v, step_scale(state[slot], step), rate, rim, out, x, y, z, size);
+}
+
+__kernel void compositive_step_row(__global const float *u, __global const float *v, int4 size, float4 rate,
+                          float rim, float step, __global const float *state, int slot, __global float *out)
+{
+    int y = get_global_id(1), z = get_global_id(2), x = 0;
+    if (y >= size.y || z >= size.z)
+        return;
+    float s = step_scale(state[slot], step);
+#if FIELD_PACKED
+    int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
+    float row_share = fmin(rim_share(y, size.y, rim), rim_share(z, size.z, rim));
+    bool chunks = s != 0.0f && row_share != 0.0f && size.x >= CHUNK;
+    for (; chunks && x < size.x; x += CHUNK) {
+        x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
+        places at;
+        float scale[CHUNK];
+        vectors found;
+        for (int c = 0; c < CHUNK; c += 8) {
+            vec8 p = load_vec8(v, start + x + c, n);
+            float8 column = (float)(x + c) + (float8)(0, 1, 2, 3, 4, 5, 6, 7), f = row_share;
+            if (rim > 0.0f)
+                f = min(f, min(column, size.x - 1.0f - column) / rim);
+            f *= s;
+            vstore8(f, 0, scale + c);
+            p.x = muladd((float8)(rate.x), f * p.x, column);
+            p.y = muladd((float8)(rate.y), f * p.y, (float8)(y));
+            p.z = muladd((float8)(rate.z), f * p.z, (float8)(z));
+            find_clamped8(&at, c, clamp8(p, size), size);
+        }
+        read_chunk(&found, u, &at);
+        for (int c = 0; c < CHUNK; c += 8) {
+            vec8 d = load_vec8(v, start + x + c, n);
+            float8 f = vload8(0, scale + c);
+            int8 moves = f != 0.0f;
+            d.x = select((float8)0.0f, muladd(f, d.x, vload8(0, found.x + c)), moves);
+            d.y = select((float8)0.0f, muladd(f, d.y, vload8(0, found.y + c)), moves);
+            d.z = select((float8)0.0f, muladd(f, d.z, vload8(0, found.z + c)), moves);
+            store_vec8(d, out, start + x + c, n);
+        }
+    }
+#endif
+    for (; x < size.x; x++)
+        compositive_step_voxel(u, v, s, rate, rim, out, x, y, z, size);
+}

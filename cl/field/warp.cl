@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* out(i) = in(p(i)), p(i) = linear (i, 1) + shift u(i).
+ * INTERPOLATION: 0 nearest, 1 linear, 2 cubic, 3 label voting.
+ * HAS_FIELD: whether there is a u. */
+#include "common/position.clh"
+
+#if INTERPOLATION == 0
+#define SAMPLE sample_nearest
+#elif INTERPOLATION == 1
+#define SAMPLE sample_linear
+#elif INTERPOLATION == 2
+#define SAMPLE sample_cubic
+#else
+#define SAMPLE sample_label
+#endif
+
+static inline float warp_voxel(__global const float *in, int4 in_size, rows linear, rows shift,
+                               __global const float *field, float outside, int x, int y, int z,
+                               int4 size)
+{
+    float3 u = (float3)(0.0f);
+#if HAS_FIELD
+    u = load_vec(field, (z * size.y + y) * size.x + x, size.x * size.y * size.z);
+#endif
+    float3 p = position_of(linear, shift, x, y, z, u);
+    return position_inside(p, in_size) ? SAMPLE(in, in_size, position_clamp(p, in_size)) : outside;
+}
+
+__kernel void warp_item(__global const float *in, int4 in_size, float4 linear_x, float4 linear_y,
+                        float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
+                        __global const float *field, float outside, __global float *out, int4 size)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
+    out[(z * size.y + y) * size.x + x] =
+        warp_voxel(in, in_size, linear, shift, field, outside, x, y, z, size);
+}
+
+/* A row in chunks: first the positions of a chunk, eight at a time, into small
+ * private arrays, then the reads one voxel after another. Both x corners are
+ * one vload2, for which the last column is reached as fraction 1 of the pair
+ * before it. */
+#define CHUNK 32
+
+#if INTERPOLATION != 1
+/* The value at p: the pair at base with fractions f; dy and dz lead to the
+ * upper corners. Where the common case does not hold, as warp_voxel. */
+static inline float gather(__global const float *in, int4 n, int base, int dy, int dz, float3 f,
+                           float3 p)
+{
+#if INTERPOLATION == 0
+    return in[base + (f.x >= 0.5f) + (f.y >= 0.5f ? dy : 0) + (f.z >= 0.5f ? dz : 0)];
+#elif INTERPOLATION == 2
+    if (p.x < 1.0f || p.x >= n.x - 2 || p.y < 1.0f || p.y >= n.y - 2 || p.z < 1.0f ||
+        p.z >= n.z - 2 || f.x == 0.0f || dy == 0 || dz == 0)
+        return sample_cubic(in, n, p);
+    float4 wx = cubic_weights(f.x), vy = cubic_weights(f.y), vz = cubic_weights(f.z), sum = 0.0f;
+    float wz[4] = {vz.x, vz.y, vz.z, vz.w};
+    __global const float *a = in + base - 1 - dy - dz;
+    for (int k = 0; k < 4; k++, a += dz) {
+        float4 plane = vy.x * vload4(0, a);
+        plane = muladd((float4)(vy.y), vload4(0, a + dy), plane);
+        plane = muladd((float4)(vy.z), vload4(0, a + 2 * dy), plane);
+        plane = muladd((float4)(vy.w), vload4(0, a + 3 * dy), plane);
+        sum = muladd((float4)(wz[k]), plane, sum);
+    }
+    return dot(wx, sum);
+#else
+    __global const float *a = in + base;
+    float4 low = (float4)(vload2(0, a), vload2(0, a + dy));
+    float4 high = (float4)(vload2(0, a + dz), vload2(0, a + dz + dy));
+    if (all(low == high) && all(low.lo == low.hi) && low.x == low.y)
+        return low.x;
+    return sample_label(in, n, p);
+#endif
+}
+#endif
+
+__kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, float4 linear_y,
+                       float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
+                       __global const float *field, float outside, __global float *out, int4 size)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
+    int start = (z * size.y + y) * size.x, x = 0;
+    int n = size.x * size.y * size.z, plane = in_size.x * in_size.y;
+    int nx = in_size.x;
+    vec8 row = row_positions(linear, y, z);
+    bool chunks = nx > 1 && size.x >= CHUNK;
+    for (; chunks && x < size.x; x += CHUNK) {
+        x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
+        float fx[CHUNK], fy[CHUNK], fz[CHUNK];
+#if INTERPOLATION == 1
+        float pair[2 * CHUNK];
+#else
+        float at_x[CHUNK], at_y[CHUNK], at_z[CHUNK];
+#endif
+        int base[CHUNK], dy[CHUNK], dz[CHUNK], beyond[CHUNK];
+        for (int c = 0; c < CHUNK; c += 8) {
+            vec8 u = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
+#if HAS_FIELD
+            u = load_vec8(field, start + x + c, n);
+#endif
+            vec8 p = positions_of8(linear, shift, row, x + c, u);
+            int8 inside = keep_inside8(&p, in_size);
+            /* oclgrind misreads a scalar bound of vector integers: a vector one. */
+            int8 ix = min(convert_int8(p.x), (int8)(nx - 2));
+            int8 iy = convert_int8(p.y), iz = convert_int8(p.z);
+            float8 gy = p.y - convert_float8(iy), gz = p.z - convert_float8(iz);
+            vstore8(p.x - convert_float8(ix), 0, fx + c);
+            vstore8(gy, 0, fy + c);
+            vstore8(gz, 0, fz + c);
+#if INTERPOLATION != 1
+            vstore8(p.x, 0, at_x + c);
+            vstore8(p.y, 0, at_y + c);
+            vstore8(p.z, 0, at_z + c);
+#endif
+            vstore8((iz * in_size.y + iy) * nx + ix, 0, base + c);
+            vstore8((gy > 0.0f) & nx, 0, dy + c);
+            vstore8((gz > 0.0f) & plane, 0, dz + c);
+            vstore8(~inside, 0, beyond + c);
+        }
+#if INTERPOLATION == 1
+        for (int c = 0; c < CHUNK; c++) {
+            __global const float *a = in + base[c], *b = a + dz[c];
+            float4 low = (float4)(vload2(0, a), vload2(0, a + dy[c]));
+            float4 high = (float4)(vload2(0, b), vload2(0, b + dy[c]));
+            float4 v = muladd((float4)(fz[c]), high - low, low);
+            vstore2(muladd((float2)(fy[c]), v.hi - v.lo, v.lo), c, pair);
+        }
+        for (int c = 0; c < CHUNK; c += 8) {
+            float16 both = vload16(0, pair + 2 * c);
+            float8 f = vload8(0, fx + c), a = both.even, b = both.odd;
+            float8 v = muladd(f, b - a, a);
+            v = select(v, a, f == 0.0f);
+            v = select(v, b, f == 1.0f);
+            vstore8(select(v, (float8)outside, vload8(0, beyond + c)), 0, out + start + x + c);
+        }
+#else
+        for (int c = 0; c < CHUNK; c++) {
+            float3 f = (float3)(fx[c], fy[c], fz[c]), p = (float3)(at_x[c], at_y[c], at_z[c]);
+            float v = gather(in, in_size, base[c], dy[c], dz[c], f, p);
+            out[start + x + c] = beyond[c] ? outside : v;
+        }
+#endif
+    }
+    for (; x < size.x; x++)
+        out[start + x] = warp_voxel(in, in_size, linear, shift, field, outside, x, y, z, size);
+}

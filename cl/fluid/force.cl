@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The unbiased force. PENALTY: lambda is not 0. MASK: mask is not NULL.
+ * TWOPASS: a build of the two-pass form's kernels alone. */
+#if TWOPASS
+#include "fluid/twopass.clh"
+#else
+#include "fluid/force.clh"
+#include "fluid/residual_row.clh"
+
+/* u in local memory: three planes of components, one after another. */
+INLINED vec1 local_vec(__local const float *u, int cell, int cells)
+{
+    vec1 r;
+    r.x = u[cell];
+    r.y = u[cell + cells];
+    r.z = u[cell + 2 * cells];
+    return r;
+}
+
+/* The flux at voxel (x, y, z), whose u is at index i of an array with these
+ * strides along y and z: once from global memory and once from local. */
+#define DEFINE_FLUX(NAME, SPACE, LOAD)                                                        \
+    INLINED vec1 NAME(SPACE const float *u, int i, int n, int x, int y, int z,                \
+                      int stride_y, int stride_z, int4 size, float4 inverse, int axis)  \
+    {                                                                                         \
+        ends ex = ends_at(x, size.x, 1, inverse.x);                                           \
+        ends ey = ends_at(y, size.y, stride_y, inverse.y);                                    \
+        ends ez = ends_at(z, size.z, stride_z, inverse.z);                                    \
+        vec1 ax = slope1(LOAD(u, i + ex.low, n), LOAD(u, i + ex.high, n), ex.weight);         \
+        vec1 ay = slope1(LOAD(u, i + ey.low, n), LOAD(u, i + ey.high, n), ey.weight);         \
+        vec1 az = slope1(LOAD(u, i + ez.low, n), LOAD(u, i + ez.high, n), ez.weight);         \
+        ax.x += 1.0f;                                                                         \
+        ay.y += 1.0f;                                                                         \
+        az.z += 1.0f;                                                                         \
+        return flux_of(ax, ay, az, inverse.w, axis);                                          \
+    }                                                                                         \
+                                                                                              \
+    INLINED vec1 NAME##_divergence(SPACE const float *u, int i, int n, int x, int y, int z,   \
+                                   int stride_y, int stride_z, int4 size, float4 inverse)     \
+    {                                                                                         \
+        adjoint tx = adjoint_at(x, size.x, inverse.x), ty = adjoint_at(y, size.y, inverse.y); \
+        adjoint tz = adjoint_at(z, size.z, inverse.z);                                        \
+        int x0 = difference_below(x), x1 = difference_above(x, size.x);                       \
+        int y0 = difference_below(y), y1 = difference_above(y, size.y);                       \
+        int z0 = difference_below(z), z1 = difference_above(z, size.z);                       \
+        vec1 f = scaled1(NAME(u, i + x0 - x, n, x0, y, z, stride_y, stride_z, size, inverse, 0), tx.low); \
+        f = plus1(f, NAME(u, i + x1 - x, n, x1, y, z, stride_y, stride_z, size, inverse, 0), tx.high); \
+        f = plus1(f, NAME(u, i + (y0 - y) * stride_y, n, x, y0, z, stride_y, stride_z, size,  \
+                          inverse, 1), ty.low);                                               \
+        f = plus1(f, NAME(u, i + (y1 - y) * stride_y, n, x, y1, z, stride_y, stride_z, size,  \
+                          inverse, 1), ty.high);                                              \
+        f = plus1(f, NAME(u, i + (z0 - z) * stride_z, n, x, y, z0, stride_y, stride_z, size,  \
+                          inverse, 2), tz.low);                                               \
+        return plus1(f, NAME(u, i + (z1 - z) * stride_z, n, x, y, z1, stride_y, stride_z, size, \
+                             inverse, 2), tz.high);                                           \
+    }
+
+DEFINE_FLUX(global_flux, __global, load_vec1)
+DEFINE_FLUX(local_flux, __local, local_vec)
+
+/* No local memory: for devices that have none to speak of. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void force_direct(FORCE_ARGUMENTS)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
+    vec1 f = IMAGE_FORCE(load_vec1(u, i, n), x, y, z, i);
+#if PENALTY
+    f = plus1(f, global_flux_divergence(u, i, n, x, y, z, size.x, size.x * size.y, size, inverse), 1.0f);
+#endif
+    store_vec(f, force, i, n);
+}
+
+/* Recompute (Lee et al. 2012, 3.1.1): u alone in local memory, two voxels
+ * beyond the tile; each work-item computes its six neighbours' fluxes. */
+#define HALO 2
+#define CELLS_X (TILE_X + 2 * HALO)
+#define CELLS_Y (TILE_Y + 2 * HALO)
+#define CELLS (CELLS_X * CELLS_Y * (TILE_Z + 2 * HALO))
+
+/* Without reqd_work_group_size, before which NVIDIA's compiler forgets a cap on
+ * registers. */
+__kernel void force_recompute(FORCE_ARGUMENTS)
+{
+    __local float cell[3 * CELLS];
+    int x0 = get_group_id(0) * TILE_X - HALO, y0 = get_group_id(1) * TILE_Y - HALO;
+    int z0 = get_group_id(2) * TILE_Z - HALO, n = size.x * size.y * size.z;
+    int item = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
+    for (int c = item; c < CELLS; c += TILE_X * TILE_Y * TILE_Z) {
+        int row = c / CELLS_X, cz = row / CELLS_Y, cy = row - cz * CELLS_Y, cx = c - row * CELLS_X;
+        vec1 v = load_vec1(u, (clamp(z0 + cz, 0, size.z - 1) * size.y + clamp(y0 + cy, 0, size.y - 1)) *
+                                      size.x + clamp(x0 + cx, 0, size.x - 1), n);
+        cell[c] = v.x;
+        cell[c + CELLS] = v.y;
+        cell[c + 2 * CELLS] = v.z;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x < size.x && y < size.y && z < size.z) {
+        int i = (z * size.y + y) * size.x + x;
+        int here = ((z - z0) * CELLS_Y + y - y0) * CELLS_X + x - x0;
+        vec1 f = IMAGE_FORCE(local_vec(cell, here, CELLS), x, y, z, i);
+#if PENALTY
+        f = plus1(f, local_flux_divergence(cell, here, CELLS, x, y, z, CELLS_X, CELLS_X * CELLS_Y,
+                                           size, inverse), 1.0f);
+#endif
+        store_vec(f, force, i, n);
+    }
+}
+
+/* Reuse (Lee et al. 2012, 3.1.1): each work-item walks up a column of MARCH
+ * planes and computes the fluxes of each of its voxels once; those along x and
+ * y go to local memory for the neighbours, those along z stay in registers.
+ * The outermost work-items of the tile compute fluxes only: the tile gives
+ * (TILE_X - 2)(TILE_Y - 2) values a plane. Columns beyond the volume repeat the
+ * border, which is what the adjoint asks for. Two buffers of local memory: one
+ * barrier a plane suffices. */
+#define PLANE (TILE_X * TILE_Y)
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void force_reuse(FORCE_ARGUMENTS)
+{
+    __local float cell[2 * 6 * PLANE];
+    int lx = get_local_id(0), ly = get_local_id(1), item = ly * TILE_X + lx;
+    int own_x = get_group_id(0) * (TILE_X - 2) + lx - 1, own_y = get_group_id(1) * (TILE_Y - 2) + ly - 1;
+    int x = clamp(own_x, 0, size.x - 1), y = clamp(own_y, 0, size.y - 1);
+    bool inner = lx > 0 && lx < TILE_X - 1 && own_x < size.x && ly > 0 && ly < TILE_Y - 1 &&
+                 own_y < size.y;
+    int from = get_group_id(2) * MARCH, to = min(from + MARCH, size.z);
+    int plane = size.x * size.y, n = plane * size.z, start = max(from - 1, 0);
+    int column = y * size.x + x;
+    ends ex = ends_at(x, size.x, 1, inverse.x), ey = ends_at(y, size.y, size.x, inverse.y);
+    adjoint tx = adjoint_at(x, size.x, inverse.x), ty = adjoint_at(y, size.y, inverse.y);
+    vec1 low = load_vec1(u, column + difference_below(start) * plane, n);
+    vec1 here = load_vec1(u, column + start * plane, n);
+    /* Fluxes along z one and two planes back; divergence in the plane before. */
+    vec1 back1 = scaled1(here, 0.0f), back2 = back1, across = back1;
+    for (int k = start; k <= to; k++) {
+        /* Plane k = size.z does not exist: its values are not used. */
+        int z = min(k, size.z - 1), i = column + z * plane;
+        vec1 high = load_vec1(u, column + min(k + 1, size.z - 1) * plane, n);
+#if PENALTY
+        ends ez = ends_at(z, size.z, plane, inverse.z);
+        vec1 ax = slope1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);
+        vec1 ay = slope1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);
+        vec1 az = slope1(low, high, ez.weight);
+        ax.x += 1.0f;
+        ay.y += 1.0f;
+        az.z += 1.0f;
+        vec1 gx = cross1(ay, az);
+        float rate = inverse.w * penalty_slope1(dot1(ax, gx));
+        vec1 gy = scaled1(cross1(az, ax), rate), gz = scaled1(cross1(ax, ay), rate);
+        __local float *c = cell + (k & 1) * 6 * PLANE + item;
+        c[0] = gx.x * rate;
+        c[PLANE] = gx.y * rate;
+        c[2 * PLANE] = gx.z * rate;
+        c[3 * PLANE] = gy.x;
+        c[4 * PLANE] = gy.y;
+        c[5 * PLANE] = gy.z;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        /* Beyond both ends the flux of the end itself counts. */
+        if (k == size.z)
+            gz = back1;
+        if (k == 0)
+            back1 = gz;
+#endif
+        if (inner && k > from) {
+            int before = column + (k - 1) * plane;
+            vec1 f = IMAGE_FORCE(low, x, y, k - 1, before);
+#if PENALTY
+            adjoint tz = adjoint_at(k - 1, size.z, inverse.z);
+            f.x += across.x + (tz.low * back2.x + tz.high * gz.x);
+            f.y += across.y + (tz.low * back2.y + tz.high * gz.y);
+            f.z += across.z + (tz.low * back2.z + tz.high * gz.z);
+#endif
+            store_vec(f, force, before, n);
+        }
+#if PENALTY
+        if (inner) {
+            across.x = tx.low * c[-1] + tx.high * c[1] +
+                       (ty.low * c[3 * PLANE - TILE_X] + ty.high * c[3 * PLANE + TILE_X]);
+            across.y = tx.low * c[PLANE - 1] + tx.high * c[PLANE + 1] +
+                       (ty.low * c[4 * PLANE - TILE_X] + ty.high * c[4 * PLANE + TILE_X]);
+            across.z = tx.low * c[2 * PLANE - 1] + tx.high * c[2 * PLANE + 1] +
+                       (ty.low * c[5 * PLANE - TILE_X] + ty.high * c[5 * PLANE + TILE_X]);
+        }
+        back2 = back1;
+        back1 = gz;
+#endif
+        low = here;
+        here = high;
+    }
+}
+
+/* Rolling, for CPU devices: a work-item walks up ROWS rows and MARCH planes,
+ * WIDTH voxels along x at a time, and computes the fluxes of each voxel once
+ * (and those of a rim around its block). A flux times its difference's weight
+ * goes where it is needed: + to the voxel after, - to the voxel before, and at
+ * a border, where that is missing, to the border voxel with the other sign.
+ * Three planes of sums are open: along z, a plane waits for the next. */
+#define ROWS 8
+#define WIDTH 64
+#define SPAN (WIDTH + 8) /* voxels from - 1 to from + WIDTH of a row, and some room */
+
+/* flux[3 axis + component] at [x - from + 1], weighted. */
+typedef struct flux_row {
+    float flux[9][SPAN];
+} flux_row;
+
+static inline void put_flux1(flux_row *row, int cell, vec1 ax, vec1 ay, vec1 az, float lambda,
+                             float wx, float wy, float wz)
+{
+    vec1 c = cross1(ay, az);
+    float rate = lambda * penalty_slope1(dot1(ax, c));
+    float *f = &row->flux[0][cell];
+    c *= rate * wx;
+    f[0] = c.x, f[SPAN] = c.y, f[2 * SPAN] = c.z;
+    c = cross1(az, ax) * (rate * wy);
+    f[3 * SPAN] = c.x, f[4 * SPAN] = c.y, f[5 * SPAN] = c.z;
+    c = cross1(ax, ay) * (rate * wz);
+    f[6 * SPAN] = c.x, f[7 * SPAN] = c.y, f[8 * SPAN] = c.z;
+}
+
+static inline void put3(float *f, vec8 c, float8 k)
+{
+    PUT8(c.x * k, f);
+    PUT8(c.y * k, f + SPAN);
+    PUT8(c.z * k, f + 2 * SPAN);
+}
+
+/* The fluxes of row (y, z) for voxels from - 1 to to. */
+static inline void compute_row(flux_row *row, __global const float *u, int4 size, float4 inverse,
+                               int from, int to, int y, int z)
+{
+    int plane = size.x * size.y, n = plane * size.z, i = z * plane + y * size.x;
+    ends ey = ends_at(y, size.y, size.x, inverse.y), ez = ends_at(z, size.z, plane, inverse.z);
+    ends inner = ends_at(1, 3, 1, inverse.x);
+    int first = max(from - 1, 0), last = min(to, size.x - 1);
+    int begin = max(first, 1), end = min(last, size.x - 2) + 1;
+    bool wide = end - begin >= 8;
+    for (int k = begin; wide && k < end; k += 8) {
+        int x = min(k, end - 8); /* the last eight may overlap those before them */
+        float *f = &row->flux[0][x - from + 1];
+        vec8 ax, ay, az;
+        columns8(u, i + x, n, inner, ey, ez, &ax, &ay, &az);
+        vec8 c = cross8(ay, az);
+        float8 rate = inverse.w * penalty_slope8(dot8(ax, c));
+        put3(f, c, rate * inner.weight);
+        put3(f + 3 * SPAN, cross8(az, ax), rate * ey.weight);
+        put3(f + 6 * SPAN, cross8(ax, ay), rate * ez.weight);
+    }
+    for (int x = first; x <= last; x++) {
+        if (wide && x == begin) {
+            x = end - 1;
+            continue;
+        }
+        ends ex = ends_at(x, size.x, 1, inverse.x);
+        vec1 ax, ay, az;
+        columns1(u, i + x, n, ex, ey, ez, &ax, &ay, &az);
+        put_flux1(row, x - from + 1, ax, ay, az, inverse.w, ex.weight, ey.weight, ez.weight);
+    }
+    for (int c = 0; c < 3; c++) {
+        if (from == 0)
+            row->flux[c][0] = -row->flux[c][1];
+        if (to == size.x)
+            row->flux[c][to - from + 1] = -row->flux[c][to - from];
+    }
+}
+
+/* Sums of a row: [component][x - from]. */
+typedef float row_sum[3][WIDTH];
+
+static inline void add_along_x(row_sum sum, const flux_row *row)
+{
+    for (int c = 0; c < 3; c++)
+        for (int x = 0; x < WIDTH; x += 8)
+            PUT8(GET8(&sum[c][x]) + (GET8(&row->flux[c][x]) - GET8(&row->flux[c][x + 2])), &sum[c][x]);
+}
+
+/* sum = keep sum + k times the fluxes along axis. */
+static inline void add_row(row_sum sum, const flux_row *row, int axis, float k)
+{
+    for (int c = 0; c < 3; c++)
+        for (int x = 0; x < WIDTH; x += 8)
+            PUT8(GET8(&sum[c][x]) + k * GET8(&row->flux[3 * axis + c][x + 1]), &sum[c][x]);
+}
+
+static inline void clear(row_sum sum)
+{
+    for (int c = 0; c < 3; c++)
+        for (int x = 0; x < WIDTH; x += 8)
+            PUT8((float8)0.0f, &sum[c][x]);
+}
+
+/* Stores row (y, z): image term + sum + k next. */
+static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, row_sum sum, float k,
+                              row_sum next)
+{
+    int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x;
+    int x = from;
+    if (to - from >= 8 && moving_size.x > 1)
+        while (x < to) {
+            int count = min(PART, to - x);
+            if (count < 8) {
+                count = 8;
+                x = to - 8;
+            }
+            row_part part;
+            read_part(&part, moving, moving_size, u, n, i, x, y, z, count, MAP);
+            for (int e = 0; e < count; e += 8) {
+                int c = min(e, count - 8), at = i + x + c, own = x + c - from;
+                vec8 slope, f;
+                float8 r = residual8(&part, c, LOAD8(fixed + at), &slope);
+#if MASK
+                r *= LOAD8(mask + at);
+#endif
+                f.x = r * (shift0.x * slope.x + shift1.x * slope.y + shift2.x * slope.z);
+                f.y = r * (shift0.y * slope.x + shift1.y * slope.y + shift2.y * slope.z);
+                f.z = r * (shift0.z * slope.x + shift1.z * slope.y + shift2.z * slope.z);
+#if PENALTY
+                f.x += GET8(&sum[0][own]) + k * GET8(&next[0][own]);
+                f.y += GET8(&sum[1][own]) + k * GET8(&next[1][own]);
+                f.z += GET8(&sum[2][own]) + k * GET8(&next[2][own]);
+#endif
+                store_vec8(f, force, at, n);
+            }
+            x += count;
+        }
+    for (; x < to; x++) {
+        vec1 f = IMAGE_FORCE(load_vec1(u, i + x, n), x, y, z, i + x);
+#if PENALTY
+        int own = x - from;
+        f += (vec1)(sum[0][own] + k * next[0][own], sum[1][own] + k * next[1][own],
+                    sum[2][own] + k * next[2][own]);
+#endif
+        store_vec(f, force, i + x, n);
+    }
+}
+
+#define FINISH(y, z, sum, k, next)                                                               \
+    finish_row(moving, moving_size, fixed, mask, u, size, inverse, MAP, force, from, to, y, z, sum, \
+               k, next)
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void force_rolling(FORCE_ARGUMENTS)
+{
+    row_sum open[3][ROWS]; /* of plane z in open[z % 3] */
+    flux_row row;
+    int y0 = get_group_id(1) * ROWS, y1 = min(y0 + ROWS, size.y);
+    int z0 = get_group_id(2) * MARCH, z1 = min(z0 + MARCH, size.z);
+    int parts = (size.x + WIDTH - 1) / WIDTH, width = ((size.x + parts - 1) / parts + 7) / 8 * 8;
+    for (int from = 0; from < size.x; from += width) {
+        int to = min(from + width, size.x);
+#if PENALTY
+        for (int y = 0; y < ROWS; y++)
+            clear(open[0][y]); /* where plane 0 begins, the only one that none comes before */
+        for (int z = max(z0 - 1, 0); z < min(z1 + 1, size.z); z++) {
+            row_sum *before = open[(z + 2) % 3], *here = open[z % 3], *after = open[(z + 1) % 3];
+            for (int y = max(y0 - 1, 0); y < min(y1 + 1, size.y); y++) {
+                int own = y - y0;
+                if ((z < z0 || z == z1) && (own < 0 || y == y1))
+                    continue;
+                compute_row(&row, u, size, inverse, from, to, y, z);
+                if (own > 0)
+                    add_row(here[own - 1], &row, 1, -1.0f);
+                if (own < y1 - y0 - 1)
+                    add_row(here[own + 1], &row, 1, 1.0f);
+                if (own < 0 || y == y1)
+                    continue;
+                add_along_x(here[own], &row);
+                if (y == 0)
+                    add_row(here[own], &row, 1, -1.0f);
+                if (y == size.y - 1)
+                    add_row(here[own], &row, 1, 1.0f);
+                if (z == 0)
+                    add_row(here[own], &row, 2, -1.0f);
+                clear(after[own]);
+                add_row(after[own], &row, 2, 1.0f);
+            }
+            for (int y = y0; y < y1; y++) {
+                if (z > z0)
+                    FINISH(y, z - 1, before[y - y0], -1.0f, after[y - y0]);
+                if (z == size.z - 1 && z < z1)
+                    FINISH(y, z, here[y - y0], 1.0f, after[y - y0]);
+            }
+        }
+#else
+        for (int z = z0; z < z1; z++)
+            for (int y = y0; y < y1; y++)
+                FINISH(y, z, open[0][0], 0.0f, open[0][0]);
+#endif
+    }
+}
+#endif

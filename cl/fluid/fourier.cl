@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fourier transforms of vector fields and of what lies in their place: `half`
+ * complex numbers (x / 2 + 1) for each row of each component, planar.
+ * ROW_FORM: for CPU devices. memory: 4 n pitch lanes. tables: roots of one of each axis, those for n from
+ * `root` on, then of each axis 4 sin^2(a / 2) and sin a of its angles a. lists:
+ * radices, those for n from `list` on. */
+#include "common/field_row.clh"
+#include "fluid/fourier.clh"
+
+#if ROW_FORM
+#define WIDE 8
+#else
+#define WIDE 1
+#endif
+
+#define FFT_ARGUMENTS                                                                             \
+    int n, int shift, int pitch, __global const float2 *tables, int root, __global const int *lists, \
+        int list, __local lanes *memory
+#define TRANSFORM transform(memory, n, shift, pitch, item, tables + root, lists + list)
+
+/* A float of a line: lanes are eight lines each on CPU devices. */
+#define AT(p, k, line) ((__local float *)((p) + (k) * pitch))[line]
+
+/* Where row `row` of all components begins. */
+static inline int row_start(int row, int nx, int rows)
+{
+#if FIELD_PACKED
+    return row % rows * 3 * nx + row / rows;
+#else
+    return row * nx;
+#endif
+}
+#if FIELD_PACKED
+#define STEP 3
+#else
+#define STEP 1
+#endif
+
+/* Rows are taken two at a time, as real and imaginary parts of one line. Work-
+ * items take stretches of SPAN along x, of several rows at once. */
+#define SPAN (ITEMS % 32 == 0 ? 32 : 1)
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void fft_rows(__global const float *in, __global float2 *out, int rows, FFT_ARGUMENTS)
+{
+    int item = get_local_id(0), lines = WIDE << shift, first = get_group_id(0) * lines, kept = n / 2 + 1;
+    __local lanes *re = memory, *im = memory + n * pitch;
+    for (int line = item / SPAN; line < lines; line += ITEMS / SPAN) {
+        int row = 2 * (first + line), last = 3 * rows - 1;
+        __global const float *a = in + row_start(min(row, last), n, rows);
+        __global const float *b = in + row_start(min(row + 1, last), n, rows);
+        for (int x = item % SPAN; x < n; x += SPAN) {
+            AT(re, x, line) = a[x * STEP];
+            AT(im, x, line) = b[x * STEP];
+        }
+    }
+    int now = TRANSFORM;
+    re = memory + now * n * pitch;
+    im = re + n * pitch;
+    for (int line = item / SPAN; line < lines; line += ITEMS / SPAN) {
+        int row = 2 * (first + line);
+        for (int k = item % SPAN; k < kept; k += SPAN) {
+            int mirror = k == 0 ? 0 : n - k;
+            float p = 0.5f * AT(re, k, line), q = 0.5f * AT(im, k, line);
+            float s = 0.5f * AT(re, mirror, line), t = 0.5f * AT(im, mirror, line);
+            if (row < 3 * rows)
+                out[row * kept + k] = (float2)(p + s, q - t);
+            if (row + 1 < 3 * rows)
+                out[(row + 1) * kept + k] = (float2)(q + t, s - p);
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void fft_rows_back(__global const float2 *in, __global float *out, int rows, float scale, FFT_ARGUMENTS)
+{
+    int item = get_local_id(0), lines = WIDE << shift, first = get_group_id(0) * lines, kept = n / 2 + 1;
+    __local lanes *im = memory, *re = memory + n * pitch; /* exchanged: the inverse */
+    for (int line = item / SPAN; line < lines; line += ITEMS / SPAN) {
+        int row = 2 * (first + line), last = 3 * rows - 1;
+        __global const float2 *a = in + min(row, last) * kept, *b = in + min(row + 1, last) * kept;
+        for (int k = item % SPAN; k < kept; k += SPAN) {
+            float2 p = a[k], q = b[k];
+            AT(re, k, line) = p.x - q.y;
+            AT(im, k, line) = p.y + q.x;
+            if (k > 0 && 2 * k < n) {
+                AT(re, n - k, line) = p.x + q.y;
+                AT(im, n - k, line) = q.x - p.y;
+            }
+        }
+    }
+    int now = TRANSFORM;
+    im = memory + now * n * pitch;
+    re = im + n * pitch;
+    for (int line = item / SPAN; line < lines; line += ITEMS / SPAN) {
+        int row = 2 * (first + line), last = 3 * rows - 1;
+        __global float *a = out + row_start(min(row, last), n, rows);
+        __global float *b = out + row_start(min(row + 1, last), n, rows);
+        for (int x = item % SPAN; x < n; x += SPAN) {
+            if (row < 3 * rows)
+                a[x * STEP] = scale * AT(re, x, line);
+            if (row + 1 < 3 * rows)
+                b[x * STEP] = scale * AT(im, x, line);
+        }
+    }
+}
+
+/* Numbers of columns along z over the operator's eigenvalues. */
+INLINE void divide(__local lanes *numbers, int n, int lines, int pitch, int item, int inner, int columns,
+                   int first, int4 size, float4 weight, float scale, __global const float2 *waves)
+{
+    int kept = size.x / 2 + 1;
+    for (int i = item; i < n * lines; i += ITEMS) {
+        int k = i / lines, line = i - k * lines, c = min(first + line, columns - 1) % inner;
+        float value = weight.w + weight.x * waves[c % kept].x + weight.y * waves[size.x + c / kept].x +
+                      weight.z * waves[size.x + size.y + k].x;
+        AT(numbers, k, line) *= scale / value;
+        AT(numbers + n * pitch, k, line) *= scale / value;
+    }
+}
+
+/* How columns are transformed. */
+#define BACK 1
+#define SOLVE 2
+
+/* Columns of n numbers, `inner` apart, of which `inner` lie beside one another.
+ * SOLVE: the columns are along z, and what they are transformed to is divided by
+ * the operator's eigenvalue, then transformed back. size: of the field. weight:
+ * alpha / spacing^2 and gamma. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void fft_columns(__global float2 *data, int inner, int columns, int how, int4 size, float4 weight,
+                 float scale, FFT_ARGUMENTS)
+{
+    int item = get_local_id(0), lines = WIDE << shift, first = get_group_id(0) * lines;
+    int swap = how == BACK ? n * pitch : 0;
+    __local lanes *re = memory + swap, *im = memory + n * pitch - swap;
+#if ROW_FORM
+    /* Eight columns at once where they lie in one row of columns. */
+    int at = first / inner * inner * n + first % inner;
+    bool together = first % inner + 8 <= inner && first + 8 <= columns;
+    if (together)
+        for (int k = 0; k < n; k++) {
+            __global const float *from = (__global const float *)(data + at + k * inner);
+            float8 a = LOAD8(from), b = LOAD8(from + 8);
+            re[k] = (float8)(a.even, b.even);
+            im[k] = (float8)(a.odd, b.odd);
+        }
+    else
+        for (int line = 0; line < 8; line++) {
+            int column = min(first + line, columns - 1), base = column / inner * inner * n + column % inner;
+            for (int k = 0; k < n; k++) {
+                AT(re, k, line) = data[base + k * inner].x;
+                AT(im, k, line) = data[base + k * inner].y;
+            }
+        }
+#else
+    int line = item & (lines - 1), column = first + line;
+    int at = min(column, columns - 1) / inner * inner * n + min(column, columns - 1) % inner;
+    for (int k = item >> shift; k < n; k += ITEMS >> shift) {
+        float2 v = column < columns ? data[at + k * inner] : (float2)(0.0f);
+        AT(re, k, line) = v.x;
+        AT(im, k, line) = v.y;
+    }
+#endif
+    int now = 0;
+    for (int left = how == SOLVE ? 2 : 1; left > 0; left--) {
+        now = TRANSFORM;
+        if (left == 2) {
+            divide(memory + now * n * pitch, n, lines, pitch, item, inner, columns, first, size, weight,
+                   scale, tables + size.x + size.y + size.z);
+            /* Back: real and imaginary parts change places, each by the item that divided it. */
+            __local lanes *p = memory + now * n * pitch, *q = p + n * pitch;
+            for (int i = item; i < n << shift; i += ITEMS) {
+                int cell = (i >> shift) * pitch + (i & ((1 << shift) - 1));
+                lanes a = p[cell], b = q[cell];
+                memory[cell] = b;
+                memory[n * pitch + cell] = a;
+            }
+            swap = n * pitch;
+        }
+    }
+    re = memory + now * n * pitch + swap;
+    im = memory + (now + 1) * n * pitch - swap;
+#if ROW_FORM
+    if (together)
+        for (int k = 0; k < n; k++) {
+            __global float *to = (__global float *)(data + at + k * inner);
+            float8 r = re[k], i = im[k];
+            STORE8((float8)(r.s0, i.s0, r.s1, i.s1, r.s2, i.s2, r.s3, i.s3), to);
+            STORE8((float8)(r.s4, i.s4, r.s5, i.s5, r.s6, i.s6, r.s7, i.s7), to + 8);
+        }
+    else
+        for (int line = 0; line < 8 && first + line < columns; line++) {
+            int column = first + line, base = column / inner * inner * n + column % inner;
+            for (int k = 0; k < n; k++)
+                data[base + k * inner] = (float2)(AT(re, k, line), AT(im, k, line));
+        }
+#else
+    if (column < columns)
+        for (int k = item >> shift; k < n; k += ITEMS >> shift)
+            data[at + k * inner] = (float2)(AT(re, k, line), AT(im, k, line));
+#endif
+}
+
+/* Where components meet: three equations for each wave. along: beta / spacing^2,
+ * cross: beta / (spacing spacing) of xy, xz, yz. */
+__kernel void fft_solve(__global float2 *data, int4 size, float4 weight, float4 along, float4 cross,
+                        float scale, __global const float2 *tables)
+{
+    __global const float2 *waves = tables + size.x + size.y + size.z;
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2), kept = size.x / 2 + 1;
+    if (x >= kept || y >= size.y || z >= size.z)
+        return;
+    int n = kept * size.y * size.z, i = (z * size.y + y) * kept + x;
+    float2 wx = waves[x], wy = waves[size.x + y], wz = waves[size.x + size.y + z];
+    float same = weight.w + weight.x * wx.x + weight.y * wy.x + weight.z * wz.x;
+    float a = same + along.x * wx.x, b = cross.x * wx.y * wy.y, c = cross.y * wx.y * wz.y;
+    float d = same + along.y * wy.x, e = cross.z * wy.y * wz.y, f = same + along.z * wz.x;
+    /* Cholesky's factors without roots; all pivots are positive. */
+    float l1 = b / a, l2 = c / a, pivot = d - l1 * b, rest = e - l2 * b, l3 = rest / pivot;
+    float last = f - l2 * c - l3 * rest;
+    float2 p = scale * data[i], q = scale * data[i + n] - l1 * p;
+    float2 r = (scale * data[i + 2 * n] - l2 * p - l3 * q) / last;
+    q = q / pivot - l3 * r;
+    data[i] = p / a - l1 * q - l2 * r;
+    data[i + n] = q;
+    data[i + 2 * n] = r;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Six numbers of a volume in one pass: smallest, largest, sum, sum of squares,
+ * values not above 0, voxels; six partial results for each range of rows,
+ * joined on the host. Built with LENGTHS 0: values are determinants, their
+ * logarithms are summed; 1: values are the lengths of a field's vectors,
+ * turned by rows 0 to 2 of a matrix first. */
+#include "common/field_row.clh"
+
+#ifndef LENGTHS
+#define LENGTHS 0
+#endif
+#define SMALLEST 1e-6f
+
+/* Where ok is not set the value does not count. isfinite is tested before any
+ * comparison that NaN would answer. */
+#define TAKE(T, value, summed, ok)                                   \
+    low = min(low, select((T)(INFINITY), value, ok));                \
+    high = max(high, select((T)(-INFINITY), value, ok));             \
+    sum += select((T)(0.0f), summed, ok);                            \
+    square += select((T)(0.0f), (summed) * (summed), ok);            \
+    below += select((T)(0.0f), (T)(1.0f), (ok) & ((value) <= (T)(0.0f))); \
+    count += select((T)(0.0f), (T)(1.0f), ok)
+
+#define WITHIN(T, p, end) (((p) >= (T)(-0.5f)) & ((p) <= (T)((end) - 0.5f)))
+
+#if LENGTHS
+#define TURNED(v, row) (row.x * (v).x + row.y * (v).y + row.z * (v).z)
+#define LENGTH(v) sqrt(TURNED(v, row0) * TURNED(v, row0) + TURNED(v, row1) * TURNED(v, row1) + \
+                       TURNED(v, row2) * TURNED(v, row2))
+#endif
+
+/* A work-group takes rows first_row to last_row - 1. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+statistics_groups(__global const float *a, __global const float *through, __global const float *weight,
+                  int has_through, int has_weight, int4 size, int rows_each, float4 row0, float4 row1,
+                  float4 row2, float4 per_mm, __global float *partial)
+{
+    __local float shared[6 * TILE_X];
+    int lane = get_local_id(0), group = get_group_id(0), n = size.x * size.y * size.z;
+    int last = min((group + 1) * rows_each, size.y * size.z) * size.x;
+    float low = INFINITY, high = -INFINITY, sum = 0.0f, square = 0.0f, below = 0.0f, count = 0.0f;
+    for (int i = group * rows_each * size.x + lane; i < last; i += TILE_X) {
+        int ok = has_weight ? weight[i] > 0.0f : 1;
+#if LENGTHS
+        float3 v = load_vec(a, i, n);
+        float value = LENGTH(v), summed = value;
+        if (has_through) {
+            float3 t = load_vec(through, i, n);
+            float x = i % size.x + t.x * per_mm.x, y = i / size.x % size.y + t.y * per_mm.y;
+            float z = i / (size.x * size.y) + t.z * per_mm.z;
+            ok = ok & WITHIN(float, x, size.x) & WITHIN(float, y, size.y) & WITHIN(float, z, size.z);
+        }
+#else
+        float value = a[i], summed = log(max(value, SMALLEST));
+#endif
+        ok = ok & isfinite(value);
+        TAKE(float, value, summed, ok);
+    }
+    shared[lane] = low;
+    shared[lane + TILE_X] = high;
+    shared[lane + 2 * TILE_X] = sum;
+    shared[lane + 3 * TILE_X] = square;
+    shared[lane + 4 * TILE_X] = below;
+    shared[lane + 5 * TILE_X] = count;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int reach = TILE_X / 2; reach > 0; reach /= 2) {
+        if (lane < reach) {
+            shared[lane] = min(shared[lane], shared[lane + reach]);
+            shared[lane + TILE_X] = max(shared[lane + TILE_X], shared[lane + TILE_X + reach]);
+            for (int k = 2; k < 6; k++)
+                shared[lane + k * TILE_X] += shared[lane + k * TILE_X + reach];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (lane < 6)
+        partial[6 * group + lane] = shared[lane * TILE_X];
+}
+
+static inline float sum8(float8 v)
+{
+    float4 four = v.lo + v.hi;
+    float2 two = four.lo + four.hi;
+    return two.x + two.y;
+}
+
+/* A work-item the same rows, eight voxels at a time; a row is added up before
+ * it joins the others, so that rounding errors stay small. */
+__kernel void statistics_rows(__global const float *a, __global const float *through,
+                              __global const float *weight, int has_through, int has_weight, int4 size,
+                              int rows_each, float4 row0, float4 row1, float4 row2, float4 per_mm,
+                              __global float *partial)
+{
+    const float8 steps = (float8)(0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f);
+    int group = get_group_id(0), n = size.x * size.y * size.z;
+    int last = min((group + 1) * rows_each, size.y * size.z);
+    float lowest = INFINITY, highest = -INFINITY, all[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int r = group * rows_each; r < last; r++) {
+        float4 totals;
+        float row_low, row_high;
+        int x = 0, start = r * size.x;
+        {
+            float8 low = (float8)(INFINITY), high = (float8)(-INFINITY), sum = (float8)(0.0f);
+            float8 square = (float8)(0.0f), below = (float8)(0.0f), count = (float8)(0.0f);
+            for (; x + 8 <= size.x; x += 8) {
+                int i = start + x;
+#if LENGTHS
+                vec8 v = load_vec8(a, i, n);
+                float8 value = LENGTH(v), summed = value;
+                int8 ok = isfinite(value);
+                if (has_through) {
+                    vec8 t = load_vec8(through, i, n);
+                    float8 px = (float8)(x) + steps + t.x * per_mm.x;
+                    float8 py = (float8)(r % size.y) + t.y * per_mm.y;
+                    float8 pz = (float8)(r / size.y) + t.z * per_mm.z;
+                    ok = ok & WITHIN(float8, px, size.x) & WITHIN(float8, py, size.y) &
+                         WITHIN(float8, pz, size.z);
+                }
+#else
+                float8 value = LOAD8(a + i), summed = log(max(value, (float8)(SMALLEST)));
+                int8 ok = isfinite(value);
+#endif
+                if (has_weight)
+                    ok = ok & (LOAD8(weight + i) > (float8)(0.0f));
+                TAKE(float8, value, summed, ok);
+            }
+            float4 l4 = min(low.lo, low.hi), h4 = max(high.lo, high.hi);
+            row_low = min(min(l4.x, l4.y), min(l4.z, l4.w));
+            row_high = max(max(h4.x, h4.y), max(h4.z, h4.w));
+            totals = (float4)(sum8(sum), sum8(square), sum8(below), sum8(count));
+        }
+        float low = row_low, high = row_high, sum = totals.x, square = totals.y;
+        float below = totals.z, count = totals.w;
+        for (; x < size.x; x++) {
+            int i = start + x;
+            int ok = has_weight ? weight[i] > 0.0f : 1;
+#if LENGTHS
+            float3 v = load_vec(a, i, n);
+            float value = LENGTH(v), summed = value;
+            if (has_through) {
+                float3 t = load_vec(through, i, n);
+                float px = x + t.x * per_mm.x, py = r % size.y + t.y * per_mm.y;
+                float pz = r / size.y + t.z * per_mm.z;
+                ok = ok & WITHIN(float, px, size.x) & WITHIN(float, py, size.y) & WITHIN(float, pz, size.z);
+            }
+#else
+            float value = a[i], summed = log(max(value, SMALLEST));
+#endif
+            ok = ok & isfinite(value);
+            TAKE(float, value, summed, ok);
+        }
+        lowest = min(lowest, low);
+        highest = max(highest, high);
+        all[0] += sum;
+        all[1] += square;
+        all[2] += below;
+        all[3] += count;
+    }
+    partial[6 * group] = lowest;
+    partial[6 * group + 1] = highest;
+    for (int k = 0; k < 4; k++)
+        partial[6 * group + 2 + k] = all[k];
+}

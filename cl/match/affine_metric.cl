@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums over the samples of a fixed image and of the moving image seen through
+ * a linear map, for many maps at once: joint histograms, and the sums from
+ * which values, gradients and normal matrices follow on the host.
+ * SOURCE says what a sample's slope is: 0 three sets of sums, with 1, F and M
+ * as slopes; 1 from the table of a histogram's derivative; 2 from an image; 3 as
+ * 0, each sample with its weight of an image. */
+#include "match/affine_metric_prepare.clh"
+#include "match/affine_metric_smooth.clh"
+
+#ifndef SOURCE
+#define SOURCE 0
+#endif
+#define SETS (SOURCE % 3 == 0 ? 3 : 1)
+#define FIRST_SLOPE 6
+#define FIRST_NORMAL (FIRST_SLOPE + 12 * SETS)
+#define SUMS (FIRST_NORMAL + 60)
+#define MOST_BINS 128
+#if SOURCE == 3
+#define LOOK_UP look_up_smooth
+#define LOOK_UP_CHUNK look_up_smooth_chunk
+#else
+#define LOOK_UP look_up
+#define LOOK_UP_CHUNK look_up_chunk
+#endif
+
+/* ---- what all kernels over samples share -------------------------------- */
+
+/* lattice: (step along y, step along z, rows of a block, rows in all): rows
+ * are counted over the lattice, y first. */
+#define LATTICE_ROWS_Y ((size.y + lattice.x - 1) / lattice.x)
+#define ROW_Y(row) ((row) % LATTICE_ROWS_Y * lattice.x)
+#define ROW_Z(row) ((row) / LATTICE_ROWS_Y * lattice.y)
+
+static inline rows map_of(__global const float4 *maps, int which)
+{
+    rows r = {maps[3 * which], maps[3 * which + 1], maps[3 * which + 2]};
+    return r;
+}
+
+/* ---- joint histograms --------------------------------------------------- */
+
+/* scale: what a sample counts, a power of 2 such that no bin overflows. */
+static inline uint4 spline_counts(float4 w, float scale)
+{
+    return convert_uint4(muladd(w, (float4)(scale), (float4)(0.5f)));
+}
+
+/* A work-group a block of rows of one map: groups (blocks, maps). Of F's bins
+ * those from first_bin on are counted, as many as own has room for. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+histogram_groups(__global const float *fixed, int4 size, __global const float *moving,
+                 int4 moving_size, __global const float4 *maps, int4 lattice, int bins, int first_bin,
+                 int some_bins, float scale, __global uint *counts, __local uint *own)
+{
+    int lane = get_local_id(0), which = get_group_id(1), total = some_bins * bins;
+    __global uint *to = counts + (which * bins + first_bin) * bins;
+    int first = get_group_id(0) * lattice.z, count = min(lattice.z, lattice.w - first) * size.x;
+    rows linear = map_of(maps, which);
+    for (int i = lane; i < total; i += TILE_X)
+        own[i] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lane; i < count; i += TILE_X) {
+        int row = first + i / size.x, x = i % size.x, y = ROW_Y(row), z = ROW_Z(row), bin;
+        float f = fixed[(z * size.y + y) * size.x + x];
+        float4 m;
+        float3 p = position_of(linear, linear, x, y, z, (float3)(0.0f));
+        int line = fixed_bin(f, bins) - first_bin;
+        if (line >= 0 && line < some_bins && look_up(moving, moving_size, p, &m) && f == f) {
+            float t = spline_place(m.x, bins, &bin);
+            uint4 w = spline_counts(spline_weights(t), scale);
+            __local uint *at = own + line * bins + bin - 1;
+            atomic_add(at, w.x);
+            atomic_add(at + 1, w.y);
+            atomic_add(at + 2, w.z);
+            atomic_add(at + 3, w.w);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lane; i < total; i += TILE_X)
+        if (own[i])
+            atomic_add(to + i, own[i]);
+}
+
+/* A work-item a block of rows; all bins at once. */
+__kernel void histogram_rows(__global const float *fixed, int4 size, __global const float *moving,
+                             int4 moving_size, __global const float4 *maps, int4 lattice, int bins,
+                             int first_bin, int some_bins, float scale, __global uint *counts,
+                             __local uint *unused)
+{
+    uint own[MOST_BINS * MOST_BINS];
+    int which = get_group_id(1), total = bins * bins;
+    int first = get_group_id(0) * lattice.z, last = min(first + lattice.z, lattice.w);
+    rows linear = map_of(maps, which);
+    for (int i = 0; i < total; i++)
+        own[i] = 0;
+    for (int row = first; row < last; row++) {
+        int y = ROW_Y(row), z = ROW_Z(row);
+        vec8 start = row_positions(linear, y, z);
+        for (int x = 0; x < size.x; x += CHUNK) {
+            samples s;
+            if (!look_up_chunk(fixed + (z * size.y + y) * size.x, size.x, x, moving, moving_size, linear,
+                               start, &s))
+                continue;
+            float value[CHUNK];
+            int line[CHUNK], counts_here[CHUNK];
+            for (int c = 0; c < CHUNK / 8; c++) {
+                float8 f = min(max(s.fixed[c], 0.0f), 1.0f) * (float)bins;
+                vstore8(min(convert_int8(f), (int8)(bins - 1)) * bins - 1, c, line);
+                vstore8(s.value[c], c, value);
+                vstore8(s.counts[c], c, counts_here);
+            }
+            for (int c = 0; c < CHUNK; c++) {
+                int bin;
+                if (!counts_here[c])
+                    continue;
+                float t = spline_place(value[c], bins, &bin);
+                uint *at = own + line[c] + bin;
+                vstore4(vload4(0, at) + spline_counts(spline_weights(t), scale), 0, at);
+            }
+        }
+    }
+    for (int i = 0; i < total; i++)
+        if (own[i])
+            atomic_add(counts + which * total + i, own[i]);
+}
+
+/* ---- sums --------------------------------------------------------------- */
+
+/* Columns of a table: by bin of F, bins slopes by spline, then one weight of
+ * the normal matrix for each bin of F. */
+static inline float table_slope(__global const float *table, int bins, float f, float m, float *weight)
+{
+    int bin, line = fixed_bin(f, bins);
+    float t = spline_place(m, bins, &bin);
+    *weight = table[bins * bins + line];
+    return dot(vload4(0, table + line * bins + bin - 1), spline_slopes(t)) * (float)(bins - 3);
+}
+
+/* What a sample adds, of one slope s: n F M FF MM FM; s g_j {1, x, y, z} by j;
+ * weight g_i g_j (xx xy xz yy yz zz) times {1, x, y, z, xx, xy, xz, yy, yz, zz}. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+slopes_groups(__global const float *fixed, int4 size, __global const float *moving, int4 moving_size,
+              __global const float4 *maps, int4 lattice, float4 centre, int bins,
+              __global const float *tables, __global const float *slopes, __global float *partial)
+{
+    __local float shared[8 * TILE_X];
+    int lane = get_local_id(0), which = get_group_id(1);
+    int first = get_group_id(0) * lattice.z, count = min(lattice.z, lattice.w - first) * size.x;
+    rows linear = map_of(maps, which);
+    __global const float *table = tables + which * bins * (bins + 1);
+    float sum[SUMS + 7];
+#pragma unroll
+    for (int i = 0; i < SUMS + 7; i++)
+        sum[i] = 0.0f;
+    for (int i = lane; i < count; i += TILE_X) {
+        int row = first + i / size.x, x = i % size.x, y = ROW_Y(row), z = ROW_Z(row);
+        int at = (z * size.y + y) * size.x + x;
+        float f = fixed[at], weight = 1.0f, s[3] = {1.0f, f, 0.0f};
+        float4 m;
+        float3 p = position_of(linear, linear, x, y, z, (float3)(0.0f));
+        if (!LOOK_UP(moving, moving_size, p, &m) || f != f)
+            continue;
+        float share = 1.0f;
+#if SOURCE == 0
+        s[2] = m.x;
+#elif SOURCE == 1
+        s[0] = table_slope(table, bins, f, m.x, &weight);
+#elif SOURCE == 2
+        s[0] = slopes[at];
+#else
+        weight = share = slopes[at];
+        s[0] = share;
+        s[1] = share * f;
+        s[2] = share * m.x;
+#endif
+        float g[3] = {m.y, m.z, m.w}, k[4] = {1.0f, x - centre.x, y - centre.y, z - centre.z};
+        float fw = share * f, mw = share * m.x;
+        sum[0] += share;
+        sum[1] += fw;
+        sum[2] += mw;
+        sum[3] = muladd(f, fw, sum[3]);
+        sum[4] = muladd(m.x, mw, sum[4]);
+        sum[5] = muladd(fw, m.x, sum[5]);
+#pragma unroll
+        for (int set = 0; set < SETS; set++)
+#pragma unroll
+            for (int j = 0; j < 12; j++) {
+                float slope = s[set] * g[j / 4];
+                sum[FIRST_SLOPE + 12 * set + j] = muladd(slope, k[j % 4], sum[FIRST_SLOPE + 12 * set + j]);
+            }
+        float gg[6] = {g[0] * g[0], g[0] * g[1], g[0] * g[2], g[1] * g[1], g[1] * g[2], g[2] * g[2]};
+        float kk[10] = {1.0f,        k[1],        k[2],        k[3],        k[1] * k[1],
+                        k[1] * k[2], k[1] * k[3], k[2] * k[2], k[2] * k[3], k[3] * k[3]};
+#pragma unroll
+        for (int j = 0; j < 60; j++)
+            sum[FIRST_NORMAL + j] = muladd(weight * gg[j / 10], kk[j % 10], sum[FIRST_NORMAL + j]);
+    }
+    __global float *out = partial + (which * get_num_groups(0) + get_group_id(0)) * SUMS;
+    /* Eight sums at a time, in two steps; unrolled where sums are to stay in
+     * registers. */
+#if !FIELD_PACKED
+#pragma unroll
+#endif
+    for (int i = 0; i < SUMS; i += 8) {
+        float part = 0.0f;
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            shared[j * TILE_X + lane] = sum[i + j];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int j = 0; j < 8; j++)
+            part += shared[lane * 8 + j];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared[lane] = part;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lane < 8 && i + lane < SUMS) {
+            float total = 0.0f;
+            for (int j = 0; j < TILE_X / 8; j++)
+                total += shared[lane * (TILE_X / 8) + j];
+            out[i + lane] = total;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+static inline float sum8(float8 v)
+{
+    float4 four = v.lo + v.hi;
+    return (four.x + four.y) + (four.z + four.w);
+}
+
+/* A work-item a block of rows. Of a row, y and z are constants: what it adds
+ * follows from 6 + 6 SETS + 18 sums along x. */
+__kernel void slopes_rows(__global const float *fixed, int4 size, __global const float *moving,
+                          int4 moving_size, __global const float4 *maps, int4 lattice, float4 centre,
+                          int bins, __global const float *tables, __global const float *slopes,
+                          __global float *partial)
+{
+    int which = get_group_id(1);
+    int first = get_group_id(0) * lattice.z, last = min(first + lattice.z, lattice.w);
+    rows linear = map_of(maps, which);
+    __global const float *table = tables + which * bins * (bins + 1);
+    float sum[SUMS];
+    for (int i = 0; i < SUMS; i++)
+        sum[i] = 0.0f;
+    for (int row = first; row < last; row++) {
+        int y = ROW_Y(row), z = ROW_Z(row), start_at = (z * size.y + y) * size.x, some = 0;
+        vec8 start = row_positions(linear, y, z);
+        float8 pair[6], slope[6 * SETS], normal[18];
+        for (int i = 0; i < 6; i++)
+            pair[i] = 0.0f;
+        for (int i = 0; i < 6 * SETS; i++)
+            slope[i] = 0.0f;
+        for (int i = 0; i < 18; i++)
+            normal[i] = 0.0f;
+        for (int x = 0; x < size.x; x += CHUNK) {
+            samples s;
+            if (!LOOK_UP_CHUNK(fixed + start_at, size.x, x, moving, moving_size, linear, start, &s))
+                continue;
+            some = 1;
+#if SOURCE == 1 || SOURCE == 2
+            float f1[CHUNK], m1[CHUNK], s1[CHUNK], w1[CHUNK];
+            for (int c = 0; c < CHUNK / 8; c++) {
+                vstore8(s.fixed[c], c, f1);
+                vstore8(s.value[c], c, m1);
+            }
+            for (int c = 0; c < CHUNK; c++) {
+                w1[c] = 1.0f;
+#if SOURCE == 1
+                s1[c] = table_slope(table, bins, f1[c], m1[c], w1 + c);
+#else
+                s1[c] = x + c < size.x ? slopes[start_at + x + c] : 0.0f;
+#endif
+            }
+#elif SOURCE == 3
+            float s1[CHUNK];
+            for (int c = 0; c < CHUNK; c++)
+                s1[c] = slopes[start_at + min(x + c, size.x - 1)];
+#endif
+            for (int c = 0; c < CHUNK / 8; c++) {
+                float8 f = s.fixed[c], m = s.value[c], gx = s.gx[c], gy = s.gy[c], gz = s.gz[c];
+                float8 k = (float)(x + 8 * c) - centre.x + (float8)(0, 1, 2, 3, 4, 5, 6, 7);
+                float8 share = (float8)(1.0f);
+#if SOURCE == 3
+                share = vload8(c, s1);
+#endif
+                share = select((float8)(0.0f), share, s.counts[c]);
+#if SOURCE == 3
+                float8 fw = share * f, mw = share * m;
+#else
+                float8 fw = f, mw = m; /* 0 where nothing counts */
+#endif
+                pair[0] += share;
+                pair[1] += fw;
+                pair[2] += mw;
+                pair[3] = muladd(f, fw, pair[3]);
+                pair[4] = muladd(m, mw, pair[4]);
+                pair[5] = muladd(fw, m, pair[5]);
+#if SOURCE == 0
+                float8 factor[3] = {(float8)(1.0f), f, m}, wx = gx, wy = gy, wz = gz;
+#elif SOURCE == 3
+                float8 factor[3] = {share, fw, mw}, wx = share * gx, wy = share * gy, wz = share * gz;
+#else
+                float8 factor[1] = {vload8(c, s1)}, weight = vload8(c, w1);
+                float8 wx = weight * gx, wy = weight * gy, wz = weight * gz;
+                /* A slope that is no number where nothing counts stays away. */
+                factor[0] = select((float8)(0.0f), factor[0], s.counts[c]);
+#endif
+                for (int set = 0; set < SETS; set++) {
+                    float8 a = factor[set] * gx, b = factor[set] * gy, d = factor[set] * gz;
+                    slope[6 * set] += a;
+                    slope[6 * set + 1] = muladd(a, k, slope[6 * set + 1]);
+                    slope[6 * set + 2] += b;
+                    slope[6 * set + 3] = muladd(b, k, slope[6 * set + 3]);
+                    slope[6 * set + 4] += d;
+                    slope[6 * set + 5] = muladd(d, k, slope[6 * set + 5]);
+                }
+                float8 gg[6] = {wx * gx, wx * gy, wx * gz, wy * gy, wy * gz, wz * gz};
+                for (int j = 0; j < 6; j++) {
+                    float8 once = gg[j] * k;
+                    normal[3 * j] += gg[j];
+                    normal[3 * j + 1] += once;
+                    normal[3 * j + 2] = muladd(once, k, normal[3 * j + 2]);
+                }
+            }
+        }
+        if (!some)
+            continue;
+        float ky = y - centre.y, kz = z - centre.z;
+        for (int i = 0; i < 6; i++)
+            sum[i] += sum8(pair[i]);
+        for (int j = 0; j < 3 * SETS; j++) {
+            float one = sum8(slope[2 * j]);
+            float *to = sum + FIRST_SLOPE + 4 * j;
+            to[0] += one;
+            to[1] += sum8(slope[2 * j + 1]);
+            to[2] += one * ky;
+            to[3] += one * kz;
+        }
+        for (int j = 0; j < 6; j++) {
+            float one = sum8(normal[3 * j]), with_x = sum8(normal[3 * j + 1]);
+            float *to = sum + FIRST_NORMAL + 10 * j;
+            to[0] += one;
+            to[1] += with_x;
+            to[2] += one * ky;
+            to[3] += one * kz;
+            to[4] += sum8(normal[3 * j + 2]);
+            to[5] += with_x * ky;
+            to[6] += with_x * kz;
+            to[7] += one * ky * ky;
+            to[8] += one * ky * kz;
+            to[9] += one * kz * kz;
+        }
+    }
+    __global float *out = partial + (which * get_num_groups(0) + get_group_id(0)) * SUMS;
+    for (int i = 0; i < SUMS; i++)
+        out[i] = sum[i];
+}
+
+/* Adds up the blocks of each sum of each map, in their order. */
+__kernel void join_blocks(__global const float *partial, int blocks, int sums, int count,
+                          __global float *out)
+{
+    int i = get_global_id(0);
+    if (i >= count)
+        return;
+    __global const float *from = partial + i / sums * blocks * sums + i % sums;
+    float total = 0.0f;
+    for (int b = 0; b < blocks; b++)
+        total += from[b * sums];
+    out[i] = total;
+}

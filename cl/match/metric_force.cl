@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* force(i) = keep force(i) + weight slope(i) shift^T dT/dp (p(i)),
+ * p(i) = linear (i, 1) + shift u(i). HAS_FIELD: whether there is a u.
+ * Background, where slope is 0, is neither placed nor looked up. */
+#include "common/position.clh"
+#include "common/slope_row.clh"
+
+static inline void metric_force_voxel(__global const float *moving, int4 moving_size, rows linear, rows shift,
+                              __global const float *u, float k, float keep, __global float *force, int x,
+                              int y, int z, int4 size)
+{
+    int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
+    float3 f = (float3)(0.0f);
+    if (k != 0.0f) {
+        float3 at = (float3)(0.0f), g;
+#if HAS_FIELD
+        at = load_vec(u, i, n);
+#endif
+        if (isfinite(sample_slope(moving, moving_size, position_of(linear, shift, x, y, z, at), &g)))
+            f = k * (shift.x.xyz * g.x + shift.y.xyz * g.y + shift.z.xyz * g.z);
+    }
+    if (keep != 0.0f)
+        f = muladd((float3)(keep), load_vec(force, i, n), f);
+    store_vec(f, force, i, n);
+}
+
+__kernel void metric_force_item(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
+                        float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
+                        __global const float *u, __global const float *slope, float weight, float keep,
+                        __global float *force, int4 size)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
+    float k = weight * slope[(z * size.y + y) * size.x + x];
+    metric_force_voxel(moving, moving_size, linear, shift, u, k, keep, force, x, y, z, size);
+}
+
+/* Of eight vectors only those from skip on. */
+static inline void store_rest(vec8 v, __global float *field, int i, int n, int skip)
+{
+    float x[8], y[8], z[8];
+    PUT8(v.x, x);
+    PUT8(v.y, y);
+    PUT8(v.z, z);
+    for (int k = skip; k < 8; k++)
+        store_vec((float3)(x[k], y[k], z[k]), field, i + k, n);
+}
+
+/* A row in parts; eight voxels of background in a row are passed over. The
+ * last eight may overlap those before them, which keep what they have got. */
+__kernel void metric_force_row(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
+                       float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
+                       __global const float *u, __global const float *slope, float weight, float keep,
+                       __global float *force, int4 size)
+{
+    int y = get_global_id(1), z = get_global_id(2), x = 0;
+    if (y >= size.y || z >= size.z)
+        return;
+    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
+    int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
+    vec8 row = row_positions(linear, y, z);
+    bool parts = moving_size.x > 1 && size.x >= 8;
+    for (; parts && x < size.x; x = min(x + PART, size.x)) {
+        int count = min(PART, size.x - x), counts[PART / 8];
+        row_part part;
+        for (int c = 0; c < count; c += 8) {
+            int i = start + min(x + c, size.x - 8);
+            counts[c / 8] = any(weight * LOAD8(slope + i) != 0.0f);
+            if (counts[c / 8]) {
+                vec8 at = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
+#if HAS_FIELD
+                at = load_vec8(u, i, n);
+#endif
+                place8(&part, c, moving_size, positions_of8(linear, shift, row, i - start, at));
+            }
+        }
+        for (int c = 0; c < count; c += 8)
+            if (counts[c / 8])
+                gather_part(&part, moving, moving_size, c, c + 8);
+        for (int c = 0; c < count; c += 8) {
+            int i = start + min(x + c, size.x - 8), skip = start + x + c - i;
+            vec8 f = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)}, g;
+            if (counts[c / 8]) {
+                float8 k = weight * LOAD8(slope + i);
+                int8 whole = (fabs(sample_slope8(&part, c, &g)) < INFINITY) & (k != 0.0f);
+                f.x = select(f.x, k * (shift.x.x * g.x + shift.y.x * g.y + shift.z.x * g.z), whole);
+                f.y = select(f.y, k * (shift.x.y * g.x + shift.y.y * g.y + shift.z.y * g.z), whole);
+                f.z = select(f.z, k * (shift.x.z * g.x + shift.y.z * g.y + shift.z.z * g.z), whole);
+            }
+            if (keep != 0.0f) {
+                vec8 before = load_vec8(force, i, n);
+                f.x = muladd((float8)(keep), before.x, f.x);
+                f.y = muladd((float8)(keep), before.y, f.y);
+                f.z = muladd((float8)(keep), before.z, f.z);
+            }
+            if (skip == 0)
+                store_vec8(f, force, i, n);
+            else
+                store_rest(f, force, i, n, skip);
+        }
+    }
+    for (; x < size.x; x++)
+        metric_force_voxel(moving, moving_size, linear, shift, u, weight * slope[start + x], keep, force, x, y, z,
+                   size);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signed distance to where values, linear between voxels, cross a level.
+ *   near    voxels beside the level look for their nearest place on it
+ *   (redistance.cl spreads the places)
+ *   finish  every voxel moves along the level from the place it was given to
+ *           the nearest one around */
+#include "surface/cells.clh"
+#include "surface/level_distance.clh"
+
+/* Neighbour number m of 27. */
+static inline int4 neighbour(int m)
+{
+    return (int4)(m % 3 - 1, m / 3 % 3 - 1, m / 9 - 1, 0);
+}
+
+/* Whether neighbour m lies on the other side. */
+static inline bool across(__global const float *values, int4 at, int m, int4 size, float iso, bool inside)
+{
+    int4 to = at + neighbour(m);
+    return in_grid(to, size) && (level_value(values, to, size, iso) > 0.0f) != inside;
+}
+
+/* The nearest place of the cells around the voxel, from the middle of each that
+ * the level passes through. */
+static inline float4 near_at(__global const float *values, int4 at, int4 size, float4 spacing, float iso)
+{
+    bool inside = level_value(values, at, size, iso) > 0.0f;
+    float least = INFINITY;
+    float4 nearest = (float4)(0.0f);
+    for (int m = 0; m < 27; m++) {
+        if (!across(values, at, m, size, iso, inside))
+            continue;
+        float4 place = 0.5f * convert_float4(neighbour(m));
+        float d = nearest_from(values, at, size, spacing, iso, &place, 4);
+        nearest = d < least ? place : nearest;
+        least = fmin(d, least);
+    }
+    return least < INFINITY ? make_place(at, nearest) : no_place();
+}
+
+BESIDE(beside, v > iso)
+
+/* In a first turn work-items share the pairs of a voxel beside the level and a
+ * neighbour on the other side, in a second they go the best way once more. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+level_near(__global const float *values, __global float *places, int cells, int4 size, float4 spacing,
+           float iso)
+{
+    __local ushort pairs[26 * GROUP], voxels[GROUP];
+    __local uint best[GROUP]; /* distance, the last five bits of which are the neighbour's number */
+    __local int count[2];
+    int lane = own_lane(), n = size.x * size.y * size.z;
+    int4 at = voxel_of(lane);
+    best[lane] = UINT_MAX;
+    if (lane == 0)
+        count[0] = count[1] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (in_grid(at, size)) {
+        if (beside(values, at, size, iso)) {
+            bool inside = level_value(values, at, size, iso) > 0.0f;
+            voxels[atomic_inc(&count[1])] = lane;
+            for (int m = 0; m < 27; m++)
+                if (across(values, at, m, size, iso, inside))
+                    pairs[atomic_inc(&count[0])] = 32 * lane + m;
+        } else {
+            store_place(no_place(), places, index_of(at, size), n);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = lane; i < count[turn]; i += GROUP) {
+            int voxel = turn ? voxels[i] : pairs[i] / 32, m = turn ? best[voxel] % 32 : pairs[i] % 32;
+            float4 place = 0.5f * convert_float4(neighbour(m));
+            at = voxel_of(voxel);
+            float d = nearest_from(values, at, size, spacing, iso, &place, 4);
+            if (turn == 0 && d < INFINITY)
+                atomic_min(&best[voxel], (as_uint(d) & ~31u) | (uint)m);
+            if (turn)
+                store_place(d < INFINITY && best[voxel] < UINT_MAX ? make_place(at, place) : no_place(), places,
+                            index_of(at, size), n);
+            if (turn && i == 0)
+                mark(places, cells, at, size);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* For eight voxels with neighbours all around: whether the level lies beside any. */
+static inline bool beside8(__global const float *values, int4 at, int4 size, float iso)
+{
+    int8 some = (int8)(0), all_of = (int8)(-1);
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++)
+            for (int i = -1; i <= 1; i++) {
+                int8 inside = LOAD8(values + index_of(at + (int4)(i, j, k, 0), size)) > iso;
+                some |= inside;
+                all_of &= inside;
+            }
+    return any(some & ~all_of);
+}
+
+__kernel void level_near_row(__global const float *values, __global float *places, int cells, int4 size,
+                             float4 spacing, float iso)
+{
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
+    if (y >= size.y || z >= size.z)
+        return;
+    const int row = (z * size.y + y) * size.x;
+    bool inner = y > 0 && z > 0 && y + 1 < size.y && z + 1 < size.z;
+    for (int x = 0; x < size.x;) {
+        bool run = inner && x > 0 && x + 8 < size.x;
+        int end = x + (run ? 8 : 1);
+        bool beside = !run || beside8(values, (int4)(x, y, z, 0), size, iso);
+        if (beside) { /* a run may reach into the next cell */
+            mark(places, cells, (int4)(x, y, z, 0), size);
+            mark(places, cells, (int4)(end - 1, y, z, 0), size);
+        }
+        for (; x < end; x++)
+            store_place(beside ? near_at(values, (int4)(x, y, z, 0), size, spacing, iso) : no_place(), places,
+                        row + x, n);
+    }
+}
+
+static inline float finish_at(__global const float *values, float4 found, int4 at, int4 size, float4 spacing,
+                              float iso, float reach)
+{
+    float side = level_value(values, at, size, iso) > 0.0f ? -1.0f : 1.0f;
+    if (!is_place(found))
+        return side * reach;
+    float4 place = offset_to(found, at);
+    float d = length3(place * spacing);
+    if (d < MOVED_WITHIN * fmax(spacing.x, fmax(spacing.y, spacing.z)))
+        d = fmin(d, nearest_from(values, at, size, spacing, iso, &place, 6));
+    return side * fmin(d, reach);
+}
+
+__kernel void level_finish(__global const float *values, __global const float *places, int from,
+                           __global float *out, int4 size, float4 spacing, float iso, float reach)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
+    out[i] = finish_at(values, load_place(places + from, i, n), (int4)(x, y, z, 0), size, spacing, iso,
+                       reach);
+}
+
+__kernel void level_finish_row(__global const float *values, __global const float *places, int from,
+                               __global float *out, int4 size, float4 spacing, float iso, float reach)
+{
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
+    if (y >= size.y || z >= size.z)
+        return;
+    for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
+        out[i] = finish_at(values, load_place(places + from, i, n), (int4)(x, y, z, 0), size, spacing, iso,
+                           reach);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signed distance to the zero level of phi.
+ *   near    the voxels beside the level take their distance from phi itself
+ *   seed    and point at their nearest place on the level
+ *   jump    nearest places spread over the grid (jump flooding: Rong, Tan 2006)
+ *   finish  the other voxels take their distance from the nearest place and the
+ *           level's curvature there
+ * On GPUs the few voxels beside the level of a work-group are listed first, so
+ * that neighbouring work-items share their work. Lengths are physical. */
+#include "surface/cells.clh"
+#include "surface/redistance.clh"
+
+/* ---- near --------------------------------------------------------------- */
+
+/* The distance, or NaN where no neighbour lies on the other side. A neighbour
+ * across a face makes the voxel one beside the level, whatever its slope; one
+ * across an edge or corner only where phi is a distance there already: so the
+ * far sides of sharp edges keep what is known of them. shift: from there to the
+ * nearest place of the level, NaN where no direction is known. */
+static inline float near_at(__global const float *phi, int4 at, int4 size, float4 spacing, float4 *shift)
+{
+    float f = value_at(phi, at, size, spacing), crossing = INFINITY;
+    bool inside = f < 0.0f;
+    int across = 0;
+    *shift = (float4)(NAN);
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++)
+            for (int i = -1; i <= 1; i++) {
+                int4 to = at + (int4)(i, j, k, 0);
+                if (!in_grid(to, size))
+                    continue;
+                float other = value_at(phi, to, size, spacing);
+                if ((other < 0.0f) == inside)
+                    continue;
+                bool face = i * i + j * j + k * k == 1;
+                float edge = i != 0 ? spacing.x : j != 0 ? spacing.y : spacing.z;
+                across |= face ? 2 : 1;
+                if (face)
+                    crossing = fmin(crossing, (f / (f - other) + CROSSING_SLACK) * edge);
+            }
+    if (across == 0)
+        return NAN;
+    foot nearest;
+    nearest.s = shape_at(phi, at, size, spacing);
+    const float doubt = nearest.s.doubt, off = fabs(nearest.s.slope - 1.0f);
+    const bool trusted = nearest.s.smooth > SMOOTH_TRUST;
+    if (!(nearest.s.slope > 0.0f))
+        return across < 2 ? NAN : copysign(fmin(fabs(f), crossing), f);
+    const float4 normal = nearest.s.normal;
+    find_foot(phi, at, size, spacing, &nearest);
+    float far = trusted ? fmax(off, fabs(nearest.d - f) / fmax(fabs(f), 1e-20f)) : off;
+    /* Where phi has kinks, only what goes beyond the doubt is corrected. */
+    float share = mix(1.0f - doubt / far, fmin(far / doubt - 1.0f, 1.0f), nearest.s.smooth);
+    share = far > doubt ? share : 0.0f;
+    *shift = -f * normal;
+    if (share == 0.0f)
+        return f;
+    if (across < 2)
+        return NAN;
+    float d = copysign(fmin(fabs(mix(f, nearest.d, share)), crossing), f);
+    if (d != f)
+        *shift = nearest.shift * (nearest.d != 0.0f ? d / nearest.d : 1.0f);
+    return d;
+}
+
+BESIDE(beside, v < 0.0f)
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+redistance_near(__global const float *phi, __global float *out, __global float *shifts, int to, int cells,
+                int4 size, float4 spacing)
+{
+    __local int list[GROUP], count;
+    int lane = own_lane(), n = size.x * size.y * size.z;
+    int4 at = voxel_of(lane);
+    bool there = in_grid(at, size), near = there && beside(phi, at, size, 0.0f);
+    if (there && !near)
+        out[index_of(at, size)] = NAN;
+    list_wanted(near, list, &count);
+    for (int i = lane; i < count; i += GROUP) {
+        float4 shift;
+        at = voxel_of(list[i]);
+        out[index_of(at, size)] = near_at(phi, at, size, spacing, &shift);
+        store_place(shift, shifts + to, index_of(at, size), n);
+        if (i == 0)
+            mark(shifts, cells, at, size);
+    }
+}
+
+/* For eight voxels with neighbours all around: whether the level lies beside. */
+static inline int8 beside8(__global const float *phi, int4 at, int4 size)
+{
+    int8 some = (int8)(0), all_of = (int8)(-1);
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++)
+            for (int i = -1; i <= 1; i++) {
+                int8 inside = LOAD8(phi + index_of(at + (int4)(i, j, k, 0), size)) < 0.0f;
+                some |= inside;
+                all_of &= inside;
+            }
+    return some & ~all_of;
+}
+
+__kernel void redistance_near_row(__global const float *phi, __global float *out, __global float *shifts,
+                                  int to, int cells, int4 size, float4 spacing)
+{
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
+    if (y >= size.y || z >= size.z)
+        return;
+    __global float *row = out + (z * size.y + y) * size.x;
+    bool inner = y > 0 && z > 0 && y + 1 < size.y && z + 1 < size.z;
+    for (int x = 0; x < size.x;) {
+        int count = 1;
+        if (inner && x > 0 && x + 8 < size.x) {
+            count = 8;
+            if (!any(beside8(phi, (int4)(x, y, z, 0), size))) {
+                STORE8((float8)(NAN), row + x);
+                x += 8;
+                continue;
+            }
+        }
+        for (int end = x + count; x < end; x++) {
+            int4 at = (int4)(x, y, z, 0);
+            float4 shift;
+            row[x] = near_at(phi, at, size, spacing, &shift);
+            store_place(shift, shifts + to, index_of(at, size), n);
+            if (!isnan(row[x]))
+                mark(shifts, cells, at, size);
+        }
+    }
+}
+
+/* ---- seed --------------------------------------------------------------- */
+
+/* No place of the level lies nearer to a voxel than that voxel's distance: one
+ * that does has a wrong direction, as happens beside sharp edges. */
+static inline float4 seed_at(__global const float *out, float4 shift, int4 at, int4 size, float4 spacing)
+{
+    if (isnan(out[index_of(at, size)]))
+        return no_place();
+    float slack = BALL_SLACK * fmin(spacing.x, fmin(spacing.y, spacing.z));
+    bool good = !isnan(shift.x);
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++)
+            for (int i = -1; i <= 1; i++) {
+                int4 to = at + (int4)(i, j, k, 0);
+                if (!in_grid(to, size))
+                    continue;
+                float4 away = shift - convert_float4((int4)(i, j, k, 0)) * spacing;
+                /* A ball of NaN hinders nobody. */
+                good = good && !(length3(away) < fabs(out[index_of(to, size)]) - slack);
+            }
+    return good ? make_place(at, shift / spacing) : no_place();
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+redistance_seed(__global const float *out, __global float *places, int shifts, int4 size, float4 spacing)
+{
+    __local int list[GROUP], count;
+    int lane = own_lane(), n = size.x * size.y * size.z;
+    int4 at = voxel_of(lane);
+    bool there = in_grid(at, size), near = there && !isnan(out[index_of(at, size)]);
+    if (there && !near)
+        store_place(no_place(), places, index_of(at, size), n);
+    list_wanted(near, list, &count);
+    for (int i = lane; i < count; i += GROUP) {
+        at = voxel_of(list[i]);
+        int here = index_of(at, size);
+        float4 shift = load_place(places + shifts, here, n);
+        store_place(seed_at(out, shift, at, size, spacing), places, here, n);
+    }
+}
+
+__kernel void redistance_seed_row(__global const float *out, __global float *places, int shifts, int4 size,
+                                  float4 spacing)
+{
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
+    if (y >= size.y || z >= size.z)
+        return;
+    for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
+        store_place(seed_at(out, load_place(places + shifts, i, n), (int4)(x, y, z, 0), size, spacing), places,
+                    i, n);
+}
+
+/* ---- jump --------------------------------------------------------------- */
+
+/* The nearest of the places of 27 voxels, `step` apart; of equals the first.
+ * Beyond an end lies the end. */
+static inline float4 jump_at(__global const float *from, int4 at, int4 size, float4 spacing, int step)
+{
+    const int n = size.x * size.y * size.z, left = max(at.x - step, 0), right = min(at.x + step, size.x - 1);
+    const float4 unit = spacing / PLACE_UNIT, here = (PLACE_UNIT * convert_float4(at) + 4.0f) * unit;
+    int best = index_of(at, size);
+    float4 away = load_place(from, best, n) * unit - here;
+    float least = dot3(away, away);
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++) {
+            int z = min(max(at.z + k * step, 0), size.z - 1), y = min(max(at.y + j * step, 0), size.y - 1);
+            int row = (z * size.y + y) * size.x;
+            for (int i = 0; i < 3; i++) {
+                int other = row + (i == 0 ? left : i == 1 ? at.x : right);
+                away = load_place(from, other, n) * unit - here;
+                float square = dot3(away, away);
+                best = square < least ? other : best;
+                least = fmin(square, least);
+            }
+        }
+    return load_place(from, best, n);
+}
+
+/* Rows in an order in which a work-group's lie so far apart: with `apart` the step,
+ * the places that one of them looks at are its neighbours'. */
+static inline int strided(int i, int tile, int apart)
+{
+    int turn = i % (apart * tile);
+    return i - turn + turn % tile * apart + turn / tile;
+}
+
+/* first: only marked cells have places yet, and all others are made empty. */
+__kernel void redistance_jump(__global float *places, int from, int to, int cells, int4 size, float4 spacing,
+                              int step, int apart, int first)
+{
+    int x = get_global_id(0), y = strided(get_global_id(1), TILE_Y, apart);
+    int z = strided(get_global_id(2), TILE_Z, apart), n = size.x * size.y * size.z;
+    int4 at = (int4)(x, y, z, 0);
+    if (!in_grid(at, size))
+        return;
+    if (first ? is_marked(places, cells, at, size) : within_reach(places, cells, at, size))
+        store_place(jump_at(places + from, at, size, spacing, step), places + to, index_of(at, size), n);
+    else if (first)
+        store_place(no_place(), places + to, index_of(at, size), n);
+}
+
+/* Voxels x to x + 7 of a row; those beyond its ends are its ends. */
+static inline float8 run_of(__global const float *row, int x, int length)
+{
+    float v[8];
+    if (x >= 0 && x + 8 <= length)
+        return LOAD8(row + x);
+    for (int i = 0; i < 8; i++)
+        v[i] = row[max(0, min(x + i, length - 1))];
+    return GET8(v);
+}
+
+static inline void jump8(__global const float *from, __global float *to, int4 at, int4 size, float4 spacing,
+                         int step)
+{
+    const int n = size.x * size.y * size.z, here = index_of(at, size);
+    const float8 lane = (float8)(0, 1, 2, 3, 4, 5, 6, 7), x = PLACE_UNIT * (lane + (float)at.x) + 4.0f;
+    const float y = PLACE_UNIT * at.y + 4.0f, z = PLACE_UNIT * at.z + 4.0f;
+    const float4 unit = spacing / PLACE_UNIT;
+    float8 best_x = LOAD8(from + here), best_y = LOAD8(from + here + n), best_z = LOAD8(from + here + 2 * n);
+    float8 dx = (best_x - x) * unit.x, dy = (best_y - y) * unit.y, dz = (best_z - z) * unit.z;
+    float8 least = dx * dx + dy * dy + dz * dz;
+    for (int k = -1; k <= 1; k++)
+        for (int j = -1; j <= 1; j++) {
+            int4 row = at + (int4)(0, j, k, 0) * step;
+            if (row.y < 0 || row.z < 0 || row.y >= size.y || row.z >= size.z)
+                continue;
+            __global const float *p = from + (row.z * size.y + row.y) * size.x;
+            for (int i = -1; i <= 1; i++) {
+                int to_x = at.x + i * step;
+                float8 px = run_of(p, to_x, size.x), py = run_of(p + n, to_x, size.x);
+                float8 pz = run_of(p + 2 * n, to_x, size.x);
+                dx = (px - x) * unit.x;
+                dy = (py - y) * unit.y;
+                dz = (pz - z) * unit.z;
+                float8 square = dx * dx + dy * dy + dz * dz;
+                int8 nearer = square < least;
+                best_x = select(best_x, px, nearer);
+                best_y = select(best_y, py, nearer);
+                best_z = select(best_z, pz, nearer);
+                least = fmin(least, square);
+            }
+        }
+    STORE8(best_x, to + here);
+    STORE8(best_y, to + here + n);
+    STORE8(best_z, to + here + 2 * n);
+}
+
+__kernel void redistance_jump_row(__global float *places, int from, int to, int cells, int4 size, float4 spacing,
+                                  int step, int apart, int first)
+{
+    int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
+    if (y >= size.y || z >= size.z)
+        return;
+    for (int i = 0; i < size.x; i += 8) {
+        int x = max(0, min(i, size.x - 8)), last = min(x + 8, size.x);
+        int4 at = (int4)(x, y, z, 0);
+        int4 end = (int4)(last - 1, y, z, 0);
+        bool wanted = first ? is_marked(places, cells, at, size) || is_marked(places, cells, end, size)
+                            : within_reach(places, cells, at, size) || within_reach(places, cells, end, size);
+        if (wanted && size.x >= 8 && FIELD_PACKED)
+            jump8(places + from, places + to, at, size, spacing, step);
+        else if (wanted || first)
+            for (; at.x < last; at.x++)
+                store_place(wanted ? jump_at(places + from, at, size, spacing, step) : no_place(), places + to,
+                            index_of(at, size), n);
+    }
+}
+
+/* size: in cells. span: so many cells on each side. A work-item a cell. */
+__kernel void redistance_reach(__global int *scratch, int at, int4 size, int4 span)
+{
+    int c = get_global_id(0), n = size.x * size.y * size.z;
+    __global int *cells = scratch + (size_t)at * CELLS_UNIT;
+    if (c >= n)
+        return;
+    int x = c % size.x, y = c / size.x % size.y, z = c / (size.x * size.y), found = 0;
+    for (int k = max(z - span.z, 0); k < min(z + span.z + 1, size.z) && !found; k++)
+        for (int j = max(y - span.y, 0); j < min(y + span.y + 1, size.y) && !found; j++)
+            for (int i = max(x - span.x, 0); i < min(x + span.x + 1, size.x); i++)
+                found |= cells[(k * size.y + j) * size.x + i];
+    cells[n + c] = found;
+}
+
+/* ---- finish ------------------------------------------------------------- */
+
+/* In the frame of the place (h along the normal, s across): where the level has
+ * curvature c in the direction of s,
+ *   distance = h + c s^2 / (2 (1 + h c)),
+ * exact to third order in s. c is known at the voxel that gave the place, at
+ * distance d from the level: 1 + h c = 1 + (h - d) c' there. */
+static inline float finish_at(__global const float *phi, __global const float *out, float4 place, int4 at,
+                              int4 size, float4 spacing, float reach)
+{
+    float side = value_at(phi, at, size, spacing) < 0.0f ? -1.0f : 1.0f;
+    if (!is_place(place))
+        return side * reach;
+    float straight = sqrt(square_to(place, at, spacing)), room = fmax(spacing.x, fmax(spacing.y, spacing.z));
+    if (straight > CURVED_WITHIN * room || straight > reach + room)
+        return side * fmin(straight, reach);
+    int4 from = giver_of(place);
+    foot nearest;
+    foot_again(phi, out[index_of(from, size)], place, from, size, spacing, &nearest);
+    shape s = nearest.s;
+    float4 way = convert_float4(at - from) * spacing - nearest.shift;
+    straight = length3(way);
+    float h = dot3(way, s.normal);
+    float4 across = way - h * s.normal;
+    float square = dot3(across, across);
+    /* Beyond the border there are no places: the last ones go on. */
+    int4 foot = convert_int4_rte(convert_float4(at) - h * s.normal / spacing);
+    if (!in_grid(foot, size))
+        room *= CURVED_WITHIN;
+    float turned = bend(&s, across) / fmax(square, 1e-12f);
+    float spread = 1.0f + (h - nearest.level) * turned;
+    float curved = side * (h + 0.5f * turned * square / spread);
+    bool fits = spread > 0.2f && square < room * room && side * h > 0.0f && curved > 0.0f &&
+                curved < straight;
+    float share = fits ? fmin(1.0f, 2.0f * s.smooth) : 0.0f;
+    return side * fmin(fits ? share * curved + (1.0f - share) * straight : straight, reach);
+}
+
+static inline void finish(__global const float *phi, __global const float *places, __global float *out,
+                          int4 at, int4 size, float4 spacing, float reach)
+{
+    int i = index_of(at, size), n = size.x * size.y * size.z;
+    if (isnan(out[i]))
+        out[i] = finish_at(phi, out, load_place(places, i, n), at, size, spacing, reach);
+}
+
+__kernel void redistance_finish(__global const float *phi, __global const float *places, int from,
+                                __global float *out, int4 size, float4 spacing, float reach)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x < size.x && y < size.y && z < size.z)
+        finish(phi, places + from, out, (int4)(x, y, z, 0), size, spacing, reach);
+}
+
+__kernel void redistance_finish_row(__global const float *phi, __global const float *places, int from,
+                                    __global float *out, int4 size, float4 spacing, float reach)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    for (int x = 0; x < size.x; x++)
+        finish(phi, places + from, out, (int4)(x, y, z, 0), size, spacing, reach);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tensor D and the signal S0 of each voxel of a diffusion-weighted series,
+ *   ln S_k = ln S0 - b_k g_k^T D g_k = x_k . p,  p = (ln S0, xx xy xz yy yz zz),
+ * S over the voxel's own reference, the largest of its volumes of lowest b, and
+ * D in 1e-3 mm^2/s, so that every number is about 1.
+ *   start   least squares on ln S by one matrix for all voxels
+ *   step    p moves by (sum w x x^T)^-1 sum w x r, w and r by WEIGHT:
+ *             0  1, ln S - x.p           least squares (with rejection)
+ *             1  e^2, ln S - x.p         weighted by the signal e = exp(x.p)
+ *             2  e^2, (S - e) / e        Gauss-Newton on S itself
+ *   scale   the median of the residuals' sizes, for rejection
+ *   finish  noise, positive definite tensors, S0
+ * design: rows of ROW floats. state, planar: p, the reference, and more. */
+#include "tensor/fit.clh"
+
+#ifndef WEIGHT
+#define WEIGHT 1
+#endif
+#ifndef ROBUST
+#define ROBUST 0
+#endif
+
+/* Each kernel is built by itself. */
+#define START 0
+#define STEP 1
+#define SCALES 2
+#define FINISH 3
+
+#define REFERENCE 7
+#define SCALE 8
+#define MOVE 9
+#define ENERGY 16
+
+/* Signals count as at least this share of the reference. */
+#define LEAST_SIGNAL 1e-4f
+/* Residuals below this share of S0 are rounding, not noise. */
+#define LEAST_SCALE 1e-4f
+/* Beyond so many times the scale a volume is rejected. */
+#define CUT 3.0f
+/* No weight is that of more than so many times the reference: weights that grow with what they
+ * predict would run away. */
+#define MOST_WEIGHT 2.0f
+/* Geman and McClure's weight is 1/4 at so many times the scale. */
+#define SOFT 2.0f
+/* Energies that differ by less than their sums round are equal: to refuse a last step for less would
+ * leave tensors a hundred times farther from the minimum. */
+#define ROUNDING 1.00001f
+/* Smallest eigenvalue, 1e-3 mm^2/s. */
+#define LEAST_EIGENVALUE 0.01f
+
+/* x . p, kept where exp and its square are finite. */
+static inline real along(const real *p, __global const float *x)
+{
+    real sum = p[0];
+#pragma unroll
+    for (int c = 1; c < PARAMETERS; c++)
+        sum += x[c] * p[c];
+    return fmin(fmax(sum, (real)(-20.0f)), (real)(20.0f));
+}
+
+static inline real weight_of(real e)
+{
+    real least = fmin(e, (real)(MOST_WEIGHT));
+    return least * least;
+}
+
+/* What rejection judges: of the logarithm where that is fitted unweighted. */
+static inline real residual(real signal, real predicted)
+{
+#if WEIGHT == 0
+    return log_of(fmax(signal, (real)(LEAST_SIGNAL))) - predicted;
+#else
+    return signal - exp_of(predicted);
+#endif
+}
+
+/* hard: rejected or not; otherwise Geman and McClure's. */
+static inline real trust(real rest, real scale, int hard)
+{
+    real z = rest / (SOFT * scale), soft = 1.0f / (1.0f + z * z);
+    return hard ? select((real)(0.0f), (real)(1.0f), fabs(rest) <= CUT * scale) : soft * soft;
+}
+
+#define EACH(call)                                                                      \
+    for (int i = (int)get_global_id(0) * MARCH, last = min(i + MARCH, n); i < last; i += LANES) \
+    call
+
+#if PART == START
+static inline void begin_at(__global const float *dwi, __global const float *mask, int masked,
+                            __global const float *inverse, __global const int *lowest, int lowest_count,
+                            int volumes, int n, __global float *state, __global float *kind, int i)
+{
+    real p[PARAMETERS], reference = -INFINITY;
+    flag inside = (real)(1.0f) > 0.0f, finite = inside, floored = !inside;
+    if (masked)
+        inside = load(mask, i, n) > 0.0f;
+    if (!ANY(inside)) {
+        store_bits((flag)(0), kind, i, n);
+        return;
+    }
+    for (int k = 0; k < lowest_count; k++)
+        reference = fmax(reference, load(dwi + lowest[k] * n, i, n));
+    flag lit = (reference > 0.0f) & (reference <= FLT_MAX);
+    real over = 1.0f / select((real)(1.0f), reference, lit);
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++)
+        p[c] = 0.0f;
+    for (int k = 0; k < volumes; k++) {
+        real s = load(dwi + k * n, i, n);
+        finite &= fabs(s) <= FLT_MAX;
+        s *= over;
+        floored |= s < LEAST_SIGNAL;
+        real y = log_of(fmax(s, (real)(LEAST_SIGNAL)));
+#pragma unroll
+        for (int c = 0; c < PARAMETERS; c++)
+            p[c] += inverse[ROW * k + c] * y;
+    }
+    flag good = inside & finite & lit;
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++)
+        store(p[c], state + c * n, i, n);
+    store(select((real)(1.0f), reference, lit), state + REFERENCE * n, i, n);
+    store_bits(bits_where(good, FITTED) | bits_where(good & floored, FLOORED) |
+                   bits_where(inside & finite & !lit, NO_SIGNAL) | bits_where(inside & !finite, NOT_FINITE),
+               kind, i, n);
+}
+
+__kernel void tensor_fit_start(__global const float *dwi, __global const float *mask, int masked,
+                               __global const float *inverse, __global const int *lowest,
+                               int lowest_count, int volumes, int n, __global float *state,
+                               __global float *kind)
+{
+    EACH(begin_at(dwi, mask, masked, inverse, lowest, lowest_count, volumes, n, state, kind, i));
+}
+#endif
+
+#if PART == STEP
+/* mode: 1 forgets the energy of what came before, 2 stays at the better place. */
+static inline void improve_at(__global const float *dwi, __global const float *design, int volumes, int n,
+                              __global float *state, __global const float *kind, int hard, int mode, int i)
+{
+    real p[PARAMETERS], sums[SUMS], normal[PACKED], slope[PARAMETERS], energy = 0.0f;
+    flag good = (load_bits(kind, i, n) & FITTED) != 0;
+    if (!ANY(good))
+        return;
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++) {
+        p[c] = load(state + c * n, i, n);
+        slope[c] = 0.0f;
+    }
+#pragma unroll
+    for (int c = 0; c < SUMS; c++)
+        sums[c] = 0.0f;
+    real over = 1.0f / load(state + REFERENCE * n, i, n);
+#if ROBUST
+    real scale = load(state + SCALE * n, i, n);
+#endif
+    for (int k = 0; k < volumes; k++) {
+        __global const float *x = design + ROW * k;
+        real s = load(dwi + k * n, i, n) * over, y = along(p, x), e = exp_of(y);
+        real share = 1.0f;
+#if ROBUST
+        share = trust(residual(s, y), scale, hard);
+#endif
+#if WEIGHT == 0
+        real w = share, pull = w * (log_of(fmax(s, (real)(LEAST_SIGNAL))) - y);
+#elif WEIGHT == 1
+        real w = share * weight_of(e), pull = w * (log_of(fmax(s, (real)(LEAST_SIGNAL))) - y);
+#else
+        real rest = s - e, w = share * e * e, pull = share * e * rest;
+        energy += share * rest * rest;
+#if ROBUST
+        /* What is rejected costs what it would at the cut, so that rejecting more gains nothing. */
+        energy += (1.0f - share) * (CUT * CUT) * scale * scale;
+#endif
+#endif
+        gather(w, x, sums);
+        slope[0] += pull;
+#pragma unroll
+        for (int c = 1; c < PARAMETERS; c++)
+            slope[c] += pull * x[c];
+    }
+    unfold(sums, normal);
+    flag sound = good & factor(normal);
+    substitute(normal, slope);
+#if WEIGHT == 2
+    real before = load(state + ENERGY * n, i, n);
+    flag better = sound;
+    if (!(mode & 1))
+        better &= energy <= ROUNDING * before;
+    real shrink = mode & 2 ? 0.0f : 0.25f;
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++) {
+        real last = mode & 1 ? (real)(0.0f) : load(state + (MOVE + c) * n, i, n);
+        real move = select(shrink * last, mode & 2 ? (real)(0.0f) : slope[c], better);
+        store(select(p[c] - last, p[c], better) + move, state + c * n, i, n);
+        store(move, state + (MOVE + c) * n, i, n);
+    }
+    store(select(mode & 1 ? energy : before, energy, better), state + ENERGY * n, i, n);
+#else
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++)
+        store(p[c] + select((real)(0.0f), slope[c], sound), state + c * n, i, n);
+#endif
+}
+
+__kernel void tensor_fit_step(__global const float *dwi, __global const float *design, int volumes, int n,
+                              __global float *state, __global const float *kind, int hard, int mode)
+{
+    EACH(improve_at(dwi, design, volumes, n, state, kind, hard, mode, i));
+}
+#endif
+
+#if PART == SCALES
+/* The median by counting: an eighth of the interval is kept in each round. */
+static inline void scale_at(__global const float *dwi, __global const float *design, int volumes, int n,
+                            __global float *state, __global const float *kind, float factor, int i)
+{
+    real p[PARAMETERS], low = 0.0f, high = 0.0f;
+    /* As many residuals as there are unknowns are 0, or nearly, whatever the noise. */
+    float middle = (float)((volumes + PARAMETERS) / 2);
+    if (!ANY((load_bits(kind, i, n) & FITTED) != 0))
+        return;
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++)
+        p[c] = load(state + c * n, i, n);
+    real over = 1.0f / load(state + REFERENCE * n, i, n);
+    for (int k = 0; k < volumes; k++) {
+        real s = load(dwi + k * n, i, n) * over;
+        high = fmax(high, fabs(residual(s, along(p, design + ROW * k))));
+    }
+    for (int round = 0; round < 5; round++) {
+        real count[7], edge = 0.125f * (high - low), below = 0.0f;
+#pragma unroll
+        for (int j = 0; j < 7; j++)
+            count[j] = 0.0f;
+        for (int k = 0; k < volumes; k++) {
+            real s = load(dwi + k * n, i, n) * over;
+            real size = fabs(residual(s, along(p, design + ROW * k)));
+#pragma unroll
+            for (int j = 0; j < 7; j++)
+                count[j] += select((real)(0.0f), (real)(1.0f), size <= low + (float)(j + 1) * edge);
+        }
+#pragma unroll
+        for (int j = 0; j < 7; j++)
+            below += select((real)(0.0f), (real)(1.0f), count[j] < middle);
+        low += below * edge;
+        high = low + edge;
+    }
+    store(fmax(factor * 0.5f * (low + high), (real)(LEAST_SCALE)), state + SCALE * n, i, n);
+}
+
+__kernel void tensor_fit_scale(__global const float *dwi, __global const float *design, int volumes, int n,
+                               __global float *state, __global const float *kind, float factor)
+{
+    EACH(scale_at(dwi, design, volumes, n, state, kind, factor, i));
+}
+#endif
+
+#if PART == FINISH
+/* spread: for WEIGHT 0 without rejection, what spread_of says for all voxels. */
+static inline void finish_at(__global const float *dwi, __global const float *design, int volumes, int n,
+                             __global const float *state, __global float *kind, float spread,
+                             __global float *tensor, __global float *s0, __global float *sigma,
+                             __global float *noise, int i)
+{
+    real p[PARAMETERS], sums[SUMS], normal[PACKED], squares = 0.0f, logs = 0.0f, kept = 0.0f;
+    const real zero = 0.0f;
+    flag bits = load_bits(kind, i, n), good = (bits & FITTED) != 0;
+    if (!ANY(good)) {
+        for (int c = 0; c < 6; c++)
+            store(zero, tensor + c * n, i, n);
+        store(zero, s0, i, n);
+        store(zero, sigma, i, n);
+        store(zero, noise, i, n);
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++)
+        p[c] = load(state + c * n, i, n);
+#pragma unroll
+    for (int c = 0; c < SUMS; c++)
+        sums[c] = 0.0f;
+    real reference = load(state + REFERENCE * n, i, n), over = 1.0f / reference;
+#if ROBUST
+    real scale = load(state + SCALE * n, i, n);
+#endif
+    for (int k = 0; k < volumes; k++) {
+        __global const float *x = design + ROW * k;
+        real s = load(dwi + k * n, i, n) * over, y = along(p, x), e = exp_of(y), share = 1.0f;
+#if ROBUST
+        share = trust(residual(s, y), scale, 1);
+#endif
+        real rest = s - e;
+        kept += share;
+        squares += share * rest * rest;
+#if WEIGHT == 0
+        rest = log_of(fmax(s, (real)(LEAST_SIGNAL))) - y;
+        logs += share * rest * rest;
+        real w = share;
+#else
+        real w = share * weight_of(e);
+#endif
+#if WEIGHT > 0 || ROBUST
+        gather(w, x, sums);
+#endif
+    }
+    real size = 0.0f;
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++)
+        size += fabs(p[c]);
+    flag endless = good & !(size <= FLT_MAX);
+    good &= !endless;
+    bits = select(bits, (flag)(NOT_FINITE), endless);
+    flag sound = kept > (float)PARAMETERS;
+    real variance = spread, free = fmax(kept - (float)PARAMETERS, (real)(1.0f));
+#if WEIGHT > 0 || ROBUST
+    unfold(sums, normal);
+    flag regular = factor(normal);
+    bits |= bits_where(good & !regular, SINGULAR);
+    sound &= regular;
+    variance = spread_of(normal);
+#endif
+#if WEIGHT == 0
+    variance *= logs / free;
+#else
+    variance *= squares / free;
+#endif
+    flag bad = good & !all_above(p + 1, LEAST_EIGENVALUE);
+    if (ANY(bad)) {
+        real raised[6];
+#pragma unroll
+        for (int c = 0; c < 6; c++)
+            raised[c] = p[1 + c];
+        raise_eigenvalues(raised, LEAST_EIGENVALUE);
+#pragma unroll
+        for (int c = 0; c < 6; c++)
+            p[1 + c] = select(p[1 + c], raised[c], bad);
+        bits |= bits_where(bad, MADE_POSITIVE);
+    }
+#pragma unroll
+    for (int c = 0; c < 6; c++)
+        store(select(zero, 1e-3f * p[1 + c], good), tensor + c * n, i, n);
+    store(select(zero, exp_of(fmin(fmax(p[0], (real)(-80.0f)), (real)(80.0f))) * reference, good), s0, i, n);
+    store(select(zero, 1e-3f * sqrt(variance), good & sound), sigma, i, n);
+    store(select(zero, sqrt(squares / free) * reference, good & (kept > (float)PARAMETERS)), noise, i, n);
+#if LANES == 8
+    bits += select((flag)(0), REJECTED * ((flag)(volumes) - convert_int8_rte(kept)), good);
+#else
+    bits += select((flag)(0), REJECTED * ((flag)(volumes) - convert_int_rte(kept)), good);
+#endif
+    store_bits(bits, kind, i, n);
+}
+
+__kernel void tensor_fit_finish(__global const float *dwi, __global const float *design, int volumes, int n,
+                                __global const float *state, __global float *kind, float spread,
+                                __global float *tensor, __global float *s0, __global float *sigma,
+                                __global float *noise)
+{
+    EACH(finish_at(dwi, design, volumes, n, state, kind, spread, tensor, s0, sigma, noise, i));
+}
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Total variation of tensor fields by the primal-dual algorithm of Chambolle
+ * and Pock (2011, algorithm 2). Tensors are six planes xx xy xz yy yz zz, duals
+ * 18 planes (component by component, its three differences). The entries beside
+ * the diagonal count twice in every norm, so that norms are those of the nine.
+ *
+ * Voxels are worked on in the order in which they lie, WIDE at a time. links
+ * (of cl/tensor/links.cl) says with a bit for each axis which forward
+ * differences exist; duals are zero where they do not, so that the adjoint needs
+ * no tests; bit 8: inside. */
+#include "common/eigen.clh"
+#include "common/field_row.clh"
+
+#ifndef WIDE
+#define WIDE 1
+#endif
+#ifndef PAPER
+#define PAPER 0
+#endif
+#ifndef WHOLE
+#define WHOLE 0
+#endif
+/* 1: voxels have radii of their own (local alone). */
+#ifndef RADIUS
+#define RADIUS 0
+#endif
+
+#if WIDE == 8
+typedef float8 real;
+typedef int8 whole;
+typedef eigen8 eigen;
+#define EIGEN eigen_8
+#define ANY(w) any(w)
+#else
+typedef float real;
+typedef int whole;
+typedef eigen1 eigen;
+#define EIGEN eigen_1
+#define ANY(w) ((w) != 0)
+#endif
+
+#ifndef INLINED
+#define INLINED static inline __attribute__((always_inline))
+#endif
+#define INSIDE 8
+#define COUNTS(c) ((c) == 0 || (c) == 3 || (c) == 5 ? 1.0f : 2.0f)
+
+/* p[i] to p[i + WIDE - 1], 0 for those that are not among the first n. */
+static inline real get(__global const float *p, int i, int n)
+{
+#if WIDE == 8
+    if (i >= 0 && i + 8 <= n)
+        return LOAD8(p + i);
+    real v = 0.0f;
+    if (i > -8 && i < n) {
+        float lane[8];
+        for (int k = 0; k < 8; k++)
+            lane[k] = i + k >= 0 && i + k < n ? p[i + k] : 0.0f;
+        v = GET8(lane);
+    }
+    return v;
+#else
+    return i >= 0 && i < n ? p[i] : 0.0f;
+#endif
+}
+
+static inline void put(real v, __global float *p, int i, int n)
+{
+#if WIDE == 8
+    if (i + 8 <= n) {
+        STORE8(v, p + i);
+    } else {
+        float lane[8];
+        PUT8(v, lane);
+        for (int k = 0; i + k < n; k++)
+            p[i + k] = lane[k];
+    }
+#else
+    p[i] = v;
+#endif
+}
+
+static inline whole bits_at(__global const uchar *links, int i, int n)
+{
+#if WIDE == 8
+    if (i + 8 <= n)
+        return convert_int8(vload8(0, links + i));
+    int lane[8];
+    for (int k = 0; k < 8; k++)
+        lane[k] = i + k < n ? links[i + k] : 0;
+    return (int8)(lane[0], lane[1], lane[2], lane[3], lane[4], lane[5], lane[6], lane[7]);
+#else
+    return links[i];
+#endif
+}
+
+/* The forward difference to the voxel `off` further on, 0 where there is none. */
+static inline real forward(__global const float *u, real here, int i, int off, int n, whole link)
+{
+    return select((real)(0.0f), get(u, i + off, n) - here, link != 0);
+}
+
+/* Minus the adjoint of the differences: w_a (p_a - p_a one voxel before), of
+ * voxels below n. */
+static inline real divergence(__global const float *p, int i, int n, int4 size, float4 w)
+{
+    return w.x * (get(p, i, n) - get(p, i - 1, n)) +
+           w.y * (get(p + size.w, i, n) - get(p + size.w, i - size.x, n)) +
+           w.z * (get(p + 2 * size.w, i, n) - get(p + 2 * size.w, i - size.y, n));
+}
+
+/* The nearest matrix whose eigenvalues are not below `least`. Most are that
+ * already, which Sylvester's test tells at little cost. */
+static inline void project(real d[6], float least)
+{
+    real a = d[0] - least, b = d[1], c = d[2], e = d[3] - least, f = d[4], g = d[5] - least;
+    real two = a * e - b * b, three = a * (e * g - f * f) - b * (b * g - c * f) + c * (b * f - c * e);
+    whole low = (a <= 0.0f) | (two <= 0.0f) | (three <= 0.0f);
+    if (!ANY(low))
+        return;
+    eigen v = EIGEN(d[0], d[1], d[2], d[3], d[4], d[5]);
+    real p = fmax(v.l1, (real)(least)), q = fmax(v.l2, (real)(least)), r = fmax(v.l3, (real)(least));
+    d[0] = select(d[0], p * v.x1 * v.x1 + q * v.x2 * v.x2 + r * v.x3 * v.x3, low);
+    d[1] = select(d[1], p * v.x1 * v.y1 + q * v.x2 * v.y2 + r * v.x3 * v.y3, low);
+    d[2] = select(d[2], p * v.x1 * v.z1 + q * v.x2 * v.z2 + r * v.x3 * v.z3, low);
+    d[3] = select(d[3], p * v.y1 * v.y1 + q * v.y2 * v.y2 + r * v.y3 * v.y3, low);
+    d[4] = select(d[4], p * v.y1 * v.z1 + q * v.y2 * v.z2 + r * v.y3 * v.z3, low);
+    d[5] = select(d[5], p * v.z1 * v.z1 + q * v.z2 * v.z2 + r * v.z3 * v.z3, low);
+}
+
+/* ---- once --------------------------------------------------------------- */
+
+/* The logarithm (back 0; eigenvalues below `least` count as that) or the
+ * exponential (back 1) of each matrix inside; the others stay. */
+__kernel void tensor_log(__global float *tensor, __global const uchar *links, int n, float least, int back)
+{
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i++) {
+        if (!(links[i] & INSIDE))
+            continue;
+        __global float *d = tensor + i;
+        eigen1 v = eigen_1(d[0], d[n], d[2 * n], d[3 * n], d[4 * n], d[5 * n]);
+        float p = back ? exp(v.l1) : log(fmax(v.l1, least));
+        float q = back ? exp(v.l2) : log(fmax(v.l2, least));
+        float r = back ? exp(v.l3) : log(fmax(v.l3, least));
+        d[0] = p * v.x1 * v.x1 + q * v.x2 * v.x2 + r * v.x3 * v.x3;
+        d[n] = p * v.x1 * v.y1 + q * v.x2 * v.y2 + r * v.x3 * v.y3;
+        d[2 * n] = p * v.x1 * v.z1 + q * v.x2 * v.z2 + r * v.x3 * v.z3;
+        d[3 * n] = p * v.y1 * v.y1 + q * v.y2 * v.y2 + r * v.y3 * v.y3;
+        d[4 * n] = p * v.y1 * v.z1 + q * v.y2 * v.z2 + r * v.y3 * v.z3;
+        d[5 * n] = p * v.z1 * v.z1 + q * v.z2 * v.z2 + r * v.z3 * v.z3;
+    }
+}
+
+/* What lies inside, `times` it, into another field or the same. */
+__kernel void tensor_inside(__global const float *from, __global const uchar *links, int n, float times,
+                            __global float *to)
+{
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i++)
+        if (links[i] & INSIDE)
+            for (int c = 0; c < 6; c++)
+                to[c * n + i] = times * from[c * n + i];
+}
+
+/* ---- an iteration ------------------------------------------------------- */
+
+/* p <- projection of p + sigma K ahead: into the unit ball of all 18 (local),
+ * with RADIUS the ball of the voxel's radius, or of each component's three into
+ * a ball of radius state[c], the six radii themselves of length 1. size: voxels of
+ * a row, of a plane, of all, and from one plane of the dual to the next. step: sigma w_a. Voxels from `last` on are not
+ * touched, nor any that only they need. */
+INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, int4 size, float4 step,
+                     __global const float *state, __global const float *radius, __global float *dual)
+{
+    int n = size.z;
+    real q[18], length = 0.0f;
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+        __global const float *u = ahead + c * n, *p = dual + 3 * c * size.w;
+        real here = get(u, i, last);
+        q[3 * c] = get(p, i, last) + step.x * forward(u, here, i, 1, min(last + 1, n), bits & 1);
+        q[3 * c + 1] = get(p + size.w, i, last) +
+                       step.y * forward(u, here, i, size.x, min(last + size.x, n), bits & 2);
+        q[3 * c + 2] = get(p + 2 * size.w, i, last) +
+                       step.z * forward(u, here, i, size.y, min(last + size.y, n), bits & 4);
+        real square = q[3 * c] * q[3 * c] + q[3 * c + 1] * q[3 * c + 1] + q[3 * c + 2] * q[3 * c + 2];
+#if PAPER
+        real inside = fmin((real)(1.0f), state[c] * rsqrt(COUNTS(c) * square));
+        for (int a = 0; a < 3; a++)
+            q[3 * c + a] *= inside;
+#else
+        length += COUNTS(c) * square;
+#endif
+    }
+#if !PAPER
+    real shorter = rsqrt(length);
+#if RADIUS
+    shorter *= get(radius, i, last);
+#endif
+    shorter = fmin((real)(1.0f), shorter);
+#pragma unroll
+    for (int k = 0; k < 18; k++)
+        q[k] *= shorter;
+#endif
+#pragma unroll
+    for (int k = 0; k < 18; k++)
+        put(q[k], dual + k * size.w, i, last);
+}
+
+/* u <- projection of (u - tau K^T p + tau lambda data) / (1 + tau lambda), and
+ * ahead = u + theta (u - u before), where bits are not 0. step: tau w_a; rest: tau lambda / (1 + tau
+ * lambda), theta, and the least eigenvalue, below 0 for no projection. */
+INLINED void primal_at(int i, int last, whole bits, __global const float *dual, __global const float *data,
+                       int4 size, float4 step, float4 rest, __global float *u, __global float *ahead)
+{
+    real old[6], d[6];
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+        old[c] = get(u + c * size.z, i, last);
+        d[c] = old[c] + divergence(dual + 3 * c * size.w, i, last, size, step);
+        d[c] += rest.x * (get(data + c * size.z, i, last) - d[c]);
+    }
+    if (rest.z >= 0.0f)
+        project(d, rest.z);
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+        d[c] = select(old[c], d[c], bits != 0);
+        put(d[c], u + c * size.z, i, last);
+        put(d[c] + rest.y * (d[c] - old[c]), ahead + c * size.z, i, last);
+    }
+}
+
+__kernel void tensor_pd_dual(__global const float *ahead, __global const uchar *links, int4 size, float4 step,
+                             __global const float *state, __global const float *radius,
+                             __global float *dual)
+{
+    int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i += WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (ANY((bits & 7) != 0))
+            dual_at(i, n, ahead, bits, size, step, state, radius, dual);
+    }
+}
+
+__kernel void tensor_pd_primal(__global const float *dual, __global const float *data,
+                               __global const uchar *links, int4 size, float4 step, float4 rest,
+                               __global float *u, __global float *ahead)
+{
+    int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    for (int i = first; i < last; i += WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (ANY(bits != 0))
+            primal_at(i, n, bits, dual, data, size, step, rest, u, ahead);
+    }
+}
+
+/* Both, for devices whose work-items run one after another. A work-item takes
+ * `run` voxels in their order: what the primal step of a voxel needs of the
+ * duals lies at it and before it, what the dual step needs of ahead at it and
+ * after it, so that both are done in place while the duals are in the cache.
+ * Not so across runs, for which the first `wait` voxels of each, a multiple of
+ * eight and no less than the farthest neighbour, are left to tensor_pd_edges;
+ * runs are no shorter than that neighbour is far. */
+__kernel void tensor_pd_sweep(__global float *ahead, __global const uchar *links, int4 size, float4 up,
+                              __global const float *state, __global const float *radius,
+                              __global float *dual, __global const float *data, float4 step,
+                              float4 rest, __global float *u, int run, int wait)
+{
+    int n = size.z, r = get_global_id(0);
+    if (r >= (n + run - 1) / run)
+        return;
+    int first = r * run, last = min(first + run, n);
+    for (int i = first; i < last; i += WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (ANY((bits & 7) != 0))
+            dual_at(i, last, ahead, bits, size, up, state, radius, dual);
+        if (i - first >= wait && ANY(bits != 0))
+            primal_at(i, last, bits, dual, data, size, step, rest, u, ahead);
+    }
+}
+
+/* The primal step of the voxels that tensor_pd_sweep left. */
+__kernel void tensor_pd_edges(__global const float *dual, __global const float *data,
+                              __global const uchar *links, int4 size, float4 step, float4 rest,
+                              __global float *u, __global float *ahead, int run, int wait)
+{
+    int n = size.z, r = get_global_id(0);
+    if (r >= (n + run - 1) / run)
+        return;
+    int first = r * run, last = min(first + min(run, wait), n);
+    for (int i = first; i < last; i += WIDE) {
+        whole bits = bits_at(links, i, n);
+        if (ANY(bits != 0))
+            primal_at(i, last, bits, dual, data, size, step, rest, u, ahead);
+    }
+}
+
+#include "tensor/primal_dual_sums.clh"

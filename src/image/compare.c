@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/compare.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "base/status.h"
+
+static int same_grid(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask)
+{
+    if (!clvox_grid_equal(&a->grid, &b->grid))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the grids differ (%dx%dx%d and %dx%dx%d, or their orientations); bring one "
+                        "onto the other with `clvox apply`",
+                        a->grid.size[0], a->grid.size[1], a->grid.size[2], b->grid.size[0],
+                        b->grid.size[1], b->grid.size[2]);
+    if (a->frames != b->frames)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the numbers of frames differ (%d and %d)", a->frames,
+                        b->frames);
+    if (mask && !clvox_grid_equal(&a->grid, &mask->grid))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask lies on another grid; bring it onto that of "
+                                              "the images with `clvox apply`");
+    return CLVOX_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double clv_quantile(double *values, size_t n, double q)
+{
+    if (!n)
+        return NAN;
+    qsort(values, n, sizeof *values, by_value);
+    double at = q * (double)(n - 1);
+    size_t low = (size_t)at, high = low + 1 < n ? low + 1 : low;
+    return values[low] + (at - (double)low) * (values[high] - values[low]);
+}
+
+/* ---- local correlation -------------------------------------------------- */
+
+/* Sums that the correlation of a cube needs. */
+enum { SUM_N, SUM_A, SUM_B, SUM_AA, SUM_BB, SUM_AB, SUMS };
+
+/* Adds plane z (weight +1) or takes it away (-1); the means are subtracted
+ * first, which keeps the running sums free of cancellation. */
+static void add_plane(double *sums, const float *a, const float *b, size_t plane, int z, double mean_a,
+                      double mean_b, double weight)
+{
+    a += (size_t)z * plane;
+    b += (size_t)z * plane;
+    for (size_t i = 0; i < plane; i++) {
+        if (!isfinite(a[i]) || !isfinite(b[i]))
+            continue;
+        double p = (double)a[i] - mean_a, q = (double)b[i] - mean_b;
+        double *s = sums + i * SUMS;
+        s[SUM_N] += weight;
+        s[SUM_A] += weight * p;
+        s[SUM_B] += weight * q;
+        s[SUM_AA] += weight * p * p;
+        s[SUM_BB] += weight * q * q;
+        s[SUM_AB] += weight * p * q;
+    }
+}
+
+/* out[i] = sum of in[i - radius .. i + radius] along a line of that stride. */
+static void box(const double *in, double *out, int n, size_t stride, int radius)
+{
+    for (int c = 0; c < SUMS; c++) {
+        double sum = 0;
+        for (int i = 0; i < radius && i < n; i++)
+            sum += in[(size_t)i * stride + (size_t)c];
+        for (int i = 0; i < n; i++) {
+            if (i + radius < n)
+                sum += in[(size_t)(i + radius) * stride + (size_t)c];
+            if (i - radius - 1 >= 0)
+                sum -= in[(size_t)(i - radius - 1) * stride + (size_t)c];
+            out[(size_t)i * stride + (size_t)c] = sum;
+        }
+    }
+}
+
+/* Adds the squared correlations of one frame to *sum, their number to *count. */
+static int local_correlation(const float *a, const float *b, const float *mask, const int size[3],
+                             int radius, const double mean[2], const double deviation[2], double *sum,
+                             size_t *count)
+{
+    size_t nx = (size_t)size[0], plane = nx * (size_t)size[1];
+    double *tall = calloc(plane * SUMS, sizeof *tall);
+    double *rows = malloc(plane * SUMS * sizeof *rows);
+    double *cubes = malloc(plane * SUMS * sizeof *cubes);
+    int status = CLVOX_OK;
+    if (!tall || !rows || !cubes) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the local correlation");
+        goto end;
+    }
+    for (int z = 0; z < radius && z < size[2]; z++)
+        add_plane(tall, a, b, plane, z, mean[0], mean[1], 1);
+    for (int z = 0; z < size[2]; z++) {
+        if (z + radius < size[2])
+            add_plane(tall, a, b, plane, z + radius, mean[0], mean[1], 1);
+        if (z - radius - 1 >= 0)
+            add_plane(tall, a, b, plane, z - radius - 1, mean[0], mean[1], -1);
+        for (int y = 0; y < size[1]; y++)
+            box(tall + (size_t)y * nx * SUMS, rows + (size_t)y * nx * SUMS, size[0], SUMS, radius);
+        for (size_t x = 0; x < nx; x++)
+            box(rows + x * SUMS, cubes + x * SUMS, size[1], nx * SUMS, radius);
+        for (size_t i = 0; i < plane; i++) {
+            const double *s = cubes + i * SUMS;
+            size_t at = (size_t)z * plane + i;
+            if ((mask && !(mask[at] > 0)) || !isfinite(a[at]) || !isfinite(b[at]))
+                continue;
+            double aa = s[SUM_AA] / s[SUM_N] - s[SUM_A] / s[SUM_N] * (s[SUM_A] / s[SUM_N]);
+            double bb = s[SUM_BB] / s[SUM_N] - s[SUM_B] / s[SUM_N] * (s[SUM_B] / s[SUM_N]);
+            double ab = s[SUM_AB] / s[SUM_N] - s[SUM_A] / s[SUM_N] * (s[SUM_B] / s[SUM_N]);
+            if (!(aa > 1e-12 * deviation[0]) || !(bb > 1e-12 * deviation[1]))
+                continue;
+            *sum += fmin(ab * ab / (aa * bb), 1);
+            ++*count;
+        }
+    }
+end:
+    free(tall);
+    free(rows);
+    free(cubes);
+    return status;
+}
+
+/* ---- images ------------------------------------------------------------- */
+
+static double entropy(const double *counts, size_t n, double total)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (counts[i] > 0)
+            sum -= counts[i] / total * log(counts[i] / total);
+    return sum;
+}
+
+static bool counted(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                    size_t voxels, size_t i)
+{
+    return isfinite(a->data[i]) && isfinite(b->data[i]) && (!mask || mask->data[i % voxels] > 0);
+}
+
+static size_t bin_of(float value, double low, double high, int bins)
+{
+    if (!(high > low))
+        return 0;
+    int bin = (int)((double)bins * ((double)value - low) / (high - low));
+    return (size_t)(bin < bins ? bin : bins - 1);
+}
+
+int clv_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                       int radius, int bins, clv_image_comparison *out)
+{
+    int status = CLVOX_OK;
+    double *joint = NULL, *side = NULL;
+    memset(out, 0, sizeof *out);
+    CLV_TRY(same_grid(a, b, mask));
+    if (radius < 1 || bins < 2 || bins > 1024)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the radius must be at least 1 and the bins between 2 and 1024");
+    size_t voxels = clvox_grid_voxels(&a->grid), total = voxels * (size_t)a->frames;
+    double sum[2] = {0}, low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (size_t i = 0; i < total; i++) {
+        if (!counted(a, b, mask, voxels, i))
+            continue;
+        double v[2] = {(double)a->data[i], (double)b->data[i]};
+        out->values++;
+        out->ssd += (v[0] - v[1]) * (v[0] - v[1]);
+        out->largest = fmax(out->largest, fabs(v[0] - v[1]));
+        out->differing += v[0] != v[1];
+        for (int s = 0; s < 2; s++) {
+            sum[s] += v[s];
+            low[s] = fmin(low[s], v[s]);
+            high[s] = fmax(high[s], v[s]);
+        }
+    }
+    if (!out->values)
+        return clv_fail(CLVOX_ERROR_DATA, "nothing to compare: %s",
+                        mask ? "no voxel of the mask has a finite value in both images"
+                             : "no voxel has a finite value in both images");
+    double n = (double)out->values, mean[2] = {sum[0] / n, sum[1] / n}, aa = 0, bb = 0, ab = 0;
+    out->rms = sqrt(out->ssd / n);
+    size_t width = (size_t)bins;
+    joint = calloc(width * width, sizeof *joint);
+    side = calloc(2 * width, sizeof *side);
+    if (!joint || !side) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the joint histogram");
+        goto end;
+    }
+    for (size_t i = 0; i < total; i++) {
+        if (!counted(a, b, mask, voxels, i))
+            continue;
+        double p = (double)a->data[i] - mean[0], q = (double)b->data[i] - mean[1];
+        aa += p * p;
+        bb += q * q;
+        ab += p * q;
+        size_t at = bin_of(a->data[i], low[0], high[0], bins);
+        size_t bt = bin_of(b->data[i], low[1], high[1], bins);
+        joint[at * width + bt]++;
+        side[at]++;
+        side[width + bt]++;
+    }
+    out->ncc = aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
+    double ha = entropy(side, width, n), hb = entropy(side + width, width, n);
+    double hab = entropy(joint, width * width, n);
+    out->mi = fmax(ha + hb - hab, 0);
+    out->nmi = hab > 0 ? (ha + hb) / hab : NAN;
+    double local = 0;
+    size_t windows = 0;
+    for (int f = 0; f < a->frames; f++)
+        CLV_TRY(local_correlation(a->data + (size_t)f * voxels, b->data + (size_t)f * voxels,
+                                  mask ? mask->data : NULL, a->grid.size, radius, mean,
+                                  (double[2]){aa / n, bb / n}, &local, &windows));
+    out->lncc = windows ? local / (double)windows : NAN;
+end:
+    free(joint);
+    free(side);
+    return status;
+}
+
+/* ---- warps -------------------------------------------------------------- */
+
+int clv_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                      clv_warp_comparison *out)
+{
+    int status = CLVOX_OK;
+    double *errors = NULL;
+    memset(out, 0, sizeof *out);
+    CLV_TRY(same_grid(a, b, mask));
+    if (a->frames != 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this has %d", a->frames);
+    size_t n = clvox_grid_voxels(&a->grid);
+    errors = malloc(2 * n * sizeof *errors);
+    if (!errors)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the end-point errors");
+    double to_voxel[4][4];
+    CLV_TRY(clv_matrix_invert(a->grid.to_ras, to_voxel));
+    double *mm = errors, *in_voxels = errors + n;
+    for (size_t i = 0; i < n; i++) {
+        if (mask && !(mask->data[i] > 0))
+            continue;
+        double d[3], length = 0, steps = 0;
+        for (size_t c = 0; c < 3; c++) {
+            d[c] = (double)a->data[c * n + i] - (double)b->data[c * n + i];
+            length += d[c] * d[c];
+        }
+        if (!isfinite(length)) {
+            out->not_finite++;
+            continue;
+        }
+        for (int c = 0; c < 3; c++) {
+            double v = to_voxel[c][0] * d[0] + to_voxel[c][1] * d[1] + to_voxel[c][2] * d[2];
+            steps += v * v;
+        }
+        mm[out->voxels] = sqrt(length);
+        in_voxels[out->voxels] = sqrt(steps);
+        out->mean_mm += sqrt(length);
+        out->mean_voxels += sqrt(steps);
+        out->max_mm = fmax(out->max_mm, sqrt(length));
+        out->max_voxels = fmax(out->max_voxels, sqrt(steps));
+        out->voxels++;
+    }
+    if (!out->voxels) {
+        status = clv_fail(CLVOX_ERROR_DATA, "nothing to compare: %s",
+                          mask ? "no voxel of the mask has a displacement in both warps"
+                               : "no voxel has a displacement in both warps");
+        goto end;
+    }
+    out->mean_mm /= (double)out->voxels;
+    out->mean_voxels /= (double)out->voxels;
+    out->p95_mm = clv_quantile(mm, out->voxels, 0.95);
+    out->p95_voxels = clv_quantile(in_voxels, out->voxels, 0.95);
+end:
+    free(errors);
+    return status;
+}

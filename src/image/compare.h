@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How alike two images, label maps or warps on one grid are: computed on the
+ * host in double, so that the figures depend on no device. */
+#ifndef CLV_IMAGE_COMPARE_H
+#define CLV_IMAGE_COMPARE_H
+
+#include "clvox/volume.h"
+
+typedef struct clv_image_comparison {
+    size_t values;       /* compared: inside the mask, neither value NaN or infinite */
+    double ssd;          /* sum of squared differences */
+    double rms;          /* root of their mean */
+    double ncc;          /* Pearson's correlation; NaN where one image is constant */
+    double lncc;         /* mean of the squared local correlation (the CC of ANTs) */
+    double mi;           /* mutual information, nats */
+    double nmi;          /* (H(A) + H(B)) / H(A, B), 1 to 2 */
+    double largest;      /* largest |a - b| */
+    size_t differing;    /* values with a != b */
+} clv_image_comparison;
+
+/* Compares all frames of a and b; lncc and the mask (above 0: inside; NULL:
+ * everywhere) apply to each frame. lncc: cubes of 2 radius + 1 voxels, cut at
+ * the border; voxels whose cube is constant in one image are passed over. mi:
+ * `bins` equal bins from the smallest to the largest value of each image, at
+ * most 1024. CLVOX_ERROR_ARGUMENT when grids or frames differ,
+ * CLVOX_ERROR_DATA when nothing is left to compare. */
+int clv_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                       int radius, int bins, clv_image_comparison *out);
+
+typedef struct clv_label_comparison {
+    int label;
+    size_t voxels_a, voxels_b, voxels_both;
+    double dice, jaccard;
+    double hausdorff95; /* mm; NaN where the label is absent from one map */
+} clv_label_comparison;
+
+/* One row for each label other than 0 that occurs in either map (rounded to
+ * whole numbers, inside the mask), in ascending order; more than 8192 are a
+ * CLVOX_ERROR_DATA. On success returns the number of rows and *out is the
+ * caller's, to be released with free. */
+int clv_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                       clv_label_comparison **out);
+
+typedef struct clv_warp_comparison {
+    size_t voxels;
+    double mean_mm, p95_mm, max_mm;          /* end-point error |u_a - u_b| */
+    double mean_voxels, p95_voxels, max_voxels; /* in voxels of the grid */
+    size_t not_finite;                       /* voxels with NaN in one of them, left out */
+} clv_warp_comparison;
+
+int clv_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                      clv_warp_comparison *out);
+
+/* The value below which a share q (0 to 1) of the n values lies, by linear
+ * interpolation of the order statistics; sorts them in place. NaN when n is 0. */
+double clv_quantile(double *values, size_t n, double q);
+
+/* Squared distances in mm^2, exact, from each voxel to the nearest with
+ * marked != 0 (Felzenszwalb and Huttenlocher 2012), axes taken as orthogonal
+ * with that spacing. No voxel marked: 1e300 everywhere. */
+int clv_distance_squared(const unsigned char *marked, const int size[3], const double spacing[3],
+                         double *out);
+
+#endif

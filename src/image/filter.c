@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clvox/filter.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "op/image/sobel.h"
+#include "op/image/unsharp.h"
+#include "transform/field.h"
+
+typedef enum filter_kind { GAUSSIAN, SOBEL, UNSHARP } filter_kind;
+
+typedef struct filter {
+    filter_kind kind;
+    float sigma[3];   /* voxels */
+    float spacing[3]; /* mm */
+    float amount;
+} filter;
+
+static int filter_frame(clvox_context *ctx, const filter *f, const int size[3], const clv_buffer *in,
+                        clv_buffer *tmp, clv_buffer *out)
+{
+    switch (f->kind) {
+    case GAUSSIAN:
+        return clv_gaussian(ctx, in, size, false, f->sigma, CLV_GAUSSIAN_AUTO, tmp, out);
+    case SOBEL:
+        return clv_sobel(ctx, in, size, f->spacing, out);
+    case UNSHARP:
+        return clv_unsharp(ctx, in, size, f->sigma, f->amount, tmp, out);
+    }
+    return clv_fail(CLVOX_ERROR_ARGUMENT, "filter %d is not known", (int)f->kind);
+}
+
+static int filter_volume(clvox_context *ctx, const filter *f, const clvox_volume *volume, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    size_t voxels = clvox_grid_voxels(&volume->grid), bytes = voxels * sizeof(float);
+    clv_buffer *in = NULL, *filtered = NULL, *tmp = NULL;
+    clvox_volume *made = NULL;
+    const clv_request requests[] = {
+        {&in, bytes, "volume"},
+        {&filtered, bytes, "filtered volume"},
+        {&tmp, bytes, "volume smoothed in part"},
+    };
+    const int buffers = f->kind == SOBEL ? 2 : 3;
+    CLV_TRY(clv_field_check(&volume->grid));
+    CLV_TRY(clvox_volume_create(&volume->grid, volume->frames,
+                                f->kind == SOBEL ? CLVOX_KIND_SCALAR : volume->kind, &made));
+    made->frame_seconds = volume->frame_seconds;
+    CLV_TRY(clv_pool_take(ctx, requests, buffers));
+    for (size_t first = 0; first < voxels * (size_t)volume->frames; first += voxels) {
+        CLV_TRY(clv_buffer_write(ctx, in, 0, volume->data + first, bytes));
+        CLV_TRY(filter_frame(ctx, f, volume->grid.size, in, tmp, filtered));
+        CLV_TRY(clv_buffer_read(ctx, filtered, 0, made->data + first, bytes));
+    }
+    *out = made;
+    made = NULL;
+end:
+    clv_pool_release(requests, buffers);
+    clvox_volume_destroy(&made);
+    return status;
+}
+
+static int refuse_labels(const clvox_volume *volume)
+{
+    if (volume->kind == CLVOX_KIND_LABEL)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "labels are names and have no values to filter; give an image, not a label map");
+    return CLVOX_OK;
+}
+
+static int set_sigma(filter *f, const clvox_grid *grid, const double sigma[3], int in_voxels)
+{
+    double spacing[3];
+    clvox_grid_spacing(grid, spacing);
+    for (int a = 0; a < 3; a++) {
+        double voxels = in_voxels ? sigma[a] : sigma[a] / spacing[a];
+        if (!(voxels >= 0) || isinf(voxels))
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "a sigma of %g is no width of a Gaussian; give a finite length of at least 0",
+                            sigma[a]);
+        if (voxels > CLVOX_MAX_SIGMA)
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "a sigma of %g voxels along axis %d is too wide; give at most %d voxels", voxels,
+                            a + 1, CLVOX_MAX_SIGMA);
+        f->sigma[a] = (float)voxels;
+    }
+    return CLVOX_OK;
+}
+
+int clvox_filter_gaussian(clvox_context *context, const clvox_volume *volume, const double sigma[3],
+                          int in_voxels, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    filter f = {.kind = GAUSSIAN};
+    *out = NULL;
+    CLV_TRY(refuse_labels(volume));
+    CLV_TRY(set_sigma(&f, &volume->grid, sigma, in_voxels));
+    CLV_TRY(filter_volume(context, &f, volume, out));
+end:
+    return status;
+}
+
+int clvox_filter_sobel(clvox_context *context, const clvox_volume *volume, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    filter f = {.kind = SOBEL};
+    double spacing[3];
+    *out = NULL;
+    CLV_TRY(refuse_labels(volume));
+    CLV_TRY(clv_field_check_angles(&volume->grid, "Sobel's operator"));
+    clvox_grid_spacing(&volume->grid, spacing);
+    for (int a = 0; a < 3; a++)
+        f.spacing[a] = (float)spacing[a];
+    CLV_TRY(filter_volume(context, &f, volume, out));
+end:
+    return status;
+}
+
+int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume, const double sigma[3],
+                         int in_voxels, double amount, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    filter f = {.kind = UNSHARP};
+    *out = NULL;
+    CLV_TRY(refuse_labels(volume));
+    if (!(fabs(amount) <= (double)FLT_MAX)) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "an amount of %g cannot be added; give a number such as 1",
+                          amount);
+        goto end;
+    }
+    f.amount = (float)amount;
+    CLV_TRY(set_sigma(&f, &volume->grid, sigma, in_voxels));
+    CLV_TRY(filter_volume(context, &f, volume, out));
+end:
+    return status;
+}

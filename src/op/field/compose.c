@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/field/compose.h"
+
+static const clv_variant variants[] = {
+    {.name = "item",
+     .function = "compose_item",
+     .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 1}, {64, 4, 1, 1}, {256, 1, 1, 1}, {16, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row",
+     .function = "compose_row",
+     .shape = CLV_SHAPE_ROW,
+     .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+
+static const char *const builds[] = {"-DHAS_FIELD=0", "-DHAS_FIELD=1", NULL};
+
+const clv_entry clv_entry_compose = {.file = "field/compose", .name = "compose", .variants = variants,
+                                     .count = 2, .builds = builds};
+
+static int compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
+                   const int w_size[3], const clv_map *map, const float turn[3][3], bool extend,
+                   clv_buffer *out, const int out_size[3])
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    double from = (double)w_size[0] * w_size[1] * w_size[2];
+    double to = (double)out_size[0] * out_size[1] * out_size[2];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_compose, builds[u != NULL], out_size, 0, &kernel));
+    float shift[3][4] = {{0}};
+    for (int i = 0; u && i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            shift[i][j] = map->shift[i][j];
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, out_size, 12 * (from + to * (u ? 2 : 1)), CLV_BUF(u),
+                       CLV_FLOAT(own), CLV_BUF(w), CLV_INT4(w_size[0], w_size[1], w_size[2], 0),
+                       CLV_FLOAT4V(map->linear[0]), CLV_FLOAT4V(map->linear[1]),
+                       CLV_FLOAT4V(map->linear[2]), CLV_FLOAT4V(shift[0]), CLV_FLOAT4V(shift[1]),
+                       CLV_FLOAT4V(shift[2]), CLV_FLOAT4(turn[0][0], turn[0][1], turn[0][2], 0),
+                       CLV_FLOAT4(turn[1][0], turn[1][1], turn[1][2], 0),
+                       CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0), CLV_INT(extend), CLV_BUF(out),
+                       CLV_INT4(out_size[0], out_size[1], out_size[2], 0)));
+end:
+    return status;
+}
+
+int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
+                const int w_size[3], const clv_map *map, const float turn[3][3], clv_buffer *out,
+                const int out_size[3])
+{
+    return compose(ctx, u, own, w, w_size, map, turn, false, out, out_size);
+}
+
+int clv_compose_extended(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
+                         const int w_size[3], const clv_map *map, const float turn[3][3],
+                         clv_buffer *out, const int out_size[3])
+{
+    return compose(ctx, u, own, w, w_size, map, turn, true, out, out_size);
+}
+
+const clv_entry *const clv_operation_field_compose[] = {
+    &clv_entry_compose, NULL};

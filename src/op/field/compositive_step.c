@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/field/compositive_step.h"
+
+static const clv_variant variants[] = {
+    {.name = "item",
+     .function = "compositive_step_item",
+     .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 1}, {64, 4, 1, 1}, {256, 1, 1, 1}, {16, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row",
+     .function = "compositive_step_row",
+     .shape = CLV_SHAPE_ROW,
+     .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+
+const clv_entry clv_entry_compositive_step = {.file = "field/compositive_step", .name = "compositive_step", .variants = variants, .count = 2};
+
+int clv_compositive_step(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v, const int size[3],
+                const float spacing[3], float step, float rim, const clv_buffer *state, int slot, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    double voxels = (double)size[0] * size[1] * size[2];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_compositive_step, NULL, size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 36 * voxels, CLV_BUF(u), CLV_BUF(v),
+                       CLV_INT4(size[0], size[1], size[2], 0),
+                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_FLOAT(rim), CLV_FLOAT(step),
+                       CLV_BUF(state), CLV_INT(slot), CLV_BUF(out)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_field_compositive_step[] = {
+    &clv_entry_compositive_step, NULL};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/field/inverse.h"
+
+static const clv_variant variants[] = {
+    {.name = "item", .function = "inverse_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+     .tiles = {{32, 4, 1, 1}, {16, 4, 2, 1}, {8, 4, 4, 1}, {4, 4, 1, 1}}},
+    {.name = "row", .function = "inverse_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+
+const clv_entry clv_entry_inverse = {"field/inverse", "inverse", variants, sizeof variants / sizeof *variants,
+                                     NULL};
+
+int clv_inverse(clvox_context *ctx, const clv_buffer *u, const int size[3], const float spacing[3], int most,
+                clv_buffer *v)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    double moved = 24. * size[0] * size[1] * size[2];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_inverse, NULL, size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(u), CLV_BUF(v),
+                       CLV_INT4(size[0], size[1], size[2], 0),
+                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_INT(most)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_field_inverse[] = {
+    &clv_entry_inverse, NULL};

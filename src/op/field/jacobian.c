@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/field/jacobian.h"
+
+static const clv_variant variants[] = {
+    {.name = "march", .function = "jacobian_march", .defines = "-DUNROLL=2",
+     .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 8}, {64, 4, 1, 16}, {32, 2, 1, 4}}},
+    {.name = "item", .function = "jacobian_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+     .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "jacobian_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+static const char *const builds[] = {"-DLOG=0", "-DLOG=1", NULL};
+
+const clv_entry clv_entry_jacobian = {"field/jacobian", "jacobian", variants, 3, builds};
+
+int clv_jacobian(clvox_context *ctx, const clv_buffer *field, const int size[3], const float spacing[3],
+                 float sign, bool log, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    double voxels = (double)size[0] * size[1] * size[2];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_jacobian, builds[log], size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 16.0 * voxels, CLV_BUF(field), CLV_BUF(out),
+                       CLV_INT4(size[0], size[1], size[2], 0),
+                       CLV_FLOAT4(sign / spacing[0], sign / spacing[1], sign / spacing[2], 0)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_field_jacobian[] = {
+    &clv_entry_jacobian, NULL};

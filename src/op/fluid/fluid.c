@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/fluid/fluid.h"
+
+static const clv_variant rate_variants[] = {
+    {.name = "march", .function = "rate_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+     .fixed_bytes = 4, .tiles = {{64, 4, 1, 4}, {32, 4, 1, 8}, {1, 1, 1, 8}}},
+    {.name = "row", .function = "rate_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_fluid_rate = {"fluid/fluid", "fluid_rate", rate_variants,
+                                        sizeof rate_variants / sizeof *rate_variants, NULL};
+
+static const clv_variant bend_variants[] = {
+    {.name = "march", .function = "bend_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+     .fixed_bytes = 4, .tiles = {{64, 4, 1, 8}, {32, 4, 1, 8}, {1, 1, 1, 8}}},
+    {.name = "row", .function = "bend_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_fluid_bend = {"fluid/fluid", "fluid_bend", bend_variants,
+                                        sizeof bend_variants / sizeof *bend_variants, NULL};
+
+static const clv_variant largest_variants[] = {
+    {.name = "group", .function = "fluid_largest", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_ANY, .fixed_bytes = 8,
+     .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_fluid_largest = {"fluid/fluid", "fluid_largest", largest_variants, 1, NULL};
+
+static const clv_variant update_variants[] = {
+    {.name = "vector", .function = "update_vector", .shape = CLV_SHAPE_LINEAR,
+     .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 4}, {1, 1, 1, 1024}}},
+    {.name = "row", .function = "update_row", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 16384}}},
+};
+const clv_entry clv_entry_fluid_update = {"fluid/fluid", "fluid_update", update_variants,
+                                          sizeof update_variants / sizeof *update_variants, NULL};
+
+enum { SLOTS = CLV_FLUID_PARTIALS / 2 }; /* of each maximum; SLOTS in cl/fluid/fluid.cl */
+
+static double voxels(const int size[3])
+{
+    return (double)size[0] * size[1] * size[2];
+}
+
+int clv_fluid_rate(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v, const int size[3],
+                   const float spacing[3], clv_buffer *p, clv_buffer *partial, clv_buffer *state)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *rate, *bend, *largest;
+    if (!u || !v || !p || p == u || p == v)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "fluid rate: u, v and p must be three buffers");
+    if (!partial || partial->bytes < CLV_FLUID_PARTIALS * sizeof(float) || !state ||
+        state->bytes < CLV_FLUID_SLOTS * sizeof(float))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "fluid rate: partial holds at least %d floats and state %d",
+                        CLV_FLUID_PARTIALS, CLV_FLUID_SLOTS);
+    clv_arg size4 = CLV_INT4(size[0], size[1], size[2], 0);
+    clv_arg inverse4 = CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_rate, NULL, size, 0, &rate));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_bend, NULL, size, 0, &bend));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_largest, NULL, (int[3]){1, 1, 1}, 0, &largest));
+    CLV_TRY(clv_buffer_fill(ctx, partial, 0, 0, 2 * SLOTS * sizeof(float)));
+    CLV_TRY(CLV_LAUNCH(ctx, rate, size, 36 * voxels(size), CLV_BUF(u), CLV_BUF(v), size4, inverse4,
+                       CLV_BUF(p), CLV_BUF(partial)));
+    CLV_TRY(CLV_LAUNCH(ctx, bend, size, 24 * voxels(size), CLV_BUF(u), CLV_BUF(p), size4, inverse4,
+                       CLV_BUF(partial)));
+    CLV_TRY(CLV_LAUNCH(ctx, largest, ((int[3]){1, 1, 1}), 8.0 * SLOTS, CLV_BUF(partial),
+                       CLV_BUF(state), CLV_INT(CLV_FLUID_LONGEST), CLV_INT(CLV_FLUID_BEND)));
+end:
+    return status;
+}
+
+int clv_fluid_update(clvox_context *ctx, clv_buffer *u, const clv_buffer *p, const int size[3],
+                     float largest, clv_buffer *state)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    if (!u || !p || u == p || !state || state->bytes < CLV_FLUID_SLOTS * sizeof(float))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "fluid update: u, p and state must be three buffers");
+    if (!(largest > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "fluid update: the largest step must be above 0 voxels");
+    int line[3] = {3 * size[0] * size[1] * size[2], 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_update, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 36 * voxels(size), CLV_BUF(u), CLV_BUF(p),
+                       CLV_INT(line[0]), CLV_FLOAT(largest), CLV_BUF(state),
+                       CLV_INT4(CLV_FLUID_LONGEST, CLV_FLUID_BEND, CLV_FLUID_STEP,
+                                CLV_FLUID_MOVED)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_fluid_fluid[] = {
+    &clv_entry_fluid_rate, &clv_entry_fluid_bend, &clv_entry_fluid_largest, &clv_entry_fluid_update,
+    NULL};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/fluid/fluid_operator.h"
+
+/* What is computed, as in cl/fluid_operator.cl. */
+enum { PRODUCT, DOT, RESIDUAL };
+/* Work-items that share the rows of a volume on a CPU device. */
+enum { MOST_ROWS = 4096 };
+
+/* Local memory of march: four planes of three components, and a float a work-item. */
+static const clv_variant variants[] = {
+    {.name = "march", .function = "fluid_operator_march", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .halo = {1, 1, 0}, .cell_bytes = 13 * 4, .planes = 1,
+     .tiles = {{64, 4, 1, 16}, {32, 8, 1, 16}}},
+    {.name = "row", .function = "fluid_operator_row", .defines = "-DROW_FORM=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+
+static const char *const builds[] = {"-DCOUPLED=0", "-DCOUPLED=1", NULL};
+
+const clv_entry clv_entry_fluid_operator = {"fluid/fluid_operator", "fluid_operator", variants, 2, builds};
+
+int clv_fluid_operator_check(const clv_fluid_operator *op)
+{
+    for (int a = 0; a < 3; a++)
+        if (op->size[a] < 1 || !(op->spacing[a] > 0))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "fluid operator: axis %d has %d voxels of %g mm", a + 1,
+                            op->size[a], (double)op->spacing[a]);
+    if (!(op->alpha >= 0 && op->beta >= 0 && op->gamma > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "fluid operator: alpha %g, beta %g, gamma %g; the first two must not be negative "
+                        "and gamma must be positive",
+                        (double)op->alpha, (double)op->beta, (double)op->gamma);
+    return CLVOX_OK;
+}
+
+/* 1 / spacing, 0 along an axis of one voxel. */
+static void inverse_spacing(const clv_fluid_operator *op, double inverse[3])
+{
+    for (int a = 0; a < 3; a++)
+        inverse[a] = op->size[a] > 1 ? 1 / (double)op->spacing[a] : 0;
+}
+
+void clv_fluid_operator_bounds(const clv_fluid_operator *op, double *least, double *most)
+{
+    double q[3], sum = 0;
+    inverse_spacing(op, q);
+    for (int a = 0; a < 3; a++)
+        sum += 4 * q[a] * q[a];
+    *least = (double)op->gamma;
+    *most = (double)op->gamma + ((double)op->alpha + (double)op->beta) * sum;
+}
+
+static int ceil_div(int n, int step)
+{
+    return (n + step - 1) / step;
+}
+
+/* Work-groups, each with a partial sum; returns how many. */
+static int groups_of(const clv_kernel *kernel, const int size[3], int groups[3])
+{
+    clv_tile t = kernel->tile;
+    if (kernel->variant->devices == CLV_ON_CPU) {
+        double rows = (double)size[1] * size[2];
+        groups[0] = rows < MOST_ROWS ? (int)rows : MOST_ROWS;
+        groups[1] = groups[2] = 1;
+        return groups[0];
+    }
+    groups[0] = ceil_div(size[0], t.x);
+    groups[1] = ceil_div(size[1], t.y);
+    groups[2] = ceil_div(size[2], t.march);
+    double all = (double)groups[0] * groups[1] * groups[2];
+    return all <= CLV_NAVIER_PARTIALS
+               ? (int)all
+               : clv_fail(CLVOX_ERROR_ARGUMENT,
+                          "fluid operator: %d x %d x %d voxels are too many; take a part of the volume", size[0],
+                          size[1], size[2]);
+}
+
+static int launch(clvox_context *ctx, const clv_fluid_operator *op, int form, const clv_buffer *v,
+                  const clv_buffer *f, clv_buffer *out, clv_buffer *partial, int *count)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int *size = op->size;
+    double q[3], alpha = (double)op->alpha, beta = (double)op->beta, sum = 0;
+    CLV_TRY(clv_fluid_operator_check(op));
+    inverse_spacing(op, q);
+    for (int a = 0; a < 3; a++)
+        sum += 2 * alpha * q[a] * q[a];
+    float near[4] = {0}, along[4] = {0}, centre[4] = {0};
+    for (int a = 0; a < 3; a++) {
+        near[a] = (float)(alpha * q[a] * q[a]);
+        along[a] = (float)(beta * q[a] * q[a]);
+        centre[a] = (float)((double)op->gamma + sum + 2 * beta * q[a] * q[a]);
+    }
+    const float cross[4] = {(float)(beta * q[0] * q[1] / 4), (float)(beta * q[0] * q[2] / 4),
+                            (float)(beta * q[1] * q[2] / 4)};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_operator, builds[beta > 0], size, 0, &kernel));
+    int groups[3], sums = groups_of(kernel, size, groups);
+    CLV_TRY(sums);
+    status = CLVOX_OK;
+    double voxels = (double)size[0] * size[1] * size[2];
+    /* What a form does not use is neither read nor written; v and out stand in. */
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, (form == RESIDUAL ? 36 : 24) * voxels,
+                       CLV_BUF(v), CLV_BUF(f ? f : v), CLV_BUF(out),
+                       CLV_INT4(size[0], size[1], size[2], op->periodic), CLV_FLOAT4V(centre),
+                       CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross),
+                       CLV_INT(form), CLV_BUF(partial ? partial : out)));
+    if (count)
+        *count = sums;
+end:
+    return status;
+}
+
+int clv_fluid_operator_apply(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out)
+{
+    return launch(ctx, op, PRODUCT, v, NULL, out, NULL, NULL);
+}
+
+int clv_fluid_operator_dot(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out,
+                   clv_buffer *partial, int *count)
+{
+    return launch(ctx, op, DOT, v, NULL, out, partial, count);
+}
+
+int clv_fluid_operator_residual(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, const clv_buffer *f,
+                        clv_buffer *out, clv_buffer *partial, int *count)
+{
+    return launch(ctx, op, RESIDUAL, v, f, out, partial, count);
+}
+
+const clv_entry *const clv_operation_fluid_fluid_operator[] = {
+    &clv_entry_fluid_operator, NULL};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_FLUID_FLUID_OPERATOR_H
+#define CLV_OP_FLUID_FLUID_OPERATOR_H
+
+#include "runtime/runtime.h"
+
+/* L = -alpha Laplacian - beta grad div + gamma on vector fields, with alpha and
+ * beta >= 0 and gamma > 0 (Ha 2011, equation 2.1, with the sign that makes it
+ * positive definite). Second differences along an axis are those of the nearest
+ * neighbours, mixed ones products of central differences, in mm; an axis of one
+ * voxel has none. Beyond its border the field is 0, or begins anew where it is
+ * periodic. Either way L is symmetric and no eigenvalue is below gamma. */
+typedef struct clv_fluid_operator {
+    int size[3];
+    float spacing[3];
+    float alpha, beta, gamma;
+    bool periodic;
+} clv_fluid_operator;
+
+/* Floats of `partial` that any size takes. */
+enum { CLV_NAVIER_PARTIALS = 65536 };
+
+/* CLVOX_ERROR_ARGUMENT where L is not as above. */
+int clv_fluid_operator_check(const clv_fluid_operator *op);
+
+/* Bounds of the eigenvalues of L. */
+void clv_fluid_operator_bounds(const clv_fluid_operator *op, double *least, double *most);
+
+/* out = L v. out is not v. */
+int clv_fluid_operator_apply(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out);
+
+/* out = L v; the first *count floats of partial add up to the sum of v . L v. */
+int clv_fluid_operator_dot(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out,
+                   clv_buffer *partial, int *count);
+
+/* out = f - L v; the first *count floats of partial add up to its square. */
+int clv_fluid_operator_residual(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, const clv_buffer *f,
+                        clv_buffer *out, clv_buffer *partial, int *count);
+
+extern const clv_entry clv_entry_fluid_operator;
+
+#endif

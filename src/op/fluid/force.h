@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_FLUID_FORCE_H
+#define CLV_OP_FLUID_FORCE_H
+
+#include "op/field/warp.h"
+
+/* What CLV_FORCE_AUTO chooses from, with and without a penalty; each stated form. */
+extern const clv_entry clv_entry_force, clv_entry_force_image, clv_entry_force_recompute,
+    clv_entry_force_reuse, clv_entry_force_capped, clv_entry_force_products, clv_entry_force_divergence;
+
+/* How the penalty's stencil is computed (Lee et al. 2012, section 4). */
+typedef enum clv_force_form {
+    CLV_FORCE_AUTO,
+    CLV_FORCE_RECOMPUTE, /* only u in local memory; neighbours' Jacobians again */
+    CLV_FORCE_REUSE,     /* cofactors times L' in local memory, marching through z */
+    CLV_FORCE_CAPPED,    /* recompute with fewer registers */
+    CLV_FORCE_TWOPASS    /* nine products to global memory, then the divergence */
+} clv_force_form;
+
+/* The unbiased force of Lee et al. 2012, equation 10, as the exact negative
+ * gradient of the discrete energy
+ *   E(u) = 1/2 sum m (T(p) - R)^2 + lambda sum (J - 1) log J,
+ * p = map.linear (i, 1) - map.shift u(i)   (h = x - u),
+ * J = det(I - Du), Du by clv_gradient's differences, so that
+ *   force = -dE/du = m (T(p) - R) map.shift^T dT/dp + sum_j D_j^T (lambda L' C_j),
+ * L' = log J + 1 - 1/J, C_j the column j of the cofactors of I - Du, D_j^T the
+ * adjoint of the difference along j with its one-sided ends. The sums are over
+ * voxels, without their volume: force is in intensity^2 per mm.
+ * T is trilinear and dT/dp the interpolant's own derivative (the one to the
+ * right at a voxel's centre); up to half a voxel beyond T its border value
+ * counts, further out the image term is 0, and so it is where T or R is not
+ * finite. m is the fixed mask (NULL: 1). lambda 0 leaves the penalty out.
+ * Below J = 1e-3 the penalty goes on as its quadratic Taylor polynomial: L' is
+ * continuous and finite, so that a folded u is still pushed back.
+ * nine: scratch of 9 floats a voxel, needed by the two-pass form alone (may be
+ * NULL otherwise; CLV_FORCE_AUTO never needs it). force may not be u. */
+typedef struct clv_force_args {
+    const clv_buffer *moving;
+    int moving_size[3];
+    const clv_buffer *fixed;
+    const clv_buffer *mask;
+    const clv_buffer *u;
+    int size[3];
+    float spacing[3];
+    clv_map map;
+    float lambda;
+    clv_buffer *nine;
+    clv_buffer *force;
+} clv_force_args;
+
+int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *args);
+
+#endif

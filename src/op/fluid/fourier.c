@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/fluid/fourier.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A work-group takes some lines; how many depends on their length and on the
+ * device's local memory. An item of a CPU device takes eight. */
+#define LINES(symbol)                                                                                     \
+    static const clv_variant symbol##_variants[] = {                                                      \
+        {.name = "group", .function = #symbol, .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,          \
+         .tiles = {{256, 1, 1, 1}}},                                                                       \
+        {.name = "row", .function = #symbol, .defines = "-DROW_FORM=1", .shape = CLV_SHAPE_GROUPS,        \
+         .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                                 \
+    };                                                                                                    \
+    const clv_entry clv_entry_##symbol = {"fluid/fourier", #symbol, symbol##_variants, 2, builds}
+
+/* Without and with radices that have no butterfly. */
+static const char *const builds[] = {"-DBY_SUMS=0", "-DBY_SUMS=1", NULL};
+LINES(fft_rows);
+LINES(fft_rows_back);
+LINES(fft_columns);
+
+static const clv_variant solve_variants[] = {
+    {.name = "item", .function = "fft_solve", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+     .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
+};
+const clv_entry clv_entry_fft_solve = {"fluid/fourier", "fft_solve", solve_variants, 1, NULL};
+
+enum { RADICES = 32, WIDE = 8, MOST_SHIFT = 3 };
+
+/* Whether a length has a radix without a butterfly; 1 has. */
+static bool by_sums(int n)
+{
+    static const int small[] = {2, 3, 5, 7};
+    bool one = n == 1;
+    for (int i = 0; i < 4; i++)
+        while (n % small[i] == 0)
+            n /= small[i];
+    return one || n > 1;
+}
+
+/* At least one. Large ones first: the first needs no roots before its sums. */
+static void factors_of(int n, int *radices)
+{
+    static const int small[] = {3, 5, 7};
+    int count = 0, twos = 0;
+    for (; n % 2 == 0; n /= 2)
+        twos++;
+    int rest = n; /* of n without its small factors */
+    for (int i = 0; i < 3; i++)
+        while (rest % small[i] == 0)
+            rest /= small[i];
+    for (int p = 11; rest > 1; p += 2) {
+        if (p * p > rest)
+            p = rest;
+        for (; rest % p == 0; rest /= p) {
+            radices[count++] = p;
+            n /= p;
+        }
+    }
+    for (; twos >= 5 || twos == 3; twos -= 3)
+        radices[count++] = 8;
+    for (; twos >= 2; twos -= 2)
+        radices[count++] = 4;
+    if (twos)
+        radices[count++] = 2;
+    for (int i = 0; i < 3; i++)
+        for (; n % small[i] == 0; n /= small[i])
+            radices[count++] = small[i];
+    if (count == 0)
+        radices[count++] = 1;
+    radices[count] = 0;
+}
+
+/* Lines of a work-group: bytes of local memory, or 0 where one does not fit. */
+typedef struct layout {
+    int shift, pitch, lines;
+    size_t bytes;
+} layout;
+
+static layout layout_of(const clvox_context *ctx, const clv_variant *variant, int n)
+{
+    const clvox_device_limits *limits = clvox_context_limits(ctx);
+    bool rows = variant && variant->defines;
+    layout l = {0, 1, rows ? WIDE : 1, 16 * (size_t)n * (rows ? WIDE : 1)};
+    size_t room = limits->local_bytes;
+    for (int shift = MOST_SHIFT; !rows && shift > 0; shift--) {
+        size_t bytes = 16 * (size_t)n * ((1u << shift) + 1);
+        if (bytes <= room) {
+            l = (layout){shift, (1 << shift) + 1, 1 << shift, bytes};
+            break;
+        }
+    }
+    if (l.bytes > room)
+        l.bytes = 0;
+    return l;
+}
+
+int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
+{
+    const double pi = acos(-1);
+    int status = CLVOX_OK, radices[3][RADICES] = {{0}};
+    size_t all = (size_t)size[0] + (size_t)size[1] + (size_t)size[2], at = 0;
+    float(*table)[2] = malloc(2 * all * sizeof *table);
+    *out = (clv_fft){.size = {size[0], size[1], size[2]}};
+    if (!table)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
+    for (int a = 0; a < 3; a++) {
+        bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
+        const clv_variant *likely = &fft_rows_variants[cpu ? 1 : 0];
+        if (!layout_of(ctx, likely, size[a]).bytes) {
+            status = clv_fail(CLVOX_ERROR_DEVICE,
+                              "Fourier transform: a side of %d voxels does not fit in the local memory of "
+                              "%s; use conjugate gradients",
+                              size[a], clvox_context_limits(ctx)->name);
+            goto end;
+        }
+        factors_of(size[a], radices[a]);
+        for (int k = 0; k < size[a]; k++, at++) {
+            double angle = 2 * pi * k / size[a], sine = sin(angle / 2);
+            table[at][0] = (float)cos(angle);
+            table[at][1] = (float)-sin(angle);
+            table[all + at][0] = (float)(4 * sine * sine);
+            table[all + at][1] = (float)sin(angle);
+        }
+    }
+    CLV_TRY(clv_buffer_create(ctx, 2 * all * sizeof *table, "Fourier tables", &out->roots));
+    CLV_TRY(clv_buffer_write(ctx, out->roots, 0, table, 2 * all * sizeof *table));
+    CLV_TRY(clv_buffer_create(ctx, sizeof radices, "Fourier tables", &out->radices));
+    CLV_TRY(clv_buffer_write(ctx, out->radices, 0, radices, sizeof radices));
+end:
+    free(table);
+    if (status < 0)
+        clv_fft_destroy(out);
+    return status;
+}
+
+void clv_fft_destroy(clv_fft *fft)
+{
+    clv_buffer_destroy(&fft->roots);
+    clv_buffer_destroy(&fft->radices);
+}
+
+size_t clv_fft_bytes(const int size[3])
+{
+    return 3 * 2 * sizeof(float) * (size_t)(size[0] / 2 + 1) * (size_t)size[1] * (size_t)size[2];
+}
+
+/* How columns are transformed, as in cl/fluid/fourier.cl. */
+typedef enum way { FORWARD, BACK, SOLVE } way;
+
+/* How a kernel is launched along an axis. */
+typedef struct pass {
+    clvox_context *ctx;
+    const clv_fft *fft;
+    const clv_kernel *kernel;
+    int axis, n, root;
+    layout layout;
+} pass;
+
+static int begin(clvox_context *ctx, const clv_fft *fft, const clv_entry *entry, int axis, pass *p)
+{
+    int status = CLVOX_OK;
+    bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
+    *p = (pass){.ctx = ctx, .fft = fft, .axis = axis, .n = fft->size[axis]};
+    for (int a = 0; a < axis; a++)
+        p->root += fft->size[a];
+    size_t likely = layout_of(ctx, &entry->variants[cpu ? 1 : 0], p->n).bytes;
+    CLV_TRY(clv_kernel_get(ctx, entry, builds[by_sums(p->n)], fft->size, likely, &p->kernel));
+    p->layout = layout_of(ctx, p->kernel->variant, p->n);
+    if (!p->layout.bytes)
+        return clv_fail(CLVOX_ERROR_DEVICE,
+                        "Fourier transform: a line of %d voxels does not fit in local memory; use conjugate "
+                        "gradients", p->n);
+end:
+    return status;
+}
+
+#define LINE_ARGUMENTS(p)                                                                                 \
+    CLV_INT((p).n), CLV_INT((p).layout.shift), CLV_INT((p).layout.pitch), CLV_BUF((p).fft->roots),        \
+        CLV_INT((p).root), CLV_BUF((p).fft->radices), CLV_INT((p).axis *RADICES), CLV_LOCAL((p).layout.bytes)
+
+static double voxels_of(const clv_fft *fft)
+{
+    return (double)fft->size[0] * fft->size[1] * fft->size[2];
+}
+
+/* Bytes of a spectrum read and written. */
+static double spectrum_moved(const clv_fft *fft)
+{
+    return 2.0 * (double)clv_fft_bytes(fft->size);
+}
+
+static int ceil_div(int n, int step)
+{
+    return (n + step - 1) / step;
+}
+
+static int rows(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
+{
+    int status = CLVOX_OK, count = fft->size[1] * fft->size[2];
+    pass p;
+    CLV_TRY(begin(ctx, fft, &clv_entry_fft_rows, 0, &p));
+    const int groups[3] = {ceil_div(ceil_div(3 * count, 2), p.layout.lines), 1, 1};
+    CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, 12 * voxels_of(fft) + spectrum_moved(fft) / 2, CLV_BUF(field),
+                       CLV_BUF(spectrum), CLV_INT(count), LINE_ARGUMENTS(p)));
+end:
+    return status;
+}
+
+static int rows_back(clvox_context *ctx, const clv_fft *fft, const clv_buffer *spectrum, float scale,
+                     clv_buffer *field)
+{
+    int status = CLVOX_OK, count = fft->size[1] * fft->size[2];
+    pass p;
+    CLV_TRY(begin(ctx, fft, &clv_entry_fft_rows_back, 0, &p));
+    const int groups[3] = {ceil_div(ceil_div(3 * count, 2), p.layout.lines), 1, 1};
+    CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, 12 * voxels_of(fft) + spectrum_moved(fft) / 2,
+                       CLV_BUF(spectrum), CLV_BUF(field), CLV_INT(count), CLV_FLOAT(scale),
+                       LINE_ARGUMENTS(p)));
+end:
+    return status;
+}
+
+/* weight and scale: of SOLVE. */
+static int columns(clvox_context *ctx, const clv_fft *fft, clv_buffer *spectrum, int axis, way how,
+                   const float weight[4], float scale)
+{
+    static const float none[4] = {0};
+    int status = CLVOX_OK, half = fft->size[0] / 2 + 1, inner = axis == 1 ? half : half * fft->size[1];
+    int count = axis == 1 ? 3 * half * fft->size[2] : 3 * inner;
+    pass p;
+    CLV_TRY(begin(ctx, fft, &clv_entry_fft_columns, axis, &p));
+    const int groups[3] = {ceil_div(count, p.layout.lines), 1, 1}, *n = fft->size;
+    CLV_TRY(CLV_LAUNCH(ctx, p.kernel, groups, spectrum_moved(fft), CLV_BUF(spectrum), CLV_INT(inner),
+                       CLV_INT(count), CLV_INT(how), CLV_INT4(n[0], n[1], n[2], 0),
+                       CLV_FLOAT4V(weight ? weight : none), CLV_FLOAT(scale), LINE_ARGUMENTS(p)));
+end:
+    return status;
+}
+
+int clv_fft_forward(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(rows(ctx, fft, field, spectrum));
+    for (int a = 1; a < 3; a++)
+        if (fft->size[a] > 1)
+            CLV_TRY(columns(ctx, fft, spectrum, a, FORWARD, NULL, 1));
+end:
+    return status;
+}
+
+int clv_fft_back(clvox_context *ctx, const clv_fft *fft, clv_buffer *spectrum, clv_buffer *field)
+{
+    int status = CLVOX_OK;
+    for (int a = 2; a > 0; a--)
+        if (fft->size[a] > 1)
+            CLV_TRY(columns(ctx, fft, spectrum, a, BACK, NULL, 1));
+    CLV_TRY(rows_back(ctx, fft, spectrum, (float)(1 / voxels_of(fft)), field));
+end:
+    return status;
+}
+
+int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
+                  clv_buffer *v, clv_buffer *spectrum)
+{
+    int status = CLVOX_OK;
+    float scale = (float)(1 / voxels_of(fft)), weight[4], along[4] = {0};
+    double q[3], beta = (double)op->beta;
+    CLV_TRY(clv_fluid_operator_check(op));
+    if (!op->periodic)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "Fourier solver: the operator is not periodic; use over-relaxation or conjugate "
+                        "gradients");
+    for (int a = 0; a < 3; a++) {
+        if (op->size[a] != fft->size[a])
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "Fourier solver: made for %d voxels along axis %d, not %d",
+                            fft->size[a], a + 1, op->size[a]);
+        q[a] = 1 / (double)op->spacing[a];
+        weight[a] = (float)((double)op->alpha * q[a] * q[a]);
+        along[a] = (float)(beta * q[a] * q[a]);
+    }
+    weight[3] = op->gamma;
+    CLV_TRY(rows(ctx, fft, f, spectrum));
+    if (fft->size[1] > 1)
+        CLV_TRY(columns(ctx, fft, spectrum, 1, FORWARD, NULL, 1));
+    if (beta > 0) {
+        const clv_kernel *kernel;
+        const int *n = fft->size, size[3] = {n[0] / 2 + 1, n[1], n[2]};
+        if (n[2] > 1)
+            CLV_TRY(columns(ctx, fft, spectrum, 2, FORWARD, NULL, 1));
+        CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_solve, NULL, size, 0, &kernel));
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum),
+                           CLV_INT4(n[0], n[1], n[2], 0), CLV_FLOAT4V(weight), CLV_FLOAT4V(along),
+                           CLV_FLOAT4((float)(beta * q[0] * q[1]), (float)(beta * q[0] * q[2]),
+                                      (float)(beta * q[1] * q[2]), 0),
+                           CLV_FLOAT(scale), CLV_BUF(fft->roots)));
+        if (n[2] > 1)
+            CLV_TRY(columns(ctx, fft, spectrum, 2, BACK, NULL, 1));
+    } else {
+        CLV_TRY(columns(ctx, fft, spectrum, 2, SOLVE, weight, scale));
+    }
+    if (fft->size[1] > 1)
+        CLV_TRY(columns(ctx, fft, spectrum, 1, BACK, NULL, 1));
+    CLV_TRY(rows_back(ctx, fft, spectrum, 1, v));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_fluid_fourier[] = {
+    &clv_entry_fft_rows, &clv_entry_fft_rows_back, &clv_entry_fft_columns, &clv_entry_fft_solve, NULL};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_FLUID_FOURIER_H
+#define CLV_OP_FLUID_FOURIER_H
+
+#include "op/fluid/fluid_operator.h"
+
+/* Fourier transforms of vector fields of any size: lengths are split into 8, 4,
+ * 2, 3, 5 and 7, and what prime factors are left are summed by the definition,
+ * so that a length with a large prime factor takes several times as long as one
+ * without (181 x 217 x 181 five times on an H200). Nothing is padded. A line has to fit in local memory: up to
+ * 1024 voxels where there are 32 KiB of it. */
+typedef struct clv_fft {
+    int size[3];
+    clv_buffer *roots;   /* the roots of one of each length, then waves of each axis */
+    clv_buffer *radices; /* of each axis, each list ended by 0 */
+} clv_fft;
+
+/* *out is to be destroyed on success. CLVOX_ERROR_DEVICE where lines are too
+ * long for this device. */
+int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out);
+void clv_fft_destroy(clv_fft *fft);
+
+/* Bytes of a spectrum: x / 2 + 1 complex numbers (float2) for each row of each
+ * component, planar; number k belongs to exp(-2 pi i k x / n) along each axis. */
+size_t clv_fft_bytes(const int size[3]);
+
+/* Three components at once. Back: of what forward made, divided by the number of
+ * voxels, so that the two undo one another; the spectrum is used up. */
+int clv_fft_forward(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum);
+int clv_fft_back(clvox_context *ctx, const clv_fft *fft, clv_buffer *spectrum, clv_buffer *field);
+
+/* L v = f for a periodic L of the same size, any beta, by the eigenvalues of the
+ * discrete operator: exact but for rounding. v may be f. spectrum: room. */
+int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
+                  clv_buffer *v, clv_buffer *spectrum);
+
+extern const clv_entry clv_entry_fft_columns;
+extern const clv_entry clv_entry_fft_rows;
+extern const clv_entry clv_entry_fft_rows_back;
+extern const clv_entry clv_entry_fft_solve;
+
+#endif

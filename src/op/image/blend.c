@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/image/blend.h"
+
+static const clv_variant variants[] = {
+    {.name = "item", .function = "blend_item", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "run", .function = "blend_run", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 16384}}},
+};
+
+const clv_entry clv_entry_blend = {"image/blend", "blend", variants, sizeof variants / sizeof *variants, NULL};
+
+int clv_blend(clvox_context *ctx, clv_buffer *u, const clv_buffer *v, const clv_buffer *w, int n)
+{
+    const int size[3] = {n, 1, 1};
+    const clv_kernel *kernel;
+    int status = clv_kernel_get(ctx, &clv_entry_blend, NULL, size, 0, &kernel);
+    if (status < 0)
+        return status;
+    return CLV_LAUNCH(ctx, kernel, size, 40. * n, CLV_BUF(u), CLV_BUF(v), CLV_BUF(w), CLV_INT(n));
+}
+
+const clv_entry *const clv_operation_image_blend[] = {
+    &clv_entry_blend, NULL};

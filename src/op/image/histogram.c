@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/image/histogram.h"
+
+enum { MOST_BINS = 1024 }; /* as in cl/image/histogram.cl */
+
+/* march: elements of a chunk. */
+static const clv_variant variants[] = {
+    {.name = "groups", .function = "histogram_groups", .defines = "-DUNROLL=2",
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = MOST_BINS * 4,
+     .tiles = {{256, 1, 1, 16384}, {64, 1, 1, 8192}}},
+    {.name = "chunks", .function = "histogram_chunks", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 65536}}},
+};
+static const char *const builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};
+
+const clv_entry clv_entry_histogram = {"image/histogram", "histogram", variants, 2, builds};
+
+int clv_histogram(clvox_context *ctx, const clv_buffer *a, const clv_buffer *mask, int n, float low,
+                  float high, int bins, clv_buffer *counts)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    if (bins < 1 || bins > MOST_BINS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "histogram: %d bins asked for; 1 to %d are possible", bins,
+                        MOST_BINS);
+    const int line[3] = {n, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_histogram, builds[mask != NULL], line, 0, &kernel));
+    CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, (size_t)bins * 4));
+    int chunk = kernel->tile.march;
+    const int groups[3] = {n / chunk + (n % chunk > 0), 1, 1};
+    float scale = high > low ? (float)bins / (high - low) : 0.0f;
+    if (n > 0)
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, 4.0 * n * (mask ? 2 : 1), CLV_BUF(a),
+                           CLV_BUF(mask ? mask : a), CLV_INT(n), CLV_INT(chunk), CLV_FLOAT(low),
+                           CLV_FLOAT(scale), CLV_INT(bins), CLV_BUF(counts)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_image_histogram[] = {
+    &clv_entry_histogram, NULL};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/image/reduce.h"
+
+/* march: elements of a chunk at least. Chunks depend on n and the variant
+ * alone, so that the order of additions does. */
+static const clv_variant variants[] = {
+    {.name = "groups", .function = "reduce_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
+    {.name = "chunks", .function = "reduce_chunks", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 32768}}},
+};
+static const clv_variant longest_variants[] = {
+    {.name = "groups", .function = "longest_groups", .defines = "-DUNROLL=4",
+     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4,
+     .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
+    {.name = "chunks", .function = "longest_chunks", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 16384}}},
+};
+static const clv_variant last_variants[] = {
+    {.name = "groups", .function = "reduce_last_group", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "item", .function = "reduce_last_item", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 1}}},
+};
+
+#define BUILD(kind, weight) "-DKIND=" #kind " -DHAS_WEIGHT=" #weight
+static const char *const builds[] = {
+    BUILD(0, 0), BUILD(0, 1), BUILD(1, 0), BUILD(1, 1), BUILD(2, 0), BUILD(2, 1), BUILD(3, 0), BUILD(3, 1),
+    BUILD(4, 0), BUILD(4, 1), BUILD(5, 0), BUILD(5, 1), BUILD(6, 0), BUILD(6, 1), NULL,
+};
+static const char *const longest_builds[] = {"-DCOMBINE=2", NULL};
+enum { JOIN_SUM, JOIN_MIN, JOIN_MAX, JOIN_LENGTH };
+static const char *const last_builds[] = {"-DCOMBINE=0", "-DCOMBINE=1", "-DCOMBINE=2",
+                                          "-DCOMBINE=2 -DROOT=1", NULL};
+
+const clv_entry clv_entry_reduce = {"image/reduce", "reduce", variants, 2, builds};
+const clv_entry clv_entry_reduce_longest = {"image/reduce", "reduce_longest", longest_variants, 2,
+                                            longest_builds};
+const clv_entry clv_entry_reduce_last = {"image/reduce", "reduce_last", last_variants, 2, last_builds};
+
+static int chunk_of(int n, const clv_kernel *kernel)
+{
+    int even = n / CLV_REDUCE_PARTIALS + 1;
+    int chunk = even > kernel->tile.march ? even : kernel->tile.march;
+    return (chunk + 1023) / 1024 * 1024;
+}
+
+static int last(clvox_context *ctx, const char *build, const clv_buffer *partial, int count, bool most,
+                clv_buffer *out, int slot)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int size[3] = {1, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce_last, build, size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 4.0 * count, CLV_BUF(partial), CLV_INT(count),
+                       CLV_INT(most), CLV_BUF(out), CLV_INT(slot)));
+end:
+    return status;
+}
+
+int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_buffer *a, const clv_buffer *b,
+               const clv_buffer *weight, float k, int n, clv_buffer *partial, clv_buffer *out,
+               int slot)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    int size[3] = {n, 1, 1};
+    bool two = kind == CLV_REDUCE_DOT || kind == CLV_REDUCE_SQUARE_DIFFERENCE;
+    if (two != (b != NULL))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "reduction: one input image too many or too few");
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce, builds[2 * (int)kind + (weight != NULL)], size, 0,
+                           &kernel));
+    int chunk = chunk_of(n, kernel), count = (n + chunk - 1) / chunk;
+    double moved = 4.0 * n * (1 + two + (weight != NULL));
+    size[0] = count;
+    /* Absent inputs are never read; a stands in, as not every driver takes NULL. */
+    if (count > 0)
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(a), CLV_BUF(b ? b : a),
+                       CLV_BUF(weight ? weight : a), CLV_FLOAT(k), CLV_INT(n), CLV_INT(chunk),
+                       CLV_BUF(partial)));
+    int join = kind == CLV_REDUCE_MIN ? JOIN_MIN
+               : kind == CLV_REDUCE_MAX || kind == CLV_REDUCE_MAX_ABS ? JOIN_MAX : JOIN_SUM;
+    CLV_TRY(last(ctx, last_builds[join], partial, count, false, out, slot));
+end:
+    return status;
+}
+
+int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float scale[3], int voxels,
+                       bool most, clv_buffer *partial, clv_buffer *out, int slot)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    int size[3] = {voxels, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce_longest, longest_builds[0], size, 0, &kernel));
+    int chunk = chunk_of(voxels, kernel), count = (voxels + chunk - 1) / chunk;
+    size[0] = count;
+    if (count > 0)
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * voxels, CLV_BUF(field),
+                       CLV_FLOAT4(scale[0], scale[1], scale[2], 0), CLV_INT(voxels), CLV_INT(chunk),
+                       CLV_BUF(partial)));
+    CLV_TRY(last(ctx, last_builds[JOIN_LENGTH], partial, count, most, out, slot));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_image_reduce[] = {
+    &clv_entry_reduce, &clv_entry_reduce_longest, &clv_entry_reduce_last, NULL};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/image/statistics.h"
+
+#include <math.h>
+
+enum { PARTS = 6, MOST_GROUPS = CLV_STATISTICS_PARTIALS / PARTS };
+
+static const clv_variant variants[] = {
+    {.name = "groups", .function = "statistics_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = 6 * 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "rows", .function = "statistics_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 1}}},
+};
+static const char *const builds[] = {"-DLENGTHS=0", "-DLENGTHS=1", NULL};
+
+const clv_entry clv_entry_statistics = {"image/statistics", "statistics", variants, 2, builds};
+
+static int measure(clvox_context *ctx, bool lengths, const clv_buffer *a, const float turn[3][3],
+                   const clv_buffer *through, const clv_buffer *weight, const int size[3],
+                   const float per_mm[3], clv_buffer *partial, clv_statistics *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    float parts[CLV_STATISTICS_PARTIALS];
+    int rows = size[1] * size[2], each = (rows + MOST_GROUPS - 1) / MOST_GROUPS;
+    int groups = (rows + each - 1) / each;
+    double moved = 4. * rows * size[0] * ((lengths ? 3 : 1) + (through ? 3 : 0) + (weight ? 1 : 0));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_statistics, builds[lengths], size, 0, &kernel));
+    /* Absent inputs are never read; a stands in, as not every driver takes NULL. */
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((const int[3]){groups, 1, 1}), moved, CLV_BUF(a),
+                       CLV_BUF(through ? through : a), CLV_BUF(weight ? weight : a), CLV_INT(through != NULL),
+                       CLV_INT(weight != NULL), CLV_INT4(size[0], size[1], size[2], 0), CLV_INT(each),
+                       CLV_FLOAT4(turn[0][0], turn[0][1], turn[0][2], 0),
+                       CLV_FLOAT4(turn[1][0], turn[1][1], turn[1][2], 0),
+                       CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0),
+                       CLV_FLOAT4(per_mm[0], per_mm[1], per_mm[2], 0), CLV_BUF(partial)));
+    CLV_TRY(clv_buffer_read(ctx, partial, 0, parts, sizeof(float) * PARTS * (size_t)groups));
+    *out = (clv_statistics){.smallest = INFINITY, .largest = -INFINITY};
+    double below = 0, voxels = 0;
+    for (int g = 0; g < groups; g++) {
+        const float *p = parts + PARTS * g;
+        out->smallest = fmin(out->smallest, (double)p[0]);
+        out->largest = fmax(out->largest, (double)p[1]);
+        out->sum += (double)p[2];
+        out->sum_squares += (double)p[3];
+        below += (double)p[4];
+        voxels += (double)p[5];
+    }
+    out->not_above = (long)below;
+    out->voxels = (long)voxels;
+end:
+    return status;
+}
+
+int clv_statistics_determinants(clvox_context *ctx, const clv_buffer *determinants, const clv_buffer *weight,
+                                const int size[3], clv_buffer *partial, clv_statistics *out)
+{
+    static const float none[3][3] = {{0}};
+    return measure(ctx, false, determinants, none, NULL, weight, size, none[0], partial, out);
+}
+
+int clv_statistics_lengths(clvox_context *ctx, const clv_buffer *field, const float turn[3][3],
+                           const clv_buffer *through, const clv_buffer *weight, const int size[3],
+                           const float spacing[3], clv_buffer *partial, clv_statistics *out)
+{
+    const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
+    return measure(ctx, true, field, turn, through, weight, size, per_mm, partial, out);
+}
+
+const clv_entry *const clv_operation_image_statistics[] = {
+    &clv_entry_statistics, NULL};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_IMAGE_STATISTICS_H
+#define CLV_OP_IMAGE_STATISTICS_H
+
+#include "runtime/runtime.h"
+
+/* C11 does not convert float[3][3] to const float[3][3] by itself. */
+#define CLV_TURN(m) ((const float(*)[3])(m))
+
+/* Floats that the functions below need in partial. */
+enum { CLV_STATISTICS_PARTIALS = 6 * 1024 };
+
+/* Of the voxels that are finite and whose weight (NULL: 1) is above 0. */
+typedef struct clv_statistics {
+    double smallest, largest; /* of nothing: +infinity, -infinity */
+    double sum, sum_squares;
+    long not_above; /* values <= 0 */
+    long voxels;
+} clv_statistics;
+
+/* Of determinants: smallest, largest and not_above are those of the values,
+ * the sums those of log(max(value, 1e-6)). Blocking; in fixed order, partial
+ * sums in float32, the rest in double. */
+int clv_statistics_determinants(clvox_context *ctx, const clv_buffer *determinants, const clv_buffer *weight,
+                                const int size[3], clv_buffer *partial, clv_statistics *out);
+
+/* Of the lengths |turn v(x)| of a field's vectors, as above. With through (a
+ * field on the same grid; NULL: none) only voxels x count whose x + through(x)
+ * lies in the grid or up to half a voxel outside; spacing is the grid's. */
+int clv_statistics_lengths(clvox_context *ctx, const clv_buffer *field, const float turn[3][3],
+                           const clv_buffer *through, const clv_buffer *weight, const int size[3],
+                           const float spacing[3], clv_buffer *partial, clv_statistics *out);
+
+extern const clv_entry clv_entry_statistics;
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/match/affine_metric.h"
+
+enum { MOST_BLOCKS = 128, BLOCK_SAMPLES = 2048, MOST_GROUPS = 1024 };
+
+/* Bytes of local memory that a work-group counts into: any device has them. */
+enum { MOST_LOCAL = 16384 };
+
+static const clv_variant prepare_variants[] = {
+    {.name = "item", .function = "prepare", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}}},
+    {.name = "chunk", .function = "prepare", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 16384}}},
+};
+static const char *const prepare_builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};
+const clv_entry clv_entry_affine_prepare = {"match/affine_metric", "affine_prepare", prepare_variants, 2, prepare_builds};
+
+static const clv_variant localise_variants[] = {
+    {.name = "item", .function = "localise", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}}},
+    {.name = "chunk", .function = "localise", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 16384}}},
+};
+const clv_entry clv_entry_affine_localise = {"match/affine_metric", "affine_localise", localise_variants, 2, NULL};
+
+/* groups: (blocks, maps) work-groups; rows: as many work-items. */
+static const clv_variant histogram_variants[] = {
+    {.name = "groups", .function = "histogram_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "rows", .function = "histogram_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_affine_histogram = {"match/affine_metric", "affine_histogram", histogram_variants, 2, NULL};
+
+static const clv_variant sums_variants[] = {
+    {.name = "groups", .function = "slopes_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = 128 * 8 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "rows", .function = "slopes_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+enum { WEIGHTED = 3 }; /* the build of PAIR with weights */
+static const char *const sums_builds[] = {"-DSOURCE=0", "-DSOURCE=1", "-DSOURCE=2", "-DSOURCE=3", NULL};
+const clv_entry clv_entry_affine_sums = {"match/affine_metric", "affine_sums", sums_variants, 2, sums_builds};
+
+static const clv_variant join_variants[] = {
+    {.name = "item", .function = "join_blocks", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+     .tiles = {{64, 1, 1, 1}}},
+};
+const clv_entry clv_entry_affine_join = {"match/affine_metric", "affine_join", join_variants, 1, NULL};
+
+int clv_affine_sum_count(clv_affine_source source)
+{
+    return CLV_AFFINE_SLOPES + (source == CLV_AFFINE_PAIR ? 36 : 12) + 60;
+}
+
+int clv_affine_prepare(clvox_context *ctx, const clv_buffer *in, const clv_buffer *share, int n,
+                       float scale, float offset, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int size[3] = {n, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_prepare, prepare_builds[share != NULL], size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (share ? 12.0 : 8.0) * n, CLV_BUF(in), CLV_BUF(share ? share : in),
+                       CLV_INT(n), CLV_FLOAT(scale), CLV_FLOAT(offset), CLV_BUF(out)));
+end:
+    return status;
+}
+
+int clv_affine_localise(clvox_context *ctx, const clv_buffer *in, const clv_buffer *mean,
+                        const clv_buffer *square, const clv_buffer *share, const int size[3],
+                        const int rim[3], float epsilon, clv_buffer *out)
+{
+    int status = CLVOX_OK, n = size[0] * size[1] * size[2];
+    const clv_kernel *kernel;
+    const int line[3] = {n, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_localise, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 20.0 * n, CLV_BUF(in), CLV_BUF(mean), CLV_BUF(square),
+                       CLV_BUF(share), CLV_INT4(size[0], size[1], size[2], 0),
+                       CLV_INT4(rim[0], rim[1], rim[2], 0), CLV_FLOAT(epsilon), CLV_BUF(out)));
+end:
+    return status;
+}
+
+/* Rows of the lattice, and how they are cut into blocks: by the sizes alone,
+ * so that sums have one order on every device of a kind. */
+typedef struct blocks {
+    int rows, rows_each, count;
+    double samples;
+} blocks;
+
+static blocks blocks_of(const clv_affine_pair *pair)
+{
+    blocks b;
+    int ny = (pair->size[1] + pair->step[0] - 1) / pair->step[0];
+    int nz = (pair->size[2] + pair->step[1] - 1) / pair->step[1];
+    b.rows = ny * nz;
+    b.samples = (double)b.rows * pair->size[0];
+    int most = MOST_GROUPS / pair->count < 1 ? 1 : MOST_GROUPS / pair->count;
+    most = most > MOST_BLOCKS ? MOST_BLOCKS : most;
+    int wanted = (int)(b.samples / BLOCK_SAMPLES) + 1;
+    wanted = wanted > most ? most : wanted;
+    b.rows_each = (b.rows + wanted - 1) / wanted;
+    b.count = (b.rows + b.rows_each - 1) / b.rows_each;
+    return b;
+}
+
+size_t clv_affine_partials(const clv_affine_pair *pair)
+{
+    return (size_t)blocks_of(pair).count * (size_t)pair->count * CLV_AFFINE_MOST_SUMS;
+}
+
+static double bytes_of(const clv_affine_pair *pair, const blocks *b)
+{
+    double moving = (double)pair->moving_size[0] * pair->moving_size[1] * pair->moving_size[2];
+    return 4.0 * (b->samples * (pair->weights ? 2 : 1) + moving) * pair->count;
+}
+
+int clv_affine_histogram(clvox_context *ctx, const clv_affine_pair *pair, int bins, unsigned unit,
+                         clv_buffer *counts)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    blocks b = blocks_of(pair);
+    const int groups[3] = {b.count, pair->count, 1}, *n = pair->size, *m = pair->moving_size;
+    if (bins < 8 || bins > CLV_AFFINE_MOST_BINS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "joint histogram: %d bins asked for; 8 to %d are possible",
+                        bins, CLV_AFFINE_MOST_BINS);
+    /* Bins of F that are counted at once: as many as local memory holds. */
+    int line = 4 * bins, most = MOST_LOCAL / line < bins ? MOST_LOCAL / line : bins;
+    size_t local = (size_t)(most * line);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_histogram, NULL, groups, local, &kernel));
+    if (kernel->variant->devices == CLV_ON_CPU)
+        most = bins;
+    CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, (size_t)bins * (size_t)line * (size_t)pair->count));
+    for (int at = 0; at < bins; at += most)
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, bytes_of(pair, &b), CLV_BUF(pair->fixed),
+                           CLV_INT4(n[0], n[1], n[2], 0), CLV_BUF(pair->moving),
+                           CLV_INT4(m[0], m[1], m[2], 0), CLV_BUF(pair->maps),
+                           CLV_INT4(pair->step[0], pair->step[1], b.rows_each, b.rows), CLV_INT(bins),
+                           CLV_INT(at), CLV_INT(at + most < bins ? most : bins - at),
+                           CLV_FLOAT((float)unit), CLV_BUF(counts), CLV_LOCAL(local)));
+end:
+    return status;
+}
+
+int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_source source, int bins,
+                    const clv_buffer *tables, const clv_buffer *slopes, clv_buffer *partial,
+                    clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel, *join;
+    blocks b = blocks_of(pair);
+    const int groups[3] = {b.count, pair->count, 1}, *n = pair->size, *m = pair->moving_size;
+    int sums = clv_affine_sum_count(source);
+    const int line[3] = {sums * pair->count, 1, 1};
+    if (source == CLV_AFFINE_IMAGE && pair->count != 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: slopes from an image are those of one map");
+    if (pair->weights && source != CLV_AFFINE_PAIR)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: only pairs of values have weights");
+    if (pair->weights)
+        slopes = pair->weights;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_sums, sums_builds[pair->weights ? WEIGHTED : (int)source],
+                           groups, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_join, NULL, line, 0, &join));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, bytes_of(pair, &b), CLV_BUF(pair->fixed),
+                       CLV_INT4(n[0], n[1], n[2], 0), CLV_BUF(pair->moving), CLV_INT4(m[0], m[1], m[2], 0),
+                       CLV_BUF(pair->maps), CLV_INT4(pair->step[0], pair->step[1], b.rows_each, b.rows),
+                       CLV_FLOAT4(pair->centre[0], pair->centre[1], pair->centre[2], 0), CLV_INT(bins),
+                       CLV_BUF(tables ? tables : pair->fixed), CLV_BUF(slopes ? slopes : pair->fixed),
+                       CLV_BUF(partial)));
+    CLV_TRY(CLV_LAUNCH(ctx, join, line, 4.0 * line[0] * (b.count + 1), CLV_BUF(partial), CLV_INT(b.count),
+                       CLV_INT(sums), CLV_INT(line[0]), CLV_BUF(out)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_match_affine_metric[] = {
+    &clv_entry_affine_prepare, &clv_entry_affine_localise, &clv_entry_affine_histogram,
+    &clv_entry_affine_sums, &clv_entry_affine_join, NULL};

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/match/lncc.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    WIDE = 256, /* columns of a row variant's tile; WIDE in cl/match/lncc_row.clh */
+    LONG = 64,  /* rows that a row variant walks down */
+    MARCH_RADIUS = 4,
+    MOST_TALL = 8
+};
+
+/* Rows of a march's column; TALL in cl/match/lncc.cl. Wide windows share more of
+ * them, narrow ones leave more work-items in flight (H200, radius 2: 0.32
+ * against 0.48 ms at 182x218x182, radius 4: 0.74 against 0.52). */
+static int tall(int radius)
+{
+    return radius <= 2 ? MOST_TALL / 2 : MOST_TALL;
+}
+
+#define ENTRY(variable, entry_name, variants, builds) \
+    const clv_entry variable = {"match/lncc", entry_name, variants, sizeof variants / sizeof *variants, builds}
+
+#define RADII(options)                                                                    \
+    "-DRADIUS=1" options, "-DRADIUS=2" options, "-DRADIUS=3" options, "-DRADIUS=4" options
+
+/* In the order of terms_build. */
+static const char *const terms_builds[] = {
+    RADII(" -DLOCAL=0 -DBOTH=0"), RADII(" -DLOCAL=0 -DBOTH=1"), RADII(" -DLOCAL=1 -DBOTH=0"),
+    RADII(" -DLOCAL=1 -DBOTH=1"), NULL,
+};
+static const char *const slope_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
+
+#define MARCH(more, sums)                                                                            \
+    .name = "march", .function = "lncc_march", .defines = more, .shape = CLV_SHAPE_GROUPS,           \
+    .devices = CLV_ON_GPU, .cell_bytes = 4 * (sums)*MOST_TALL, .planes = 1
+
+static const clv_variant terms_variants[] = {
+    {MARCH(NULL, 6), .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
+    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
+};
+ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
+
+static const clv_variant slope_variants[] = {
+    {MARCH("-DSLOPE=1", 5), .tiles = {{64, 1, 1, 16}, {128, 1, 1, 16}}},
+    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
+};
+ENTRY(clv_entry_lncc_slope, "lncc_slope", slope_variants, slope_builds);
+
+static const clv_variant total_variants[] = {
+    {.name = "group", .function = "lncc_total", .defines = "-DTOTAL=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_ANY, .cell_bytes = 8, .planes = 1, .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_total, "lncc_total", total_variants, NULL);
+
+/* Any radius: work-items of one column, on CPU devices of eight. Along x each
+ * takes a stretch of a row by itself. */
+#define ITEM "-DBOX=1 -DLANES=1"
+#define VECTOR "-DBOX=1 -DLANES=8"
+
+static const char *const box_builds[] = {"-DLOCAL=0 -DBOTH=0", "-DLOCAL=0 -DBOTH=1", "-DLOCAL=1 -DBOTH=0",
+                                         "-DLOCAL=1 -DBOTH=1", NULL};
+static const char *const both_builds[] = {"-DBOTH=0", "-DBOTH=1", NULL};
+
+static const clv_variant box_x_variants[] = {
+    {.name = "item", .function = "lncc_box_x", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_x, "lncc_box_x", box_x_variants, NULL);
+
+static const clv_variant box_x_terms_variants[] = {
+    {.name = "item", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_x_terms, "lncc_box_x_terms", box_x_terms_variants, both_builds);
+
+static const clv_variant box_y_variants[] = {
+    {.name = "item", .function = "lncc_box_y", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU, .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "vector", .function = "lncc_box_y", .defines = VECTOR, .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
+
+static const clv_variant box_terms_variants[] = {
+    {.name = "item", .function = "lncc_box_z", .defines = ITEM, .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR, .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_terms, "lncc_box_terms", box_terms_variants, box_builds);
+
+static const clv_variant box_slope_variants[] = {
+    {.name = "item", .function = "lncc_box_z", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR " -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
+};
+ENTRY(clv_entry_lncc_box_slope, "lncc_box_slope", box_slope_variants, both_builds);
+
+static double voxels(const int size[3])
+{
+    return (double)size[0] * size[1] * size[2];
+}
+
+static int ceil_div(int n, int by)
+{
+    return (n + by - 1) / by;
+}
+
+/* Columns, rows and planes of a tile, and how many work-groups take them. */
+typedef struct layout {
+    int tile[3];
+    int groups;
+} layout;
+
+/* Enough tiles to keep a compute unit's work-groups busy to the end. */
+enum { TILES_A_UNIT = 8, LEAST_PLANES = 4 };
+
+static int lay_out(const clvox_context *ctx, const clv_kernel *kernel, const int size[3], int radius,
+                   layout *out)
+{
+    clv_tile t = kernel->tile;
+    bool rows = kernel->variant->devices == CLV_ON_CPU;
+    int most = rows ? WIDE : t.x - 2 * radius;
+    if (most < 1)
+        return clv_fail(CLVOX_ERROR_DEVICE,
+                        "LNCC: this device runs %d work-items together, too few for windows of radius %d; "
+                        "use a smaller radius",
+                        t.x, radius);
+    /* Equal strips; whole vectors where there are vectors. */
+    int width = ceil_div(size[0], ceil_div(size[0], most));
+    out->tile[0] = rows ? ceil_div(width, 8) * 8 : width;
+    out->tile[1] = rows ? LONG : tall(radius);
+    out->tile[2] = t.march;
+    double across = (double)ceil_div(size[0], out->tile[0]) * ceil_div(size[1], out->tile[1]);
+    int wanted = TILES_A_UNIT * clvox_context_limits(ctx)->compute_units;
+    while (!rows && out->tile[2] > LEAST_PLANES && across * ceil_div(size[2], out->tile[2]) < wanted)
+        out->tile[2] /= 2;
+    out->groups = (int)fmin(across * ceil_div(size[2], out->tile[2]), CLV_LNCC_PARTIALS / 2);
+    return CLVOX_OK;
+}
+
+static int launch(clvox_context *ctx, const clv_entry *entry, const char *build, const clv_lncc_args *a,
+                  double bytes, int *groups)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    layout l = {{0}, 0};
+    CLV_TRY(clv_kernel_get(ctx, entry, build, a->size, 0, &kernel));
+    CLV_TRY(lay_out(ctx, kernel, a->size, a->radius, &l));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){l.groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
+                       CLV_BUF(a->moving), CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
+                       CLV_INT4(l.tile[0], l.tile[1], l.tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms),
+                       CLV_BUF(a->slope_moving), CLV_BUF(a->slope_fixed),
+                       CLV_BUF(a->out ? a->partial : NULL)));
+    *groups = l.groups;
+end:
+    return status;
+}
+
+size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both)
+{
+    int terms = local ? 0 : both ? 5 : 3;
+    return (size_t)voxels(size) * (size_t)(radius > MARCH_RADIUS ? (local ? 7 : 6 + terms) : terms);
+}
+
+static int check(const clv_lncc_args *a)
+{
+    size_t bytes = (size_t)voxels(a->size) * sizeof(float);
+    size_t scratch = clv_lncc_terms(a->size, a->radius, a->local, a->slope_fixed != NULL) * sizeof(float);
+    if (!a->fixed || !a->moving || !a->slope_moving || (scratch && !a->terms))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "LNCC: a buffer is missing; pass fixed, moving, slope_moving and terms");
+    if (a->size[0] < 1 || a->size[1] < 1 || a->size[2] < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: sizes must be at least 1");
+    if (a->radius < 1 || a->radius > 64)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: the radius %d is not one of 1 to 64 voxels", a->radius);
+    if (!(a->epsilon > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: epsilon must be above 0");
+    if (a->fixed->bytes < bytes || a->moving->bytes < bytes || a->slope_moving->bytes < bytes ||
+        (a->slope_fixed && a->slope_fixed->bytes < bytes) ||
+        (scratch && a->terms->bytes < scratch))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
+    if (a->out && (!a->partial || a->partial->bytes < CLV_LNCC_PARTIALS * sizeof(float) || a->slot < 0 ||
+                   a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: partial holds %d floats and out two from slot on",
+                        CLV_LNCC_PARTIALS);
+    return CLVOX_OK;
+}
+
+/* Voxels of a line that a work-item sums up one after another: enough for the
+ * first window of each not to count. */
+static int stretch(int radius)
+{
+    return 2 * radius > 32 ? 2 * radius : 32;
+}
+
+/* Sums along x of the images or of the terms, into slots `to` on. */
+static int box_x(clvox_context *ctx, const clv_lncc_args *a, bool slope, int from, int to)
+{
+    int status = CLVOX_OK, each = stretch(a->radius), both = a->slope_fixed != NULL;
+    const clv_kernel *kernel;
+    const int items[3] = {ceil_div(a->size[0], each), a->size[1], a->size[2]};
+    double bytes = slope ? (both ? 40 : 24) : 32;
+    CLV_TRY(clv_kernel_get(ctx, slope ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x,
+                           slope ? both_builds[both] : NULL, items, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, items, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
+                       CLV_BUF(a->terms), CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius),
+                       CLV_INT(each), CLV_INT(from), CLV_INT(to)));
+end:
+    return status;
+}
+
+static int lanes_of(const clv_kernel *kernel)
+{
+    return kernel->variant->devices == CLV_ON_CPU ? 8 : 1;
+}
+
+static int box_y(clvox_context *ctx, const clv_lncc_args *a, int from, int to)
+{
+    int status = CLVOX_OK, each = stretch(a->radius);
+    const clv_kernel *kernel;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_box_y, NULL, a->size, 0, &kernel));
+    const int items[3] = {ceil_div(a->size[0], lanes_of(kernel)), ceil_div(a->size[1], each), a->size[2]};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, items, 8 * voxels(a->size), CLV_BUF(a->terms),
+                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
+                       CLV_INT(from), CLV_INT(to)));
+end:
+    return status;
+}
+
+/* Slots `from` on, summed along z, give the terms in slots `to` on or the slopes. */
+static int box_z(clvox_context *ctx, const clv_lncc_args *a, bool slope, int from, int to, int *groups)
+{
+    int status = CLVOX_OK, each = stretch(a->radius), both = a->slope_fixed != NULL;
+    int given = slope || a->local ? 1 + both : 3 + 2 * both;
+    const clv_kernel *kernel;
+    CLV_TRY(clv_kernel_get(ctx, slope ? &clv_entry_lncc_box_slope : &clv_entry_lncc_box_terms,
+                           slope ? both_builds[both] : box_builds[2 * a->local + both], a->size, 0, &kernel));
+    double columns = (double)ceil_div(a->size[0], lanes_of(kernel)) * a->size[1] * ceil_div(a->size[2], each);
+    double bytes = 4 * ((slope ? 3 + 2 * both : 6) + 2 + given);
+    *groups = (int)fmin(ceil(columns / kernel->tile.x), CLV_LNCC_PARTIALS / 2);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){*groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
+                       CLV_BUF(a->moving), CLV_BUF(a->terms),
+                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
+                       CLV_INT(from), CLV_INT(to), CLV_FLOAT(a->epsilon), CLV_BUF(a->slope_moving),
+                       CLV_BUF(a->slope_fixed), CLV_BUF(a->out ? a->partial : NULL)));
+end:
+    return status;
+}
+
+/* A sum moves one slot down with the pass along y, into the slot that the one
+ * before has left; the terms come behind. */
+static int box_passes(clvox_context *ctx, const clv_lncc_args *a, int *groups)
+{
+    int status = CLVOX_OK, unused, terms = a->slope_fixed ? 5 : 3;
+    CLV_TRY(box_x(ctx, a, false, 0, 1));
+    for (int q = 0; q < 6; q++)
+        CLV_TRY(box_y(ctx, a, q + 1, q));
+    CLV_TRY(box_z(ctx, a, false, 0, 6, groups));
+    if (a->local)
+        goto end;
+    CLV_TRY(box_x(ctx, a, true, 6, 0));
+    for (int q = 0; q < terms; q++)
+        CLV_TRY(box_y(ctx, a, q, q + terms));
+    CLV_TRY(box_z(ctx, a, true, terms, 0, &unused));
+end:
+    return status;
+}
+
+static int march_passes(clvox_context *ctx, const clv_lncc_args *a, int *groups)
+{
+    int status = CLVOX_OK, unused;
+    int both = a->slope_fixed != NULL, slopes = 1 + both, terms = 3 + 2 * both;
+    CLV_TRY(launch(ctx, &clv_entry_lncc_terms, terms_builds[8 * a->local + 4 * both + a->radius - 1], a,
+                   8 + 4 * (a->local ? slopes : terms), groups));
+    if (!a->local)
+        CLV_TRY(launch(ctx, &clv_entry_lncc_slope, slope_builds[4 * both + a->radius - 1], a,
+                       8 + 4 * terms + 4 * slopes, &unused));
+end:
+    return status;
+}
+
+int clv_lncc(clvox_context *ctx, const clv_lncc_args *a)
+{
+    int status = CLVOX_OK, groups = 0;
+    const clv_kernel *total;
+    CLV_TRY(check(a));
+    CLV_TRY((a->radius > MARCH_RADIUS ? box_passes : march_passes)(ctx, a, &groups));
+    if (a->out) {
+        CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &total));
+        CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(a->partial),
+                           CLV_INT(groups), CLV_BUF(a->out), CLV_INT(a->slot)));
+    }
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_match_lncc[] = {
+    &clv_entry_lncc_terms, &clv_entry_lncc_slope, &clv_entry_lncc_total, &clv_entry_lncc_box_x,
+    &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y, &clv_entry_lncc_box_terms,
+    &clv_entry_lncc_box_slope, NULL};

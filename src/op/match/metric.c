@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/match/metric.h"
+
+/* Groups of the sums: each leaves 8 floats in scratch, and the line lies behind them. */
+enum { GROUP_SUMS = 1024, RUN_SUMS = 256, BLOCK = 1024, LINE_AT = 8 * GROUP_SUMS };
+
+/* NOTES and HEAD as in cl/match/metric_mi.clh. */
+enum { NOTES = 5, HEAD = 16, MOST_CHUNK = 8192, LEAST_CHUNK = 2048, LEAST_BINS = 8, MOST_BINS = 128 };
+
+/* Words of local memory that a work-group counts into at most: smaller than
+ * any device's, and several groups fit a compute unit. */
+enum { MOST_LOCAL = 6144, MOST_OWN = 256 };
+
+static const float LEAST_VARIANCE = 1e-10f;
+
+static const clv_variant ssd_variants[] = {
+    {.name = "group", .function = "metric_ssd_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}}},
+    {.name = "run", .function = "metric_ssd_run", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_metric_ssd = {"match/metric", "metric_ssd", ssd_variants, 2, NULL};
+
+static const clv_variant ncc_variants[] = {
+    {.name = "group", .function = "metric_ncc_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}}},
+    {.name = "run", .function = "metric_ncc_run", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_metric_ncc = {"match/metric", "metric_ncc", ncc_variants, 2, NULL};
+
+static const clv_variant total_variants[] = {
+    {.name = "group", .function = "metric_total", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .cell_bytes = 24, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_metric_total = {"match/metric", "metric_total", total_variants, 1, NULL};
+
+static const clv_variant line_variants[] = {
+    {.name = "lanes", .function = "metric_line_lanes", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "runs", .function = "metric_line_runs", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 8192}}},
+};
+const clv_entry clv_entry_metric_line = {"match/metric", "metric_line", line_variants, 2, NULL};
+
+static const clv_variant counts_variants[] = {
+    {.name = "group", .function = "metric_counts_group", .defines = "-DMI", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "own", .function = "metric_counts_own", .defines = "-DMI", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_metric_counts = {"match/metric", "metric_counts", counts_variants, 2, NULL};
+
+static const clv_variant table_variants[] = {
+    {.name = "group", .function = "metric_table", .defines = "-DMI", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_ANY, .fixed_bytes = (256 + 2 * MOST_BINS) * 4,
+     .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_metric_table = {"match/metric", "metric_table", table_variants, 1, NULL};
+
+static const clv_variant slopes_variants[] = {
+    {.name = "lanes", .function = "metric_table_slopes", .defines = "-DMI", .shape = CLV_SHAPE_LINEAR,
+     .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}}},
+    {.name = "runs", .function = "metric_table_slopes", .defines = "-DMI", .shape = CLV_SHAPE_LINEAR,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4096}}},
+};
+const clv_entry clv_entry_metric_table_slopes = {"match/metric", "metric_table_slopes", slopes_variants,
+                                                   2, NULL};
+
+static int at_least(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int at_most(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* a / b, rounded up, without a sum that could overflow. */
+static int parts_of(int a, int b)
+{
+    return a / b + (a % b > 0);
+}
+
+/* scratch: the groups' sums, then the line's figures. */
+static int sums_and_slopes(clvox_context *ctx, const clv_metric_args *a, int n)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *sums, *total, *line;
+    bool ncc = a->kind == CLV_METRIC_NCC;
+    double both = a->slope_fixed ? 16.0 : 12.0;
+    clv_buffer *partial = a->scratch;
+    CLV_TRY(clv_kernel_get(ctx, ncc ? &clv_entry_metric_ncc : &clv_entry_metric_ssd, NULL, a->size, 0,
+                           &sums));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_total, NULL, (int[3]){1, 1, 1}, 0, &total));
+    int groups = sums->tile.x > 1 ? GROUP_SUMS : RUN_SUMS;
+    int each = parts_of(parts_of(n, groups), BLOCK) * BLOCK;
+    groups = parts_of(n, each);
+    if (ncc)
+        CLV_TRY(CLV_LAUNCH(ctx, sums, ((int[3]){groups, 1, 1}), 8.0 * n, CLV_BUF(a->fixed),
+                           CLV_BUF(a->moving), CLV_INT(n), CLV_INT(each), CLV_BUF(partial)));
+    else
+        CLV_TRY(CLV_LAUNCH(ctx, sums, ((int[3]){groups, 1, 1}), both * n, CLV_BUF(a->fixed),
+                           CLV_BUF(a->moving), CLV_INT(n), CLV_INT(each), CLV_BUF(partial),
+                           CLV_BUF(a->slope_moving), CLV_BUF(a->slope_fixed)));
+    if (ncc || a->out)
+        CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 32.0 * groups, CLV_BUF(partial),
+                           CLV_INT(groups), CLV_INT(ncc), CLV_FLOAT(LEAST_VARIANCE), CLV_INT(LINE_AT),
+                           CLV_BUF(a->out), CLV_INT(a->slot)));
+    if (ncc) {
+        const int linear[3] = {n, 1, 1};
+        CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_line, NULL, linear, 0, &line));
+        CLV_TRY(CLV_LAUNCH(ctx, line, linear, both * n, CLV_BUF(a->fixed), CLV_BUF(a->moving), CLV_INT(n),
+                           CLV_BUF(partial), CLV_INT(LINE_AT), CLV_BUF(a->slope_moving),
+                           CLV_BUF(a->slope_fixed)));
+    }
+end:
+    return status;
+}
+
+/* Units to a weight of 1. A voxel adds at most 4/9 of it to a bin: a chunk has
+ * to stay below 2^32 units, the image below 2^32 times 2^15 (the split into
+ * two words). The lower words of the at most 2^17 chunks then fit by themselves. */
+static float units_of_one(int n, int chunk)
+{
+    double one = 1 << 18;
+    while (one < 1 << 22 && one * chunk < 4.5e9 && one * n < 1.5e14)
+        one *= 2;
+    return (float)one;
+}
+
+/* scratch: head, lower words, upper words, table, work-items' own histograms. */
+static int counts_and_slopes(clvox_context *ctx, const clv_metric_args *a, int n)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *counts, *table, *slopes;
+    int bins = a->bins, square = bins * bins, table_at = HEAD + 2 * square, own_at = HEAD + 3 * square;
+    int rows = at_most(bins, MOST_LOCAL / bins);
+    const int linear[3] = {n, 1, 1};
+    size_t local = ((size_t)rows * (size_t)bins + NOTES) * 4;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_counts, NULL, a->size, local, &counts));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table, NULL, (int[3]){1, 1, 1}, 0, &table));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table_slopes, NULL, linear, 0, &slopes));
+    int chunk = at_most(at_least(n / 256, LEAST_CHUNK), MOST_CHUNK), chunks = parts_of(n, chunk);
+    int own = at_most(at_most(chunks, MOST_OWN), (CLV_METRIC_SCRATCH - own_at) / square);
+    const int groups[3] = {counts->tile.x > 1 ? chunks : own, counts->tile.x > 1 ? parts_of(bins, rows) : 1,
+                           1};
+    CLV_TRY(clv_buffer_fill(ctx, a->scratch, 0, 0, (size_t)table_at * 4));
+    CLV_TRY(CLV_LAUNCH(ctx, counts, groups, 8.0 * n, CLV_BUF(a->fixed), CLV_BUF(a->moving), CLV_INT(n),
+                       CLV_INT(bins), CLV_INT(chunk), CLV_INT(rows), CLV_FLOAT(units_of_one(n, chunk)),
+                       CLV_INT(own_at), CLV_BUF(a->scratch), CLV_LOCAL(local)));
+    CLV_TRY(CLV_LAUNCH(ctx, table, ((int[3]){1, 1, 1}), 12.0 * square, CLV_BUF(a->scratch), CLV_INT(bins),
+                       CLV_INT(table_at), CLV_BUF(a->out), CLV_INT(a->slot)));
+    CLV_TRY(CLV_LAUNCH(ctx, slopes, linear, (a->slope_fixed ? 16.0 : 12.0) * n, CLV_BUF(a->fixed),
+                       CLV_BUF(a->moving), CLV_INT(n), CLV_INT(bins), CLV_BUF(a->scratch),
+                       CLV_INT(table_at), CLV_BUF(a->slope_moving), CLV_BUF(a->slope_fixed)));
+end:
+    return status;
+}
+
+int clv_metric(clvox_context *ctx, const clv_metric_args *a)
+{
+    double voxels = (double)a->size[0] * a->size[1] * a->size[2];
+    if (a->size[0] < 1 || a->size[1] < 1 || a->size[2] < 1 || voxels >= 2147483648.0 / 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "likeness: a size of %d x %d x %d voxels is not possible",
+                        a->size[0], a->size[1], a->size[2]);
+    if (!a->scratch || a->scratch->bytes < CLV_METRIC_SCRATCH * sizeof(float) || a->slot < 0 ||
+        (a->out && a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "likeness: scratch holds %d floats and out two from slot on",
+                        CLV_METRIC_SCRATCH);
+    if (a->kind == CLV_METRIC_MI && (a->bins < LEAST_BINS || a->bins > MOST_BINS))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "likeness: %d bins asked for; %d to %d are possible", a->bins,
+                        LEAST_BINS, MOST_BINS);
+    return a->kind == CLV_METRIC_MI ? counts_and_slopes(ctx, a, (int)voxels)
+                                      : sums_and_slopes(ctx, a, (int)voxels);
+}
+
+const clv_entry *const clv_operation_match_metric[] = {
+    &clv_entry_metric_ssd, &clv_entry_metric_ncc, &clv_entry_metric_total, &clv_entry_metric_line,
+    &clv_entry_metric_counts, &clv_entry_metric_table, &clv_entry_metric_table_slopes, NULL};

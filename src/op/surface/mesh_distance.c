@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/surface/mesh_distance.h"
+
+#include <math.h>
+
+static const clv_variant variants[] = {
+    {.name = "item",
+     .function = "mesh_distance_item",
+     .shape = CLV_SHAPE_LINEAR,
+     .devices = CLV_ON_GPU,
+     .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {32, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "cell",
+     .function = "mesh_distance_cell",
+     .shape = CLV_SHAPE_LINEAR,
+     .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 8}}},
+};
+const clv_entry clv_entry_mesh_distance = {.file = "surface/mesh_distance", .name = "mesh_distance",
+                                           .variants = variants, .count = 2};
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static void cross(const double a[3], const double b[3], double out[3])
+{
+    for (int k = 0; k < 3; k++)
+        out[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
+}
+
+/* 0 for a length that float32 cannot invert: the edge counts as its start. */
+static float inverse(double squared)
+{
+    return squared > 1e-30 ? (float)(1 / squared) : 0;
+}
+
+void clv_mesh_record(const double corners[9], const double origin[3], float record[CLV_MESH_RECORD])
+{
+    double ab[3], ac[3], bc[3], n[3], u[3], v[3];
+    for (int k = 0; k < 3; k++) {
+        ab[k] = corners[3 + k] - corners[k];
+        ac[k] = corners[6 + k] - corners[k];
+        bc[k] = ac[k] - ab[k];
+    }
+    cross(ab, ac, n);
+    cross(ac, n, u);
+    cross(n, ab, v);
+    double nn = dot(n, n), length = sqrt(nn);
+    double longest = fmax(fmax(dot(ab, ab), dot(ac, ac)), dot(bc, bc));
+    /* So flat that the weights cannot be told from rounding: its edges say all. */
+    bool flat = !(length > 1e-12 * longest) || !(length > 1e-25);
+    for (int k = 0; k < 3; k++) {
+        record[k] = (float)(corners[k] - origin[k]);
+        record[3 + k] = flat ? 0 : (float)(n[k] / length);
+        record[6 + k] = flat ? 0 : (float)(u[k] / nn);
+        record[9 + k] = flat ? 0 : (float)(v[k] / nn);
+        record[12 + k] = (float)ab[k];
+        record[16 + k] = (float)ac[k];
+        record[21 + k] = 0;
+    }
+    record[15] = inverse(dot(ab, ab));
+    record[19] = inverse(dot(ac, ac));
+    record[20] = inverse(dot(bc, bc));
+}
+
+int clv_mesh_distance(clvox_context *ctx, const clv_mesh_cells *cells, clv_buffer *squared,
+                      clv_buffer *nearest)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int size[3] = {8 * cells->count, 1, 1};
+    if (cells->count < 1)
+        return CLVOX_OK;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_mesh_distance, NULL, size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size,
+                       (double)cells->list->bytes + (double)cells->triangles->bytes + 80.0 * cells->count,
+                       CLV_BUF(cells->triangles), CLV_BUF(cells->cells), CLV_BUF(cells->list),
+                       CLV_FLOAT4V(cells->place[0]), CLV_FLOAT4V(cells->place[1]),
+                       CLV_FLOAT4V(cells->place[2]), CLV_INT(cells->count), CLV_BUF(squared),
+                       CLV_BUF(nearest)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_surface_mesh_distance[] = {
+    &clv_entry_mesh_distance, NULL};

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/surface/nlm.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Along a line of voxels of the band, or of rows of the volume. */
+#define LINE(symbol, role, kernel, many)                                                                    \
+    static const clv_variant symbol##_variants[] = {                                                        \
+        {.name = "lanes", .function = kernel, .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,             \
+         .tiles = {{64, 1, 1, 1}}},                                                                         \
+        {.name = "runs", .function = kernel, .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,              \
+         .tiles = {{1, 1, 1, many}}},                                                                       \
+    };                                                                                                      \
+    const clv_entry clv_entry_nlm_##symbol = {"surface/nlm", role, symbol##_variants, 2, NULL}
+
+LINE(count, "nlm_count", "nlm_count", 16);
+LINE(band, "nlm_band", "nlm_list", 16);
+LINE(residual, "nlm_residual", "nlm_residual", 64);
+LINE(level, "nlm_level", "nlm_level", 64);
+LINE(plane, "nlm_plane", "nlm_plane", 64);
+LINE(weights, "nlm_weights", "nlm_weights", 64);
+LINE(energy, "nlm_energy", "nlm_energy", 64);
+LINE(step, "nlm_step", "nlm_step", 64);
+LINE(scatter, "nlm_scatter", "nlm_scatter", 1024);
+LINE(overlap, "nlm_overlap", "nlm_overlap", 64);
+LINE(volume, "nlm_volume", "nlm_volume", 16);
+
+/* A work-group a patch, its samples side by side; on CPU devices a work-item. */
+static const clv_variant patches_variants[] = {
+    {.name = "group", .function = "nlm_patches", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .tiles = {{128, 1, 1, 1}, {32, 1, 1, 1}}},
+    {.name = "item", .function = "nlm_patches", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_nlm_patches = {"surface/nlm", "nlm_patches", patches_variants, 2, NULL};
+
+static const clv_variant average_variants[] = {
+    {.name = "group", .function = "nlm_estimate", .defines = "-DMOST=256", .shape = CLV_SHAPE_GROUPS,
+     .devices = CLV_ON_GPU, .fixed_bytes = 256 * 8, .tiles = {{128, 1, 1, 1}, {32, 1, 1, 1}}},
+    {.name = "item", .function = "nlm_estimate", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_nlm_average = {"surface/nlm", "nlm_average", average_variants, 2, NULL};
+
+#define SIZE4(n) CLV_INT4((n)[0], (n)[1], (n)[2], 0)
+
+/* ---- the band ----------------------------------------------------------- */
+
+/* Voxels of a rehearsal's band. */
+enum { REHEARSED = 300 };
+
+int clv_nlm_band_count(clvox_context *ctx, const clv_buffer *phi, const int size[3], float delta,
+                       clv_buffer *rows, int *count)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {size[1] * size[2], 1, 1};
+    size_t bytes = (size_t)line[0] * sizeof(int32_t);
+    int32_t total = 0, *starts = malloc(bytes);
+    *count = 0;
+    if (!starts)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_count, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * line[0], CLV_BUF(phi), SIZE4(size),
+                       CLV_FLOAT(delta), CLV_BUF(rows)));
+    if (clv_rehearsing(ctx)) {
+        *count = REHEARSED;
+        goto end;
+    }
+    CLV_TRY(clv_buffer_read(ctx, rows, 0, starts, bytes));
+    for (int r = 0; r < line[0]; r++) {
+        int32_t here = starts[r];
+        starts[r] = total;
+        total += here;
+    }
+    CLV_TRY(clv_buffer_write(ctx, rows, 0, starts, bytes));
+    *count = total;
+end:
+    free(starts);
+    return status;
+}
+
+int clv_nlm_band_list(clvox_context *ctx, const clv_buffer *phi, const int size[3], float delta,
+                      const clv_buffer *rows, clv_buffer *band, clv_buffer *index)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {size[1] * size[2], 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_band, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 8.0 * size[0] * line[0], CLV_BUF(phi), SIZE4(size),
+                       CLV_FLOAT(delta), CLV_BUF(rows), CLV_BUF(band), CLV_BUF(index)));
+end:
+    return status;
+}
+
+/* ---- patches and noise -------------------------------------------------- */
+
+int clv_nlm_stride(int radius)
+{
+    int edge = 2 * radius + 1;
+    return (edge * edge * edge + 31) / 32 * 32;
+}
+
+static int check_matrix(int count, int radius)
+{
+    if (radius < 1 || radius > CLV_NLM_WIDEST)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a patch of %d voxels is not possible; take 3, 5 or 7",
+                        2 * radius + 1);
+    if (count > INT_MAX / clv_nlm_stride(radius))
+        return clv_fail(CLVOX_ERROR_MEMORY,
+                        "a band of %d voxels has too many patches; take a narrower band or smaller patches",
+                        count);
+    return CLVOX_OK;
+}
+
+int clv_nlm_patches_gather(clvox_context *ctx, const clv_nlm_patches *p, clv_buffer *matrix)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int groups[3] = {p->count, 1, 1};
+    int stride = clv_nlm_stride(p->radius);
+    CLV_TRY(check_matrix(p->count, p->radius));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_patches, NULL, groups, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, 4.0 * p->count * (stride + 2), CLV_BUF(p->phi), SIZE4(p->size),
+                       CLV_BUF(p->band), CLV_INT(p->radius), CLV_INT(stride), CLV_BUF(matrix)));
+end:
+    return status;
+}
+
+/* 1 over the sums of squares over a patch of 1, x, x^2 - mean and x y. */
+static void norms_of(int radius, float *mean, float norm[4])
+{
+    double edge = 2 * radius + 1, middle = radius * (radius + 1) / 3.0, quartic = 0, square = edge * middle;
+    for (int x = -radius; x <= radius; x++)
+        quartic += (x * x - middle) * (x * x - middle);
+    *mean = (float)middle;
+    norm[0] = (float)(1 / (edge * edge * edge));
+    norm[1] = (float)(1 / (square * edge * edge));
+    norm[2] = (float)(1 / (quartic * edge * edge));
+    norm[3] = (float)(1 / (square * square * edge));
+}
+
+static int fit(clvox_context *ctx, const clv_buffer *matrix, int count, int radius, float keen,
+               clv_buffer *residual)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {count, 1, 1};
+    int stride = clv_nlm_stride(radius);
+    float mean, norm[4];
+    CLV_TRY(check_matrix(count, radius));
+    norms_of(radius, &mean, norm);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_residual, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (stride + 1), CLV_BUF(matrix), CLV_INT(count),
+                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT(mean), CLV_FLOAT4V(norm),
+                       CLV_FLOAT(keen), CLV_BUF(residual)));
+end:
+    return status;
+}
+
+int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
+                     clv_buffer *residual)
+{
+    return fit(ctx, matrix, count, radius, 0, residual);
+}
+
+int clv_nlm_polish(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float scale,
+                   clv_buffer *residual)
+{
+    return fit(ctx, matrix, count, radius, 1 / scale, residual);
+}
+
+int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float share,
+                   clv_buffer *planes, clv_buffer *tiles, clv_buffer *middles)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {count, 1, 1};
+    int stride = clv_nlm_stride(radius);
+    float mean, norm[4];
+    CLV_TRY(check_matrix(count, radius));
+    norms_of(radius, &mean, norm);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_plane, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (3 * stride + 5), CLV_BUF(matrix), CLV_INT(count),
+                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT4V(norm), CLV_FLOAT(share), CLV_BUF(planes),
+                       CLV_BUF(tiles), CLV_BUF(middles)));
+end:
+    return status;
+}
+
+int clv_nlm_level(clvox_context *ctx, const clv_buffer *neighbours, clv_buffer *distances,
+                  const clv_buffer *planes, const clv_buffer *values, int count, int most, int radius,
+                  float share, float c2, clv_buffer *means)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {count, 1, 1};
+    float mean, norm[4];
+    norms_of(radius, &mean, norm);
+    const float sizes[2] = {1 / norm[1], 1 / norm[0]};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_level, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * count * most, CLV_BUF(neighbours), CLV_BUF(distances),
+                       CLV_BUF(planes), CLV_BUF(values), CLV_INT(count), CLV_INT(most), CLV_FLOAT(share),
+                       (clv_arg){sizeof sizes, sizes, NULL}, CLV_FLOAT(fminf(1 / c2, 1e30f)),
+                       CLV_BUF(means)));
+end:
+    return status;
+}
+
+/* ---- weights ------------------------------------------------------------ */
+
+int clv_nlm_weights(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer *distances,
+                    const int size[3], const float spacing[3], float c1, float c2, clv_buffer *sums)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {g->count, 1, 1};
+    if (!(c1 > 0) || !(c2 > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1 %g and c2 %g must be above 0", (double)c1, (double)c2);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_weights, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * g->count * g->most, CLV_BUF(g->neighbours),
+                       CLV_BUF(distances), CLV_BUF(g->band), SIZE4(size),
+                       CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 0), CLV_INT(g->count), CLV_INT(g->most),
+                       CLV_FLOAT(1 / c1), CLV_FLOAT(fminf(1 / c2, 1e30f)), CLV_BUF(g->weights),
+                       CLV_BUF(sums)));
+end:
+    return status;
+}
+
+int clv_nlm_energy(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer *phi, clv_buffer *energy)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {g->count, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_energy, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 8.0 * g->count * g->most, CLV_BUF(phi), CLV_BUF(g->band),
+                       CLV_BUF(g->neighbours), CLV_BUF(g->weights), CLV_INT(g->count), CLV_INT(g->most),
+                       CLV_BUF(energy)));
+end:
+    return status;
+}
+
+/* ---- updates ------------------------------------------------------------ */
+
+int clv_nlm_step(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer *state, int slot,
+                 clv_buffer *next, clv_buffer *phi)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *step, *scatter;
+    const int line[3] = {g->count, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_step, NULL, line, 0, &step));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_scatter, NULL, line, 0, &scatter));
+    CLV_TRY(CLV_LAUNCH(ctx, step, line, 8.0 * g->count * (g->most + 1), CLV_BUF(phi), CLV_BUF(g->band),
+                       CLV_BUF(g->neighbours), CLV_BUF(g->weights), CLV_INT(g->count), CLV_INT(g->most),
+                       CLV_BUF(state), CLV_INT(slot), CLV_BUF(next)));
+    CLV_TRY(CLV_LAUNCH(ctx, scatter, line, 12.0 * g->count, CLV_BUF(next), CLV_BUF(g->band),
+                       CLV_INT(g->count), CLV_BUF(phi)));
+end:
+    return status;
+}
+
+int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer *matrix, int radius,
+                    float own, const clv_buffer *planes, const clv_buffer *index, const int size[3],
+                    clv_buffer *estimates, clv_buffer *sums, clv_buffer *phi)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *estimate, *overlap;
+    const int line[3] = {g->count, 1, 1};
+    int stride = clv_nlm_stride(radius);
+    double row = stride * 4.0;
+    size_t rows = estimates->bytes / ((size_t)stride * sizeof(float));
+    CLV_TRY(check_matrix(g->count, radius));
+    if (rows < 1 || g->most < 1 || g->most > CLV_NLM_MOST_NEIGHBOURS) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT,
+                          "means of %d neighbours with room for %zu patches are not possible", g->most, rows);
+        goto end;
+    }
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_average, NULL, line, 0, &estimate));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_overlap, NULL, line, 0, &overlap));
+    for (int first = 0; first < g->count;) {
+        int part = (size_t)(g->count - first) < rows ? g->count - first : (int)rows;
+        CLV_TRY(CLV_LAUNCH(ctx, estimate, ((const int[3]){part, 1, 1}), part * (2 * row + 8.0 * g->most),
+                           CLV_BUF(matrix), CLV_BUF(g->neighbours), CLV_BUF(g->weights), CLV_INT(first),
+                           CLV_INT(g->most), CLV_INT(stride), CLV_FLOAT(own), CLV_BUF(estimates)));
+        CLV_TRY(CLV_LAUNCH(ctx, overlap, line, part * row + 8.0 * g->count, CLV_BUF(estimates),
+                           CLV_BUF(g->band), CLV_BUF(index), SIZE4(size), CLV_INT(g->count), CLV_INT(first),
+                           CLV_INT(part), CLV_INT(radius), CLV_INT(stride), CLV_BUF(planes ? planes : sums),
+                           CLV_INT(planes != NULL), CLV_BUF(sums), CLV_BUF(phi)));
+        first += part;
+    }
+end:
+    return status;
+}
+
+int clv_nlm_overlap(clvox_context *ctx, const clv_buffer *matrix, const clv_buffer *band,
+                    const clv_buffer *index, const int size[3], int count, int radius, clv_buffer *sums,
+                    clv_buffer *phi)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {count, 1, 1};
+    int stride = clv_nlm_stride(radius);
+    CLV_TRY(check_matrix(count, radius));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_overlap, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (stride + 2), CLV_BUF(matrix), CLV_BUF(band),
+                       CLV_BUF(index), SIZE4(size), CLV_INT(count), CLV_INT(0), CLV_INT(count),
+                       CLV_INT(radius), CLV_INT(stride), CLV_BUF(sums), CLV_INT(0), CLV_BUF(sums),
+                       CLV_BUF(phi)));
+end:
+    return status;
+}
+
+/* ---- volume ------------------------------------------------------------- */
+
+int clv_nlm_volume(clvox_context *ctx, const clv_buffer *phi, const int size[3], float level,
+                   clv_buffer *rows, double *cells)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {(size[1] - 1) * (size[2] - 1), 1, 1};
+    size_t bytes = (size_t)line[0] * sizeof(float);
+    float *sums = NULL;
+    *cells = 0;
+    if (size[0] < 2 || line[0] < 1)
+        return CLVOX_OK;
+    sums = malloc(bytes);
+    if (!sums)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_volume, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * size[1] * size[2], CLV_BUF(phi), SIZE4(size),
+                       CLV_FLOAT(level), CLV_BUF(rows)));
+    CLV_TRY(clv_buffer_read(ctx, rows, 0, sums, bytes));
+    for (int r = 0; r < line[0]; r++)
+        *cells += (double)sums[r];
+end:
+    free(sums);
+    return status;
+}
+
+const clv_entry *const clv_operation_surface_nlm[] = {
+    &clv_entry_nlm_count, &clv_entry_nlm_band, &clv_entry_nlm_residual, &clv_entry_nlm_level,
+    &clv_entry_nlm_plane, &clv_entry_nlm_weights, &clv_entry_nlm_energy, &clv_entry_nlm_step,
+    &clv_entry_nlm_scatter, &clv_entry_nlm_overlap, &clv_entry_nlm_volume, &clv_entry_nlm_patches,
+    &clv_entry_nlm_average, NULL};

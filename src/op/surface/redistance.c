@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/surface/redistance.h"
+
+#include <math.h>
+
+/* Places hold whole numbers below 2^24 in units of 1/8192 voxel, one an axis. */
+enum { LONGEST_AXIS = 2040, PLACE_BYTES = 12, RUN = 32, MARGIN = 2 };
+
+/* listed: bytes for each work-item of the list of a work-group. */
+#define VARIANTS(role, listed)                                                                        \
+    static const clv_variant role##_variants[] = {                                                    \
+        {.name = "item", .function = "redistance_" #role, .shape = CLV_SHAPE_ITEM,                    \
+         .devices = CLV_ON_GPU, .cell_bytes = (listed), .fixed_bytes = (listed),                      \
+         .tiles = {{32, 4, 2, 1}, {1, 1, 1, 1}}},                                                     \
+        {.name = "row", .function = "redistance_" #role "_row", .shape = CLV_SHAPE_ROW,               \
+         .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                             \
+    };                                                                                                \
+    const clv_entry clv_entry_redistance_##role = {"surface/redistance", "redistance_" #role, \
+                                                     role##_variants, 2, NULL}
+
+VARIANTS(near, 4);
+VARIANTS(seed, 4);
+VARIANTS(jump, 0);
+VARIANTS(finish, 0);
+static const clv_variant reach_variants[] = {
+    {.name = "item", .function = "redistance_reach", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+     .tiles = {{64, 1, 1, 1}}},
+};
+const clv_entry clv_entry_redistance_reach = {"surface/redistance", "redistance_reach", reach_variants, 1, NULL};
+
+/* Voxels of a cell, as in cl/surface/cells.clh. */
+static const int cell[3] = {32, 4, 2};
+
+static void cells_of(const int size[3], int cells[3])
+{
+    for (int a = 0; a < 3; a++)
+        cells[a] = (size[a] + cell[a] - 1) / cell[a];
+}
+
+/* Words of the places of all voxels, in whole runs. */
+static size_t words_of(const int size[3])
+{
+    return ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] + RUN - 1) / RUN * RUN * 3;
+}
+
+size_t clv_redistance_bytes(const int size[3])
+{
+    int cells[3];
+    cells_of(size, cells);
+    return 2 * words_of(size) * sizeof(float) +
+           2 * (size_t)cells[0] * (size_t)cells[1] * (size_t)cells[2] * sizeof(int32_t);
+}
+
+/* The first jump: with its halves down to 1 it reaches beyond `voxels`. */
+static int first_jump(const int size[3], double voxels)
+{
+    int longest = size[0] > size[1] ? size[0] : size[1], jump = 1;
+    longest = longest > size[2] ? longest : size[2];
+    while (2 * jump - 1 < voxels && 2 * jump - 1 < longest)
+        jump *= 2;
+    return jump;
+}
+
+int clv_places_check(const int size[3])
+{
+    for (int a = 0; a < 3; a++)
+        if (size[a] > LONGEST_AXIS)
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "%d voxels along an axis are too many for a distance; give at most %d", size[a],
+                            LONGEST_AXIS);
+    return CLVOX_OK;
+}
+
+int clv_places_cells(clvox_context *ctx, const int size[3], clv_buffer *scratch, int *at)
+{
+    int cells[3];
+    cells_of(size, cells);
+    *at = (int)(2 * words_of(size) / RUN);
+    return clv_buffer_fill(ctx, scratch, (size_t)*at * RUN * 4, 0, (size_t)cells[0] * (size_t)cells[1] *
+                           (size_t)cells[2] * 4);
+}
+
+/* Finds the cells within reach; where that looks at many for each, all are. */
+static int find_reach(clvox_context *ctx, const int size[3], const float spacing[3], double reach,
+                      clv_buffer *scratch, int at)
+{
+    enum { MOST_LOOKED_AT = 4096 };
+    int status = CLVOX_OK, cells[3], span[3], count = 1;
+    double looked_at = 1;
+    const clv_kernel *kernel;
+    cells_of(size, cells);
+    for (int a = 0; a < 3; a++) {
+        double far = ceil((reach / spacing[a] + MARGIN) / cell[a]);
+        span[a] = far < cells[a] ? (int)far : cells[a];
+        looked_at *= 2 * span[a] + 1;
+        count *= cells[a];
+    }
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_reach, NULL, cells, 0, &kernel));
+    if (looked_at > MOST_LOOKED_AT)
+        return clv_buffer_fill(ctx, scratch, ((size_t)at * RUN + (size_t)count) * 4, 1, (size_t)count * 4);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((const int[3]){count, 1, 1}), 8. * count, CLV_BUF(scratch), CLV_INT(at),
+                       CLV_INT4(cells[0], cells[1], cells[2], 0), CLV_INT4(span[0], span[1], span[2], 0)));
+end:
+    return status;
+}
+
+int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing[3], float reach,
+                      clv_buffer *scratch, int cells, int *from)
+{
+    int status = CLVOX_OK, voxels = size[0] * size[1] * size[2], to = (int)words_of(size);
+    const clv_kernel *jump;
+    const double moved = 2.0 * PLACE_BYTES * voxels, least = fmin(spacing[0], fmin(spacing[1], spacing[2]));
+    *from = 0;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_jump, NULL, size, 0, &jump));
+    CLV_TRY(find_reach(ctx, size, spacing, reach, scratch, cells));
+    /* One voxel first, so that places beside one another start as one front; two
+     * and one again, which mends almost all that jumps miss. */
+    int steps[32] = {1}, count = 1;
+    for (int step = first_jump(size, reach / least + MARGIN); step > 0; step /= 2)
+        steps[count++] = step;
+    steps[count++] = 2;
+    steps[count++] = 1;
+    for (int i = 0; i < count; i++) {
+        int by = steps[i], other = *from;
+        /* Work-groups take rows and planes a step apart, in whole turns, of which there are to be two. */
+        int apart = by * 2 * jump->tile.y <= size[1] && by * 2 * jump->tile.z <= size[2] ? by : 1;
+        int wide = apart * jump->tile.y, deep = apart * jump->tile.z;
+        const int turns[3] = {size[0], (size[1] + wide - 1) / wide * wide, (size[2] + deep - 1) / deep * deep};
+        bool strided = jump->variant->shape == CLV_SHAPE_ITEM;
+        CLV_TRY(CLV_LAUNCH(ctx, jump, strided ? turns : size, moved, CLV_BUF(scratch), CLV_INT(*from),
+                           CLV_INT(to), CLV_INT(cells), CLV_INT4(size[0], size[1], size[2], 0),
+                           CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1), CLV_INT(by), CLV_INT(apart),
+                           CLV_INT(i == 0)));
+        *from = to;
+        to = other;
+    }
+end:
+    return status;
+}
+
+int clv_redistance(clvox_context *ctx, const clv_buffer *phi, const int size[3], const float spacing[3],
+                   float reach, clv_buffer *out, clv_buffer *scratch)
+{
+    /* What the voxels beside the level know of it lies where the first jump will write. */
+    int status = CLVOX_OK, from, cells, shifts = (int)words_of(size);
+    const clv_kernel *near, *seed, *finish;
+    const double voxels = (double)size[0] * size[1] * size[2];
+    const clv_arg n = CLV_INT4(size[0], size[1], size[2], 0);
+    const clv_arg edges = CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1);
+    CLV_TRY(clv_places_check(size));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_near, NULL, size, 0, &near));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_seed, NULL, size, 0, &seed));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_finish, NULL, size, 0, &finish));
+    CLV_TRY(clv_places_cells(ctx, size, scratch, &cells));
+    CLV_TRY(CLV_LAUNCH(ctx, near, size, 8 * voxels, CLV_BUF(phi), CLV_BUF(out), CLV_BUF(scratch),
+                       CLV_INT(shifts), CLV_INT(cells), n, edges));
+    CLV_TRY(CLV_LAUNCH(ctx, seed, size, 16 * voxels, CLV_BUF(out), CLV_BUF(scratch), CLV_INT(shifts), n, edges));
+    CLV_TRY(clv_places_spread(ctx, size, spacing, reach, scratch, cells, &from));
+    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 20 * voxels, CLV_BUF(phi), CLV_BUF(scratch), CLV_INT(from),
+                       CLV_BUF(out), n, edges, CLV_FLOAT(reach)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_surface_redistance[] = {
+    &clv_entry_redistance_near, &clv_entry_redistance_seed, &clv_entry_redistance_jump,
+    &clv_entry_redistance_finish, &clv_entry_redistance_reach, NULL};

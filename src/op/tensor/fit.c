@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/tensor/fit.h"
+
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW, QUARTIC = 8 };
+
+/* A voxel a work-item; on CPU devices runs of voxels, eight at a time. */
+#define LINE(symbol, part, builds)                                                                       \
+    static const clv_variant symbol##_variants[] = {                                                     \
+        {.name = "lanes", .function = "tensor_fit_" #symbol, .defines = "-DLANES=1 -DPART=" #part,       \
+         .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU, .tiles = {{128, 1, 1, 1}}},                    \
+        {.name = "runs", .function = "tensor_fit_" #symbol, .defines = "-DLANES=8 -DPART=" #part,        \
+         .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 256}}},                   \
+    };                                                                                                   \
+    const clv_entry clv_entry_tensor_fit_##symbol = {"tensor/fit", "tensor_fit_" #symbol,                \
+                                                     symbol##_variants, 2, builds}
+
+static const char *const scale_builds[] = {"-DWEIGHT=0", "-DWEIGHT=1", NULL};
+static const char *const step_builds[] = {"-DWEIGHT=0 -DROBUST=1", "-DWEIGHT=1 -DROBUST=0",
+                                          "-DWEIGHT=1 -DROBUST=1", "-DWEIGHT=2 -DROBUST=0",
+                                          "-DWEIGHT=2 -DROBUST=1", NULL};
+static const char *const finish_builds[] = {"-DWEIGHT=0 -DROBUST=0", "-DWEIGHT=0 -DROBUST=1",
+                                            "-DWEIGHT=1 -DROBUST=0", "-DWEIGHT=1 -DROBUST=1", NULL};
+LINE(start, 0, NULL);
+LINE(scale, 2, scale_builds);
+LINE(step, 1, step_builds);
+LINE(finish, 3, finish_builds);
+
+/* ---- the design --------------------------------------------------------- */
+
+static int too_few(const double *b, const double (*direction)[3], int volumes)
+{
+    /* Cosine of one degree: nearer directions are one that was measured twice. */
+    static const double SAME = 0.99985, WEIGHTED = 50;
+    int different = 0;
+    double least = INFINITY, most = 0;
+    if (volumes < P)
+        return clv_fail(CLVOX_ERROR_DATA,
+                        "only %d volumes; a tensor needs at least %d, of which six have different directions",
+                        volumes, P);
+    for (int k = 0; k < volumes; k++) {
+        bool fresh = b[k] > WEIGHTED;
+        least = fmin(least, b[k]);
+        most = fmax(most, b[k]);
+        for (int j = 0; j < k && fresh; j++)
+            if (b[j] > WEIGHTED)
+                fresh = fabs(direction[k][0] * direction[j][0] + direction[k][1] * direction[j][1] +
+                             direction[k][2] * direction[j][2]) < SAME;
+        different += fresh;
+    }
+    if (different < 6)
+        return clv_fail(CLVOX_ERROR_DATA,
+                        "only %d of the gradients' directions differ (turned round counts as the same); a "
+                        "tensor needs at least 6",
+                        different);
+    if (most - least < 0.1 * most)
+        return clv_fail(CLVOX_ERROR_DATA,
+                        "all volumes have about the same b (%g to %g s/mm^2); a tensor needs some with b 0 or "
+                        "of another shell",
+                        least, most);
+    return clv_fail(CLVOX_ERROR_DATA,
+                    "the gradients' directions lie on one cone, which does not determine a tensor; it needs "
+                    "directions spread over the sphere");
+}
+
+/* Inverts the symmetric matrix a of entries about 1 in place (Gauss and Jordan
+ * with the largest pivot on the diagonal). False when a pivot is below least. */
+static bool invert(double a[P][P], double least)
+{
+    bool done[P] = {false};
+    for (int round = 0; round < P; round++) {
+        int p = -1;
+        for (int i = 0; i < P; i++)
+            if (!done[i] && (p < 0 || a[i][i] > a[p][p]))
+                p = i;
+        if (!(a[p][p] > least))
+            return false;
+        done[p] = true;
+        double over = 1 / a[p][p];
+        for (int i = 0; i < P; i++) {
+            if (i == p)
+                continue;
+            double share = a[i][p] * over;
+            for (int j = 0; j < P; j++)
+                if (j != p)
+                    a[i][j] -= share * a[p][j];
+            a[i][p] = -share;
+        }
+        for (int j = 0; j < P; j++)
+            a[p][j] *= j == p ? 0 : over;
+        a[p][p] = over;
+    }
+    return true;
+}
+
+/* x: a row of the design for each volume; b in ms/um^2, so that D is in 1e-3 mm^2/s. */
+static void fill_rows(const double *b, const double (*direction)[3], int volumes, double (*x)[P])
+{
+    for (int k = 0; k < volumes; k++) {
+        const double *g = direction[k], q = b[k] / 1000;
+        const double row[P] = {1,
+                               -q * g[0] * g[0],
+                               -2 * q * g[0] * g[1],
+                               -2 * q * g[0] * g[2],
+                               -q * g[1] * g[1],
+                               -2 * q * g[1] * g[2],
+                               -q * g[2] * g[2]};
+        for (int c = 0; c < P; c++)
+            x[k][c] = row[c];
+    }
+}
+
+/* b^2 times xxxx xxxy xxxz xxyy xxyz xxzz xyyy xyyz xyzz xzzz yyyy yyyz yyzz yzzz zzzz of a direction. */
+static void fill_quartics(double b, const double g[3], float *out)
+{
+    const double q = b / 1000;
+    for (int i = 0; i < 3; i++)
+        for (int j = i; j < 3; j++)
+            for (int k = j; k < 3; k++)
+                for (int l = k; l < 3; l++)
+                    *out++ = (float)(q * q * g[i] * g[j] * g[k] * g[l]);
+}
+
+/* covariance = (X^T X)^-1. */
+static bool solve_design(double (*x)[P], int volumes, double covariance[P][P])
+{
+    /* Of columns scaled to length 1: 256 directions with a single b 0 have a least pivot of 1e-2. */
+    static const double LEAST = 2e-4;
+    double length[P];
+    for (int i = 0; i < P; i++) {
+        length[i] = 0;
+        for (int k = 0; k < volumes; k++)
+            length[i] += x[k][i] * x[k][i];
+        length[i] = sqrt(length[i]);
+        if (!(length[i] > 0))
+            return false;
+    }
+    for (int i = 0; i < P; i++)
+        for (int j = 0; j < P; j++) {
+            double sum = 0;
+            for (int k = 0; k < volumes; k++)
+                sum += x[k][i] * x[k][j];
+            covariance[i][j] = sum / (length[i] * length[j]);
+        }
+    if (!invert(covariance, LEAST))
+        return false;
+    for (int i = 0; i < P; i++)
+        for (int j = 0; j < P; j++)
+            covariance[i][j] /= length[i] * length[j];
+    return true;
+}
+
+static int upload(clvox_context *ctx, const void *data, size_t bytes, const char *what, clv_buffer **out)
+{
+    int status = clv_buffer_create(ctx, bytes, what, out);
+    return status < 0 ? status : clv_buffer_write(ctx, *out, 0, data, bytes);
+}
+
+int clv_tensor_design_create(clvox_context *ctx, const double *b, const double (*direction)[3], int volumes,
+                             clv_tensor_design **out)
+{
+    /* Volumes so near to the lowest b tell where signals begin, s/mm^2. */
+    static const double NEAR = 50;
+    int status = CLVOX_OK;
+    clv_tensor_design *made = calloc(1, sizeof *made);
+    size_t count = (size_t)(volumes > 0 ? volumes : 1), bytes = ROW * count * sizeof(float);
+    double(*x)[P] = calloc(count, sizeof *x), covariance[P][P], least = INFINITY;
+    float *rows = calloc(2, bytes), *inverse = rows + ROW * count;
+    int32_t *lowest = calloc(count, sizeof *lowest);
+    *out = NULL;
+    if (!made || !x || !rows || !lowest) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "tensor fit: out of host memory");
+        goto end;
+    }
+    fill_rows(b, direction, volumes, x);
+    if (volumes < P || !solve_design(x, volumes, covariance)) {
+        status = too_few(b, direction, volumes);
+        goto end;
+    }
+    made->volumes = volumes;
+    for (int c = 1; c < P; c++)
+        made->spread += (c == 1 || c == 4 || c == 6 ? 1 : 2) * covariance[c][c] / 6;
+    for (int k = 0; k < volumes; k++) {
+        least = fmin(least, b[k]);
+        for (int c = 0; c < P; c++) {
+            double sum = 0;
+            for (int j = 0; j < P; j++)
+                sum += covariance[c][j] * x[k][j];
+            rows[ROW * k + c] = (float)x[k][c];
+            inverse[ROW * k + c] = (float)sum;
+        }
+        fill_quartics(b[k], direction[k], rows + ROW * k + QUARTIC);
+    }
+    for (int k = 0; k < volumes; k++)
+        if (b[k] <= least + NEAR)
+            lowest[made->lowest_count++] = k;
+    CLV_TRY(upload(ctx, rows, bytes, "design of a tensor fit", &made->rows));
+    CLV_TRY(upload(ctx, inverse, bytes, "inverse of a tensor fit", &made->inverse));
+    CLV_TRY(upload(ctx, lowest, count * sizeof *lowest, "volumes of the lowest b", &made->lowest));
+    *out = made;
+    made = NULL;
+end:
+    clv_tensor_design_destroy(&made);
+    free(x);
+    free(rows);
+    free(lowest);
+    return status;
+}
+
+void clv_tensor_design_destroy(clv_tensor_design **design)
+{
+    clv_tensor_design *d = *design;
+    if (!d)
+        return;
+    clv_buffer_destroy(&d->rows);
+    clv_buffer_destroy(&d->inverse);
+    clv_buffer_destroy(&d->lowest);
+    free(d);
+    *design = NULL;
+}
+
+/* ---- the fit ------------------------------------------------------------ */
+
+int clv_tensor_fit_state(clv_tensor_method method, bool robust)
+{
+    return method == CLV_TENSOR_NLLS ? CLV_TENSOR_STATE : robust ? 9 : 8;
+}
+
+static double bytes_of(const clv_tensor_fit_args *a, double besides)
+{
+    return 4.0 * a->voxels * (a->design->volumes + besides);
+}
+
+static int start(clvox_context *ctx, const clv_tensor_fit_args *a)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {a->voxels, 1, 1};
+    const clv_tensor_design *d = a->design;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_start, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, a->mask ? 10 : 9), CLV_BUF(a->dwi), CLV_BUF(a->mask),
+                       CLV_INT(a->mask != NULL), CLV_BUF(d->inverse), CLV_BUF(d->lowest),
+                       CLV_INT(d->lowest_count), CLV_INT(d->volumes), CLV_INT(a->voxels), CLV_BUF(a->state),
+                       CLV_BUF(a->kind)));
+end:
+    return status;
+}
+
+enum { SOFT, HARD }; /* how volumes are rejected */
+
+static int step(clvox_context *ctx, const clv_tensor_fit_args *a, int weight, int rejection, int mode)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {a->voxels, 1, 1};
+    const char *build = weight == 0 ? step_builds[0] : step_builds[2 * weight - 1 + a->robust];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_step, build, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, weight == 2 ? 32 : 16), CLV_BUF(a->dwi),
+                       CLV_BUF(a->design->rows), CLV_INT(a->design->volumes), CLV_INT(a->voxels),
+                       CLV_BUF(a->state), CLV_BUF(a->kind), CLV_INT(rejection), CLV_INT(mode)));
+end:
+    return status;
+}
+
+/* The noise by the median of residuals. */
+static int scale(clvox_context *ctx, const clv_tensor_fit_args *a, int weight)
+{
+    static const float NORMAL = 1.4826f; /* standard deviation over median size of normal residuals */
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int line[3] = {a->voxels, 1, 1}, volumes = a->design->volumes;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_scale, scale_builds[weight > 0], line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 10), CLV_BUF(a->dwi), CLV_BUF(a->design->rows),
+                       CLV_INT(volumes), CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind),
+                       CLV_FLOAT(NORMAL)));
+end:
+    return status;
+}
+
+/* Gauss-Newton: the first step has nothing to compare with, the last only
+ * compares. */
+static int descend(clvox_context *ctx, const clv_tensor_fit_args *a, int steps, int rejection)
+{
+    enum { FORGET = 1, STAY = 2 };
+    int status = CLVOX_OK;
+    for (int i = 0; i <= steps; i++)
+        CLV_TRY(step(ctx, a, 2, rejection, i == 0 ? FORGET : i == steps ? STAY : 0));
+end:
+    return status;
+}
+
+static int refine(clvox_context *ctx, const clv_tensor_fit_args *a)
+{
+    int status = CLVOX_OK;
+    const int steps = a->steps > 0 ? a->steps : a->method == CLV_TENSOR_IWLS ? 4 : 10;
+    if (a->method == CLV_TENSOR_OLS)
+        return CLVOX_OK;
+    for (int i = 0; i < (a->method == CLV_TENSOR_IWLS ? steps : 1); i++)
+        CLV_TRY(step(ctx, a, 1, HARD, 0));
+    if (a->method == CLV_TENSOR_NLLS)
+        CLV_TRY(descend(ctx, a, steps, HARD));
+end:
+    return status;
+}
+
+/* Soft weights find the volumes to reject, first by their logarithms, where a
+ * lost signal stands out most; the fit then takes the rest as they are. */
+static int refine_robust(clvox_context *ctx, const clv_tensor_fit_args *a)
+{
+    enum { ROUNDS = 4 };
+    int status = CLVOX_OK;
+    const bool logs = a->method == CLV_TENSOR_OLS;
+    for (int i = 0; i < ROUNDS; i++) {
+        CLV_TRY(scale(ctx, a, 0));
+        CLV_TRY(step(ctx, a, 0, SOFT, 0));
+    }
+    for (int i = 0; i < ROUNDS && !logs; i++) {
+        CLV_TRY(scale(ctx, a, 1));
+        CLV_TRY(step(ctx, a, 1, SOFT, 0));
+    }
+    CLV_TRY(scale(ctx, a, logs ? 0 : 1));
+    if (logs)
+        CLV_TRY(step(ctx, a, 0, HARD, 0));
+    CLV_TRY(refine(ctx, a));
+end:
+    return status;
+}
+
+int clv_tensor_fit(clvox_context *ctx, const clv_tensor_fit_args *a)
+{
+    enum { ROBUST_LEAST = 10 };
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const clv_tensor_design *d = a->design;
+    const int line[3] = {a->voxels, 1, 1};
+    if (a->voxels > INT_MAX / (d->volumes > CLV_TENSOR_STATE ? d->volumes : CLV_TENSOR_STATE))
+        return clv_fail(CLVOX_ERROR_MEMORY, "tensor fit: %d volumes of %d voxels are too many at once",
+                        d->volumes, a->voxels);
+    if (a->robust && d->volumes < ROBUST_LEAST)
+        return clv_fail(CLVOX_ERROR_DATA,
+                        "%d volumes are too few to tell which of them are wrong; a robust fit needs %d",
+                        d->volumes, ROBUST_LEAST);
+    CLV_TRY(start(ctx, a));
+    CLV_TRY(a->robust ? refine_robust(ctx, a) : refine(ctx, a));
+    const char *build = finish_builds[2 * (a->method != CLV_TENSOR_OLS) + a->robust];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_finish, build, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, 19), CLV_BUF(a->dwi), CLV_BUF(d->rows),
+                       CLV_INT(d->volumes), CLV_INT(a->voxels), CLV_BUF(a->state), CLV_BUF(a->kind),
+                       CLV_FLOAT((float)d->spread), CLV_BUF(a->tensor), CLV_BUF(a->s0), CLV_BUF(a->sigma),
+                       CLV_BUF(a->noise)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_tensor_fit[] = {
+    &clv_entry_tensor_fit_start, &clv_entry_tensor_fit_scale, &clv_entry_tensor_fit_step,
+    &clv_entry_tensor_fit_finish, NULL};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/tensor/links.h"
+
+static const clv_variant variants[] = {
+    {.name = "item",
+     .function = "tensor_links",
+     .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_ANY,
+     .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
+};
+
+static const char *const builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};
+
+const clv_entry clv_entry_tensor_links = {.file = "tensor/links", .name = "tensor_links",
+                                          .variants = variants, .count = 1, .builds = builds};
+
+size_t clv_tensor_links_bytes(const int size[3])
+{
+    return ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] + 3) / 4 * 4;
+}
+
+int clv_tensor_links(clvox_context *ctx, const clv_buffer *mask, const int size[3], clv_buffer *links)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    double n = (double)size[0] * size[1] * size[2];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_links, builds[mask != NULL], size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, n * (mask ? 5 : 1), CLV_BUF(mask), CLV_BUF(links),
+                       CLV_INT4(size[0], size[1], size[2], 0)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_tensor_links[] = {
+    &clv_entry_tensor_links, NULL};

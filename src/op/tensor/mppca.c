@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/tensor/mppca.h"
+
+#include <limits.h>
+#include <math.h>
+
+static const clv_variant pack_variants[] = {
+    {.name = "line", .function = "mppca_pack", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+     .tiles = {{64, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "run", .function = "mppca_pack", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 512}}},
+};
+const clv_entry clv_entry_mppca_pack = {"tensor/mppca", "mppca_pack", pack_variants, 2, NULL};
+
+static const clv_variant window_variants[] = {
+    {.name = "each", .function = "mppca_window", .defines = "-DEACH=1", .shape = CLV_SHAPE_ITEM,
+     .devices = CLV_ON_GPU, .tiles = {{32, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "mppca_window", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_mppca_window = {"tensor/mppca", "mppca_window", window_variants, 2, NULL};
+
+static const clv_variant window_group_variants[] = {
+    {.name = "group", .function = "mppca_window_group", .defines = "-DGROUP=1", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+     .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
+};
+const clv_entry clv_entry_mppca_window_group = {"tensor/mppca", "mppca_window_group", window_group_variants, 1,
+                                                NULL};
+
+static const clv_variant gather_variants[] = {
+    {.name = "group", .function = "mppca_gather_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+     .tiles = {{64, 1, 1, 1}, {32, 1, 1, 1}, {128, 1, 1, 1}}},
+    {.name = "row", .function = "mppca_gather_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_mppca_gather = {"tensor/mppca", "mppca_gather", gather_variants, 2, NULL};
+
+static const clv_variant finish_variants[] = {
+    {.name = "line", .function = "mppca_finish", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+     .tiles = {{64, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "run", .function = "mppca_finish", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 512}}},
+};
+const clv_entry clv_entry_mppca_finish = {"tensor/mppca", "mppca_finish", finish_variants, 2, NULL};
+
+/* How the work is divided. Lengths in floats. */
+typedef struct plan {
+    int voxels, stride, samples, least;
+    int radius[3], windows[3]; /* in the volume */
+    int rows, planes;          /* of windows in flight */
+    size_t slot, slots;        /* scratch of a work-item or work-group, and how many */
+    size_t local;              /* bytes that a work-group shares; 0: work-items by themselves */
+} plan;
+
+enum {
+    VECTORS = 7,      /* of a row's scratch in the kernel, the last a little longer */
+    GROUP_VECTORS = 8 /* of what a work-group shares besides the covariance */
+};
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What a window leaves for the gathering. */
+static size_t window_floats(const plan *p)
+{
+    size_t stride = (size_t)p->stride;
+    return stride * stride + (size_t)p->samples * stride + stride + 4;
+}
+
+static int window_kernel(clvox_context *ctx, const plan *p, const clv_kernel **out)
+{
+    return clv_kernel_get(ctx, p->local ? &clv_entry_mppca_window_group : &clv_entry_mppca_window, NULL,
+                          p->windows, p->local, out);
+}
+
+static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const clvox_device_limits *limits = clvox_context_limits(ctx);
+    *p = (plan){.stride = (a->volumes + 7) / 8 * 8, .samples = 1};
+    double voxels = (double)a->size[0] * a->size[1] * a->size[2];
+    if (a->volumes < 2)
+        return clv_fail(CLVOX_ERROR_DATA, "PCA needs two volumes or more, and these are %d", a->volumes);
+    if (voxels * p->stride > INT_MAX)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%d volumes of %.0f voxels are more than PCA takes at once",
+                        a->volumes, voxels);
+    p->voxels = (int)voxels;
+    for (int i = 0; i < 3; i++) {
+        int most = (a->size[i] - 1) / 2;
+        p->radius[i] = a->radius < most ? a->radius : most;
+        p->windows[i] = a->size[i] - 2 * p->radius[i];
+        p->samples *= 2 * p->radius[i] + 1;
+    }
+    if (p->samples < 2)
+        return clv_fail(CLVOX_ERROR_DATA, "PCA needs windows of more than one voxel");
+    p->least = a->volumes > p->samples - 1 ? a->volumes - (p->samples - 1) : 0;
+    size_t stride = (size_t)p->stride, n = (size_t)a->volumes;
+    p->local = sizeof(float) * (n * (n | 1) + GROUP_VECTORS * n);
+    if (a->form == CLV_MPPCA_ITEM || p->local > limits->local_bytes ||
+        (a->form == CLV_MPPCA_AUTO && limits->type == CLVOX_DEVICE_CPU))
+        p->local = 0;
+    CLV_TRY(window_kernel(ctx, p, &kernel));
+    p->slot = p->local ? 4 * (size_t)kernel->tile.x * stride
+                       : ((size_t)p->samples + stride + 32 + VECTORS) * stride;
+    size_t lanes = kernel->variant->shape == CLV_SHAPE_ROW ? 1 : (size_t)p->windows[0];
+    size_t row = (size_t)p->windows[0] * window_floats(p) + lanes * p->slot;
+    size_t likes = limits->type == CLVOX_DEVICE_CPU ? (size_t)limits->compute_units << 24 : (size_t)1 << 32;
+    size_t room = a->room ? a->room : least_of(likes, limits->global_bytes / 8);
+    /* Index arithmetic is int, and the largest buffer one allocation. */
+    size_t most = limits->max_allocation ? least_of(INT_MAX, limits->max_allocation / 4) : INT_MAX;
+    size_t widest = window_floats(p) * (size_t)p->windows[0];
+    widest = widest > row ? widest : row;
+    if (widest > most)
+        return clv_fail(CLVOX_ERROR_MEMORY, "a row of windows of %d volumes is more than the device holds",
+                        a->volumes);
+    size_t fit = least_of(room / 4 / row, most / widest), plane = (size_t)p->windows[1];
+    fit = fit ? fit : 1;
+    p->rows = (int)least_of(fit, plane);
+    p->planes = fit < plane ? 1 : (int)least_of(fit / plane, (size_t)p->windows[2]);
+    p->slots = (size_t)p->rows * (size_t)p->planes * lanes;
+end:
+    return status;
+}
+
+enum { PACKED, SUMS, WEIGHTS, SCRATCH, PARTS, COEFFICIENTS, MEANS, FACTS, BUFFERS };
+
+static void list_requests(const plan *p, clv_buffer *slots[BUFFERS], clv_request requests[BUFFERS])
+{
+    size_t voxels = (size_t)p->voxels, stride = (size_t)p->stride, bytes[BUFFERS];
+    size_t windows = (size_t)p->windows[0] * (size_t)p->rows * (size_t)p->planes;
+    bytes[PACKED] = bytes[SUMS] = voxels * stride;
+    bytes[WEIGHTS] = 2 * voxels;
+    bytes[SCRATCH] = p->slots * p->slot;
+    bytes[PARTS] = windows * stride * stride;
+    bytes[COEFFICIENTS] = windows * (size_t)p->samples * stride;
+    bytes[MEANS] = windows * stride;
+    bytes[FACTS] = 4 * windows;
+    for (int i = 0; i < BUFFERS; i++)
+        requests[i] = (clv_request){&slots[i], 4 * bytes[i], "windows of the PCA"};
+}
+
+/* Windows of rows y .. y + rows - 1 and planes z .. z + planes - 1. */
+static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, clv_buffer *const b[BUFFERS],
+                   int y, int z, int rows, int planes)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *window, *gather;
+    const int *r = p->radius, *n = a->size;
+    const int count[3] = {p->windows[0], rows, planes}, reach[3] = {n[0], rows + 2 * r[1], planes + 2 * r[2]};
+    double windows = (double)count[0] * rows * planes, step = 1 + sqrt((double)a->volumes / p->samples);
+    const clv_arg args[] = {CLV_BUF(b[PACKED]), CLV_BUF(a->mask), CLV_INT(a->mask != NULL),
+                            CLV_INT4(n[0], n[1], n[2], 0), CLV_INT4(r[0], r[1], r[2], 0),
+                            CLV_INT4(0, y, z, 0), CLV_INT4(count[0], rows, planes, 0),
+                            CLV_INT4(a->volumes, p->stride, p->samples, p->least),
+                            CLV_FLOAT((float)(step * step)), CLV_BUF(b[SCRATCH]), CLV_INT((int)p->slot),
+                            CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),
+                            CLV_LOCAL(p->local)};
+    CLV_TRY(window_kernel(ctx, p, &window));
+    CLV_TRY(clv_launch_args(ctx, window, count, 4 * windows * a->volumes, args,
+                            (int)(sizeof args / sizeof *args) - !p->local));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_gather, NULL, reach, 0, &gather));
+    CLV_TRY(CLV_LAUNCH(ctx, gather, reach, 8 * (double)reach[0] * reach[1] * reach[2] * a->volumes,
+                       CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),
+                       CLV_BUF(a->mask), CLV_INT(a->mask != NULL), CLV_INT4(n[0], n[1], n[2], 0),
+                       CLV_INT4(r[0], r[1], r[2], 0), CLV_INT4(0, y, z, 0),
+                       CLV_INT4(count[0], rows, planes, 0),
+                       CLV_INT4(a->volumes, p->stride, p->samples, p->least), CLV_INT4(0, y, z, 0),
+                       CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS])));
+end:
+    return status;
+}
+
+int clv_mppca(clvox_context *ctx, const clv_mppca_args *a)
+{
+    int status;
+    plan p;
+    clv_buffer *b[BUFFERS] = {NULL};
+    clv_request requests[BUFFERS] = {{0}};
+    const clv_kernel *pack, *finish;
+    CLV_TRY(make_plan(ctx, a, &p));
+    const int line[3] = {p.voxels, 1, 1};
+    double bytes = 4.0 * p.voxels * a->volumes;
+    list_requests(&p, b, requests);
+    CLV_TRY(clv_pool_take(ctx, requests, BUFFERS));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_pack, NULL, line, 0, &pack));
+    CLV_TRY(CLV_LAUNCH(ctx, pack, line, 3 * bytes, CLV_BUF(a->dwi), CLV_INT(p.voxels), CLV_INT(a->volumes),
+                       CLV_INT(p.stride), CLV_BUF(b[PACKED]), CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS])));
+    for (int z = 0; z < p.windows[2]; z += p.planes)
+        for (int y = 0; y < p.windows[1]; y += p.rows) {
+            int rows = p.windows[1] - y < p.rows ? p.windows[1] - y : p.rows;
+            int planes = p.windows[2] - z < p.planes ? p.windows[2] - z : p.planes;
+            CLV_TRY(run_box(ctx, a, &p, b, y, z, rows, planes));
+        }
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_finish, NULL, line, 0, &finish));
+    CLV_TRY(CLV_LAUNCH(ctx, finish, line, 3 * bytes, CLV_BUF(a->dwi), CLV_BUF(a->mask),
+                       CLV_INT(a->mask != NULL), CLV_INT(p.voxels), CLV_INT(a->volumes), CLV_INT(p.stride),
+                       CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS]), CLV_BUF(a->out), CLV_BUF(a->sigma)));
+    status = clv_finish(ctx);
+end:
+    if (requests[0].slot)
+        clv_pool_release(requests, BUFFERS);
+    return status;
+}
+
+const clv_entry *const clv_operation_tensor_mppca[] = {
+    &clv_entry_mppca_pack, &clv_entry_mppca_window, &clv_entry_mppca_window_group,
+    &clv_entry_mppca_gather, &clv_entry_mppca_finish, NULL};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_TENSOR_MPPCA_H
+#define CLV_OP_TENSOR_MPPCA_H
+
+#include "runtime/runtime.h"
+
+extern const clv_entry clv_entry_mppca_pack, clv_entry_mppca_window, clv_entry_mppca_window_group,
+    clv_entry_mppca_gather, clv_entry_mppca_finish;
+
+/* Who works on a window: a work-group on GPUs as long as the covariance fits
+ * into local memory, else a work-item. */
+typedef enum clv_mppca_form { CLV_MPPCA_AUTO, CLV_MPPCA_ITEM, CLV_MPPCA_GROUP } clv_mppca_form;
+
+typedef struct clv_mppca_args {
+    int size[3];
+    int volumes;
+    int radius;             /* of the window, in voxels; less along an axis too short for it */
+    const clv_buffer *dwi;  /* volumes x voxels floats, planar */
+    const clv_buffer *mask; /* voxels floats, > 0 inside; may be NULL */
+    clv_buffer *out;        /* as dwi, and may be dwi */
+    clv_buffer *sigma;      /* voxels floats: standard deviation of the noise, in dwi's unit */
+    clv_mppca_form form;
+    size_t room;            /* bytes of scratch for windows in flight; 0: what the device likes */
+} clv_mppca_args;
+
+/* Marchenko-Pastur PCA (Veraart et al. 2016). In every window that fits into
+ * the volume and has its middle in the mask, the covariance C of the volumes
+ * over the N samples has eigenvalues l; the largest are taken for signal while
+ * l_max - l_min > 4 sqrt(c / N) mean(l) over the c that are left, that mean is
+ * the variance of the noise, and components below (1 + sqrt(K / N))^2 times it
+ * are dropped. A voxel becomes the mean over its windows, weighted by 1 / (1 +
+ * components kept) (Manjon et al. 2013), not below 0; outside the mask 0. A
+ * window that never changes counts as if it kept everything. What is not
+ * finite counts as 0 in its neighbours' windows and stays; voxels that no
+ * window reached stay too, with sigma 0. Takes scratch from ctx while it
+ * runs. */
+int clv_mppca(clvox_context *ctx, const clv_mppca_args *args);
+
+#endif

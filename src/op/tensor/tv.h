@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_TENSOR_TV_H
+#define CLV_OP_TENSOR_TV_H
+
+#include "op/tensor/links.h"
+
+/* Total variation of tensor fields D = L L^T by explicit steps in the lower
+ * triangle L (Moazeni et al. 2009, after Christiansen et al. 2007). A field is
+ * 6 n floats, planar, Dxx Dxy Dxz Dyy Dyz Dzz. Over all nine entries ij
+ *     paper: E = sqrt(sum_ij TV[d_ij]^2) + lambda/2 sum_ij |d_ij - f_ij|^2,
+ *            TV[d] = sum_x sqrt(|grad d|^2 + eps)
+ *     local: E = sum_x sqrt(sum_ij |grad d_ij|^2 + eps) + the same
+ * with forward differences times w_a = (smallest edge)/(edge along a), along
+ * links only, and sums over the voxels inside. dE/dL is the lower triangle of
+ * 2 G L, G_ij = -(TV[d_ij]/TV[D]) div(grad d_ij/|grad d_ij|) + lambda (d_ij - f_ij)
+ * (local: the one norm that all entries share, and no weight), div the negative
+ * adjoint of grad. */
+typedef enum clv_tensor_coupling { CLV_TENSOR_LOCAL, CLV_TENSOR_PAPER } clv_tensor_coupling;
+
+/* How blocks of the field wait for one another, the paper's comparison. */
+typedef enum clv_tensor_scheme {
+    CLV_TENSOR_GLOBAL,  /* a launch a step: exact */
+    CLV_TENSOR_OVERLAP, /* several steps in a block that overlaps its neighbours by as many
+                           voxels: exact for local; for paper the weights lag by these steps */
+    CLV_TENSOR_BLOCK,   /* several steps in a block, its surroundings as they were before; the
+                           weights of paper are those of the block */
+    CLV_TENSOR_NONE     /* blocks of 2 x 2 x 2 voxels that never learn of one another */
+} clv_tensor_scheme;
+
+enum {
+    CLV_TENSOR_BLOCK_STEPS = 4, /* of a launch with CLV_TENSOR_BLOCK */
+    /* Places in the state. */
+    CLV_TENSOR_TV_SUM = 0,     /* six: TV[d_ij] */
+    CLV_TENSOR_TV_WEIGHT = 8,  /* six: TV[d_ij] / TV[D] */
+    CLV_TENSOR_TV_TOTAL = 16,  /* TV[D], the regulariser of paper */
+    CLV_TENSOR_TV_SHARED = 17, /* that of local */
+    CLV_TENSOR_TV_DATA = 18,   /* lambda/2 sum |d - f|^2 */
+    CLV_TENSOR_TV_ENERGY = 19, /* of the coupling asked for */
+    CLV_TENSOR_TV_STATE = 20,  /* floats in all */
+    CLV_TENSOR_TV_PARTIALS = 8 * 2048
+};
+
+typedef struct clv_tensor_tv_args {
+    const clv_buffer *data;  /* f, 6 n floats */
+    const clv_buffer *links; /* clv_tensor_links */
+    int size[3];
+    float spacing[3];        /* edges; only their ratios count */
+    clv_tensor_coupling coupling;
+    float lambda, eps;
+    float relax;             /* steps as a multiple of the bound below; 1 is safe */
+    float floor;             /* > 0: least pivot of D, what L's diagonal squared stays above */
+    clv_buffer *partial;     /* CLV_TENSOR_TV_PARTIALS floats */
+    clv_buffer *state;       /* CLV_TENSOR_TV_STATE floats */
+} clv_tensor_tv_args;
+
+/* TV[d_ij], TV[D] and the weights of field into the state, in fixed order. */
+int clv_tensor_tv_sums(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field);
+
+/* All of the state, the energy too. */
+int clv_tensor_tv_energy(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field);
+
+/* One exact step, from one field into another; with paper the state must hold
+ * the weights of `from`. The step length is in each voxel
+ *     relax 2 / ((4 sum_a w_a^2 / sqrt(eps) + lambda) 4 |D|_F),
+ * the inverse of what bounds the curvature of E in L there, as |D|_F is no less
+ * than the largest eigenvalue. L's diagonal falls to no less than half in a
+ * step, so that D stays positive definite. Voxels outside are copied. */
+int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
+                       clv_buffer *to);
+
+/* The same with, for paper, the sums that it needs. */
+int clv_tensor_tv_advance(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
+                          clv_buffer *to);
+
+/* `steps` steps (and with paper the sums that they need) by a scheme; the field
+ * ends in `field`, `other` is as large and overwritten. */
+int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, clv_tensor_scheme scheme,
+                          int steps, clv_buffer *field, clv_buffer *other);
+
+extern const clv_entry clv_entry_tensor_tv_block;
+extern const clv_entry clv_entry_tensor_tv_none;
+extern const clv_entry clv_entry_tensor_tv_overlap;
+extern const clv_entry clv_entry_tensor_tv_sums;
+extern const clv_entry clv_entry_tensor_tv_last;
+extern const clv_entry clv_entry_tensor_tv_step;
+extern const clv_entry clv_entry_tensor_tv_step_paper;
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Greedy and symmetric registration by compositive steps, coarse to fine. With
+ * S a similarity of the two warped images, each iteration and each side does
+ *   f = momentum f + dS/du        op/lncc.h or op/likeness.h, then op/push.h
+ *   v = G_update * f              fluid regularisation
+ *   u = s v + u o (id + s v)      op/advance.h: s = --step / the longest v of the level
+ *   u = G_total * u               elastic regularisation
+ * Greedy moves the moving image alone: h = x + u. The symmetric model (after
+ * Avants et al. 2008) moves both towards a middle that lies on the fixed grid:
+ * phi1 = x + u1 leads from the middle to the fixed image, phi2 = x + u2 to the
+ * moving one, and what the run leaves is h = phi2 o phi1^-1 with its inverse
+ * phi1 o phi2^-1.
+ * Steps shorten along a level, and a level that loses is undone.
+ * A step of the smoothed v does not fold the continuous map; that the sampled
+ * one has no folded voxel either is seen to at the end of each level and of
+ * the run, where u is smoothed around determinants that have become too small. */
+#include <limits.h>
+#include <math.h>
+
+#include "base/matrix.h"
+#include "op/field/compositive_step.h"
+#include "op/field/compose.h"
+#include "op/image/gaussian.h"
+#include "op/match/metric.h"
+#include "op/match/lncc.h"
+#include "op/match/metric_force.h"
+#include "op/image/reduce.h"
+#include "op/image/resample.h"
+#include "transform/invert.h"
+#include "register/pyramid.h"
+
+enum { LOOK = 10 };
+
+/* Determinants of each half, and of the whole map, are kept above these. */
+static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
+
+/* Length of the last step of a level in shares of its first. */
+static const float LAST = 0.1f;
+
+/* Elastic smoothing of so many voxels takes the same share of u whatever the
+ * forces are: steps that fell with them from the start would leave it the upper
+ * hand, so that there they keep their length over this share of a level. */
+static const double STRONG = 1;
+static const float KEPT = 0.3f;
+
+/* A level gains where its similarity rises by more than this share, which sums
+ * in single precision may change by. */
+static const double GAIN = 1e-6;
+
+/* The border stays where it is, so that the map has an inverse on the whole grid. */
+static const float LONGEST_RIM = 4;
+
+/* One image and the displacement that moves it. */
+typedef struct side {
+    clv_buffer *u, *force, *slope, *warped;
+    clv_map map; /* of the level's grid to the image's */
+    const int *size;
+    bool fixed;  /* which of a channel's images */
+} side;
+
+typedef struct work {
+    clv_registration *run;
+    const clv_pyramid_level *level;
+    side sides[2];
+    int count;
+    float rim;         /* voxels over which steps fall to 0 towards the border */
+    float length;      /* of the longest step, voxels */
+    bool hold;         /* the factor of steps does not grow from here on */
+    float total_sigma; /* of the elastic smoothing, voxels */
+} work;
+
+static const clv_buffer *image_of(const clv_channel *channel, const side *s)
+{
+    return s->fixed ? channel->level_fixed : channel->level_moving;
+}
+
+static void set_up(work *w, clv_registration *run, const clv_pyramid_level *level)
+{
+    bool symmetric = run->options->deform == CLVOX_DEFORM_SYN;
+    *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1};
+    w->sides[0] = (side){.u = run->u, .force = run->force, .slope = run->slope, .warped = run->scratch_a,
+                         .size = level->moving.size, .fixed = false};
+    clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->sides[0].map);
+    int shortest = INT_MAX;
+    for (int i = 0; i < 3; i++)
+        if (level->fixed.size[i] > 1 && level->fixed.size[i] < shortest)
+            shortest = level->fixed.size[i];
+    w->rim = fmaxf(1, fminf(LONGEST_RIM, (float)shortest / 8));
+    if (symmetric) {
+        w->sides[1] = (side){.u = run->u_fixed, .force = run->force_fixed, .slope = run->slope_fixed,
+                             .warped = run->scratch_b, .size = level->fixed.size, .fixed = true};
+        clv_map_between(&level->fixed, &level->fixed, NULL, 1, &w->sides[1].map);
+    }
+}
+
+/* The slopes of channel c's similarity at the present displacements, and S and
+ * the number of voxels in the state. */
+static int compare(const work *w, const clv_channel *channel, int slot)
+{
+    clv_registration *run = w->run;
+    const clvox_register_options *o = run->options;
+    const clv_pyramid_level *l = w->level;
+    int status = CLVOX_OK;
+    for (int i = 0; i < w->count; i++) {
+        const side *s = &w->sides[i];
+        CLV_TRY(clv_warp(run->ctx, image_of(channel, s), s->size, &s->map, s->u, CLV_LINEAR, NAN, s->warped,
+                         l->fixed.size));
+    }
+    const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
+    clv_buffer *slope_fixed = w->count > 1 ? w->sides[1].slope : NULL;
+    if (o->metric == CLVOX_METRIC_LNCC) {
+        const clv_lncc_args args = {
+            .fixed = fixed, .moving = w->sides[0].warped,
+            .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
+            .radius = o->radius, .local = o->local_gradient != 0,
+            .epsilon = CLV_DEFORM_EPSILON,
+            .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
+            .terms = run->terms, .partial = run->partial, .out = run->state, .slot = slot,
+        };
+        CLV_TRY(clv_lncc(run->ctx, &args));
+    } else {
+        const clv_metric_args args = {
+            .kind = o->metric == CLVOX_METRIC_SSD   ? CLV_METRIC_SSD
+                    : o->metric == CLVOX_METRIC_NCC ? CLV_METRIC_NCC
+                                                    : CLV_METRIC_MI,
+            .fixed = fixed, .moving = w->sides[0].warped,
+            .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
+            .bins = o->bins, .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
+            .scratch = run->metric_scratch, .out = run->state, .slot = slot,
+        };
+        CLV_TRY(clv_metric(run->ctx, &args));
+    }
+end:
+    return status;
+}
+
+/* One step of one side along its force. The factor s does not grow where w->hold:
+ * steps that kept their length while forces fall would, in the end, go too far
+ * wherever the force changes most, and back in the next one, and what rounding
+ * changes would grow tenfold every few iterations. */
+static int step(const work *w, const side *s)
+{
+    clv_registration *run = w->run;
+    const clvox_register_options *o = run->options;
+    const clv_pyramid_level *l = w->level;
+    const float update[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
+    const float total[3] = {w->total_sigma, w->total_sigma, w->total_sigma};
+    const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
+    clv_buffer *v = run->velocity, *next = run->terms;
+    int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
+    CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
+    CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->hold, run->partial, run->state, slot));
+    CLV_TRY(clv_compositive_step(run->ctx, s->u, v, l->fixed.size, l->spacing, w->length, w->rim, run->state, slot,
+                        next));
+    CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
+end:
+    return status;
+}
+
+/* One iteration; S and voxels of channel c are left at state[slot + 2 c]. */
+static int iterate(const work *w, float momentum, int slot)
+{
+    clv_registration *run = w->run;
+    int status = CLVOX_OK;
+    for (int c = 0; c < run->channel_count; c++) {
+        const clv_channel *channel = &run->channels[c];
+        CLV_TRY(compare(w, channel, slot + 2 * c));
+        for (int i = 0; i < w->count; i++) {
+            const side *s = &w->sides[i];
+            CLV_TRY(clv_metric_force(run->ctx, image_of(channel, s), s->size, &s->map, s->u, s->slope,
+                             (float)channel->weight, c > 0 ? 1 : momentum, s->force, w->level->fixed.size));
+        }
+    }
+    for (int i = 0; i < w->count; i++)
+        CLV_TRY(step(w, &w->sides[i]));
+end:
+    return status;
+}
+
+/* The channels' mean similarity a voxel, by weight. Blocking. */
+static int read_similarity(clv_registration *run, double *mean)
+{
+    int status = CLVOX_OK;
+    float sums[2 * CLVOX_MAX_CHANNELS];
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SIMILARITY * sizeof(float), sums, sizeof sums));
+    *mean = 0;
+    for (int c = 0; c < run->channel_count; c++)
+        if (sums[2 * c + 1] > 0)
+            *mean += run->channels[c].weight * (double)sums[2 * c] / (double)sums[2 * c + 1];
+end:
+    return status;
+}
+
+static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest, int *passes)
+{
+    const clv_mending scratch = {run->velocity, run->terms, run->force, run->slope};
+    return clv_mend_folds(run, u, grid, 1, smallest, &scratch, passes);
+}
+
+/* The longest vector of a step keeps its length even where nothing is left to
+ * gain. So steps shorten along a level, to LAST of the first one, and the
+ * variance of the elastic smoothing with them: they pull to the same place with
+ * less and less noise. */
+static void shorten(work *w, int index, int iteration)
+{
+    const clvox_register_options *o = w->run->options;
+    /* A rehearsal, of few iterations, sees the shortest step too. */
+    float all = fmaxf(1, (float)(o->iterations[index] - clv_rehearsing(w->run->ctx)));
+    float left = 1 - (1 - LAST) * (float)iteration / all;
+    w->hold = (float)iteration > (o->total_sigma < STRONG ? 0 : KEPT * all);
+    w->length = left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
+    w->total_sigma = sqrtf(left) * (float)o->total_sigma;
+}
+
+/* Undoes a level that left the images less alike than it found them, as images
+ * do that had nothing to gain. */
+static int go_back(const work *w, int index, const clvox_grid *from)
+{
+    clv_registration *run = w->run;
+    int status = CLVOX_OK;
+    for (int i = 0; i < w->count; i++) {
+        clv_buffer *u = w->sides[i].u;
+        if (index == 0) {
+            CLV_TRY(clv_buffer_fill(run->ctx, u, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
+            continue;
+        }
+        CLV_TRY(clv_buffer_copy(run->ctx, run->kept[i], 0, u, 0, 3 * clvox_grid_voxels(from) * sizeof(float)));
+        CLV_TRY(clv_pyramid_carry(run, u, from, &w->level->fixed, run->velocity));
+    }
+end:
+    return status;
+}
+
+/* before_level: the grid of run->kept. */
+static int run_level(clv_registration *run, int index, const clv_pyramid_level *l, const clvox_grid *before_level,
+                     double share, int *done)
+{
+    int status = CLVOX_OK, iteration = 0;
+    const clvox_register_options *o = run->options;
+    double start = -INFINITY, before = 0, now = 0;
+    work w;
+    set_up(&w, run, l);
+    for (; iteration < o->iterations[index]; iteration++) {
+        shorten(&w, index, iteration);
+        CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_SIMILARITY));
+        if (iteration % LOOK != 0)
+            continue;
+        CLV_TRY(read_similarity(run, &now));
+        double fraction = run->fraction_done + share * iteration / o->iterations[index];
+        if (o->progress && o->progress(o->user, index, iteration, now, fraction)) {
+            status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+            goto end;
+        }
+        /* Strong elastic smoothing loses at first, and gains as it weakens: that is no end. */
+        if (iteration == 0)
+            start = before = now;
+        else if (fabs(now - before) < LOOK * o->tolerance * fabs(start)) {
+            iteration++; /* this one is done, too */
+            break;
+        }
+        before = now;
+    }
+    for (int c = 0; c < run->channel_count; c++)
+        CLV_TRY(compare(&w, &run->channels[c], CLV_STATE_SIMILARITY + 2 * c));
+    CLV_TRY(read_similarity(run, &now));
+    if (now - start < GAIN * fabs(start))
+        CLV_TRY(go_back(&w, index, before_level));
+    for (int i = 0; i < w.count; i++)
+        CLV_TRY(mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, NULL));
+    run->fraction_done += share;
+    if (o->progress && o->progress(o->user, index, iteration, now, run->fraction_done))
+        status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+    *done = iteration;
+end:
+    return status;
+}
+
+/* Joins the halves on grid: u = phi2 o phi1^-1, inverse = phi1 o phi2^-1. */
+static int join(clv_registration *run, const clvox_grid *grid)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    int status = CLVOX_OK;
+    clv_map map;
+    clv_map_between(grid, grid, NULL, 1, &map);
+    CLV_TRY(clv_invert_field(run->ctx, run->u_fixed, grid, run->force));
+    CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u, grid->size, &map, one, run->terms,
+                                 grid->size));
+    CLV_TRY(clv_invert_field(run->ctx, run->u, grid, run->force));
+    CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u_fixed, grid->size, &map, one, run->inverse,
+                                 grid->size));
+    CLV_TRY(clv_buffer_copy(run->ctx, run->terms, 0, run->u, 0, 3 * clvox_grid_voxels(grid) * sizeof(float)));
+end:
+    return status;
+}
+
+int clv_register_compositive_requests(clv_registration *run, clv_request *list)
+{
+    const clvox_register_options *o = run->options;
+    bool symmetric = o->deform == CLVOX_DEFORM_SYN;
+    size_t n = (size_t)run->n * sizeof(float);
+    int count = 0;
+    const int size[3] = {run->n, 1, 1};
+    bool lncc = o->metric == CLVOX_METRIC_LNCC;
+    /* Of the steps, and of the report, which looks at local slopes; steps keep a field there too. */
+    size_t terms = 3 * (size_t)run->n;
+    /* What is turned round lies on the other grid then, and is looked at there. */
+    size_t turned = run->turned && run->m > run->n ? (size_t)run->m : (size_t)run->n;
+    const int turned_size[3] = {(int)turned, 1, 1};
+    size_t needed[] = {lncc ? clv_lncc_terms(size, o->radius, o->local_gradient != 0, symmetric) : 0,
+                       lncc ? clv_lncc_terms(turned_size, o->radius, true, false) : 0,
+                       run->turned ? 3 * turned : 0};
+    for (int i = 0; i < 3; i++)
+        terms = needed[i] > terms ? needed[i] : terms;
+    turned *= sizeof(float);
+    list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
+    list[count++] = (clv_request){&run->force, 3 * turned, "force field"};
+    list[count++] = (clv_request){&run->velocity, 3 * n, "velocity field"};
+    list[count++] = (clv_request){&run->terms, terms * sizeof(float), "terms of the similarity"};
+    list[count++] = (clv_request){&run->slope, n, "slope of the similarity"};
+    if (symmetric) {
+        list[count++] = (clv_request){&run->u_fixed, 3 * n, "displacement field of the fixed image"};
+        list[count++] = (clv_request){&run->force_fixed, 3 * turned, "force field of the fixed image"};
+        list[count++] = (clv_request){&run->slope_fixed, n, "slope of the similarity, fixed image"};
+        list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
+    }
+    size_t kept = 0;
+    for (int i = 0; i + 1 < o->levels; i++) {
+        clvox_grid level;
+        clv_register_level(&run->fixed_grid, o->shrink[i], &level);
+        size_t bytes = 3 * clvox_grid_voxels(&level) * sizeof(float);
+        kept = bytes > kept ? bytes : kept;
+    }
+    for (int i = 0; kept > 0 && i <= symmetric; i++)
+        list[count++] = (clv_request){&run->kept[i], kept, "displacement field of the level before"};
+    return count;
+}
+
+int clv_register_compositive(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK, passes = 0;
+    const clvox_register_options *o = run->options;
+    double share[CLVOX_MAX_LEVELS], total = 0;
+    clvox_grid at = run->domain;
+    for (int i = 0; i < o->levels; i++)
+        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
+    for (int i = 0; i < o->levels; i++) {
+        clv_pyramid_level l;
+        clv_buffer *halves[2] = {run->u, run->u_fixed};
+        CLV_TRY(clv_pyramid_make(run, i, true, &l));
+        for (int k = 0; k < 2 && halves[k]; k++) {
+            if (i == 0) {
+                CLV_TRY(clv_buffer_fill(run->ctx, halves[k], 0, 0, 3 * (size_t)l.n * sizeof(float)));
+                continue;
+            }
+            CLV_TRY(clv_buffer_copy(run->ctx, halves[k], 0, run->kept[k], 0,
+                                    3 * clvox_grid_voxels(&at) * sizeof(float)));
+            CLV_TRY(clv_pyramid_carry(run, halves[k], &at, &l.fixed, run->velocity));
+        }
+        clvox_grid before_level = at;
+        at = l.fixed;
+        CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? share[i] / total : 0, &result->iterations[i]));
+    }
+    if (run->turned) {
+        CLV_TRY(clv_register_turn(run, &at, SMALLEST_JACOBIAN));
+        goto end;
+    }
+    if (o->deform == CLVOX_DEFORM_SYN)
+        CLV_TRY(join(run, &at));
+    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, run->velocity));
+    CLV_TRY(mend(run, run->u, &run->fixed_grid, SMALLEST_JACOBIAN, &passes));
+    if (run->inverse && passes == 0)
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid, run->velocity));
+    if (run->inverse && passes > 0) {
+        /* What was mended has another inverse. */
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
+    }
+end:
+    return status;
+}

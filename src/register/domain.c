@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the fixed grid that a deformation works on: what the fixed
+ * images or their mask hold, and some room around it. Skull-stripped brains
+ * fill a third of the grids that they come on. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/parallel.h"
+#include "register/register.h"
+
+/* Room on either side, in mm and at least in voxels; values above this share of
+ * the range are content; a domain as large as this share of the grid is not
+ * worth it. */
+static const double ROOM_MM = 12, CONTENT = 0.02, WORTH = 0.85;
+enum { ROOM_VOXELS = 6 };
+
+typedef struct slice {
+    float low, high;
+    int first[2], last[2]; /* of x and y; first > last: empty */
+} slice;
+
+typedef struct search {
+    const clvox_volume *volume;
+    bool boxes; /* after the range is known */
+    float threshold;
+    slice *slices;
+} search;
+
+static int look(void *user, size_t z, int worker)
+{
+    const search *s = user;
+    const int *size = s->volume->grid.size;
+    const float *value = s->volume->data + z * (size_t)size[0] * (size_t)size[1];
+    slice *to = &s->slices[z];
+    (void)worker;
+    if (!s->boxes) {
+        to->low = INFINITY;
+        to->high = -INFINITY;
+        for (int i = 0; i < size[0] * size[1]; i++)
+            if (isfinite(value[i])) {
+                to->low = fminf(to->low, value[i]);
+                to->high = fmaxf(to->high, value[i]);
+            }
+        return CLVOX_OK;
+    }
+    *to = (slice){.first = {size[0], size[1]}, .last = {-1, -1}};
+    for (int y = 0; y < size[1]; y++, value += size[0]) {
+        int a = 0, b = size[0] - 1;
+        while (a < size[0] && !(value[a] > s->threshold))
+            a++;
+        if (a == size[0])
+            continue;
+        while (!(value[b] > s->threshold))
+            b--;
+        to->first[0] = a < to->first[0] ? a : to->first[0];
+        to->last[0] = b > to->last[0] ? b : to->last[0];
+        to->first[1] = y < to->first[1] ? y : to->first[1];
+        to->last[1] = y;
+    }
+    return CLVOX_OK;
+}
+
+/* Widens first and last by the content of a volume on the fixed grid; of a
+ * mask, what is above 0. */
+static int widen(const clvox_volume *volume, bool mask, int first[3], int last[3])
+{
+    int status = CLVOX_OK;
+    const int *size = volume->grid.size;
+    search s = {.volume = volume, .slices = calloc((size_t)size[2], sizeof(slice))};
+    if (!s.slices)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (!mask) {
+        float low = INFINITY, high = -INFINITY;
+        CLV_TRY(clv_parallel((size_t)size[2], look, &s));
+        for (int z = 0; z < size[2]; z++) {
+            low = fminf(low, s.slices[z].low);
+            high = fmaxf(high, s.slices[z].high);
+        }
+        s.threshold = low + (float)CONTENT * (high - low);
+    }
+    s.boxes = true;
+    CLV_TRY(clv_parallel((size_t)size[2], look, &s));
+    for (int z = 0; z < size[2]; z++) {
+        const slice *a = &s.slices[z];
+        if (a->last[0] < 0)
+            continue;
+        for (int i = 0; i < 2; i++) {
+            first[i] = a->first[i] < first[i] ? a->first[i] : first[i];
+            last[i] = a->last[i] > last[i] ? a->last[i] : last[i];
+        }
+        first[2] = z < first[2] ? z : first[2];
+        last[2] = z > last[2] ? z : last[2];
+    }
+end:
+    free(s.slices);
+    return status;
+}
+
+int clv_register_domain(clv_registration *run, const clvox_register_images *images)
+{
+    int status = CLVOX_OK;
+    const clvox_grid *grid = &run->fixed_grid;
+    int first[3], last[3];
+    double edge[3], share = 1;
+    clvox_grid domain = *grid;
+    run->domain = *grid;
+    for (int i = 0; i < 3; i++) {
+        first[i] = grid->size[i];
+        last[i] = -1;
+    }
+    if (images->fixed_mask)
+        CLV_TRY(widen(images->fixed_mask, true, first, last));
+    for (int i = 0; i < images->channels && !images->fixed_mask; i++)
+        if (run->channels[i].weight > 0)
+            CLV_TRY(widen(images->fixed[i], false, first, last));
+    if (last[0] < 0)
+        goto end;
+    clvox_grid_spacing(grid, edge);
+    for (int i = 0; i < 3; i++) {
+        int room = (int)fmax(ROOM_VOXELS, ceil(ROOM_MM / edge[i]));
+        first[i] = first[i] > room ? first[i] - room : 0;
+        last[i] = last[i] + room < grid->size[i] ? last[i] + room : grid->size[i] - 1;
+        domain.size[i] = last[i] - first[i] + 1;
+        share *= (double)domain.size[i] / grid->size[i];
+        for (int r = 0; r < 3; r++)
+            domain.to_ras[r][3] += first[i] * grid->to_ras[r][i];
+    }
+    if (share < WORTH)
+        run->domain = domain;
+end:
+    return status;
+}

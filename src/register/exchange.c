@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanging the images: which of them a run works on as the fixed one is
+ * decided by the images, so that both orders are one computation, and what was
+ * found in the other order is turned round.
+ * With T'(y) = A' (y + u'(y)) found for the exchanged images and y + v'(y) the
+ * inverse of y + u'(y), the map asked for is
+ *   T(x) = A (x + u(x)),  A = A'^-1,  u(x) = L^-1 v'(A x),  v(x) = L^-1 u'(A x),
+ * L the linear part of A and x + v(x) the inverse of x + u(x). The halves of u'
+ * and v' are looked at where A x is, as interpolating u' and v' themselves
+ * between their voxels would smooth them once more. */
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "op/field/compose.h"
+#include "op/image/resample.h"
+#include "op/image/statistics.h"
+#include "transform/field.h"
+#include "transform/invert.h"
+#include "register/pyramid.h"
+
+/* Grids differ by less than this factor in their number of voxels and in the
+ * volume of one, and so in their fields of view by less than its square. */
+static const double COMPARABLE = 1.5;
+
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_contents(const clvox_volume *a, const clvox_volume *b)
+{
+    for (int i = 0; i < 3; i++)
+        if (a->grid.size[i] != b->grid.size[i])
+            return a->grid.size[i] < b->grid.size[i] ? -1 : 1;
+    return memcmp(a->data, b->data, clvox_grid_voxels(&a->grid) * sizeof(float));
+}
+
+/* Channels without weight decide nothing; all 0: equal weights. */
+static bool counts(const clvox_register_images *images, int channel)
+{
+    double sum = 0;
+    for (int i = 0; i < images->channels; i++)
+        sum += images->weight[i];
+    return !(sum > 0) || images->weight[channel] > 0;
+}
+
+int clv_register_order(const clvox_register_images *images, bool contents)
+{
+    const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
+    size_t n = clvox_grid_voxels(fixed), m = clvox_grid_voxels(moving);
+    int order = 0;
+    /* A mask of the fixed image is seen to when that is smoothed, too. */
+    if (!images->fixed_mask != !images->moving_mask)
+        return images->fixed_mask ? -1 : 1;
+    if (n != m)
+        return n < m ? -1 : 1;
+    if (!contents)
+        return 0;
+    for (int i = 0; i < images->channels && order == 0; i++)
+        if (counts(images, i))
+            order = compare_contents(images->fixed[i], images->moving[i]);
+    if (order == 0 && images->fixed_mask)
+        order = compare_contents(images->fixed_mask, images->moving_mask);
+    for (int i = 0; i < 12 && order == 0; i++)
+        order = compare_numbers(fixed->to_ras[i / 4][i % 4], moving->to_ras[i / 4][i % 4]);
+    return order;
+}
+
+bool clv_register_turns(const clvox_register_images *images, const clvox_register_options *o)
+{
+    const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
+    double voxels = (double)clvox_grid_voxels(fixed) / (double)clvox_grid_voxels(moving);
+    double volume = fabs(clv_matrix_determinant(fixed->to_ras) / clv_matrix_determinant(moving->to_ras));
+    return o->deform == CLVOX_DEFORM_SYN && fabs(log(voxels)) <= log(COMPARABLE) &&
+           fabs(log(volume)) <= log(COMPARABLE);
+}
+
+void clv_register_exchange_images(clvox_register_images *images, clvox_register_options *o)
+{
+    const clvox_register_images given = *images;
+    double edges[2] = {1, 1};
+    for (int i = 0; i < images->channels; i++) {
+        images->fixed[i] = given.moving[i];
+        images->moving[i] = given.fixed[i];
+    }
+    images->fixed_mask = given.moving_mask;
+    images->moving_mask = given.fixed_mask;
+    /* Widths stay what they are in mm. */
+    edges[0] = cbrt(fabs(clv_matrix_determinant(given.fixed[0]->grid.to_ras)));
+    edges[1] = cbrt(fabs(clv_matrix_determinant(given.moving[0]->grid.to_ras)));
+    for (int i = 0; i < o->levels; i++)
+        o->smooth_voxels[i] *= edges[0] / edges[1];
+}
+
+static void swap(clv_buffer **a, clv_buffer **b)
+{
+    clv_buffer *c = *a;
+    *a = *b;
+    *b = c;
+}
+
+int clv_register_exchange(clv_registration *run)
+{
+    int status = CLVOX_OK;
+    const clvox_grid grid = run->fixed_grid;
+    int n = run->n;
+    run->turned = !run->turned;
+    run->fixed_grid = run->domain = run->moving_grid;
+    run->moving_grid = grid;
+    run->n = run->m;
+    run->m = n;
+    for (int i = 0; i < run->channel_count; i++) {
+        clv_channel *c = &run->channels[i];
+        swap(&c->fixed, &c->moving);
+        swap(&c->level_fixed, &c->level_moving);
+    }
+    swap(&run->fixed_mask, &run->moving_mask);
+    CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
+    for (int i = 0; i < 12; i++)
+        run->matrix[i / 4][i % 4] += 0.; /* no -0 */
+    /* What was given and stays is not the inverse of an inverse. */
+    if (!run->turned && run->options->linear == CLVOX_LINEAR_NONE && run->options->init == CLVOX_INIT_MATRIX)
+        clv_matrix_copy(run->options->matrix, run->matrix);
+end:
+    return status;
+}
+
+/* outer o inner^-1 - id of two halves on grid `at`, at the places A x of the
+ * run's grid and as vectors there. inverse: of inner, at the voxels of `at`;
+ * what is interpolated between them is corrected by inner itself. between: as
+ * large as out. */
+static int join(clv_registration *run, const clvox_grid *at, const clv_buffer *inner,
+                const clv_buffer *inverse, const clv_buffer *outer, clv_buffer *between, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    const int *size = run->fixed_grid.size;
+    float turn[3][3], back[3][3];
+    clv_map map;
+    CLV_TRY(clv_field_turn(&run->fixed_grid, at, CLV_MATRIX(run->matrix), turn));
+    for (int i = 0; i < 9; i++)
+        back[i / 3][i % 3] = -turn[i / 3][i % 3];
+    clv_map_between(&run->fixed_grid, at, CLV_MATRIX(run->matrix), 1, &map);
+    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, inverse, at->size, &map, CLV_TURN(turn), out, size));
+    CLV_TRY(clv_compose_extended(run->ctx, out, 0, inner, at->size, &map, CLV_TURN(back), between, size));
+    CLV_TRY(clv_compose_extended(run->ctx, between, 1, outer, at->size, &map, CLV_TURN(turn), out, size));
+end:
+    return status;
+}
+
+int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest)
+{
+    int status = CLVOX_OK, passes = 0;
+    clv_buffer *u = run->force, *inverse = run->force_fixed;
+    CLV_TRY(clv_register_exchange(run));
+    CLV_TRY(clv_invert_field(run->ctx, run->u, at, run->velocity));
+    CLV_TRY(join(run, at, run->u, run->velocity, run->u_fixed, run->terms, u));
+    CLV_TRY(clv_invert_field(run->ctx, run->u_fixed, at, run->velocity));
+    CLV_TRY(join(run, at, run->u_fixed, run->velocity, run->u, run->terms, inverse));
+    run->force = run->u;
+    run->force_fixed = run->inverse;
+    run->u = u;
+    run->inverse = inverse;
+    const clv_mending scratch = {run->terms, run->inverse, run->scratch_a, run->scratch_b};
+    CLV_TRY(clv_mend_folds(run, run->u, &run->fixed_grid, 1, smallest, &scratch, &passes));
+    if (passes > 0)
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
+end:
+    return status;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the last iteration to results in host memory: statistics by reductions
+ * on the device, the inverse in buffers that the run holds already, each
+ * result fetched once. */
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "op/field/jacobian.h"
+#include "op/image/resample.h"
+#include "op/image/statistics.h"
+#include "transform/field.h"
+#include "transform/invert.h"
+#include "register/register.h"
+
+int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
+                        const clv_buffer *mask, const clv_buffer *inside, clv_buffer *scratch,
+                        clv_statistics *determinants, clv_statistics *lengths)
+{
+    int status = CLVOX_OK;
+    double edge[3], frame[3][3];
+    float turn[3][3];
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    clv_field_frame(grid, frame);
+    for (int i = 0; i < 9; i++)
+        turn[i / 3][i % 3] = (float)frame[i / 3][i % 3];
+    CLV_TRY(clv_jacobian(run->ctx, u, grid->size, spacing, 1, false, scratch));
+    CLV_TRY(clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial, determinants));
+    CLV_TRY(clv_statistics_lengths(run->ctx, u, CLV_TURN(turn), NULL, inside, grid->size, spacing,
+                                   run->partial, lengths));
+end:
+    return status;
+}
+
+int clv_register_state(const clv_statistics *determinants, const clv_statistics *lengths,
+                       clvox_register_result *result)
+{
+    const clv_statistics *d = determinants;
+    if (d->voxels == 0)
+        return clv_fail(CLVOX_ERROR_DATA, "the deformation is not finite anywhere; please report this");
+    double mean = d->sum / (double)d->voxels;
+    result->jacobian = (clvox_jacobian_summary){
+        .smallest = d->smallest, .largest = d->largest, .mean_log = mean,
+        .sd_log = sqrt(fmax(0, d->sum_squares / (double)d->voxels - mean * mean)),
+        .folded = d->not_above, .voxels = d->voxels,
+    };
+    result->largest_mm = lengths->largest;
+    result->mean_mm = lengths->sum / (double)lengths->voxels;
+    return CLVOX_OK;
+}
+
+/* The fields that the run holds and needs no more: those of held as large as
+ * u that are neither u nor the inverse, nor the partial sums, which are as large
+ * as a field of few voxels. */
+static int spare_fields(const clv_registration *run, const clv_request *held, int count, clv_buffer **fields,
+                        int wanted)
+{
+    size_t bytes = 3 * (size_t)run->n * sizeof(float);
+    int found = 0;
+    for (int i = 0; i < count && found < wanted; i++) {
+        clv_buffer *b = *held[i].slot;
+        if (b && b->bytes >= bytes && b != run->u && b != run->inverse && b != run->partial)
+            fields[found++] = b;
+    }
+    return found;
+}
+
+/* Makes run->inverse unless the model did, and measures how well it inverts. */
+static int invert(clv_registration *run, const clv_request *held, int count, clvox_register_result *result)
+{
+    int status = CLVOX_OK, wanted = run->inverse ? 1 : CLV_FINISH_FIELDS;
+    clv_buffer *fields[CLV_FINISH_FIELDS] = {NULL};
+    if (spare_fields(run, held, count, fields, wanted) < wanted)
+        return clv_fail(CLVOX_ERROR_MEMORY, "the run holds too few fields to invert its result");
+    if (!run->inverse) {
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, fields[1]));
+        run->inverse = fields[1];
+    }
+    CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, fields[0], run->partial,
+                                result->inverse_error_voxels, result->inverse_error_mm));
+end:
+    return status;
+}
+
+int clv_register_warp_moving(clv_registration *run, const clvox_grid *grid, const clv_buffer *u,
+                             clvox_kind kind, clv_buffer *out)
+{
+    clv_map map;
+    clv_buffer *image = run->channels[0].moving;
+    const int *from = run->moving_grid.size;
+    clv_map_between(grid, &run->moving_grid, CLV_MATRIX(run->matrix), 1, &map);
+    if (kind == CLVOX_KIND_LABEL)
+        return clv_warp_label(run->ctx, image, from, &map, u, 0, out, grid->size);
+    return clv_warp(run->ctx, image, from, &map, u, CLV_LINEAR, 0, out, grid->size);
+}
+
+/* The moving image with its own intensities through the linear part and u. */
+static int warp_moving(clv_registration *run, const clv_buffer *u, const clvox_volume *moving,
+                       clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    bool rehearsing = clv_rehearsing(run->ctx);
+    if (!rehearsing) {
+        CLV_TRY(clvox_volume_create(&run->fixed_grid, 1, moving->kind, &result->warped));
+        result->warped->type = moving->type;
+        CLV_TRY(clv_buffer_write(run->ctx, run->channels[0].moving, 0, moving->data,
+                                 (size_t)run->m * sizeof(float)));
+    }
+    CLV_TRY(clv_register_warp_moving(run, &run->fixed_grid, u, moving->kind, run->scratch_a));
+    if (!rehearsing)
+        CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, result->warped->data,
+                                (size_t)run->n * sizeof(float)));
+end:
+    return status;
+}
+
+int clv_register_finish_fields(const clvox_register_options *o, bool given)
+{
+    if (o->deform == CLVOX_DEFORM_NONE || !(o->inverse || o->consistency))
+        return 0;
+    return given ? 1 : CLV_FINISH_FIELDS;
+}
+
+int clv_register_finish(clv_registration *run, const clv_request *held, int count, const clvox_volume *moving,
+                        clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    bool fetch = !clv_rehearsing(run->ctx);
+    memcpy(result->matrix, run->matrix, sizeof result->matrix);
+    for (int i = 0; i < 2; i++)
+        result->inverse_error_voxels[i] = result->inverse_error_mm[i] = NAN;
+    if (o->deform != CLVOX_DEFORM_NONE) {
+        if (moving) {
+            clv_statistics determinants, lengths;
+            CLV_TRY(clv_register_survey(run, run->u, &run->fixed_grid, run->fixed_mask, NULL, run->scratch_a,
+                                        &determinants, &lengths));
+            CLV_TRY(clv_register_state(&determinants, &lengths, result));
+        }
+        if (fetch)
+            CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, 1, &result->warp));
+        if (o->inverse || o->consistency)
+            CLV_TRY(invert(run, held, count, result));
+        if (o->inverse && fetch)
+            CLV_TRY(clv_field_download(run->ctx, run->inverse, &run->fixed_grid, 1, &result->inverse_warp));
+    }
+    if (moving)
+        CLV_TRY(warp_moving(run, o->deform == CLVOX_DEFORM_NONE ? NULL : run->u, moving, result));
+end:
+    return status;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The images of a run: all of a side on one grid, coarser where the finest
+ * level is, and sent to the device. */
+#include <math.h>
+
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "op/image/resample.h"
+#include "register/register.h"
+
+static int place(clvox_context *ctx, const clvox_grid *grid, clvox_interpolation interpolation, float outside,
+                 const clvox_volume **volume, clv_register_copies *copies)
+{
+    if (!*volume || clvox_grid_equal(&(*volume)->grid, grid))
+        return CLVOX_OK;
+    clvox_volume **own = &copies->own[copies->count++];
+    int status = clvox_apply(ctx, *volume, grid, NULL, 0, interpolation, outside, own);
+    *volume = *own;
+    return status;
+}
+
+int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies)
+{
+    int status = CLVOX_OK;
+    const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
+    for (int i = 1; i < images->channels; i++) {
+        CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_AUTO, NAN, &images->fixed[i], copies));
+        CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_AUTO, NAN, &images->moving[i], copies));
+    }
+    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
+    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
+end:
+    return status;
+}
+
+/* Sends an image; what is not a number counts as its darkest value. */
+static int send_image(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
+                      clv_buffer *state)
+{
+    int status = CLVOX_OK;
+    int n = (int)clvox_grid_voxels(&volume->grid);
+    float darkest;
+    CLV_TRY(clv_buffer_write(ctx, to, 0, volume->data, (size_t)n * sizeof(float)));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, to, n, to, NULL, NULL, (float[4]){NAN, 0, 0, 0}));
+    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MIN, to, NULL, NULL, 0, n, partial, state,
+                       CLV_STATE_SUMS));
+    CLV_TRY(clv_buffer_read(ctx, state, CLV_STATE_SUMS * sizeof(float), &darkest, sizeof darkest));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, to, n, to, NULL, NULL,
+                          (float[4]){isfinite(darkest) ? darkest : 0, 0, 0, 0}));
+end:
+    return status;
+}
+
+/* One image on a coarser grid: smoothed as the sampling asks for. */
+static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volume **volume,
+                   clv_register_copies *copies)
+{
+    int status = CLVOX_OK;
+    clv_buffer *in = NULL, *tmp = NULL, *tmp2 = NULL, *out = NULL, *partial = NULL, *state = NULL;
+    clvox_volume *made = NULL;
+    size_t n = sizeof(float) * clvox_grid_voxels(&(*volume)->grid),
+           m = sizeof(float) * clvox_grid_voxels(grid);
+    const clv_request requests[] = {
+        {&in, n, "image"}, {&tmp, n, "scratch for smoothing"}, {&tmp2, n, "scratch for smoothing"},
+        {&out, m, "coarser image"}, {&partial, CLV_REDUCE_PARTIALS * sizeof(float), "partial minima"},
+        {&state, CLV_STATE_SLOTS * sizeof(float), "state"},
+    };
+    int count = sizeof requests / sizeof *requests;
+    if (clvox_grid_equal(&(*volume)->grid, grid))
+        return CLVOX_OK;
+    CLV_TRY(clv_pool_take(ctx, requests, count));
+    CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &made));
+    CLV_TRY(send_image(ctx, *volume, in, partial, state));
+    CLV_TRY(clv_downsample(ctx, in, &(*volume)->grid, tmp, tmp2, out, grid));
+    CLV_TRY(clv_buffer_read(ctx, out, 0, made->data, m));
+    *volume = copies->own[copies->count++] = made;
+    made = NULL;
+end:
+    clv_pool_release(requests, count);
+    clvox_volume_destroy(&made);
+    return status;
+}
+
+int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
+                         clvox_register_images *images, clv_register_copies *copies)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < images->channels; i++) {
+        CLV_TRY(coarsen(ctx, fixed, &images->fixed[i], copies));
+        CLV_TRY(coarsen(ctx, moving, &images->moving[i], copies));
+    }
+    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
+    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
+end:
+    return status;
+}
+
+/* Sends a mask on its image's grid as 0 and 1. */
+static int send_mask(clv_registration *run, const clvox_volume *mask, const char *which, clv_buffer *to)
+{
+    int status = CLVOX_OK;
+    int n = (int)clvox_grid_voxels(&mask->grid);
+    float sum;
+    CLV_TRY(clv_buffer_write(run->ctx, to, 0, mask->data, (size_t)n * sizeof(float)));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, to, n, to, NULL, NULL, (float[4]){0, 1, 0, 0}));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, to, NULL, NULL, 0, n, run->partial, run->state,
+                       CLV_STATE_SUMS));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), &sum, sizeof sum));
+    if (!(sum > 0))
+        status = clv_fail(CLVOX_ERROR_DATA,
+                          "the %s mask has no voxel above 0 on its image's grid; check that it belongs to it",
+                          which);
+end:
+    return status;
+}
+
+int clv_register_upload(clv_registration *run, const clvox_register_images *images)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < images->channels; i++) {
+        clv_channel *c = &run->channels[i];
+        CLV_TRY(send_image(run->ctx, images->fixed[i], c->fixed, run->partial, run->state));
+        CLV_TRY(send_image(run->ctx, images->moving[i], c->moving, run->partial, run->state));
+    }
+    if (images->fixed_mask)
+        CLV_TRY(send_mask(run, images->fixed_mask, run->turned ? "moving" : "fixed", run->fixed_mask));
+    if (images->moving_mask)
+        CLV_TRY(send_mask(run, images->moving_mask, run->turned ? "fixed" : "moving", run->moving_mask));
+end:
+    return status;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a result says about itself: the affine taken apart, and what speaks
+ * against it. */
+#include <math.h>
+
+#include "base/matrix.h"
+#include "register/register.h"
+
+int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)
+{
+    double q[3][3], s[3][3] = {{0}}, center[3], moved[3], middle[3];
+    if (!clv_matrix_regular(m) || !(clv_matrix_determinant(m) > 0))
+        return 0;
+    /* R S: columns made orthonormal in turn, S what it took. */
+    for (int c = 0; c < 3; c++) {
+        double v[3] = {m[0][c], m[1][c], m[2][c]}, length = 0;
+        for (int b = 0; b < c; b++) {
+            s[b][c] = q[0][b] * v[0] + q[1][b] * v[1] + q[2][b] * v[2];
+            for (int i = 0; i < 3; i++)
+                v[i] -= s[b][c] * q[i][b];
+        }
+        length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+        s[c][c] = length;
+        for (int i = 0; i < 3; i++)
+            q[i][c] = v[i] / length;
+    }
+    const double degrees = 180 / M_PI;
+    parts->rotation_degrees[0] = degrees * atan2(q[2][1], q[2][2]);
+    parts->rotation_degrees[1] = degrees * asin(fmax(-1, fmin(1, -q[2][0])));
+    parts->rotation_degrees[2] = degrees * atan2(q[1][0], q[0][0]);
+    for (int i = 0; i < 3; i++) {
+        parts->scale[i] = s[i][i];
+        middle[i] = .5 * (fixed->size[i] - 1);
+    }
+    parts->shear[0] = s[0][1] / s[0][0];
+    parts->shear[1] = s[0][2] / s[0][0];
+    parts->shear[2] = s[1][2] / s[1][1];
+    clv_matrix_apply(fixed->to_ras, middle, center);
+    clv_matrix_apply(m, center, moved);
+    for (int i = 0; i < 3; i++)
+        parts->shift_mm[i] = moved[i] - center[i];
+    return 1;
+}
+
+/* The share of the smaller of the two grids that lies in the other, through
+ * matrix; from points spread evenly over the fixed grid. */
+static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const double matrix[4][4])
+{
+    enum { POINTS = 24 };
+    double from_ras[4][4], map[4][4];
+    int inside = 0;
+    if (clv_matrix_invert(moving->to_ras, from_ras) < 0)
+        return 0;
+    clv_matrix_multiply(matrix, fixed->to_ras, map);
+    clv_matrix_multiply(CLV_MATRIX(from_ras), CLV_MATRIX(map), map);
+    for (int k = 0; k < POINTS * POINTS * POINTS; k++) {
+        const int part[3] = {k % POINTS, k / POINTS % POINTS, k / POINTS / POINTS};
+        double at[3], to[3];
+        for (int i = 0; i < 3; i++)
+            at[i] = (part[i] + .5) / POINTS * fixed->size[i] - .5;
+        clv_matrix_apply(CLV_MATRIX(map), at, to);
+        inside += to[0] >= -.5 && to[0] <= moving->size[0] - .5 && to[1] >= -.5 &&
+                  to[1] <= moving->size[1] - .5 && to[2] >= -.5 && to[2] <= moving->size[2] - .5;
+    }
+    double share = (double)inside / (POINTS * POINTS * POINTS);
+    /* Fixed voxels' volume over that of the moving grid as the fixed one sees it. */
+    double ratio = fabs(clv_matrix_determinant(CLV_MATRIX(map))) * (double)clvox_grid_voxels(fixed) /
+                   (double)clvox_grid_voxels(moving);
+    return fmin(1, share * fmax(1, ratio));
+}
+
+/* Whether the images are less alike at the end than a metric and a correlation
+ * of an earlier stage say. Interpolation alone costs a little; LNCC counts the
+ * noise of the background, too, which it changes much: it must have fallen
+ * clearly, and the correlation with it. */
+static bool less_alike(clvox_metric metric, double before, double ncc, const clvox_register_result *r)
+{
+    double loss = before - r->metric_after;
+    if (metric == CLVOX_METRIC_SSD)
+        loss = -loss;
+    if (metric == CLVOX_METRIC_LNCC)
+        return loss > .05 * before && fabs(r->ncc_after) < fabs(ncc) - .01;
+    return loss > .03 * fabs(before) + 1e-12;
+}
+
+void clv_register_judge(const clv_registration *run, clvox_register_result *r)
+{
+    r->suspicions = 0;
+    r->overlap = overlap(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix));
+    if (r->overlap < .1)
+        r->suspicions |= CLVOX_SUSPECT_OVERLAP;
+    if (clvox_affine_take_apart(CLV_MATRIX(run->matrix), &run->fixed_grid, &r->parts)) {
+        for (int i = 0; i < 3; i++)
+            if (!(r->parts.scale[i] >= .5 && r->parts.scale[i] <= 2))
+                r->suspicions |= CLVOX_SUSPECT_SCALE;
+    } else {
+        r->parts = (clvox_affine_parts){.rotation_degrees = {NAN, NAN, NAN}, .scale = {NAN, NAN, NAN},
+                                        .shear = {NAN, NAN, NAN}, .shift_mm = {NAN, NAN, NAN}};
+        r->suspicions |= CLVOX_SUSPECT_SCALE;
+    }
+    clvox_metric metric = clv_register_metric(run->options);
+    if (less_alike(metric, r->metric_before, r->ncc_before, r) ||
+        less_alike(metric, r->metric_linear, r->ncc_linear, r))
+        r->suspicions |= CLVOX_SUSPECT_METRIC;
+    if (run->constant)
+        r->suspicions |= CLVOX_SUSPECT_CONSTANT;
+    if (run->options->deform != CLVOX_DEFORM_NONE && r->jacobian.folded > 0)
+        r->suspicions |= CLVOX_SUSPECT_FOLDS;
+}

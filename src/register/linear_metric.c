@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values, gradients and normal matrices of many maps at once, from the sums
+ * that the device makes. */
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "op/match/lncc.h"
+#include "op/image/resample.h"
+#include "register/linear.h"
+
+/* ---- maps and parameters ------------------------------------------------ */
+
+int linear_parameters(clvox_linear kind)
+{
+    return kind == CLVOX_LINEAR_TRANSLATION ? 3 : kind == CLVOX_LINEAR_RIGID ? 6
+           : kind == CLVOX_LINEAR_SIMILARITY ? 7 : 12;
+}
+
+/* What a parameter adds to the velocity at y = linear (x - center): G y + t. */
+static void generator(const linear_stage *stage, clvox_linear kind, int p, double g[3][3], double t[3])
+{
+    memset(g, 0, 9 * sizeof(double));
+    for (int i = 0; i < 3; i++)
+        t[i] = p == i;
+    if (p < 3)
+        return;
+    int k = p - 3;
+    double unit = 1 / stage->radius;
+    if (kind == CLVOX_LINEAR_AFFINE) {
+        g[k / 3][k % 3] = unit;
+    } else if (k < 3) {
+        g[(k + 2) % 3][(k + 1) % 3] = unit;
+        g[(k + 1) % 3][(k + 2) % 3] = -unit;
+    } else {
+        for (int i = 0; i < 3; i++)
+            g[i][i] = unit;
+    }
+}
+
+/* What is left of v without what lies along the normal n. */
+static void flatten(const double n[3], double v[3])
+{
+    double along = n[0] * v[0] + n[1] * v[1] + n[2] * v[2];
+    for (int i = 0; i < 3; i++)
+        v[i] -= along * n[i];
+}
+
+void linear_keep_in_plane(const linear_stage *stage, clvox_linear kind, double delta[12])
+{
+    const double *n = stage->thin_axis;
+    double *turn = delta + 3;
+    if (!stage->thin)
+        return;
+    flatten(n, delta);
+    if (kind == CLVOX_LINEAR_AFFINE) {
+        for (int i = 0; i < 3; i++)
+            flatten(n, turn + 3 * i);
+        for (int j = 0; j < 3; j++) {
+            double column[3] = {turn[j], turn[3 + j], turn[6 + j]};
+            flatten(n, column);
+            for (int i = 0; i < 3; i++)
+                turn[3 * i + j] = column[i];
+        }
+    } else if (linear_parameters(kind) >= 6) {
+        double rest[3] = {turn[0], turn[1], turn[2]};
+        flatten(n, rest);
+        for (int i = 0; i < 3; i++)
+            turn[i] -= rest[i];
+    }
+}
+
+/* exp(g) by its series, halved until small. */
+static void exponential(double g[3][3], double out[3][3])
+{
+    double term[3][3], largest = 0;
+    int halvings = 0;
+    for (int i = 0; i < 9; i++)
+        largest = fmax(largest, fabs(g[i / 3][i % 3]));
+    for (; largest > .1; largest /= 2)
+        halvings++;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            g[i][j] = ldexp(g[i][j], -halvings);
+            out[i][j] = term[i][j] = i == j;
+        }
+    for (int n = 1; n < 12; n++) {
+        clv_matrix3_multiply(CLV_MATRIX3(term), CLV_MATRIX3(g), term);
+        for (int i = 0; i < 9; i++) {
+            term[i / 3][i % 3] /= n;
+            out[i / 3][i % 3] += term[i / 3][i % 3];
+        }
+    }
+    for (; halvings > 0; halvings--)
+        clv_matrix3_multiply(CLV_MATRIX3(out), CLV_MATRIX3(out), out);
+}
+
+void linear_move(const linear_stage *stage, clvox_linear kind, const linear_state *from,
+                 const double delta[12], linear_state *to)
+{
+    double sum[3][3] = {{0}}, g[3][3], t[3], e[3][3];
+    *to = *from;
+    for (int p = 0; p < linear_parameters(kind); p++) {
+        generator(stage, kind, p, g, t);
+        for (int i = 0; i < 3; i++) {
+            to->shift[i] += delta[p] * t[i];
+            for (int j = 0; j < 3; j++)
+                sum[i][j] += delta[p] * g[i][j];
+        }
+    }
+    exponential(sum, e);
+    clv_matrix3_multiply(CLV_MATRIX3(e), CLV_MATRIX3(from->linear), to->linear);
+}
+
+void linear_from_matrix(const linear_stage *stage, const double matrix[4][4], linear_state *state)
+{
+    memset(state, 0, sizeof *state);
+    for (int i = 0; i < 3; i++) {
+        state->shift[i] = matrix[i][3];
+        for (int j = 0; j < 3; j++) {
+            state->linear[i][j] = matrix[i][j];
+            state->shift[i] += matrix[i][j] * stage->center[j];
+        }
+    }
+}
+
+void linear_to_matrix(const linear_stage *stage, const linear_state *state, double matrix[4][4])
+{
+    clv_matrix_identity(matrix);
+    for (int i = 0; i < 3; i++) {
+        matrix[i][3] = state->shift[i];
+        for (int j = 0; j < 3; j++) {
+            matrix[i][j] = state->linear[i][j];
+            matrix[i][3] -= state->linear[i][j] * stage->center[j];
+        }
+    }
+}
+
+/* ---- from the device's sums to parameters ------------------------------- */
+
+/* How each parameter moves the voxel that a sample looks at: basis[p][4 j + k],
+ * j the axis, k the factor 1, kx, ky, kz. back: samples of the moving image
+ * that look into the fixed one through the inverse map. */
+static void bases(const linear_stage *stage, const linear_level *level, const float centre[3],
+                  clvox_linear kind, const linear_state *state, bool back, double basis[12][12])
+{
+    double to_voxel[4][4], at[3], g[3][3], t[3], far[3], spread[3][3], moved[3][3], turn[3][3];
+    const clvox_grid *grid = back ? &level->moving_grid : &level->fixed_grid;
+    const clvox_grid *seen = back ? &level->fixed_grid : &level->moving_grid;
+    if (clv_matrix_invert(CLV_MATRIX(seen->to_ras), to_voxel) < 0)
+        clv_matrix_identity(to_voxel);
+    clv_matrix_apply(CLV_MATRIX(grid->to_ras),
+                     (double[3]){(double)centre[0], (double)centre[1], (double)centre[2]}, at);
+    /* What the velocity G v + t is: of v = A (x - c) in the moving world, or
+     * of v = y - s there and then turned by -1/A into the fixed one. */
+    for (int i = 0; i < 3; i++) {
+        far[i] = back ? at[i] - state->shift[i] : 0;
+        for (int j = 0; j < 3; j++) {
+            far[i] += back ? 0 : state->linear[i][j] * (at[j] - stage->center[j]);
+            spread[i][j] = back ? grid->to_ras[i][j] : 0;
+            for (int k = 0; k < 3 && !back; k++)
+                spread[i][j] += state->linear[i][k] * grid->to_ras[k][j];
+        }
+    }
+    if (back && clv_matrix3_invert(CLV_MATRIX3(state->linear), turn) < 0)
+        memset(turn, 0, sizeof turn);
+    for (int i = 0; i < 9; i++)
+        turn[i / 3][i % 3] = back ? -turn[i / 3][i % 3] : i % 4 == 0;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            moved[i][j] = 0;
+            for (int k = 0; k < 3; k++)
+                moved[i][j] += to_voxel[i][k] * turn[k][j];
+        }
+    memcpy(turn, moved, sizeof turn);
+    for (int p = 0; p < linear_parameters(kind); p++) {
+        double velocity[3];
+        generator(stage, kind, p, g, t);
+        clv_matrix3_multiply(CLV_MATRIX3(g), CLV_MATRIX3(spread), moved);
+        for (int i = 0; i < 3; i++)
+            velocity[i] = t[i] + g[i][0] * far[0] + g[i][1] * far[1] + g[i][2] * far[2];
+        for (int j = 0; j < 3; j++)
+            for (int k = 0; k < 4; k++) {
+                double sum = 0;
+                for (int i = 0; i < 3; i++)
+                    sum += turn[j][i] * (k ? moved[i][k - 1] : velocity[i]);
+                basis[p][4 * j + k] = sum;
+            }
+    }
+}
+
+static void project(int parameters, double basis[12][12], const float *sums, double out[12])
+{
+    for (int p = 0; p < parameters; p++) {
+        out[p] = 0;
+        for (int i = 0; i < 12; i++)
+            out[p] += basis[p][i] * (double)sums[i];
+    }
+}
+
+/* The normal matrix from the sixty sums g_i g_j k_l k_m. */
+static void project_normal(int parameters, double basis[12][12], const float *sums, double out[12][12])
+{
+    static const int pair_of[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
+    static const int power_of[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
+    double half[12][12];
+    for (int p = 0; p < parameters; p++)
+        for (int i = 0; i < 12; i++) {
+            half[p][i] = 0;
+            for (int j = 0; j < 12; j++)
+                half[p][i] += basis[p][j] * (double)sums[10 * pair_of[i / 4][j / 4] + power_of[i % 4][j % 4]];
+        }
+    for (int p = 0; p < parameters; p++)
+        for (int q = 0; q < parameters; q++) {
+            out[p][q] = 0;
+            for (int i = 0; i < 12; i++)
+                out[p][q] += half[p][i] * basis[q][i];
+        }
+}
+
+/* Adds weight times what NCC or SSD say, with Gauss-Newton's matrix. */
+static void add_pair(int parameters, double basis[12][12], const float *s, clvox_metric metric, double weight,
+                     linear_state *state)
+{
+    double d[12], fd[12], md[12], normal[12][12];
+    double n = (double)s[0], f = (double)s[1] / n, m = (double)s[2] / n;
+    double ff = (double)s[3] / n - f * f, mm = (double)s[4] / n - m * m, fm = (double)s[5] / n - f * m;
+    project(parameters, basis, s + 6, d);
+    project(parameters, basis, s + 18, fd);
+    project(parameters, basis, s + 30, md);
+    project_normal(parameters, basis, s + 42, normal);
+    if (metric == CLVOX_METRIC_SSD) {
+        state->value -= weight * (ff + mm - 2 * fm + (f - m) * (f - m));
+        for (int p = 0; p < parameters; p++) {
+            state->gradient[p] -= weight * 2 * (md[p] - fd[p]) / n;
+            for (int q = 0; q < parameters; q++)
+                state->normal[p][q] += weight * 2 * normal[p][q] / n;
+        }
+        return;
+    }
+    if (!(ff > 1e-9 && mm > 1e-9))
+        return;
+    double ncc = fm / sqrt(ff * mm), a[12], b[12];
+    state->value += weight * ncc * ncc;
+    for (int p = 0; p < parameters; p++) {
+        a[p] = (md[p] / n - m * d[p] / n) / sqrt(mm); /* along M itself: changes its length only */
+        b[p] = (fd[p] / n - f * d[p] / n) / sqrt(ff) - ncc * a[p]; /* along F */
+        state->gradient[p] += weight * 2 * ncc * b[p] / sqrt(mm);
+    }
+    for (int p = 0; p < parameters; p++)
+        for (int q = 0; q < parameters; q++)
+            state->normal[p][q] += weight * 2 / mm *
+                                   (normal[p][q] / n - d[p] * d[q] / n / n - a[p] * a[q] - b[p] * b[q]);
+}
+
+/* ---- evaluation --------------------------------------------------------- */
+
+typedef struct batch {
+    linear_stage *stage;
+    const linear_level *level;
+    int channel, bins;
+    clvox_metric metric;
+    clvox_linear kind;
+    double weight;
+    bool back; /* samples of the moving image look into the fixed one */
+    clv_affine_pair pair;
+    linear_state *states;
+} batch;
+
+static void count_overlap(const batch *b, linear_state *state, double n)
+{
+    const linear_stage *stage = b->stage;
+    const linear_level *level = b->level;
+    double steps = level->step[0] * level->step[1];
+    double fixed = stage->fixed.finite * (double)clvox_grid_voxels(&level->fixed_grid);
+    double scale = fabs(clv_matrix3_determinant(CLV_MATRIX3(state->linear)) *
+                        clv_matrix_determinant(CLV_MATRIX(level->fixed_grid.to_ras)) /
+                        clv_matrix_determinant(CLV_MATRIX(level->moving_grid.to_ras)));
+    double moving = stage->moving.finite * (double)clvox_grid_voxels(&level->moving_grid) / fmax(scale, 1e-9);
+    state->overlap = n * steps / fmax(fmin(fixed, moving), 1);
+}
+
+static int evaluate_histogram(batch *b, bool slopes)
+{
+    int status = CLVOX_OK;
+    linear_stage *stage = b->stage;
+    clvox_context *ctx = stage->run->ctx;
+    int bins = b->bins, entries = bins * bins, columns = entries + bins, count = b->pair.count;
+    double rows = (double)b->pair.size[0] * b->pair.size[1] * b->pair.size[2];
+    unsigned unit = 65536;
+    float *sums = stage->host;
+    while (unit > 1 && unit * rows >= 4294967295.)
+        unit /= 2;
+    CLV_TRY(clv_affine_histogram(ctx, &b->pair, bins, unit, stage->counts));
+    CLV_TRY(clv_buffer_read(ctx, stage->counts, 0, stage->host_counts,
+                            (size_t)(count * entries) * sizeof(uint32_t)));
+    for (int i = 0; i < count; i++) {
+        double total;
+        float *table = stage->host + (size_t)i * (size_t)columns;
+        double value = linear_score(b->metric, bins, stage->host_counts + (size_t)i * (size_t)entries, &total,
+                                    slopes ? table : NULL, slopes ? table + entries : NULL);
+        if (b->channel == 0 && !b->back)
+            count_overlap(b, &b->states[i], total / unit);
+        b->states[i].value += b->weight * value;
+    }
+    if (!slopes)
+        goto end;
+    CLV_TRY(clv_buffer_write(ctx, stage->tables, 0, stage->host, (size_t)(count * columns) * sizeof(float)));
+    CLV_TRY(clv_affine_sums(ctx, &b->pair, CLV_AFFINE_TABLE, bins, stage->tables, NULL, stage->partial,
+                            stage->sums));
+    int each = clv_affine_sum_count(CLV_AFFINE_TABLE);
+    CLV_TRY(clv_buffer_read(ctx, stage->sums, 0, sums, (size_t)(count * each) * sizeof(float)));
+    for (int i = 0; i < count; i++) {
+        linear_state *state = &b->states[i];
+        const float *s = sums + (size_t)i * (size_t)each;
+        int parameters = linear_parameters(b->kind);
+        double basis[12][12], gradient[12], normal[12][12];
+        if (!(s[0] > 0))
+            continue;
+        bases(stage, b->level, b->pair.centre, b->kind, state, b->back, basis);
+        project(parameters, basis, s + CLV_AFFINE_SLOPES, gradient);
+        project_normal(parameters, basis, s + CLV_AFFINE_SLOPES + 12, normal);
+        for (int p = 0; p < parameters; p++) {
+            state->gradient[p] += b->weight * gradient[p] / (double)s[0];
+            for (int q = 0; q < parameters; q++)
+                state->normal[p][q] += b->weight * normal[p][q] / (double)s[0];
+        }
+    }
+end:
+    return status;
+}
+
+static int evaluate_pair(batch *b)
+{
+    int status = CLVOX_OK;
+    linear_stage *stage = b->stage;
+    int each = clv_affine_sum_count(CLV_AFFINE_PAIR), parameters = linear_parameters(b->kind);
+    float *sums = stage->host;
+    CLV_TRY(clv_affine_sums(stage->run->ctx, &b->pair, CLV_AFFINE_PAIR, 8, NULL, NULL, stage->partial,
+                            stage->sums));
+    CLV_TRY(clv_buffer_read(stage->run->ctx, stage->sums, 0, sums,
+                            (size_t)(b->pair.count * each) * sizeof(float)));
+    for (int i = 0; i < b->pair.count; i++) {
+        double basis[12][12];
+        const float *s = sums + (size_t)i * (size_t)each;
+        if (b->channel == 0 && !b->back)
+            count_overlap(b, &b->states[i], (double)s[0]);
+        if (!(s[0] > 0)) {
+            b->states[i].value = -INFINITY;
+            continue;
+        }
+        bases(stage, b->level, b->pair.centre, b->kind, &b->states[i], b->back, basis);
+        add_pair(parameters, basis, s, b->metric, b->weight, &b->states[i]);
+    }
+end:
+    return status;
+}
+
+/* LNCC of one map: the moving image is brought onto the fixed grid, and its
+ * slopes there go through the same sums. */
+static int evaluate_lncc(batch *b, const linear_state *from)
+{
+    int status = CLVOX_OK;
+    linear_stage *stage = b->stage;
+    clv_registration *run = stage->run;
+    const int *size = b->level->fixed_grid.size;
+    double matrix[4][4], basis[12][12], gradient[12], normal[12][12];
+    clv_map map;
+    float sums[6 + 12 + 60], s[2];
+    linear_state *state = b->states;
+    linear_to_matrix(stage, from, matrix);
+    clv_map_between(&b->level->fixed_grid, &b->level->moving_grid, CLV_MATRIX(matrix), 0, &map);
+    CLV_TRY(clv_warp(run->ctx, b->pair.moving, b->pair.moving_size, &map, NULL, CLV_LINEAR, NAN,
+                     stage->warped, size));
+    const clv_lncc_args args = {
+        .fixed = b->pair.fixed, .moving = stage->warped, .size = {size[0], size[1], size[2]},
+        .radius = run->options->linear_radius, .epsilon = 1e-4f, .slope_moving = stage->slopes,
+        .terms = stage->terms, .partial = stage->partial, .out = stage->sums, .slot = 0};
+    CLV_TRY(clv_lncc(run->ctx, &args));
+    CLV_TRY(clv_buffer_read(run->ctx, stage->sums, 0, s, sizeof s));
+    CLV_TRY(clv_affine_sums(run->ctx, &b->pair, CLV_AFFINE_IMAGE, 8, NULL, stage->slopes, stage->partial,
+                            stage->sums));
+    CLV_TRY(clv_buffer_read(run->ctx, stage->sums, 0, sums, sizeof sums));
+    if (b->channel == 0)
+        count_overlap(b, state, (double)s[1]);
+    if (!(s[1] > 0) || !(sums[0] > 0)) {
+        state->value = -INFINITY;
+        goto end;
+    }
+    int parameters = linear_parameters(b->kind);
+    state->value += b->weight * (double)s[0] / (double)s[1];
+    bases(stage, b->level, b->pair.centre, b->kind, state, false, basis);
+    project(parameters, basis, sums + CLV_AFFINE_SLOPES, gradient);
+    project_normal(parameters, basis, sums + CLV_AFFINE_SLOPES + 12, normal);
+    /* Windows vary about a third as much as the whole image. */
+    double n = (double)sums[0], mean = (double)sums[2] / n, variance = (double)sums[4] / n - mean * mean;
+    for (int p = 0; p < parameters; p++) {
+        state->gradient[p] += b->weight * gradient[p] / n;
+        for (int q = 0; q < parameters; q++)
+            state->normal[p][q] += b->weight * 2 * normal[p][q] / n / fmax(.3 * variance, 1e-6);
+    }
+end:
+    return status;
+}
+
+static int write_maps(linear_stage *stage, const linear_level *level, const linear_state *states, int count,
+                      bool back)
+{
+    for (int i = 0; i < count; i++) {
+        double matrix[4][4];
+        clv_map map;
+        linear_to_matrix(stage, &states[i], matrix);
+        if (back && clv_matrix_invert(CLV_MATRIX(matrix), matrix) < 0)
+            clv_matrix_identity(matrix);
+        clv_map_between(back ? &level->moving_grid : &level->fixed_grid,
+                        back ? &level->fixed_grid : &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
+        memcpy(stage->host + 12 * (size_t)i, map.linear, sizeof map.linear);
+    }
+    return clv_buffer_write(stage->run->ctx, stage->maps, 0, stage->host, (size_t)count * 12 * sizeof(float));
+}
+
+static void describe_pair(const linear_stage *stage, const linear_level *level, int channel, bool back,
+                          clv_affine_pair *pair)
+{
+    const clvox_grid *from = back ? &level->moving_grid : &level->fixed_grid;
+    const clvox_grid *to = back ? &level->fixed_grid : &level->moving_grid;
+    double to_voxel[4][4], centre[3], middle[3];
+    for (int i = 0; i < 3; i++)
+        middle[i] = back ? stage->moving.center[i] : stage->center[i];
+    if (clv_matrix_invert(CLV_MATRIX(from->to_ras), to_voxel) < 0)
+        clv_matrix_identity(to_voxel);
+    clv_matrix_apply(CLV_MATRIX(to_voxel), middle, centre);
+    pair->fixed = back ? level->moving[channel] : level->fixed[channel];
+    pair->weights = level->weights[back];
+    pair->moving = back ? level->fixed[channel] : level->moving[channel];
+    for (int i = 0; i < 3; i++) {
+        pair->size[i] = from->size[i];
+        pair->moving_size[i] = to->size[i];
+        pair->centre[i] = (float)centre[i];
+    }
+}
+
+/* What ends up in the result is taken from both sides, so that exchanging the
+ * images gives the inverse; coarse histograms and windows from one. */
+static int evaluate_batch(linear_stage *stage, int at, clvox_metric metric, int bins, clvox_linear kind,
+                          linear_state *states, int count, bool slopes)
+{
+    int status = CLVOX_OK;
+    const linear_level *level = &stage->level[at];
+    bool lncc = metric == CLVOX_METRIC_LNCC;
+    bool histogram = metric == CLVOX_METRIC_MI || (at == LINEAR_LEVELS - 1 && !lncc);
+    for (int i = 0; i < count; i++) {
+        states[i].value = 0;
+        memset(states[i].gradient, 0, sizeof states[i].gradient);
+        memset(states[i].normal, 0, sizeof states[i].normal);
+    }
+    int sides = lncc || (histogram && at > 0) ? 1 : 2;
+    for (int side = 0; side < sides; side++) {
+        CLV_TRY(write_maps(stage, level, states, count, side));
+        for (int c = 0; c < stage->run->channel_count; c++) {
+            batch b = {.stage = stage,
+                       .level = level,
+                       .channel = c,
+                       .bins = bins,
+                       .metric = metric,
+                       .kind = kind,
+                       .weight = stage->run->channels[c].weight / sides,
+                       .back = side,
+                       .states = states,
+                       .pair = {.step = {lncc ? 1 : level->step[0], lncc ? 1 : level->step[1]},
+                                .maps = stage->maps,
+                                .count = count}};
+            describe_pair(stage, level, c, side, &b.pair);
+            CLV_TRY(histogram ? evaluate_histogram(&b, slopes)
+                    : lncc    ? evaluate_lncc(&b, states)
+                              : evaluate_pair(&b));
+        }
+    }
+end:
+    return status;
+}
+
+int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bins, clvox_linear kind,
+                    linear_state *states, int count, bool slopes)
+{
+    int status = CLVOX_OK;
+    /* As many as the tables have room for. */
+    int room = (int)(stage->table_floats / (size_t)(bins * (bins + 1)));
+    int most = metric == CLVOX_METRIC_LNCC ? 1 : room < LINEAR_BATCH ? room : LINEAR_BATCH;
+    stage->evaluations += count;
+    for (int i = 0; i < count; i += most)
+        CLV_TRY(evaluate_batch(stage, level, metric, bins, kind, states + i,
+                               count - i < most ? count - i : most, slopes));
+end:
+    return status;
+}

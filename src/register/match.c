@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Intensities: both images are brought to one scale by their quantiles, so
+ * that squared differences mean the same for every scanner. */
+#include <math.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "op/image/histogram.h"
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "op/image/resample.h"
+#include "image/otsu.h"
+#include "register/register.h"
+
+enum { BINS = 1024 };
+
+typedef struct distribution {
+    double low, high; /* edges of the histogram; equal where all values are one */
+    int32_t counts[BINS];
+    double total; /* 0: there are no values */
+} distribution;
+
+static int read_state(clv_registration *run, int slot, int count, float *values)
+{
+    return clv_buffer_read(run->ctx, run->state, (size_t)slot * sizeof(float), values,
+                           (size_t)count * sizeof(float));
+}
+
+static int measure(clv_registration *run, const clv_buffer *image, const clv_buffer *weight, int n,
+                   distribution *d)
+{
+    int status = CLVOX_OK;
+    clv_buffer *counts = NULL;
+    float range[2];
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, image, NULL, weight, 0, n, run->partial, run->state,
+                       CLV_STATE_SUMS));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, image, NULL, weight, 0, n, run->partial, run->state,
+                       CLV_STATE_SUMS + 1));
+    CLV_TRY(read_state(run, CLV_STATE_SUMS, 2, range));
+    if (!isfinite(range[0]) || !isfinite(range[1]) || range[1] <= range[0]) {
+        /* Nothing at all, or one value, as a segmentation has inside. */
+        bool some = isfinite(range[0]) && isfinite(range[1]);
+        memset(d, 0, sizeof *d);
+        d->low = d->high = some ? range[0] : 0;
+        d->total = d->counts[0] = some;
+        goto end;
+    }
+    d->low = range[0];
+    d->high = range[1];
+    CLV_TRY(clv_buffer_create(run->ctx, sizeof d->counts, "histogram", &counts));
+    CLV_TRY(clv_histogram(run->ctx, image, weight, n, range[0], range[1], BINS, counts));
+    CLV_TRY(clv_buffer_read(run->ctx, counts, 0, d->counts, sizeof d->counts));
+    d->total = 0;
+    for (int i = 0; i < BINS; i++)
+        d->total += d->counts[i];
+end:
+    clv_buffer_destroy(&counts);
+    return status;
+}
+
+static double quantile(const distribution *d, double q)
+{
+    double sum = 0, want = q * d->total;
+    for (int i = 0; i < BINS; i++) {
+        if (sum + d->counts[i] >= want && d->counts[i] > 0)
+            return d->low + (d->high - d->low) * (i + (want - sum) / d->counts[i]) / BINS;
+        sum += d->counts[i];
+    }
+    return d->high;
+}
+
+/* Otsu's threshold between background and tissue, over the values up to the
+ * 99.5 % quantile so that a few bright voxels do not decide. */
+static double otsu(const distribution *d)
+{
+    if (d->high <= d->low)
+        return d->low;
+    int last = (int)ceil((quantile(d, 0.995) - d->low) / (d->high - d->low) * BINS);
+    last = last < 2 ? 2 : last > BINS ? BINS : last;
+    double counts[BINS];
+    for (int i = 0; i < last; i++)
+        counts[i] = d->counts[i];
+    return d->low + (d->high - d->low) * clv_otsu(counts, last) / BINS;
+}
+
+/* Appends a knot where both tables stay ascending. */
+static int knot(float *from, float *to, int count, double x, double y)
+{
+    if (count > 0 && x <= from[count - 1] + 1e-6 * fabs(from[count - 1]))
+        return count;
+    from[count] = (float)x;
+    to[count] = (float)(count > 0 ? fmax(y, to[count - 1]) : y);
+    return count + 1;
+}
+
+/* The voxels that both images' distributions are taken from: the masks, or
+ * where there is none, the tissue of both images. */
+static int common_region(clv_registration *run, const clv_channel *channel, const clv_buffer *resampled,
+                         clv_buffer *region, clv_buffer *scratch)
+{
+    int status = CLVOX_OK;
+    const float keep[4] = {1, 0, 0, 0};
+    distribution d;
+    if (run->fixed_mask) {
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, region, run->n, run->fixed_mask, NULL,
+                              NULL, keep));
+    } else {
+        CLV_TRY(measure(run, channel->fixed, NULL, run->n, &d));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, run->n, channel->fixed, NULL,
+                              NULL, (float[4]){(float)(otsu(&d)), 1, 0, 0}));
+    }
+    if (run->moving_mask) {
+        clv_map map;
+        clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
+        CLV_TRY(clv_warp(run->ctx, run->moving_mask, run->moving_grid.size, &map, NULL, CLV_NEAREST, 0,
+                         scratch, run->fixed_grid.size));
+    } else {
+        CLV_TRY(measure(run, resampled, NULL, run->n, &d));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, scratch, run->n, resampled, NULL, NULL,
+                              (float[4]){(float)(otsu(&d)), 1, 0, 0}));
+    }
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, region, run->n, region, scratch, NULL, keep));
+end:
+    return status;
+}
+
+/* Whether the metric takes equal values for the same tissue. The others take
+ * any contrast, which a match would only bend. */
+static bool compares_values(const clvox_register_options *o)
+{
+    return clv_register_metric(o) == CLVOX_METRIC_SSD || o->deform == CLVOX_DEFORM_UNBIASED;
+}
+
+/* Background at 0, the brightest of the tissue at 1, nothing above 1.2: by this
+ * image alone, as the other may be dark where it is bright. region: scratch. */
+static int to_unit_range(clv_registration *run, clv_buffer *image, const clv_buffer *mask, int n,
+                         const distribution *all, clv_buffer *region)
+{
+    int status = CLVOX_OK;
+    distribution d;
+    CLV_TRY(measure(run, image, mask, n, &d));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, n, image, NULL, NULL,
+                          (float[4]){(float)otsu(&d), 1, 0, 0}));
+    if (mask)
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, region, n, region, mask, NULL,
+                              (float[4]){1, 0, 0, 0}));
+    CLV_TRY(measure(run, image, region, n, &d));
+    double low = fmin(quantile(all, .02), quantile(&d, .02)), unit = quantile(&d, .995) - low;
+    if (!(d.total > 0) || unit <= 0) {
+        low = all->low;
+        unit = all->high - all->low;
+    }
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, image, n, image, NULL, NULL,
+                          (float[4]){(float)(1 / unit), (float)(-low / unit), 0, 1.2f}));
+end:
+    return status;
+}
+
+static int match(clv_registration *run, const clv_channel *channel)
+{
+    static const double levels[] = {.02, .05, .1, .2, .3, .4, .5, .6, .7, .8, .9, .95, .98};
+    enum { LEVELS = sizeof levels / sizeof *levels };
+    int status = CLVOX_OK;
+    clv_buffer *resampled = run->scratch_a, *region = channel->level_fixed, *scratch = run->scratch_b;
+    distribution fixed_all, moving_all, fixed, moving;
+    clv_map map;
+    float from[LEVELS + 4], to[LEVELS + 4];
+
+    clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
+    CLV_TRY(clv_warp(run->ctx, channel->moving, run->moving_grid.size, &map, NULL, CLV_LINEAR, NAN,
+                     resampled, run->fixed_grid.size));
+    CLV_TRY(common_region(run, channel, resampled, region, scratch));
+    CLV_TRY(measure(run, channel->fixed, NULL, run->n, &fixed_all));
+    CLV_TRY(measure(run, channel->moving, NULL, run->m, &moving_all));
+    CLV_TRY(measure(run, channel->fixed, region, run->n, &fixed));
+    CLV_TRY(measure(run, resampled, region, run->n, &moving));
+    if (fixed_all.high <= fixed_all.low || moving_all.high <= moving_all.low) {
+        /* A constant image has no scale: both become 0 and no force arises. */
+        run->constant = true;
+        CLV_TRY(clv_buffer_fill(run->ctx, channel->fixed, 0, 0, (size_t)run->n * sizeof(float)));
+        CLV_TRY(clv_buffer_fill(run->ctx, channel->moving, 0, 0, (size_t)run->m * sizeof(float)));
+        goto end;
+    }
+    if (fixed.total == 0 || moving.total == 0) {
+        status = clv_fail(CLVOX_ERROR_DATA, "the two images do not overlap where they and their masks "
+                                            "have content; try --init moments or --init centers");
+        goto end;
+    }
+    if (!compares_values(run->options)) {
+        CLV_TRY(to_unit_range(run, channel->fixed, run->fixed_mask, run->n, &fixed_all, channel->level_fixed));
+        CLV_TRY(to_unit_range(run, channel->moving, run->moving_mask, run->m, &moving_all,
+                              channel->level_moving));
+        goto end;
+    }
+    /* The darkest two percent of the whole image is the background's level. */
+    double fixed_low = fmin(quantile(&fixed_all, .02), quantile(&fixed, .02));
+    double moving_low = fmin(quantile(&moving_all, .02), quantile(&moving, .02));
+    double unit = quantile(&fixed, .98) - fixed_low;
+    if (unit <= 0)
+        unit = fixed_all.high - fixed_all.low;
+
+    int knots = knot(from, to, 0, moving_low, 0);
+    for (int i = 0; i < LEVELS; i++)
+        knots = knot(from, to, knots, quantile(&moving, levels[i]),
+                     (quantile(&fixed, levels[i]) - fixed_low) / unit);
+    /* Above the last quantile both go on with the same slope and stop at 1.2. */
+    double rise = to[knots - 1] > 0 ? (from[knots - 1] - moving_low) / to[knots - 1] : 1;
+    knots = knot(from, to, knots, from[knots - 1] + fmax(0, 1.2 - to[knots - 1]) * rise, 1.2);
+    CLV_TRY(clv_pointwise_table(run->ctx, channel->moving, run->m, channel->moving, from, to, knots));
+    knots = knot(from, to, 0, fixed_low, 0);
+    knots = knot(from, to, knots, fixed_low + 1.2 * unit, 1.2);
+    CLV_TRY(clv_pointwise_table(run->ctx, channel->fixed, run->n, channel->fixed, from, to, knots));
+end:
+    return status;
+}
+
+int clv_register_match(clv_registration *run)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < run->channel_count; i++)
+        CLV_TRY(match(run, &run->channels[i]));
+end:
+    return status;
+}
+
+int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer *b,
+                   const clv_buffer *weight, int n, double *mean_square, double *ncc)
+{
+    int status = CLVOX_OK;
+    float s[7];
+    const struct {
+        clv_reduce_kind kind;
+        const clv_buffer *x, *y;
+    } sums[] = {
+        {CLV_REDUCE_SUM, a, NULL}, {CLV_REDUCE_SUM, b, NULL}, {CLV_REDUCE_DOT, a, a},
+        {CLV_REDUCE_DOT, b, b},    {CLV_REDUCE_DOT, a, b},    {CLV_REDUCE_SQUARE_DIFFERENCE, a, b},
+    };
+    for (int i = 0; i < 6; i++)
+        CLV_TRY(clv_reduce(run->ctx, sums[i].kind, sums[i].x, sums[i].y, weight, 0, n, run->partial,
+                           run->state, CLV_STATE_SUMS + i));
+    if (weight)
+        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, weight, NULL, NULL, 0, n, run->partial, run->state,
+                           CLV_STATE_SUMS + 6));
+    CLV_TRY(read_state(run, CLV_STATE_SUMS, weight ? 7 : 6, s));
+    double count = weight ? s[6] : n;
+    *mean_square = count > 0 ? s[5] / count : 0;
+    double va = s[2] - (double)s[0] * s[0] / count, vb = s[3] - (double)s[1] * s[1] / count;
+    double cov = s[4] - (double)s[0] * s[1] / count;
+    *ncc = count > 0 && va > 1e-6 * s[2] && vb > 1e-6 * s[3] ? cov / sqrt(va * vb) : 0;
+end:
+    return status;
+}

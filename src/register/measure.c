@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report's numbers: how alike the images are before, between and after. */
+#include <math.h>
+
+#include "base/matrix.h"
+#include "op/match/metric.h"
+#include "op/match/lncc.h"
+#include "op/image/pointwise.h"
+#include "op/image/resample.h"
+#include "register/register.h"
+
+clvox_metric clv_register_metric(const clvox_register_options *o)
+{
+    return o->deform == CLVOX_DEFORM_NONE ? o->linear_metric : o->metric;
+}
+
+/* Of images in [0, 1]: below it there is air, whose windows would say nothing. */
+static const float CONTENT = 0.05f;
+
+/* The fixed image, NaN outside of the mask or, for a mean over windows, in the
+ * empty background. */
+static int masked_fixed(clv_registration *run, const clv_channel *c, bool windows, const clv_buffer **fixed)
+{
+    int status = CLVOX_OK;
+    *fixed = c->fixed;
+    if (!run->fixed_mask && !windows)
+        return CLVOX_OK;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, c->level_fixed, run->n,
+                          run->fixed_mask ? run->fixed_mask : c->fixed, NULL, NULL,
+                          (float[4]){run->fixed_mask ? 0 : CONTENT, 0, NAN, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, c->level_fixed, run->n, c->level_fixed, c->fixed,
+                          NULL, (float[4]){1, 1, 0, 0}));
+    *fixed = c->level_fixed;
+end:
+    return status;
+}
+
+/* LNCC's mean over the windows, or MI in nats, of the image in scratch_a and
+ * the fixed one. */
+static int mean_metric(clv_registration *run, const clv_channel *c, clvox_metric metric, double *mean)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    bool linear = o->deform == CLVOX_DEFORM_NONE;
+    const int *size = run->fixed_grid.size;
+    const clv_buffer *fixed;
+    float s[2];
+    CLV_TRY(masked_fixed(run, c, metric == CLVOX_METRIC_LNCC, &fixed));
+    if (metric == CLVOX_METRIC_LNCC) {
+        const clv_lncc_args args = {
+            .fixed = fixed,
+            .moving = run->scratch_a,
+            .size = {size[0], size[1], size[2]},
+            .radius = linear ? o->linear_radius : o->radius,
+            .epsilon = CLV_REGISTER_EPSILON,
+            .local = true, /* the sum alone is wanted: the cheaper slope */
+            .slope_moving = run->scratch_b,
+            .terms = run->terms,
+            .partial = run->partial,
+            .out = run->state,
+            .slot = CLV_STATE_SUMS,
+        };
+        CLV_TRY(clv_lncc(run->ctx, &args));
+    } else {
+        const clv_metric_args args = {
+            .kind = CLV_METRIC_MI,
+            .fixed = fixed,
+            .moving = run->scratch_a,
+            .size = {size[0], size[1], size[2]},
+            .bins = linear ? o->linear_bins : o->bins,
+            .slope_moving = run->scratch_b,
+            .scratch = run->metric_scratch,
+            .out = run->state,
+            .slot = CLV_STATE_SUMS,
+        };
+        CLV_TRY(clv_metric(run->ctx, &args));
+    }
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
+    *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
+end:
+    return status;
+}
+
+static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_metric_report *report)
+{
+    int status = CLVOX_OK;
+    clvox_metric metric = clv_register_metric(run->options);
+    clv_map map;
+    *report = (clv_metric_report){0};
+    clv_map_between(&run->fixed_grid, &run->moving_grid, linear ? CLV_MATRIX(run->matrix) : NULL, 1, &map);
+    for (int i = 0; i < run->channel_count; i++) {
+        const clv_channel *c = &run->channels[i];
+        double square, ncc, value;
+        CLV_TRY(clv_warp(run->ctx, c->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
+                         run->fixed_grid.size));
+        CLV_TRY(clv_similarity(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &square, &ncc));
+        report->mean_square += c->weight * square;
+        report->ncc += c->weight * ncc;
+        value = metric == CLVOX_METRIC_SSD ? square : ncc * ncc;
+        if (metric == CLVOX_METRIC_LNCC || metric == CLVOX_METRIC_MI)
+            CLV_TRY(mean_metric(run, c, metric, &value));
+        report->metric += c->weight * value;
+    }
+end:
+    return status;
+}
+
+int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
+                         clv_metric_report *report)
+{
+    int status = CLVOX_OK;
+    clv_registration view = *run;
+    if (run->turned)
+        CLV_TRY(clv_register_exchange(&view));
+    CLV_TRY(measure(&view, linear, u, report));
+end:
+    return status;
+}

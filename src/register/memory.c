@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a registration holds on the device: the grids that it works on, the
+ * buffers that it asks for, and the most that it takes. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "op/match/metric.h"
+#include "op/match/lncc.h"
+#include "op/image/resample.h"
+#include "register/register.h"
+
+enum { SMALL_BYTES = 1 << 16 };
+
+bool clv_register_work(const clvox_register_images *images, const clvox_register_options *o,
+                       clvox_grid *fixed, clvox_grid *moving, clvox_register_options *work)
+{
+    double finest = o->levels > 0 ? o->shrink[o->levels - 1] : 1, edge[3], factor[3], target = 1;
+    *work = *o;
+    *fixed = images->fixed[0]->grid;
+    *moving = images->moving[0]->grid;
+    if (o->deform == CLVOX_DEFORM_NONE || !(finest > 1))
+        return false;
+    clvox_grid_spacing(fixed, edge);
+    double before = cbrt(edge[0] * edge[1] * edge[2]);
+    clv_register_level(&images->fixed[0]->grid, finest, fixed);
+    clvox_grid_spacing(fixed, edge);
+    double after = cbrt(edge[0] * edge[1] * edge[2]);
+    clvox_grid_spacing(moving, factor);
+    target = after;
+    for (int i = 0; i < 3; i++)
+        factor[i] = fmin(fmax(1, target / factor[i]), fmax(1, moving->size[i] / 4.));
+    clv_pyramid_grid(&images->moving[0]->grid, factor, moving);
+    double ratio = after / before, done = .25 * (ratio * ratio - 1);
+    for (int i = 0; i < o->levels; i++) {
+        work->shrink[i] = fmax(1, o->shrink[i] / finest);
+        /* What the coarser images were smoothed with is part of what is asked for. */
+        if (o->smooth_voxels[i] >= 0)
+            work->smooth_voxels[i] = sqrt(fmax(0, o->smooth_voxels[i] * o->smooth_voxels[i] - done)) / ratio;
+    }
+    return true;
+}
+
+void clv_register_describe(clv_registration *run, const clvox_register_images *images,
+                           const clvox_grid *fixed, const clvox_grid *moving)
+{
+    double sum = 0;
+    run->channel_count = images->channels;
+    for (int i = 0; i < images->channels; i++)
+        sum += images->weight[i];
+    for (int i = 0; i < images->channels; i++)
+        run->channels[i].weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
+    run->fixed_grid = run->domain = *fixed;
+    run->moving_grid = *moving;
+    run->n = (int)clvox_grid_voxels(&run->fixed_grid);
+    run->m = (int)clvox_grid_voxels(&run->moving_grid);
+}
+
+int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list)
+{
+    const clv_register_model *m = clv_register_find(run->options->deform);
+    size_t fixed = (size_t)run->n * sizeof(float), moving = (size_t)run->m * sizeof(float);
+    size_t larger = fixed > moving ? fixed : moving;
+    int count = 0;
+    for (int i = 0; i < run->channel_count; i++) {
+        clv_channel *c = &run->channels[i];
+        list[count++] = (clv_request){&c->fixed, fixed, "fixed image"};
+        list[count++] = (clv_request){&c->moving, moving, "moving image"};
+        list[count++] = (clv_request){&c->level_fixed, fixed, "a level of the fixed image"};
+        list[count++] = (clv_request){&c->level_moving, moving, "a level of the moving image"};
+    }
+    list[count++] = (clv_request){&run->scratch_a, larger, "scratch for smoothing"};
+    list[count++] = (clv_request){&run->scratch_b, larger, "scratch for smoothing"};
+    if (fixed_mask) {
+        list[count++] = (clv_request){&run->fixed_mask, fixed, "fixed mask"};
+        list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
+    }
+    if (moving_mask)
+        list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
+    list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
+    list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
+    const clvox_register_options *o = run->options;
+    bool compositive = o->deform == CLVOX_DEFORM_GREEDY || o->deform == CLVOX_DEFORM_SYN;
+    if (o->linear_metric == CLVOX_METRIC_MI || o->metric == CLVOX_METRIC_MI ||
+        (compositive && o->metric != CLVOX_METRIC_LNCC))
+        list[count++] = (clv_request){&run->metric_scratch, CLV_METRIC_SCRATCH * sizeof(float), "histograms"};
+    /* A model that compares by LNCC has its own. */
+    size_t terms = clv_lncc_terms((int[3]){run->n, 1, 1}, o->linear_radius, true, false);
+    if (!m && o->linear_metric == CLVOX_METRIC_LNCC && terms > 0)
+        list[count++] = (clv_request){&run->terms, terms * sizeof(float), "terms of the similarity"};
+    if (m) {
+        int first = count, fields = 0;
+        bool given = false;
+        count += m->requests(run, list + count);
+        for (int i = first; i < count; i++) {
+            given = given || list[i].slot == &run->inverse;
+            fields += list[i].slot != &run->u && list[i].slot != &run->inverse && list[i].bytes >= 3 * fixed;
+        }
+        for (int i = 0; fields < clv_register_finish_fields(run->options, given); i++, fields++)
+            list[count++] = (clv_request){&run->spare[i], 3 * fixed, "scratch for the inverse"};
+    }
+    return count;
+}
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* All that is held at once, and the largest piece of it, of a run that begins
+ * with the moving image, or not. */
+static size_t predict_from(const clvox_register_images *given, const clvox_register_options *asked,
+                           bool moving_first, size_t *largest)
+{
+    clvox_register_images from = *given, *images = &from;
+    clvox_register_options first = *asked, *options = &first, work;
+    clvox_grid fixed, moving;
+    clv_registration run = {.options = &work, .moving_first = moving_first};
+    run.turned = moving_first && clv_register_turns(given, asked);
+    if (run.turned)
+        clv_register_exchange_images(images, options);
+    clv_request list[CLV_REGISTER_REQUESTS];
+    bool coarse = clv_register_work(images, options, &fixed, &moving, &work);
+    clv_register_describe(&run, images, &fixed, &moving);
+    int count = clv_register_list(&run, images->fixed_mask, images->moving_mask, list);
+    /* What operations take for themselves while the pool is held: histograms and tables. */
+    size_t linear = clv_register_linear_bytes(&run, images->fixed_mask, images->moving_mask);
+    size_t held =
+        clv_pool_bytes(list, count) + linear + SMALL_BYTES;
+    *largest = 0;
+    for (int i = 0; i < count; i++)
+        *largest = most(*largest, list[i].bytes);
+    if (coarse) {
+        size_t n = sizeof(float) * clvox_grid_voxels(&given->fixed[0]->grid),
+               small = sizeof(float) * (size_t)(run.turned ? run.m : run.n);
+        size_t m = sizeof(float) * clvox_grid_voxels(&given->moving[0]->grid);
+        /* Making the images coarser, and bringing the result to the full grid. */
+        held = most(held, 3 * most(n, m) + sizeof(float) * most((size_t)run.n, (size_t)run.m) + SMALL_BYTES);
+        size_t slab = sizeof(float) * clv_register_slab(&given->fixed[0]->grid);
+        size_t weights = given->fixed_mask || slab < n ? slab : 0;
+        held = most(held, 3 * slab + most(3 * small, slab + most(weights, m)) + SMALL_BYTES);
+        *largest = most(*largest, most(3 * slab, most(n, m)));
+    }
+    return held;
+}
+
+/* Where contents decide which image comes first, either may. */
+static size_t predict(const clvox_register_images *images, const clvox_register_options *options,
+                      size_t *largest)
+{
+    int order = clv_register_order(images, false);
+    size_t other, held = predict_from(images, options, order > 0, largest);
+    if (order == 0) {
+        held = most(held, predict_from(images, options, true, &other));
+        *largest = most(*largest, other);
+    }
+    return held;
+}
+
+size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
+{
+    size_t largest;
+    if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS || options->levels > CLVOX_MAX_LEVELS)
+        return 0;
+    return predict(images, options, &largest);
+}
+
+static bool fits(const clvox_register_images *images, const clvox_register_options *o, size_t available,
+                 size_t piece)
+{
+    size_t largest, all = predict(images, o, &largest);
+    return (!available || all <= available) && (!piece || largest <= piece);
+}
+
+/* "--shrink 8x4x2" of options whose levels are all coarser by a factor. */
+static void coarser(const clvox_register_options *o, double factor, clvox_register_options *out, char *text,
+                    size_t room)
+{
+    size_t used = (size_t)snprintf(text, room, "--shrink ");
+    *out = *o;
+    for (int i = 0; i < o->levels && used < room; i++) {
+        out->shrink[i] = o->shrink[i] * factor;
+        used += (size_t)snprintf(text + used, room - used, "%s%g", i ? "x" : "", out->shrink[i]);
+    }
+}
+
+/* The largest images of these shapes that fit, as the fixed one's size. */
+static void resampled(const clvox_register_images *images, const clvox_register_options *o, size_t available,
+                      size_t piece, int size[3])
+{
+    enum { STEPS = 200 };
+    for (int step = 1; step <= STEPS; step++) {
+        clvox_register_images less = *images;
+        clvox_volume small[2] = {{.frames = 1}, {.frames = 1}};
+        for (int side = 0; side < 2; side++) {
+            const clvox_grid *grid = side ? &images->moving[0]->grid : &images->fixed[0]->grid;
+            const double factor = pow(1.02, step);
+            clv_pyramid_grid(grid, (double[3]){factor, factor, factor}, &small[side].grid);
+        }
+        for (int i = 0; i < images->channels; i++) {
+            less.fixed[i] = &small[0];
+            less.moving[i] = &small[1];
+        }
+        memcpy(size, small[0].grid.size, sizeof small[0].grid.size);
+        if (fits(&less, o, available, piece))
+            return;
+    }
+}
+
+int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
+                        const clvox_register_options *o)
+{
+    const clvox_device_limits *l = clvox_context_limits(ctx);
+    size_t piece = l->max_allocation, largest, available = l->global_bytes;
+    if (l->free_bytes && l->free_bytes < available)
+        available = l->free_bytes;
+    if (fits(images, o, available, piece))
+        return CLVOX_OK;
+    char what[256], advice[160] = "";
+    size_t all = predict(images, o, &largest);
+    if (available && all > available)
+        snprintf(what, sizeof what, "%.0f MiB of device memory are needed and %s has %.0f MiB",
+                 (double)all / 1048576, l->name, (double)available / 1048576);
+    else
+        snprintf(what, sizeof what,
+                 "a field needs %.0f MiB in one piece and %s gives at most %.0f MiB in one",
+                 (double)largest / 1048576, l->name, (double)piece / 1048576);
+    for (double factor = 2; o->deform != CLVOX_DEFORM_NONE && factor <= 4 && !*advice; factor *= 2) {
+        clvox_register_options less;
+        coarser(o, factor, &less, advice, sizeof advice);
+        if (!fits(images, &less, available, piece))
+            *advice = 0;
+    }
+    if (!*advice) {
+        clvox_register_options alone = *o;
+        int size[3];
+        alone.deform = CLVOX_DEFORM_NONE;
+        resampled(images, o, available, piece, size);
+        snprintf(advice, sizeof advice, "%simages resampled to about %d x %d x %d voxels",
+                 o->deform != CLVOX_DEFORM_NONE && fits(images, &alone, available, piece)
+                     ? "the linear part alone (--deform none) or "
+                     : "",
+                 size[0], size[1], size[2]);
+    }
+    return clv_fail(CLVOX_ERROR_MEMORY, "%s; %s would fit", what, advice);
+}

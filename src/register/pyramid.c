@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "register/pyramid.h"
+
+#include <math.h>
+
+#include "base/matrix.h"
+#include "op/image/blend.h"
+#include "op/field/compose.h"
+#include "op/image/gaussian.h"
+#include "op/field/jacobian.h"
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "op/image/resample.h"
+
+/* More passes than the rehearsed ones are rare. */
+enum { MOST_PASSES = 100, REHEARSED_PASSES = 3 };
+
+/* An image of the run, smoothed by sigma (its voxels) and sampled on a level. */
+static int shrink(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
+                  const float sigma[3], clv_buffer *out, const clvox_grid *to)
+{
+    return clv_smooth_sample(run->ctx, image, grid, sigma, run->scratch_a, run->scratch_b, out, to);
+}
+
+/* Sigma for an image that is sampled `factor` times coarser, in its voxels:
+ * the stated width in mm where there is one, else what the sampling asks for. */
+static void level_sigma(const clvox_grid *grid, const double factor[3], double stated_mm,
+                        float sigma[3])
+{
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    for (int i = 0; i < 3; i++)
+        sigma[i] = (float)(stated_mm >= 0 ? stated_mm / edge[i]
+                                          : .5 * sqrt(fmax(0, factor[i] * factor[i] - 1)));
+}
+
+/* How much coarser the moving image may become along its own axes when the
+ * fixed level has these edges: as coarse as the fixed level is along the same
+ * direction, never finer than it is. */
+static void moving_factors(const clv_registration *run, const clvox_grid *fixed_level,
+                           double factor[3])
+{
+    double fixed_edge[3], moving_edge[3];
+    clvox_grid_spacing(fixed_level, fixed_edge);
+    clvox_grid_spacing(&run->moving_grid, moving_edge);
+    for (int a = 0; a < 3; a++) {
+        double edge = 0, weight = 0;
+        for (int b = 0; b < 3; b++) {
+            double along = 0;
+            for (int r = 0; r < 3; r++) {
+                double mapped = 0;
+                for (int k = 0; k < 3; k++)
+                    mapped += run->matrix[r][k] * fixed_level->to_ras[k][b];
+                along += mapped * run->moving_grid.to_ras[r][a] / moving_edge[a];
+            }
+            double cosine2 = along * along / (fixed_edge[b] * fixed_edge[b]);
+            edge += cosine2 * fabs(along);
+            weight += cosine2;
+        }
+        factor[a] = weight > 0 ? fmax(1, edge / weight / moving_edge[a]) : 1;
+    }
+}
+
+void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out)
+{
+    double factor[3];
+    for (int i = 0; i < 3; i++)
+        factor[i] = fmin(shrink, fmax(1, fixed->size[i] / 4.));
+    clv_pyramid_grid(fixed, factor, out);
+}
+
+/* Voxels of an image outside of its mask become NaN: unknown. scratch: the mask on the level. */
+static int cut(clv_registration *run, clv_buffer *image, clv_buffer *mask, int n)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, mask, n, mask, NULL, NULL,
+                          (float[4]){.5f, 0, NAN, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, image, n, image, mask, NULL, (float[4]){1, 1, 0, 0}));
+end:
+    return status;
+}
+
+/* The fixed image smoothed from inside its mask alone, so that nothing of what is
+ * outside shows at the mask's edge: G * (F m) / G * m, NaN where the mask is less
+ * than half there. */
+static int shrink_inside(clv_registration *run, const clv_channel *channel, const float sigma[3],
+                         const clv_pyramid_level *l)
+{
+    int status = CLVOX_OK;
+    clv_buffer *inside = run->level_mask, *image = channel->level_fixed;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, inside, run->n, channel->fixed, run->fixed_mask,
+                          NULL, (float[4]){1, 0, 0, 0}));
+    CLV_TRY(shrink(run, inside, &run->fixed_grid, sigma, image, &l->fixed));
+    CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, sigma, inside, &l->fixed));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, image, l->n, image, inside, NULL,
+                          (float[4]){1, 0.01f, 0, 0}));
+    CLV_TRY(cut(run, image, inside, l->n));
+end:
+    return status;
+}
+
+int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_level *l)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    double factor[3], moving_factor[3], fixed_edge[3], edge[3], finer[3];
+    float fixed_sigma[3], moving_sigma[3], least[3], mask_sigma[3];
+    clv_register_level(&run->domain, o->shrink[index], &l->fixed);
+    clvox_grid_spacing(&run->fixed_grid, fixed_edge);
+    clvox_grid_spacing(&l->fixed, edge);
+    for (int i = 0; i < 3; i++) {
+        factor[i] = edge[i] / fixed_edge[i];
+        l->spacing[i] = (float)edge[i];
+    }
+    moving_factors(run, &l->fixed, moving_factor);
+    clv_pyramid_grid(&run->moving_grid, moving_factor, &l->moving);
+    l->n = (int)clvox_grid_voxels(&l->fixed);
+    l->m = (int)clvox_grid_voxels(&l->moving);
+    l->mask = NULL;
+
+    double stated = o->smooth_voxels[index] * cbrt(fixed_edge[0] * fixed_edge[1] * fixed_edge[2]);
+    level_sigma(&run->fixed_grid, factor, stated, fixed_sigma);
+    /* A moving image of finer voxels is brought to the fixed one's resolution
+     * first, whatever smoothing was stated. */
+    for (int i = 0; i < 3; i++)
+        finer[i] = moving_factor[i] / cbrt(factor[0] * factor[1] * factor[2]);
+    level_sigma(&run->moving_grid, finer, -1, least);
+    level_sigma(&run->moving_grid, moving_factor, stated, moving_sigma);
+    for (int i = 0; i < 3; i++)
+        moving_sigma[i] = fmaxf(moving_sigma[i], least[i]);
+    for (int c = 0; c < run->channel_count; c++) {
+        const clv_channel *channel = &run->channels[c];
+        if (run->fixed_mask && holes)
+            CLV_TRY(shrink_inside(run, channel, fixed_sigma, l));
+        else
+            CLV_TRY(shrink(run, channel->fixed, &run->fixed_grid, fixed_sigma, channel->level_fixed,
+                           &l->fixed));
+        CLV_TRY(shrink(run, channel->moving, &run->moving_grid, moving_sigma, channel->level_moving,
+                       &l->moving));
+        if (run->moving_mask) {
+            level_sigma(&run->moving_grid, moving_factor, -1, mask_sigma);
+            CLV_TRY(shrink(run, run->moving_mask, &run->moving_grid, mask_sigma, run->scratch_a, &l->moving));
+            CLV_TRY(cut(run, channel->level_moving, run->scratch_a, l->m));
+        }
+        if (run->fixed_mask && !holes) {
+            level_sigma(&run->fixed_grid, factor, -1, mask_sigma);
+            CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, mask_sigma, run->level_mask, &l->fixed));
+            l->mask = run->level_mask;
+        }
+    }
+end:
+    return status;
+}
+
+int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to,
+                    clv_buffer *scratch)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    int status = CLVOX_OK;
+    clv_map map;
+    if (clvox_grid_equal(from, to))
+        return CLVOX_OK;
+    clv_map_between(to, from, NULL, 0, &map);
+    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, u, from->size, &map, one, scratch, to->size));
+    CLV_TRY(clv_buffer_copy(run->ctx, scratch, 0, u, 0, 3 * clvox_grid_voxels(to) * sizeof(float)));
+end:
+    return status;
+}
+
+static int smallest_determinant(clv_registration *run, const clv_buffer *u, const clvox_grid *grid, float sign,
+                                clv_buffer *determinant, float *smallest)
+{
+    int status = CLVOX_OK;
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    CLV_TRY(clv_jacobian(run->ctx, u, grid->size, spacing, sign, false, determinant));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, determinant, NULL, NULL, 0, (int)clvox_grid_voxels(grid),
+                       run->partial, run->state, CLV_STATE_SUMS));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), smallest,
+                            sizeof *smallest));
+end:
+    return status;
+}
+
+int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float sign, float smallest,
+                   const clv_mending *s, int *passes)
+{
+    int status = CLVOX_OK, pass = 0;
+    int n = (int)clvox_grid_voxels(grid);
+    for (; pass < MOST_PASSES; pass++) {
+        float found;
+        CLV_TRY(smallest_determinant(run, u, grid, sign, s->a, &found));
+        if (clv_rehearsing(run->ctx) ? pass == REHEARSED_PASSES : found > smallest)
+            break;
+        float wide = fminf(1.5f + .25f * (float)pass, 15);
+        /* weight: 1 on and next to the bad voxels, falling to 0 around them */
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, s->a, n, s->a, NULL, NULL,
+                              (float[4]){2 * smallest, 0, 1, 0}));
+        CLV_TRY(clv_gaussian(run->ctx, s->a, grid->size, false, (float[3]){wide, wide, wide},
+                             CLV_GAUSSIAN_SEPARABLE, s->b, s->c));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, s->weight, n, s->c, NULL, NULL,
+                              (float[4]){60 * wide, 0, 0, 1}));
+        CLV_TRY(clv_gaussian(run->ctx, u, grid->size, true, (float[3]){1, 1, 1}, CLV_GAUSSIAN_SEPARABLE, s->a,
+                             s->b));
+        CLV_TRY(clv_blend(run->ctx, u, s->b, s->weight, n));
+    }
+    if (passes)
+        *passes = pass;
+end:
+    return status;
+}

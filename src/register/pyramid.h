@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Levels of a registration, coarse to fine: images of a level, and what becomes
+ * of a displacement between and within levels. */
+#ifndef CLV_REGISTER_PYRAMID_H
+#define CLV_REGISTER_PYRAMID_H
+
+#include "register/register.h"
+
+typedef struct clv_pyramid_level {
+    clvox_grid fixed, moving;
+    int n, m;              /* voxels of the two */
+    float spacing[3];      /* of fixed, mm */
+    const clv_buffer *mask; /* of the fixed image, 0 to 1; NULL: none, or NaN marks it */
+} clv_pyramid_level;
+
+/* Smooths and samples every channel of the run into its level_fixed and
+ * level_moving. Outside of the moving mask the moving image is NaN: unknown.
+ * holes: the fixed image likewise, and mask stays NULL. The grids lie in the
+ * world; the moving one's resolution follows the fixed one's through
+ * run->matrix. */
+int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_level *level);
+
+/* u on grid `to` from u on grid `from`: trilinear, the border's vectors go on
+ * beyond it. scratch: as large as u. */
+int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to,
+                    clv_buffer *scratch);
+
+/* Fields as large as u, and a float a voxel, that mending overwrites. */
+typedef struct clv_mending {
+    clv_buffer *a, *b, *c;
+    clv_buffer *weight;
+} clv_mending;
+
+/* Smooths u around voxels whose determinant det(I + sign Du) has fallen to
+ * `smallest` or below, a little at a time and wider with every pass, until there
+ * are none. *passes (may be NULL): how many it took. Blocking. */
+int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float sign, float smallest,
+                   const clv_mending *scratch, int *passes);
+
+#endif

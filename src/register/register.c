@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A registration from two volumes to transforms: check, upload, linear start,
+ * intensities, deformation, results. */
+#include "register/register.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/matrix.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const clv_register_model models[] = {
+    {CLVOX_DEFORM_UNBIASED, "unbiased", clv_register_unbiased, clv_register_unbiased_requests, true,
+     1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC, false},
+    {CLVOX_DEFORM_GREEDY, "greedy", clv_register_compositive, clv_register_compositive_requests, false, ~0u, true},
+    {CLVOX_DEFORM_SYN, "syn", clv_register_compositive, clv_register_compositive_requests, false, ~0u, true},
+};
+
+const clv_register_model *clv_register_find(clvox_deform deform)
+{
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (models[i].deform == deform)
+            return &models[i];
+    return NULL;
+}
+
+const char *clv_register_deform_name(clvox_deform deform)
+{
+    const clv_register_model *m = clv_register_find(deform);
+    return deform == CLVOX_DEFORM_NONE ? "none" : m ? m->name : NULL;
+}
+
+bool clv_register_takes(clvox_deform deform, clvox_metric metric)
+{
+    const clv_register_model *m = clv_register_find(deform);
+    return !m || m->metrics >> metric & 1;
+}
+
+static int check_volume(const clvox_volume *volume, const char *which)
+{
+    if (!volume || !volume->data)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no %s", which);
+    if (volume->frames != 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the %s has %d volumes; registration takes one 3-D volume: extract one first",
+                        which, volume->frames);
+    const int *size = volume->grid.size;
+    if (size[0] < 1 || size[1] < 1 || size[2] < 1 || !clv_matrix_regular(volume->grid.to_ras))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the %s has no usable grid: its sizes must be at least 1 and its matrix regular",
+                        which);
+    if (clvox_grid_voxels(&volume->grid) > INT32_MAX / 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s has more voxels than fit 32-bit indices; "
+                                              "resample it to a coarser grid",
+                        which);
+    return CLVOX_OK;
+}
+
+static int check_images(const clvox_register_images *images, const clvox_register_options *o)
+{
+    int status = CLVOX_OK;
+    const clv_register_model *m = clv_register_find(o->deform);
+    double sum = 0;
+    if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d channels; 1 to %d are possible", images->channels,
+                        CLVOX_MAX_CHANNELS);
+    for (int i = 0; i < images->channels; i++) {
+        char which[48];
+        snprintf(which, sizeof which, images->channels > 1 ? "fixed image %d" : "fixed image", i + 1);
+        CLV_TRY(check_volume(images->fixed[i], which));
+        snprintf(which, sizeof which, images->channels > 1 ? "moving image %d" : "moving image", i + 1);
+        CLV_TRY(check_volume(images->moving[i], which));
+        if (!(images->weight[i] >= 0) || !isfinite(images->weight[i]))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "channel %d: a weight is a number of at least 0", i + 1);
+        sum += images->weight[i];
+    }
+    if (!(sum > 0) && images->weight[0] != 0)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the weights of the channels add up to nothing");
+    if (m && m->one_channel && images->channels > 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model takes one channel, not %d; choose another model "
+                                              "or one image of each side",
+                        m->name, images->channels);
+    if (images->fixed_mask)
+        CLV_TRY(check_volume(images->fixed_mask, "fixed mask"));
+    if (images->moving_mask)
+        CLV_TRY(check_volume(images->moving_mask, "moving mask"));
+end:
+    return status;
+}
+
+static int check(const clvox_register_images *images, const clvox_register_options *o)
+{
+    int status = check_images(images, o);
+    if (status < 0)
+        return status;
+    if (o->deform != CLVOX_DEFORM_NONE && !clv_register_find(o->deform))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
+    if ((unsigned)o->metric > CLVOX_METRIC_MI || (unsigned)o->linear_metric > CLVOX_METRIC_MI ||
+        (unsigned)o->init > CLVOX_INIT_MATRIX || (unsigned)o->linear > CLVOX_LINEAR_AFFINE ||
+        (unsigned)o->force > CLVOX_FORCE_TWOPASS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric %d, linear metric %d, init %d, linear %d or force %d of "
+                                              "a registration is not known",
+                        (int)o->metric, (int)o->linear_metric, (int)o->init, (int)o->linear, (int)o->force);
+    if (!clv_register_takes(o->deform, o->metric))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
+                        clv_register_deform_name(o->deform));
+    if (o->radius < 1 || o->radius > 64 || o->linear_radius < 1 || o->linear_radius > 64)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the radius of a window is 1 to 64 voxels");
+    if (o->bins < 8 || o->bins > 128 || o->linear_bins < 8 || o->linear_bins > 128)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a histogram has 8 to 128 bins");
+    if (o->init == CLVOX_INIT_MATRIX && !clv_matrix_regular(o->matrix))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the initial matrix is singular or not finite; give one that can be inverted");
+    if (o->levels < 1 || o->levels > CLVOX_MAX_LEVELS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d levels; 1 to %d are possible", o->levels, CLVOX_MAX_LEVELS);
+    for (int i = 0; i < o->levels; i++)
+        if (!(o->shrink[i] >= 1) || o->iterations[i] < 0)
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "level %d: the shrink factor is at least 1 and iterations are not negative",
+                            i + 1);
+    if (!(o->update_sigma >= 0) || !(o->total_sigma >= 0) || !(o->lambda >= 0) || !(o->step > 0) ||
+        !(o->tolerance >= 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "sigma, lambda and tolerance cannot be negative, and the step must be above 0");
+    if (!(o->finest_step > 0) || !(o->momentum >= 0 && o->momentum < 1))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the step of the finest level must be above 0, and momentum from 0 to below 1");
+    return CLVOX_OK;
+}
+
+static void state_metric(const clv_metric_report *before, const clv_metric_report *linear,
+                           const clv_metric_report *after, clvox_register_result *result)
+{
+    result->metric_before = before->metric;
+    result->metric_linear = linear->metric;
+    result->metric_after = after->metric;
+    result->ncc_before = before->ncc;
+    result->ncc_linear = linear->ncc;
+    result->ncc_after = after->ncc;
+    result->mismatch = linear->mean_square > 0 ? after->mean_square / linear->mean_square : 1;
+}
+
+/* A mask of one image alone stands in the other's slot once the pair has been exchanged. */
+static void release(clv_registration *run, const clv_request *requests, int count)
+{
+    clv_pool_release(requests, count);
+    clv_buffer_destroy(&run->fixed_mask);
+    clv_buffer_destroy(&run->moving_mask);
+}
+
+int clvox_register(clvox_context *context, const clvox_register_images *given,
+                   const clvox_register_options *options, clvox_register_result *result)
+{
+    int status = CLVOX_OK, count = 0;
+    clvox_register_images full = *given, images;
+    clvox_register_options first = *options, work;
+    clv_registration run = {.ctx = context, .options = &work};
+    clv_request requests[CLV_REGISTER_REQUESTS];
+    clv_register_copies copies = {.count = 0};
+    clv_metric_report before, linear, after;
+    clvox_grid fixed_grid, moving_grid;
+    double mark = now();
+    size_t held = clv_peak_start(context);
+    memset(result, 0, sizeof *result);
+    CLV_TRY(check(&full, options));
+    CLV_TRY(clv_register_refuse(context, &full, options));
+    CLV_TRY(clv_register_place(context, &full, &copies));
+    images = full;
+    run.moving_first = clv_register_order(&full, true) > 0;
+    run.turned = run.moving_first && clv_register_turns(&full, options);
+    if (run.turned)
+        clv_register_exchange_images(&images, &first);
+    bool coarse = clv_register_work(&images, &first, &fixed_grid, &moving_grid, &work);
+    if (coarse)
+        CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
+    clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
+    const clv_register_model *deform = clv_register_find(options->deform);
+    count = clv_register_list(&run, images.fixed_mask, images.moving_mask, requests);
+    CLV_TRY(clv_pool_take(context, requests, count));
+    if (deform && deform->border_stays)
+        CLV_TRY(clv_register_domain(&run, &images));
+    CLV_TRY(clv_register_rehearse_linear(&run, &images));
+    CLV_TRY(clv_register_upload(&run, &images));
+    result->seconds_prepare = now() - mark;
+
+    mark = now();
+    CLV_TRY(clv_register_linear(&run));
+    CLV_TRY(clv_register_rehearse(&run, requests, count, coarse ? NULL : full.moving[0]));
+    clv_rehearsals_over(context);
+    CLV_TRY(clv_register_match(&run));
+    CLV_TRY(clv_register_measure(&run, false, NULL, &before));
+    CLV_TRY(clv_register_measure(&run, true, NULL, &linear));
+    after = linear;
+    result->seconds_linear = now() - mark;
+
+    mark = now();
+    if (deform) {
+        result->exchanged = run.turned;
+        CLV_TRY(deform->run(&run, result));
+        CLV_TRY(clv_register_measure(&run, true, run.u, &after));
+    }
+    state_metric(&before, &linear, &after, result);
+    result->seconds_deform = now() - mark;
+
+    mark = now();
+    CLV_TRY(clv_register_finish(&run, requests, count, coarse ? NULL : full.moving[0], result));
+    release(&run, requests, count);
+    if (coarse)
+        CLV_TRY(clv_register_enlarge(&run, &full, result));
+    clv_register_judge(&run, result);
+    result->device_bytes = clv_peak_bytes(context) - held;
+    result->seconds_finish = now() - mark;
+end:
+    release(&run, requests, count);
+    for (int i = 0; i < copies.count; i++)
+        clvox_volume_destroy(&copies.own[i]);
+    if (status < 0)
+        clvox_register_result_free(result);
+    return status;
+}
+
+void clvox_register_result_free(clvox_register_result *result)
+{
+    if (!result)
+        return;
+    clvox_volume_destroy(&result->warp);
+    clvox_volume_destroy(&result->inverse_warp);
+    clvox_volume_destroy(&result->warped);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the stages of a registration share. */
+#ifndef CLV_REGISTER_REGISTER_H
+#define CLV_REGISTER_REGISTER_H
+
+#include "clvox/registration.h"
+#include "op/fluid/force.h"
+#include "op/image/statistics.h"
+#include "op/field/warp.h"
+
+/* Slots of the state buffer: op/fluid.h owns the first CLV_FLUID_SLOTS. */
+enum {
+    CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
+    CLV_STATE_SUMS = 24,   /* sums of clv_similarity */
+    CLV_STATE_SIMILARITY = 40, /* S and voxels of each channel */
+    CLV_STATE_LONGEST = 56, /* of either side's velocities */
+    CLV_STATE_SLOTS = 64
+};
+
+enum {
+    CLV_REGISTER_PARTIALS = 8192, /* floats of run->partial: enough for every reduction */
+    CLV_MODEL_REQUESTS = 32       /* buffers that a model may ask for */
+};
+
+/* Added to the variances of LNCC's windows, of images scaled to about [0, 1]:
+ * for the report and the linear part, and for deformations, which noise below
+ * this variance is not to move. */
+#define CLV_REGISTER_EPSILON 1e-5f
+#define CLV_DEFORM_EPSILON 1e-4f
+
+/* One image of each side, on the grid of the first. */
+typedef struct clv_channel {
+    double weight; /* the weights of a run add up to 1 */
+    clv_buffer *fixed, *moving; /* as read; matched in intensity later */
+    clv_buffer *level_fixed, *level_moving;
+} clv_channel;
+
+/* One run. Images on the device are float32; the moving image stays on its own
+ * grid and is looked up through map, so that nothing is resampled twice. */
+typedef struct clv_registration {
+    clvox_context *ctx;
+    const clvox_register_options *options;
+    clvox_grid fixed_grid, moving_grid;
+    clvox_grid domain;    /* the part of fixed_grid that the deformation works on; it shares its voxels */
+    int n, m;             /* voxels of the two grids */
+    double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */
+    clv_channel channels[CLVOX_MAX_CHANNELS];
+    int channel_count;
+    clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
+    clv_buffer *level_mask;
+    clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
+    clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
+    clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
+    clv_buffer *spare[2]; /* of clv_register_finish, where the model holds too few fields */
+    /* of the unbiased model */
+    clv_buffer *best, *field_a, *field_b, *field_c;
+    clv_buffer *weight; /* of mending, one a voxel */
+    clv_buffer *nine;
+    /* of the compositive models: u above moves the moving image, u_fixed the fixed one */
+    clv_buffer *kept[2]; /* u and u_fixed as the level before left them */
+    clv_buffer *u_fixed, *force, *force_fixed, *velocity, *terms, *slope, *slope_fixed;
+    clv_buffer *metric_scratch; /* CLV_METRIC_SCRATCH floats, where a metric is MI or a compositive model's
+                             is not LNCC; else NULL */
+    clv_buffer *partial, *state;
+    double fraction_done;
+    bool turned;       /* fixed and moving here are the moving and the fixed image of the one who asked */
+    bool moving_first; /* of his images the moving one comes first (clv_register_order) */
+    bool constant; /* an image of some channel has one value */
+} clv_registration;
+
+/* Sets run->matrix by options: a start, and from it the best map of the kind
+ * asked for, seen from the image that comes first (register_linear.c). What it
+ * takes for itself meanwhile, of a run that clv_register_describe has filled in (linear_levels.c). */
+int clv_register_linear(clv_registration *run);
+size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask);
+
+/* Maps both images of each channel to [0, 1.2]; for metrics that compare values
+ * the moving one to the fixed one's quantiles (register_match.c). */
+int clv_register_match(clv_registration *run);
+
+/* Builds the kernels of a run whose buffers are taken together: those up to the
+ * end of the linear part, and once it is known all others. held: the requests
+ * of the run (register_kernels.c). */
+int clv_register_rehearse_linear(clv_registration *run, const clvox_register_images *images);
+int clv_register_rehearse(const clv_registration *run, const clv_request *held, int count,
+                          const clvox_volume *moving);
+
+/* ---- exchanged images (register_exchange.c) ----------------------------- */
+
+/* Which image comes first: below 0 the fixed one, above 0 the moving one. The
+ * one that alone has a mask; else that of fewer voxels; else by sizes and
+ * contents. 0: they are the same, or contents, needed, were not to be read. */
+int clv_register_order(const clvox_register_images *images, bool contents);
+
+/* Whether such a run begins with the image that comes first: syn, which moves
+ * both, where the grids are comparable. Others keep the fixed grid. */
+bool clv_register_turns(const clvox_register_images *images, const clvox_register_options *options);
+
+/* Moving for fixed and the other way round; widths in voxels of the fixed grid
+ * follow. */
+void clv_register_exchange_images(clvox_register_images *images, clvox_register_options *options);
+
+/* The run seen from the other image: grids, buffers of images and masks, matrix. */
+int clv_register_exchange(clv_registration *run);
+
+/* The same of a run of the symmetric model whose halves on grid `at` are found:
+ * they are joined to u and inverse on the full grid of the one who asked, its
+ * determinants above smallest there. Overwrites force, force_fixed, velocity and terms. */
+int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest);
+
+/* The metric that the report states: the deformation's, else the linear part's. */
+clvox_metric clv_register_metric(const clvox_register_options *options);
+
+typedef struct clv_metric_report {
+    double metric, mean_square, ncc;
+} clv_metric_report;
+
+/* How alike the images are on the full fixed grid of the one who asked, under
+ * the linear part (or as they lie) and u (NULL: 0; else run is not turned), the
+ * channels by their weights (register_measure.c). */
+int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
+                         clv_metric_report *report);
+
+/* Fills parts, overlap and suspicions of a result whose numbers are known
+ * (register_judge.c). */
+void clv_register_judge(const clv_registration *run, clvox_register_result *result);
+
+/* The name of a model that this version has, else NULL (register.c). */
+const char *clv_register_deform_name(clvox_deform deform);
+/* Whether the model can compare by the metric. */
+bool clv_register_takes(clvox_deform deform, clvox_metric metric);
+
+/* Sum of squared differences (mean over the weights) and normalised
+ * correlation of a and b under weight (NULL: 1). Blocking. */
+int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer *b,
+                   const clv_buffer *weight, int n, double *mean_square, double *ncc);
+
+/* The grid of a level: shrunk, but no axis to fewer than about four voxels. */
+void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out);
+
+/* Fields as large as u that clv_register_finish needs beside u: none, one, or
+ * CLV_FINISH_FIELDS; given: the model leaves run->inverse. */
+enum { CLV_FINISH_FIELDS = 2 };
+int clv_register_finish_fields(const clvox_register_options *options, bool given);
+
+/* Statistics, inverse, warp and warped image into result, from run->u (and
+ * run->inverse). held: the requests of the run, of which those not needed any
+ * more are overwritten. moving as given; NULL on a grid that is not that of the
+ * results: then statistics and warped image are left to clv_register_enlarge,
+ * which brings the warps to the full grid, without folds, after the run's
+ * memory has been given back (register_finish.c, register_enlarge.c). */
+int clv_register_finish(clv_registration *run, const clv_request *held, int count,
+                        const clvox_volume *moving, clvox_register_result *result);
+
+int clv_register_enlarge(clv_registration *run, const clvox_register_images *full,
+                         clvox_register_result *result);
+
+/* Its parts: what the determinant and the length of u say over mask and inside
+ * (NULL: all voxels; scratch holds a float a voxel), into a result, and the
+ * run's moving buffer through the linear part and u. */
+int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
+                        const clv_buffer *mask, const clv_buffer *inside, clv_buffer *scratch,
+                        clv_statistics *determinants, clv_statistics *lengths);
+int clv_register_state(const clv_statistics *determinants, const clv_statistics *lengths,
+                       clvox_register_result *result);
+int clv_register_warp_moving(clv_registration *run, const clvox_grid *grid, const clv_buffer *u,
+                             clvox_kind kind, clv_buffer *out);
+
+/* Voxels of the full grid that clv_register_enlarge has on the device at once. */
+size_t clv_register_slab(const clvox_grid *grid);
+
+/* The grids that a run works on, which are as coarse as its finest level, and
+ * its options as seen from there; true where they are coarser than the images
+ * (register_memory.c). */
+bool clv_register_work(const clvox_register_images *images, const clvox_register_options *options,
+                       clvox_grid *fixed, clvox_grid *moving, clvox_register_options *work);
+
+/* Grids, channels and weights of a run, from images that have been checked. */
+void clv_register_describe(clv_registration *run, const clvox_register_images *images,
+                           const clvox_grid *fixed, const clvox_grid *moving);
+
+/* The buffers of a run, in one place for taking them and for predicting their
+ * size; returns their number. list has room for CLV_REGISTER_REQUESTS. */
+enum { CLV_REGISTER_REQUESTS = 10 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
+int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list);
+
+/* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */
+int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
+                        const clvox_register_options *options);
+
+/* Copies of images that lay on another grid; to be released by the caller,
+ * also after a failure (register_images.c). */
+typedef struct clv_register_copies {
+    clvox_volume *own[4 * CLVOX_MAX_CHANNELS + 4];
+    int count;
+} clv_register_copies;
+
+/* Brings further channels and the masks onto the grids of the first images.
+ * What a channel does not cover is NaN. */
+int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies);
+/* Brings all images onto coarser grids, and masks by the nearest voxel. */
+int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
+                         clvox_register_images *images, clv_register_copies *copies);
+/* Sets run->domain to the part of the fixed grid where the fixed images have
+ * content, with room around it, where that is clearly smaller (register_domain.c). */
+int clv_register_domain(clv_registration *run, const clvox_register_images *images);
+/* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
+ * its image's darkest value. */
+int clv_register_upload(clv_registration *run, const clvox_register_images *images);
+
+/* A deformation model: the function that runs its levels, and the buffers that
+ * it holds beside those of every run. Adding one adds its file and a row to the
+ * table in register.c. */
+typedef struct clv_register_model {
+    clvox_deform deform;
+    const char *name;
+    int (*run)(clv_registration *run, clvox_register_result *result);
+    int (*requests)(clv_registration *run, clv_request *list);
+    bool one_channel;
+    unsigned metrics; /* a bit each: 1u << CLVOX_METRIC_... */
+    bool border_stays; /* the border of its grid does not move: it may work on a part of the fixed one */
+} clv_register_model;
+const clv_register_model *clv_register_find(clvox_deform deform); /* NULL: not in this version */
+
+/* A deformation model runs all levels, leaves run->u (and run->inverse, where it
+ * gives one) on the full fixed grid and fills result->iterations. Its requests
+ * name the buffers that it needs beside those of every run, u among them, from
+ * run->n, run->m, run->channel_count and the options alone; it returns their
+ * number, at most CLV_MODEL_REQUESTS (register_unbiased.c). */
+int clv_register_unbiased(clv_registration *run, clvox_register_result *result);
+int clv_register_unbiased_requests(clv_registration *run, clv_request *list);
+/* Greedy and symmetric, by options->deform (register_compositive.c). */
+int clv_register_compositive(clv_registration *run, clvox_register_result *result);
+int clv_register_compositive_requests(clv_registration *run, clv_request *list);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unbiased fluid registration (Lee et al. 2012, equations 7-12): coarse to
+ * fine, each iteration
+ *   f = -dE/du                     op/force.h
+ *   v = G_sigma f                  op/gaussian.h
+ *   p = v - Du v                   op/fluid.h
+ *   u = u + dt p                   dt on the device, never folding
+ * The host looks at the energy every LOOK iterations, after mending u where its
+ * determinant became too small: where it rose, u goes back to what it was at
+ * the look before and the step is halved, so that a level never ends worse
+ * than it began. */
+#include <math.h>
+
+#include "base/matrix.h"
+#include "op/fluid/energy.h"
+#include "op/fluid/fluid.h"
+#include "op/image/gaussian.h"
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "op/image/resample.h"
+#include "register/pyramid.h"
+
+enum { LOOK = 10, MAX_RISES = 6 };
+
+/* The map is kept above this determinant. A step alone cannot fold it
+ * (op/fluid.h), but ever smaller determinants would stop all movement for the
+ * sake of one voxel and say nothing about anatomy. */
+static const float SMALLEST_JACOBIAN = 0.05f;
+
+/* Mean squared difference, of images in [0, 1], below which they are the same. */
+static const double SAME_IMAGE = 1e-10;
+
+static int mend(clv_registration *run, const clvox_grid *grid)
+{
+    const clv_mending scratch = {run->field_a, run->field_b, run->field_c, run->weight};
+    return clv_mend_folds(run, run->u, grid, -1, SMALLEST_JACOBIAN, &scratch, NULL);
+}
+
+/* Carries u to a finer grid. */
+static int carry(clv_registration *run, const clvox_grid *from, const clvox_grid *to)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_pyramid_carry(run, run->u, from, to, run->field_a));
+    CLV_TRY(mend(run, to));
+end:
+    return status;
+}
+
+/* For the correlation metric: brings the moving level to a T + b, the best
+ * fit to the fixed one at the present u. At that point the gradient of the
+ * squared difference is parallel to that of the correlation. */
+static int refit(clv_registration *run, const clv_pyramid_level *l)
+{
+    int status = CLVOX_OK;
+    float s[5];
+    clv_buffer *warped = run->field_a, *weight = run->field_b;
+    clv_map map;
+    clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), -1, &map);
+    CLV_TRY(clv_warp(run->ctx, run->channels[0].level_moving, l->moving.size, &map, run->u, CLV_LINEAR, NAN,
+                     warped, l->fixed.size));
+    /* weight = 1 where a value arrived, times the mask */
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, weight, l->n, warped, NULL, NULL,
+                          (float[4]){0, 0, 0, 1}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, weight, l->n, weight, NULL, NULL,
+                          (float[4]){0, 0, 0, 0}));
+    if (l->mask)
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, weight, l->n, weight, l->mask, NULL,
+                              (float[4]){1, 0, 0, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, warped, l->n, warped, NULL, NULL,
+                          (float[4]){0, 0, 0, 0}));
+    const clv_buffer *fixed = run->channels[0].level_fixed;
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, weight, NULL, NULL, 0, l->n, run->partial, run->state,
+                       CLV_STATE_SUMS));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, warped, NULL, weight, 0, l->n, run->partial, run->state,
+                       CLV_STATE_SUMS + 1));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, fixed, NULL, weight, 0, l->n, run->partial, run->state,
+                       CLV_STATE_SUMS + 2));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, warped, warped, weight, 0, l->n, run->partial,
+                       run->state, CLV_STATE_SUMS + 3));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, warped, fixed, weight, 0, l->n, run->partial, run->state,
+                       CLV_STATE_SUMS + 4));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
+    double variance = s[3] - (double)s[1] * s[1] / s[0], covariance = s[4] - (double)s[1] * s[2] / s[0];
+    if (!(s[0] > 0) || !(variance > 1e-6 * s[3]) || !(covariance > 0))
+        goto end;
+    float a = (float)(covariance / variance), b = (float)((s[2] - covariance / variance * s[1]) / s[0]);
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->channels[0].level_moving, l->m, run->channels[0].level_moving,
+                          NULL, NULL, (float[4]){a, 0, 0, b}));
+end:
+    return status;
+}
+
+static int look(clv_registration *run, const clv_force_args *args, double *energy, double *image)
+{
+    int status = CLVOX_OK;
+    float e[4];
+    CLV_TRY(clv_energy(run->ctx, args, run->partial, run->state, CLV_STATE_ENERGY));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_ENERGY * sizeof(float), e, sizeof e));
+    *image = e[0];
+    *energy = e[0] + args->lambda * e[1];
+end:
+    return status;
+}
+
+static int iterate(clv_registration *run, int index, const clv_pyramid_level *l, double share, int *done)
+{
+    int status = CLVOX_OK;
+    clv_map map;
+    const clvox_register_options *o = run->options;
+    const float sigma[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
+    float largest = (float)o->step;
+    double start = 0, before = 0, energy = 0, image = 0;
+    int rises = 0, iteration = 0;
+    const clv_force_form forms[] = {CLV_FORCE_AUTO, CLV_FORCE_RECOMPUTE, CLV_FORCE_REUSE,
+                                    CLV_FORCE_CAPPED, CLV_FORCE_TWOPASS};
+    clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &map);
+    const clv_force_args args = {
+        .moving = run->channels[0].level_moving, .moving_size = {l->moving.size[0], l->moving.size[1], l->moving.size[2]},
+        .fixed = run->channels[0].level_fixed, .mask = l->mask, .u = run->u,
+        .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
+        .spacing = {l->spacing[0], l->spacing[1], l->spacing[2]},
+        .map = map, .lambda = (float)o->lambda, .nine = run->nine, .force = run->field_a,
+    };
+    for (;; iteration++) {
+        if (iteration % LOOK == 0 || iteration == o->iterations[index]) {
+            CLV_TRY(mend(run, &l->fixed));
+            if (o->metric == CLVOX_METRIC_NCC)
+                CLV_TRY(refit(run, l));
+            CLV_TRY(look(run, &args, &energy, &image));
+            double fraction = run->fraction_done + share * iteration / fmax(1, o->iterations[index]);
+            if (o->progress && o->progress(o->user, index, iteration, image / l->n, fraction)) {
+                status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+                goto end;
+            }
+            size_t bytes = 3 * (size_t)l->n * sizeof(float);
+            if (iteration == 0) {
+                start = before = energy;
+                CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, run->best, 0, bytes));
+            } else if (!(energy <= before)) {
+                largest *= .5f;
+                CLV_TRY(clv_buffer_copy(run->ctx, run->best, 0, run->u, 0, bytes));
+                if (++rises == MAX_RISES)
+                    break;
+            } else {
+                CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, run->best, 0, bytes));
+                double fall = before - energy;
+                before = energy;
+                if (fall < LOOK * o->tolerance * start)
+                    break;
+            }
+            if (!(energy > SAME_IMAGE * l->n))
+                break;
+        }
+        if (iteration == o->iterations[index])
+            break;
+        CLV_TRY(clv_force(run->ctx, forms[o->force], &args));
+        CLV_TRY(clv_gaussian(run->ctx, run->field_a, l->fixed.size, true, sigma, CLV_GAUSSIAN_AUTO,
+                             run->field_b, run->field_c));
+        CLV_TRY(clv_fluid_rate(run->ctx, run->u, run->field_c, l->fixed.size, l->spacing, run->field_a,
+                               run->partial, run->state));
+        CLV_TRY(clv_fluid_update(run->ctx, run->u, run->field_a, l->fixed.size, largest, run->state));
+    }
+    *done = iteration;
+end:
+    return status;
+}
+
+int clv_register_unbiased_requests(clv_registration *run, clv_request *list)
+{
+    size_t n = (size_t)run->n * sizeof(float);
+    int count = 0;
+    list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
+    list[count++] = (clv_request){&run->best, 3 * n, "best displacement so far"};
+    list[count++] = (clv_request){&run->field_a, 3 * n, "force field"};
+    list[count++] = (clv_request){&run->field_b, 3 * n, "scratch for the velocity field"};
+    list[count++] = (clv_request){&run->field_c, 3 * n, "velocity field"};
+    list[count++] = (clv_request){&run->weight, n, "weights"};
+    if (run->options->force == CLVOX_FORCE_TWOPASS)
+        list[count++] = (clv_request){&run->nine, 9 * n, "nine products of the force"};
+    return count;
+}
+
+int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    double work[CLVOX_MAX_LEVELS], total = 0;
+    clvox_grid at = run->fixed_grid;
+    for (int i = 0; i < o->levels; i++) {
+        work[i] = o->iterations[i] / pow(o->shrink[i], 3);
+        total += work[i];
+    }
+    total = fmax(total, 1e-30); /* no iterations at all */
+    for (int i = 0; i < o->levels; i++) {
+        clv_pyramid_level l;
+        CLV_TRY(clv_pyramid_make(run, i, false, &l));
+        if (i == 0)
+            CLV_TRY(clv_buffer_fill(run->ctx, run->u, 0, 0, 3 * (size_t)l.n * sizeof(float)));
+        else
+            CLV_TRY(carry(run, &at, &l.fixed));
+        at = l.fixed;
+        CLV_TRY(iterate(run, i, &l, work[i] / total, &result->iterations[i]));
+        run->fraction_done += work[i] / total;
+    }
+    if (!clvox_grid_equal(&at, &run->fixed_grid))
+        CLV_TRY(carry(run, &at, &run->fixed_grid));
+    /* Here h = x - u; the run's u is that of h = x + u. */
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->u, 3 * run->n, run->u, NULL, NULL,
+                          (float[4]){-1, 0, 0, 0}));
+end:
+    return status;
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Non-local means of a surface (Lee et al. 2012, section 2.3, after Dong et al.
+ * 2008): band, nearest patches, weights, update, re-distancing. */
+#include "surface/denoise.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "op/image/pointwise.h"
+#include "op/surface/redistance.h"
+#include "op/image/reduce.h"
+#include "image/compare.h"
+
+/* Where the results of sums stand in run->state. */
+enum { LARGEST_ROW, ENERGY };
+
+/* How much of their planes patches are searched with: where a surface curves,
+ * patches that face another way are found too; where it repeats, those in the
+ * same plane come first. */
+static const float PLANE_SHARE = 0.7f;
+
+/* c2 over the noise, where patches are compared less their planes and whole; how much
+ * more of it where a first result tells what is alike, whose own noise is small. */
+static const double STRENGTH = 1.5, GUIDED = 6;
+
+/* Noise, in voxels, from which on a mesh's patches are averaged twice. */
+static const double GUIDED_FROM = 0.16;
+
+/* A patch so near to its quadratic (squared distance over 125 samples) goes to
+ * it by 1/e: for patches of the radius that is asked for, then for wider ones. */
+static const double POLISH[] = {1.5, 2, 3};
+
+/* The volume of a voxel, mm^3. */
+static double cell_of(const clv_denoise_box *b)
+{
+    double edge = b->edge;
+    return edge * edge * edge * (double)b->spacing[0] * (double)b->spacing[1] * (double)b->spacing[2];
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void clvox_denoise_defaults(clvox_denoise_options *o)
+{
+    *o = (clvox_denoise_options){.patch = 5, .neighbours = 96, .band = 2, .planes = 1, .steps = 20,
+                                 .interval = 5};
+}
+
+void clvox_denoise_result_free(clvox_denoise_result *result)
+{
+    if (result)
+        clvox_volume_destroy(&result->distance);
+}
+
+/* ---- small tools -------------------------------------------------------- */
+
+static int rounds_for(const clv_denoise *run)
+{
+    const clvox_denoise_options *o = run->options;
+    if (o->update == CLVOX_DENOISE_PAPER)
+        return 1;
+    if (o->rounds > 0)
+        return o->rounds;
+    return run->result->deviation > (o->mesh ? GUIDED_FROM : CLV_DENOISE_NOISY) ? 2 : 1;
+}
+
+/* Strong noise leaves enough after one round that the result is averaged again. Of
+ * weaker noise of vertices the result shows which patches are alike, and those of
+ * the input are averaged once more: they have what the first round took with it. */
+static bool guided(const clv_denoise *run, int round)
+{
+    return round > 0 && run->options->mesh && run->result->deviation <= CLV_DENOISE_NOISY;
+}
+
+/* fraction: of the current round's search, which is nearly all. */
+static int tell(clv_denoise *run, const char *stage, double fraction)
+{
+    const clvox_denoise_options *o = run->options;
+    fraction = (run->result->rounds + 0.98 * fraction) / rounds_for(run);
+    if (o->progress && o->progress(o->user, stage, fraction))
+        return clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+    return CLVOX_OK;
+}
+
+static int search_progress(void *user, double fraction)
+{
+    return tell(user, "search", fraction) < 0;
+}
+
+int clv_denoise_level(clv_denoise *run, const clv_buffer *phi, double want, double *shift)
+{
+    enum { MOST_STEPS = 24 };
+    int status = CLVOX_OK;
+    double cells, inner = 0, outer = 0, at_inner, at_outer;
+    *shift = 0;
+    CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, 0, run->rows, &cells));
+    const double enough = 2e-6 * want + 1e-4;
+    at_inner = at_outer = cells - want;
+    if (fabs(at_inner) <= enough)
+        goto end;
+    for (double step = 0.05; at_inner * at_outer > 0 && fabs(outer) < 1; step *= 2) {
+        inner = outer;
+        at_inner = at_outer;
+        outer = fmin(step, 1) * (at_inner < 0 ? 1 : -1);
+        CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, (float)outer, run->rows, &cells));
+        at_outer = cells - want;
+    }
+    *shift = outer;
+    /* Regula falsi; the end that stays counts half (Illinois). */
+    for (int i = 0; i < MOST_STEPS && at_inner * at_outer < 0 && fabs(outer - inner) > 1e-6; i++) {
+        double s = outer - at_outer * (outer - inner) / (at_outer - at_inner);
+        CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, (float)s, run->rows, &cells));
+        *shift = s;
+        if (fabs(cells - want) <= enough)
+            break;
+        if ((cells - want) * at_outer < 0) {
+            inner = outer;
+            at_inner = at_outer;
+        } else {
+            at_inner *= 0.5;
+        }
+        outer = s;
+        at_outer = cells - want;
+    }
+end:
+    return status;
+}
+
+static int shift_level(clv_denoise *run, clv_buffer *phi)
+{
+    int status = CLVOX_OK;
+    double shift;
+    if (run->options->free_volume)
+        return CLVOX_OK;
+    CLV_TRY(clv_denoise_level(run, phi, run->volume, &shift));
+    run->shift += shift;
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, phi, run->box.n, phi, NULL, NULL,
+                          (const float[4]){1, 0, 0, (float)-shift}));
+end:
+    return status;
+}
+
+/* phi becomes a distance again, with the volume that it had. */
+static int redistance(clv_denoise *run, bool keep)
+{
+    int status = CLVOX_OK;
+    double mark = now();
+    if (keep)
+        CLV_TRY(shift_level(run, run->phi));
+    CLV_TRY(clv_redistance(run->ctx, run->phi, run->box.size, run->box.spacing, run->box.reach, run->other,
+                           run->sweep));
+    clv_buffer *done = run->other;
+    run->other = run->phi;
+    run->phi = done;
+    if (keep)
+        CLV_TRY(shift_level(run, run->phi));
+    CLV_TRY(clv_finish(run->ctx));
+    run->result->seconds_redistance += now() - mark;
+end:
+    return status;
+}
+
+/* ---- a round ------------------------------------------------------------ */
+
+/* The value that this share of every stride-th of the buffer's lies below. */
+static int quantile_of(clv_denoise *run, const clv_buffer *from, size_t stride, double share, double *out)
+{
+    int status = CLVOX_OK;
+    size_t count = (size_t)run->count, kept = 0;
+    float *values = malloc(count * stride * sizeof(float));
+    double *sorted = malloc(count * sizeof *sorted);
+    *out = 0;
+    if (!values || !sorted) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    CLV_TRY(clv_buffer_read(run->ctx, from, 0, values, count * stride * sizeof(float)));
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i * stride]))
+            sorted[kept++] = (double)values[i * stride];
+    if (kept)
+        *out = clv_quantile(sorted, kept, share);
+end:
+    free(values);
+    free(sorted);
+    return status;
+}
+
+static int measure_energy(clv_denoise *run, const clv_nlm_graph *graph, int which)
+{
+    int status = CLVOX_OK;
+    float sum;
+    CLV_TRY(clv_nlm_energy(run->ctx, graph, run->phi, run->sums));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, run->sums, NULL, NULL, 0, run->count, run->partial,
+                       run->state, ENERGY));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, ENERGY * sizeof(float), &sum, sizeof sum));
+    run->result->energy[which] = (double)sum;
+end:
+    return status;
+}
+
+/* The input's patches, and their planes, in place of those that were compared. */
+static int take_noisy(clv_denoise *run, clv_nlm_patches patches)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_buffer_write(run->ctx, run->other, 0, run->start, (size_t)run->box.n * sizeof(float)));
+    patches.phi = run->other;
+    CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
+    if (run->planes)
+        CLV_TRY(clv_nlm_planes(run->ctx, run->matrix, run->count, run->box.radius, PLANE_SHARE, run->noisy,
+                               run->estimates, run->middles));
+end:
+    return status;
+}
+
+/* Patches, their noise, neighbours and weights. */
+static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
+{
+    static const clv_nlm_memory memory[] = {CLV_NLM_AUTO, CLV_NLM_CONSTANT, CLV_NLM_GLOBAL, CLV_NLM_IMAGE};
+    int status = CLVOX_OK;
+    const clvox_denoise_options *o = run->options;
+    const clv_denoise_box *b = &run->box;
+    clvox_denoise_result *r = run->result;
+    clv_nlm_patches patches = {.phi = run->phi, .size = {b->size[0], b->size[1], b->size[2]},
+                               .band = run->band, .count = run->count, .radius = b->radius};
+    const clv_nlm_patches places = patches;
+    const bool guide = guided(run, round);
+    double noise = 0, quiet = 0, whole, samples = o->patch * o->patch * o->patch, mark = now();
+    CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
+    CLV_TRY(clv_nlm_residual(run->ctx, run->matrix, run->count, b->radius, run->sums));
+    CLV_TRY(quantile_of(run, run->sums, 1, 0.5, &noise));
+    CLV_TRY(quantile_of(run, run->sums, 1, 0.2, &quiet));
+    if (round == 0) {
+        r->noise = quiet;
+        r->deviation = sqrt(quiet / (samples - 10));
+        /* Noise makes more voxels outside turn than inside: a noisy count is too large. */
+        if (o->volume > 0 && r->deviation <= CLV_DENOISE_NOISY)
+            run->volume = o->volume / cell_of(b);
+    }
+    r->seconds_update += now() - mark;
+    mark = now();
+    if (run->planes) {
+        int edge = 2 * b->radius + 1;
+        CLV_TRY(clv_nlm_planes(run->ctx, run->matrix, run->count, b->radius, PLANE_SHARE, run->planes,
+                               run->estimates, run->middles));
+        patches.phi = run->estimates;
+        patches.band = run->middles;
+        patches.size[0] = patches.size[1] = edge;
+        patches.size[2] = edge * run->count;
+        patches.places = run->band;
+        memcpy(patches.grid, b->size, sizeof patches.grid);
+    }
+    CLV_TRY(clv_patch_search(run->ctx, &patches, memory[o->memory], run->most, (float)o->radius,
+                           run->neighbours, run->weights, run->search, search_progress, run));
+    CLV_TRY(clv_finish(run->ctx));
+    r->seconds_search += now() - mark;
+    if (round == 0)
+        CLV_TRY(quantile_of(run, run->weights, (size_t)run->most, 0.5, &r->nearest));
+    /* Whole patches differ by noise that lies in their planes, too: more than a
+     * low percentile of the residual knows. */
+    whole = (o->strength > 0 ? o->strength : STRENGTH) * (guide ? GUIDED : 1) * noise;
+    whole = o->c2 > 0 ? o->c2 : fmax(whole, 1e-6);
+    r->c2 = o->c2 > 0 || !run->planes ? whole : fmax(whole * quiet / fmax(noise, 1e-30), 1e-6);
+    mark = now();
+    if (guide)
+        CLV_TRY(take_noisy(run, places));
+    if (run->planes)
+        CLV_TRY(clv_nlm_level(run->ctx, run->neighbours, run->weights, run->planes,
+                              guide ? run->noisy : run->planes, run->count, run->most, b->radius, PLANE_SHARE,
+                              (float)whole, run->means));
+    *graph = (clv_nlm_graph){run->band, run->neighbours, run->weights, run->count, run->most};
+    CLV_TRY(clv_nlm_weights(run->ctx, graph, run->weights, b->size, b->spacing,
+                            o->c1 > 0 ? (float)o->c1 : INFINITY, (float)r->c2, run->sums));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, run->sums, NULL, NULL, 0, run->count, run->partial,
+                       run->state, LARGEST_ROW));
+    r->energy[0] = r->energy[1] = (double)NAN;
+    if (o->update == CLVOX_DENOISE_PAPER)
+        CLV_TRY(measure_energy(run, graph, 0));
+    r->seconds_update += now() - mark;
+end:
+    return status;
+}
+
+/* The paper's steps, with re-distancing every so many of them. */
+static int paper_steps(clv_denoise *run, const clv_nlm_graph *graph)
+{
+    int status = CLVOX_OK;
+    const clvox_denoise_options *o = run->options;
+    for (int i = 0; i < o->steps; i++) {
+        double mark = now();
+        CLV_TRY(clv_nlm_step(run->ctx, graph, run->state, LARGEST_ROW, run->sums, run->phi));
+        CLV_TRY(clv_finish(run->ctx));
+        run->result->seconds_update += now() - mark;
+        run->result->steps++;
+        if ((i + 1) % o->interval == 0 && i + 1 < o->steps)
+            CLV_TRY(redistance(run, true));
+    }
+end:
+    return status;
+}
+
+static int one_round(clv_denoise *run, int round)
+{
+    int status = CLVOX_OK, requests = 0;
+    const clvox_denoise_options *o = run->options;
+    clv_denoise_box *b = &run->box;
+    clvox_denoise_result *r = run->result;
+    clv_request list[CLV_DENOISE_REQUESTS];
+    clv_nlm_graph graph;
+    double mark = now();
+    CLV_TRY(clv_nlm_band_count(run->ctx, run->phi, b->size, b->delta, run->rows, &run->count));
+    if (run->count < 1) {
+        status = clv_fail(CLVOX_ERROR_DATA, "no voxel lies within %g voxels of the surface",
+                          (double)b->delta);
+        goto end;
+    }
+    requests = clv_denoise_list_band(run, list);
+    status = clv_pool_take(run->ctx, list, requests);
+    if (status < 0) {
+        requests = 0;
+        goto end;
+    }
+    CLV_TRY(clv_nlm_band_list(run->ctx, run->phi, b->size, b->delta, run->rows, run->band, run->index));
+    r->seconds_update += now() - mark;
+    r->band_voxels = run->count;
+    r->neighbours = run->count - 1 < run->most ? run->count - 1 : run->most;
+    CLV_TRY(compare_patches(run, round, &graph));
+    CLV_TRY(tell(run, "update", 1));
+    mark = now();
+    if (o->update == CLVOX_DENOISE_PAPER)
+        CLV_TRY(paper_steps(run, &graph));
+    else
+        CLV_TRY(clv_nlm_average(run->ctx, &graph, run->matrix, b->radius, 0, run->means, run->index, b->size,
+                                run->estimates, run->sums, run->phi));
+    CLV_TRY(clv_finish(run->ctx));
+    if (o->update != CLVOX_DENOISE_PAPER)
+        r->seconds_update += now() - mark;
+    CLV_TRY(redistance(run, true));
+    if (o->update == CLVOX_DENOISE_PAPER)
+        CLV_TRY(measure_energy(run, &graph, 1));
+    r->rounds++;
+end:
+    if (requests)
+        clv_pool_release(list, requests);
+    return status;
+}
+
+/* Where a patch is nearly a quadratic, what is left beside it is noise. */
+static int polish(clv_denoise *run, int radius, double scale)
+{
+    int status = CLVOX_OK, requests = 0;
+    clv_denoise_box *b = &run->box;
+    clv_request list[CLV_DENOISE_REQUESTS];
+    double mark = now(), edge = 2 * radius + 1, samples = edge * edge * edge;
+    CLV_TRY(clv_nlm_band_count(run->ctx, run->phi, b->size, b->delta, run->rows, &run->count));
+    if (run->count < 1 || run->count > INT_MAX / clv_nlm_stride(radius))
+        return CLVOX_OK;
+    requests = clv_denoise_list_polish(run, radius, list);
+    status = clv_pool_take(run->ctx, list, requests);
+    if (status < 0) {
+        requests = 0;
+        goto end;
+    }
+    CLV_TRY(clv_nlm_band_list(run->ctx, run->phi, b->size, b->delta, run->rows, run->band, run->index));
+    const clv_nlm_patches patches = {.phi = run->phi, .size = {b->size[0], b->size[1], b->size[2]},
+                                     .band = run->band, .count = run->count, .radius = radius};
+    CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
+    CLV_TRY(clv_nlm_polish(run->ctx, run->matrix, run->count, radius, (float)(scale * samples / 125),
+                           run->sums));
+    CLV_TRY(clv_nlm_overlap(run->ctx, run->matrix, run->band, run->index, b->size, run->count, radius,
+                            run->sums, run->phi));
+    CLV_TRY(clv_finish(run->ctx));
+    run->result->seconds_update += now() - mark;
+    CLV_TRY(redistance(run, true));
+end:
+    if (requests)
+        clv_pool_release(list, requests);
+    return status;
+}
+
+/* What came in is compared with, not its re-distancing, which blunts, too. */
+static int restore(clv_denoise *run, const clvox_volume *distance)
+{
+    int status = CLVOX_OK;
+    bool blurred = false;
+    float *before = malloc((size_t)run->box.n * sizeof *before);
+    if (!before)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    /* Noise of a mask goes with its voxels' edges, which are neighbours: it looks like shape. */
+    if (!run->options->mesh)
+        CLV_TRY(clv_denoise_is_blurred(run, &blurred));
+    clv_denoise_cut(distance, &run->box, before);
+    if (!blurred)
+        CLV_TRY(clv_denoise_restore(run, before));
+end:
+    free(before);
+    return status;
+}
+
+/* Builds the kernels of what follows together. */
+static int rehearse(const clv_denoise *earnest)
+{
+    clv_denoise run = *earnest;
+    clvox_denoise_options options = *run.options;
+    clvox_denoise_result result = {.rounds = 0};
+    double cells;
+    int status = clv_rehearsal_begin(run.ctx);
+    if (status < 0)
+        return status;
+    run.options = &options;
+    run.result = &result;
+    options.progress = NULL;
+    CLV_TRY(redistance(&run, false));
+    CLV_TRY(clv_nlm_volume(run.ctx, run.phi, run.box.size, 0, run.rows, &cells));
+    CLV_TRY(one_round(&run, 0));
+    if (options.update == CLVOX_DENOISE_PATCHES) {
+        CLV_TRY(polish(&run, run.box.radius, POLISH[0]));
+        CLV_TRY(clv_denoise_restore(&run, run.start));
+    }
+end:
+    status = clv_rehearsal_end(run.ctx);
+    clv_rehearsals_over(run.ctx);
+    return status;
+}
+
+/* ---- from volume to volume ---------------------------------------------- */
+
+static int finish(clv_denoise *run, const clvox_volume *distance)
+{
+    int status = CLVOX_OK;
+    const clv_denoise_box *b = &run->box;
+    clvox_denoise_result *r = run->result;
+    double mark = now(), sum = 0, cells, cell = cell_of(b);
+    size_t near = 0;
+    float *phi = malloc((size_t)b->n * sizeof(float));
+    if (!phi)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
+    CLV_TRY(clv_denoise_place(run, distance, phi));
+    CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &cells));
+    for (int i = 0; i < b->n; i++)
+        if (fabsf(run->start[i]) <= 1) {
+            double move = fabs((double)phi[i] - (double)run->start[i]);
+            near++;
+            sum += move;
+            r->largest_mm = fmax(r->largest_mm, move * b->edge);
+        }
+    r->mean_mm = near ? sum / (double)near * b->edge : 0;
+    r->volume_before = run->volume * cell;
+    r->volume_after = cells * cell;
+    r->shift_mm = run->shift * b->edge;
+    CLV_TRY(clv_denoise_paste(distance, b, phi, &r->distance));
+    r->seconds_finish += now() - mark;
+end:
+    free(phi);
+    return status;
+}
+
+static int work(clv_denoise *run, const clvox_volume *distance)
+{
+    int status = CLVOX_OK, requests = 0;
+    const clvox_denoise_options *o = run->options;
+    clv_denoise_box *b = &run->box;
+    clvox_denoise_result *r = run->result;
+    clv_request list[CLV_DENOISE_REQUESTS];
+    double mark = now();
+    size_t bytes;
+    CLV_TRY(clv_denoise_find_box(distance, o, b, &r->not_finite));
+    bytes = (size_t)b->n * sizeof(float);
+    memcpy(r->size, b->size, sizeof r->size);
+    run->start = malloc(bytes);
+    if (!run->start) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    clv_denoise_cut(distance, b, run->start);
+    requests = clv_denoise_list_box(run, list);
+    status = clv_pool_take(run->ctx, list, requests);
+    if (status < 0) {
+        requests = 0;
+        goto end;
+    }
+    CLV_TRY(rehearse(run));
+    CLV_TRY(clv_buffer_write(run->ctx, run->phi, 0, run->start, bytes));
+    r->seconds_prepare = now() - mark;
+    CLV_TRY(redistance(run, false));
+    CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, run->start, bytes));
+    CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &run->volume));
+    for (int round = 0; round < rounds_for(run); round++)
+        CLV_TRY(one_round(run, round));
+    if (o->update == CLVOX_DENOISE_PATCHES) {
+        for (int radius = b->radius; radius <= b->wide; radius++)
+            CLV_TRY(polish(run, radius, POLISH[radius - b->radius]));
+        if (r->deviation <= CLV_DENOISE_NOISY) {
+            mark = now();
+            CLV_TRY(restore(run, distance));
+            /* Still a distance but for what came back; another re-distancing would blunt it. */
+            CLV_TRY(shift_level(run, run->phi));
+            CLV_TRY(clv_finish(run->ctx));
+            r->seconds_update += now() - mark;
+        }
+    }
+    CLV_TRY(finish(run, distance));
+end:
+    if (requests)
+        clv_pool_release(list, requests);
+    free(run->start);
+    return status;
+}
+
+int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
+                          const clvox_denoise_options *options, clvox_denoise_result *result)
+{
+    int status = CLVOX_OK;
+    clv_denoise run = {.ctx = context, .options = options, .result = result, .most = options->neighbours};
+    *result = (clvox_denoise_result){.distance = NULL};
+    CLV_TRY(clv_denoise_check(distance, options));
+    size_t before = clv_peak_start(context);
+    CLV_TRY(work(&run, distance));
+    if (options->everywhere) {
+        double mark = now();
+        CLV_TRY(clv_denoise_everywhere(context, result->distance));
+        result->seconds_finish += now() - mark;
+    }
+    bool keep = options->topology == CLVOX_TOPOLOGY_KEEP;
+    if (options->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY)
+        CLV_TRY(clv_surface_is_clean(distance, &keep));
+    else if (options->topology == CLVOX_TOPOLOGY_AUTO)
+        CLV_TRY(clv_surface_simplify(result->distance, CLV_DENOISE_DEPTH * result->deviation * run.box.edge,
+                                     &result->simplified_voxels));
+    result->topology_kept = keep;
+    if (keep)
+        CLV_TRY(clv_surface_keep_signs(distance, result->distance, &result->held_voxels));
+    result->device_bytes = clv_peak_bytes(context) - before;
+    if (options->progress && options->progress(options->user, "done", 1))
+        status = clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+end:
+    if (status < 0)
+        clvox_denoise_result_free(result);
+    return status;
+}

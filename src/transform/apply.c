@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clvox/apply.h"
+
+#include <math.h>
+
+#include "base/matrix.h"
+#include "op/image/resample.h"
+#include "op/field/warp.h"
+#include "transform/chain.h"
+#include "transform/field.h"
+#include "transform/reorient.h"
+
+/* What AUTO means for this image, and whether the choice suits it. */
+static int choose(const clvox_volume *image, clvox_interpolation *interpolation)
+{
+    bool names = image->kind == CLVOX_KIND_LABEL;
+    if (*interpolation == CLVOX_INTERPOLATE_AUTO)
+        *interpolation = names ? CLVOX_INTERPOLATE_LABEL : CLVOX_INTERPOLATE_LINEAR;
+    if (names && (*interpolation == CLVOX_INTERPOLATE_LINEAR || *interpolation == CLVOX_INTERPOLATE_CUBIC))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "labels are names and have no values in between; use label or nearest "
+                        "interpolation for this image");
+    bool vectors = image->kind == CLVOX_KIND_VECTOR || image->kind == CLVOX_KIND_DISPLACEMENT;
+    if ((vectors && image->frames != 3) || (image->kind == CLVOX_KIND_TENSOR && image->frames != 6))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a %s volume has %d frames, this one has %d",
+                        vectors ? "vector" : "tensor", vectors ? 3 : 6, image->frames);
+    return CLVOX_OK;
+}
+
+static int sample(clvox_context *ctx, clvox_interpolation interpolation, const clv_buffer *in,
+                  const clvox_grid *from, const clv_map *map, const clv_buffer *field,
+                  float outside, clv_buffer *to, const clvox_grid *grid)
+{
+    if (interpolation == CLVOX_INTERPOLATE_LABEL)
+        return clv_warp_label(ctx, in, from->size, map, field, outside, to, grid->size);
+    clv_interpolation kind = interpolation == CLVOX_INTERPOLATE_NEAREST  ? CLV_NEAREST
+                             : interpolation == CLVOX_INTERPOLATE_LINEAR ? CLV_LINEAR
+                                                                         : CLV_CUBIC;
+    return clv_warp(ctx, in, from->size, map, field, kind, outside, to, grid->size);
+}
+
+/* Every frame through x -> matrix (x + field). */
+static int apply_map(clvox_context *ctx, const clvox_volume *image, const clv_buffer *field,
+                     const double matrix[4][4], clvox_interpolation interpolation, float outside,
+                     clvox_volume *made)
+{
+    int status = CLVOX_OK;
+    size_t from = clvox_grid_voxels(&image->grid), to = clvox_grid_voxels(&made->grid);
+    clv_buffer *in = NULL, *out = NULL;
+    clv_map map;
+    const clv_request requests[] = {
+        {&in, from * sizeof(float), "image"},
+        {&out, to * sizeof(float), "resampled image"},
+    };
+    CLV_TRY(clv_pool_take(ctx, requests, 2));
+    clv_map_between(&made->grid, &image->grid, matrix, 1, &map);
+    for (int frame = 0; frame < image->frames && status >= 0; frame++) {
+        status = clv_buffer_write(ctx, in, 0, image->data + (size_t)frame * from, from * sizeof(float));
+        if (status >= 0)
+            status = sample(ctx, interpolation, in, &image->grid, &map, field, outside, out, &made->grid);
+        if (status >= 0)
+            status = clv_buffer_read(ctx, out, 0, made->data + (size_t)frame * to, to * sizeof(float));
+    }
+    clv_pool_release(requests, 2);
+end:
+    return status;
+}
+
+int clvox_apply(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
+                const clvox_link *links, int count, clvox_interpolation interpolation,
+                float outside, clvox_volume **out)
+{
+    const clvox_apply_options options = {.interpolation = interpolation, .outside = outside};
+    return clvox_apply_with(context, image, grid, links, count, &options, out);
+}
+
+int clvox_apply_with(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
+                     const clvox_link *links, int count, const clvox_apply_options *options,
+                     clvox_volume **out)
+{
+    clvox_interpolation interpolation = options ? options->interpolation : CLVOX_INTERPOLATE_AUTO;
+    float outside = options ? options->outside : 0;
+    clvox_reorientation turn = options ? options->reorientation : CLVOX_REORIENT_AUTO;
+    int status = CLVOX_OK;
+    clv_chain chain = {0};
+    clv_buffer *field = NULL;
+    clvox_volume *made = NULL, *u = NULL;
+    double matrix[4][4];
+    *out = NULL;
+    CLV_TRY(choose(image, &interpolation));
+    CLV_TRY(clv_field_check(grid));
+    CLV_TRY(clv_field_check(&image->grid));
+    CLV_TRY(clvox_volume_create(grid, image->frames, image->kind, &made));
+    made->type = image->type;
+    made->frame_seconds = image->frame_seconds;
+    CLV_TRY(clv_chain_make(context, links, count, &chain));
+    CLV_TRY(clv_chain_field(context, &chain, grid, &field, matrix));
+    CLV_TRY(apply_map(context, image, field, CLV_MATRIX(matrix), interpolation, outside, made));
+    bool turns = image->kind == CLVOX_KIND_VECTOR || image->kind == CLVOX_KIND_DISPLACEMENT ||
+                 image->kind == CLVOX_KIND_TENSOR;
+    if (turns && turn != CLVOX_REORIENT_NONE) {
+        if (field)
+            CLV_TRY(clv_field_download(context, field, grid, 1, &u));
+        CLV_TRY(clv_reorient(made, u, CLV_MATRIX(matrix), turn));
+    }
+    *out = made;
+    made = NULL;
+end:
+    clv_buffer_destroy(&field);
+    clv_chain_free(&chain);
+    clvox_volume_destroy(&made);
+    clvox_volume_destroy(&u);
+    return status;
+}
+
+int clvox_compose_affine(const clvox_link *links, int count, double matrix[4][4])
+{
+    int status = CLVOX_OK;
+    clv_chain chain = {0};
+    for (int i = 0; i < count; i++)
+        if (links[i].transform && links[i].transform->is_warp)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "transform %d is a warp; a matrix is made of affines alone",
+                            i + 1);
+    CLV_TRY(clv_chain_make(NULL, links, count, &chain));
+    clv_matrix_copy(CLV_MATRIX(chain.affine[0]), matrix);
+end:
+    clv_chain_free(&chain);
+    return status;
+}
+
+int clvox_compose(clvox_context *context, const clvox_grid *grid, const clvox_link *links,
+                  int count, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    clv_chain chain = {0};
+    clv_buffer *field = NULL;
+    double matrix[4][4];
+    *out = NULL;
+    CLV_TRY(clv_field_check(grid));
+    CLV_TRY(clv_chain_make(context, links, count, &chain));
+    CLV_TRY(clv_chain_field(context, &chain, grid, &field, matrix));
+    CLV_TRY(clv_field_download_map(context, field, grid, CLV_MATRIX(matrix), out));
+end:
+    clv_buffer_destroy(&field);
+    clv_chain_free(&chain);
+    return status;
+}

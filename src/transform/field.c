@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transform/field.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "base/parallel.h"
+
+/* Voxels that travel at once, and voxels of one piece of work. */
+enum { CHUNK = 1 << 20, PIECE = 1 << 14 };
+
+void clv_field_frame(const clvox_grid *grid, double to_ras[3][3])
+{
+    double spacing[3];
+    clvox_grid_spacing(grid, spacing);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            to_ras[i][j] = grid->to_ras[i][j] / spacing[j];
+}
+
+int clv_field_turn(const clvox_grid *to, const clvox_grid *from, const double matrix[4][4], float turn[3][3])
+{
+    int status = CLVOX_OK;
+    double to_ras[3][3], from_ras[3][3], linear[3][3], product[3][3];
+    clv_field_frame(to, to_ras);
+    clv_field_frame(from, from_ras);
+    for (int i = 0; i < 3; i++)
+        memcpy(linear[i], matrix[i], sizeof linear[i]);
+    clv_matrix3_multiply(CLV_MATRIX3(linear), CLV_MATRIX3(to_ras), product);
+    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(product), product));
+    clv_matrix3_multiply(CLV_MATRIX3(product), CLV_MATRIX3(from_ras), product);
+    for (int i = 0; i < 9; i++)
+        turn[i / 3][i % 3] = (float)product[i / 3][i % 3];
+end:
+    return status;
+}
+
+int clv_field_check(const clvox_grid *grid)
+{
+    /* As double: a product of vast sizes, or of two negative ones, may come out small. */
+    double voxels = (double)grid->size[0] * grid->size[1] * grid->size[2];
+    if (grid->size[0] < 1 || grid->size[1] < 1 || grid->size[2] < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a grid of %d x %d x %d voxels has none", grid->size[0],
+                        grid->size[1], grid->size[2]);
+    if (voxels > (double)(INT32_MAX / 3))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "a grid of %d x %d x %d voxels is larger than the 715 million voxels that "
+                        "kernels can count; crop or shrink it",
+                        grid->size[0], grid->size[1], grid->size[2]);
+    return CLVOX_OK;
+}
+
+double clv_field_skew(const clvox_grid *grid)
+{
+    static const double degree = 3.14159265358979323846 / 180;
+    double edge[3], worst = 0;
+    clvox_grid_spacing(grid, edge);
+    for (int a = 0; a < 3; a++) {
+        int b = (a + 1) % 3;
+        double dot = 0;
+        for (int r = 0; r < 3; r++)
+            dot += grid->to_ras[r][a] * grid->to_ras[r][b];
+        worst = fmax(worst, fabs(asin(fmax(fmin(dot / edge[a] / edge[b], 1), -1))) / degree);
+    }
+    return worst;
+}
+
+int clv_field_check_angles(const clvox_grid *grid, const char *what)
+{
+    if (clv_field_skew(grid) > .5)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the axes of this grid are not at right angles, as %s needs them; resample onto a "
+                        "grid without shear first",
+                        what);
+    return CLVOX_OK;
+}
+
+/* to = turn from (+ line (i, 1)), from and to with strides of their own. */
+typedef struct conversion {
+    double turn[3][3];
+    bool has_line;
+    double line[3][4]; /* voxel index -> RAS mm to be added */
+    const int *size;
+    const float *from;
+    float *to;
+    size_t from_voxel, from_part, to_voxel, to_part;
+    size_t first, count;
+} conversion;
+
+/* The strides are arguments so that a compiler that knows them makes the loop
+ * a row of vector instructions. */
+static inline __attribute__((always_inline)) void convert_run(const conversion *c, size_t begin, size_t end,
+                                                              size_t from_voxel, size_t from_part,
+                                                              size_t to_voxel, size_t to_part)
+{
+    const double(*t)[3] = CLV_MATRIX3(c->turn);
+    const float *from = c->from;
+    float *restrict to = c->to;
+    for (size_t i = begin; i < end; i++) {
+        double v0 = (double)from[i * from_voxel], v1 = (double)from[i * from_voxel + from_part];
+        double v2 = (double)from[i * from_voxel + 2 * from_part];
+        to[i * to_voxel] = (float)(t[0][0] * v0 + t[0][1] * v1 + t[0][2] * v2);
+        to[i * to_voxel + to_part] = (float)(t[1][0] * v0 + t[1][1] * v1 + t[1][2] * v2);
+        to[i * to_voxel + 2 * to_part] = (float)(t[2][0] * v0 + t[2][1] * v1 + t[2][2] * v2);
+    }
+}
+
+static int convert_piece(void *user, size_t index, int worker)
+{
+    const conversion *c = user;
+    (void)worker;
+    size_t begin = index * PIECE, end = begin + PIECE < c->count ? begin + PIECE : c->count;
+    if (c->from && !c->has_line) {
+        if (c->from_voxel == 3)
+            convert_run(c, begin, end, 3, 1, 1, c->to_part);
+        else if (c->to_voxel == 3)
+            convert_run(c, begin, end, 1, c->from_part, 3, 1);
+        else
+            convert_run(c, begin, end, 1, c->from_part, 1, c->to_part);
+        return CLVOX_OK;
+    }
+    size_t nx = (size_t)c->size[0], ny = (size_t)c->size[1];
+    size_t x = (c->first + begin) % nx, y = (c->first + begin) / nx % ny, z = (c->first + begin) / nx / ny;
+    for (size_t i = begin; i < end; i++) {
+        double v[3] = {0, 0, 0};
+        for (int j = 0; c->from && j < 3; j++)
+            v[j] = (double)c->from[i * c->from_voxel + (size_t)j * c->from_part];
+        for (int r = 0; r < 3; r++) {
+            double sum = c->turn[r][0] * v[0] + c->turn[r][1] * v[1] + c->turn[r][2] * v[2];
+            if (c->has_line)
+                sum += c->line[r][0] * (double)x + c->line[r][1] * (double)y + c->line[r][2] * (double)z +
+                       c->line[r][3];
+            c->to[i * c->to_voxel + (size_t)r * c->to_part] = (float)sum;
+        }
+        if (++x == nx) {
+            x = 0;
+            if (++y == ny) {
+                y = 0;
+                z++;
+            }
+        }
+    }
+    return CLVOX_OK;
+}
+
+static void convert(conversion *c)
+{
+    clv_parallel((c->count + PIECE - 1) / PIECE, convert_piece, c);
+}
+
+int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, clv_buffer *field)
+{
+    int status = CLVOX_OK;
+    size_t voxels = clvox_grid_voxels(&warp->grid), chunk = voxels < CHUNK ? voxels : CHUNK;
+    bool packed = clv_fields_packed(ctx);
+    double frame[3][3];
+    conversion c = {.size = warp->grid.size};
+    float *values = malloc(3 * chunk * sizeof *values);
+    if (!values)
+        return clv_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
+    clv_field_frame(&warp->grid, frame);
+    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(frame), c.turn));
+    for (int i = 0; i < 9; i++)
+        c.turn[i / 3][i % 3] *= sign;
+    for (size_t first = 0; first < voxels; first += c.count) {
+        c.first = first;
+        c.count = voxels - first < chunk ? voxels - first : chunk;
+        c.from = warp->data + first;
+        c.from_voxel = 1;
+        c.from_part = voxels;
+        c.to = values;
+        c.to_voxel = packed ? 3 : 1;
+        c.to_part = packed ? 1 : c.count;
+        convert(&c);
+        size_t bytes = c.count * sizeof(float);
+        if (packed)
+            CLV_TRY(clv_buffer_write(ctx, field, 3 * first * sizeof(float), values, 3 * bytes));
+        for (size_t part = 0; !packed && part < 3; part++)
+            CLV_TRY(clv_buffer_write(ctx, field, (part * voxels + first) * sizeof(float),
+                                     values + part * c.count, bytes));
+    }
+end:
+    free(values);
+    return status;
+}
+
+int clv_field_read(clvox_context *ctx, const clv_buffer *field, size_t voxels, size_t first,
+                   size_t count, float *values, size_t strides[2])
+{
+    int status = CLVOX_OK;
+    bool packed = clv_fields_packed(ctx);
+    size_t bytes = count * sizeof(float);
+    strides[0] = packed ? 3 : 1;
+    strides[1] = packed ? 1 : count;
+    if (packed)
+        CLV_TRY(clv_buffer_read(ctx, field, 3 * first * sizeof(float), values, 3 * bytes));
+    for (size_t part = 0; !packed && part < 3; part++)
+        CLV_TRY(clv_buffer_read(ctx, field, (part * voxels + first) * sizeof(float),
+                                values + part * count, bytes));
+end:
+    return status;
+}
+
+static int download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
+                    conversion *c, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    size_t voxels = clvox_grid_voxels(grid), chunk = voxels < CHUNK ? voxels : CHUNK, strides[2];
+    clvox_volume *made = NULL;
+    float *values = NULL;
+    *out = NULL;
+    CLV_TRY(clvox_volume_create(grid, 3, CLVOX_KIND_DISPLACEMENT, &made));
+    if (field && !(values = malloc(3 * chunk * sizeof *values))) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
+        goto end;
+    }
+    c->size = grid->size;
+    for (size_t first = 0; first < voxels; first += c->count) {
+        c->first = first;
+        c->count = voxels - first < chunk ? voxels - first : chunk;
+        if (field) {
+            CLV_TRY(clv_field_read(ctx, field, voxels, first, c->count, values, strides));
+            c->from_voxel = strides[0];
+            c->from_part = strides[1];
+        }
+        c->from = values;
+        c->to = made->data + first;
+        c->to_voxel = 1;
+        c->to_part = voxels;
+        convert(c);
+    }
+    *out = made;
+    made = NULL;
+end:
+    clvox_volume_destroy(&made);
+    free(values);
+    return status;
+}
+
+int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
+                       double sign, clvox_volume **out)
+{
+    conversion c = {0};
+    clv_field_frame(grid, c.turn);
+    for (int i = 0; i < 9; i++)
+        c.turn[i / 3][i % 3] *= sign;
+    return download(ctx, field, grid, &c, out);
+}
+
+int clv_field_download_map(clvox_context *ctx, const clv_buffer *field, const clvox_grid *grid,
+                           const double matrix[4][4], clvox_volume **out)
+{
+    conversion c = {.has_line = true};
+    double frame[3][3], linear[3][3], excess[4][4];
+    clv_field_frame(grid, frame);
+    for (int i = 0; i < 3; i++)
+        memcpy(linear[i], matrix[i], sizeof linear[i]);
+    clv_matrix3_multiply(CLV_MATRIX3(linear), CLV_MATRIX3(frame), c.turn);
+    /* (matrix - 1) x, with the 1 taken off first: large world coordinates
+     * must not cost the digits of a small displacement. */
+    clv_matrix_copy(matrix, excess);
+    for (int i = 0; i < 4; i++)
+        excess[i][i] -= 1;
+    clv_matrix_multiply(CLV_MATRIX(excess), grid->to_ras, excess);
+    for (int i = 0; i < 3; i++)
+        memcpy(c.line[i], excess[i], sizeof excess[i]);
+    return download(ctx, field, grid, &c, out);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transform/invert.h"
+
+#include <math.h>
+
+#include "clvox/apply.h"
+#include "op/field/compose.h"
+#include "op/field/inverse.h"
+#include "op/image/resample.h"
+#include "op/image/statistics.h"
+#include "transform/field.h"
+
+enum { MOST_LOOKS = 50 };
+
+static const float plus[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+
+int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *grid, clv_buffer *v)
+{
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    return clv_inverse(ctx, u, grid->size, spacing, MOST_LOOKS, v);
+}
+
+int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
+                        const clvox_grid *grid, clv_buffer *error, clv_buffer *partial,
+                        double residual_voxels[2], double residual_mm[2])
+{
+    int status = CLVOX_OK;
+    double edge[3], frame[3][3];
+    float turn[2][3][3] = {{{0}}};
+    clv_map map;
+    clv_statistics s;
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    clv_field_frame(grid, frame);
+    for (int i = 0; i < 3; i++) {
+        turn[0][i][i] = 1 / spacing[i];
+        for (int j = 0; j < 3; j++)
+            turn[1][i][j] = (float)frame[i][j];
+    }
+    clv_map_between(grid, grid, NULL, 1, &map);
+    CLV_TRY(clv_compose(ctx, v, 1, u, grid->size, &map, plus, error, grid->size));
+    for (int unit = 0; unit < 2; unit++) {
+        double *to = unit ? residual_mm : residual_voxels;
+        CLV_TRY(clv_statistics_lengths(ctx, error, CLV_TURN(turn[unit]), v, NULL, grid->size, spacing,
+                                       partial, &s));
+        /* Without a voxel to look at nothing is known. */
+        to[0] = s.voxels ? s.largest : NAN;
+        to[1] = s.voxels ? s.sum / (double)s.voxels : NAN;
+    }
+end:
+    return status;
+}
+
+int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **out,
+                 double residual_voxels[2])
+{
+    int status = CLVOX_OK;
+    clv_buffer *u = NULL, *v = NULL, *error = NULL, *partial = NULL;
+    double mm[2];
+    *out = NULL;
+    if (warp->frames != 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
+                        warp->frames);
+    CLV_TRY(clv_field_check(&warp->grid));
+    size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&warp->grid);
+    const clv_request requests[] = {
+        {&u, bytes, "warp"},
+        {&v, bytes, "inverse warp"},
+        {&error, bytes, "what the inverse leaves"},
+        {&partial, CLV_STATISTICS_PARTIALS * sizeof(float), "partial sums"},
+    };
+    int count = sizeof requests / sizeof *requests;
+    CLV_TRY(clv_pool_take(ctx, requests, count));
+    status = clv_field_upload(ctx, warp, 1, u);
+    if (status >= 0)
+        status = clv_invert_field(ctx, u, &warp->grid, v);
+    if (status >= 0 && residual_voxels)
+        status = clv_invert_residual(ctx, u, v, &warp->grid, error, partial, residual_voxels, mm);
+    if (status >= 0)
+        status = clv_field_download(ctx, v, &warp->grid, 1, out);
+    clv_pool_release(requests, count);
+end:
+    return status;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/field/inverse.h"
+
+#include "op/harness.h"
+#include "ref/field/inverse.h"
+
+static clvox_context *ctx;
+
+/* Smooth waves: |Du| up to about `steep`, and 0 at the border where `still`. */
+static void waves(float *u, const int size[3], const float spacing[3], float steep, bool still)
+{
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], i = 0;
+    for (int z = 0; z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++)
+            for (int x = 0; x < size[0]; x++, i++) {
+                const int at[3] = {x, y, z};
+                double fade = 1;
+                for (int a = 0; still && a < 3; a++)
+                    fade *= size[a] > 1 ? sin(M_PI * at[a] / (size[a] - 1)) : 1;
+                for (size_t c = 0; c < 3; c++)
+                    u[c * n + i] = (float)(fade * steep * (double)spacing[c] * 2 *
+                                           sin(.5 * at[c] + .3 * at[(c + 1) % 3] + (double)c));
+            }
+}
+
+static void run(const int size[3], float steep, bool still)
+{
+    static const float spacing[3] = {1, 1.5f, .7f};
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], found = 0, possible = 0;
+    float *u = malloc(6 * n * sizeof *u), *v = u + 3 * n;
+    double worst = 0, off = 0;
+    waves(u, size, spacing, steep, still);
+    clv_buffer *du = harness_upload_field(ctx, u, n), *dv = harness_output(ctx, 3 * n * sizeof *u);
+    CHECK(clv_inverse(ctx, du, size, spacing, 40, dv) == CLVOX_OK);
+    harness_download_field(ctx, dv, v, n);
+    for (int i = 0; i < (int)n; i++) {
+        double left = ref_inverse_left(u, v, size, spacing, i), d[3], apart = 0;
+        if (!(ref_inverse_at(u, size, spacing, i, d) < 1e-6))
+            continue;
+        possible++;
+        found += left < 2e-3;
+        worst = fmax(worst, left);
+        for (size_t c = 0; c < 3; c++)
+            apart = fmax(apart, fabs(d[c] - (double)v[c * n + (size_t)i]) / (double)spacing[c]);
+        off = fmax(off, apart);
+    }
+    CHECK_THAT(found == possible, "%d x %d x %d: %zu of %zu voxels found, at worst %g voxels left", size[0],
+               size[1], size[2], found, possible, worst);
+    /* Where the map is steep, little is left far from the root. */
+    CHECK_THAT(off < (steep > .3f ? .1 : 5e-3), "%g voxels from the root", off);
+    clv_buffer_destroy(&du);
+    clv_buffer_destroy(&dv);
+    free(u);
+}
+
+int main(void)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {1, 5, 7}, {13, 11, 7}, {8, 1, 9}, {33, 3, 2}, {31, 29, 23}};
+    int state = 0;
+    ctx = harness_open();
+    while (harness_next(ctx, &clv_entry_inverse, &state, "roots of waves, gentle and steep"))
+        for (int s = 0; s < (getenv("CLVOX_TEST_TINY") ? 4 : 6); s++) {
+            run(sizes[s], .1f, false);
+            run(sizes[s], .2f, true);
+            run(sizes[s], .4f, true);
+        }
+    state = 0;
+    while (harness_next(ctx, &clv_entry_inverse, &state, "no displacement, and no number")) {
+        static const float spacing[3] = {1, 1, 1};
+        static const int size[3] = {5, 4, 3};
+        float u[180] = {0}, v[180];
+        clv_buffer *du = harness_upload_field(ctx, u, 60), *dv = harness_output(ctx, sizeof u);
+        CHECK(clv_inverse(ctx, du, size, spacing, 20, dv) == CLVOX_OK);
+        harness_download_field(ctx, dv, v, 60);
+        for (int i = 0; i < 180; i++)
+            CHECK(v[i] == 0);
+        clv_buffer_destroy(&du);
+        u[7] = NAN;
+        u[100] = INFINITY;
+        u[130] = 1e30f;
+        du = harness_upload_field(ctx, u, 60);
+        CHECK(clv_inverse(ctx, du, size, spacing, 20, dv) == CLVOX_OK);
+        harness_download_field(ctx, dv, v, 60);
+        CHECK(v[0] == 0 && v[59] == 0);
+        clv_buffer_destroy(&du);
+        clv_buffer_destroy(&dv);
+    }
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/harness.h"
+#include "op/field/jacobian.h"
+#include "op/image/reduce.h"
+#include "ref/field/jacobian.h"
+
+static const int sizes[][3] = {{11, 7, 5}, {1, 1, 1}, {1, 6, 5},    {10, 1, 3},
+                               {9, 2, 1},  {2, 2, 2}, {67, 13, 11}, {2049, 2, 3}};
+static const float spacing[3] = {0.8f, 1.25f, 3};
+static clvox_context *ctx;
+
+static void compare(const int size[3], float amplitude, float sign, bool logarithm)
+{
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    float *u = malloc(3 * n * sizeof(float)), *got = malloc(n * sizeof(float));
+    double *want = malloc(n * sizeof(double));
+    harness_random(u, 3 * n, 17, -amplitude, amplitude);
+    if (n > 30)
+        u[n / 2] = NAN;
+    clv_buffer *field = harness_upload_field(ctx, u, n), *out = harness_output(ctx, n * sizeof(float));
+    CHECK(clv_jacobian(ctx, field, size, spacing, sign, logarithm, out) == CLVOX_OK);
+    harness_download(ctx, out, got, n * sizeof(float));
+    ref_jacobian(u, size, spacing, sign, logarithm, want);
+    double error = harness_error(got, want, n, 2e-6, 1e-6);
+    CHECK_THAT(error <= 1, "%dx%dx%d amplitude %g: error %g", size[0], size[1], size[2], amplitude, error);
+    clv_buffer_destroy(&field);
+    clv_buffer_destroy(&out);
+    free(u);
+    free(got);
+    free(want);
+}
+
+/* The number of folded voxels and the smallest determinant, as callers ask for them. */
+static void folds(void)
+{
+    const int size[3] = {31, 9, 8};
+    size_t n = 31 * 9 * 8;
+    float *u = malloc(3 * n * sizeof(float)), got[2], smallest = INFINITY;
+    double *want = malloc(n * sizeof(double));
+    clv_buffer *out, *partial, *scalars;
+    harness_random(u, 3 * n, 17, -1.5f, 1.5f);
+    clv_buffer *field = harness_upload_field(ctx, u, n);
+    out = harness_output(ctx, n * sizeof(float));
+    partial = harness_output(ctx, CLV_REDUCE_PARTIALS * sizeof(float));
+    scalars = harness_output(ctx, sizeof got);
+    CHECK(clv_jacobian(ctx, field, size, spacing, 1, false, out) == CLVOX_OK);
+    CHECK(clv_reduce(ctx, CLV_REDUCE_COUNT_NOT_ABOVE, out, NULL, NULL, 0, (int)n, partial, scalars, 0) == 0);
+    CHECK(clv_reduce(ctx, CLV_REDUCE_MIN, out, NULL, NULL, 0, (int)n, partial, scalars, 1) == 0);
+    harness_download(ctx, scalars, got, sizeof got);
+    ref_jacobian(u, size, spacing, 1, false, want);
+    int count = 0;
+    for (size_t i = 0; i < n; i++) {
+        count += want[i] <= 0;
+        smallest = want[i] < smallest ? (float)want[i] : smallest;
+    }
+    CHECK_THAT(count > 0 && got[0] == count, "%g folds, not %d", got[0], count);
+    CHECK_THAT(fabsf(got[1] - smallest) < 1e-5f, "smallest %g, not %g", got[1], smallest);
+    clv_buffer_destroy(&field);
+    clv_buffer_destroy(&out);
+    clv_buffer_destroy(&partial);
+    clv_buffer_destroy(&scalars);
+    free(u);
+    free(want);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    int count = getenv("CLVOX_TEST_TINY") ? 6 : 8, state = 0;
+    while (harness_next(ctx, &clv_entry_jacobian, &state, "determinant and logarithm"))
+        for (int s = 0; s < count; s++) {
+            compare(sizes[s], 0.1f, -1, true);
+            compare(sizes[s], 0.5f, 1, false);
+            compare(sizes[s], 0.1f, -1, false);
+        }
+    CHECK_CASE("folded voxels are counted");
+    folds();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

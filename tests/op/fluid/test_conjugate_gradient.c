@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/fluid/conjugate_gradient.h"
+#include "op/harness.h"
+#include "ref/fluid/conjugate_gradient.h"
+#include "ref/fluid/fluid_operator.h"
+
+static const clv_fluid_operator problems[] = {
+    {{11, 7, 5}, {.8f, 1.25f, 2}, .01f, .01f, .001f, false},
+    {{11, 7, 5}, {.8f, 1.25f, 2}, .01f, 0, .001f, true},
+    {{1, 1, 1}, {1, 1, 1}, 1, 1, .5f, false},
+    {{1, 6, 5}, {1, 1, 3}, 1, 2, .5f, true},
+    {{10, 1, 3}, {1, 1, 1}, 1, .5f, .1f, false},
+    {{37, 13, 11}, {1, 1, 1}, .01f, .02f, .001f, true},
+    {{67, 13, 11}, {1, 1, 1.5f}, .02f, 0, .001f, false},
+    {{33, 34, 31}, {1, 1, 1}, .01f, .01f, .001f, false},
+};
+enum { PROBLEMS = sizeof problems / sizeof *problems, TINY = 5 };
+
+typedef struct given {
+    clvox_context *ctx;
+    size_t n, bytes;
+    double *v, *f, *got; /* f = L v */
+    float *host;
+    clv_buffer *known, *there;
+    clv_cg_workspace room;
+} given;
+
+static void begin(clvox_context *ctx, const clv_fluid_operator *op, given *g)
+{
+    g->ctx = ctx;
+    g->n = (size_t)op->size[0] * (size_t)op->size[1] * (size_t)op->size[2];
+    g->bytes = 3 * g->n * sizeof(float);
+    g->host = malloc(g->bytes);
+    g->v = malloc(9 * g->n * sizeof *g->v);
+    g->f = g->v + 3 * g->n;
+    g->got = g->f + 3 * g->n;
+    harness_random(g->host, 3 * g->n, 5, -1, 1);
+    for (size_t i = 0; i < 3 * g->n; i++)
+        g->v[i] = (double)g->host[i];
+    ref_fluid_operator(op, g->v, g->f);
+    for (size_t i = 0; i < 3 * g->n; i++) {
+        g->host[i] = (float)g->f[i];
+        g->f[i] = (double)g->host[i];
+    }
+    g->known = harness_upload_field(ctx, g->host, g->n);
+    g->there = harness_output(ctx, g->bytes);
+    clv_buffer **fields[] = {&g->room.residual, &g->room.direction, &g->room.product};
+    for (int i = 0; i < 3; i++)
+        *fields[i] = harness_output(ctx, g->bytes);
+    g->room.partial = harness_output(ctx, 4 * CLV_NAVIER_PARTIALS);
+    g->room.state = harness_output(ctx, 4 * CLV_CONJUGATE_STATE);
+    check_must(clv_buffer_fill(ctx, g->there, 0, 0, g->bytes));
+}
+
+static void download(given *g)
+{
+    harness_download_field(g->ctx, g->there, g->host, g->n);
+    for (size_t i = 0; i < 3 * g->n; i++)
+        g->got[i] = (double)g->host[i];
+}
+
+static void end(given *g)
+{
+    clv_buffer **all[] = {&g->known,        &g->there,         &g->room.residual, &g->room.direction,
+                          &g->room.product, &g->room.partial, &g->room.state};
+    for (int i = 0; i < 7; i++)
+        clv_buffer_destroy(all[i]);
+    free(g->host);
+    free(g->v);
+}
+
+/* The first iterations are those of the reference. */
+static void follow(clvox_context *ctx, const clv_fluid_operator *op, int iterations)
+{
+    given g;
+    int took;
+    double left, largest = 1e-30;
+    begin(ctx, op, &g);
+    CHECK(clv_cg_solve(ctx, op, g.known, 0, iterations, g.there, &g.room, &took, &left) == CLVOX_OK);
+    download(&g);
+    double *want = calloc(3 * g.n, sizeof *want);
+    ref_conjugate_gradient(op, g.f, iterations, want);
+    for (size_t i = 0; i < 3 * g.n; i++)
+        largest = fmax(largest, fabs(want[i]));
+    double error = harness_error(g.host, want, 3 * g.n, 2e-5 * largest, 0);
+    CHECK_THAT(error <= 1, "%dx%dx%d, %d iterations: error %g", op->size[0], op->size[1], op->size[2], took,
+               error);
+    free(want);
+    end(&g);
+}
+
+static void solve(clvox_context *ctx, const clv_fluid_operator *op, double tolerance)
+{
+    given g;
+    int took, again;
+    double left, least, most, off = 0, square = 0;
+    begin(ctx, op, &g);
+    float *first = malloc(g.bytes);
+    CHECK(clv_cg_solve(ctx, op, g.known, tolerance, 400, g.there, &g.room, &took, &left) == CLVOX_OK);
+    download(&g);
+    memcpy(first, g.host, g.bytes);
+    double really = ref_fluid_operator_residual(op, g.got, g.f);
+    CHECK_THAT(left <= tolerance && took < 400, "%g is left after %d iterations", left, took);
+    CHECK_THAT(really <= 1.05 * tolerance + 3e-7, "in truth %g is left, not %g", really, left);
+    clv_fluid_operator_bounds(op, &least, &most);
+    for (size_t i = 0; i < 3 * g.n; i++) {
+        off += (g.got[i] - g.v[i]) * (g.got[i] - g.v[i]);
+        square += g.f[i] * g.f[i];
+    }
+    CHECK_THAT(sqrt(off) <= 1.1 * (tolerance + 3e-7) * sqrt(square) / least, "off by %g", sqrt(off));
+    /* |e_k|_L <= 2 ((sqrt c - 1) / (sqrt c + 1))^k |e_0|_L, and |r| within sqrt c of it. */
+    double c = most / least, slope = (sqrt(c) - 1) / (sqrt(c) + 1);
+    int bound = slope > 0 ? (int)ceil(log(tolerance / (2 * sqrt(c))) / log(slope)) : 1;
+    CHECK_THAT(took <= bound, "%d iterations, at most %d", took, bound);
+    check_must(clv_buffer_fill(ctx, g.there, 0, 0, g.bytes));
+    CHECK(clv_cg_solve(ctx, op, g.known, tolerance, 400, g.there, &g.room, &again, &left) == CLVOX_OK);
+    download(&g);
+    CHECK(again == took && !memcmp(first, g.host, g.bytes));
+    CHECK(clv_cg_solve(ctx, op, g.known, 1.5 * tolerance, 400, g.there, &g.room, &again, &left) ==
+          CLVOX_OK);
+    download(&g);
+    CHECK_THAT(again == 0 && !memcmp(first, g.host, g.bytes), "from the solution %d iterations", again);
+    free(first);
+    end(&g);
+}
+
+int main(void)
+{
+    static const clv_entry *const entries[] = {&clv_entry_cg_descend, &clv_entry_cg_direction,
+                                               &clv_entry_cg_total};
+    clvox_context *ctx = harness_open();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
+    for (int e = 0; e < 3; e++) {
+        int state = 0;
+        while (harness_next(ctx, entries[e], &state, "four iterations against the reference"))
+            for (int i = 0; i < count; i++)
+                follow(ctx, &problems[i], 4);
+    }
+    CHECK_CASE("known solutions are found, within the bound, twice the same");
+    for (int i = 0; i < count; i++)
+        solve(ctx, &problems[i], 1e-5);
+    CHECK_CASE("of nothing comes nothing");
+    given g;
+    int took;
+    double left;
+    begin(ctx, &problems[0], &g);
+    check_must(clv_buffer_fill(ctx, g.known, 0, 0, g.bytes));
+    CHECK(clv_cg_solve(ctx, &problems[0], g.known, 1e-5, 10, g.there, &g.room, &took, &left) ==
+          CLVOX_OK);
+    CHECK(took == 0 && !(left > 0));
+    end(&g);
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

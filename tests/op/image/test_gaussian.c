@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/image/gaussian.h"
+
+#include "ref/image/gaussian.h"
+#include "op/harness.h"
+
+/* Which passes a trial takes. */
+enum { X = 1, AXIS = 2, XY = 4 };
+
+typedef struct trial {
+    int size[3];
+    float sigma[3];
+    int passes;
+} trial;
+
+/* Rows shorter and longer than a CPU device's chunk, primes, one-thick axes,
+ * radii beyond the size, one axis alone, and axes left as they are. Few
+ * different radii, as each is a program to build. */
+static const trial trials[] = {
+    {{7, 5, 3}, {2.0f, 1.8f, 0.3f}, XY | AXIS},
+    {{1, 1, 1}, {2, 2, 2}, XY},
+    {{1, 11, 9}, {1.7f, 1.7f, 1.8f}, AXIS},
+    {{12, 1, 7}, {2.0f, 2.0f, 0}, X},
+    {{3, 2, 11}, {2.0f, 0, 1.9f}, X | AXIS},
+    {{11, 9, 1}, {1.7f, 1.7f, 1.7f}, XY},
+    /* The rest is left out under the simulator. */
+    {{131, 41, 5}, {1.7f, 1.7f, 1.7f}, XY | AXIS},
+    {{401, 35, 3}, {0.3f, 2.0f, 0}, XY},
+    {{67, 5, 37}, {1.8f, 0, 1.8f}, X | AXIS},
+    {{29, 13, 61}, {1.7f, 0, 3.1f}, X | AXIS},
+    {{397, 3, 2}, {3.1f, 0, 0}, X},
+};
+
+static double compare(clvox_context *ctx, const trial *t, bool vectors, const float *values)
+{
+    size_t voxels = (size_t)t->size[0] * (size_t)t->size[1] * (size_t)t->size[2];
+    int components = vectors ? 3 : 1;
+    size_t count = voxels * (size_t)components;
+    double *in = malloc(count * sizeof *in), *want = malloc(count * sizeof *want);
+    float *got = malloc(count * sizeof *got);
+    double sigma[3] = {(double)t->sigma[0], (double)t->sigma[1], (double)t->sigma[2]};
+    for (size_t i = 0; i < count; i++)
+        in[i] = (double)values[i];
+    for (int c = 0; c < components; c++)
+        ref_gaussian(in + (size_t)c * voxels, t->size, sigma, want + (size_t)c * voxels);
+    clv_buffer *a = vectors ? harness_upload_field(ctx, values, voxels)
+                            : harness_upload(ctx, values, count * sizeof(float));
+    clv_buffer *tmp = harness_output(ctx, count * sizeof(float));
+    clv_buffer *out = harness_output(ctx, count * sizeof(float));
+    CHECK_THAT(clv_gaussian(ctx, a, t->size, vectors, t->sigma, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0,
+               "%s", clvox_message());
+    if (vectors)
+        harness_download_field(ctx, out, got, voxels);
+    else
+        harness_download(ctx, out, got, count * sizeof(float));
+    double error = harness_error(got, want, count, 1e-6, 0);
+    clv_buffer_destroy(&a);
+    clv_buffer_destroy(&tmp);
+    clv_buffer_destroy(&out);
+    free(in);
+    free(want);
+    free(got);
+    return error;
+}
+
+/* Values in [-1, 1): three passes of a dozen additions stay within 1e-6. */
+static void all_variants(clvox_context *ctx, const clv_entry *entry, int pass)
+{
+    int state = 0, count = getenv("CLVOX_TEST_TINY") ? 6 : (int)(sizeof trials / sizeof *trials);
+    while (harness_next(ctx, entry, &state, "random images and fields")) {
+        for (int i = 0; i < count; i++) {
+            const trial *t = &trials[i];
+            if (!(t->passes & pass))
+                continue;
+            size_t voxels = (size_t)t->size[0] * (size_t)t->size[1] * (size_t)t->size[2];
+            float *values = malloc(3 * voxels * sizeof *values);
+            harness_random(values, 3 * voxels, (unsigned)i + 1, -1, 1);
+            /* A NaN reaches what lies within the radius and nothing else. */
+            for (int nan = 0; nan < 2; nan++) {
+                for (int vectors = 0; vectors < 2; vectors++) {
+                    double error = compare(ctx, t, vectors, values);
+                    CHECK_THAT(error <= 1, "%dx%dx%d, vectors %d: error %g of what is allowed", t->size[0],
+                               t->size[1], t->size[2], vectors, error);
+                }
+                values[voxels / 2] = NAN;
+            }
+            free(values);
+        }
+    }
+}
+
+static void constants(clvox_context *ctx)
+{
+    const int size[3] = {19, 11, 13};
+    const float sigma[3] = {1.8f, 0.3f, 3.1f};
+    size_t voxels = 19 * 11 * 13;
+    float *values = malloc(voxels * sizeof *values);
+    double *want = malloc(voxels * sizeof *want);
+    for (size_t i = 0; i < voxels; i++)
+        want[i] = (double)(values[i] = 1000.25f);
+    clv_buffer *in = harness_upload(ctx, values, voxels * 4);
+    clv_buffer *tmp = harness_output(ctx, voxels * 4), *out = harness_output(ctx, voxels * 4);
+    CHECK_CASE("gaussian: a constant image stays constant");
+    CHECK(clv_gaussian(ctx, in, size, false, sigma, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0);
+    harness_download(ctx, out, values, voxels * 4);
+    CHECK(harness_error(values, want, voxels, 0, 1e-6) <= 1);
+    CHECK_CASE("gaussian: no width copies");
+    CHECK(clv_gaussian(ctx, in, size, false, (float[3]){0, 0, 0}, CLV_GAUSSIAN_AUTO, tmp, out) >= 0);
+    harness_download(ctx, out, values, voxels * 4);
+    CHECK(harness_error(values, want, voxels, 0, 0x1p-30) <= 1);
+    CHECK_CASE("gaussian: a width that is no length is refused");
+    CHECK(clv_gaussian(ctx, in, size, false, (float[3]){-1, 0, 0}, CLV_GAUSSIAN_AUTO, tmp, out) < 0);
+    CHECK(clv_gaussian(ctx, in, size, false, (float[3]){0, NAN, 0}, CLV_GAUSSIAN_AUTO, tmp, out) < 0);
+    clv_buffer_destroy(&in);
+    clv_buffer_destroy(&tmp);
+    clv_buffer_destroy(&out);
+    free(values);
+    free(want);
+}
+
+/* Away from the border nothing is gained or lost. */
+static void sums(clvox_context *ctx)
+{
+    const int size[3] = {27, 23, 21};
+    size_t voxels = 27 * 23 * 21;
+    float *values = calloc(voxels, sizeof *values);
+    values[(10 * 23 + 11) * 27 + 13] = 1;
+    clv_buffer *in = harness_upload(ctx, values, voxels * 4);
+    clv_buffer *tmp = harness_output(ctx, voxels * 4), *out = harness_output(ctx, voxels * 4);
+    CHECK_CASE("gaussian: the sum is kept");
+    CHECK(clv_gaussian(ctx, in, size, false, (float[3]){2, 1.8f, 0.3f}, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0);
+    harness_download(ctx, out, values, voxels * 4);
+    double sum = 0;
+    for (size_t i = 0; i < voxels; i++)
+        sum += (double)values[i];
+    CHECK_THAT(fabs(sum - 1) < 1e-5, "%.9g", sum);
+    clv_buffer_destroy(&in);
+    clv_buffer_destroy(&tmp);
+    clv_buffer_destroy(&out);
+    free(values);
+}
+
+int main(void)
+{
+    clvox_context *ctx = harness_open();
+    all_variants(ctx, &clv_entry_gaussian_x, X);
+    all_variants(ctx, &clv_entry_gaussian_axis, AXIS);
+    all_variants(ctx, &clv_entry_gaussian_xy, XY);
+    constants(ctx);
+    sums(ctx);
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

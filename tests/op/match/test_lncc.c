@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/harness.h"
+#include "op/match/lncc.h"
+#include "ref/match/lncc.h"
+
+/* What the images look like: moving = curved fixed + noise, values from
+ * offset to offset + contrast, every `hole`-th voxel of either not a number. */
+typedef struct setup {
+    int size[3], radius;
+    float epsilon, offset, contrast;
+    int hole;
+    double tolerance; /* of the slopes, in parts of the largest */
+} setup;
+
+typedef struct problem {
+    const setup *is;
+    size_t n;
+    float *fixed, *moving;
+    double *want[2][2]; /* [local][fixed]: slopes */
+    double sum, count;
+} problem;
+
+static double *doubles(size_t n)
+{
+    return malloc(n * sizeof(double) + 1);
+}
+
+static void make(problem *p, const setup *s)
+{
+    size_t n = (size_t)s->size[0] * (size_t)s->size[1] * (size_t)s->size[2];
+    *p = (problem){.is = s, .n = n, .fixed = malloc(n * 4), .moving = malloc(n * 4)};
+    double *f = doubles(n), *m = doubles(n);
+    harness_random(p->fixed, n, 3 + (unsigned)n, 0, 1);
+    harness_random(p->moving, n, 5 + (unsigned)n, 0, 1);
+    for (size_t i = 0; i < n; i++) {
+        float smooth = 0.5f + 0.5f * sinf(0.37f * (float)i);
+        float a = 0.6f * p->fixed[i] + 0.4f * smooth;
+        float b = 0.7f * (a - 0.5f * a * a) + 0.3f * p->moving[i];
+        if (i % 97 > 60) /* constant stretches */
+            a = 0.25f;
+        p->fixed[i] = s->offset + s->contrast * a;
+        p->moving[i] = s->offset + s->contrast * b;
+        if (s->hole && i % (size_t)s->hole == 2)
+            p->fixed[i] = NAN;
+        if (s->hole && i % (size_t)(2 * s->hole) == 5)
+            p->moving[i] = i % 3 ? INFINITY : NAN;
+        f[i] = (double)p->fixed[i];
+        m[i] = (double)p->moving[i];
+    }
+    for (int local = 0; local < 2; local++) {
+        p->want[local][0] = doubles(n);
+        p->want[local][1] = doubles(n);
+        ref_lncc(f, m, s->size, s->radius, (double)s->epsilon, local, p->want[local][0], p->want[local][1],
+                 &p->sum, &p->count);
+    }
+    free(f);
+    free(m);
+}
+
+static void drop(problem *p)
+{
+    free(p->fixed);
+    free(p->moving);
+    for (int i = 0; i < 4; i++)
+        free(p->want[i / 2][i % 2]);
+}
+
+static void compare(clvox_context *ctx, const problem *p, bool local, int which, const clv_buffer *slope)
+{
+    const double *want = p->want[local][which];
+    float *got = malloc(p->n * sizeof *got + 1);
+    double largest = 1e-6;
+    harness_download(ctx, slope, got, p->n * sizeof(float));
+    for (size_t i = 0; i < p->n; i++)
+        largest = fmax(largest, fabs(want[i]));
+    double error = harness_error(got, want, p->n, p->is->tolerance * largest, 0);
+    const int *s = p->is->size;
+    CHECK_THAT(error <= 1, "%s slope%s of %dx%dx%d, radius %d, epsilon %g, offset %g: %g of %g of %g",
+               which ? "fixed" : "moving", local ? ", local" : "", s[0], s[1], s[2], p->is->radius,
+               (double)p->is->epsilon, (double)p->is->offset, error, p->is->tolerance, largest);
+    if (getenv("CLVOX_TEST_ERRORS"))
+        printf("# %d %dx%dx%d r %d eps %g off %g hole %d: %.2e of the largest\n", local, s[0], s[1], s[2],
+               p->is->radius, (double)p->is->epsilon, (double)p->is->offset, p->is->hole,
+               error * p->is->tolerance);
+    free(got);
+}
+
+static void run(clvox_context *ctx, const problem *p, bool local, bool both)
+{
+    const setup *s = p->is;
+    size_t bytes = p->n * sizeof(float);
+    clv_buffer *fixed = harness_upload(ctx, p->fixed, bytes), *moving = harness_upload(ctx, p->moving, bytes);
+    clv_lncc_args args = {
+        .fixed = fixed, .moving = moving,
+        .size = {s->size[0], s->size[1], s->size[2]}, .radius = s->radius, .epsilon = s->epsilon,
+        .local = local, .slope_moving = harness_output(ctx, bytes),
+        .slope_fixed = both ? harness_output(ctx, bytes) : NULL,
+        .terms = harness_output(ctx, clv_lncc_terms(s->size, s->radius, local, both) * sizeof(float)),
+        .partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float)), .out = harness_output(ctx, 16),
+        .slot = 1,
+    };
+    float out[2][4];
+    CHECK_THAT(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    compare(ctx, p, local, 0, args.slope_moving);
+    if (both)
+        compare(ctx, p, local, 1, args.slope_fixed);
+    harness_download(ctx, args.out, out[0], 16);
+    CHECK_THAT(fabs((double)out[0][1] - p->sum) <= p->is->tolerance * fmax(p->sum, 1), "sum %g, not %g",
+               (double)out[0][1], p->sum);
+    CHECK_THAT((double)out[0][2] == p->count, "%g voxels, not %g", (double)out[0][2], p->count);
+    CHECK(isnan(out[0][0]) && isnan(out[0][3]));
+    if (p->n < 5000) {
+        /* The same bits again. */
+        CHECK(clv_lncc(ctx, &args) == CLVOX_OK);
+        harness_download(ctx, args.out, out[1], 16);
+        CHECK(!memcmp(out[0], out[1], 16));
+    }
+    clv_buffer *all[] = {fixed, moving, args.slope_moving, args.slope_fixed, args.terms, args.partial,
+                         args.out};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clv_buffer_destroy(&all[i]);
+}
+
+/* Radii up to 4 have their own kernels. */
+static const setup small[] = {
+    {{1, 1, 1}, 2, 1e-5f, 0, 1, 0, 1e-5},     {{3, 1, 1}, 1, 1e-3f, 0, 1, 0, 1e-5},
+    {{1, 7, 3}, 3, 1e-4f, 0, 1, 0, 1e-5},     {{9, 8, 1}, 2, 1e-5f, 0, 1, 7, 1e-5},
+    {{6, 4, 5}, 4, 1e-5f, 0, 1, 0, 1e-5},     {{13, 11, 9}, 1, 1e-4f, 0, 1, 11, 1e-5},
+    {{11, 12, 10}, 2, 1e-4f, 0, 1, 0, 1e-5},  {{17, 9, 13}, 3, 1e-4f, 0, 1, 13, 1e-5},
+    {{14, 9, 11}, 4, 1e-3f, 0, 1, 5, 1e-5},
+};
+/* More tiles along z than there are partial sums. */
+enum { MANY = 65600 };
+/* Across the borders of tiles; little contrast on a large offset. */
+static const setup large[] = {
+    {{137, 13, 19}, 1, 1e-4f, 0, 1, 17, 3e-5}, {{37, 71, 19}, 2, 1e-5f, 0, 1, 0, 1e-5},
+    {{67, 17, 35}, 2, 1e-3f, 0, 1, 23, 1e-5},  {{29, 23, 19}, 2, 1e-5f, 0.9f, 0.01f, 0, 1e-4},
+    {{131, 10, 18}, 3, 1e-3f, 0, 1, 0, 1e-5},  {{37, 19, 21}, 4, 1e-4f, 0, 1, 31, 1e-5},
+    {{1, 1, MANY}, 1, 1e-3f, 0, 1, 0, 1e-4},
+};
+/* Any radius. */
+static const setup wide[] = {
+    {{1, 1, 1}, 64, 1e-5f, 0, 1, 0, 1e-5},     {{7, 9, 5}, 5, 1e-4f, 0, 1, 9, 1e-5},
+    {{8, 1, 12}, 40, 1e-4f, 0, 1, 0, 1e-5},    {{5, 70, 3}, 7, 1e-4f, 0, 1, 11, 1e-5},
+    {{71, 17, 19}, 7, 1e-5f, 0, 1, 0, 1e-5},   {{19, 23, 75}, 5, 1e-3f, 0, 1, 17, 1e-5},
+    {{21, 22, 23}, 6, 1e-5f, 0.9f, 0.01f, 0, 2e-4},
+};
+
+/* An image and itself: slopes are 0 to the last bit on every device, also where
+ * all contrast is rounding. */
+static void equal(clvox_context *ctx, const problem *p, bool local)
+{
+    const setup *s = p->is;
+    size_t bytes = p->n * sizeof(float), nonzero = 0;
+    clv_buffer *image[2] = {harness_upload(ctx, p->fixed, bytes), harness_upload(ctx, p->fixed, bytes)};
+    clv_buffer *terms = harness_output(ctx, clv_lncc_terms(s->size, s->radius, local, true) * sizeof(float));
+    clv_buffer *slope[2] = {harness_output(ctx, bytes), harness_output(ctx, bytes)};
+    const clv_lncc_args args = {
+        .fixed = image[0], .moving = image[1], .size = {s->size[0], s->size[1], s->size[2]},
+        .radius = s->radius, .epsilon = s->epsilon, .local = local, .slope_moving = slope[0],
+        .slope_fixed = slope[1], .terms = terms,
+    };
+    float *got = malloc(bytes);
+    CHECK_THAT(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    for (int k = 0; k < 2; k++) {
+        harness_download(ctx, slope[k], got, bytes);
+        for (size_t i = 0; i < p->n; i++)
+            nonzero += got[i] != 0;
+    }
+    CHECK_THAT(nonzero == 0, "radius %d, offset %g: %zu slopes of equal images are not 0", s->radius,
+               (double)s->offset, nonzero);
+    free(got);
+    clv_buffer *all[] = {image[0], image[1], terms, slope[0], slope[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clv_buffer_destroy(&all[i]);
+}
+
+/* Which variant the index-th of all tiles belongs to. */
+static int variant_at(const clv_entry *entry, int index)
+{
+    for (int v = 0; v < entry->count; v++)
+        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++)
+            if (index-- == 0)
+                return v;
+    return 0;
+}
+
+static void all(clvox_context *ctx, const clv_entry *entry, bool local_counts, problem *problems, int count)
+{
+    int state = 0, seen = -1;
+    while (harness_next(ctx, entry, &state, "random")) {
+        int v = variant_at(entry, state - 1);
+        bool fresh = v != seen && !entry->variants[v].optional;
+        seen = v;
+        for (int i = 0; i < count; i++) {
+            /* Other tiles of a variant differ in borders alone. */
+            int radius = problems[i].is->radius;
+            if (problems[i].n == MANY) {
+                if (fresh)
+                    run(ctx, &problems[i], false, false);
+                continue;
+            }
+            if (fresh || radius == 2)
+                run(ctx, &problems[i], false, fresh && radius != 3);
+            if (fresh && radius == 2)
+                run(ctx, &problems[i], false, false);
+            if (fresh && local_counts)
+                run(ctx, &problems[i], true, radius != 4);
+            if (fresh && local_counts && radius == 2)
+                run(ctx, &problems[i], true, false);
+            if (fresh && radius != 3)
+                equal(ctx, &problems[i], false);
+            if (fresh && local_counts && radius != 4)
+                equal(ctx, &problems[i], true);
+        }
+    }
+}
+
+/* The reference's slopes against central differences of its own energy. */
+static void differences(int radius, bool local)
+{
+    const int size[3] = {6, 5, 4};
+    enum { N = 120 };
+    float values[2 * N];
+    double image[2][N], slope[2][N], s, count, worst = 0, largest = 0;
+    bool valid;
+    harness_random(values, 2 * N, 9, 0, 1);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < 2; k++)
+            image[k][i] = i % 19 == 4 + 9 * k ? (double)NAN : (double)values[2 * i + k];
+    ref_lncc(image[0], image[1], size, radius, 1e-2, local, slope[1], slope[0], &s, &count);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < N; i++) {
+            int x = i % 6, y = i / 6 % 5, z = i / 30;
+            double h = 1e-5, kept = image[k][i], e[2] = {0}, unused[2 * N];
+            if (isnan(image[0][i]) || isnan(image[1][i])) {
+                CHECK(slope[k][i] == 0);
+                continue;
+            }
+            for (int side = 0; side < 2; side++) {
+                image[k][i] = side ? kept + h : kept - h;
+                if (local)
+                    e[side] = ref_lncc_at(image[0], image[1], size, radius, 1e-2, x, y, z, &valid);
+                else
+                    ref_lncc(image[0], image[1], size, radius, 1e-2, false, unused, unused + N, &e[side],
+                             &count);
+            }
+            image[k][i] = kept;
+            double n = 1, want = (e[1] - e[0]) / (2 * h);
+            if (local) {
+                n = 0;
+                for (int j = 0; j < N; j++)
+                    n += abs(j % 6 - x) <= radius && abs(j / 6 % 5 - y) <= radius &&
+                         abs(j / 30 - z) <= radius && !isnan(image[0][j]) && !isnan(image[1][j]);
+            }
+            worst = fmax(worst, fabs(n * want - slope[k][i]));
+            largest = fmax(largest, fabs(slope[k][i]));
+        }
+    CHECK_THAT(worst <= 1e-6 * largest, "%g of %g", worst, largest);
+}
+
+static void refusals(clvox_context *ctx)
+{
+    clv_buffer *b[7];
+    for (int i = 0; i < 7; i++)
+        b[i] = harness_output(ctx, 4 * 64 * 12);
+    clv_buffer *partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float));
+    const clv_lncc_args good = {.fixed = b[0], .moving = b[1], .size = {4, 4, 4}, .radius = 2,
+                                .epsilon = 1e-5f, .slope_moving = b[2], .slope_fixed = b[3],
+                                .terms = b[4], .partial = partial, .out = b[5]};
+    CHECK(clv_lncc(ctx, &good) == CLVOX_OK);
+    clv_lncc_args a = good;
+    a.out = NULL;
+    a.partial = NULL;
+    CHECK(clv_lncc(ctx, &a) == CLVOX_OK);
+    struct {
+        int radius;
+        float epsilon;
+        int size;
+        clv_buffer *terms, *partial;
+    } bad[] = {{0, 1, 4, b[4], partial}, {65, 1, 4, b[4], partial}, {2, 0, 4, b[4], partial},
+               {2, NAN, 4, b[4], partial}, {2, 1, 0, b[4], partial}, {2, 1, 99, b[4], partial},
+               {2, 1, 4, NULL, partial}, {2, 1, 4, b[4], b[6]}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        a = good;
+        a.radius = bad[i].radius;
+        a.epsilon = bad[i].epsilon;
+        a.size[0] = bad[i].size;
+        a.terms = bad[i].terms;
+        a.partial = bad[i].partial;
+        CHECK_THAT(clv_lncc(ctx, &a) == CLVOX_ERROR_ARGUMENT, "case %zu", i);
+    }
+    for (int i = 0; i < 7; i++)
+        clv_buffer_destroy(&b[i]);
+    clv_buffer_destroy(&partial);
+}
+
+static int add(problem *problems, const setup *setups, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        make(&problems[i], &setups[i]);
+    return (int)count;
+}
+
+int main(void)
+{
+    clvox_context *ctx = harness_open();
+    problem problems[32];
+    bool tiny = getenv("CLVOX_TEST_TINY");
+    int count = add(problems, small, tiny ? 5 : sizeof small / sizeof *small);
+    if (!tiny)
+        count += add(problems + count, large, sizeof large / sizeof *large);
+    for (int radius = 1; radius <= 3; radius++) {
+        CHECK_CASE("reference against differences, radius %d", radius);
+        differences(radius, false);
+        differences(radius, true);
+    }
+    all(ctx, &clv_entry_lncc_terms, true, problems, count);
+    all(ctx, &clv_entry_lncc_slope, false, problems, count);
+    problem any[8];
+    int any_count = add(any, wide, tiny ? 2 : sizeof wide / sizeof *wide);
+    static const clv_entry *const boxes[] = {
+        &clv_entry_lncc_box_x,     &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y,
+        &clv_entry_lncc_box_terms, &clv_entry_lncc_box_slope,
+    };
+    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
+        all(ctx, boxes[i], true, any, any_count);
+    CHECK_CASE("misuse");
+    refusals(ctx);
+    for (int i = 0; i < count; i++)
+        drop(&problems[i]);
+    for (int i = 0; i < any_count; i++)
+        drop(&any[i]);
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

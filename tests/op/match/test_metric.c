@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/harness.h"
+#include "op/match/metric.h"
+#include "ref/match/metric.h"
+
+static const char *const names[] = {"SSD", "NCC", "MI"};
+
+/* One pair of images with its results of the device and of the reference. */
+typedef struct pair {
+    int size[3];
+    size_t n, valid;
+    float *fixed, *moving, *slope_moving, *slope_fixed, out[4];
+    double *f, *m, *want_moving, *want_fixed, want;
+} pair;
+
+static void pair_make(pair *p, const int size[3])
+{
+    memcpy(p->size, size, sizeof p->size);
+    p->n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    float **floats[] = {&p->fixed, &p->moving, &p->slope_moving, &p->slope_fixed};
+    double **doubles[] = {&p->f, &p->m, &p->want_moving, &p->want_fixed};
+    for (int i = 0; i < 4; i++) {
+        *floats[i] = malloc(p->n * sizeof(float));
+        *doubles[i] = malloc(p->n * sizeof(double));
+    }
+}
+
+static void pair_free(pair *p)
+{
+    float *floats[] = {p->fixed, p->moving, p->slope_moving, p->slope_fixed};
+    double *doubles[] = {p->f, p->m, p->want_moving, p->want_fixed};
+    for (int i = 0; i < 4; i++) {
+        free(floats[i]);
+        free(doubles[i]);
+    }
+}
+
+/* Related images with values beyond [0, 1], a background of one value and,
+ * with holes, voxels without a value. */
+static void pair_fill(pair *p, bool holes)
+{
+    harness_random(p->fixed, p->n, 5, -0.05f, 1.05f);
+    harness_random(p->moving, p->n, 9, 0, 1);
+    for (size_t i = 0; i < p->n; i++) {
+        float f = p->fixed[i];
+        p->moving[i] = 0.9f - 0.7f * f * f + 0.2f * (p->moving[i] - 0.3f);
+        if (i % 61 > 40 && p->n > 8)
+            p->fixed[i] = p->moving[i] = 0;
+        if (holes && i % 17 == 3)
+            p->fixed[i] = NAN;
+        if (holes && i % 19 == 4)
+            p->moving[i] = i % 2 ? INFINITY : NAN;
+    }
+}
+
+static void pair_run(clvox_context *ctx, pair *p, clv_metric_kind kind, int bins, bool both, bool value)
+{
+    size_t bytes = p->n * sizeof(float);
+    clv_buffer *fixed = harness_upload(ctx, p->fixed, bytes), *moving = harness_upload(ctx, p->moving, bytes);
+    clv_buffer *slope_m = harness_output(ctx, bytes), *slope_f = harness_output(ctx, bytes);
+    clv_buffer *scratch = harness_output(ctx, CLV_METRIC_SCRATCH * sizeof(float));
+    clv_buffer *out = harness_output(ctx, sizeof p->out);
+    const clv_metric_args args = {
+        .kind = kind, .fixed = fixed, .moving = moving, .size = {p->size[0], p->size[1], p->size[2]},
+        .bins = bins, .slope_moving = slope_m, .slope_fixed = both ? slope_f : NULL, .scratch = scratch,
+        .out = value ? out : NULL, .slot = 1,
+    };
+    CHECK_THAT(clv_metric(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    harness_download(ctx, slope_m, p->slope_moving, bytes);
+    harness_download(ctx, slope_f, p->slope_fixed, bytes);
+    harness_download(ctx, out, p->out, sizeof p->out);
+    float last;
+    harness_download(ctx, scratch, &last, sizeof last);
+    clv_buffer *all[] = {fixed, moving, slope_m, slope_f, scratch, out};
+    for (int i = 0; i < 6; i++)
+        clv_buffer_destroy(&all[i]);
+}
+
+static void pair_refer(pair *p, clv_metric_kind kind, int bins)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        p->f[i] = (double)p->fixed[i];
+        p->m[i] = (double)p->moving[i];
+    }
+    p->want = ref_metric(kind, p->f, p->m, p->n, bins, &p->valid);
+    ref_metric_slope(kind, p->f, p->m, p->n, bins, p->want_moving);
+    ref_metric_slope(kind, p->m, p->f, p->n, bins, p->want_fixed);
+}
+
+static double largest(const double *values, size_t n)
+{
+    double most = 1e-30;
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fabs(values[i]));
+    return most;
+}
+
+/* tolerance: of S over N and of slopes over the largest one. */
+static void pair_compare(const pair *p, const char *what, int bins, double tolerance)
+{
+    double n = fmax((double)p->valid, 1), value = fabs((double)p->out[1] - p->want) / n / tolerance;
+    double slope_m = harness_error(p->slope_moving, p->want_moving, p->n,
+                                   tolerance * largest(p->want_moving, p->n), 0);
+    double slope_f = harness_error(p->slope_fixed, p->want_fixed, p->n,
+                                   tolerance * largest(p->want_fixed, p->n), 0);
+    if (getenv("CLVOX_TEST_SHOW"))
+        printf("# %s %d bins, %dx%dx%d: S %g (%.2g), slopes %.2g %.2g of what is allowed\n", what, bins,
+               p->size[0], p->size[1], p->size[2], p->want, value, slope_m, slope_f);
+    CHECK_THAT(value <= 1, "%s %d bins %dx%dx%d: %.9g, not %.9g", what, bins, p->size[0], p->size[1],
+               p->size[2], (double)p->out[1], p->want);
+    CHECK_THAT(p->out[2] == (float)p->valid, "%g voxels, not %zu", (double)p->out[2], p->valid);
+    CHECK_THAT(slope_m <= 1 && slope_f <= 1, "%s %d bins %dx%dx%d: %g %g", what, bins, p->size[0],
+               p->size[1], p->size[2], slope_m, slope_f);
+    CHECK(isnan(p->out[0]) && isnan(p->out[3]));
+}
+
+static double tolerance_of(clv_metric_kind kind)
+{
+    return kind == CLV_METRIC_SSD ? 1e-6 : kind == CLV_METRIC_NCC ? 1e-5 : 5e-4;
+}
+
+static void test_variants(clvox_context *ctx, const clv_entry *entry, clv_metric_kind kind)
+{
+    static const int sizes[][3] = {{13, 7, 5}, {1, 1, 1}, {1, 9, 4}, {67, 1, 3}, {31, 29, 17}, {131, 67, 41}};
+    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    int count = tiny ? 4 : kind == CLV_METRIC_MI ? 5 : 6, state = 0;
+    while (harness_next(ctx, entry, &state, names[kind]))
+        for (int s = 0; s < count; s++)
+            for (int holes = 0; holes < 2; holes++) {
+                int bins = holes ? 32 : s == 4 ? 128 : s == 3 ? 8 : 61;
+                pair p;
+                pair_make(&p, sizes[s]);
+                pair_fill(&p, holes != 0);
+                pair_refer(&p, kind, bins);
+                pair_run(ctx, &p, kind, bins, true, true);
+                pair_compare(&p, names[kind], bins, tolerance_of(kind));
+                pair_free(&p);
+            }
+}
+
+/* The reference's slopes are those of its S. */
+static void test_reference(void)
+{
+    CHECK_CASE("the reference's slopes against finite differences");
+    pair p;
+    pair_make(&p, (const int[3]){11, 7, 3});
+    pair_fill(&p, true);
+    for (clv_metric_kind kind = CLV_METRIC_SSD; kind <= CLV_METRIC_MI; kind++) {
+        const int bins = 16;
+        const double h = 2e-6;
+        size_t valid;
+        pair_refer(&p, kind, bins);
+        double most = largest(p.want_moving, p.n);
+        for (size_t i = 0; i < p.n; i += 3) {
+            double keep = p.m[i];
+            /* At the ends of [0, 1] the slope is one-sided. */
+            if (kind == CLV_METRIC_MI && (fabs(keep) < h || fabs(keep - 1) < h))
+                continue;
+            p.m[i] = keep + h;
+            double above = ref_metric(kind, p.f, p.m, p.n, bins, &valid);
+            p.m[i] = keep - h;
+            double below = ref_metric(kind, p.f, p.m, p.n, bins, &valid);
+            p.m[i] = keep;
+            double slope = (above - below) / (2 * h);
+            CHECK_THAT(fabs(slope - p.want_moving[i]) <= 1e-6 * most, "%s voxel %zu: %.9g, not %.9g",
+                       names[kind], i, p.want_moving[i], slope);
+        }
+    }
+    pair_free(&p);
+}
+
+static void test_constant(clvox_context *ctx)
+{
+    CHECK_CASE("a constant image, and images without a common voxel, have neither value nor slope");
+    for (int which = 0; which < 3; which++)
+        for (int kind = CLV_METRIC_NCC; kind <= CLV_METRIC_MI; kind++) {
+            pair p;
+            pair_make(&p, (const int[3]){19, 11, 9});
+            pair_fill(&p, which == 1);
+            for (size_t i = 0; i < p.n; i++) {
+                if (which == 0)
+                    p.moving[i] = 0.3f;
+                else if (which == 1 && isfinite(p.fixed[i]))
+                    p.fixed[i] = 0.7f;
+                else if (which == 2)
+                    *(i % 2 ? &p.fixed[i] : &p.moving[i]) = NAN;
+            }
+            pair_run(ctx, &p, (clv_metric_kind)kind, 32, true, true);
+            CHECK_THAT(p.out[1] == 0, "%s: %g", names[kind], (double)p.out[1]);
+            CHECK(which < 2 || p.out[2] == 0);
+            for (size_t i = 0; i < p.n; i++)
+                CHECK(p.slope_moving[i] == 0 && p.slope_fixed[i] == 0);
+            pair_free(&p);
+        }
+}
+
+static void test_contrast(clvox_context *ctx)
+{
+    CHECK_CASE("mutual information of identical, inverted and independent images");
+    pair p;
+    pair_make(&p, getenv("CLVOX_TEST_TINY") ? (const int[3]){11, 9, 7} : (const int[3]){41, 37, 29});
+    const double n = (double)p.n;
+    harness_random(p.fixed, p.n, 21, 0, 1);
+    for (size_t i = 0; i < p.n; i++)
+        p.moving[i] = p.fixed[i] = rintf(p.fixed[i] * 64) / 64;
+    pair_run(ctx, &p, CLV_METRIC_MI, 32, true, true);
+    double same = (double)p.out[1];
+    float *slope = malloc(p.n * sizeof *slope);
+    memcpy(slope, p.slope_moving, p.n * sizeof *slope);
+    for (size_t i = 0; i < p.n; i++)
+        CHECK(fabsf(p.slope_moving[i] - p.slope_fixed[i]) < 1e-2f);
+    for (size_t i = 0; i < p.n; i++)
+        p.moving[i] = 1 - p.fixed[i];
+    pair_run(ctx, &p, CLV_METRIC_MI, 32, true, true);
+    CHECK_THAT(same > 1.5 * n && fabs((double)p.out[1] - same) < 1e-5 * same, "%g and %g", same,
+               (double)p.out[1]);
+    for (size_t i = 0; i < p.n; i++)
+        CHECK(fabsf(p.slope_moving[i] + slope[i]) < 1e-2f);
+    harness_random(p.moving, p.n, 22, 0, 1);
+    pair_run(ctx, &p, CLV_METRIC_MI, 32, true, true);
+    CHECK_THAT((double)p.out[1] >= 0 && (double)p.out[1] < 0.1 * same, "%g", (double)p.out[1]);
+    free(slope);
+    pair_free(&p);
+}
+
+/* Chunks as large as they get, nearly all of which falls into one bin. */
+static void test_full(clvox_context *ctx)
+{
+    const int bins = 33, most = getenv("CLVOX_TEST_TINY") ? 2 : 64;
+    const float low = 0.1f, high = 0.7f; /* both in the middle of a bin */
+    int state = 0;
+    pair small, p;
+    pair_make(&small, (const int[3]){8, 8, 1});
+    pair_make(&p, (const int[3]){2 * most, 2 * most, 2 * most});
+    for (size_t i = 0; i < p.n; i++)
+        p.fixed[i] = p.moving[i] = i % 64 == 7 ? high : low;
+    memcpy(small.fixed, p.fixed, 64 * sizeof(float));
+    memcpy(small.moving, p.moving, 64 * sizeof(float));
+    pair_refer(&small, CLV_METRIC_MI, bins);
+    while (harness_next(ctx, &clv_entry_metric_counts, &state, "a full bin")) {
+        pair_run(ctx, &p, CLV_METRIC_MI, bins, true, true);
+        double want = small.want / 64 * (double)p.n;
+        CHECK_THAT(fabs((double)p.out[1] - want) <= 1e-5 * want, "%.9g, not %.9g", (double)p.out[1], want);
+        for (size_t i = 0; i < p.n; i += 1 + p.n / 999)
+            CHECK(fabs((double)p.slope_moving[i] - small.want_moving[i % 64]) < 1e-3);
+    }
+    pair_free(&small);
+    pair_free(&p);
+}
+
+static void test_repeats(clvox_context *ctx)
+{
+    CHECK_CASE("the same bits in every run, with and without the fixed image's slope and the value");
+    for (int kind = CLV_METRIC_SSD; kind <= CLV_METRIC_MI; kind++) {
+        pair p, again;
+        const int size[3] = {29, 23, 11};
+        pair_make(&p, size);
+        pair_make(&again, size);
+        pair_fill(&p, true);
+        pair_fill(&again, true);
+        pair_run(ctx, &p, (clv_metric_kind)kind, 32, true, true);
+        for (int run = 0; run < 3; run++) {
+            pair_run(ctx, &again, (clv_metric_kind)kind, 32, run != 1, run != 2);
+            CHECK(memcmp(p.slope_moving, again.slope_moving, p.n * sizeof(float)) == 0);
+            CHECK(run == 1 || memcmp(p.slope_fixed, again.slope_fixed, p.n * sizeof(float)) == 0);
+            CHECK(run != 1 || isnan(again.slope_fixed[0]));
+            CHECK(run == 2 ? isnan(again.out[1]) : memcmp(&p.out[1], &again.out[1], 8) == 0);
+        }
+        pair_free(&p);
+        pair_free(&again);
+    }
+}
+
+static void test_misuse(clvox_context *ctx)
+{
+    CHECK_CASE("arguments that cannot be");
+    clv_buffer *b = harness_output(ctx, 64);
+    clv_buffer *scratch = harness_output(ctx, CLV_METRIC_SCRATCH * sizeof(float));
+    const clv_metric_args good = {CLV_METRIC_MI, b, b, {2, 2, 1}, 32, b, NULL, scratch, b, 0};
+    clv_metric_args bad = good;
+    bad.bins = 7;
+    CHECK(clv_metric(ctx, &bad) == CLVOX_ERROR_ARGUMENT);
+    bad.bins = 129;
+    CHECK(clv_metric(ctx, &bad) == CLVOX_ERROR_ARGUMENT);
+    bad = good;
+    bad.scratch = b;
+    CHECK(clv_metric(ctx, &bad) == CLVOX_ERROR_ARGUMENT);
+    bad = good;
+    bad.size[1] = 0;
+    CHECK(clv_metric(ctx, &bad) == CLVOX_ERROR_ARGUMENT);
+    clv_buffer_destroy(&b);
+    clv_buffer_destroy(&scratch);
+}
+
+int main(void)
+{
+    clvox_context *ctx = harness_open();
+    test_reference();
+    test_variants(ctx, &clv_entry_metric_ssd, CLV_METRIC_SSD);
+    test_variants(ctx, &clv_entry_metric_ncc, CLV_METRIC_NCC);
+    test_variants(ctx, &clv_entry_metric_total, CLV_METRIC_NCC);
+    test_variants(ctx, &clv_entry_metric_line, CLV_METRIC_NCC);
+    test_variants(ctx, &clv_entry_metric_counts, CLV_METRIC_MI);
+    test_variants(ctx, &clv_entry_metric_table, CLV_METRIC_MI);
+    test_variants(ctx, &clv_entry_metric_table_slopes, CLV_METRIC_MI);
+    test_constant(ctx);
+    test_contrast(ctx);
+    test_full(ctx);
+    test_repeats(ctx);
+    test_misuse(ctx);
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

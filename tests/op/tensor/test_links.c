@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/harness.h"
+#include "op/tensor/links.h"
+#include "ref/tensor/links.h"
+
+static const int sizes[][3] = {{1, 1, 1}, {5, 1, 3}, {1, 7, 2}, {9, 8, 1}, {13, 7, 11}};
+
+static void run(clvox_context *ctx, const int size[3], bool with_mask)
+{
+    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    float *mask = malloc(n * sizeof *mask);
+    unsigned char *want = malloc(n), *got = malloc(n + 4);
+    harness_random(mask, n, 5, -1, 3);
+    for (size_t i = 0; i < n; i++)
+        if (i % 11 == 7)
+            mask[i] = NAN;
+    clv_buffer *m = with_mask ? harness_upload(ctx, mask, n * sizeof *mask) : NULL;
+    clv_buffer *links = harness_output(ctx, clv_tensor_links_bytes(size));
+    CHECK_THAT(clv_tensor_links(ctx, m, size, links) == CLVOX_OK, "%s", clvox_message());
+    harness_download(ctx, links, got, clv_tensor_links_bytes(size));
+    ref_tensor_links(with_mask ? mask : NULL, size, want);
+    CHECK(!memcmp(got, want, n));
+    clv_buffer_destroy(&m);
+    clv_buffer_destroy(&links);
+    free(mask);
+    free(want);
+    free(got);
+}
+
+int main(void)
+{
+    clvox_context *ctx = harness_open();
+    int state = 0;
+    while (harness_next(ctx, &clv_entry_tensor_links, &state, "links of voxels"))
+        for (int s = 0; s < (int)(sizeof sizes / sizeof *sizes); s++) {
+            run(ctx, sizes[s], false);
+            run(ctx, sizes[s], true);
+        }
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/harness.h"
+#include "op/tensor/mppca.h"
+#include "ref/tensor/mppca.h"
+
+static clvox_context *ctx;
+
+typedef struct problem {
+    int size[3], volumes, radius;
+    bool masked, spoilt;
+    float noise;
+    size_t room;
+} problem;
+
+/* A signal of a few components that vary slowly over the volume, and noise that
+ * is nearly normal. */
+static void make(const problem *p, float *truth, float *dwi, float *mask)
+{
+    enum { PARTS = 4, TERMS = 12 };
+    const int *n = p->size, voxels = n[0] * n[1] * n[2];
+    float *parts = malloc((size_t)(PARTS * p->volumes) * sizeof *parts), *random;
+    harness_random(parts, (size_t)(PARTS * p->volumes), 5, .2f, 1);
+    random = malloc((size_t)(TERMS * p->volumes) * sizeof *random);
+    for (int i = 0; i < voxels; i++) {
+        int x = i % n[0], y = i / n[0] % n[1], z = i / n[0] / n[1];
+        float c[PARTS] = {500 + 200 * sinf(.5f * (float)x), 200 + 80 * cosf(.4f * (float)y + .2f * (float)z),
+                          x > n[0] / 2 ? 150.f : 10.f, (y + z) % 5 > 2 ? 120.f : 0.f};
+        harness_random(random, (size_t)(TERMS * p->volumes), (unsigned)i + 3, -.5f, .5f);
+        mask[i] = (x + 2 * y) % 11 == 3 ? 0.f : i % 13 == 7 ? -1.f : 1.f;
+        for (int k = 0; k < p->volumes; k++) {
+            float value = 0, error = 0;
+            for (int j = 0; j < PARTS; j++)
+                value += c[j] * parts[j * p->volumes + k];
+            for (int j = 0; j < TERMS; j++)
+                error += random[k * TERMS + j];
+            truth[k * voxels + i] = value;
+            dwi[k * voxels + i] = value + p->noise * error;
+            if (p->spoilt && i % 37 == 5 && k == 2)
+                dwi[k * voxels + i] = i % 2 ? NAN : INFINITY;
+            if (p->spoilt && z == 0 && x < 6)
+                dwi[k * voxels + i] = 0;
+        }
+    }
+    free(random);
+    free(parts);
+}
+
+static int run(const problem *p, clv_mppca_form form, const float *dwi, const float *mask, float *out,
+               float *sigma)
+{
+    size_t bytes = (size_t)(p->size[0] * p->size[1] * p->size[2]) * sizeof(float);
+    size_t all = bytes * (size_t)p->volumes;
+    clv_mppca_args a = {.size = {p->size[0], p->size[1], p->size[2]}, .volumes = p->volumes,
+                        .radius = p->radius, .form = form, .room = p->room};
+    clv_buffer *in = p->masked ? harness_upload(ctx, mask, bytes) : NULL;
+    clv_buffer *from = harness_upload(ctx, dwi, all);
+    a.dwi = from;
+    a.mask = in;
+    a.out = harness_output(ctx, all);
+    a.sigma = harness_output(ctx, bytes);
+    int status = clv_mppca(ctx, &a);
+    CHECK_THAT(status >= 0, "%s", clvox_message());
+    harness_download(ctx, a.out, out, all);
+    harness_download(ctx, a.sigma, sigma, bytes);
+    clv_buffer_destroy(&from);
+    clv_buffer_destroy(&in);
+    clv_buffer_destroy(&a.out);
+    clv_buffer_destroy(&a.sigma);
+    return status;
+}
+
+static void compare(const problem *p, const char *what)
+{
+    size_t voxels = (size_t)(p->size[0] * p->size[1] * p->size[2]), all = voxels * (size_t)p->volumes;
+    float *truth = malloc(all * sizeof *truth), *dwi = malloc(all * sizeof *dwi);
+    float *out = malloc(all * sizeof *out);
+    float *mask = malloc(voxels * sizeof *mask), *sigma = malloc(voxels * sizeof *sigma);
+    float *again = malloc(all * sizeof *again);
+    double *want = malloc(all * sizeof *want), *noise = malloc(voxels * sizeof *noise);
+    make(p, truth, dwi, mask);
+    ref_mppca(p->size, p->volumes, p->radius, dwi, p->masked ? mask : NULL, want, noise);
+    static const clv_entry *const entries[] = {&clv_entry_mppca_window, &clv_entry_mppca_window_group,
+                                               &clv_entry_mppca_gather};
+    static const clv_mppca_form forms[] = {CLV_MPPCA_ITEM, CLV_MPPCA_GROUP, CLV_MPPCA_AUTO};
+    for (int e = 0; e < 3; e++) {
+        int state = 0;
+        while (harness_next(ctx, entries[e], &state, what)) {
+            if (run(p, forms[e], dwi, p->masked ? mask : NULL, out, sigma) < 0)
+                continue;
+            double error = harness_error(out, want, all, 0.02 * (double)p->noise + 1e-3, 1e-5);
+            CHECK_THAT(error <= 1, "values differ by %g of the tolerance", error);
+            error = harness_error(sigma, noise, voxels, p->noise > 0 ? 1e-2 : .2, 1e-3);
+            CHECK_THAT(error <= 1, "noise differs by %g of the tolerance", error);
+            run(p, forms[e], dwi, p->masked ? mask : NULL, again, sigma);
+            CHECK(!memcmp(out, again, all * sizeof *out));
+        }
+    }
+    if (!p->masked && !p->spoilt && p->radius == 2 && p->size[2] > 4 && p->volumes > 20) {
+        double before = 0, after = 0, mean = 0;
+        CHECK_CASE("mppca: the noise is found and falls: %s", what);
+        run(p, CLV_MPPCA_AUTO, dwi, NULL, out, sigma);
+        for (size_t i = 0; i < all; i++) {
+            before += ((double)dwi[i] - (double)truth[i]) * ((double)dwi[i] - (double)truth[i]);
+            after += ((double)out[i] - (double)truth[i]) * ((double)out[i] - (double)truth[i]);
+            mean += i < voxels ? (double)sigma[i] / (double)voxels : 0;
+        }
+        CHECK_THAT(after < .3 * before, "rmse %g of %g", sqrt(after / (double)all),
+                   sqrt(before / (double)all));
+        CHECK_THAT(fabs(mean / (double)p->noise - 1) < .03, "sigma %g for %g", mean, (double)p->noise);
+    }
+    free(truth);
+    free(dwi);
+    free(out);
+    free(again);
+    free(mask);
+    free(sigma);
+    free(want);
+    free(noise);
+}
+
+int main(void)
+{
+    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    ctx = harness_open();
+    if (tiny) {
+        compare(&(problem){{4, 5, 3}, 7, 1, true, true, 10, 0}, "4x5x3x7");
+        compare(&(problem){{3, 4, 1}, 9, 2, false, false, 10, 1}, "3x4x1x9");
+        return check_end();
+    }
+    compare(&(problem){{11, 9, 7}, 33, 2, false, false, 10, 0}, "11x9x7x33");
+    compare(&(problem){{11, 9, 7}, 33, 2, true, true, 10, 60000}, "with holes and NaN, row by row");
+    compare(&(problem){{13, 8, 1}, 12, 2, false, false, 10, 0}, "one slice");
+    compare(&(problem){{5, 4, 3}, 40, 1, false, false, 10, 0}, "fewer samples than volumes");
+    compare(&(problem){{2, 7, 4}, 10, 3, true, false, 10, 0}, "wider than the volume");
+    compare(&(problem){{6, 6, 5}, 100, 2, false, false, 10, 0}, "a hundred volumes");
+    compare(&(problem){{9, 7, 6}, 16, 2, false, false, 0, 0}, "no noise");
+    return check_end();
+}

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#ifndef REF_SOBEL_H
-#define REF_SOBEL_H
-
-void ref_sobel(const float *in, const int size[3], const float spacing[3], double *out);
-
-#endif

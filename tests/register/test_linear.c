@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The linear part on phantoms whose true map is known, and on a real pair. */
+#include "base/matrix.h"
+#include "check.h"
+#include "clvox/registration.h"
+#include "phantom/phantom.h"
+
+static clvox_context *ctx;
+
+typedef struct pair {
+    clvox_grid fixed_grid, moving_grid;
+    clv_phantom phantom;
+    double truth[4][4]; /* fixed -> moving */
+    clvox_volume *fixed, *moving, *mask;
+} pair;
+
+/* A map of the kind about the origin: a turn about an oblique axis, a shift, a
+ * size, shears and stretches. */
+static void make_truth(clvox_linear kind, bool flat, double m[4][4])
+{
+    double angle = kind >= CLVOX_LINEAR_RIGID ? .5 : 0, scale = kind >= CLVOX_LINEAR_SIMILARITY ? 1.12 : 1;
+    double axis[3] = {flat ? 0 : .6, flat ? 0 : -.48, flat ? 1 : .64}, c = cos(angle), s = sin(angle);
+    const double cross[3][3] = {{0, -axis[2], axis[1]}, {axis[2], 0, -axis[0]}, {-axis[1], axis[0], 0}};
+    double stretch[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, turn[3][3];
+    if (kind == CLVOX_LINEAR_AFFINE) {
+        stretch[0][0] = 1.06;
+        stretch[0][1] = .05;
+        stretch[1][2] = flat ? 0 : -.04;
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            turn[i][j] = (flat && (i == 2 || j == 2) ? 1 : scale) *
+                         ((i == j) * c + (1 - c) * axis[i] * axis[j] + s * cross[i][j]);
+    clv_matrix3_multiply(CLV_MATRIX3(turn), CLV_MATRIX3(stretch), turn);
+    clv_matrix_identity(m);
+    for (int i = 0; i < 3; i++) {
+        m[i][3] = (const double[3]){11, -14, flat ? 0 : 8}[i];
+        for (int j = 0; j < 3; j++)
+            m[i][j] = turn[i][j];
+    }
+}
+
+static void make_pair(pair *p, clvox_linear kind, bool flat)
+{
+    clv_phantom_grid((int[3]){flat ? 120 : 71, flat ? 131 : 83, flat ? 1 : 59}, (double[3]){2, 2, 2}, false,
+                     &p->fixed_grid);
+    clv_phantom_grid((int[3]){flat ? 140 : 83, flat ? 150 : 89, flat ? 1 : 67}, (double[3]){2, 2, 2}, false,
+                     &p->moving_grid);
+    make_truth(kind, flat, p->truth);
+    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->fixed_grid, 17, 0, &p->phantom));
+    check_must(clv_phantom_image(&p->phantom, &p->fixed_grid, CLV_MATRIX(p->truth), NULL, 1, &p->fixed));
+    check_must(clv_phantom_labels(&p->phantom, &p->fixed_grid, CLV_MATRIX(p->truth), NULL, &p->mask));
+    check_must(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
+}
+
+static void free_pair(pair *p)
+{
+    clv_phantom_free(&p->phantom);
+    clvox_volume_destroy(&p->fixed);
+    clvox_volume_destroy(&p->moving);
+    clvox_volume_destroy(&p->mask);
+}
+
+/* Mean distance of two maps inside the head, mm. */
+static double apart(const pair *p, const double a[4][4], const double b[4][4])
+{
+    double sum = 0;
+    size_t count = 0, i = 0;
+    for (int z = 0; z < p->fixed_grid.size[2]; z++)
+        for (int y = 0; y < p->fixed_grid.size[1]; y++)
+            for (int x = 0; x < p->fixed_grid.size[0]; x++, i++) {
+                double at[3], u[3], v[3];
+                if (!(p->mask->data[i] > 0))
+                    continue;
+                clv_matrix_apply(CLV_MATRIX(p->fixed_grid.to_ras), (double[3]){x, y, z}, at);
+                clv_matrix_apply(a, at, u);
+                clv_matrix_apply(b, at, v);
+                sum += sqrt((u[0] - v[0]) * (u[0] - v[0]) + (u[1] - v[1]) * (u[1] - v[1]) +
+                            (u[2] - v[2]) * (u[2] - v[2]));
+                count++;
+            }
+    return count ? sum / (double)count : 0;
+}
+
+static void options_of(clvox_register_options *o, clvox_linear kind, clvox_metric metric)
+{
+    clvox_register_defaults(o);
+    o->deform = CLVOX_DEFORM_NONE;
+    o->linear = kind;
+    o->linear_metric = metric;
+}
+
+static double run(const pair *p, const clvox_register_images *images, const clvox_register_options *o)
+{
+    clvox_register_result r;
+    check_must(clvox_register(ctx, images, o, &r));
+    double error = apart(p, CLV_MATRIX(r.matrix), CLV_MATRIX(p->truth));
+    printf("# off by %.3f mm, correlation %.3f\n", error, r.ncc_linear);
+    clvox_register_result_free(&r);
+    return error;
+}
+
+static clvox_register_images images_of(const pair *p)
+{
+    return (clvox_register_images){.fixed = {p->fixed}, .moving = {p->moving}, .channels = 1};
+}
+
+static void recovery(void)
+{
+    static const char *const kinds[] = {"", "translation", "rigid", "similarity", "affine"};
+    static const char *const metrics[] = {"SSD", "NCC", "LNCC", "MI"};
+    for (int kind = CLVOX_LINEAR_TRANSLATION; kind <= CLVOX_LINEAR_AFFINE; kind++) {
+        pair p;
+        make_pair(&p, (clvox_linear)kind, false);
+        clvox_register_images images = images_of(&p);
+        for (int metric = CLVOX_METRIC_SSD; metric <= CLVOX_METRIC_MI; metric++) {
+            clvox_register_options o;
+            if (kind != CLVOX_LINEAR_AFFINE && metric != CLVOX_METRIC_MI && metric != CLVOX_METRIC_NCC)
+                continue;
+            CHECK_CASE("a known map is recovered: %s by %s", kinds[kind], metrics[metric]);
+            options_of(&o, (clvox_linear)kind, (clvox_metric)metric);
+            double error = run(&p, &images, &o);
+            CHECK_THAT(error < .5, "%.3f mm", error);
+        }
+        free_pair(&p);
+    }
+}
+
+static void contrast_and_repeats(void)
+{
+    pair p;
+    clvox_register_options o;
+    clvox_register_result a, b;
+    make_pair(&p, CLVOX_LINEAR_AFFINE, false);
+    clvox_register_images images = images_of(&p);
+    options_of(&o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
+
+    CHECK_CASE("two runs give the same bits");
+    check_must(clvox_register(ctx, &images, &o, &a));
+    check_must(clvox_register(ctx, &images, &o, &b));
+    CHECK(!memcmp(a.matrix, b.matrix, sizeof a.matrix));
+    clvox_register_result_free(&b);
+
+    CHECK_CASE("exchanging the images gives the inverse");
+    clvox_register_images exchanged = {.fixed = {p.moving}, .moving = {p.fixed}, .channels = 1};
+    double back[4][4], unit[4][4];
+    check_must(clvox_register(ctx, &exchanged, &o, &b));
+    clv_matrix_multiply(CLV_MATRIX(b.matrix), CLV_MATRIX(a.matrix), back);
+    clv_matrix_identity(unit);
+    double off = apart(&p, CLV_MATRIX(back), CLV_MATRIX(unit));
+    printf("# exchanged: %.4f mm\n", off);
+    CHECK_THAT(off < .05, "%.3f mm", off);
+    clvox_register_result_free(&a);
+    clvox_register_result_free(&b);
+
+    CHECK_CASE("inverted contrast, by MI");
+    for (size_t i = 0; i < clvox_grid_voxels(&p.moving_grid); i++)
+        p.moving->data[i] = 300 - p.moving->data[i];
+    double error = run(&p, &images, &o);
+    CHECK_THAT(error < 1, "%.3f mm", error);
+    free_pair(&p);
+}
+
+/* As another device would, which rounds otherwise. */
+static void rounding(void)
+{
+    for (int side = 0; side < 2; side++) {
+        pair p;
+        clvox_register_options o;
+        clvox_register_result a, b;
+        CHECK_CASE("values of the %s image off by 3e-7 of themselves lead to the same affine",
+                   side ? "moving" : "fixed");
+        make_pair(&p, CLVOX_LINEAR_AFFINE, false);
+        clvox_register_images images = images_of(&p);
+        options_of(&o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
+        check_must(clvox_register(ctx, &images, &o, &a));
+        clvox_volume *v = side ? p.moving : p.fixed;
+        for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+            v->data[i] *= 1 + 3e-7f * (float)((int)((i * 2654435761u) >> 7 & 3) - 1);
+        check_must(clvox_register(ctx, &images, &o, &b));
+        double off = apart(&p, CLV_MATRIX(a.matrix), CLV_MATRIX(b.matrix));
+        printf("# %.6f mm apart\n", off);
+        CHECK_THAT(off < 2e-4, "%.6f mm", off);
+        clvox_register_result_free(&a);
+        clvox_register_result_free(&b);
+        free_pair(&p);
+    }
+}
+
+static void masks_and_channels(void)
+{
+    pair p;
+    clvox_register_options o;
+    make_pair(&p, CLVOX_LINEAR_RIGID, false);
+    clvox_register_images images = images_of(&p);
+    options_of(&o, CLVOX_LINEAR_RIGID, CLVOX_METRIC_MI);
+
+    CHECK_CASE("two channels, one of them noise of little weight");
+    clvox_volume *noise[2];
+    check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 3, &noise[0]));
+    check_must(clv_phantom_image(&p.phantom, &p.moving_grid, NULL, NULL, 4, &noise[1]));
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < clvox_grid_voxels(&noise[side]->grid); i++)
+            noise[side]->data[i] = (float)((i * 2654435761u + (size_t)side * 97) % 1000);
+    images.fixed[1] = noise[0];
+    images.moving[1] = noise[1];
+    images.channels = 2;
+    images.weight[0] = 1;
+    images.weight[1] = .1;
+    double error = run(&p, &images, &o);
+    CHECK_THAT(error < 1, "%.3f mm", error);
+    clvox_volume_destroy(&noise[0]);
+    clvox_volume_destroy(&noise[1]);
+
+    CHECK_CASE("a mask leaves out a bright block that is in one image alone");
+    images = images_of(&p);
+    images.fixed_mask = p.mask;
+    for (int z = 0, i = 0; z < p.fixed_grid.size[2]; z++)
+        for (int y = 0; y < p.fixed_grid.size[1]; y++)
+            for (int x = 0; x < p.fixed_grid.size[0]; x++, i++)
+                if (!(p.mask->data[i] > 0) && x < 25)
+                    p.fixed->data[i] = 250;
+    error = run(&p, &images, &o);
+    CHECK_THAT(error < .7, "%.3f mm", error);
+
+    CHECK_CASE("a mask too thin for coarse voxels is refused, and which");
+    const int *n = p.fixed_grid.size, step[3] = {1, n[0], n[0] * n[1]};
+    clvox_register_result none;
+    for (int i = 0, all = (int)clvox_grid_voxels(&p.fixed_grid); i < all; i++) { /* 2: the outermost voxels */
+        bool inner = i > step[2] && i + step[2] < all;
+        for (int a = 0; a < 3 && inner; a++)
+            inner = p.mask->data[i - step[a]] > 0 && p.mask->data[i + step[a]] > 0;
+        if (p.mask->data[i] > 0 && !inner)
+            p.mask->data[i] = 2;
+    }
+    for (size_t i = 0; i < clvox_grid_voxels(&p.fixed_grid); i++)
+        p.mask->data[i] = p.mask->data[i] == 2;
+    for (int side = 0; side < 2; side++) {
+        clvox_register_images thin = images_of(&p);
+        thin.fixed_mask = p.mask;
+        if (side) { /* the images exchanged */
+            thin = (clvox_register_images){.channels = 1, .fixed = {p.moving}, .moving = {p.fixed}, .weight = {1}};
+            thin.moving_mask = p.mask;
+        }
+        CHECK(clvox_register(ctx, &thin, &o, &none) == CLVOX_ERROR_DATA && !none.warped);
+        CHECK_THAT(strstr(clvox_message(), side ? "the moving mask is nowhere" : "the fixed mask is nowhere"), "%s",
+                   clvox_message());
+    }
+    free_pair(&p);
+}
+
+static void odd_images(void)
+{
+    pair p;
+    clvox_register_options o;
+    for (int kind = CLVOX_LINEAR_RIGID; kind <= CLVOX_LINEAR_AFFINE; kind += 2) {
+        CHECK_CASE("one slice is registered in its plane (kind %d)", kind);
+        make_pair(&p, (clvox_linear)kind, true);
+        clvox_register_images images = images_of(&p);
+        options_of(&o, (clvox_linear)kind, CLVOX_METRIC_MI);
+        double error = run(&p, &images, &o);
+        CHECK_THAT(error < 1, "%.3f mm", error);
+        free_pair(&p);
+    }
+    CHECK_CASE("a constant image falls back to the headers");
+    clvox_register_result r;
+    make_pair(&p, CLVOX_LINEAR_RIGID, false);
+    clvox_register_images images = images_of(&p);
+    for (size_t i = 0; i < clvox_grid_voxels(&p.moving_grid); i++)
+        p.moving->data[i] = 7;
+    options_of(&o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
+    check_must(clvox_register(ctx, &images, &o, &r));
+    for (int i = 0; i < 16; i++)
+        CHECK(r.matrix[i / 4][i % 4] == (i % 5 == 0));
+    clvox_register_result_free(&r);
+    free_pair(&p);
+}
+
+/* How far a map takes the corners of a slice out of its plane, mm. */
+static double out_of_plane(const clvox_grid *grid, const double m[4][4])
+{
+    double most = 0;
+    for (int corner = 0; corner < 4; corner++) {
+        const double at[3] = {corner & 1 ? grid->size[0] - 1 : 0, corner & 2 ? grid->size[1] - 1 : 0, 0};
+        double from[3], to[3], away = 0, length = 0;
+        clv_matrix_apply(CLV_MATRIX(grid->to_ras), at, from);
+        clv_matrix_apply(m, from, to);
+        for (int i = 0; i < 3; i++) {
+            away += (to[i] - from[i]) * grid->to_ras[i][2];
+            length += grid->to_ras[i][2] * grid->to_ras[i][2];
+        }
+        most = fmax(most, fabs(away) / sqrt(length));
+    }
+    return most;
+}
+
+/* Nothing but chance speaks for a turn out of the plane, and the fewer the voxels the louder. */
+static void small_slices(void)
+{
+    static const int sizes[][2] = {{44, 40}, {50, 45}, {33, 29}};
+    for (int k = 0; k < 12; k++) {
+        const int *size = sizes[k / 4];
+        bool oblique = k & 1;
+        clvox_linear kind = k & 2 ? CLVOX_LINEAR_AFFINE : CLVOX_LINEAR_RIGID;
+        pair p;
+        clvox_register_options o;
+        clvox_register_result r;
+        clv_phantom_warp warp;
+        CHECK_CASE("a slice of %d x %d voxels stays in its plane (kind %d%s)", size[0], size[1], (int)kind,
+                   oblique ? ", oblique" : "");
+        clv_phantom_grid((int[3]){size[0], size[1], 1}, (double[3]){1, 1, 1}, oblique, &p.fixed_grid);
+        check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p.fixed_grid, 1, 0, &p.phantom));
+        check_must(clv_phantom_warp_make(&p.fixed_grid, .02 * size[0], 1, &warp));
+        check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, &warp, 1, &p.fixed));
+        check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 2, &p.moving));
+        clvox_register_images images = images_of(&p);
+        options_of(&o, kind, CLVOX_METRIC_MI);
+        check_must(clvox_register(ctx, &images, &o, &r));
+        double away = out_of_plane(&p.fixed_grid, CLV_MATRIX(r.matrix));
+        printf("# out of the plane by %.2g mm, correlation %.3f\n", away, r.ncc_linear);
+        CHECK(away < 1e-3 && r.ncc_linear > .9);
+        clvox_register_result_free(&r);
+        clv_phantom_free(&p.phantom);
+        clvox_volume_destroy(&p.fixed);
+        clvox_volume_destroy(&p.moving);
+    }
+}
+
+int main(void)
+{
+    if (clvox_context_create(NULL, &ctx) < 0) {
+        printf("1..0 # SKIP %s\n", clvox_message());
+        return 0;
+    }
+    recovery();
+    contrast_and_repeats();
+    rounding();
+    masks_and_channels();
+    odd_images();
+    small_slices();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

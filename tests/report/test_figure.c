@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person reads off the picture of a registration must be so: sides,
+ * proportions, contours, colours. */
+#include "check.h"
+
+#include "clvox/volume.h"
+#include "report/figure.h"
+
+static clvox_volume *make(const int size[3], double sx, double sy, double sz)
+{
+    clvox_grid grid = {{size[0], size[1], size[2]}, {{sx}, {0, sy}, {0, 0, sz}, {0, 0, 0, 1}}};
+    clvox_volume *volume = NULL;
+    CHECK_THAT(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &volume) == CLVOX_OK, "%s", clvox_message());
+    return volume;
+}
+
+static void fill(clvox_volume *volume, float value)
+{
+    for (size_t i = 0; i < clvox_grid_voxels(&volume->grid); i++)
+        volume->data[i] = value;
+}
+
+/* Sets the box [from, to) of voxels. */
+static void box(clvox_volume *v, int x0, int x1, int y0, int y1, int z0, int z1, float value)
+{
+    for (int z = z0; z < z1; z++)
+        for (int y = y0; y < y1; y++)
+            for (int x = x0; x < x1; x++)
+                v->data[((size_t)z * v->grid.size[1] + y) * v->grid.size[0] + x] = value;
+}
+
+static clv_raster draw(const clvox_volume *fixed, const clvox_volume *labels, const clvox_volume *jacobian,
+                       const clvox_volume *mask)
+{
+    clv_raster raster;
+    CHECK_THAT(clv_figure_registration(fixed, fixed, labels, jacobian, mask, &raster) == CLVOX_OK, "%s",
+               clvox_message());
+    return raster;
+}
+
+static bool is(const clv_raster *r, int x, int y, int red, int green, int blue)
+{
+    clv_color c = clv_raster_get(r, x, y);
+    return c.r == red && c.g == green && c.b == blue;
+}
+
+/* Neither grey nor nearly so. */
+static bool colourful(clv_color c)
+{
+    int high = c.r > c.g ? c.r : c.g, low = c.r < c.g ? c.r : c.g;
+    high = c.b > high ? c.b : high;
+    low = c.b < low ? c.b : low;
+    return high - low > 60;
+}
+
+static void check_proportions(void)
+{
+    clvox_volume *volume = make((const int[]){20, 30, 10}, 2, 1, 5);
+    fill(volume, 7);
+    clv_raster r = draw(volume, NULL, NULL, NULL);
+    CHECK_CASE("proportions are millimetres");
+    /* A constant image is shown whole, in the middle grey; the first panel is
+     * axial and begins below the titles. */
+    int left = r.width, right = -1, top = r.height, bottom = -1, y = 0;
+    while (y < r.height && bottom < 0) {
+        bool any = false;
+        for (int x = 0; x < r.width / 4; x++)
+            if (is(&r, x, y, 128, 128, 128)) {
+                left = x < left ? x : left;
+                right = x > right ? x : right;
+                any = true;
+            }
+        if (any && top == r.height)
+            top = y;
+        if (!any && top < r.height)
+            bottom = y - 1;
+        y++;
+    }
+    double width = right - left + 1, height = bottom - top + 1;
+    CHECK_THAT(fabs(width / height - 40.0 / 30) < 0.02, "%g x %g", width, height);
+    clv_raster_free(&r);
+    clvox_volume_destroy(&volume);
+}
+
+/* A dark head with a bright spot on the patient's left, in front, above. */
+static clvox_volume *head(void)
+{
+    clvox_volume *v = make((const int[]){25, 29, 27}, 2, 2, 2);
+    box(v, 3, 22, 3, 26, 3, 24, 50);
+    box(v, 6, 10, 12, 17, 12, 15, 100);
+    return v;
+}
+
+static void check_sides(void)
+{
+    clvox_volume *volume = head();
+    clv_raster r = draw(volume, NULL, NULL, NULL);
+    CHECK_CASE("the patient's left is on the right");
+    /* The spot's x is small, so that it is on the left of the patient: the
+     * brightest pixels of the axial panel lie right of its middle. */
+    double sum = 0, bright = 0, all = 0, middle = 0;
+    for (int y = 30; y < r.height / 3; y++)
+        for (int x = 0; x < r.width / 4; x++) {
+            clv_color c = clv_raster_get(&r, x, y);
+            if (c.r == 255)
+                sum += x, bright++;
+            if (c.r > 60 && c.r < 140)
+                middle += x, all++;
+        }
+    CHECK_THAT(bright > 20 && sum / bright > middle / all + 10, "%g of %g against %g", sum / bright, bright,
+               middle / all);
+    clv_raster_free(&r);
+
+    CHECK_CASE("the same head in any order of its axes is the same picture");
+    clv_raster first = draw(volume, NULL, NULL, NULL);
+    clvox_volume *turned = make((const int[]){27, 25, 29}, 1, 1, 1);
+    /* Axes stored as S, L, A, as in a left-handed scan. */
+    double to_ras[4][4] = {{0, -2, 0, 48}, {0, 0, 2, 0}, {2, 0, 0, 0}, {0, 0, 0, 1}};
+    memcpy(turned->grid.to_ras, to_ras, sizeof to_ras);
+    for (int z = 0; z < 27; z++)
+        for (int y = 0; y < 29; y++)
+            for (int x = 0; x < 25; x++)
+                turned->data[(y * 25 + 24 - x) * 27 + z] = volume->data[(z * 29 + y) * 25 + x];
+    clv_raster second = draw(turned, NULL, NULL, NULL);
+    CHECK(first.width == second.width && first.height == second.height);
+    int differ = 0;
+    for (size_t i = 0; i < 3u * first.width * first.height && first.height == second.height; i++)
+        differ += abs(first.rgb[i] - second.rgb[i]) > 2;
+    CHECK_THAT(differ == 0, "%d", differ);
+    clv_raster_free(&first);
+    clv_raster_free(&second);
+    clvox_volume_destroy(&turned);
+    clvox_volume_destroy(&volume);
+}
+
+static void check_contours(void)
+{
+    clvox_volume *volume = head(), *labels = head();
+    fill(labels, 0);
+    clv_raster none = draw(volume, labels, NULL, NULL);
+    CHECK_CASE("one label everywhere has no contour");
+    int coloured = 0;
+    for (int y = 0; y < none.height; y++)
+        for (int x = 0; x < none.width; x++)
+            coloured += colourful(clv_raster_get(&none, x, y));
+    CHECK_THAT(coloured == 0, "%d", coloured);
+    clv_raster_free(&none);
+
+    CHECK_CASE("two labels have two colours, in the third column only");
+    box(labels, 5, 12, 5, 24, 5, 22, 3);
+    box(labels, 12, 20, 5, 24, 5, 22, 4);
+    clv_raster r = draw(volume, labels, NULL, NULL);
+    clv_color three = clv_color_of_label(3), four = clv_color_of_label(4);
+    int count[2] = {0, 0}, elsewhere = 0;
+    for (int y = 0; y < r.height; y++)
+        for (int x = 0; x < r.width; x++) {
+            bool here = x >= r.width / 2 && x < r.width * 3 / 4;
+            if (here) {
+                count[0] += is(&r, x, y, three.r, three.g, three.b);
+                count[1] += is(&r, x, y, four.r, four.g, four.b);
+            } else {
+                elsewhere += colourful(clv_raster_get(&r, x, y));
+            }
+        }
+    CHECK_THAT(count[0] > 200 && count[1] > 200, "%d %d", count[0], count[1]);
+    CHECK_THAT(elsewhere == 0, "%d", elsewhere);
+    clv_raster_free(&r);
+
+    CHECK_CASE("without labels the edges of the warped image are drawn");
+    r = draw(volume, NULL, NULL, NULL);
+    coloured = 0;
+    for (int y = 0; y < r.height; y++)
+        for (int x = 0; x < r.width; x++)
+            coloured += colourful(clv_raster_get(&r, x, y));
+    CHECK_THAT(coloured > 300, "%d", coloured);
+    clv_raster_free(&r);
+    clvox_volume_destroy(&labels);
+    clvox_volume_destroy(&volume);
+}
+
+static void check_jacobian(void)
+{
+    clvox_volume *volume = head(), *jacobian = head(), *mask = head();
+    fill(mask, 0);
+    box(mask, 5, 20, 5, 24, 5, 22, 1);
+    box(jacobian, 0, 12, 0, 29, 0, 27, -0.25f);
+    box(jacobian, 12, 25, 0, 29, 0, 27, 0.25f);
+    clv_raster plain = draw(volume, NULL, NULL, mask), r = draw(volume, NULL, jacobian, mask);
+    CHECK_CASE("the log-Jacobian adds a column and a bar");
+    CHECK(r.width > plain.width + 190 && r.height == plain.height);
+
+    CHECK_CASE("the bar is red above, blue below, light in the middle");
+    int x = r.width - 74 + 8;
+    clv_color top = clv_raster_get(&r, x, 40), low = clv_raster_get(&r, x, r.height - 50),
+              middle = clv_raster_get(&r, x, (26 + r.height - 22 - 8) / 2);
+    CHECK_THAT(top.r > top.b + 80, "%d %d %d", top.r, top.g, top.b);
+    CHECK_THAT(low.b > low.r + 80, "%d %d %d", low.r, low.g, low.b);
+    CHECK_THAT(middle.g > 200, "%d %d %d", middle.r, middle.g, middle.b);
+
+    CHECK_CASE("growth is red, on the patient's right, and only inside the mask");
+    double red = 0, blue = 0, reds = 0, blues = 0;
+    for (int y = 30; y < r.height / 3; y++)
+        for (int i = r.width - 74 - 280; i < r.width - 78; i++) {
+            clv_color c = clv_raster_get(&r, i, y);
+            if (c.r > c.b + 60)
+                red += i, reds++;
+            if (c.b > c.r + 60)
+                blue += i, blues++;
+        }
+    CHECK_THAT(reds > 1000 && blues > 1000 && red / reds < blue / blues, "%g %g", reds, blues);
+    double fraction = (reds + blues) / (plain.width / 4.0 * (r.height / 3.0));
+    CHECK_THAT(fraction < 0.75, "%g", fraction);
+    clv_raster_free(&plain);
+    clv_raster_free(&r);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&jacobian);
+    clvox_volume_destroy(&volume);
+}
+
+static void check_odd(void)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {40, 31, 1}, {1, 29, 17}, {257, 1, 1}, {2, 2, 2}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        CHECK_CASE("%dx%dx%d with a NaN", sizes[i][0], sizes[i][1], sizes[i][2]);
+        clvox_volume *volume = make(sizes[i], 1, 1.5, 3);
+        for (size_t v = 0; v < clvox_grid_voxels(&volume->grid); v++)
+            volume->data[v] = (float)(v % 7);
+        volume->data[0] = NAN;
+        clv_raster r = draw(volume, volume, volume, volume);
+        CHECK(r.rgb && r.width > 100 && r.width < 4000 && r.height > 40 && r.height < 4000);
+        clv_raster_free(&r);
+        fill(volume, INFINITY);
+        r = draw(volume, volume, volume, volume);
+        CHECK(r.rgb);
+        clv_raster_free(&r);
+        clvox_volume_destroy(&volume);
+    }
+    CHECK_CASE("a grid without volume is refused with a sentence");
+    clvox_volume *volume = make((const int[]){3, 3, 3}, 1, 1, 1);
+    volume->grid.to_ras[2][2] = 0;
+    clv_raster r;
+    CHECK(clv_figure_registration(volume, volume, NULL, NULL, NULL, &r) == CLVOX_ERROR_DATA);
+    CHECK(!r.rgb && *clvox_message());
+    clvox_volume_destroy(&volume);
+}
+
+int main(void)
+{
+    check_proportions();
+    check_sides();
+    check_contours();
+    check_jacobian();
+    check_odd();
+    return check_end();
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Denoising of surfaces: shapes whose distance is known, noise from a fixed
+ * generator, and what must hold for any input. */
+#include "clvox/filter.h"
+#include "clvox/surface.h"
+#include "op/harness.h"
+#include "mesh/mesh.h"
+
+enum { EDGE = 36 };
+
+typedef double (*shape)(const double x[3]);
+
+static clvox_context *ctx;
+
+static double length(double x, double y, double z)
+{
+    return sqrt(x * x + y * y + z * z);
+}
+
+static double sphere(const double x[3])
+{
+    return length(x[0], x[1], x[2]) - 10.3;
+}
+
+static double torus(const double x[3])
+{
+    return length(length(x[0], x[1], 0) - 9.1, x[2], 0) - 4.2;
+}
+
+static double box_of(const double x[3], double a, double b, double c)
+{
+    double q[3] = {fabs(x[0]) - a, fabs(x[1]) - b, fabs(x[2]) - c};
+    return length(fmax(q[0], 0), fmax(q[1], 0), fmax(q[2], 0)) + fmin(fmax(q[0], fmax(q[1], q[2])), 0);
+}
+
+static double box(const double x[3])
+{
+    return box_of(x, 10.2, 8.6, 7.4);
+}
+
+static double two(const double x[3])
+{
+    return fmin(length(x[0] - 7, x[1], x[2]) - 5.2, length(x[0] + 7, x[1] - 2, x[2]) - 5.6);
+}
+
+static double plane(const double x[3])
+{
+    return x[2] - 0.3;
+}
+
+static double sheet(const double x[3])
+{
+    return fabs(x[2]) - 0.5;
+}
+
+static double corner(const double x[3])
+{
+    return length(x[0] + 18, x[1] + 17, x[2] - 18) - 14;
+}
+
+static double tiny(const double x[3])
+{
+    return length(x[0] - .1, x[1], x[2]) - 1.2;
+}
+
+static clvox_grid grid_of(const double spacing[3])
+{
+    clvox_grid grid = {{0}, {{0}}};
+    for (int a = 0; a < 3; a++) {
+        grid.size[a] = (int)ceil(EDGE / spacing[a]);
+        grid.to_ras[a][a] = spacing[a];
+        grid.to_ras[a][3] = -spacing[a] * (0.5 * grid.size[a] - 0.37);
+    }
+    grid.to_ras[3][3] = 1;
+    return grid;
+}
+
+static void place(const clvox_grid *grid, const double at[3], double x[3])
+{
+    for (int a = 0; a < 3; a++)
+        x[a] = grid->to_ras[a][a] * at[a] + grid->to_ras[a][3];
+}
+
+/* The shape's distance with white noise of that deviation, mm. */
+static clvox_volume *make(shape f, double noise, const double spacing[3])
+{
+    clvox_grid grid = grid_of(spacing);
+    clvox_volume *v;
+    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    size_t n = clvox_grid_voxels(&grid), nx = (size_t)grid.size[0], ny = (size_t)grid.size[1];
+    float *even = malloc(12 * n * sizeof *even);
+    harness_random(even, 12 * n, 7, -.5f, .5f);
+    for (size_t i = 0; i < n; i++) {
+        const double at[3] = {(double)(i % nx), (double)(i / nx % ny), (double)(i / nx / ny)};
+        double x[3], sum = 0;
+        for (size_t k = 0; k < 12; k++)
+            sum += (double)even[12 * i + k];
+        place(&grid, at, x);
+        v->data[i] = (float)(f(x) + noise * sum);
+    }
+    free(even);
+    return v;
+}
+
+static const double unit[3] = {1, 1, 1};
+
+/* Root mean square of the true distance where the level set crosses 0 between
+ * voxels; only where keep (may be NULL) is below 0. */
+static double error_of(const clvox_volume *v, shape f, shape keep)
+{
+    const int *n = v->grid.size;
+    const size_t step[3] = {1, (size_t)n[0], (size_t)n[0] * (size_t)n[1]};
+    double sum = 0;
+    size_t count = 0, i = 0;
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, i++)
+                for (int a = 0; a < 3; a++) {
+                    double at[3] = {x, y, z}, p[3];
+                    if (at[a] + 1 >= n[a] || (v->data[i] < 0) == (v->data[i + step[a]] < 0))
+                        continue;
+                    at[a] += (double)(v->data[i] / (v->data[i] - v->data[i + step[a]]));
+                    place(&v->grid, at, p);
+                    if (keep && keep(p) >= 0)
+                        continue;
+                    sum += f(p) * f(p);
+                    count++;
+                }
+    return count ? sqrt(sum / (double)count) : INFINITY;
+}
+
+static clvox_denoise_result denoise(const clvox_volume *v, const clvox_denoise_options *o)
+{
+    clvox_denoise_options plain;
+    clvox_denoise_result r;
+    clvox_denoise_defaults(&plain);
+    check_must(clvox_surface_denoise(ctx, v, o ? o : &plain, &r));
+    return r;
+}
+
+/* Facts about the zero level as a mesh. */
+static clv_surface_facts facts_of(const clvox_volume *v)
+{
+    clvox_surface *mesh;
+    clv_surface_facts f;
+    check_must(clv_surface_extract(v, 0, false, &mesh));
+    check_must(clv_surface_inspect(mesh, &f));
+    clvox_surface_destroy(&mesh);
+    return f;
+}
+
+static bool all_finite(const clvox_volume *v)
+{
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+        if (!isfinite(v->data[i]))
+            return false;
+    return true;
+}
+
+static void truths(void)
+{
+    static const struct {
+        const char *name;
+        shape f;
+        double noise, spacing[3], factor;
+        int euler;
+        double volume;
+    } runs[] = {
+        {"sphere", sphere, .4, {1, 1, 1}, 2.2, 2, 4577.2},
+        {"torus", torus, .4, {1, 1, 1}, 2, 0, 3168.6},
+        {"box", box, .4, {1, 1, 1}, 2.5, 2, 5193},
+        {"box, little noise", box, .15, {1, 1, 1}, 1.2, 2, 5193},
+        {"sphere", sphere, .4, {1, 1, 2}, 1.5, 2, 4577.2},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        CHECK_CASE("%s on %gx%gx%g mm: nearer to the truth, of its volume and topology", runs[i].name,
+                   runs[i].spacing[0], runs[i].spacing[1], runs[i].spacing[2]);
+        clvox_volume *v = make(runs[i].f, runs[i].noise, runs[i].spacing);
+        clvox_denoise_result r = denoise(v, NULL);
+        double before = error_of(v, runs[i].f, NULL), after = error_of(r.distance, runs[i].f, NULL);
+        CHECK_THAT(after * runs[i].factor < before, "rms %g, then %g", before, after);
+        CHECK_THAT(fabs(r.volume_after / runs[i].volume - 1) < .025, "volume %g, then %g, truth %g",
+                   r.volume_before, r.volume_after, runs[i].volume);
+        CHECK(r.placed == (runs[i].noise > .23) &&
+              (r.placed || fabs(r.volume_after / r.volume_before - 1) < .001));
+        clv_surface_facts f = facts_of(r.distance);
+        CHECK_THAT(f.components == 1 && f.euler == runs[i].euler && f.open_edges == 0,
+                   "%d components, Euler %d, %d open edges", f.components, f.euler, f.open_edges);
+        CHECK_THAT(fabs(f.volume / r.volume_after - 1) < .005, "mesh of %g, level set of %g", f.volume,
+                   r.volume_after);
+        CHECK(r.c2 > 0 && r.deviation > 0 && all_finite(r.distance));
+        clvox_volume_destroy(&v);
+        clvox_denoise_result_free(&r);
+    }
+}
+
+/* The box's mesh, vertices moved by noise of 0.4 mm, and its distance on voxels of 0.7 mm. */
+static clvox_volume *noisy_vertices(clvox_surface **mesh)
+{
+    static const double fine[3] = {.7, .7, .7};
+    const clvox_grid grid = grid_of(fine);
+    clvox_volume *clean = make(box, 0, unit), *v;
+    check_must(clv_surface_extract(clean, 0, false, mesh));
+    const size_t n = (*mesh)->vertices;
+    float *even = malloc(12 * n * sizeof *even);
+    harness_random(even, 12 * n, 5, -.5f, .5f);
+    for (size_t i = 0; i < n; i++) {
+        double *p = (*mesh)->points + 3 * i, slope[3], sum = 0;
+        for (size_t k = 0; k < 12; k++)
+            sum += 0.4 * (double)even[12 * i + k];
+        for (int a = 0; a < 3; a++) {
+            double at[3] = {p[0], p[1], p[2]}, ahead;
+            at[a] += 0.05;
+            ahead = box(at);
+            at[a] -= 0.1;
+            slope[a] = ahead - box(at);
+        }
+        for (int a = 0; a < 3; a++)
+            p[a] += sum * slope[a] / fmax(length(slope[0], slope[1], slope[2]), 1e-9);
+    }
+    check_must(clv_surface_to_distance(ctx, *mesh, &grid, 6, NULL, &v));
+    free(even);
+    clvox_volume_destroy(&clean);
+    return v;
+}
+
+static void guided(void)
+{
+    CHECK_CASE("noise of vertices goes better with a guided second round");
+    clvox_denoise_options o;
+    clvox_surface *mesh;
+    clvox_volume *v = noisy_vertices(&mesh);
+    clvox_denoise_defaults(&o);
+    o.mesh = mesh;
+    clvox_denoise_result two = denoise(v, &o);
+    o.rounds = 1;
+    clvox_denoise_result one = denoise(v, &o);
+    double error = error_of(two.distance, box, NULL), before = error_of(one.distance, box, NULL);
+    CHECK_THAT(two.rounds == 2 && one.rounds == 1 && two.deviation > .16 && two.deviation < .23,
+               "%d rounds, noise %g", two.rounds, two.deviation);
+    CHECK_THAT(error < .95 * before, "rms %g, with one round %g", error, before);
+    clvox_denoise_result_free(&two);
+    clvox_denoise_result_free(&one);
+    clvox_surface_destroy(&mesh);
+    clvox_volume_destroy(&v);
+}
+
+static void level(void)
+{
+    static const double moves[] = {0, .3};
+    clvox_denoise_options o;
+    clvox_surface *mesh;
+    clvox_volume *v = make(sphere, .1, unit);
+    clvox_denoise_defaults(&o);
+    check_must(clv_surface_extract(v, 0, false, &mesh));
+    for (int k = 0; k < 2; k++) {
+        CHECK_CASE("the level lies where a mesh's vertices do, %g mm from the level set's own", moves[k]);
+        for (size_t i = 0; i < mesh->vertices; i++) {
+            double *p = mesh->points + 3 * i, radius = length(p[0], p[1], p[2]);
+            for (int a = 0; a < 3; a++)
+                p[a] *= (10.3 + moves[k] + (i % 2 ? .2 : -.2)) / radius;
+        }
+        mesh->points[0] = 3; /* one that is far off does little harm */
+        o.mesh = mesh;
+        clvox_denoise_result r = denoise(v, &o);
+        double edge = 10.3 + moves[k], truth = 4 / 3. * 3.14159265358979 * edge * edge * edge;
+        /* What the tetrahedra of the volume cut off is .3%. */
+        CHECK_THAT(r.placed && fabs(r.volume_after / truth - 1) < .006, "volume %g, truth %g", r.volume_after,
+                   truth);
+        clvox_denoise_result_free(&r);
+        o.free_volume = 1;
+        r = denoise(v, &o);
+        CHECK(!r.placed && fabs(r.shift_mm) < 1e-9);
+        clvox_denoise_result_free(&r);
+        o.free_volume = 0;
+    }
+    clvox_surface_destroy(&mesh);
+    clvox_volume_destroy(&v);
+}
+
+/* Below 0 within 2 mm of the box's edges. */
+static double near_edges(const double x[3])
+{
+    double gap[3] = {fabs(fabs(x[0]) - 10.2), fabs(fabs(x[1]) - 8.6), fabs(fabs(x[2]) - 7.4)};
+    int near = (gap[0] < 2) + (gap[1] < 2) + (gap[2] < 2);
+    return near >= 2 ? -1 : 1;
+}
+
+static void edges_kept(void)
+{
+    CHECK_CASE("edges are kept better than by a Gaussian of any width");
+    clvox_volume *v = make(box, .3, unit), *smooth;
+    clvox_denoise_result r = denoise(v, NULL);
+    double ours = error_of(r.distance, box, near_edges), best = INFINITY;
+    for (double sigma = .6; sigma < 2; sigma += .3) {
+        check_must(clvox_filter_gaussian(ctx, v, (const double[3]){sigma, sigma, sigma}, 1, &smooth));
+        best = fmin(best, error_of(smooth, box, near_edges));
+        clvox_volume_destroy(&smooth);
+    }
+    CHECK_THAT(ours < .9 * best, "rms near the edges %g, of the best Gaussian %g", ours, best);
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+}
+
+static void fixed_points(void)
+{
+    static const clvox_denoise_update updates[] = {CLVOX_DENOISE_PATCHES, CLVOX_DENOISE_PAPER};
+    clvox_denoise_options o;
+    clvox_denoise_defaults(&o);
+    for (int i = 0; i < 2; i++) {
+        CHECK_CASE("a plane stays where it is: %s", i ? "paper" : "patches");
+        clvox_volume *v = make(plane, 0, unit);
+        o.update = updates[i];
+        clvox_denoise_result r = denoise(v, &o);
+        CHECK_THAT(error_of(r.distance, plane, NULL) < .01, "off by %g", error_of(r.distance, plane, NULL));
+        CHECK_THAT(r.largest_mm < .02, "moved by %g", r.largest_mm);
+        clvox_volume_destroy(&v);
+        clvox_denoise_result_free(&r);
+    }
+}
+
+static void paper(void)
+{
+    CHECK_CASE("the paper's steps lessen the noise and the energy");
+    clvox_denoise_options o;
+    clvox_denoise_defaults(&o);
+    o.update = CLVOX_DENOISE_PAPER;
+    o.steps = 7;
+    o.interval = 3;
+    clvox_volume *v = make(sphere, .4, unit);
+    clvox_denoise_result r = denoise(v, &o);
+    double before = error_of(v, sphere, NULL), after = error_of(r.distance, sphere, NULL);
+    CHECK_THAT(after * 1.2 < before, "rms %g, then %g", before, after);
+    CHECK(r.steps == 7 && r.rounds == 1 && r.energy[1] < r.energy[0]);
+    CHECK_THAT(fabs(r.volume_after / 4577.2 - 1) < .015, "volume %g", r.volume_after);
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+}
+
+static void repeats(void)
+{
+    CHECK_CASE("the same bits twice");
+    clvox_volume *v = make(torus, .3, unit);
+    clvox_denoise_result a = denoise(v, NULL), b = denoise(v, NULL);
+    CHECK(memcmp(a.distance->data, b.distance->data, clvox_grid_voxels(&v->grid) * sizeof(float)) == 0);
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&a);
+    clvox_denoise_result_free(&b);
+}
+
+static void odd_surfaces(void)
+{
+    clvox_denoise_plan plan;
+    clvox_denoise_options o;
+    clvox_denoise_result r;
+    clvox_volume *v;
+    clvox_denoise_defaults(&o);
+
+    CHECK_CASE("a band smaller than the number of neighbours");
+    v = make(tiny, 0, unit);
+    o.neighbours = 256;
+    r = denoise(v, &o);
+    CHECK_THAT(r.band_voxels < 256 && r.neighbours == r.band_voxels - 1, "%d of %d", r.neighbours,
+               r.band_voxels);
+    CHECK(facts_of(r.distance).components == 1 && all_finite(r.distance));
+    o.neighbours = 96;
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+
+    CHECK_CASE("two surfaces stay two, within the planned memory");
+    v = make(two, .2, unit);
+    check_must(clvox_denoise_plan_make(ctx, v, &o, &plan));
+    r = denoise(v, NULL);
+    CHECK_THAT(facts_of(r.distance).components == 2, "%d components", facts_of(r.distance).components);
+    CHECK_THAT(r.device_bytes <= plan.device_bytes, "%zu bytes, %zu planned", r.device_bytes,
+               plan.device_bytes);
+    CHECK(plan.search_seconds > 0 && abs(plan.band_voxels - r.band_voxels) < r.band_voxels / 4);
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+
+    CHECK_CASE("a surface that touches the border");
+    v = make(corner, .3, unit);
+    r = denoise(v, NULL);
+    CHECK_THAT(error_of(r.distance, corner, NULL) * 1.7 < error_of(v, corner, NULL), "rms %g, then %g",
+               error_of(v, corner, NULL), error_of(r.distance, corner, NULL));
+    CHECK(all_finite(r.distance));
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+
+    CHECK_CASE("a sheet one voxel thick");
+    v = make(sheet, 0, unit);
+    r = denoise(v, NULL);
+    CHECK_THAT(error_of(r.distance, sheet, NULL) < .3, "off by %g", error_of(r.distance, sheet, NULL));
+    CHECK(fabs(r.volume_after / r.volume_before - 1) < .001);
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+
+    CHECK_CASE("values that are not finite count as outside");
+    v = make(sphere, .1, unit);
+    v->data[5] = NAN;
+    v->data[clvox_grid_voxels(&v->grid) / 2 + EDGE / 2] = NAN; /* in the middle of the ball */
+    v->data[77] = INFINITY;
+    r = denoise(v, NULL);
+    CHECK_THAT(r.not_finite == 3 && all_finite(r.distance), "%ld", r.not_finite);
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+}
+
+static int look(void *user, const char *stage, double fraction)
+{
+    double *seen = user;
+    CHECK(stage && fraction >= seen[0] && fraction <= 1);
+    seen[0] = fraction;
+    return seen[1] > 0 && fraction > 0;
+}
+
+static void refusals(void)
+{
+    clvox_denoise_options o;
+    clvox_denoise_result r;
+    clvox_denoise_plan plan;
+    double seen[2] = {0, 0};
+    clvox_denoise_defaults(&o);
+    clvox_volume *v = make(sphere, .1, unit);
+    CHECK_CASE("progress rises to 1, and may stop the work");
+    o.progress = look;
+    o.user = seen;
+    o.everywhere = 1;
+    r = denoise(v, &o);
+    CHECK(seen[0] >= 1);
+    clvox_denoise_result_free(&r);
+    seen[0] = 0;
+    seen[1] = 1;
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_STOPPED && !r.distance);
+    clvox_denoise_defaults(&o);
+    CHECK_CASE("options out of range are refused");
+    o.patch = 4;
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT && !r.distance);
+    clvox_denoise_defaults(&o);
+    o.neighbours = 257;
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    clvox_denoise_defaults(&o);
+    o.band = (double)NAN;
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    o.band = 1e12; /* voxels that no int counts */
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    CHECK(strstr(clvox_message(), "a band of 1e+12 voxels") != NULL);
+    clvox_denoise_defaults(&o);
+    o.memory = (clvox_denoise_memory)(CLVOX_DENOISE_IMAGE + 1);
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    clvox_denoise_defaults(&o);
+    o.rounds = 101;
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(strstr(clvox_message(), "101 rounds; 0") != NULL);
+    clvox_denoise_defaults(&o);
+    v->kind = CLVOX_KIND_LABEL;
+    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    v->kind = CLVOX_KIND_SCALAR;
+    CHECK_CASE("what cannot be denoised cannot be planned");
+    o.patch = INT32_MAX;
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT && !plan.device_bytes);
+    clvox_denoise_defaults(&o);
+    v->frames = 2;
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    v->frames = 1;
+    double axis[2] = {v->grid.to_ras[0][1], v->grid.to_ras[0][0]};
+    v->grid.to_ras[0][1] = 0.3;
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    v->grid.to_ras[0][1] = axis[0];
+    v->grid.to_ras[0][0] = 0;
+    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    v->grid.to_ras[0][0] = axis[1];
+    CHECK_CASE("all inside, or all outside, is no surface");
+    for (int side = -1; side <= 1; side += 2) {
+        for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+            v->data[i] = (float)side;
+        CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_DATA);
+        CHECK(strstr(clvox_message(), side < 0 ? "every value is inside" : "no value is inside") != NULL);
+    }
+    clvox_volume_destroy(&v);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    truths();
+    level();
+    guided();
+    edges_kept();
+    fixed_points();
+    paper();
+    repeats();
+    odd_surfaces();
+    refusals();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What denoising says about a level set by itself: what was shape in what it took
+ * away, and where the level lies. The surface is a plane, so that all is known. */
+#include "op/harness.h"
+#include "surface/denoise.h"
+
+enum { EDGE = 40 };
+
+static clvox_context *ctx;
+
+/* Height of the plane, and of a bump on it that patches far off do not have. */
+static const double level = 19.3;
+
+static double bump(int x, int y)
+{
+    double dx = x - 11, dy = y - 13;
+    return 0.5 * exp(-(dx * dx + dy * dy) / (2 * 2.5 * 2.5));
+}
+
+typedef struct setup {
+    float phi[EDGE * EDGE * EDGE], start[EDGE * EDGE * EDGE], noise[EDGE * EDGE * EDGE];
+    clv_denoise_box box;
+} setup;
+
+/* phi: the plane; start: the plane with the bump and noise of that deviation. */
+static setup *make(double high, double deviation)
+{
+    setup *s = malloc(sizeof *s);
+    s->box = (clv_denoise_box){.size = {EDGE, EDGE, EDGE}, .n = EDGE * EDGE * EDGE, .edge = 1,
+                               .spacing = {1, 1, 1}, .delta = 2, .reach = 8, .radius = 2, .wide = 4};
+    float *even = malloc(12 * sizeof s->noise);
+    harness_random(even, 12 * EDGE * EDGE * EDGE, 5, -.5f, .5f);
+    int i = 0;
+    for (int z = 0; z < EDGE; z++)
+        for (int y = 0; y < EDGE; y++)
+            for (int x = 0; x < EDGE; x++, i++) {
+                double sum = 0;
+                for (int k = 0; k < 12; k++)
+                    sum += (double)even[12 * i + k];
+                s->noise[i] = (float)(deviation * sum);
+                s->phi[i] = (float)(z - level);
+                s->start[i] = (float)(z - level - high * bump(x, y) + deviation * sum);
+            }
+    free(even);
+    return s;
+}
+
+static void restored(void)
+{
+    clvox_denoise_options o;
+    clvox_denoise_result r = {0};
+    setup *s = make(1, 0.2);
+    const size_t bytes = sizeof s->phi;
+    clv_buffer *phi = harness_upload(ctx, s->phi, bytes), *other = harness_output(ctx, bytes);
+    clv_buffer *index = harness_output(ctx, bytes);
+    clvox_denoise_defaults(&o);
+    clv_denoise run = {.ctx = ctx, .options = &o, .result = &r, .box = s->box, .phi = phi, .other = other,
+                       .index = index};
+    float *got = malloc(bytes);
+    CHECK_CASE("a bump that was taken away comes back, noise does not");
+    CHECK(clv_denoise_restore(&run, s->start) == CLVOX_OK);
+    harness_download(ctx, phi, got, bytes);
+    double top = 0, there = 0, elsewhere = 0, far = 0;
+    size_t count = 0, others = 0;
+    for (int i = 0; i < s->box.n; i++) {
+        int x = i % EDGE, y = i / EDGE % EDGE;
+        double back = (double)(s->phi[i] - got[i]), high = bump(x, y);
+        if (!(fabsf(s->phi[i]) < 1.5f)) {
+            far = fmax(far, fabs(back));
+        } else if (high > 0.35) {
+            top += high;
+            there += back;
+            count++;
+        } else if (high < 0.01) {
+            elsewhere += back * back;
+            others++;
+        }
+    }
+    CHECK_THAT(count > 20 && there > 0.7 * top && there < 1.1 * top, "%g of %g came back", there, top);
+    CHECK_THAT(sqrt(elsewhere / (double)others) < 0.05, "noise of %g came back",
+               sqrt(elsewhere / (double)others));
+    CHECK_THAT(far == 0, "%g beyond the band", far);
+    clv_buffer_destroy(&phi);
+    clv_buffer_destroy(&other);
+    clv_buffer_destroy(&index);
+    free(got);
+    free(s);
+}
+
+static void levels(void)
+{
+    static const double noises[] = {0, 0.6, 1};
+    for (int k = 0; k < 3; k++) {
+        setup *s = make(0, noises[k]);
+        double width, found;
+        CHECK_CASE("noise %g: the level is found where voxels were inside as often as not", noises[k]);
+        for (int i = 0; i < s->box.n; i++)
+            s->phi[i] -= 0.3f;
+        check_must(clv_denoise_level_of_mask(&s->box, s->phi, s->start, &found, &width));
+        /* A plane between layers of voxels says to half a voxel only where it is. */
+        CHECK_THAT(fabs(found + 0.3) < (k ? 0.05 : 0.5), "level %g", found);
+        CHECK_THAT(k ? fabs(width / (noises[k] / 1.702) - 1) < 0.2 : width < 0.15, "width %g", width);
+        free(s);
+    }
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    restored();
+    levels();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}

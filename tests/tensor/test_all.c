@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a scan to maps in one go: the bits of the stages one by one. */
+#include <string.h>
+
+#include "check.h"
+#include "clvox/tensor_all.h"
+#include "op/harness.h"
+#include "phantom/phantom.h"
+#include "phantom/tensor.h"
+
+static clvox_context *ctx;
+
+typedef struct scan {
+    clvox_volume *truth, *fa, *mask, *dwi;
+    clvox_gradients *gradients;
+} scan;
+
+static void scan_make(const int size[3], int directions, scan *s)
+{
+    clvox_grid grid;
+    clv_tensor_phantom phantom;
+    clv_phantom_grid(size, (const double[3]){2, 2, 2.5}, true, &grid);
+    check_must(clv_tensor_phantom_make(CLV_TENSOR_STEPS, &grid, 3, &phantom));
+    check_must(clv_tensor_phantom_truth(&phantom, &grid, &s->truth, &s->fa, &s->mask));
+    check_must(clv_tensor_phantom_gradients(directions, 1000, 1, &s->gradients));
+    check_must(clv_tensor_phantom_dwi(&phantom, &grid, s->gradients, 20, true, 5, &s->dwi));
+    size_t n = clvox_grid_voxels(&grid);
+    /* Signals that cannot be fitted, within the mask. */
+    s->dwi->data[n / 2] = NAN;
+    for (int k = 0; k < s->dwi->frames; k++)
+        s->dwi->data[(size_t)k * n + n / 2 + 3] = 0;
+}
+
+static void scan_free(scan *s)
+{
+    clvox_volume_destroy(&s->truth);
+    clvox_volume_destroy(&s->fa);
+    clvox_volume_destroy(&s->mask);
+    clvox_volume_destroy(&s->dwi);
+    clvox_gradients_destroy(&s->gradients);
+}
+
+static void same(const clvox_volume *a, const clvox_volume *b, const char *what)
+{
+    if (!a || !b) {
+        CHECK_THAT(!a && !b, "%s is there in one way alone", what);
+        return;
+    }
+    size_t count = clvox_grid_voxels(&a->grid) * (size_t)a->frames, other = 0;
+    CHECK(a->frames == b->frames && a->kind == b->kind);
+    for (size_t i = 0; i < count; i++)
+        other += memcmp(&a->data[i], &b->data[i], sizeof(float)) != 0;
+    CHECK_THAT(!other, "%s: %zu of %zu values differ", what, other, count);
+}
+
+static void one_by_one(const scan *s, const clvox_volume *mask, const clvox_tensor_all_options *o,
+                       clvox_tensor_all_result *r)
+{
+    clvox_volume *clean = NULL;
+    memset(r, 0, sizeof *r);
+    if (o->window_radius)
+        check_must(clvox_dwi_denoise(ctx, s->dwi, mask, o->window_radius, &clean, &r->noise));
+    check_must(clvox_tensor_fit(ctx, clean ? clean : s->dwi, s->gradients, mask, &o->fit, &r->fit));
+    if (r->noise)
+        check_must(clvox_tensor_fit_denoised(&r->fit, r->noise));
+    if (!o->plain)
+        check_must(clvox_tensor_denoise(ctx, r->fit.tensor, r->fit.sigma, mask, &o->denoise, &r->denoised));
+    check_must(clvox_tensor_measures(ctx, o->plain ? r->fit.tensor : r->denoised.tensor, mask, o->measures,
+                                     r->maps));
+    clvox_volume_destroy(&clean);
+}
+
+static void compare(const scan *s, const clvox_volume *mask, const clvox_tensor_all_options *o)
+{
+    clvox_tensor_all_result got, want;
+    one_by_one(s, mask, o, &want);
+    CHECK_THAT(clvox_tensor_all(ctx, s->dwi, s->gradients, mask, o, &got) == CLVOX_OK, "%s", clvox_message());
+    same(got.fit.tensor, want.fit.tensor, "the fit's tensor");
+    same(got.fit.s0, want.fit.s0, "S0");
+    same(got.fit.sigma, want.fit.sigma, "the tensor's noise");
+    same(got.fit.noise, want.fit.noise, "the signal's noise");
+    same(got.noise, want.noise, "the scan's noise");
+    same(got.denoised.tensor, want.denoised.tensor, "the tensor");
+    for (int m = 0; m < CLVOX_MEASURES; m++)
+        same(got.maps[m], want.maps[m], "a measure");
+    CHECK(got.fit.fitted == want.fit.fitted && got.fit.volumes == want.fit.volumes && got.device_bytes > 0);
+    CHECK(got.stage == CLVOX_TENSOR_STAGE_MEASURES);
+    clvox_tensor_all_release(&got);
+    clvox_tensor_all_release(&want);
+}
+
+static void failures(void)
+{
+    scan s;
+    clvox_tensor_all_options o;
+    clvox_tensor_all_result r;
+    CHECK_CASE("what fails says at which stage");
+    scan_make((const int[3]){9, 8, 7}, 6, &s);
+    clvox_tensor_all_defaults(&o);
+    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_DATA);
+    CHECK(r.stage == CLVOX_TENSOR_STAGE_DENOISE && strstr(clvox_message(), "no residuals") && !r.fit.tensor);
+    o.denoise.lambda = 3;
+    o.fit.bmax = 10;
+    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_DATA);
+    CHECK(r.stage == CLVOX_TENSOR_STAGE_FIT && !r.fit.tensor && !r.maps[0]);
+    o.fit.bmax = 0;
+    o.measures = 0;
+    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(r.stage == CLVOX_TENSOR_STAGE_MEASURES && !r.denoised.tensor);
+    s.mask->frames = 2;
+    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(r.stage == CLVOX_TENSOR_STAGE_SCAN && strstr(clvox_message(), "mask"));
+    s.mask->frames = 1;
+    s.mask->grid.size[2]--;
+    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(r.stage == CLVOX_TENSOR_STAGE_SCAN && strstr(clvox_message(), "mask"));
+    s.mask->grid.size[2]++;
+    scan_free(&s);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    const int size[3] = {tiny ? 9 : 23, tiny ? 8 : 19, tiny ? 7 : 13};
+    scan s;
+    clvox_tensor_all_options o, few;
+    scan_make(size, 12, &s);
+    clvox_tensor_all_defaults(&o);
+    if (tiny)
+        o.denoise.iterations = 3;
+    few = o;
+    CHECK_CASE("the defaults");
+    compare(&s, s.mask, &o);
+    CHECK_CASE("PCA first, without a mask, few measures");
+    few.window_radius = tiny ? 1 : 2;
+    few.measures = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V1;
+    compare(&s, NULL, &few);
+    CHECK_CASE("volumes left out, logarithms");
+    for (int k = 1; k < s.gradients->count; k += 5)
+        s.gradients->b[k] = 2000;
+    few.fit.bmax = 1000;
+    few.denoise.model = CLVOX_TENSOR_MODEL_LOG;
+    compare(&s, s.mask, &few);
+    CHECK_CASE("tensors as they were fitted");
+    few.plain = 1;
+    compare(&s, s.mask, &few);
+    CHECK_CASE("a device that does not hold the scan");
+    clvox_device_limits *limits = (clvox_device_limits *)(uintptr_t)clvox_context_limits(ctx), real = *limits;
+    limits->max_allocation = 7 * sizeof(float) * clvox_grid_voxels(&s.dwi->grid);
+    few.window_radius = 0;
+    compare(&s, s.mask, &few);
+    *limits = real;
+    scan_free(&s);
+    failures();
+    clvox_context_destroy(&ctx);
+    return check_end();
+}
