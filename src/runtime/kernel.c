@@ -189,6 +189,7 @@ int clv_kernel_adopt(clvox_context *ctx, const clv_entry *entry, const clv_candi
     kernel->entry = entry;
     kernel->variant = candidate->variant;
     kernel->tile = t;
+    clv_variant_covers(candidate->variant, t, kernel->item, kernel->group);
     snprintf(kernel->label, sizeof kernel->label, "%s/%s %dx%dx%d", entry->name, candidate->variant->name,
              t.x, t.y, t.z);
     kernel->kernel = clCreateKernel(program->program, program->function, &error);

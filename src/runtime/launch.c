@@ -8,43 +8,16 @@
 /* Events that may wait to be read before the queue is waited for. */
 enum { MOST_PENDING = 8192 };
 
-static size_t round_up(int n, int step)
+int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3])
 {
-    return (size_t)((n + step - 1) / step) * (size_t)step;
-}
-
-static void global_size(const clv_kernel *kernel, const int size[3], size_t global[3])
-{
-    clv_tile t = kernel->tile;
-    int march = t.march > 1 ? t.march : 1;
-    global[0] = global[1] = global[2] = 1;
-    switch (kernel->variant->shape) {
-    case CLV_SHAPE_ITEM:
-        global[0] = round_up(size[0], t.x);
-        global[1] = round_up(size[1], t.y);
-        global[2] = round_up(size[2], t.z);
-        break;
-    case CLV_SHAPE_MARCH:
-        global[0] = round_up(size[0], t.x);
-        global[1] = round_up(size[1], t.y);
-        global[2] = round_up((size[2] + march - 1) / march, t.z);
-        break;
-    case CLV_SHAPE_ROW:
-        global[0] = (size_t)t.x;
-        global[1] = round_up(size[1], t.y);
-        global[2] = round_up(size[2], t.z);
-        break;
-    case CLV_SHAPE_LINEAR:
-        global[0] = round_up((size[0] + march - 1) / march, t.x);
-        global[1] = (size_t)t.y;
-        global[2] = (size_t)t.z;
-        break;
-    case CLV_SHAPE_GROUPS:
-        global[0] = (size_t)size[0] * (size_t)t.x;
-        global[1] = (size_t)size[1] * (size_t)t.y;
-        global[2] = (size_t)size[2] * (size_t)t.z;
-        break;
+    int all = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        int step = kernel->group[axis], count = step ? (size[axis] + step - 1) / step : 1;
+        if (groups)
+            groups[axis] = count;
+        all *= count;
     }
+    return all;
 }
 
 int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size[3], double moved,
@@ -53,9 +26,12 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
     int status = CLVOX_OK;
     cl_event event = NULL;
     size_t global[3], local[3] = {(size_t)kernel->tile.x, (size_t)kernel->tile.y, (size_t)kernel->tile.z};
+    int groups[3];
     if (!kernel->kernel || ctx->rehearsal)
         return CLVOX_OK;
-    global_size(kernel, size, global);
+    clv_launch_groups(kernel, size, groups);
+    for (int axis = 0; axis < 3; axis++)
+        global[axis] = (size_t)groups[axis] * local[axis];
     for (int i = 0; i < count; i++) {
         const clv_arg *a = &args[i];
         void *mem = !a->buffer ? NULL : !a->bytes && a->data ? a->buffer->image : a->buffer->mem;

@@ -29,18 +29,31 @@ bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *vari
            within((size_t)tile.z, limits->max_items[2]) && local <= limits->local_bytes;
 }
 
+static int covered(int elements, clv_tile tile)
+{
+    return elements == CLV_WHOLE ? 0 : elements == CLV_MARCH ? tile.march : elements;
+}
+
+void clv_variant_covers(const clv_variant *variant, clv_tile tile, int item[3], int group[3])
+{
+    const int items[3] = {tile.x, tile.y, tile.z};
+    for (int axis = 0; axis < 3; axis++) {
+        item[axis] = variant->item[axis] ? covered(variant->item[axis], tile) : 1;
+        group[axis] = variant->group[axis] ? covered(variant->group[axis], tile)
+                                           : item[axis] * (items[axis] - 2 * variant->rim[axis]);
+    }
+}
+
+/* Elements read over elements computed. Along an axis that is covered whole the
+ * neighbours come from the cache. */
 static double waste(const clv_variant *variant, clv_tile tile)
 {
-    int march = tile.march > 1 ? tile.march : 1;
-    double extent[3] = {tile.x, tile.y, tile.z}, ratio = 1;
-    if (variant->shape == CLV_SHAPE_MARCH)
-        extent[2] *= march;
-    if (variant->shape == CLV_SHAPE_LINEAR)
-        extent[0] *= march;
-    if (variant->shape == CLV_SHAPE_ROW)
-        return 1; /* a row is read whole, and its neighbours come from the cache */
+    double ratio = 1;
+    int item[3], group[3];
+    clv_variant_covers(variant, tile, item, group);
     for (int axis = 0; axis < 3; axis++)
-        ratio *= (extent[axis] + 2 * variant->halo[axis]) / extent[axis];
+        if (group[axis] > 0)
+            ratio *= (double)(group[axis] + 2 * variant->halo[axis]) / group[axis];
     return ratio;
 }
 

@@ -89,6 +89,7 @@ int clv_rehearsal_note(clvox_context *ctx, const clv_entry *entry, const clv_can
     n->likeness = (clv_kernel){.entry = entry, .variant = candidate->variant, .tile = candidate->tile,
                                .registers = -1, .spills = -1, .local_bytes = (int)candidate->local_bytes,
                                .occupancy = -1, .resources = candidate->resources};
+    clv_variant_covers(candidate->variant, candidate->tile, n->likeness.item, n->likeness.group);
     *out = &n->likeness;
     return CLVOX_OK;
 }

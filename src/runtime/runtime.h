@@ -79,33 +79,39 @@ void clv_pool_release(const clv_request *requests, int count);
 
 /* ---- kernels: what an operation declares -------------------------------- */
 
-/* How work-items are laid over a volume of size nx, ny, nz. The launch rounds
- * up; the kernel tests its borders. The program is built with TILE_X, TILE_Y,
- * TILE_Z (the work-group) and MARCH as macros. */
-typedef enum clv_shape {
-    CLV_SHAPE_ITEM,   /* one work-item a voxel */
-    CLV_SHAPE_MARCH,  /* a plane tile of work-items that walks MARCH planes along z */
-    CLV_SHAPE_ROW,    /* one work-item a row along x: global (1, ny, nz), for CPU devices */
-    CLV_SHAPE_LINEAR, /* one-dimensional over size[0] elements, MARCH elements a work-item */
-    CLV_SHAPE_GROUPS  /* size[0] x size[1] x size[2] work-groups, stated by the caller */
-} clv_shape;
+/* What a work-item or a work-group covers along an axis of the launch, in the
+ * launch's elements, where it is not a number: */
+enum {
+    CLV_WHOLE = -1, /* all of the axis: there is one */
+    CLV_MARCH = -2  /* as many as the tile's march says */
+};
 
 enum { CLV_ON_CPU = 1, CLV_ON_GPU = 2, CLV_ON_ANY = 3 };
 
+/* A work-group's items, and how many elements an item walks along an axis that
+ * the variant leaves to the tile (CLV_MARCH); 1 where it leaves none. */
 typedef struct clv_tile {
     int x, y, z;
-    int march; /* planes or elements a work-item walks; 1 where it does not */
+    int march;
 } clv_tile;
 
 #define CLV_MAX_TILES 12
 
 /* One way to run an entry: a row of a table in src/op/<file>.c. The planner,
- * the tests, the bench and `devices -v` know a variant from this row alone. */
+ * the launch, the tests, the bench and `devices -v` know a variant from this row
+ * alone. A launch states its size in elements (voxels, floats, lines, or whatever
+ * the entry documents), the same for every variant; the row says how many of them
+ * an item and a group cover, the launch divides by it, and the kernel is built
+ * with TILE_X, TILE_Y, TILE_Z (items of a group), MARCH, ITEM_X, ITEM_Y, ITEM_Z
+ * and GROUP_X, GROUP_Y, GROUP_Z (elements; 0: the whole axis) and tests its borders. */
 typedef struct clv_variant {
     const char *name;     /* "tile", "row" */
     const char *function; /* the kernel's name in cl/<file>.cl */
     const char *defines;  /* "-DFOO=1", may be NULL */
-    clv_shape shape;
+    int item[3];          /* elements an item covers; 0: one */
+    int group[3];         /* elements a group covers, where that is not items times tile: CLV_WHOLE, or a
+                             number, as 1 where items share the work on one element; 0: items times tile */
+    int rim[3];           /* items at either end of a tile that help and cover nothing */
     int devices;          /* CLV_ON_... where the planner may choose it by itself */
     int halo[3];          /* voxels read beyond the tile on either side */
     int cell_bytes;       /* local memory for each cell of tile + halo */
@@ -138,6 +144,7 @@ typedef struct clv_kernel {
     const clv_entry *entry;
     const clv_variant *variant;
     clv_tile tile;
+    int item[3], group[3]; /* elements that each covers; 0: the whole axis */
     char label[96]; /* "gaussian_x/tile 32x8x1": for profile and messages */
     int registers;  /* a work-item; -1 unknown */
     int spills;     /* bytes; -1 unknown */
@@ -204,6 +211,9 @@ typedef struct clv_asked {
  * tuning. Returns the number of them, at most room. */
 int clv_kernels_asked(const clvox_context *ctx, clv_asked *out, int room);
 
+/* What an item and a group of a variant with this tile cover; 0: the whole axis. */
+void clv_variant_covers(const clv_variant *variant, clv_tile tile, int item[3], int group[3]);
+
 /* Whether this device could run variant with that tile at all. */
 bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *variant,
                       clv_tile tile, size_t local_extra);
@@ -244,8 +254,11 @@ typedef struct clv_arg {
 #define CLV_FLOAT4V(p) ((clv_arg){16, (p), NULL})
 #define CLV_LOCAL(n) ((clv_arg){(n), NULL, NULL})
 
-/* Queues a kernel over a volume (or, by the variant's shape, a line or a count
- * of groups). moved: bytes that must cross device memory, counted once, for
+/* Work-groups of a launch over so many elements, along each axis (may be NULL)
+ * and in all. */
+int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3]);
+
+/* Queues a kernel over so many elements along each axis. moved: bytes that must cross device memory, counted once, for
  * --profile and the bench. Does not wait. */
 int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size[3], double moved,
                     const clv_arg *args, int count);

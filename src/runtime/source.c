@@ -168,10 +168,14 @@ end:
 int clv_program_options(bool fields_packed, const clv_variant *variant, clv_tile tile,
                         const char *extra, char *options, size_t room)
 {
+    int item[3], group[3];
+    clv_variant_covers(variant, tile, item, group);
     int length = snprintf(options, room,
                           "-cl-std=CL1.2 -DFIELD_PACKED=%d -DTILE_X=%d -DTILE_Y=%d -DTILE_Z=%d "
-                          "-DMARCH=%d %s %s",
-                          fields_packed, tile.x, tile.y, tile.z, tile.march,
+                          "-DMARCH=%d -DITEM_X=%d -DITEM_Y=%d -DITEM_Z=%d -DGROUP_X=%d -DGROUP_Y=%d -DGROUP_Z=%d "
+                          "%s %s",
+                          fields_packed, tile.x, tile.y, tile.z, tile.march, item[0], item[1], item[2], group[0],
+                          group[1], group[2],
                           variant->defines ? variant->defines : "", extra ? extra : "");
     if (length < 0 || (size_t)length >= room)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the build options of kernel %s are too long",

@@ -7,16 +7,16 @@
 #include "runtime/runtime.h"
 
 static const clv_variant probe_variants[] = {
-    {.name = "march", .function = "probe_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+    {.name = "march", .function = "probe_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
      .halo = {1, 1, 0}, .cell_bytes = 4, .planes = 1,
      .tiles = {{16, 4, 1, 4}, {32, 8, 1, 8}, {32, 16, 1, 8}, {64, 16, 1, 8}}},
-    {.name = "item", .function = "probe_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "probe_item", .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {4, 4, 4, 1}}},
-    {.name = "row", .function = "probe_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "probe_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}, {1, 2, 2, 1}}},
-    {.name = "line", .function = "probe_line", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "line", .function = "probe_line", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .optional = true, .register_cap = 32, .tiles = {{64, 1, 1, 4}}},
-    {.name = "broken", .function = "probe_broken", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "broken", .function = "probe_broken", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .optional = true, .tiles = {{64, 1, 1, 1}}},
 };
 static const clv_entry probe = {.file = "probe", .name = "probe", .variants = probe_variants, .count = 5};
@@ -37,7 +37,7 @@ static inline bool probe_runs(clvox_context *ctx, const char *extra, float add)
         clv_buffer_create(ctx, sizeof host, "output", &out) < 0 ||
         clv_buffer_write(ctx, in, 0, host, sizeof host) < 0)
         goto end;
-    const int *launch = kernel->variant->shape == CLV_SHAPE_LINEAR ? (int[3]){N, 1, 1} : size;
+    const int *launch = kernel->variant->item[0] == CLV_MARCH ? (int[3]){N, 1, 1} : size;
     if (CLV_LAUNCH(ctx, kernel, launch, 8.0 * N, CLV_BUF(in), CLV_BUF(out), CLV_INT4(NX, NY, NZ, 0),
                    CLV_FLOAT(3)) < 0 ||
         clv_buffer_read(ctx, out, 0, host, sizeof host) < 0)

@@ -61,9 +61,9 @@ static void check_refusals(clvox_context *ctx)
     CHECK(clv_kernel_get(ctx, &probe, NULL, size, (size_t)1 << 40, &kernel) == CLVOX_ERROR_DEVICE);
     CHECK_CASE("a variant that a driver refuses gives way to the next");
     static const clv_variant variants[] = {
-        {.name = "broken", .function = "probe_broken", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+        {.name = "broken", .function = "probe_broken", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}},
-        {.name = "item", .function = "probe_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+        {.name = "item", .function = "probe_item", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}}};
     const clv_entry entry = {.file = "probe", .name = "second", .variants = variants, .count = 2};
     CHECK(clv_kernel_get(ctx, &entry, NULL, size, 0, &kernel) == CLVOX_OK && kernel->variant == &variants[1]);

@@ -82,7 +82,7 @@ static void check_probe(void)
 static void check_shrinking(void)
 {
     static const clv_variant variants[] = {
-        {.name = "tile", .function = "f", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+        {.name = "tile", .function = "f", .devices = CLV_ON_GPU,
          .halo = {2, 2, 2}, .cell_bytes = 12, .tiles = {{32, 8, 2, 1}, {16, 8, 4, 1}}}};
     const clv_entry entry = {.file = "f", .name = "only_tiles", .variants = variants, .count = 1};
     clv_candidate c[4];
@@ -100,9 +100,9 @@ static void check_shrinking(void)
 static void check_groups_on_cpu(void)
 {
     static const clv_variant variants[] = {
-        {.name = "group", .function = "f", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY, .cell_bytes = 8,
+        {.name = "group", .function = "f", .group = {1, 1, 1}, .devices = CLV_ON_ANY, .cell_bytes = 8,
          .planes = 1, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}, {128, 1, 1, 1}}},
-        {.name = "item", .function = "g", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+        {.name = "item", .function = "g", .devices = CLV_ON_ANY,
          .tiles = {{64, 4, 1, 1}, {32, 1, 1, 1}}}};
     const clv_entry entry = {.file = "f", .name = "groups", .variants = variants, .count = 2};
     clv_candidate c[8];

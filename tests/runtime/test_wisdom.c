@@ -138,7 +138,7 @@ static void check_choice(void)
     CHECK(clv_wisdom_store(path, &gpu, &r, NULL) == CLVOX_OK && prefers(&gpu, "-DB=1", "march", march));
     CHECK_THAT(!prefers(&gpu, "", "item", item) && prefers(&gpu, "", "march", march), "the others still agree");
     static const clv_variant changed[] = {
-        {.name = "march", .function = "probe_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+        {.name = "march", .function = "probe_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
          .halo = {1, 1, 0}, .cell_bytes = 8, .planes = 1, .tiles = {{32, 8, 1, 8}}}};
     const clv_entry edited = {.file = "probe", .name = "probe", .variants = changed, .count = 1};
     char now[CLV_WISDOM_VERSION], then[CLV_WISDOM_VERSION];
@@ -420,9 +420,9 @@ static void check_planner(void)
     clvox_context_destroy(&ctx);
     CHECK_CASE("a measured variant that does not build any more gives way");
     static const clv_variant variants[] = {
-        {.name = "item", .function = "probe_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+        {.name = "item", .function = "probe_item", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}},
-        {.name = "broken", .function = "probe_broken", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+        {.name = "broken", .function = "probe_broken", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}}};
     const clv_entry entry = {.file = "probe", .name = "second", .variants = variants, .count = 2};
     r = (clv_wisdom_record){.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};

@@ -4,12 +4,11 @@
 static const clv_variant variants[] = {
     {.name = "item",
      .function = "compositive_step_item",
-     .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 1, 1}, {64, 4, 1, 1}, {256, 1, 1, 1}, {16, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row",
      .function = "compositive_step_row",
-     .shape = CLV_SHAPE_ROW,
+     .item = {CLV_WHOLE},
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };

@@ -2,9 +2,9 @@
 #include "op/field/inverse.h"
 
 static const clv_variant variants[] = {
-    {.name = "item", .function = "inverse_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "inverse_item", .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 1, 1}, {16, 4, 2, 1}, {8, 4, 4, 1}, {4, 4, 1, 1}}},
-    {.name = "row", .function = "inverse_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "inverse_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 

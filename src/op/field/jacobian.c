@@ -3,10 +3,10 @@
 
 static const clv_variant variants[] = {
     {.name = "march", .function = "jacobian_march", .defines = "-DUNROLL=2",
-     .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 8}, {64, 4, 1, 16}, {32, 2, 1, 4}}},
-    {.name = "item", .function = "jacobian_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+     .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 8}, {64, 4, 1, 16}, {32, 2, 1, 4}}},
+    {.name = "item", .function = "jacobian_item", .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "jacobian_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "jacobian_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const builds[] = {"-DLOG=0", "-DLOG=1", NULL};

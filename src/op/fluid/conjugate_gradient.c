@@ -8,21 +8,21 @@
 /* march: elements of a work-item or chunk at least. Chunks depend on the number
  * of elements and the variant alone, so that the order of additions does. */
 static const clv_variant descend_variants[] = {
-    {.name = "groups", .function = "cg_descend_groups", .shape = CLV_SHAPE_GROUPS,
+    {.name = "groups", .function = "cg_descend_groups", .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
-    {.name = "chunks", .function = "cg_descend_chunks", .shape = CLV_SHAPE_GROUPS,
+    {.name = "chunks", .function = "cg_descend_chunks", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 16384}}},
 };
 static const clv_variant turn_variants[] = {
-    {.name = "lanes", .function = "cg_direction_lanes", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "lanes", .function = "cg_direction_lanes", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 4}, {64, 1, 1, 8}}},
-    {.name = "runs", .function = "cg_direction_runs", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "runs", .function = "cg_direction_runs", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16384}}},
 };
 static const clv_variant total_variants[] = {
-    {.name = "group", .function = "cg_total", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "group", .function = "cg_total", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "item", .function = "cg_total", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "cg_total", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .fixed_bytes = 4, .tiles = {{1, 1, 1, 1}}},
 };
 

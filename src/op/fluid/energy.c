@@ -7,17 +7,17 @@ static const char *const builds[] = {"", "-DMASK=1", NULL};
 
 /* Fixed counts of work-groups: the order of additions depends on nothing else. */
 static const clv_variant energy_variants[] = {
-    {.name = "group", .function = "energy_group", .shape = CLV_SHAPE_GROUPS,
+    {.name = "group", .function = "energy_group", .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .cell_bytes = 16, .planes = 1,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "energy_row", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "energy_row", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_energy = {
     "fluid/energy", "energy", energy_variants, sizeof energy_variants / sizeof *energy_variants, builds};
 
 static const clv_variant total_variants[] = {
-    {.name = "group", .function = "energy_total", .shape = CLV_SHAPE_GROUPS,
+    {.name = "group", .function = "energy_total", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .cell_bytes = 16, .planes = 1,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };

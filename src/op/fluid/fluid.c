@@ -2,34 +2,34 @@
 #include "op/fluid/fluid.h"
 
 static const clv_variant rate_variants[] = {
-    {.name = "march", .function = "rate_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+    {.name = "march", .function = "rate_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
      .fixed_bytes = 4, .tiles = {{64, 4, 1, 4}, {32, 4, 1, 8}, {1, 1, 1, 8}}},
-    {.name = "row", .function = "rate_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "rate_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_fluid_rate = {"fluid/fluid", "fluid_rate", rate_variants,
                                         sizeof rate_variants / sizeof *rate_variants, NULL};
 
 static const clv_variant bend_variants[] = {
-    {.name = "march", .function = "bend_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+    {.name = "march", .function = "bend_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
      .fixed_bytes = 4, .tiles = {{64, 4, 1, 8}, {32, 4, 1, 8}, {1, 1, 1, 8}}},
-    {.name = "row", .function = "bend_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "bend_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_fluid_bend = {"fluid/fluid", "fluid_bend", bend_variants,
                                         sizeof bend_variants / sizeof *bend_variants, NULL};
 
 static const clv_variant largest_variants[] = {
-    {.name = "group", .function = "fluid_largest", .shape = CLV_SHAPE_GROUPS,
+    {.name = "group", .function = "fluid_largest", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .fixed_bytes = 8,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_fluid_largest = {"fluid/fluid", "fluid_largest", largest_variants, 1, NULL};
 
 static const clv_variant update_variants[] = {
-    {.name = "vector", .function = "update_vector", .shape = CLV_SHAPE_LINEAR,
+    {.name = "vector", .function = "update_vector", .item = {CLV_MARCH},
      .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 4}, {1, 1, 1, 1024}}},
-    {.name = "row", .function = "update_row", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "update_row", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16384}}},
 };
 const clv_entry clv_entry_fluid_update = {"fluid/fluid", "fluid_update", update_variants,

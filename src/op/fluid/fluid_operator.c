@@ -8,10 +8,10 @@ enum { MOST_ROWS = 4096 };
 
 /* Local memory of march: four planes of three components, and a float a work-item. */
 static const clv_variant variants[] = {
-    {.name = "march", .function = "fluid_operator_march", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "march", .function = "fluid_operator_march", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .halo = {1, 1, 0}, .cell_bytes = 13 * 4, .planes = 1,
      .tiles = {{64, 4, 1, 16}, {32, 8, 1, 16}}},
-    {.name = "row", .function = "fluid_operator_row", .defines = "-DROW_FORM=1", .shape = CLV_SHAPE_GROUPS,
+    {.name = "row", .function = "fluid_operator_row", .defines = "-DROW_FORM=1", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 

@@ -13,19 +13,19 @@ static const char *const divergence_builds[] = {"-DTWOPASS=1", "-DTWOPASS=1 -DMA
 
 /* What a stated form may run on, CLV_FORCE_AUTO keeps for GPUs. */
 #define REUSE(where)                                                                             \
-    {.name = "reuse", .function = "force_reuse", .shape = CLV_SHAPE_GROUPS, .devices = (where),  \
+    {.name = "reuse", .function = "force_reuse", .group = {1, 1, 1}, .devices = (where),  \
      .cell_bytes = 48, .planes = 1,                                                              \
      .tiles = {{8, 8, 1, 16}, {16, 16, 1, 32}, {32, 8, 1, 32}}}
 #define RECOMPUTE(label, cap)                                                                \
-    {.name = (label), .function = "force_recompute", .shape = CLV_SHAPE_ITEM,                \
+    {.name = (label), .function = "force_recompute", \
      .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 12, .register_cap = (cap),      \
      .tiles = {{16, 4, 4, 1}, {32, 4, 2, 1}, {8, 4, 2, 1}}}
 
 #define DIRECT                                                                                   \
-    {.name = "direct", .function = "force_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU, \
+    {.name = "direct", .function = "force_direct", .devices = CLV_ON_GPU, \
      .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}}
 #define ROLLING                                                                                  \
-    {.name = "rolling", .function = "force_rolling", .shape = CLV_SHAPE_GROUPS,                  \
+    {.name = "rolling", .function = "force_rolling", .group = {1, 1, 1},                  \
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 16}, {1, 1, 1, 4}}}
 
 /* Without the penalty there are no products that neighbours could share. */
@@ -44,18 +44,18 @@ const clv_entry clv_entry_force_recompute = ENTRY("fluid/force", "force_recomput
 const clv_entry clv_entry_force_capped = ENTRY("fluid/force", "force_capped", capped_variants, builds);
 
 static const clv_variant products_variants[] = {
-    {.name = "item", .function = "products_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "products_item", .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "products_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "products_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_force_products =
     ENTRY("fluid/force", "force_products", products_variants, products_builds);
 
 static const clv_variant divergence_variants[] = {
-    {.name = "item", .function = "divergence_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "divergence_item", .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "divergence_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "divergence_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_force_divergence =

@@ -8,9 +8,9 @@
  * device's local memory. An item of a CPU device takes eight. */
 #define LINES(symbol)                                                                                     \
     static const clv_variant symbol##_variants[] = {                                                      \
-        {.name = "group", .function = #symbol, .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,          \
+        {.name = "group", .function = #symbol, .group = {1, 1, 1}, .devices = CLV_ON_GPU,          \
          .tiles = {{256, 1, 1, 1}}},                                                                       \
-        {.name = "row", .function = #symbol, .defines = "-DROW_FORM=1", .shape = CLV_SHAPE_GROUPS,        \
+        {.name = "row", .function = #symbol, .defines = "-DROW_FORM=1", .group = {1, 1, 1},        \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                                 \
     };                                                                                                    \
     const clv_entry clv_entry_##symbol = {"fluid/fourier", #symbol, symbol##_variants, 2, builds}
@@ -22,7 +22,7 @@ LINES(fft_rows_back);
 LINES(fft_columns);
 
 static const clv_variant solve_variants[] = {
-    {.name = "item", .function = "fft_solve", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "fft_solve", .devices = CLV_ON_ANY,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
 };
 const clv_entry clv_entry_fft_solve = {"fluid/fourier", "fft_solve", solve_variants, 1, NULL};

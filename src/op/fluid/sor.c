@@ -7,14 +7,14 @@
 
 /* Five planes with two more voxels on each side. */
 static const clv_variant block_variants[] = {
-    {.name = "block", .function = "sor_block", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "block", .function = "sor_block", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .halo = {2, 2, 0}, .cell_bytes = 4, .planes = 5,
      .tiles = {{32, 8, 1, 32}, {32, 4, 1, 32}, {16, 4, 1, 16}}},
 };
 static const clv_variant colour_variants[] = {
-    {.name = "item", .function = "sor_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "sor_item", .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
-    {.name = "row", .function = "sor_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "sor_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 

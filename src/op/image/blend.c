@@ -2,9 +2,9 @@
 #include "op/image/blend.h"
 
 static const clv_variant variants[] = {
-    {.name = "item", .function = "blend_item", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "blend_item", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "run", .function = "blend_run", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "run", .function = "blend_run", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16384}}},
 };
 

@@ -2,12 +2,12 @@
 #include "op/image/gradient.h"
 
 static const clv_variant variants[] = {
-    {.name = "item", .function = "gradient_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "gradient_item", .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
     /* A block in local memory, which ha2011 found to be the fastest. */
-    {.name = "local", .function = "gradient_local", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+    {.name = "local", .function = "gradient_local", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
      .halo = {1, 1, 0}, .cell_bytes = 4, .optional = true, .tiles = {{32, 8, 1, 8}, {16, 16, 1, 16}}},
-    {.name = "row", .function = "gradient_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "gradient_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_gradient = {"image/gradient", "gradient", variants, 3, NULL};

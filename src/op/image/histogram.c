@@ -6,9 +6,9 @@ enum { MOST_BINS = 1024 }; /* as in cl/image/histogram.cl */
 /* march: elements of a chunk. */
 static const clv_variant variants[] = {
     {.name = "groups", .function = "histogram_groups", .defines = "-DUNROLL=2",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = MOST_BINS * 4,
+     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .fixed_bytes = MOST_BINS * 4,
      .tiles = {{256, 1, 1, 16384}, {64, 1, 1, 8192}}},
-    {.name = "chunks", .function = "histogram_chunks", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "chunks", .function = "histogram_chunks", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 65536}}},
 };
 static const char *const builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};

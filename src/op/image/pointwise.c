@@ -2,15 +2,15 @@
 #include "op/image/pointwise.h"
 
 static const clv_variant variants[] = {
-    {.name = "lanes", .function = "pointwise_lanes", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "lanes", .function = "pointwise_lanes", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 4}, {64, 1, 1, 8}, {1, 1, 1, 4}}},
-    {.name = "runs", .function = "pointwise_runs", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "runs", .function = "pointwise_runs", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16384}}},
 };
 static const clv_variant table_variants[] = {
-    {.name = "lanes", .function = "pointwise_table", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "lanes", .function = "pointwise_table", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "runs", .function = "pointwise_table", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "runs", .function = "pointwise_table", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16384}}},
 };
 

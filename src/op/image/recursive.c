@@ -4,18 +4,18 @@
 #include <complex.h>
 
 static const clv_variant x_variants[] = {
-    {.name = "tile", .function = "recursive_tile", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "tile", .function = "recursive_tile", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .fixed_bytes = 2 * 64 * 33 * 4, .tiles = {{64, 1, 1, 1}, {32, 1, 1, 1}}},
-    {.name = "lines", .function = "recursive_lines", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "lines", .function = "recursive_lines", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "recursive_x_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_ROW,
+    {.name = "row", .function = "recursive_x_row", .defines = "-DROWS=1", .item = {CLV_WHOLE},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
 static const clv_variant axis_variants[] = {
-    {.name = "lines", .function = "recursive_lines", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "lines", .function = "recursive_lines", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "recursive_axis_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_ROW,
+    {.name = "row", .function = "recursive_axis_row", .defines = "-DROWS=1", .item = {CLV_WHOLE},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
@@ -70,7 +70,7 @@ int clv_recursive(clvox_context *ctx, const clv_buffer *in, const int size[3], b
     for (int a = axis + 1; a < 3; a++)
         outer *= size[a];
     CLV_TRY(clv_kernel_get(ctx, entry, NULL, size, 0, &kernel));
-    bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
+    bool rows = kernel->item[0] == 0;
     int launch[3] = {inner * outer, 1, 1};
     int shape[3] = {n, outer, 0};
     if (rows && axis == 0) {

@@ -4,22 +4,22 @@
 /* march: elements of a chunk at least. Chunks depend on n and the variant
  * alone, so that the order of additions does. */
 static const clv_variant variants[] = {
-    {.name = "groups", .function = "reduce_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "reduce_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
-    {.name = "chunks", .function = "reduce_chunks", .shape = CLV_SHAPE_GROUPS,
+    {.name = "chunks", .function = "reduce_chunks", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 32768}}},
 };
 static const clv_variant longest_variants[] = {
     {.name = "groups", .function = "longest_groups", .defines = "-DUNROLL=4",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4,
+     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4,
      .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
-    {.name = "chunks", .function = "longest_chunks", .shape = CLV_SHAPE_GROUPS,
+    {.name = "chunks", .function = "longest_chunks", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 16384}}},
 };
 static const clv_variant last_variants[] = {
-    {.name = "groups", .function = "reduce_last_group", .shape = CLV_SHAPE_GROUPS,
+    {.name = "groups", .function = "reduce_last_group", .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "item", .function = "reduce_last_item", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "reduce_last_item", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 

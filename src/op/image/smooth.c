@@ -9,17 +9,17 @@
 /* Local memory of march: the planes before and after the pass along x, of up
  * to three components and two rows a work-item, and an integer a work-item. */
 static const clv_variant variants[] = {
-    {.name = "march", .function = "smooth_march", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "march", .function = "smooth_march", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .halo = {4, 2, 0}, .cell_bytes = 2 * 2 * 3 * 4 + 4, .planes = 1,
      .tiles = {{32, 4, 1, 16}, {32, 2, 1, 16}, {64, 2, 1, 16}, {32, 4, 1, 8}}},
-    {.name = "row", .function = "smooth_row", .defines = "-DROW_FORM=1", .shape = CLV_SHAPE_GROUPS,
+    {.name = "row", .function = "smooth_row", .defines = "-DROW_FORM=1", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 48}}},
 };
 
 static const clv_variant longest_variants[] = {
-    {.name = "group", .function = "smooth_longest", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "group", .function = "smooth_longest", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "item", .function = "smooth_longest", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "smooth_longest", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .fixed_bytes = 4, .tiles = {{1, 1, 1, 1}}},
 };
 

@@ -2,11 +2,11 @@
 #include "op/image/sobel.h"
 
 static const clv_variant variants[] = {
-    {.name = "march", .function = "sobel_march", .shape = CLV_SHAPE_MARCH, .devices = CLV_ON_GPU,
+    {.name = "march", .function = "sobel_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 8}, {32, 2, 1, 4}}},
-    {.name = "item", .function = "sobel_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "sobel_item", .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "sobel_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "sobel_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_sobel = {"image/sobel", "sobel", variants, 3, NULL};

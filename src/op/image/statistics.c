@@ -6,9 +6,9 @@
 enum { PARTS = 6, MOST_GROUPS = CLV_STATISTICS_PARTIALS / PARTS };
 
 static const clv_variant variants[] = {
-    {.name = "groups", .function = "statistics_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "statistics_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 6 * 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "statistics_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "rows", .function = "statistics_rows", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const builds[] = {"-DLENGTHS=0", "-DLENGTHS=1", NULL};

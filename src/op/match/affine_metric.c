@@ -7,35 +7,35 @@ enum { MOST_BLOCKS = 128, BLOCK_SAMPLES = 2048, MOST_GROUPS = 1024 };
 enum { MOST_LOCAL = 16384 };
 
 static const clv_variant prepare_variants[] = {
-    {.name = "item", .function = "prepare", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "prepare", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},
-    {.name = "chunk", .function = "prepare", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "chunk", .function = "prepare", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 16384}}},
 };
 static const char *const prepare_builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};
 const clv_entry clv_entry_affine_prepare = {"match/affine_metric", "affine_prepare", prepare_variants, 2, prepare_builds};
 
 static const clv_variant localise_variants[] = {
-    {.name = "item", .function = "localise", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "localise", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},
-    {.name = "chunk", .function = "localise", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "chunk", .function = "localise", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 16384}}},
 };
 const clv_entry clv_entry_affine_localise = {"match/affine_metric", "affine_localise", localise_variants, 2, NULL};
 
 /* groups: (blocks, maps) work-groups; rows: as many work-items. */
 static const clv_variant histogram_variants[] = {
-    {.name = "groups", .function = "histogram_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "histogram_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "histogram_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+    {.name = "rows", .function = "histogram_rows", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_affine_histogram = {"match/affine_metric", "affine_histogram", histogram_variants, 2, NULL};
 
 static const clv_variant sums_variants[] = {
-    {.name = "groups", .function = "slopes_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "slopes_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 128 * 8 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "slopes_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+    {.name = "rows", .function = "slopes_rows", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 enum { WEIGHTED = 3 }; /* the build of PAIR with weights */
@@ -43,7 +43,7 @@ static const char *const sums_builds[] = {"-DSOURCE=0", "-DSOURCE=1", "-DSOURCE=
 const clv_entry clv_entry_affine_sums = {"match/affine_metric", "affine_sums", sums_variants, 2, sums_builds};
 
 static const clv_variant join_variants[] = {
-    {.name = "item", .function = "join_blocks", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "join_blocks", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_affine_join = {"match/affine_metric", "affine_join", join_variants, 1, NULL};

@@ -33,25 +33,25 @@ static const char *const terms_builds[] = {
 static const char *const slope_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
 
 #define MARCH(more, sums)                                                                            \
-    .name = "march", .function = "lncc_march", .defines = more, .shape = CLV_SHAPE_GROUPS,           \
+    .name = "march", .function = "lncc_march", .defines = more, .group = {1, 1, 1},           \
     .devices = CLV_ON_GPU, .cell_bytes = 4 * (sums)*MOST_TALL, .planes = 1
 
 static const clv_variant terms_variants[] = {
     {MARCH(NULL, 6), .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
-    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1", .shape = CLV_SHAPE_GROUPS,
+    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
 };
 ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
 static const clv_variant slope_variants[] = {
     {MARCH("-DSLOPE=1", 5), .tiles = {{64, 1, 1, 16}, {128, 1, 1, 16}}},
-    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DSLOPE=1", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
 };
 ENTRY(clv_entry_lncc_slope, "lncc_slope", slope_variants, slope_builds);
 
 static const clv_variant total_variants[] = {
-    {.name = "group", .function = "lncc_total", .defines = "-DTOTAL=1", .shape = CLV_SHAPE_GROUPS,
+    {.name = "group", .function = "lncc_total", .defines = "-DTOTAL=1", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .cell_bytes = 8, .planes = 1, .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_total, "lncc_total", total_variants, NULL);
@@ -66,41 +66,35 @@ static const char *const box_builds[] = {"-DLOCAL=0 -DBOTH=0", "-DLOCAL=0 -DBOTH
 static const char *const both_builds[] = {"-DBOTH=0", "-DBOTH=1", NULL};
 
 static const clv_variant box_x_variants[] = {
-    {.name = "item", .function = "lncc_box_x", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "item", .function = "lncc_box_x", .defines = ITEM, .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = ITEM, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x, "lncc_box_x", box_x_variants, NULL);
 
 static const clv_variant box_x_terms_variants[] = {
-    {.name = "item", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "item", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x_terms, "lncc_box_x_terms", box_x_terms_variants, both_builds);
 
 static const clv_variant box_y_variants[] = {
-    {.name = "item", .function = "lncc_box_y", .defines = ITEM, .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_GPU, .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "vector", .function = "lncc_box_y", .defines = VECTOR, .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "item", .function = "lncc_box_y", .defines = ITEM, .devices = CLV_ON_GPU, .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "vector", .function = "lncc_box_y", .defines = VECTOR, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
 
 static const clv_variant box_terms_variants[] = {
-    {.name = "item", .function = "lncc_box_z", .defines = ITEM, .shape = CLV_SHAPE_GROUPS,
+    {.name = "item", .function = "lncc_box_z", .defines = ITEM, .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR, .shape = CLV_SHAPE_GROUPS,
+    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR, .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_terms, "lncc_box_terms", box_terms_variants, box_builds);
 
 static const clv_variant box_slope_variants[] = {
-    {.name = "item", .function = "lncc_box_z", .defines = ITEM " -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+    {.name = "item", .function = "lncc_box_z", .defines = ITEM " -DSLOPE=1", .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR " -DSLOPE=1", .shape = CLV_SHAPE_GROUPS,
+    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR " -DSLOPE=1", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_slope, "lncc_box_slope", box_slope_variants, both_builds);

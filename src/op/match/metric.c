@@ -14,54 +14,54 @@ enum { MOST_LOCAL = 6144, MOST_OWN = 256 };
 static const float LEAST_VARIANCE = 1e-10f;
 
 static const clv_variant ssd_variants[] = {
-    {.name = "group", .function = "metric_ssd_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "group", .function = "metric_ssd_group", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}}},
-    {.name = "run", .function = "metric_ssd_run", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+    {.name = "run", .function = "metric_ssd_run", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_ssd = {"match/metric", "metric_ssd", ssd_variants, 2, NULL};
 
 static const clv_variant ncc_variants[] = {
-    {.name = "group", .function = "metric_ncc_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "group", .function = "metric_ncc_group", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}}},
-    {.name = "run", .function = "metric_ncc_run", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+    {.name = "run", .function = "metric_ncc_run", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_ncc = {"match/metric", "metric_ncc", ncc_variants, 2, NULL};
 
 static const clv_variant total_variants[] = {
-    {.name = "group", .function = "metric_total", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "group", .function = "metric_total", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .cell_bytes = 24, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_total = {"match/metric", "metric_total", total_variants, 1, NULL};
 
 static const clv_variant line_variants[] = {
-    {.name = "lanes", .function = "metric_line_lanes", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "lanes", .function = "metric_line_lanes", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "runs", .function = "metric_line_runs", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "runs", .function = "metric_line_runs", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 8192}}},
 };
 const clv_entry clv_entry_metric_line = {"match/metric", "metric_line", line_variants, 2, NULL};
 
 static const clv_variant counts_variants[] = {
-    {.name = "group", .function = "metric_counts_group", .defines = "-DMI", .shape = CLV_SHAPE_GROUPS,
+    {.name = "group", .function = "metric_counts_group", .defines = "-DMI", .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "own", .function = "metric_counts_own", .defines = "-DMI", .shape = CLV_SHAPE_GROUPS,
+    {.name = "own", .function = "metric_counts_own", .defines = "-DMI", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_counts = {"match/metric", "metric_counts", counts_variants, 2, NULL};
 
 static const clv_variant table_variants[] = {
-    {.name = "group", .function = "metric_table", .defines = "-DMI", .shape = CLV_SHAPE_GROUPS,
+    {.name = "group", .function = "metric_table", .defines = "-DMI", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .fixed_bytes = (256 + 2 * MOST_BINS) * 4,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_table = {"match/metric", "metric_table", table_variants, 1, NULL};
 
 static const clv_variant slopes_variants[] = {
-    {.name = "lanes", .function = "metric_table_slopes", .defines = "-DMI", .shape = CLV_SHAPE_LINEAR,
+    {.name = "lanes", .function = "metric_table_slopes", .defines = "-DMI", .item = {CLV_MARCH},
      .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}}},
-    {.name = "runs", .function = "metric_table_slopes", .defines = "-DMI", .shape = CLV_SHAPE_LINEAR,
+    {.name = "runs", .function = "metric_table_slopes", .defines = "-DMI", .item = {CLV_MARCH},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4096}}},
 };
 const clv_entry clv_entry_metric_table_slopes = {"match/metric", "metric_table_slopes", slopes_variants,

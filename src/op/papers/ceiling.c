@@ -2,28 +2,28 @@
 #include "op/papers/ceiling.h"
 
 static const clv_variant copy_variants[] = {
-    {.name = "item", .function = "ceiling_copy_item", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "ceiling_copy_item", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},
-    {.name = "run", .function = "ceiling_copy_run", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "run", .function = "ceiling_copy_run", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 4096}}},
 };
 static const char *const copy_builds[] = {"-DWIDTH=1", "-DWIDTH=2", "-DWIDTH=4", NULL};
 const clv_entry clv_entry_ceiling_copy = {"papers/ceiling", "ceiling_copy", copy_variants, 2, copy_builds};
 
 static const clv_variant local_variants[] = {
-    {.name = "group", .function = "ceiling_local", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "group", .function = "ceiling_local", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_ceiling_local = {"papers/ceiling", "ceiling_local", local_variants, 1, NULL};
 
 static const clv_variant atomic_variants[] = {
-    {.name = "item", .function = "ceiling_atomics", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "ceiling_atomics", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_ceiling_atomics = {"papers/ceiling", "ceiling_atomics", atomic_variants, 1, NULL};
 
 static const clv_variant empty_variants[] = {
-    {.name = "item", .function = "ceiling_empty", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "ceiling_empty", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_ceiling_empty = {"papers/ceiling", "ceiling_empty", empty_variants, 1, NULL};

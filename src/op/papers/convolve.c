@@ -9,18 +9,17 @@
 /* "rolled" and "strided" show what unrolled loops and neighbours that read
  * neighbours are worth (mueller2008). */
 static const clv_variant variants[] = {
-    {.name = "block", .function = "convolve_block", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "block", .function = "convolve_block", .devices = CLV_ON_GPU,
      .halo = {CLV_CONVOLVE_MAX_RADIUS, CLV_CONVOLVE_MAX_RADIUS, 0}, .cell_bytes = 4,
      .fixed_bytes = MORE_ROWS, .tiles = {{32, 8, 1, 4}, {32, 8, 1, 1}}},
-    {.name = "direct", .function = "convolve_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "direct", .function = "convolve_direct", .devices = CLV_ON_GPU,
      .tiles = {{32, 8, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "rolled", .function = "convolve_direct", .defines = "-DROLLED=1", .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_GPU, .optional = true, .tiles = {{32, 8, 1, 1}}},
-    {.name = "strided", .function = "convolve_direct", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "rolled", .function = "convolve_direct", .defines = "-DROLLED=1", .devices = CLV_ON_GPU, .optional = true, .tiles = {{32, 8, 1, 1}}},
+    {.name = "strided", .function = "convolve_direct", .devices = CLV_ON_GPU,
      .optional = true, .tiles = {{1, 256, 1, 1}, {1, 64, 1, 1}}},
-    {.name = "row", .function = "convolve_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "convolve_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
-    {.name = "row rolled", .function = "convolve_row", .defines = "-DROLLED=1", .shape = CLV_SHAPE_ROW,
+    {.name = "row rolled", .function = "convolve_row", .defines = "-DROLLED=1", .item = {CLV_WHOLE},
      .devices = CLV_ON_CPU, .optional = true, .tiles = {{1, 1, 1, 1}}},
 };
 

@@ -2,9 +2,9 @@
 #include "op/papers/copy.h"
 
 static const clv_variant variants[] = {
-    {.name = "item", .function = "copy_item", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "copy_item", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {512, 1, 1, 1}, {128, 1, 1, 1}}},
-    {.name = "run", .function = "copy_run", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "run", .function = "copy_run", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 4096}, {1, 1, 1, 65536}, {8, 1, 1, 1}}},
 };
 

@@ -4,18 +4,18 @@
 #include <string.h>
 
 static const clv_variant variants[] = {
-    {.name = "items", .function = "fma_rate_items", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "items", .function = "fma_rate_items", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},
-    {.name = "vectors", .function = "fma_rate_vectors", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "vectors", .function = "fma_rate_vectors", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 
 const clv_entry clv_entry_fma_rate = {"papers/fma_rate", "fma_rate", variants, 2, NULL};
 
 static const clv_variant double_variants[] = {
-    {.name = "items", .function = "fma_rate_double_items", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "items", .function = "fma_rate_double_items", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},
-    {.name = "vectors", .function = "fma_rate_double_vectors", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "vectors", .function = "fma_rate_double_vectors", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 

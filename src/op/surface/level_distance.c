@@ -4,15 +4,15 @@
 #include "op/surface/redistance.h"
 
 static const clv_variant near_variants[] = {
-    {.name = "item", .function = "level_near", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "level_near", .devices = CLV_ON_GPU,
      .cell_bytes = 58, .fixed_bytes = 8, .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "level_near_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "level_near_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 static const clv_variant finish_variants[] = {
-    {.name = "item", .function = "level_finish", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "level_finish", .devices = CLV_ON_GPU,
      .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "level_finish_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "level_finish_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_level_near = {"surface/level_distance", "level_near", near_variants, 2, NULL};

@@ -6,12 +6,12 @@
 static const clv_variant variants[] = {
     {.name = "item",
      .function = "mesh_distance_item",
-     .shape = CLV_SHAPE_LINEAR,
+     .item = {CLV_MARCH},
      .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {32, 1, 1, 1}, {1, 1, 1, 1}}},
     {.name = "cell",
      .function = "mesh_distance_cell",
-     .shape = CLV_SHAPE_LINEAR,
+     .item = {CLV_MARCH},
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 8}}},
 };

@@ -8,9 +8,9 @@
 /* Along a line of voxels of the band, or of rows of the volume. */
 #define LINE(symbol, role, kernel, many)                                                                    \
     static const clv_variant symbol##_variants[] = {                                                        \
-        {.name = "lanes", .function = kernel, .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,             \
+        {.name = "lanes", .function = kernel, .item = {CLV_MARCH}, .devices = CLV_ON_GPU,             \
          .tiles = {{64, 1, 1, 1}}},                                                                         \
-        {.name = "runs", .function = kernel, .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,              \
+        {.name = "runs", .function = kernel, .item = {CLV_MARCH}, .devices = CLV_ON_CPU,              \
          .tiles = {{1, 1, 1, many}}},                                                                       \
     };                                                                                                      \
     const clv_entry clv_entry_nlm_##symbol = {"surface/nlm", role, symbol##_variants, 2, NULL}
@@ -29,17 +29,17 @@ LINE(volume, "nlm_volume", "nlm_volume", 16);
 
 /* A work-group a patch, its samples side by side; on CPU devices a work-item. */
 static const clv_variant patches_variants[] = {
-    {.name = "group", .function = "nlm_patches", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "group", .function = "nlm_patches", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .tiles = {{128, 1, 1, 1}, {32, 1, 1, 1}}},
-    {.name = "item", .function = "nlm_patches", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+    {.name = "item", .function = "nlm_patches", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_nlm_patches = {"surface/nlm", "nlm_patches", patches_variants, 2, NULL};
 
 static const clv_variant average_variants[] = {
-    {.name = "group", .function = "nlm_estimate", .defines = "-DMOST=256", .shape = CLV_SHAPE_GROUPS,
+    {.name = "group", .function = "nlm_estimate", .defines = "-DMOST=256", .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .fixed_bytes = 256 * 8, .tiles = {{128, 1, 1, 1}, {32, 1, 1, 1}}},
-    {.name = "item", .function = "nlm_estimate", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+    {.name = "item", .function = "nlm_estimate", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_nlm_average = {"surface/nlm", "nlm_average", average_variants, 2, NULL};

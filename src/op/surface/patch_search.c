@@ -21,41 +21,41 @@
 /* march: positions of a block. */
 #define TILE_LOCAL(block, items) (4 * (4 * 8 * (block) + 352 + 15 * (block) + 6 * (items) + 1))
 static const clv_variant search_variants[] = {
-    {.name = "tall", .function = "nlm_search_tile", .defines = "-DHIGH=16", .shape = CLV_SHAPE_GROUPS,
+    {.name = "tall", .function = "nlm_search_tile", .defines = "-DHIGH=16", .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128, 128), .tiles = {{128, 1, 1, 128}}},
-    {.name = "tile", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "tile", .function = "nlm_search_tile", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = TILE_LOCAL(128, 256), .tiles = {{256, 1, 1, 128}}},
-    {.name = "small", .function = "nlm_search_tile", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "small", .function = "nlm_search_tile", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = TILE_LOCAL(64, 64), .tiles = {{64, 1, 1, 64}}},
-    {.name = "rows", .function = "nlm_search_rows", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU,
+    {.name = "rows", .function = "nlm_search_rows", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 96}, {1, 1, 1, 48}}},
 };
 static const clv_variant keep_variants[] = {
-    {.name = "groups", .function = "nlm_keep_groups", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "nlm_keep_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 1024 * 8 + 352 * 4 + 128 * 9 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "nlm_keep_rows", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "rows", .function = "nlm_keep_rows", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 static const clv_variant gather_variants[] = {
-    {.name = "items", .function = "nlm_gather_items", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "items", .function = "nlm_gather_items", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},
-    {.name = "rows", .function = "nlm_gather_rows", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "rows", .function = "nlm_gather_rows", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 static const clv_variant features_variants[] = {
-    {.name = "item", .function = "nlm_features", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "nlm_features", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
 static const clv_variant blocks_variants[] = {
-    {.name = "item", .function = "nlm_blocks", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "nlm_blocks", .devices = CLV_ON_ANY,
      .tiles = {{32, 1, 1, 1}}},
 };
 static const clv_variant near_variants[] = {
-    {.name = "item", .function = "nlm_near", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "nlm_near", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{32, 1, 1, 1}}},
 };
 static const clv_variant reach_variants[] = {
-    {.name = "item", .function = "nlm_reach", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "nlm_reach", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_patch_search = {"surface/patch_search", "nlm_search", search_variants,

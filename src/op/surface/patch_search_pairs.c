@@ -6,15 +6,15 @@ enum { SUBSET_BYTES = 65536 }; /* what constant memory holds everywhere */
 
 #define PAIRS_TILES .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {256, 1, 1, 1}}
 static const clv_variant constant_variants[] = {
-    {.name = "item", .function = "nlm_pairs", .defines = "-DFORM=0", .shape = CLV_SHAPE_LINEAR,
+    {.name = "item", .function = "nlm_pairs", .defines = "-DFORM=0", .item = {CLV_MARCH},
      .devices = CLV_ON_ANY, PAIRS_TILES},
 };
 static const clv_variant global_variants[] = {
-    {.name = "item", .function = "nlm_pairs", .defines = "-DFORM=1", .shape = CLV_SHAPE_LINEAR,
+    {.name = "item", .function = "nlm_pairs", .defines = "-DFORM=1", .item = {CLV_MARCH},
      .devices = CLV_ON_ANY, PAIRS_TILES},
 };
 static const clv_variant image_variants[] = {
-    {.name = "item", .function = "nlm_pairs", .defines = "-DFORM=2", .shape = CLV_SHAPE_LINEAR,
+    {.name = "item", .function = "nlm_pairs", .defines = "-DFORM=2", .item = {CLV_MARCH},
      .devices = CLV_ON_GPU, PAIRS_TILES},
 };
 const clv_entry clv_entry_nlm_pairs_constant = {"surface/patch_search", "nlm_pairs_constant",

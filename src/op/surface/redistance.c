@@ -9,10 +9,10 @@ enum { LONGEST_AXIS = 2040, PLACE_BYTES = 12, RUN = 32, MARGIN = 2 };
 /* listed: bytes for each work-item of the list of a work-group. */
 #define VARIANTS(role, listed)                                                                        \
     static const clv_variant role##_variants[] = {                                                    \
-        {.name = "item", .function = "redistance_" #role, .shape = CLV_SHAPE_ITEM,                    \
+        {.name = "item", .function = "redistance_" #role, \
          .devices = CLV_ON_GPU, .cell_bytes = (listed), .fixed_bytes = (listed),                      \
          .tiles = {{32, 4, 2, 1}, {1, 1, 1, 1}}},                                                     \
-        {.name = "row", .function = "redistance_" #role "_row", .shape = CLV_SHAPE_ROW,               \
+        {.name = "row", .function = "redistance_" #role "_row", .item = {CLV_WHOLE},               \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                             \
     };                                                                                                \
     const clv_entry clv_entry_redistance_##role = {"surface/redistance", "redistance_" #role, \
@@ -23,7 +23,7 @@ VARIANTS(seed, 4);
 VARIANTS(jump, 0);
 VARIANTS(finish, 0);
 static const clv_variant reach_variants[] = {
-    {.name = "item", .function = "redistance_reach", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "redistance_reach", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_redistance_reach = {"surface/redistance", "redistance_reach", reach_variants, 1, NULL};
@@ -126,7 +126,7 @@ int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing
         int apart = by * 2 * jump->tile.y <= size[1] && by * 2 * jump->tile.z <= size[2] ? by : 1;
         int wide = apart * jump->tile.y, deep = apart * jump->tile.z;
         const int turns[3] = {size[0], (size[1] + wide - 1) / wide * wide, (size[2] + deep - 1) / deep * deep};
-        bool strided = jump->variant->shape == CLV_SHAPE_ITEM;
+        bool strided = jump->item[0] == 1;
         CLV_TRY(CLV_LAUNCH(ctx, jump, strided ? turns : size, moved, CLV_BUF(scratch), CLV_INT(*from),
                            CLV_INT(to), CLV_INT(cells), CLV_INT4(size[0], size[1], size[2], 0),
                            CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1), CLV_INT(by), CLV_INT(apart),

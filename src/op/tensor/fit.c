@@ -12,9 +12,9 @@ enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW, QUARTIC = 8 };
 #define LINE(symbol, part, builds)                                                                       \
     static const clv_variant symbol##_variants[] = {                                                     \
         {.name = "lanes", .function = "tensor_fit_" #symbol, .defines = "-DLANES=1 -DPART=" #part,       \
-         .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU, .tiles = {{128, 1, 1, 1}}},                    \
+         .item = {CLV_MARCH}, .devices = CLV_ON_GPU, .tiles = {{128, 1, 1, 1}}},                    \
         {.name = "runs", .function = "tensor_fit_" #symbol, .defines = "-DLANES=8 -DPART=" #part,        \
-         .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 256}}},                   \
+         .item = {CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 256}}},                   \
     };                                                                                                   \
     const clv_entry clv_entry_tensor_fit_##symbol = {"tensor/fit", "tensor_fit_" #symbol,                \
                                                      symbol##_variants, 2, builds}

@@ -4,7 +4,6 @@
 static const clv_variant variants[] = {
     {.name = "item",
      .function = "tensor_links",
-     .shape = CLV_SHAPE_ITEM,
      .devices = CLV_ON_ANY,
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
 };

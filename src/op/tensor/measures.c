@@ -2,10 +2,10 @@
 #include "op/tensor/measures.h"
 
 static const clv_variant variants[] = {
-    {.name = "item", .function = "tensor_measures_item", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "item", .function = "tensor_measures_item", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {128, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
     /* Much work a voxel: runs short enough to share out small volumes. */
-    {.name = "run", .function = "tensor_measures_run", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "run", .function = "tensor_measures_run", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 2048}}},
 };
 static const char *const builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};

@@ -5,40 +5,39 @@
 #include <math.h>
 
 static const clv_variant pack_variants[] = {
-    {.name = "line", .function = "mppca_pack", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "line", .function = "mppca_pack", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "run", .function = "mppca_pack", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "run", .function = "mppca_pack", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 512}}},
 };
 const clv_entry clv_entry_mppca_pack = {"tensor/mppca", "mppca_pack", pack_variants, 2, NULL};
 
 static const clv_variant window_variants[] = {
-    {.name = "each", .function = "mppca_window", .defines = "-DEACH=1", .shape = CLV_SHAPE_ITEM,
-     .devices = CLV_ON_GPU, .tiles = {{32, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "mppca_window", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "each", .function = "mppca_window", .defines = "-DEACH=1", .devices = CLV_ON_GPU, .tiles = {{32, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "mppca_window", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_mppca_window = {"tensor/mppca", "mppca_window", window_variants, 2, NULL};
 
 static const clv_variant window_group_variants[] = {
-    {.name = "group", .function = "mppca_window_group", .defines = "-DGROUP=1", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "group", .function = "mppca_window_group", .defines = "-DGROUP=1", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_mppca_window_group = {"tensor/mppca", "mppca_window_group", window_group_variants, 1,
                                                 NULL};
 
 static const clv_variant gather_variants[] = {
-    {.name = "group", .function = "mppca_gather_group", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "group", .function = "mppca_gather_group", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {32, 1, 1, 1}, {128, 1, 1, 1}}},
-    {.name = "row", .function = "mppca_gather_row", .shape = CLV_SHAPE_ROW, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "mppca_gather_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_mppca_gather = {"tensor/mppca", "mppca_gather", gather_variants, 2, NULL};
 
 static const clv_variant finish_variants[] = {
-    {.name = "line", .function = "mppca_finish", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,
+    {.name = "line", .function = "mppca_finish", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "run", .function = "mppca_finish", .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_CPU,
+    {.name = "run", .function = "mppca_finish", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 512}}},
 };
 const clv_entry clv_entry_mppca_finish = {"tensor/mppca", "mppca_finish", finish_variants, 2, NULL};
@@ -105,7 +104,7 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     CLV_TRY(window_kernel(ctx, p, &kernel));
     p->slot = p->local ? 4 * (size_t)kernel->tile.x * stride
                        : ((size_t)p->samples + stride + 32 + VECTORS) * stride;
-    size_t lanes = kernel->variant->shape == CLV_SHAPE_ROW ? 1 : (size_t)p->windows[0];
+    size_t lanes = kernel->item[0] == 0 ? 1 : (size_t)p->windows[0];
     size_t row = (size_t)p->windows[0] * window_floats(p) + lanes * p->slot;
     size_t likes = limits->type == CLVOX_DEVICE_CPU ? (size_t)limits->compute_units << 24 : (size_t)1 << 32;
     size_t room = a->room ? a->room : least_of(likes, limits->global_bytes / 8);

@@ -7,9 +7,9 @@
 /* Voxels as they lie: one for each work-item, or runs of eight at a time. */
 #define LINE(symbol, kernel, builds)                                                                        \
     static const clv_variant symbol##_variants[] = {                                                        \
-        {.name = "item", .function = kernel, .shape = CLV_SHAPE_LINEAR, .devices = CLV_ON_GPU,              \
+        {.name = "item", .function = kernel, .item = {CLV_MARCH}, .devices = CLV_ON_GPU,              \
          .tiles = {{128, 1, 1, 1}}},                                                                       \
-        {.name = "run", .function = kernel, .defines = "-DWIDE=8", .shape = CLV_SHAPE_LINEAR,               \
+        {.name = "run", .function = kernel, .defines = "-DWIDE=8", .item = {CLV_MARCH},               \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 2048}}},                                                \
     };                                                                                                      \
     const clv_entry clv_entry_##symbol = {"tensor/primal_dual", #symbol, symbol##_variants, 2, builds}
@@ -26,7 +26,7 @@ LINE(tensor_pd_radius, "tensor_pd_radius", NULL);
 /* A work-item a run. */
 #define RUNS(symbol, builds)                                                                                \
     static const clv_variant symbol##_variants[] = {                                                        \
-        {.name = "run", .function = #symbol, .defines = "-DWIDE=8", .shape = CLV_SHAPE_LINEAR,              \
+        {.name = "run", .function = #symbol, .defines = "-DWIDE=8", .item = {CLV_MARCH},              \
          .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                                   \
     };                                                                                                      \
     const clv_entry clv_entry_##symbol = {"tensor/primal_dual", #symbol, symbol##_variants, 1, builds}
@@ -36,15 +36,15 @@ RUNS(tensor_pd_edges, NULL);
 
 /* Fixed counts of work-groups: the order of additions depends on nothing else. */
 static const clv_variant sums_variants[] = {
-    {.name = "group", .function = "tensor_pd_sums", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU,
+    {.name = "group", .function = "tensor_pd_sums", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .cell_bytes = 36, .planes = 1, .tiles = {{128, 1, 1, 1}}},
-    {.name = "run", .function = "tensor_pd_sums", .defines = "-DWIDE=8", .shape = CLV_SHAPE_GROUPS,
+    {.name = "run", .function = "tensor_pd_sums", .defines = "-DWIDE=8", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_tensor_pd_sums = {"tensor/primal_dual", "tensor_pd_sums", sums_variants, 2, sums};
 
 static const clv_variant total_variants[] = {
-    {.name = "group", .function = "tensor_pd_total", .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY,
+    {.name = "group", .function = "tensor_pd_total", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
      .cell_bytes = 36, .planes = 1, .tiles = {{64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_tensor_pd_total = {"tensor/primal_dual", "tensor_pd_total", total_variants, 1, NULL};

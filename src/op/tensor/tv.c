@@ -5,13 +5,13 @@
 
 /* Of pairs march says how many voxels a work-item takes, of rows how many planes, twice as many rows. */
 #define PAIR(z)                                                                                             \
-    {.name = "pair", .function = "tensor_tv_pair", .defines = "-DPART=4", .shape = CLV_SHAPE_ITEM,          \
+    {.name = "pair", .function = "tensor_tv_pair", .defines = "-DPART=4", \
      .devices = CLV_ON_GPU, .tiles = {{32, 2, z, 2}}}
 #define ITEM                                                                                                \
-    {.name = "item", .function = "tensor_tv_item", .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_GPU,          \
+    {.name = "item", .function = "tensor_tv_item", .devices = CLV_ON_GPU,          \
      .tiles = {{32, 2, 2, 1}, {32, 4, 2, 1}}}
 #define ROW                                                                                                 \
-    {.name = "row", .function = "tensor_tv_row", .defines = "-DPART=3", .shape = CLV_SHAPE_ROW,             \
+    {.name = "row", .function = "tensor_tv_row", .defines = "-DPART=3", .item = {CLV_WHOLE},             \
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}}
 static const clv_variant step_variants[] = {PAIR(2), ITEM, ROW};
 static const clv_variant paper_step_variants[] = {PAIR(1), ITEM, ROW};
@@ -21,37 +21,37 @@ static const clv_variant paper_step_variants[] = {PAIR(1), ITEM, ROW};
 /* Steps of a launch at most are the halo's width. */
 static const clv_variant overlap_variants[] = {
     {.name = "two", .function = "tensor_tv_blocks", .defines = "-DPART=1 -DOVERLAP=1 -DHALO=2",
-     .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 49, .fixed_bytes = 16,
+     .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 49, .fixed_bytes = 16,
      .tiles = {{8, 4, 4, 1}}},
     {.name = "one", .function = "tensor_tv_blocks", .defines = "-DPART=1 -DOVERLAP=1 -DHALO=1",
-     .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49, .fixed_bytes = 16,
+     .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49, .fixed_bytes = 16,
      .tiles = {{8, 8, 4, 1}}},
 };
 /* 24 of a cell's bytes are of its work-item, of which there are fewer. */
 static const clv_variant block_variants[] = {
     {.name = "block", .function = "tensor_tv_blocks", .defines = "-DPART=1 -DOVERLAP=0 -DHALO=1",
-     .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49 + 24,
+     .devices = CLV_ON_ANY, .halo = {1, 1, 1}, .cell_bytes = 49 + 24,
      .fixed_bytes = 16, .tiles = {{8, 8, 4, 1}, {16, 4, 4, 1}, {4, 4, 4, 1}}},
 };
 static const clv_variant none_variants[] = {
     {.name = "eight", .function = "tensor_tv_none", .defines = "-DPART=1",
-     .shape = CLV_SHAPE_ITEM, .devices = CLV_ON_ANY, .cell_bytes = 392, .fixed_bytes = 16,
+     .devices = CLV_ON_ANY, .cell_bytes = 392, .fixed_bytes = 16,
      .tiles = {{32, 2, 1, 1}, {16, 2, 2, 1}}},
 };
 /* march: voxels, or rows, of a chunk at least. */
 static const clv_variant sums_variants[] = {
     {.name = "groups", .function = "tensor_tv_sums_groups", .defines = "-DPART=2",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
+     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 32,
      .tiles = {{256, 1, 1, 4096}, {128, 1, 1, 2048}}},
     {.name = "rows", .function = "tensor_tv_sums_rows", .defines = "-DPART=5",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 32}}},
+     .group = {1, 1, 1}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 32}}},
 };
 static const clv_variant last_variants[] = {
     {.name = "groups", .function = "tensor_tv_last_group", .defines = "-DPART=2",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_GPU, .fixed_bytes = 1024 * 4,
+     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .fixed_bytes = 1024 * 4,
      .tiles = {{256, 1, 1, 1}, {1024, 1, 1, 1}, {64, 1, 1, 1}}},
     {.name = "item", .function = "tensor_tv_last_item", .defines = "-DPART=2",
-     .shape = CLV_SHAPE_GROUPS, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
+     .group = {1, 1, 1}, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
 };
 
 static const char *const coupling_builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
@@ -136,7 +136,7 @@ static int step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_ke
                 const clv_buffer *from, clv_buffer *to)
 {
     int status = CLVOX_OK, march = kernel->tile.march;
-    bool rows = kernel->variant->shape == CLV_SHAPE_ROW;
+    bool rows = kernel->item[0] == 0;
     const int *size = args->size, each[3] = {rows ? 1 : march, rows ? 2 * march : 1, rows ? march : 1};
     const int items[3] = {(size[0] + each[0] - 1) / each[0], (size[1] + each[1] - 1) / each[1],
                           (size[2] + each[2] - 1) / each[2]};
