@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A volume on the device as operations take it: where it lies and what it means
+ * travel together. */
+#ifndef CLV_OP_IMAGE_H
+#define CLV_OP_IMAGE_H
+
+#include "runtime/runtime.h"
+
+typedef struct clv_image {
+    clv_buffer *buffer; /* stays its owner's; NULL: there is none */
+    int size[3];        /* voxels along x, y, z */
+    float spacing[3];   /* mm between voxels; 1 where an operation measures in voxels */
+    int components;     /* 1, or 3 for a vector field, whose layout load_vec and store_vec know */
+} clv_image;
+
+static inline size_t clv_image_voxels(const clv_image *image)
+{
+    return (size_t)image->size[0] * (size_t)image->size[1] * (size_t)image->size[2];
+}
+
+/* Another buffer of the same grid. */
+static inline clv_image clv_image_on(const clv_image *grid, clv_buffer *buffer, int components)
+{
+    clv_image image = *grid;
+    image.buffer = buffer;
+    image.components = components;
+    return image;
+}
+
+/* The image's grid as a kernel's argument: `grid` of cl/common/grid.clh. */
+typedef struct clv_grid_arg {
+    int32_t size[4]; /* the last: voxels */
+    float spacing[4];
+} clv_grid_arg;
+
+static inline clv_grid_arg clv_grid_of(const clv_image *image)
+{
+    return (clv_grid_arg){{image->size[0], image->size[1], image->size[2], (int32_t)clv_image_voxels(image)},
+                          {image->spacing[0], image->spacing[1], image->spacing[2], 0}};
+}
+
+#define CLV_GRID(image) ((clv_arg){sizeof(clv_grid_arg), &(clv_grid_arg[1]){clv_grid_of(image)}, NULL})
+
+#endif
