@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations: verified, timed, printed, recorded. */
-#include "bench.h"
+#include "bench/bench.h"
 
 #include <string.h>
 
-#include "bench_table.h"
+#include "bench/bench_table.h"
 
 const bench_row *const bench_fields[BENCH_FIELDS] = {bench_rows_images, bench_rows_register,
                                                      bench_rows_solvers, bench_rows_surface,

@@ -12,7 +12,7 @@
 #include "op/image/statistics.h"
 #include "op/tensor/fit.h"
 #include "op/tensor/primal_dual.h"
-#include "record.h"
+#include "bench/record.h"
 #include "runtime/runtime.h"
 
 /* One run of the command. */

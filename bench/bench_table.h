@@ -4,7 +4,13 @@
 #ifndef CLV_BENCH_TABLE_H
 #define CLV_BENCH_TABLE_H
 
-#include "bench.h"
+#include "bench/bench.h"
+#include "cli/cli.h"
+
+/* The verbs, and the word of bench that opens no device. */
+int cmd_bench(command *cli, int argc, char **argv);
+int cmd_bench_compare(command *cli, int argc, char **argv);
+int cmd_tune(command *cli, int argc, char **argv);
 
 /* Operations whose name contains one of names (count 0: all), each compared
  * with the reference before it is timed; CLVOX_ERROR_ARGUMENT where a name

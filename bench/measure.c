@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench.h"
+#include "bench/bench.h"
 
 /* A batch hides the clock and the wait at its end; the spread at which a median is good enough. */
 static const double BATCH = 5e-3, SMALL = 0.03;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record.h"
+#include "bench/record.h"
 
 #include <string.h>
 

@@ -40,13 +40,14 @@ typedef struct cli_subcommand {
     int (*run)(command *cli, int argc, char **argv);
 } cli_subcommand;
 
+/* A program of these verbs (the rows end with name NULL); returns its exit code. */
+int cli_main(const cli_verb *verbs, int argc, char **argv);
+
 /* Runs the row that argv[1] names (rows end with name NULL), or explains them
  * below the sentence `intro`. */
 int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *intro, const char *example,
                        int argc, char **argv);
 
-int cmd_bench(command *cli, int argc, char **argv);
-int cmd_bench_compare(command *cli, int argc, char **argv);
 int cmd_apply(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
 int cmd_compose(command *cli, int argc, char **argv);
@@ -54,6 +55,7 @@ int cmd_devices(command *cli, int argc, char **argv);
 int cmd_filter(command *cli, int argc, char **argv);
 int cmd_info(command *cli, int argc, char **argv);
 int cmd_invert(command *cli, int argc, char **argv);
+int cmd_measure(command *cli, int argc, char **argv);
 int cmd_jacobian(command *cli, int argc, char **argv);
 int cmd_phantom(command *cli, int argc, char **argv);
 int cmd_register(command *cli, int argc, char **argv);
@@ -66,7 +68,6 @@ int cmd_tensor_all(command *cli, int argc, char **argv);
 int cmd_tensor_denoise(command *cli, int argc, char **argv);
 int cmd_tensor_fit(command *cli, int argc, char **argv);
 int cmd_tensor_measures(command *cli, int argc, char **argv);
-int cmd_tune(command *cli, int argc, char **argv);
 
 /* Results, on standard output; nothing when the JSON log goes there. */
 void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);

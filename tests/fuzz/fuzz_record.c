@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare.h"
+#include "bench/compare/compare.h"
 #include "fuzz.h"
-#include "page.h"
+#include "bench/compare/page.h"
 
 static void check_plain(const text_buffer *text)
 {

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/compare/buffer.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool make_room(text_buffer *to, size_t more)
+{
+    if (to->failed)
+        return false;
+    if (to->room - to->length > more)
+        return true;
+    size_t room = 2 * to->room + more + 4096;
+    char *data = realloc(to->data, room);
+    if (!data) {
+        to->failed = true;
+        return false;
+    }
+    to->data = data;
+    to->room = room;
+    return true;
+}
+
+static void put(text_buffer *to, const char *text, size_t length)
+{
+    if (!make_room(to, length))
+        return;
+    memcpy(to->data + to->length, text, length);
+    to->length += length;
+    to->data[to->length] = 0;
+}
+
+void text_put(text_buffer *to, const char *text)
+{
+    put(to, text, strlen(text));
+}
+
+void text_add(text_buffer *to, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    if (length >= 0 && make_room(to, (size_t)length)) {
+        vsnprintf(to->data + to->length, (size_t)length + 1, format, again);
+        to->length += (size_t)length;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+static void put_escaped(text_buffer *to, const char *text, const char *(*escape)(char))
+{
+    while (*text) {
+        size_t plain = 0;
+        while (text[plain] && !escape(text[plain]))
+            plain++;
+        put(to, text, plain);
+        text += plain;
+        if (*text)
+            text_put(to, escape(*text++));
+    }
+}
+
+static const char *html(char c)
+{
+    return c == '&'    ? "&amp;"
+           : c == '<'  ? "&lt;"
+           : c == '>'  ? "&gt;"
+           : c == '"'  ? "&quot;"
+           : c == '\'' ? "&#39;"
+                       : NULL;
+}
+
+static const char *markdown(char c)
+{
+    static const char special[] = "\\`*_[]|#~";
+    static const char *const escaped[] = {"\\\\", "\\`", "\\*", "\\_", "\\[", "\\]", "\\|", "\\#", "\\~"};
+    const char *at = strchr(special, c);
+    return at && c ? escaped[at - special] : c == '<' || c == '&' ? html(c) : NULL;
+}
+
+void text_put_html(text_buffer *to, const char *text)
+{
+    put_escaped(to, text, html);
+}
+
+void text_put_markdown(text_buffer *to, const char *text)
+{
+    put_escaped(to, text, markdown);
+}
+
+int text_width(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += (*text & 0xc0) != 0x80;
+    return width;
+}
+
+void text_pad(text_buffer *to, size_t from, int width)
+{
+    if (to->failed || !to->data)
+        return;
+    for (int have = text_width(to->data + from); have < width; have++)
+        put(to, " ", 1);
+}
+
+char *text_number(double value, char out[TEXT_NUMBER])
+{
+    if (!isfinite(value)) {
+        snprintf(out, TEXT_NUMBER, "-");
+    } else if (value == 0 || (fabs(value) >= 1e-5 && fabs(value) < 1e8)) {
+        /* The place of the first digit once it is rounded to three. */
+        char rounded[TEXT_NUMBER];
+        snprintf(rounded, sizeof rounded, "%.2e", value);
+        int place = atoi(strchr(rounded, 'e') + 1);
+        snprintf(out, TEXT_NUMBER, "%.*f", place >= 2 ? 0 : 2 - place, strtod(rounded, NULL));
+    } else {
+        snprintf(out, TEXT_NUMBER, "%.2e", value);
+    }
+    return out;
+}
+
+char *text_si(double value, const char *unit, char out[TEXT_NUMBER])
+{
+    static const char *const prefixes[] = {"n", "µ", "m", "", "k", "M", "G", "T", "P"};
+    int at = 3;
+    char number[TEXT_NUMBER];
+    while (at > 0 && value != 0 && fabs(value) < 0.9995) {
+        value *= 1e3;
+        at--;
+    }
+    while (at < 8 && fabs(value) >= 999.5) {
+        value *= 1e-3;
+        at++;
+    }
+    /* "3.00 G/s", not "3.00 G1/s". */
+    snprintf(out, TEXT_NUMBER, "%s %s%.12s", text_number(value, number), isfinite(value) ? prefixes[at] : "",
+             strcmp(unit, "1/s") ? unit : "/s");
+    return out;
+}
+
+char *text_binary(double bytes, char out[TEXT_NUMBER])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    char number[TEXT_NUMBER];
+    int at = 0;
+    for (; at < 4 && bytes >= 1024; at++)
+        bytes /= 1024;
+    snprintf(out, TEXT_NUMBER, "%.20s %s", text_number(bytes, number), units[at]);
+    return out;
+}
+
+char *text_ratio(double value, char out[TEXT_NUMBER])
+{
+    text_number(value, out);
+    if (isfinite(value))
+        strcat(out, "x");
+    return out;
+}
+
+char *text_percent(double share, char out[TEXT_NUMBER])
+{
+    if (!isfinite(share))
+        snprintf(out, TEXT_NUMBER, "-");
+    else if (share < 0.0995)
+        snprintf(out, TEXT_NUMBER, "%.1f%%", 100 * share);
+    else
+        snprintf(out, TEXT_NUMBER, "%.0f%%", fmin(100 * share, 1e9));
+    return out;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The patch search against the device's measured multiply-add rate. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench_table.h"
+#include "bench/papers/nlm.h"
+#include "bench/papers/lines.h"
+#include "ref/surface/patch_search.h"
+
+/* Values in [-1, 1] from a place and nothing else. */
+static float grain(int x, int y, int z)
+{
+    uint32_t h = (uint32_t)x * 73856093u ^ (uint32_t)y * 19349663u ^ (uint32_t)z * 83492791u;
+    h = (h ^ h >> 15) * 2246822519u;
+    h = (h ^ h >> 13) * 3266489917u;
+    return (float)(h >> 8) / 8388608.0f - 1;
+}
+
+/* The distance to a torus in whose band of 3 voxels lie about `wanted` voxels,
+ * with noise on the surface: slow over 2 voxels, as segmentations have it, and a
+ * tenth of it from voxel to voxel. Both arrays become the caller's. */
+static int make_band(int wanted, float noise, int size[3], float **phi, int32_t **band, int *count)
+{
+    /* The area 4 pi^2 R r with R = 2.5 r, times 6 voxels. */
+    float r = sqrtf((float)wanted / (6 * 4 * 9.8696f * 2.5f)), R = 2.5f * r;
+    for (int axis = 0; axis < 3; axis++)
+        size[axis] = (int)(2 * ((axis < 2 ? R + r : r) + 6));
+    int n = size[0] * size[1] * size[2];
+    *phi = malloc((size_t)n * sizeof **phi);
+    *band = malloc((size_t)n * sizeof **band);
+    *count = 0;
+    if (!*phi || !*band)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's band");
+    for (int i = 0; i < n; i++) {
+        int x = i % size[0], y = i / size[0] % size[1], z = i / (size[0] * size[1]);
+        float u = (float)x - (float)size[0] / 2, v = (float)y - (float)size[1] / 2;
+        float w = (float)z - (float)size[2] / 2, rough = 0;
+        for (int dz = 0; dz < 2; dz++)
+            for (int dy = 0; dy < 2; dy++)
+                for (int dx = 0; dx < 2; dx++)
+                    rough += grain(x / 2 + dx, y / 2 + dy, z / 2 + dz) * (x % 2 == dx ? 0.75f : 0.25f) *
+                             (y % 2 == dy ? 0.75f : 0.25f) * (z % 2 == dz ? 0.75f : 0.25f);
+        float ring = sqrtf(u * u + v * v) - R;
+        (*phi)[i] = sqrtf(ring * ring + w * w) - r + noise * (3 * rough + 0.1f * grain(x, y, -1 - z));
+        if (fabsf((*phi)[i]) <= BENCH_HALF_BAND)
+            (*band)[(*count)++] = i;
+    }
+    return CLVOX_OK;
+}
+
+void bench_band_release(bench_band *b)
+{
+    clv_buffer_destroy(&b->phi);
+    clv_buffer_destroy(&b->band);
+    clv_buffer_destroy(&b->neighbours);
+    clv_buffer_destroy(&b->distances);
+    clv_buffer_destroy(&b->scratch);
+    free(b->host_phi);
+    free(b->host_band);
+    b->host_phi = NULL;
+    b->host_band = NULL;
+}
+
+int bench_band_create(clvox_context *ctx, int wanted, float noise, bench_band *b)
+{
+    int status = CLVOX_OK, count;
+    *b = (bench_band){.ctx = ctx, .patches = {.radius = BENCH_RADIUS}};
+    CLV_TRY(make_band(wanted, noise, b->patches.size, &b->host_phi, &b->host_band, &count));
+    size_t voxels = (size_t)b->patches.size[0] * (size_t)b->patches.size[1] * (size_t)b->patches.size[2];
+    size_t answers = (size_t)count * BENCH_MOST * 4;
+    CLV_TRY(clv_buffer_create(ctx, voxels * 4, "level set", &b->phi));
+    CLV_TRY(clv_buffer_create(ctx, (size_t)count * 4, "band", &b->band));
+    CLV_TRY(clv_buffer_create(ctx, answers, "neighbours", &b->neighbours));
+    CLV_TRY(clv_buffer_create(ctx, answers, "distances", &b->distances));
+    CLV_TRY(clv_buffer_create(ctx, clv_patch_search_bytes(ctx, count, BENCH_RADIUS, BENCH_MOST),
+                              "scratch of the search", &b->scratch));
+    CLV_TRY(clv_buffer_write(ctx, b->phi, 0, b->host_phi, voxels * 4));
+    CLV_TRY(clv_buffer_write(ctx, b->band, 0, b->host_band, (size_t)count * 4));
+    b->patches.phi = b->phi;
+    b->patches.band = b->band;
+    b->patches.count = count;
+end:
+    if (status < 0)
+        bench_band_release(b);
+    return status;
+}
+
+int bench_band_search(void *what)
+{
+    const bench_band *b = what;
+    return clv_patch_search(b->ctx, &b->patches, b->form, BENCH_MOST, 0, b->neighbours, b->distances,
+                          b->scratch, NULL, NULL);
+}
+
+/* A small band's search against every pair in double precision. */
+static int verify(clvox_context *ctx, clv_nlm_memory form, const char *name)
+{
+    int status = CLVOX_OK;
+    bench_band b = {.ctx = ctx};
+    int *got = NULL, *want = NULL;
+    float *distance = NULL;
+    double *true_distance = NULL;
+    CLV_TRY(bench_band_create(ctx, BENCH_CHECKED, 0.3f, &b));
+    size_t answers = (size_t)b.patches.count * BENCH_MOST;
+    got = malloc(answers * sizeof *got);
+    want = malloc(answers * sizeof *want);
+    distance = malloc(answers * sizeof *distance);
+    true_distance = malloc(answers * sizeof *true_distance);
+    if (!got || !want || !distance || !true_distance) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's references");
+        goto end;
+    }
+    b.form = form;
+    CLV_TRY(bench_band_search(&b));
+    CLV_TRY(clv_buffer_read(ctx, b.neighbours, 0, got, answers * sizeof *got));
+    CLV_TRY(clv_buffer_read(ctx, b.distances, 0, distance, answers * sizeof *distance));
+    ref_patch_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, BENCH_RADIUS, BENCH_MOST, 0,
+                   want, true_distance);
+    for (size_t i = 0; i < answers; i++) {
+        double slack = 1e-5 * true_distance[i] + 1e-9;
+        bool right = got[i] == want[i];
+        if (!right && got[i] >= 0 && got[i] < b.patches.count) /* a near tie */
+            right = fabs(ref_nlm_distance(b.host_phi, b.patches.size, BENCH_RADIUS,
+                                          b.host_band[i / BENCH_MOST], b.host_band[got[i]]) -
+                         true_distance[i]) <= slack;
+        if (!right || !(fabs((double)distance[i] - true_distance[i]) <= slack)) {
+            status = bench_wrong(ctx, name, "a patch at distance %.7g should be at %.7g", (double)distance[i],
+                                 true_distance[i]);
+            goto end;
+        }
+    }
+end:
+    free(got);
+    free(want);
+    free(distance);
+    free(true_distance);
+    bench_band_release(&b);
+    return status;
+}
+
+/* 2 K N^2 operations over the time. */
+static int measure(bench_run *run, bench_band *b, const char *entry, record_row *row, bench_time *time,
+                   char tile[32])
+{
+    int status = bench_measure(run, bench_band_search, b, entry, time);
+    double count = b->patches.count;
+    if (status < 0)
+        return status;
+    memcpy(row->size, b->patches.size, sizeof row->size);
+    row->operations = 2. * BENCH_SAMPLES * count * count;
+    row->verified = true;
+    bench_complete(run, time, row, tile);
+    return CLVOX_OK;
+}
+
+typedef struct search {
+    int voxels;
+    float noise;
+    clv_nlm_memory form;
+    const char *name;
+    bool large; /* GPUs alone */
+} search;
+
+static const search searches[] = {
+    {17500, 0.3f, CLV_NLM_PLAIN, "all pairs", false},  {17500, 0.3f, CLV_NLM_AUTO, "pruned", false},
+    {30000, 0.3f, CLV_NLM_PLAIN, "all pairs", false},  {30000, 0, CLV_NLM_AUTO, "pruned", false},
+    {30000, 0.1f, CLV_NLM_AUTO, "pruned", false},      {30000, 0.3f, CLV_NLM_AUTO, "pruned", false},
+    {175000, 0.3f, CLV_NLM_PLAIN, "all pairs", true},  {175000, 0, CLV_NLM_AUTO, "pruned", true},
+    {175000, 0.1f, CLV_NLM_AUTO, "pruned", true},      {175000, 0.3f, CLV_NLM_AUTO, "pruned", true},
+    {1000000, 0.1f, CLV_NLM_AUTO, "pruned", true},     {1000000, 0.3f, CLV_NLM_AUTO, "pruned", true},
+};
+
+/* of_run: of the run's own band, whose size is no part of the name. */
+static int print_search(bench_run *run, bench_band *b, const search *r, bool of_run, const char *variant)
+{
+    char tile[32], name[64];
+    bench_time time;
+    if (of_run)
+        snprintf(name, sizeof name, "%s, noise %g", r->name, (double)r->noise);
+    else
+        snprintf(name, sizeof name, "%s, %d voxels, noise %g", r->name, r->voxels, (double)r->noise);
+    record_row row = {.group = "nlm", .name = name};
+    b->form = r->form;
+    int status = verify(run->ctx, r->form, r->name);
+    if (status >= 0)
+        status = measure(run, b, clv_entry_patch_search.name, &row, &time, tile);
+    if (status < 0)
+        return status;
+    fprintf(run->out, "%9d %6.1f %-10s %-12s %10.4f %5.1f%% %10.1f %7.1f%%\n", b->patches.count,
+            (double)r->noise, r->name, variant, time.seconds.median, 100 * time.seconds.spread,
+            1e-9 * row.operations / time.seconds.median, 100 * row.share);
+    fflush(run->out);
+    record_add(run->log, &row);
+    return CLVOX_OK;
+}
+
+static int search_variants(bench_run *run, bench_band *b, const search *r, bool of_run)
+{
+    int status = CLVOX_OK;
+    const clv_entry *entry = &clv_entry_patch_search;
+    bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
+    for (int v = 0; v < entry->count; v++)
+        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++) {
+            const clv_variant *variant = &entry->variants[v];
+            char label[32];
+            if (cpu ? !(variant->devices & CLV_ON_CPU) : !(variant->devices & CLV_ON_GPU))
+                continue;
+            snprintf(label, sizeof label, "%s,%d", variant->name, variant->tiles[t].march);
+            CLV_TRY(clv_force_variant(run->ctx, entry->name, variant->name, t));
+            CLV_TRY(print_search(run, b, r, of_run, label));
+        }
+end:
+    if (clv_force_variant(run->ctx, entry->name, NULL, -1) < 0 && status >= 0)
+        status = CLVOX_ERROR_MEMORY;
+    return status;
+}
+
+/* The band of a surface in the volume of the run, as large as one of 17500 voxels in one of 128^3. */
+static int brief_voxels(const bench_run *run)
+{
+    double wanted = (double)run->size[0] * run->size[1] * run->size[2] / 120;
+    return (int)fmin(fmax(wanted, 1500), 175000);
+}
+
+int bench_nlm(bench_run *run, bool brief)
+{
+    int status = CLVOX_OK;
+    bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
+    bench_band b = {.ctx = run->ctx};
+    CLV_TRY(bench_limits(run));
+    fprintf(run->out, "patch search, %d samples, %d neighbours\n%9s %6s %-10s %-12s %10s %6s %10s %8s\n",
+            BENCH_SAMPLES, BENCH_MOST, "voxels", "noise", "form", "variant", "seconds", "spread", "GFLOPS",
+            "of peak");
+    for (size_t i = 0; i < (brief ? 2 : sizeof searches / sizeof *searches); i++) {
+        search r = searches[i];
+        if (cpu && r.large)
+            continue;
+        if (brief)
+            r.voxels = brief_voxels(run);
+        CLV_TRY(bench_band_create(run->ctx, r.voxels, r.noise, &b));
+        CLV_TRY(print_search(run, &b, &r, brief, ""));
+        if (run->variants && r.voxels < 1000000)
+            CLV_TRY(search_variants(run, &b, &r, brief));
+        if (i == (brief ? 1 : 5))
+            CLV_TRY(bench_nlm_updates(run, &b));
+        bench_band_release(&b);
+    }
+end:
+    bench_band_release(&b);
+    return status;
+}
+
+/* ---- the paper's forms ---- */
+
+typedef struct form {
+    clv_nlm_memory form;
+    const char *name;
+    double figure; /* the paper's time beside constant memory's; 0: none */
+    const char *conclusion;
+} form;
+
+static const form forms[] = {
+    {CLV_NLM_CONSTANT, "constant", 0, NULL},
+    {CLV_NLM_GLOBAL, "global", 1.2, "global memory is slower than constant memory"},
+    {CLV_NLM_IMAGE, "image", 6, "image memory is slower than constant memory"},
+    {CLV_NLM_PLAIN, "product", 0, NULL},
+    {CLV_NLM_AUTO, "pruned", 0, NULL},
+};
+
+static bool by_pairs(const form *f)
+{
+    return f->form != CLV_NLM_AUTO && f->form != CLV_NLM_PLAIN;
+}
+
+static void or_unknown(char *text, size_t room, int value)
+{
+    if (value < 0)
+        snprintf(text, room, "unknown");
+    else
+        snprintf(text, room, "%d", value);
+}
+
+/* One form of the paper's search with the kernel that it takes now. constant: of constant memory
+ * with the same band and tile, set by that form. */
+static int print_form(bench_run *run, bench_band *b, const form *f, record_samples *constant)
+{
+    const clv_kernel *k;
+    const clv_entry *entry = by_pairs(f) ? clv_nlm_pairs_entry(f->form) : &clv_entry_patch_search;
+    char registers[16], groups[16], occupancy[16] = "unknown", tile[32], name[64];
+    bench_time time;
+    snprintf(name, sizeof name, "patch search, %s, %d voxels", f->name, b->patches.count);
+    record_row row = {.group = "lee2012", .name = name};
+    record_paper paper = {.value = f->figure, .unit = "times as long as constant memory", .device = "GTX 480",
+                          .conclusion = f->conclusion};
+    b->form = f->form;
+    int status = clv_kernel_get(run->ctx, entry, NULL, (const int[3]){1, 1, 1}, 0, &k);
+    if (status >= 0)
+        status = verify(run->ctx, f->form, f->name);
+    if (status >= 0)
+        status = measure(run, b, entry->name, &row, &time, tile);
+    if (status < 0)
+        return status;
+    time.kernel = k;
+    bench_complete(run, &time, &row, tile);
+    if (f->form == CLV_NLM_CONSTANT)
+        *constant = time.seconds;
+    if (f->conclusion && constant->count > 0) {
+        paper.here = time.seconds.median / constant->median;
+        paper.holds = bench_slower(&time.seconds, constant);
+        row.paper = &paper;
+    }
+    or_unknown(registers, sizeof registers, k->registers);
+    or_unknown(groups, sizeof groups, k->resources.groups);
+    if (k->occupancy >= 0)
+        snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
+    fprintf(run->out, "%9d %-10s %4dx%dx%d %9s %8d %8s %9s %10.4f %10.1f %7.1f%%%s\n", b->patches.count,
+            f->name, k->tile.x, k->tile.y, k->tile.z, registers, k->local_bytes, groups, occupancy,
+            time.seconds.median, 1e-9 * row.operations / time.seconds.median, 100 * row.share,
+            !row.paper    ? ""
+            : paper.holds ? "  slower, as in the paper"
+                          : "  not slower, unlike the paper");
+    fflush(run->out);
+    record_add(run->log, &row);
+    return CLVOX_OK;
+}
+
+int bench_lee2012_nlm(bench_run *run)
+{
+    enum { FORMS = sizeof forms / sizeof *forms };
+    static const int voxels[] = {1500, 17500, 175000};
+    int status = CLVOX_OK;
+    bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
+    bench_band b = {.ctx = run->ctx};
+    CLV_TRY(bench_limits(run));
+    fprintf(run->out,
+            "\nLee et al. 2012, figures 4 and 5: the %d nearest patches of %d samples by where the\n"
+            "compared patches lie. The paper, GTX 480: constant memory is the fastest, global 20%% slower,\n"
+            "image 6 times; a whole step takes 4 s for 17500 voxels, 4.6 min for 175000. Multiply-adds\n"
+            "here: %.1f GFLOPS.\n\n"
+            "%9s %-10s %8s %9s %8s %8s %9s %10s %10s %8s\n",
+            BENCH_MOST, BENCH_SAMPLES, 1e-9 * run->peak, "voxels", "form", "tile", "registers", "local B",
+            "groups", "occupancy", "seconds", "GFLOPS", "of peak");
+    for (int n = cpu ? 0 : 1; n < (cpu ? 1 : 3); n++) {
+        record_samples constant[CLV_MAX_TILES] = {{0}};
+        CLV_TRY(bench_band_create(run->ctx, voxels[n], 0.3f, &b));
+        for (int f = 0; f < FORMS; f++) {
+            if (cpu && forms[f].form == CLV_NLM_IMAGE) {
+                fprintf(run->out, "%9d %-10s not on CPU devices\n", b.patches.count, forms[f].name);
+                continue;
+            }
+            bool pairs = by_pairs(&forms[f]);
+            const clv_entry *entry = pairs ? clv_nlm_pairs_entry(forms[f].form) : &clv_entry_patch_search;
+            /* Every tile for the small band, the planner's for the large one. */
+            for (int t = 0; pairs && n < 2 && entry->variants[0].tiles[t].x; t++) {
+                CLV_TRY(clv_force_variant(run->ctx, entry->name, entry->variants[0].name, t));
+                status = print_form(run, &b, &forms[f], &constant[t]);
+                if (!paper_passed_over(run, forms[f].name, &status))
+                    CLV_TRY(status);
+            }
+            CLV_TRY(clv_force_variant(run->ctx, entry->name, NULL, -1));
+            status = !pairs || n == 2 ? print_form(run, &b, &forms[f], &constant[0]) : CLVOX_OK;
+            if (!paper_passed_over(run, forms[f].name, &status))
+                CLV_TRY(status);
+        }
+        bench_band_release(&b);
+    }
+end:
+    bench_band_release(&b);
+    return status;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lee et al. 2012: the forms of the unbiased force on today's device. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench_table.h"
+#include "op/fluid/force.h"
+#include "bench/papers/lines.h"
+
+enum { FORMS = 4, MOST = FORMS * CLV_MAX_TILES * 4 };
+
+static void column(char *out, size_t room, int value)
+{
+    if (value < 0)
+        snprintf(out, room, "unknown");
+    else
+        snprintf(out, room, "%d", value);
+}
+
+static int run_recompute(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_RECOMPUTE);
+}
+
+static int run_reuse(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_REUSE);
+}
+
+static int run_capped(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_CAPPED);
+}
+
+static int run_twopass(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_TWOPASS);
+}
+
+static const struct form {
+    const char *name;
+    int (*run)(bench_data *);
+    const clv_entry *vary;
+    const char *build; /* with penalty, without mask */
+    /* The paper's figure beside recompute, and what it concludes; NULL: nothing. */
+    double figure;
+    const char *conclusion;
+    bool faster; /* than recompute, by that conclusion */
+    /* Section 4.1: the time of more work-groups a multiprocessor beside that of one; 0: not said. */
+    double more;
+} forms[FORMS] = {
+    {"recompute", run_recompute, &clv_entry_force_recompute, "-DPENALTY=1", 0, NULL, false, 1.3},
+    {"reuse", run_reuse, &clv_entry_force_reuse, "-DPENALTY=1", 3,
+     "computing each product once and keeping it in local memory is faster than computing it again", true,
+     1.25},
+    {"capped", run_capped, &clv_entry_force_capped, "-DPENALTY=1", 3. / 6,
+     "fewer registers for more work-groups make recomputing slower", false, 0},
+    {"two-pass", run_twopass, &clv_entry_force_divergence, "-DTWOPASS=1", 0, NULL, false, 0},
+};
+
+/* One variant and tile of a form. */
+typedef struct result {
+    const struct form *form;
+    bench_time time;
+} result;
+
+static int call_form(void *what)
+{
+    void **both = what;
+    return ((const struct form *)both[0])->run(both[1]);
+}
+
+/* Resources of the kernel beside its time. */
+static int measure(bench_run *run, bench_data *data, const struct form *form, const clv_kernel *k,
+                   result *out)
+{
+    char registers[16], spills[16], groups[16], occupancy[16] = "unknown", label[48];
+    void *both[] = {(void *)form, data};
+    snprintf(label, sizeof label, "force %s", form->name);
+    const bench_row row = {.name = label, .run = form->run, .check = bench_check_force};
+    int status = bench_verify(run->ctx, &row, label);
+    if (status >= 0)
+        status = bench_measure(run, call_form, both, form->vary->name, &out->time);
+    if (status < 0)
+        return status;
+    out->form = form;
+    out->time.kernel = k;
+    column(registers, sizeof registers, k->registers);
+    column(spills, sizeof spills, k->spills);
+    column(groups, sizeof groups, k->resources.groups);
+    if (k->occupancy >= 0)
+        snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
+    double median = out->time.seconds.median;
+    fprintf(run->out, "%-10s %-10s %3dx%dx%d,%-3d %9s %7s %8d %8s %9s %-14s %9.3f %7.1f%% %8.0f\n",
+            form->name, k->variant->name, k->tile.x, k->tile.y, k->tile.z, k->tile.march, registers, spills,
+            k->local_bytes, groups, occupancy, k->resources.limit[0] ? k->resources.limit : "unknown",
+            1e3 * median, 100 * 32. * data->n / median / run->copy, 158e-9 * data->n / median);
+    fflush(run->out);
+    return CLVOX_OK;
+}
+
+static const result *best_of(const result *results, int count, const struct form *form)
+{
+    const result *best = NULL;
+    for (int i = 0; i < count; i++)
+        if (results[i].form == form && (!best || results[i].time.seconds.median < best->time.seconds.median))
+            best = &results[i];
+    return best;
+}
+
+/* A cap below what the compiler takes changes its kernel; where registers are as many without it, or
+ * unknown, nothing was tested. */
+static bool cap_works(const result *results, int count, const clv_kernel *capped)
+{
+    for (int i = 0; i < count; i++) {
+        const clv_kernel *k = results[i].time.kernel;
+        if (results[i].form == &forms[0] && !memcmp(&k->tile, &capped->tile, sizeof k->tile))
+            return k->registers > 0 && capped->registers > 0 && k->registers != capped->registers;
+    }
+    return false;
+}
+
+/* Whether the form's conclusion is judged here; a line says how, or why not. */
+static bool judge(bench_run *run, const result *results, int count, const result *best, record_paper *paper)
+{
+    const struct form *form = best->form;
+    const result *recompute = best_of(results, count, &forms[0]);
+    const record_samples *seconds = &best->time.seconds;
+    if (!form->conclusion || !recompute || best != best_of(results, count, form))
+        return false;
+    if (form->run == run_capped && !cap_works(results, count, best->time.kernel)) {
+        fprintf(run->out, "\n%s is not tested: the cap had no effect.\n", form->name);
+        return false;
+    }
+    *paper = (record_paper){.value = form->figure, .unit = "times as fast as recompute", .device = "GTX 480",
+                            .conclusion = form->conclusion};
+    paper->here = recompute->time.seconds.median / seconds->median;
+    paper->holds = form->faster ? bench_slower(&recompute->time.seconds, seconds)
+                                : bench_slower(seconds, &recompute->time.seconds);
+    fprintf(run->out, "\n%s is %.2f times as fast as recompute here (%g in the paper): that %s %s.\n",
+            form->name, paper->here, paper->value, form->conclusion, paper->holds ? "holds" : "does not hold");
+    return true;
+}
+
+static void record(bench_run *run, const result *r, const char *name, const record_paper *paper)
+{
+    double voxels = (double)run->size[0] * run->size[1] * run->size[2];
+    char tile[32];
+    record_row row = {.group = "lee2012", .name = name, .verified = true, .paper = paper,
+                      .size = {run->size[0], run->size[1], run->size[2]},
+                      .bytes = 32 * voxels, .operations = 158 * voxels};
+    bench_complete(run, &r->time, &row, tile);
+    record_add(run->log, &row);
+}
+
+/* The paper stands beside the best tile of each form. */
+static void conclude(bench_run *run, const result *results, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char name[48];
+        record_paper paper;
+        snprintf(name, sizeof name, "force %s", results[i].form->name);
+        record(run, &results[i], name, judge(run, results, count, &results[i], &paper) ? &paper : NULL);
+    }
+}
+
+/* Work-groups that live on a multiprocessor at once; 0: unknown. */
+static int groups_of(const result *r)
+{
+    return r->time.kernel->resources.groups > 0 ? r->time.kernel->resources.groups : 0;
+}
+
+/* The form's best tile of those with the fewest work-groups a multiprocessor beside the best of those
+ * with more. */
+static void judge_groups(bench_run *run, const result *results, int count, const struct form *form)
+{
+    const result *few = NULL, *more = NULL;
+    char name[64];
+    record_paper paper = {.value = form->more, .unit = "times as long as with fewer work-groups",
+                          .device = "GTX 480", .conclusion = "more work-groups a multiprocessor are slower"};
+    for (int i = 0; i < count; i++) {
+        const result *r = &results[i];
+        if (r->form == form && groups_of(r) > 0 &&
+            (!few || groups_of(r) < groups_of(few) ||
+             (groups_of(r) == groups_of(few) && r->time.seconds.median < few->time.seconds.median)))
+            few = r;
+    }
+    for (int i = 0; few && i < count; i++)
+        if (results[i].form == form && groups_of(&results[i]) > groups_of(few) &&
+            (!more || results[i].time.seconds.median < more->time.seconds.median))
+            more = &results[i];
+    if (!more) {
+        fprintf(run->out, "\n%s, more work-groups a multiprocessor: not tested, no tiles are known to differ "
+                "in them.\n", form->name);
+        return;
+    }
+    paper.here = more->time.seconds.median / few->time.seconds.median;
+    paper.holds = bench_slower(&more->time.seconds, &few->time.seconds);
+    fprintf(run->out,
+            "\n%s with %d work-groups a multiprocessor takes %.2f times as long as with %d (%g in the paper, %s):\n"
+            "that %s %s.\n",
+            form->name, groups_of(more), paper.here, groups_of(few), paper.value,
+            form->run == run_reuse ? "3 and 1" : "2 and 1", paper.conclusion,
+            paper.holds ? "holds" : "does not hold");
+    snprintf(name, sizeof name, "force %s, more work-groups", form->name);
+    record(run, more, name, &paper);
+}
+
+/* Every variant and tile of a form that runs here. */
+static int measure_form(bench_run *run, bench_data *data, const struct form *form, result *results,
+                        int *count)
+{
+    int status = CLVOX_OK;
+    const clv_entry *entry = form->vary;
+    for (int v = 0; v < entry->count; v++)
+        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x && *count < MOST; t++) {
+            const clv_kernel *kernel;
+            if (!clv_variant_runs(clvox_context_limits(run->ctx), &entry->variants[v],
+                                  entry->variants[v].tiles[t], 0))
+                continue;
+            CLV_TRY(clv_force_variant(run->ctx, entry->name, entry->variants[v].name, t));
+            status = clv_kernel_get(run->ctx, entry, form->build, run->size, 0, &kernel);
+            if (paper_passed_over(run, form->name, &status))
+                continue;
+            CLV_TRY(status);
+            status = measure(run, data, form, kernel, &results[*count]);
+            if (paper_passed_over(run, form->name, &status))
+                continue;
+            CLV_TRY(status);
+            ++*count;
+        }
+end:
+    if (clv_force_variant(run->ctx, entry->name, NULL, -1) < 0 && status >= 0)
+        status = CLVOX_ERROR_MEMORY;
+    return status;
+}
+
+int bench_lee2012(bench_run *run)
+{
+    int status = CLVOX_OK, count = 0;
+    bench_data data = {0};
+    result *results = calloc(MOST, sizeof *results);
+    if (!results)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's results");
+    CLV_TRY(bench_limits(run));
+    CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
+    fprintf(run->out,
+            "Lee et al. 2012, table 1 and figure 1: the unbiased force by form, %dx%dx%d, on %s.\n"
+            "The paper, GTX 480: recompute 63 registers, 8640 B, 1 work-group of 32x16; recompute (capped)\n"
+            "35 registers, 4364 B, 2 of 32x10; reuse 24 registers, 49152 B, 1 of 32x16, three times as fast\n"
+            "as recompute and six times as fast as capped, 11 to 16 GFLOPS (158 operations a voxel). From one\n"
+            "work-group a multiprocessor to 2 recompute takes 30%% longer, to 3 reuse 25%%.\n\n",
+            run->size[0], run->size[1], run->size[2], clvox_context_limits(run->ctx)->name);
+    fprintf(run->out, "%-10s %-10s %-12s %9s %7s %8s %8s %9s %-14s %9s %8s %8s\n", "form", "variant", "tile",
+            "registers", "spills", "local B", "groups", "occupancy", "limited by", "ms", "of copy", "GFLOPS");
+    for (int f = 0; f < FORMS; f++)
+        CLV_TRY(measure_form(run, &data, &forms[f], results, &count));
+    conclude(run, results, count);
+    for (int f = 0; f < FORMS; f++)
+        if (forms[f].more > 0)
+            judge_groups(run, results, count, &forms[f]);
+end:
+    free(results);
+    bench_data_release(&data);
+    return status;
+}

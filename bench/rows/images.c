@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of operations on images and fields: arithmetic, sums, differences, filters. */
+#include "bench/rows/check.h"
+#include "op/image/blend.h"
+#include "op/papers/copy.h"
+#include "op/image/gaussian.h"
+#include "op/image/gradient.h"
+#include "op/image/histogram.h"
+#include "op/field/jacobian.h"
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "op/image/resample.h"
+#include "op/image/smooth.h"
+#include "op/image/sobel.h"
+#include "op/image/unsharp.h"
+
+static const float UNIT[3] = {1, 1, 1};
+
+static int row_copy(bench_data *d)
+{
+    return clv_copy(d->ctx, d->in[0], d->out[0], d->n / 4 * 4);
+}
+
+static int row_pointwise(bench_data *d)
+{
+    return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, d->out[0], d->n, d->in[0], d->in[1], NULL,
+                         (float[4]){.5f, .5f, 0, 0});
+}
+
+static int row_blend(bench_data *d)
+{
+    return clv_blend(d->ctx, d->field[1], d->v, d->in[0], d->n);
+}
+
+static int row_sum(bench_data *d)
+{
+    return clv_reduce(d->ctx, CLV_REDUCE_SUM, d->in[0], NULL, NULL, 0, d->n, d->partial, d->state, 0);
+}
+
+static int row_dot(bench_data *d)
+{
+    return clv_reduce(d->ctx, CLV_REDUCE_DOT, d->in[0], d->in[1], NULL, 0, d->n, d->partial, d->state, 0);
+}
+
+static int row_longest(bench_data *d)
+{
+    return clv_reduce_longest(d->ctx, d->u, UNIT, d->n, false, d->partial, d->state, 0);
+}
+
+static int row_statistics(bench_data *d)
+{
+    clv_statistics all;
+    int status = clv_statistics_lengths(d->ctx, d->u, (const float[3][3]){{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+                                        NULL, NULL, d->size, UNIT, d->partial, &all);
+    const double answer[] = {all.smallest, all.largest, all.sum, all.sum_squares, (double)all.voxels};
+    for (int i = 0; i < 5; i++)
+        d->answer[i] = answer[i];
+    return status;
+}
+
+static int row_histogram(bench_data *d)
+{
+    return clv_histogram(d->ctx, d->in[0], NULL, d->n, 0, 1, 256, d->nine);
+}
+
+static int row_gradient(bench_data *d)
+{
+    return clv_gradient(d->ctx, d->in[0], d->size, UNIT, d->field[0]);
+}
+
+static int row_sobel(bench_data *d)
+{
+    return clv_sobel(d->ctx, d->in[0], d->size, UNIT, d->out[0]);
+}
+
+static int row_jacobian(bench_data *d)
+{
+    return clv_jacobian(d->ctx, d->u, d->size, UNIT, -1, false, d->out[0]);
+}
+
+static int gaussian(bench_data *d, bool vectors, float sigma, clv_gaussian_method method)
+{
+    const float s[3] = {sigma, sigma, sigma};
+    return clv_gaussian(d->ctx, vectors ? d->u : d->in[0], d->size, vectors, s, method,
+                        vectors ? d->field[1] : d->out[1], vectors ? d->field[0] : d->out[0]);
+}
+
+static int row_gaussian(bench_data *d)
+{
+    return gaussian(d, true, 1.7f, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_gaussian_scalar(bench_data *d)
+{
+    return gaussian(d, false, 1.7f, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_gaussian_short(bench_data *d)
+{
+    return gaussian(d, true, 1, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_gaussian_wide(bench_data *d)
+{
+    return gaussian(d, true, 5, CLV_GAUSSIAN_SEPARABLE);
+}
+
+static int row_recursive(bench_data *d)
+{
+    return gaussian(d, true, 5, CLV_GAUSSIAN_RECURSIVE);
+}
+
+static int row_smooth(bench_data *d)
+{
+    return clv_smooth(d->ctx, d->u, d->size, true, UNIT, d->field[0], NULL, NULL, 0, NULL);
+}
+
+static int row_smooth_scalar(bench_data *d)
+{
+    return clv_smooth(d->ctx, d->in[0], d->size, false, UNIT, d->out[0], NULL, NULL, 0, NULL);
+}
+
+static int row_smooth_longest(bench_data *d)
+{
+    return clv_smooth(d->ctx, d->u, d->size, true, UNIT, d->field[0], d->partial, d->state, 0, UNIT);
+}
+
+static int row_unsharp(bench_data *d)
+{
+    return clv_unsharp(d->ctx, d->in[0], d->size, (const float[3]){1.7f, 1.7f, 1.7f}, 1, d->out[1],
+                       d->out[0]);
+}
+
+static int row_downsample(bench_data *d)
+{
+    clvox_grid grid = {.size = {d->size[0], d->size[1], d->size[2]}}, level;
+    for (int i = 0; i < 4; i++)
+        grid.to_ras[i][i] = 1;
+    clv_pyramid_grid(&grid, (const double[3]){2, 2, 2}, &level);
+    return clv_downsample(d->ctx, d->in[0], &grid, d->out[1], d->out[2], d->out[0], &level);
+}
+
+/* Operations of filters: a multiply-add a tap and axis, as many taps as 3 sigma reach. */
+const bench_row bench_rows_images[] = {
+    {"copy", "copy", 8, 0, row_copy, check_copy, NULL, NULL},
+    {"blend", "blend", 40, 9, row_blend, check_blend, NULL, NULL},
+    {"pointwise a+b", "pointwise", 12, 3, row_pointwise, check_pointwise, NULL, NULL},
+    {"reduce sum", "reduce", 4, 1, row_sum, check_sum, NULL, NULL},
+    {"reduce dot", NULL, 8, 2, row_dot, check_dot, NULL, NULL},
+    {"longest", "reduce_longest", 12, 6, row_longest, check_longest, NULL, NULL},
+    {"statistics lengths", "statistics", 12, 0, row_statistics, check_statistics, NULL, NULL},
+    {"histogram 256", "histogram", 4, 3, row_histogram, check_histogram, NULL, NULL},
+    {"gradient", "gradient", 16, 6, row_gradient, check_gradient, NULL, NULL},
+    {"sobel", "sobel", 8, 0, row_sobel, check_sobel, NULL, NULL},
+    {"jacobian", "jacobian", 16, 35, row_jacobian, check_jacobian, NULL, NULL},
+    {"gaussian 1.7 scalar", NULL, 24, 78, row_gaussian_scalar, check_gaussian_scalar, NULL, NULL},
+    {"gaussian 1.7 field", "gaussian_x", 72, 234, row_gaussian, check_gaussian, NULL, NULL},
+    {"gaussian 1 field", NULL, 72, 126, row_gaussian_short, check_gaussian_short, NULL, NULL},
+    {"smooth 1 scalar", NULL, 8, 42, row_smooth_scalar, check_smooth_scalar, NULL, NULL},
+    {"smooth 1 field", "smooth", 24, 126, row_smooth, check_smooth, NULL, NULL},
+    {"smooth 1 field, longest", NULL, 24, 132, row_smooth_longest, check_smooth_longest, NULL, NULL},
+    {"gaussian 5 field", NULL, 72, 558, row_gaussian_wide, check_gaussian_wide, NULL, NULL},
+    {"recursive 5 field", NULL, 72, 288, row_recursive, check_recursive, NULL, NULL},
+    {"unsharp 1.7", NULL, 36, 81, row_unsharp, check_unsharp, NULL, NULL},
+    {"downsample 2", NULL, 28.5, 0, row_downsample, check_downsample, NULL, NULL},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of what registrations are made of. */
+#include "bench/rows/check.h"
+#include "op/field/compositive_step.h"
+#include "op/field/compose.h"
+#include "op/fluid/energy.h"
+#include "op/fluid/fluid.h"
+#include "op/image/gaussian.h"
+#include "op/field/inverse.h"
+#include "op/match/metric.h"
+#include "op/match/affine_metric.h"
+#include "op/match/lncc.h"
+#include "op/match/metric_force.h"
+#include "op/field/warp.h"
+
+static const float UNIT[3] = {1, 1, 1};
+static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
+                             {{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}}};
+
+static int warp(bench_data *d, clv_interpolation how)
+{
+    return clv_warp(d->ctx, d->in[0], d->size, &SAME, d->u, how, 0, d->out[0], d->size);
+}
+
+static int row_warp(bench_data *d)
+{
+    return warp(d, CLV_LINEAR);
+}
+
+static int row_warp_nearest(bench_data *d)
+{
+    return warp(d, CLV_NEAREST);
+}
+
+static int row_warp_cubic(bench_data *d)
+{
+    return warp(d, CLV_CUBIC);
+}
+
+static int row_warp_label(bench_data *d)
+{
+    return clv_warp_label(d->ctx, d->labels, d->size, &SAME, d->u, 0, d->out[0], d->size);
+}
+
+static int row_compose(bench_data *d)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    return clv_compose(d->ctx, d->u, 1, d->v, d->size, &SAME, one, d->field[0], d->size);
+}
+
+static int row_compositive_step(bench_data *d)
+{
+    return clv_compositive_step(d->ctx, d->u, d->v, d->size, UNIT, 1.5f, 0, d->state, BENCH_LONGEST, d->field[0]);
+}
+
+static int row_metric_force(bench_data *d)
+{
+    return clv_metric_force(d->ctx, d->in[0], d->size, &SAME, d->u, d->in[1], 1, 0, d->field[0], d->size);
+}
+
+static int row_inverse(bench_data *d)
+{
+    return clv_inverse(d->ctx, d->u, d->size, UNIT, 40, d->field[0]);
+}
+
+/* ---- linear registration: one map, all voxels ---- */
+
+static clv_affine_pair linear_pair(const bench_data *d)
+{
+    const int *n = d->size;
+    return (clv_affine_pair){.fixed = d->in[0], .moving = d->in[1], .size = {n[0], n[1], n[2]},
+                             .moving_size = {n[0], n[1], n[2]}, .step = {1, 1}, .maps = d->map, .count = 1};
+}
+
+static int row_linear_histogram(bench_data *d)
+{
+    const clv_affine_pair pair = linear_pair(d);
+    return clv_affine_histogram(d->ctx, &pair, 32, 16, d->nine);
+}
+
+static int row_linear_sums(bench_data *d)
+{
+    const clv_affine_pair pair = linear_pair(d);
+    return clv_affine_sums(d->ctx, &pair, CLV_AFFINE_PAIR, 8, NULL, NULL, d->nine, d->sums);
+}
+
+/* ---- the unbiased model ---- */
+
+static clv_force_args force_args(const bench_data *d)
+{
+    return (clv_force_args){
+        .moving = d->in[0], .moving_size = {d->size[0], d->size[1], d->size[2]}, .fixed = d->in[1], .u = d->u,
+        .size = {d->size[0], d->size[1], d->size[2]}, .spacing = {1, 1, 1}, .map = SAME, .lambda = .01f,
+        .nine = d->nine, .force = d->field[0],
+    };
+}
+
+int bench_force(bench_data *d, clv_force_form form)
+{
+    const clv_force_args args = force_args(d);
+    return clv_force(d->ctx, form, &args);
+}
+
+static int row_force(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_AUTO);
+}
+
+/* lambda 0: what looking up the moving image costs. */
+static int row_force_image(bench_data *d)
+{
+    clv_force_args args = force_args(d);
+    args.lambda = 0;
+    return clv_force(d->ctx, CLV_FORCE_AUTO, &args);
+}
+
+static int row_force_recompute(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_RECOMPUTE);
+}
+
+static int row_force_reuse(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_REUSE);
+}
+
+static int row_force_capped(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_CAPPED);
+}
+
+static int row_force_twopass(bench_data *d)
+{
+    return bench_force(d, CLV_FORCE_TWOPASS);
+}
+
+static int row_energy(bench_data *d)
+{
+    const clv_force_args args = force_args(d);
+    return clv_energy(d->ctx, &args, d->partial, d->state, 0);
+}
+
+static int row_rate(bench_data *d)
+{
+    return clv_fluid_rate(d->ctx, d->u, d->v, d->size, UNIT, d->field[0], d->partial, d->state);
+}
+
+/* Steps of 1e-3 voxels, so that many of them stay near the start. */
+static int begin_update(bench_data *d)
+{
+    return clv_buffer_write(d->ctx, d->state, CLV_FLUID_LONGEST, (const float[2]){1.5f, 1},
+                            2 * sizeof(float));
+}
+
+static int row_update(bench_data *d)
+{
+    return clv_fluid_update(d->ctx, d->field[1], d->v, d->size, 1e-3f, d->state);
+}
+
+static int row_iteration(bench_data *d)
+{
+    int status = bench_force(d, CLV_FORCE_AUTO);
+    if (status >= 0)
+        status = clv_gaussian(d->ctx, d->field[0], d->size, true, (float[3]){1.7f, 1.7f, 1.7f},
+                              CLV_GAUSSIAN_AUTO, d->field[1], d->nine);
+    if (status >= 0)
+        status = clv_fluid_rate(d->ctx, d->u, d->nine, d->size, UNIT, d->field[0], d->partial, d->state);
+    if (status >= 0) /* so small a step leaves the data as they are */
+        status = clv_fluid_update(d->ctx, d->u, d->field[0], d->size, 1e-30f, d->state);
+    return status;
+}
+
+/* ---- likenesses ---- */
+
+static int likeness(bench_data *d, clv_metric_kind kind)
+{
+    return clv_metric(d->ctx, &(clv_metric_args){
+        .kind = kind, .fixed = d->in[0], .moving = d->in[1], .size = {d->size[0], d->size[1], d->size[2]},
+        .bins = 32, .slope_moving = d->out[0], .slope_fixed = d->out[1], .scratch = d->partial,
+        .out = d->state,
+    });
+}
+
+static int row_ssd(bench_data *d)
+{
+    return likeness(d, CLV_METRIC_SSD);
+}
+
+static int row_ncc(bench_data *d)
+{
+    return likeness(d, CLV_METRIC_NCC);
+}
+
+static int row_mi(bench_data *d)
+{
+    return likeness(d, CLV_METRIC_MI);
+}
+
+static int lncc(bench_data *d, int radius, bool local, bool both)
+{
+    const clv_lncc_args args = {
+        .fixed = d->in[0], .moving = d->in[1], .size = {d->size[0], d->size[1], d->size[2]}, .radius = radius,
+        .epsilon = 1e-4f, .local = local, .slope_moving = d->out[0], .slope_fixed = both ? d->out[1] : NULL,
+        .terms = d->nine, .partial = d->partial, .out = d->state,
+    };
+    return clv_lncc(d->ctx, &args);
+}
+
+static int row_lncc(bench_data *d)
+{
+    return lncc(d, 2, false, false);
+}
+
+static int row_lncc_wide(bench_data *d)
+{
+    return lncc(d, 4, false, false);
+}
+
+static int row_lncc_any(bench_data *d)
+{
+    return lncc(d, 7, false, false);
+}
+
+static int row_lncc_both(bench_data *d)
+{
+    return lncc(d, 2, false, true);
+}
+
+static int row_lncc_local(bench_data *d)
+{
+    return lncc(d, 2, true, false);
+}
+
+/* Operations of the force are the paper's count; those of LNCC, likenesses and linear registration
+ * are not counted. */
+const bench_row bench_rows_register[] = {
+    {"warp linear", "warp", 20, 30, row_warp, check_warp, NULL, NULL},
+    {"warp nearest", NULL, 20, 9, row_warp_nearest, check_warp_nearest, NULL, NULL},
+    {"warp cubic", NULL, 20, 190, row_warp_cubic, check_warp_cubic, NULL, NULL},
+    {"warp label", "warp_label", 20, 0, row_warp_label, check_warp_label, NULL, NULL},
+    {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL},
+    {"compositive_step", "compositive_step", 36, 60, row_compositive_step, check_compositive_step, NULL, NULL},
+    {"metric_force", "metric_force", 32, 60, row_metric_force, check_metric_force, NULL, NULL},
+    {"inverse", "inverse", 24, 0, row_inverse, check_inverse, NULL, NULL},
+    {"linear histogram", "affine_histogram", 8, 0, row_linear_histogram, check_linear_histogram, NULL, NULL},
+    {"linear sums", "affine_sums", 8, 0, row_linear_sums, check_linear_sums, NULL, NULL},
+    {"force", NULL, 32, 158, row_force, bench_check_force, NULL, NULL},
+    {"force image only", NULL, 32, 0, row_force_image, check_force_image, NULL, NULL},
+    {"force recompute", NULL, 32, 158, row_force_recompute, bench_check_force, NULL, NULL},
+    {"force reuse", NULL, 32, 158, row_force_reuse, bench_check_force, NULL, NULL},
+    {"force capped", NULL, 32, 158, row_force_capped, bench_check_force, NULL, NULL},
+    {"force twopass", NULL, 32, 158, row_force_twopass, bench_check_force, NULL, NULL},
+    {"energy", "energy", 20, 0, row_energy, check_energy, NULL, NULL},
+    {"fluid rate", NULL, 60, 0, row_rate, check_rate, NULL, NULL},
+    {"fluid update", NULL, 36, 6, row_update, check_update, begin_update, NULL},
+    {"fluid iteration", NULL, 200, 0, row_iteration, check_iteration, NULL, NULL},
+    {"likeness SSD", "metric_ssd", 16, 0, row_ssd, check_ssd, NULL, NULL},
+    {"likeness NCC", "metric_ncc", 24, 0, row_ncc, check_ncc, NULL, NULL},
+    {"likeness MI 32", "metric_counts", 24, 0, row_mi, check_mi, NULL, NULL},
+    {"likeness MI slopes", "metric_table_slopes", 24, 0, row_mi, check_mi, NULL, NULL},
+    /* Terms 20 bytes and slope 24; with both slopes 28 and 36. */
+    {"lncc 2", "lncc_terms", 44, 0, row_lncc, check_lncc, NULL, NULL},
+    {"lncc 2 slope", "lncc_slope", 44, 0, row_lncc, check_lncc, NULL, NULL},
+    {"lncc 4", NULL, 44, 0, row_lncc_wide, check_lncc_4, NULL, NULL},
+    /* Terms 124 (along x 32, y 48, z 44), slope 72. */
+    {"lncc 7", "lncc_box_terms", 196, 0, row_lncc_any, check_lncc_7, NULL, NULL},
+    {"lncc 2 both slopes", NULL, 64, 0, row_lncc_both, check_lncc_both, NULL, NULL},
+    {"lncc 2 local", NULL, 12, 0, row_lncc_local, check_lncc_local, NULL, NULL},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the fluid's operator and of what its solvers consist of. */
+#include "bench/rows/check.h"
+#include "op/fluid/conjugate_gradient.h"
+#include "op/image/reduce.h"
+#include "op/fluid/sor.h"
+
+clv_fluid_operator bench_operator(const int size[3], bool periodic, float beta)
+{
+    return (clv_fluid_operator){.size = {size[0], size[1], size[2]}, .spacing = {1, 1, 1}, .alpha = .01f,
+                        .beta = beta, .gamma = .001f, .periodic = periodic};
+}
+
+static int apply(bench_data *d, float beta)
+{
+    const clv_fluid_operator op = bench_operator(d->size, false, beta);
+    return clv_fluid_operator_apply(d->ctx, &op, d->u, d->field[0]);
+}
+
+static int row_operator(bench_data *d)
+{
+    return apply(d, 0);
+}
+
+static int row_operator_coupled(bench_data *d)
+{
+    return apply(d, .02f);
+}
+
+static int begin_sor(bench_data *d)
+{
+    return clv_buffer_copy(d->ctx, d->v, 0, d->field[0], 0, 12 * (size_t)d->n);
+}
+
+/* Two, after which the result lies where the first guess did. */
+static int sor(bench_data *d, clv_sor_form form)
+{
+    const clv_fluid_operator op = bench_operator(d->size, false, 0);
+    return clv_sor(d->ctx, &op, form, d->u, (float)clv_sor_omega(&op), 2, d->field[0], d->field[1]);
+}
+
+static int row_sor(bench_data *d)
+{
+    return sor(d, CLV_SOR_AUTO);
+}
+
+static int row_sor_block(bench_data *d)
+{
+    return sor(d, CLV_SOR_BLOCK);
+}
+
+static int row_sor_colours(bench_data *d)
+{
+    return sor(d, CLV_SOR_COLOURS);
+}
+
+static clv_cg_workspace room_of(const bench_data *d)
+{
+    return (clv_cg_workspace){.residual = d->field[1], .direction = d->solver[0], .product = d->solver[1],
+                                .partial = d->partial, .state = d->state};
+}
+
+static int begin_conjugate(bench_data *d)
+{
+    const clv_fluid_operator op = bench_operator(d->size, false, 0);
+    const clv_cg_workspace room = room_of(d);
+    int status = begin_sor(d);
+    return status < 0 ? status : clv_cg_begin(d->ctx, &op, d->u, 1e-3, d->field[0], &room);
+}
+
+static int row_conjugate(bench_data *d)
+{
+    const clv_fluid_operator op = bench_operator(d->size, false, 0);
+    const clv_cg_workspace room = room_of(d);
+    return clv_cg_step(d->ctx, &op, d->field[0], &room);
+}
+
+/* Anew, as tables of a rehearsal were never written. */
+static int begin_fft(bench_data *d)
+{
+    clv_fft_destroy(&d->fft);
+    return clv_fft_create(d->ctx, d->size, &d->fft);
+}
+
+static int row_fft(bench_data *d)
+{
+    int status = clv_fft_forward(d->ctx, &d->fft, d->v, d->nine);
+    return status < 0 ? status : clv_fft_back(d->ctx, &d->fft, d->nine, d->field[0]);
+}
+
+static int row_fft_solve(bench_data *d)
+{
+    const clv_fluid_operator op = bench_operator(d->size, true, 0);
+    return clv_fft_solve(d->ctx, &d->fft, &op, d->u, d->field[0], d->nine);
+}
+
+static int row_fft_solve_coupled(bench_data *d)
+{
+    const clv_fluid_operator op = bench_operator(d->size, true, .02f);
+    return clv_fft_solve(d->ctx, &d->fft, &op, d->u, d->field[0], d->nine);
+}
+
+/* An iteration of conjugate gradients: product 24, residual 36, solution and direction 60. A
+ * transform: an axis 24 there and 24 back; the solver does both along z at once where components
+ * do not meet. A multiply-add of the operator for each of its numbers that are not 0. */
+const bench_row bench_rows_solvers[] = {
+    {"fluid operator", "fluid_operator", 24, 42, row_operator, check_operator, NULL, NULL},
+    {"fluid operator, coupled", NULL, 24, 96, row_operator_coupled, check_operator_coupled, NULL, NULL},
+    {"sor, two sweeps", NULL, 72, 0, row_sor, check_sor, begin_sor, NULL},
+    {"sor, two sweeps, block", "sor_block", 72, 0, row_sor_block, check_sor, begin_sor, NULL},
+    {"sor, two sweeps, colours", "sor_colour", 72, 0, row_sor_colours, check_sor, begin_sor, NULL},
+    {"conjugate gradients, iteration", "cg_descend", 120, 0, row_conjugate, check_conjugate,
+     begin_conjugate, NULL},
+    {"fft there and back", "fft_columns", 144, 0, row_fft, check_fft, begin_fft, NULL},
+    {"fft solver", "fft_rows", 120, 0, row_fft_solve, check_fft_solve, begin_fft, NULL},
+    {"fft solver, coupled", "fft_rows_back", 168, 0, row_fft_solve_coupled, check_fft_solve_coupled,
+     begin_fft, NULL},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
+};

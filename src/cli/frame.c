@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the programs clvox and clvox-bench do around a verb: signals, help, log, exit code. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "runtime/device.h"
+#include "runtime/helper.h"
+
+/* ---- Ctrl-C ------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted, watched;
+
+static void on_signal(int signal_number)
+{
+    /* Once is a request where somebody looks at the flag, twice an order. */
+    if (watched && !interrupted) {
+        static const char note[] = "\nstopping; once more to stop at once\n";
+        interrupted = 1;
+        ssize_t ignored = write(STDERR_FILENO, note, sizeof note - 1);
+        (void)ignored;
+        return;
+    }
+    clv_file_remove_unfinished();
+    _exit(128 + signal_number);
+}
+
+bool cli_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+void cli_watch(bool on)
+{
+    watched = on;
+}
+
+/* ---- help --------------------------------------------------------------- */
+
+static void print_help(const cli_verb *verbs, FILE *to)
+{
+    fprintf(to, "clvox %s: registration and filters for 3-D neuroimaging volumes on OpenCL devices\n\n"
+                "Usage: clvox VERB [options]\n\nVerbs:\n",
+            clvox_version());
+    for (int i = 0; verbs[i].name; i++)
+        fprintf(to, "  %-10s  %s\n", verbs[i].name, verbs[i].help);
+    fprintf(to, "\n`clvox help VERB` or `clvox VERB --help` explains a verb, with an example.\n"
+                "Exit codes: 0 done; 1 it could not be done; 2 misused; 130 interrupted.\n");
+}
+
+static const cli_verb *find_verb(const cli_verb *verbs, const char *name)
+{
+    int count = 0;
+    for (; verbs[count].name; count++)
+        if (!strcmp(verbs[count].name, name))
+            return &verbs[count];
+    const char *near = cli_nearest(name, &verbs[0].name, count, sizeof verbs[0]);
+    if (near)
+        fprintf(stderr, "clvox: %s is not a verb; did you mean `clvox %s`?\n", name, near);
+    else
+        fprintf(stderr, "clvox: %s is not a verb; `clvox --help` lists them\n", name);
+    return NULL;
+}
+
+/* ---- one verb ----------------------------------------------------------- */
+
+static cJSON *begin_log(const cli_verb *verb, int argc, char **argv)
+{
+    cJSON *log = cJSON_CreateObject();
+    char date[32];
+    time_t now = time(NULL);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    cJSON_AddStringToObject(log, "program", "clvox");
+    cJSON_AddStringToObject(log, "version", clvox_version());
+    cJSON_AddStringToObject(log, "verb", verb->name);
+    cJSON_AddStringToObject(log, "date", date);
+    cJSON *words = cJSON_AddArrayToObject(log, "command");
+    cJSON_AddItemToArray(words, cJSON_CreateString("clvox"));
+    for (int i = 0; i < argc; i++)
+        cJSON_AddItemToArray(words, cJSON_CreateString(argv[i]));
+    return log;
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    command cli = {.verb = verb->name, .started = cli_seconds()};
+    clv_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
+    cli.log = begin_log(verb, argc, argv);
+    int status = verb->run(&cli, argc, argv);
+    if (status >= 0 && status != CLI_DONE)
+        status = cli_profile(&cli);
+    if (status >= 0 && status != CLI_DONE && cli.json)
+        status = cli_write_log(&cli, cli.json);
+    if (status >= 0 && (fflush(stdout) || ferror(stdout)))
+        status = clv_fail(CLVOX_ERROR_FILE, "standard output cannot be written");
+    clvox_context_destroy(&cli.ctx);
+    cJSON_Delete(cli.log);
+    if (status == CLVOX_ERROR_STOPPED && interrupted) {
+        fprintf(stderr, "clvox %s: interrupted\n", cli.verb);
+        return 130;
+    }
+    if (status < 0)
+        fprintf(stderr, "clvox %s: %s\n", cli.verb, clvox_message());
+    if (status == CLI_USAGE)
+        fprintf(stderr, "`clvox %s --help` explains the options.\n", cli.verb);
+    return status >= 0 ? 0 : status == CLI_USAGE ? 2 : 1;
+}
+
+int cli_main(const cli_verb *verbs, int argc, char **argv)
+{
+    if (argc == 3 && !strcmp(argv[1], CLV_HELPER_VERB)) /* no verb for people: this program called itself */
+        return clv_helper_serve(argv[2]);
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++) {
+        struct sigaction old, action = {.sa_handler = on_signal};
+        /* What the caller ignores (nohup) stays ignored. */
+        if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(ends[i], &action, NULL);
+    }
+    if (argc < 2) {
+        print_help(verbs, stderr);
+        return 2;
+    }
+    const char *word = argv[1];
+    if (!strcmp(word, "--version")) {
+        printf("clvox %s\n", clvox_version());
+        return 0;
+    }
+    if (!strcmp(word, "--help") || !strcmp(word, "-h") || (!strcmp(word, "help") && argc == 2)) {
+        print_help(verbs, stdout);
+        return 0;
+    }
+    if (*word == '-') {
+        fprintf(stderr, "clvox: %s: options come after the verb; `clvox --help` lists the verbs\n", word);
+        return 2;
+    }
+    bool help = !strcmp(word, "help");
+    const cli_verb *verb = find_verb(verbs, help ? argv[2] : word);
+    if (!verb)
+        return 2;
+    char asked[] = "--help", *question[] = {argv[1 + help], asked, NULL};
+    return help ? run(verb, 2, question) : run(verb, argc - 1, argv + 1);
+}
