@@ -13,9 +13,18 @@ int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3]
     int all = 1;
     for (int axis = 0; axis < 3; axis++) {
         int step = kernel->group[axis], count = step ? (size[axis] + step - 1) / step : 1;
+        if (axis == 2 && kernel->variant->parts)
+            count *= kernel->variant->parts;
         if (groups)
             groups[axis] = count;
         all *= count;
+    }
+    if (kernel->variant->most_groups) {
+        all = all < kernel->variant->most_groups ? all : kernel->variant->most_groups;
+        if (groups) {
+            groups[0] = all;
+            groups[1] = groups[2] = 1;
+        }
     }
     return all;
 }

@@ -24,6 +24,9 @@ bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *vari
                       size_t local_extra)
 {
     size_t local = local_bytes(variant, tile, local_extra);
+    const int *rim = variant->rim;
+    if (tile.x <= 2 * rim[0] || tile.y <= 2 * rim[1] || tile.z <= 2 * rim[2])
+        return false;
     return within((size_t)tile.x * (size_t)tile.y * (size_t)tile.z, limits->max_group) &&
            within((size_t)tile.x, limits->max_items[0]) && within((size_t)tile.y, limits->max_items[1]) &&
            within((size_t)tile.z, limits->max_items[2]) && local <= limits->local_bytes;

@@ -112,6 +112,12 @@ typedef struct clv_variant {
     int group[3];         /* elements a group covers, where that is not items times tile: CLV_WHOLE, or a
                              number, as 1 where items share the work on one element; 0: items times tile */
     int rim[3];           /* items at either end of a tile that help and cover nothing */
+    int parts;            /* groups that share the work on the same elements, one after another along z (as of
+                             the components of a field); 0: one */
+    int most_groups;      /* not 0: at most so many groups, all along x, share the elements, as sums want whose
+                             partial results have a place each */
+    int passes;           /* launches that make one result together, told apart by an argument; 0: one */
+    const struct clv_entry *before; /* an entry that is launched first and whose result this one reads */
     int devices;          /* CLV_ON_... where the planner may choose it by itself */
     int halo[3];          /* voxels read beyond the tile on either side */
     int cell_bytes;       /* local memory for each cell of tile + halo */
@@ -254,8 +260,8 @@ typedef struct clv_arg {
 #define CLV_FLOAT4V(p) ((clv_arg){16, (p), NULL})
 #define CLV_LOCAL(n) ((clv_arg){(n), NULL, NULL})
 
-/* Work-groups of a launch over so many elements, along each axis (may be NULL)
- * and in all. */
+/* Work-groups of a launch over so many elements, along each axis (groups may be
+ * NULL) and in all. */
 int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3]);
 
 /* Queues a kernel over so many elements along each axis. moved: bytes that must cross device memory, counted once, for
