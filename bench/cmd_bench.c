@@ -5,6 +5,7 @@
 
 #include "bench/bench_table.h"
 #include "cli/cli.h"
+#include "runtime/timing.h"
 
 typedef struct request {
     const char *const *names;

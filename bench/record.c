@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/runtime.h"
+#include "runtime/source.h"
 
 static void put_number(cJSON *to, const char *name, double value)
 {

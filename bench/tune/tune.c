@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/registry.h"
+#include "runtime/timing.h"
 #include "runtime/wisdom.h"
 #include "bench/tune/check.h"
 

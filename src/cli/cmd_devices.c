@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "runtime/registry.h"
 #include "runtime/runtime.h"
 
 static const char *const types[] = {"cpu", "gpu", "accelerator"};

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "runtime/helper.h"
 #include "runtime/runtime.h"
+#include "runtime/timing.h"
 #include "runtime/wisdom.h"
 
 double cli_seconds(void)

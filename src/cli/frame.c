@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "runtime/device.h"
 #include "runtime/helper.h"
+#include "runtime/pocl.h"
 
 /* ---- Ctrl-C ------------------------------------------------------------- */
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/buffer.h"
+
 #include <stdlib.h>
 
 #include "runtime/context.h"
+#include "runtime/rehearsal.h"
 
 /* host: memory to lie in, on CPU devices; NULL: the device's own. */
 static int create(clvox_context *ctx, void *host, size_t bytes, const char *what, clv_buffer **out)

@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/build.h"
-#include "runtime/device.h"
+#include "runtime/context.h"
+#include "runtime/kernel.h"
+#include "runtime/program.h"
+#include "runtime/rehearsal.h"
+#include "runtime/select.h"
 
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)
 {
@@ -86,27 +89,4 @@ void clvox_context_destroy(clvox_context **context)
 const clvox_device_limits *clvox_context_limits(const clvox_context *context)
 {
     return &context->limits;
-}
-
-bool clv_has_timers(const clvox_context *ctx)
-{
-    return ctx->options.profile;
-}
-
-bool clv_fields_packed(const clvox_context *ctx)
-{
-    return ctx->packed;
-}
-
-const clv_wisdom *clv_context_wisdom(const clvox_context *ctx)
-{
-    return ctx->wisdom;
-}
-
-int clv_context_wisdom_used(const clvox_context *ctx)
-{
-    int used = 0;
-    for (int i = 0; i < ctx->built_count; i++)
-        used += ctx->built[i]->kernel.wisdom;
-    return used;
 }

@@ -3,15 +3,12 @@
 #ifndef CLV_RUNTIME_CONTEXT_H
 #define CLV_RUNTIME_CONTEXT_H
 
-#define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-
 #include <sys/types.h>
 
 #include "runtime/cache.h"
+#include "runtime/error.h"
 #include "runtime/helper.h"
-#include "runtime/runtime.h"
+#include "runtime/timing.h"
 #include "runtime/wisdom.h"
 
 typedef struct clv_rehearsal clv_rehearsal;
@@ -95,49 +92,7 @@ struct clvox_context {
     int timing_count, timing_room;
 };
 
-/* "CL_OUT_OF_RESOURCES" for the number; "an unknown error" beyond the tables. */
-const char *clv_cl_error_name(cl_int error);
-
-/* "clEnqueueNDRangeKernel failed with CL_OUT_OF_RESOURCES (gaussian_x/tile 32x8x1)...":
- * fills the message and returns the matching clvox_status. */
-int clv_cl_fail(cl_int error, const char *call, const char *meaning);
-
-/* Fails unless the call returned CL_SUCCESS; meaning says what it was for. */
-#define CLV_CL(call, name, meaning)                            \
-    do {                                                       \
-        cl_int cl_error_ = (call);                             \
-        if (cl_error_ != CL_SUCCESS) {                         \
-            status = clv_cl_fail(cl_error_, (name), (meaning)); \
-            goto end;                                          \
-        }                                                      \
-    } while (0)
-
 /* Where a queued command's event goes: NULL unless the context keeps time. */
 #define CLV_EVENT(ctx, event) ((ctx)->options.profile ? &(event) : NULL)
-
-/* Takes over the event (NULL is legal) and adds its time to the label's row
- * later. label must live as long as the context; kernel is NULL for transfers. */
-int clv_timing_add(clvox_context *ctx, cl_event event, const char *label, const clv_kernel *kernel,
-                   double bytes);
-/* Releases every event that is still kept. */
-void clv_timing_drop(clvox_context *ctx);
-
-/* Keeps a program under its key: takes over the reference when it succeeds. */
-int clv_shared_keep(clvox_context *ctx, clv_cache_key key, cl_program program);
-
-/* Notes a kernel that a rehearsal asks for, and answers with its likeness,
- * which cannot be launched (rehearsal.c). */
-int clv_rehearsal_note(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
-                       const char *extra, const clv_kernel **out);
-void clv_rehearsal_free(clvox_context *ctx);
-/* What is read in a rehearsal: 1, 2, 1, 2 ... as floats. */
-void clv_rehearsal_read(void *data, size_t bytes);
-
-/* Releases built kernels and what clv_kernel_get remembers. */
-void clv_kernels_release(clvox_context *ctx);
-
-/* The array with room for one more element, moved when it had to grow by
- * doubling; NULL, with the message set and array untouched, without memory. */
-void *clv_grown(void *array, int count, int *room, size_t element);
 
 #endif

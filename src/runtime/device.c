@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/context.h"
+#include "base/array.h"
 #include "runtime/device.h"
+#include "runtime/error.h"
+#include "runtime/limits.h"
+#include "runtime/pocl.h"
+#include "runtime/select.h"
 
 static const char packages[] =
     "install pocl-opencl-icd for the CPU, or your graphics card's OpenCL driver (nvidia-opencl-icd, "

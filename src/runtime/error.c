@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "runtime/context.h"
+#include "runtime/error.h"
 
 static const char *const errors[] = {
     /* 0..-19 */
@@ -54,18 +52,4 @@ int clv_cl_fail(cl_int error, const char *call, const char *meaning)
                         call, clv_cl_error_name(error), meaning);
     return clv_fail(CLVOX_ERROR_DEVICE, "%s failed with %s, error %d (%s)", call,
                     clv_cl_error_name(error), error, meaning);
-}
-
-void *clv_grown(void *array, int count, int *room, size_t element)
-{
-    if (count < *room)
-        return array;
-    int wanted = *room ? 2 * *room : 16;
-    void *grown = realloc(array, (size_t)wanted * element);
-    if (!grown) {
-        clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        return NULL;
-    }
-    *room = wanted;
-    return grown;
 }

@@ -13,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/build.h"
+#include "runtime/context.h"
+#include "runtime/program.h"
 
 extern char **environ;
 

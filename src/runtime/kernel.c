@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels that a context has built, found again by what was asked for. */
+#include "runtime/kernel.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/build.h"
+#include "base/array.h"
+#include "runtime/context.h"
 #include "runtime/program.h"
+#include "runtime/rehearsal.h"
+#include "runtime/source.h"
 
 static void forget(clvox_context *ctx)
 {
@@ -335,4 +340,22 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
             ctx->built[i]->kernel.wisdom |= wise && is_candidate(*out, &candidates[0]);
         }
     return memo_put(ctx, entry, kept, local_extra, size_class, *out);
+}
+
+bool clv_fields_packed(const clvox_context *ctx)
+{
+    return ctx->packed;
+}
+
+const clv_wisdom *clv_context_wisdom(const clvox_context *ctx)
+{
+    return ctx->wisdom;
+}
+
+int clv_context_wisdom_used(const clvox_context *ctx)
+{
+    int used = 0;
+    for (int i = 0; i < ctx->built_count; i++)
+        used += ctx->built[i]->kernel.wisdom;
+    return used;
 }

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/context.h"
-#include "runtime/device.h"
+#include "runtime/error.h"
+#include "runtime/limits.h"
 
 /* Queries of extensions, by number: cl_nv_device_attribute_query,
  * cl_amd_device_attribute_query, cl_khr_pci_bus_info. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "runtime/plan.h"
 
-#include "runtime/runtime.h"
+#include <string.h>
 
 /* With less than this share of a compute unit's lanes filled memory latency
  * shows; above it more bring little, and the halo decides. */

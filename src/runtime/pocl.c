@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/device.h"
+#include "runtime/pocl.h"
 
 bool clv_pocl_folder_refused(char *path, size_t room)
 {

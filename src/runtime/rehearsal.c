@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a pipeline will ask for, learnt by letting it ask: between begin and
  * end kernels are noted, not built, and nothing reaches the device. */
+#include "runtime/rehearsal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/build.h"
+#include "base/array.h"
+#include "runtime/context.h"
 #include "runtime/program.h"
+#include "runtime/source.h"
 
 /* A kernel that was asked for, and what the asker got. */
 typedef struct note {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "runtime/device.h"
+#include "runtime/select.h"
 
 /* Implementations that drive other vendors' devices: of two drivers of one
  * device the vendor's own is kept. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/source.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "runtime/cache.h"
-#include "runtime/program.h"
+#include "runtime/registry.h"
 
 enum { DEEPEST_INCLUDE = 16 };
 

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/parallel.h"
-#include "runtime/build.h"
+#include "runtime/program.h"
 #include "runtime/compose.h"
 #include "runtime/helper.h"
 

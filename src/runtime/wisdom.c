@@ -11,8 +11,9 @@
 #include <cjson/cJSON.h>
 
 #include "base/file.h"
+#include "base/status.h"
 #include "runtime/cache.h"
-#include "runtime/program.h"
+#include "runtime/source.h"
 
 enum { FORM = 1, LARGEST_FILE = 64 << 20 };
 

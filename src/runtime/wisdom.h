@@ -10,7 +10,7 @@
 #define CLV_RUNTIME_WISDOM_H
 
 #include "runtime/cache.h"
-#include "runtime/runtime.h"
+#include "runtime/plan.h"
 
 enum {
     CLV_WISDOM_VERSION = 33, /* hexadecimal digits and their end */
@@ -85,10 +85,5 @@ int clv_wisdom_writable(const char *path);
  * becomes a sentence about it; else *remark stays. remark NULL is legal. */
 int clv_wisdom_store(const char *path, const clvox_device_limits *limits, const clv_wisdom_record *record,
                      char **remark);
-
-/* What the context's planner goes by; NULL with options.no_wisdom. */
-const clv_wisdom *clv_context_wisdom(const clvox_context *ctx);
-/* Of the kernels that the context has built, those that wisdom chose. */
-int clv_context_wisdom_used(const clvox_context *ctx);
 
 #endif

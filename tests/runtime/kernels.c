@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "runtime/codeobject.h"
-#include "runtime/program.h"
+#include "runtime/registry.h"
+#include "runtime/source.h"
 
 static int fail(const char *what)
 {

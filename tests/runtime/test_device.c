@@ -5,6 +5,9 @@
 #include "check.h"
 #include "clvox/device.h"
 #include "runtime/device.h"
+#include "runtime/limits.h"
+#include "runtime/pocl.h"
+#include "runtime/select.h"
 
 static clvox_device device(const char *name, const char *platform, clvox_device_type type, int units,
                            const char *pci)

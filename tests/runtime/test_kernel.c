@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing, building and launching kernels, buffers, and the time that is kept. */
 #include "probe.h"
-#include "runtime/build.h"
 #include "runtime/context.h"
 #include "runtime/program.h"
+#include "runtime/source.h"
+#include "runtime/timing.h"
 
 static const int size[3] = {19, 7, 5};
 

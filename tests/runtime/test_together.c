@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include "probe.h"
-#include "runtime/build.h"
 #include "runtime/compose.h"
 #include "runtime/context.h"
 #include "runtime/helper.h"
 #include "runtime/program.h"
+#include "runtime/registry.h"
+#include "runtime/source.h"
 
 static const int size[3] = {19, 7, 5};
 

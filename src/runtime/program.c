@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/build.h"
+#include "runtime/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "runtime/codeobject.h"
 #include "runtime/compose.h"
-#include "runtime/program.h"
+#include "runtime/source.h"
 
 char *clv_build_identity(const clvox_device_limits *limits)
 {
