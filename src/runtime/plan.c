@@ -10,7 +10,7 @@ static const double enough_filled = 0.5;
 static size_t local_bytes(const clv_variant *variant, clv_tile tile, size_t local_extra)
 {
     int planes = variant->planes ? variant->planes : tile.z + 2 * variant->halo[2];
-    return (size_t)variant->fixed_bytes + local_extra +
+    return (size_t)variant->fixed_bytes + (variant->no_local ? 0 : local_extra) +
            (size_t)(tile.x + 2 * variant->halo[0]) * (size_t)(tile.y + 2 * variant->halo[1]) *
                (size_t)planes * (size_t)variant->cell_bytes;
 }

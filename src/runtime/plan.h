@@ -53,10 +53,16 @@ typedef struct clv_variant {
     int cell_bytes;       /* local memory for each cell of tile + halo */
     int planes;           /* planes of such cells held at once; 0: (tile.z + 2 halo[2]) */
     int fixed_bytes;      /* local memory besides */
+    bool no_local;        /* takes none of the local memory that depends on the call */
     int register_cap;     /* -cl-nv-maxrregcount, 0: none */
     bool optional;        /* kept for comparison: never chosen by itself */
     clv_tile tiles[CLV_MAX_TILES]; /* candidates, the preferred first; ends with x = 0 */
 } clv_variant;
+
+/* The value of a #define as text, so that a row or a build tells the kernel what C
+ * knows: "-DSUMS=" CLV_TEXT(CLV_TENSOR_PD_SUMS). */
+#define CLV_TEXT_OF(value) #value
+#define CLV_TEXT(value) CLV_TEXT_OF(value)
 
 /* One kernel role of an operation: all its variants compute the same thing
  * from the same arguments. */

@@ -80,11 +80,11 @@ static int version_of(clv_wisdom *wisdom, const clv_entry *entry, char version[C
         return status;
     for (int v = 0; v < entry->count; v++) {
         const clv_variant *a = &entry->variants[v];
-        snprintf(row, sizeof row, "%s %s %s %d,%d,%d %d,%d,%d %d,%d,%d %d %d %d %d %d,%d,%d %d %d %d %d %d", a->name,
+        snprintf(row, sizeof row, "%s %s %s %d,%d,%d %d,%d,%d %d,%d,%d %d %d %d %d %d,%d,%d %d %d %d %d %d %d", a->name,
                  a->function, a->defines ? a->defines : "", a->item[0], a->item[1], a->item[2], a->group[0],
                  a->group[1], a->group[2], a->rim[0], a->rim[1], a->rim[2], a->parts,
                  a->most_groups, a->passes, a->devices, a->halo[0], a->halo[1], a->halo[2],
-                 a->cell_bytes, a->planes, a->fixed_bytes, a->register_cap, a->optional);
+                 a->cell_bytes, a->planes, a->fixed_bytes, a->no_local, a->register_cap, a->optional);
         clv_cache_key_add(&key, row);
         for (int t = 0; t < CLV_MAX_TILES && a->tiles[t].x; t++) {
             snprintf(row, sizeof row, "%dx%dx%d,%d", a->tiles[t].x, a->tiles[t].y, a->tiles[t].z,
