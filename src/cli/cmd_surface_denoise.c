@@ -13,7 +13,7 @@ typedef struct request {
     const char *out, *sdf;
     clvox_denoise_options options;
     clvox_denoise_topology topology;
-    cli_numbers band, voxel, radius;
+    clv_numbers band, voxel, radius;
 } request;
 
 /* Of the input as a mesh (or NULL), on the grid, and of the result if nothing is
@@ -78,7 +78,7 @@ static int read_options(request *r, int update, int memory, int search, int topo
     o->rounds = rounds;
     if (r->band.count > 1 || r->voxel.count > 1 || r->radius.count > 1)
         return cli_misuse("--band, --voxel and --radius take one length");
-    if (r->voxel.count && (r->voxel.unit == CLI_UNIT_VOXELS || !(r->voxel.value[0] > 0)))
+    if (r->voxel.count && (r->voxel.unit == CLV_UNIT_VOXELS || !(r->voxel.value[0] > 0)))
         return cli_misuse("--voxel: a length above 0, as 1mm");
     if (r->band.count && !(r->band.value[0] > 0))
         return cli_misuse("--band %g: not above 0", r->band.value[0]);
@@ -104,9 +104,9 @@ static void scale_lengths(request *r, const clvox_grid *grid)
 {
     double smallest = smallest_edge(grid);
     if (r->band.count)
-        r->options.band = r->band.value[0] / (r->band.unit == CLI_UNIT_MM ? smallest : 1);
+        r->options.band = r->band.value[0] / (r->band.unit == CLV_UNIT_MM ? smallest : 1);
     if (r->radius.count)
-        r->options.radius = r->radius.value[0] / (r->radius.unit == CLI_UNIT_MM ? smallest : 1);
+        r->options.radius = r->radius.value[0] / (r->radius.unit == CLV_UNIT_MM ? smallest : 1);
 }
 
 /* ---- what is said before and meanwhile ---------------------------------- */

@@ -14,7 +14,7 @@
 #include "base/parallel.h"
 #include "cli/cli.h"
 
-enum { MAX_OPTIONS = 64, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
+enum { MAX_OPTIONS = 40 + CLV_MAX_OPTIONS, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
 
 int cli_misuse(const char *format, ...)
 {
@@ -66,42 +66,9 @@ const char *cli_nearest(const char *typed, const void *base, int count, unsigned
 
 /* ---- values ------------------------------------------------------------- */
 
-bool cli_read_numbers(const char *text, cli_numbers *out)
+bool cli_whole_size(const clv_numbers *numbers, int least, int most, int size[3])
 {
-    cli_numbers numbers = {.unit = CLI_UNIT_NONE};
-    for (;;) {
-        char *end;
-        if (numbers.count == CLI_MAX_NUMBERS || strspn(text, "+-.0123456789") == 0)
-            return false;
-        /* strtod would take the x of 0x2 for a hexadecimal number. */
-        char plain[64];
-        size_t length = strspn(text, "+-.0123456789eE");
-        if (length >= sizeof plain)
-            return false;
-        memcpy(plain, text, length);
-        plain[length] = 0;
-        double value = strtod(plain, &end);
-        if (end != plain + length || !isfinite(value))
-            return false;
-        numbers.value[numbers.count++] = value;
-        text += length;
-        if (*text != 'x')
-            break;
-        text++;
-    }
-    if (!strcmp(text, "mm"))
-        numbers.unit = CLI_UNIT_MM;
-    else if (!strcmp(text, "vox"))
-        numbers.unit = CLI_UNIT_VOXELS;
-    else if (*text)
-        return false;
-    *out = numbers;
-    return true;
-}
-
-bool cli_whole_size(const cli_numbers *numbers, int least, int most, int size[3])
-{
-    if ((numbers->count != 1 && numbers->count != 3) || numbers->unit != CLI_UNIT_NONE)
+    if ((numbers->count != 1 && numbers->count != 3) || numbers->unit != CLV_UNIT_NONE)
         return false;
     for (int i = 0; i < 3; i++) {
         double value = numbers->value[numbers->count == 3 ? i : 0];
@@ -133,6 +100,9 @@ static int read_value(const cli_option *option, const char *text)
     switch (option->kind) {
     case CLI_FLAG:
         *(bool *)option->target = true;
+        break;
+    case CLI_MARK:
+        *(const char **)option->target = "";
         break;
     case CLI_COUNT:
         ++*(int *)option->target;
@@ -169,7 +139,7 @@ static int read_value(const cli_option *option, const char *text)
         break;
     }
     case CLI_NUMBERS:
-        if (!cli_read_numbers(text, option->target))
+        if (!clv_numbers_read(text, option->target))
             return cli_misuse("--%s %s: not of the form %s", option->name, text, option->argument);
         break;
     case CLI_CHOICE:
@@ -180,29 +150,47 @@ static int read_value(const cli_option *option, const char *text)
 
 /* ---- help --------------------------------------------------------------- */
 
+static void print_row(char letter, const char *name, const char *argument, const char *help,
+                      const char *otherwise)
+{
+    char left[160];
+    int n = 0;
+    if (letter)
+        n = snprintf(left, sizeof left, "-%c, ", letter);
+    snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", name, *argument ? " " : "", argument);
+    if (strlen(left) > 27)
+        printf("  %s\n%31s", left, "");
+    else
+        printf("  %-27s  ", left);
+    printf(*otherwise ? "%s (%s)\n" : "%s\n", help, otherwise);
+}
+
 static void print_rows(const cli_option *options)
 {
-    for (const cli_option *o = options; o->name; o++) {
-        char left[160];
-        int n = 0;
-        if (o->letter)
-            n = snprintf(left, sizeof left, "-%c, ", o->letter);
-        snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", o->name, o->argument ? " " : "",
-                 o->argument ? o->argument : "");
-        if (strlen(left) > 27)
-            printf("  %s\n%31s%s\n", left, "", o->help);
-        else
-            printf("  %-27s  %s\n", left, o->help);
+    for (const cli_option *o = options; o->name; o++)
+        print_row(o->letter, o->name, o->argument ? o->argument : "", o->help, "");
+}
+
+static void print_table(const clv_option_table *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
+        char argument[128], otherwise[192];
+        if (row->name)
+            print_row(row->letter, row->name, clv_option_argument(row, argument, sizeof argument), row->help,
+                      clv_option_default(table, row, otherwise, sizeof otherwise));
     }
 }
 
 static void print_help(const command *cli, const cli_usage *usage, const cli_option *everywhere)
 {
     printf("Usage: clvox %s %s\n\n%s\n", cli->verb, usage->synopsis, usage->about);
-    if (usage->options && usage->options->name) {
+    if (usage->table || (usage->options && usage->options->name))
         printf("\nOptions:\n");
+    if (usage->options)
         print_rows(usage->options);
-    }
+    if (usage->table)
+        print_table(usage->table);
     printf("\nOptions of every verb:\n");
     print_rows(everywhere);
     printf("\nExample:\n%s\n", usage->example);
@@ -236,6 +224,18 @@ static int check_log(const char *path)
     return status;
 }
 
+/* What is typed for the fields of a pipeline's options is kept as text: presets come before it. */
+static void list_fields(const cli_usage *usage, cli_option *fields)
+{
+    for (int i = 0; usage->table && i < usage->table->count; i++) {
+        const clv_option *row = &usage->table->rows[i];
+        if (row->name)
+            *fields++ = (cli_option){.name = row->name, .letter = row->letter,
+                                     .kind = row->type == CLV_OPTION_FLAG ? CLI_MARK : CLI_TEXT,
+                                     .target = (void *)&usage->given[i]};
+    }
+}
+
 int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count)
 {
     const cli_option everywhere[] = {
@@ -252,14 +252,16 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
         {"help", 'h', CLI_FLAG, NULL, NULL, "print this"},
         {0},
     };
+    cli_option fields[CLV_MAX_OPTIONS + 1] = {{0}};
     const cli_option *rows[MAX_OPTIONS] = {0};
     struct option known[MAX_OPTIONS + 1] = {{0}};
     char letters[2 * MAX_OPTIONS + 2] = ":";
     int n = 0, used = 1;
-    const cli_option *tables[] = {usage->options, everywhere};
-    for (int t = 0; t < 2; t++)
+    list_fields(usage, fields);
+    const cli_option *tables[] = {usage->options, fields, everywhere};
+    for (int t = 0; t < 3; t++)
         for (const cli_option *o = tables[t]; o && o->name && n < MAX_OPTIONS; o++, n++) {
-            int takes = o->kind != CLI_FLAG && o->kind != CLI_COUNT;
+            int takes = o->kind != CLI_FLAG && o->kind != CLI_COUNT && o->kind != CLI_MARK;
             rows[n] = o;
             known[n].name = o->name;
             known[n].has_arg = takes ? required_argument : no_argument;
@@ -312,6 +314,47 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
     if (*count > usage->most)
         return cli_misuse("%s: not an option, and not expected here", (*rest)[usage->most]);
     return check_log(cli->json);
+}
+
+/* ---- fields of a pipeline's options ------------------------------------- */
+
+int cli_read_fields(const clv_option_table *table, const char *const *given, double mm, void *values)
+{
+    int status = clv_options_read(table, given, mm, values);
+    return status == CLVOX_ERROR_ARGUMENT ? CLI_USAGE : status;
+}
+
+void cli_log_fields(cJSON *to, const clv_option_table *table, const void *values)
+{
+    for (int i = 0; i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
+        char key[64];
+        double value = clv_option_value(row, values, 0);
+        clv_option_key(row, key, sizeof key);
+        if (row->type == CLV_OPTION_CHOICE) {
+            const char *word = clv_option_word(row, (int)value);
+            cJSON_AddStringToObject(to, key, word ? word : "");
+        } else if (row->type == CLV_OPTION_INTEGERS || row->type == CLV_OPTION_NUMBERS) {
+            cJSON *list = cJSON_AddArrayToObject(to, key);
+            for (int k = 0; k < clv_option_count(row, values); k++)
+                cJSON_AddItemToArray(list, cJSON_CreateNumber(clv_option_value(row, values, k)));
+        } else if (row->type == CLV_OPTION_FLAG) {
+            cJSON_AddBoolToObject(to, key, value != 0);
+        } else {
+            cli_log_number(to, key, value);
+        }
+    }
+}
+
+void cli_remark_idle(const command *cli, const clv_option_table *table, const char *const *given,
+                     const void *values)
+{
+    for (int i = 0; i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
+        const char *why = given[i] && row->idle ? row->idle(row, values, given[i]) : NULL;
+        if (why)
+            cli_remark(cli, 0, "--%s has no effect %s\n", row->name, why);
+    }
 }
 
 int cli_auto_or_number(const char *option, const char *text, double *out)

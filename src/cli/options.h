@@ -3,9 +3,9 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include <stdbool.h>
+#include "base/options.h"
 
-enum { CLI_MAX_TEXTS = 64, CLI_MAX_NUMBERS = 16 };
+enum { CLI_MAX_TEXTS = 64 };
 
 /* Returned beside clvox_status codes: the command is misused (exit code 2, the
  * sentence is clvox_message), or --help or --version has been answered. */
@@ -17,15 +17,6 @@ typedef struct cli_texts {
     int count;
 } cli_texts;
 
-typedef enum cli_unit { CLI_UNIT_NONE, CLI_UNIT_MM, CLI_UNIT_VOXELS } cli_unit;
-
-/* "2", "2mm", "1.5vox", "4x2x1", "2x1x0vox". */
-typedef struct cli_numbers {
-    double value[CLI_MAX_NUMBERS];
-    int count; /* 0: not given */
-    cli_unit unit;
-} cli_numbers;
-
 typedef enum cli_option_kind {
     CLI_FLAG,    /* bool */
     CLI_COUNT,   /* int, one more each time */
@@ -33,8 +24,9 @@ typedef enum cli_option_kind {
     CLI_REPEAT,  /* cli_texts */
     CLI_INTEGER, /* int, not negative */
     CLI_NUMBER,  /* double */
-    CLI_NUMBERS, /* cli_numbers */
-    CLI_CHOICE   /* int: index into argument, "a|b|c" */
+    CLI_NUMBERS, /* clv_numbers */
+    CLI_CHOICE,  /* int: index into argument, "a|b|c" */
+    CLI_MARK     /* const char *: "" where it is given */
 } cli_option_kind;
 
 typedef struct cli_option {
@@ -51,17 +43,28 @@ typedef struct cli_usage {
     const char *synopsis; /* "-f FIXED -m MOVING -o PREFIX [options]" */
     const char *about;    /* sentences, lines broken by hand */
     const char *example;  /* complete commands */
-    const cli_option *options; /* ends with name NULL */
+    const cli_option *options; /* of the verb alone; ends with name NULL */
+    /* Those of a pipeline of the library, or NULL, and where what is typed for each row goes: zeroed,
+     * CLV_MAX_OPTIONS long. The verb sets the fields by cli_read_fields. */
+    const clv_option_table *table;
+    const char **given;
     int least, most;      /* arguments that are not options */
 } cli_usage;
 
 struct command;
+struct cJSON;
 
 /* Reads the options of a verb and those that every verb has. argv[0] is the
  * verb; afterwards the *count remaining arguments start at *rest. Returns
  * CLVOX_OK, CLI_DONE, CLI_USAGE, or CLVOX_ERROR_FILE where the file of --json
  * cannot be written. */
 int cli_parse(struct command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count);
+
+/* Enters every row's value into the log. */
+void cli_log_fields(struct cJSON *to, const clv_option_table *table, const void *values);
+/* Remarks on the options that are given and have no effect beside the others. */
+void cli_remark_idle(const struct command *cli, const clv_option_table *table, const char *const *given,
+                     const void *values);
 
 /* Stores the sentence and returns CLI_USAGE. */
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -70,12 +73,12 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * names the option. */
 int cli_auto_or_number(const char *option, const char *text, double *out);
 
-/* Reads "4x2x1" with an optional unit at the end; false when text is not that. */
-bool cli_read_numbers(const char *text, cli_numbers *out);
+/* clv_options_read, where what is typed wrongly is a misuse. */
+int cli_read_fields(const clv_option_table *table, const char *const *given, double mm, void *values);
 
 /* Voxels along each axis of "N" or "NxNxN"; false where they are not whole numbers
  * from least to most, or have a unit. */
-bool cli_whole_size(const cli_numbers *numbers, int least, int most, int size[3]);
+bool cli_whole_size(const clv_numbers *numbers, int least, int most, int size[3]);
 
 /* The word of the list nearest to what was typed, NULL when none is near.
  * list[i] is at (const char *)base + i * stride. */

@@ -57,7 +57,7 @@ int cli_phantom_surface(command *cli, const cli_solid *r)
         if (snprintf(path[i], sizeof path[i], "%s_%s", r->prefix, names[i]) >= (int)sizeof path[i])
             return cli_misuse("--output: the prefix is too long");
     CLV_TRY(clv_solid_make(r->kind, r->grid, &solid));
-    double unit = r->noise.unit == CLI_UNIT_VOXELS ? solid.voxel : 1;
+    double unit = r->noise.unit == CLV_UNIT_VOXELS ? solid.voxel : 1;
     double sigma = r->noise.count ? r->noise.value[0] * unit : 0;
     CLV_TRY(clv_solid_sample(&solid, r->grid, &distance));
     CLV_TRY(clv_solid_mesh(&solid, r->grid, clvox_grid_voxels(r->grid) > MOST ? 1 : 2, &mesh));

@@ -133,11 +133,11 @@ end:
 }
 
 /* One length in voxels; mm would differ from level to level. */
-static int read_voxels(const cli_numbers *numbers, const char *name, double *out)
+static int read_voxels(const clv_numbers *numbers, const char *name, double *out)
 {
     if (!numbers->count)
         return CLVOX_OK;
-    if (numbers->count != 1 || numbers->unit == CLI_UNIT_MM || numbers->value[0] < 0)
+    if (numbers->count != 1 || numbers->unit == CLV_UNIT_MM || numbers->value[0] < 0)
         return cli_misuse("--%s: one length in voxels of the level, as 1.7vox", name);
     *out = numbers->value[0];
     return CLVOX_OK;
@@ -163,7 +163,7 @@ static int read_levels(const cli_register_request *r, clvox_register_options *o)
             o->iterations[i] = preset.iterations[from < 0 ? 0 : from];
         }
     }
-    if (r->shrink.unit != CLI_UNIT_NONE || r->iterations.unit != CLI_UNIT_NONE)
+    if (r->shrink.unit != CLV_UNIT_NONE || r->iterations.unit != CLV_UNIT_NONE)
         return cli_misuse("--shrink and --iterations are plain numbers, as 4x2x1 and 100x50x25");
     for (int i = 0; i < r->shrink.count; i++) {
         o->shrink[i] = r->shrink.value[i];
@@ -222,11 +222,11 @@ static int read_linear(cli_register_request *r, clvox_register_options *o)
 }
 
 /* The longest step of all levels, or one of the coarser levels and one of the last. */
-static int read_step(const cli_numbers *numbers, clvox_register_options *o)
+static int read_step(const clv_numbers *numbers, clvox_register_options *o)
 {
     if (!numbers->count)
         return CLVOX_OK;
-    if (numbers->count > 2 || numbers->unit == CLI_UNIT_MM)
+    if (numbers->count > 2 || numbers->unit == CLV_UNIT_MM)
         return cli_misuse("--step: one length in voxels of the level, as 0.5vox, or two, as 1x1.5vox");
     o->step = numbers->value[0];
     o->finest_step = numbers->value[numbers->count - 1];
@@ -405,7 +405,7 @@ int cli_register_smoothing(const cli_register_request *r, const clvox_grid *fixe
         if (!(r->smooth.value[i] >= 0))
             return cli_misuse("--smooth: %g is negative", r->smooth.value[i]);
         o->smooth_voxels[i] = r->smooth.value[i];
-        if (r->smooth.unit == CLI_UNIT_MM)
+        if (r->smooth.unit == CLV_UNIT_MM)
             o->smooth_voxels[i] /= cbrt(edge[0] * edge[1] * edge[2]);
     }
     return CLVOX_OK;

@@ -13,7 +13,7 @@ typedef struct cli_register_request {
     const char *prefix, *init, *metric, *deform;
     const char *fixed_mask, *moving_mask, *labels;
     int linear, dof, kernel, gradient;
-    cli_numbers shrink, iterations, smooth, update_sigma, total_sigma, step;
+    clv_numbers shrink, iterations, smooth, update_sigma, total_sigma, step;
     double momentum, lambda, tolerance;
     bool quick, best, strict, inverse, no_picture;
 } cli_register_request;

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+bool clv_numbers_read(const char *text, clv_numbers *out)
+{
+    clv_numbers numbers = {.unit = CLV_UNIT_NONE};
+    for (;;) {
+        char *end;
+        if (numbers.count == CLV_MAX_NUMBERS || strspn(text, "+-.0123456789") == 0)
+            return false;
+        /* strtod would take the x of 0x2 for a hexadecimal number. */
+        char plain[64];
+        size_t length = strspn(text, "+-.0123456789eE");
+        if (length >= sizeof plain)
+            return false;
+        memcpy(plain, text, length);
+        plain[length] = 0;
+        double value = strtod(plain, &end);
+        if (end != plain + length || !isfinite(value))
+            return false;
+        numbers.value[numbers.count++] = value;
+        text += length;
+        if (*text != 'x')
+            break;
+        text++;
+    }
+    if (!strcmp(text, "mm"))
+        numbers.unit = CLV_UNIT_MM;
+    else if (!strcmp(text, "vox"))
+        numbers.unit = CLV_UNIT_VOXELS;
+    else if (*text)
+        return false;
+    *out = numbers;
+    return true;
+}
+
+/* ---- a row and its field ------------------------------------------------ */
+
+static bool is_list(const clv_option *row)
+{
+    return row->type == CLV_OPTION_INTEGERS || row->type == CLV_OPTION_NUMBERS;
+}
+
+static bool is_whole(const clv_option *row)
+{
+    return row->type != CLV_OPTION_NUMBER && row->type != CLV_OPTION_NUMBERS;
+}
+
+static int read_int(const void *values, size_t offset)
+{
+    int value;
+    memcpy(&value, (const char *)values + offset, sizeof value);
+    return value;
+}
+
+int clv_option_count(const clv_option *row, const void *values)
+{
+    return is_list(row) ? read_int(values, row->count) : 1;
+}
+
+double clv_option_value(const clv_option *row, const void *values, int at)
+{
+    double value;
+    if (is_whole(row))
+        return read_int(values, row->offset + (size_t)at * sizeof(int));
+    memcpy(&value, (const char *)values + row->offset + (size_t)at * sizeof value, sizeof value);
+    return value;
+}
+
+static void set_value(const clv_option *row, void *values, int at, double value)
+{
+    int whole = is_whole(row) ? (int)value : 0;
+    char *field = (char *)values + row->offset;
+    if (is_whole(row))
+        memcpy(field + (size_t)at * sizeof whole, &whole, sizeof whole);
+    else
+        memcpy(field + (size_t)at * sizeof value, &value, sizeof value);
+}
+
+const char *clv_option_word(const clv_option *row, int at)
+{
+    if (row->word)
+        return at < 0 ? NULL : row->word(at);
+    for (int i = 0; row->words && row->words[i]; i++)
+        if (i == at)
+            return row->words[i];
+    return NULL;
+}
+
+const clv_option *clv_option_find(const clv_option_table *table, const char *name)
+{
+    int i = clv_option_index(table, name);
+    return i < 0 ? NULL : &table->rows[i];
+}
+
+int clv_option_index(const clv_option_table *table, const char *name)
+{
+    for (int i = 0; i < table->count; i++)
+        if (table->rows[i].name && !strcmp(table->rows[i].name, name))
+            return i;
+    return -1;
+}
+
+/* ---- words -------------------------------------------------------------- */
+
+char *clv_option_key(const clv_option *row, char *out, size_t room)
+{
+    snprintf(out, room, "%s", row->key ? row->key : row->name);
+    for (char *c = out; !row->key && *c; c++)
+        if (*c == '-')
+            *c = '_';
+    return out;
+}
+
+static const char *suffix(clv_unit unit)
+{
+    return unit == CLV_UNIT_MM ? "mm" : unit == CLV_UNIT_VOXELS ? "vox" : "";
+}
+
+char *clv_option_argument(const clv_option *row, char *out, size_t room)
+{
+    size_t used = 0;
+    *out = 0;
+    if (row->argument)
+        snprintf(out, room, "%s", row->argument);
+    else if (row->type == CLV_OPTION_CHOICE)
+        for (int i = 0; clv_option_word(row, i) && used < room; i++)
+            used += (size_t)snprintf(out + used, room - used, "%s%s", i ? "|" : "", clv_option_word(row, i));
+    else if (row->type != CLV_OPTION_FLAG)
+        snprintf(out, room, "%s%s%s%s", row->automatic ? row->automatic : "", row->automatic ? "|" : "",
+                 is_list(row) ? "NxN" : "N", suffix(row->unit));
+    return out;
+}
+
+char *clv_option_default(const clv_option_table *table, const clv_option *row, char *out, size_t room)
+{
+    *out = 0;
+    if (row->type == CLV_OPTION_FLAG || is_list(row) || (row->read && !row->words && !row->word))
+        return out;
+    if (table->varies) {
+        char by[160];
+        if (table->varies(row, by, sizeof by)) {
+            snprintf(out, room, "%s", by);
+            return out;
+        }
+    }
+    char *values = calloc(1, table->size);
+    if (!values)
+        return out;
+    table->defaults(values);
+    double value = clv_option_value(row, values, 0);
+    if (row->type == CLV_OPTION_CHOICE && clv_option_word(row, (int)value))
+        snprintf(out, room, "default %s", clv_option_word(row, (int)value));
+    else if (row->automatic)
+        snprintf(out, room, "default %s", row->automatic);
+    else if (row->type != CLV_OPTION_CHOICE)
+        snprintf(out, room, "default %g%s", value, suffix(row->unit));
+    free(values);
+    return out;
+}
+
+/* ---- ranges ------------------------------------------------------------- */
+
+/* What is wrong with a value, "is below 0"; NULL: nothing. */
+static const char *wrong(const clv_option *row, double value, char *out, size_t room)
+{
+    bool above = row->open & CLV_OPTION_ABOVE, below = row->open & CLV_OPTION_BELOW, ends = row->most != 0;
+    if (row->type == CLV_OPTION_CHOICE)
+        return clv_option_word(row, (int)value) ? NULL : "is not known";
+    bool low = above ? value > row->least : value >= row->least;
+    bool high = !ends || (below ? value < row->most : value <= row->most);
+    if (low && high && (!is_whole(row) || (value == floor(value) && fabs(value) <= INT_MAX)))
+        return NULL;
+    if (low && high)
+        return "is not a whole number";
+    if (isnan(value))
+        return "is not a number";
+    if (ends && isfinite(row->least))
+        snprintf(out, room, "is not from %s%g to %s%g", above ? "above " : "", row->least,
+                 below ? "below " : "", row->most);
+    else if (!low)
+        snprintf(out, room, above ? "is not above %g" : "is below %g", row->least);
+    else
+        snprintf(out, room, below ? "is not below %g" : "is above %g", row->most);
+    return out;
+}
+
+int clv_options_check(const clv_option_table *table, const void *values)
+{
+    char key[64], text[80];
+    /* How many there are comes before what they are. */
+    for (int i = 0; i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
+        int count = clv_option_count(row, values);
+        if (is_list(row) && (count < 1 || count > row->room))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: %d of them; 1 to %d are possible",
+                            clv_option_key(row, key, sizeof key), count, row->room);
+    }
+    for (int i = 0; i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
+        for (int k = 0; k < clv_option_count(row, values); k++) {
+            double value = clv_option_value(row, values, k);
+            const char *what = wrong(row, value, text, sizeof text);
+            if (what)
+                return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: %g %s", clv_option_key(row, key, sizeof key), value,
+                                what);
+        }
+    }
+    return CLVOX_OK;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static int read_choice(const clv_option *row, const char *text, void *values)
+{
+    char all[256];
+    for (int i = 0; clv_option_word(row, i); i++)
+        if (!strcmp(text, clv_option_word(row, i))) {
+            set_value(row, values, 0, i);
+            return CLVOX_OK;
+        }
+    return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
+                    clv_option_argument(row, all, sizeof all));
+}
+
+static int read_numbers(const clv_option *row, const char *text, double mm, void *values)
+{
+    clv_numbers numbers;
+    char why[80], form[64];
+    int room = is_list(row) ? row->room : 1;
+    if (!clv_numbers_read(text, &numbers))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s %s",
+                        row->type == CLV_OPTION_INTEGER  ? "not a whole number, as"
+                        : row->type == CLV_OPTION_NUMBER ? "not a number, as"
+                                                         : "not of the form",
+                        clv_option_argument(row, form, sizeof form));
+    if (numbers.count > room)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d numbers; at most %d %s possible", numbers.count, room,
+                        room == 1 ? "is" : "are");
+    bool other = numbers.unit != CLV_UNIT_NONE && numbers.unit != row->unit;
+    if (other && row->unit == CLV_UNIT_NONE)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a number without a unit is expected");
+    if (other && !row->either)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a length in %s is expected, as 1.5%s",
+                        row->unit == CLV_UNIT_MM ? "mm" : "voxels", suffix(row->unit));
+    for (int i = 0; i < numbers.count; i++) {
+        const char *what = wrong(row, numbers.value[i], why, sizeof why);
+        if (what)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "%g %s", numbers.value[i], what);
+    }
+    if (is_list(row))
+        memcpy((char *)values + row->count, &numbers.count, sizeof numbers.count);
+    if (other && !(mm > 0))
+        return CLVOX_OK;
+    double unit = !other ? 1 : row->unit == CLV_UNIT_VOXELS ? 1 / mm : mm;
+    for (int i = 0; i < numbers.count; i++)
+        set_value(row, values, i, numbers.value[i] * unit);
+    return CLVOX_OK;
+}
+
+int clv_option_read(const clv_option *row, const char *text, double mm, void *values)
+{
+    char context[160];
+    int status = CLVOX_OK;
+    if (row->automatic && !strcmp(text, row->automatic))
+        return CLVOX_OK;
+    if (row->type == CLV_OPTION_FLAG)
+        set_value(row, values, 0, 1);
+    else if (row->read)
+        status = row->read(row, text, values);
+    else if (row->type == CLV_OPTION_CHOICE)
+        status = read_choice(row, text, values);
+    else
+        status = read_numbers(row, text, mm, values);
+    if (status >= 0)
+        return status;
+    snprintf(context, sizeof context, "--%s %s", row->name, text);
+    return clv_fail_in(status, context);
+}
+
+/* Lists of one count that are given have as many numbers; those that are not follow. */
+static int match_counts(const clv_option_table *table, const char *const *given, const void *before,
+                        void *values)
+{
+    clv_numbers numbers, first;
+    for (int i = 0; i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
+        if (!is_list(row))
+            continue;
+        const clv_option *leader = NULL;
+        for (int k = 0; k < table->count && !leader; k++)
+            if (is_list(&table->rows[k]) && table->rows[k].count == row->count && given[k])
+                if (clv_numbers_read(given[k], &first))
+                    leader = &table->rows[k];
+        if (leader && given[i] && clv_numbers_read(given[i], &numbers) && numbers.count != first.count)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "--%s and --%s differ in their number of levels",
+                            leader->name, row->name);
+        if (leader && !given[i] && row->resize)
+            row->resize(before, values);
+    }
+    return CLVOX_OK;
+}
+
+int clv_options_read(const clv_option_table *table, const char *const *given, double mm, void *values)
+{
+    int status = CLVOX_OK;
+    void *before = malloc(table->size);
+    if (!before)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    memcpy(before, values, table->size);
+    for (int i = 0; i < table->count; i++)
+        if (given[i])
+            CLV_TRY(clv_option_read(&table->rows[i], given[i], mm, values));
+    CLV_TRY(match_counts(table, given, before, values));
+end:
+    free(before);
+    return status;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of a pipeline as a table: a row says how a field of its options
+ * struct is named, read, checked, logged and explained. The library checks by
+ * it what a program asks for; the command takes from it what it reads, its
+ * --help, its log and the remark that an option has no effect. An option is then
+ * a field, a row and its use. */
+#ifndef CLV_BASE_OPTIONS_H
+#define CLV_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CLV_MAX_NUMBERS = 16, CLV_MAX_OPTIONS = 48 };
+
+typedef enum clv_unit { CLV_UNIT_NONE, CLV_UNIT_MM, CLV_UNIT_VOXELS } clv_unit;
+
+/* "2", "2mm", "1.5vox", "4x2x1", "2x1x0vox". */
+typedef struct clv_numbers {
+    double value[CLV_MAX_NUMBERS];
+    int count; /* 0: not given */
+    clv_unit unit;
+} clv_numbers;
+
+/* false when text is not that. */
+bool clv_numbers_read(const char *text, clv_numbers *out);
+
+typedef enum clv_option_type {
+    CLV_OPTION_FLAG,     /* int: 1 where it is given */
+    CLV_OPTION_INTEGER,  /* int */
+    CLV_OPTION_NUMBER,   /* double */
+    CLV_OPTION_CHOICE,   /* int or enum: the place of a word in a list */
+    CLV_OPTION_INTEGERS, /* int[], and double[]: "4x2x1" */
+    CLV_OPTION_NUMBERS
+} clv_option_type;
+
+/* Ends of a range that do not belong to it. */
+enum { CLV_OPTION_ABOVE = 1, CLV_OPTION_BELOW = 2 };
+
+typedef struct clv_option clv_option;
+struct clv_option {
+    const char *name; /* --name; NULL: a field that the command sets by other options */
+    const char *key;  /* in the log and in the library's messages; NULL: the name, with _ for - */
+    char letter;      /* 0: none */
+    clv_option_type type;
+    size_t offset; /* of the field */
+    /* Of INTEGERS and NUMBERS: the offset of the int that says how many there are (levels), which
+     * options with the same one share, and how many there can be. */
+    size_t count;
+    int room;
+    double least, most; /* the range; most 0: without an end, least -INFINITY: without a beginning */
+    unsigned open;      /* CLV_OPTION_ABOVE: above least; CLV_OPTION_BELOW: below most */
+    clv_unit unit;      /* of the field; it may be typed */
+    bool either;        /* a length may come in the other unit */
+    const char *automatic;        /* a word that leaves the field as it is, "auto"; NULL: none */
+    const char *const *words;     /* of a choice, ends with NULL; or */
+    const char *(*word)(int at);  /* the same as a function: NULL from the first one that there is not */
+    const char *argument; /* as --help shows it; NULL: by type, words and unit */
+    const char *help;
+    /* Reads what the type does not say (NULL: by the type): a negative code with a message without the
+     * option's name, or CLVOX_OK. */
+    int (*read)(const clv_option *row, const char *text, void *values);
+    /* Where the number of levels has been changed by another row: what this field is then. */
+    void (*resize)(const void *before, void *values);
+    /* Why the option has no effect beside the others, "with --deform none"; NULL: it has one. text: as
+     * given. row->idle NULL: it always has. */
+    const char *(*idle)(const clv_option *row, const void *values, const char *text);
+};
+
+typedef struct clv_option_table {
+    const clv_option *rows;
+    int count; /* at most CLV_MAX_OPTIONS */
+    size_t size; /* of the options struct */
+    void (*defaults)(void *values);
+    /* Says a default that depends on other options, "1.25 greedy, 1.25 syn", in room bytes; false, or
+     * NULL: it is the one of defaults. */
+    bool (*varies)(const clv_option *row, char *out, size_t room);
+} clv_option_table;
+
+/* NULL: there is none of that name. */
+const clv_option *clv_option_find(const clv_option_table *table, const char *name);
+/* The place of a row in its table: where given has its text. */
+int clv_option_index(const clv_option_table *table, const char *name);
+
+/* Sets the fields that are given: given[i] is what was typed for row i, or
+ * NULL. mm: the edge of the voxels that lengths are counted in, 0: not known yet
+ * (then lengths in the other unit are checked and not set: read again once it
+ * is). CLVOX_ERROR_ARGUMENT and a message that names the option, or what a row's
+ * own reader returns. */
+int clv_options_read(const clv_option_table *table, const char *const *given, double mm, void *values);
+/* The same of one row. */
+int clv_option_read(const clv_option *row, const char *text, double mm, void *values);
+
+/* Whether all values are in the range of their row: CLVOX_ERROR_ARGUMENT and a
+ * message, or CLVOX_OK. */
+int clv_options_check(const clv_option_table *table, const void *values);
+
+/* The word of a choice; NULL: there is none. */
+const char *clv_option_word(const clv_option *row, int at);
+/* How many numbers a row has, and one of them. */
+int clv_option_count(const clv_option *row, const void *values);
+double clv_option_value(const clv_option *row, const void *values, int at);
+
+/* In buffers of room bytes, returned: the name in logs; "N", "Nvox", "a|b|c" as
+ * --help shows it; and "default 0.5vox" ("" where that says nothing). */
+char *clv_option_key(const clv_option *row, char *out, size_t room);
+char *clv_option_argument(const clv_option *row, char *out, size_t room);
+char *clv_option_default(const clv_option_table *table, const clv_option *row, char *out, size_t room);
+
+/* A field of an options struct, for a row. */
+#define CLV_FIELD(type, field) .offset = offsetof(type, field)
+#define CLV_LEVELS(type, field, levels) \
+    .offset = offsetof(type, field), .count = offsetof(type, levels), \
+    .room = (int)(sizeof ((type *)0)->field / sizeof *((type *)0)->field)
+
+#endif
