@@ -11,6 +11,7 @@
 #include "mesh/mesh.h"
 #include "phantom/phantom.h"
 #include "phantom/surface.h"
+#include "surface/denoise.h"
 #include "phantom/tensor.h"
 
 /* A pipeline with what it works on, and what the phantom says of its result. */
@@ -298,17 +299,20 @@ static int call_surface(void *what)
 {
     pipeline *p = what;
     clvox_denoise_options options;
-    clvox_denoise_result r;
     clvox_denoise_defaults(&options);
-    int status = clvox_surface_denoise(p->ctx, p->noisy, &options, &r);
+    /* What the device does; meshes have a row of their own. */
+    const clvox_level_set set = {.distance = p->noisy};
+    clvox_denoise_result r = {.distance = NULL};
+    int status = clv_denoise_run(p->ctx, &set, &options, &r);
     if (status < 0)
-        return status;
+        goto end;
     p->stage = fmax(r.seconds_search, 1e-9);
     if (p->check) {
         double before = surface_error(p, p->noisy), after = surface_error(p, r.distance);
         if (!(after < before))
             status = wrong(p, after, before, "mm off");
     }
+end:
     clvox_denoise_result_free(&r);
     return status;
 }
@@ -316,9 +320,9 @@ static int call_surface(void *what)
 /* A closed torus, facing outward, that holds what the voxels inside do. */
 static int check_mesh(const pipeline *p, const clvox_surface *mesh)
 {
-    clv_surface_facts facts;
+    clvox_surface_facts facts;
     double inside = 0;
-    int status = clv_surface_inspect(mesh, &facts);
+    int status = clvox_surface_inspect(mesh, &facts);
     if (status < 0)
         return status;
     for (size_t i = 0; i < clvox_grid_voxels(&p->grid); i++)
@@ -335,7 +339,7 @@ static int call_mesh(void *what)
 {
     pipeline *p = what;
     clvox_surface *mesh = NULL;
-    int status = clv_surface_extract(p->distance, 0, false, &mesh);
+    int status = clvox_surface_extract(p->distance, 0, false, &mesh);
     if (status >= 0)
         p->bytes = (double)clvox_grid_voxels(&p->grid) * sizeof(float) +
                    (double)mesh->vertices * 3 * sizeof(double) + (double)mesh->triangles * 3 * sizeof(int32_t);

@@ -56,6 +56,66 @@ CLVOX_API int clvox_surface_read(const char *path, clvox_surface **out);
  * that name no vertex, CLVOX_ERROR_DATA for vertices beyond float32. */
 CLVOX_API int clvox_surface_write(const clvox_surface *surface, const char *path);
 
+/* Whether path names a surface file: by its ending or, for one without, by how
+ * its content begins. A file that cannot be read is none. */
+CLVOX_API int clvox_surface_is_file(const char *path);
+
+/* Whether clvox_surface_write could take this name, said before long work:
+ * CLVOX_ERROR_ARGUMENT where its ending is no format's. */
+CLVOX_API int clvox_surface_check_name(const char *path);
+
+/* Facts about a mesh as it stands. A triangle whose corners are not three
+ * vertices counts as degenerate and for nothing else. */
+typedef struct clvox_surface_facts {
+    int components;      /* of triangles that share edges */
+    int euler;           /* vertices in use - edges + triangles */
+    int open_edges;      /* of one triangle */
+    int crowded_edges;   /* of more than two */
+    int flipped_edges;   /* whose two triangles run in the same direction */
+    int degenerate;      /* triangles without area */
+    int unused_vertices;
+    double area, volume; /* mm^2, mm^3; volume positive where triangles face outward */
+    double bounds[2][3]; /* least and largest x, y, z of the vertices in use; 0 without */
+} clvox_surface_facts;
+
+/* CLVOX_ERROR_DATA where a corner is no vertex or a point no number. */
+CLVOX_API int clvox_surface_inspect(const clvox_surface *surface, clvox_surface_facts *facts);
+
+/* ---- values, distances and meshes --------------------------------------- */
+
+/* What the values of a volume are taken for. */
+typedef enum clvox_inside_kind {
+    CLVOX_INSIDE_MASK = 0,    /* whole numbers: inside is above 0 */
+    CLVOX_INSIDE_LABELS,      /* the same with several numbers above 0 */
+    CLVOX_INSIDE_LABEL,       /* inside is one label */
+    CLVOX_INSIDE_PROBABILITY, /* fractions from 0 to 1: inside is above 0.5 */
+    CLVOX_INSIDE_IMAGE,       /* inside is above iso */
+    CLVOX_INSIDE_DISTANCE     /* a signed distance in mm: inside is below 0 */
+} clvox_inside_kind;
+
+typedef struct clvox_inside {
+    clvox_inside_kind kind;
+    int label;     /* of LABEL */
+    double level;  /* what values cross, linear between voxels, where the surface lies: 0.5 of the 1 and 0
+                      of clvox_inside_mask where there are masks and labels */
+    int above;     /* 1: inside is above the level, 0: below */
+    char text[48]; /* the same for people: "mask", "label 17", "image above 0.5" */
+} clvox_inside;
+
+/* The question what the values of a volume are, for all that makes surfaces of
+ * volumes. label is that of a label map, or negative; iso the value of an image,
+ * or NaN; where neither is given, a distance is known by its values: of either
+ * sign, with fractions, and changing across 0 by no more than the voxels' edges.
+ * CLVOX_ERROR_DATA for several frames, for a mask or label with all or none of
+ * the voxels inside, and for fractions or negative values that are none of the
+ * kinds; CLVOX_ERROR_ARGUMENT for label and iso at once. */
+CLVOX_API int clvox_inside_of(const clvox_volume *values, int label, double iso, clvox_inside *out);
+
+/* 1 for the voxels of a mask or label map that lie inside, else 0, on the grid of
+ * values. *out is NULL for the other kinds, whose values serve as they are; else
+ * the caller's. NULL on failure. */
+CLVOX_API int clvox_inside_mask(const clvox_volume *values, const clvox_inside *inside, clvox_volume **out);
+
 /* Signed distance in mm to where values, linear between voxels, cross iso; values
  * above it are inside and get a negative distance. A mask (1 inside, 0 outside)
  * takes iso 0.5, so that its surface lies half-way between voxels. Exact within
@@ -67,6 +127,84 @@ CLVOX_API int clvox_surface_write(const clvox_surface *surface, const char *path
  * gives them. */
 CLVOX_API int clvox_distance_from_values(clvox_context *context, const clvox_volume *values, double iso,
                                          clvox_volume **out);
+
+/* What the way from a mesh to a distance found to say to its user. */
+typedef struct clvox_surface_notes {
+    clvox_surface_facts facts; /* once vertices in one place are one */
+    int vertices_welded;
+    int triangles_turned; /* so that neighbours run alike, and parts that lie in no other outward */
+    int turned;           /* faced inward as a whole and was taken the other way round */
+    int crossing;         /* parts lie inside of others, by crossing or nesting: the
+                             distance is to what bounds their union */
+    int leaves_grid;      /* reaches beyond the outermost voxel centres */
+    size_t voxels_inside;
+} clvox_surface_notes;
+
+/* Signed distance in mm to a mesh on grid, whatever its axes: exact within
+ * `band` mm of the surface; beyond, to the nearest triangle that neighbours hand
+ * on, seldom more than a tenth of a voxel too far. An infinite band is exact
+ * everywhere. The sign is that of the generalised winding number (Jacobson et al.
+ * 2013) of the mesh with its triangles turned alike, so that small holes,
+ * crossings and turned triangles do no harm. notes may be NULL. The same bits run
+ * after run, whatever the number of threads. *out is the caller's on success, NULL on
+ * failure. CLVOX_ERROR_DATA without a triangle, _ARGUMENT for a band that is not
+ * above 0. */
+CLVOX_API int clvox_distance_from_surface(clvox_context *context, const clvox_surface *surface,
+                                          const clvox_grid *grid, double band, clvox_surface_notes *notes,
+                                          clvox_volume **out);
+
+/* The surface where values cross `level`; inside is below it (a signed
+ * distance) or, with above, above it. A marching cubes with the topology of the
+ * trilinear function: asymptotic deciders on faces, tunnels inside of cells.
+ * Always a closed 2-manifold without cracks, double vertices or degenerate
+ * triangles, oriented outward on mirrored grids too; it may still touch itself
+ * closely. Vertices stay a thousandth of an edge away from voxels, and tunnels
+ * narrower than that are closed. A value at the level, or NaN, is outside;
+ * beside a value that is not finite the surface runs halfway. Where inside
+ * reaches the border of the grid, a cap half a voxel beyond it closes the
+ * surface. Bit-identical for any number of threads. CLVOX_ERROR_ARGUMENT where
+ * the level is not reached. On success *out is the caller's; on failure NULL. */
+CLVOX_API int clvox_surface_extract(const clvox_volume *values, double level, int above,
+                                    clvox_surface **out);
+
+/* What a level set is made of: a volume or a surface. */
+typedef struct clvox_level_set_source {
+    const clvox_volume *volume;   /* a mask, label map, probability, image or signed distance */
+    int label;                    /* of a label map; negative: none */
+    double iso;                   /* of an image: inside is above it; NaN: none */
+    int whole;                    /* on all of the volume's grid; else around what is inside */
+    const clvox_surface *surface; /* a mesh, in place of the volume */
+    double voxel;                 /* edge of the voxels of its grid, mm; 0: that of its triangles, of smooth
+                                     meshes a little finer */
+} clvox_level_set_source;
+
+/* A signed distance and what is known of the surface that it came from. */
+typedef struct clvox_level_set {
+    clvox_volume *distance;    /* mm, negative inside */
+    int from_surface;          /* 1: from a mesh, 0: from a volume */
+    clvox_inside inside;       /* of a volume: what its values were taken for */
+    clvox_surface *surface;    /* of a closed mesh: a copy; else NULL */
+    int bounds;                /* 1: that mesh bounds a body as it stands: nothing of it lies within others */
+    int steps;                 /* 1: of a mesh that shows the steps of voxels */
+    clvox_surface_notes notes; /* of a mesh */
+    double volume;             /* mm^3 of the closed mesh or mask; 0: not known, or cut by the border */
+} clvox_level_set;
+
+/* Label and iso -1 and NaN, everything else 0. */
+CLVOX_API void clvox_level_set_source_defaults(clvox_level_set_source *source);
+
+/* Makes a signed distance of what surfaces come as. Of a mesh and of a part of a
+ * volume the grid reaches eight voxels beyond what is inside. On success the
+ * result's distance and surface are the caller's, to be released with
+ * clvox_level_set_free; on failure NULL. CLVOX_ERROR_ARGUMENT for a mesh that
+ * spans more than 1024 voxels, for label or iso with a mesh, for both or neither
+ * of volume and surface; CLVOX_ERROR_DATA for a mesh without area, and as
+ * clvox_inside_of and clvox_distance_from_values say. */
+CLVOX_API int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *source,
+                                   clvox_level_set *out);
+
+/* Releases distance and surface and sets them to NULL. NULL is legal. */
+CLVOX_API void clvox_level_set_free(clvox_level_set *level_set);
 
 /* ---- non-local-means denoising ------------------------------------------ */
 
@@ -84,12 +222,11 @@ typedef enum clvox_denoise_memory {
     CLVOX_DENOISE_IMAGE
 } clvox_denoise_memory;
 
-/* Whether the level set keeps its components, handles and cavities (inside voxels
- * joined across faces, outside ones across corners too). AUTO: unless they look
- * like noise's own, which averaging loses: noise above 0.23 voxels, islands or
- * cavities of fewer than 27 voxels. Above 0.23 voxels handles, islands and
- * cavities are even taken away that shifting the level by twice the noise would
- * take away. */
+/* Whether the surface keeps its components, handles and cavities. AUTO: with
+ * noise above 0.23 voxels not, and those that shifting the level set by twice the
+ * noise would take away are even taken away. Below it, what a mesh that bounds a
+ * body or shows the steps of voxels has is kept; of others too, unless an island
+ * or cavity of fewer than 27 voxels looks like noise's own. */
 typedef enum clvox_denoise_topology {
     CLVOX_TOPOLOGY_AUTO = 0,
     CLVOX_TOPOLOGY_KEEP,
@@ -100,6 +237,8 @@ typedef enum clvox_denoise_topology {
  * that is done, from 0 to 1 and never falling. A result other than 0 stops with
  * CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_denoise_progress)(void *user, const char *stage, double fraction);
+
+enum { CLVOX_DENOISE_MOST_ROUNDS = 100 };
 
 /* Lengths are in voxels of the smallest edge. */
 typedef struct clvox_denoise_options {
@@ -115,18 +254,17 @@ typedef struct clvox_denoise_options {
     int planes;      /* PATCHES without c1: compare and average patches less the plane nearest
                         to each, planes apart: anatomy gains, so that it is the default */
     double radius;   /* compare only patches so near; 0: all of the band */
-    int rounds;      /* of patches; 0: by the noise. With a mesh and noise below 0.23 voxels, from the
-                        second on the result tells which patches are alike, the input's are averaged */
+    int rounds;      /* of patches; 0: by the noise, but one where a mesh shows steps, which a second
+                        look takes for shape. With a mesh and noise below 0.23 voxels, from the second on
+                        the result tells which patches are alike, the input's are averaged */
     int steps;       /* of PAPER */
     int interval;    /* steps of PAPER between re-distancings */
-    int free_volume; /* leave the level where averaging put it */
-    double volume;   /* mm^3 to keep where the level is not placed; 0: that of the level set, a little less
-                        than that of the mask or mesh it was made of */
-    const clvox_surface *mesh; /* that the level set was made of, or NULL. With it the level is put where its
-                        vertices lie around it alike; without it, where as many voxels were inside as outside
-                        if that is blurred as by noise of 0.25 voxels: either knows better than the volume,
-                        which noise and the chords of triangles make wrong */
-    int everywhere;  /* make the result a distance on the whole grid, not only near the surface */
+    int free_volume; /* leave the level set where averaging put it. Else it is put where a mesh's
+                        vertices lie around it alike, or where as many voxels were inside as outside if
+                        those are blurred as by noise of 0.25 voxels: either knows better than the
+                        volume, which noise and the chords of triangles make wrong; else where it has
+                        the volume that it had */
+    int distance;    /* give the distance, too: one on its whole grid, with the surface's topology */
     clvox_denoise_progress progress; /* may be NULL */
     void *user;
 } clvox_denoise_options;
@@ -134,8 +272,23 @@ typedef struct clvox_denoise_options {
 /* The defaults: what `clvox surface denoise` does without options. */
 CLVOX_API void clvox_denoise_defaults(clvox_denoise_options *options);
 
+/* What became of components and handles. */
+typedef struct clvox_denoise_kept {
+    int components_before, euler_before; /* of the mesh that bounded a body, else on the grid */
+    int components_on_grid, euler_on_grid; /* of the level set's mesh */
+    int components_if_free, euler_if_free; /* of the result if nothing is held */
+    int kept;         /* 1: the surface has those from before, as far as the finest voxels show them */
+    int missed;       /* 1: which is not all of them */
+    int refined;      /* voxels of the grid that they were kept on, along an edge of one; 0: no need */
+    long held;        /* voxels of that grid that had to stay on their side */
+    long simplified;  /* voxels of the mesh's grid that changed sides for a handle, island or cavity of
+                         the noise to go */
+} clvox_denoise_kept;
+
 typedef struct clvox_denoise_result {
-    clvox_volume *distance; /* on the input's grid, mm, negative inside; the caller's */
+    clvox_surface *surface; /* the mesh, RAS mm; the caller's */
+    clvox_surface_facts facts; /* of it */
+    clvox_volume *distance; /* on the level set's grid, mm; NULL unless asked for; the caller's */
     int size[3];            /* of the box that was worked on */
     int band_voxels;        /* of the last round */
     int neighbours;         /* of each, as many as the band has */
@@ -145,17 +298,18 @@ typedef struct clvox_denoise_result {
     double nearest;         /* median of D to the nearest patch, voxels^2 */
     double c2;              /* of the last round */
     int rounds, steps;      /* done */
-    double volume_before, volume_after; /* mm^3 */
-    int placed;             /* 1: the level lies where vertices or voxels say, 0: where the volume is kept */
-    double shift_mm;        /* of the level, outward, in all */
+    double volume_before, volume_after; /* mm^3; before: the level set's where it is known, else its mesh's */
+    int placed;             /* 1: the level set lies where vertices or voxels say, not by the volume */
+    double shift_mm;        /* of the level set, outward, before it was meshed */
     double mean_mm, largest_mm; /* movement of the surface */
     double energy[2];       /* PAPER: 1/4 sum w (phi_l - phi_j)^2 before and after the steps, else NaN */
-    int topology_kept;      /* 1: the zero level has as many components and the Euler characteristic that the
-                               input's has on this grid */
-    long held_voxels;       /* that had to stay on their side of it for that; beside them it is no distance */
-    long simplified_voxels; /* that changed sides for a handle, island or cavity of the noise to go */
+    clvox_denoise_kept topology;
+    long held_voxels;       /* of the distance, that had to stay on their side of 0 for the topology;
+                               beside them it is no distance */
+    long simplified_voxels; /* of the distance, that changed sides for what is of the noise to go */
     long not_finite;        /* values of the input, taken to lie outside */
     double seconds_prepare, seconds_search, seconds_update, seconds_redistance, seconds_finish;
+    double seconds_mesh;
     size_t device_bytes;    /* most that the run held at once */
 } clvox_denoise_result;
 
@@ -168,19 +322,24 @@ typedef struct clvox_denoise_plan {
 } clvox_denoise_plan;
 
 /* Looks at the level set without working on it. Errors are clvox_surface_denoise's. */
-CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_volume *distance,
+CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_set *level_set,
                                       const clvox_denoise_options *options, clvox_denoise_plan *plan);
 
 /* Denoises the surface where a signed distance (mm, negative inside) is 0; only
- * near it must the input be a distance. Values that are not finite count as
- * outside; a surface that reaches the border goes on straight beyond it. On
- * success result->distance is the caller's; on failure it is NULL.
- * CLVOX_ERROR_DATA where there is no surface, _ARGUMENT for label volumes, grids
- * with sheared axes and options out of range. */
-CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
+ * near it must the input be a distance. Its mesh is finer than the grid (cubics
+ * between voxels, twice as fine), has the volume that the level set has without
+ * what triangles cut off, and the topology that the options ask for, kept on a
+ * grid two to four times as fine. Values that are not finite count as outside; a
+ * surface that reaches the border goes on straight beyond it. A level set that
+ * was not made by clvox_level_set_make needs its distance alone. On success the
+ * result's surface and distance are the caller's, to be released with
+ * clvox_denoise_result_free; on failure NULL. CLVOX_ERROR_DATA where there is no
+ * surface, _ARGUMENT for label volumes, grids with sheared axes and options out
+ * of range. */
+CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_set,
                                     const clvox_denoise_options *options, clvox_denoise_result *result);
 
-/* Releases the result's volume; the numbers stay. NULL is legal. */
+/* Releases the result's surface and distance; the numbers stay. NULL is legal. */
 CLVOX_API void clvox_denoise_result_free(clvox_denoise_result *result);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "io/surface_file.h"
 #include "mesh/mesh.h"
 
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
@@ -98,7 +97,7 @@ static int warps(command *cli, const clvox_volume *a, const clvox_volume *b, con
 }
 
 /* Facts about both surfaces, side by side. */
-static void facts(command *cli, const clv_surface_facts f[2], cJSON *to)
+static void facts(command *cli, const clvox_surface_facts f[2], cJSON *to)
 {
     static const char *const names[] = {"A", "B"};
     const struct {
@@ -201,7 +200,7 @@ int cmd_compare(command *cli, int argc, char **argv)
         return cli_misuse("--bins %d: from 2 to 1024", bins);
     if (samples < 1)
         return cli_misuse("--samples %d: at least 1", samples);
-    bool surface[2] = {clv_surface_is_file(files[0]), clv_surface_is_file(files[1])};
+    bool surface[2] = {clvox_surface_is_file(files[0]), clvox_surface_is_file(files[1])};
     if (surface[0] != surface[1])
         return cli_misuse("%s is a surface and %s is none", files[surface[1]], files[surface[0]]);
     if (surface[0] && (as_labels || mask_path))

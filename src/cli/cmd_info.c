@@ -4,9 +4,7 @@
 
 #include "base/matrix.h"
 #include "cli/cli.h"
-#include "io/surface_file.h"
 #include "transform/field.h"
-#include "mesh/mesh.h"
 
 static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor"};
 static const char *const types[] = {"float32", "float64", "int8",   "uint8", "int16",
@@ -215,7 +213,7 @@ static void print_affine(const command *cli, const double m[4][4], cJSON *to)
 /* ---- surfaces ----------------------------------------------------------- */
 
 /* What keeps a surface from bounding a body, or nothing. */
-static void print_faults(const command *cli, const clv_surface_facts *f)
+static void print_faults(const command *cli, const clvox_surface_facts *f)
 {
     const struct {
         int count;
@@ -232,8 +230,8 @@ static void print_faults(const command *cli, const clv_surface_facts *f)
 
 static int print_surface(const command *cli, const clvox_surface *s, cJSON *to)
 {
-    clv_surface_facts f;
-    int status = clv_surface_inspect(s, &f);
+    clvox_surface_facts f;
+    int status = clvox_surface_inspect(s, &f);
     if (status < 0)
         return status;
     bool closed = s->triangles && !f.open_edges, oriented = closed && !f.crowded_edges && !f.flipped_edges;
@@ -297,7 +295,7 @@ static int info(command *cli, const char *path, cJSON *to)
     clvox_surface *surface = NULL;
     if (is_volume(path))
         CLV_TRY(cli_read_volume(cli, path, &volume));
-    else if (clv_surface_is_file(path))
+    else if (clvox_surface_is_file(path))
         CLV_TRY(cli_read_surface(cli, path, &surface));
     else
         CLV_TRY(cli_read_transform(cli, path, &transform));

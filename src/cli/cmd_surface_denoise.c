@@ -5,32 +5,17 @@
 
 #include "cli/bar.h"
 #include "cli/surface_input.h"
-#include "io/surface_file.h"
-#include "surface/denoise.h"
 
 typedef struct request {
-    cli_surface_request in;
-    const char *out, *sdf;
+    const char *in, *out, *sdf;
+    clvox_level_set_source source;
     clvox_denoise_options options;
-    clvox_denoise_topology topology;
     clv_numbers band, voxel, radius;
 } request;
 
-/* Of the input as a mesh (or NULL), on the grid, and of the result if nothing is
- * held. */
-typedef struct kept_topology {
-    const clv_surface_facts *mesh;
-    clv_surface_facts grid, free;
-    bool is_kept;
-    bool missed; /* kept as far as the finest voxels show it, which is not all */
-    double depth; /* mm; of what noise joined or opened, which goes; 0: nothing goes */
-    long simplified; /* voxels of the mesh's grid that changed sides for that */
-    clv_surface_kept kept; /* factor 0: not looked for, as the result has it */
-} kept_topology;
-
 /* Seconds of what the library does not time. */
 typedef struct stages {
-    double read, mesh, write;
+    double read, write;
 } stages;
 
 static bool ends_in(const char *path, const char *end)
@@ -52,9 +37,7 @@ static int read_options(request *r, int update, int memory, int search, int topo
     clvox_denoise_options *o = &r->options;
     o->update = update ? CLVOX_DENOISE_PAPER : CLVOX_DENOISE_PATCHES;
     o->memory = (clvox_denoise_memory)memory;
-    /* The volume's last shift comes later, and the mesh is finer than the grid. */
-    o->topology = CLVOX_TOPOLOGY_FREE;
-    r->topology = (clvox_denoise_topology)topology;
+    o->topology = (clvox_denoise_topology)topology;
     if (o->patch != 3 && o->patch != 5 && o->patch != 7)
         return cli_misuse("--patch %d: 3, 5 or 7 voxels are possible", o->patch);
     if (o->neighbours < 1 || o->neighbours > 256)
@@ -73,8 +56,8 @@ static int read_options(request *r, int update, int memory, int search, int topo
     o->c2 = isnan(c2) ? 0 : c2;
     if (rounds > 0 && update)
         return cli_misuse("--rounds belongs to --update patches; paper takes --steps");
-    if (rounds > CLV_DENOISE_ROUNDS)
-        return cli_misuse("--rounds %d: at most %d", rounds, CLV_DENOISE_ROUNDS);
+    if (rounds > CLVOX_DENOISE_MOST_ROUNDS)
+        return cli_misuse("--rounds %d: at most %d", rounds, CLVOX_DENOISE_MOST_ROUNDS);
     o->rounds = rounds;
     if (r->band.count > 1 || r->voxel.count > 1 || r->radius.count > 1)
         return cli_misuse("--band, --voxel and --radius take one length");
@@ -88,7 +71,7 @@ static int read_options(request *r, int update, int memory, int search, int topo
         return cli_misuse("--radius %g: not above 0", r->radius.value[0]);
     if (search)
         o->radius = r->radius.count ? r->radius.value[0] : 12;
-    r->in.voxel = r->voxel.count ? r->voxel.value[0] : 0;
+    r->source.voxel = r->voxel.count ? r->voxel.value[0] : 0;
     return CLVOX_OK;
 }
 
@@ -111,18 +94,19 @@ static void scale_lengths(request *r, const clvox_grid *grid)
 
 /* ---- what is said before and meanwhile ---------------------------------- */
 
-static void say_input(command *cli, const cli_surface_source *source)
+static void say_input(command *cli, const clvox_level_set *set)
 {
-    const clv_surface_facts *f = &source->notes.facts;
-    const clvox_grid *grid = &source->distance->grid;
+    const char *kind = set->from_surface ? "mesh" : set->inside.text;
+    const clvox_surface_facts *f = &set->notes.facts;
+    const clvox_grid *grid = &set->distance->grid;
     double edge[3];
     clvox_grid_spacing(grid, edge);
-    cli_remark(cli, 0, "input    %s, %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", source->kind,
+    cli_remark(cli, 0, "input    %s, %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", kind,
                grid->size[0], grid->size[1], grid->size[2], edge[0], edge[1], edge[2]);
     cJSON *in = cJSON_AddObjectToObject(cli->log, "input");
-    cJSON_AddStringToObject(in, "kind", source->kind);
+    cJSON_AddStringToObject(in, "kind", kind);
     cli_log_grid(in, "grid", grid);
-    if (!source->mesh)
+    if (!set->from_surface)
         return;
     cJSON_AddNumberToObject(in, "open_edges", f->open_edges);
     cJSON_AddNumberToObject(in, "crowded_edges", f->crowded_edges);
@@ -130,8 +114,8 @@ static void say_input(command *cli, const cli_surface_source *source)
     cJSON_AddNumberToObject(in, "components", f->components);
     cJSON_AddNumberToObject(in, "euler", f->euler);
     cJSON_AddNumberToObject(in, "volume_mm3", f->volume);
-    cJSON_AddBoolToObject(in, "turned", source->notes.turned);
-    cJSON_AddBoolToObject(in, "crossing", source->notes.crossing);
+    cJSON_AddBoolToObject(in, "turned", set->notes.turned);
+    cJSON_AddBoolToObject(in, "crossing", set->notes.crossing);
     if (f->open_edges)
         cli_remark(cli, 0,
                    "the mesh is open at %d edges: its holes are closed as the winding number has them\n",
@@ -140,9 +124,9 @@ static void say_input(command *cli, const cli_surface_source *source)
         cli_remark(cli, 0,
                    "at %d edges triangles run against each other: the majority decides what is inside\n",
                    f->flipped_edges);
-    if (source->notes.turned)
+    if (set->notes.turned)
         cli_remark(cli, 0, "the mesh faces inward and was taken the other way round\n");
-    if (source->notes.crossing)
+    if (set->notes.crossing)
         cli_remark(cli, 0, "parts of the mesh lie inside of others: their union is taken\n");
 }
 
@@ -193,46 +177,47 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-static void report_topology(command *cli, const kept_topology *t)
+static void report_topology(command *cli, const clvox_denoise_kept *t)
 {
-    const clv_surface_facts *before = t->mesh ? t->mesh : &t->grid;
     cJSON *to = cJSON_AddObjectToObject(cli->log, "topology");
-    cli_print(cli, "%-20s %d component%s, Euler characteristic %d", "before", before->components,
-              plural(before->components), before->euler);
-    if (t->mesh && (before->components != t->grid.components || before->euler != t->grid.euler))
-        cli_print(cli, "; on the grid %d component%s, %d", t->grid.components, plural(t->grid.components),
-                  t->grid.euler);
+    cli_print(cli, "%-20s %d component%s, Euler characteristic %d", "before", t->components_before,
+              plural(t->components_before), t->euler_before);
+    if (t->components_before != t->components_on_grid || t->euler_before != t->euler_on_grid)
+        cli_print(cli, "; on the grid %d component%s, %d", t->components_on_grid,
+                  plural(t->components_on_grid),
+                  t->euler_on_grid);
     cli_print(cli, "\n%-20s ", "topology");
-    if (!t->is_kept && t->simplified)
+    if (!t->kept && t->simplified)
         cli_print(cli, "loops and islands of the noise taken away, %ld voxels\n", t->simplified);
-    else if (!t->is_kept)
+    else if (!t->kept)
         cli_print(cli, "free to change\n");
-    else if (!t->kept.factor)
+    else if (!t->refined)
         cli_print(cli, "kept\n");
     else if (t->missed)
-        cli_print(cli, "kept but for what is narrower than voxels of 1/%d edge\n", t->kept.factor);
+        cli_print(cli, "kept but for what is narrower than voxels of 1/%d edge\n", t->refined);
     else
-        cli_print(cli, "kept on voxels of 1/%d edge, %ld of them held\n", t->kept.factor, t->kept.held);
-    cJSON_AddBoolToObject(to, "kept", t->is_kept && !t->missed);
-    cJSON_AddNumberToObject(to, "components_before", before->components);
-    cJSON_AddNumberToObject(to, "euler_before", before->euler);
-    cJSON_AddNumberToObject(to, "components_on_grid", t->grid.components);
-    cJSON_AddNumberToObject(to, "euler_on_grid", t->grid.euler);
-    cJSON_AddNumberToObject(to, "components_if_free", t->free.components);
-    cJSON_AddNumberToObject(to, "euler_if_free", t->free.euler);
-    cJSON_AddNumberToObject(to, "refined", t->kept.factor);
-    cJSON_AddNumberToObject(to, "held_voxels", (double)t->kept.held);
+        cli_print(cli, "kept on voxels of 1/%d edge, %ld of them held\n", t->refined, t->held);
+    cJSON_AddBoolToObject(to, "kept", t->kept && !t->missed);
+    cJSON_AddNumberToObject(to, "components_before", t->components_before);
+    cJSON_AddNumberToObject(to, "euler_before", t->euler_before);
+    cJSON_AddNumberToObject(to, "components_on_grid", t->components_on_grid);
+    cJSON_AddNumberToObject(to, "euler_on_grid", t->euler_on_grid);
+    cJSON_AddNumberToObject(to, "components_if_free", t->components_if_free);
+    cJSON_AddNumberToObject(to, "euler_if_free", t->euler_if_free);
+    cJSON_AddNumberToObject(to, "refined", t->refined);
+    cJSON_AddNumberToObject(to, "held_voxels", (double)t->held);
     cJSON_AddNumberToObject(to, "simplified_voxels", (double)t->simplified);
 }
 
-static void report(command *cli, const clvox_denoise_result *r, const clvox_surface *mesh,
-                   const kept_topology *t, const clv_surface_facts *f, const stages *s)
+static void report(command *cli, const clvox_denoise_result *r, const stages *s)
 {
+    const clvox_surface *mesh = r->surface;
+    const clvox_surface_facts *f = &r->facts;
     char bytes[32];
     double change = r->volume_before > 0 ? 100 * (f->volume / r->volume_before - 1) : 0;
     cli_print(cli, "%-20s %zu vertices, %zu triangles, %d component%s, Euler characteristic %d\n", "surface",
               mesh->vertices, mesh->triangles, f->components, plural(f->components), f->euler);
-    report_topology(cli, t);
+    report_topology(cli, &r->topology);
     cli_print(cli, "%-20s before %.6g mm^3, after %.6g mm^3 (%+.3f%%), area %.6g mm^2\n", "volume",
               r->volume_before, f->volume, change, f->area);
     cli_print(cli, "%-20s mean %.4g mm, largest %.4g mm; level shifted by %.4g mm\n", "movement", r->mean_mm,
@@ -248,7 +233,8 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
     cli_print(cli, "%-20s open and read %.3f, prepare %.3f, search %.3f, update %.3f, re-distance %.3f,\n",
               "seconds", s->read, r->seconds_prepare, r->seconds_search, r->seconds_update,
               r->seconds_redistance);
-    cli_print(cli, "%-20s finish %.3f, mesh %.3f, write %.3f, all %.3f\n", "", r->seconds_finish, s->mesh,
+    cli_print(cli, "%-20s finish %.3f, mesh %.3f, write %.3f, all %.3f\n", "", r->seconds_finish,
+              r->seconds_mesh,
               s->write, cli_seconds() - cli->started);
     cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
     if (r->not_finite)
@@ -285,199 +271,73 @@ static void report(command *cli, const clvox_denoise_result *r, const clvox_surf
     cJSON_AddNumberToObject(seconds, "update", r->seconds_update);
     cJSON_AddNumberToObject(seconds, "redistance", r->seconds_redistance);
     cJSON_AddNumberToObject(seconds, "finish", r->seconds_finish);
-    cJSON_AddNumberToObject(seconds, "mesh", s->mesh);
+    cJSON_AddNumberToObject(seconds, "mesh", r->seconds_mesh);
     cJSON_AddNumberToObject(seconds, "write", s->write);
 }
 
 /* ---- the work ----------------------------------------------------------- */
 
-/* How far the level must go out so that the mesh has the volume (above 0): its
- * triangles cut corners off. 0 where it has, or where that makes no sense. */
-static double gap_of(const clvox_volume *distance, double volume, const clv_surface_facts *facts)
-{
-    double gap = volume > 0 && facts->area > 0 ? (volume - facts->volume) / facts->area : 0;
-    return fabs(gap) <= 0.2 * smallest_edge(&distance->grid) ? gap : 0;
-}
-
-static void shift(clvox_volume *distance, double by)
-{
-    for (size_t i = 0; i < clvox_grid_voxels(&distance->grid); i++)
-        distance->data[i] -= (float)by;
-}
-
-/* The mesh of a distance, which is shifted for the volume; before: NULL, or the
- * topology that the mesh is to have, *mesh NULL where there is none. */
-static int make_mesh(clvox_volume *distance, double volume, const clv_surface_before *before,
-                     kept_topology *t, clvox_surface **mesh, clv_surface_facts *facts)
-{
-    enum { TURNS = 2 };
-    static const double near_enough = 3e-4; /* of the volume */
-    int status = CLVOX_OK;
-    clv_surface_before was = before ? *before : (clv_surface_before){.mesh = NULL};
-    for (int turn = before ? 1 : 0;; turn++) {
-        clvox_surface_destroy(mesh);
-        CLV_TRY(before ? clv_surface_extract_kept(distance, &was, mesh, &t->kept)
-                       : clv_surface_extract_simple(distance, t->depth, mesh, &t->simplified));
-        if (!*mesh)
-            break;
-        CLV_TRY(clv_surface_inspect(*mesh, facts));
-        double gap = gap_of(distance, volume, facts);
-        if (turn == TURNS || gap == 0 || (before && fabs(gap) * facts->area < near_enough * volume))
-            break;
-        was.factor = before ? t->kept.factor : 0;
-        shift(distance, gap);
-    }
-end:
-    return status;
-}
-
-/* The volume within the input's surface, meshed as finely as the result's. */
-static int measure_input(const clvox_volume *distance, double *volume)
-{
-    int status = CLVOX_OK;
-    clvox_surface *mesh = NULL;
-    clv_surface_facts facts;
-    CLV_TRY(clv_surface_extract_fine(distance, &mesh));
-    CLV_TRY(clv_surface_inspect(mesh, &facts));
-    *volume = facts.volume;
-end:
-    clvox_surface_destroy(&mesh);
-    return status;
-}
-
-/* Where the mesh has not the topology that the input had, or if it must be sure,
- * another one. */
-static int keep_topology(const request *r, const cli_surface_source *source,
-                         const clvox_denoise_result *result, double volume, kept_topology *t,
-                         clvox_surface **mesh, clv_surface_facts *facts)
-{
-    int status = CLVOX_OK;
-    const clv_surface_facts *before = t->mesh ? t->mesh : &t->grid;
-    const bool sure = r->topology == CLVOX_TOPOLOGY_KEEP;
-    /* A mesh that bounds a body, or shows the steps of voxels, says what is joined, and means its specks. */
-    const bool meant = source->surface || source->steps;
-    long held;
-    const clv_surface_before was = {source->surface, source->distance, before->components, before->euler,
-                                    !sure && !meant, 0};
-    clvox_surface *other = NULL;
-    t->is_kept = sure;
-    if (r->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY)
-        t->is_kept = meant;
-    if (r->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY && !t->is_kept)
-        CLV_TRY(clv_surface_is_clean(source->distance, &t->is_kept));
-    if (t->is_kept && (sure || facts->components != before->components || facts->euler != before->euler)) {
-        clv_surface_facts others;
-        CLV_TRY(make_mesh(result->distance, volume, &was, t, &other, &others));
-        t->is_kept = other != NULL;
-        t->missed = other && (t->kept.components != before->components || t->kept.euler != before->euler);
-        if (other) {
-            clvox_surface_destroy(mesh);
-            *mesh = other;
-            *facts = others;
-        }
-    }
-    if (t->is_kept && r->in.whole)
-        CLV_TRY(clv_surface_keep_signs(source->distance, result->distance, &held));
-end:
-    return status;
-}
-
-/* Marching cubes cut the corners of labels off, which placing the level gives back;
- * but of a mesh with steps people know the volume, and it stays within a percent. */
-static const double MOST_CHANGE = 0.0095;
-
 static int run(command *cli, request *r)
 {
     int status = CLVOX_OK;
-    cli_surface_source source = {.kind = ""};
+    clvox_level_set level_set = {.distance = NULL};
     clvox_denoise_plan plan;
     clvox_denoise_result result = {.distance = NULL};
-    clvox_surface *mesh = NULL;
-    kept_topology topology = {0};
-    clv_surface_facts facts = {0};
     stages s = {0};
     double mark = cli_seconds();
     cli_bar bar;
-    r->in.whole = r->sdf || is_volume(r->out);
+    r->source.whole = r->options.distance = r->sdf || is_volume(r->out);
     if (!is_volume(r->out))
-        CLV_TRY(clv_surface_check_name(r->out));
+        CLV_TRY(clvox_surface_check_name(r->out));
     CLV_TRY(cli_check_folder(r->out));
     if (r->sdf)
         CLV_TRY(cli_check_folder(r->sdf));
-    CLV_TRY(cli_surface_load(cli, &r->in, &source));
+    CLV_TRY(cli_level_set(cli, r->in, &r->source, &level_set));
     s.read = cli_seconds() - mark;
-    scale_lengths(r, &source.distance->grid);
-    r->options.everywhere = r->in.whole;
-    r->options.volume = source.closed && !source.surface ? 0 : source.volume;
-    r->options.mesh = source.closed;
-    /* A second look takes a mesh's steps for shape. */
-    if (source.steps && !r->options.rounds)
-        r->options.rounds = 1;
-    say_input(cli, &source);
+    scale_lengths(r, &level_set.distance->grid);
+    say_input(cli, &level_set);
     log_options(cli, r);
-    CLV_TRY(clvox_denoise_plan_make(cli->ctx, source.distance, &r->options, &plan));
+    CLV_TRY(clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan));
     say_plan(cli, r, &plan);
-    CLV_TRY(clv_surface_extract(source.distance, 0, false, &mesh));
-    CLV_TRY(clv_surface_inspect(mesh, &topology.grid));
-    topology.mesh = source.surface ? &source.notes.facts : NULL;
-    clvox_surface_destroy(&mesh);
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
     r->options.user = &bar;
-    status = clvox_surface_denoise(cli->ctx, source.distance, &r->options, &result);
+    status = clvox_surface_denoise(cli->ctx, &level_set, &r->options, &result);
     cli_bar_end(&bar);
     if (status >= 0 && cli_interrupted())
         status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
     if (status < 0)
         goto end;
     mark = cli_seconds();
-    /* Else the surface goes on beyond the border for it, and is not meshed there. */
-    if (!(source.volume > 0))
-        CLV_TRY(measure_input(source.distance, &result.volume_before));
-    double keep = r->options.free_volume || !(source.volume > 0) ? 0 : result.volume_before;
-    if (keep > 0 && result.placed)
-        CLV_TRY(clv_surface_smooth_volume(result.distance, &keep));
-    if (source.steps && keep > 0)
-        keep = fmin(fmax(keep, (1 - MOST_CHANGE) * source.volume), (1 + MOST_CHANGE) * source.volume);
-    if (r->topology == CLVOX_TOPOLOGY_AUTO && result.deviation > CLV_DENOISE_NOISY)
-        topology.depth = CLV_DENOISE_DEPTH * result.deviation * smallest_edge(&result.distance->grid);
-    CLV_TRY(make_mesh(result.distance, keep, NULL, &topology, &mesh, &facts));
-    if (topology.depth > 0 && r->in.whole)
-        CLV_TRY(clv_surface_simplify(result.distance, topology.depth, &result.simplified_voxels));
-    topology.free = facts;
-    CLV_TRY(keep_topology(r, &source, &result, keep, &topology, &mesh, &facts));
-    s.mesh = cli_seconds() - mark;
-    mark = cli_seconds();
     if (is_volume(r->out))
         CLV_TRY(cli_write_volume(cli, result.distance, r->out));
     else
-        CLV_TRY(cli_write_surface(cli, mesh, r->out));
+        CLV_TRY(cli_write_surface(cli, result.surface, r->out));
     if (r->sdf)
         CLV_TRY(cli_write_volume(cli, result.distance, r->sdf));
     s.write = cli_seconds() - mark;
-    report(cli, &result, mesh, &topology, &facts, &s);
+    report(cli, &result, &s);
     CLV_TRY(cli_profile(cli));
 end:
-    clvox_volume_destroy(&source.distance);
-    clvox_surface_destroy(&source.closed);
+    clvox_level_set_free(&level_set);
     clvox_denoise_result_free(&result);
-    clvox_surface_destroy(&mesh);
     return status;
 }
 
 int cmd_surface_denoise(command *cli, int argc, char **argv)
 {
-    request r = {.in = {.label = -1, .iso = NAN, .margin = 8}};
+    request r = {.in = NULL};
     int update = 0, memory = 0, search = 0, topology = 0, rounds = 0, steps = -1;
     double c1 = NAN, c2 = NAN;
     bool free_volume = false;
     const char *label = NULL;
+    clvox_level_set_source_defaults(&r.source);
     clvox_denoise_defaults(&r.options);
     const cli_option options[] = {
         {"output", 'o', CLI_TEXT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz)"},
         {"sdf", 0, CLI_TEXT, &r.sdf, "FILE", "also the signed distance, mm, negative inside"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
-        {"iso", 0, CLI_NUMBER, &r.in.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
+        {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &r.voxel, "1mm",
          "IN is a mesh: voxels to work on (default: 0.7 of its edges, 1 if it shows voxels' steps)"},
         {"patch", 0, CLI_INTEGER, &r.options.patch, "3|5|7", "edge of a patch in voxels (default 5)"},
@@ -520,20 +380,20 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return status;
     if (!r.out)
         return cli_misuse("-o OUT is missing");
-    if (label && !isnan(r.in.iso))
+    if (label && !isnan(r.source.iso))
         return cli_misuse("--label and --iso: one or the other");
-    if ((status = cli_surface_label(label, &r.in.label)))
+    if ((status = cli_surface_label(label, &r.source.label)))
         return status;
     if (r.sdf && !is_volume(r.sdf))
         return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
     if (r.sdf && !strcmp(r.sdf, r.out))
         return cli_misuse("--sdf %s: is the file of -o, too", r.sdf);
-    if (r.voxel.count && !clv_surface_is_file(in[0]))
+    if (r.voxel.count && !clvox_surface_is_file(in[0]))
         return cli_misuse("--voxel belongs to meshes; a volume is worked on on its own grid");
     status = read_options(&r, update, memory, search, topology, rounds, steps, c1, c2);
     if (status)
         return status;
     r.options.free_volume = free_volume;
-    r.in.path = in[0];
+    r.in = in[0];
     return run(cli, &r);
 }

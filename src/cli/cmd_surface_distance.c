@@ -2,10 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/surface_input.h"
-#include "io/surface_file.h"
-#include "mesh/mesh.h"
 
 typedef struct request {
     const char *in, *out, *like;
@@ -18,7 +15,8 @@ typedef struct request {
 
 /* Voxel edges in mm: as asked for, else about the mesh's mean edge but so that
  * the grid stays moderate. */
-static int choose_voxel(const request *r, const clvox_surface *s, const clv_surface_facts *f, double edge[3])
+static int choose_voxel(const request *r, const clvox_surface *s, const clvox_surface_facts *f,
+                        double edge[3])
 {
     enum { MOST_ALONG = 400 };
     for (int a = 0; a < 3; a++)
@@ -46,9 +44,9 @@ static int choose_voxel(const request *r, const clvox_surface *s, const clv_surf
 static int grid_around(const request *r, const clvox_surface *s, double band, clvox_grid *grid)
 {
     enum { MARGIN = 4, MOST_AXIS = 2048 };
-    clv_surface_facts facts;
+    clvox_surface_facts facts;
     double edge[3];
-    int status = clv_surface_inspect(s, &facts);
+    int status = clvox_surface_inspect(s, &facts);
     if (status < 0)
         return clv_fail_in(status, r->in);
     if ((status = choose_voxel(r, s, &facts, edge)) < 0)
@@ -70,9 +68,9 @@ static int grid_around(const request *r, const clvox_surface *s, double band, cl
     return CLVOX_OK;
 }
 
-static void say_mesh(command *cli, const request *r, const clv_surface_notes *n, cJSON *to)
+static void say_mesh(command *cli, const request *r, const clvox_surface_notes *n, cJSON *to)
 {
-    const clv_surface_facts *f = &n->facts;
+    const clvox_surface_facts *f = &n->facts;
     cJSON_AddNumberToObject(to, "open_edges", f->open_edges);
     cJSON_AddNumberToObject(to, "triangles_turned", n->triangles_turned);
     cJSON_AddBoolToObject(to, "faced_inward", n->turned);
@@ -102,7 +100,7 @@ static int from_mesh(command *cli, const request *r, cJSON *to, clvox_volume **o
     int status = CLVOX_OK;
     clvox_surface *mesh = NULL;
     clvox_volume *like = NULL;
-    clv_surface_notes notes;
+    clvox_surface_notes notes;
     clvox_grid grid;
     double edge[3], band = r->band.count ? r->band.value[0] : NAN;
     const bool voxels = r->band.unit == CLV_UNIT_VOXELS;
@@ -120,7 +118,7 @@ static int from_mesh(command *cli, const request *r, cJSON *to, clvox_volume **o
     else if (voxels)
         band *= widest;
     CLV_TRY(cli_open(cli));
-    status = clv_surface_to_distance(cli->ctx, mesh, &grid, band, &notes, out);
+    status = clvox_distance_from_surface(cli->ctx, mesh, &grid, band, &notes, out);
     if (status < 0) {
         clv_fail_in(status, r->in);
         goto end;
@@ -136,64 +134,31 @@ end:
 
 /* ---- a volume ----------------------------------------------------------- */
 
-/* What the values are, where nothing was said: whole numbers are a mask (above
- * 0 is inside), fractions from 0 to 1 a probability. */
-static int choose_level(const request *r, clvox_volume *v, double *iso, const char **kind)
-{
-    bool negative = false, fractions = false, beyond_1 = false, found = false;
-    const size_t n = clvox_grid_voxels(&v->grid);
-    *iso = isnan(r->iso) ? 0.5 : r->iso;
-    *kind = isnan(r->iso) ? "mask" : "level";
-    if (!isnan(r->iso))
-        return CLVOX_OK;
-    for (size_t i = 0; i < n; i++) {
-        float x = v->data[i];
-        found = found || x == (float)r->label;
-        negative = negative || x < 0;
-        fractions = fractions || (isfinite(x) && x != rintf(x));
-        beyond_1 = beyond_1 || x > 1.0001f;
-    }
-    if (r->label >= 0 && !found)
-        return clv_fail(CLVOX_ERROR_DATA, "%s: no voxel has label %d", r->in, r->label);
-    if (r->label >= 0) {
-        *kind = "label";
-        for (size_t i = 0; i < n; i++)
-            v->data[i] = v->data[i] == (float)r->label;
-    } else if (negative || (fractions && beyond_1)) {
-        return clv_fail(CLVOX_ERROR_DATA,
-                        "%s: is no mask; say by --iso VALUE above which value its inside lies", r->in);
-    } else if (fractions) {
-        *kind = "probability";
-    } else {
-        for (size_t i = 0; i < n; i++)
-            v->data[i] = v->data[i] > 0;
-    }
-    return CLVOX_OK;
-}
-
 static int from_volume(command *cli, const request *r, cJSON *to, clvox_volume **out)
 {
     int status = CLVOX_OK;
-    clvox_volume *in = NULL;
-    const char *kind = "";
-    double iso = 0.5;
-    const cli_input inputs[] = {{r->in, &in, false}};
-    CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
-    if (in->frames != 1) {
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: has %d volumes; extract one first", r->in, in->frames);
+    clvox_level_set_source source;
+    clvox_level_set level_set;
+    clvox_level_set_source_defaults(&source);
+    source.label = r->label;
+    source.iso = r->iso;
+    source.whole = 1;
+    CLV_TRY(cli_level_set(cli, r->in, &source, &level_set));
+    const char *word = cli_inside_word(&level_set.inside);
+    if (level_set.inside.kind == CLVOX_INSIDE_DISTANCE) {
+        status = clv_fail(CLVOX_ERROR_DATA,
+                          "%s: looks like a signed distance as it stands; where it is none, say by --iso "
+                          "VALUE above which value its inside lies",
+                          r->in);
         goto end;
     }
-    CLV_TRY(choose_level(r, in, &iso, &kind));
-    status = clv_values_to_distance(cli->ctx, in, iso, out);
-    if (status < 0) {
-        clv_fail_in(status, r->in);
-        goto end;
-    }
-    cli_remark(cli, 1, "%s: taken as %s; inside is above %g\n", r->in, kind, iso);
-    cJSON_AddStringToObject(to, "from", kind);
-    cJSON_AddNumberToObject(to, "iso", iso);
+    cli_remark(cli, 1, "%s: taken as %s; inside is above %g\n", r->in, word, level_set.inside.level);
+    cJSON_AddStringToObject(to, "from", word);
+    cJSON_AddNumberToObject(to, "iso", level_set.inside.level);
+    *out = level_set.distance;
+    level_set.distance = NULL;
 end:
-    clvox_volume_destroy(&in);
+    clvox_level_set_free(&level_set);
     return status;
 }
 
@@ -281,7 +246,7 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
     r.in = words[0];
     if ((status = cli_surface_label(label, &r.label)))
         return status;
-    const bool mesh = clv_surface_is_file(r.in);
+    const bool mesh = clvox_surface_is_file(r.in);
     if ((status = check(&r, mesh)) < 0)
         return status;
     cJSON *to = cJSON_AddObjectToObject(cli->log, "distance");

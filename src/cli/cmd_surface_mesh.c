@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "cli/cli.h"
 #include "cli/surface_input.h"
-#include "mesh/mesh.h"
 
 typedef struct request {
     int label;         /* -1: not given */
@@ -11,60 +9,26 @@ typedef struct request {
     bool above;
 } request;
 
-/* Leaves 1 where the values are inside, else 0. */
-static void make_mask(clvox_volume *v, int label)
+/* What the values are, and in *mask those of masks and labels as 1 and 0. */
+static int choose(const command *cli, const char *path, const clvox_volume *v, const request *r,
+                  clvox_inside *inside, clvox_volume **mask)
 {
-    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
-        v->data[i] = label >= 0 ? v->data[i] == (float)label : v->data[i] > 0;
-}
-
-/* What the values are, where nothing was said: level 0 of a distance (some
- * values are negative), else what is above 0 in a mask or label map, else a half
- * in a probability. */
-static int choose(const command *cli, const char *path, clvox_volume *v, request *r, const char **kind)
-{
-    bool negative = false, fractions = false, beyond_1 = false;
-    if (r->label >= 0) {
-        bool found = false;
-        for (size_t i = 0; i < clvox_grid_voxels(&v->grid) && !found; i++)
-            found = v->data[i] == (float)r->label;
-        if (!found)
-            return clv_fail(CLVOX_ERROR_DATA, "%s: no voxel has label %d", path, r->label);
-    }
-    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++) {
-        float x = v->data[i];
-        negative = negative || x < 0;
-        fractions = fractions || (isfinite(x) && x != rintf(x));
-        beyond_1 = beyond_1 || x > 1.0001f;
-    }
-    bool given = !isnan(r->level) || !isnan(r->iso);
-    *kind = r->label >= 0 ? "label" : given ? "level" : negative ? "signed distance" : "mask";
-    if (!isnan(r->iso)) {
-        r->level = r->iso;
-        r->above = true;
-    } else if (r->label >= 0 || (!given && !negative && !fractions)) {
-        make_mask(v, r->label);
-        r->level = 0.5;
-        r->above = true;
-    } else if (!given && (!negative || !fractions)) {
-        if (negative || beyond_1)
-            return clv_fail(CLVOX_ERROR_DATA,
-                            "%s: is neither a mask nor a signed distance; say by --iso VALUE above which "
-                            "value its inside lies",
-                            path);
-        *kind = "probability";
-        r->level = 0.5;
-        r->above = true;
-    } else if (!given) {
-        r->level = 0;
-    }
-    cli_remark(cli, 1, "%s: taken as %s; inside is %s %g\n", path, *kind, r->above ? "above" : "below",
-               r->level);
+    int status = CLVOX_OK;
+    if (isnan(r->level))
+        status = clvox_inside_of(v, r->label, r->iso, inside);
+    else
+        *inside = (clvox_inside){.kind = CLVOX_INSIDE_IMAGE, .level = r->level, .above = r->above};
+    if (status >= 0)
+        status = clvox_inside_mask(v, inside, mask);
+    if (status < 0)
+        return clv_fail_in(status, path);
+    cli_remark(cli, 1, "%s: taken as %s; inside is %s %g\n", path, cli_inside_word(inside),
+               inside->above ? "above" : "below", inside->level);
     return CLVOX_OK;
 }
 
-static void report(command *cli, const clvox_surface *s, const clv_surface_facts *f, const request *r,
-                   const char *kind)
+static void report(command *cli, const clvox_surface *s, const clvox_surface_facts *f,
+                   const clvox_inside *inside)
 {
     bool closed = !f->open_edges && !f->crowded_edges && !f->flipped_edges;
     cli_print(cli, "%-12s %zu\n%-12s %zu\n", "vertices", s->vertices, "triangles", s->triangles);
@@ -72,9 +36,9 @@ static void report(command *cli, const clvox_surface *s, const clv_surface_facts
     cli_print(cli, "%-12s %d\n%-12s %.6g mm^2\n", "Euler", f->euler, "area", f->area);
     cli_print(cli, "%-12s %.6g mm^3\n", "volume", f->volume);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "surface");
-    cJSON_AddStringToObject(to, "from", kind);
-    cJSON_AddNumberToObject(to, "level", r->level);
-    cJSON_AddStringToObject(to, "inside", r->above ? "above" : "below");
+    cJSON_AddStringToObject(to, "from", cli_inside_word(inside));
+    cJSON_AddNumberToObject(to, "level", inside->level);
+    cJSON_AddStringToObject(to, "inside", inside->above ? "above" : "below");
     cJSON_AddNumberToObject(to, "vertices", (double)s->vertices);
     cJSON_AddNumberToObject(to, "triangles", (double)s->triangles);
     cJSON_AddNumberToObject(to, "components", f->components);
@@ -112,10 +76,10 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
         .least = 1,
         .most = 1,
     };
-    clvox_volume *in = NULL;
+    clvox_volume *in = NULL, *mask = NULL;
     clvox_surface *surface = NULL;
-    clv_surface_facts facts;
-    const char *kind = "";
+    clvox_surface_facts facts;
+    clvox_inside inside;
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
@@ -129,21 +93,18 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
     if ((status = cli_surface_label(label, &r.label)))
         return status;
     CLV_TRY(cli_read_volume(cli, words[0], &in));
-    if (in->frames != 1) {
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: has %d volumes; extract one first", words[0], in->frames);
-        goto end;
-    }
-    CLV_TRY(choose(cli, words[0], in, &r, &kind));
-    status = clv_surface_extract(in, r.level, r.above, &surface);
+    CLV_TRY(choose(cli, words[0], in, &r, &inside, &mask));
+    status = clvox_surface_extract(mask ? mask : in, inside.level, inside.above, &surface);
     if (status < 0) {
         clv_fail_in(status, words[0]);
         goto end;
     }
-    CLV_TRY(clv_surface_inspect(surface, &facts));
+    CLV_TRY(clvox_surface_inspect(surface, &facts));
     CLV_TRY(cli_write_surface(cli, surface, out_path));
-    report(cli, surface, &facts, &r, kind);
+    report(cli, surface, &facts, &inside);
 end:
     clvox_volume_destroy(&in);
+    clvox_volume_destroy(&mask);
     clvox_surface_destroy(&surface);
     return status;
 }

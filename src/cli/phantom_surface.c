@@ -4,14 +4,13 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "mesh/mesh.h"
 
 enum { TRUTH_DISTANCE, TRUTH, MASK, NOISY_MASK, NOISY, FILES };
 
 static int report(command *cli, const clvox_surface *truth, double sigma, double voxel)
 {
-    clv_surface_facts f;
-    int status = clv_surface_inspect(truth, &f);
+    clvox_surface_facts f;
+    int status = clvox_surface_inspect(truth, &f);
     if (status < 0)
         return status;
     cli_print(cli, "%-12s %d\n%-12s %d\n", "components", f.components, "Euler", f.euler);

@@ -81,7 +81,7 @@ static const format *by_content(const uint8_t *data, size_t size)
     return NULL;
 }
 
-bool clv_surface_is_file(const char *path)
+int clvox_surface_is_file(const char *path)
 {
     clv_source source = {.fd = -1};
     uint8_t head[4097];
@@ -258,7 +258,7 @@ static int choose(const char *path, const format **out)
     return CLVOX_OK;
 }
 
-int clv_surface_check_name(const char *path)
+int clvox_surface_check_name(const char *path)
 {
     const format *f;
     return choose(path, &f);

@@ -11,13 +11,6 @@
 
 #include "clvox/surface.h"
 
-/* Whether path names a surface file: by its ending or, for one without, by
- * how its content begins. A file that cannot be read is none. */
-bool clv_surface_is_file(const char *path);
-
-/* Whether clvox_surface_write could take this name, said before long work. */
-int clv_surface_check_name(const char *path);
-
 /* ---- a file in memory --------------------------------------------------- */
 
 /* The bytes of a file, decompressed where it was a gzip file; a 0 stands

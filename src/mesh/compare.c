@@ -142,7 +142,7 @@ int clv_surface_compare(const clvox_surface *a, const clvox_surface *b, int samp
     double *degrees = malloc(n * sizeof *degrees), sum = 0;
     *out = (clv_surface_difference){0};
     for (int i = 0; i < 2; i++) {
-        CLV_TRY(clv_surface_inspect(surfaces[i], &out->facts[i]));
+        CLV_TRY(clvox_surface_inspect(surfaces[i], &out->facts[i]));
         CLV_TRY(clv_tree_create(surfaces[i], &trees[i]));
         distance[i] = malloc((n + surfaces[i]->vertices) * sizeof *distance[i]);
     }

@@ -336,7 +336,7 @@ static int not_reached(const job *j)
                     j->sign > 0 ? "below" : "above", least, largest);
 }
 
-int clv_surface_extract(const clvox_volume *values, double level, bool above, clvox_surface **out)
+int clvox_surface_extract(const clvox_volume *values, double level, int above, clvox_surface **out)
 {
     job j = {.volume = values, .level = level, .sign = above ? -1 : 1};
     size_t vertices = 0, triangles = 0, slabs;

@@ -28,7 +28,7 @@ static int join(int32_t *parent, int32_t a, int32_t b)
 
 /* Area, volume and what is degenerate. Volumes are taken about
  * the middle of the bounds, where the sum loses least. */
-static void measure(const clvox_surface *s, clv_surface_facts *facts)
+static void measure(const clvox_surface *s, clvox_surface_facts *facts)
 {
     double middle[3];
     for (int a = 0; a < 3; a++)
@@ -49,14 +49,14 @@ static void measure(const clvox_surface *s, clv_surface_facts *facts)
     }
 }
 
-int clv_surface_inspect(const clvox_surface *surface, clv_surface_facts *facts)
+int clvox_surface_inspect(const clvox_surface *surface, clvox_surface_facts *facts)
 {
     int status = CLVOX_OK;
     clv_side *sides = NULL;
     size_t count = 0, edges = 0, used = 0, whole = 0, joined = 0;
     int32_t *parent = malloc((surface->triangles + 1) * sizeof *parent);
     unsigned char *in_use = calloc(surface->vertices + 1, 1);
-    *facts = (clv_surface_facts){0};
+    *facts = (clvox_surface_facts){0};
     if (!parent || !in_use) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles",
                           surface->triangles);

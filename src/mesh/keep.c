@@ -94,7 +94,7 @@ int clv_surface_extract_kept(const clvox_volume *distance, const clv_surface_bef
     clv_topology_impose(size, inside, (float)(least / kept->factor), fine->data);
     free(inside);
     inside = NULL;
-    CLV_TRY(clv_surface_extract(fine, 0, false, out));
+    CLV_TRY(clvox_surface_extract(fine, 0, false, out));
 end:
     free(inside);
     clvox_volume_destroy(&fine);
@@ -115,12 +115,12 @@ int clv_surface_is_clean(const clvox_volume *distance, bool *clean)
     return status;
 }
 
-static int facts_of(const clvox_volume *distance, clv_surface_facts *facts)
+static int facts_of(const clvox_volume *distance, clvox_surface_facts *facts)
 {
     clvox_surface *mesh = NULL;
-    int status = clv_surface_extract(distance, 0, false, &mesh);
+    int status = clvox_surface_extract(distance, 0, false, &mesh);
     if (status >= 0)
-        status = clv_surface_inspect(mesh, facts);
+        status = clvox_surface_inspect(mesh, facts);
     clvox_surface_destroy(&mesh);
     return status;
 }
@@ -129,7 +129,7 @@ int clv_surface_keep_signs(const clvox_volume *before, clvox_volume *distance, l
 {
     int status = CLVOX_OK;
     double edge[3];
-    clv_surface_facts was, is;
+    clvox_surface_facts was, is;
     *held = 0;
     CLV_TRY(facts_of(before, &was));
     CLV_TRY(facts_of(distance, &is));

@@ -155,7 +155,7 @@ int clv_surface_extract_simple(const clvox_volume *distance, double depth, clvox
     }
     if (depth > 0)
         CLV_TRY(clv_surface_simplify(fine, depth, flipped));
-    CLV_TRY(clv_surface_extract(fine ? fine : distance, 0, false, out));
+    CLV_TRY(clvox_surface_extract(fine ? fine : distance, 0, false, out));
 end:
     clvox_volume_destroy(&fine);
     return status;
@@ -165,12 +165,12 @@ int clv_surface_smooth_volume(const clvox_volume *distance, double *volume)
 {
     int status = CLVOX_OK;
     clvox_surface *mesh = NULL;
-    clv_surface_facts plain, fine;
-    CLV_TRY(clv_surface_extract(distance, 0, false, &mesh));
-    CLV_TRY(clv_surface_inspect(mesh, &plain));
+    clvox_surface_facts plain, fine;
+    CLV_TRY(clvox_surface_extract(distance, 0, false, &mesh));
+    CLV_TRY(clvox_surface_inspect(mesh, &plain));
     clvox_surface_destroy(&mesh);
     CLV_TRY(clv_surface_extract_fine(distance, &mesh));
-    CLV_TRY(clv_surface_inspect(mesh, &fine));
+    CLV_TRY(clvox_surface_inspect(mesh, &fine));
     /* What is cut off goes with the square of the edges, which are halved. */
     *volume = fine.volume + (fine.volume - plain.volume) / 3;
 end:

@@ -32,7 +32,7 @@ void clv_topology_impose(const int size[3], const unsigned char *inside, float v
 
 /* Where the eight voxels of a cell leave open what is joined in it, lowers the
  * inner values and raises the outer ones, so that the trilinear function (and
- * with it clv_surface_extract) joins what the set does. */
+ * with it clvox_surface_extract) joins what the set does. */
 void clv_topology_settle(const int size[3], float voxel, float *phi);
 
 /* All of it: gives phi the topology of where `before` is below 0. */

@@ -337,7 +337,7 @@ int clv_gyroid_make(double period, double radius, double voxel, clv_gyroid **out
                 double c = 0.5 * (n - 1), p[3] = {(x - c) * apart, (y - c) * apart, (z - c) * apart};
                 *to++ = (float)clv_gyroid_implicit(gyroid, p);
             }
-    CLV_TRY(clv_surface_extract(volume, 0, false, &mesh));
+    CLV_TRY(clvox_surface_extract(volume, 0, false, &mesh));
     CLV_TRY(take_samples(gyroid, mesh));
     build(gyroid, 0, gyroid->count);
     *out = gyroid;

@@ -292,7 +292,7 @@ int clv_solid_mesh(const clv_solid *solid, const clvox_grid *grid, int refined, 
     settling s = {.solid = solid, .grid = &fine};
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(fine.to_ras), s.from_ras));
     CLV_TRY(sample(solid, &fine, true, &volume));
-    CLV_TRY(clv_surface_extract(volume, 0, false, out));
+    CLV_TRY(clvox_surface_extract(volume, 0, false, out));
     s.mesh = *out;
     CLV_TRY(clv_parallel(((*out)->vertices + BLOCK - 1) / BLOCK, settle_block, &s));
 end:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Non-local means of a surface (Lee et al. 2012, section 2.3, after Dong et al.
+/* Non-local means of a level set (Lee et al. 2012, section 2.3, after Dong et al.
  * 2008): band, nearest patches, weights, update, re-distancing. */
 #include "surface/denoise.h"
 
@@ -53,12 +53,6 @@ void clvox_denoise_defaults(clvox_denoise_options *o)
                                  .interval = 5};
 }
 
-void clvox_denoise_result_free(clvox_denoise_result *result)
-{
-    if (result)
-        clvox_volume_destroy(&result->distance);
-}
-
 /* ---- small tools -------------------------------------------------------- */
 
 static int rounds_for(const clv_denoise *run)
@@ -68,7 +62,10 @@ static int rounds_for(const clv_denoise *run)
         return 1;
     if (o->rounds > 0)
         return o->rounds;
-    return run->result->deviation > (o->mesh ? GUIDED_FROM : CLV_DENOISE_NOISY) ? 2 : 1;
+    /* A second look takes the steps of a mesh for shape. */
+    if (run->level_set->steps)
+        return 1;
+    return run->result->deviation > (run->level_set->surface ? GUIDED_FROM : CLV_DENOISE_NOISY) ? 2 : 1;
 }
 
 /* Strong noise leaves enough after one round that the result is averaged again. Of
@@ -76,7 +73,7 @@ static int rounds_for(const clv_denoise *run)
  * the input are averaged once more: they have what the first round took with it. */
 static bool guided(const clv_denoise *run, int round)
 {
-    return round > 0 && run->options->mesh && run->result->deviation <= CLV_DENOISE_NOISY;
+    return round > 0 && run->level_set->surface && run->result->deviation <= CLV_DENOISE_NOISY;
 }
 
 /* fraction: of the current round's search, which is nearly all. */
@@ -94,7 +91,7 @@ static int search_progress(void *user, double fraction)
     return tell(user, "search", fraction) < 0;
 }
 
-int clv_denoise_level(clv_denoise *run, const clv_buffer *phi, double want, double *shift)
+int clv_denoise_shift(clv_denoise *run, const clv_buffer *phi, double want, double *shift)
 {
     enum { MOST_STEPS = 24 };
     int status = CLVOX_OK;
@@ -133,13 +130,13 @@ end:
     return status;
 }
 
-static int shift_level(clv_denoise *run, clv_buffer *phi)
+static int keep_volume(clv_denoise *run, clv_buffer *phi)
 {
     int status = CLVOX_OK;
     double shift;
     if (run->options->free_volume)
         return CLVOX_OK;
-    CLV_TRY(clv_denoise_level(run, phi, run->volume, &shift));
+    CLV_TRY(clv_denoise_shift(run, phi, run->volume, &shift));
     run->shift += shift;
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, phi, run->box.n, phi, NULL, NULL,
                           (const float[4]){1, 0, 0, (float)-shift}));
@@ -153,14 +150,14 @@ static int redistance(clv_denoise *run, bool keep)
     int status = CLVOX_OK;
     double mark = now();
     if (keep)
-        CLV_TRY(shift_level(run, run->phi));
+        CLV_TRY(keep_volume(run, run->phi));
     CLV_TRY(clv_redistance(run->ctx, run->phi, run->box.size, run->box.spacing, run->box.reach, run->other,
                            run->sweep));
     clv_buffer *done = run->other;
     run->other = run->phi;
     run->phi = done;
     if (keep)
-        CLV_TRY(shift_level(run, run->phi));
+        CLV_TRY(keep_volume(run, run->phi));
     CLV_TRY(clv_finish(run->ctx));
     run->result->seconds_redistance += now() - mark;
 end:
@@ -241,8 +238,8 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
         r->noise = quiet;
         r->deviation = sqrt(quiet / (samples - 10));
         /* Noise makes more voxels outside turn than inside: a noisy count is too large. */
-        if (o->volume > 0 && r->deviation <= CLV_DENOISE_NOISY)
-            run->volume = o->volume / cell_of(b);
+        if (run->known_volume > 0 && r->deviation <= CLV_DENOISE_NOISY)
+            run->volume = run->known_volume / cell_of(b);
     }
     r->seconds_update += now() - mark;
     mark = now();
@@ -386,7 +383,7 @@ end:
 }
 
 /* What came in is compared with, not its re-distancing, which blunts, too. */
-static int restore(clv_denoise *run, const clvox_volume *distance)
+static int restore(clv_denoise *run)
 {
     int status = CLVOX_OK;
     bool blurred = false;
@@ -394,9 +391,9 @@ static int restore(clv_denoise *run, const clvox_volume *distance)
     if (!before)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     /* Noise of a mask goes with its voxels' edges, which are neighbours: it looks like shape. */
-    if (!run->options->mesh)
+    if (!run->level_set->surface)
         CLV_TRY(clv_denoise_is_blurred(run, &blurred));
-    clv_denoise_cut(distance, &run->box, before);
+    clv_denoise_cut(run->level_set->distance, &run->box, before);
     if (!blurred)
         CLV_TRY(clv_denoise_restore(run, before));
 end:
@@ -432,7 +429,7 @@ end:
 
 /* ---- from volume to volume ---------------------------------------------- */
 
-static int finish(clv_denoise *run, const clvox_volume *distance)
+static int finish(clv_denoise *run)
 {
     int status = CLVOX_OK;
     const clv_denoise_box *b = &run->box;
@@ -443,7 +440,7 @@ static int finish(clv_denoise *run, const clvox_volume *distance)
     if (!phi)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
-    CLV_TRY(clv_denoise_place(run, distance, phi));
+    CLV_TRY(clv_denoise_place(run, phi));
     CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &cells));
     for (int i = 0; i < b->n; i++)
         if (fabsf(run->start[i]) <= 1) {
@@ -456,17 +453,18 @@ static int finish(clv_denoise *run, const clvox_volume *distance)
     r->volume_before = run->volume * cell;
     r->volume_after = cells * cell;
     r->shift_mm = run->shift * b->edge;
-    CLV_TRY(clv_denoise_paste(distance, b, phi, &r->distance));
+    CLV_TRY(clv_denoise_paste(run->level_set->distance, b, phi, &r->distance));
     r->seconds_finish += now() - mark;
 end:
     free(phi);
     return status;
 }
 
-static int work(clv_denoise *run, const clvox_volume *distance)
+static int work(clv_denoise *run)
 {
     int status = CLVOX_OK, requests = 0;
     const clvox_denoise_options *o = run->options;
+    const clvox_volume *distance = run->level_set->distance;
     clv_denoise_box *b = &run->box;
     clvox_denoise_result *r = run->result;
     clv_request list[CLV_DENOISE_REQUESTS];
@@ -500,14 +498,14 @@ static int work(clv_denoise *run, const clvox_volume *distance)
             CLV_TRY(polish(run, radius, POLISH[radius - b->radius]));
         if (r->deviation <= CLV_DENOISE_NOISY) {
             mark = now();
-            CLV_TRY(restore(run, distance));
+            CLV_TRY(restore(run));
             /* Still a distance but for what came back; another re-distancing would blunt it. */
-            CLV_TRY(shift_level(run, run->phi));
+            CLV_TRY(keep_volume(run, run->phi));
             CLV_TRY(clv_finish(run->ctx));
             r->seconds_update += now() - mark;
         }
     }
-    CLV_TRY(finish(run, distance));
+    CLV_TRY(finish(run));
 end:
     if (requests)
         clv_pool_release(list, requests);
@@ -515,34 +513,24 @@ end:
     return status;
 }
 
-int clvox_surface_denoise(clvox_context *context, const clvox_volume *distance,
-                          const clvox_denoise_options *options, clvox_denoise_result *result)
+int clv_denoise_run(clvox_context *ctx, const clvox_level_set *level_set,
+                    const clvox_denoise_options *options, clvox_denoise_result *result)
 {
     int status = CLVOX_OK;
-    clv_denoise run = {.ctx = context, .options = options, .result = result, .most = options->neighbours};
+    /* Parts of a mesh within others are not in its volume. */
+    const bool knows = !level_set->surface || level_set->bounds;
+    clv_denoise run = {.ctx = ctx, .level_set = level_set, .options = options, .result = result,
+                       .known_volume = knows ? level_set->volume : 0, .most = options->neighbours};
     *result = (clvox_denoise_result){.distance = NULL};
-    CLV_TRY(clv_denoise_check(distance, options));
-    size_t before = clv_peak_start(context);
-    CLV_TRY(work(&run, distance));
-    if (options->everywhere) {
+    CLV_TRY(clv_denoise_check(level_set, options));
+    size_t before = clv_peak_start(ctx);
+    CLV_TRY(work(&run));
+    if (options->distance) {
         double mark = now();
-        CLV_TRY(clv_denoise_everywhere(context, result->distance));
+        CLV_TRY(clv_denoise_everywhere(ctx, result->distance));
         result->seconds_finish += now() - mark;
     }
-    bool keep = options->topology == CLVOX_TOPOLOGY_KEEP;
-    if (options->topology == CLVOX_TOPOLOGY_AUTO && result->deviation <= CLV_DENOISE_NOISY)
-        CLV_TRY(clv_surface_is_clean(distance, &keep));
-    else if (options->topology == CLVOX_TOPOLOGY_AUTO)
-        CLV_TRY(clv_surface_simplify(result->distance, CLV_DENOISE_DEPTH * result->deviation * run.box.edge,
-                                     &result->simplified_voxels));
-    result->topology_kept = keep;
-    if (keep)
-        CLV_TRY(clv_surface_keep_signs(distance, result->distance, &result->held_voxels));
-    result->device_bytes = clv_peak_bytes(context) - before;
-    if (options->progress && options->progress(options->user, "done", 1))
-        status = clv_fail(CLVOX_ERROR_STOPPED, "stopped");
+    result->device_bytes = clv_peak_bytes(ctx) - before;
 end:
-    if (status < 0)
-        clvox_denoise_result_free(result);
     return status;
 }

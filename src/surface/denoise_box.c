@@ -26,16 +26,16 @@ static int check_options(const clvox_denoise_options *o)
     if (!(o->band > 0 && o->band <= 16))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a band of %g voxels; above 0 and up to 16 are possible",
                         o->band);
-    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->volume >= 0) || !(o->radius >= 0) ||
+    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->radius >= 0) ||
         isinf(o->radius))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength, volume and radius must not be negative");
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength and radius must not be negative");
     if ((unsigned)o->update > CLVOX_DENOISE_PAPER || (unsigned)o->memory > CLVOX_DENOISE_IMAGE ||
         (unsigned)o->topology > CLVOX_TOPOLOGY_FREE)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "update %d, memory %d or topology %d is not known",
                         (int)o->update, (int)o->memory, (int)o->topology);
-    if (o->rounds < 0 || o->rounds > CLV_DENOISE_ROUNDS)
+    if (o->rounds < 0 || o->rounds > CLVOX_DENOISE_MOST_ROUNDS)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d rounds; 0 (by the noise) to %d are possible", o->rounds,
-                        CLV_DENOISE_ROUNDS);
+                        CLVOX_DENOISE_MOST_ROUNDS);
     if (o->steps < 1 || o->interval < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d steps with %d between re-distancings; at least 1 each",
                         o->steps, o->interval);
@@ -54,10 +54,10 @@ static int check_volume(const clvox_volume *v)
     return clv_field_check_angles(&v->grid, "denoising a level set");
 }
 
-int clv_denoise_check(const clvox_volume *distance, const clvox_denoise_options *o)
+int clv_denoise_check(const clvox_level_set *level_set, const clvox_denoise_options *o)
 {
     int status = check_options(o);
-    return status < 0 ? status : check_volume(distance);
+    return status < 0 ? status : check_volume(level_set->distance);
 }
 
 /* ---- the box ------------------------------------------------------------ */
@@ -282,7 +282,7 @@ static double search_rate(const clvox_device_limits *l)
     return 2 * lanes * share * units * clock * 1e6;
 }
 
-int clvox_denoise_plan_make(clvox_context *ctx, const clvox_volume *distance,
+int clvox_denoise_plan_make(clvox_context *ctx, const clvox_level_set *level_set,
                             const clvox_denoise_options *o, clvox_denoise_plan *plan)
 {
     int status = CLVOX_OK;
@@ -291,14 +291,14 @@ int clvox_denoise_plan_make(clvox_context *ctx, const clvox_volume *distance,
     long not_finite;
     float *phi = NULL;
     *plan = (clvox_denoise_plan){.band_voxels = 0};
-    CLV_TRY(clv_denoise_check(distance, o));
-    CLV_TRY(clv_denoise_find_box(distance, o, &run.box, &not_finite));
+    CLV_TRY(clv_denoise_check(level_set, o));
+    CLV_TRY(clv_denoise_find_box(level_set->distance, o, &run.box, &not_finite));
     phi = malloc((size_t)run.box.n * sizeof(float));
     if (!phi) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    clv_denoise_cut(distance, &run.box, phi);
+    clv_denoise_cut(level_set->distance, &run.box, phi);
     for (int i = 0; i < run.box.n; i++)
         run.count += fabsf(phi[i]) <= run.box.delta;
     /* Re-distancing may widen the band a little. */

@@ -27,7 +27,7 @@ static double cones(const clvox_surface *s, const double from[3])
 
 /* A copy whose triangles run alike, and what closes it. */
 static int prepare(const clvox_surface *surface, clvox_surface **oriented, clvox_surface **caps,
-                   clv_surface_notes *notes)
+                   clvox_surface_notes *notes)
 {
     int status = CLVOX_OK;
     clv_side *sides = NULL;
@@ -39,7 +39,7 @@ static int prepare(const clvox_surface *surface, clvox_surface **oriented, clvox
     /* Files that give each triangle its own vertices look open everywhere. */
     if (notes->facts.open_edges) {
         CLV_TRY(clv_surface_weld(*oriented, &notes->vertices_welded));
-        CLV_TRY(clv_surface_inspect(*oriented, &notes->facts));
+        CLV_TRY(clvox_surface_inspect(*oriented, &notes->facts));
     }
     CLV_TRY(clv_sides(*oriented, &sides, &count));
     if (notes->facts.flipped_edges)
@@ -63,11 +63,11 @@ end:
 }
 
 /* Whether a corner of a used triangle lies beyond the outermost voxel centres. */
-static int leaves(const clvox_surface *surface, const clvox_grid *grid, bool *out)
+static int leaves(const clvox_surface *surface, const clvox_grid *grid, int *out)
 {
     double to_voxel[4][4], v[3];
     int status = clv_matrix_invert(grid->to_ras, to_voxel);
-    *out = false;
+    *out = 0;
     for (size_t i = 0; status >= 0 && i < 3 * surface->triangles && !*out; i++) {
         clv_matrix_apply(CLV_MATRIX(to_voxel), surface->points + 3 * (size_t)surface->corners[i], v);
         for (int a = 0; a < 3; a++)
@@ -108,12 +108,12 @@ static void forget_buried(const clvox_surface *s, const clvox_grid *grid, const 
 int clv_surface_inside(const clvox_surface *surface, const clvox_grid *grid, unsigned char *inside)
 {
     int status = CLVOX_OK;
-    clv_surface_notes found = {0};
+    clvox_surface_notes found = {0};
     clvox_surface *oriented = NULL, *caps = NULL;
     int16_t *winding = malloc(clvox_grid_voxels(grid) * sizeof *winding);
     if (!winding)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the inside of a surface");
-    CLV_TRY(clv_surface_inspect(surface, &found.facts));
+    CLV_TRY(clvox_surface_inspect(surface, &found.facts));
     CLV_TRY(prepare(surface, &oriented, &caps, &found));
     CLV_TRY(clv_winding_rows(oriented, caps, grid, winding));
     CLV_TRY(clv_winding_inside(caps, grid, winding, found.turned ? -1 : 1, inside));
@@ -124,12 +124,12 @@ end:
     return status;
 }
 
-int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
-                            double band, clv_surface_notes *notes, clvox_volume **out)
+int clvox_distance_from_surface(clvox_context *ctx, const clvox_surface *surface, const clvox_grid *grid,
+                                double band, clvox_surface_notes *notes, clvox_volume **out)
 {
     int status = CLVOX_OK;
     size_t n = clvox_grid_voxels(grid);
-    clv_surface_notes found = {0};
+    clvox_surface_notes found = {0};
     clvox_surface *oriented = NULL, *caps = NULL;
     clv_tree *tree = NULL;
     clvox_volume *volume = NULL;
@@ -146,7 +146,7 @@ int clv_surface_to_distance(clvox_context *ctx, const clvox_surface *surface, co
                           "the band about the surface is %g mm wide; more than 0 is needed", band);
         goto end;
     }
-    CLV_TRY(clv_surface_inspect(surface, &found.facts));
+    CLV_TRY(clvox_surface_inspect(surface, &found.facts));
     if (!surface->triangles) {
         status = clv_fail(CLVOX_ERROR_DATA, "the surface has no triangle");
         goto end;

@@ -18,7 +18,8 @@ static int check_sides(const clvox_volume *values, float iso)
     return CLVOX_OK;
 }
 
-int clv_values_to_distance(clvox_context *ctx, const clvox_volume *values, double iso, clvox_volume **out)
+int clvox_distance_from_values(clvox_context *ctx, const clvox_volume *values, double iso,
+                               clvox_volume **out)
 {
     int status = CLVOX_OK;
     const clvox_grid *grid = &values->grid;
@@ -56,10 +57,4 @@ end:
     clv_pool_release(requests, 3);
     clvox_volume_destroy(&made);
     return status;
-}
-
-int clvox_distance_from_values(clvox_context *context, const clvox_volume *values, double iso,
-                               clvox_volume **out)
-{
-    return clv_values_to_distance(context, values, iso, out);
 }

@@ -130,6 +130,15 @@ exits 0 clvox compare dm.ply dt_truth.surf.gii; before=$(awk '$1 == "rms" { prin
 exits 0 clvox compare dn.ply dt_truth.surf.gii; after=$(awk '$1 == "rms" { print $4 }' log/out)
 awk -v a="$after" -v b="$before" 'BEGIN { exit !(a > 0 && a * 1.8 < b) }' || complain "rms $before, then $after"
 
+begin "denoise: a call of the library without options is the command without options"
+call=$2
+exits 0 "$call" dt_noisy_mask.nii.gz call.ply call.nii.gz; quiet
+exits 0 cmp call.ply dn.ply; exits 0 cmp call.nii.gz dn.nii.gz
+exits 0 clvox surface denoise dt_noisy_mask.nii.gz -o alone.ply
+exits 0 "$call" dt_noisy_mask.nii.gz call.ply; exits 0 cmp call.ply alone.ply
+exits 0 clvox surface denoise dt_noisy.surf.gii -o alone.ply
+exits 0 "$call" dt_noisy.surf.gii call.ply; exits 0 cmp call.ply alone.ply
+
 begin "denoise: from a mesh, a distance and a label, to a mesh and to a distance"
 exits 0 clvox surface denoise dt_noisy.surf.gii -o dn.surf.gii --json log/mesh.json; says 'mesh'
 json log/mesh.json 'j["input"]["kind"] == "mesh" and j["result"]["euler"] == 0'

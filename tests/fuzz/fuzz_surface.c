@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     clv_set_threads(1);
     read_one(".obj", data, size);
     /* The ending matters only where content does not tell. */
-    if (!clv_surface_is_file(fuzz_file(".x", data, size))) {
+    if (!clvox_surface_is_file(fuzz_file(".x", data, size))) {
         read_one(".byu", data, size);
         read_one(".gii", data, size);
         read_one(".stl", data, size);

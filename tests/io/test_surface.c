@@ -144,9 +144,9 @@ static void told_apart(void)
     clvox_surface_destroy(&back);
     check_must(clvox_surface_write(s, files_in("rh.pial")));
     CHECK(!rename(files_in("rh.pial"), files_in("bare")));
-    CHECK(clv_surface_is_file(files_in("bare")) && clv_surface_is_file("gone.gii.gz"));
-    CHECK(!clv_surface_is_file(files_in("none")) && !clv_surface_is_file("/") &&
-          !clv_surface_is_file("a.nii.gz") && !clv_surface_is_file("gii"));
+    CHECK(clvox_surface_is_file(files_in("bare")) && clvox_surface_is_file("gone.gii.gz"));
+    CHECK(!clvox_surface_is_file(files_in("none")) && !clvox_surface_is_file("/") &&
+          !clvox_surface_is_file("a.nii.gz") && !clvox_surface_is_file("gii"));
     refuses("letter.txt", "Dear Sir", 8, "is no surface file");
     refuses("letter.obj", "P 0.3 0.3 0.4 10 1 81924 1\n1 2 3\n", 33, "MNI");
     refuses("nothing.ply", "", 0, "is empty");

@@ -77,17 +77,17 @@ static bool rings(const clvox_surface *s, double *area)
 }
 
 /* Extracts and checks what always holds. facts->euler is -1000 on failure. */
-static void extract(const clvox_volume *v, double level, bool above, clv_surface_facts *facts)
+static void extract(const clvox_volume *v, double level, bool above, clvox_surface_facts *facts)
 {
     clvox_surface *s = NULL;
     double area = 0;
     memset(facts, 0, sizeof *facts);
     facts->euler = -1000;
-    int status = clv_surface_extract(v, level, above, &s);
+    int status = clvox_surface_extract(v, level, above, &s);
     CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
     if (!s)
         return;
-    check_must(clv_surface_inspect(s, facts));
+    check_must(clvox_surface_inspect(s, facts));
     CHECK_THAT(!facts->open_edges && !facts->crowded_edges && !facts->flipped_edges,
                "%d open, %d crowded, %d flipped edges", facts->open_edges, facts->crowded_edges,
                facts->flipped_edges);
@@ -163,7 +163,7 @@ static void count_euler(const clvox_volume *v, int fine, int out[2])
 }
 
 /* 1 where 48 samples a voxel still count otherwise: a bridge may be thinner. */
-static int differs(const clvox_volume *v, const clv_surface_facts *facts)
+static int differs(const clvox_volume *v, const clvox_surface_facts *facts)
 {
     for (int fine = 12; fine <= 48; fine *= 2) {
         int counted[2];
@@ -181,7 +181,7 @@ static void check_patterns(void)
     for (int repeat = 0; repeat < 2; repeat++)
         for (int pattern = 1; pattern < 256; pattern++) {
             clvox_volume *v = volume(4, 4, 4);
-            clv_surface_facts facts;
+            clvox_surface_facts facts;
             for (int i = 0; i < 64; i++) {
                 int x = (i & 3) - 1, y = (i >> 2 & 3) - 1, z = (i >> 4) - 1;
                 double value = 0.02 + uniform();
@@ -201,7 +201,7 @@ static void check_noise(void)
     CHECK_CASE("noise: every ambiguous cell");
     for (int n = 0; n < rounds; n++) {
         clvox_volume *v = volume(5, 6, 5);
-        clv_surface_facts facts;
+        clvox_surface_facts facts;
         for (int i = 0; i < 150; i++) {
             int x = i % 5, y = i / 5 % 6, z = i / 30;
             bool border = x == 0 || x == 4 || y == 0 || y == 5 || z == 0 || z == 4;
@@ -216,7 +216,7 @@ static void check_noise(void)
     CHECK_CASE("noise up to the border, whole numbers, NaN and infinite values");
     for (int n = 0; n < 60; n++) {
         clvox_volume *v = volume(7, 9, 19);
-        clv_surface_facts facts;
+        clvox_surface_facts facts;
         for (int i = 0; i < 7 * 9 * 19; i++) {
             v->data[i] = (float)(n < 20 ? uniform() - 0.5 : floor(3 * uniform()) - 1);
             if (n >= 40 && uniform() < 0.2)
@@ -275,14 +275,14 @@ static void check_shape(const char *name, double (*shape)(const double x[3]), co
                         int form, int euler, double volume_mm3)
 {
     clvox_volume *v = sampled(shape, spacing, form);
-    clv_surface_facts facts;
+    clvox_surface_facts facts;
     clvox_surface *s = NULL;
     CHECK_CASE("%s at %gx%gx%g mm, form %d", name, spacing[0], spacing[1], spacing[2], form);
     extract(v, 0, false, &facts);
     CHECK_THAT(facts.euler == euler && facts.components == 1, "Euler %d, %d components", facts.euler,
                facts.components);
     CHECK_THAT(fabs(facts.volume / volume_mm3 - 1) < 0.02, "%g for %g mm^3", facts.volume, volume_mm3);
-    check_must(clv_surface_extract(v, 0, false, &s));
+    check_must(clvox_surface_extract(v, 0, false, &s));
     double sum = 0, coarse = fmax(spacing[0], fmax(spacing[1], spacing[2]));
     for (size_t i = 0; i < s->vertices; i++)
         sum += pow(shape(s->points + 3 * i), 2);
@@ -311,7 +311,7 @@ static clvox_volume *filled(int x, int y, int z, float value)
 
 static void check_borders(void)
 {
-    clv_surface_facts facts;
+    clvox_surface_facts facts;
     clvox_volume *v = filled(5, 4, 3, 1);
     CHECK_CASE("a full mask becomes the grid's box with its edges cut");
     extract(v, 0.5, true, &facts);
@@ -354,12 +354,12 @@ static void check_borders(void)
     CHECK_CASE("no surface is said");
     clvox_surface *s = NULL;
     v = filled(4, 4, 4, 3);
-    CHECK(clv_surface_extract(v, 0, false, &s) == CLVOX_ERROR_ARGUMENT && !s);
+    CHECK(clvox_surface_extract(v, 0, false, &s) == CLVOX_ERROR_ARGUMENT && !s);
     CHECK_THAT(strstr(clvox_message(), "not reached"), "%s", clvox_message());
     for (int i = 0; i < 64; i++)
         v->data[i] = NAN;
-    CHECK(clv_surface_extract(v, 0, true, &s) == CLVOX_ERROR_ARGUMENT && !s);
-    CHECK(clv_surface_extract(v, NAN, true, &s) == CLVOX_ERROR_ARGUMENT && !s);
+    CHECK(clvox_surface_extract(v, 0, true, &s) == CLVOX_ERROR_ARGUMENT && !s);
+    CHECK(clvox_surface_extract(v, NAN, true, &s) == CLVOX_ERROR_ARGUMENT && !s);
     clvox_volume_destroy(&v);
     v = NULL;
 }
@@ -372,9 +372,9 @@ static void check_threads(void)
     for (int i = 0; i < 31 * 29 * 37; i++)
         v->data[i] = (float)(uniform() - 0.5);
     clv_set_threads(1);
-    check_must(clv_surface_extract(v, 0, false, &a));
+    check_must(clvox_surface_extract(v, 0, false, &a));
     clv_set_threads(5);
-    check_must(clv_surface_extract(v, 0, false, &b));
+    check_must(clvox_surface_extract(v, 0, false, &b));
     clv_set_threads(0);
     CHECK(a->vertices == b->vertices && a->triangles == b->triangles);
     CHECK(!memcmp(a->points, b->points, 3 * sizeof *a->points * a->vertices));

@@ -7,17 +7,17 @@
 static const double ORIGIN[3] = {0, 0, 0}, FAR[3] = {100, -50, 30};
 static const double PI = 3.14159265358979323846;
 
-static clv_surface_facts inspect(const clvox_surface *s)
+static clvox_surface_facts inspect(const clvox_surface *s)
 {
-    clv_surface_facts f;
-    check_must(clv_surface_inspect(s, &f));
+    clvox_surface_facts f;
+    check_must(clvox_surface_inspect(s, &f));
     return f;
 }
 
 static void whole(const clvox_surface *s, int components, int euler, double volume, double area,
                   double within)
 {
-    clv_surface_facts f = inspect(s);
+    clvox_surface_facts f = inspect(s);
     CHECK_THAT(f.components == components && f.euler == euler, "%d components, Euler %d", f.components,
                f.euler);
     CHECK(!f.open_edges && !f.crowded_edges && !f.flipped_edges && !f.degenerate && !f.unused_vertices);
@@ -36,7 +36,7 @@ static void shapes(void)
     CHECK_CASE("a box");
     {
         whole(box, 1, 2, 60, 94, 1e-12);
-        clv_surface_facts f = inspect(box);
+        clvox_surface_facts f = inspect(box);
         CHECK(f.bounds[0][0] == 0 && f.bounds[1][0] == 3 && f.bounds[1][1] == 4 && f.bounds[1][2] == 5);
     }
     CHECK_CASE("two surfaces");
@@ -44,7 +44,7 @@ static void shapes(void)
     CHECK_CASE("turned inside out");
     {
         mesh_turn(ball, 0, ball->triangles);
-        clv_surface_facts f = inspect(ball);
+        clvox_surface_facts f = inspect(ball);
         CHECK_THAT(f.volume < -4100 && f.flipped_edges == 0, "volume %g", f.volume);
     }
     clvox_surface_destroy(&ball);
@@ -58,13 +58,13 @@ static void faults(void)
     clvox_surface *box = mesh_box(ORIGIN, (const double[3]){1, 1, 1}, 1), *cut = mesh_without(box, 0, 2);
     CHECK_CASE("an open box");
     {
-        clv_surface_facts f = inspect(cut);
+        clvox_surface_facts f = inspect(cut);
         CHECK(f.open_edges == 4 && f.euler == 1 && f.components == 1 && f.area == 5);
     }
     CHECK_CASE("a turned triangle");
     {
         mesh_turn(box, 3, 4);
-        clv_surface_facts f = inspect(box);
+        clvox_surface_facts f = inspect(box);
         CHECK(f.flipped_edges == 3 && f.open_edges == 0 && f.euler == 2);
         mesh_turn(box, 3, 4);
     }
@@ -73,7 +73,7 @@ static void faults(void)
         clvox_surface *more = mesh_both(box, box);
         more->triangles = box->triangles + 1;
         memcpy(more->corners + 3 * box->triangles, box->corners, 3 * sizeof *box->corners);
-        clv_surface_facts f = inspect(more);
+        clvox_surface_facts f = inspect(more);
         CHECK(f.crowded_edges == 3 && f.unused_vertices == 8 && f.components == 1 && f.euler == 3);
         clvox_surface_destroy(&more);
     }
@@ -85,7 +85,7 @@ static void faults(void)
         c[0] = c[1] = 0;
         c[2] = 1;
         c[3] = c[4] = c[5] = 2;
-        clv_surface_facts f = inspect(more);
+        clvox_surface_facts f = inspect(more);
         CHECK(f.degenerate == 2 && f.crowded_edges == 0 && f.euler == 2 && f.components == 1 && f.area == 6);
         clvox_surface_destroy(&more);
     }
@@ -93,19 +93,19 @@ static void faults(void)
     {
         clvox_surface *none;
         check_must(clvox_surface_create(0, 0, &none));
-        clv_surface_facts f = inspect(none);
+        clvox_surface_facts f = inspect(none);
         CHECK(f.components == 0 && f.euler == 0 && f.area == 0 && f.volume == 0 && f.bounds[1][2] == 0);
         clvox_surface_destroy(&none);
     }
     CHECK_CASE("a corner that is no vertex, a point that is no number");
     {
-        clv_surface_facts f;
+        clvox_surface_facts f;
         cut->corners[7] = (int32_t)cut->vertices;
-        CHECK(clv_surface_inspect(cut, &f) == CLVOX_ERROR_DATA && strstr(clvox_message(), "triangle 2"));
+        CHECK(clvox_surface_inspect(cut, &f) == CLVOX_ERROR_DATA && strstr(clvox_message(), "triangle 2"));
         cut->corners[7] = -1;
-        CHECK(clv_surface_inspect(cut, &f) == CLVOX_ERROR_DATA);
+        CHECK(clvox_surface_inspect(cut, &f) == CLVOX_ERROR_DATA);
         box->points[5] = (double)NAN;
-        CHECK(clv_surface_inspect(box, &f) == CLVOX_ERROR_DATA && strstr(clvox_message(), "vertex 1"));
+        CHECK(clvox_surface_inspect(box, &f) == CLVOX_ERROR_DATA && strstr(clvox_message(), "vertex 1"));
     }
     clvox_surface_destroy(&box);
     clvox_surface_destroy(&cut);

@@ -98,10 +98,10 @@ static clvox_volume *make(shape f, double voxel)
     return v;
 }
 
-static clv_surface_facts facts_of(const clvox_surface *mesh)
+static clvox_surface_facts facts_of(const clvox_surface *mesh)
 {
-    clv_surface_facts f;
-    check_must(clv_surface_inspect(mesh, &f));
+    clvox_surface_facts f;
+    check_must(clvox_surface_inspect(mesh, &f));
     return f;
 }
 
@@ -112,13 +112,13 @@ static void kept(const char *name, shape before, shape after, bool from_mesh, in
     clvox_volume *was = make(before, 1), *fine = make(before, from_mesh ? 0.25 : 1), *is = make(after, 1);
     clvox_surface *mesh = NULL, *out = NULL, *again = NULL;
     clv_surface_kept k, twice;
-    check_must(clv_surface_extract(fine, 0, false, &mesh));
-    clv_surface_facts want = facts_of(mesh);
+    check_must(clvox_surface_extract(fine, 0, false, &mesh));
+    clvox_surface_facts want = facts_of(mesh);
     CHECK_THAT(want.components == components && want.euler == euler, "%d components, Euler %d",
                want.components, want.euler);
     const clv_surface_before b = {from_mesh ? mesh : NULL, was, components, euler, 0, 0};
     check_must(clv_surface_extract_kept(is, &b, &out, &k));
-    clv_surface_facts f = facts_of(out);
+    clvox_surface_facts f = facts_of(out);
     CHECK_THAT(f.components == components && f.euler == euler, "%d components, Euler %d", f.components,
                f.euler);
     CHECK(!f.open_edges && !f.crowded_edges && !f.flipped_edges && !f.degenerate);
@@ -160,12 +160,12 @@ static void narrow(void)
             v->data[i] = inner ? (float)(state >> 8) / (float)(1 << 23) - 1 : 1;
         }
         v->data[(4 * EDGE_OF + 4) * EDGE_OF + 4] = -0.5f;
-        check_must(clv_surface_extract(v, 0, false, &mesh));
-        clv_surface_facts f = facts_of(mesh);
+        check_must(clvox_surface_extract(v, 0, false, &mesh));
+        clvox_surface_facts f = facts_of(mesh);
         const clv_surface_before b = {NULL, v, f.components, f.euler, 0, 0};
         check_must(clv_surface_extract_kept(v, &b, &out, &k));
         bool same = k.components == f.components && k.euler == f.euler;
-        clv_surface_facts g = facts_of(out);
+        clvox_surface_facts g = facts_of(out);
         CHECK(g.components == k.components && g.euler == k.euler);
         kept[k.factor] += same;
         lost += !same;
@@ -185,7 +185,7 @@ static void specks(void)
     clv_surface_kept k;
     clv_surface_before b = {NULL, was, 2, 4, 0, 0};
     check_must(clv_surface_extract_kept(is, &b, &out, &k));
-    clv_surface_facts f = facts_of(out);
+    clvox_surface_facts f = facts_of(out);
     CHECK(k.specks == 1 && f.components == 2 && f.euler == 4);
     clvox_surface_destroy(&out);
     b.only_clean = 1;
@@ -234,10 +234,11 @@ static void denoised(void)
         CHECK(o.topology == CLVOX_TOPOLOGY_AUTO);
         o.topology = rows[r].topology;
         o.neighbours = 24;
-        check_must(clvox_surface_denoise(ctx, v, &o, &d));
-        check_must(clv_surface_extract(d.distance, 0, false, &mesh));
-        clv_surface_facts f = facts_of(mesh);
-        CHECK_THAT(d.topology_kept == rows[r].kept, "noise %g", d.deviation);
+        o.distance = 1;
+        check_must(clvox_surface_denoise(ctx, &(clvox_level_set){.distance = v}, &o, &d));
+        check_must(clvox_surface_extract(d.distance, 0, false, &mesh));
+        clvox_surface_facts f = facts_of(mesh);
+        CHECK_THAT(d.topology.kept == rows[r].kept, "noise %g", d.deviation);
         CHECK_THAT(!rows[r].components || (f.components == rows[r].components && f.euler == rows[r].euler),
                    "%d components, Euler %d, %ld held", f.components, f.euler, d.held_voxels);
         clvox_surface_destroy(&mesh);
@@ -260,12 +261,13 @@ static void not_finite(void)
         v->data[middle + i] = NAN; /* a cavity */
     clvox_denoise_defaults(&o);
     o.topology = CLVOX_TOPOLOGY_KEEP;
-    check_must(clvox_surface_denoise(ctx, v, &o, &d));
+    o.distance = 1;
+    check_must(clvox_surface_denoise(ctx, &(clvox_level_set){.distance = v}, &o, &d));
     CHECK(d.not_finite == 4);
     for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
         CHECK(isfinite(d.distance->data[i]));
-    check_must(clv_surface_extract(d.distance, 0, false, &mesh));
-    clv_surface_facts f = facts_of(mesh);
+    check_must(clvox_surface_extract(d.distance, 0, false, &mesh));
+    clvox_surface_facts f = facts_of(mesh);
     CHECK_THAT(f.components == 2 && f.euler == 4, "%d components, Euler %d", f.components, f.euler);
     clvox_surface_destroy(&mesh);
     clvox_denoise_result_free(&d);
@@ -288,7 +290,7 @@ static void real(const char *name, int euler)
         CHECK_SKIP("no surf_derived/%s", name);
         return;
     }
-    clv_surface_facts f = facts_of(mesh);
+    clvox_surface_facts f = facts_of(mesh);
     CHECK_THAT(f.components == 1 && f.euler == euler, "%d components, Euler %d", f.components, f.euler);
     clvox_grid grid = {{0}, {{0}}};
     for (int a = 0; a < 3; a++) {
@@ -297,13 +299,14 @@ static void real(const char *name, int euler)
         grid.to_ras[a][3] = f.bounds[0][a] - 6.3;
     }
     grid.to_ras[3][3] = 1;
-    check_must(clv_surface_to_distance(ctx, mesh, &grid, 8, NULL, &was));
+    check_must(clvox_distance_from_surface(ctx, mesh, &grid, 8, NULL, &was));
     clvox_denoise_defaults(&o);
     o.neighbours = 32;
-    check_must(clvox_surface_denoise(ctx, was, &o, &d));
+    o.distance = 1;
+    check_must(clvox_surface_denoise(ctx, &(clvox_level_set){.distance = was}, &o, &d));
     const clv_surface_before b = {mesh, was, f.components, f.euler, 1, 0};
     check_must(clv_surface_extract_kept(d.distance, &b, &out, &k));
-    clv_surface_facts g = facts_of(out);
+    clvox_surface_facts g = facts_of(out);
     CHECK_THAT(g.components == 1 && g.euler == euler && !g.open_edges && !g.crowded_edges,
                "%d components, Euler %d on 1/%d", g.components, g.euler, k.factor);
     CHECK_THAT(fabs(g.volume / f.volume - 1) < 0.02, "volume %g, then %g", f.volume, g.volume);
@@ -321,11 +324,11 @@ static void simplified(shape f, double depth, int euler)
     clvox_surface *out = NULL;
     long flipped;
     check_must(clv_surface_extract_simple(v, depth, &out, &flipped));
-    clv_surface_facts facts = facts_of(out);
+    clvox_surface_facts facts = facts_of(out);
     CHECK_THAT(facts.euler == euler && facts.components == 1 && !facts.open_edges, "Euler %d", facts.euler);
     clvox_surface_destroy(&out);
     check_must(clv_surface_simplify(v, depth, &flipped));
-    check_must(clv_surface_extract(v, 0, false, &out));
+    check_must(clvox_surface_extract(v, 0, false, &out));
     facts = facts_of(out);
     CHECK_THAT(facts.euler == euler && facts.components == 1, "Euler %d", facts.euler);
     clvox_surface_destroy(&out);

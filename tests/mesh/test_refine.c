@@ -40,11 +40,11 @@ static void against_a_ball(const int size[3], const double spacing[3], bool obli
     const double truth = 4 / 3. * 3.14159265358979 * radius * radius * radius;
     clvox_volume *in = ball(size, spacing, oblique);
     clvox_surface *plain = NULL, *fine = NULL;
-    clv_surface_facts a, b;
-    check_must(clv_surface_extract(in, 0, false, &plain));
+    clvox_surface_facts a, b;
+    check_must(clvox_surface_extract(in, 0, false, &plain));
     check_must(clv_surface_extract_fine(in, &fine));
-    check_must(clv_surface_inspect(plain, &a));
-    check_must(clv_surface_inspect(fine, &b));
+    check_must(clvox_surface_inspect(plain, &a));
+    check_must(clvox_surface_inspect(fine, &b));
     CHECK(b.euler == 2 && b.components == 1 && b.open_edges == 0 && b.flipped_edges == 0);
     CHECK(fabs(b.volume - truth) < 0.4 * fabs(a.volume - truth));
     for (int r = 0; r < 3; r++)
@@ -61,10 +61,10 @@ static void against_a_ball(const int size[3], const double spacing[3], bool obli
 static void at_the_edge(void)
 {
     clvox_surface *out = NULL;
-    clv_surface_facts facts;
+    clvox_surface_facts facts;
     clvox_volume *in = ball((int[3]){9, 31, 1}, (double[3]){1, 1, 1}, false);
     check_must(clv_surface_extract_fine(in, &out));
-    check_must(clv_surface_inspect(out, &facts));
+    check_must(clvox_surface_inspect(out, &facts));
     CHECK(facts.open_edges == 0 && facts.volume > 0);
     clvox_surface_destroy(&out);
     for (size_t i = 0; i < clvox_grid_voxels(&in->grid); i++)

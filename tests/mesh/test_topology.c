@@ -86,12 +86,12 @@ static clvox_volume *make(shape f)
     return v;
 }
 
-static clv_surface_facts facts_of(const clvox_volume *v)
+static clvox_surface_facts facts_of(const clvox_volume *v)
 {
     clvox_surface *mesh = NULL;
-    clv_surface_facts facts;
-    check_must(clv_surface_extract(v, 0, false, &mesh));
-    check_must(clv_surface_inspect(mesh, &facts));
+    clvox_surface_facts facts;
+    check_must(clvox_surface_extract(v, 0, false, &mesh));
+    check_must(clvox_surface_inspect(mesh, &facts));
     clvox_surface_destroy(&mesh);
     return facts;
 }
@@ -149,7 +149,7 @@ static void any_set(void)
         for (size_t i = 0; i < count; i++)
             CHECK((v->data[i] < 0) == (in[i] == 1));
         check_must(clv_topology_count(s, in, 8, &t));
-        clv_surface_facts f = facts_of(v);
+        clvox_surface_facts f = facts_of(v);
         CHECK_THAT(f.euler == t.euler && f.components == t.surfaces, "mesh %d, Euler %d; set %d, Euler %d",
                    f.components, f.euler, t.surfaces, t.euler);
         free(in);
@@ -179,7 +179,7 @@ static void walk(const char *name, shape from, shape to, long most_held)
     check_must(clv_topology_walk(size, again, b->data, 1, &once_more));
     CHECK(once_more == held && !memcmp(again, in, EDGE * EDGE * EDGE));
     clv_topology_impose(size, in, 1, b->data);
-    clv_surface_facts f = facts_of(b);
+    clvox_surface_facts f = facts_of(b);
     CHECK_THAT(f.euler == before.euler && f.components == before.surfaces, "%d surfaces, Euler %d",
                f.components, f.euler);
     CHECK(!f.open_edges && !f.flipped_edges && !f.crowded_edges);
@@ -211,7 +211,7 @@ static void simplify(const char *name, shape f, double depth, int inside, int ou
     }
     CHECK_THAT(changed == flipped && least <= flipped && flipped <= most, "%ld flipped, %ld changed", flipped,
                changed);
-    clv_surface_facts facts = facts_of(v);
+    clvox_surface_facts facts = facts_of(v);
     CHECK(facts.euler == (flipped ? euler : facts.euler) && !facts.open_edges);
     free(in);
     clvox_volume_destroy(&v);

@@ -73,12 +73,12 @@ static void check_solid(int kind, const clvox_grid *grid)
     clv_solid solid;
     clvox_volume *distance = NULL, *mask = NULL;
     clvox_surface *mesh = NULL;
-    clv_surface_facts facts;
+    clvox_surface_facts facts;
     CHECK_CASE("%s: a true distance, the right topology", names[kind]);
     check_must(clv_solid_make((clv_solid_kind)kind, grid, &solid));
     check_must(clv_solid_sample(&solid, grid, &distance));
     check_must(clv_solid_mesh(&solid, grid, 2, &mesh));
-    check_must(clv_surface_inspect(mesh, &facts));
+    check_must(clvox_surface_inspect(mesh, &facts));
     CHECK(!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges && !facts.degenerate);
     CHECK_THAT(facts.components == 1, "%d components", facts.components);
     CHECK_THAT(facts.euler == euler[kind], "Euler %d", facts.euler);

@@ -5,6 +5,7 @@
 #include "clvox/surface.h"
 #include "op/harness.h"
 #include "mesh/mesh.h"
+#include "surface/denoise.h"
 
 enum { EDGE = 36 };
 
@@ -129,22 +130,49 @@ static double error_of(const clvox_volume *v, shape f, shape keep)
     return count ? sqrt(sum / (double)count) : INFINITY;
 }
 
-static clvox_denoise_result denoise(const clvox_volume *v, const clvox_denoise_options *o)
+static clvox_level_set set_of(clvox_volume *v, clvox_surface *mesh)
 {
-    clvox_denoise_options plain;
+    return (clvox_level_set){.distance = v, .surface = mesh};
+}
+
+/* With the distance, whether o asks for it or not. */
+static clvox_denoise_result denoise_of(clvox_volume *v, clvox_surface *mesh, const clvox_denoise_options *o)
+{
+    clvox_level_set set = set_of(v, mesh);
+    clvox_denoise_options options;
     clvox_denoise_result r;
-    clvox_denoise_defaults(&plain);
-    check_must(clvox_surface_denoise(ctx, v, o ? o : &plain, &r));
+    clvox_denoise_defaults(&options);
+    if (o)
+        options = *o;
+    options.distance = 1;
+    check_must(clvox_surface_denoise(ctx, &set, &options, &r));
     return r;
 }
 
+static clvox_denoise_result denoise(clvox_volume *v, const clvox_denoise_options *o)
+{
+    return denoise_of(v, NULL, o);
+}
+
+static int refused(clvox_volume *v, const clvox_denoise_options *o, clvox_denoise_result *r)
+{
+    clvox_level_set set = set_of(v, NULL);
+    return clvox_surface_denoise(ctx, &set, o, r);
+}
+
+static int plan_of(clvox_volume *v, const clvox_denoise_options *o, clvox_denoise_plan *plan)
+{
+    clvox_level_set set = set_of(v, NULL);
+    return clvox_denoise_plan_make(ctx, &set, o, plan);
+}
+
 /* Facts about the zero level as a mesh. */
-static clv_surface_facts facts_of(const clvox_volume *v)
+static clvox_surface_facts facts_of(const clvox_volume *v)
 {
     clvox_surface *mesh;
-    clv_surface_facts f;
-    check_must(clv_surface_extract(v, 0, false, &mesh));
-    check_must(clv_surface_inspect(mesh, &f));
+    clvox_surface_facts f;
+    check_must(clvox_surface_extract(v, 0, false, &mesh));
+    check_must(clvox_surface_inspect(mesh, &f));
     clvox_surface_destroy(&mesh);
     return f;
 }
@@ -177,17 +205,19 @@ static void truths(void)
                    runs[i].spacing[0], runs[i].spacing[1], runs[i].spacing[2]);
         clvox_volume *v = make(runs[i].f, runs[i].noise, runs[i].spacing);
         clvox_denoise_result r = denoise(v, NULL);
-        double before = error_of(v, runs[i].f, NULL), after = error_of(r.distance, runs[i].f, NULL);
+        double before = error_of(v, runs[i].f, NULL), after = error_of(r.distance, runs[i].f, NULL), smooth;
         CHECK_THAT(after * runs[i].factor < before, "rms %g, then %g", before, after);
         CHECK_THAT(fabs(r.volume_after / runs[i].volume - 1) < .025, "volume %g, then %g, truth %g",
                    r.volume_before, r.volume_after, runs[i].volume);
         CHECK(r.placed == (runs[i].noise > .23) &&
               (r.placed || fabs(r.volume_after / r.volume_before - 1) < .001));
-        clv_surface_facts f = facts_of(r.distance);
+        clvox_surface_facts f = facts_of(r.distance);
         CHECK_THAT(f.components == 1 && f.euler == runs[i].euler && f.open_edges == 0,
                    "%d components, Euler %d, %d open edges", f.components, f.euler, f.open_edges);
-        CHECK_THAT(fabs(f.volume / r.volume_after - 1) < .005, "mesh of %g, level set of %g", f.volume,
+        check_must(clv_surface_smooth_volume(r.distance, &smooth));
+        CHECK_THAT(fabs(smooth / r.volume_after - 1) < .005, "level set of %g, mesh of %g", smooth,
                    r.volume_after);
+        CHECK(r.facts.components == 1 && r.facts.euler == runs[i].euler && r.facts.open_edges == 0);
         CHECK(r.c2 > 0 && r.deviation > 0 && all_finite(r.distance));
         clvox_volume_destroy(&v);
         clvox_denoise_result_free(&r);
@@ -200,7 +230,7 @@ static clvox_volume *noisy_vertices(clvox_surface **mesh)
     static const double fine[3] = {.7, .7, .7};
     const clvox_grid grid = grid_of(fine);
     clvox_volume *clean = make(box, 0, unit), *v;
-    check_must(clv_surface_extract(clean, 0, false, mesh));
+    check_must(clvox_surface_extract(clean, 0, false, mesh));
     const size_t n = (*mesh)->vertices;
     float *even = malloc(12 * n * sizeof *even);
     harness_random(even, 12 * n, 5, -.5f, .5f);
@@ -218,7 +248,7 @@ static clvox_volume *noisy_vertices(clvox_surface **mesh)
         for (int a = 0; a < 3; a++)
             p[a] += sum * slope[a] / fmax(length(slope[0], slope[1], slope[2]), 1e-9);
     }
-    check_must(clv_surface_to_distance(ctx, *mesh, &grid, 6, NULL, &v));
+    check_must(clvox_distance_from_surface(ctx, *mesh, &grid, 6, NULL, &v));
     free(even);
     clvox_volume_destroy(&clean);
     return v;
@@ -231,10 +261,9 @@ static void guided(void)
     clvox_surface *mesh;
     clvox_volume *v = noisy_vertices(&mesh);
     clvox_denoise_defaults(&o);
-    o.mesh = mesh;
-    clvox_denoise_result two = denoise(v, &o);
+    clvox_denoise_result two = denoise_of(v, mesh, &o);
     o.rounds = 1;
-    clvox_denoise_result one = denoise(v, &o);
+    clvox_denoise_result one = denoise_of(v, mesh, &o);
     double error = error_of(two.distance, box, NULL), before = error_of(one.distance, box, NULL);
     CHECK_THAT(two.rounds == 2 && one.rounds == 1 && two.deviation > .16 && two.deviation < .23,
                "%d rounds, noise %g", two.rounds, two.deviation);
@@ -252,7 +281,7 @@ static void level(void)
     clvox_surface *mesh;
     clvox_volume *v = make(sphere, .1, unit);
     clvox_denoise_defaults(&o);
-    check_must(clv_surface_extract(v, 0, false, &mesh));
+    check_must(clvox_surface_extract(v, 0, false, &mesh));
     for (int k = 0; k < 2; k++) {
         CHECK_CASE("the level lies where a mesh's vertices do, %g mm from the level set's own", moves[k]);
         for (size_t i = 0; i < mesh->vertices; i++) {
@@ -261,15 +290,14 @@ static void level(void)
                 p[a] *= (10.3 + moves[k] + (i % 2 ? .2 : -.2)) / radius;
         }
         mesh->points[0] = 3; /* one that is far off does little harm */
-        o.mesh = mesh;
-        clvox_denoise_result r = denoise(v, &o);
+        clvox_denoise_result r = denoise_of(v, mesh, &o);
         double edge = 10.3 + moves[k], truth = 4 / 3. * 3.14159265358979 * edge * edge * edge;
         /* What the tetrahedra of the volume cut off is .3%. */
         CHECK_THAT(r.placed && fabs(r.volume_after / truth - 1) < .006, "volume %g, truth %g", r.volume_after,
                    truth);
         clvox_denoise_result_free(&r);
         o.free_volume = 1;
-        r = denoise(v, &o);
+        r = denoise_of(v, mesh, &o);
         CHECK(!r.placed && fabs(r.shift_mm) < 1e-9);
         clvox_denoise_result_free(&r);
         o.free_volume = 0;
@@ -369,7 +397,7 @@ static void odd_surfaces(void)
 
     CHECK_CASE("two surfaces stay two, within the planned memory");
     v = make(two, .2, unit);
-    check_must(clvox_denoise_plan_make(ctx, v, &o, &plan));
+    check_must(plan_of(v, &o, &plan));
     r = denoise(v, NULL);
     CHECK_THAT(facts_of(r.distance).components == 2, "%d components", facts_of(r.distance).components);
     CHECK_THAT(r.device_bytes <= plan.device_bytes, "%zu bytes, %zu planned", r.device_bytes,
@@ -391,6 +419,9 @@ static void odd_surfaces(void)
     v = make(sheet, 0, unit);
     r = denoise(v, NULL);
     CHECK_THAT(error_of(r.distance, sheet, NULL) < .3, "off by %g", error_of(r.distance, sheet, NULL));
+    clvox_denoise_result_free(&r);
+    clvox_level_set set = set_of(v, NULL);
+    check_must(clv_denoise_run(ctx, &set, &o, &r));
     CHECK(fabs(r.volume_after / r.volume_before - 1) < .001);
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&r);
@@ -425,57 +456,56 @@ static void refusals(void)
     CHECK_CASE("progress rises to 1, and may stop the work");
     o.progress = look;
     o.user = seen;
-    o.everywhere = 1;
     r = denoise(v, &o);
     CHECK(seen[0] >= 1);
     clvox_denoise_result_free(&r);
     seen[0] = 0;
     seen[1] = 1;
-    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_STOPPED && !r.distance);
+    CHECK(refused(v, &o, &r) == CLVOX_ERROR_STOPPED && !r.distance);
     clvox_denoise_defaults(&o);
     CHECK_CASE("options out of range are refused");
     o.patch = 4;
-    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT && !r.distance);
+    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT && !r.distance);
     clvox_denoise_defaults(&o);
     o.neighbours = 257;
-    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     clvox_denoise_defaults(&o);
     o.band = (double)NAN;
-    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
     o.band = 1e12; /* voxels that no int counts */
-    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
     CHECK(strstr(clvox_message(), "a band of 1e+12 voxels") != NULL);
     clvox_denoise_defaults(&o);
     o.memory = (clvox_denoise_memory)(CLVOX_DENOISE_IMAGE + 1);
-    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     clvox_denoise_defaults(&o);
     o.rounds = 101;
-    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     CHECK(strstr(clvox_message(), "101 rounds; 0") != NULL);
     clvox_denoise_defaults(&o);
     v->kind = CLVOX_KIND_LABEL;
-    CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_ARGUMENT);
+    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     v->kind = CLVOX_KIND_SCALAR;
     CHECK_CASE("what cannot be denoised cannot be planned");
     o.patch = INT32_MAX;
-    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT && !plan.device_bytes);
+    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT && !plan.device_bytes);
     clvox_denoise_defaults(&o);
     v->frames = 2;
-    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
     v->frames = 1;
     double axis[2] = {v->grid.to_ras[0][1], v->grid.to_ras[0][0]};
     v->grid.to_ras[0][1] = 0.3;
-    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
     v->grid.to_ras[0][1] = axis[0];
     v->grid.to_ras[0][0] = 0;
-    CHECK(clvox_denoise_plan_make(ctx, v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
+    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
     v->grid.to_ras[0][0] = axis[1];
     CHECK_CASE("all inside, or all outside, is no surface");
     for (int side = -1; side <= 1; side += 2) {
         for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
             v->data[i] = (float)side;
-        CHECK(clvox_surface_denoise(ctx, v, &o, &r) == CLVOX_ERROR_DATA);
+        CHECK(refused(v, &o, &r) == CLVOX_ERROR_DATA);
         CHECK(strstr(clvox_message(), side < 0 ? "every value is inside" : "no value is inside") != NULL);
     }
     clvox_volume_destroy(&v);

@@ -47,10 +47,10 @@ static clvox_grid grid_of(int kind, double reach, double voxel)
 }
 
 static clvox_volume *distance_of(const clvox_surface *s, const clvox_grid *g, double band,
-                                 clv_surface_notes *notes)
+                                 clvox_surface_notes *notes)
 {
     clvox_volume *v;
-    check_must(clv_surface_to_distance(ctx, s, g, band, notes, &v));
+    check_must(clvox_distance_from_surface(ctx, s, g, band, notes, &v));
     return v;
 }
 
@@ -79,7 +79,7 @@ static void against_brute(const char *what, const clvox_surface *s, const clvox_
                           double reach, double voxel, double band, size_t every)
 {
     clvox_grid g = grid_of(kind, reach, voxel);
-    clv_surface_notes notes;
+    clvox_surface_notes notes;
     clvox_volume *v = distance_of(s, &g, band, &notes);
     size_t n = clvox_grid_voxels(&g), wrong = 0, near_half = 0, seen = 0;
     double worst = 0, beyond = 0;
@@ -148,7 +148,7 @@ static void shapes(void)
 {
     clvox_grid g = grid_of(OBLIQUE, 14, 1);
     clvox_surface *ball = mesh_sphere(ORIGIN, 9, 5), *ring = mesh_torus(ORIGIN, 8, 3, 200, 100);
-    clv_surface_notes notes;
+    clvox_surface_notes notes;
     clvox_volume *v = distance_of(ball, &g, 3, &notes), *again;
     double worst = 0, beyond = 0;
     CHECK_CASE("a sphere");
@@ -239,7 +239,7 @@ static void unions(void)
     const double c[2][3] = {{-2.1, .3, 0}, {3.2, 0, .4}}, r[2] = {5, 4};
     clvox_surface *a = mesh_sphere(c[0], r[0], 5), *b = mesh_sphere(c[1], r[1], 5), *both = mesh_both(a, b);
     clvox_grid g = grid_of(ANISOTROPIC, 9, .6);
-    clv_surface_notes notes;
+    clvox_surface_notes notes;
     clvox_volume *v = distance_of(both, &g, 2, &notes);
     double worst = 0, sum = 0;
     size_t n = clvox_grid_voxels(&g);
@@ -264,7 +264,7 @@ static void oddities(void)
 {
     clvox_grid g = grid_of(PLAIN, 6, 1);
     size_t n = clvox_grid_voxels(&g);
-    clv_surface_notes notes;
+    clvox_surface_notes notes;
     clvox_volume *v;
     clvox_surface *none, *tiny = mesh_sphere((const double[3]){.3, .2, .4}, .01, 0);
     clvox_surface *large = mesh_sphere((const double[3]){5, 0, 0}, 6, 4);
@@ -272,9 +272,9 @@ static void oddities(void)
     clvox_surface *around = mesh_box((const double[3]){-50, -50, -50}, (const double[3]){50, 50, 50}, 1);
     check_must(clvox_surface_create(3, 0, &none));
     CHECK_CASE("no triangle, no band, no number");
-    CHECK(clv_surface_to_distance(ctx, none, &g, 2, &notes, &v) == CLVOX_ERROR_DATA && !v);
-    CHECK(clv_surface_to_distance(ctx, tiny, &g, 0, &notes, &v) == CLVOX_ERROR_ARGUMENT && !v);
-    CHECK(clv_surface_to_distance(ctx, tiny, &g, (double)NAN, &notes, &v) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clvox_distance_from_surface(ctx, none, &g, 2, &notes, &v) == CLVOX_ERROR_DATA && !v);
+    CHECK(clvox_distance_from_surface(ctx, tiny, &g, 0, &notes, &v) == CLVOX_ERROR_ARGUMENT && !v);
+    CHECK(clvox_distance_from_surface(ctx, tiny, &g, (double)NAN, &notes, &v) == CLVOX_ERROR_ARGUMENT);
     CHECK_CASE("a mesh smaller than a voxel");
     v = distance_of(tiny, &g, 2, &notes);
     CHECK(notes.voxels_inside == 0);
@@ -399,9 +399,9 @@ static void real(const char *name)
                 memmove(s->corners + 3 * kept++, s->corners + 3 * t, 3 * sizeof *s->corners);
         if (torn)
             s->triangles = kept;
-        clv_surface_facts f;
-        clv_surface_notes notes;
-        check_must(clv_surface_inspect(s, &f));
+        clvox_surface_facts f;
+        clvox_surface_notes notes;
+        check_must(clvox_surface_inspect(s, &f));
         clvox_grid g = {.to_ras = {{.8, 0, 0, 0}, {0, .9, 0, 0}, {0, 0, 1.1, 0}, {0, 0, 0, 1}}};
         for (int a = 0; a < 3; a++) {
             g.to_ras[a][3] = f.bounds[0][a] - 3.3;

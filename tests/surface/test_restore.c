@@ -96,7 +96,7 @@ static void levels(void)
         CHECK_CASE("noise %g: the level is found where voxels were inside as often as not", noises[k]);
         for (int i = 0; i < s->box.n; i++)
             s->phi[i] -= 0.3f;
-        check_must(clv_denoise_level_of_mask(&s->box, s->phi, s->start, &found, &width));
+        check_must(clv_denoise_place_by_mask(&s->box, s->phi, s->start, &found, &width));
         /* A plane between layers of voxels says to half a voxel only where it is. */
         CHECK_THAT(fabs(found + 0.3) < (k ? 0.05 : 0.5), "level %g", found);
         CHECK_THAT(k ? fabs(width / (noises[k] / 1.702) - 1) < 0.2 : width < 0.15, "width %g", width);

@@ -82,7 +82,7 @@ static void faces(void)
             const int at[3] = {i % 12, i / 12 % 11, i / 132};
             in->data[i] = at[axis] >= 5;
         }
-        CHECK(clv_values_to_distance(ctx, in, 0.5, &out) == CLVOX_OK);
+        CHECK(clvox_distance_from_values(ctx, in, 0.5, &out) == CLVOX_OK);
         for (int i = 0; out && i < 12 * 11 * 10; i++) {
             const int at[3] = {i % 12, i / 12 % 11, i / 132};
             worst = fmax(worst, fabs((double)out->data[i] - (4.5 - at[axis]) * edge[axis]));
@@ -98,16 +98,16 @@ static void refused(void)
     clvox_grid grid = grid_of(false);
     clvox_volume *in = make(&grid, true), *out = NULL;
     CHECK_CASE("no surface, several volumes and sheared grids are refused");
-    CHECK(clv_values_to_distance(ctx, in, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(clvox_distance_from_values(ctx, in, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
     CHECK(strstr(clvox_message(), "no value is above 1"));
-    CHECK(clv_values_to_distance(ctx, in, -1, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(clvox_distance_from_values(ctx, in, -1, &out) == CLVOX_ERROR_ARGUMENT && !out);
     CHECK(strstr(clvox_message(), "every value is above -1"));
     in->grid.to_ras[0][1] += 0.1;
-    CHECK(clv_values_to_distance(ctx, in, 0.5, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(clvox_distance_from_values(ctx, in, 0.5, &out) == CLVOX_ERROR_ARGUMENT && !out);
     CHECK(strstr(clvox_message(), "right angles"));
     clvox_volume_destroy(&in);
     check_must(clvox_volume_create(&grid, 2, CLVOX_KIND_SCALAR, &in));
-    CHECK(clv_values_to_distance(ctx, in, 0.5, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    CHECK(clvox_distance_from_values(ctx, in, 0.5, &out) == CLVOX_ERROR_ARGUMENT && !out);
     clvox_volume_destroy(&in);
 }
 

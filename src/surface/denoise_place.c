@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Denoising: where the level lies. A volume to be kept is only as good as the
+/* Denoising: where the level set lies. A volume to be kept is only as good as the
  * input's: the mesh of a level set cuts off what bends out between its vertices
  * (1% of a hippocampus at 1 mm), and noise turns more voxels into inside ones
  * where a surface is convex than it takes away (3%). What the input says about
- * the level itself has neither bias: vertices lie on both sides alike, and at the
+ * the place itself has neither bias: vertices lie on both sides alike, and at the
  * surface a noisy mask is inside as often as outside. */
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static double sample(const clv_denoise_box *b, const float *phi, const double at
     return sum;
 }
 
-int clv_denoise_level_of_points(const clv_denoise_box *b, const clvox_grid *grid, const float *phi,
+int clv_denoise_place_by_points(const clv_denoise_box *b, const clvox_grid *grid, const float *phi,
                                 const clvox_surface *mesh, double *level)
 {
     /* Vertices farther away are of parts that lie within others. */
@@ -86,7 +86,7 @@ end:
     return status;
 }
 
-int clv_denoise_level_of_mask(const clv_denoise_box *b, const float *phi, const float *start, double *level,
+int clv_denoise_place_by_mask(const clv_denoise_box *b, const float *phi, const float *start, double *level,
                               double *width)
 {
     static const double near = 2, steepest = 10, flattest = 0.1, enough = 1e-6;
@@ -135,25 +135,25 @@ int clv_denoise_is_blurred(clv_denoise *run, bool *blurred)
     if (!phi)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, bytes));
-    CLV_TRY(clv_denoise_level_of_mask(&run->box, phi, run->start, &level, &width));
+    CLV_TRY(clv_denoise_place_by_mask(&run->box, phi, run->start, &level, &width));
     *blurred = width > BLURRED;
 end:
     free(phi);
     return status;
 }
 
-int clv_denoise_place(clv_denoise *run, const clvox_volume *distance, float *phi)
+int clv_denoise_place(clv_denoise *run, float *phi)
 {
     int status = CLVOX_OK;
-    const clvox_denoise_options *o = run->options;
+    const clvox_level_set *s = run->level_set;
     const clv_denoise_box *b = &run->box;
     double level = 0, width;
-    if (o->free_volume)
+    if (run->options->free_volume)
         return CLVOX_OK;
-    if (o->mesh) {
-        CLV_TRY(clv_denoise_level_of_points(b, &distance->grid, phi, o->mesh, &level));
+    if (s->surface) {
+        CLV_TRY(clv_denoise_place_by_points(b, &s->distance->grid, phi, s->surface, &level));
     } else {
-        CLV_TRY(clv_denoise_level_of_mask(b, phi, run->start, &level, &width));
+        CLV_TRY(clv_denoise_place_by_mask(b, phi, run->start, &level, &width));
         if (!(width > BLURRED))
             return CLVOX_OK;
     }
