@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "bench/bench_table.h"
-#include "op/tensor/links.h"
-#include "op/tensor/tv.h"
+#include "op/papers/tensor_tv_schemes.h"
 #include "bench/papers/lines.h"
 #include "bench/papers/moazeni.h"
-#include "ref/tensor/tv.h"
+#include "ref/papers/tensor_tv_schemes.h"
 
 enum { STEPS = 100, FEW = 3, ALONE = -1 };
 
@@ -22,7 +21,7 @@ static const struct scheme {
     double figure; /* the paper's speed beside that one */
     const char *conclusion;
 } schemes[] = {
-    {"global", CLV_TENSOR_GLOBAL, &clv_entry_tensor_tv_step, ALONE, 0, NULL},
+    {"exact", CLV_TENSOR_EXACT, &clv_entry_tensor_tv_step, ALONE, 0, NULL},
     {"overlap", CLV_TENSOR_OVERLAP, &clv_entry_tensor_tv_overlap, ALONE, 0, NULL},
     {"block", CLV_TENSOR_BLOCK, &clv_entry_tensor_tv_block, ALONE, 0, NULL},
     /* Section 7; the figures are those of section 5.2. */
@@ -46,7 +45,7 @@ static void fill(bench_tensors *p)
 {
     static const float tissue[3][6] = {
         {1.7f, 0, 0, 0.3f, 0, 0.3f}, {0.5f, 0.2f, 0, 1.4f, 0.1f, 0.4f}, {0.8f, 0, 0, 0.8f, 0, 0.8f}};
-    const int *size = p->args.size;
+    const int *size = p->args.data.size;
     uint32_t seed = 1;
     for (size_t c = 0, i = 0; c < 6; c++)
         for (int z = 0; z < size[2]; z++)
@@ -77,11 +76,11 @@ int bench_tensors_create(clvox_context *ctx, const int size[3], bench_tensors *p
     CLV_TRY(clv_buffer_create(ctx, clv_tensor_links_bytes(size), "bench links", &p->links));
     CLV_TRY(clv_buffer_create(ctx, CLV_TENSOR_TV_PARTIALS * sizeof(float), "bench sums", &p->partial));
     CLV_TRY(clv_buffer_create(ctx, CLV_TENSOR_TV_STATE * sizeof(float), "bench state", &p->state));
-    CLV_TRY(clv_tensor_links(ctx, NULL, size, p->links));
     p->args = (clv_tensor_tv_args){
-        .data = p->data, .links = p->links, .size = {size[0], size[1], size[2]}, .spacing = {1, 1, 1},
-        .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f, .partial = p->partial, .state = p->state,
+        .data = {p->data, {size[0], size[1], size[2]}, {1, 1, 1}, 6}, .links = p->links, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f, .partial = p->partial, .state = p->state,
     };
+    const clv_image everywhere = clv_image_on(&p->args.data, NULL, 1);
+    CLV_TRY(clv_tensor_links(ctx, &everywhere, p->links));
     fill(p);
     CLV_TRY(clv_buffer_write(ctx, p->data, 0, p->noisy, bytes));
 end:
@@ -105,15 +104,15 @@ static bool is_paper(const bench_tensors *p)
 
 static const clv_entry *entry_of(const bench_tensors *p, const struct scheme *s)
 {
-    return s->scheme == CLV_TENSOR_GLOBAL && is_paper(p) ? &clv_entry_tensor_tv_step_paper : s->entry;
+    return s->scheme == CLV_TENSOR_EXACT && is_paper(p) ? &clv_entry_tensor_tv_step_paper : s->entry;
 }
 
 static int get_kernel(const bench_tensors *p, const struct scheme *s, const clv_kernel **k)
 {
     static const char *const builds[2][2] = {{"-DPAPER=0", "-DPAPER=1"},
                                              {"-DPAPER=0 -DEVEN=1", "-DPAPER=1 -DEVEN=1"}};
-    bool even = s->scheme == CLV_TENSOR_GLOBAL && p->args.size[0] % 2 == 0;
-    return clv_kernel_get(p->ctx, entry_of(p, s), builds[even][is_paper(p)], p->args.size, 0, k);
+    bool even = s->scheme == CLV_TENSOR_EXACT && p->args.data.size[0] % 2 == 0;
+    return clv_kernel_get(p->ctx, entry_of(p, s), builds[even][is_paper(p)], p->args.data.size, 0, k);
 }
 
 /* A few steps of a small field as the reference makes them. */
@@ -133,7 +132,7 @@ static int verify(clvox_context *ctx, const struct scheme *s, clv_tensor_couplin
     }
     CLV_TRY(get_kernel(&p, s, &k));
     if (s->scheme == CLV_TENSOR_BLOCK)
-        memcpy(block, (const int[3]){k->tile.x, k->tile.y, k->tile.z}, sizeof block);
+        memcpy(block, k->group, sizeof block);
     /* Not from the data: some of their tensors are not positive, and there a rounding decides. */
     for (size_t i = 0; i < 6 * p.n; i++) {
         size_t c = i / p.n;
@@ -141,12 +140,12 @@ static int verify(clvox_context *ctx, const struct scheme *s, clv_tensor_couplin
         want[i] = (double)p.got[i];
     }
     CLV_TRY(clv_buffer_write(ctx, p.field, 0, p.got, 24 * p.n));
-    CLV_TRY(clv_tensor_tv_descend(ctx, &p.args, s->scheme, FEW, p.field, p.other));
+    CLV_TRY(clv_tensor_tv_schemes(ctx, &p.args, s->scheme, FEW, p.field, p.other));
     CLV_TRY(clv_buffer_read(ctx, p.field, 0, p.got, 24 * p.n));
     const ref_tensor_tv model = {.size = {size[0], size[1], size[2]}, .w = {1, 1, 1}, .data = p.noisy,
                                  .coupling = coupling, .lambda = (double)p.args.lambda,
                                  .eps = (double)p.args.eps, .relax = 1, .floor = (double)p.args.floor};
-    if (s->scheme == CLV_TENSOR_GLOBAL || s->scheme == CLV_TENSOR_OVERLAP)
+    if (s->scheme == CLV_TENSOR_EXACT || s->scheme == CLV_TENSOR_OVERLAP)
         for (int i = 0; i < FEW; i++)
             ref_tensor_step(&model, want);
     else
@@ -171,7 +170,7 @@ static int call_scheme(void *what)
     const struct scheme *s = both[1];
     int status = clv_buffer_copy(p->ctx, p->data, 0, p->field, 0, 24 * p->n);
     return status < 0 ? status
-                      : clv_tensor_tv_descend(p->ctx, &p->args, s->scheme, STEPS, p->field, p->other);
+                      : clv_tensor_tv_schemes(p->ctx, &p->args, s->scheme, STEPS, p->field, p->other);
 }
 
 /* The line of a scheme. times: of all schemes so far; without samples: not run here. */
@@ -179,7 +178,7 @@ static void report(bench_run *run, const bench_tensors *p, const struct scheme *
                    double energy, const record_samples *times)
 {
     const clv_kernel *k = time->kernel;
-    const record_samples *global = &times[CLV_TENSOR_GLOBAL];
+    const record_samples *exact = &times[CLV_TENSOR_EXACT];
     char occupancy[16] = "unknown", name[64], tile[32], remark[64] = "", speed[16] = "-", away[16] = "-";
     double moved = distance(p->exact, p->noisy, 6 * p->n);
     double far = moved > 0 ? distance(p->got, p->exact, 6 * p->n) / moved : 0;
@@ -188,14 +187,14 @@ static void report(bench_run *run, const bench_tensors *p, const struct scheme *
     /* Bytes of an exact step: the field, the data and the links in, the field out; for
      * the paper's coupling the field and the links once more. */
     record_row row = {.group = "moazeni2009", .name = name, .verified = true, .remark = remark,
-                      .size = {p->args.size[0], p->args.size[1], p->args.size[2]},
+                      .size = {p->args.data.size[0], p->args.data.size[1], p->args.data.size[2]},
                       .bytes = (is_paper(p) ? 98. : 73.) * (double)p->n * STEPS};
     snprintf(name, sizeof name, "tensor tv %s, %s", is_paper(p) ? "paper" : "local", s->name);
     bench_complete(run, time, &row, tile);
     if (k->occupancy >= 0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
-    if (global->count > 0) {
-        snprintf(speed, sizeof speed, "%.2f", global->median / row.seconds->median);
+    if (exact->count > 0) {
+        snprintf(speed, sizeof speed, "%.2f", exact->median / row.seconds->median);
         snprintf(away, sizeof away, "%.2f%%", 100 * far);
         snprintf(remark, sizeof remark, "%d steps; %.3g%% away from the exact result", STEPS, 100 * far);
     }
@@ -231,7 +230,7 @@ static int measure(bench_run *run, bench_tensors *p, const struct scheme *s, rec
         goto end;
     }
     CLV_TRY(get_kernel(p, s, &time.kernel));
-    if (s->scheme == CLV_TENSOR_GLOBAL)
+    if (s->scheme == CLV_TENSOR_EXACT)
         memcpy(p->exact, p->got, 24 * p->n);
     times[s->scheme] = time.seconds;
     report(run, p, s, &time, energy, times);
@@ -248,7 +247,7 @@ int bench_moazeni2009(bench_run *run)
     fprintf(run->out,
             "Moazeni et al. 2009: %d steps of tensor total variation by scheme, %dx%dx%d, on %s.\n"
             "The paper, Quadro FX 5600, 128x128x128, against its CPU (sections 5.1 and 5.2, figures 3 and 5):\n"
-            "GlobalSync up to 266 times, ThreadSync up to 128, UnSync up to 134. Here 'global', a launch a\n"
+            "GlobalSync up to 266 times, ThreadSync up to 128, UnSync up to 134. Here 'exact', a launch a\n"
             "step, stands for GlobalSync, which overlaps blocks and does work twice in them ('overlap' does\n"
             "so over several steps); 'block' for ThreadSync and 'none' for UnSync, which only come near the\n"
             "result in the paper, too. The times in its table 1 come to 3.7 s, its calls to 100 steps; the\n"

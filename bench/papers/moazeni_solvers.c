@@ -54,7 +54,7 @@ static int descend(bench_tensors *p, clv_tensor_pd *pd, progress *made)
     for (int k = 0; k < MOST_CHUNKS && !(before - made->energy < STILL * before); k++) {
         CLV_TRY(clv_finish(p->ctx));
         double start = bench_now();
-        CLV_TRY(clv_tensor_tv_descend(p->ctx, &p->args, CLV_TENSOR_GLOBAL, CHUNK, p->field, p->other));
+        CLV_TRY(clv_tensor_tv_descend(p->ctx, &p->args, CHUNK, p->field, p->other));
         CLV_TRY(clv_finish(p->ctx));
         made->seconds += bench_now() - start;
         made->steps += CHUNK;
@@ -96,7 +96,7 @@ static void print(bench_run *run, const bench_tensors *p, const char *solver, co
     snprintf(remark, sizeof remark, "%d iterations to an energy of %.7g", made->steps, made->energy);
     record_row row = {.group = "moazeni2009", .name = name, .seconds = &made->samples, .remark = remark,
                       .verified = true,
-                      .size = {p->args.size[0], p->args.size[1], p->args.size[2]}};
+                      .size = {p->args.data.size[0], p->args.data.size[1], p->args.data.size[2]}};
     record_add(run->log, &row);
     fprintf(run->out, "%-8s %-12s %10d %12.2f %14.7g %10.3f%s\n", model, solver, made->steps,
             1e3 * made->samples.median, made->energy, made->samples.median / descent->samples.median,
@@ -111,7 +111,7 @@ static int compare(bench_run *run, bench_tensors *p, clv_tensor_pd *pd)
     progress slow = {0}, fast = {0};
     CLV_TRY(verify(run->ctx, pd->paper));
     /* Builds the kernels. */
-    CLV_TRY(clv_tensor_tv_descend(run->ctx, &p->args, CLV_TENSOR_GLOBAL, 2, p->field, p->other));
+    CLV_TRY(clv_tensor_tv_descend(run->ctx, &p->args, 2, p->field, p->other));
     CLV_TRY(primal_dual(p, pd, INFINITY, &fast));
     double end = bench_now() + run->seconds;
     for (int i = 0; i < SAMPLES && (i == 0 || bench_now() < end); i++)
@@ -130,7 +130,7 @@ int bench_moazeni2009_solvers(bench_run *run)
 {
     int status = CLVOX_OK;
     bench_tensors p = {0};
-    clv_tensor_pd pd = {.weight = {1, 1, 1}};
+    clv_tensor_pd pd = {.lambda = 0};
     clv_buffer *tensor = NULL, *ahead = NULL, *dual = NULL, *partial = NULL, *state = NULL;
     CLV_TRY(bench_tensors_create(run->ctx, run->size, &p));
     const clv_request list[] = {{&tensor, 24 * p.n, "tensor"},
@@ -146,11 +146,9 @@ int bench_moazeni2009_solvers(bench_run *run)
     pd.partial = partial;
     pd.state = state;
     pd.links = p.links;
-    pd.data = p.data;
+    pd.data = p.args.data;
     pd.lambda = p.args.lambda;
     pd.floor = p.args.floor;
-    for (int a = 0; a < 3; a++)
-        pd.size[a] = run->size[a];
     fprintf(run->out,
             "\nThe same energy by two solvers: the paper's descent until %d steps lower it by less than %g,\n"
             "and the primal-dual algorithm until it is there; the energy is that without smoothing.\n\n"

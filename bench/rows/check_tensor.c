@@ -180,7 +180,7 @@ int check_tv_sums(bench_check *c)
 /* One iteration from the data, without dual. */
 static int check_step(bench_check *c, bool paper)
 {
-    const int *size = c->data->pd.size;
+    const int *size = c->data->pd.data.size;
     size_t m = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
     double *data = c->want, *d = data + 9 * m, *ahead = d + 9 * m, *planes = ahead + 9 * m, *dual = c->more;
     double norm = 2 * sqrt(3), tau = 4 / norm, sigma = 1 / (4 * norm), radius[9];

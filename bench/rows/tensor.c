@@ -72,7 +72,8 @@ static int row_measures(bench_data *d)
 
 static int row_links(bench_data *d)
 {
-    return clv_tensor_links(d->ctx, d->labels, d->size, d->nine);
+    const clv_image mask = {d->labels, {d->size[0], d->size[1], d->size[2]}, {1, 1, 1}, 1};
+    return clv_tensor_links(d->ctx, &mask, d->nine);
 }
 
 static int begin_log(bench_data *d)
@@ -88,8 +89,7 @@ static int row_log(bench_data *d)
 static clv_tensor_tv_args tv_args(const bench_data *d, clv_tensor_coupling coupling)
 {
     return (clv_tensor_tv_args){
-        .data = d->tensor_data, .links = d->links, .size = {d->size[0], d->size[1], d->size[2]},
-        .spacing = {1, 1, 1}, .coupling = coupling, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f,
+        .data = {d->tensor_data, {d->size[0], d->size[1], d->size[2]}, {1, 1, 1}, 6}, .links = d->links, .coupling = coupling, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f,
         .partial = d->partial, .state = d->state,
     };
 }
@@ -109,7 +109,7 @@ static int row_tv_sums(bench_data *d)
 static int row_tv_paper(bench_data *d)
 {
     const clv_tensor_tv_args args = tv_args(d, CLV_TENSOR_PAPER);
-    return clv_tensor_tv_advance(d->ctx, &args, d->tensor, d->nine);
+    return clv_tensor_tv_iterate(d->ctx, &args, d->tensor, d->nine);
 }
 
 /* Half of the planes, whose dual has just the room of nine. No projection: what lies in
@@ -121,30 +121,26 @@ static void half_size(const bench_data *d, int size[3])
     size[2] = d->size[2] / 2;
 }
 
-static int begin_pd(bench_data *d, bool paper, clv_tensor_pd_form form)
+static int begin_pd_of(bench_data *d, bool paper)
 {
-    d->pd = (clv_tensor_pd){.weight = {1, 1, 1}, .lambda = 4, .floor = -1, .paper = paper, .form = form,
-                            .links = d->half_links, .data = d->tensor_data, .tensor = d->field[0],
-                            .ahead = d->field[1], .dual = d->nine, .partial = d->partial, .state = d->state};
-    half_size(d, d->pd.size);
-    size_t bytes = 6 * sizeof(float) * (size_t)d->pd.size[0] * (size_t)d->pd.size[1] * (size_t)d->pd.size[2];
+    d->pd = (clv_tensor_pd){.data = {.buffer = d->tensor_data, .spacing = {1, 1, 1}, .components = 6},
+                            .lambda = 4, .floor = -1, .paper = paper, .links = d->half_links,
+                            .tensor = d->field[0], .ahead = d->field[1], .dual = d->nine,
+                            .partial = d->partial, .state = d->state};
+    half_size(d, d->pd.data.size);
+    size_t bytes = 6 * sizeof(float) * clv_image_voxels(&d->pd.data);
     int status = clv_buffer_copy(d->ctx, d->tensor_data, 0, d->field[0], 0, bytes);
     return status < 0 ? status : clv_tensor_pd_start(d->ctx, &d->pd, false);
 }
 
-static int begin_passes(bench_data *d)
+static int begin_pd(bench_data *d)
 {
-    return begin_pd(d, false, CLV_TENSOR_PD_PASSES);
-}
-
-static int begin_sweep(bench_data *d)
-{
-    return begin_pd(d, false, CLV_TENSOR_PD_SWEEP);
+    return begin_pd_of(d, false);
 }
 
 static int begin_pd_paper(bench_data *d)
 {
-    return begin_pd(d, true, CLV_TENSOR_PD_PASSES);
+    return begin_pd_of(d, true);
 }
 
 /* Always with the first step's lengths: the later ones go to 0. */
@@ -152,14 +148,6 @@ static int row_pd(bench_data *d)
 {
     clv_tensor_pd pd = d->pd;
     return clv_tensor_pd_step(d->ctx, &pd);
-}
-
-/* Compilers of GPUs take seconds for what would then take a hundred times as long as the passes. */
-static int row_pd_sweep(bench_data *d)
-{
-    if (clvox_context_limits(d->ctx)->type != CLVOX_DEVICE_CPU)
-        return clv_fail(CLVOX_ERROR_DEVICE, "a form for CPU devices");
-    return row_pd(d);
 }
 
 #define SCAN (4. * K + 4 * 9)
@@ -184,9 +172,8 @@ const bench_row bench_rows_tensor[] = {
     {"tensor tv local", "tensor_tv_step", 73, 0, row_tv_local, check_tv_local, NULL, NULL},
     {"tensor tv paper", "tensor_tv_step_paper", 98, 0, row_tv_paper, check_tv_paper, NULL, NULL},
     {"tensor tv sums", "tensor_tv_sums", 25, 0, row_tv_sums, check_tv_sums, NULL, NULL},
-    {"tensor primal-dual", "tensor_pd_dual", 338, 0, row_pd, check_pd, begin_passes, half_size},
-    {"tensor primal-dual, primal", "tensor_pd_primal", 338, 0, row_pd, check_pd, begin_passes, half_size},
-    {"tensor primal-dual, sweep", "tensor_pd_sweep", 265, 0, row_pd_sweep, check_pd, begin_sweep, half_size},
+    {"tensor primal-dual", "tensor_pd_dual", 338, 0, row_pd, check_pd, begin_pd, half_size},
+    {"tensor primal-dual, primal", "tensor_pd_primal", 338, 0, row_pd, check_pd, begin_pd, half_size},
     {"tensor primal-dual, paper", "tensor_pd_sums", 364, 0, row_pd, check_pd_paper, begin_pd_paper,
      half_size},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},

@@ -7,10 +7,10 @@
 
 #include "bench/rows/check.h"
 #include "op/surface/nlm.h"
-#include "op/tensor/tv.h"
+#include "op/papers/tensor_tv_schemes.h"
 #include "ref/surface/nlm.h"
 #include "ref/surface/patch_search.h"
-#include "ref/tensor/tv.h"
+#include "ref/papers/tensor_tv_schemes.h"
 #include "bench/tune/tune.h"
 
 enum { RADIUS = 2, MOST = 8 };
@@ -45,11 +45,11 @@ end:
 
 static int descend(bench_data *d, clv_tensor_scheme scheme)
 {
-    clv_tensor_tv_args args = {.data = d->field[1], .links = d->half_links, .spacing = {1, 1, 1},
-                               .coupling = CLV_TENSOR_LOCAL, .lambda = 10, .eps = 1e-4f, .relax = 1,
+    clv_tensor_tv_args args = {.data = {.buffer = d->field[1], .spacing = {1, 1, 1}, .components = 6},
+                               .links = d->half_links, .coupling = CLV_TENSOR_LOCAL, .lambda = 10, .eps = 1e-4f, .relax = 1,
                                .floor = 1e-6f, .partial = d->partial, .state = d->state};
-    half_size(d, args.size);
-    return clv_tensor_tv_descend(d->ctx, &args, scheme, CLV_TENSOR_BLOCK_STEPS, d->field[0], d->nine);
+    half_size(d, args.data.size);
+    return clv_tensor_tv_schemes(d->ctx, &args, scheme, CLV_TENSOR_BLOCK_STEPS, d->field[0], d->nine);
 }
 
 static int row_tv_overlap(bench_data *d)
@@ -115,8 +115,7 @@ static int check_descent(bench_check *c, clv_tensor_scheme scheme)
     }
     if (scheme == CLV_TENSOR_BLOCK) {
         CLV_TRY(clv_kernel_get(c->data->ctx, &clv_entry_tensor_tv_block, "-DPAPER=0", model.size, 0, &k));
-        ref_tensor_blocks(&model, c->want, (const int[]){k->tile.x, k->tile.y, k->tile.z}, false,
-                          CLV_TENSOR_BLOCK_STEPS);
+        ref_tensor_blocks(&model, c->want, k->group, false, CLV_TENSOR_BLOCK_STEPS);
     } else if (scheme == CLV_TENSOR_NONE) {
         descend_alone(&model, data, c->want);
     } else {

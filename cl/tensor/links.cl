@@ -3,11 +3,7 @@
 
 static inline int inside(__global const float *mask, int i)
 {
-#if HAS_MASK
-    return mask[i] > 0.0f;
-#else
-    return 1;
-#endif
+    return !mask || mask[i] > 0.0f;
 }
 
 __kernel void tensor_links(__global const float *mask, __global uchar *links, int4 size)

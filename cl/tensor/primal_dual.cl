@@ -10,6 +10,7 @@
  * no tests; bit 8: inside. */
 #include "common/eigen.clh"
 #include "common/field_row.clh"
+#include "tensor/entries.clh"
 
 #ifndef WIDE
 #define WIDE 1
@@ -20,22 +21,20 @@
 #ifndef WHOLE
 #define WHOLE 0
 #endif
-/* 1: voxels have radii of their own (local alone). */
-#ifndef RADIUS
-#define RADIUS 0
-#endif
 
 #if WIDE == 8
 typedef float8 real;
 typedef int8 whole;
 typedef eigen8 eigen;
 #define EIGEN eigen_8
+#define EIGEN_COMPOSE_OF eigen_compose_8
 #define ANY(w) any(w)
 #else
 typedef float real;
 typedef int whole;
 typedef eigen1 eigen;
 #define EIGEN eigen_1
+#define EIGEN_COMPOSE_OF eigen_compose_1
 #define ANY(w) ((w) != 0)
 #endif
 
@@ -43,7 +42,6 @@ typedef eigen1 eigen;
 #define INLINED static inline __attribute__((always_inline))
 #endif
 #define INSIDE 8
-#define COUNTS(c) ((c) == 0 || (c) == 3 || (c) == 5 ? 1.0f : 2.0f)
 
 /* p[i] to p[i + WIDE - 1], 0 for those that are not among the first n. */
 static inline real get(__global const float *p, int i, int n)
@@ -119,13 +117,11 @@ static inline void project(real d[6], float least)
     if (!ANY(low))
         return;
     eigen v = EIGEN(d[0], d[1], d[2], d[3], d[4], d[5]);
-    real p = fmax(v.l1, (real)(least)), q = fmax(v.l2, (real)(least)), r = fmax(v.l3, (real)(least));
-    d[0] = select(d[0], p * v.x1 * v.x1 + q * v.x2 * v.x2 + r * v.x3 * v.x3, low);
-    d[1] = select(d[1], p * v.x1 * v.y1 + q * v.x2 * v.y2 + r * v.x3 * v.y3, low);
-    d[2] = select(d[2], p * v.x1 * v.z1 + q * v.x2 * v.z2 + r * v.x3 * v.z3, low);
-    d[3] = select(d[3], p * v.y1 * v.y1 + q * v.y2 * v.y2 + r * v.y3 * v.y3, low);
-    d[4] = select(d[4], p * v.y1 * v.z1 + q * v.y2 * v.z2 + r * v.y3 * v.z3, low);
-    d[5] = select(d[5], p * v.z1 * v.z1 + q * v.z2 * v.z2 + r * v.z3 * v.z3, low);
+    real raised[6];
+    EIGEN_COMPOSE_OF(&v, fmax(v.l1, (real)(least)), fmax(v.l2, (real)(least)), fmax(v.l3, (real)(least)), raised);
+#pragma unroll
+    for (int k = 0; k < 6; k++)
+        d[k] = select(d[k], raised[k], low);
 }
 
 /* ---- once --------------------------------------------------------------- */
@@ -143,12 +139,10 @@ __kernel void tensor_log(__global float *tensor, __global const uchar *links, in
         float p = back ? exp(v.l1) : log(fmax(v.l1, least));
         float q = back ? exp(v.l2) : log(fmax(v.l2, least));
         float r = back ? exp(v.l3) : log(fmax(v.l3, least));
-        d[0] = p * v.x1 * v.x1 + q * v.x2 * v.x2 + r * v.x3 * v.x3;
-        d[n] = p * v.x1 * v.y1 + q * v.x2 * v.y2 + r * v.x3 * v.y3;
-        d[2 * n] = p * v.x1 * v.z1 + q * v.x2 * v.z2 + r * v.x3 * v.z3;
-        d[3 * n] = p * v.y1 * v.y1 + q * v.y2 * v.y2 + r * v.y3 * v.y3;
-        d[4 * n] = p * v.y1 * v.z1 + q * v.y2 * v.z2 + r * v.y3 * v.z3;
-        d[5 * n] = p * v.z1 * v.z1 + q * v.z2 * v.z2 + r * v.z3 * v.z3;
+        float m[6];
+        eigen_compose_1(&v, p, q, r, m);
+        for (int c = 0; c < 6; c++)
+            d[c * n] = m[c];
     }
 }
 
@@ -165,12 +159,12 @@ __kernel void tensor_inside(__global const float *from, __global const uchar *li
 
 /* ---- an iteration ------------------------------------------------------- */
 
-/* p <- projection of p + sigma K ahead: into the unit ball of all 18 (local),
- * with RADIUS the ball of the voxel's radius, or of each component's three into
- * a ball of radius state[c], the six radii themselves of length 1. size: voxels of
- * a row, of a plane, of all, and from one plane of the dual to the next. step: sigma w_a. Voxels from `last` on are not
- * touched, nor any that only they need. */
-INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, int4 size, float4 step,
+/* p <- projection of p + sigma K ahead: into the unit ball of all 18 (local) or,
+ * where voxels have radii of their own, the ball of the voxel's, or of each
+ * component's three into a ball of radius state[c], the six radii themselves of
+ * length 1. size: voxels of a row, of a plane, of all, and from one plane of the
+ * dual to the next. step: sigma w_a. */
+INLINED void dual_at(int i, __global const float *ahead, whole bits, int4 size, float4 step,
                      __global const float *state, __global const float *radius, __global float *dual)
 {
     int n = size.z;
@@ -178,26 +172,23 @@ INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, i
 #pragma unroll
     for (int c = 0; c < 6; c++) {
         __global const float *u = ahead + c * n, *p = dual + 3 * c * size.w;
-        real here = get(u, i, last);
-        q[3 * c] = get(p, i, last) + step.x * forward(u, here, i, 1, min(last + 1, n), bits & 1);
-        q[3 * c + 1] = get(p + size.w, i, last) +
-                       step.y * forward(u, here, i, size.x, min(last + size.x, n), bits & 2);
-        q[3 * c + 2] = get(p + 2 * size.w, i, last) +
-                       step.z * forward(u, here, i, size.y, min(last + size.y, n), bits & 4);
+        real here = get(u, i, n);
+        q[3 * c] = get(p, i, n) + step.x * forward(u, here, i, 1, n, bits & 1);
+        q[3 * c + 1] = get(p + size.w, i, n) + step.y * forward(u, here, i, size.x, n, bits & 2);
+        q[3 * c + 2] = get(p + 2 * size.w, i, n) + step.z * forward(u, here, i, size.y, n, bits & 4);
         real square = q[3 * c] * q[3 * c] + q[3 * c + 1] * q[3 * c + 1] + q[3 * c + 2] * q[3 * c + 2];
 #if PAPER
-        real inside = fmin((real)(1.0f), state[c] * rsqrt(COUNTS(c) * square));
+        real inside = fmin((real)(1.0f), state[c] * rsqrt(COUNT(c) * square));
         for (int a = 0; a < 3; a++)
             q[3 * c + a] *= inside;
 #else
-        length += COUNTS(c) * square;
+        length += COUNT(c) * square;
 #endif
     }
 #if !PAPER
     real shorter = rsqrt(length);
-#if RADIUS
-    shorter *= get(radius, i, last);
-#endif
+    if (radius)
+        shorter *= get(radius, i, n);
     shorter = fmin((real)(1.0f), shorter);
 #pragma unroll
     for (int k = 0; k < 18; k++)
@@ -205,29 +196,30 @@ INLINED void dual_at(int i, int last, __global const float *ahead, whole bits, i
 #endif
 #pragma unroll
     for (int k = 0; k < 18; k++)
-        put(q[k], dual + k * size.w, i, last);
+        put(q[k], dual + k * size.w, i, n);
 }
 
 /* u <- projection of (u - tau K^T p + tau lambda data) / (1 + tau lambda), and
  * ahead = u + theta (u - u before), where bits are not 0. step: tau w_a; rest: tau lambda / (1 + tau
  * lambda), theta, and the least eigenvalue, below 0 for no projection. */
-INLINED void primal_at(int i, int last, whole bits, __global const float *dual, __global const float *data,
+INLINED void primal_at(int i, whole bits, __global const float *dual, __global const float *data,
                        int4 size, float4 step, float4 rest, __global float *u, __global float *ahead)
 {
+    int n = size.z;
     real old[6], d[6];
 #pragma unroll
     for (int c = 0; c < 6; c++) {
-        old[c] = get(u + c * size.z, i, last);
-        d[c] = old[c] + divergence(dual + 3 * c * size.w, i, last, size, step);
-        d[c] += rest.x * (get(data + c * size.z, i, last) - d[c]);
+        old[c] = get(u + c * n, i, n);
+        d[c] = old[c] + divergence(dual + 3 * c * size.w, i, n, size, step);
+        d[c] += rest.x * (get(data + c * n, i, n) - d[c]);
     }
     if (rest.z >= 0.0f)
         project(d, rest.z);
 #pragma unroll
     for (int c = 0; c < 6; c++) {
         d[c] = select(old[c], d[c], bits != 0);
-        put(d[c], u + c * size.z, i, last);
-        put(d[c] + rest.y * (d[c] - old[c]), ahead + c * size.z, i, last);
+        put(d[c], u + c * n, i, n);
+        put(d[c] + rest.y * (d[c] - old[c]), ahead + c * n, i, n);
     }
 }
 
@@ -239,7 +231,7 @@ __kernel void tensor_pd_dual(__global const float *ahead, __global const uchar *
     for (int i = first; i < last; i += WIDE) {
         whole bits = bits_at(links, i, n);
         if (ANY((bits & 7) != 0))
-            dual_at(i, n, ahead, bits, size, step, state, radius, dual);
+            dual_at(i, ahead, bits, size, step, state, radius, dual);
     }
 }
 
@@ -251,48 +243,7 @@ __kernel void tensor_pd_primal(__global const float *dual, __global const float 
     for (int i = first; i < last; i += WIDE) {
         whole bits = bits_at(links, i, n);
         if (ANY(bits != 0))
-            primal_at(i, n, bits, dual, data, size, step, rest, u, ahead);
-    }
-}
-
-/* Both, for devices whose work-items run one after another. A work-item takes
- * `run` voxels in their order: what the primal step of a voxel needs of the
- * duals lies at it and before it, what the dual step needs of ahead at it and
- * after it, so that both are done in place while the duals are in the cache.
- * Not so across runs, for which the first `wait` voxels of each, a multiple of
- * eight and no less than the farthest neighbour, are left to tensor_pd_edges;
- * runs are no shorter than that neighbour is far. */
-__kernel void tensor_pd_sweep(__global float *ahead, __global const uchar *links, int4 size, float4 up,
-                              __global const float *state, __global const float *radius,
-                              __global float *dual, __global const float *data, float4 step,
-                              float4 rest, __global float *u, int run, int wait)
-{
-    int n = size.z, r = get_global_id(0);
-    if (r >= (n + run - 1) / run)
-        return;
-    int first = r * run, last = min(first + run, n);
-    for (int i = first; i < last; i += WIDE) {
-        whole bits = bits_at(links, i, n);
-        if (ANY((bits & 7) != 0))
-            dual_at(i, last, ahead, bits, size, up, state, radius, dual);
-        if (i - first >= wait && ANY(bits != 0))
-            primal_at(i, last, bits, dual, data, size, step, rest, u, ahead);
-    }
-}
-
-/* The primal step of the voxels that tensor_pd_sweep left. */
-__kernel void tensor_pd_edges(__global const float *dual, __global const float *data,
-                              __global const uchar *links, int4 size, float4 step, float4 rest,
-                              __global float *u, __global float *ahead, int run, int wait)
-{
-    int n = size.z, r = get_global_id(0);
-    if (r >= (n + run - 1) / run)
-        return;
-    int first = r * run, last = min(first + min(run, wait), n);
-    for (int i = first; i < last; i += WIDE) {
-        whole bits = bits_at(links, i, n);
-        if (ANY(bits != 0))
-            primal_at(i, last, bits, dual, data, size, step, rest, u, ahead);
+            primal_at(i, bits, dual, data, size, step, rest, u, ahead);
     }
 }
 

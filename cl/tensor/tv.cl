@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Total variation of tensor fields by explicit steps; formulas in
- * src/op/tensor/tv.h. Built with PART: exact steps (none given), blocks of steps,
- * sums and energy, exact steps by rows, or by pairs, sums by rows. */
+ * src/op/tensor/tv.h. PART says which kernels are built: steps by voxels or by
+ * rows, sums by voxels or by rows. */
+#define STEP_VOXEL 1
+#define STEP_ROW 2
+#define SUMS 3
+#define SUMS_ROW 4
 #ifndef PAPER
 #define PAPER 0
 #endif
-#if defined(PART) && PART == 5
-#include "tensor/tv_sums_row.clh"
-#elif defined(PART) && PART == 4
-#include "tensor/tv_pair.clh"
-#elif defined(PART) && PART == 3
-#include "tensor/tv_row.clh"
-#elif defined(PART) && PART == 2
-#include "tensor/tv_sums.clh"
-#elif defined(PART) && PART == 1
-#include "tensor/tv_blocks.clh"
-#else
+#if PART == STEP_VOXEL
 #include "tensor/tv_step.clh"
+#elif PART == STEP_ROW
+#include "tensor/tv_step_row.clh"
+#else
+#include "tensor/tv_sums.clh"
 #endif

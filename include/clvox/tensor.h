@@ -129,18 +129,9 @@ typedef enum clvox_tensor_solver {
     CLVOX_TENSOR_DESCENT          /* the paper's: explicit steps in L, D = L L^T; not for LOG */
 } clvox_tensor_solver;
 
-/* How the descent waits: the paper's comparison. Only the first is exact. */
-typedef enum clvox_tensor_waiting {
-    CLVOX_TENSOR_WAIT_STEP = 0, /* all for all after each step */
-    CLVOX_TENSOR_WAIT_GLOBAL,   /* overlapping blocks of several steps */
-    CLVOX_TENSOR_WAIT_BLOCK,    /* blocks of several steps with surroundings as they were */
-    CLVOX_TENSOR_WAIT_NONE      /* blocks that never learn of one another */
-} clvox_tensor_waiting;
-
 typedef struct clvox_tensor_denoise_options {
     clvox_tensor_model model;
     clvox_tensor_solver solver;
-    clvox_tensor_waiting waiting;
     int reweight;      /* rounds after plain total variation that smooth less where the round before
                           found an edge (Candes et al. 2008); primal-dual, not for PAPER; -1: two where
                           that is possible and bregman is 0 */

@@ -101,8 +101,7 @@ end:
     return status;
 }
 
-static int check_options(request *r, int bregman, int reweight, int iterations, double tolerance, double eps,
-                         int scheme)
+static int check_options(request *r, int bregman, int reweight, int iterations, double tolerance, double eps)
 {
     clvox_tensor_denoise_options *o = &r->options;
     bool descent = o->solver == CLVOX_TENSOR_DESCENT;
@@ -129,8 +128,8 @@ static int check_options(request *r, int bregman, int reweight, int iterations, 
         return cli_misuse("--tolerance %g: not above 0", tolerance);
     if (!isnan(eps) && !(eps > 0))
         return cli_misuse("--eps %g: not above 0", eps);
-    if (!descent && (!isnan(eps) || scheme >= 0))
-        return cli_misuse("--eps and --scheme belong to --solver descent");
+    if (!descent && !isnan(eps))
+        return cli_misuse("--eps belongs to --solver descent");
     if (descent && o->model == CLVOX_TENSOR_MODEL_LOG)
         return cli_misuse("--solver descent keeps tensors positive; --model log takes primal-dual");
     o->iterations = iterations > 0 ? iterations : 0;
@@ -138,17 +137,13 @@ static int check_options(request *r, int bregman, int reweight, int iterations, 
         o->tolerance = tolerance;
     if (!isnan(eps))
         o->eps = eps;
-    static const clvox_tensor_waiting waiting[] = {CLVOX_TENSOR_WAIT_NONE, CLVOX_TENSOR_WAIT_BLOCK,
-                                                   CLVOX_TENSOR_WAIT_GLOBAL};
-    if (scheme >= 0)
-        o->waiting = waiting[scheme];
     return CLVOX_OK;
 }
 
 int cmd_tensor_denoise(command *cli, int argc, char **argv)
 {
     request r = {.order = CLVOX_TENSOR_AUTO};
-    int model = 0, solver = 0, scheme = -1, bregman = -1, reweight = -1, iterations = -1;
+    int model = 0, solver = 0, bregman = -1, reweight = -1, iterations = -1;
     double tolerance = NAN, eps = NAN;
     clvox_tensor_denoise_defaults(&r.options);
     const cli_option options[] = {
@@ -168,8 +163,6 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
          "stop within this share of the least energy (default 2e-3)"},
         {"solver", 0, CLI_CHOICE, &solver, "primal-dual|descent",
          "descent: the paper's steps in L, D = L L'"},
-        {"scheme", 0, CLI_CHOICE, &scheme, "none|block|global",
-         "descent: how blocks wait for one another (default: all after each step)"},
         {"eps", 0, CLI_NUMBER, &eps, "X", "descent: |grad| is the root of its square + X (default 1e-4)"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS,
          "how TENSOR and OUT hold the six volumes, and in which frame"},
@@ -194,7 +187,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         return status;
     r.options.model = (clvox_tensor_model)model;
     r.options.solver = (clvox_tensor_solver)solver;
-    status = check_options(&r, bregman, reweight, iterations, tolerance, eps, scheme);
+    status = check_options(&r, bregman, reweight, iterations, tolerance, eps);
     if (status)
         return status;
     r.in = words[0];

@@ -55,10 +55,9 @@ static int check(const clvox_volume *tensor, const clvox_volume *noise, const cl
         return clv_fail(CLVOX_ERROR_DATA, "the noise map does not lie on the tensor's grid");
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &tensor->grid)))
         return clv_fail(CLVOX_ERROR_DATA, "the mask does not lie on the tensor's grid");
-    if ((unsigned)o->model > CLVOX_TENSOR_MODEL_LOG || (unsigned)o->solver > CLVOX_TENSOR_DESCENT ||
-        (unsigned)o->waiting > CLVOX_TENSOR_WAIT_NONE)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "model %d, solver %d or waiting %d of tensors is not known",
-                        (int)o->model, (int)o->solver, (int)o->waiting);
+    if ((unsigned)o->model > CLVOX_TENSOR_MODEL_LOG || (unsigned)o->solver > CLVOX_TENSOR_DESCENT)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "model %d or solver %d of tensors is not known", (int)o->model,
+                        (int)o->solver);
     if (o->bregman < 0 || o->bregman > 20)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d Bregman iterations: 1 to 20 are possible", o->bregman);
     if (o->reweight > 20)
@@ -180,29 +179,22 @@ end:
 
 static int descent(denoise *run)
 {
-    static const clv_tensor_scheme schemes[] = {CLV_TENSOR_GLOBAL, CLV_TENSOR_OVERLAP, CLV_TENSOR_BLOCK,
-                                                CLV_TENSOR_NONE};
     int status = CLVOX_OK, steps = 0;
     const clvox_tensor_denoise_options *o = run->options;
     const int most = o->iterations ? o->iterations : MOST_DESCENT;
     clv_buffer *partial = NULL, *state = NULL;
     clv_tensor_tv_args args = {
-        .data = run->data, .links = run->links, .lambda = run->pd.lambda, .eps = (float)o->eps, .relax = 1,
+        .data = run->pd.data, .links = run->links, .lambda = run->pd.lambda, .eps = (float)o->eps, .relax = 1,
         .coupling = run->pd.paper ? CLV_TENSOR_PAPER : CLV_TENSOR_LOCAL, .floor = FLOOR};
     double energy = INFINITY, before = INFINITY;
     CLV_TRY(clv_buffer_create(run->ctx, CLV_TENSOR_TV_PARTIALS * sizeof(float), "partial sums", &partial));
     CLV_TRY(clv_buffer_create(run->ctx, CLV_TENSOR_TV_STATE * sizeof(float), "sums", &state));
     args.partial = partial;
     args.state = state;
-    for (int a = 0; a < 3; a++) {
-        args.size[a] = run->pd.size[a];
-        args.spacing[a] = 1 / run->pd.weight[a];
-    }
     while (steps < most && (o->iterations || !(before - energy <= o->tolerance * energy))) {
         int now_steps = most - steps < CHECK_EVERY ? most - steps : CHECK_EVERY;
         float value;
-        CLV_TRY(clv_tensor_tv_descend(run->ctx, &args, schemes[o->waiting], now_steps, run->pd.tensor,
-                                      run->pd.ahead));
+        CLV_TRY(clv_tensor_tv_descend(run->ctx, &args, now_steps, run->pd.tensor, run->pd.ahead));
         steps += now_steps;
         CLV_TRY(clv_tensor_tv_energy(run->ctx, &args, run->pd.tensor));
         CLV_TRY(clv_buffer_read(run->ctx, state, CLV_TENSOR_TV_ENERGY * sizeof(float), &value, sizeof value));
@@ -263,7 +255,7 @@ static int solve(denoise *run)
     CLV_TRY(run->reweight ? reweight(run) : bregman(run));
     run->result->bregman = run->bregman;
     run->result->reweight = run->reweight;
-    run->pd.data = run->first;
+    run->pd.data.buffer = run->first;
     CLV_TRY(clv_tensor_pd_energy(run->ctx, &run->pd, &e));
     run->result->energy[1] = e.energy;
 end:
@@ -297,7 +289,8 @@ static int upload(denoise *run, const clvox_volume *tensor, const float *inside,
     int status = CLVOX_OK;
     size_t bytes = 6 * (size_t)run->n * sizeof(float);
     CLV_TRY(clv_buffer_write(run->ctx, mask, 0, inside, (size_t)run->n * sizeof *inside));
-    CLV_TRY(clv_tensor_links(run->ctx, mask, run->pd.size, run->links));
+    const clv_image inside_image = clv_image_on(&run->pd.data, mask, 1);
+    CLV_TRY(clv_tensor_links(run->ctx, &inside_image, run->links));
     CLV_TRY(scale(run, tensor));
     if (run->options->model == CLVOX_TENSOR_MODEL_LOG)
         CLV_TRY(clv_tensor_log(run->ctx, run->pd.tensor, run->links, run->n, FLOOR, false));
@@ -345,12 +338,12 @@ static int work(denoise *run, const clvox_volume *tensor, const float *inside)
     const clv_request list[] = {
         {&pd->tensor, 6 * plane, "tensor"},
         {&pd->ahead, 6 * plane, "extrapolated tensor"},
-        {&pd->dual, clv_tensor_pd_dual_bytes(pd->size), "dual tensor field"},
+        {&pd->dual, clv_tensor_pd_dual_bytes(pd->data.size), "dual tensor field"},
         {&run->first, 6 * plane, "data"},
         {&run->data, 6 * plane, "data of a Bregman iteration"},
         {&mask, plane, "mask"},
         {&run->radius, plane, "where edges are"},
-        {&run->links, clv_tensor_links_bytes(pd->size), "links"},
+        {&run->links, clv_tensor_links_bytes(pd->data.size), "links"},
         {&pd->partial, CLV_TENSOR_PD_PARTIALS * sizeof(float), "partial sums"},
         {&pd->state, CLV_TENSOR_PD_STATE * sizeof(float), "sums"}};
     taken = sizeof list / sizeof *list;
@@ -358,7 +351,7 @@ static int work(denoise *run, const clvox_volume *tensor, const float *inside)
     if (status < 0)
         return status;
     pd->links = run->links;
-    pd->data = run->data;
+    pd->data.buffer = run->data;
     CLV_TRY(upload(run, tensor, inside, mask));
     CLV_TRY(solve(run));
     CLV_TRY(download(run, tensor, inside));
@@ -372,7 +365,7 @@ int clv_tensor_denoise_resident(clvox_context *context, const clvox_volume *tens
                                 const clv_resident *at, clvox_tensor_denoise_result *result)
 {
     int status = CLVOX_OK;
-    double started = now(), edge[3], smallest;
+    double started = now(), edge[3];
     clvox_tensor_denoise_options plain;
     clvox_tensor_denoise_defaults(&plain);
     denoise run = {.ctx = context, .options = options ? options : &plain, .result = result, .at = at};
@@ -390,10 +383,10 @@ int clv_tensor_denoise_resident(clvox_context *context, const clvox_volume *tens
     CLV_TRY(choose(tensor, mask, inside, result));
     CLV_TRY(set_lambda(&run, tensor, noise, inside));
     clvox_grid_spacing(&tensor->grid, edge);
-    smallest = fmin(edge[0], fmin(edge[1], edge[2]));
+    run.pd.data.components = 6;
     for (int a = 0; a < 3; a++) {
-        run.pd.size[a] = tensor->grid.size[a];
-        run.pd.weight[a] = (float)(smallest / edge[a]);
+        run.pd.data.size[a] = tensor->grid.size[a];
+        run.pd.data.spacing[a] = (float)edge[a];
     }
     run.pd.lambda = (float)result->lambda;
     run.pd.floor = run.options->model == CLVOX_TENSOR_MODEL_LOG ? -1 : FLOOR;

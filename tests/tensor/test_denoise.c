@@ -203,11 +203,10 @@ static void odd_values(void)
     clvox_volume_destroy(&r.tensor);
     clvox_volume_destroy(&flat);
 
-    CHECK_CASE("a way to wait that is not known is refused");
+    CHECK_CASE("a solver that is not known is refused");
     clvox_tensor_denoise_options odd = o;
-    odd.solver = CLVOX_TENSOR_DESCENT;
+    odd.solver = (clvox_tensor_solver)(CLVOX_TENSOR_DESCENT + 1);
     odd.iterations = 1;
-    odd.waiting = (clvox_tensor_waiting)(CLVOX_TENSOR_WAIT_NONE + 1);
     CHECK(clvox_tensor_denoise(ctx, s.fit.tensor, NULL, NULL, &odd, &r) == CLVOX_ERROR_ARGUMENT && !r.tensor);
 
     CHECK_CASE("an empty mask, no noise and another grid are refused");

@@ -8,23 +8,22 @@ static const clv_variant variants[] = {
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
 };
 
-static const char *const builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};
-
 const clv_entry clv_entry_tensor_links = {.file = "tensor/links", .name = "tensor_links",
-                                          .variants = variants, .count = 1, .builds = builds};
+                                          .variants = variants, .count = 1};
 
 size_t clv_tensor_links_bytes(const int size[3])
 {
     return ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] + 3) / 4 * 4;
 }
 
-int clv_tensor_links(clvox_context *ctx, const clv_buffer *mask, const int size[3], clv_buffer *links)
+int clv_tensor_links(clvox_context *ctx, const clv_image *mask, clv_buffer *links)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double n = (double)size[0] * size[1] * size[2];
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_links, builds[mask != NULL], size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, n * (mask ? 5 : 1), CLV_BUF(mask), CLV_BUF(links),
+    const int *size = mask->size;
+    double moved = (double)clv_image_voxels(mask) * (mask->buffer ? 5 : 1);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_links, NULL, size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(mask->buffer), CLV_BUF(links),
                        CLV_INT4(size[0], size[1], size[2], 0)));
 end:
     return status;

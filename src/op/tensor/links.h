@@ -2,7 +2,7 @@
 #ifndef CLV_OP_TENSOR_LINKS_H
 #define CLV_OP_TENSOR_LINKS_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 /* What a voxel has to do with its neighbours, a byte each, so that kernels of
  * total variation need no test of borders and of masks: a link joins two voxels
@@ -21,8 +21,8 @@ enum {
 /* Bytes that a buffer of links takes. */
 size_t clv_tensor_links_bytes(const int size[3]);
 
-/* mask: floats, inside where > 0 (so NaN is outside); NULL: all are. */
-int clv_tensor_links(clvox_context *ctx, const clv_buffer *mask, const int size[3], clv_buffer *links);
+/* mask: inside where > 0 (so NaN is outside); without a buffer all are. */
+int clv_tensor_links(clvox_context *ctx, const clv_image *mask, clv_buffer *links);
 
 extern const clv_entry clv_entry_tensor_links;
 

@@ -14,8 +14,8 @@
     };                                                                                                      \
     const clv_entry clv_entry_##symbol = {"tensor/primal_dual", #symbol, symbol##_variants, 2, builds}
 
-static const char *const couplings[] = {"-DPAPER=0", "-DPAPER=1", "-DPAPER=0 -DRADIUS=1", NULL};
-static const char *const sums[] = {"-DWHOLE=0", "-DWHOLE=1", "-DWHOLE=1 -DRADIUS=1", NULL};
+static const char *const couplings[] = {"-DPAPER=0", "-DPAPER=1", NULL};
+static const char *const sums[] = {"-DWHOLE=0", "-DWHOLE=1", NULL};
 
 LINE(tensor_inside, "tensor_inside", NULL);
 LINE(tensor_log, "tensor_log", NULL);
@@ -23,29 +23,21 @@ LINE(tensor_pd_dual, "tensor_pd_dual", couplings);
 LINE(tensor_pd_primal, "tensor_pd_primal", NULL);
 LINE(tensor_pd_radius, "tensor_pd_radius", NULL);
 
-/* A work-item a run. */
-#define RUNS(symbol, builds)                                                                                \
-    static const clv_variant symbol##_variants[] = {                                                        \
-        {.name = "run", .function = #symbol, .defines = "-DWIDE=8", .item = {CLV_MARCH},              \
-         .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                                   \
-    };                                                                                                      \
-    const clv_entry clv_entry_##symbol = {"tensor/primal_dual", #symbol, symbol##_variants, 1, builds}
-
-RUNS(tensor_pd_sweep, couplings);
-RUNS(tensor_pd_edges, NULL);
-
-/* Fixed counts of work-groups: the order of additions depends on nothing else. */
+/* How many partial sums there are follows from the volume alone, and so does the order of additions. */
+#define SUMS "-DSUMS=" CLV_TEXT(CLV_TENSOR_PD_SUMS)
+enum { MOST_GROUPS = CLV_TENSOR_PD_PARTIALS / CLV_TENSOR_PD_SUMS };
 static const clv_variant sums_variants[] = {
-    {.name = "group", .function = "tensor_pd_sums", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
-     .cell_bytes = 36, .planes = 1, .tiles = {{128, 1, 1, 1}}},
-    {.name = "run", .function = "tensor_pd_sums", .defines = "-DWIDE=8", .group = {1, 1, 1},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "group", .function = "tensor_pd_sums", .defines = SUMS, .group = {1024, 1, 1},
+     .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU, .cell_bytes = 4 * CLV_TENSOR_PD_SUMS, .planes = 1,
+     .tiles = {{128, 1, 1, 1}}},
+    {.name = "run", .function = "tensor_pd_sums", .defines = "-DWIDE=8 " SUMS, .group = {1024, 1, 1},
+     .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_tensor_pd_sums = {"tensor/primal_dual", "tensor_pd_sums", sums_variants, 2, sums};
 
 static const clv_variant total_variants[] = {
-    {.name = "group", .function = "tensor_pd_total", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
-     .cell_bytes = 36, .planes = 1, .tiles = {{64, 1, 1, 1}}},
+    {.name = "group", .function = "tensor_pd_total", .defines = SUMS, .group = {CLV_WHOLE},
+     .devices = CLV_ON_ANY, .cell_bytes = 4 * CLV_TENSOR_PD_SUMS, .planes = 1, .tiles = {{64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_tensor_pd_total = {"tensor/primal_dual", "tensor_pd_total", total_variants, 1, NULL};
 
@@ -97,20 +89,36 @@ end:
     return status;
 }
 
-#define SIZE4(pd) CLV_INT4((pd)->size[0], (pd)->size[0] * (pd)->size[1], n, plane_of(n))
-#define WEIGHT4(pd, k) CLV_FLOAT4((k) * (pd)->weight[0], (k) * (pd)->weight[1], (k) * (pd)->weight[2], 0)
+#define SIZE4(pd) \
+    CLV_INT4((pd)->data.size[0], (pd)->data.size[0] * (pd)->data.size[1], n, plane_of(n))
 
 static const char *coupling_of(const clv_tensor_pd *pd)
 {
-    return couplings[pd->paper ? 1 : pd->radius ? 2 : 0];
+    return couplings[pd->paper];
+}
+
+/* What differences are multiplied by: k times the smallest edge over the edge along the axis. */
+typedef struct weights {
+    float of[4];
+} weights;
+
+static weights weights_of(const clv_tensor_pd *pd, float k)
+{
+    const float *edge = pd->data.spacing;
+    double least = (double)fminf(edge[0], fminf(edge[1], edge[2]));
+    weights w = {{0}};
+    for (int a = 0; a < 3; a++)
+        w.of[a] = k * (float)(least / (double)edge[a]);
+    return w;
 }
 
 /* An upper bound of the norm of the differences. */
 static double norm_of(const clv_tensor_pd *pd)
 {
+    const weights w = weights_of(pd, 1);
     double square = 0;
     for (int a = 0; a < 3; a++)
-        square += (double)pd->weight[a] * (double)pd->weight[a];
+        square += (double)w.of[a] * (double)w.of[a];
     return 2 * sqrt(square);
 }
 
@@ -118,17 +126,17 @@ static int launch_sums(clvox_context *ctx, const clv_tensor_pd *pd, const clv_bu
 {
     int status = CLVOX_OK, n = 0;
     const clv_kernel *kernel, *total;
-    CLV_TRY(voxels_of(pd->size, &n));
-    const int most = CLV_TENSOR_PD_PARTIALS / 9, wanted = (n + 1023) / 1024;
-    const int groups[3] = {wanted < most ? wanted : most, 1, 1}, one[3] = {1, 1, 1};
-    const char *build = sums[whole && pd->radius ? 2 : whole];
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_sums, build, groups, 0, &kernel));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_total, NULL, one, 0, &total));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, (whole ? 121.0 : 25.0) * n, CLV_BUF(u), CLV_BUF(pd->data),
-                       CLV_BUF(pd->dual), CLV_BUF(pd->radius), CLV_BUF(pd->links), SIZE4(pd),
-                       WEIGHT4(pd, 1.0f), CLV_FLOAT(pd->lambda), CLV_FLOAT(pd->floor), CLV_BUF(pd->partial)));
-    CLV_TRY(CLV_LAUNCH(ctx, total, one, 36.0 * groups[0], CLV_BUF(pd->partial), CLV_INT(groups[0]),
-                       CLV_BUF(pd->state)));
+    const weights w = weights_of(pd, 1);
+    CLV_TRY(voxels_of(pd->data.size, &n));
+    const int line[3] = {n, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_sums, sums[whole], line, 0, &kernel));
+    const int groups[3] = {clv_launch_groups(kernel, line, NULL), 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_total, NULL, groups, 0, &total));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, (whole ? 121.0 : 25.0) * n, CLV_BUF(u), CLV_BUF(pd->data.buffer),
+                       CLV_BUF(pd->dual), CLV_BUF(pd->radius), CLV_BUF(pd->links), SIZE4(pd), CLV_FLOAT4V(w.of),
+                       CLV_FLOAT(pd->lambda), CLV_FLOAT(pd->floor), CLV_BUF(pd->partial)));
+    CLV_TRY(CLV_LAUNCH(ctx, total, groups, 4.0 * CLV_TENSOR_PD_SUMS * groups[0], CLV_BUF(pd->partial),
+                       CLV_INT(groups[0]), CLV_BUF(pd->state)));
 end:
     return status;
 }
@@ -137,7 +145,7 @@ int clv_tensor_pd_start(clvox_context *ctx, clv_tensor_pd *pd, bool again)
 {
     int status = CLVOX_OK, n = 0;
     const float even[6] = {.40824829f, .40824829f, .40824829f, .40824829f, .40824829f, .40824829f};
-    CLV_TRY(voxels_of(pd->size, &n));
+    CLV_TRY(voxels_of(pd->data.size, &n));
     if (!(pd->lambda > 0) || isinf(pd->lambda)) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "lambda %g is not above 0", (double)pd->lambda);
         goto end;
@@ -146,51 +154,9 @@ int clv_tensor_pd_start(clvox_context *ctx, clv_tensor_pd *pd, bool again)
     pd->sigma = (float)(1 / (4 * norm_of(pd)));
     CLV_TRY(clv_buffer_copy(ctx, pd->tensor, 0, pd->ahead, 0, 6 * (size_t)n * sizeof(float)));
     if (!again) {
-        CLV_TRY(clv_buffer_fill(ctx, pd->dual, 0, 0, clv_tensor_pd_dual_bytes(pd->size)));
+        CLV_TRY(clv_buffer_fill(ctx, pd->dual, 0, 0, clv_tensor_pd_dual_bytes(pd->data.size)));
         CLV_TRY(clv_buffer_write(ctx, pd->state, 0, even, sizeof even));
     }
-end:
-    return status;
-}
-
-static int passes(clvox_context *ctx, clv_tensor_pd *pd, int n, float pull, float theta)
-{
-    int status = CLVOX_OK;
-    const clv_kernel *dual, *primal;
-    const int line[3] = {n, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_dual, coupling_of(pd), line, 0, &dual));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_primal, NULL, line, 0, &primal));
-    CLV_TRY(CLV_LAUNCH(ctx, dual, line, 169.0 * n, CLV_BUF(pd->ahead), CLV_BUF(pd->links), SIZE4(pd),
-                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->radius), CLV_BUF(pd->dual)));
-    CLV_TRY(CLV_LAUNCH(ctx, primal, line, 169.0 * n, CLV_BUF(pd->dual), CLV_BUF(pd->data), CLV_BUF(pd->links),
-                       SIZE4(pd), WEIGHT4(pd, pd->tau), CLV_FLOAT4(pull, theta, pd->floor, 0),
-                       CLV_BUF(pd->tensor), CLV_BUF(pd->ahead)));
-end:
-    return status;
-}
-
-static int sweep(clvox_context *ctx, clv_tensor_pd *pd, int n, float pull, float theta)
-{
-    int status = CLVOX_OK;
-    const clv_kernel *all, *edges;
-    /* Runs of whole planes (of a slice: rows), four for each core. */
-    const int *size = pd->size, flat = size[2] == 1;
-    int unit = flat ? size[0] : size[0] * size[1], units = flat ? size[1] : size[2];
-    int parts = 4 * clvox_context_limits(ctx)->compute_units;
-    int run = (units + parts - 1) / (parts > 0 ? parts : 1) * unit, wait = (unit + 7) / 8 * 8;
-    run = parts > 0 && run >= unit ? run : n;
-    const int line[3] = {(n + run - 1) / run, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_sweep, coupling_of(pd), line, 0, &all));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_edges, NULL, line, 0, &edges));
-    CLV_TRY(CLV_LAUNCH(ctx, all, line, 265.0 * n, CLV_BUF(pd->ahead), CLV_BUF(pd->links), SIZE4(pd),
-                       WEIGHT4(pd, pd->sigma), CLV_BUF(pd->state), CLV_BUF(pd->radius), CLV_BUF(pd->dual),
-                       CLV_BUF(pd->data),
-                       WEIGHT4(pd, pd->tau), CLV_FLOAT4(pull, theta, pd->floor, 0), CLV_BUF(pd->tensor),
-                       CLV_INT(run), CLV_INT(wait)));
-    CLV_TRY(CLV_LAUNCH(ctx, edges, line, 169.0 * line[0] * wait, CLV_BUF(pd->dual), CLV_BUF(pd->data),
-                       CLV_BUF(pd->links), SIZE4(pd), WEIGHT4(pd, pd->tau),
-                       CLV_FLOAT4(pull, theta, pd->floor, 0), CLV_BUF(pd->tensor), CLV_BUF(pd->ahead),
-                       CLV_INT(run), CLV_INT(wait)));
 end:
     return status;
 }
@@ -198,12 +164,21 @@ end:
 int clv_tensor_pd_step(clvox_context *ctx, clv_tensor_pd *pd)
 {
     int status = CLVOX_OK, n = 0;
-    CLV_TRY(voxels_of(pd->size, &n));
+    const clv_kernel *dual, *primal;
+    CLV_TRY(voxels_of(pd->data.size, &n));
     if (pd->paper)
         CLV_TRY(launch_sums(ctx, pd, pd->ahead, false));
-    float gamma = 0.7f * pd->lambda, pull = pd->tau * pd->lambda / (1 + pd->tau * pd->lambda);
-    float theta = 1 / sqrtf(1 + 2 * gamma * pd->tau);
-    CLV_TRY((pd->form == CLV_TENSOR_PD_SWEEP ? sweep : passes)(ctx, pd, n, pull, theta));
+    const int line[3] = {n, 1, 1};
+    const float gamma = 0.7f * pd->lambda, pull = pd->tau * pd->lambda / (1 + pd->tau * pd->lambda);
+    const float theta = 1 / sqrtf(1 + 2 * gamma * pd->tau);
+    const weights up = weights_of(pd, pd->sigma), down = weights_of(pd, pd->tau);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_dual, coupling_of(pd), line, 0, &dual));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_primal, NULL, line, 0, &primal));
+    CLV_TRY(CLV_LAUNCH(ctx, dual, line, 169.0 * n, CLV_BUF(pd->ahead), CLV_BUF(pd->links), SIZE4(pd),
+                       CLV_FLOAT4V(up.of), CLV_BUF(pd->state), CLV_BUF(pd->radius), CLV_BUF(pd->dual)));
+    CLV_TRY(CLV_LAUNCH(ctx, primal, line, 169.0 * n, CLV_BUF(pd->dual), CLV_BUF(pd->data.buffer),
+                       CLV_BUF(pd->links), SIZE4(pd), CLV_FLOAT4V(down.of),
+                       CLV_FLOAT4(pull, theta, pd->floor, 0), CLV_BUF(pd->tensor), CLV_BUF(pd->ahead)));
     pd->tau *= theta;
     pd->sigma /= theta;
 end:
@@ -214,11 +189,12 @@ int clv_tensor_pd_radius(clvox_context *ctx, const clv_tensor_pd *pd, float cont
 {
     int status = CLVOX_OK, n = 0;
     const clv_kernel *kernel;
-    CLV_TRY(voxels_of(pd->size, &n));
+    const weights w = weights_of(pd, 1);
+    CLV_TRY(voxels_of(pd->data.size, &n));
     const int line[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_pd_radius, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 29.0 * n, CLV_BUF(pd->tensor), CLV_BUF(pd->links), SIZE4(pd),
-                       WEIGHT4(pd, 1.0f), CLV_FLOAT(contrast), CLV_BUF(radius)));
+                       CLV_FLOAT4V(w.of), CLV_FLOAT(contrast), CLV_BUF(radius)));
 end:
     return status;
 }
@@ -248,5 +224,5 @@ end:
 
 const clv_entry *const clv_operation_tensor_primal_dual[] = {
     &clv_entry_tensor_inside, &clv_entry_tensor_log, &clv_entry_tensor_pd_dual,
-    &clv_entry_tensor_pd_primal, &clv_entry_tensor_pd_radius, &clv_entry_tensor_pd_sweep,
-    &clv_entry_tensor_pd_edges, &clv_entry_tensor_pd_sums, &clv_entry_tensor_pd_total, NULL};
+    &clv_entry_tensor_pd_primal, &clv_entry_tensor_pd_radius, &clv_entry_tensor_pd_sums,
+    &clv_entry_tensor_pd_total, NULL};

@@ -10,30 +10,22 @@
  * sqrt(sum_ij TV[d_ij]^2), TV[d] = sum |grad d| (paper: Moazeni et al. 2009),
  * or sum radius |grad D|_F with a radius above 0 and at most 1 for each voxel,
  * by Chambolle and Pock 2011, algorithm 2. Differences are forward, times
- * weight[a] = smallest edge / edge a, between voxels of the mask only.
+ * w_a = smallest edge / edge a, between voxels of the mask only.
  *
  * Tensors: 6 n floats, planar, xx xy xz yy yz zz, of size about 1 (1e-3 mm^2/s).
  * What lies outside the mask stays as it is and may be NaN; inside it is finite.
  * Volumes below 2^31 / 18 voxels. */
 
-enum { CLV_TENSOR_PD_PARTIALS = 9 * 1024, CLV_TENSOR_PD_STATE = 16 };
-
-/* Two passes over memory an iteration, 338 bytes a voxel, or one of 265 in
- * place, for devices whose work-items run one after another. The second moves
- * less and yet was not faster on the CPUs measured, so that it has to be asked
- * for. */
-typedef enum clv_tensor_pd_form { CLV_TENSOR_PD_PASSES, CLV_TENSOR_PD_SWEEP } clv_tensor_pd_form;
+#define CLV_TENSOR_PD_SUMS 9 /* partial sums of a work-group */
+enum { CLV_TENSOR_PD_PARTIALS = CLV_TENSOR_PD_SUMS * 1024, CLV_TENSOR_PD_STATE = 16 };
 
 typedef struct clv_tensor_pd {
-    int size[3];
-    float weight[3];
+    clv_image data;           /* f: 6 n, and the grid of all; of the spacing only the ratios count */
     float lambda;
     float floor;              /* below 0: none (logarithms have no sign) */
     bool paper;               /* the coupling of the paper; else local */
-    clv_tensor_pd_form form;
     const clv_buffer *links;  /* clv_tensor_links */
     const clv_buffer *radius; /* n, local alone; NULL: 1 everywhere */
-    const clv_buffer *data;   /* f: 6 n */
     clv_buffer *tensor;       /* D: 6 n, the start and the result */
     clv_buffer *ahead;        /* 6 n, scratch */
     clv_buffer *dual;         /* clv_tensor_pd_dual_bytes: |p| <= 1 */
@@ -49,8 +41,7 @@ size_t clv_tensor_pd_dual_bytes(const int size[3]);
 /* Sets the steps and what iterations keep. With again, the dual stays as it
  * is, which is a good start when only f has changed. */
 int clv_tensor_pd_start(clvox_context *ctx, clv_tensor_pd *pd, bool again);
-/* One iteration: two launches (paper: four), no host read. The forms give the
- * same bits. */
+/* One iteration: two launches (paper: four), no host read. */
 int clv_tensor_pd_step(clvox_context *ctx, clv_tensor_pd *pd);
 
 /* radius = contrast / (contrast + |grad D|_F) of pd->tensor: where that has an

@@ -17,34 +17,21 @@
  * adjoint of grad. */
 typedef enum clv_tensor_coupling { CLV_TENSOR_LOCAL, CLV_TENSOR_PAPER } clv_tensor_coupling;
 
-/* How blocks of the field wait for one another, the paper's comparison. */
-typedef enum clv_tensor_scheme {
-    CLV_TENSOR_GLOBAL,  /* a launch a step: exact */
-    CLV_TENSOR_OVERLAP, /* several steps in a block that overlaps its neighbours by as many
-                           voxels: exact for local; for paper the weights lag by these steps */
-    CLV_TENSOR_BLOCK,   /* several steps in a block, its surroundings as they were before; the
-                           weights of paper are those of the block */
-    CLV_TENSOR_NONE     /* blocks of 2 x 2 x 2 voxels that never learn of one another */
-} clv_tensor_scheme;
-
+/* Places in the state, which kernels get too. */
+#define CLV_TENSOR_TV_SUM 0     /* six: TV[d_ij] */
+#define CLV_TENSOR_TV_WEIGHT 8  /* six: TV[d_ij] / TV[D] */
+#define CLV_TENSOR_TV_TOTAL 16  /* TV[D], the regulariser of paper */
+#define CLV_TENSOR_TV_SHARED 17 /* that of local */
+#define CLV_TENSOR_TV_DATA 18   /* lambda/2 sum |d - f|^2 */
+#define CLV_TENSOR_TV_ENERGY 19 /* of the coupling asked for */
 enum {
-    CLV_TENSOR_BLOCK_STEPS = 4, /* of a launch with CLV_TENSOR_BLOCK */
-    /* Places in the state. */
-    CLV_TENSOR_TV_SUM = 0,     /* six: TV[d_ij] */
-    CLV_TENSOR_TV_WEIGHT = 8,  /* six: TV[d_ij] / TV[D] */
-    CLV_TENSOR_TV_TOTAL = 16,  /* TV[D], the regulariser of paper */
-    CLV_TENSOR_TV_SHARED = 17, /* that of local */
-    CLV_TENSOR_TV_DATA = 18,   /* lambda/2 sum |d - f|^2 */
-    CLV_TENSOR_TV_ENERGY = 19, /* of the coupling asked for */
-    CLV_TENSOR_TV_STATE = 20,  /* floats in all */
+    CLV_TENSOR_TV_STATE = 20, /* floats in all */
     CLV_TENSOR_TV_PARTIALS = 8 * 2048
 };
 
 typedef struct clv_tensor_tv_args {
-    const clv_buffer *data;  /* f, 6 n floats */
+    clv_image data;          /* f, and the grid of all; of the spacing only the ratios count */
     const clv_buffer *links; /* clv_tensor_links */
-    int size[3];
-    float spacing[3];        /* edges; only their ratios count */
     clv_tensor_coupling coupling;
     float lambda, eps;
     float relax;             /* steps as a multiple of the bound below; 1 is safe */
@@ -59,8 +46,8 @@ int clv_tensor_tv_sums(clvox_context *ctx, const clv_tensor_tv_args *args, const
 /* All of the state, the energy too. */
 int clv_tensor_tv_energy(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field);
 
-/* One exact step, from one field into another; with paper the state must hold
- * the weights of `from`. The step length is in each voxel
+/* One step, from one field into another; with paper the state must hold the
+ * weights of `from`. The step length is in each voxel
  *     relax 2 / ((4 sum_a w_a^2 / sqrt(eps) + lambda) 4 |D|_F),
  * the inverse of what bounds the curvature of E in L there, as |D|_F is no less
  * than the largest eigenvalue. L's diagonal falls to no less than half in a
@@ -68,18 +55,18 @@ int clv_tensor_tv_energy(clvox_context *ctx, const clv_tensor_tv_args *args, con
 int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
                        clv_buffer *to);
 
-/* The same with, for paper, the sums that it needs. */
-int clv_tensor_tv_advance(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
+/* An iteration: the same and before it, for paper, the sums that it needs. */
+int clv_tensor_tv_iterate(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
                           clv_buffer *to);
 
-/* `steps` steps (and with paper the sums that they need) by a scheme; the field
- * ends in `field`, `other` is as large and overwritten. */
-int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, clv_tensor_scheme scheme,
-                          int steps, clv_buffer *field, clv_buffer *other);
+/* So many iterations; the field ends in `field`, `other` is as large and overwritten. */
+int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, int iterations,
+                          clv_buffer *field, clv_buffer *other);
 
-extern const clv_entry clv_entry_tensor_tv_block;
-extern const clv_entry clv_entry_tensor_tv_none;
-extern const clv_entry clv_entry_tensor_tv_overlap;
+/* What kernels of steps are told: w_a and, as the fourth, the sum of their
+ * squares; returns the step length without what depends on the voxel. */
+float clv_tensor_tv_rate(const clv_tensor_tv_args *args, float w[4]);
+
 extern const clv_entry clv_entry_tensor_tv_sums;
 extern const clv_entry clv_entry_tensor_tv_last;
 extern const clv_entry clv_entry_tensor_tv_step;

@@ -16,7 +16,8 @@ static void run(clvox_context *ctx, const int size[3], bool with_mask)
             mask[i] = NAN;
     clv_buffer *m = with_mask ? harness_upload(ctx, mask, n * sizeof *mask) : NULL;
     clv_buffer *links = harness_output(ctx, clv_tensor_links_bytes(size));
-    CHECK_THAT(clv_tensor_links(ctx, m, size, links) == CLVOX_OK, "%s", clvox_message());
+    const clv_image grid = {.buffer = m, .size = {size[0], size[1], size[2]}, .spacing = {1, 1, 1}, .components = 1};
+    CHECK_THAT(clv_tensor_links(ctx, &grid, links) == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, links, got, clv_tensor_links_bytes(size));
     ref_tensor_links(with_mask ? mask : NULL, size, want);
     CHECK(!memcmp(got, want, n));

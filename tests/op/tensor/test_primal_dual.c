@@ -58,10 +58,10 @@ static void make(clvox_context *ctx, const problem *p, bool paper, float floor, 
         s->nine[k] = isnan(s->nine[k]) ? 0 : s->nine[k];
     s->ref = (ref_tensor_pd){.lambda = 4, .floor = (double)floor, .paper = paper, .data = s->nine,
                           .mask = p->masked ? s->mask : NULL};
-    s->pd = (clv_tensor_pd){.lambda = 4, .floor = floor, .paper = paper};
+    s->pd = (clv_tensor_pd){.lambda = 4, .floor = floor, .paper = paper, .data = {.components = 6}};
     for (int a = 0; a < 3; a++) {
-        s->ref.size[a] = s->pd.size[a] = p->size[a];
-        s->pd.weight[a] = p->weight[a];
+        s->ref.size[a] = s->pd.data.size[a] = p->size[a];
+        s->pd.data.spacing[a] = 1 / p->weight[a];
         s->ref.weight[a] = (double)p->weight[a];
     }
     size_t plane = (size_t)n * sizeof(float);
@@ -74,8 +74,9 @@ static void make(clvox_context *ctx, const problem *p, bool paper, float floor, 
     s->pd.partial = harness_output(ctx, CLV_TENSOR_PD_PARTIALS * sizeof(float));
     s->pd.state = harness_output(ctx, CLV_TENSOR_PD_STATE * sizeof(float));
     s->pd.links = s->links;
-    s->pd.data = s->data_buffer;
-    check_must(clv_tensor_links(ctx, s->mask_buffer, s->pd.size, s->links));
+    s->pd.data.buffer = s->data_buffer;
+    const clv_image mask = clv_image_on(&s->pd.data, s->mask_buffer, 1);
+    check_must(clv_tensor_links(ctx, &mask, s->links));
     check_must(clv_tensor_pd_start(ctx, &s->pd, false));
 }
 
@@ -144,13 +145,11 @@ static void give_radius(clvox_context *ctx, setting *s)
     s->ref.share = s->share = share;
 }
 
-static void against_reference(clvox_context *ctx, const problem *p, bool paper, bool radii, float floor,
-                              clv_tensor_pd_form form)
+static void against_reference(clvox_context *ctx, const problem *p, bool paper, bool radii, float floor)
 {
     enum { STEPS = 6 };
     setting s;
     make(ctx, p, paper, floor, &s);
-    s.pd.form = form;
     if (radii)
         give_radius(ctx, &s);
     size_t n = (size_t)s.n;
@@ -187,13 +186,13 @@ static void against_reference(clvox_context *ctx, const problem *p, bool paper, 
     discard(&s);
 }
 
-static void test_entry(clvox_context *ctx, const clv_entry *entry, clv_tensor_pd_form form)
+static void test_entry(clvox_context *ctx, const clv_entry *entry)
 {
     int state = 0;
     while (harness_next(ctx, entry, &state, "iterations against reference"))
         for (int k = 0; k < PROBLEMS; k++) {
-            against_reference(ctx, &problems[k], false, k % 2, .05f, form);
-            against_reference(ctx, &problems[k], true, false, k % 2 ? -1.0f : .05f, form);
+            against_reference(ctx, &problems[k], false, k % 2, .05f);
+            against_reference(ctx, &problems[k], true, false, k % 2 ? -1.0f : .05f);
         }
 }
 
@@ -372,7 +371,7 @@ static void test_scalar(clvox_context *ctx, bool paper)
     clv_tensor_pd_energies e;
     CHECK(clv_tensor_pd_energy(ctx, &s.pd, &e) == CLVOX_OK);
     /* sqrt(3) TV[d] + lambda/2 3 |d - f|^2. */
-    double want = sqrt(3) * scalar_minimum(s.pd.size, f, sqrt(3) * s.ref.lambda);
+    double want = sqrt(3) * scalar_minimum(s.pd.data.size, f, sqrt(3) * s.ref.lambda);
     CHECK_THAT(fabs(e.energy - want) < 1e-4 * want, "energy %.8g, not %.8g", e.energy, want);
     double *got = fetch(ctx, &s);
     for (int i = 0; i < s.n; i++)
@@ -389,13 +388,11 @@ int main(void)
     clvox_context *ctx = harness_open();
     test_log(ctx);
     test_inside(ctx);
-    test_entry(ctx, &clv_entry_tensor_pd_dual, CLV_TENSOR_PD_PASSES);
-    test_entry(ctx, &clv_entry_tensor_pd_radius, CLV_TENSOR_PD_PASSES);
-    test_entry(ctx, &clv_entry_tensor_pd_primal, CLV_TENSOR_PD_PASSES);
-    test_entry(ctx, &clv_entry_tensor_pd_sweep, CLV_TENSOR_PD_SWEEP);
-    test_entry(ctx, &clv_entry_tensor_pd_edges, CLV_TENSOR_PD_SWEEP);
-    test_entry(ctx, &clv_entry_tensor_pd_sums, CLV_TENSOR_PD_PASSES);
-    test_entry(ctx, &clv_entry_tensor_pd_total, CLV_TENSOR_PD_PASSES);
+    test_entry(ctx, &clv_entry_tensor_pd_dual);
+    test_entry(ctx, &clv_entry_tensor_pd_radius);
+    test_entry(ctx, &clv_entry_tensor_pd_primal);
+    test_entry(ctx, &clv_entry_tensor_pd_sums);
+    test_entry(ctx, &clv_entry_tensor_pd_total);
     for (int paper = 0; paper < 2 && !getenv("CLVOX_TEST_TINY"); paper++) {
         for (int k = 0; k < 3; k++)
             test_minimum(ctx, &problems[k], paper, !paper && k == 1, .05f);

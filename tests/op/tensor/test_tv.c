@@ -1,132 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/harness.h"
-#include "op/tensor/tv.h"
-#include "ref/tensor/tv.h"
+#include "op/tensor/tv_problem.h"
 
-static const struct setup {
-    int size[3];
-    float spacing[3];
-} setups[] = {
-    {{1, 1, 1}, {1, 1, 1}},   {{5, 1, 1}, {1, 2, 3}}, {{1, 7, 3}, {2, 1, 1}},
-    {{11, 7, 1}, {1, 1, 4}},  {{8, 3, 5}, {2, 2.5f, 2}}, {{13, 5, 7}, {1, 1.5f, 2}},
-    {{37, 11, 6}, {1, 1, 1}}, {{64, 18, 9}, {1, 1, 2}}, {{275, 2, 3}, {1, 1, 1}},
-};
-enum { LARGE = 3 }; /* the last ones, of several blocks of rows or stretches of a row */
-static const char *const names[] = {"local", "paper"};
-
-/* Buffers and host copies of one problem: random positive tensors about `level`. */
-typedef struct problem {
-    ref_tensor_tv ref;
-    clv_tensor_tv_args args;
-    size_t n;
-    float *mask, *data, *from, *got;
-    double *want;
-    clv_buffer *mask_buffer, *data_buffer, *links, *partial, *state, *a, *b;
-} problem;
-
-static void tensors(float *field, size_t n, unsigned seed)
+static void step_case(clvox_context *ctx, const tv_setup *s, clv_tensor_coupling coupling, bool with_mask)
 {
-    float *l = malloc(6 * n * sizeof *l);
-    harness_random(l, 6 * n, seed, -0.5f, 0.5f);
-    for (size_t i = 0; i < n; i++) {
-        double li[6], d[6];
-        for (size_t c = 0; c < 6; c++)
-            li[c] = (double)l[c * n + i] + (c == 0 || c == 3 || c == 5 ? 1 : 0);
-        ref_tensor_product(li, d);
-        for (size_t c = 0; c < 6; c++)
-            field[c * n + i] = (float)d[c];
-    }
-    free(l);
-}
-
-static void make(clvox_context *ctx, const int size[3], const float spacing[3], clv_tensor_coupling coupling,
-                 bool with_mask, problem *p)
-{
-    *p = (problem){.ref = {.coupling = coupling, .lambda = 2, .eps = 1e-3, .relax = 1, .floor = 1e-6}};
-    float least = fminf(spacing[0], fminf(spacing[1], spacing[2]));
-    p->n = 1;
-    for (int a = 0; a < 3; a++) {
-        p->ref.size[a] = p->args.size[a] = size[a];
-        p->args.spacing[a] = spacing[a];
-        p->ref.w[a] = (double)(least / spacing[a]);
-        p->n *= (size_t)size[a];
-    }
-    size_t n = p->n, bytes = 6 * n * sizeof(float);
-    p->mask = malloc(n * sizeof(float));
-    p->data = malloc(bytes);
-    p->from = malloc(bytes);
-    p->got = malloc(bytes);
-    p->want = malloc(6 * n * sizeof(double));
-    tensors(p->data, n, 3);
-    tensors(p->from, n, 4);
-    harness_random(p->mask, n, 5, -0.5f, 1.5f);
-    for (size_t i = 0; i < n; i++) /* whole vectors outside too */
-        if (i / 40 % 3 == 1)
-            p->mask[i] = 0;
-    p->mask[n / 2] = 1;
-    for (size_t i = 0; with_mask && i < n; i++)
-        for (size_t c = 0; c < 6 && !(p->mask[i] > 0); c++)
-            p->data[c * n + i] = p->from[c * n + i] = NAN;
-    p->ref.mask = with_mask ? p->mask : NULL;
-    p->ref.data = p->data;
-    p->mask_buffer = harness_upload(ctx, p->mask, n * sizeof(float));
-    p->data_buffer = harness_upload(ctx, p->data, bytes);
-    p->a = harness_upload(ctx, p->from, bytes);
-    p->b = harness_output(ctx, bytes);
-    p->links = harness_output(ctx, clv_tensor_links_bytes(size));
-    p->partial = harness_output(ctx, CLV_TENSOR_TV_PARTIALS * sizeof(float));
-    p->state = harness_output(ctx, CLV_TENSOR_TV_STATE * sizeof(float));
-    p->args = (clv_tensor_tv_args){
-        .data = p->data_buffer, .links = p->links, .size = {size[0], size[1], size[2]},
-        .spacing = {spacing[0], spacing[1], spacing[2]}, .coupling = coupling, .lambda = (float)p->ref.lambda,
-        .eps = (float)p->ref.eps, .relax = (float)p->ref.relax, .floor = (float)p->ref.floor,
-        .partial = p->partial, .state = p->state,
-    };
-    check_must(clv_tensor_links(ctx, with_mask ? p->mask_buffer : NULL, size, p->links));
-    for (size_t i = 0; i < 6 * n; i++)
-        p->want[i] = (double)p->from[i];
-}
-
-static void release(problem *p)
-{
-    clv_buffer *all[] = {p->mask_buffer, p->data_buffer, p->links, p->partial, p->state, p->a, p->b};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        clv_buffer_destroy(&all[i]);
-    free(p->mask);
-    free(p->data);
-    free(p->from);
-    free(p->got);
-    free(p->want);
-}
-
-static void step_case(clvox_context *ctx, const struct setup *s, clv_tensor_coupling coupling, bool with_mask)
-{
-    problem p;
-    make(ctx, s->size, s->spacing, coupling, with_mask, &p);
+    tv_problem p;
+    tv_problem_make(ctx, s->size, s->spacing, coupling, with_mask, &p);
     for (int k = 0; k < 2; k++) {
         if (coupling == CLV_TENSOR_PAPER && k == 0)
             CHECK(clv_tensor_tv_sums(ctx, &p.args, p.a) == CLVOX_OK);
-        CHECK_THAT((k ? clv_tensor_tv_advance(ctx, &p.args, p.b, p.a)
+        CHECK_THAT((k ? clv_tensor_tv_iterate(ctx, &p.args, p.b, p.a)
                       : clv_tensor_tv_step(ctx, &p.args, p.a, p.b)) == CLVOX_OK, "%s", clvox_message());
         ref_tensor_step(&p.ref, p.want);
     }
     harness_download(ctx, p.a, p.got, 6 * p.n * sizeof(float));
     double error = harness_error(p.got, p.want, 6 * p.n, 2e-5, 0);
-    CHECK_THAT(error <= 1, "%s %dx%dx%d%s: %g", names[coupling], s->size[0], s->size[1], s->size[2],
+    CHECK_THAT(error <= 1, "%s %dx%dx%d%s: %g", tv_couplings[coupling], s->size[0], s->size[1], s->size[2],
                with_mask ? " masked" : "", error);
-    release(&p);
-}
-
-/* Both couplings with the first tile of a variant; others differ in the work-group
- * alone, and every build takes its time. */
-static int couplings(const clv_entry *entry, int state)
-{
-    int index = 0;
-    for (int v = 0; v < entry->count; v++)
-        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++)
-            if (++index == state)
-                return t == 0 ? 2 : 1;
-    return 2;
+    tv_problem_release(&p);
 }
 
 static void steps(clvox_context *ctx, int count)
@@ -137,55 +27,7 @@ static void steps(clvox_context *ctx, int count)
         while (harness_next(ctx, entries[coupling], &state, "two steps"))
             for (int s = 0; s < count; s++)
                 for (int masked = 0; masked < 2; masked++)
-                    step_case(ctx, &setups[s], (clv_tensor_coupling)coupling, masked);
-    }
-}
-
-/* Three steps (that is, more than an overlap has) by a scheme. */
-static void scheme_case(clvox_context *ctx, const struct setup *s, clv_tensor_scheme scheme,
-                        clv_tensor_coupling coupling, bool with_mask)
-{
-    problem p;
-    int block[3] = {2, 2, 2}, count = 3;
-    make(ctx, s->size, s->spacing, coupling, with_mask, &p);
-    if (scheme == CLV_TENSOR_BLOCK) {
-        const clv_kernel *kernel;
-        check_must(clv_kernel_get(ctx, &clv_entry_tensor_tv_block, coupling ? "-DPAPER=1" : "-DPAPER=0",
-                                  s->size, 0, &kernel));
-        block[0] = kernel->tile.x;
-        block[1] = kernel->tile.y;
-        block[2] = kernel->tile.z;
-    }
-    CHECK_THAT(clv_tensor_tv_descend(ctx, &p.args, scheme, count, p.a, p.b) == CLVOX_OK, "%s",
-               clvox_message());
-    if (scheme == CLV_TENSOR_OVERLAP)
-        for (int k = 0; k < count; k++)
-            ref_tensor_step(&p.ref, p.want);
-    else
-        ref_tensor_blocks(&p.ref, p.want, block, scheme == CLV_TENSOR_NONE, count);
-    harness_download(ctx, p.a, p.got, 6 * p.n * sizeof(float));
-    /* Weights of paper that lag a step or two differ a little. */
-    double allowed = scheme == CLV_TENSOR_OVERLAP && coupling == CLV_TENSOR_PAPER ? 2e-3 : 4e-5;
-    double error = harness_error(p.got, p.want, 6 * p.n, allowed, 0);
-    CHECK_THAT(error <= 1, "%s %dx%dx%d%s: %g", names[coupling], s->size[0], s->size[1], s->size[2],
-               with_mask ? " masked" : "", error);
-    release(&p);
-}
-
-static void schemes(clvox_context *ctx, int count)
-{
-    static const struct {
-        const clv_entry *entry;
-        clv_tensor_scheme scheme;
-    } all[] = {{&clv_entry_tensor_tv_overlap, CLV_TENSOR_OVERLAP},
-               {&clv_entry_tensor_tv_block, CLV_TENSOR_BLOCK},
-               {&clv_entry_tensor_tv_none, CLV_TENSOR_NONE}};
-    for (int e = 0; e < 3; e++) {
-        int state = 0;
-        while (harness_next(ctx, all[e].entry, &state, "three steps"))
-            for (int s = 0; s < count; s++)
-                for (int k = 0; k < 2 * couplings(all[e].entry, state); k++)
-                    scheme_case(ctx, &setups[s], all[e].scheme, (clv_tensor_coupling)(k / 2), k % 2);
+                    step_case(ctx, &tv_setups[s], (clv_tensor_coupling)coupling, masked);
     }
 }
 
@@ -193,10 +35,10 @@ static void sum_cases(clvox_context *ctx, int count)
 {
     for (int k = 0; k < 4; k++)
         for (int s = 0; s < count; s++) {
-            problem p;
+            tv_problem p;
             float got[CLV_TENSOR_TV_STATE];
             double tv[6], total = 0;
-            make(ctx, setups[s].size, setups[s].spacing, (clv_tensor_coupling)(k / 2), k % 2, &p);
+            tv_problem_make(ctx, tv_setups[s].size, tv_setups[s].spacing, (clv_tensor_coupling)(k / 2), k % 2, &p);
             double energy = ref_tensor_energy(&p.ref, p.want, tv);
             CHECK_THAT(clv_tensor_tv_energy(ctx, &p.args, p.a) == CLVOX_OK, "%s", clvox_message());
             harness_download(ctx, p.state, got, sizeof got);
@@ -208,15 +50,15 @@ static void sum_cases(clvox_context *ctx, int count)
             }
             CHECK_THAT(fabs(got[CLV_TENSOR_TV_ENERGY] - energy) <= 1e-5 * energy, "%g of %g",
                        got[CLV_TENSOR_TV_ENERGY], energy);
-            release(&p);
+            tv_problem_release(&p);
         }
 }
 
 /* dE/dL against central differences of the discrete energy, all in double. */
 static void gradient_case(clvox_context *ctx, clv_tensor_coupling coupling)
 {
-    problem p;
-    make(ctx, (const int[3]){5, 4, 3}, (const float[3]){1, 1.5f, 2}, coupling, true, &p);
+    tv_problem p;
+    tv_problem_make(ctx, (const int[3]){5, 4, 3}, (const float[3]){1, 1.5f, 2}, coupling, true, &p);
     size_t n = p.n;
     double *l = malloc(6 * n * sizeof *l), *gradient = malloc(6 * n * sizeof *gradient);
     double worst = 0, most = 0;
@@ -250,15 +92,15 @@ static void gradient_case(clvox_context *ctx, clv_tensor_coupling coupling)
     CHECK_THAT(worst <= 1e-6 * most, "%g of %g", worst, most);
     free(l);
     free(gradient);
-    release(&p);
+    tv_problem_release(&p);
 }
 
 /* The energy falls every step and all tensors stay positive. */
 static void fall_case(clvox_context *ctx, clv_tensor_coupling coupling, bool tiny)
 {
-    problem p;
+    tv_problem p;
     const int size[3] = {tiny ? 6 : 17, tiny ? 5 : 14, tiny ? 4 : 9};
-    make(ctx, size, (const float[3]){2, 2, 2.5f}, coupling, true, &p);
+    tv_problem_make(ctx, size, (const float[3]){2, 2, 2.5f}, coupling, true, &p);
     double last = HUGE_VAL;
     for (int k = 0; k < (tiny ? 4 : 60); k++) {
         float state[CLV_TENSOR_TV_STATE];
@@ -280,14 +122,14 @@ static void fall_case(clvox_context *ctx, clv_tensor_coupling coupling, bool tin
         ref_tensor_factor(d, l);
         CHECK(l[0] > 0 && l[3] > 0 && l[5] > 0);
     }
-    release(&p);
+    tv_problem_release(&p);
 }
 
 static void constant_case(clvox_context *ctx, clv_tensor_coupling coupling)
 {
-    problem p;
+    tv_problem p;
     static const float one[6] = {1.5f, 0.2f, -0.1f, 0.8f, 0.05f, 0.4f};
-    make(ctx, (const int[3]){11, 6, 5}, (const float[3]){1, 1, 2}, coupling, false, &p);
+    tv_problem_make(ctx, (const int[3]){11, 6, 5}, (const float[3]){1, 1, 2}, coupling, false, &p);
     for (size_t i = 0; i < 6 * p.n; i++)
         p.from[i] = one[i / p.n];
     size_t bytes = 6 * p.n * sizeof(float);
@@ -300,7 +142,7 @@ static void constant_case(clvox_context *ctx, clv_tensor_coupling coupling)
     harness_download(ctx, p.a, p.got, bytes);
     for (size_t i = 0; i < 6 * p.n; i++)
         CHECK_THAT(fabsf(p.got[i] - p.from[i]) <= 2e-5f, "%g of %g", p.got[i], p.from[i]);
-    release(&p);
+    tv_problem_release(&p);
 }
 
 /* Scalar total variation sqrt(3) (or k) sum sqrt(|grad d|^2 + eps) + mu/2 |d - f|^2 by
@@ -336,9 +178,9 @@ static void scalar_descent(double *d, const double *f, const int size[3], double
  * three times. */
 static void scalar_case(clvox_context *ctx, bool tiny)
 {
-    problem p;
+    tv_problem p;
     const int size[3] = {9, 5, 4};
-    make(ctx, size, (const float[3]){1, 1, 1}, CLV_TENSOR_LOCAL, false, &p);
+    tv_problem_make(ctx, size, (const float[3]){1, 1, 1}, CLV_TENSOR_LOCAL, false, &p);
     p.args.eps = 0.03f;
     float *image = malloc(p.n * sizeof *image);
     double *f = malloc(p.n * sizeof *f), *d = malloc(p.n * sizeof *d);
@@ -361,27 +203,26 @@ static void scalar_case(clvox_context *ctx, bool tiny)
     free(image);
     free(f);
     free(d);
-    release(&p);
+    tv_problem_release(&p);
 }
 
 int main(void)
 {
     clvox_context *ctx = harness_open();
     bool tiny = getenv("CLVOX_TEST_TINY");
-    int count = (int)(sizeof setups / sizeof *setups) - (tiny ? LARGE : 0), state = 0;
+    int count = TV_SETUPS - (tiny ? TV_LARGE : 0), state = 0;
     steps(ctx, count);
-    schemes(ctx, count < 6 ? count : 6);
     while (harness_next(ctx, &clv_entry_tensor_tv_sums, &state, "sums and energy"))
         sum_cases(ctx, count);
     state = 0;
     while (harness_next(ctx, &clv_entry_tensor_tv_last, &state, "sums and energy"))
         sum_cases(ctx, 3);
     for (int k = 0; k < 2; k++) {
-        CHECK_CASE("gradient of %s against differences of the energy", names[k]);
+        CHECK_CASE("gradient of %s against differences of the energy", tv_couplings[k]);
         gradient_case(ctx, (clv_tensor_coupling)k);
-        CHECK_CASE("energy of %s falls, tensors stay positive", names[k]);
+        CHECK_CASE("energy of %s falls, tensors stay positive", tv_couplings[k]);
         fall_case(ctx, (clv_tensor_coupling)k, tiny);
-        CHECK_CASE("a constant field stays, %s", names[k]);
+        CHECK_CASE("a constant field stays, %s", tv_couplings[k]);
         constant_case(ctx, (clv_tensor_coupling)k);
     }
     CHECK_CASE("isotropic tensors: scalar total variation");

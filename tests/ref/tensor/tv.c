@@ -186,29 +186,3 @@ void ref_tensor_step(const ref_tensor_tv *m, double *d)
     }
     free(g);
 }
-
-void ref_tensor_blocks(const ref_tensor_tv *m, double *d, const int block[3], bool alone, int steps)
-{
-    size_t n = count(m);
-    double *before = malloc(6 * n * sizeof *before), *field = malloc(6 * n * sizeof *field);
-    memcpy(before, d, 6 * n * sizeof *before);
-    ref_tensor_tv one = *m;
-    one.alone = alone;
-    for (int z = 0; z < m->size[2]; z += block[2])
-        for (int y = 0; y < m->size[1]; y += block[1])
-            for (int x = 0; x < m->size[0]; x += block[0]) {
-                const int low[3] = {x, y, z};
-                for (int a = 0; a < 3; a++) {
-                    one.low[a] = low[a];
-                    one.high[a] = low[a] + block[a];
-                }
-                memcpy(field, before, 6 * n * sizeof *field);
-                for (int k = 0; k < steps; k++)
-                    ref_tensor_step(&one, field);
-                for (size_t i = 0; i < 6 * n; i++)
-                    if (chosen(&one, i % n))
-                        d[i] = field[i];
-            }
-    free(before);
-    free(field);
-}

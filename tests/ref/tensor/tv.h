@@ -32,8 +32,4 @@ void ref_tensor_product(const double l[6], double d[6]);
 /* A step; d becomes the field after it. */
 void ref_tensor_step(const ref_tensor_tv *m, double *d);
 
-/* `steps` steps of every block of size `block` by itself, its surroundings as
- * they were before, or (alone) without them. */
-void ref_tensor_blocks(const ref_tensor_tv *m, double *d, const int block[3], bool alone, int steps);
-
 #endif

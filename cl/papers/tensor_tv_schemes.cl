@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several steps in a launch, block by block: what waiting for neighbours costs,
- * and what not waiting does. Built with PAPER; the blocks' kernel with HALO and
- * OVERLAP 1 (the block shrinks as its surroundings age) or 0 (they stay as they
- * were). */
-#include "tensor/tv_voxel.clh"
-
+/* Several steps of tensors' total variation in a launch, block by block: what
+ * waiting for neighbours costs, and what not waiting does. Built with PAPER; the
+ * blocks' kernel with HALO and OVERLAP 1 (the block shrinks as its surroundings
+ * age) or 0 (they stay as they were). */
+#ifndef PAPER
+#define PAPER 0
+#endif
 #define SPACE __local
-#define AT(name) name##_local
-#include "tensor/tv_places.clh"
+#include "tensor/tv_voxel.clh"
 
 #ifndef HALO
 #define HALO 1
@@ -76,7 +76,7 @@ tensor_tv_blocks(__global const float *from, __global const float *data, __globa
         float weights[6] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
 #if PAPER && OVERLAP
         for (int c = 0; c < 6; c++)
-            weights[c] = state[8 + c];
+            weights[c] = state[WEIGHTS + c];
 #elif PAPER
         add_variations(old, CELLS, own, bits[own], step, w, eps, weights);
         for (int c = 0; c < 6; c++)
@@ -100,12 +100,12 @@ tensor_tv_blocks(__global const float *from, __global const float *data, __globa
             int i = (bz * BOX_Y + by) * BOX_X + bx, here = bits[i];
             if (here & 8) {
                 places p;
-                places_of_local(bits, i, here, step, &p);
+                places_of(bits, i, here, step, &p);
                 int at = ((z0 + bz) * size.y + y0 + by) * size.x + x0 + bx;
                 float d[6], f[6], g[6];
                 for (int c = 0; c < 6; c++)
                     f[c] = data[c * n + at];
-                regulariser_local(old, CELLS, i, &p, w, eps, weights, d, g);
+                regulariser(old, CELLS, i, &p, w, eps, weights, d, g);
                 for (int c = 0; c < 6; c++)
                     g[c] += lambda * (d[c] - f[c]);
                 descend1(d, g, rate, floor);
@@ -122,7 +122,7 @@ tensor_tv_blocks(__global const float *from, __global const float *data, __globa
             to[c * n + (z * size.y + y) * size.x + x] = last[c * CELLS + own];
 }
 
-/* A work-item 2 x 2 x 2 voxels, which it keeps in local memory that no other
+/* A work-item ITEM_X x ITEM_Y x ITEM_Z = 2 x 2 x 2 voxels, which it keeps in local memory that no other
  * touches: no barrier, no neighbour. Lanes lie side by side. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
 tensor_tv_none(__global const float *from, __global const float *data, __global const uchar *links,
@@ -134,7 +134,7 @@ tensor_tv_none(__global const float *from, __global const float *data, __global 
     const int step[3] = {ITEMS, 2 * ITEMS, 4 * ITEMS}, apart = 8 * ITEMS;
     int lane = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
     int n = size.x * size.y * size.z;
-    int x0 = 2 * get_global_id(0), y0 = 2 * get_global_id(1), z0 = 2 * get_global_id(2);
+    int x0 = ITEM_X * get_global_id(0), y0 = ITEM_Y * get_global_id(1), z0 = ITEM_Z * get_global_id(2);
     for (int v = 0; v < 8; v++) {
         int x = x0 + (v & 1), y = y0 + (v >> 1 & 1), z = z0 + (v >> 2), q = v * ITEMS + lane;
         bool within = x < size.x && y < size.y && z < size.z;
@@ -159,12 +159,12 @@ tensor_tv_none(__global const float *from, __global const float *data, __global 
             if (!(here & 8))
                 continue;
             places p;
-            places_of_local(bits, i, here, step, &p);
+            places_of(bits, i, here, step, &p);
             int at = ((z0 + (v >> 2)) * size.y + y0 + (v >> 1 & 1)) * size.x + x0 + (v & 1);
             float d[6], f[6], g[6];
             for (int c = 0; c < 6; c++)
                 f[c] = data[c * n + at];
-            regulariser_local(old, apart, i, &p, w, eps, weights, d, g);
+            regulariser(old, apart, i, &p, w, eps, weights, d, g);
             for (int c = 0; c < 6; c++)
                 g[c] += lambda * (d[c] - f[c]);
             descend1(d, g, rate, floor);
