@@ -138,7 +138,7 @@ static int solve(problem *p, method how)
     p->iterations = 0;
     p->left = 0;
     if (how == FFT) {
-        if (!d->fft.roots)
+        if (!d->fft.provider)
             CLV_TRY(clv_fft_create(p->ctx, p->op.size, &d->fft));
         return clv_fft_solve(p->ctx, &d->fft, &p->op, p->f, p->v, d->nine);
     }

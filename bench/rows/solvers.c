@@ -82,6 +82,31 @@ static int begin_fft(bench_data *d)
     return clv_fft_create(d->ctx, d->size, &d->fft);
 }
 
+/* By one provider, whichever is the default. */
+static int begin_fft_by(bench_data *d, const char *provider)
+{
+    int status = clv_force_variant(d->ctx, CLV_FFT, provider, -1);
+    if (status >= 0)
+        status = begin_fft(d);
+    clv_force_variant(d->ctx, CLV_FFT, NULL, -1);
+    return status;
+}
+
+static int begin_fft_clvox(bench_data *d)
+{
+    return begin_fft_by(d, "clvox");
+}
+
+static int begin_fft_clfft(bench_data *d)
+{
+    return begin_fft_by(d, "clfft");
+}
+
+static int begin_fft_vkfft(bench_data *d)
+{
+    return begin_fft_by(d, "vkfft");
+}
+
 static int row_fft(bench_data *d)
 {
     int status = clv_fft_forward(d->ctx, &d->fft, d->v, d->nine);
@@ -115,5 +140,11 @@ const bench_row bench_rows_solvers[] = {
     {"fft solver", "fft_rows", 120, 0, row_fft_solve, check_fft_solve, begin_fft, NULL},
     {"fft solver, coupled", "fft_rows_back", 168, 0, row_fft_solve_coupled, check_fft_solve_coupled,
      begin_fft, NULL},
+    {"fft there and back, clvox", NULL, 144, 0, row_fft, check_fft, begin_fft_clvox, NULL},
+    {"fft there and back, clfft", NULL, 144, 0, row_fft, check_fft, begin_fft_clfft, NULL},
+    {"fft there and back, vkfft", NULL, 144, 0, row_fft, check_fft, begin_fft_vkfft, NULL},
+    {"fft solver, clvox", NULL, 120, 0, row_fft_solve, check_fft_solve, begin_fft_clvox, NULL},
+    {"fft solver, clfft", NULL, 120, 0, row_fft_solve, check_fft_solve, begin_fft_clfft, NULL},
+    {"fft solver, vkfft", NULL, 120, 0, row_fft_solve, check_fft_solve, begin_fft_vkfft, NULL},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

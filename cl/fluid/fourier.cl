@@ -226,3 +226,19 @@ __kernel void fft_solve(__global float2 *data, int4 size, float4 weight, float4 
     data[i + n] = q;
     data[i + 2 * n] = r;
 }
+
+/* From a field to a planar one, or back. */
+__kernel void fft_reorder(__global const float *from, __global float *to, int n, int to_field)
+{
+    int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
+    if (to_field)
+        for (int i = first; i < last; i++)
+            store_vec((float3)(from[i], from[i + n], from[i + 2 * n]), to, i, n);
+    else
+        for (int i = first; i < last; i++) {
+            float3 v = load_vec(from, i, n);
+            to[i] = v.x;
+            to[i + n] = v.y;
+            to[i + 2 * n] = v.z;
+        }
+}

@@ -7,6 +7,7 @@
 
 #include "runtime/cache.h"
 #include "runtime/error.h"
+#include "runtime/fourier.h"
 #include "runtime/helper.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
@@ -51,10 +52,13 @@ typedef struct clv_memo {
 /* A command whose time is still to be read. The label lives as long as the context. */
 typedef struct clv_pending {
     cl_event event;
+    cl_event since; /* the time is from the end of this one; NULL: from the event's own start */
     const char *label;
     const clv_kernel *kernel; /* NULL: a transfer */
     double bytes;
 } clv_pending;
+
+enum { CLV_MOST_TRUSTED = 4 };
 
 struct clvox_context {
     clvox_device_limits limits;
@@ -90,6 +94,8 @@ struct clvox_context {
     int pending_count, pending_room;
     clv_timing *timings;
     int timing_count, timing_room;
+    const clv_fourier_library *trusted[CLV_MOST_TRUSTED]; /* found right on this device */
+    int trusted_count;
 };
 
 /* Where a queued command's event goes: NULL unless the context keeps time. */

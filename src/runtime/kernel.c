@@ -39,6 +39,14 @@ int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant
     return CLVOX_OK;
 }
 
+const char *clv_forced_variant(const clvox_context *ctx, const char *entry)
+{
+    for (int i = 0; i < ctx->forced_count; i++)
+        if (ctx->forced[i].variant[0] && !strcmp(ctx->forced[i].entry, entry))
+            return ctx->forced[i].variant;
+    return NULL;
+}
+
 void clv_kernels_as(clvox_context *ctx, const int size[3])
 {
     if (size)

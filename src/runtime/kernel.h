@@ -40,6 +40,8 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
  * tests, bench, tuning and options such as --kernel. A tile that the device
  * cannot run is CLVOX_ERROR_DEVICE at clv_kernel_get. */
 int clv_force_variant(clvox_context *ctx, const char *entry, const char *variant, int tile);
+/* The variant that is forced for it now; NULL: none. For choices that are no kernel's. */
+const char *clv_forced_variant(const clvox_context *ctx, const char *entry);
 
 /* From now on kernels are chosen as for volumes of this size, whatever theirs is,
  * and clv_kernels_asked begins anew; NULL ends the former. For checks on small

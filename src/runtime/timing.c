@@ -47,7 +47,9 @@ static int settle(clvox_context *ctx)
             ctx->timing_count = 0;
             break;
         }
-        CLV_CL(clGetEventProfilingInfo(ctx->pending[i].event, CL_PROFILING_COMMAND_START, sizeof from,
+        cl_event since = ctx->pending[i].since;
+        CLV_CL(clGetEventProfilingInfo(since ? since : ctx->pending[i].event,
+                                       since ? CL_PROFILING_COMMAND_END : CL_PROFILING_COMMAND_START, sizeof from,
                                        &from, NULL),
                "clGetEventProfilingInfo", ctx->pending[i].label);
         CLV_CL(clGetEventProfilingInfo(ctx->pending[i].event, CL_PROFILING_COMMAND_END, sizeof to, &to,
@@ -75,7 +77,7 @@ int clv_timing_add(clvox_context *ctx, void *event, const char *label, const clv
         goto end;
     }
     ctx->pending = grown;
-    grown[ctx->pending_count++] = (clv_pending){event, label, kernel, bytes};
+    grown[ctx->pending_count++] = (clv_pending){event, NULL, label, kernel, bytes};
     event = NULL;
 end:
     if (event)
@@ -83,10 +85,41 @@ end:
     return status;
 }
 
+int clv_span_begin(clvox_context *ctx, clv_span *span)
+{
+    int status = CLVOX_OK;
+    cl_event since = NULL;
+    if (ctx->options.profile)
+        CLV_CL(clEnqueueMarkerWithWaitList(ctx->queue, 0, NULL, &since), "clEnqueueMarkerWithWaitList",
+               "keeping time");
+end:
+    span->since = since;
+    return status;
+}
+
+int clv_span_end(clvox_context *ctx, clv_span *span, const char *label, int status)
+{
+    cl_event until = NULL;
+    if (status < 0 || !span->since)
+        goto end;
+    CLV_CL(clEnqueueMarkerWithWaitList(ctx->queue, 0, NULL, &until), "clEnqueueMarkerWithWaitList",
+           "keeping time");
+    CLV_TRY(clv_timing_add(ctx, until, label, NULL, 0));
+    ctx->pending[ctx->pending_count - 1].since = span->since;
+    span->since = NULL;
+end:
+    if (span->since)
+        clReleaseEvent(span->since);
+    return status;
+}
+
 void clv_timing_drop(clvox_context *ctx)
 {
-    for (int i = 0; i < ctx->pending_count; i++)
+    for (int i = 0; i < ctx->pending_count; i++) {
         clReleaseEvent(ctx->pending[i].event);
+        if (ctx->pending[i].since)
+            clReleaseEvent(ctx->pending[i].since);
+    }
     ctx->pending_count = 0;
 }
 

@@ -31,6 +31,14 @@ int clv_timings_switch(clvox_context *ctx, bool on);
  * NULL for transfers. */
 int clv_timing_add(clvox_context *ctx, void *event, const char *label, const clv_kernel *kernel,
                    double bytes);
+/* The time of what a library queues between the two, which do not wait. end goes
+ * with every begin, failed or not, and returns the status that it is given, or its
+ * own failure where that is none. */
+typedef struct clv_span {
+    void *since; /* a cl_event; NULL: nobody keeps time */
+} clv_span;
+int clv_span_begin(clvox_context *ctx, clv_span *span);
+int clv_span_end(clvox_context *ctx, clv_span *span, const char *label, int status);
 /* Releases every event that is still kept. */
 void clv_timing_drop(clvox_context *ctx);
 

@@ -3,6 +3,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "runtime/fourier_clfft.h"
+#include "runtime/fourier_vkfft.h"
 
 /* A work-group takes some lines; how many depends on their length and on the
  * device's local memory. An item of a CPU device takes eight. */
@@ -26,6 +30,23 @@ static const clv_variant solve_variants[] = {
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
 };
 const clv_entry clv_entry_fft_solve = {"fluid/fourier", "fft_solve", solve_variants, 1, NULL};
+
+static const clv_variant reorder_variants[] = {
+    {.name = "item", .function = "fft_reorder", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}}},
+    {.name = "run", .function = "fft_reorder", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 4096}}},
+};
+const clv_entry clv_entry_fft_reorder = {"fluid/fourier", "fft_reorder", reorder_variants, 2, NULL};
+
+/* Of those that take a volume, the first that is the default on this kind of
+ * device, as measured (bench rows "fft"), else the first. */
+const clv_fft_provider clv_fft_providers[] = {
+    {"clvox", CLV_ON_ANY, NULL},
+    {"clfft", 0, &clv_fourier_clfft},
+    {"vkfft", 0, &clv_fourier_vkfft},
+    {NULL, 0, NULL},
+};
 
 enum { RADICES = 32, WIDE = 8, MOST_SHIFT = 3 };
 
@@ -97,6 +118,48 @@ static layout layout_of(const clvox_context *ctx, const clv_variant *variant, in
     return l;
 }
 
+/* Whether lines fit in local memory. */
+static int own_takes(const clvox_context *ctx, const int size[3])
+{
+    const clvox_device_limits *limits = clvox_context_limits(ctx);
+    const clv_variant *likely = &fft_rows_variants[limits->type == CLVOX_DEVICE_CPU ? 1 : 0];
+    for (int a = 0; a < 3; a++)
+        if (!layout_of(ctx, likely, size[a]).bytes)
+            return clv_fail(CLVOX_ERROR_DEVICE,
+                            "Fourier transform: a side of %d voxels does not fit in the local memory of "
+                            "%s; use conjugate gradients",
+                            size[a], limits->name);
+    return CLVOX_OK;
+}
+
+static int usable(clvox_context *ctx, const clv_fft_provider *provider, const int size[3])
+{
+    if (!provider->by)
+        return own_takes(ctx, size);
+    int status = provider->by->takes(size);
+    return status < 0 || clv_rehearsing(ctx) ? status : clv_fourier_trust(ctx, provider->by);
+}
+
+static int choose(clvox_context *ctx, const int size[3], const clv_fft_provider **out)
+{
+    int on = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
+    const char *forced = clv_forced_variant(ctx, CLV_FFT);
+    for (const clv_fft_provider *p = clv_fft_providers; forced && p->name; p++)
+        if (!strcmp(p->name, forced)) {
+            *out = p;
+            return usable(ctx, p, size);
+        }
+    if (forced)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "Fourier transform: there is no provider called %s", forced);
+    for (int others = 0; others < 2; others++)
+        for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
+            if (((p->devices & on) == 0) == others && usable(ctx, p, size) >= 0) {
+                *out = p;
+                return CLVOX_OK;
+            }
+    return CLVOX_ERROR_DEVICE; /* with the reason of the last */
+}
+
 int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
 {
     const double pi = acos(-1);
@@ -106,16 +169,9 @@ int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
     *out = (clv_fft){.size = {size[0], size[1], size[2]}};
     if (!table)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
+    CLV_TRY(choose(ctx, size, &out->provider));
+    const clv_fourier_library *by = out->provider->by;
     for (int a = 0; a < 3; a++) {
-        bool cpu = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU;
-        const clv_variant *likely = &fft_rows_variants[cpu ? 1 : 0];
-        if (!layout_of(ctx, likely, size[a]).bytes) {
-            status = clv_fail(CLVOX_ERROR_DEVICE,
-                              "Fourier transform: a side of %d voxels does not fit in the local memory of "
-                              "%s; use conjugate gradients",
-                              size[a], clvox_context_limits(ctx)->name);
-            goto end;
-        }
         factors_of(size[a], radices[a]);
         for (int k = 0; k < size[a]; k++, at++) {
             double angle = 2 * pi * k / size[a], sine = sin(angle / 2);
@@ -129,6 +185,11 @@ int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
     CLV_TRY(clv_buffer_write(ctx, out->roots, 0, table, 2 * all * sizeof *table));
     CLV_TRY(clv_buffer_create(ctx, sizeof radices, "Fourier tables", &out->radices));
     CLV_TRY(clv_buffer_write(ctx, out->radices, 0, radices, sizeof radices));
+    if (by && by->planar && clv_fields_packed(ctx))
+        CLV_TRY(clv_buffer_create(ctx, 12 * (size_t)size[0] * (size_t)size[1] * (size_t)size[2],
+                                  "field of a Fourier transform", &out->planar));
+    if (by && !clv_rehearsing(ctx))
+        CLV_TRY(by->plan(ctx, size, &out->plan));
 end:
     free(table);
     if (status < 0)
@@ -138,6 +199,10 @@ end:
 
 void clv_fft_destroy(clv_fft *fft)
 {
+    if (fft->plan)
+        fft->provider->by->destroy(fft->plan);
+    fft->plan = NULL;
+    clv_buffer_destroy(&fft->planar);
     clv_buffer_destroy(&fft->roots);
     clv_buffer_destroy(&fft->radices);
 }
@@ -240,9 +305,46 @@ end:
     return status;
 }
 
+int clv_fft_reorder(clvox_context *ctx, const clv_buffer *from, clv_buffer *to, int voxels, bool to_field)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int size[3] = {voxels, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_reorder, NULL, size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 24.0 * voxels, CLV_BUF(from), CLV_BUF(to), CLV_INT(voxels),
+                       CLV_INT(to_field)));
+end:
+    return status;
+}
+
+/* A rehearsal has no plan: what a library builds is its own affair. */
+static int library_forward(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
+{
+    int status = CLVOX_OK;
+    if (fft->planar)
+        CLV_TRY(clv_fft_reorder(ctx, field, fft->planar, (int)voxels_of(fft), false));
+    if (fft->plan)
+        CLV_TRY(fft->provider->by->forward(ctx, fft->plan, fft->planar ? fft->planar : field, spectrum));
+end:
+    return status;
+}
+
+static int library_back(clvox_context *ctx, const clv_fft *fft, clv_buffer *spectrum, clv_buffer *field)
+{
+    int status = CLVOX_OK;
+    if (fft->plan)
+        CLV_TRY(fft->provider->by->back(ctx, fft->plan, spectrum, fft->planar ? fft->planar : field));
+    if (fft->planar)
+        CLV_TRY(clv_fft_reorder(ctx, fft->planar, field, (int)voxels_of(fft), true));
+end:
+    return status;
+}
+
 int clv_fft_forward(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
 {
     int status = CLVOX_OK;
+    if (fft->provider->by)
+        return library_forward(ctx, fft, field, spectrum);
     CLV_TRY(rows(ctx, fft, field, spectrum));
     for (int a = 1; a < 3; a++)
         if (fft->size[a] > 1)
@@ -254,6 +356,8 @@ end:
 int clv_fft_back(clvox_context *ctx, const clv_fft *fft, clv_buffer *spectrum, clv_buffer *field)
 {
     int status = CLVOX_OK;
+    if (fft->provider->by)
+        return library_back(ctx, fft, spectrum, field);
     for (int a = 2; a > 0; a--)
         if (fft->size[a] > 1)
             CLV_TRY(columns(ctx, fft, spectrum, a, BACK, NULL, 1));
@@ -262,12 +366,33 @@ end:
     return status;
 }
 
+/* Divides a spectrum by the operator's eigenvalues, where each wave's three components meet. */
+static int divide(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const float weight[4],
+                  float scale, clv_buffer *spectrum)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int *n = fft->size, size[3] = {n[0] / 2 + 1, n[1], n[2]};
+    double q[3], beta = (double)op->beta;
+    for (int a = 0; a < 3; a++)
+        q[a] = 1 / (double)op->spacing[a];
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_solve, NULL, size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum), CLV_INT4(n[0], n[1], n[2], 0),
+                       CLV_FLOAT4V(weight),
+                       CLV_FLOAT4((float)(beta * q[0] * q[0]), (float)(beta * q[1] * q[1]),
+                                  (float)(beta * q[2] * q[2]), 0),
+                       CLV_FLOAT4((float)(beta * q[0] * q[1]), (float)(beta * q[0] * q[2]),
+                                  (float)(beta * q[1] * q[2]), 0),
+                       CLV_FLOAT(scale), CLV_BUF(fft->roots)));
+end:
+    return status;
+}
+
 int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
                   clv_buffer *v, clv_buffer *spectrum)
 {
     int status = CLVOX_OK;
-    float scale = (float)(1 / voxels_of(fft)), weight[4], along[4] = {0};
-    double q[3], beta = (double)op->beta;
+    float scale = (float)(1 / voxels_of(fft)), weight[4];
     CLV_TRY(clv_fluid_operator_check(op));
     if (!op->periodic)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
@@ -277,26 +402,23 @@ int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operat
         if (op->size[a] != fft->size[a])
             return clv_fail(CLVOX_ERROR_ARGUMENT, "Fourier solver: made for %d voxels along axis %d, not %d",
                             fft->size[a], a + 1, op->size[a]);
-        q[a] = 1 / (double)op->spacing[a];
-        weight[a] = (float)((double)op->alpha * q[a] * q[a]);
-        along[a] = (float)(beta * q[a] * q[a]);
+        double q = 1 / (double)op->spacing[a];
+        weight[a] = (float)((double)op->alpha * q * q);
     }
     weight[3] = op->gamma;
+    if (fft->provider->by) {
+        CLV_TRY(library_forward(ctx, fft, f, spectrum));
+        CLV_TRY(divide(ctx, fft, op, weight, 1, spectrum));
+        return library_back(ctx, fft, spectrum, v);
+    }
     CLV_TRY(rows(ctx, fft, f, spectrum));
     if (fft->size[1] > 1)
         CLV_TRY(columns(ctx, fft, spectrum, 1, FORWARD, NULL, 1));
-    if (beta > 0) {
-        const clv_kernel *kernel;
-        const int *n = fft->size, size[3] = {n[0] / 2 + 1, n[1], n[2]};
-        if (n[2] > 1)
+    if (op->beta > 0) {
+        if (fft->size[2] > 1)
             CLV_TRY(columns(ctx, fft, spectrum, 2, FORWARD, NULL, 1));
-        CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_solve, NULL, size, 0, &kernel));
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, spectrum_moved(fft), CLV_BUF(spectrum),
-                           CLV_INT4(n[0], n[1], n[2], 0), CLV_FLOAT4V(weight), CLV_FLOAT4V(along),
-                           CLV_FLOAT4((float)(beta * q[0] * q[1]), (float)(beta * q[0] * q[2]),
-                                      (float)(beta * q[1] * q[2]), 0),
-                           CLV_FLOAT(scale), CLV_BUF(fft->roots)));
-        if (n[2] > 1)
+        CLV_TRY(divide(ctx, fft, op, weight, scale, spectrum));
+        if (fft->size[2] > 1)
             CLV_TRY(columns(ctx, fft, spectrum, 2, BACK, NULL, 1));
     } else {
         CLV_TRY(columns(ctx, fft, spectrum, 2, SOLVE, weight, scale));
@@ -309,4 +431,5 @@ end:
 }
 
 const clv_entry *const clv_operation_fluid_fourier[] = {
-    &clv_entry_fft_rows, &clv_entry_fft_rows_back, &clv_entry_fft_columns, &clv_entry_fft_solve, NULL};
+    &clv_entry_fft_rows, &clv_entry_fft_rows_back, &clv_entry_fft_columns, &clv_entry_fft_solve, &clv_entry_fft_reorder,
+    NULL};

@@ -3,20 +3,37 @@
 #define CLV_OP_FLUID_FOURIER_H
 
 #include "op/fluid/fluid_operator.h"
+#include "runtime/fourier.h"
 
-/* Fourier transforms of vector fields of any size: lengths are split into 8, 4,
- * 2, 3, 5 and 7, and what prime factors are left are summed by the definition,
- * so that a length with a large prime factor takes several times as long as one
- * without (181 x 217 x 181 five times on an H200). Nothing is padded. A line has to fit in local memory: up to
- * 1024 voxels where there are 32 KiB of it. */
+/* Who transforms: the kernels of cl/fluid/fourier.cl, or a library. Ours take any
+ * size: lengths are split into 8, 4, 2, 3, 5 and 7, and what prime factors are left
+ * are summed by the definition, so that a length with a large prime factor takes
+ * several times as long as one without (181 x 217 x 181 five times on an H200). A
+ * line has to fit in local memory: up to 1024 voxels where there are 32 KiB of it.
+ * Nobody pads. */
+typedef struct clv_fft_provider {
+    const char *name;
+    int devices;                   /* CLV_ON_...: where it is the default; 0: nowhere */
+    const clv_fourier_library *by; /* NULL: our own kernels */
+} clv_fft_provider;
+extern const clv_fft_provider clv_fft_providers[]; /* ends with a NULL name */
+
+/* What clv_force_variant calls them: (ctx, CLV_FFT, "clfft", -1). */
+#define CLV_FFT "fourier"
+
+/* Transforms of vector fields of one size. */
 typedef struct clv_fft {
     int size[3];
-    clv_buffer *roots;   /* the roots of one of each length, then waves of each axis */
-    clv_buffer *radices; /* of each axis, each list ended by 0 */
+    const clv_fft_provider *provider;
+    void *plan;           /* the library's */
+    clv_buffer *planar;   /* a field as a library wants it; NULL: as it is */
+    clv_buffer *roots;    /* the roots of one of each length, then waves of each axis */
+    clv_buffer *radices;  /* of each axis, each list ended by 0 */
 } clv_fft;
 
-/* *out is to be destroyed on success. CLVOX_ERROR_DEVICE where lines are too
- * long for this device. */
+/* *out is to be destroyed on success. By the provider that is forced, else by one
+ * that takes this size and is right on this device. CLVOX_ERROR_DEVICE, with the
+ * reason, where the forced one is not, or none. */
 int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out);
 void clv_fft_destroy(clv_fft *fft);
 
@@ -34,7 +51,11 @@ int clv_fft_back(clvox_context *ctx, const clv_fft *fft, clv_buffer *spectrum, c
 int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
                   clv_buffer *v, clv_buffer *spectrum);
 
+/* From a field to one that is planar on every device, or to a field from that. */
+int clv_fft_reorder(clvox_context *ctx, const clv_buffer *from, clv_buffer *to, int voxels, bool to_field);
+
 extern const clv_entry clv_entry_fft_columns;
+extern const clv_entry clv_entry_fft_reorder;
 extern const clv_entry clv_entry_fft_rows;
 extern const clv_entry clv_entry_fft_rows_back;
 extern const clv_entry clv_entry_fft_solve;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ftw.h>
+#include <unistd.h>
+
 #include "op/fluid/conjugate_gradient.h"
 #include "op/fluid/fourier.h"
 #include "op/harness.h"
 #include "op/fluid/sor.h"
 #include "ref/fluid/fourier.h"
+#include "runtime/fourier_clfft.h"
 #include "ref/fluid/fluid_operator.h"
 
 /* Every radix, mixed ones, primes that have none, lines of one and of two. */
@@ -13,35 +17,33 @@ static const int sizes[][3] = {
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, TINY = 7 };
 
-static void transform(clvox_context *ctx, const int size[3])
+static void transform(clvox_context *ctx, const clv_fft *fft)
 {
+    const int *size = fft->size;
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], bytes = 3 * n * sizeof(float);
     size_t wave_bytes = clv_fft_bytes(size), waves = wave_bytes / sizeof(float);
     float *field = malloc(bytes), *back = malloc(bytes), *got = malloc(2 * wave_bytes);
     double *wide = malloc(3 * n * sizeof *wide), *want = malloc(waves * sizeof *want);
-    clv_fft fft;
     harness_random(field, 3 * n, 3 + (unsigned)n, -1, 1);
     for (size_t i = 0; i < 3 * n; i++)
         wide[i] = (double)field[i];
     ref_fft(wide, size, want);
-    check_must(clv_fft_create(ctx, size, &fft));
     clv_buffer *in = harness_upload_field(ctx, field, n), *out = harness_output(ctx, bytes);
     clv_buffer *spectrum = harness_output(ctx, wave_bytes);
     for (int twice = 0; twice < 2; twice++) {
-        CHECK(clv_fft_forward(ctx, &fft, in, spectrum) == CLVOX_OK);
+        CHECK(clv_fft_forward(ctx, fft, in, spectrum) == CLVOX_OK);
         harness_download(ctx, spectrum, got + (twice ? waves : 0), wave_bytes);
     }
     double error = harness_error(got, want, waves, 6e-7 * sqrt((double)n) * log2((double)n + 2), 0);
     CHECK_THAT(error <= 1, "%dx%dx%d: spectrum off by %g", size[0], size[1], size[2], error);
     CHECK(!memcmp(got, got + waves, wave_bytes));
-    CHECK(clv_fft_back(ctx, &fft, spectrum, out) == CLVOX_OK);
+    CHECK(clv_fft_back(ctx, fft, spectrum, out) == CLVOX_OK);
     harness_download_field(ctx, out, back, n);
     error = harness_error(back, wide, 3 * n, 2e-6, 0);
     CHECK_THAT(error <= 1, "%dx%dx%d: back and off by %g", size[0], size[1], size[2], error);
     clv_buffer_destroy(&in);
     clv_buffer_destroy(&out);
     clv_buffer_destroy(&spectrum);
-    clv_fft_destroy(&fft);
     free(field);
     free(back);
     free(got);
@@ -50,23 +52,22 @@ static void transform(clvox_context *ctx, const int size[3])
 }
 
 /* A solution that is known; and the reference's of an f that has nothing to do with one. */
-static void solve(clvox_context *ctx, const int size[3], float beta)
+static void solve(clvox_context *ctx, const clv_fft *fft, float beta)
 {
+    const int *size = fft->size;
     const clv_fluid_operator op = {{size[0], size[1], size[2]}, {.8f, 1.25f, 2}, .01f, beta, .001f, true};
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], bytes = 3 * n * sizeof(float);
     float *host = malloc(bytes);
     double *v = malloc(9 * n * sizeof *v), *f = v + 3 * n, *got = f + 3 * n, largest = 1e-30;
-    clv_fft fft;
     harness_random(host, 3 * n, 3 + (unsigned)n, -1, 1);
     for (size_t i = 0; i < 3 * n; i++)
         f[i] = (double)host[i];
     ref_fft_solve(&op, f, v);
     for (size_t i = 0; i < 3 * n; i++)
         largest = fmax(largest, fabs(v[i]));
-    check_must(clv_fft_create(ctx, size, &fft));
     clv_buffer *known = harness_upload_field(ctx, host, n);
     clv_buffer *there = harness_output(ctx, bytes), *spectrum = harness_output(ctx, clv_fft_bytes(size));
-    CHECK(clv_fft_solve(ctx, &fft, &op, known, there, spectrum) == CLVOX_OK);
+    CHECK(clv_fft_solve(ctx, fft, &op, known, there, spectrum) == CLVOX_OK);
     harness_download_field(ctx, there, host, n);
     double error = harness_error(host, v, 3 * n, 1e-5 * largest, 0);
     CHECK_THAT(error <= 1, "%dx%dx%d, beta %g: off by %g", size[0], size[1], size[2], (double)beta, error);
@@ -77,7 +78,6 @@ static void solve(clvox_context *ctx, const int size[3], float beta)
     clv_buffer_destroy(&known);
     clv_buffer_destroy(&there);
     clv_buffer_destroy(&spectrum);
-    clv_fft_destroy(&fft);
     free(host);
     free(v);
 }
@@ -129,23 +129,160 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
     free(host);
 }
 
+static void reordered(clvox_context *ctx)
+{
+    enum { VOXELS = 4103 };
+    int state = 0;
+    size_t bytes = 3 * VOXELS * sizeof(float);
+    float *host = malloc(2 * bytes), *got = host + 3 * VOXELS;
+    harness_random(host, 3 * VOXELS, 5, -1, 1);
+    while (harness_next(ctx, &clv_entry_fft_reorder, &state, "to planar and back")) {
+        clv_buffer *field = harness_upload_field(ctx, host, VOXELS), *planar = harness_output(ctx, bytes);
+        clv_buffer *back = harness_output(ctx, bytes);
+        CHECK(clv_fft_reorder(ctx, field, planar, VOXELS, false) == CLVOX_OK);
+        harness_download(ctx, planar, got, bytes);
+        CHECK(!memcmp(got, host, bytes));
+        CHECK(clv_fft_reorder(ctx, planar, back, VOXELS, true) == CLVOX_OK);
+        harness_download_field(ctx, back, got, VOXELS);
+        CHECK(!memcmp(got, host, bytes));
+        clv_buffer_destroy(&field);
+        clv_buffer_destroy(&planar);
+        clv_buffer_destroy(&back);
+    }
+    free(host);
+}
+
+/* Of each kind: powers of two, products of 2, 3, 5 and 7, odd ones, those that need 11 and 13, primes,
+ * axes of one voxel. A provider takes a size and is right, or says so. */
+static void provider(clvox_context *ctx, const clv_fft_provider *p)
+{
+    static const int kinds[][3] = {{16, 8, 4}, {12, 10, 7}, {15, 9, 5}, {11, 13, 4}, {17, 5, 23},
+                                   {10, 1, 3}, {1, 6, 9},   {6, 1, 1}};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    check_must(clv_force_variant(ctx, CLV_FFT, p->name, -1));
+    for (int i = 0; i < KINDS; i++) {
+        const int *n = kinds[i];
+        CHECK_CASE("%s of %dx%dx%d: forward, back and solved", p->name, n[0], n[1], n[2]);
+        clv_fft fft;
+        if (p->by && p->by->takes(n) < 0) {
+            CHECK(clv_fft_create(ctx, n, &fft) == CLVOX_ERROR_DEVICE);
+            CHECK_THAT(strstr(clvox_message(), "another provider"), "%s", clvox_message());
+            continue;
+        }
+        check_must(clv_fft_create(ctx, n, &fft));
+        transform(ctx, &fft);
+        solve(ctx, &fft, .02f);
+        solve(ctx, &fft, 0);
+        clv_fft_destroy(&fft);
+    }
+    check_must(clv_force_variant(ctx, CLV_FFT, NULL, -1));
+}
+
+/* A library that runs and does nothing. */
+static int idle_plan(clvox_context *ctx, const int size[3], void **plan)
+{
+    (void)ctx, (void)size;
+    return (*plan = malloc(1)) ? CLVOX_OK : CLVOX_ERROR_MEMORY;
+}
+
+static int idle_forward(clvox_context *ctx, void *plan, const clv_buffer *field, clv_buffer *spectrum)
+{
+    (void)plan, (void)field;
+    return clv_buffer_fill(ctx, spectrum, 0, 0, spectrum->bytes);
+}
+
+static int idle_back(clvox_context *ctx, void *plan, clv_buffer *spectrum, clv_buffer *field)
+{
+    (void)ctx, (void)plan, (void)spectrum, (void)field;
+    return CLVOX_OK;
+}
+
+static void chosen(clvox_context *ctx)
+{
+    static const clv_fourier_library idle = {"idle", false, NULL, idle_plan, idle_forward, idle_back, free};
+    clv_fft fft;
+    CHECK_CASE("a library that is wrong is found out");
+    CHECK(clv_fourier_trust(ctx, &idle) == CLVOX_ERROR_DEVICE);
+    CHECK_THAT(strstr(clvox_message(), "idle is off by"), "%s", clvox_message());
+    CHECK(clv_fourier_trust(ctx, &clv_fourier_clfft) == CLVOX_OK);
+    CHECK_CASE("what one provider does not take another does");
+    check_must(clv_fft_create(ctx, (const int[3]){1 << 14, 1, 1}, &fft));
+    CHECK(fft.provider->by);
+    clv_fft_destroy(&fft);
+}
+
+static int damaged_entries;
+
+static int cut(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    (void)at;
+    if (type == FTW_F && strstr(path, "/clfft/")) {
+        damaged_entries++;
+        return truncate(path, info->st_size / 2);
+    }
+    return 0;
+}
+
+static int erase(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    (void)info, (void)type, (void)at;
+    return remove(path);
+}
+
+/* What libraries build is kept, and of no use damaged but harmless. */
+static void kept(void)
+{
+    char folder[] = "/tmp/clvox-test-fourier-XXXXXX";
+    CHECK_CASE("libraries keep what they build");
+    if (!mkdtemp(folder))
+        check_must(clv_fail(CLVOX_ERROR_FILE, "no folder in /tmp"));
+    setenv("CLVOX_CACHE_DIR", folder, 1);
+    for (int damaged = 0; damaged < 2; damaged++) {
+        clvox_context *ctx = harness_open();
+        clv_fft fft;
+        for (const clv_fft_provider *p = clv_fft_providers; p->name; p++) {
+            check_must(clv_force_variant(ctx, CLV_FFT, p->name, -1));
+            check_must(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft));
+            transform(ctx, &fft);
+            clv_fft_destroy(&fft);
+        }
+        clvox_context_destroy(&ctx);
+        damaged_entries = 0;
+        CHECK(nftw(folder, cut, 8, FTW_PHYS) == 0);
+        CHECK(damaged_entries > 0);
+    }
+    CHECK(nftw(folder, erase, 8, FTW_PHYS | FTW_DEPTH) == 0);
+    setenv("CLVOX_CACHE_DIR", "", 1);
+}
+
 int main(void)
 {
     static const clv_entry *const entries[] = {&clv_entry_fft_rows, &clv_entry_fft_rows_back,
                                                &clv_entry_fft_columns, &clv_entry_fft_solve};
     clvox_context *ctx = harness_open();
     int count = getenv("CLVOX_TEST_TINY") ? TINY : SIZES;
+    clv_fft fft;
     for (int e = 0; e < 4; e++) {
         int state = 0;
         while (harness_next(ctx, entries[e], &state, "forward, back and solved"))
             for (int i = 0; i < count; i++) {
+                check_must(clv_fft_create(ctx, sizes[i], &fft));
                 if (e < 3)
-                    transform(ctx, sizes[i]);
+                    transform(ctx, &fft);
                 if (e >= 2 && i % 3 == 0) {
-                    solve(ctx, sizes[i], .02f);
-                    solve(ctx, sizes[i], 0);
+                    solve(ctx, &fft, .02f);
+                    solve(ctx, &fft, 0);
                 }
+                clv_fft_destroy(&fft);
             }
+    }
+    for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
+        if (count == SIZES || !p->by) /* libraries' kernels are for the device, not for the simulator */
+            provider(ctx, p);
+    reordered(ctx);
+    if (count == SIZES) {
+        chosen(ctx);
+        kept();
     }
     CHECK_CASE("three solvers agree");
     agree(ctx, (const int[3]){12, 6, 4}, 0);
@@ -153,8 +290,11 @@ int main(void)
     if (count == SIZES)
         agree(ctx, (const int[3]){26, 30, 34}, 0);
     CHECK_CASE("what does not fit is refused");
-    clv_fft fft;
+    check_must(clv_force_variant(ctx, CLV_FFT, "clvox", -1));
     CHECK(clv_fft_create(ctx, (const int[3]){1 << 20, 1, 1}, &fft) == CLVOX_ERROR_DEVICE);
+    check_must(clv_force_variant(ctx, CLV_FFT, "no such", -1));
+    CHECK(clv_fft_create(ctx, sizes[0], &fft) == CLVOX_ERROR_ARGUMENT);
+    check_must(clv_force_variant(ctx, CLV_FFT, NULL, -1));
     check_must(clv_fft_create(ctx, sizes[0], &fft));
     clv_fluid_operator op = {{12, 7, 5}, {1, 1, 1}, 1, 0, 1, false};
     clv_buffer *any = harness_output(ctx, 4096);

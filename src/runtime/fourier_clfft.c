@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clFFT: two plans, since the layouts of input and output change places. */
+#include "runtime/fourier_clfft.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/context.h"
+
+#include <clFFT.h>
+
+typedef struct plan {
+    clfftPlanHandle forward, back; /* 0: not made */
+    clv_buffer *room;              /* between its passes; NULL: none is needed */
+} plan;
+
+/* The library has one state in a process, which is there while somebody has a
+ * plan: what it built would hold on to their contexts. */
+static pthread_mutex_t state = PTHREAD_MUTEX_INITIALIZER;
+static int plans;
+
+/* clFFT's own errors lie beyond OpenCL's. */
+static int fail(const clvox_context *ctx, clfftStatus error, const char *call)
+{
+    if (error < CLFFT_BUGCHECK)
+        return clv_cl_fail(error, call, "a Fourier transform by clFFT");
+    return clv_fail(CLVOX_ERROR_DEVICE, "Fourier transform: %s of clFFT failed on %s with its error %d", call,
+                    ctx->limits.name, (int)error);
+}
+
+#define TRY_CLFFT(call, name)                      \
+    do {                                           \
+        clfftStatus error_ = (call);               \
+        if (error_ != CLFFT_SUCCESS) {             \
+            status = fail(ctx, error_, (name));    \
+            goto end;                              \
+        }                                          \
+    } while (0)
+
+/* Kernels are kept in the folder that the environment names when the library is set up. */
+static int set_up(clvox_context *ctx)
+{
+    static const char variable[] = "CLFFT_CACHE_PATH";
+    int status = CLVOX_OK;
+    char *folder = NULL;
+    clfftSetupData data;
+    pthread_mutex_lock(&state);
+    if (plans == 0) {
+        bool ours = ctx->cache_dir && !getenv(variable);
+        if (ours && asprintf(&folder, "%s/clfft", ctx->cache_dir) < 0)
+            folder = NULL;
+        if (folder && clv_cache_make(folder))
+            setenv(variable, folder, 1);
+        clfftInitSetupData(&data);
+        clfftStatus error = clfftSetup(&data);
+        if (folder)
+            unsetenv(variable);
+        TRY_CLFFT(error, "clfftSetup");
+    }
+    plans++;
+end:
+    pthread_mutex_unlock(&state);
+    free(folder);
+    return status;
+}
+
+static void let_go(void)
+{
+    pthread_mutex_lock(&state);
+    if (--plans == 0)
+        clfftTeardown();
+    pthread_mutex_unlock(&state);
+}
+
+static int takes(const int size[3])
+{
+    static const int radices[] = {2, 3, 5, 7, 11, 13};
+    for (int a = 0; a < 3; a++) {
+        int rest = size[a];
+        for (int i = 0; i < 6; i++)
+            while (rest % radices[i] == 0)
+                rest /= radices[i];
+        if (rest > 1)
+            return clv_fail(CLVOX_ERROR_DEVICE,
+                            "Fourier transform: clFFT takes sides without a prime factor above 13, and %d has "
+                            "%d; another provider takes them",
+                            size[a], rest);
+    }
+    return CLVOX_OK;
+}
+
+/* Axes of one voxel are left out, but for the one whose numbers are halved. */
+static int make(clvox_context *ctx, const int size[3], bool back, clfftPlanHandle *out)
+{
+    int status = CLVOX_OK, dimensions = 0;
+    bool packed = clv_fields_packed(ctx);
+    size_t length[3], field[3], wave[3], voxels = packed ? 3 : 1, waves = 1;
+    for (int a = 0; a < 3; a++) {
+        if (a == 0 || size[a] > 1) {
+            length[dimensions] = (size_t)size[a];
+            field[dimensions] = voxels;
+            wave[dimensions++] = waves;
+        }
+        voxels *= (size_t)size[a];
+        waves *= (size_t)(a == 0 ? size[a] / 2 + 1 : size[a]);
+    }
+    size_t apart = packed ? 1 : voxels; /* components */
+    TRY_CLFFT(clfftCreateDefaultPlan(out, ctx->context, (clfftDim)dimensions, length), "clfftCreateDefaultPlan");
+    TRY_CLFFT(clfftSetPlanPrecision(*out, CLFFT_SINGLE), "clfftSetPlanPrecision");
+    TRY_CLFFT(clfftSetLayout(*out, back ? CLFFT_HERMITIAN_INTERLEAVED : CLFFT_REAL,
+                             back ? CLFFT_REAL : CLFFT_HERMITIAN_INTERLEAVED),
+              "clfftSetLayout");
+    TRY_CLFFT(clfftSetResultLocation(*out, CLFFT_OUTOFPLACE), "clfftSetResultLocation");
+    TRY_CLFFT(clfftSetPlanBatchSize(*out, 3), "clfftSetPlanBatchSize");
+    TRY_CLFFT(clfftSetPlanInStride(*out, (clfftDim)dimensions, back ? wave : field), "clfftSetPlanInStride");
+    TRY_CLFFT(clfftSetPlanOutStride(*out, (clfftDim)dimensions, back ? field : wave), "clfftSetPlanOutStride");
+    TRY_CLFFT(clfftSetPlanDistance(*out, back ? waves : apart, back ? apart : waves), "clfftSetPlanDistance");
+    TRY_CLFFT(clfftBakePlan(*out, 1, &ctx->queue, NULL, NULL), "clfftBakePlan");
+end:
+    return status;
+}
+
+static void destroy(void *made)
+{
+    plan *p = made;
+    if (p->forward)
+        clfftDestroyPlan(&p->forward);
+    if (p->back)
+        clfftDestroyPlan(&p->back);
+    clv_buffer_destroy(&p->room);
+    free(p);
+    let_go();
+}
+
+static int create(clvox_context *ctx, const int size[3], void **out)
+{
+    int status = CLVOX_OK;
+    size_t room[2] = {0};
+    *out = NULL;
+    plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
+    status = set_up(ctx);
+    if (status < 0) {
+        free(p);
+        return status;
+    }
+    /* Its cache is not made for processes that fill it at once. */
+    clv_cache_key key = clv_cache_key_start();
+    int lock = ctx->cache_dir ? clv_cache_lock(ctx->cache_dir, key) : -1;
+    status = make(ctx, size, false, &p->forward);
+    if (status >= 0)
+        status = make(ctx, size, true, &p->back);
+    clv_cache_unlock(lock);
+    CLV_TRY(status);
+    TRY_CLFFT(clfftGetTmpBufSize(p->forward, &room[0]), "clfftGetTmpBufSize");
+    TRY_CLFFT(clfftGetTmpBufSize(p->back, &room[1]), "clfftGetTmpBufSize");
+    if (room[0] < room[1])
+        room[0] = room[1];
+    if (room[0] > 0)
+        CLV_TRY(clv_buffer_create(ctx, room[0], "room for clFFT", &p->room));
+    *out = p;
+    p = NULL;
+end:
+    if (p)
+        destroy(p);
+    return status;
+}
+
+static int run(clvox_context *ctx, const plan *p, bool back, cl_mem from, cl_mem to)
+{
+    int status = CLVOX_OK;
+    clv_span span;
+    CLV_TRY(clv_span_begin(ctx, &span));
+    TRY_CLFFT(clfftEnqueueTransform(back ? p->back : p->forward, back ? CLFFT_BACKWARD : CLFFT_FORWARD, 1,
+                                    &ctx->queue, 0, NULL, NULL, &from, &to, p->room ? p->room->mem : NULL),
+              "clfftEnqueueTransform");
+end:
+    return clv_span_end(ctx, &span, back ? "clfft back" : "clfft forward", status);
+}
+
+static int forward(clvox_context *ctx, void *made, const clv_buffer *field, clv_buffer *spectrum)
+{
+    return run(ctx, made, false, field->mem, spectrum->mem);
+}
+
+static int back(clvox_context *ctx, void *made, clv_buffer *spectrum, clv_buffer *field)
+{
+    return run(ctx, made, true, spectrum->mem, field->mem);
+}
+
+const clv_fourier_library clv_fourier_clfft = {"clfft", false, takes, create, forward, back, destroy};
