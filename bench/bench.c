@@ -56,7 +56,7 @@ static const clv_kernel *first_other(const kernel_list *a, const kernel_list *b)
 
 /* The result is compared on small volumes, with the kernels for large ones. Should the timed run have
  * asked for yet another kernel, the row counts as not compared. */
-static int measure_row(bench_run *run, bench_data *data, const bench_row *row, const char *label)
+static int measure_chosen(bench_run *run, bench_data *data, const bench_row *row, const char *label)
 {
     char tile[32];
     bench_time time;
@@ -94,6 +94,30 @@ static int measure_row(bench_run *run, bench_data *data, const bench_row *row, c
     return CLVOX_OK;
 }
 
+/* Forces what a row of "ENTRY/FORM" is about, or ends that. entry: room for its name. */
+static int force_form(clvox_context *ctx, const bench_row *row, bool on, char entry[48])
+{
+    const char *slash = row->vary ? strchr(row->vary, '/') : NULL;
+    if (!slash)
+        return CLVOX_OK;
+    snprintf(entry, 48, "%.*s", (int)(slash - row->vary), row->vary);
+    return clv_force_variant(ctx, entry, on ? slash + 1 : NULL, -1);
+}
+
+static int measure_row(bench_run *run, bench_data *data, const bench_row *row, const char *label)
+{
+    char entry[48];
+    int status = force_form(run->ctx, row, true, entry);
+    bench_row own = *row;
+    if (row->vary && strchr(row->vary, '/'))
+        own.vary = entry;
+    if (status >= 0)
+        status = measure_chosen(run, data, &own, label);
+    if (force_form(run->ctx, row, false, entry) < 0 && status >= 0)
+        status = CLVOX_ERROR_MEMORY;
+    return status;
+}
+
 /* Every variant and tile of the row's entry in turn. */
 static int measure_variants(bench_run *run, bench_data *data, const bench_row *row)
 {
@@ -111,7 +135,7 @@ static int measure_variants(bench_run *run, bench_data *data, const bench_row *r
             snprintf(label, sizeof label, "  %s/%s %dx%dx%d,%d", entry->name, variant->name, tile.x, tile.y,
                      tile.z, tile.march);
             CLV_TRY(clv_force_variant(run->ctx, entry->name, variant->name, t));
-            CLV_TRY(measure_row(run, data, row, label));
+            CLV_TRY(measure_chosen(run, data, row, label));
         }
 end:
     if (clv_force_variant(run->ctx, entry->name, NULL, -1) < 0 && status >= 0)
@@ -136,8 +160,12 @@ static void build_ahead(bench_run *run, bench_data *data, const char *const *nam
         return;
     for (int f = 0; f < BENCH_FIELDS; f++)
         for (const bench_row *row = bench_fields[f]; row->name && bench_fields[f] != bench_rows_surface; row++)
-            if (wanted(row, names, count) && (!row->begin || row->begin(data) >= 0))
+            if (wanted(row, names, count) && (!row->begin || row->begin(data) >= 0)) {
+                char entry[48];
+                force_form(run->ctx, row, true, entry);
                 row->run(data);
+                force_form(run->ctx, row, false, entry);
+            }
     clv_rehearsal_end(run->ctx);
 }
 

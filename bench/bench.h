@@ -141,8 +141,8 @@ struct bench_check;
 /* One row. bytes: what must cross device memory for each voxel, each input
  * read once and each output written once. operations: what must be computed for
  * each voxel, a multiply-add counted as two; 0 where it depends on the data or is
- * not worth counting. vary: the entry whose variants --variants forces in turn;
- * NULL: none. */
+ * not worth counting. vary: the entry whose variants --variants forces in turn,
+ * or "ENTRY/FORM", a form of it that the row is about; NULL: none. */
 typedef struct bench_row {
     const char *name;
     const char *vary;
@@ -167,7 +167,7 @@ int bench_verify(clvox_context *ctx, const bench_row *row, const char *label);
 clv_fluid_operator bench_operator(const int size[3], bool periodic, float beta);
 
 /* The unbiased force with penalty, without mask, on the bench's data. */
-int bench_force(bench_data *data, clv_force_form form);
+int bench_force(bench_data *data);
 int bench_check_force(struct bench_check *c);
 
 #endif

@@ -76,7 +76,7 @@ static int problem_create(clvox_context *ctx, const int size[3], bool rough, flo
     clv_buffer **fields[] = {&p->force, &p->turn, &p->f, &p->v, &p->guess};
     for (int i = 0; i < 5; i++)
         CLV_TRY(clv_buffer_create(ctx, field_bytes(p), "bench data", fields[i]));
-    CLV_TRY(bench_force(data, CLV_FORCE_AUTO));
+    CLV_TRY(bench_force(data));
     CLV_TRY(clv_buffer_copy(ctx, data->field[0], 0, p->force, 0, field_bytes(p)));
     CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, p->force, p->force, NULL, 0, 3 * data->n, data->partial,
                        data->state, 0));
@@ -124,7 +124,7 @@ static int sor_plain(problem *p)
         CLV_TRY(find_left(p));
         if (!(p->left > p->tolerance))
             break;
-        CLV_TRY(clv_sor(p->ctx, &p->op, CLV_SOR_AUTO, p->f, omega, EVERY, p->v, p->data->field[1]));
+        CLV_TRY(clv_sor(p->ctx, &p->op, p->f, omega, EVERY, p->v, p->data->field[1]));
     }
 end:
     return status;
@@ -135,6 +135,9 @@ static int solve(problem *p, method how)
     int status = CLVOX_OK;
     bench_data *d = p->data;
     const clv_cg_workspace room = room_of(p);
+    const clv_sor_workspace other = {.other = d->field[1], .partial = d->partial, .state = d->state};
+    const clv_fluid_problem task = {p->op, p->f, p->v, p->tolerance, MOST};
+    clv_fluid_report report = {0, 0};
     p->iterations = 0;
     p->left = 0;
     if (how == FFT) {
@@ -146,13 +149,14 @@ static int solve(problem *p, method how)
         CLV_TRY(clv_buffer_copy(p->ctx, p->guess, 0, p->v, 0, field_bytes(p)));
     else
         CLV_TRY(clv_buffer_fill(p->ctx, p->v, 0, 0, field_bytes(p)));
-    if (how == CG)
-        return clv_cg_solve(p->ctx, &p->op, p->f, p->tolerance, MOST, p->v, &room, &p->iterations,
-                                   &p->left);
     if (how == SOR_PLAIN)
         return sor_plain(p);
-    return clv_sor_solve(p->ctx, &p->op, p->f, p->tolerance, MOST, p->v, d->field[1], d->partial, d->state,
-                         &p->iterations, &p->left);
+    if (how == CG)
+        CLV_TRY(clv_cg_solve(p->ctx, &task, &room, &report));
+    else
+        CLV_TRY(clv_sor_solve(p->ctx, &task, &other, &report));
+    p->iterations = report.iterations;
+    p->left = report.left;
 end:
     return status;
 }
@@ -483,14 +487,19 @@ static int form_product(problem *p)
     return clv_fluid_operator_apply(p->ctx, &p->op, p->f, p->v);
 }
 
-static int form_block(problem *p)
-{
-    return clv_sor(p->ctx, &p->op, CLV_SOR_BLOCK, p->f, 1, 2, p->v, p->data->field[1]);
-}
-
 static int form_colours(problem *p)
 {
-    return clv_sor(p->ctx, &p->op, CLV_SOR_COLOURS, p->f, 1, 2, p->v, p->data->field[1]);
+    return clv_sor(p->ctx, &p->op, p->f, 1, 2, p->v, p->data->field[1]);
+}
+
+static int form_block(problem *p)
+{
+    int status = clv_force_variant(p->ctx, clv_entry_sor.name, "block", -1);
+    if (status >= 0)
+        status = form_colours(p);
+    if (clv_force_variant(p->ctx, clv_entry_sor.name, NULL, -1) < 0 && status >= 0)
+        status = CLVOX_ERROR_MEMORY;
+    return status;
 }
 
 typedef struct form_call {

@@ -17,31 +17,8 @@ static void column(char *out, size_t room, int value)
         snprintf(out, room, "%d", value);
 }
 
-static int run_recompute(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_RECOMPUTE);
-}
-
-static int run_reuse(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_REUSE);
-}
-
-static int run_capped(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_CAPPED);
-}
-
-static int run_twopass(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_TWOPASS);
-}
-
 static const struct form {
-    const char *name;
-    int (*run)(bench_data *);
-    const clv_entry *vary;
-    const char *build; /* with penalty, without mask */
+    const char *name, *variant; /* the paper's word, and how names of variants begin */
     /* The paper's figure beside recompute, and what it concludes; NULL: nothing. */
     double figure;
     const char *conclusion;
@@ -49,13 +26,13 @@ static const struct form {
     /* Section 4.1: the time of more work-groups a multiprocessor beside that of one; 0: not said. */
     double more;
 } forms[FORMS] = {
-    {"recompute", run_recompute, &clv_entry_force_recompute, "-DPENALTY=1", 0, NULL, false, 1.3},
-    {"reuse", run_reuse, &clv_entry_force_reuse, "-DPENALTY=1", 3,
+    {"recompute", "recompute", 0, NULL, false, 1.3},
+    {"reuse", "reuse", 3,
      "computing each product once and keeping it in local memory is faster than computing it again", true,
      1.25},
-    {"capped", run_capped, &clv_entry_force_capped, "-DPENALTY=1", 3. / 6,
+    {"capped", "capped", 3. / 6,
      "fewer registers for more work-groups make recomputing slower", false, 0},
-    {"two-pass", run_twopass, &clv_entry_force_divergence, "-DTWOPASS=1", 0, NULL, false, 0},
+    {"two-pass", "twopass", 0, NULL, false, 0},
 };
 
 /* One variant and tile of a form. */
@@ -64,10 +41,9 @@ typedef struct result {
     bench_time time;
 } result;
 
-static int call_form(void *what)
+static int call_form(void *data)
 {
-    void **both = what;
-    return ((const struct form *)both[0])->run(both[1]);
+    return bench_force(data);
 }
 
 /* Resources of the kernel beside its time. */
@@ -75,12 +51,11 @@ static int measure(bench_run *run, bench_data *data, const struct form *form, co
                    result *out)
 {
     char registers[16], spills[16], groups[16], occupancy[16] = "unknown", label[48];
-    void *both[] = {(void *)form, data};
     snprintf(label, sizeof label, "force %s", form->name);
-    const bench_row row = {.name = label, .run = form->run, .check = bench_check_force};
+    const bench_row row = {.name = label, .run = bench_force, .check = bench_check_force};
     int status = bench_verify(run->ctx, &row, label);
     if (status >= 0)
-        status = bench_measure(run, call_form, both, form->vary->name, &out->time);
+        status = bench_measure(run, call_form, data, clv_entry_force.name, &out->time);
     if (status < 0)
         return status;
     out->form = form;
@@ -128,7 +103,7 @@ static bool judge(bench_run *run, const result *results, int count, const result
     const record_samples *seconds = &best->time.seconds;
     if (!form->conclusion || !recompute || best != best_of(results, count, form))
         return false;
-    if (form->run == run_capped && !cap_works(results, count, best->time.kernel)) {
+    if (!strcmp(form->variant, "capped") && !cap_works(results, count, best->time.kernel)) {
         fprintf(run->out, "\n%s is not tested: the cap had no effect.\n", form->name);
         return false;
     }
@@ -200,7 +175,7 @@ static void judge_groups(bench_run *run, const result *results, int count, const
             "\n%s with %d work-groups a multiprocessor takes %.2f times as long as with %d (%g in the paper, %s):\n"
             "that %s %s.\n",
             form->name, groups_of(more), paper.here, groups_of(few), paper.value,
-            form->run == run_reuse ? "3 and 1" : "2 and 1", paper.conclusion,
+            !strcmp(form->variant, "reuse") ? "3 and 1" : "2 and 1", paper.conclusion,
             paper.holds ? "holds" : "does not hold");
     snprintf(name, sizeof name, "force %s, more work-groups", form->name);
     record(run, more, name, &paper);
@@ -211,15 +186,17 @@ static int measure_form(bench_run *run, bench_data *data, const struct form *for
                         int *count)
 {
     int status = CLVOX_OK;
-    const clv_entry *entry = form->vary;
-    for (int v = 0; v < entry->count; v++)
+    const clv_entry *entry = &clv_entry_force;
+    for (int v = 0; v < entry->count; v++) {
+        if (strncmp(entry->variants[v].name, form->variant, strlen(form->variant)) != 0)
+            continue;
         for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x && *count < MOST; t++) {
             const clv_kernel *kernel;
             if (!clv_variant_runs(clvox_context_limits(run->ctx), &entry->variants[v],
                                   entry->variants[v].tiles[t], 0))
                 continue;
             CLV_TRY(clv_force_variant(run->ctx, entry->name, entry->variants[v].name, t));
-            status = clv_kernel_get(run->ctx, entry, form->build, run->size, 0, &kernel);
+            status = clv_kernel_get(run->ctx, entry, entry->builds[0], run->size, 0, &kernel);
             if (paper_passed_over(run, form->name, &status))
                 continue;
             CLV_TRY(status);
@@ -229,6 +206,7 @@ static int measure_form(bench_run *run, bench_data *data, const struct form *for
             CLV_TRY(status);
             ++*count;
         }
+    }
 end:
     if (clv_force_variant(run->ctx, entry->name, NULL, -1) < 0 && status >= 0)
         status = CLVOX_ERROR_MEMORY;

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "bench/rows/check.h"
-#include "op/fluid/fluid.h"
+#include "op/fluid/fluid_step.h"
 #include "op/match/lncc.h"
 #include "ref/field/compositive_step.h"
 #include "ref/field/compose.h"
-#include "ref/fluid/fluid.h"
+#include "ref/fluid/fluid_step.h"
 #include "ref/fluid/force.h"
 #include "ref/image/gaussian.h"
 #include "ref/field/inverse.h"

@@ -4,7 +4,7 @@
 #include "op/field/compositive_step.h"
 #include "op/field/compose.h"
 #include "op/fluid/energy.h"
-#include "op/fluid/fluid.h"
+#include "op/fluid/fluid_step.h"
 #include "op/image/gaussian.h"
 #include "op/field/inverse.h"
 #include "op/match/metric.h"
@@ -95,15 +95,15 @@ static clv_force_args force_args(const bench_data *d)
     };
 }
 
-int bench_force(bench_data *d, clv_force_form form)
+int bench_force(bench_data *d)
 {
     const clv_force_args args = force_args(d);
-    return clv_force(d->ctx, form, &args);
+    return clv_force(d->ctx, &args);
 }
 
 static int row_force(bench_data *d)
 {
-    return bench_force(d, CLV_FORCE_AUTO);
+    return bench_force(d);
 }
 
 /* lambda 0: what looking up the moving image costs. */
@@ -111,27 +111,7 @@ static int row_force_image(bench_data *d)
 {
     clv_force_args args = force_args(d);
     args.lambda = 0;
-    return clv_force(d->ctx, CLV_FORCE_AUTO, &args);
-}
-
-static int row_force_recompute(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_RECOMPUTE);
-}
-
-static int row_force_reuse(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_REUSE);
-}
-
-static int row_force_capped(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_CAPPED);
-}
-
-static int row_force_twopass(bench_data *d)
-{
-    return bench_force(d, CLV_FORCE_TWOPASS);
+    return clv_force(d->ctx, &args);
 }
 
 static int row_energy(bench_data *d)
@@ -159,7 +139,7 @@ static int row_update(bench_data *d)
 
 static int row_iteration(bench_data *d)
 {
-    int status = bench_force(d, CLV_FORCE_AUTO);
+    int status = bench_force(d);
     if (status >= 0)
         status = clv_gaussian(d->ctx, d->field[0], d->size, true, (float[3]){1.7f, 1.7f, 1.7f},
                               CLV_GAUSSIAN_AUTO, d->field[1], d->nine);
@@ -246,10 +226,10 @@ const bench_row bench_rows_register[] = {
     {"linear sums", "affine_sums", 8, 0, row_linear_sums, check_linear_sums, NULL, NULL},
     {"force", NULL, 32, 158, row_force, bench_check_force, NULL, NULL},
     {"force image only", NULL, 32, 0, row_force_image, check_force_image, NULL, NULL},
-    {"force recompute", NULL, 32, 158, row_force_recompute, bench_check_force, NULL, NULL},
-    {"force reuse", NULL, 32, 158, row_force_reuse, bench_check_force, NULL, NULL},
-    {"force capped", NULL, 32, 158, row_force_capped, bench_check_force, NULL, NULL},
-    {"force twopass", NULL, 32, 158, row_force_twopass, bench_check_force, NULL, NULL},
+    {"force recompute", "force/recompute", 32, 158, row_force, bench_check_force, NULL, NULL},
+    {"force reuse", "force/reuse", 32, 158, row_force, bench_check_force, NULL, NULL},
+    {"force capped", "force/capped", 32, 158, row_force, bench_check_force, NULL, NULL},
+    {"force twopass", "force/twopass", 32, 158, row_force, bench_check_force, NULL, NULL},
     {"energy", "energy", 20, 0, row_energy, check_energy, NULL, NULL},
     {"fluid rate", NULL, 60, 0, row_rate, check_rate, NULL, NULL},
     {"fluid update", NULL, 36, 6, row_update, check_update, begin_update, NULL},

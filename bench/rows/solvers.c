@@ -32,26 +32,11 @@ static int begin_sor(bench_data *d)
     return clv_buffer_copy(d->ctx, d->v, 0, d->field[0], 0, 12 * (size_t)d->n);
 }
 
-/* Two, after which the result lies where the first guess did. */
-static int sor(bench_data *d, clv_sor_form form)
-{
-    const clv_fluid_operator op = bench_operator(d->size, false, 0);
-    return clv_sor(d->ctx, &op, form, d->u, (float)clv_sor_omega(&op), 2, d->field[0], d->field[1]);
-}
-
+/* Two sweeps, after which the result lies where the first guess did. */
 static int row_sor(bench_data *d)
 {
-    return sor(d, CLV_SOR_AUTO);
-}
-
-static int row_sor_block(bench_data *d)
-{
-    return sor(d, CLV_SOR_BLOCK);
-}
-
-static int row_sor_colours(bench_data *d)
-{
-    return sor(d, CLV_SOR_COLOURS);
+    const clv_fluid_operator op = bench_operator(d->size, false, 0);
+    return clv_sor(d->ctx, &op, d->u, (float)clv_sor_omega(&op), 2, d->field[0], d->field[1]);
 }
 
 static clv_cg_workspace room_of(const bench_data *d)
@@ -60,19 +45,25 @@ static clv_cg_workspace room_of(const bench_data *d)
                                 .partial = d->partial, .state = d->state};
 }
 
+static clv_fluid_problem problem_of(const bench_data *d)
+{
+    return (clv_fluid_problem){.op = bench_operator(d->size, false, 0), .f = d->u, .v = d->field[0],
+                               .tolerance = 1e-3};
+}
+
 static int begin_conjugate(bench_data *d)
 {
-    const clv_fluid_operator op = bench_operator(d->size, false, 0);
+    const clv_fluid_problem problem = problem_of(d);
     const clv_cg_workspace room = room_of(d);
     int status = begin_sor(d);
-    return status < 0 ? status : clv_cg_begin(d->ctx, &op, d->u, 1e-3, d->field[0], &room);
+    return status < 0 ? status : clv_cg_begin(d->ctx, &problem, &room);
 }
 
 static int row_conjugate(bench_data *d)
 {
-    const clv_fluid_operator op = bench_operator(d->size, false, 0);
+    const clv_fluid_problem problem = problem_of(d);
     const clv_cg_workspace room = room_of(d);
-    return clv_cg_step(d->ctx, &op, d->field[0], &room);
+    return clv_cg_step(d->ctx, &problem, &room);
 }
 
 /* Anew, as tables of a rehearsal were never written. */
@@ -131,9 +122,8 @@ static int row_fft_solve_coupled(bench_data *d)
 const bench_row bench_rows_solvers[] = {
     {"fluid operator", "fluid_operator", 24, 42, row_operator, check_operator, NULL, NULL},
     {"fluid operator, coupled", NULL, 24, 96, row_operator_coupled, check_operator_coupled, NULL, NULL},
-    {"sor, two sweeps", NULL, 72, 0, row_sor, check_sor, begin_sor, NULL},
-    {"sor, two sweeps, block", "sor_block", 72, 0, row_sor_block, check_sor, begin_sor, NULL},
-    {"sor, two sweeps, colours", "sor_colour", 72, 0, row_sor_colours, check_sor, begin_sor, NULL},
+    {"sor, two sweeps, block", "sor/block", 72, 0, row_sor, check_sor, begin_sor, NULL},
+    {"sor, two sweeps, colours", "sor", 72, 0, row_sor, check_sor, begin_sor, NULL},
     {"conjugate gradients, iteration", "cg_descend", 120, 0, row_conjugate, check_conjugate,
      begin_conjugate, NULL},
     {"fft there and back", "fft_columns", 144, 0, row_fft, check_fft, begin_fft, NULL},

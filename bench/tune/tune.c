@@ -364,15 +364,18 @@ static const clv_entry *find_entry(const char *name)
     return NULL;
 }
 
-/* "lncc 2 slope" runs kernels of lncc.cl. */
+/* "lncc 2 slope" runs kernels of match/lncc.cl. */
 static bool row_is_of(const bench_row *row, const clv_entry *entry)
 {
-    const clv_entry *vary = row->vary ? find_entry(row->vary) : NULL;
-    char name[64];
+    char name[64] = "";
+    const char *slash = strchr(entry->file, '/');
+    if (row->vary)
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(row->vary, "/"), row->vary);
+    const clv_entry *vary = find_entry(name);
     snprintf(name, sizeof name, "%s", row->name);
     for (char *c = name; *c; c++)
         *c = *c == ' ' ? '_' : *c;
-    return (vary && !strcmp(vary->file, entry->file)) || strstr(name, entry->file);
+    return (vary && !strcmp(vary->file, entry->file)) || strstr(name, slash ? slash + 1 : entry->file);
 }
 
 static bool found(const tuner *t, const clv_entry *entry)

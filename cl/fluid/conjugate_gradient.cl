@@ -4,18 +4,17 @@
  * old direction to keep, and when it is enough. */
 #include "common/field_row.clh"
 
-/* Numbers of the state. GOAL: a square no larger ends it; DONE: iterations. */
-#define SQUARE 0
-#define STEP 1
-#define TURN 2
-#define GOAL 3
-#define DONE 4
-#define WHOLE 5
+/* Built with the places of the state (SQUARE; STEP; TURN, how much of the old
+ * direction is kept; GOAL, a square no larger ends it; DONE iterations; WHOLE, the
+ * square of f) and what is added up: BEGIN, the first residual's square; ALONG, the
+ * direction's product with the matrix; else the next residual's square. */
 
-/* What is added up: the first residual's square, the direction's product with
- * the matrix, the next residual's square. */
-#define BEGIN 0
-#define ALONG 1
+/* Elements of a group where all groups share n: whole blocks of 1024. */
+static inline int chunk_of(int n)
+{
+    int groups = get_num_groups(0), chunk = max((n + groups - 1) / groups, GROUP_X);
+    return (chunk + 1023) / 1024 * 1024;
+}
 
 static inline float join_group(float mine, __local float *shared)
 {
@@ -64,11 +63,11 @@ void cg_total(__global const float *partial, int count, int kind, float goal, __
 /* r -= step q, and the sum of r^2. A work-group a chunk. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void cg_descend_groups(__global float *r, __global const float *q, __global const float *state, int n,
-                              int chunk, __global float *partial)
+                       __global float *partial)
 {
     __local float shared[TILE_X];
     float step = state[STEP], sum = 0.0f;
-    int first = get_group_id(0) * chunk, count = min(chunk, n - first);
+    int chunk = chunk_of(n), first = min((int)get_group_id(0) * chunk, n), count = min(chunk, n - first);
     __global float4 *r4 = (__global float4 *)(r + first);
     __global const float4 *q4 = (__global const float4 *)(q + first);
     for (int i = get_local_id(0); i < count / 4; i += TILE_X) {
@@ -89,10 +88,10 @@ void cg_descend_groups(__global float *r, __global const float *q, __global cons
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void cg_descend_chunks(__global float *r, __global const float *q, __global const float *state, int n,
-                              int chunk, __global float *partial)
+                       __global float *partial)
 {
     float step = state[STEP], rest = 0.0f;
-    int i = get_group_id(0) * chunk, last = i + min(chunk, n - i);
+    int chunk = chunk_of(n), i = min((int)get_group_id(0) * chunk, n), last = i + min(chunk, n - i);
     float8 sum = 0.0f;
     while (i + 8 <= last) { /* sums of sums of 512 */
         int end = min(i + 512, last);

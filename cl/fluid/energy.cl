@@ -18,9 +18,8 @@ static inline float image_energy(__global const float *moving, int4 moving_size,
     vec1 slope;
     float r = residual(moving, moving_size, fixed[i], u, x, y, z, MAP, &slope);
     r *= 0.5f * r;
-#if MASK
-    r *= mask[i];
-#endif
+    if (mask)
+        r *= mask[i];
     return r;
 }
 
@@ -105,9 +104,8 @@ void energy_row(ENERGY_ARGUMENTS)
                 vec8 slope;
                 float8 r = residual8(&part, c, LOAD8(fixed + first + k + c), &slope);
                 r *= 0.5f * r;
-#if MASK
-                r *= LOAD8(mask + first + k + c);
-#endif
+                if (mask)
+                    r *= LOAD8(mask + first + k + c);
                 image8 += r;
             }
             k += count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* L = -alpha Laplacian - beta grad div + gamma on a vector field.
- * COUPLED: beta is not 0. form: 0 L v, 1 also partial sums of v . L v,
- * 2 f - L v and partial sums of its square.
+ * COUPLED: beta is not 0. out = L v, with partial sums of v . L v where partial is
+ * not NULL; where f is not NULL either f - L v and partial sums of its square.
  * size.w: periodic, else 0 outside. near: alpha / spacing^2, along: beta /
  * spacing^2, centre: what a voxel itself contributes to each component, cross:
  * beta / (4 spacing spacing) of xy, xz, yz. */
@@ -11,11 +11,10 @@
 #ifndef COUPLED
 #define COUPLED 0
 #endif
-#define RESIDUAL 2
 
-#define NAVIER_ARGUMENTS                                                                        \
+#define OPERATOR_ARGUMENTS                                                                        \
     __global const float *v, __global const float *f, __global float *out, int4 size, float4 centre, \
-        float4 near, float4 along, float4 cross, int form, __global float *partial
+        float4 near, float4 along, float4 cross, __global float *partial
 
 #if ROW_FORM
 /* ---- for CPU devices: a work-item some rows */
@@ -50,10 +49,10 @@ static inline float3 product_at(__global const float *v, int x, int y, int z, in
 }
 
 static inline float finish_at(float3 r, __global const float *v, __global const float *f,
-                              __global float *out, int i, int n, int form)
+                              __global float *out, int i, int n)
 {
     float3 w = load_vec(v, i, n);
-    if (form == RESIDUAL)
+    if (f)
         w = r = load_vec(f, i, n) - r;
     float sum = w.x * r.x + w.y * r.y + w.z * r.z;
     store_vec(r, out, i, n);
@@ -71,8 +70,7 @@ static inline vec8 sum8(vec8 a, vec8 b)
 
 /* All voxels of a row. Rows that do not exist have weight 0. */
 static inline float product_row(__global const float *v, __global const float *f, __global float *out, int y,
-                                int z, int4 size, float4 centre, float4 near, float4 along, float4 cross,
-                                int form)
+                                int z, int4 size, float4 centre, float4 near, float4 along, float4 cross)
 {
     int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x, x = 0;
     int ny = place_of(y + 1, size.y, size.w), sy = place_of(y - 1, size.y, size.w);
@@ -87,8 +85,7 @@ static inline float product_row(__global const float *v, __global const float *f
     int up = (nz * size.y + y) * size.x, down = (sz * size.y + y) * size.x;
     int north_up = (nz * size.y + ny) * size.x, north_down = (sz * size.y + ny) * size.x;
     int south_up = (nz * size.y + sy) * size.x, south_down = (sz * size.y + sy) * size.x;
-    float sum = finish_at(product_at(v, 0, y, z, size, centre, near, along, cross), v, f, out, row, n,
-                          form);
+    float sum = finish_at(product_at(v, 0, y, z, size, centre, near, along, cross), v, f, out, row, n);
     float8 sums = 0.0f;
     for (x = 1; x + 8 < size.x; x += 8) {
         vec8 here = load_vec8(v, row + x, n);
@@ -118,7 +115,7 @@ static inline float product_row(__global const float *v, __global const float *f
         c = load_vec8(v, south_down + x, n);
         r.y += cross.z * has_d * (has_n * b.z - has_s * c.z);
         r.z += cross.z * has_d * (has_n * b.y - has_s * c.y);
-        if (form == RESIDUAL) {
+        if (f) {
             b = load_vec8(f, row + x, n);
             here.x = r.x = b.x - r.x;
             here.y = r.y = b.y - r.y;
@@ -128,20 +125,18 @@ static inline float product_row(__global const float *v, __global const float *f
         store_vec8(r, out, row + x, n);
     }
     for (; x < size.x; x++)
-        sum += finish_at(product_at(v, x, y, z, size, centre, near, along, cross), v, f, out, row + x, n,
-                         form);
+        sum += finish_at(product_at(v, x, y, z, size, centre, near, along, cross), v, f, out, row + x, n);
     float4 four = sums.lo + sums.hi;
     return sum + (four.x + four.y) + (four.z + four.w);
 }
 #else
 
 #define FINISH(r, w, known) \
-    if (form == RESIDUAL)   \
+    if (f)   \
         w = r = known - r;
 
 static inline float product_row(__global const float *v, __global const float *f, __global float *out, int y,
-                                int z, int4 size, float4 centre, float4 near, float4 along, float4 cross,
-                                int form)
+                                int z, int4 size, float4 centre, float4 near, float4 along, float4 cross)
 {
     int length = size.x * INNER, n = size.x * size.y * size.z;
     rows_around at;
@@ -184,14 +179,14 @@ static inline float product_row(__global const float *v, __global const float *f
 #endif
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void fluid_operator_row(NAVIER_ARGUMENTS)
+void fluid_operator_row(OPERATOR_ARGUMENTS)
 {
     int rows = size.y * size.z, chunk = (rows + get_num_groups(0) - 1) / get_num_groups(0);
     int first = get_group_id(0) * chunk, last = min(first + chunk, rows);
     float sum = 0.0f;
     for (int row = first; row < last; row++)
-        sum += product_row(v, f, out, row % size.y, row / size.y, size, centre, near, along, cross, form);
-    if (form)
+        sum += product_row(v, f, out, row % size.y, row / size.y, size, centre, near, along, cross);
+    if (partial)
         partial[get_group_id(0)] = sum;
 }
 
@@ -219,7 +214,7 @@ static inline void fetch_plane(float (*to)[3], __global const float *v, const in
 }
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void fluid_operator_march(NAVIER_ARGUMENTS)
+void fluid_operator_march(OPERATOR_ARGUMENTS)
 {
     __local float cells[4][3 * CELLS];
     __local float sums[ITEMS];
@@ -281,7 +276,7 @@ void fluid_operator_march(NAVIER_ARGUMENTS)
 #endif
 #pragma unroll
             for (int c = 0; c < 3; c++) {
-                if (form == RESIDUAL)
+                if (f)
                     w[c] = r[c] = f[VEC_AT(i, c, n)] - r[c];
                 sum += w[c] * r[c];
                 out[VEC_AT(i, c, n)] = r[c];
@@ -297,7 +292,7 @@ void fluid_operator_march(NAVIER_ARGUMENTS)
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     int row = get_group_id(2) * get_num_groups(1) + get_group_id(1);
-    if (form && item == 0)
+    if (partial && item == 0)
         partial[row * get_num_groups(0) + get_group_id(0)] = sums[0];
 }
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unbiased force. PENALTY: lambda is not 0. MASK: mask is not NULL.
- * TWOPASS: a build of the two-pass form's kernels alone. */
-#if TWOPASS
-#include "fluid/twopass.clh"
-#else
+/* The unbiased force. PENALTY: lambda is not 0. mask may be NULL: 1. nine: of the
+ * two-pass form alone. */
 #include "fluid/force.clh"
 #include "fluid/residual_row.clh"
+#include "fluid/twopass.clh"
 
 /* u in local memory: three planes of components, one after another. */
 INLINED vec1 local_vec(__local const float *u, int cell, int cells)
@@ -114,7 +112,7 @@ __kernel void force_recompute(FORCE_ARGUMENTS)
  * planes and computes the fluxes of each of its voxels once; those along x and
  * y go to local memory for the neighbours, those along z stay in registers.
  * The outermost work-items of the tile compute fluxes only: the tile gives
- * (TILE_X - 2)(TILE_Y - 2) values a plane. Columns beyond the volume repeat the
+ * GROUP_X GROUP_Y values a plane. Columns beyond the volume repeat the
  * border, which is what the adjoint asks for. Two buffers of local memory: one
  * barrier a plane suffices. */
 #define PLANE (TILE_X * TILE_Y)
@@ -124,7 +122,7 @@ void force_reuse(FORCE_ARGUMENTS)
 {
     __local float cell[2 * 6 * PLANE];
     int lx = get_local_id(0), ly = get_local_id(1), item = ly * TILE_X + lx;
-    int own_x = get_group_id(0) * (TILE_X - 2) + lx - 1, own_y = get_group_id(1) * (TILE_Y - 2) + ly - 1;
+    int own_x = get_group_id(0) * GROUP_X + lx - 1, own_y = get_group_id(1) * GROUP_Y + ly - 1;
     int x = clamp(own_x, 0, size.x - 1), y = clamp(own_y, 0, size.y - 1);
     bool inner = lx > 0 && lx < TILE_X - 1 && own_x < size.x && ly > 0 && ly < TILE_Y - 1 &&
                  own_y < size.y;
@@ -194,13 +192,12 @@ void force_reuse(FORCE_ARGUMENTS)
     }
 }
 
-/* Rolling, for CPU devices: a work-item walks up ROWS rows and MARCH planes,
+/* Rolling, for CPU devices: a work-item walks up ITEM_Y rows and MARCH planes,
  * WIDTH voxels along x at a time, and computes the fluxes of each voxel once
  * (and those of a rim around its block). A flux times its difference's weight
  * goes where it is needed: + to the voxel after, - to the voxel before, and at
  * a border, where that is missing, to the border voxel with the other sign.
  * Three planes of sums are open: along z, a plane waits for the next. */
-#define ROWS 8
 #define WIDTH 64
 #define SPAN (WIDTH + 8) /* voxels from - 1 to from + WIDTH of a row, and some room */
 
@@ -313,9 +310,8 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
                 int c = min(e, count - 8), at = i + x + c, own = x + c - from;
                 vec8 slope, f;
                 float8 r = residual8(&part, c, LOAD8(fixed + at), &slope);
-#if MASK
-                r *= LOAD8(mask + at);
-#endif
+                if (mask)
+                    r *= LOAD8(mask + at);
                 f.x = r * (shift0.x * slope.x + shift1.x * slope.y + shift2.x * slope.z);
                 f.y = r * (shift0.y * slope.x + shift1.y * slope.y + shift2.y * slope.z);
                 f.z = r * (shift0.z * slope.x + shift1.z * slope.y + shift2.z * slope.z);
@@ -340,21 +336,21 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
 }
 
 #define FINISH(y, z, sum, k, next)                                                               \
-    finish_row(moving, moving_size, fixed, mask, u, size, inverse, MAP, force, from, to, y, z, sum, \
+    finish_row(moving, moving_size, fixed, mask, u, size, inverse, MAP, nine, force, from, to, y, z, sum, \
                k, next)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void force_rolling(FORCE_ARGUMENTS)
 {
-    row_sum open[3][ROWS]; /* of plane z in open[z % 3] */
+    row_sum open[3][ITEM_Y]; /* of plane z in open[z % 3] */
     flux_row row;
-    int y0 = get_group_id(1) * ROWS, y1 = min(y0 + ROWS, size.y);
+    int y0 = get_group_id(1) * ITEM_Y, y1 = min(y0 + ITEM_Y, size.y);
     int z0 = get_group_id(2) * MARCH, z1 = min(z0 + MARCH, size.z);
     int parts = (size.x + WIDTH - 1) / WIDTH, width = ((size.x + parts - 1) / parts + 7) / 8 * 8;
     for (int from = 0; from < size.x; from += width) {
         int to = min(from + width, size.x);
 #if PENALTY
-        for (int y = 0; y < ROWS; y++)
+        for (int y = 0; y < ITEM_Y; y++)
             clear(open[0][y]); /* where plane 0 begins, the only one that none comes before */
         for (int z = max(z0 - 1, 0); z < min(z1 + 1, size.z); z++) {
             row_sum *before = open[(z + 2) % 3], *here = open[z % 3], *after = open[(z + 1) % 3];
@@ -393,4 +389,3 @@ void force_rolling(FORCE_ARGUMENTS)
 #endif
     }
 }
-#endif

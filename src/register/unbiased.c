@@ -13,7 +13,7 @@
 
 #include "base/matrix.h"
 #include "op/fluid/energy.h"
-#include "op/fluid/fluid.h"
+#include "op/fluid/fluid_step.h"
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
@@ -111,8 +111,6 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
     float largest = (float)o->step;
     double start = 0, before = 0, energy = 0, image = 0;
     int rises = 0, iteration = 0;
-    const clv_force_form forms[] = {CLV_FORCE_AUTO, CLV_FORCE_RECOMPUTE, CLV_FORCE_REUSE,
-                                    CLV_FORCE_CAPPED, CLV_FORCE_TWOPASS};
     clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &map);
     const clv_force_args args = {
         .moving = run->channels[0].level_moving, .moving_size = {l->moving.size[0], l->moving.size[1], l->moving.size[2]},
@@ -153,7 +151,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
         }
         if (iteration == o->iterations[index])
             break;
-        CLV_TRY(clv_force(run->ctx, forms[o->force], &args));
+        CLV_TRY(clv_force(run->ctx, &args));
         CLV_TRY(clv_gaussian(run->ctx, run->field_a, l->fixed.size, true, sigma, CLV_GAUSSIAN_AUTO,
                              run->field_b, run->field_c));
         CLV_TRY(clv_fluid_rate(run->ctx, run->u, run->field_c, l->fixed.size, l->spacing, run->field_a,
@@ -183,6 +181,8 @@ int clv_register_unbiased_requests(clv_registration *run, clv_request *list)
 int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK;
+    static const char *const kernels[] = {NULL, "recompute", "reuse", "capped", "twopass"}; /* of clvox_force */
+    const char *kernel = kernels[run->options->force];
     const clvox_register_options *o = run->options;
     double work[CLVOX_MAX_LEVELS], total = 0;
     clvox_grid at = run->fixed_grid;
@@ -191,6 +191,8 @@ int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
         total += work[i];
     }
     total = fmax(total, 1e-30); /* no iterations at all */
+    if (kernel)
+        CLV_TRY(clv_force_variant(run->ctx, clv_entry_force.name, kernel, -1));
     for (int i = 0; i < o->levels; i++) {
         clv_pyramid_level l;
         CLV_TRY(clv_pyramid_make(run, i, false, &l));
@@ -208,5 +210,7 @@ int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->u, 3 * run->n, run->u, NULL, NULL,
                           (float[4]){-1, 0, 0, 0}));
 end:
+    if (kernel && clv_force_variant(run->ctx, clv_entry_force.name, NULL, -1) < 0 && status >= 0)
+        status = CLVOX_ERROR_MEMORY;
     return status;
 }

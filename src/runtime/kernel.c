@@ -276,14 +276,23 @@ static int get_candidate(clvox_context *ctx, const clv_entry *entry, const clv_c
 
 /* ---- choosing ---- */
 
+/* A form of two variants, one for each kind of device, is asked for by the word
+ * that their names begin with, and a single one by its name and tile. */
+static bool is_forced(const clv_forced *forced, const clv_candidate *candidate)
+{
+    size_t length = strlen(forced->variant);
+    const char *name = candidate->variant->name;
+    return !strncmp(name, forced->variant, length) && (!name[length] || (name[length] == ' ' && forced->tile < 0)) &&
+           (forced->tile < 0 || forced->tile == candidate->tile_index);
+}
+
 static int get_forced(clvox_context *ctx, const clv_entry *entry, const clv_forced *forced,
                       const clv_candidate *candidates, int count, const char *extra,
                       const clv_kernel **out)
 {
     bool known = false;
     for (int i = 0; i < count; i++)
-        if (!strcmp(candidates[i].variant->name, forced->variant) &&
-            (forced->tile < 0 || forced->tile == candidates[i].tile_index))
+        if (is_forced(forced, &candidates[i]))
             return get_candidate(ctx, entry, &candidates[i], extra, out);
     for (int v = 0; v < entry->count; v++)
         known = known || !strcmp(entry->variants[v].name, forced->variant);

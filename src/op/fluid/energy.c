@@ -3,18 +3,16 @@
 
 #include "op/fluid/force_args.h"
 
-static const char *const builds[] = {"", "-DMASK=1", NULL};
-
-/* Fixed counts of work-groups: the order of additions depends on nothing else. */
+/* Work-groups share the rows: how many depends on the size alone, and so does the order of additions. */
 static const clv_variant energy_variants[] = {
-    {.name = "group", .function = "energy_group", .group = {1, 1, 1},
-     .devices = CLV_ON_GPU, .cell_bytes = 16, .planes = 1,
+    {.name = "group", .function = "energy_group", .group = {CLV_WHOLE, 1, 1},
+     .most_groups = CLV_ENERGY_PARTIALS / 4, .devices = CLV_ON_GPU, .cell_bytes = 16, .planes = 1,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "energy_row", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
+    {.name = "row", .function = "energy_row", .item = {CLV_WHOLE}, .most_groups = 256, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_energy = {
-    "fluid/energy", "energy", energy_variants, sizeof energy_variants / sizeof *energy_variants, builds};
+    "fluid/energy", "energy", energy_variants, sizeof energy_variants / sizeof *energy_variants, NULL};
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "energy_total", .group = {1, 1, 1},
@@ -35,13 +33,10 @@ int clv_energy(clvox_context *ctx, const clv_force_args *a, clv_buffer *partial,
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "energy: partial holds %d floats and out four from slot on",
                         CLV_ENERGY_PARTIALS);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy, builds[a->mask != NULL], a->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy, NULL, a->size, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy_total, NULL, (int[3]){1, 1, 1}, 0, &total));
-    int groups = CLV_ENERGY_PARTIALS / 4, rows = a->size[1] * a->size[2];
-    if (kernel->variant->devices == CLV_ON_CPU)
-        groups = 256;
-    groups = groups < rows ? groups : rows;
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){groups, 1, 1}), clv_force_voxels(a) * (a->mask ? 24 : 20),
+    int groups = clv_launch_groups(kernel, a->size, NULL);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, clv_force_voxels(a) * (a->mask ? 24 : 20),
                        CLV_FORCE_ARGS(a), CLV_BUF(partial)));
     CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 16.0 * groups, CLV_BUF(partial),
                        CLV_INT(groups), CLV_BUF(out), CLV_INT(slot)));

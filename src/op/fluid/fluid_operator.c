@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/fluid/fluid_operator.h"
 
-/* What is computed, as in cl/fluid_operator.cl. */
-enum { PRODUCT, DOT, RESIDUAL };
-/* Work-items that share the rows of a volume on a CPU device. */
-enum { MOST_ROWS = 4096 };
-
 /* Local memory of march: four planes of three components, and a float a work-item. */
 static const clv_variant variants[] = {
-    {.name = "march", .function = "fluid_operator_march", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
+    {.name = "march", .function = "fluid_operator_march", .item = {1, 1, CLV_MARCH},
+     .devices = CLV_ON_GPU,
      .halo = {1, 1, 0}, .cell_bytes = 13 * 4, .planes = 1,
      .tiles = {{64, 4, 1, 16}, {32, 8, 1, 16}}},
-    {.name = "row", .function = "fluid_operator_row", .defines = "-DROW_FORM=1", .group = {1, 1, 1},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "row", .function = "fluid_operator_row", .defines = "-DROW_FORM=1", .item = {CLV_WHOLE},
+     .most_groups = 4096, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
 static const char *const builds[] = {"-DCOUPLED=0", "-DCOUPLED=1", NULL};
@@ -50,34 +46,10 @@ void clv_fluid_operator_bounds(const clv_fluid_operator *op, double *least, doub
     *most = (double)op->gamma + ((double)op->alpha + (double)op->beta) * sum;
 }
 
-static int ceil_div(int n, int step)
-{
-    return (n + step - 1) / step;
-}
-
-/* Work-groups, each with a partial sum; returns how many. */
-static int groups_of(const clv_kernel *kernel, const int size[3], int groups[3])
-{
-    clv_tile t = kernel->tile;
-    if (kernel->variant->devices == CLV_ON_CPU) {
-        double rows = (double)size[1] * size[2];
-        groups[0] = rows < MOST_ROWS ? (int)rows : MOST_ROWS;
-        groups[1] = groups[2] = 1;
-        return groups[0];
-    }
-    groups[0] = ceil_div(size[0], t.x);
-    groups[1] = ceil_div(size[1], t.y);
-    groups[2] = ceil_div(size[2], t.march);
-    double all = (double)groups[0] * groups[1] * groups[2];
-    return all <= CLV_NAVIER_PARTIALS
-               ? (int)all
-               : clv_fail(CLVOX_ERROR_ARGUMENT,
-                          "fluid operator: %d x %d x %d voxels are too many; take a part of the volume", size[0],
-                          size[1], size[2]);
-}
-
-static int launch(clvox_context *ctx, const clv_fluid_operator *op, int form, const clv_buffer *v,
-                  const clv_buffer *f, clv_buffer *out, clv_buffer *partial, int *count)
+/* out = L v where partial and f are NULL, with sums of v . L v where f alone is, else f - L v with sums of its
+ * square. */
+static int launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, const clv_buffer *f,
+                  clv_buffer *out, clv_buffer *partial, int *count)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -96,16 +68,14 @@ static int launch(clvox_context *ctx, const clv_fluid_operator *op, int form, co
     const float cross[4] = {(float)(beta * q[0] * q[1] / 4), (float)(beta * q[0] * q[2] / 4),
                             (float)(beta * q[1] * q[2] / 4)};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_operator, builds[beta > 0], size, 0, &kernel));
-    int groups[3], sums = groups_of(kernel, size, groups);
-    CLV_TRY(sums);
-    status = CLVOX_OK;
-    double voxels = (double)size[0] * size[1] * size[2];
-    /* What a form does not use is neither read nor written; v and out stand in. */
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, (form == RESIDUAL ? 36 : 24) * voxels,
-                       CLV_BUF(v), CLV_BUF(f ? f : v), CLV_BUF(out),
-                       CLV_INT4(size[0], size[1], size[2], op->periodic), CLV_FLOAT4V(centre),
-                       CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross),
-                       CLV_INT(form), CLV_BUF(partial ? partial : out)));
+    int sums = clv_launch_groups(kernel, size, NULL);
+    if (sums > CLV_FLUID_OPERATOR_PARTIALS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "fluid operator: %d x %d x %d voxels are too many; take a part of the volume", size[0],
+                        size[1], size[2]);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (f ? 36.0 : 24.0) * size[0] * size[1] * size[2], CLV_BUF(v), CLV_BUF(f),
+                       CLV_BUF(out), CLV_INT4(size[0], size[1], size[2], op->periodic), CLV_FLOAT4V(centre),
+                       CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross), CLV_BUF(partial)));
     if (count)
         *count = sums;
 end:
@@ -114,19 +84,19 @@ end:
 
 int clv_fluid_operator_apply(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out)
 {
-    return launch(ctx, op, PRODUCT, v, NULL, out, NULL, NULL);
+    return launch(ctx, op, v, NULL, out, NULL, NULL);
 }
 
 int clv_fluid_operator_dot(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out,
-                   clv_buffer *partial, int *count)
+                           clv_buffer *partial, int *count)
 {
-    return launch(ctx, op, DOT, v, NULL, out, partial, count);
+    return launch(ctx, op, v, NULL, out, partial, count);
 }
 
-int clv_fluid_operator_residual(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, const clv_buffer *f,
-                        clv_buffer *out, clv_buffer *partial, int *count)
+int clv_fluid_operator_residual(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v,
+                                const clv_buffer *f, clv_buffer *out, clv_buffer *partial, int *count)
 {
-    return launch(ctx, op, RESIDUAL, v, f, out, partial, count);
+    return launch(ctx, op, v, f, out, partial, count);
 }
 
 const clv_entry *const clv_operation_fluid_fluid_operator[] = {

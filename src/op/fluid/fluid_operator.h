@@ -18,7 +18,7 @@ typedef struct clv_fluid_operator {
 } clv_fluid_operator;
 
 /* Floats of `partial` that any size takes. */
-enum { CLV_NAVIER_PARTIALS = 65536 };
+enum { CLV_FLUID_OPERATOR_PARTIALS = 65536 };
 
 /* CLVOX_ERROR_ARGUMENT where L is not as above. */
 int clv_fluid_operator_check(const clv_fluid_operator *op);
@@ -31,11 +31,27 @@ int clv_fluid_operator_apply(clvox_context *ctx, const clv_fluid_operator *op, c
 
 /* out = L v; the first *count floats of partial add up to the sum of v . L v. */
 int clv_fluid_operator_dot(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, clv_buffer *out,
-                   clv_buffer *partial, int *count);
+                           clv_buffer *partial, int *count);
 
 /* out = f - L v; the first *count floats of partial add up to its square. */
-int clv_fluid_operator_residual(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v, const clv_buffer *f,
-                        clv_buffer *out, clv_buffer *partial, int *count);
+int clv_fluid_operator_residual(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *v,
+                                const clv_buffer *f, clv_buffer *out, clv_buffer *partial, int *count);
+
+/* L v = f, to be solved from the v that is there until |f - L v| <= tolerance |f|
+ * or `most` iterations are done. */
+typedef struct clv_fluid_problem {
+    clv_fluid_operator op;
+    const clv_buffer *f;
+    clv_buffer *v;
+    double tolerance;
+    int most;
+} clv_fluid_problem;
+
+/* What a solver did. */
+typedef struct clv_fluid_report {
+    int iterations;
+    double left; /* |f - L v| / |f| */
+} clv_fluid_report;
 
 extern const clv_entry clv_entry_fluid_operator;
 

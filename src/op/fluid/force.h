@@ -4,18 +4,9 @@
 
 #include "op/field/warp.h"
 
-/* What CLV_FORCE_AUTO chooses from, with and without a penalty; each stated form. */
-extern const clv_entry clv_entry_force, clv_entry_force_image, clv_entry_force_recompute,
-    clv_entry_force_reuse, clv_entry_force_capped, clv_entry_force_products, clv_entry_force_divergence;
-
-/* How the penalty's stencil is computed (Lee et al. 2012, section 4). */
-typedef enum clv_force_form {
-    CLV_FORCE_AUTO,
-    CLV_FORCE_RECOMPUTE, /* only u in local memory; neighbours' Jacobians again */
-    CLV_FORCE_REUSE,     /* cofactors times L' in local memory, marching through z */
-    CLV_FORCE_CAPPED,    /* recompute with fewer registers */
-    CLV_FORCE_TWOPASS    /* nine products to global memory, then the divergence */
-} clv_force_form;
+/* With the penalty, whose stencil can be computed in several forms (the
+ * variants), and without; what the two-pass form runs first. */
+extern const clv_entry clv_entry_force, clv_entry_force_image, clv_entry_force_products;
 
 /* The unbiased force of Lee et al. 2012, equation 10, as the exact negative
  * gradient of the discrete energy
@@ -32,8 +23,8 @@ typedef enum clv_force_form {
  * finite. m is the fixed mask (NULL: 1). lambda 0 leaves the penalty out.
  * Below J = 1e-3 the penalty goes on as its quadratic Taylor polynomial: L' is
  * continuous and finite, so that a folded u is still pushed back.
- * nine: scratch of 9 floats a voxel, needed by the two-pass form alone (may be
- * NULL otherwise; CLV_FORCE_AUTO never needs it). force may not be u. */
+ * nine: scratch of 9 floats a voxel, needed where the two-pass form is forced
+ * (clv_force_variant), else NULL will do. force may not be u. */
 typedef struct clv_force_args {
     const clv_buffer *moving;
     int moving_size[3];
@@ -48,6 +39,6 @@ typedef struct clv_force_args {
     clv_buffer *force;
 } clv_force_args;
 
-int clv_force(clvox_context *ctx, clv_force_form form, const clv_force_args *args);
+int clv_force(clvox_context *ctx, const clv_force_args *args);
 
 #endif

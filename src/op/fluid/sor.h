@@ -6,11 +6,6 @@
 
 /* Successive over-relaxation of L v = f in two colours (Ha 2011, section 2.3.5),
  * for beta = 0: first all voxels with x + y + z even, then the others. */
-typedef enum clv_sor_form {
-    CLV_SOR_AUTO,
-    CLV_SOR_BLOCK,  /* both colours in one pass over memory, blocks in local memory */
-    CLV_SOR_COLOURS /* a pass over memory for each colour */
-} clv_sor_form;
 
 /* Whether L has two colours: beta is 0, and no side of a periodic volume is odd
  * but those of one voxel. CLVOX_ERROR_ARGUMENT where not. */
@@ -22,19 +17,22 @@ int clv_sor_check(const clv_fluid_operator *op);
 double clv_sor_omega(const clv_fluid_operator *op);
 double clv_sor_omega_plain(const clv_fluid_operator *op);
 
-/* Sweeps over v, which holds the first guess and then the result. other: room
- * for a field. */
-int clv_sor(clvox_context *ctx, const clv_fluid_operator *op, clv_sor_form form, const clv_buffer *f, float omega,
-            int sweeps, clv_buffer *v, clv_buffer *other);
+/* Sweeps over v, which holds the first guess and then the result: a colour a
+ * launch, or, where the variant block is forced, both by blocks. other: room for
+ * a field. */
+int clv_sor(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *f, float omega, int sweeps,
+            clv_buffer *v, clv_buffer *other);
 
-/* Sweeps until |f - L v| <= tolerance |f|, looked at every few sweeps, or `most`
- * are done. other: room for a field; partial: CLV_NAVIER_PARTIALS floats; state:
- * 2. *sweeps: how many it took; *left: what |f - L v| / |f| is then. */
-int clv_sor_solve(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *f, double tolerance, int most,
-                  clv_buffer *v, clv_buffer *other, clv_buffer *partial, clv_buffer *state, int *sweeps,
-                  double *left);
+typedef struct clv_sor_workspace {
+    clv_buffer *other;   /* a field */
+    clv_buffer *partial; /* CLV_FLUID_OPERATOR_PARTIALS floats */
+    clv_buffer *state;   /* 2 floats */
+} clv_sor_workspace;
 
-extern const clv_entry clv_entry_sor_block;
-extern const clv_entry clv_entry_sor_colour;
+/* Sweeps with the best omega; the residual is looked at every few sweeps. */
+int clv_sor_solve(clvox_context *ctx, const clv_fluid_problem *problem, const clv_sor_workspace *workspace,
+                  clv_fluid_report *report);
+
+extern const clv_entry clv_entry_sor;
 
 #endif

@@ -47,8 +47,8 @@ static void begin(clvox_context *ctx, const clv_fluid_operator *op, given *g)
     clv_buffer **fields[] = {&g->room.residual, &g->room.direction, &g->room.product};
     for (int i = 0; i < 3; i++)
         *fields[i] = harness_output(ctx, g->bytes);
-    g->room.partial = harness_output(ctx, 4 * CLV_NAVIER_PARTIALS);
-    g->room.state = harness_output(ctx, 4 * CLV_CONJUGATE_STATE);
+    g->room.partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
+    g->room.state = harness_output(ctx, 4 * CLV_CG_STATE);
     check_must(clv_buffer_fill(ctx, g->there, 0, 0, g->bytes));
 }
 
@@ -73,18 +73,19 @@ static void end(given *g)
 static void follow(clvox_context *ctx, const clv_fluid_operator *op, int iterations)
 {
     given g;
-    int took;
-    double left, largest = 1e-30;
+    clv_fluid_report report;
+    double largest = 1e-30;
     begin(ctx, op, &g);
-    CHECK(clv_cg_solve(ctx, op, g.known, 0, iterations, g.there, &g.room, &took, &left) == CLVOX_OK);
+    const clv_fluid_problem problem = {*op, g.known, g.there, 0, iterations};
+    CHECK(clv_cg_solve(ctx, &problem, &g.room, &report) == CLVOX_OK);
     download(&g);
     double *want = calloc(3 * g.n, sizeof *want);
     ref_conjugate_gradient(op, g.f, iterations, want);
     for (size_t i = 0; i < 3 * g.n; i++)
         largest = fmax(largest, fabs(want[i]));
     double error = harness_error(g.host, want, 3 * g.n, 2e-5 * largest, 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d, %d iterations: error %g", op->size[0], op->size[1], op->size[2], took,
-               error);
+    CHECK_THAT(error <= 1, "%dx%dx%d, %d iterations: error %g", op->size[0], op->size[1], op->size[2],
+               report.iterations, error);
     free(want);
     end(&g);
 }
@@ -92,11 +93,14 @@ static void follow(clvox_context *ctx, const clv_fluid_operator *op, int iterati
 static void solve(clvox_context *ctx, const clv_fluid_operator *op, double tolerance)
 {
     given g;
-    int took, again;
-    double left, least, most, off = 0, square = 0;
+    clv_fluid_report report;
+    double least, most, off = 0, square = 0;
     begin(ctx, op, &g);
     float *first = malloc(g.bytes);
-    CHECK(clv_cg_solve(ctx, op, g.known, tolerance, 400, g.there, &g.room, &took, &left) == CLVOX_OK);
+    clv_fluid_problem problem = {*op, g.known, g.there, tolerance, 400};
+    CHECK(clv_cg_solve(ctx, &problem, &g.room, &report) == CLVOX_OK);
+    int took = report.iterations;
+    double left = report.left;
     download(&g);
     memcpy(first, g.host, g.bytes);
     double really = ref_fluid_operator_residual(op, g.got, g.f);
@@ -113,13 +117,14 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
     int bound = slope > 0 ? (int)ceil(log(tolerance / (2 * sqrt(c))) / log(slope)) : 1;
     CHECK_THAT(took <= bound, "%d iterations, at most %d", took, bound);
     check_must(clv_buffer_fill(ctx, g.there, 0, 0, g.bytes));
-    CHECK(clv_cg_solve(ctx, op, g.known, tolerance, 400, g.there, &g.room, &again, &left) == CLVOX_OK);
+    CHECK(clv_cg_solve(ctx, &problem, &g.room, &report) == CLVOX_OK);
     download(&g);
-    CHECK(again == took && !memcmp(first, g.host, g.bytes));
-    CHECK(clv_cg_solve(ctx, op, g.known, 1.5 * tolerance, 400, g.there, &g.room, &again, &left) ==
-          CLVOX_OK);
+    CHECK(report.iterations == took && !memcmp(first, g.host, g.bytes));
+    problem.tolerance = 1.5 * tolerance;
+    CHECK(clv_cg_solve(ctx, &problem, &g.room, &report) == CLVOX_OK);
     download(&g);
-    CHECK_THAT(again == 0 && !memcmp(first, g.host, g.bytes), "from the solution %d iterations", again);
+    CHECK_THAT(report.iterations == 0 && !memcmp(first, g.host, g.bytes), "from the solution %d iterations",
+               report.iterations);
     free(first);
     end(&g);
 }
@@ -141,13 +146,12 @@ int main(void)
         solve(ctx, &problems[i], 1e-5);
     CHECK_CASE("of nothing comes nothing");
     given g;
-    int took;
-    double left;
+    clv_fluid_report report;
     begin(ctx, &problems[0], &g);
     check_must(clv_buffer_fill(ctx, g.known, 0, 0, g.bytes));
-    CHECK(clv_cg_solve(ctx, &problems[0], g.known, 1e-5, 10, g.there, &g.room, &took, &left) ==
+    CHECK(clv_cg_solve(ctx, &(clv_fluid_problem){problems[0], g.known, g.there, 1e-5, 10}, &g.room, &report) ==
           CLVOX_OK);
-    CHECK(took == 0 && !(left > 0));
+    CHECK(report.iterations == 0 && !(report.left > 0));
     end(&g);
     clvox_context_destroy(&ctx);
     return check_end();

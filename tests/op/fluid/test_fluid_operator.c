@@ -26,7 +26,7 @@ static size_t voxels_of(const clv_fluid_operator *op)
 
 static double sum_of(clvox_context *ctx, const clv_buffer *partial, int count)
 {
-    static float values[CLV_NAVIER_PARTIALS];
+    static float values[CLV_FLUID_OPERATOR_PARTIALS];
     double sum = 0;
     check_must(clv_buffer_read(ctx, partial, 0, values, (size_t)count * sizeof *values));
     for (int i = 0; i < count; i++)
@@ -48,7 +48,7 @@ static void compare(clvox_context *ctx, const clv_fluid_operator *op, bool hole)
     ref_fluid_operator(op, wide, want);
     clv_fluid_operator_bounds(op, &least, &most);
     clv_buffer *in = harness_upload_field(ctx, v, n), *known = harness_upload_field(ctx, f, n);
-    clv_buffer *out = harness_output(ctx, bytes), *partial = harness_output(ctx, 4 * CLV_NAVIER_PARTIALS);
+    clv_buffer *out = harness_output(ctx, bytes), *partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
     int count;
     CHECK(clv_fluid_operator_apply(ctx, op, in, out) == CLVOX_OK);
     harness_download_field(ctx, out, got, n);

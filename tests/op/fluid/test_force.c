@@ -40,26 +40,25 @@ static void test_reference(void)
  * good to 1e-6 voxel, and J near 1 to 2e-7. */
 static const double tolerance = 2e-5;
 
-static void compare(clvox_context *ctx, const force_problem *p, clv_force_form form)
+static void compare(clvox_context *ctx, const force_problem *p)
 {
     force_data d;
     force_make(p, &d);
     force_upload(ctx, p, &d);
-    if (form == CLV_FORCE_TWOPASS)
-        d.args.nine = harness_output(ctx, 9 * d.voxels * sizeof(float));
+    d.args.nine = harness_output(ctx, 9 * d.voxels * sizeof(float));
     double *want = calloc(3 * d.voxels, sizeof *want), largest = 1e-30;
     float *got = calloc(3 * d.voxels, sizeof *got), *again = calloc(3 * d.voxels, sizeof *again);
     ref_force_gradient(&d.ref, d.u_double, want);
     for (size_t i = 0; i < 3 * d.voxels; i++)
         largest = fmax(largest, fabs(want[i]));
-    int status = clv_force(ctx, form, &d.args);
+    int status = clv_force(ctx, &d.args);
     CHECK_THAT(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
     harness_download_field(ctx, d.args.force, got, d.voxels);
     double error = harness_error(got, want, 3 * d.voxels, tolerance * largest, 0);
     CHECK_THAT(error <= 1, "%s: error %g of the tolerance", p->what, error);
     if (getenv("CLVOX_TEST_SHOW"))
         printf("# %s: error %g of the largest\n", p->what, error * tolerance);
-    CHECK(getenv("CLVOX_TEST_TINY") || clv_force(ctx, form, &d.args) == CLVOX_OK);
+    CHECK(getenv("CLVOX_TEST_TINY") || clv_force(ctx, &d.args) == CLVOX_OK);
     harness_download_field(ctx, d.args.force, again, d.voxels);
     CHECK_THAT(!memcmp(got, again, 3 * d.voxels * sizeof *got), "%s: differs when run again", p->what);
     free(want);
@@ -68,15 +67,14 @@ static void compare(clvox_context *ctx, const force_problem *p, clv_force_form f
     force_discard(&d);
 }
 
-/* brief: the kernel is another entry's, and tested there. */
-static void test_force(clvox_context *ctx, const clv_entry *entry, clv_force_form form, bool brief)
+static void test_force(clvox_context *ctx, const clv_entry *entry)
 {
     int state = 0;
     char last[32] = "";
     while (harness_next(ctx, entry, &state, "force against reference")) {
         const clv_kernel *kernel;
-        int status = clv_kernel_get(ctx, entry, entry->builds[entry->builds[1] ? 1 : 0],
-                                    (int[3]){8, 8, 8}, 0, &kernel);
+        int status = clv_kernel_get(ctx, entry, entry->builds ? entry->builds[0] : NULL, (int[3]){8, 8, 8}, 0,
+                                    &kernel);
         if (status == CLVOX_ERROR_DEVICE) {
             CHECK_SKIP("%s", clvox_message());
             continue;
@@ -86,13 +84,13 @@ static void test_force(clvox_context *ctx, const clv_entry *entry, clv_force_for
             continue;
         bool first = strcmp(last, kernel->variant->name) != 0;
         snprintf(last, sizeof last, "%s", kernel->variant->name);
-        int end = brief ? 6 : first && !getenv("CLVOX_TEST_TINY") ? FORCE_PROBLEMS : FORCE_ONE_BUILD;
-        for (int k = brief ? 5 : 0; k < end; k++) {
+        int end = first && !getenv("CLVOX_TEST_TINY") ? FORCE_PROBLEMS : FORCE_ONE_BUILD;
+        for (int k = 0; k < end; k++) {
             force_problem p = force_problems[k];
             if (entry == &clv_entry_force_image)
                 p.lambda = 0;
             if (force_tiny(&p) && (p.image || p.lambda > 0))
-                compare(ctx, &p, form);
+                compare(ctx, &p);
         }
     }
 }
@@ -111,7 +109,7 @@ static void test_identity(clvox_context *ctx)
     memcpy(d.moving, d.fixed, d.voxels * sizeof(float));
     force_upload(ctx, &p, &d);
     float *got = calloc(3 * d.voxels, sizeof *got);
-    CHECK(clv_force(ctx, CLV_FORCE_AUTO, &d.args) == CLVOX_OK);
+    CHECK(clv_force(ctx, &d.args) == CLVOX_OK);
     harness_download_field(ctx, d.args.force, got, d.voxels);
     float largest = 0;
     for (size_t i = 0; i < 3 * d.voxels; i++)
@@ -129,14 +127,16 @@ static void test_refusals(clvox_context *ctx)
     force_upload(ctx, &force_problems[4], &d);
     clv_force_args wrong = d.args;
     wrong.force = (clv_buffer *)wrong.u;
-    CHECK(clv_force(ctx, CLV_FORCE_AUTO, &wrong) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clv_force(ctx, &wrong) == CLVOX_ERROR_ARGUMENT);
     wrong = d.args;
     wrong.spacing[1] = 0;
-    CHECK(clv_force(ctx, CLV_FORCE_AUTO, &wrong) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clv_force(ctx, &wrong) == CLVOX_ERROR_ARGUMENT);
     wrong = d.args;
     wrong.moving = NULL;
-    CHECK(clv_force(ctx, CLV_FORCE_AUTO, &wrong) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_force(ctx, CLV_FORCE_TWOPASS, &d.args) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clv_force(ctx, &wrong) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clv_force_variant(ctx, "force", "twopass", -1) == CLVOX_OK);
+    CHECK(clv_force(ctx, &d.args) == CLVOX_ERROR_ARGUMENT);
+    CHECK(clv_force_variant(ctx, "force", NULL, -1) == CLVOX_OK);
     force_discard(&d);
 }
 
@@ -144,13 +144,11 @@ int main(void)
 {
     test_reference();
     clvox_context *ctx = harness_open();
-    test_force(ctx, &clv_entry_force, CLV_FORCE_AUTO, false);
-    test_force(ctx, &clv_entry_force_image, CLV_FORCE_AUTO, false);
-    test_force(ctx, &clv_entry_force_recompute, CLV_FORCE_RECOMPUTE, false);
-    test_force(ctx, &clv_entry_force_reuse, CLV_FORCE_REUSE, true);
-    test_force(ctx, &clv_entry_force_capped, CLV_FORCE_CAPPED, true);
-    test_force(ctx, &clv_entry_force_products, CLV_FORCE_TWOPASS, false);
-    test_force(ctx, &clv_entry_force_divergence, CLV_FORCE_TWOPASS, false);
+    test_force(ctx, &clv_entry_force);
+    test_force(ctx, &clv_entry_force_image);
+    check_must(clv_force_variant(ctx, "force", "twopass", -1)); /* which runs the products first */
+    test_force(ctx, &clv_entry_force_products);
+    check_must(clv_force_variant(ctx, "force", NULL, -1));
     test_identity(ctx);
     test_refusals(ctx);
     clvox_context_destroy(&ctx);

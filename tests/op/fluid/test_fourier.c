@@ -90,8 +90,8 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
     const clv_fluid_operator op = {{size[0], size[1], size[2]}, {1, 1.5f, 1}, .01f, beta, .001f, true};
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], bytes = 3 * n * sizeof(float);
     float *host = malloc((1 + SOLVERS) * bytes), *v = host + 3 * n;
-    double left, square = 0, apart[SOLVERS] = {0};
-    int rounds;
+    double square = 0, apart[SOLVERS] = {0};
+    clv_fluid_report report;
     clv_fft fft;
     harness_random(host, 3 * n, 3 + (unsigned)n, -1, 1);
     for (size_t i = 0; i < 3 * n; i++)
@@ -100,18 +100,19 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
     clv_buffer *f = harness_upload_field(ctx, host, n), *spectrum = harness_output(ctx, clv_fft_bytes(size));
     clv_buffer *field[FIELDS], *there = harness_output(ctx, bytes);
     for (int i = 0; i < FIELDS; i++)
-        field[i] = harness_output(ctx, i < 4 ? bytes : 4 * CLV_NAVIER_PARTIALS);
+        field[i] = harness_output(ctx, i < 4 ? bytes : 4 * CLV_FLUID_OPERATOR_PARTIALS);
     const clv_cg_workspace room = {field[0], field[1], field[2], field[4], field[5]};
+    const clv_sor_workspace other = {field[0], field[4], field[5]};
+    const clv_fluid_problem problem = {op, f, there, tolerance, 300};
     int solvers = beta > 0 ? 2 : SOLVERS;
     for (int s = 0; s < solvers; s++) {
         check_must(clv_buffer_fill(ctx, there, 0, 0, bytes));
         if (s == 0)
             CHECK(clv_fft_solve(ctx, &fft, &op, f, there, spectrum) == CLVOX_OK);
         else if (s == 1)
-            CHECK(clv_cg_solve(ctx, &op, f, tolerance, 300, there, &room, &rounds, &left) == CLVOX_OK);
+            CHECK(clv_cg_solve(ctx, &problem, &room, &report) == CLVOX_OK);
         else
-            CHECK(clv_sor_solve(ctx, &op, f, tolerance, 300, there, field[0], field[4], field[5], &rounds,
-                                &left) == CLVOX_OK);
+            CHECK(clv_sor_solve(ctx, &problem, &other, &report) == CLVOX_OK);
         harness_download_field(ctx, there, v + (size_t)s * 3 * n, n);
         for (size_t i = 0; i < 3 * n; i++) {
             double d = (double)v[(size_t)s * 3 * n + i] - (double)v[i];

@@ -22,7 +22,7 @@ static size_t voxels_of(const clv_fluid_operator *op)
     return (size_t)op->size[0] * (size_t)op->size[1] * (size_t)op->size[2];
 }
 
-static void sweep(clvox_context *ctx, const clv_fluid_operator *op, clv_sor_form form, int sweeps)
+static void sweep(clvox_context *ctx, const clv_fluid_operator *op, int sweeps)
 {
     size_t n = voxels_of(op), bytes = 3 * n * sizeof(float);
     float *v = malloc(2 * bytes), *f = v + 3 * n, *got = malloc(2 * bytes);
@@ -37,7 +37,7 @@ static void sweep(clvox_context *ctx, const clv_fluid_operator *op, clv_sor_form
     clv_buffer *known_there = harness_upload_field(ctx, f, n), *other = harness_output(ctx, bytes);
     for (int twice = 0; twice < 2; twice++) {
         clv_buffer *there = harness_upload_field(ctx, v, n);
-        CHECK(clv_sor(ctx, op, form, known_there, omega, sweeps, there, other) == CLVOX_OK);
+        CHECK(clv_sor(ctx, op, known_there, omega, sweeps, there, other) == CLVOX_OK);
         harness_download_field(ctx, there, got + (twice ? 3 * n : 0), n);
         clv_buffer_destroy(&there);
     }
@@ -58,8 +58,8 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
     size_t n = voxels_of(op), bytes = 3 * n * sizeof(float);
     float *host = malloc(bytes);
     double *v = malloc(9 * n * sizeof *v), *f = v + 3 * n, *got = f + 3 * n;
-    double least, most, left, square = 0, off = 0;
-    int sweeps;
+    double least, most, square = 0, off = 0;
+    clv_fluid_report report;
     harness_random(host, 3 * n, 5, -1, 1);
     for (size_t i = 0; i < 3 * n; i++)
         v[i] = (double)host[i];
@@ -68,10 +68,13 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
         host[i] = (float)f[i];
     clv_buffer *known = harness_upload_field(ctx, host, n), *there = harness_output(ctx, bytes);
     clv_buffer *other = harness_output(ctx, bytes), *state = harness_output(ctx, 8);
-    clv_buffer *partial = harness_output(ctx, 4 * CLV_NAVIER_PARTIALS);
+    clv_buffer *partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
     check_must(clv_buffer_fill(ctx, there, 0, 0, bytes));
-    CHECK(clv_sor_solve(ctx, op, known, tolerance, 400, there, other, partial, state, &sweeps, &left) ==
-          CLVOX_OK);
+    clv_fluid_problem problem = {*op, known, there, tolerance, 400};
+    const clv_sor_workspace workspace = {other, partial, state};
+    CHECK(clv_sor_solve(ctx, &problem, &workspace, &report) == CLVOX_OK);
+    double left = report.left;
+    int first = report.iterations;
     harness_download_field(ctx, there, host, n);
     for (size_t i = 0; i < 3 * n; i++) {
         got[i] = (double)host[i];
@@ -79,14 +82,13 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
         square += f[i] * f[i];
     }
     double really = ref_fluid_operator_residual(op, got, f);
-    CHECK_THAT(left <= tolerance && sweeps < 400, "%g is left after %d sweeps", left, sweeps);
+    CHECK_THAT(left <= tolerance && first < 400, "%g is left after %d sweeps", left, first);
     CHECK_THAT(really <= 1.05 * tolerance + 1e-7, "in truth %g is left, not %g", really, left);
     clv_fluid_operator_bounds(op, &least, &most);
     CHECK_THAT(sqrt(off) <= 1.1 * (tolerance + 1e-7) * sqrt(square) / least, "off by %g", sqrt(off));
-    int first = sweeps;
-    CHECK(clv_sor_solve(ctx, op, known, 1.5 * tolerance, 400, there, other, partial, state, &sweeps, &left) ==
-          CLVOX_OK);
-    CHECK_THAT(sweeps == 0, "from the solution %d sweeps, from 0 %d", sweeps, first);
+    problem.tolerance = 1.5 * tolerance;
+    CHECK(clv_sor_solve(ctx, &problem, &workspace, &report) == CLVOX_OK);
+    CHECK_THAT(report.iterations == 0, "from the solution %d sweeps, from 0 %d", report.iterations, first);
     clv_buffer_destroy(&known);
     clv_buffer_destroy(&there);
     clv_buffer_destroy(&other);
@@ -147,13 +149,9 @@ int main(void)
 {
     clvox_context *ctx = harness_open();
     int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS, state = 0;
-    while (harness_next(ctx, &clv_entry_sor_block, &state, "both colours against the reference"))
+    while (harness_next(ctx, &clv_entry_sor, &state, "sweeps against the reference"))
         for (int i = 0; i < count; i++)
-            sweep(ctx, &problems[i], CLV_SOR_BLOCK, 1 + i % 3);
-    state = 0;
-    while (harness_next(ctx, &clv_entry_sor_colour, &state, "a colour at a time against the reference"))
-        for (int i = 0; i < count; i++)
-            sweep(ctx, &problems[i], CLV_SOR_COLOURS, 1 + i % 3);
+            sweep(ctx, &problems[i], 1 + i % 3);
     CHECK_CASE("known solutions are found");
     for (int i = 0; i < count; i++)
         solve(ctx, &problems[i], 1e-5);

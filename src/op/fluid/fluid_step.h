@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLV_OP_FLUID_FLUID_H
-#define CLV_OP_FLUID_FLUID_H
+#ifndef CLV_OP_FLUID_FLUID_STEP_H
+#define CLV_OP_FLUID_FLUID_STEP_H
 
 #include "runtime/runtime.h"
 
@@ -31,7 +31,7 @@ int clv_fluid_rate(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
  * device; 0 where LONGEST is 0 or one of the two is not finite. Sets
  * CLV_FLUID_STEP and CLV_FLUID_MOVED. |dt A^-1 Dp| <= 1/2 keeps det(I - D(u +
  * dt p)) above an eighth of what it was, so a step never folds (the proof is in
- * cl/fluid/fluid.cl). largest in voxels. */
+ * cl/fluid/fluid_step.cl). largest in voxels. */
 int clv_fluid_update(clvox_context *ctx, clv_buffer *u, const clv_buffer *p, const int size[3],
                      float largest, clv_buffer *state);
 

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/fluid/fluid.h"
+#include "op/fluid/fluid_step.h"
+
+/* Places of each maximum in partial. */
+#define SLOTS 2048
+_Static_assert(2 * SLOTS == CLV_FLUID_PARTIALS, "the longest rate and the largest bend have as many places");
+#define TEXT_OF(number) "-DSLOTS=" #number
+#define BUILD(number) TEXT_OF(number)
+static const char *const builds[] = {BUILD(SLOTS), NULL};
 
 static const clv_variant rate_variants[] = {
     {.name = "march", .function = "rate_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -7,8 +14,8 @@ static const clv_variant rate_variants[] = {
     {.name = "row", .function = "rate_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_fluid_rate = {"fluid/fluid", "fluid_rate", rate_variants,
-                                        sizeof rate_variants / sizeof *rate_variants, NULL};
+const clv_entry clv_entry_fluid_rate = {"fluid/fluid_step", "fluid_rate", rate_variants,
+                                        sizeof rate_variants / sizeof *rate_variants, builds};
 
 static const clv_variant bend_variants[] = {
     {.name = "march", .function = "bend_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -16,15 +23,15 @@ static const clv_variant bend_variants[] = {
     {.name = "row", .function = "bend_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_fluid_bend = {"fluid/fluid", "fluid_bend", bend_variants,
-                                        sizeof bend_variants / sizeof *bend_variants, NULL};
+const clv_entry clv_entry_fluid_bend = {"fluid/fluid_step", "fluid_bend", bend_variants,
+                                        sizeof bend_variants / sizeof *bend_variants, builds};
 
 static const clv_variant largest_variants[] = {
     {.name = "group", .function = "fluid_largest", .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .fixed_bytes = 8,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_fluid_largest = {"fluid/fluid", "fluid_largest", largest_variants, 1, NULL};
+const clv_entry clv_entry_fluid_largest = {"fluid/fluid_step", "fluid_largest", largest_variants, 1, builds};
 
 static const clv_variant update_variants[] = {
     {.name = "vector", .function = "update_vector", .item = {CLV_MARCH},
@@ -32,10 +39,8 @@ static const clv_variant update_variants[] = {
     {.name = "row", .function = "update_row", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 16384}}},
 };
-const clv_entry clv_entry_fluid_update = {"fluid/fluid", "fluid_update", update_variants,
-                                          sizeof update_variants / sizeof *update_variants, NULL};
-
-enum { SLOTS = CLV_FLUID_PARTIALS / 2 }; /* of each maximum; SLOTS in cl/fluid/fluid.cl */
+const clv_entry clv_entry_fluid_update = {"fluid/fluid_step", "fluid_update", update_variants,
+                                          sizeof update_variants / sizeof *update_variants, builds};
 
 static double voxels(const int size[3])
 {
@@ -56,9 +61,9 @@ int clv_fluid_rate(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
                         CLV_FLUID_PARTIALS, CLV_FLUID_SLOTS);
     clv_arg size4 = CLV_INT4(size[0], size[1], size[2], 0);
     clv_arg inverse4 = CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_rate, NULL, size, 0, &rate));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_bend, NULL, size, 0, &bend));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_largest, NULL, (int[3]){1, 1, 1}, 0, &largest));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_rate, builds[0], size, 0, &rate));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_bend, builds[0], size, 0, &bend));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_largest, builds[0], (int[3]){1, 1, 1}, 0, &largest));
     CLV_TRY(clv_buffer_fill(ctx, partial, 0, 0, 2 * SLOTS * sizeof(float)));
     CLV_TRY(CLV_LAUNCH(ctx, rate, size, 36 * voxels(size), CLV_BUF(u), CLV_BUF(v), size4, inverse4,
                        CLV_BUF(p), CLV_BUF(partial)));
@@ -81,7 +86,7 @@ int clv_fluid_update(clvox_context *ctx, clv_buffer *u, const clv_buffer *p, con
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "fluid update: the largest step must be above 0 voxels");
     int line[3] = {3 * size[0] * size[1] * size[2], 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_update, NULL, line, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_update, builds[0], line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 36 * voxels(size), CLV_BUF(u), CLV_BUF(p),
                        CLV_INT(line[0]), CLV_FLOAT(largest), CLV_BUF(state),
                        CLV_INT4(CLV_FLUID_LONGEST, CLV_FLUID_BEND, CLV_FLUID_STEP,
@@ -90,6 +95,6 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_fluid_fluid[] = {
+const clv_entry *const clv_operation_fluid_fluid_step[] = {
     &clv_entry_fluid_rate, &clv_entry_fluid_bend, &clv_entry_fluid_largest, &clv_entry_fluid_update,
     NULL};

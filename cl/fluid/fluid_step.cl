@@ -4,7 +4,7 @@
  * that a field that is not finite shows. Slots spread the atomics. */
 #include "fluid/force.clh"
 
-#define SLOTS 2048 /* the longest rate's; as many for the bend follow */
+/* SLOTS: places of the longest rate in partial; as many for the bend follow. */
 #define SIZE_VOXELS (size.x * size.y * size.z)
 
 static inline void keep(__global int *slots, int value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/fluid/fluid.h"
+#include "op/fluid/fluid_step.h"
 
 #include "harness.h"
-#include "ref/fluid/fluid.h"
+#include "ref/fluid/fluid_step.h"
 
 typedef struct problem {
     const char *what;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/fluid/fluid.h"
+#include "ref/fluid/fluid_step.h"
 
 #include <math.h>
 #include <stddef.h>
