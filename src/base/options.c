@@ -252,8 +252,12 @@ static int read_numbers(const clv_option *row, const char *text, double mm, void
     if (other && !row->either)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a length in %s is expected, as 1.5%s",
                         row->unit == CLV_UNIT_MM ? "mm" : "voxels", suffix(row->unit));
+    const double unit = !other ? 1 : row->unit == CLV_UNIT_VOXELS ? 1 / mm : mm;
+    clv_option range = *row;
+    if (other && !(mm > 0))
+        range.most = 0; /* is in the other unit */
     for (int i = 0; i < numbers.count; i++) {
-        const char *what = wrong(row, numbers.value[i], why, sizeof why);
+        const char *what = wrong(&range, numbers.value[i] * (other && mm > 0 ? unit : 1), why, sizeof why);
         if (what)
             return clv_fail(CLVOX_ERROR_ARGUMENT, "%g %s", numbers.value[i], what);
     }
@@ -261,7 +265,6 @@ static int read_numbers(const clv_option *row, const char *text, double mm, void
         memcpy((char *)values + row->count, &numbers.count, sizeof numbers.count);
     if (other && !(mm > 0))
         return CLVOX_OK;
-    double unit = !other ? 1 : row->unit == CLV_UNIT_VOXELS ? 1 / mm : mm;
     for (int i = 0; i < numbers.count; i++)
         set_value(row, values, i, numbers.value[i] * unit);
     return CLVOX_OK;

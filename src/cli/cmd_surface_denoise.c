@@ -5,12 +5,13 @@
 
 #include "cli/bar.h"
 #include "cli/surface_input.h"
+#include "surface/options.h"
 
 typedef struct request {
     const char *in, *out, *sdf;
     clvox_level_set_source source;
     clvox_denoise_options options;
-    clv_numbers band, voxel, radius;
+    const char *given[CLV_MAX_OPTIONS]; /* what was typed for the rows of clv_denoise_table */
 } request;
 
 /* Seconds of what the library does not time. */
@@ -29,67 +30,11 @@ static bool is_volume(const char *path)
     return ends_in(path, ".nii") || ends_in(path, ".nii.gz");
 }
 
-/* ---- options ------------------------------------------------------------ */
-
-static int read_options(request *r, int update, int memory, int search, int topology, int rounds, int steps,
-                        double c1, double c2)
-{
-    clvox_denoise_options *o = &r->options;
-    o->update = update ? CLVOX_DENOISE_PAPER : CLVOX_DENOISE_PATCHES;
-    o->memory = (clvox_denoise_memory)memory;
-    o->topology = (clvox_denoise_topology)topology;
-    if (o->patch != 3 && o->patch != 5 && o->patch != 7)
-        return cli_misuse("--patch %d: 3, 5 or 7 voxels are possible", o->patch);
-    if (o->neighbours < 1 || o->neighbours > 256)
-        return cli_misuse("--neighbours %d: 1 to 256 are possible", o->neighbours);
-    if (steps == 0)
-        return cli_misuse("--steps 0: at least one step");
-    if (steps > 0 && !update)
-        return cli_misuse("--steps belongs to --update paper; patches take --rounds");
-    if (steps > 0)
-        o->steps = steps;
-    if (!isnan(c1) && !(c1 > 0))
-        return cli_misuse("--c1 %g: not above 0", c1);
-    if (!isnan(c2) && !(c2 > 0))
-        return cli_misuse("--c2 %g: not above 0", c2);
-    o->c1 = isnan(c1) ? 0 : c1;
-    o->c2 = isnan(c2) ? 0 : c2;
-    if (rounds > 0 && update)
-        return cli_misuse("--rounds belongs to --update patches; paper takes --steps");
-    if (rounds > CLVOX_DENOISE_MOST_ROUNDS)
-        return cli_misuse("--rounds %d: at most %d", rounds, CLVOX_DENOISE_MOST_ROUNDS);
-    o->rounds = rounds;
-    if (r->band.count > 1 || r->voxel.count > 1 || r->radius.count > 1)
-        return cli_misuse("--band, --voxel and --radius take one length");
-    if (r->voxel.count && (r->voxel.unit == CLV_UNIT_VOXELS || !(r->voxel.value[0] > 0)))
-        return cli_misuse("--voxel: a length above 0, as 1mm");
-    if (r->band.count && !(r->band.value[0] > 0))
-        return cli_misuse("--band %g: not above 0", r->band.value[0]);
-    if (r->radius.count && !search)
-        return cli_misuse("--radius belongs to --search radius");
-    if (r->radius.count && !(r->radius.value[0] > 0))
-        return cli_misuse("--radius %g: not above 0", r->radius.value[0]);
-    if (search)
-        o->radius = r->radius.count ? r->radius.value[0] : 12;
-    r->source.voxel = r->voxel.count ? r->voxel.value[0] : 0;
-    return CLVOX_OK;
-}
-
 static double smallest_edge(const clvox_grid *grid)
 {
     double edge[3];
     clvox_grid_spacing(grid, edge);
     return fmin(edge[0], fmin(edge[1], edge[2]));
-}
-
-/* Lengths in mm become voxels of the smallest edge. */
-static void scale_lengths(request *r, const clvox_grid *grid)
-{
-    double smallest = smallest_edge(grid);
-    if (r->band.count)
-        r->options.band = r->band.value[0] / (r->band.unit == CLV_UNIT_MM ? smallest : 1);
-    if (r->radius.count)
-        r->options.radius = r->radius.value[0] / (r->radius.unit == CLV_UNIT_MM ? smallest : 1);
 }
 
 /* ---- what is said before and meanwhile ---------------------------------- */
@@ -148,7 +93,7 @@ static void say_plan(command *cli, const request *r, const clvox_denoise_plan *p
     if (plan->search_seconds > WORTH_SAYING)
         cli_remark(cli, 0, "         the search for like patches takes about %.0f s%s\n",
                    plan->search_seconds,
-                   o->radius > 0 || plan->search_seconds < 60 ? "" : "; --search radius is far quicker");
+                   o->search == CLVOX_DENOISE_NEAR || plan->search_seconds < 60 ? "" : "; --search radius is far quicker");
     cJSON *to = cJSON_AddObjectToObject(cli->log, "plan");
     cJSON_AddNumberToObject(to, "band_voxels", plan->band_voxels);
     cJSON_AddNumberToObject(to, "device_bytes", (double)plan->device_bytes);
@@ -156,21 +101,6 @@ static void say_plan(command *cli, const request *r, const clvox_denoise_plan *p
 }
 
 /* ---- the report --------------------------------------------------------- */
-
-static void log_options(command *cli, const request *r)
-{
-    static const char *const memory[] = {"auto", "constant", "global", "image"};
-    const clvox_denoise_options *o = &r->options;
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
-    cJSON_AddStringToObject(to, "update", o->update == CLVOX_DENOISE_PAPER ? "paper" : "patches");
-    cJSON_AddStringToObject(to, "memory", memory[o->memory]);
-    cJSON_AddNumberToObject(to, "patch", o->patch);
-    cJSON_AddNumberToObject(to, "neighbours", o->neighbours);
-    cJSON_AddNumberToObject(to, "band_voxels", o->band);
-    cJSON_AddNumberToObject(to, "radius_voxels", o->radius);
-    cli_log_number(to, "c1", o->c1 > 0 ? o->c1 : NAN);
-    cJSON_AddBoolToObject(to, "keep_volume", !o->free_volume);
-}
 
 static const char *plural(int count)
 {
@@ -294,9 +224,10 @@ static int run(command *cli, request *r)
         CLV_TRY(cli_check_folder(r->sdf));
     CLV_TRY(cli_level_set(cli, r->in, &r->source, &level_set));
     s.read = cli_seconds() - mark;
-    scale_lengths(r, &level_set.distance->grid);
+    CLV_TRY(cli_read_fields(&clv_denoise_table, r->given, smallest_edge(&level_set.distance->grid),
+                            &r->options));
     say_input(cli, &level_set);
-    log_options(cli, r);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_denoise_table, &r->options);
     CLV_TRY(clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan));
     say_plan(cli, r, &plan);
     cli_bar_begin(&bar, cli);
@@ -327,9 +258,7 @@ end:
 int cmd_surface_denoise(command *cli, int argc, char **argv)
 {
     request r = {.in = NULL};
-    int update = 0, memory = 0, search = 0, topology = 0, rounds = 0, steps = -1;
-    double c1 = NAN, c2 = NAN;
-    bool free_volume = false;
+    clv_numbers voxel = {.count = 0};
     const char *label = NULL;
     clvox_level_set_source_defaults(&r.source);
     clvox_denoise_defaults(&r.options);
@@ -338,27 +267,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"sdf", 0, CLI_TEXT, &r.sdf, "FILE", "also the signed distance, mm, negative inside"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
-        {"voxel", 0, CLI_NUMBERS, &r.voxel, "1mm",
+        {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
          "IN is a mesh: voxels to work on (default: 0.7 of its edges, 1 if it shows voxels' steps)"},
-        {"patch", 0, CLI_INTEGER, &r.options.patch, "3|5|7", "edge of a patch in voxels (default 5)"},
-        {"neighbours", 0, CLI_INTEGER, &r.options.neighbours, "M",
-         "like patches for each, to 256 (default 96)"},
-        {"band", 0, CLI_NUMBERS, &r.band, "2vox|2mm",
-         "half width of the band around the surface (default 2vox)"},
-        {"c1", 0, CLI_NUMBER, &c1, "VOX2", "weights fall with distance as exp(-|x-y|^2/c1) (default: not)"},
-        {"c2", 0, CLI_NUMBER, &c2, "VOX2", "and with unlikeness as exp(-D/c2) (default: by the noise)"},
-        {"update", 0, CLI_CHOICE, &update, "patches|paper",
-         "average whole patches, or steps of single voxels as Lee et al. 2012"},
-        {"rounds", 0, CLI_INTEGER, &rounds, "N", "patches: how often (default: by the noise)"},
-        {"steps", 0, CLI_INTEGER, &steps, "N", "paper: how many (default 20)"},
-        {"search", 0, CLI_CHOICE, &search, "global|radius",
-         "compare with the whole band, or nearby only: some 0.04 voxels away"},
-        {"radius", 0, CLI_NUMBERS, &r.radius, "12vox|12mm", "how near (default 12vox)"},
-        {"memory", 0, CLI_CHOICE, &memory, "auto|constant|global|image",
-         "auto: blocked product; the others: pair by pair, from the paper's kinds of memory"},
-        {"topology", 0, CLI_CHOICE, &topology, "auto|keep|free",
-         "components, handles, cavities: kept, or free (default: kept; of strong noise: fewer)"},
-        {"free-volume", 0, CLI_FLAG, &free_volume, NULL, "do not shift the level to keep the volume"},
         {0},
     };
     const cli_usage usage = {
@@ -371,6 +281,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         .example = "  clvox surface denoise labels.nii.gz --label 17 -o hippocampus.surf.gii\n"
                    "  clvox surface denoise scan.ply -o smooth.ply --voxel 0.5mm --sdf smooth.nii.gz",
         .options = options,
+        .table = &clv_denoise_table,
+        .given = r.given,
         .least = 1,
         .most = 1,
     };
@@ -388,12 +300,19 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
     if (r.sdf && !strcmp(r.sdf, r.out))
         return cli_misuse("--sdf %s: is the file of -o, too", r.sdf);
-    if (r.voxel.count && !clvox_surface_is_file(in[0]))
+    if (voxel.count && !clvox_surface_is_file(in[0]))
         return cli_misuse("--voxel belongs to meshes; a volume is worked on on its own grid");
-    status = read_options(&r, update, memory, search, topology, rounds, steps, c1, c2);
-    if (status)
+    if (voxel.count > 1 || (voxel.count && (voxel.unit == CLV_UNIT_VOXELS || !(voxel.value[0] > 0))))
+        return cli_misuse("--voxel: one length above 0, as 1mm");
+    r.source.voxel = voxel.count ? voxel.value[0] : 0;
+    if ((status = cli_read_fields(&clv_denoise_table, r.given, 0, &r.options)))
         return status;
-    r.options.free_volume = free_volume;
+    for (int i = 0; i < clv_denoise_table.count; i++) {
+        const clv_option *row = &clv_denoise_table.rows[i];
+        const char *why = r.given[i] && row->idle ? row->idle(row, &r.options, r.given[i]) : NULL;
+        if (why)
+            return cli_misuse("--%s has no effect %s", row->name, why);
+    }
     r.in = in[0];
     return run(cli, &r);
 }

@@ -47,12 +47,6 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void clvox_denoise_defaults(clvox_denoise_options *o)
-{
-    *o = (clvox_denoise_options){.patch = 5, .neighbours = 96, .band = 2, .planes = 1, .steps = 20,
-                                 .interval = 5};
-}
-
 /* ---- small tools -------------------------------------------------------- */
 
 static int rounds_for(const clv_denoise *run)
@@ -254,7 +248,8 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
         patches.places = run->band;
         memcpy(patches.grid, b->size, sizeof patches.grid);
     }
-    CLV_TRY(clv_patch_search(run->ctx, &patches, memory[o->memory], run->most, (float)o->radius,
+    CLV_TRY(clv_patch_search(run->ctx, &patches, memory[o->memory], run->most,
+                           o->search == CLVOX_DENOISE_NEAR ? (float)o->radius : 0,
                            run->neighbours, run->weights, run->search, search_progress, run));
     CLV_TRY(clv_finish(run->ctx));
     r->seconds_search += now() - mark;

@@ -10,37 +10,11 @@
 #include "op/image/reduce.h"
 #include "transform/field.h"
 #include "surface/denoise.h"
+#include "surface/options.h"
 
 enum { ESTIMATE_BYTES = 1 << 28, SMALL_BYTES = 1 << 16 };
 
 /* ---- what is asked for -------------------------------------------------- */
-
-static int check_options(const clvox_denoise_options *o)
-{
-    if (o->patch != 3 && o->patch != 5 && o->patch != 7)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a patch of %d voxels is not possible; take 3, 5 or 7",
-                        o->patch);
-    if (o->neighbours < 1 || o->neighbours > CLV_NLM_MOST_NEIGHBOURS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d neighbours; 1 to %d are possible", o->neighbours,
-                        CLV_NLM_MOST_NEIGHBOURS);
-    if (!(o->band > 0 && o->band <= 16))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a band of %g voxels; above 0 and up to 16 are possible",
-                        o->band);
-    if (!(o->c1 >= 0) || !(o->c2 >= 0) || !(o->strength >= 0) || !(o->radius >= 0) ||
-        isinf(o->radius))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "c1, c2, strength and radius must not be negative");
-    if ((unsigned)o->update > CLVOX_DENOISE_PAPER || (unsigned)o->memory > CLVOX_DENOISE_IMAGE ||
-        (unsigned)o->topology > CLVOX_TOPOLOGY_FREE)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "update %d, memory %d or topology %d is not known",
-                        (int)o->update, (int)o->memory, (int)o->topology);
-    if (o->rounds < 0 || o->rounds > CLVOX_DENOISE_MOST_ROUNDS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d rounds; 0 (by the noise) to %d are possible", o->rounds,
-                        CLVOX_DENOISE_MOST_ROUNDS);
-    if (o->steps < 1 || o->interval < 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d steps with %d between re-distancings; at least 1 each",
-                        o->steps, o->interval);
-    return CLVOX_OK;
-}
 
 static int check_volume(const clvox_volume *v)
 {
@@ -56,7 +30,11 @@ static int check_volume(const clvox_volume *v)
 
 int clv_denoise_check(const clvox_level_set *level_set, const clvox_denoise_options *o)
 {
-    int status = check_options(o);
+    int status = clv_options_check(&clv_denoise_table, o);
+    if (status >= 0 && o->patch % 2 == 0)
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "patch: %d voxels; 3, 5 or 7 are possible", o->patch);
+    if (status >= 0 && isinf(o->radius))
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "radius: %g voxels", o->radius);
     return status < 0 ? status : check_volume(level_set->distance);
 }
 
@@ -316,7 +294,7 @@ int clvox_denoise_plan_make(clvox_context *ctx, const clvox_level_set *level_set
     }
     plan->device_bytes += SMALL_BYTES;
     double edge = 2 * run.box.radius + 1, others = run.count;
-    if (o->radius > 0)
+    if (o->search == CLVOX_DENOISE_NEAR)
         others = fmin(others, 3.2 * o->radius * o->radius * 2 * (double)run.box.delta);
     plan->search_seconds = run.count * others * edge * edge * edge * 2 /
                            search_rate(clvox_context_limits(ctx)) * (o->rounds > 1 ? o->rounds : 1);

@@ -475,14 +475,14 @@ static void refusals(void)
     CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
     o.band = 1e12; /* voxels that no int counts */
     CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
-    CHECK(strstr(clvox_message(), "a band of 1e+12 voxels") != NULL);
+    CHECK(strstr(clvox_message(), "band_voxels: 1e+12 is not") != NULL);
     clvox_denoise_defaults(&o);
     o.memory = (clvox_denoise_memory)(CLVOX_DENOISE_IMAGE + 1);
     CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     clvox_denoise_defaults(&o);
     o.rounds = 101;
     CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    CHECK(strstr(clvox_message(), "101 rounds; 0") != NULL);
+    CHECK(strstr(clvox_message(), "rounds: 101 is not from 0 to 100") != NULL);
     clvox_denoise_defaults(&o);
     v->kind = CLVOX_KIND_LABEL;
     CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "surface/options.h"
+
+#include <math.h>
+
+#include "base/status.h"
+
+#define FIELD(field) CLV_FIELD(clvox_denoise_options, field)
+
+static const char *const update_words[] = {"patches", "paper", NULL};
+static const char *const search_words[] = {"global", "radius", NULL};
+static const char *const memory_words[] = {"auto", "constant", "global", "image", NULL};
+static const char *const topology_words[] = {"auto", "keep", "free", NULL};
+
+void clvox_denoise_defaults(clvox_denoise_options *o)
+{
+    *o = (clvox_denoise_options){.patch = 5, .neighbours = 96, .band = 2, .planes = 1, .radius = 12,
+                                 .steps = 20, .interval = 5};
+}
+
+static void defaults(void *values)
+{
+    clvox_denoise_defaults(values);
+}
+
+/* ---- no effect ---------------------------------------------------------- */
+
+static const char *of_patches(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_denoise_options *o = values;
+    (void)row;
+    (void)text;
+    return o->update == CLVOX_DENOISE_PAPER ? "with --update paper" : NULL;
+}
+
+static const char *of_paper(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_denoise_options *o = values;
+    (void)row;
+    (void)text;
+    return o->update == CLVOX_DENOISE_PAPER ? NULL : "without --update paper";
+}
+
+static const char *of_near(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_denoise_options *o = values;
+    (void)row;
+    (void)text;
+    return o->search == CLVOX_DENOISE_NEAR ? NULL : "without --search radius";
+}
+
+/* ---- what is more than a value ------------------------------------------ */
+
+static int read_patch(const clv_option *row, const char *text, void *values)
+{
+    clvox_denoise_options *o = values;
+    clv_numbers numbers;
+    (void)row;
+    if (!clv_numbers_read(text, &numbers) || numbers.count > 1 || numbers.unit != CLV_UNIT_NONE ||
+        (numbers.value[0] != 3 && numbers.value[0] != 5 && numbers.value[0] != 7))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "3, 5 or 7 voxels are possible");
+    o->patch = (int)numbers.value[0];
+    return CLVOX_OK;
+}
+
+/* A width whose 0 stands for "by itself": typed, it is above 0. */
+static int read_width(const clv_option *row, const char *text, void *values)
+{
+    clv_numbers numbers;
+    if (!clv_numbers_read(text, &numbers) || numbers.count > 1 || numbers.unit != CLV_UNIT_NONE)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "not a number");
+    if (!(numbers.value[0] > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "not above 0");
+    *(double *)((char *)values + row->offset) = numbers.value[0];
+    return CLVOX_OK;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const clv_option rows[] = {
+    {.name = "patch", .type = CLV_OPTION_INTEGER, FIELD(patch), .least = 3, .most = 7, .read = read_patch,
+     .argument = "3|5|7", .help = "edge of a patch in voxels (default 5)"},
+    {.name = "neighbours", .type = CLV_OPTION_INTEGER, FIELD(neighbours), .least = 1, .most = 256,
+     .argument = "M", .help = "like patches for each, to 256"},
+    {.name = "band", .key = "band_voxels", .type = CLV_OPTION_NUMBER, FIELD(band), .most = 16,
+     .open = CLV_OPTION_ABOVE, .unit = CLV_UNIT_VOXELS, .either = true, .argument = "2vox|2mm",
+     .help = "half width of the band around the surface"},
+    {.name = "c1", .type = CLV_OPTION_NUMBER, FIELD(c1), .read = read_width, .argument = "VOX2",
+     .help = "weights fall with distance as exp(-|x-y|^2/c1) (default: not)"},
+    {.name = "c2", .type = CLV_OPTION_NUMBER, FIELD(c2), .read = read_width, .argument = "VOX2",
+     .help = "and with unlikeness as exp(-D/c2) (default: by the noise)"},
+    {.name = "update", .type = CLV_OPTION_CHOICE, FIELD(update), .words = update_words,
+     .help = "average whole patches, or the steps of Lee et al. 2012"},
+    {.name = "rounds", .type = CLV_OPTION_INTEGER, FIELD(rounds), .most = CLVOX_DENOISE_MOST_ROUNDS,
+     .automatic = "auto", .idle = of_patches, .help = "patches: how often; auto: by the noise"},
+    {.name = "steps", .type = CLV_OPTION_INTEGER, FIELD(steps), .least = 1, .idle = of_paper,
+     .help = "paper: how many"},
+    {.name = "search", .type = CLV_OPTION_CHOICE, FIELD(search), .words = search_words,
+     .help = "compare with the whole band, or nearby only, a little worse"},
+    {.name = "radius", .key = "radius_voxels", .type = CLV_OPTION_NUMBER, FIELD(radius),
+     .open = CLV_OPTION_ABOVE, .unit = CLV_UNIT_VOXELS, .either = true, .idle = of_near,
+     .argument = "12vox|12mm", .help = "how near"},
+    {.name = "memory", .type = CLV_OPTION_CHOICE, FIELD(memory), .words = memory_words,
+     .help = "auto: blocked product; the others: pair by pair, from the paper's kinds of memory"},
+    {.name = "topology", .type = CLV_OPTION_CHOICE, FIELD(topology), .words = topology_words,
+     .help = "of components, handles, cavities; auto: kept, of strong noise fewer"},
+    {.name = "free-volume", .type = CLV_OPTION_FLAG, FIELD(free_volume), .most = 1,
+     .help = "do not shift the level set to keep the volume"},
+    {.key = "strength", .type = CLV_OPTION_NUMBER, FIELD(strength)},
+    {.key = "planes", .type = CLV_OPTION_FLAG, FIELD(planes), .most = 1},
+    {.key = "interval", .type = CLV_OPTION_INTEGER, FIELD(interval), .least = 1},
+    {.key = "distance", .type = CLV_OPTION_FLAG, FIELD(distance), .most = 1},
+};
+
+const clv_option_table clv_denoise_table = {
+    .rows = rows,
+    .count = (int)(sizeof rows / sizeof *rows),
+    .size = sizeof(clvox_denoise_options),
+    .defaults = defaults,
+};
