@@ -143,16 +143,14 @@ char *clv_option_argument(const clv_option *row, char *out, size_t room)
 
 char *clv_option_default(const clv_option_table *table, const clv_option *row, char *out, size_t room)
 {
+    char by[160];
     *out = 0;
-    if (row->type == CLV_OPTION_FLAG || is_list(row) || (row->read && !row->words && !row->word))
+    if (table->varies && table->varies(row, by, sizeof by)) {
+        snprintf(out, room, "default %s", by);
         return out;
-    if (table->varies) {
-        char by[160];
-        if (table->varies(row, by, sizeof by)) {
-            snprintf(out, room, "%s", by);
-            return out;
-        }
     }
+    if (row->type == CLV_OPTION_FLAG || is_list(row) || row->read)
+        return out;
     char *values = calloc(1, table->size);
     if (!values)
         return out;
@@ -209,7 +207,7 @@ int clv_options_check(const clv_option_table *table, const void *values)
         const clv_option *row = &table->rows[i];
         for (int k = 0; k < clv_option_count(row, values); k++) {
             double value = clv_option_value(row, values, k);
-            const char *what = wrong(row, value, text, sizeof text);
+            const char *what = row->unset && value < 0 ? NULL : wrong(row, value, text, sizeof text);
             if (what)
                 return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: %g %s", clv_option_key(row, key, sizeof key), value,
                                 what);

@@ -49,6 +49,7 @@ struct clv_option {
     int room;
     double least, most; /* the range; most 0: without an end, least -INFINITY: without a beginning */
     unsigned open;      /* CLV_OPTION_ABOVE: above least; CLV_OPTION_BELOW: below most */
+    bool unset;         /* a negative field is not set: the library decides. It cannot be typed */
     clv_unit unit;      /* of the field; it may be typed */
     bool either;        /* a length may come in the other unit */
     const char *automatic;        /* a word that leaves the field as it is, "auto"; NULL: none */
@@ -71,8 +72,8 @@ typedef struct clv_option_table {
     int count; /* at most CLV_MAX_OPTIONS */
     size_t size; /* of the options struct */
     void (*defaults)(void *values);
-    /* Says a default that depends on other options, "1.25 greedy, 1.25 syn", in room bytes; false, or
-     * NULL: it is the one of defaults. */
+    /* Says a default that is not the field's own of defaults, "1.25 greedy, 1.25 syn", in room bytes;
+     * false, or NULL: it is. */
     bool (*varies)(const clv_option *row, char *out, size_t room);
 } clv_option_table;
 

@@ -6,16 +6,14 @@
 #include "cli/cli.h"
 #include "clvox/registration.h"
 
-/* As typed. Numbers that were not given are NaN, choices -1. */
+/* As typed. */
 typedef struct cli_register_request {
     cli_texts fixed, moving, weights;
     double weight[CLVOX_MAX_CHANNELS];
-    const char *prefix, *init, *metric, *deform;
-    const char *fixed_mask, *moving_mask, *labels;
-    int linear, dof, kernel, gradient;
-    clv_numbers shrink, iterations, smooth, update_sigma, total_sigma, step;
-    double momentum, lambda, tolerance;
-    bool quick, best, strict, inverse, no_picture;
+    const char *prefix, *fixed_mask, *moving_mask, *labels;
+    const char *given[CLV_MAX_OPTIONS]; /* of the rows of clv_register_table */
+    int dof; /* -1: not given */
+    bool quick, best, strict, no_picture;
 } cli_register_request;
 
 /* Parses and checks everything that needs no image. CLVOX_OK, CLI_DONE,
@@ -37,6 +35,5 @@ void cli_register_log_options(command *cli, const cli_register_request *request,
 
 /* "lncc (radius 2)" in a buffer of at least 32 characters; returns it. */
 char *cli_register_metric(clvox_metric metric, int radius, int bins, char *out);
-extern const char *const cli_register_metric_names[4];
 
 #endif

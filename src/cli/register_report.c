@@ -99,7 +99,7 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
     bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
     if (cli_bar_due(&p->bar, fraction) || edge) {
         char text[120];
-        const char *name = cli_register_metric_names[p->options->metric];
+        const char *name = clv_register_metric_names[p->options->metric];
         if (p->bar.terminal)
             snprintf(text, sizeof text, "level %d/%d %4d/%d  %s %.6g", level + 1, p->options->levels, iteration,
                      iterations, name, metric);
@@ -139,7 +139,7 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
     log_parts(to, &r->parts);
     cli_log_number(to, "overlap", r->overlap);
-    cJSON_AddStringToObject(to, "metric", cli_register_metric_names[clv_register_metric(o)]);
+    cJSON_AddStringToObject(to, "metric", clv_register_metric_names[clv_register_metric(o)]);
     cli_log_number(to, "metric_before", r->metric_before);
     cli_log_number(to, "metric_linear", r->metric_linear);
     cli_log_number(to, "metric_after", r->metric_after);

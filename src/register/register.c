@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/matrix.h"
+#include "register/options.h"
 
 static double now(void)
 {
@@ -17,12 +18,27 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+const char *const clv_register_metric_names[4] = {"ssd", "ncc", "lncc", "mi"};
+
+static const char *const unbiased_takes[] = {"update-sigma", "step", "lambda", "kernel", NULL};
+static const char *const compositive_takes[] = {"update-sigma", "total-sigma", "step", "momentum", NULL};
+
 static const clv_register_model models[] = {
     {CLVOX_DEFORM_UNBIASED, "unbiased", clv_register_unbiased, clv_register_unbiased_requests, true,
-     1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC, false},
-    {CLVOX_DEFORM_GREEDY, "greedy", clv_register_compositive, clv_register_compositive_requests, false, ~0u, true},
-    {CLVOX_DEFORM_SYN, "syn", clv_register_compositive, clv_register_compositive_requests, false, ~0u, true},
+     1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC, unbiased_takes, "with --deform unbiased", false},
+    {CLVOX_DEFORM_GREEDY, "greedy", clv_register_compositive, clv_register_compositive_requests, false, ~0u,
+     compositive_takes, "with --deform greedy", true},
+    {CLVOX_DEFORM_SYN, "syn", clv_register_compositive, clv_register_compositive_requests, false, ~0u,
+     compositive_takes, "with --deform syn", true},
 };
+
+bool clv_register_model_takes(const clv_register_model *model, const char *option)
+{
+    for (const char *const *name = model->takes; *name; name++)
+        if (!strcmp(*name, option))
+            return true;
+    return false;
+}
 
 const clv_register_model *clv_register_find(clvox_deform deform)
 {
@@ -103,36 +119,15 @@ static int check(const clvox_register_images *images, const clvox_register_optio
         return status;
     if (o->deform != CLVOX_DEFORM_NONE && !clv_register_find(o->deform))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
-    if ((unsigned)o->metric > CLVOX_METRIC_MI || (unsigned)o->linear_metric > CLVOX_METRIC_MI ||
-        (unsigned)o->init > CLVOX_INIT_MATRIX || (unsigned)o->linear > CLVOX_LINEAR_AFFINE ||
-        (unsigned)o->force > CLVOX_FORCE_TWOPASS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric %d, linear metric %d, init %d, linear %d or force %d of "
-                                              "a registration is not known",
-                        (int)o->metric, (int)o->linear_metric, (int)o->init, (int)o->linear, (int)o->force);
+    status = clv_options_check(&clv_register_table, o);
+    if (status < 0)
+        return status;
     if (!clv_register_takes(o->deform, o->metric))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
                         clv_register_deform_name(o->deform));
-    if (o->radius < 1 || o->radius > 64 || o->linear_radius < 1 || o->linear_radius > 64)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the radius of a window is 1 to 64 voxels");
-    if (o->bins < 8 || o->bins > 128 || o->linear_bins < 8 || o->linear_bins > 128)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a histogram has 8 to 128 bins");
     if (o->init == CLVOX_INIT_MATRIX && !clv_matrix_regular(o->matrix))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "the initial matrix is singular or not finite; give one that can be inverted");
-    if (o->levels < 1 || o->levels > CLVOX_MAX_LEVELS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d levels; 1 to %d are possible", o->levels, CLVOX_MAX_LEVELS);
-    for (int i = 0; i < o->levels; i++)
-        if (!(o->shrink[i] >= 1) || o->iterations[i] < 0)
-            return clv_fail(CLVOX_ERROR_ARGUMENT,
-                            "level %d: the shrink factor is at least 1 and iterations are not negative",
-                            i + 1);
-    if (!(o->update_sigma >= 0) || !(o->total_sigma >= 0) || !(o->lambda >= 0) || !(o->step > 0) ||
-        !(o->tolerance >= 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "sigma, lambda and tolerance cannot be negative, and the step must be above 0");
-    if (!(o->finest_step > 0) || !(o->momentum >= 0 && o->momentum < 1))
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the step of the finest level must be above 0, and momentum from 0 to below 1");
     return CLVOX_OK;
 }
 

@@ -125,6 +125,7 @@ int clv_register_measure(const clv_registration *run, bool linear, const clv_buf
  * (register_judge.c). */
 void clv_register_judge(const clv_registration *run, clvox_register_result *result);
 
+extern const char *const clv_register_metric_names[4];
 /* The name of a model that this version has, else NULL (register.c). */
 const char *clv_register_deform_name(clvox_deform deform);
 /* Whether the model can compare by the metric. */
@@ -218,9 +219,12 @@ typedef struct clv_register_model {
     int (*requests)(clv_registration *run, clv_request *list);
     bool one_channel;
     unsigned metrics; /* a bit each: 1u << CLVOX_METRIC_... */
+    const char *const *takes; /* names of the options of some models alone that this one uses, ends with NULL */
+    const char *idle;         /* what the remark says of the others: "with --deform NAME" */
     bool border_stays; /* the border of its grid does not move: it may work on a part of the fixed one */
 } clv_register_model;
 const clv_register_model *clv_register_find(clvox_deform deform); /* NULL: not in this version */
+bool clv_register_model_takes(const clv_register_model *model, const char *option);
 
 /* A deformation model runs all levels, leaves run->u (and run->inverse, where it
  * gives one) on the full fixed grid and fills result->iterations. Its requests

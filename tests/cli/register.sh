@@ -120,11 +120,12 @@ begin "options without effect are named"
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --linear none --init header --weight 2 \
     --quick --metric ncc,ssd --gradient local --shrink 2 --iterations 1 --smooth 1vox --update-sigma 1 \
     --total-sigma 1 --step 1 --lambda 1 --kernel reuse --tolerance 1 --inverse --no-picture
-for name in --weight --quick 'linear part.s metric' 'deformation.s metric' --gradient --shrink --iterations --smooth \
+says '--metric has no effect with --linear none and --deform none'
+for name in --weight --quick --gradient --shrink --iterations --smooth \
     --update-sigma --total-sigma --step --lambda --kernel --tolerance --inverse; do says "$name has no effect with"; done
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform unbiased --shrink 4 --iterations 1 --no-picture \
-    --total-sigma 1 --gradient true
-says '--total-sigma has no effect with --deform unbiased'; says '--gradient has no effect with a metric'
+    --total-sigma 1 --gradient true --linear none --metric ncc,ssd
+says "--metric has no effect on the linear part with --linear none"; says '--total-sigma has no effect with --deform unbiased'; says '--gradient has no effect with a metric'
 
 begin "an interrupted run ends with 130 and leaves nothing"
 exits 0 clvox phantom pair -o big --size 64x64x64

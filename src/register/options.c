@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "register/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "register/register.h"
+
+#define FIELD(field) CLV_FIELD(clvox_register_options, field)
+#define LEVELS(field) CLV_LEVELS(clvox_register_options, field, levels)
+
+static const char *const init_words[] = {"auto", "identity", "header", "centers", "moments", "matrix", NULL};
+static const char *const linear_words[] = {"none", "translation", "rigid", "similarity", "affine", NULL};
+static const char *const gradient_words[] = {"true", "local", NULL};
+static const char *const force_words[] = {"auto", "recompute", "reuse", "capped", "twopass", NULL};
+
+static const char *deform_word(int at)
+{
+    return clv_register_deform_name((clvox_deform)at);
+}
+
+static const char *metric_word(int at)
+{
+    return at < 4 ? clv_register_metric_names[at] : NULL;
+}
+
+/* ---- no effect ---------------------------------------------------------- */
+
+static const char *of_deformation(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    (void)row;
+    (void)text;
+    return o->deform == CLVOX_DEFORM_NONE ? "with --deform none" : NULL;
+}
+
+/* An option of those models alone that name it. */
+static const char *of_model(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    const clv_register_model *m = clv_register_find(o->deform);
+    if (!m)
+        return of_deformation(row, values, text);
+    return clv_register_model_takes(m, row->name) ? NULL : m->idle;
+}
+
+static const char *of_lncc(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    const char *none = of_deformation(row, values, text);
+    return none ? none : o->metric != CLVOX_METRIC_LNCC ? "with a metric other than lncc" : NULL;
+}
+
+static const char *of_metric(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    bool still = o->linear == CLVOX_LINEAR_NONE, none = o->deform == CLVOX_DEFORM_NONE;
+    (void)row;
+    if (still && none)
+        return "with --linear none and --deform none";
+    if (!strchr(text, ','))
+        return NULL;
+    return still ? "on the linear part with --linear none" : none ? "on a deformation with --deform none" : NULL;
+}
+
+static const char *of_inverse(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    return o->deform == CLVOX_DEFORM_SYN ? "with --deform syn, which always gives it"
+                                         : of_deformation(row, values, text);
+}
+
+/* ---- what is more than a value ------------------------------------------ */
+
+/* One metric, "lncc" or "lncc:4"; what is not given stays. */
+static int read_metric(const char *text, clvox_metric *metric, int *radius, int *bins)
+{
+    size_t length = strcspn(text, ":");
+    char *end = NULL;
+    for (int i = 0; i < 4; i++) {
+        const char *name = clv_register_metric_names[i];
+        if (strlen(name) != length || memcmp(name, text, length) != 0)
+            continue;
+        *metric = (clvox_metric)i;
+        if (!text[length])
+            return CLVOX_OK;
+        long value = strtol(text + length + 1, &end, 10);
+        bool number = text[length + 1] && !*end;
+        if (i == CLVOX_METRIC_LNCC && number && value >= 1 && value <= 64)
+            *radius = (int)value;
+        else if (i == CLVOX_METRIC_MI && number && value >= 8 && value <= 128)
+            *bins = (int)value;
+        else
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "lncc:RADIUS takes 1 to 64 voxels, mi:BINS 8 to 128");
+        return CLVOX_OK;
+    }
+    return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are ssd, ncc, lncc[:RADIUS] and mi[:BINS]");
+}
+
+/* One for both stages, or LINEAR,DEFORM. */
+static int read_metrics(const clv_option *row, const char *text, void *values)
+{
+    clvox_register_options *o = values;
+    char first[64], takes[64] = "";
+    const char *comma = strchr(text, ','), *second = comma ? comma + 1 : text;
+    int status = CLVOX_OK;
+    (void)row;
+    snprintf(first, sizeof first, "%.*s", comma ? (int)(comma - text) : 60, text);
+    CLV_TRY(read_metric(first, &o->linear_metric, &o->linear_radius, &o->linear_bins));
+    CLV_TRY(read_metric(second, &o->metric, &o->radius, &o->bins));
+    if (clv_register_takes(o->deform, o->metric))
+        goto end;
+    for (int i = 0; metric_word(i); i++)
+        if (clv_register_takes(o->deform, (clvox_metric)i))
+            snprintf(takes + strlen(takes), sizeof takes - strlen(takes), "%s%s", *takes ? " or " : "",
+                     metric_word(i));
+    status = clv_fail(CLVOX_ERROR_ARGUMENT, "the %s deformation compares by %s",
+                      clv_register_deform_name(o->deform), takes);
+end:
+    return status;
+}
+
+/* Of all levels, or of the coarser ones and of the last. */
+static int read_step(const clv_option *row, const char *text, void *values)
+{
+    clvox_register_options *o = values;
+    clv_numbers numbers;
+    (void)row;
+    if (!clv_numbers_read(text, &numbers) || numbers.count > 2 || numbers.unit == CLV_UNIT_MM)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "one length in voxels of the level, as 0.5vox, or two, as 1x1.5vox");
+    o->step = numbers.value[0];
+    o->finest_step = numbers.value[numbers.count - 1];
+    if (!(o->step > 0 && o->finest_step > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "steps are above 0");
+    return CLVOX_OK;
+}
+
+/* Levels that the preset does not have are twice as coarse each, and do what its coarsest does. */
+static void resize_shrink(const void *before, void *values)
+{
+    const clvox_register_options *preset = before;
+    clvox_register_options *o = values;
+    for (int i = 0; i < o->levels; i++)
+        o->shrink[i] = preset->shrink[preset->levels - 1] * ldexp(1, o->levels - 1 - i);
+}
+
+static void resize_iterations(const void *before, void *values)
+{
+    const clvox_register_options *preset = before;
+    clvox_register_options *o = values;
+    for (int i = 0; i < o->levels; i++) {
+        int from = preset->levels - o->levels + i;
+        o->iterations[i] = preset->iterations[from < 0 ? 0 : from];
+    }
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const clv_option rows[] = {
+    {.name = "init", .type = CLV_OPTION_CHOICE, FIELD(init), .words = init_words,
+     .argument = "auto|identity|header|centers|moments|FILE",
+     .help = "where to start; auto: headers, centres and turns about these, the best of them"},
+    {.name = "linear", .type = CLV_OPTION_CHOICE, FIELD(linear), .words = linear_words,
+     .help = "what the linear part may do"},
+    {.key = "linear_metric", .type = CLV_OPTION_CHOICE, FIELD(linear_metric), .word = metric_word},
+    {.key = "linear_radius", .type = CLV_OPTION_INTEGER, FIELD(linear_radius), .least = 1, .most = 64},
+    {.key = "linear_bins", .type = CLV_OPTION_INTEGER, FIELD(linear_bins), .least = 8, .most = 128},
+    {.name = "deform", .type = CLV_OPTION_CHOICE, FIELD(deform), .word = deform_word,
+     .help = "the deformation model"},
+    {.name = "metric", .type = CLV_OPTION_CHOICE, FIELD(metric), .word = metric_word, .read = read_metrics,
+     .argument = "ssd|ncc|lncc[:RADIUS]|mi[:BINS]", .help = "of both stages, or LINEAR,DEFORM",
+     .idle = of_metric},
+    {.key = "radius", .type = CLV_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
+    {.key = "bins", .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
+    {.name = "gradient", .type = CLV_OPTION_CHOICE, FIELD(local_gradient), .words = gradient_words,
+     .help = "of lncc: its own, or the usual local approximation", .idle = of_lncc},
+    {.name = "shrink", .type = CLV_OPTION_NUMBERS, LEVELS(shrink), .least = 1, .argument = "4x2x1",
+     .help = "how much coarser each level is", .resize = resize_shrink, .idle = of_deformation},
+    {.name = "iterations", .type = CLV_OPTION_INTEGERS, LEVELS(iterations), .argument = "100x100x50",
+     .most = 1e6, .help = "at most, at each level", .resize = resize_iterations, .idle = of_deformation},
+    {.name = "smooth", .key = "smooth_voxels", .type = CLV_OPTION_NUMBERS, LEVELS(smooth_voxels),
+     .unit = CLV_UNIT_VOXELS, .either = true, .unset = true,
+     .argument = "2x1x0vox",
+     .help = "sigma before each level, mm or vox of FIXED (default: by --shrink)", .idle = of_deformation},
+    {.name = "update-sigma", .type = CLV_OPTION_NUMBER, FIELD(update_sigma), .unit = CLV_UNIT_VOXELS,
+     .help = "of the fluid regulariser", .idle = of_model},
+    {.name = "total-sigma", .type = CLV_OPTION_NUMBER, FIELD(total_sigma), .unit = CLV_UNIT_VOXELS,
+     .help = "of the elastic regulariser", .idle = of_model},
+    {.name = "step", .type = CLV_OPTION_NUMBER, FIELD(step), .open = CLV_OPTION_ABOVE,
+     .unit = CLV_UNIT_VOXELS, .read = read_step, .argument = "N[xM]vox",
+     .help = "longest displacement of an iteration, and of one on the last level", .idle = of_model},
+    {.key = "finest_step", .type = CLV_OPTION_NUMBER, FIELD(finest_step), .open = CLV_OPTION_ABOVE,
+     .unit = CLV_UNIT_VOXELS},
+    {.name = "momentum", .type = CLV_OPTION_NUMBER, FIELD(momentum), .most = 1, .open = CLV_OPTION_BELOW,
+     .help = "share of the force kept from one iteration to the next", .idle = of_model},
+    {.name = "lambda", .type = CLV_OPTION_NUMBER, FIELD(lambda), .help = "weight of the unbiased penalty",
+     .idle = of_model},
+    {.name = "kernel", .type = CLV_OPTION_CHOICE, FIELD(force), .words = force_words,
+     .help = "how the unbiased force is computed", .idle = of_model},
+    {.name = "tolerance", .type = CLV_OPTION_NUMBER, FIELD(tolerance),
+     .help = "end a level when an iteration changes less than this share", .idle = of_deformation},
+    {.name = "inverse", .type = CLV_OPTION_FLAG, FIELD(inverse), .help = "also the inverse warp",
+     .idle = of_inverse},
+};
+
+static void defaults(void *values)
+{
+    clvox_register_defaults(values);
+}
+
+/* "1.25 greedy, 1.25 syn" of the models that take the option; "mi,lncc" of the two stages. */
+static bool varies(const clv_option *row, char *out, size_t room)
+{
+    size_t used = 0;
+    clvox_register_options o;
+    const clv_register_model *m;
+    if (row->read == read_metrics) {
+        clvox_register_defaults(&o);
+        snprintf(out, room, "%s,%s", metric_word((int)o.linear_metric), metric_word((int)o.metric));
+        return true;
+    }
+    if (row->idle != of_model || row->type == CLV_OPTION_CHOICE)
+        return false;
+    *out = 0;
+    for (int i = 1; clv_register_deform_name((clvox_deform)i) && used < room; i++) {
+        clvox_register_defaults(&o);
+        o.deform = (clvox_deform)i;
+        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+        m = clv_register_find(o.deform);
+        if (clv_register_model_takes(m, row->name))
+            used += (size_t)snprintf(out + used, room - used, "%s%g %s", used ? ", " : "",
+                                     clv_option_value(row, &o, 0), m->name);
+    }
+    return true;
+}
+
+const clv_option_table clv_register_table = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .size = sizeof(clvox_register_options),
+    .defaults = defaults,
+    .varies = varies,
+};
