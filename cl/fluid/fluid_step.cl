@@ -26,9 +26,9 @@ INLINED void keep_of_group(__local int *largest, __global int *slots, int value)
         keep(slots, *largest);
 }
 
-/* A step of dt = 0.5 / BEND cannot fold: det(I - D(u + dt p)) = det A det(I - M)
+/* A step of dt = 0.5 / BEND cannot fold: det(I + D(u + dt p)) = det A det(I + M)
  * with M = dt A^-1 Dp and |M| <= 1/2 in the Frobenius norm. Every eigenvalue of
- * M is at most |M| in size, so those of I - M stay at least 1/2 from 0 for each
+ * M is at most |M| in size, so those of I + M stay at least 1/2 from 0 for each
  * part of the step, and the determinant keeps its sign and an eighth of its
  * size. The differences are linear in u, so that this holds for the discrete
  * determinant exactly. Where det A is next to nothing no step is safe. */
@@ -43,7 +43,7 @@ INLINED void keep_of_group(__local int *largest, __global int *slots, int value)
         return as_##INT(v) & 0x7fffffff;                                                      \
     }                                                                                         \
                                                                                               \
-    /* v - Du v = A v */                                                                      \
+    /* v + Du v = A v */                                                                      \
     static inline vec##N rate##N(vec##N ax, vec##N ay, vec##N az, vec##N v)                   \
     {                                                                                         \
         vec##N p;                                                                             \
@@ -115,9 +115,9 @@ void rate_march(RATE_ARGUMENTS)
         for (; z < end; z++, i += plane) {
             ends ez = ends_at(z, size.z, plane, inverse.z);
             vec1 high = load_vec1(u, i + ez.high, n);
-            vec1 ax = slope1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);
-            vec1 ay = slope1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);
-            vec1 az = slope1(low, high, ez.weight);
+            vec1 ax = difference1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);
+            vec1 ay = difference1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);
+            vec1 az = difference1(low, high, ez.weight);
             ax.x += 1.0f;
             ay.y += 1.0f;
             az.z += 1.0f;
@@ -143,15 +143,15 @@ void bend_march(BEND_ARGUMENTS)
         for (; z < end; z++, i += plane) {
             ends ez = ends_at(z, size.z, plane, inverse.z);
             vec1 high = load_vec1(u, i + ez.high, n), p_high = load_vec1(p, i + ez.high, n);
-            vec1 ax = slope1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);
-            vec1 ay = slope1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);
-            vec1 az = slope1(low, high, ez.weight);
+            vec1 ax = difference1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);
+            vec1 ay = difference1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);
+            vec1 az = difference1(low, high, ez.weight);
             ax.x += 1.0f;
             ay.y += 1.0f;
             az.z += 1.0f;
-            vec1 px = slope1(load_vec1(p, i + ex.low, n), load_vec1(p, i + ex.high, n), ex.weight);
-            vec1 py = slope1(load_vec1(p, i + ey.low, n), load_vec1(p, i + ey.high, n), ey.weight);
-            vec1 pz = slope1(p_low, p_high, ez.weight);
+            vec1 px = difference1(load_vec1(p, i + ex.low, n), load_vec1(p, i + ex.high, n), ex.weight);
+            vec1 py = difference1(load_vec1(p, i + ey.low, n), load_vec1(p, i + ey.high, n), ey.weight);
+            vec1 pz = difference1(p_low, p_high, ez.weight);
             largest = max(largest, bend1(ax, ay, az, px, py, pz));
             low = here;
             here = high;
@@ -173,8 +173,8 @@ void bend_march(BEND_ARGUMENTS)
     ends ez = ends_at(z, size.z, size.x * size.y, inverse.z);                            \
     ends inner = ends_at(1, 3, 1, inverse.x);
 
-#define SLOPES1(f, i, e) slope1(load_vec1(f, (i) + e.low, n), load_vec1(f, (i) + e.high, n), e.weight)
-#define SLOPES8(f, i, e) difference_vec8(f, (i) + e.low, (i) + e.high, e.weight, n)
+#define SLOPES1(f, i, e) difference1(load_vec1(f, (i) + e.low, n), load_vec1(f, (i) + e.high, n), e.weight)
+#define SLOPES8(f, i, e) difference_vec8(f, (i) + e.high, (i) + e.low, e.weight, n)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void rate_row(RATE_ARGUMENTS)

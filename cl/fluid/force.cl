@@ -24,9 +24,9 @@ INLINED vec1 local_vec(__local const float *u, int cell, int cells)
         ends ex = ends_at(x, size.x, 1, inverse.x);                                           \
         ends ey = ends_at(y, size.y, stride_y, inverse.y);                                    \
         ends ez = ends_at(z, size.z, stride_z, inverse.z);                                    \
-        vec1 ax = slope1(LOAD(u, i + ex.low, n), LOAD(u, i + ex.high, n), ex.weight);         \
-        vec1 ay = slope1(LOAD(u, i + ey.low, n), LOAD(u, i + ey.high, n), ey.weight);         \
-        vec1 az = slope1(LOAD(u, i + ez.low, n), LOAD(u, i + ez.high, n), ez.weight);         \
+        vec1 ax = difference1(LOAD(u, i + ex.low, n), LOAD(u, i + ex.high, n), ex.weight);         \
+        vec1 ay = difference1(LOAD(u, i + ey.low, n), LOAD(u, i + ey.high, n), ey.weight);         \
+        vec1 az = difference1(LOAD(u, i + ez.low, n), LOAD(u, i + ez.high, n), ez.weight);         \
         ax.x += 1.0f;                                                                         \
         ay.y += 1.0f;                                                                         \
         az.z += 1.0f;                                                                         \
@@ -141,14 +141,14 @@ void force_reuse(FORCE_ARGUMENTS)
         vec1 high = load_vec1(u, column + min(k + 1, size.z - 1) * plane, n);
 #if PENALTY
         ends ez = ends_at(z, size.z, plane, inverse.z);
-        vec1 ax = slope1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);
-        vec1 ay = slope1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);
-        vec1 az = slope1(low, high, ez.weight);
+        vec1 ax = difference1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);
+        vec1 ay = difference1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);
+        vec1 az = difference1(low, high, ez.weight);
         ax.x += 1.0f;
         ay.y += 1.0f;
         az.z += 1.0f;
         vec1 gx = cross1(ay, az);
-        float rate = inverse.w * penalty_slope1(dot1(ax, gx));
+        float rate = -inverse.w * penalty_slope1(dot1(ax, gx));
         vec1 gy = scaled1(cross1(az, ax), rate), gz = scaled1(cross1(ax, ay), rate);
         __local float *c = cell + (k & 1) * 6 * PLANE + item;
         c[0] = gx.x * rate;
@@ -210,7 +210,7 @@ static inline void put_flux1(flux_row *row, int cell, vec1 ax, vec1 ay, vec1 az,
                              float wx, float wy, float wz)
 {
     vec1 c = cross1(ay, az);
-    float rate = lambda * penalty_slope1(dot1(ax, c));
+    float rate = -lambda * penalty_slope1(dot1(ax, c));
     float *f = &row->flux[0][cell];
     c *= rate * wx;
     f[0] = c.x, f[SPAN] = c.y, f[2 * SPAN] = c.z;
@@ -243,7 +243,7 @@ static inline void compute_row(flux_row *row, __global const float *u, int4 size
         vec8 ax, ay, az;
         columns8(u, i + x, n, inner, ey, ez, &ax, &ay, &az);
         vec8 c = cross8(ay, az);
-        float8 rate = inverse.w * penalty_slope8(dot8(ax, c));
+        float8 rate = -inverse.w * penalty_slope8(dot8(ax, c));
         put3(f, c, rate * inner.weight);
         put3(f + 3 * SPAN, cross8(az, ax), rate * ey.weight);
         put3(f + 6 * SPAN, cross8(ax, ay), rate * ez.weight);
@@ -312,9 +312,9 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
                 float8 r = residual8(&part, c, LOAD8(fixed + at), &slope);
                 if (mask)
                     r *= LOAD8(mask + at);
-                f.x = r * (shift0.x * slope.x + shift1.x * slope.y + shift2.x * slope.z);
-                f.y = r * (shift0.y * slope.x + shift1.y * slope.y + shift2.y * slope.z);
-                f.z = r * (shift0.z * slope.x + shift1.z * slope.y + shift2.z * slope.z);
+                f.x = -r * (shift0.x * slope.x + shift1.x * slope.y + shift2.x * slope.z);
+                f.y = -r * (shift0.y * slope.x + shift1.y * slope.y + shift2.y * slope.z);
+                f.z = -r * (shift0.z * slope.x + shift1.z * slope.y + shift2.z * slope.z);
 #if PENALTY
                 f.x += GET8(&sum[0][own]) + k * GET8(&next[0][own]);
                 f.y += GET8(&sum[1][own]) + k * GET8(&next[1][own]);

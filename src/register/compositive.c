@@ -194,7 +194,7 @@ end:
 static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest, int *passes)
 {
     const clv_mending scratch = {run->velocity, run->terms, run->force, run->slope};
-    return clv_mend_folds(run, u, grid, 1, smallest, &scratch, passes);
+    return clv_mend_folds(run, u, grid, smallest, &scratch, passes);
 }
 
 /* The longest vector of a step keeps its length even where nothing is left to

@@ -162,7 +162,7 @@ int clv_register_turn(clv_registration *run, const clvox_grid *at, float smalles
     run->u = u;
     run->inverse = inverse;
     const clv_mending scratch = {run->terms, run->inverse, run->scratch_a, run->scratch_b};
-    CLV_TRY(clv_mend_folds(run, run->u, &run->fixed_grid, 1, smallest, &scratch, &passes));
+    CLV_TRY(clv_mend_folds(run, run->u, &run->fixed_grid, smallest, &scratch, &passes));
     if (passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
 end:

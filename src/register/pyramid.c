@@ -167,14 +167,14 @@ end:
     return status;
 }
 
-static int smallest_determinant(clv_registration *run, const clv_buffer *u, const clvox_grid *grid, float sign,
+static int smallest_determinant(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
                                 clv_buffer *determinant, float *smallest)
 {
     int status = CLVOX_OK;
     double edge[3];
     clvox_grid_spacing(grid, edge);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
-    CLV_TRY(clv_jacobian(run->ctx, u, grid->size, spacing, sign, false, determinant));
+    CLV_TRY(clv_jacobian(run->ctx, u, grid->size, spacing, 1, false, determinant));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, determinant, NULL, NULL, 0, (int)clvox_grid_voxels(grid),
                        run->partial, run->state, CLV_STATE_SUMS));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), smallest,
@@ -183,14 +183,14 @@ end:
     return status;
 }
 
-int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float sign, float smallest,
+int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
                    const clv_mending *s, int *passes)
 {
     int status = CLVOX_OK, pass = 0;
     int n = (int)clvox_grid_voxels(grid);
     for (; pass < MOST_PASSES; pass++) {
         float found;
-        CLV_TRY(smallest_determinant(run, u, grid, sign, s->a, &found));
+        CLV_TRY(smallest_determinant(run, u, grid, s->a, &found));
         if (clv_rehearsing(run->ctx) ? pass == REHEARSED_PASSES : found > smallest)
             break;
         float wide = fminf(1.5f + .25f * (float)pass, 15);

@@ -31,10 +31,10 @@ typedef struct clv_mending {
     clv_buffer *weight;
 } clv_mending;
 
-/* Smooths u around voxels whose determinant det(I + sign Du) has fallen to
+/* Smooths u around voxels whose determinant det(I + Du) has fallen to
  * `smallest` or below, a little at a time and wider with every pass, until there
  * are none. *passes (may be NULL): how many it took. Blocking. */
-int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float sign, float smallest,
+int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
                    const clv_mending *scratch, int *passes);
 
 #endif

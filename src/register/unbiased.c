@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unbiased fluid registration (Lee et al. 2012, equations 7-12): coarse to
  * fine, each iteration
- *   f = -dE/du                     op/force.h
- *   v = G_sigma f                  op/gaussian.h
- *   p = v - Du v                   op/fluid.h
+ *   f = -dE/du                     op/fluid/force.h
+ *   v = G_sigma f                  op/image/gaussian.h
+ *   p = v + Du v                   op/fluid/fluid_step.h
  *   u = u + dt p                   dt on the device, never folding
  * The host looks at the energy every LOOK iterations, after mending u where its
  * determinant became too small: where it rose, u goes back to what it was at
@@ -23,7 +23,7 @@
 enum { LOOK = 10, MAX_RISES = 6 };
 
 /* The map is kept above this determinant. A step alone cannot fold it
- * (op/fluid.h), but ever smaller determinants would stop all movement for the
+ * (op/fluid/fluid_step.h), but ever smaller determinants would stop all movement for the
  * sake of one voxel and say nothing about anatomy. */
 static const float SMALLEST_JACOBIAN = 0.05f;
 
@@ -33,7 +33,7 @@ static const double SAME_IMAGE = 1e-10;
 static int mend(clv_registration *run, const clvox_grid *grid)
 {
     const clv_mending scratch = {run->field_a, run->field_b, run->field_c, run->weight};
-    return clv_mend_folds(run, run->u, grid, -1, SMALLEST_JACOBIAN, &scratch, NULL);
+    return clv_mend_folds(run, run->u, grid, SMALLEST_JACOBIAN, &scratch, NULL);
 }
 
 /* Carries u to a finer grid. */
@@ -55,7 +55,7 @@ static int refit(clv_registration *run, const clv_pyramid_level *l)
     float s[5];
     clv_buffer *warped = run->field_a, *weight = run->field_b;
     clv_map map;
-    clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), -1, &map);
+    clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &map);
     CLV_TRY(clv_warp(run->ctx, run->channels[0].level_moving, l->moving.size, &map, run->u, CLV_LINEAR, NAN,
                      warped, l->fixed.size));
     /* weight = 1 where a value arrived, times the mask */
@@ -206,9 +206,6 @@ int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
     }
     if (!clvox_grid_equal(&at, &run->fixed_grid))
         CLV_TRY(carry(run, &at, &run->fixed_grid));
-    /* Here h = x - u; the run's u is that of h = x + u. */
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->u, 3 * run->n, run->u, NULL, NULL,
-                          (float[4]){-1, 0, 0, 0}));
 end:
     if (kernel && clv_force_variant(run->ctx, clv_entry_force.name, NULL, -1) < 0 && status >= 0)
         status = CLVOX_ERROR_MEMORY;

@@ -13,13 +13,13 @@ enum { CLV_FLUID_PARTIALS = 4096 };
 /* The scalars of a fluid step, kept on the device (floats in this order). */
 enum {
     CLV_FLUID_LONGEST = 0, /* longest |v - Du v| in voxels */
-    CLV_FLUID_BEND = 1,    /* largest Frobenius norm of A^-1 Dp, A = I - Du */
+    CLV_FLUID_BEND = 1,    /* largest Frobenius norm of A^-1 Dp, A = I + Du */
     CLV_FLUID_STEP = 2,    /* dt of the last update */
     CLV_FLUID_MOVED = 3,   /* dt times LONGEST: the largest displacement, voxels */
     CLV_FLUID_SLOTS = 16
 };
 
-/* p = v - Du v (Lee et al. 2012, equation 12), Du by clv_gradient's
+/* p = v + Du v (Lee et al. 2012, equation 12, of h = x + u), Du by clv_gradient's
  * differences; sets CLV_FLUID_LONGEST and CLV_FLUID_BEND in state (of
  * CLV_FLUID_SLOTS floats). Both are NaN where p is somewhere; BEND is 1e19 where
  * det A is 1e-6 or less, so that the update stands still. p may not be u or v. */
@@ -29,7 +29,7 @@ int clv_fluid_rate(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
 
 /* u += dt p with dt = min(largest / LONGEST, 0.5 / BEND), computed on the
  * device; 0 where LONGEST is 0 or one of the two is not finite. Sets
- * CLV_FLUID_STEP and CLV_FLUID_MOVED. |dt A^-1 Dp| <= 1/2 keeps det(I - D(u +
+ * CLV_FLUID_STEP and CLV_FLUID_MOVED. |dt A^-1 Dp| <= 1/2 keeps det(I + D(u +
  * dt p)) above an eighth of what it was, so a step never folds (the proof is in
  * cl/fluid/fluid_step.cl). largest in voxels. */
 int clv_fluid_update(clvox_context *ctx, clv_buffer *u, const clv_buffer *p, const int size[3],

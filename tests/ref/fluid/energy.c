@@ -42,13 +42,13 @@ static void differences(const ref_energy_problem *p, const double *u, const int 
     }
 }
 
-/* Cofactors of I - d; returns the determinant. */
+/* Cofactors of I + d; returns the determinant. */
 static double cofactors(double d[3][3], double c[3][3])
 {
     double a[3][3];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            a[i][j] = (i == j) - d[i][j];
+            a[i][j] = (i == j) + d[i][j];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
             int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
@@ -70,7 +70,7 @@ static double residual(const ref_energy_problem *p, const int at[3], const doubl
         double x = p->linear[k][0] * at[0] + p->linear[k][1] * at[1] + p->linear[k][2] * at[2] +
                    p->linear[k][3];
         for (int c = 0; c < 3; c++)
-            x -= p->shift[k][c] * u[c];
+            x += p->shift[k][c] * u[c];
         if (!(x >= -0.5 && x <= n[k] - 0.5))
             return 0;
         free_axis[k] = x >= 0 && x <= n[k] - 1 && n[k] > 1;
@@ -131,9 +131,9 @@ void ref_energy_walk(const ref_energy_problem *p, const double *u, double result
                 for (int k = 0; k < 3; k++) {
                     size_t plane = (size_t)k * voxels;
                     for (int a = 0; a < 3; a++) {
-                        gradient[i + plane] -= m * r * slope[a] * p->shift[a][k];
-                        /* dJ/d(Du)_ka = -c_ka */
-                        double q = -p->lambda * rate * c[k][a] * weight[a];
+                        gradient[i + plane] += m * r * slope[a] * p->shift[a][k];
+                        /* dJ/d(Du)_ka = c_ka */
+                        double q = p->lambda * rate * c[k][a] * weight[a];
                         gradient[high[a] + plane] += q;
                         gradient[low[a] + plane] -= q;
                     }

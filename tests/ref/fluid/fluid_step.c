@@ -29,14 +29,14 @@ static double determinant(double a[3][3])
            a[0][2] * (a[1][0] * a[2][1] - a[1][1] * a[2][0]);
 }
 
-/* a = I - Du */
+/* a = I + Du */
 static void matrix(const double *u, const int size[3], const double spacing[3], int x, int y, int z,
                    double a[3][3])
 {
     differences(u, size, spacing, x, y, z, a);
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++)
-            a[r][c] = (r == c) - a[r][c];
+            a[r][c] = (r == c) + a[r][c];
 }
 
 void ref_fluid_rate(const double *u, const double *v, const int size[3], const double spacing[3],
