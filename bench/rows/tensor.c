@@ -57,8 +57,9 @@ static void mppca_size(const bench_data *d, int size[3])
 
 static int row_mppca(bench_data *d)
 {
-    clv_mppca_args args = {.volumes = K, .radius = 2, .dwi = d->dwi, .out = d->nine, .sigma = d->out[0]};
-    mppca_size(d, args.size);
+    clv_mppca_args args = {.dwi = {.buffer = d->dwi, .components = K}, .radius = 2, .out = d->nine,
+                           .sigma = d->out[0]};
+    mppca_size(d, args.dwi.size);
     return clv_mppca(d->ctx, &args);
 }
 
@@ -67,7 +68,8 @@ static int row_mppca(bench_data *d)
 static int row_measures(bench_data *d)
 {
     unsigned wanted = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_V1;
-    return clv_tensor_measures(d->ctx, d->tensor, NULL, d->n, 0, d->n, wanted, d->nine);
+    const clv_image tensor = {d->tensor, {d->size[0], d->size[1], d->size[2]}, {1, 1, 1}, 6};
+    return clv_tensor_measures(d->ctx, &tensor, NULL, 0, d->n, wanted, d->nine);
 }
 
 static int row_links(bench_data *d)

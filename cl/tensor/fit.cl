@@ -26,10 +26,11 @@
 #define SCALES 2
 #define FINISH 3
 
-#define REFERENCE 7
-#define SCALE 8
-#define MOVE 9
-#define ENERGY 16
+/* Places in the state, after the unknowns. */
+#define REFERENCE PARAMETERS
+#define SCALE (REFERENCE + 1)
+#define MOVE (SCALE + 1)
+#define ENERGY (MOVE + PARAMETERS)
 
 /* Signals count as at least this share of the reference. */
 #define LEAST_SIGNAL 1e-4f
@@ -86,13 +87,13 @@ static inline real trust(real rest, real scale, int hard)
     call
 
 #if PART == START
-static inline void begin_at(__global const float *dwi, __global const float *mask, int masked,
+static inline void begin_at(__global const float *dwi, __global const float *mask,
                             __global const float *inverse, __global const int *lowest, int lowest_count,
                             int volumes, int n, __global float *state, __global float *kind, int i)
 {
     real p[PARAMETERS], reference = -INFINITY;
     flag inside = (real)(1.0f) > 0.0f, finite = inside, floored = !inside;
-    if (masked)
+    if (mask)
         inside = load(mask, i, n) > 0.0f;
     if (!ANY(inside)) {
         store_bits((flag)(0), kind, i, n);
@@ -125,12 +126,12 @@ static inline void begin_at(__global const float *dwi, __global const float *mas
                kind, i, n);
 }
 
-__kernel void tensor_fit_start(__global const float *dwi, __global const float *mask, int masked,
+__kernel void tensor_fit_start(__global const float *dwi, __global const float *mask,
                                __global const float *inverse, __global const int *lowest,
                                int lowest_count, int volumes, int n, __global float *state,
                                __global float *kind)
 {
-    EACH(begin_at(dwi, mask, masked, inverse, lowest, lowest_count, volumes, n, state, kind, i));
+    EACH(begin_at(dwi, mask, inverse, lowest, lowest_count, volumes, n, state, kind, i));
 }
 #endif
 

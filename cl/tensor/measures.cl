@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures of symmetric tensors, planes in and planes out. Bit number k of
  * wanted asks for the k-th of FA MD AD RD mode cl cp cs l1 l2 l3 V1 V2 V3; the
- * planes asked for follow each other. Built with HAS_MASK. */
+ * planes asked for follow each other. */
 #include "common/eigen.clh"
 #include "common/field_row.clh"
-
-#ifndef HAS_MASK
-#define HAS_MASK 0
-#endif
 
 #define LOAD1(p) (*(p))
 #define STORE1(v, p) (*(p) = (v))
 
-#if HAS_MASK
-#define INSIDE(T, N, v) (LOAD##N(mask + at) > (T)(0.0f) ? (v) : (T)(0.0f))
-#else
-#define INSIDE(T, N, v) (v)
-#endif
-
 /* One plane, where it is asked for. bad is 0, or NaN where the tensor is. */
-#define PUT(T, N, bit, v)                            \
-    if (wanted >> (bit)&1) {                         \
-        STORE##N(INSIDE(T, N, (v) + bad), out + to); \
-        to += count;                                 \
+#define PUT(T, N, bit, v)                                                   \
+    if (wanted >> (bit)&1) {                                                \
+        STORE##N(inside > (T)(0.0f) ? (v) + bad : (T)(0.0f), out + to);     \
+        to += count;                                                        \
     }
 #define PUT_VECTOR(T, N, bit, k) \
     if (wanted >> (bit)&1) {     \
@@ -53,6 +43,9 @@
                                     int to)                                                         \
     {                                                                                               \
         __global const float *p = d + at;                                                           \
+        T inside = (T)(1.0f);                                                                       \
+        if (mask)                                                                                   \
+            inside = LOAD##N(mask + at);                                                            \
         T xx = LOAD##N(p), xy = LOAD##N(p + voxels), xz = LOAD##N(p + 2 * voxels);                   \
         T yy = LOAD##N(p + 3 * voxels), yz = LOAD##N(p + 4 * voxels), zz = LOAD##N(p + 5 * voxels);  \
         T bad = (T)(0.0f) * xx + (T)(0.0f) * xy + (T)(0.0f) * xz + (T)(0.0f) * yy +                  \

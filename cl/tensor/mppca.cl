@@ -201,17 +201,18 @@ static inline void eigenvectors(__global const float *a, int n, int stride, __gl
         }
 }
 
-/* A work-item a row of windows, or with EACH a window. scratch, a work-item: x, a, lu, and vectors. */
+/* A work-item ITEM_X windows of a row, 0: all. scratch, a work-item: x, a, lu, and vectors. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-mppca_window(__global const float *packed, __global const float *mask, int has_mask, int4 size, int4
-             radius, int4 box, int4 count, int4 shape, float factor, __global float *scratch, int slot,
-             __global float *vectors, __global float *coefficients, __global float *means, __global
-             float4 *facts)
+mppca_window(__global const float *packed, __global const float *mask, int4 size, int4 radius, int4 box,
+             int4 count, int4 shape, float factor, __global float *scratch, int slot,
+             __global float *vectors, __global float *coefficients, __global float *means,
+             __global float4 *facts)
 {
     int wy = (int)get_global_id(1), wz = (int)get_global_id(2);
     int n = shape.x, stride = shape.y, samples = shape.z, row = wz * count.y + wy;
-#if EACH
-    int first = (int)get_global_id(0), end = min(first + 1, count.x), own = row * count.x + first;
+#if ITEM_X
+    int items = (count.x + ITEM_X - 1) / ITEM_X, item = (int)get_global_id(0), own = row * items + item;
+    int first = item * ITEM_X, end = min(first + ITEM_X, count.x);
 #else
     int first = 0, end = count.x, own = row;
 #endif
@@ -225,7 +226,7 @@ mppca_window(__global const float *packed, __global const float *mask, int has_m
         int w = row * count.x + wx;
         int corner = ((box.z + wz) * size.y + box.y + wy) * size.x + wx;
         int middle = corner + (radius.z * size.y + radius.y) * size.x + radius.x;
-        if (has_mask && !(mask[middle] > 0.0f)) {
+        if (mask && !(mask[middle] > 0.0f)) {
             facts[w] = (float4)(0.0f);
             continue;
         }
@@ -295,18 +296,18 @@ static inline int last_window(int at, int from, int count)
     return min(at, from + count - 1);
 }
 
-/* Adds to voxels of rows and planes from `origin` on what the windows of a box
+/* Adds to voxels of rows and planes from the box's first on what its windows
  * say of them, weighted, in the windows' order. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 mppca_gather_group(__global const float *vectors, __global const float *coefficients,
                    __global const float *means, __global const float4 *facts, __global const float *mask,
-                   int has_mask, int4 size, int4 radius, int4 box, int4 count, int4 shape, int4 origin,
-                   __global float *sums, __global float *weights)
+                   int4 size, int4 radius, int4 box, int4 count, int4 shape, __global float *sums,
+                   __global float *weights)
 {
-    int x = (int)get_group_id(0), y = (int)get_group_id(1) + origin.y, z = (int)get_group_id(2) + origin.z;
+    int x = (int)get_group_id(0), y = (int)get_group_id(1) + box.y, z = (int)get_group_id(2) + box.z;
     int stride = shape.y, samples = shape.z, i = (z * size.y + y) * size.x + x;
     int wide = 2 * radius.x + 1, high = 2 * radius.y + 1;
-    if (has_mask && !(mask[i] > 0.0f))
+    if (mask && !(mask[i] > 0.0f))
         return;
     for (int k = (int)get_local_id(0); k < stride; k += TILE_X) {
         int keeps = k == stride - 1; /* one of them keeps the weights */
@@ -343,14 +344,14 @@ mppca_gather_group(__global const float *vectors, __global const float *coeffici
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 mppca_gather_row(__global const float *vectors, __global const float *coefficients,
                  __global const float *means, __global const float4 *facts, __global const float *mask,
-                 int has_mask, int4 size, int4 radius, int4 box, int4 count, int4 shape, int4 origin,
-                 __global float *sums, __global float *weights)
+                 int4 size, int4 radius, int4 box, int4 count, int4 shape, __global float *sums,
+                 __global float *weights)
 {
-    int y = (int)get_global_id(1) + origin.y, z = (int)get_global_id(2) + origin.z;
+    int y = (int)get_global_id(1) + box.y, z = (int)get_global_id(2) + box.z;
     int stride = shape.y, samples = shape.z, wide = 2 * radius.x + 1, high = 2 * radius.y + 1;
     for (int x = 0; x < size.x; x++) {
         int i = (z * size.y + y) * size.x + x;
-        if (has_mask && !(mask[i] > 0.0f))
+        if (mask && !(mask[i] > 0.0f))
             continue;
         float weight = weights[2 * i], var = weights[2 * i + 1];
         for (int wz = first_window(z, radius.z, box.z); wz <= last_window(z, box.z, count.z); wz++)
@@ -380,13 +381,13 @@ mppca_gather_row(__global const float *vectors, __global const float *coefficien
 
 /* The weighted mean, not below 0, and 0 outside the mask. What was not finite
  * stays, and so does what no window reached. out may be dwi. */
-__kernel void mppca_finish(__global const float *dwi, __global const float *mask, int has_mask, int n,
-                           int volumes, int stride, __global const float *sums, __global const float *weights,
+__kernel void mppca_finish(__global const float *dwi, __global const float *mask, int n, int volumes,
+                           int stride, __global const float *sums, __global const float *weights,
                            __global float *out, __global float *sigma)
 {
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
     for (int i = first; i < last; i++) {
-        int in = !has_mask || mask[i] > 0.0f;
+        int in = !mask || mask[i] > 0.0f;
         float weight = weights[2 * i];
         for (int k = 0; k < volumes; k++) {
             float was = dwi[k * n + i];

@@ -43,12 +43,14 @@ end:
     return status;
 }
 
-int clv_tensor_maps(clvox_context *ctx, const clv_buffer *tensor, const clv_buffer *mask,
+int clv_tensor_maps(clvox_context *ctx, clv_buffer *tensor, const clv_buffer *mask,
                     const clvox_grid *grid, double unit, unsigned wanted, clvox_volume *out[CLVOX_MEASURES])
 {
     int status;
     size_t voxels = clvox_grid_voxels(grid), batch = voxels < BATCH ? voxels : BATCH;
     clv_buffer *planes = NULL;
+    const clv_image image = {
+        .buffer = tensor, .size = {grid->size[0], grid->size[1], grid->size[2]}, .components = 6};
     memset(out, 0, CLVOX_MEASURES * sizeof *out);
     if (!(wanted & CLVOX_MEASURES_ALL))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "no measure of the tensor is asked for");
@@ -63,7 +65,7 @@ int clv_tensor_maps(clvox_context *ctx, const clv_buffer *tensor, const clv_buff
     CLV_TRY(clv_pool_take(ctx, &request, 1));
     for (size_t first = 0; first < voxels && status >= 0; first += batch) {
         size_t count = voxels - first < batch ? voxels - first : batch;
-        status = clv_tensor_measures(ctx, tensor, mask, (int)voxels, (int)first, (int)count, wanted, planes);
+        status = clv_tensor_measures(ctx, &image, mask, (int)first, (int)count, wanted, planes);
         if (status >= 0)
             status = fetch(ctx, planes, first, count, voxels, unit, out);
     }

@@ -12,7 +12,7 @@
 /* As clvox_tensor_measures, of a tensor that is on the device: 6 planes, in
  * `unit` mm^2/s (1e-3 where a solver keeps numbers about 1). mask: a plane of
  * floats, or NULL. */
-int clv_tensor_maps(clvox_context *ctx, const clv_buffer *tensor, const clv_buffer *mask,
+int clv_tensor_maps(clvox_context *ctx, clv_buffer *tensor, const clv_buffer *mask,
                     const clvox_grid *grid, double unit, unsigned wanted, clvox_volume *out[CLVOX_MEASURES]);
 
 /* Colours of directions, 3 bytes a voxel: red is left-right, green

@@ -6,17 +6,26 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW, QUARTIC = 8 };
+enum { P = CLV_TENSOR_PARAMETERS, ROW = CLV_TENSOR_ROW };
+
+/* What kernels share with the host: the design's layout and what is said of a voxel. */
+#define SHARED                                                                                          \
+    " -DPARAMETERS=" CLV_TEXT(CLV_TENSOR_PARAMETERS) " -DROW=" CLV_TEXT(CLV_TENSOR_ROW)                 \
+    " -DQUARTIC=" CLV_TEXT(CLV_TENSOR_QUARTIC) " -DFITTED=" CLV_TEXT(CLV_TENSOR_FITTED)                 \
+    " -DFLOORED=" CLV_TEXT(CLV_TENSOR_FLOORED) " -DNO_SIGNAL=" CLV_TEXT(CLV_TENSOR_NO_SIGNAL)           \
+    " -DNOT_FINITE=" CLV_TEXT(CLV_TENSOR_NOT_FINITE)                                                    \
+    " -DMADE_POSITIVE=" CLV_TEXT(CLV_TENSOR_MADE_POSITIVE)                                              \
+    " -DSINGULAR=" CLV_TEXT(CLV_TENSOR_SINGULAR) " -DREJECTED=" CLV_TEXT(CLV_TENSOR_REJECTED)
 
 /* A voxel a work-item; on CPU devices runs of voxels, eight at a time. */
-#define LINE(symbol, part, builds)                                                                       \
-    static const clv_variant symbol##_variants[] = {                                                     \
-        {.name = "lanes", .function = "tensor_fit_" #symbol, .defines = "-DLANES=1 -DPART=" #part,       \
-         .item = {CLV_MARCH}, .devices = CLV_ON_GPU, .tiles = {{128, 1, 1, 1}}},                    \
-        {.name = "runs", .function = "tensor_fit_" #symbol, .defines = "-DLANES=8 -DPART=" #part,        \
-         .item = {CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 256}}},                   \
-    };                                                                                                   \
-    const clv_entry clv_entry_tensor_fit_##symbol = {"tensor/fit", "tensor_fit_" #symbol,                \
+#define LINE(symbol, part, builds)                                                                      \
+    static const clv_variant symbol##_variants[] = {                                                    \
+        {.name = "lanes", .function = "tensor_fit_" #symbol, .defines = "-DLANES=1 -DPART=" part SHARED, \
+         .item = {CLV_MARCH}, .devices = CLV_ON_GPU, .tiles = {{128, 1, 1, 1}}},                        \
+        {.name = "runs", .function = "tensor_fit_" #symbol, .defines = "-DLANES=8 -DPART=" part SHARED, \
+         .item = {CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 256}}},                        \
+    };                                                                                                  \
+    const clv_entry clv_entry_tensor_fit_##symbol = {"tensor/fit", "tensor_fit_" #symbol,               \
                                                      symbol##_variants, 2, builds}
 
 static const char *const scale_builds[] = {"-DWEIGHT=0", "-DWEIGHT=1", NULL};
@@ -25,10 +34,10 @@ static const char *const step_builds[] = {"-DWEIGHT=0 -DROBUST=1", "-DWEIGHT=1 -
                                           "-DWEIGHT=2 -DROBUST=1", NULL};
 static const char *const finish_builds[] = {"-DWEIGHT=0 -DROBUST=0", "-DWEIGHT=0 -DROBUST=1",
                                             "-DWEIGHT=1 -DROBUST=0", "-DWEIGHT=1 -DROBUST=1", NULL};
-LINE(start, 0, NULL);
-LINE(scale, 2, scale_builds);
-LINE(step, 1, step_builds);
-LINE(finish, 3, finish_builds);
+LINE(start, "START", NULL);
+LINE(scale, "SCALES", scale_builds);
+LINE(step, "STEP", step_builds);
+LINE(finish, "FINISH", finish_builds);
 
 /* ---- the design --------------------------------------------------------- */
 
@@ -193,7 +202,7 @@ int clv_tensor_design_create(clvox_context *ctx, const double *b, const double (
             rows[ROW * k + c] = (float)x[k][c];
             inverse[ROW * k + c] = (float)sum;
         }
-        fill_quartics(b[k], direction[k], rows + ROW * k + QUARTIC);
+        fill_quartics(b[k], direction[k], rows + ROW * k + CLV_TENSOR_QUARTIC);
     }
     for (int k = 0; k < volumes; k++)
         if (b[k] <= least + NEAR)
@@ -227,7 +236,7 @@ void clv_tensor_design_destroy(clv_tensor_design **design)
 
 int clv_tensor_fit_state(clv_tensor_method method, bool robust)
 {
-    return method == CLV_TENSOR_NLLS ? CLV_TENSOR_STATE : robust ? 9 : 8;
+    return method == CLV_TENSOR_NLLS ? CLV_TENSOR_STATE : robust ? P + 2 : P + 1;
 }
 
 static double bytes_of(const clv_tensor_fit_args *a, double besides)
@@ -243,7 +252,7 @@ static int start(clvox_context *ctx, const clv_tensor_fit_args *a)
     const clv_tensor_design *d = a->design;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_fit_start, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, bytes_of(a, a->mask ? 10 : 9), CLV_BUF(a->dwi), CLV_BUF(a->mask),
-                       CLV_INT(a->mask != NULL), CLV_BUF(d->inverse), CLV_BUF(d->lowest),
+                       CLV_BUF(d->inverse), CLV_BUF(d->lowest),
                        CLV_INT(d->lowest_count), CLV_INT(d->volumes), CLV_INT(a->voxels), CLV_BUF(a->state),
                        CLV_BUF(a->kind)));
 end:

@@ -8,12 +8,11 @@
  * components of D are the unknowns, volumes without weighting are measurements
  * like the others. */
 
-enum {
-    CLV_TENSOR_PARAMETERS = 7, /* ln S0, then Dxx Dxy Dxz Dyy Dyz Dzz */
-    CLV_TENSOR_ROW = 24,       /* floats of a volume's row of the design: the seven factors of the
-                                  unknowns, and from 8 on b^2 times the products of four coordinates */
-    CLV_TENSOR_STATE = 17      /* floats a voxel of state, whatever the method */
-};
+#define CLV_TENSOR_PARAMETERS 7 /* ln S0, then Dxx Dxy Dxz Dyy Dyz Dzz */
+#define CLV_TENSOR_ROW 24       /* floats of a volume's row of the design: the factors of the unknowns, */
+#define CLV_TENSOR_QUARTIC 8    /* and from here on b^2 times the products of four coordinates */
+/* Floats a voxel of state, whatever the method. */
+enum { CLV_TENSOR_STATE = 2 * CLV_TENSOR_PARAMETERS + 3 };
 
 typedef enum clv_tensor_method {
     CLV_TENSOR_OLS,  /* least squares on ln S */
@@ -24,15 +23,13 @@ typedef enum clv_tensor_method {
 
 /* What is said of a voxel, in an int32: bits, and from CLV_TENSOR_REJECTED on
  * the number of volumes that were rejected. */
-enum {
-    CLV_TENSOR_FITTED = 1,
-    CLV_TENSOR_FLOORED = 2,       /* a signal below 1e-4 of the voxel's own without weighting */
-    CLV_TENSOR_NO_SIGNAL = 4,     /* not fitted: nothing above 0 without weighting */
-    CLV_TENSOR_NOT_FINITE = 8,    /* not fitted: NaN or infinite */
-    CLV_TENSOR_MADE_POSITIVE = 16, /* an eigenvalue below 1e-5 mm^2/s was raised to it */
-    CLV_TENSOR_SINGULAR = 32,     /* what was not rejected does not tell the noise of the tensor */
-    CLV_TENSOR_REJECTED = 256
-};
+#define CLV_TENSOR_FITTED 1
+#define CLV_TENSOR_FLOORED 2        /* a signal below 1e-4 of the voxel's own without weighting */
+#define CLV_TENSOR_NO_SIGNAL 4      /* not fitted: nothing above 0 without weighting */
+#define CLV_TENSOR_NOT_FINITE 8     /* not fitted: NaN or infinite */
+#define CLV_TENSOR_MADE_POSITIVE 16 /* an eigenvalue below 1e-5 mm^2/s was raised to it */
+#define CLV_TENSOR_SINGULAR 32      /* what was not rejected does not tell the noise of the tensor */
+#define CLV_TENSOR_REJECTED 256
 
 /* The equations that all voxels share, on the device. */
 typedef struct clv_tensor_design {

@@ -12,19 +12,23 @@ static const clv_variant pack_variants[] = {
 };
 const clv_entry clv_entry_mppca_pack = {"tensor/mppca", "mppca_pack", pack_variants, 2, NULL};
 
+enum {
+    VECTORS = 7,      /* of a work-item's scratch, the last a little longer */
+    GROUP_VECTORS = 8 /* of what a work-group shares beside the covariance */
+};
+
+/* A window to a work-group as long as the covariance fits into local memory, else to a work-item; a row
+ * of windows. */
 static const clv_variant window_variants[] = {
-    {.name = "each", .function = "mppca_window", .defines = "-DEACH=1", .devices = CLV_ON_GPU, .tiles = {{32, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "mppca_window", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
+    {.name = "group", .function = "mppca_window_group",
+     .defines = "-DGROUP=1", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
+     .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "each", .function = "mppca_window", .no_local = true, .devices = CLV_ON_GPU,
+     .tiles = {{32, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "mppca_window", .item = {CLV_WHOLE}, .no_local = true, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_mppca_window = {"tensor/mppca", "mppca_window", window_variants, 2, NULL};
-
-static const clv_variant window_group_variants[] = {
-    {.name = "group", .function = "mppca_window_group", .defines = "-DGROUP=1", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
-     .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
-};
-const clv_entry clv_entry_mppca_window_group = {"tensor/mppca", "mppca_window_group", window_group_variants, 1,
-                                                NULL};
+const clv_entry clv_entry_mppca_window = {"tensor/mppca", "mppca_window", window_variants, 3, NULL};
 
 static const clv_variant gather_variants[] = {
     {.name = "group", .function = "mppca_gather_group", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
@@ -44,17 +48,13 @@ const clv_entry clv_entry_mppca_finish = {"tensor/mppca", "mppca_finish", finish
 
 /* How the work is divided. Lengths in floats. */
 typedef struct plan {
-    int voxels, stride, samples, least;
+    const clv_kernel *kernel;  /* of windows */
+    int voxels, volumes, stride, samples, least;
     int radius[3], windows[3]; /* in the volume */
     int rows, planes;          /* of windows in flight */
     size_t slot, slots;        /* scratch of a work-item or work-group, and how many */
-    size_t local;              /* bytes that a work-group shares; 0: work-items by themselves */
+    size_t local;              /* bytes that a work-group shares, where one has a window */
 } plan;
-
-enum {
-    VECTORS = 7,      /* of a row's scratch in the kernel, the last a little longer */
-    GROUP_VECTORS = 8 /* of what a work-group shares besides the covariance */
-};
 
 static size_t least_of(size_t a, size_t b)
 {
@@ -68,53 +68,53 @@ static size_t window_floats(const plan *p)
     return stride * stride + (size_t)p->samples * stride + stride + 4;
 }
 
-static int window_kernel(clvox_context *ctx, const plan *p, const clv_kernel **out)
+static int measure(const clv_mppca_args *a, plan *p)
 {
-    return clv_kernel_get(ctx, p->local ? &clv_entry_mppca_window_group : &clv_entry_mppca_window, NULL,
-                          p->windows, p->local, out);
+    const int *size = a->dwi.size, volumes = a->dwi.components;
+    double voxels = (double)size[0] * size[1] * size[2];
+    *p = (plan){.volumes = volumes, .stride = (volumes + 7) / 8 * 8, .samples = 1};
+    if (volumes < 2)
+        return clv_fail(CLVOX_ERROR_DATA, "PCA needs two volumes or more, and these are %d", volumes);
+    if (voxels * p->stride > INT_MAX)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%d volumes of %.0f voxels are more than PCA takes at once",
+                        volumes, voxels);
+    p->voxels = (int)voxels;
+    for (int i = 0; i < 3; i++) {
+        int most = (size[i] - 1) / 2;
+        p->radius[i] = a->radius < most ? a->radius : most;
+        p->windows[i] = size[i] - 2 * p->radius[i];
+        p->samples *= 2 * p->radius[i] + 1;
+    }
+    if (p->samples < 2)
+        return clv_fail(CLVOX_ERROR_DATA, "PCA needs windows of more than one voxel");
+    p->least = volumes > p->samples - 1 ? volumes - (p->samples - 1) : 0;
+    size_t n = (size_t)volumes;
+    p->local = sizeof(float) * (n * (n | 1) + GROUP_VECTORS * n);
+    return CLVOX_OK;
 }
 
 static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
 {
     int status = CLVOX_OK;
-    const clv_kernel *kernel;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
-    *p = (plan){.stride = (a->volumes + 7) / 8 * 8, .samples = 1};
-    double voxels = (double)a->size[0] * a->size[1] * a->size[2];
-    if (a->volumes < 2)
-        return clv_fail(CLVOX_ERROR_DATA, "PCA needs two volumes or more, and these are %d", a->volumes);
-    if (voxels * p->stride > INT_MAX)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%d volumes of %.0f voxels are more than PCA takes at once",
-                        a->volumes, voxels);
-    p->voxels = (int)voxels;
-    for (int i = 0; i < 3; i++) {
-        int most = (a->size[i] - 1) / 2;
-        p->radius[i] = a->radius < most ? a->radius : most;
-        p->windows[i] = a->size[i] - 2 * p->radius[i];
-        p->samples *= 2 * p->radius[i] + 1;
-    }
-    if (p->samples < 2)
-        return clv_fail(CLVOX_ERROR_DATA, "PCA needs windows of more than one voxel");
-    p->least = a->volumes > p->samples - 1 ? a->volumes - (p->samples - 1) : 0;
-    size_t stride = (size_t)p->stride, n = (size_t)a->volumes;
-    p->local = sizeof(float) * (n * (n | 1) + GROUP_VECTORS * n);
-    if (a->form == CLV_MPPCA_ITEM || p->local > limits->local_bytes ||
-        (a->form == CLV_MPPCA_AUTO && limits->type == CLVOX_DEVICE_CPU))
-        p->local = 0;
-    CLV_TRY(window_kernel(ctx, p, &kernel));
-    p->slot = p->local ? 4 * (size_t)kernel->tile.x * stride
-                       : ((size_t)p->samples + stride + 32 + VECTORS) * stride;
-    size_t lanes = kernel->item[0] == 0 ? 1 : (size_t)p->windows[0];
-    size_t row = (size_t)p->windows[0] * window_floats(p) + lanes * p->slot;
+    CLV_TRY(measure(a, p));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_window, NULL, p->windows, p->local, &p->kernel));
+    const size_t stride = (size_t)p->stride, row_windows = (size_t)p->windows[0];
+    const bool alone = p->kernel->variant->no_local;
+    /* Of a work-item, or four vectors for each of a work-group. */
+    p->slot = alone ? ((size_t)p->samples + stride + 32 + VECTORS) * stride
+                    : 4 * (size_t)p->kernel->tile.x * stride;
+    size_t lanes = p->kernel->item[0] ? row_windows : 1;
+    size_t row = row_windows * window_floats(p) + lanes * p->slot;
     size_t likes = limits->type == CLVOX_DEVICE_CPU ? (size_t)limits->compute_units << 24 : (size_t)1 << 32;
     size_t room = a->room ? a->room : least_of(likes, limits->global_bytes / 8);
     /* Index arithmetic is int, and the largest buffer one allocation. */
     size_t most = limits->max_allocation ? least_of(INT_MAX, limits->max_allocation / 4) : INT_MAX;
-    size_t widest = window_floats(p) * (size_t)p->windows[0];
+    size_t widest = window_floats(p) * row_windows;
     widest = widest > row ? widest : row;
     if (widest > most)
         return clv_fail(CLVOX_ERROR_MEMORY, "a row of windows of %d volumes is more than the device holds",
-                        a->volumes);
+                        p->volumes);
     size_t fit = least_of(room / 4 / row, most / widest), plane = (size_t)p->windows[1];
     fit = fit ? fit : 1;
     p->rows = (int)least_of(fit, plane);
@@ -146,28 +146,26 @@ static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, c
                    int y, int z, int rows, int planes)
 {
     int status = CLVOX_OK;
-    const clv_kernel *window, *gather;
-    const int *r = p->radius, *n = a->size;
+    const clv_kernel *gather;
+    const int *r = p->radius, *n = a->dwi.size;
     const int count[3] = {p->windows[0], rows, planes}, reach[3] = {n[0], rows + 2 * r[1], planes + 2 * r[2]};
-    double windows = (double)count[0] * rows * planes, step = 1 + sqrt((double)a->volumes / p->samples);
-    const clv_arg args[] = {CLV_BUF(b[PACKED]), CLV_BUF(a->mask), CLV_INT(a->mask != NULL),
-                            CLV_INT4(n[0], n[1], n[2], 0), CLV_INT4(r[0], r[1], r[2], 0),
-                            CLV_INT4(0, y, z, 0), CLV_INT4(count[0], rows, planes, 0),
-                            CLV_INT4(a->volumes, p->stride, p->samples, p->least),
+    double windows = (double)count[0] * rows * planes, step = 1 + sqrt((double)p->volumes / p->samples);
+    const clv_arg args[] = {CLV_BUF(b[PACKED]), CLV_BUF(a->mask), CLV_INT4(n[0], n[1], n[2], 0),
+                            CLV_INT4(r[0], r[1], r[2], 0), CLV_INT4(0, y, z, 0),
+                            CLV_INT4(count[0], rows, planes, 0),
+                            CLV_INT4(p->volumes, p->stride, p->samples, p->least),
                             CLV_FLOAT((float)(step * step)), CLV_BUF(b[SCRATCH]), CLV_INT((int)p->slot),
                             CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),
                             CLV_LOCAL(p->local)};
-    CLV_TRY(window_kernel(ctx, p, &window));
-    CLV_TRY(clv_launch_args(ctx, window, count, 4 * windows * a->volumes, args,
-                            (int)(sizeof args / sizeof *args) - !p->local));
+    CLV_TRY(clv_launch_args(ctx, p->kernel, count, 4 * windows * p->volumes, args,
+                            (int)(sizeof args / sizeof *args) - p->kernel->variant->no_local));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_gather, NULL, reach, 0, &gather));
-    CLV_TRY(CLV_LAUNCH(ctx, gather, reach, 8 * (double)reach[0] * reach[1] * reach[2] * a->volumes,
+    CLV_TRY(CLV_LAUNCH(ctx, gather, reach, 8 * (double)reach[0] * reach[1] * reach[2] * p->volumes,
                        CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),
-                       CLV_BUF(a->mask), CLV_INT(a->mask != NULL), CLV_INT4(n[0], n[1], n[2], 0),
-                       CLV_INT4(r[0], r[1], r[2], 0), CLV_INT4(0, y, z, 0),
-                       CLV_INT4(count[0], rows, planes, 0),
-                       CLV_INT4(a->volumes, p->stride, p->samples, p->least), CLV_INT4(0, y, z, 0),
-                       CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS])));
+                       CLV_BUF(a->mask), CLV_INT4(n[0], n[1], n[2], 0), CLV_INT4(r[0], r[1], r[2], 0),
+                       CLV_INT4(0, y, z, 0), CLV_INT4(count[0], rows, planes, 0),
+                       CLV_INT4(p->volumes, p->stride, p->samples, p->least), CLV_BUF(b[SUMS]),
+                       CLV_BUF(b[WEIGHTS])));
 end:
     return status;
 }
@@ -181,12 +179,12 @@ int clv_mppca(clvox_context *ctx, const clv_mppca_args *a)
     const clv_kernel *pack, *finish;
     CLV_TRY(make_plan(ctx, a, &p));
     const int line[3] = {p.voxels, 1, 1};
-    double bytes = 4.0 * p.voxels * a->volumes;
+    double bytes = 4.0 * p.voxels * p.volumes;
     list_requests(&p, b, requests);
     CLV_TRY(clv_pool_take(ctx, requests, BUFFERS));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_pack, NULL, line, 0, &pack));
-    CLV_TRY(CLV_LAUNCH(ctx, pack, line, 3 * bytes, CLV_BUF(a->dwi), CLV_INT(p.voxels), CLV_INT(a->volumes),
-                       CLV_INT(p.stride), CLV_BUF(b[PACKED]), CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS])));
+    CLV_TRY(CLV_LAUNCH(ctx, pack, line, 3 * bytes, CLV_BUF(a->dwi.buffer), CLV_INT(p.voxels),
+                       CLV_INT(p.volumes), CLV_INT(p.stride), CLV_BUF(b[PACKED]), CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS])));
     for (int z = 0; z < p.windows[2]; z += p.planes)
         for (int y = 0; y < p.windows[1]; y += p.rows) {
             int rows = p.windows[1] - y < p.rows ? p.windows[1] - y : p.rows;
@@ -194,8 +192,8 @@ int clv_mppca(clvox_context *ctx, const clv_mppca_args *a)
             CLV_TRY(run_box(ctx, a, &p, b, y, z, rows, planes));
         }
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_finish, NULL, line, 0, &finish));
-    CLV_TRY(CLV_LAUNCH(ctx, finish, line, 3 * bytes, CLV_BUF(a->dwi), CLV_BUF(a->mask),
-                       CLV_INT(a->mask != NULL), CLV_INT(p.voxels), CLV_INT(a->volumes), CLV_INT(p.stride),
+    CLV_TRY(CLV_LAUNCH(ctx, finish, line, 3 * bytes, CLV_BUF(a->dwi.buffer), CLV_BUF(a->mask),
+                       CLV_INT(p.voxels), CLV_INT(p.volumes), CLV_INT(p.stride),
                        CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS]), CLV_BUF(a->out), CLV_BUF(a->sigma)));
     status = clv_finish(ctx);
 end:
@@ -205,5 +203,4 @@ end:
 }
 
 const clv_entry *const clv_operation_tensor_mppca[] = {
-    &clv_entry_mppca_pack, &clv_entry_mppca_window, &clv_entry_mppca_window_group,
-    &clv_entry_mppca_gather, &clv_entry_mppca_finish, NULL};
+    &clv_entry_mppca_pack, &clv_entry_mppca_window, &clv_entry_mppca_gather, &clv_entry_mppca_finish, NULL};

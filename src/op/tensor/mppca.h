@@ -2,24 +2,17 @@
 #ifndef CLV_OP_TENSOR_MPPCA_H
 #define CLV_OP_TENSOR_MPPCA_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
-extern const clv_entry clv_entry_mppca_pack, clv_entry_mppca_window, clv_entry_mppca_window_group,
-    clv_entry_mppca_gather, clv_entry_mppca_finish;
-
-/* Who works on a window: a work-group on GPUs as long as the covariance fits
- * into local memory, else a work-item. */
-typedef enum clv_mppca_form { CLV_MPPCA_AUTO, CLV_MPPCA_ITEM, CLV_MPPCA_GROUP } clv_mppca_form;
+extern const clv_entry clv_entry_mppca_pack, clv_entry_mppca_window, clv_entry_mppca_gather,
+    clv_entry_mppca_finish;
 
 typedef struct clv_mppca_args {
-    int size[3];
-    int volumes;
+    clv_image dwi;          /* a component a volume, planar */
     int radius;             /* of the window, in voxels; less along an axis too short for it */
-    const clv_buffer *dwi;  /* volumes x voxels floats, planar */
     const clv_buffer *mask; /* voxels floats, > 0 inside; may be NULL */
     clv_buffer *out;        /* as dwi, and may be dwi */
     clv_buffer *sigma;      /* voxels floats: standard deviation of the noise, in dwi's unit */
-    clv_mppca_form form;
     size_t room;            /* bytes of scratch for windows in flight; 0: what the device likes */
 } clv_mppca_args;
 

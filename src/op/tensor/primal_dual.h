@@ -71,11 +71,9 @@ int clv_tensor_inside(clvox_context *ctx, const clv_buffer *from, const clv_buff
 extern const clv_entry clv_entry_tensor_inside;
 extern const clv_entry clv_entry_tensor_log;
 extern const clv_entry clv_entry_tensor_pd_dual;
-extern const clv_entry clv_entry_tensor_pd_edges;
 extern const clv_entry clv_entry_tensor_pd_primal;
 extern const clv_entry clv_entry_tensor_pd_radius;
 extern const clv_entry clv_entry_tensor_pd_sums;
-extern const clv_entry clv_entry_tensor_pd_sweep;
 extern const clv_entry clv_entry_tensor_pd_total;
 
 #endif

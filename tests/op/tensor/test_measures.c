@@ -82,6 +82,12 @@ static double judge(const double d[6], const float got[20], int *which)
     return worst;
 }
 
+/* So many tensors in a row. */
+static clv_image row(clv_buffer *tensor, int voxels)
+{
+    return (clv_image){tensor, {voxels, 1, 1}, {1, 1, 1}, 6};
+}
+
 /* All measures of voxels first to first + count - 1 against the reference. */
 static void compare(int voxels, int first, int count, bool masked)
 {
@@ -93,7 +99,8 @@ static void compare(int voxels, int first, int count, bool masked)
     clv_buffer *out = harness_output(ctx, 20 * (size_t)count * sizeof *got);
     if (masked)
         inside = harness_upload(ctx, mask, (size_t)voxels * sizeof *mask);
-    CHECK(clv_tensor_measures(ctx, tensor, inside, voxels, first, count, CLVOX_MEASURES_ALL, out) == 0);
+    const clv_image image = row(tensor, voxels);
+    CHECK(clv_tensor_measures(ctx, &image, inside, first, count, CLVOX_MEASURES_ALL, out) == 0);
     harness_download(ctx, out, got, 20 * (size_t)count * sizeof *got);
     for (int i = 0; i < count; i++) {
         double one[6];
@@ -132,13 +139,14 @@ static void some(void)
     float d[6 * N], full[20 * N], part[20 * N];
     make(d, N);
     clv_buffer *tensor = harness_upload(ctx, d, sizeof d), *out = harness_output(ctx, sizeof full);
-    CHECK(clv_tensor_measures(ctx, tensor, NULL, N, 0, N, CLVOX_MEASURES_ALL, out) == 0);
+    const clv_image image = row(tensor, N);
+    CHECK(clv_tensor_measures(ctx, &image, NULL, 0, N, CLVOX_MEASURES_ALL, out) == 0);
     harness_download(ctx, out, full, sizeof full);
     for (int k = 0; k < 3; k++) {
         int count = clv_measure_planes(asked[k]);
         CHECK(count == (k ? 4 : 1));
         clv_buffer *few = harness_output(ctx, (size_t)count * N * sizeof(float));
-        CHECK(clv_tensor_measures(ctx, tensor, NULL, N, 0, N, asked[k], few) == 0);
+        CHECK(clv_tensor_measures(ctx, &image, NULL, 0, N, asked[k], few) == 0);
         harness_download(ctx, few, part, (size_t)count * N * sizeof(float));
         for (int p = 0; p < count; p++)
             CHECK(!memcmp(part + p * N, full + planes[k][p] * N, N * sizeof(float)));
@@ -160,7 +168,8 @@ static void special(void)
     for (int c = 0; c < 6; c++)
         d[c * N + 10 + c] = c % 2 ? NAN : INFINITY;
     clv_buffer *tensor = harness_upload(ctx, d, sizeof d), *out = harness_output(ctx, sizeof got);
-    CHECK(clv_tensor_measures(ctx, tensor, NULL, N, 0, N, CLVOX_MEASURES_ALL, out) == 0);
+    const clv_image image = row(tensor, N);
+    CHECK(clv_tensor_measures(ctx, &image, NULL, 0, N, CLVOX_MEASURES_ALL, out) == 0);
     harness_download(ctx, out, got, sizeof got);
     CHECK(fabsf(got[4 * N] - 1) < 1e-5f && fabsf(got[4 * N + 1] + 1) < 1e-5f && got[4 * N + 2] == 0);
     CHECK(got[0 * N + 2] == 0 && fabsf(got[7 * N + 2] - 1) < 1e-6f && got[11 * N + 2] == 1);
