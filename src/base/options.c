@@ -86,6 +86,12 @@ static void set_value(const clv_option *row, void *values, int at, double value)
         memcpy(field + (size_t)at * sizeof value, &value, sizeof value);
 }
 
+void clv_option_copy(const clv_option *row, const void *from, void *to)
+{
+    size_t each = is_whole(row) ? sizeof(int) : sizeof(double), all = each * (is_list(row) ? (size_t)row->room : 1);
+    memcpy((char *)to + row->offset, (const char *)from + row->offset, all);
+}
+
 const char *clv_option_word(const clv_option *row, int at)
 {
     if (row->word)

@@ -49,6 +49,7 @@ struct clv_option {
     int room;
     double least, most; /* the range; most 0: without an end, least -INFINITY: without a beginning */
     unsigned open;      /* CLV_OPTION_ABOVE: above least; CLV_OPTION_BELOW: below most */
+    bool preset;        /* a preset decides it: clv_option_copy takes it over from one */
     bool unset;         /* a negative field is not set: the library decides. It cannot be typed */
     clv_unit unit;      /* of the field; it may be typed */
     bool either;        /* a length may come in the other unit */
@@ -100,6 +101,9 @@ const char *clv_option_word(const clv_option *row, int at);
 /* How many numbers a row has, and one of them. */
 int clv_option_count(const clv_option *row, const void *values);
 double clv_option_value(const clv_option *row, const void *values, int at);
+
+/* The field of a row, all of a list. */
+void clv_option_copy(const clv_option *row, const void *from, void *to);
 
 /* In buffers of room bytes, returned: the name in logs; "N", "Nvox", "a|b|c" as
  * --help shows it; and "default 0.5vox" ("" where that says nothing). */

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/matrix.h"
+#include "register/model.h"
 #include "register/options.h"
-#include "register/register.h"
 
 char *cli_register_metric(clvox_metric metric, int radius, int bins, char *out)
 {
@@ -115,7 +115,8 @@ static int read_options(command *cli, cli_register_request *r, clvox_register_op
     CLV_TRY(read_dof(r));
     CLV_TRY(read_init(cli, given(r, "init"), o));
     CLV_TRY(cli_read_fields(&clv_register_table, r->given, 0, o));
-    o->inverse = o->inverse || o->deform == CLVOX_DEFORM_SYN;
+    const clv_model *m = clv_model_find(o->deform);
+    o->inverse = o->inverse || (m && m->gives_inverse);
 end:
     return status;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/register_options.h"
-#include "register/register.h"
+#include "register/model.h"
 
 static const struct {
     unsigned bit;
@@ -52,7 +52,7 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                options->linear ? cli_register_metric(options->linear_metric, options->linear_radius,
                                                      options->linear_bins, by)
                                : "",
-               options->deform ? clv_register_deform_name(options->deform) : "no",
+               options->deform ? clv_model_name(options->deform) : "no",
                options->deform ? "" : " deformation");
     bool turned = clv_register_turns(images, options) && clv_register_order(images, true) > 0;
     if (turned)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Greedy and symmetric registration by compositive steps, coarse to fine. With
- * S a similarity of the two warped images, each iteration and each side does
- *   f = momentum f + dS/du        op/lncc.h or op/likeness.h, then op/push.h
+ * S the metric of the two warped images, each iteration and each side does
+ *   f = momentum f + dS/du        op/match/lncc.h or op/match/metric.h, then op/match/metric_force.h
  *   v = G_update * f              fluid regularisation
- *   u = s v + u o (id + s v)      op/advance.h: s = --step / the longest v of the level
+ *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
- * Greedy moves the moving image alone: h = x + u. The symmetric model (after
- * Avants et al. 2008) moves both towards a middle that lies on the fixed grid:
- * phi1 = x + u1 leads from the middle to the fixed image, phi2 = x + u2 to the
- * moving one, and what the run leaves is h = phi2 o phi1^-1 with its inverse
- * phi1 o phi2^-1.
+ * greedy.c moves the moving image alone, h = x + u; syn.c both.
  * Steps shorten along a level, and a level that loses is undone.
  * A step of the smoothed v does not fold the continuous map; that the sampled
  * one has no folded voxel either is seen to at the end of each level and of
@@ -26,13 +22,15 @@
 #include "op/match/metric_force.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
-#include "transform/invert.h"
+#include "register/compositive.h"
 #include "register/pyramid.h"
 
 enum { LOOK = 10 };
 
-/* Determinants of each half, and of the whole map, are kept above these. */
-static const float SMALLEST_HALF = 0.1f, SMALLEST_JACOBIAN = 0.04f;
+/* Determinants of what moves one image are kept above this. */
+static const float SMALLEST_HALF = 0.1f;
+
+const char *const clv_compositive_takes[] = {"update-sigma", "total-sigma", "step", "momentum", NULL};
 
 /* Length of the last step of a level in shares of its first. */
 static const float LAST = 0.1f;
@@ -52,7 +50,7 @@ static const float LONGEST_RIM = 4;
 
 /* One image and the displacement that moves it. */
 typedef struct side {
-    clv_buffer *u, *force, *slope, *warped;
+    clv_buffer *u, *force, *derivative, *warped;
     clv_map map; /* of the level's grid to the image's */
     const int *size;
     bool fixed;  /* which of a channel's images */
@@ -76,9 +74,10 @@ static const clv_buffer *image_of(const clv_channel *channel, const side *s)
 
 static void set_up(work *w, clv_registration *run, const clv_pyramid_level *level)
 {
-    bool symmetric = run->options->deform == CLVOX_DEFORM_SYN;
+    clv_compositive *own = clv_compositive_of(run);
+    bool symmetric = own->u_fixed != NULL;
     *w = (work){.run = run, .level = level, .count = symmetric ? 2 : 1};
-    w->sides[0] = (side){.u = run->u, .force = run->force, .slope = run->slope, .warped = run->scratch_a,
+    w->sides[0] = (side){.u = run->u, .force = own->force, .derivative = own->derivative, .warped = run->scratch_a,
                          .size = level->moving.size, .fixed = false};
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &w->sides[0].map);
     int shortest = INT_MAX;
@@ -87,13 +86,13 @@ static void set_up(work *w, clv_registration *run, const clv_pyramid_level *leve
             shortest = level->fixed.size[i];
     w->rim = fmaxf(1, fminf(LONGEST_RIM, (float)shortest / 8));
     if (symmetric) {
-        w->sides[1] = (side){.u = run->u_fixed, .force = run->force_fixed, .slope = run->slope_fixed,
+        w->sides[1] = (side){.u = own->u_fixed, .force = own->force_fixed, .derivative = own->derivative_fixed,
                              .warped = run->scratch_b, .size = level->fixed.size, .fixed = true};
         clv_map_between(&level->fixed, &level->fixed, NULL, 1, &w->sides[1].map);
     }
 }
 
-/* The slopes of channel c's similarity at the present displacements, and S and
+/* The derivatives of channel c's metric at the present displacements, and S and
  * the number of voxels in the state. */
 static int compare(const work *w, const clv_channel *channel, int slot)
 {
@@ -107,15 +106,15 @@ static int compare(const work *w, const clv_channel *channel, int slot)
                          l->fixed.size));
     }
     const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
-    clv_buffer *slope_fixed = w->count > 1 ? w->sides[1].slope : NULL;
+    clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
     if (o->metric == CLVOX_METRIC_LNCC) {
         const clv_lncc_args args = {
             .fixed = fixed, .moving = w->sides[0].warped,
             .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
             .radius = o->radius, .local = o->local_gradient != 0,
             .epsilon = CLV_DEFORM_EPSILON,
-            .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
-            .terms = run->terms, .partial = run->partial, .out = run->state, .slot = slot,
+            .slope_moving = w->sides[0].derivative, .slope_fixed = derivative_fixed,
+            .terms = run->metric_scratch, .partial = run->partial, .out = run->state, .slot = slot,
         };
         CLV_TRY(clv_lncc(run->ctx, &args));
     } else {
@@ -125,7 +124,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
                                                     : CLV_METRIC_MI,
             .fixed = fixed, .moving = w->sides[0].warped,
             .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
-            .bins = o->bins, .slope_moving = w->sides[0].slope, .slope_fixed = slope_fixed,
+            .bins = o->bins, .slope_moving = w->sides[0].derivative, .slope_fixed = derivative_fixed,
             .scratch = run->metric_scratch, .out = run->state, .slot = slot,
         };
         CLV_TRY(clv_metric(run->ctx, &args));
@@ -140,13 +139,14 @@ end:
  * changes would grow tenfold every few iterations. */
 static int step(const work *w, const side *s)
 {
+    clv_compositive *own = clv_compositive_of(w->run);
     clv_registration *run = w->run;
     const clvox_register_options *o = run->options;
     const clv_pyramid_level *l = w->level;
     const float update[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
     const float total[3] = {w->total_sigma, w->total_sigma, w->total_sigma};
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
-    clv_buffer *v = run->velocity, *next = run->terms;
+    clv_buffer *v = own->velocity, *next = run->metric_scratch;
     int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
     CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
     CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->hold, run->partial, run->state, slot));
@@ -167,7 +167,7 @@ static int iterate(const work *w, float momentum, int slot)
         CLV_TRY(compare(w, channel, slot + 2 * c));
         for (int i = 0; i < w->count; i++) {
             const side *s = &w->sides[i];
-            CLV_TRY(clv_metric_force(run->ctx, image_of(channel, s), s->size, &s->map, s->u, s->slope,
+            CLV_TRY(clv_metric_force(run->ctx, image_of(channel, s), s->size, &s->map, s->u, s->derivative,
                              (float)channel->weight, c > 0 ? 1 : momentum, s->force, w->level->fixed.size));
         }
     }
@@ -191,9 +191,11 @@ end:
     return status;
 }
 
-static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest, int *passes)
+int clv_compositive_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
+                         int *passes)
 {
-    const clv_mending scratch = {run->velocity, run->terms, run->force, run->slope};
+    clv_compositive *own = clv_compositive_of(run);
+    const clv_mending scratch = {own->velocity, run->metric_scratch, own->force, own->derivative};
     return clv_mend_folds(run, u, grid, smallest, &scratch, passes);
 }
 
@@ -216,6 +218,7 @@ static void shorten(work *w, int index, int iteration)
  * do that had nothing to gain. */
 static int go_back(const work *w, int index, const clvox_grid *from)
 {
+    clv_compositive *own = clv_compositive_of(w->run);
     clv_registration *run = w->run;
     int status = CLVOX_OK;
     for (int i = 0; i < w->count; i++) {
@@ -224,14 +227,14 @@ static int go_back(const work *w, int index, const clvox_grid *from)
             CLV_TRY(clv_buffer_fill(run->ctx, u, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
             continue;
         }
-        CLV_TRY(clv_buffer_copy(run->ctx, run->kept[i], 0, u, 0, 3 * clvox_grid_voxels(from) * sizeof(float)));
-        CLV_TRY(clv_pyramid_carry(run, u, from, &w->level->fixed, run->velocity));
+        CLV_TRY(clv_buffer_copy(run->ctx, own->kept[i], 0, u, 0, 3 * clvox_grid_voxels(from) * sizeof(float)));
+        CLV_TRY(clv_pyramid_carry(run, u, from, &w->level->fixed, own->velocity));
     }
 end:
     return status;
 }
 
-/* before_level: the grid of run->kept. */
+/* before_level: the grid of own->kept. */
 static int run_level(clv_registration *run, int index, const clv_pyramid_level *l, const clvox_grid *before_level,
                      double share, int *done)
 {
@@ -266,7 +269,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     if (now - start < GAIN * fabs(start))
         CLV_TRY(go_back(&w, index, before_level));
     for (int i = 0; i < w.count; i++)
-        CLV_TRY(mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, NULL));
+        CLV_TRY(clv_compositive_mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, NULL));
     run->fraction_done += share;
     if (o->progress && o->progress(o->user, index, iteration, now, run->fraction_done))
         status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
@@ -275,52 +278,40 @@ end:
     return status;
 }
 
-/* Joins the halves on grid: u = phi2 o phi1^-1, inverse = phi1 o phi2^-1. */
-static int join(clv_registration *run, const clvox_grid *grid)
-{
-    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    int status = CLVOX_OK;
-    clv_map map;
-    clv_map_between(grid, grid, NULL, 1, &map);
-    CLV_TRY(clv_invert_field(run->ctx, run->u_fixed, grid, run->force));
-    CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u, grid->size, &map, one, run->terms,
-                                 grid->size));
-    CLV_TRY(clv_invert_field(run->ctx, run->u, grid, run->force));
-    CLV_TRY(clv_compose_extended(run->ctx, run->force, 1, run->u_fixed, grid->size, &map, one, run->inverse,
-                                 grid->size));
-    CLV_TRY(clv_buffer_copy(run->ctx, run->terms, 0, run->u, 0, 3 * clvox_grid_voxels(grid) * sizeof(float)));
-end:
-    return status;
-}
-
-int clv_register_compositive_requests(clv_registration *run, clv_request *list)
+/* Of the steps, which keep a field there too, and of the report, which looks at
+ * local derivatives: on the other grid where what is found is turned round. */
+static size_t scratch_floats(const clv_registration *run, bool symmetric, int turned)
 {
     const clvox_register_options *o = run->options;
-    bool symmetric = o->deform == CLVOX_DEFORM_SYN;
-    size_t n = (size_t)run->n * sizeof(float);
-    int count = 0;
     const int size[3] = {run->n, 1, 1};
-    bool lncc = o->metric == CLVOX_METRIC_LNCC;
-    /* Of the steps, and of the report, which looks at local slopes; steps keep a field there too. */
-    size_t terms = 3 * (size_t)run->n;
-    /* What is turned round lies on the other grid then, and is looked at there. */
-    size_t turned = run->turned && run->m > run->n ? (size_t)run->m : (size_t)run->n;
-    const int turned_size[3] = {(int)turned, 1, 1};
-    size_t needed[] = {lncc ? clv_lncc_terms(size, o->radius, o->local_gradient != 0, symmetric) : 0,
-                       lncc ? clv_lncc_terms(turned_size, o->radius, true, false) : 0,
-                       run->turned ? 3 * turned : 0};
+    const size_t needed[] = {
+        o->metric == CLVOX_METRIC_LNCC ? clv_lncc_terms(size, o->radius, o->local_gradient != 0, symmetric)
+                                       : CLV_METRIC_SCRATCH,
+        clv_register_measure_floats(o, turned),
+        run->turned ? 3 * (size_t)turned : 0,
+    };
+    size_t most = 3 * (size_t)run->n;
     for (int i = 0; i < 3; i++)
-        terms = needed[i] > terms ? needed[i] : terms;
-    turned *= sizeof(float);
+        most = needed[i] > most ? needed[i] : most;
+    return most;
+}
+
+int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list)
+{
+    clv_compositive *own = clv_compositive_of(run);
+    const clvox_register_options *o = run->options;
+    int count = 0, other = run->turned && run->m > run->n ? run->m : run->n;
+    size_t n = (size_t)run->n * sizeof(float), turned = (size_t)other * sizeof(float);
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
-    list[count++] = (clv_request){&run->force, 3 * turned, "force field"};
-    list[count++] = (clv_request){&run->velocity, 3 * n, "velocity field"};
-    list[count++] = (clv_request){&run->terms, terms * sizeof(float), "terms of the similarity"};
-    list[count++] = (clv_request){&run->slope, n, "slope of the similarity"};
+    list[count++] = (clv_request){&own->force, 3 * turned, "force field"};
+    list[count++] = (clv_request){&own->velocity, 3 * n, "velocity field"};
+    list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, symmetric, other) * sizeof(float),
+                                  "scratch of the metric"};
+    list[count++] = (clv_request){&own->derivative, n, "derivative of the metric"};
     if (symmetric) {
-        list[count++] = (clv_request){&run->u_fixed, 3 * n, "displacement field of the fixed image"};
-        list[count++] = (clv_request){&run->force_fixed, 3 * turned, "force field of the fixed image"};
-        list[count++] = (clv_request){&run->slope_fixed, n, "slope of the similarity, fixed image"};
+        list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
+        list[count++] = (clv_request){&own->force_fixed, 3 * turned, "force field of the fixed image"};
+        list[count++] = (clv_request){&own->derivative_fixed, n, "derivative of the metric, fixed image"};
         list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
     }
     size_t kept = 0;
@@ -331,13 +322,14 @@ int clv_register_compositive_requests(clv_registration *run, clv_request *list)
         kept = bytes > kept ? bytes : kept;
     }
     for (int i = 0; kept > 0 && i <= symmetric; i++)
-        list[count++] = (clv_request){&run->kept[i], kept, "displacement field of the level before"};
+        list[count++] = (clv_request){&own->kept[i], kept, "displacement field of the level before"};
     return count;
 }
 
-int clv_register_compositive(clv_registration *run, clvox_register_result *result)
+int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
 {
-    int status = CLVOX_OK, passes = 0;
+    int status = CLVOX_OK;
+    clv_compositive *own = clv_compositive_of(run);
     const clvox_register_options *o = run->options;
     double share[CLVOX_MAX_LEVELS], total = 0;
     clvox_grid at = run->domain;
@@ -345,35 +337,22 @@ int clv_register_compositive(clv_registration *run, clvox_register_result *resul
         total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
     for (int i = 0; i < o->levels; i++) {
         clv_pyramid_level l;
-        clv_buffer *halves[2] = {run->u, run->u_fixed};
+        clv_buffer *halves[2] = {run->u, own->u_fixed};
         CLV_TRY(clv_pyramid_make(run, i, true, &l));
         for (int k = 0; k < 2 && halves[k]; k++) {
             if (i == 0) {
                 CLV_TRY(clv_buffer_fill(run->ctx, halves[k], 0, 0, 3 * (size_t)l.n * sizeof(float)));
                 continue;
             }
-            CLV_TRY(clv_buffer_copy(run->ctx, halves[k], 0, run->kept[k], 0,
+            CLV_TRY(clv_buffer_copy(run->ctx, halves[k], 0, own->kept[k], 0,
                                     3 * clvox_grid_voxels(&at) * sizeof(float)));
-            CLV_TRY(clv_pyramid_carry(run, halves[k], &at, &l.fixed, run->velocity));
+            CLV_TRY(clv_pyramid_carry(run, halves[k], &at, &l.fixed, own->velocity));
         }
         clvox_grid before_level = at;
         at = l.fixed;
         CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? share[i] / total : 0, &result->iterations[i]));
     }
-    if (run->turned) {
-        CLV_TRY(clv_register_turn(run, &at, SMALLEST_JACOBIAN));
-        goto end;
-    }
-    if (o->deform == CLVOX_DEFORM_SYN)
-        CLV_TRY(join(run, &at));
-    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, run->velocity));
-    CLV_TRY(mend(run, run->u, &run->fixed_grid, SMALLEST_JACOBIAN, &passes));
-    if (run->inverse && passes == 0)
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid, run->velocity));
-    if (run->inverse && passes > 0) {
-        /* What was mended has another inverse. */
-        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
-    }
+    *last = at;
 end:
     return status;
 }

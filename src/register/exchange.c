@@ -17,6 +17,7 @@
 #include "op/image/statistics.h"
 #include "transform/field.h"
 #include "transform/invert.h"
+#include "register/model.h"
 #include "register/pyramid.h"
 
 /* Grids differ by less than this factor in their number of voxels and in the
@@ -72,7 +73,8 @@ bool clv_register_turns(const clvox_register_images *images, const clvox_registe
     const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
     double voxels = (double)clvox_grid_voxels(fixed) / (double)clvox_grid_voxels(moving);
     double volume = fabs(clv_matrix_determinant(fixed->to_ras) / clv_matrix_determinant(moving->to_ras));
-    return o->deform == CLVOX_DEFORM_SYN && fabs(log(voxels)) <= log(COMPARABLE) &&
+    const clv_model *m = clv_model_find(o->deform);
+    return m && m->exchangeable && fabs(log(voxels)) <= log(COMPARABLE) &&
            fabs(log(volume)) <= log(COMPARABLE);
 }
 
@@ -148,20 +150,17 @@ end:
     return status;
 }
 
-int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest)
+int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
 {
     int status = CLVOX_OK, passes = 0;
-    clv_buffer *u = run->force, *inverse = run->force_fixed;
     CLV_TRY(clv_register_exchange(run));
-    CLV_TRY(clv_invert_field(run->ctx, run->u, at, run->velocity));
-    CLV_TRY(join(run, at, run->u, run->velocity, run->u_fixed, run->terms, u));
-    CLV_TRY(clv_invert_field(run->ctx, run->u_fixed, at, run->velocity));
-    CLV_TRY(join(run, at, run->u_fixed, run->velocity, run->u, run->terms, inverse));
-    run->force = run->u;
-    run->force_fixed = run->inverse;
-    run->u = u;
-    run->inverse = inverse;
-    const clv_mending scratch = {run->terms, run->inverse, run->scratch_a, run->scratch_b};
+    CLV_TRY(clv_invert_field(run->ctx, run->u, at, h->velocity));
+    CLV_TRY(join(run, at, run->u, h->velocity, h->u_fixed, h->scratch, *h->u));
+    CLV_TRY(clv_invert_field(run->ctx, h->u_fixed, at, h->velocity));
+    CLV_TRY(join(run, at, h->u_fixed, h->velocity, run->u, h->scratch, *h->inverse));
+    swap(&run->u, h->u);
+    swap(&run->inverse, h->inverse);
+    const clv_mending scratch = {h->scratch, run->inverse, run->scratch_a, run->scratch_b};
     CLV_TRY(clv_mend_folds(run, run->u, &run->fixed_grid, smallest, &scratch, &passes));
     if (passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));

@@ -4,7 +4,7 @@
  * linear part decides is rehearsed behind it, and what the images alone decide
  * (how often a map has to be mended) built when it is needed. */
 #include "register/linear.h"
-#include "register/register.h"
+#include "register/model.h"
 
 /* Iterations of a level: enough for every width that the elastic smoothing
  * takes on its way, few enough that no level looks whether it may end. */
@@ -30,7 +30,7 @@ int clv_register_rehearse(const clv_registration *earnest, const clv_request *he
     clvox_register_options options = *run.options;
     clvox_register_result result = {.iterations = {0}};
     clv_metric_report report;
-    const clv_register_model *deform = clv_register_find(options.deform);
+    const clv_model *deform = clv_model_find(options.deform);
     run.options = &options;
     options.progress = NULL;
     for (int i = 0; i < options.levels; i++)

@@ -10,7 +10,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "image/otsu.h"
-#include "register/register.h"
+#include "register/model.h"
 
 enum { BINS = 1024 };
 
@@ -128,7 +128,8 @@ end:
  * any contrast, which a match would only bend. */
 static bool compares_values(const clvox_register_options *o)
 {
-    return clv_register_metric(o) == CLVOX_METRIC_SSD || o->deform == CLVOX_DEFORM_UNBIASED;
+    const clv_model *m = clv_model_find(o->deform);
+    return clv_register_metric(o) == CLVOX_METRIC_SSD || (m && m->compares_values);
 }
 
 /* Background at 0, the brightest of the tissue at 1, nothing above 1.2: by this

@@ -55,7 +55,7 @@ static int mean_metric(clv_registration *run, const clv_channel *c, clvox_metric
             .epsilon = CLV_REGISTER_EPSILON,
             .local = true, /* the sum alone is wanted: the cheaper slope */
             .slope_moving = run->scratch_b,
-            .terms = run->terms,
+            .terms = run->metric_scratch,
             .partial = run->partial,
             .out = run->state,
             .slot = CLV_STATE_SUMS,
@@ -79,6 +79,15 @@ static int mean_metric(clv_registration *run, const clv_channel *c, clvox_metric
     *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
 end:
     return status;
+}
+
+size_t clv_register_measure_floats(const clvox_register_options *o, int n)
+{
+    clvox_metric metric = clv_register_metric(o);
+    int radius = o->deform == CLVOX_DEFORM_NONE ? o->linear_radius : o->radius;
+    return metric == CLVOX_METRIC_LNCC ? clv_lncc_terms((int[3]){n, 1, 1}, radius, true, false)
+           : metric == CLVOX_METRIC_MI ? CLV_METRIC_SCRATCH
+                                       : 0;
 }
 
 static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_metric_report *report)

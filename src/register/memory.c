@@ -8,7 +8,7 @@
 #include "op/match/metric.h"
 #include "op/match/lncc.h"
 #include "op/image/resample.h"
-#include "register/register.h"
+#include "register/model.h"
 
 enum { SMALL_BYTES = 1 << 16 };
 
@@ -58,10 +58,11 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
 
 int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list)
 {
-    const clv_register_model *m = clv_register_find(run->options->deform);
+    const clv_model *m = clv_model_find(run->options->deform);
     size_t fixed = (size_t)run->n * sizeof(float), moving = (size_t)run->m * sizeof(float);
     size_t larger = fixed > moving ? fixed : moving;
     int count = 0;
+    bool compares = false; /* the model, by a metric: then it asks for the scratch */
     for (int i = 0; i < run->channel_count; i++) {
         clv_channel *c = &run->channels[i];
         list[count++] = (clv_request){&c->fixed, fixed, "fixed image"};
@@ -79,26 +80,21 @@ int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, 
         list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
-    const clvox_register_options *o = run->options;
-    bool compositive = o->deform == CLVOX_DEFORM_GREEDY || o->deform == CLVOX_DEFORM_SYN;
-    if (o->linear_metric == CLVOX_METRIC_MI || o->metric == CLVOX_METRIC_MI ||
-        (compositive && o->metric != CLVOX_METRIC_LNCC))
-        list[count++] = (clv_request){&run->metric_scratch, CLV_METRIC_SCRATCH * sizeof(float), "histograms"};
-    /* A model that compares by LNCC has its own. */
-    size_t terms = clv_lncc_terms((int[3]){run->n, 1, 1}, o->linear_radius, true, false);
-    if (!m && o->linear_metric == CLVOX_METRIC_LNCC && terms > 0)
-        list[count++] = (clv_request){&run->terms, terms * sizeof(float), "terms of the similarity"};
     if (m) {
         int first = count, fields = 0;
         bool given = false;
         count += m->requests(run, list + count);
         for (int i = first; i < count; i++) {
             given = given || list[i].slot == &run->inverse;
+            compares = compares || list[i].slot == &run->metric_scratch;
             fields += list[i].slot != &run->u && list[i].slot != &run->inverse && list[i].bytes >= 3 * fixed;
         }
         for (int i = 0; fields < clv_register_finish_fields(run->options, given); i++, fields++)
             list[count++] = (clv_request){&run->spare[i], 3 * fixed, "scratch for the inverse"};
     }
+    size_t scratch = clv_register_measure_floats(run->options, run->n) * sizeof(float);
+    if (scratch > 0 && !compares)
+        list[count++] = (clv_request){&run->metric_scratch, scratch, "scratch of the metric"};
     return count;
 }
 

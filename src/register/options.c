@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "register/register.h"
+#include "register/model.h"
 
 #define FIELD(field) CLV_FIELD(clvox_register_options, field)
 #define LEVELS(field) CLV_LEVELS(clvox_register_options, field, levels)
@@ -18,7 +18,7 @@ static const char *const force_words[] = {"auto", "recompute", "reuse", "capped"
 
 static const char *deform_word(int at)
 {
-    return clv_register_deform_name((clvox_deform)at);
+    return clv_model_name((clvox_deform)at);
 }
 
 static const char *metric_word(int at)
@@ -36,14 +36,22 @@ static const char *of_deformation(const clv_option *row, const void *values, con
     return o->deform == CLVOX_DEFORM_NONE ? "with --deform none" : NULL;
 }
 
+/* "with --deform NAME" and what follows; holds until the next call in this thread. */
+static const char *with_model(const clv_model *m, const char *more)
+{
+    static _Thread_local char text[96];
+    snprintf(text, sizeof text, "with --deform %s%s", m->name, more);
+    return text;
+}
+
 /* An option of those models alone that name it. */
 static const char *of_model(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
-    const clv_register_model *m = clv_register_find(o->deform);
+    const clv_model *m = clv_model_find(o->deform);
     if (!m)
         return of_deformation(row, values, text);
-    return clv_register_model_takes(m, row->name) ? NULL : m->idle;
+    return clv_model_takes(m, row->name) ? NULL : with_model(m, "");
 }
 
 static const char *of_lncc(const clv_option *row, const void *values, const char *text)
@@ -68,8 +76,8 @@ static const char *of_metric(const clv_option *row, const void *values, const ch
 static const char *of_inverse(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
-    return o->deform == CLVOX_DEFORM_SYN ? "with --deform syn, which always gives it"
-                                         : of_deformation(row, values, text);
+    const clv_model *m = clv_model_find(o->deform);
+    return m && m->gives_inverse ? with_model(m, ", which always gives it") : of_deformation(row, values, text);
 }
 
 /* ---- what is more than a value ------------------------------------------ */
@@ -110,14 +118,14 @@ static int read_metrics(const clv_option *row, const char *text, void *values)
     snprintf(first, sizeof first, "%.*s", comma ? (int)(comma - text) : 60, text);
     CLV_TRY(read_metric(first, &o->linear_metric, &o->linear_radius, &o->linear_bins));
     CLV_TRY(read_metric(second, &o->metric, &o->radius, &o->bins));
-    if (clv_register_takes(o->deform, o->metric))
+    if (clv_model_compares(o->deform, o->metric))
         goto end;
     for (int i = 0; metric_word(i); i++)
-        if (clv_register_takes(o->deform, (clvox_metric)i))
+        if (clv_model_compares(o->deform, (clvox_metric)i))
             snprintf(takes + strlen(takes), sizeof takes - strlen(takes), "%s%s", *takes ? " or " : "",
                      metric_word(i));
     status = clv_fail(CLVOX_ERROR_ARGUMENT, "the %s deformation compares by %s",
-                      clv_register_deform_name(o->deform), takes);
+                      clv_model_name(o->deform), takes);
 end:
     return status;
 }
@@ -170,37 +178,39 @@ static const clv_option rows[] = {
     {.key = "linear_bins", .type = CLV_OPTION_INTEGER, FIELD(linear_bins), .least = 8, .most = 128},
     {.name = "deform", .type = CLV_OPTION_CHOICE, FIELD(deform), .word = deform_word,
      .help = "the deformation model"},
-    {.name = "metric", .type = CLV_OPTION_CHOICE, FIELD(metric), .word = metric_word, .read = read_metrics,
+    {.name = "metric", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(metric), .word = metric_word, .read = read_metrics,
      .argument = "ssd|ncc|lncc[:RADIUS]|mi[:BINS]", .help = "of both stages, or LINEAR,DEFORM",
      .idle = of_metric},
-    {.key = "radius", .type = CLV_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
-    {.key = "bins", .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
-    {.name = "gradient", .type = CLV_OPTION_CHOICE, FIELD(local_gradient), .words = gradient_words,
+    {.key = "radius", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
+    {.key = "bins", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
+    {.name = "gradient", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(local_gradient), .words = gradient_words,
      .help = "of lncc: its own, or the usual local approximation", .idle = of_lncc},
-    {.name = "shrink", .type = CLV_OPTION_NUMBERS, LEVELS(shrink), .least = 1, .argument = "4x2x1",
+    {.key = "levels", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(levels), .least = 1,
+     .most = CLVOX_MAX_LEVELS},
+    {.name = "shrink", .preset = true, .type = CLV_OPTION_NUMBERS, LEVELS(shrink), .least = 1, .argument = "4x2x1",
      .help = "how much coarser each level is", .resize = resize_shrink, .idle = of_deformation},
-    {.name = "iterations", .type = CLV_OPTION_INTEGERS, LEVELS(iterations), .argument = "100x100x50",
+    {.name = "iterations", .preset = true, .type = CLV_OPTION_INTEGERS, LEVELS(iterations), .argument = "100x100x50",
      .most = 1e6, .help = "at most, at each level", .resize = resize_iterations, .idle = of_deformation},
-    {.name = "smooth", .key = "smooth_voxels", .type = CLV_OPTION_NUMBERS, LEVELS(smooth_voxels),
+    {.name = "smooth", .preset = true, .key = "smooth_voxels", .type = CLV_OPTION_NUMBERS, LEVELS(smooth_voxels),
      .unit = CLV_UNIT_VOXELS, .either = true, .unset = true,
      .argument = "2x1x0vox",
      .help = "sigma before each level, mm or vox of FIXED (default: by --shrink)", .idle = of_deformation},
-    {.name = "update-sigma", .type = CLV_OPTION_NUMBER, FIELD(update_sigma), .unit = CLV_UNIT_VOXELS,
+    {.name = "update-sigma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(update_sigma), .unit = CLV_UNIT_VOXELS,
      .help = "of the fluid regulariser", .idle = of_model},
-    {.name = "total-sigma", .type = CLV_OPTION_NUMBER, FIELD(total_sigma), .unit = CLV_UNIT_VOXELS,
+    {.name = "total-sigma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(total_sigma), .unit = CLV_UNIT_VOXELS,
      .help = "of the elastic regulariser", .idle = of_model},
-    {.name = "step", .type = CLV_OPTION_NUMBER, FIELD(step), .open = CLV_OPTION_ABOVE,
+    {.name = "step", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(step), .open = CLV_OPTION_ABOVE,
      .unit = CLV_UNIT_VOXELS, .read = read_step, .argument = "N[xM]vox",
      .help = "longest displacement of an iteration, and of one on the last level", .idle = of_model},
-    {.key = "finest_step", .type = CLV_OPTION_NUMBER, FIELD(finest_step), .open = CLV_OPTION_ABOVE,
+    {.key = "finest_step", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(finest_step), .open = CLV_OPTION_ABOVE,
      .unit = CLV_UNIT_VOXELS},
-    {.name = "momentum", .type = CLV_OPTION_NUMBER, FIELD(momentum), .most = 1, .open = CLV_OPTION_BELOW,
+    {.name = "momentum", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(momentum), .most = 1, .open = CLV_OPTION_BELOW,
      .help = "share of the force kept from one iteration to the next", .idle = of_model},
-    {.name = "lambda", .type = CLV_OPTION_NUMBER, FIELD(lambda), .help = "weight of the unbiased penalty",
+    {.name = "lambda", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(lambda), .help = "weight of the unbiased penalty",
      .idle = of_model},
     {.name = "kernel", .type = CLV_OPTION_CHOICE, FIELD(force), .words = force_words,
      .help = "how the unbiased force is computed", .idle = of_model},
-    {.name = "tolerance", .type = CLV_OPTION_NUMBER, FIELD(tolerance),
+    {.name = "tolerance", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(tolerance),
      .help = "end a level when an iteration changes less than this share", .idle = of_deformation},
     {.name = "inverse", .type = CLV_OPTION_FLAG, FIELD(inverse), .help = "also the inverse warp",
      .idle = of_inverse},
@@ -216,7 +226,7 @@ static bool varies(const clv_option *row, char *out, size_t room)
 {
     size_t used = 0;
     clvox_register_options o;
-    const clv_register_model *m;
+    const clv_model *m;
     if (row->read == read_metrics) {
         clvox_register_defaults(&o);
         snprintf(out, room, "%s,%s", metric_word((int)o.linear_metric), metric_word((int)o.metric));
@@ -225,12 +235,12 @@ static bool varies(const clv_option *row, char *out, size_t room)
     if (row->idle != of_model || row->type == CLV_OPTION_CHOICE)
         return false;
     *out = 0;
-    for (int i = 1; clv_register_deform_name((clvox_deform)i) && used < room; i++) {
+    for (int i = 1; clv_model_name((clvox_deform)i) && used < room; i++) {
         clvox_register_defaults(&o);
         o.deform = (clvox_deform)i;
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-        m = clv_register_find(o.deform);
-        if (clv_register_model_takes(m, row->name))
+        m = clv_model_find(o.deform);
+        if (clv_model_takes(m, row->name))
             used += (size_t)snprintf(out + used, room - used, "%s%g %s", used ? ", " : "",
                                      clv_option_value(row, &o, 0), m->name);
     }

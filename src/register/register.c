@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/matrix.h"
+#include "register/model.h"
 #include "register/options.h"
 
 static double now(void)
@@ -19,46 +20,6 @@ static double now(void)
 }
 
 const char *const clv_register_metric_names[4] = {"ssd", "ncc", "lncc", "mi"};
-
-static const char *const unbiased_takes[] = {"update-sigma", "step", "lambda", "kernel", NULL};
-static const char *const compositive_takes[] = {"update-sigma", "total-sigma", "step", "momentum", NULL};
-
-static const clv_register_model models[] = {
-    {CLVOX_DEFORM_UNBIASED, "unbiased", clv_register_unbiased, clv_register_unbiased_requests, true,
-     1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC, unbiased_takes, "with --deform unbiased", false},
-    {CLVOX_DEFORM_GREEDY, "greedy", clv_register_compositive, clv_register_compositive_requests, false, ~0u,
-     compositive_takes, "with --deform greedy", true},
-    {CLVOX_DEFORM_SYN, "syn", clv_register_compositive, clv_register_compositive_requests, false, ~0u,
-     compositive_takes, "with --deform syn", true},
-};
-
-bool clv_register_model_takes(const clv_register_model *model, const char *option)
-{
-    for (const char *const *name = model->takes; *name; name++)
-        if (!strcmp(*name, option))
-            return true;
-    return false;
-}
-
-const clv_register_model *clv_register_find(clvox_deform deform)
-{
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
-        if (models[i].deform == deform)
-            return &models[i];
-    return NULL;
-}
-
-const char *clv_register_deform_name(clvox_deform deform)
-{
-    const clv_register_model *m = clv_register_find(deform);
-    return deform == CLVOX_DEFORM_NONE ? "none" : m ? m->name : NULL;
-}
-
-bool clv_register_takes(clvox_deform deform, clvox_metric metric)
-{
-    const clv_register_model *m = clv_register_find(deform);
-    return !m || m->metrics >> metric & 1;
-}
 
 static int check_volume(const clvox_volume *volume, const char *which)
 {
@@ -83,7 +44,7 @@ static int check_volume(const clvox_volume *volume, const char *which)
 static int check_images(const clvox_register_images *images, const clvox_register_options *o)
 {
     int status = CLVOX_OK;
-    const clv_register_model *m = clv_register_find(o->deform);
+    const clv_model *m = clv_model_find(o->deform);
     double sum = 0;
     if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d channels; 1 to %d are possible", images->channels,
@@ -117,14 +78,14 @@ static int check(const clvox_register_images *images, const clvox_register_optio
     int status = check_images(images, o);
     if (status < 0)
         return status;
-    if (o->deform != CLVOX_DEFORM_NONE && !clv_register_find(o->deform))
+    if (o->deform != CLVOX_DEFORM_NONE && !clv_model_find(o->deform))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
     status = clv_options_check(&clv_register_table, o);
     if (status < 0)
         return status;
-    if (!clv_register_takes(o->deform, o->metric))
+    if (!clv_model_compares(o->deform, o->metric))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
-                        clv_register_deform_name(o->deform));
+                        clv_model_name(o->deform));
     if (o->init == CLVOX_INIT_MATRIX && !clv_matrix_regular(o->matrix))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "the initial matrix is singular or not finite; give one that can be inverted");
@@ -177,7 +138,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     if (coarse)
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
-    const clv_register_model *deform = clv_register_find(options->deform);
+    const clv_model *deform = clv_model_find(options->deform);
     count = clv_register_list(&run, images.fixed_mask, images.moving_mask, requests);
     CLV_TRY(clv_pool_take(context, requests, count));
     if (deform && deform->border_stays)

@@ -19,7 +19,8 @@ enum {
 
 enum {
     CLV_REGISTER_PARTIALS = 8192, /* floats of run->partial: enough for every reduction */
-    CLV_MODEL_REQUESTS = 32       /* buffers that a model may ask for */
+    CLV_MODEL_REQUESTS = 32,      /* buffers that a model may ask for */
+    CLV_MODEL_BYTES = 256         /* of its private state */
 };
 
 /* Added to the variances of LNCC's windows, of images scaled to about [0, 1]:
@@ -52,20 +53,15 @@ typedef struct clv_registration {
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
     clv_buffer *spare[2]; /* of clv_register_finish, where the model holds too few fields */
-    /* of the unbiased model */
-    clv_buffer *best, *field_a, *field_b, *field_c;
-    clv_buffer *weight; /* of mending, one a voxel */
-    clv_buffer *nine;
-    /* of the compositive models: u above moves the moving image, u_fixed the fixed one */
-    clv_buffer *kept[2]; /* u and u_fixed as the level before left them */
-    clv_buffer *u_fixed, *force, *force_fixed, *velocity, *terms, *slope, *slope_fixed;
-    clv_buffer *metric_scratch; /* CLV_METRIC_SCRATCH floats, where a metric is MI or a compositive model's
-                             is not LNCC; else NULL */
+    /* Of metrics, while one is computed (between times of the model): where the report or the model compares
+     * by one that needs it, or the model asks for it; else NULL. */
+    clv_buffer *metric_scratch;
     clv_buffer *partial, *state;
     double fraction_done;
     bool turned;       /* fixed and moving here are the moving and the fixed image of the one who asked */
     bool moving_first; /* of his images the moving one comes first (clv_register_order) */
     bool constant; /* an image of some channel has one value */
+    _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
 
 /* Sets run->matrix by options: a start, and from it the best map of the kind
@@ -103,10 +99,17 @@ void clv_register_exchange_images(clvox_register_images *images, clvox_register_
 /* The run seen from the other image: grids, buffers of images and masks, matrix. */
 int clv_register_exchange(clv_registration *run);
 
-/* The same of a run of the symmetric model whose halves on grid `at` are found:
- * they are joined to u and inverse on the full grid of the one who asked, its
- * determinants above smallest there. Overwrites force, force_fixed, velocity and terms. */
-int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest);
+/* The same of a run whose halves on grid `at` are found, as an exchangeable model
+ * leaves them: run->u moves the moving image to the middle, u_fixed the fixed
+ * one. They are joined to u and inverse on the full grid of the one who asked,
+ * its determinants above smallest there. */
+typedef struct clv_halves {
+    clv_buffer *u_fixed;
+    clv_buffer **u, **inverse; /* as large as fields of that grid: become run->u and run->inverse, which take their
+                                  place */
+    clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
+} clv_halves;
+int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *halves);
 
 /* The metric that the report states: the deformation's, else the linear part's. */
 clvox_metric clv_register_metric(const clvox_register_options *options);
@@ -121,15 +124,14 @@ typedef struct clv_metric_report {
 int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
                          clv_metric_report *report);
 
+/* Floats of run->metric_scratch that it needs, on a grid of n voxels. */
+size_t clv_register_measure_floats(const clvox_register_options *options, int n);
+
 /* Fills parts, overlap and suspicions of a result whose numbers are known
  * (register_judge.c). */
 void clv_register_judge(const clv_registration *run, clvox_register_result *result);
 
 extern const char *const clv_register_metric_names[4];
-/* The name of a model that this version has, else NULL (register.c). */
-const char *clv_register_deform_name(clvox_deform deform);
-/* Whether the model can compare by the metric. */
-bool clv_register_takes(clvox_deform deform, clvox_metric metric);
 
 /* Sum of squared differences (mean over the weights) and normalised
  * correlation of a and b under weight (NULL: 1). Blocking. */
@@ -208,33 +210,5 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */
 int clv_register_upload(clv_registration *run, const clvox_register_images *images);
-
-/* A deformation model: the function that runs its levels, and the buffers that
- * it holds beside those of every run. Adding one adds its file and a row to the
- * table in register.c. */
-typedef struct clv_register_model {
-    clvox_deform deform;
-    const char *name;
-    int (*run)(clv_registration *run, clvox_register_result *result);
-    int (*requests)(clv_registration *run, clv_request *list);
-    bool one_channel;
-    unsigned metrics; /* a bit each: 1u << CLVOX_METRIC_... */
-    const char *const *takes; /* names of the options of some models alone that this one uses, ends with NULL */
-    const char *idle;         /* what the remark says of the others: "with --deform NAME" */
-    bool border_stays; /* the border of its grid does not move: it may work on a part of the fixed one */
-} clv_register_model;
-const clv_register_model *clv_register_find(clvox_deform deform); /* NULL: not in this version */
-bool clv_register_model_takes(const clv_register_model *model, const char *option);
-
-/* A deformation model runs all levels, leaves run->u (and run->inverse, where it
- * gives one) on the full fixed grid and fills result->iterations. Its requests
- * name the buffers that it needs beside those of every run, u among them, from
- * run->n, run->m, run->channel_count and the options alone; it returns their
- * number, at most CLV_MODEL_REQUESTS (register_unbiased.c). */
-int clv_register_unbiased(clv_registration *run, clvox_register_result *result);
-int clv_register_unbiased_requests(clv_registration *run, clv_request *list);
-/* Greedy and symmetric, by options->deform (register_compositive.c). */
-int clv_register_compositive(clv_registration *run, clvox_register_result *result);
-int clv_register_compositive_requests(clv_registration *run, clv_request *list);
 
 #endif

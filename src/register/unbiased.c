@@ -18,6 +18,7 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
+#include "register/model.h"
 #include "register/pyramid.h"
 
 enum { LOOK = 10, MAX_RISES = 6 };
@@ -30,17 +31,32 @@ static const float SMALLEST_JACOBIAN = 0.05f;
 /* Mean squared difference, of images in [0, 1], below which they are the same. */
 static const double SAME_IMAGE = 1e-10;
 
+typedef struct state {
+    clv_buffer *best; /* u at the last look that was better than all before */
+    clv_buffer *field_a, *field_b, *field_c;
+    clv_buffer *weight; /* of mending, one a voxel */
+    clv_buffer *nine;
+} state;
+_Static_assert(sizeof(state) <= CLV_MODEL_BYTES, "more state than a run has room for");
+
+static state *state_of(clv_registration *run)
+{
+    return CLV_MODEL_STATE(state, run);
+}
+
 static int mend(clv_registration *run, const clvox_grid *grid)
 {
-    const clv_mending scratch = {run->field_a, run->field_b, run->field_c, run->weight};
+    state *own = state_of(run);
+    const clv_mending scratch = {own->field_a, own->field_b, own->field_c, own->weight};
     return clv_mend_folds(run, run->u, grid, SMALLEST_JACOBIAN, &scratch, NULL);
 }
 
 /* Carries u to a finer grid. */
 static int carry(clv_registration *run, const clvox_grid *from, const clvox_grid *to)
 {
+    state *own = state_of(run);
     int status = CLVOX_OK;
-    CLV_TRY(clv_pyramid_carry(run, run->u, from, to, run->field_a));
+    CLV_TRY(clv_pyramid_carry(run, run->u, from, to, own->field_a));
     CLV_TRY(mend(run, to));
 end:
     return status;
@@ -51,9 +67,10 @@ end:
  * squared difference is parallel to that of the correlation. */
 static int refit(clv_registration *run, const clv_pyramid_level *l)
 {
+    state *own = state_of(run);
     int status = CLVOX_OK;
     float s[5];
-    clv_buffer *warped = run->field_a, *weight = run->field_b;
+    clv_buffer *warped = own->field_a, *weight = own->field_b;
     clv_map map;
     clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &map);
     CLV_TRY(clv_warp(run->ctx, run->channels[0].level_moving, l->moving.size, &map, run->u, CLV_LINEAR, NAN,
@@ -104,6 +121,7 @@ end:
 
 static int iterate(clv_registration *run, int index, const clv_pyramid_level *l, double share, int *done)
 {
+    state *own = state_of(run);
     int status = CLVOX_OK;
     clv_map map;
     const clvox_register_options *o = run->options;
@@ -117,7 +135,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
         .fixed = run->channels[0].level_fixed, .mask = l->mask, .u = run->u,
         .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
         .spacing = {l->spacing[0], l->spacing[1], l->spacing[2]},
-        .map = map, .lambda = (float)o->lambda, .nine = run->nine, .force = run->field_a,
+        .map = map, .lambda = (float)o->lambda, .nine = own->nine, .force = own->field_a,
     };
     for (;; iteration++) {
         if (iteration % LOOK == 0 || iteration == o->iterations[index]) {
@@ -133,14 +151,14 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
             size_t bytes = 3 * (size_t)l->n * sizeof(float);
             if (iteration == 0) {
                 start = before = energy;
-                CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, run->best, 0, bytes));
+                CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, own->best, 0, bytes));
             } else if (!(energy <= before)) {
                 largest *= .5f;
-                CLV_TRY(clv_buffer_copy(run->ctx, run->best, 0, run->u, 0, bytes));
+                CLV_TRY(clv_buffer_copy(run->ctx, own->best, 0, run->u, 0, bytes));
                 if (++rises == MAX_RISES)
                     break;
             } else {
-                CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, run->best, 0, bytes));
+                CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, own->best, 0, bytes));
                 double fall = before - energy;
                 before = energy;
                 if (fall < LOOK * o->tolerance * start)
@@ -152,33 +170,34 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
         if (iteration == o->iterations[index])
             break;
         CLV_TRY(clv_force(run->ctx, &args));
-        CLV_TRY(clv_gaussian(run->ctx, run->field_a, l->fixed.size, true, sigma, CLV_GAUSSIAN_AUTO,
-                             run->field_b, run->field_c));
-        CLV_TRY(clv_fluid_rate(run->ctx, run->u, run->field_c, l->fixed.size, l->spacing, run->field_a,
+        CLV_TRY(clv_gaussian(run->ctx, own->field_a, l->fixed.size, true, sigma, CLV_GAUSSIAN_AUTO,
+                             own->field_b, own->field_c));
+        CLV_TRY(clv_fluid_rate(run->ctx, run->u, own->field_c, l->fixed.size, l->spacing, own->field_a,
                                run->partial, run->state));
-        CLV_TRY(clv_fluid_update(run->ctx, run->u, run->field_a, l->fixed.size, largest, run->state));
+        CLV_TRY(clv_fluid_update(run->ctx, run->u, own->field_a, l->fixed.size, largest, run->state));
     }
     *done = iteration;
 end:
     return status;
 }
 
-int clv_register_unbiased_requests(clv_registration *run, clv_request *list)
+static int requests(clv_registration *run, clv_request *list)
 {
+    state *own = state_of(run);
     size_t n = (size_t)run->n * sizeof(float);
     int count = 0;
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
-    list[count++] = (clv_request){&run->best, 3 * n, "best displacement so far"};
-    list[count++] = (clv_request){&run->field_a, 3 * n, "force field"};
-    list[count++] = (clv_request){&run->field_b, 3 * n, "scratch for the velocity field"};
-    list[count++] = (clv_request){&run->field_c, 3 * n, "velocity field"};
-    list[count++] = (clv_request){&run->weight, n, "weights"};
+    list[count++] = (clv_request){&own->best, 3 * n, "best displacement so far"};
+    list[count++] = (clv_request){&own->field_a, 3 * n, "force field"};
+    list[count++] = (clv_request){&own->field_b, 3 * n, "scratch for the velocity field"};
+    list[count++] = (clv_request){&own->field_c, 3 * n, "velocity field"};
+    list[count++] = (clv_request){&own->weight, n, "weights"};
     if (run->options->force == CLVOX_FORCE_TWOPASS)
-        list[count++] = (clv_request){&run->nine, 9 * n, "nine products of the force"};
+        list[count++] = (clv_request){&own->nine, 9 * n, "nine products of the force"};
     return count;
 }
 
-int clv_register_unbiased(clv_registration *run, clvox_register_result *result)
+static int run_unbiased(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     static const char *const kernels[] = {NULL, "recompute", "reuse", "capped", "twopass"}; /* of clvox_force */
@@ -211,3 +230,27 @@ end:
         status = CLVOX_ERROR_MEMORY;
     return status;
 }
+
+static const char *const takes[] = {"update-sigma", "step", "lambda", "kernel", NULL};
+
+#define COMMON .metric = CLVOX_METRIC_SSD, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
+    .update_sigma = 2.5, .lambda = 0.003, .step = 0.4, .finest_step = 0.4
+
+const clv_model clv_model_unbiased = {
+    .deform = CLVOX_DEFORM_UNBIASED,
+    .name = "unbiased",
+    .requests = requests,
+    .run = run_unbiased,
+    .metrics = 1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC,
+    .one_channel = true,
+    .compares_values = true,
+    .takes = takes,
+    .presets = {
+        [CLVOX_PRESET_QUICK] = {COMMON, .levels = 2, .shrink = {4, 2}, .iterations = {100, 60},
+            .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {100, 100, 50},
+            .tolerance = 1e-5},
+        [CLVOX_PRESET_BEST] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {200, 200, 150},
+            .tolerance = 1e-6},
+    },
+};

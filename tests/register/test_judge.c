@@ -5,7 +5,7 @@
 #include "check.h"
 #include "clvox/registration.h"
 #include "phantom/phantom.h"
-#include "register/register.h"
+#include "register/model.h"
 
 static clvox_context *ctx;
 
@@ -140,7 +140,7 @@ static void presets(void)
             o.linear = CLVOX_LINEAR_RIGID;
             clvox_register_preset(&o, (clvox_preset)preset);
             CHECK(o.deform == models[m] && o.linear == CLVOX_LINEAR_RIGID && o.levels > 0 && o.step > 0);
-            CHECK(clv_register_takes(o.deform, o.metric));
+            CHECK(clv_model_compares(o.deform, o.metric));
             work[preset] = 0;
             for (int i = 0; i < o.levels; i++)
                 work[preset] += o.iterations[i] / pow(o.shrink[i], 3);

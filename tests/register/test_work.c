@@ -5,7 +5,7 @@
 #include "check.h"
 #include "clvox/registration.h"
 #include "phantom/phantom.h"
-#include "register/register.h"
+#include "register/model.h"
 
 static clvox_context *ctx;
 
@@ -196,9 +196,9 @@ static void constant(void)
     for (int deform = CLVOX_DEFORM_NONE; deform <= CLVOX_DEFORM_SYN; deform++) {
         clvox_register_options o;
         clvox_register_result r;
-        if (!clv_register_deform_name((clvox_deform)deform))
+        if (!clv_model_name((clvox_deform)deform))
             continue;
-        CHECK_CASE("a constant image is not deformed (%s)", clv_register_deform_name((clvox_deform)deform));
+        CHECK_CASE("a constant image is not deformed (%s)", clv_model_name((clvox_deform)deform));
         start(&o);
         o.deform = (clvox_deform)deform;
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Greedy and symmetric registration by compositive steps: what both do. */
+#ifndef CLV_REGISTER_COMPOSITIVE_H
+#define CLV_REGISTER_COMPOSITIVE_H
+
+#include "register/model.h"
+
+/* run->u moves the moving image, u_fixed (NULL: it stays) the fixed one. */
+typedef struct clv_compositive {
+    clv_buffer *u_fixed, *force, *force_fixed, *velocity;
+    clv_buffer *derivative, *derivative_fixed; /* of the metric by the warped images */
+    clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
+} clv_compositive;
+_Static_assert(sizeof(clv_compositive) <= CLV_MODEL_BYTES, "more state than a run has room for");
+
+static inline clv_compositive *clv_compositive_of(clv_registration *run)
+{
+    return CLV_MODEL_STATE(clv_compositive, run);
+}
+
+extern const char *const clv_compositive_takes[];
+
+/* The whole map is kept above this determinant. */
+#define CLV_COMPOSITIVE_SMALLEST 0.04f
+
+int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list);
+
+/* Runs all levels; u and u_fixed are left on *at, the grid of the last one. */
+int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *at);
+
+/* Keeps determinants above smallest; *passes (may be NULL): how many it took. Overwrites the forces. */
+int clv_compositive_mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest,
+                         int *passes);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One-sided registration by compositive steps. */
+#include "register/compositive.h"
+#include "register/pyramid.h"
+
+static int requests(clv_registration *run, clv_request *list)
+{
+    return clv_compositive_requests(run, false, list);
+}
+
+static int run_greedy(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    clvox_grid at;
+    CLV_TRY(clv_compositive_levels(run, result, &at));
+    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, clv_compositive_of(run)->velocity));
+    CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, NULL));
+end:
+    return status;
+}
+
+#define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK
+
+const clv_model clv_model_greedy = {
+    .deform = CLVOX_DEFORM_GREEDY,
+    .name = "greedy",
+    .requests = requests,
+    .run = run_greedy,
+    .metrics = ~0u,
+    .border_stays = true,
+    .takes = clv_compositive_takes,
+    .presets = {
+        [CLVOX_PRESET_QUICK] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {30, 30, 12},
+            .update_sigma = 1.25, .total_sigma = 0.91, .step = 1, .finest_step = 1, .momentum = 0.8,
+            .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {40, 40, 20},
+            .update_sigma = 1.25, .total_sigma = 0.75, .step = 1, .finest_step = 2, .momentum = 0.8,
+            .tolerance = 1e-5},
+        [CLVOX_PRESET_BEST] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {100, 100, 60},
+            .update_sigma = 1.25, .total_sigma = 0.75, .step = 1, .finest_step = 2, .momentum = 0.8,
+            .tolerance = 1e-6},
+    },
+};

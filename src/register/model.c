@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of models, and what they take by themselves. */
+#include "register/model.h"
+
+#include <string.h>
+
+#include "register/options.h"
+
+static const clv_model *const models[] = {
+    [CLVOX_DEFORM_UNBIASED] = &clv_model_unbiased,
+    [CLVOX_DEFORM_GREEDY] = &clv_model_greedy,
+    [CLVOX_DEFORM_SYN] = &clv_model_syn,
+};
+
+const clv_model *clv_model_find(clvox_deform deform)
+{
+    return (unsigned)deform < sizeof models / sizeof *models ? models[deform] : NULL;
+}
+
+const char *clv_model_name(clvox_deform deform)
+{
+    const clv_model *m = clv_model_find(deform);
+    return deform == CLVOX_DEFORM_NONE ? "none" : m ? m->name : NULL;
+}
+
+bool clv_model_takes(const clv_model *model, const char *option)
+{
+    for (const char *const *name = model->takes; *name; name++)
+        if (!strcmp(*name, option))
+            return true;
+    return false;
+}
+
+bool clv_model_compares(clvox_deform deform, clvox_metric metric)
+{
+    const clv_model *m = clv_model_find(deform);
+    return !m || m->metrics >> metric & 1;
+}
+
+void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
+{
+    const clv_model *m = clv_model_find(o->deform);
+    for (int i = 0; m && (unsigned)preset < CLV_PRESETS && i < clv_register_table.count; i++)
+        if (clv_register_table.rows[i].preset)
+            clv_option_copy(&clv_register_table.rows[i], &m->presets[preset], o);
+}
+
+void clvox_register_defaults(clvox_register_options *options)
+{
+    *options = (clvox_register_options){
+        .linear = CLVOX_LINEAR_AFFINE,
+        .linear_metric = CLVOX_METRIC_MI,
+        .linear_radius = 2,
+        .linear_bins = 32,
+        .deform = CLVOX_DEFORM_SYN,
+        .consistency = 1,
+    };
+    for (int i = 0; i < 4; i++)
+        options->matrix[i][i] = 1;
+    clvox_register_preset(options, CLVOX_PRESET_DEFAULT);
+}

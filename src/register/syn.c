@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Symmetric registration (after Avants et al. 2008): both images move towards a
+ * middle that lies on the fixed grid, by compositive steps. phi1 = x + u1 leads
+ * from the middle to the fixed image, phi2 = x + u2 to the moving one, and what
+ * the run leaves is h = phi2 o phi1^-1 with its inverse phi1 o phi2^-1. */
+#include "op/field/compose.h"
+#include "op/image/resample.h"
+#include "register/compositive.h"
+#include "register/pyramid.h"
+#include "transform/invert.h"
+
+static int requests(clv_registration *run, clv_request *list)
+{
+    return clv_compositive_requests(run, true, list);
+}
+
+/* Joins the halves on grid: u = phi2 o phi1^-1, inverse = phi1 o phi2^-1. */
+static int join(clv_registration *run, const clvox_grid *grid)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    int status = CLVOX_OK;
+    clv_compositive *c = clv_compositive_of(run);
+    clv_map map;
+    clv_map_between(grid, grid, NULL, 1, &map);
+    CLV_TRY(clv_invert_field(run->ctx, c->u_fixed, grid, c->force));
+    CLV_TRY(clv_compose_extended(run->ctx, c->force, 1, run->u, grid->size, &map, one, run->metric_scratch,
+                                 grid->size));
+    CLV_TRY(clv_invert_field(run->ctx, run->u, grid, c->force));
+    CLV_TRY(clv_compose_extended(run->ctx, c->force, 1, c->u_fixed, grid->size, &map, one, run->inverse,
+                                 grid->size));
+    CLV_TRY(clv_buffer_copy(run->ctx, run->metric_scratch, 0, run->u, 0, 3 * clvox_grid_voxels(grid) * sizeof(float)));
+end:
+    return status;
+}
+
+static int run_syn(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK, passes = 0;
+    clv_compositive *c = clv_compositive_of(run);
+    clvox_grid at;
+    CLV_TRY(clv_compositive_levels(run, result, &at));
+    if (run->turned) {
+        const clv_halves halves = {c->u_fixed, &c->force, &c->force_fixed, c->velocity, run->metric_scratch};
+        CLV_TRY(clv_register_turn(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));
+        goto end;
+    }
+    CLV_TRY(join(run, &at));
+    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, c->velocity));
+    CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
+    /* What was mended has another inverse. */
+    if (passes > 0)
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
+    else
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid, c->velocity));
+end:
+    return status;
+}
+
+const clv_model clv_model_syn = {
+    .deform = CLVOX_DEFORM_SYN,
+    .name = "syn",
+    .requests = requests,
+    .run = run_syn,
+    .metrics = ~0u,
+    .border_stays = true,
+    .exchangeable = true,
+    .gives_inverse = true,
+    .takes = clv_compositive_takes,
+    .presets = {
+        [CLVOX_PRESET_QUICK] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,
+            .levels = 3, .shrink = {4, 2, 1}, .iterations = {20, 20, 5},
+            .update_sigma = 1.25, .total_sigma = 0.8, .step = 1, .finest_step = 1, .momentum = 0.3,
+            .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,
+            .levels = 3, .shrink = {4, 2, 1}, .iterations = {60, 50, 13},
+            .update_sigma = 1.25, .total_sigma = 0.7, .step = 0.7, .finest_step = 2, .momentum = 0.3,
+            .tolerance = 1e-5},
+        /* As calm as the maps of ANTs' CC, and as much overlap; the default overlaps most. */
+        [CLVOX_PRESET_BEST] = {.metric = CLVOX_METRIC_LNCC, .radius = 3, .bins = 32, CLV_SMOOTH_BY_SHRINK,
+            .levels = 4, .shrink = {6, 3, 2, 1}, .iterations = {100, 100, 100, 60},
+            .update_sigma = 1, .total_sigma = 1.18, .step = 1.5, .finest_step = 2, .momentum = 0.6,
+            .tolerance = 1e-6},
+    },
+};
