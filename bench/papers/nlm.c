@@ -66,19 +66,18 @@ void bench_band_release(bench_band *b)
 int bench_band_create(clvox_context *ctx, int wanted, float noise, bench_band *b)
 {
     int status = CLVOX_OK, count;
-    *b = (bench_band){.ctx = ctx, .patches = {.radius = BENCH_RADIUS}};
-    CLV_TRY(make_band(wanted, noise, b->patches.size, &b->host_phi, &b->host_band, &count));
-    size_t voxels = (size_t)b->patches.size[0] * (size_t)b->patches.size[1] * (size_t)b->patches.size[2];
+    *b = (bench_band){.ctx = ctx, .form = BENCH_PRUNED, .patches = {.radius = BENCH_RADIUS, .phi = {.spacing = {1, 1, 1}, .components = 1}}};
+    CLV_TRY(make_band(wanted, noise, b->patches.phi.size, &b->host_phi, &b->host_band, &count));
+    size_t voxels = (size_t)b->patches.phi.size[0] * (size_t)b->patches.phi.size[1] * (size_t)b->patches.phi.size[2];
     size_t answers = (size_t)count * BENCH_MOST * 4;
     CLV_TRY(clv_buffer_create(ctx, voxels * 4, "level set", &b->phi));
     CLV_TRY(clv_buffer_create(ctx, (size_t)count * 4, "band", &b->band));
     CLV_TRY(clv_buffer_create(ctx, answers, "neighbours", &b->neighbours));
     CLV_TRY(clv_buffer_create(ctx, answers, "distances", &b->distances));
-    CLV_TRY(clv_buffer_create(ctx, clv_patch_search_bytes(ctx, count, BENCH_RADIUS, BENCH_MOST),
-                              "scratch of the search", &b->scratch));
+    CLV_TRY(clv_buffer_create(ctx, clv_patch_search_bytes(count, BENCH_RADIUS), "scratch of the search", &b->scratch));
     CLV_TRY(clv_buffer_write(ctx, b->phi, 0, b->host_phi, voxels * 4));
     CLV_TRY(clv_buffer_write(ctx, b->band, 0, b->host_band, (size_t)count * 4));
-    b->patches.phi = b->phi;
+    b->patches.phi.buffer = b->phi;
     b->patches.band = b->band;
     b->patches.count = count;
 end:
@@ -90,15 +89,18 @@ end:
 int bench_band_search(void *what)
 {
     const bench_band *b = what;
-    return clv_patch_search(b->ctx, &b->patches, b->form, BENCH_MOST, 0, b->neighbours, b->distances,
-                          b->scratch, NULL, NULL);
+    const clv_patch_search_args args = {.patches = b->patches, .most = BENCH_MOST,
+                                        .exhaustive = b->form == BENCH_EXHAUSTIVE, .neighbours = b->neighbours,
+                                        .distances = b->distances, .scratch = b->scratch};
+    return b->form < BENCH_EXHAUSTIVE ? clv_patch_pairs(b->ctx, (clv_patch_memory)b->form, &args)
+                                      : clv_patch_search(b->ctx, &args);
 }
 
 /* A small band's search against every pair in double precision. */
-static int verify(clvox_context *ctx, clv_nlm_memory form, const char *name)
+static int verify(clvox_context *ctx, bench_form form, const char *name)
 {
     int status = CLVOX_OK;
-    bench_band b = {.ctx = ctx};
+    bench_band b = {.ctx = ctx, .form = BENCH_PRUNED};
     int *got = NULL, *want = NULL;
     float *distance = NULL;
     double *true_distance = NULL;
@@ -116,13 +118,13 @@ static int verify(clvox_context *ctx, clv_nlm_memory form, const char *name)
     CLV_TRY(bench_band_search(&b));
     CLV_TRY(clv_buffer_read(ctx, b.neighbours, 0, got, answers * sizeof *got));
     CLV_TRY(clv_buffer_read(ctx, b.distances, 0, distance, answers * sizeof *distance));
-    ref_patch_search(b.host_phi, b.patches.size, b.host_band, b.patches.count, BENCH_RADIUS, BENCH_MOST, 0,
+    ref_patch_search(b.host_phi, b.patches.phi.size, b.host_band, b.patches.count, BENCH_RADIUS, BENCH_MOST, 0,
                    want, true_distance);
     for (size_t i = 0; i < answers; i++) {
         double slack = 1e-5 * true_distance[i] + 1e-9;
         bool right = got[i] == want[i];
         if (!right && got[i] >= 0 && got[i] < b.patches.count) /* a near tie */
-            right = fabs(ref_nlm_distance(b.host_phi, b.patches.size, BENCH_RADIUS,
+            right = fabs(ref_nlm_distance(b.host_phi, b.patches.phi.size, BENCH_RADIUS,
                                           b.host_band[i / BENCH_MOST], b.host_band[got[i]]) -
                          true_distance[i]) <= slack;
         if (!right || !(fabs((double)distance[i] - true_distance[i]) <= slack)) {
@@ -148,7 +150,7 @@ static int measure(bench_run *run, bench_band *b, const char *entry, record_row 
     double count = b->patches.count;
     if (status < 0)
         return status;
-    memcpy(row->size, b->patches.size, sizeof row->size);
+    memcpy(row->size, b->patches.phi.size, sizeof row->size);
     row->operations = 2. * BENCH_SAMPLES * count * count;
     row->verified = true;
     bench_complete(run, time, row, tile);
@@ -158,18 +160,18 @@ static int measure(bench_run *run, bench_band *b, const char *entry, record_row 
 typedef struct search {
     int voxels;
     float noise;
-    clv_nlm_memory form;
+    bench_form form;
     const char *name;
     bool large; /* GPUs alone */
 } search;
 
 static const search searches[] = {
-    {17500, 0.3f, CLV_NLM_PLAIN, "all pairs", false},  {17500, 0.3f, CLV_NLM_AUTO, "pruned", false},
-    {30000, 0.3f, CLV_NLM_PLAIN, "all pairs", false},  {30000, 0, CLV_NLM_AUTO, "pruned", false},
-    {30000, 0.1f, CLV_NLM_AUTO, "pruned", false},      {30000, 0.3f, CLV_NLM_AUTO, "pruned", false},
-    {175000, 0.3f, CLV_NLM_PLAIN, "all pairs", true},  {175000, 0, CLV_NLM_AUTO, "pruned", true},
-    {175000, 0.1f, CLV_NLM_AUTO, "pruned", true},      {175000, 0.3f, CLV_NLM_AUTO, "pruned", true},
-    {1000000, 0.1f, CLV_NLM_AUTO, "pruned", true},     {1000000, 0.3f, CLV_NLM_AUTO, "pruned", true},
+    {17500, 0.3f, BENCH_EXHAUSTIVE, "all pairs", false},  {17500, 0.3f, BENCH_PRUNED, "pruned", false},
+    {30000, 0.3f, BENCH_EXHAUSTIVE, "all pairs", false},  {30000, 0, BENCH_PRUNED, "pruned", false},
+    {30000, 0.1f, BENCH_PRUNED, "pruned", false},      {30000, 0.3f, BENCH_PRUNED, "pruned", false},
+    {175000, 0.3f, BENCH_EXHAUSTIVE, "all pairs", true},  {175000, 0, BENCH_PRUNED, "pruned", true},
+    {175000, 0.1f, BENCH_PRUNED, "pruned", true},      {175000, 0.3f, BENCH_PRUNED, "pruned", true},
+    {1000000, 0.1f, BENCH_PRUNED, "pruned", true},     {1000000, 0.3f, BENCH_PRUNED, "pruned", true},
 };
 
 /* of_run: of the run's own band, whose size is no part of the name. */
@@ -207,7 +209,9 @@ static int search_variants(bench_run *run, bench_band *b, const search *r, bool 
             char label[32];
             if (cpu ? !(variant->devices & CLV_ON_CPU) : !(variant->devices & CLV_ON_GPU))
                 continue;
-            snprintf(label, sizeof label, "%s,%d", variant->name, variant->tiles[t].march);
+            int item[3], group[3];
+            clv_variant_covers(variant, variant->tiles[t], item, group);
+            snprintf(label, sizeof label, "%s,%d", variant->name, group[0]);
             CLV_TRY(clv_force_variant(run->ctx, entry->name, variant->name, t));
             CLV_TRY(print_search(run, b, r, of_run, label));
         }
@@ -255,23 +259,23 @@ end:
 /* ---- the paper's forms ---- */
 
 typedef struct form {
-    clv_nlm_memory form;
+    bench_form form;
     const char *name;
     double figure; /* the paper's time beside constant memory's; 0: none */
     const char *conclusion;
 } form;
 
 static const form forms[] = {
-    {CLV_NLM_CONSTANT, "constant", 0, NULL},
-    {CLV_NLM_GLOBAL, "global", 1.2, "global memory is slower than constant memory"},
-    {CLV_NLM_IMAGE, "image", 6, "image memory is slower than constant memory"},
-    {CLV_NLM_PLAIN, "product", 0, NULL},
-    {CLV_NLM_AUTO, "pruned", 0, NULL},
+    {BENCH_CONSTANT, "constant", 0, NULL},
+    {BENCH_GLOBAL, "global", 1.2, "global memory is slower than constant memory"},
+    {BENCH_IMAGE, "image", 6, "image memory is slower than constant memory"},
+    {BENCH_EXHAUSTIVE, "product", 0, NULL},
+    {BENCH_PRUNED, "pruned", 0, NULL},
 };
 
 static bool by_pairs(const form *f)
 {
-    return f->form != CLV_NLM_AUTO && f->form != CLV_NLM_PLAIN;
+    return f->form < BENCH_EXHAUSTIVE;
 }
 
 static void or_unknown(char *text, size_t room, int value)
@@ -287,7 +291,7 @@ static void or_unknown(char *text, size_t room, int value)
 static int print_form(bench_run *run, bench_band *b, const form *f, record_samples *constant)
 {
     const clv_kernel *k;
-    const clv_entry *entry = by_pairs(f) ? clv_nlm_pairs_entry(f->form) : &clv_entry_patch_search;
+    const clv_entry *entry = by_pairs(f) ? &clv_entry_patch_pairs[f->form] : &clv_entry_patch_search;
     char registers[16], groups[16], occupancy[16] = "unknown", tile[32], name[64];
     bench_time time;
     snprintf(name, sizeof name, "patch search, %s, %d voxels", f->name, b->patches.count);
@@ -304,7 +308,7 @@ static int print_form(bench_run *run, bench_band *b, const form *f, record_sampl
         return status;
     time.kernel = k;
     bench_complete(run, &time, &row, tile);
-    if (f->form == CLV_NLM_CONSTANT)
+    if (f->form == BENCH_CONSTANT)
         *constant = time.seconds;
     if (f->conclusion && constant->count > 0) {
         paper.here = time.seconds.median / constant->median;
@@ -346,12 +350,12 @@ int bench_lee2012_nlm(bench_run *run)
         record_samples constant[CLV_MAX_TILES] = {{0}};
         CLV_TRY(bench_band_create(run->ctx, voxels[n], 0.3f, &b));
         for (int f = 0; f < FORMS; f++) {
-            if (cpu && forms[f].form == CLV_NLM_IMAGE) {
+            if (cpu && forms[f].form == BENCH_IMAGE) {
                 fprintf(run->out, "%9d %-10s not on CPU devices\n", b.patches.count, forms[f].name);
                 continue;
             }
             bool pairs = by_pairs(&forms[f]);
-            const clv_entry *entry = pairs ? clv_nlm_pairs_entry(forms[f].form) : &clv_entry_patch_search;
+            const clv_entry *entry = pairs ? &clv_entry_patch_pairs[forms[f].form] : &clv_entry_patch_search;
             /* Every tile for the small band, the planner's for the large one. */
             for (int t = 0; pairs && n < 2 && entry->variants[0].tiles[t].x; t++) {
                 CLV_TRY(clv_force_variant(run->ctx, entry->name, entry->variants[0].name, t));

@@ -4,16 +4,26 @@
 #define CLV_BENCH_NLM_H
 
 #include "bench/bench.h"
-#include "op/surface/patch_search.h"
+#include "op/papers/patch_pairs.h"
 
 /* Patches of 5^3 samples, neighbours of each, about the voxels of a band that references can take,
  * and the band's half width. */
 enum { BENCH_RADIUS = 2, BENCH_SAMPLES = 125, BENCH_MOST = 96, BENCH_CHECKED = 700, BENCH_HALF_BAND = 3 };
 
+/* How it is searched: as users run it, without ruling anything out beforehand, or in the paper's way
+ * from one of its memories. */
+typedef enum bench_form {
+    BENCH_CONSTANT = CLV_PATCH_CONSTANT,
+    BENCH_GLOBAL = CLV_PATCH_GLOBAL,
+    BENCH_IMAGE = CLV_PATCH_IMAGE,
+    BENCH_EXHAUSTIVE = CLV_PATCH_MEMORIES,
+    BENCH_PRUNED
+} bench_form;
+
 typedef struct bench_band {
     clvox_context *ctx;
-    clv_nlm_patches patches;
-    clv_nlm_memory form; /* of the next search */
+    clv_patches patches;
+    bench_form form; /* of the next search */
     float *host_phi;
     int32_t *host_band;
     clv_buffer *phi, *band, *neighbours, *distances, *scratch;

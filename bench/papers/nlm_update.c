@@ -28,7 +28,7 @@ static void release(update *u)
 
 static int create(bench_band *b, update *u)
 {
-    const int *n = b->patches.size;
+    const int *n = b->patches.phi.size;
     size_t count = (size_t)b->patches.count, voxels = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
     size_t matrix = count * (size_t)clv_nlm_stride(BENCH_RADIUS);
     int status = CLVOX_OK, found;
@@ -41,12 +41,12 @@ static int create(bench_band *b, update *u)
                {&u->index, voxels}, {&u->out, voxels}, {&u->partial, CLV_REDUCE_PARTIALS}, {&u->state, 4}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         CLV_TRY(clv_buffer_create(b->ctx, all[i].words * 4, "bench data", all[i].buffer));
-    CLV_TRY(clv_nlm_band_count(b->ctx, b->phi, n, BENCH_HALF_BAND, u->rows, &found));
+    CLV_TRY(clv_nlm_band_count(b->ctx, &b->patches.phi, BENCH_HALF_BAND, u->rows, &found));
     if (found != b->patches.count) {
         status = bench_wrong(b->ctx, "band", "%d voxels should be %d", found, b->patches.count);
         goto end;
     }
-    CLV_TRY(clv_nlm_band_list(b->ctx, b->phi, n, BENCH_HALF_BAND, u->rows, u->places, u->index));
+    CLV_TRY(clv_nlm_band_list(b->ctx, &b->patches.phi, BENCH_HALF_BAND, u->rows, u->places, u->index));
     CLV_TRY(clv_nlm_patches_gather(b->ctx, &b->patches, u->matrix));
     CLV_TRY(clv_buffer_copy(b->ctx, b->phi, 0, u->out, 0, voxels * 4));
     u->graph = (clv_nlm_graph){u->places, b->neighbours, u->weights, b->patches.count, BENCH_MOST};
@@ -60,15 +60,16 @@ end:
 static int call_weights(void *what)
 {
     update *u = what;
-    return clv_nlm_weights(u->b->ctx, &u->graph, u->b->distances, u->b->patches.size, UNIT, INFINITY, WIDTH,
-                           u->sums);
+    return clv_nlm_weights(u->b->ctx, &u->graph, u->b->distances, &u->b->patches.phi, INFINITY, WIDTH, u->sums);
 }
 
 static int call_average(void *what)
 {
     update *u = what;
-    return clv_nlm_average(u->b->ctx, &u->graph, u->matrix, BENCH_RADIUS, 0, NULL, u->index,
-                           u->b->patches.size, u->estimates, u->sums, u->out);
+    const clv_nlm_average_args args = {
+        .graph = u->graph, .matrix = {u->matrix, u->graph.count, BENCH_RADIUS}, .index = u->index,
+        .estimates = u->estimates, .sums = u->sums, .phi = clv_image_on(&u->b->patches.phi, u->out, 1)};
+    return clv_nlm_average(u->b->ctx, &args);
 }
 
 static int call_step(void *what)
@@ -107,7 +108,7 @@ static int verify(clvox_context *ctx)
     CLV_TRY(bench_band_create(ctx, BENCH_CHECKED, 0.3f, &b));
     CLV_TRY(bench_band_search(&b));
     CLV_TRY(create(&b, &u));
-    const int *n = b.patches.size, count = b.patches.count;
+    const int *n = b.patches.phi.size, count = b.patches.count;
     size_t pairs = (size_t)count * BENCH_MOST, most = pairs > u.voxels ? pairs : u.voxels;
     neighbours = malloc(pairs * sizeof *neighbours);
     distances = malloc(most * sizeof *distances);
@@ -166,7 +167,7 @@ static int measure(bench_run *run, update *u, int (*call)(void *), const char *n
                       .bytes = bytes,
                       .operations = operations,
                       .verified = true,
-                      .size = {u->b->patches.size[0], u->b->patches.size[1], u->b->patches.size[2]}};
+                      .size = {u->b->patches.phi.size[0], u->b->patches.phi.size[1], u->b->patches.phi.size[2]}};
     int status = bench_measure(run, call, u, NULL, &time);
     if (status < 0)
         return status;

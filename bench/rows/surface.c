@@ -7,6 +7,12 @@
 
 static const float UNIT[3] = {1, 1, 1};
 
+static clv_image level_image(const bench_data *d)
+{
+    return (clv_image){.buffer = d->level, .size = {d->size[0], d->size[1], d->size[2]}, .spacing = {1, 1, 1},
+                       .components = 1};
+}
+
 static int row_redistance(bench_data *d)
 {
     return clv_redistance(d->ctx, d->level, d->size, UNIT, 8, d->out[0], d->nine);
@@ -28,15 +34,16 @@ static int row_mesh_distance(bench_data *d)
 /* A band of 4 voxels. */
 static int row_nlm_band(bench_data *d)
 {
-    int count, status = clv_nlm_band_count(d->ctx, d->level, d->size, 2, d->nine, &count);
+    const clv_image phi = level_image(d);
+    int count, status = clv_nlm_band_count(d->ctx, &phi, 2, d->nine, &count);
     d->answer[0] = count;
-    return status < 0 ? status
-                      : clv_nlm_band_list(d->ctx, d->level, d->size, 2, d->nine, d->out[0], d->out[1]);
+    return status < 0 ? status : clv_nlm_band_list(d->ctx, &phi, 2, d->nine, d->out[0], d->out[1]);
 }
 
 static int row_nlm_volume(bench_data *d)
 {
-    return clv_nlm_volume(d->ctx, d->level, d->size, 0, d->nine, &d->answer[0]);
+    const clv_image phi = level_image(d);
+    return clv_nlm_volume(d->ctx, &phi, 0, d->nine, &d->answer[0]);
 }
 
 const bench_row bench_rows_surface[] = {

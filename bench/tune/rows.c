@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/rows/check.h"
+#include "op/papers/patch_pairs.h"
 #include "op/surface/nlm.h"
 #include "op/papers/tensor_tv_schemes.h"
 #include "ref/surface/nlm.h"
@@ -152,6 +153,13 @@ static void band_size(const bench_data *d, int size[3])
     size[2] = d->size[2] < 40 ? (d->size[2] + 1) / 2 : d->size[2] < 96 ? 3 : d->size[2] / 32;
 }
 
+static clv_image band_image(const bench_data *d)
+{
+    clv_image phi = {.buffer = d->level, .spacing = {1, 1, 1}, .components = 1};
+    band_size(d, phi.size);
+    return phi;
+}
+
 /* Whether the data have room for what the rows do with so many voxels. */
 static bool fits(const bench_data *d, int count)
 {
@@ -166,31 +174,36 @@ static bool fits(const bench_data *d, int count)
  * which are compared with the reference, as thick as fits. */
 static int begin_band(bench_data *d)
 {
-    int status = CLVOX_OK, size[3], count = 0;
+    int status = CLVOX_OK, count = 0;
     float delta = d->size[2] < 16 ? 1.25f : 0.5f;
-    band_size(d, size);
-    CLV_TRY(clv_nlm_band_count(d->ctx, d->level, size, delta, d->partial, &count));
+    const clv_image phi = band_image(d);
+    CLV_TRY(clv_nlm_band_count(d->ctx, &phi, delta, d->partial, &count));
     for (; !fits(d, count) && delta > 1e-3f; delta /= 2)
-        CLV_TRY(clv_nlm_band_count(d->ctx, d->level, size, delta / 2, d->partial, &count));
-    CLV_TRY(clv_nlm_band_list(d->ctx, d->level, size, delta, d->partial, d->out[0], d->out[1]));
+        CLV_TRY(clv_nlm_band_count(d->ctx, &phi, delta / 2, d->partial, &count));
+    CLV_TRY(clv_nlm_band_list(d->ctx, &phi, delta, d->partial, d->out[0], d->out[1]));
     d->answer[0] = fits(d, count) ? count : 0;
 end:
     return status;
 }
 
-static int search(bench_data *d, clv_nlm_memory memory)
+/* form: CLV_PATCH_MEMORIES for the search that users run, else the paper's memory. */
+static int search(bench_data *d, int form)
 {
-    clv_nlm_patches patches = {.phi = d->level, .band = d->out[0], .count = (int)d->answer[0], .radius = RADIUS};
+    const clv_image phi = band_image(d);
+    clv_patch_search_args args = {
+        .patches = {.phi = phi, .band = d->out[0], .count = (int)d->answer[0], .radius = RADIUS}, .most = MOST,
+        .neighbours = d->field[0], .distances = d->field[1], .scratch = d->nine};
     int status = CLVOX_OK;
-    size_t needed = clv_patch_search_bytes(d->ctx, patches.count, RADIUS, MOST);
+    size_t needed = clv_patch_search_bytes(args.patches.count, RADIUS);
     clv_buffer *more = NULL; /* where the data have no room */
-    band_size(d, patches.size);
-    if (patches.count == 0)
+    if (args.patches.count == 0)
         return CLVOX_OK;
-    if (needed > d->nine->bytes)
+    if (needed > d->nine->bytes) {
         CLV_TRY(clv_buffer_create(d->ctx, needed, "scratch of the search", &more));
-    CLV_TRY(clv_patch_search(d->ctx, &patches, memory, MOST, 0, d->field[0], d->field[1], more ? more : d->nine, NULL,
-                           NULL));
+        args.scratch = more;
+    }
+    CLV_TRY(form < CLV_PATCH_MEMORIES ? clv_patch_pairs(d->ctx, (clv_patch_memory)form, &args)
+                                      : clv_patch_search(d->ctx, &args));
 end:
     clv_buffer_destroy(&more);
     return status;
@@ -198,22 +211,22 @@ end:
 
 static int row_search(bench_data *d)
 {
-    return search(d, CLV_NLM_AUTO);
+    return search(d, CLV_PATCH_MEMORIES);
 }
 
 static int row_constant(bench_data *d)
 {
-    return search(d, CLV_NLM_CONSTANT);
+    return search(d, CLV_PATCH_CONSTANT);
 }
 
 static int row_global(bench_data *d)
 {
-    return search(d, CLV_NLM_GLOBAL);
+    return search(d, CLV_PATCH_GLOBAL);
 }
 
 static int row_image(bench_data *d)
 {
-    return search(d, CLV_NLM_IMAGE);
+    return search(d, CLV_PATCH_IMAGE);
 }
 
 /* Against every pair, but for what nearly ties. */
@@ -256,20 +269,21 @@ end:
 /* The matrix of patches in nine, neighbours in field[0], their weights in field[1], phi in out[2]. */
 static int average(bench_data *d)
 {
-    static const float unit[3] = {1, 1, 1};
     int status = CLVOX_OK, count = (int)d->answer[0];
-    clv_nlm_patches patches = {.phi = d->level, .band = d->out[0], .count = count, .radius = RADIUS};
-    const clv_nlm_graph graph = {.band = d->out[0], .neighbours = d->field[0], .weights = d->field[1],
-                                 .count = count, .most = MOST};
-    band_size(d, patches.size);
+    const clv_image phi = band_image(d);
+    const clv_patches patches = {.phi = phi, .band = d->out[0], .count = count, .radius = RADIUS};
+    clv_nlm_average_args args = {.graph = {.band = d->out[0], .neighbours = d->field[0], .weights = d->field[1],
+                                           .count = count, .most = MOST},
+                                 .matrix = {d->nine, count, RADIUS}, .own = 1, .index = d->out[1],
+                                 .sums = d->partial, .phi = clv_image_on(&phi, d->out[2], 1)};
     clv_buffer *estimates = NULL; /* the data have no room for them; only the device's time counts */
     if (count == 0)
         return CLVOX_OK;
     CLV_TRY(clv_buffer_create(d->ctx, d->nine->bytes / 4, "estimates", &estimates));
+    args.estimates = estimates;
     CLV_TRY(clv_nlm_patches_gather(d->ctx, &patches, d->nine));
-    CLV_TRY(clv_nlm_weights(d->ctx, &graph, d->field[1], patches.size, unit, 4, 4, d->partial));
-    CLV_TRY(clv_nlm_average(d->ctx, &graph, d->nine, RADIUS, 1, NULL, d->out[1], patches.size, estimates, d->partial,
-                            d->out[2]));
+    CLV_TRY(clv_nlm_weights(d->ctx, &args.graph, d->field[1], &phi, 4, 4, d->partial));
+    CLV_TRY(clv_nlm_average(d->ctx, &args));
 end:
     clv_buffer_destroy(&estimates);
     return status;
@@ -304,17 +318,17 @@ end:
 static int begin_average(bench_data *d)
 {
     int status = begin_band(d);
-    return status < 0 ? status : search(d, CLV_NLM_AUTO);
+    return status < 0 ? status : row_search(d);
 }
 
 const bench_row tune_rows[] = {
     {"tensor tv, overlapping blocks", "tensor_tv_overlap", 0, 0, row_tv_overlap, check_overlap, begin_tv, half_size},
     {"tensor tv, blocks", "tensor_tv_block", 0, 0, row_tv_block, check_block, begin_tv, half_size},
     {"tensor tv, blocks of 8 voxels", "tensor_tv_none", 0, 0, row_tv_none, check_none, begin_tv, half_size},
-    {"nlm search", "nlm_search", 0, 0, row_search, check_search, begin_band, band_size},
-    {"nlm search, constant memory", "nlm_pairs_constant", 0, 0, row_constant, check_search, begin_band, band_size},
-    {"nlm search, global memory", "nlm_pairs_global", 0, 0, row_global, check_search, begin_band, band_size},
-    {"nlm search, image memory", "nlm_pairs_image", 0, 0, row_image, check_search, begin_band, band_size},
+    {"nlm search", "patch_search", 0, 0, row_search, check_search, begin_band, band_size},
+    {"nlm search, constant memory", "patch_pairs_constant", 0, 0, row_constant, check_search, begin_band, band_size},
+    {"nlm search, global memory", "patch_pairs_global", 0, 0, row_global, check_search, begin_band, band_size},
+    {"nlm search, image memory", "patch_pairs_image", 0, 0, row_image, check_search, begin_band, band_size},
     {"nlm average", "nlm_average", 0, 0, average, check_average, begin_average, band_size},
     {.name = NULL},
 };

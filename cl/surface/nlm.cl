@@ -2,6 +2,7 @@
 /* Non-local means of a narrow band. Its patches are the rows of a matrix of
  * `stride` floats a row: the samples, x fastest, then zeros. */
 #include "common/field_row.clh"
+#include "common/grid.clh"
 #include "surface/tetrahedron.clh"
 
 #ifndef MOST
@@ -99,19 +100,19 @@ __kernel void nlm_residual(__global float *patches, int count, int radius, int s
         __global float *p = patches + j * stride;
         int edge = 2 * radius + 1, s = 0;
         float center = p[(edge * edge * edge) / 2], one = 0.0f;
-        float4 slope = 0.0f, bend = 0.0f, cross = 0.0f; /* of x, y, z; of xy, yz, zx */
+        float4 linear = 0.0f, bend = 0.0f, cross = 0.0f; /* of x, y, z; of xy, yz, zx */
         for (int z = -radius; z <= radius; z++)
             for (int y = -radius; y <= radius; y++)
                 for (int x = -radius; x <= radius; x++, s++) {
                     float4 at = (float4)(x, y, z, 0);
                     float v = p[s] - center;
                     one += v;
-                    slope += v * at;
+                    linear += v * at;
                     bend += v * (at * at - mean);
                     cross += v * at * at.yzxw;
                 }
         one *= norm.x;
-        slope *= norm.y;
+        linear *= norm.y;
         bend *= norm.z;
         cross *= norm.w;
         float sum = 0.0f;
@@ -120,7 +121,7 @@ __kernel void nlm_residual(__global float *patches, int count, int radius, int s
             for (int y = -radius; y <= radius; y++)
                 for (int x = -radius; x <= radius; x++, s++) {
                     float4 at = (float4)(x, y, z, 0);
-                    float4 fit = slope * at + bend * (at * at - mean) + cross * at * at.yzxw;
+                    float4 fit = linear * at + bend * (at * at - mean) + cross * at * at.yzxw;
                     float v = p[s] - center - one - fit.x - fit.y - fit.z;
                     sum += v * v;
                 }
@@ -133,7 +134,7 @@ __kernel void nlm_residual(__global float *patches, int count, int radius, int s
             for (int y = -radius; y <= radius; y++)
                 for (int x = -radius; x <= radius; x++, s++) {
                     float4 at = (float4)(x, y, z, 0);
-                    float4 fit = slope * at + bend * (at * at - mean) + cross * at * at.yzxw;
+                    float4 fit = linear * at + bend * (at * at - mean) + cross * at * at.yzxw;
                     p[s] += share * (center + one + fit.x + fit.y + fit.z - p[s]);
                 }
     }
@@ -175,9 +176,9 @@ __kernel void nlm_plane(__global float *patches, int count, int radius, int stri
  * with their planes, by exp(-D near). distances come as |rest|^2 + squared share
  * |plane|^2 and are left as |rest|^2. sizes: 1 over norm's y and x, so that they
  * make the squared norm of a plane on a patch of d and c. */
-__kernel void nlm_level(__global const int *neighbours, __global float *distances,
-                        __global const float4 *planes, __global const float4 *values, int count, int most,
-                        float share, float2 sizes, float near, __global float4 *means)
+__kernel void nlm_plane_means(__global const int *neighbours, __global float *distances,
+                              __global const float4 *planes, __global const float4 *values, int count,
+                              int most, float share, float2 sizes, float near, __global float4 *means)
 {
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
     for (int j = first; j < last; j++) {
@@ -204,9 +205,11 @@ __kernel void nlm_level(__global const int *neighbours, __global float *distance
 /* w = exp(-|x - y|^2 far) exp(-D near), far and near 1/c1 and 1/c2; 0 where there
  * is no neighbour. weights may be distances. */
 __kernel void nlm_weights(__global const int *neighbours, __global const float *distances,
-                          __global const int *band, int4 size, float4 spacing, int count, int most, float far,
-                          float near, __global float *weights, __global float *sums)
+                          __global const int *band, grid on, int count, int most, float far, float near,
+                          __global float *weights, __global float *sums)
 {
+    const int4 size = on.size;
+    const float4 spacing = on.spacing;
     int first = get_global_id(0) * MARCH, last = min(first + MARCH, count);
     for (int j = first; j < last; j++) {
         int a = band[j];
@@ -339,7 +342,7 @@ nlm_estimate(__global const float *patches, __global const int *neighbours, __gl
  * the last part phi is set. */
 __kernel void nlm_overlap(__global const float *estimates, __global const int *band,
                          __global const int *index, int4 size, int count, int first, int part, int radius,
-                         int stride, __global const float4 *planes, int has_planes, __global float2 *sums,
+                         int stride, __global const float4 *planes, __global float2 *sums,
                          __global float *phi)
 {
     int begin = get_global_id(0) * MARCH, end = min(begin + MARCH, count), edge = 2 * radius + 1;
@@ -356,7 +359,7 @@ __kernel void nlm_overlap(__global const float *estimates, __global const int *b
                     int dx = x - a, dy = y - b, dz = z - c;
                     int s = ((dz + radius) * edge + dy + radius) * edge + dx + radius;
                     float v = estimates[j * stride + s];
-                    if (has_planes) {
+                    if (planes) {
                         float4 plane = planes[first + j];
                         v += plane.x * dx + plane.y * dy + plane.z * dz + plane.w;
                     }

@@ -13,10 +13,10 @@
  * error of a feature over the norms of both patches. */
 #include "surface/patch_search.clh"
 #include "surface/patch_search_keep.clh"
-#include "surface/patch_search_pairs.clh"
 #include "surface/patch_search_prepare.clh"
 
-#define BLOCK MARCH
+/* Positions of a block of rows, and columns that it meets at a time. */
+#define BLOCK GROUP_X
 
 /* The least that the squared distance of a patch with these features (step
  * apart) can be to a patch in the box: features in global or local memory. */
@@ -49,7 +49,8 @@ static inline float bound_boxes(__global const float *a, __global const float *b
 
 /* ---- a work-item a block of rows, for CPUs -------------------------------- */
 
-enum { SIX = 6, LANES = 16 };
+#if GROUP_Y == 16
+enum { SIX = 6, LANES = GROUP_Y };
 
 /* Candidates of one row among eight columns are compared directly and kept in
  * the row's heap. Returns the row's worst neighbour now. */
@@ -98,8 +99,8 @@ static inline float take(int8 hit, int row, int column, int n, int stride, int m
 /* A work-item a block of rows, all steps in one launch, six rows by sixteen
  * columns at a time; its share of the lists is where it packs patches. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-nlm_search_rows(__global float *scratch, __global int *neighbours, __global float *distances, int4 n,
-                int4 from, int4 with, int4 state, int first, int limit, float slack, float blur)
+patch_search_rows(__global float *scratch, __global int *neighbours, __global float *distances, int4 n,
+                  int4 from, int4 with, int4 state, int first, int limit, float slack, float blur)
 {
     int group = get_group_id(0), R = first + group, stride = n.y, blocks = n.w;
     __global const float *patches = REGION(scratch, from.x), *panels = REGION(scratch, from.y);
@@ -173,3 +174,4 @@ nlm_search_rows(__global float *scratch, __global int *neighbours, __global floa
         unheap(distances + at, neighbours + at, state.w);
     }
 }
+#endif

@@ -215,18 +215,9 @@ typedef enum clvox_denoise_update {
 
 /* What a patch is compared with. */
 typedef enum clvox_denoise_search {
-    CLVOX_DENOISE_GLOBAL_SEARCH = 0, /* all of the band */
+    CLVOX_DENOISE_GLOBAL = 0, /* all of the band */
     CLVOX_DENOISE_NEAR               /* what lies within radius: far quicker, some 0.04 voxels worse */
 } clvox_denoise_search;
-
-/* What patches are compared by: AUTO the blocked product; the others pair by
- * pair, from the paper's three kinds of memory. */
-typedef enum clvox_denoise_memory {
-    CLVOX_DENOISE_AUTO = 0,
-    CLVOX_DENOISE_CONSTANT,
-    CLVOX_DENOISE_GLOBAL,
-    CLVOX_DENOISE_IMAGE
-} clvox_denoise_memory;
 
 /* Whether the surface keeps its components, handles and cavities. AUTO: with
  * noise above 0.23 voxels not, and those that shifting the level set by twice the
@@ -249,7 +240,6 @@ enum { CLVOX_DENOISE_MOST_ROUNDS = 100 };
 /* Lengths are in voxels of the smallest edge. */
 typedef struct clvox_denoise_options {
     clvox_denoise_update update;
-    clvox_denoise_memory memory;
     clvox_denoise_topology topology;
     int patch;       /* samples along an edge of a patch: 3, 5 or 7 */
     int neighbours;  /* patches averaged, 1 to 256 */

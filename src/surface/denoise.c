@@ -85,13 +85,14 @@ static int search_progress(void *user, double fraction)
     return tell(user, "search", fraction) < 0;
 }
 
-int clv_denoise_shift(clv_denoise *run, const clv_buffer *phi, double want, double *shift)
+int clv_denoise_shift(clv_denoise *run, clv_buffer *phi, double want, double *shift)
 {
     enum { MOST_STEPS = 24 };
     int status = CLVOX_OK;
+    const clv_image image = clv_denoise_image(run, phi);
     double cells, inner = 0, outer = 0, at_inner, at_outer;
     *shift = 0;
-    CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, 0, run->rows, &cells));
+    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->rows, &cells));
     const double enough = 2e-6 * want + 1e-4;
     at_inner = at_outer = cells - want;
     if (fabs(at_inner) <= enough)
@@ -100,14 +101,14 @@ int clv_denoise_shift(clv_denoise *run, const clv_buffer *phi, double want, doub
         inner = outer;
         at_inner = at_outer;
         outer = fmin(step, 1) * (at_inner < 0 ? 1 : -1);
-        CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, (float)outer, run->rows, &cells));
+        CLV_TRY(clv_nlm_volume(run->ctx, &image, (float)outer, run->rows, &cells));
         at_outer = cells - want;
     }
     *shift = outer;
     /* Regula falsi; the end that stays counts half (Illinois). */
     for (int i = 0; i < MOST_STEPS && at_inner * at_outer < 0 && fabs(outer - inner) > 1e-6; i++) {
         double s = outer - at_outer * (outer - inner) / (at_outer - at_inner);
-        CLV_TRY(clv_nlm_volume(run->ctx, phi, run->box.size, (float)s, run->rows, &cells));
+        CLV_TRY(clv_nlm_volume(run->ctx, &image, (float)s, run->rows, &cells));
         *shift = s;
         if (fabs(cells - want) <= enough)
             break;
@@ -146,7 +147,7 @@ static int redistance(clv_denoise *run, bool keep)
     if (keep)
         CLV_TRY(keep_volume(run, run->phi));
     CLV_TRY(clv_redistance(run->ctx, run->phi, run->box.size, run->box.spacing, run->box.reach, run->other,
-                           run->sweep));
+                           run->scratch));
     clv_buffer *done = run->other;
     run->other = run->phi;
     run->phi = done;
@@ -198,15 +199,15 @@ end:
 }
 
 /* The input's patches, and their planes, in place of those that were compared. */
-static int take_noisy(clv_denoise *run, clv_nlm_patches patches)
+static int take_noisy(clv_denoise *run, clv_patches patches)
 {
     int status = CLVOX_OK;
+    const clv_nlm_matrix matrix = {run->matrix, run->count, run->box.radius};
     CLV_TRY(clv_buffer_write(run->ctx, run->other, 0, run->start, (size_t)run->box.n * sizeof(float)));
-    patches.phi = run->other;
+    patches.phi = clv_denoise_image(run, run->other);
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
     if (run->planes)
-        CLV_TRY(clv_nlm_planes(run->ctx, run->matrix, run->count, run->box.radius, PLANE_SHARE, run->noisy,
-                               run->estimates, run->middles));
+        CLV_TRY(clv_nlm_planes(run->ctx, &matrix, PLANE_SHARE, run->noisy, run->estimates, run->middles));
 end:
     return status;
 }
@@ -214,18 +215,21 @@ end:
 /* Patches, their noise, neighbours and weights. */
 static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
 {
-    static const clv_nlm_memory memory[] = {CLV_NLM_AUTO, CLV_NLM_CONSTANT, CLV_NLM_GLOBAL, CLV_NLM_IMAGE};
     int status = CLVOX_OK;
     const clvox_denoise_options *o = run->options;
     const clv_denoise_box *b = &run->box;
     clvox_denoise_result *r = run->result;
-    clv_nlm_patches patches = {.phi = run->phi, .size = {b->size[0], b->size[1], b->size[2]},
-                               .band = run->band, .count = run->count, .radius = b->radius};
-    const clv_nlm_patches places = patches;
+    const clv_image grid = clv_denoise_image(run, run->phi);
+    const clv_patches patches = {.phi = grid, .band = run->band, .count = run->count, .radius = b->radius};
+    const clv_nlm_matrix matrix = {run->matrix, run->count, b->radius};
+    clv_patch_search_args search = {.patches = patches, .most = run->most,
+                                    .reach = o->search == CLVOX_DENOISE_NEAR ? (float)o->radius : 0,
+                                    .neighbours = run->neighbours, .distances = run->weights,
+                                    .scratch = run->search, .progress = search_progress, .user = run};
     const bool guide = guided(run, round);
     double noise = 0, quiet = 0, whole, samples = o->patch * o->patch * o->patch, mark = now();
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
-    CLV_TRY(clv_nlm_residual(run->ctx, run->matrix, run->count, b->radius, run->sums));
+    CLV_TRY(clv_nlm_residual(run->ctx, &matrix, run->sums));
     CLV_TRY(quantile_of(run, run->sums, 1, 0.5, &noise));
     CLV_TRY(quantile_of(run, run->sums, 1, 0.2, &quiet));
     if (round == 0) {
@@ -239,18 +243,14 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     mark = now();
     if (run->planes) {
         int edge = 2 * b->radius + 1;
-        CLV_TRY(clv_nlm_planes(run->ctx, run->matrix, run->count, b->radius, PLANE_SHARE, run->planes,
-                               run->estimates, run->middles));
-        patches.phi = run->estimates;
-        patches.band = run->middles;
-        patches.size[0] = patches.size[1] = edge;
-        patches.size[2] = edge * run->count;
-        patches.places = run->band;
-        memcpy(patches.grid, b->size, sizeof patches.grid);
+        CLV_TRY(clv_nlm_planes(run->ctx, &matrix, PLANE_SHARE, run->planes, run->estimates, run->middles));
+        search.patches.phi = (clv_image){.buffer = run->estimates, .size = {edge, edge, edge * run->count},
+                                         .spacing = {1, 1, 1}, .components = 1};
+        search.patches.band = run->middles;
+        search.reach_band = run->band;
+        memcpy(search.reach_size, b->size, sizeof search.reach_size);
     }
-    CLV_TRY(clv_patch_search(run->ctx, &patches, memory[o->memory], run->most,
-                           o->search == CLVOX_DENOISE_NEAR ? (float)o->radius : 0,
-                           run->neighbours, run->weights, run->search, search_progress, run));
+    CLV_TRY(clv_patch_search(run->ctx, &search));
     CLV_TRY(clv_finish(run->ctx));
     r->seconds_search += now() - mark;
     if (round == 0)
@@ -262,13 +262,15 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     r->c2 = o->c2 > 0 || !run->planes ? whole : fmax(whole * quiet / fmax(noise, 1e-30), 1e-6);
     mark = now();
     if (guide)
-        CLV_TRY(take_noisy(run, places));
-    if (run->planes)
-        CLV_TRY(clv_nlm_level(run->ctx, run->neighbours, run->weights, run->planes,
-                              guide ? run->noisy : run->planes, run->count, run->most, b->radius, PLANE_SHARE,
-                              (float)whole, run->means));
+        CLV_TRY(take_noisy(run, patches));
     *graph = (clv_nlm_graph){run->band, run->neighbours, run->weights, run->count, run->most};
-    CLV_TRY(clv_nlm_weights(run->ctx, graph, run->weights, b->size, b->spacing,
+    if (run->planes) {
+        const clv_nlm_plane_args means = {.planes = run->planes, .values = guide ? run->noisy : run->planes,
+                                          .radius = b->radius, .share = PLANE_SHARE, .c2 = (float)whole,
+                                          .means = run->means};
+        CLV_TRY(clv_nlm_plane_means(run->ctx, graph, &means));
+    }
+    CLV_TRY(clv_nlm_weights(run->ctx, graph, run->weights, &grid,
                             o->c1 > 0 ? (float)o->c1 : INFINITY, (float)r->c2, run->sums));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, run->sums, NULL, NULL, 0, run->count, run->partial,
                        run->state, LARGEST_ROW));
@@ -306,8 +308,9 @@ static int one_round(clv_denoise *run, int round)
     clvox_denoise_result *r = run->result;
     clv_request list[CLV_DENOISE_REQUESTS];
     clv_nlm_graph graph;
+    const clv_image phi = clv_denoise_image(run, run->phi);
     double mark = now();
-    CLV_TRY(clv_nlm_band_count(run->ctx, run->phi, b->size, b->delta, run->rows, &run->count));
+    CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->rows, &run->count));
     if (run->count < 1) {
         status = clv_fail(CLVOX_ERROR_DATA, "no voxel lies within %g voxels of the surface",
                           (double)b->delta);
@@ -319,7 +322,7 @@ static int one_round(clv_denoise *run, int round)
         requests = 0;
         goto end;
     }
-    CLV_TRY(clv_nlm_band_list(run->ctx, run->phi, b->size, b->delta, run->rows, run->band, run->index));
+    CLV_TRY(clv_nlm_band_list(run->ctx, &phi, b->delta, run->rows, run->band, run->index));
     r->seconds_update += now() - mark;
     r->band_voxels = run->count;
     r->neighbours = run->count - 1 < run->most ? run->count - 1 : run->most;
@@ -329,8 +332,10 @@ static int one_round(clv_denoise *run, int round)
     if (o->update == CLVOX_DENOISE_PAPER)
         CLV_TRY(paper_steps(run, &graph));
     else
-        CLV_TRY(clv_nlm_average(run->ctx, &graph, run->matrix, b->radius, 0, run->means, run->index, b->size,
-                                run->estimates, run->sums, run->phi));
+        CLV_TRY(clv_nlm_average(run->ctx, &(const clv_nlm_average_args){
+                                              .graph = graph, .matrix = {run->matrix, run->count, b->radius},
+                                              .planes = run->means, .index = run->index,
+                                              .estimates = run->estimates, .sums = run->sums, .phi = phi}));
     CLV_TRY(clv_finish(run->ctx));
     if (o->update != CLVOX_DENOISE_PAPER)
         r->seconds_update += now() - mark;
@@ -351,7 +356,8 @@ static int polish(clv_denoise *run, int radius, double scale)
     clv_denoise_box *b = &run->box;
     clv_request list[CLV_DENOISE_REQUESTS];
     double mark = now(), edge = 2 * radius + 1, samples = edge * edge * edge;
-    CLV_TRY(clv_nlm_band_count(run->ctx, run->phi, b->size, b->delta, run->rows, &run->count));
+    const clv_image phi = clv_denoise_image(run, run->phi);
+    CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->rows, &run->count));
     if (run->count < 1 || run->count > INT_MAX / clv_nlm_stride(radius))
         return CLVOX_OK;
     requests = clv_denoise_list_polish(run, radius, list);
@@ -360,14 +366,12 @@ static int polish(clv_denoise *run, int radius, double scale)
         requests = 0;
         goto end;
     }
-    CLV_TRY(clv_nlm_band_list(run->ctx, run->phi, b->size, b->delta, run->rows, run->band, run->index));
-    const clv_nlm_patches patches = {.phi = run->phi, .size = {b->size[0], b->size[1], b->size[2]},
-                                     .band = run->band, .count = run->count, .radius = radius};
+    CLV_TRY(clv_nlm_band_list(run->ctx, &phi, b->delta, run->rows, run->band, run->index));
+    const clv_patches patches = {.phi = phi, .band = run->band, .count = run->count, .radius = radius};
+    const clv_nlm_matrix matrix = {run->matrix, run->count, radius};
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
-    CLV_TRY(clv_nlm_polish(run->ctx, run->matrix, run->count, radius, (float)(scale * samples / 125),
-                           run->sums));
-    CLV_TRY(clv_nlm_overlap(run->ctx, run->matrix, run->band, run->index, b->size, run->count, radius,
-                            run->sums, run->phi));
+    CLV_TRY(clv_nlm_polish(run->ctx, &matrix, (float)(scale * samples / 125), run->sums));
+    CLV_TRY(clv_nlm_overlap(run->ctx, &matrix, run->band, run->index, run->sums, &phi));
     CLV_TRY(clv_finish(run->ctx));
     run->result->seconds_update += now() - mark;
     CLV_TRY(redistance(run, true));
@@ -410,7 +414,8 @@ static int rehearse(const clv_denoise *earnest)
     run.result = &result;
     options.progress = NULL;
     CLV_TRY(redistance(&run, false));
-    CLV_TRY(clv_nlm_volume(run.ctx, run.phi, run.box.size, 0, run.rows, &cells));
+    const clv_image phi = clv_denoise_image(&run, run.phi);
+    CLV_TRY(clv_nlm_volume(run.ctx, &phi, 0, run.rows, &cells));
     CLV_TRY(one_round(&run, 0));
     if (options.update == CLVOX_DENOISE_PATCHES) {
         CLV_TRY(polish(&run, run.box.radius, POLISH[0]));
@@ -429,6 +434,7 @@ static int finish(clv_denoise *run)
     int status = CLVOX_OK;
     const clv_denoise_box *b = &run->box;
     clvox_denoise_result *r = run->result;
+    const clv_image image = clv_denoise_image(run, run->phi);
     double mark = now(), sum = 0, cells, cell = cell_of(b);
     size_t near = 0;
     float *phi = malloc((size_t)b->n * sizeof(float));
@@ -436,7 +442,7 @@ static int finish(clv_denoise *run)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, phi, (size_t)b->n * sizeof(float)));
     CLV_TRY(clv_denoise_place(run, phi));
-    CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &cells));
+    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->rows, &cells));
     for (int i = 0; i < b->n; i++)
         if (fabsf(run->start[i]) <= 1) {
             double move = fabs((double)phi[i] - (double)run->start[i]);
@@ -485,7 +491,8 @@ static int work(clv_denoise *run)
     r->seconds_prepare = now() - mark;
     CLV_TRY(redistance(run, false));
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, run->start, bytes));
-    CLV_TRY(clv_nlm_volume(run->ctx, run->phi, b->size, 0, run->rows, &run->volume));
+    const clv_image image = clv_denoise_image(run, run->phi);
+    CLV_TRY(clv_nlm_volume(run->ctx, &image, 0, run->rows, &run->volume));
     for (int round = 0; round < rounds_for(run); round++)
         CLV_TRY(one_round(run, round));
     if (o->update == CLVOX_DENOISE_PATCHES) {

@@ -32,12 +32,15 @@ typedef struct clv_denoise {
     double volume; /* cells inside, to be kept */
     double shift;  /* of the level set so far, outward */
     /* Of the box. */
-    clv_buffer *phi, *other, *index, *rows, *sweep, *partial, *state;
+    clv_buffer *phi, *other, *index, *rows, *scratch, *partial, *state;
     /* Of a round's band. */
     int count, most;
     clv_buffer *band, *neighbours, *weights, *matrix, *estimates, *sums, *search;
     clv_buffer *planes, *means, *middles, *noisy; /* NULL where patches keep their planes */
 } clv_denoise;
+
+/* A buffer of the box as an image. */
+clv_image clv_denoise_image(const clv_denoise *run, clv_buffer *buffer);
 
 /* CLVOX_OK, or the sentence that says what of a level set or options is not possible; reads no voxel. */
 int clv_denoise_check(const clvox_level_set *level_set, const clvox_denoise_options *options);
@@ -67,7 +70,7 @@ int clv_denoise_list_polish(clv_denoise *run, int radius, clv_request *list);
 
 /* The shift of phi's zero level that makes the volume inside `want` cells, at
  * most one voxel either way. */
-int clv_denoise_shift(clv_denoise *run, const clv_buffer *phi, double want, double *shift);
+int clv_denoise_shift(clv_denoise *run, clv_buffer *phi, double want, double *shift);
 
 /* How far out of phi's zero level, in smallest edges, the mesh's vertices lie in
  * the mean; grid: the volume's that the box was cut from. 0 where none lies in

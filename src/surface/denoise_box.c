@@ -38,6 +38,13 @@ int clv_denoise_check(const clvox_level_set *level_set, const clvox_denoise_opti
     return status < 0 ? status : check_volume(level_set->distance);
 }
 
+clv_image clv_denoise_image(const clv_denoise *run, clv_buffer *buffer)
+{
+    const clv_denoise_box *b = &run->box;
+    return (clv_image){.buffer = buffer, .size = {b->size[0], b->size[1], b->size[2]}, .components = 1,
+                       .spacing = {b->spacing[0], b->spacing[1], b->spacing[2]}};
+}
+
 /* ---- the box ------------------------------------------------------------ */
 
 static bool inside(float v)
@@ -203,7 +210,7 @@ int clv_denoise_list_box(clv_denoise *run, clv_request *list)
     list[count++] = (clv_request){&run->other, volume, "re-distanced level set"};
     list[count++] = (clv_request){&run->index, volume, "places in the band"};
     list[count++] = (clv_request){&run->rows, lines, "rows of the band"};
-    list[count++] = (clv_request){&run->sweep, clv_redistance_bytes(run->box.size),
+    list[count++] = (clv_request){&run->scratch, clv_redistance_bytes(run->box.size),
                                   "scratch of re-distancing"};
     list[count++] = (clv_request){&run->partial, CLV_REDUCE_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_DENOISE_SLOTS * sizeof(float), "state"};
@@ -235,8 +242,7 @@ int clv_denoise_list_band(clv_denoise *run, clv_request *list)
         list[count++] = (clv_request){&run->noisy, 4 * voxels * sizeof(float), "planes of noisy patches"};
         list[count++] = (clv_request){&run->middles, voxels * sizeof(int32_t), "middles of patches"};
     }
-    list[count++] = (clv_request){&run->search,
-                                  clv_patch_search_bytes(run->ctx, run->count, run->box.radius, run->most),
+    list[count++] = (clv_request){&run->search, clv_patch_search_bytes(run->count, run->box.radius),
                                   "scratch of the search"};
     return count;
 }

@@ -9,7 +9,6 @@
 
 static const char *const update_words[] = {"patches", "paper", NULL};
 static const char *const search_words[] = {"global", "radius", NULL};
-static const char *const memory_words[] = {"auto", "constant", "global", "image", NULL};
 static const char *const topology_words[] = {"auto", "keep", "free", NULL};
 
 void clvox_denoise_defaults(clvox_denoise_options *o)
@@ -100,8 +99,6 @@ static const clv_option rows[] = {
     {.name = "radius", .key = "radius_voxels", .type = CLV_OPTION_NUMBER, FIELD(radius),
      .open = CLV_OPTION_ABOVE, .unit = CLV_UNIT_VOXELS, .either = true, .idle = of_near,
      .argument = "12vox|12mm", .help = "how near"},
-    {.name = "memory", .type = CLV_OPTION_CHOICE, FIELD(memory), .words = memory_words,
-     .help = "auto: blocked product; the others: pair by pair, from the paper's kinds of memory"},
     {.name = "topology", .type = CLV_OPTION_CHOICE, FIELD(topology), .words = topology_words,
      .help = "of components, handles, cavities; auto: kept, of strong noise fewer"},
     {.name = "free-volume", .type = CLV_OPTION_FLAG, FIELD(free_volume), .most = 1,

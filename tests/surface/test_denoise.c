@@ -477,7 +477,7 @@ static void refusals(void)
     CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
     CHECK(strstr(clvox_message(), "band_voxels: 1e+12 is not") != NULL);
     clvox_denoise_defaults(&o);
-    o.memory = (clvox_denoise_memory)(CLVOX_DENOISE_IMAGE + 1);
+    o.search = (clvox_denoise_search)(CLVOX_DENOISE_NEAR + 1);
     CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
     clvox_denoise_defaults(&o);
     o.rounds = 101;

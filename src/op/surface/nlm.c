@@ -18,7 +18,7 @@
 LINE(count, "nlm_count", "nlm_count", 16);
 LINE(band, "nlm_band", "nlm_list", 16);
 LINE(residual, "nlm_residual", "nlm_residual", 64);
-LINE(level, "nlm_level", "nlm_level", 64);
+LINE(plane_means, "nlm_plane_means", "nlm_plane_means", 64);
 LINE(plane, "nlm_plane", "nlm_plane", 64);
 LINE(weights, "nlm_weights", "nlm_weights", 64);
 LINE(energy, "nlm_energy", "nlm_energy", 64);
@@ -51,19 +51,18 @@ const clv_entry clv_entry_nlm_average = {"surface/nlm", "nlm_average", average_v
 /* Voxels of a rehearsal's band. */
 enum { REHEARSED = 300 };
 
-int clv_nlm_band_count(clvox_context *ctx, const clv_buffer *phi, const int size[3], float delta,
-                       clv_buffer *rows, int *count)
+int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, clv_buffer *rows, int *count)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int line[3] = {size[1] * size[2], 1, 1};
+    const int *size = phi->size, line[3] = {size[1] * size[2], 1, 1};
     size_t bytes = (size_t)line[0] * sizeof(int32_t);
     int32_t total = 0, *starts = malloc(bytes);
     *count = 0;
     if (!starts)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_count, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * line[0], CLV_BUF(phi), SIZE4(size),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * line[0], CLV_BUF(phi->buffer), SIZE4(size),
                        CLV_FLOAT(delta), CLV_BUF(rows)));
     if (clv_rehearsing(ctx)) {
         *count = REHEARSED;
@@ -82,14 +81,14 @@ end:
     return status;
 }
 
-int clv_nlm_band_list(clvox_context *ctx, const clv_buffer *phi, const int size[3], float delta,
-                      const clv_buffer *rows, clv_buffer *band, clv_buffer *index)
+int clv_nlm_band_list(clvox_context *ctx, const clv_image *phi, float delta, const clv_buffer *rows,
+                      clv_buffer *band, clv_buffer *index)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int line[3] = {size[1] * size[2], 1, 1};
+    const int *size = phi->size, line[3] = {size[1] * size[2], 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_band, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 8.0 * size[0] * line[0], CLV_BUF(phi), SIZE4(size),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 8.0 * size[0] * line[0], CLV_BUF(phi->buffer), SIZE4(size),
                        CLV_FLOAT(delta), CLV_BUF(rows), CLV_BUF(band), CLV_BUF(index)));
 end:
     return status;
@@ -115,7 +114,7 @@ static int check_matrix(int count, int radius)
     return CLVOX_OK;
 }
 
-int clv_nlm_patches_gather(clvox_context *ctx, const clv_nlm_patches *p, clv_buffer *matrix)
+int clv_nlm_patches_gather(clvox_context *ctx, const clv_patches *p, clv_buffer *matrix)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -123,8 +122,8 @@ int clv_nlm_patches_gather(clvox_context *ctx, const clv_nlm_patches *p, clv_buf
     int stride = clv_nlm_stride(p->radius);
     CLV_TRY(check_matrix(p->count, p->radius));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_patches, NULL, groups, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, 4.0 * p->count * (stride + 2), CLV_BUF(p->phi), SIZE4(p->size),
-                       CLV_BUF(p->band), CLV_INT(p->radius), CLV_INT(stride), CLV_BUF(matrix)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, 4.0 * p->count * (stride + 2), CLV_BUF(p->phi.buffer),
+                       SIZE4(p->phi.size), CLV_BUF(p->band), CLV_INT(p->radius), CLV_INT(stride), CLV_BUF(matrix)));
 end:
     return status;
 }
@@ -142,69 +141,64 @@ static void norms_of(int radius, float *mean, float norm[4])
     norm[3] = (float)(1 / (square * square * edge));
 }
 
-static int fit(clvox_context *ctx, const clv_buffer *matrix, int count, int radius, float keen,
-               clv_buffer *residual)
+static int fit(clvox_context *ctx, const clv_nlm_matrix *m, float keen, clv_buffer *residual)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int line[3] = {count, 1, 1};
-    int stride = clv_nlm_stride(radius);
+    const int line[3] = {m->count, 1, 1};
+    int stride = clv_nlm_stride(m->radius);
     float mean, norm[4];
-    CLV_TRY(check_matrix(count, radius));
-    norms_of(radius, &mean, norm);
+    CLV_TRY(check_matrix(m->count, m->radius));
+    norms_of(m->radius, &mean, norm);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_residual, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (stride + 1), CLV_BUF(matrix), CLV_INT(count),
-                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT(mean), CLV_FLOAT4V(norm),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * m->count * (stride + 1), CLV_BUF(m->buffer), CLV_INT(m->count),
+                       CLV_INT(m->radius), CLV_INT(stride), CLV_FLOAT(mean), CLV_FLOAT4V(norm),
                        CLV_FLOAT(keen), CLV_BUF(residual)));
 end:
     return status;
 }
 
-int clv_nlm_residual(clvox_context *ctx, const clv_buffer *matrix, int count, int radius,
-                     clv_buffer *residual)
+int clv_nlm_residual(clvox_context *ctx, const clv_nlm_matrix *matrix, clv_buffer *residual)
 {
-    return fit(ctx, matrix, count, radius, 0, residual);
+    return fit(ctx, matrix, 0, residual);
 }
 
-int clv_nlm_polish(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float scale,
-                   clv_buffer *residual)
+int clv_nlm_polish(clvox_context *ctx, const clv_nlm_matrix *matrix, float scale, clv_buffer *residual)
 {
-    return fit(ctx, matrix, count, radius, 1 / scale, residual);
+    return fit(ctx, matrix, 1 / scale, residual);
 }
 
-int clv_nlm_planes(clvox_context *ctx, clv_buffer *matrix, int count, int radius, float share,
-                   clv_buffer *planes, clv_buffer *tiles, clv_buffer *middles)
+int clv_nlm_planes(clvox_context *ctx, const clv_nlm_matrix *m, float share, clv_buffer *planes,
+                   clv_buffer *tiles, clv_buffer *middles)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int line[3] = {count, 1, 1};
-    int stride = clv_nlm_stride(radius);
+    const int line[3] = {m->count, 1, 1};
+    int stride = clv_nlm_stride(m->radius);
     float mean, norm[4];
-    CLV_TRY(check_matrix(count, radius));
-    norms_of(radius, &mean, norm);
+    CLV_TRY(check_matrix(m->count, m->radius));
+    norms_of(m->radius, &mean, norm);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_plane, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (3 * stride + 5), CLV_BUF(matrix), CLV_INT(count),
-                       CLV_INT(radius), CLV_INT(stride), CLV_FLOAT4V(norm), CLV_FLOAT(share), CLV_BUF(planes),
-                       CLV_BUF(tiles), CLV_BUF(middles)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * m->count * (3 * stride + 5), CLV_BUF(m->buffer),
+                       CLV_INT(m->count), CLV_INT(m->radius), CLV_INT(stride), CLV_FLOAT4V(norm),
+                       CLV_FLOAT(share), CLV_BUF(planes), CLV_BUF(tiles), CLV_BUF(middles)));
 end:
     return status;
 }
 
-int clv_nlm_level(clvox_context *ctx, const clv_buffer *neighbours, clv_buffer *distances,
-                  const clv_buffer *planes, const clv_buffer *values, int count, int most, int radius,
-                  float share, float c2, clv_buffer *means)
+int clv_nlm_plane_means(clvox_context *ctx, const clv_nlm_graph *g, const clv_nlm_plane_args *a)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int line[3] = {count, 1, 1};
+    const int line[3] = {g->count, 1, 1};
     float mean, norm[4];
-    norms_of(radius, &mean, norm);
+    norms_of(a->radius, &mean, norm);
     const float sizes[2] = {1 / norm[1], 1 / norm[0]};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_level, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * count * most, CLV_BUF(neighbours), CLV_BUF(distances),
-                       CLV_BUF(planes), CLV_BUF(values), CLV_INT(count), CLV_INT(most), CLV_FLOAT(share),
-                       (clv_arg){sizeof sizes, sizes, NULL}, CLV_FLOAT(fminf(1 / c2, 1e30f)),
-                       CLV_BUF(means)));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_plane_means, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * g->count * g->most, CLV_BUF(g->neighbours), CLV_BUF(g->weights),
+                       CLV_BUF(a->planes), CLV_BUF(a->values), CLV_INT(g->count), CLV_INT(g->most),
+                       CLV_FLOAT(a->share), (clv_arg){sizeof sizes, sizes, NULL},
+                       CLV_FLOAT(fminf(1 / a->c2, 1e30f)), CLV_BUF(a->means)));
 end:
     return status;
 }
@@ -212,7 +206,7 @@ end:
 /* ---- weights ------------------------------------------------------------ */
 
 int clv_nlm_weights(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer *distances,
-                    const int size[3], const float spacing[3], float c1, float c2, clv_buffer *sums)
+                    const clv_image *grid, float c1, float c2, clv_buffer *sums)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -221,8 +215,7 @@ int clv_nlm_weights(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer
         return clv_fail(CLVOX_ERROR_ARGUMENT, "c1 %g and c2 %g must be above 0", (double)c1, (double)c2);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_weights, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * g->count * g->most, CLV_BUF(g->neighbours),
-                       CLV_BUF(distances), CLV_BUF(g->band), SIZE4(size),
-                       CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 0), CLV_INT(g->count), CLV_INT(g->most),
+                       CLV_BUF(distances), CLV_BUF(g->band), CLV_GRID(grid), CLV_INT(g->count), CLV_INT(g->most),
                        CLV_FLOAT(1 / c1), CLV_FLOAT(fminf(1 / c2, 1e30f)), CLV_BUF(g->weights),
                        CLV_BUF(sums)));
 end:
@@ -261,65 +254,67 @@ end:
     return status;
 }
 
-int clv_nlm_average(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer *matrix, int radius,
-                    float own, const clv_buffer *planes, const clv_buffer *index, const int size[3],
-                    clv_buffer *estimates, clv_buffer *sums, clv_buffer *phi)
+/* The overlap of the estimates of patches first to first + part - 1. */
+static int overlap(clvox_context *ctx, const clv_nlm_average_args *a, const clv_buffer *estimates, int first,
+                   int part)
+{
+    int status = CLVOX_OK, stride = clv_nlm_stride(a->matrix.radius);
+    const clv_kernel *kernel;
+    const int line[3] = {a->graph.count, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_overlap, NULL, line, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, part * stride * 4.0 + 8.0 * line[0], CLV_BUF(estimates),
+                       CLV_BUF(a->graph.band), CLV_BUF(a->index), SIZE4(a->phi.size), CLV_INT(line[0]),
+                       CLV_INT(first), CLV_INT(part), CLV_INT(a->matrix.radius), CLV_INT(stride),
+                       CLV_BUF(a->planes), CLV_BUF(a->sums), CLV_BUF(a->phi.buffer)));
+end:
+    return status;
+}
+
+int clv_nlm_average(clvox_context *ctx, const clv_nlm_average_args *a)
 {
     int status = CLVOX_OK;
-    const clv_kernel *estimate, *overlap;
+    const clv_kernel *estimate;
+    const clv_nlm_graph *g = &a->graph;
     const int line[3] = {g->count, 1, 1};
-    int stride = clv_nlm_stride(radius);
+    int stride = clv_nlm_stride(a->matrix.radius);
     double row = stride * 4.0;
-    size_t rows = estimates->bytes / ((size_t)stride * sizeof(float));
-    CLV_TRY(check_matrix(g->count, radius));
-    if (rows < 1 || g->most < 1 || g->most > CLV_NLM_MOST_NEIGHBOURS) {
+    size_t rows = a->estimates->bytes / ((size_t)stride * sizeof(float));
+    CLV_TRY(check_matrix(g->count, a->matrix.radius));
+    if (rows < 1 || g->most < 1 || g->most > CLV_PATCH_MOST_NEIGHBOURS) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT,
                           "means of %d neighbours with room for %zu patches are not possible", g->most, rows);
         goto end;
     }
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_average, NULL, line, 0, &estimate));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_overlap, NULL, line, 0, &overlap));
     for (int first = 0; first < g->count;) {
         int part = (size_t)(g->count - first) < rows ? g->count - first : (int)rows;
         CLV_TRY(CLV_LAUNCH(ctx, estimate, ((const int[3]){part, 1, 1}), part * (2 * row + 8.0 * g->most),
-                           CLV_BUF(matrix), CLV_BUF(g->neighbours), CLV_BUF(g->weights), CLV_INT(first),
-                           CLV_INT(g->most), CLV_INT(stride), CLV_FLOAT(own), CLV_BUF(estimates)));
-        CLV_TRY(CLV_LAUNCH(ctx, overlap, line, part * row + 8.0 * g->count, CLV_BUF(estimates),
-                           CLV_BUF(g->band), CLV_BUF(index), SIZE4(size), CLV_INT(g->count), CLV_INT(first),
-                           CLV_INT(part), CLV_INT(radius), CLV_INT(stride), CLV_BUF(planes ? planes : sums),
-                           CLV_INT(planes != NULL), CLV_BUF(sums), CLV_BUF(phi)));
+                           CLV_BUF(a->matrix.buffer), CLV_BUF(g->neighbours), CLV_BUF(g->weights),
+                           CLV_INT(first), CLV_INT(g->most), CLV_INT(stride), CLV_FLOAT(a->own),
+                           CLV_BUF(a->estimates)));
+        CLV_TRY(overlap(ctx, a, a->estimates, first, part));
         first += part;
     }
 end:
     return status;
 }
 
-int clv_nlm_overlap(clvox_context *ctx, const clv_buffer *matrix, const clv_buffer *band,
-                    const clv_buffer *index, const int size[3], int count, int radius, clv_buffer *sums,
-                    clv_buffer *phi)
+int clv_nlm_overlap(clvox_context *ctx, const clv_nlm_matrix *matrix, const clv_buffer *band,
+                    const clv_buffer *index, clv_buffer *sums, const clv_image *phi)
 {
-    int status = CLVOX_OK;
-    const clv_kernel *kernel;
-    const int line[3] = {count, 1, 1};
-    int stride = clv_nlm_stride(radius);
-    CLV_TRY(check_matrix(count, radius));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_overlap, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * count * (stride + 2), CLV_BUF(matrix), CLV_BUF(band),
-                       CLV_BUF(index), SIZE4(size), CLV_INT(count), CLV_INT(0), CLV_INT(count),
-                       CLV_INT(radius), CLV_INT(stride), CLV_BUF(sums), CLV_INT(0), CLV_BUF(sums),
-                       CLV_BUF(phi)));
-end:
-    return status;
+    const clv_nlm_average_args args = {.graph = {.band = band, .count = matrix->count}, .matrix = *matrix,
+                                       .index = index, .sums = sums, .phi = *phi};
+    int status = check_matrix(matrix->count, matrix->radius);
+    return status < 0 ? status : overlap(ctx, &args, matrix->buffer, 0, matrix->count);
 }
 
 /* ---- volume ------------------------------------------------------------- */
 
-int clv_nlm_volume(clvox_context *ctx, const clv_buffer *phi, const int size[3], float level,
-                   clv_buffer *rows, double *cells)
+int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_buffer *rows, double *cells)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int line[3] = {(size[1] - 1) * (size[2] - 1), 1, 1};
+    const int *size = phi->size, line[3] = {(size[1] - 1) * (size[2] - 1), 1, 1};
     size_t bytes = (size_t)line[0] * sizeof(float);
     float *sums = NULL;
     *cells = 0;
@@ -329,7 +324,7 @@ int clv_nlm_volume(clvox_context *ctx, const clv_buffer *phi, const int size[3],
     if (!sums)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_volume, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * size[1] * size[2], CLV_BUF(phi), SIZE4(size),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * size[1] * size[2], CLV_BUF(phi->buffer), SIZE4(size),
                        CLV_FLOAT(level), CLV_BUF(rows)));
     CLV_TRY(clv_buffer_read(ctx, rows, 0, sums, bytes));
     for (int r = 0; r < line[0]; r++)
@@ -340,7 +335,7 @@ end:
 }
 
 const clv_entry *const clv_operation_surface_nlm[] = {
-    &clv_entry_nlm_count, &clv_entry_nlm_band, &clv_entry_nlm_residual, &clv_entry_nlm_level,
+    &clv_entry_nlm_count, &clv_entry_nlm_band, &clv_entry_nlm_residual, &clv_entry_nlm_plane_means,
     &clv_entry_nlm_plane, &clv_entry_nlm_weights, &clv_entry_nlm_energy, &clv_entry_nlm_step,
     &clv_entry_nlm_scatter, &clv_entry_nlm_overlap, &clv_entry_nlm_volume, &clv_entry_nlm_patches,
     &clv_entry_nlm_average, NULL};

@@ -9,7 +9,7 @@
 /* Squares of larger norms do not stay finite in all sums. */
 static const float largest_norm = 1e15f;
 
-enum { BOUNDED = NLM_NORM, PIECES = 64 };
+enum { BOUNDED = CLV_PATCH_NORM, PIECES = 64 };
 
 static double polynomial(int degree, double t, double radius)
 {
@@ -17,9 +17,9 @@ static double polynomial(int degree, double t, double radius)
     return degree == 0 ? 1 : degree == 1 ? t : t * t - square;
 }
 
-void clv_nlm_basis(int radius, float *basis)
+void clv_patch_basis(int radius, float *basis)
 {
-    static const int degrees[NLM_POLYNOMIALS][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {2, 0, 0},
+    static const int degrees[CLV_PATCH_POLYNOMIALS][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {2, 0, 0},
                                                     {0, 2, 0}, {0, 0, 2}, {1, 1, 0}, {1, 0, 1}, {0, 1, 1}};
     double norm[3] = {0};
     for (int d = 0; d < 3; d++)
@@ -28,7 +28,7 @@ void clv_nlm_basis(int radius, float *basis)
     int side = 2 * radius + 1, at = 0;
     for (int k = 0; k < side * side * side; k++) {
         const int x[3] = {k % side - radius, k / side % side - radius, k / (side * side) - radius};
-        for (int p = 0; p < NLM_POLYNOMIALS; p++) {
+        for (int p = 0; p < CLV_PATCH_POLYNOMIALS; p++) {
             double value = 1;
             for (int axis = 0; axis < 3; axis++)
                 value *= polynomial(degrees[p][axis], x[axis], radius) / sqrt(norm[degrees[p][axis]]);
@@ -50,7 +50,7 @@ typedef struct tree {
 
 static float value(const tree *t, int at, int feature)
 {
-    return t->features[(size_t)t->order[at] * NLM_FEATURES + (size_t)feature];
+    return t->features[(size_t)t->order[at] * CLV_PATCH_FEATURES + (size_t)feature];
 }
 
 /* By the feature, of equals by index: one order, whatever came before. */
@@ -64,7 +64,7 @@ static void split(const tree *t, range r, int middle, int feature)
 {
     while (r.to - r.from > 1) {
         int32_t pivot_index = t->order[r.from + (r.to - r.from) / 2];
-        float pivot = t->features[(size_t)pivot_index * NLM_FEATURES + (size_t)feature];
+        float pivot = t->features[(size_t)pivot_index * CLV_PATCH_FEATURES + (size_t)feature];
         int low = r.from, high = r.to - 1;
         while (low <= high) {
             while (before(value(t, low, feature), t->order[low], pivot, pivot_index))
@@ -151,12 +151,12 @@ static int cut_piece(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-int clv_nlm_order(const float *features, int count, int block, int32_t *order)
+int clv_patch_order(const float *features, int count, int block, int32_t *order)
 {
     tree t = {.features = features, .order = order, .block = block, .count = 1};
     int finite = 0;
     for (int j = 0; j < count; j++)
-        if (features[(size_t)j * NLM_FEATURES + NLM_NORM] < largest_norm)
+        if (features[(size_t)j * CLV_PATCH_FEATURES + CLV_PATCH_NORM] < largest_norm)
             order[finite++] = j;
     t.pieces[0] = (range){0, finite};
     for (; t.count < PIECES; t.count *= 2)

@@ -87,6 +87,17 @@ static void release(problem *p)
     free(p->weights);
 }
 
+static clv_image image_of(const int size[3], clv_buffer *buffer)
+{
+    return (clv_image){.buffer = buffer, .size = {size[0], size[1], size[2]}, .components = 1,
+                       .spacing = {edges[0], edges[1], edges[2]}};
+}
+
+static clv_nlm_matrix matrix_of(const problem *p)
+{
+    return (clv_nlm_matrix){p->d_matrix, p->count, p->s->radius};
+}
+
 static clv_nlm_graph graph_of(const problem *p)
 {
     return (clv_nlm_graph){p->d_band, p->d_neighbours, p->d_weights, p->count, p->s->most};
@@ -94,14 +105,14 @@ static clv_nlm_graph graph_of(const problem *p)
 
 static int find_weights(const problem *p, const clv_nlm_graph *graph)
 {
-    return clv_nlm_weights(ctx, graph, p->d_distances, p->s->size, edges, C1, c2_of(p), p->d_sums);
+    const clv_image grid = image_of(p->s->size, NULL);
+    return clv_nlm_weights(ctx, graph, p->d_distances, &grid, C1, c2_of(p), p->d_sums);
 }
 
-static clv_nlm_patches patches_of(const problem *p)
+static clv_patches patches_of(const problem *p)
 {
-    const int *n = p->s->size;
-    return (clv_nlm_patches){.phi = p->d_phi, .size = {n[0], n[1], n[2]}, .band = p->d_band,
-                             .count = p->count, .radius = p->s->radius};
+    return (clv_patches){.phi = image_of(p->s->size, p->d_phi), .band = p->d_band, .count = p->count,
+                         .radius = p->s->radius};
 }
 
 /* got is compared with want, count values of at most about `scale`. */
@@ -126,12 +137,13 @@ static void run_band(problem *p)
     phi[0] = NAN; /* lies in no band */
     int want = ref_nlm_band(phi, size, (double)p->s->delta, band, index);
     clv_buffer *d_phi = harness_upload(ctx, phi, n * sizeof(float));
+    const clv_image image = image_of(size, d_phi);
     clv_buffer *d_band = harness_output(ctx, (size_t)want * sizeof(int) + 4);
     clv_buffer *d_index = harness_output(ctx, n * sizeof(int));
-    CHECK_THAT(clv_nlm_band_count(ctx, d_phi, size, p->s->delta, p->d_rows, &count) == CLVOX_OK, "%s",
+    CHECK_THAT(clv_nlm_band_count(ctx, &image, p->s->delta, p->d_rows, &count) == CLVOX_OK, "%s",
                clvox_message());
     CHECK_THAT(count == want, "%d voxels, not %d", count, want);
-    CHECK(clv_nlm_band_list(ctx, d_phi, size, p->s->delta, p->d_rows, d_band, d_index) == CLVOX_OK);
+    CHECK(clv_nlm_band_list(ctx, &image, p->s->delta, p->d_rows, d_band, d_index) == CLVOX_OK);
     harness_download(ctx, d_band, got, (size_t)want * sizeof(int));
     CHECK(memcmp(got, band, (size_t)want * sizeof(int)) == 0);
     harness_download(ctx, d_index, got, n * sizeof(int));
@@ -150,7 +162,8 @@ static void run_patches(problem *p, bool residual)
 {
     size_t stride = (size_t)p->stride, count = (size_t)p->count;
     double *want = room(stride * count, sizeof(double)), *rest = room(count, sizeof(double));
-    clv_nlm_patches patches = patches_of(p);
+    clv_patches patches = patches_of(p);
+    const clv_nlm_matrix matrix = matrix_of(p);
     CHECK_THAT(clv_nlm_patches_gather(ctx, &patches, p->d_matrix) == CLVOX_OK, "%s", clvox_message());
     for (size_t j = 0; j < count; j++) {
         ref_nlm_patch(p->phi, p->s->size, p->band[j], p->s->radius, want + j * stride);
@@ -159,7 +172,7 @@ static void run_patches(problem *p, bool residual)
     if (!residual)
         same("patches", p, p->d_matrix, want, stride * count, 1e-5);
     else {
-        CHECK(clv_nlm_residual(ctx, p->d_matrix, p->count, p->s->radius, p->d_sums) == CLVOX_OK);
+        CHECK(clv_nlm_residual(ctx, &matrix, p->d_sums) == CLVOX_OK);
         same("residual", p, p->d_sums, rest, count, 2e-5);
     }
     free(want);
@@ -238,7 +251,8 @@ static void run_planes(problem *p)
     int edge = 2 * p->s->radius + 1;
     double *rest = room(stride * count, sizeof(double)), *tiles = room(samples * count, sizeof(double));
     int *middles = room(count, sizeof(int));
-    clv_nlm_patches patches = patches_of(p);
+    clv_patches patches = patches_of(p);
+    const clv_nlm_matrix matrix = matrix_of(p);
     clv_buffer *planes = harness_output(ctx, 4 * count * sizeof(float));
     clv_buffer *d_tiles = harness_output(ctx, samples * count * sizeof(float));
     clv_buffer *d_middles = harness_output(ctx, count * sizeof(int));
@@ -259,7 +273,7 @@ static void run_planes(problem *p)
                       sum[2] / square * (s / (edge * edge) - p->s->radius) + sum[3] / p->samples;
         memcpy(tiles + j * samples, row, samples * sizeof(double));
     }
-    CHECK_THAT(clv_nlm_planes(ctx, p->d_matrix, p->count, p->s->radius, 0, planes, d_tiles, d_middles) ==
+    CHECK_THAT(clv_nlm_planes(ctx, &matrix, 0, planes, d_tiles, d_middles) ==
                    CLVOX_OK,
                "%s", clvox_message());
     same("patches less their planes", p, p->d_matrix, rest, stride * count, 1e-5);
@@ -280,7 +294,8 @@ static void run_polish(problem *p)
 {
     size_t count = (size_t)p->count, stride = (size_t)p->stride;
     double *want = room(stride * count, sizeof(double)), quadratic[343];
-    clv_nlm_patches patches = patches_of(p);
+    clv_patches patches = patches_of(p);
+    const clv_nlm_matrix matrix = matrix_of(p);
     float scale = .3f * (float)p->samples;
     check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
     for (size_t j = 0; j < count; j++) {
@@ -291,13 +306,13 @@ static void run_polish(problem *p)
         for (int s = 0; s < p->samples; s++)
             row[s] += share * (quadratic[s] - row[s]);
     }
-    CHECK(clv_nlm_polish(ctx, p->d_matrix, p->count, p->s->radius, scale, p->d_sums) == CLVOX_OK);
+    CHECK(clv_nlm_polish(ctx, &matrix, scale, p->d_sums) == CLVOX_OK);
     same("polished patches", p, p->d_matrix, want, stride * count, 2e-5);
     free(want);
 }
 
 /* Means of planes; distances that came with a share of theirs lose it. */
-static void run_level(problem *p)
+static void run_plane_means(problem *p)
 {
     const float share = .6f;
     size_t count = (size_t)p->count, most = (size_t)p->s->most;
@@ -335,8 +350,10 @@ static void run_level(problem *p)
     clv_buffer *d = harness_upload(ctx, distances, count * most * sizeof(float));
     clv_buffer *d_values = harness_upload(ctx, values, 4 * count * sizeof(float));
     clv_buffer *means = harness_output(ctx, 4 * count * sizeof(float));
-    CHECK(clv_nlm_level(ctx, p->d_neighbours, d, d_planes, d_values, p->count, p->s->most, r, share, c2_of(p),
-                        means) == CLVOX_OK);
+    const clv_nlm_graph graph = {p->d_band, p->d_neighbours, d, p->count, p->s->most};
+    const clv_nlm_plane_args args = {.planes = d_planes, .values = d_values, .radius = r, .share = share,
+                                     .c2 = c2_of(p), .means = means};
+    CHECK(clv_nlm_plane_means(ctx, &graph, &args) == CLVOX_OK);
     same("means of planes", p, means, want, 4 * count, 1e-4);
     harness_download(ctx, d, distances, count * most * sizeof(float));
     for (size_t k = 0; k < count * most; k++)
@@ -366,18 +383,20 @@ static void run_slope(problem *p)
         want[i] = (double)slope[i];
     }
     clv_nlm_graph graph = graph_of(p);
-    clv_nlm_patches patches = patches_of(p);
+    clv_patches patches = patches_of(p);
+    const clv_nlm_matrix matrix = matrix_of(p);
     clv_buffer *phi = harness_upload(ctx, slope, n * sizeof(float));
     clv_buffer *planes = harness_output(ctx, 4 * count * sizeof(float));
     clv_buffer *tiles = harness_output(ctx, (size_t)p->stride * count * sizeof(float));
     clv_buffer *middles = harness_output(ctx, count * sizeof(int));
     clv_buffer *sums = harness_output(ctx, 2 * count * sizeof(float) + 8);
-    patches.phi = phi;
+    patches.phi = image_of(size, phi);
     check_must(find_weights(p, &graph));
     check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
-    check_must(clv_nlm_planes(ctx, p->d_matrix, p->count, p->s->radius, 0, planes, tiles, middles));
-    CHECK(clv_nlm_average(ctx, &graph, p->d_matrix, p->s->radius, 0, planes, p->d_index, size, tiles, sums,
-                          phi) == CLVOX_OK);
+    check_must(clv_nlm_planes(ctx, &matrix, 0, planes, tiles, middles));
+    const clv_nlm_average_args args = {.graph = graph, .matrix = matrix, .planes = planes, .index = p->d_index,
+                                       .estimates = tiles, .sums = sums, .phi = patches.phi};
+    CHECK(clv_nlm_average(ctx, &args) == CLVOX_OK);
     same("a slope", p, phi, want, n, 1e-4);
     clv_buffer_destroy(&phi);
     clv_buffer_destroy(&planes);
@@ -394,7 +413,8 @@ static void run_average(problem *p, float own, int rows)
     size_t n = (size_t)p->n, count = (size_t)p->count;
     double *want = room(n, sizeof(double)), *values = room(count, sizeof(double));
     clv_nlm_graph graph = graph_of(p);
-    clv_nlm_patches patches = patches_of(p);
+    clv_patches patches = patches_of(p);
+    const clv_nlm_matrix matrix = matrix_of(p);
     clv_buffer *estimates, *sums = harness_output(ctx, 2 * count * sizeof(float) + 8);
     clv_buffer *phi = harness_upload(ctx, p->phi, n * sizeof(float));
     size_t bytes = (size_t)rows * (size_t)p->stride * sizeof(float);
@@ -407,9 +427,9 @@ static void run_average(problem *p, float own, int rows)
         want[p->band[j]] = values[j];
     check_must(find_weights(p, &graph));
     check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
-    CHECK_THAT(clv_nlm_average(ctx, &graph, p->d_matrix, p->s->radius, own, NULL, p->d_index, p->s->size,
-                               estimates, sums, phi) == CLVOX_OK,
-               "%s", clvox_message());
+    const clv_nlm_average_args args = {.graph = graph, .matrix = matrix, .own = own, .index = p->d_index,
+                                       .estimates = estimates, .sums = sums, .phi = image_of(p->s->size, phi)};
+    CHECK_THAT(clv_nlm_average(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     same("average", p, phi, want, n, 2e-5);
     clv_buffer_destroy(&estimates);
     clv_buffer_destroy(&sums);
@@ -421,8 +441,9 @@ static void run_average(problem *p, float own, int rows)
 static void run_volume(problem *p)
 {
     double cells;
+    const clv_image image = image_of(p->s->size, p->d_phi);
     for (int i = -1; i <= 1; i++) {
-        CHECK(clv_nlm_volume(ctx, p->d_phi, p->s->size, .3f * (float)i, p->d_rows, &cells) == CLVOX_OK);
+        CHECK(clv_nlm_volume(ctx, &image, .3f * (float)i, p->d_rows, &cells) == CLVOX_OK);
         double want = ref_nlm_volume(p->phi, p->s->size, (double)(.3f * (float)i));
         CHECK_THAT(fabs(cells - want) <= 1e-4 * (1 + want), "%g cells, not %g", cells, want);
     }
@@ -442,7 +463,8 @@ static void known_volumes(void)
     clv_buffer *rows = harness_output(ctx, EDGE * EDGE * sizeof(float));
     for (int i = 0; i < 3; i++) {
         clv_buffer *b = harness_upload(ctx, cell[i], sizeof cell[i]);
-        CHECK(clv_nlm_volume(ctx, b, small, 0, rows, &cells) == CLVOX_OK);
+        const clv_image image = image_of(small, b);
+        CHECK(clv_nlm_volume(ctx, &image, 0, rows, &cells) == CLVOX_OK);
         CHECK_THAT(fabs(cells - want[i]) < 1e-6, "cell %d: %g, not %g", i, cells, want[i]);
         clv_buffer_destroy(&b);
     }
@@ -452,7 +474,8 @@ static void known_volumes(void)
         phi[i] = (float)(sqrt(x * x + y * y + z * z) - 15.3);
     }
     clv_buffer *b = harness_upload(ctx, phi, n * sizeof(float));
-    CHECK(clv_nlm_volume(ctx, b, size, .2f, rows, &cells) == CLVOX_OK);
+    const clv_image image = image_of(size, b);
+    CHECK(clv_nlm_volume(ctx, &image, .2f, rows, &cells) == CLVOX_OK);
     double ball = 4. / 3 * 3.14159265 * 15.5 * 15.5 * 15.5;
     CHECK_THAT(fabs(cells / ball - 1) < 3e-3, "ball of %g cells, not %g", cells, ball);
     clv_buffer_destroy(&b);
@@ -460,7 +483,7 @@ static void known_volumes(void)
     free(phi);
 }
 
-enum { BAND, PATCHES, PLANES, LEVEL, RESIDUAL, WEIGHTS, ENERGY, STEP, AVERAGE, VOLUME };
+enum { BAND, PATCHES, PLANES, PLANE_MEANS, RESIDUAL, WEIGHTS, ENERGY, STEP, AVERAGE, VOLUME };
 
 static void run(problem *p, int what)
 {
@@ -488,7 +511,7 @@ static void run(problem *p, int what)
             run_polish(p);
         else if (what != PATCHES)
             (what == PLANES    ? run_planes
-             : what == LEVEL   ? run_level
+             : what == PLANE_MEANS   ? run_plane_means
              : what == WEIGHTS ? run_weights
              : what == ENERGY  ? run_energy
                                : run_step)(p);
@@ -503,7 +526,7 @@ int main(void)
         const char *name;
     } runs[] = {
         {&clv_entry_nlm_count, BAND, "voxels of the band"}, {&clv_entry_nlm_band, BAND, "the band"},
-        {&clv_entry_nlm_plane, PLANES, "planes"},           {&clv_entry_nlm_level, LEVEL, "means of planes"},
+        {&clv_entry_nlm_plane, PLANES, "planes"},           {&clv_entry_nlm_plane_means, PLANE_MEANS, "means of planes"},
         {&clv_entry_nlm_patches, PATCHES, "patches"},       {&clv_entry_nlm_residual, RESIDUAL, "noise"},
         {&clv_entry_nlm_weights, WEIGHTS, "weights"},       {&clv_entry_nlm_energy, ENERGY, "energy"},
         {&clv_entry_nlm_step, STEP, "step"},                {&clv_entry_nlm_scatter, STEP, "step"},

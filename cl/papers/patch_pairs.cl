@@ -3,14 +3,7 @@
  * its row with one patch after the other of a subset that lies in constant
  * (FORM 0), global (1) or image memory (2), and sorts it into its row's
  * neighbours; the host goes through the band in passes. */
-#ifndef SURFACE_PATCH_SEARCH_PAIRS_CLH
-#define SURFACE_PATCH_SEARCH_PAIRS_CLH
-
 #include "surface/patch_search.clh"
-
-#ifndef FORM
-#define FORM 1
-#endif
 
 #if FORM == 0
 #define SUBSET __constant float4 *subset
@@ -24,11 +17,10 @@
 #endif
 
 /* n: rows, stride of a patch, patches of the subset, neighbours. rows_at: patches
- * in panels of 16. from: quarter of a patch where the subset starts in its
- * memory. first: its first patch's index. */
+ * in panels of 16. first: index of the subset's first patch. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-nlm_pairs(__global float *scratch, SUBSET, __global int *neighbours, __global float *distances, int4 n,
-          int rows_at, int from, int first)
+patch_pairs(__global float *scratch, SUBSET, __global int *neighbours, __global float *distances, int4 n,
+            int rows_at, int first)
 {
     int row = get_global_id(0), most = n.w, quads = n.y / 4;
     if (row >= n.x)
@@ -40,7 +32,7 @@ nlm_pairs(__global float *scratch, SUBSET, __global int *neighbours, __global fl
     for (int c = 0; c < n.z; c++) {
         float sum = 0.0f;
         for (int q = 0; q < quads; q++) {
-            float4 v = SAMPLE(from + c * quads + q);
+            float4 v = SAMPLE(c * quads + q);
             float x = own[64 * q] - v.x, y = own[64 * q + 16] - v.y;
             float z = own[64 * q + 32] - v.z, w = own[64 * q + 48] - v.w;
             sum += x * x;
@@ -61,5 +53,3 @@ nlm_pairs(__global float *scratch, SUBSET, __global int *neighbours, __global fl
         worst = distance[most - 1];
     }
 }
-
-#endif
