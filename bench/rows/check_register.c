@@ -240,9 +240,9 @@ end:
     return status;
 }
 
-/* ---- likenesses ---- */
+/* ---- metrics ---- */
 
-/* tolerance: of S over N and of slopes over the largest one. */
+/* tolerance: of S over N and of derivatives over the largest one. */
 static int check_metric(bench_check *c, clv_metric_kind kind, double tolerance)
 {
     enum { BINS = 32 };
@@ -255,9 +255,9 @@ static int check_metric(bench_check *c, clv_metric_kind kind, double tolerance)
     }
     double want[2] = {ref_metric(kind, fixed, moving, c->n, BINS, &valid), (double)c->n};
     CLV_TRY(check_buffer(c, c->data->state, want, 2, tolerance * (double)c->n, 0));
-    ref_metric_slope(kind, fixed, moving, c->n, BINS, c->want);
+    ref_metric_derivative(kind, fixed, moving, c->n, BINS, c->want);
     CLV_TRY(check_buffer(c, c->data->out[0], c->want, c->n, tolerance * check_largest(c->want, c->n), 0));
-    ref_metric_slope(kind, moving, fixed, c->n, BINS, c->want);
+    ref_metric_derivative(kind, moving, fixed, c->n, BINS, c->want);
     CLV_TRY(check_buffer(c, c->data->out[1], c->want, c->n, tolerance * check_largest(c->want, c->n), 0));
 end:
     return status;
@@ -282,16 +282,16 @@ static int check_windows(bench_check *c, int radius, bool local, bool both)
 {
     static const double tolerance = 3e-5;
     int status = CLVOX_OK;
-    double *fixed = c->more, *moving = c->more + c->n, *slopes[2] = {c->want, c->want + c->n}, want[2];
+    double *fixed = c->more, *moving = c->more + c->n, *derivatives[2] = {c->want, c->want + c->n}, want[2];
     for (size_t i = 0; i < c->n; i++) {
         fixed[i] = (double)c->in[0][i];
         moving[i] = (double)c->in[1][i];
     }
-    ref_lncc(fixed, moving, c->data->size, radius, (double)1e-4f, local, slopes[0], slopes[1], &want[0],
+    ref_lncc(fixed, moving, c->data->size, radius, (double)1e-4f, local, derivatives[0], derivatives[1], &want[0],
              &want[1]);
     for (int k = 0; k <= both; k++) {
-        double largest = check_largest(slopes[k], c->n);
-        CLV_TRY(check_buffer(c, c->data->out[k], slopes[k], c->n, tolerance * largest, 0));
+        double largest = check_largest(derivatives[k], c->n);
+        CLV_TRY(check_buffer(c, c->data->out[k], derivatives[k], c->n, tolerance * largest, 0));
     }
     CLV_TRY(check_buffer(c, c->data->state, want, 2, tolerance * want[0], 0));
 end:

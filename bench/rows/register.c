@@ -150,37 +150,37 @@ static int row_iteration(bench_data *d)
     return status;
 }
 
-/* ---- likenesses ---- */
+/* ---- metrics ---- */
 
-static int likeness(bench_data *d, clv_metric_kind kind)
+static int metric(bench_data *d, clv_metric_kind kind)
 {
     return clv_metric(d->ctx, &(clv_metric_args){
         .kind = kind, .fixed = d->in[0], .moving = d->in[1], .size = {d->size[0], d->size[1], d->size[2]},
-        .bins = 32, .slope_moving = d->out[0], .slope_fixed = d->out[1], .scratch = d->partial,
+        .bins = 32, .derivative_moving = d->out[0], .derivative_fixed = d->out[1], .scratch = d->partial,
         .out = d->state,
     });
 }
 
 static int row_ssd(bench_data *d)
 {
-    return likeness(d, CLV_METRIC_SSD);
+    return metric(d, CLV_METRIC_SSD);
 }
 
 static int row_ncc(bench_data *d)
 {
-    return likeness(d, CLV_METRIC_NCC);
+    return metric(d, CLV_METRIC_NCC);
 }
 
 static int row_mi(bench_data *d)
 {
-    return likeness(d, CLV_METRIC_MI);
+    return metric(d, CLV_METRIC_MI);
 }
 
 static int lncc(bench_data *d, int radius, bool local, bool both)
 {
     const clv_lncc_args args = {
         .fixed = d->in[0], .moving = d->in[1], .size = {d->size[0], d->size[1], d->size[2]}, .radius = radius,
-        .epsilon = 1e-4f, .local = local, .slope_moving = d->out[0], .slope_fixed = both ? d->out[1] : NULL,
+        .epsilon = 1e-4f, .local = local, .derivative_moving = d->out[0], .derivative_fixed = both ? d->out[1] : NULL,
         .terms = d->nine, .partial = d->partial, .out = d->state,
     };
     return clv_lncc(d->ctx, &args);
@@ -211,7 +211,7 @@ static int row_lncc_local(bench_data *d)
     return lncc(d, 2, true, false);
 }
 
-/* Operations of the force are the paper's count; those of LNCC, likenesses and linear registration
+/* Operations of the force are the paper's count; those of LNCC, metrics and linear registration
  * are not counted. */
 const bench_row bench_rows_register[] = {
     {"warp linear", "warp", 20, 30, row_warp, check_warp, NULL, NULL},
@@ -234,17 +234,17 @@ const bench_row bench_rows_register[] = {
     {"fluid rate", NULL, 60, 0, row_rate, check_rate, NULL, NULL},
     {"fluid update", NULL, 36, 6, row_update, check_update, begin_update, NULL},
     {"fluid iteration", NULL, 200, 0, row_iteration, check_iteration, NULL, NULL},
-    {"likeness SSD", "metric_ssd", 16, 0, row_ssd, check_ssd, NULL, NULL},
-    {"likeness NCC", "metric_ncc", 24, 0, row_ncc, check_ncc, NULL, NULL},
-    {"likeness MI 32", "metric_counts", 24, 0, row_mi, check_mi, NULL, NULL},
-    {"likeness MI slopes", "metric_table_slopes", 24, 0, row_mi, check_mi, NULL, NULL},
-    /* Terms 20 bytes and slope 24; with both slopes 28 and 36. */
+    {"metric SSD", "metric_ssd", 16, 0, row_ssd, check_ssd, NULL, NULL},
+    {"metric NCC", "metric_ncc", 24, 0, row_ncc, check_ncc, NULL, NULL},
+    {"metric MI 32", "metric_counts", 24, 0, row_mi, check_mi, NULL, NULL},
+    {"metric MI derivative", "metric_table_derivatives", 24, 0, row_mi, check_mi, NULL, NULL},
+    /* Terms 20 bytes and derivative 24; with both derivatives 28 and 36. */
     {"lncc 2", "lncc_terms", 44, 0, row_lncc, check_lncc, NULL, NULL},
-    {"lncc 2 slope", "lncc_slope", 44, 0, row_lncc, check_lncc, NULL, NULL},
+    {"lncc 2 derivative", "lncc_derivative", 44, 0, row_lncc, check_lncc, NULL, NULL},
     {"lncc 4", NULL, 44, 0, row_lncc_wide, check_lncc_4, NULL, NULL},
-    /* Terms 124 (along x 32, y 48, z 44), slope 72. */
+    /* Terms 124 (along x 32, y 48, z 44), derivative 72. */
     {"lncc 7", "lncc_box_terms", 196, 0, row_lncc_any, check_lncc_7, NULL, NULL},
-    {"lncc 2 both slopes", NULL, 64, 0, row_lncc_both, check_lncc_both, NULL, NULL},
+    {"lncc 2 both derivatives", NULL, 64, 0, row_lncc_both, check_lncc_both, NULL, NULL},
     {"lncc 2 local", NULL, 12, 0, row_lncc_local, check_lncc_local, NULL, NULL},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

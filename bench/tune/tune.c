@@ -364,7 +364,7 @@ static const clv_entry *find_entry(const char *name)
     return NULL;
 }
 
-/* "lncc 2 slope" runs kernels of match/lncc.cl. */
+/* "lncc 2 derivative" runs kernels of match/lncc.cl. */
 static bool row_is_of(const bench_row *row, const clv_entry *entry)
 {
     char name[64] = "";

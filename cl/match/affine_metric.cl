@@ -2,8 +2,8 @@
 /* Sums over the samples of a fixed image and of the moving image seen through
  * a linear map, for many maps at once: joint histograms, and the sums from
  * which values, gradients and normal matrices follow on the host.
- * SOURCE says what a sample's slope is: 0 three sets of sums, with 1, F and M
- * as slopes; 1 from the table of a histogram's derivative; 2 from an image; 3 as
+ * SOURCE says what a sample's derivative is: 0 three sets of sums, with 1, F and M
+ * as derivatives; 1 from the table of a histogram's derivative; 2 from an image; 3 as
  * 0, each sample with its weight of an image. */
 #include "match/affine_metric_prepare.clh"
 #include "match/affine_metric_smooth.clh"
@@ -12,8 +12,8 @@
 #define SOURCE 0
 #endif
 #define SETS (SOURCE % 3 == 0 ? 3 : 1)
-#define FIRST_SLOPE 6
-#define FIRST_NORMAL (FIRST_SLOPE + 12 * SETS)
+#define FIRST_DERIVATIVE 6
+#define FIRST_NORMAL (FIRST_DERIVATIVE + 12 * SETS)
 #define SUMS (FIRST_NORMAL + 60)
 #define MOST_BINS 128
 #if SOURCE == 3
@@ -127,22 +127,22 @@ __kernel void histogram_rows(__global const float *fixed, int4 size, __global co
 
 /* ---- sums --------------------------------------------------------------- */
 
-/* Columns of a table: by bin of F, bins slopes by spline, then one weight of
+/* Columns of a table: by bin of F, bins derivatives by spline, then one weight of
  * the normal matrix for each bin of F. */
-static inline float table_slope(__global const float *table, int bins, float f, float m, float *weight)
+static inline float table_derivative(__global const float *table, int bins, float f, float m, float *weight)
 {
     int bin, line = fixed_bin(f, bins);
     float t = spline_place(m, bins, &bin);
     *weight = table[bins * bins + line];
-    return dot(vload4(0, table + line * bins + bin - 1), spline_slopes(t)) * (float)(bins - 3);
+    return dot(vload4(0, table + line * bins + bin - 1), spline_derivatives(t)) * (float)(bins - 3);
 }
 
-/* What a sample adds, of one slope s: n F M FF MM FM; s g_j {1, x, y, z} by j;
+/* What a sample adds, of one derivative s: n F M FF MM FM; s g_j {1, x, y, z} by j;
  * weight g_i g_j (xx xy xz yy yz zz) times {1, x, y, z, xx, xy, xz, yy, yz, zz}. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-slopes_groups(__global const float *fixed, int4 size, __global const float *moving, int4 moving_size,
+sums_groups(__global const float *fixed, int4 size, __global const float *moving, int4 moving_size,
               __global const float4 *maps, int4 lattice, float4 centre, int bins,
-              __global const float *tables, __global const float *slopes, __global float *partial)
+              __global const float *tables, __global const float *derivatives, __global float *partial)
 {
     __local float shared[8 * TILE_X];
     int lane = get_local_id(0), which = get_group_id(1);
@@ -165,11 +165,11 @@ slopes_groups(__global const float *fixed, int4 size, __global const float *movi
 #if SOURCE == 0
         s[2] = m.x;
 #elif SOURCE == 1
-        s[0] = table_slope(table, bins, f, m.x, &weight);
+        s[0] = table_derivative(table, bins, f, m.x, &weight);
 #elif SOURCE == 2
-        s[0] = slopes[at];
+        s[0] = derivatives[at];
 #else
-        weight = share = slopes[at];
+        weight = share = derivatives[at];
         s[0] = share;
         s[1] = share * f;
         s[2] = share * m.x;
@@ -186,8 +186,8 @@ slopes_groups(__global const float *fixed, int4 size, __global const float *movi
         for (int set = 0; set < SETS; set++)
 #pragma unroll
             for (int j = 0; j < 12; j++) {
-                float slope = s[set] * g[j / 4];
-                sum[FIRST_SLOPE + 12 * set + j] = muladd(slope, k[j % 4], sum[FIRST_SLOPE + 12 * set + j]);
+                float derivative = s[set] * g[j / 4];
+                sum[FIRST_DERIVATIVE + 12 * set + j] = muladd(derivative, k[j % 4], sum[FIRST_DERIVATIVE + 12 * set + j]);
             }
         float gg[6] = {g[0] * g[0], g[0] * g[1], g[0] * g[2], g[1] * g[1], g[1] * g[2], g[2] * g[2]};
         float kk[10] = {1.0f,        k[1],        k[2],        k[3],        k[1] * k[1],
@@ -231,9 +231,9 @@ static inline float sum8(float8 v)
 
 /* A work-item a block of rows. Of a row, y and z are constants: what it adds
  * follows from 6 + 6 SETS + 18 sums along x. */
-__kernel void slopes_rows(__global const float *fixed, int4 size, __global const float *moving,
+__kernel void sums_rows(__global const float *fixed, int4 size, __global const float *moving,
                           int4 moving_size, __global const float4 *maps, int4 lattice, float4 centre,
-                          int bins, __global const float *tables, __global const float *slopes,
+                          int bins, __global const float *tables, __global const float *derivatives,
                           __global float *partial)
 {
     int which = get_group_id(1);
@@ -246,11 +246,11 @@ __kernel void slopes_rows(__global const float *fixed, int4 size, __global const
     for (int row = first; row < last; row++) {
         int y = ROW_Y(row), z = ROW_Z(row), start_at = (z * size.y + y) * size.x, some = 0;
         vec8 start = row_positions(linear, y, z);
-        float8 pair[6], slope[6 * SETS], normal[18];
+        float8 pair[6], derivative[6 * SETS], normal[18];
         for (int i = 0; i < 6; i++)
             pair[i] = 0.0f;
         for (int i = 0; i < 6 * SETS; i++)
-            slope[i] = 0.0f;
+            derivative[i] = 0.0f;
         for (int i = 0; i < 18; i++)
             normal[i] = 0.0f;
         for (int x = 0; x < size.x; x += CHUNK) {
@@ -267,15 +267,15 @@ __kernel void slopes_rows(__global const float *fixed, int4 size, __global const
             for (int c = 0; c < CHUNK; c++) {
                 w1[c] = 1.0f;
 #if SOURCE == 1
-                s1[c] = table_slope(table, bins, f1[c], m1[c], w1 + c);
+                s1[c] = table_derivative(table, bins, f1[c], m1[c], w1 + c);
 #else
-                s1[c] = x + c < size.x ? slopes[start_at + x + c] : 0.0f;
+                s1[c] = x + c < size.x ? derivatives[start_at + x + c] : 0.0f;
 #endif
             }
 #elif SOURCE == 3
             float s1[CHUNK];
             for (int c = 0; c < CHUNK; c++)
-                s1[c] = slopes[start_at + min(x + c, size.x - 1)];
+                s1[c] = derivatives[start_at + min(x + c, size.x - 1)];
 #endif
             for (int c = 0; c < CHUNK / 8; c++) {
                 float8 f = s.fixed[c], m = s.value[c], gx = s.gx[c], gy = s.gy[c], gz = s.gz[c];
@@ -303,17 +303,17 @@ __kernel void slopes_rows(__global const float *fixed, int4 size, __global const
 #else
                 float8 factor[1] = {vload8(c, s1)}, weight = vload8(c, w1);
                 float8 wx = weight * gx, wy = weight * gy, wz = weight * gz;
-                /* A slope that is no number where nothing counts stays away. */
+                /* A derivative that is no number where nothing counts stays away. */
                 factor[0] = select((float8)(0.0f), factor[0], s.counts[c]);
 #endif
                 for (int set = 0; set < SETS; set++) {
                     float8 a = factor[set] * gx, b = factor[set] * gy, d = factor[set] * gz;
-                    slope[6 * set] += a;
-                    slope[6 * set + 1] = muladd(a, k, slope[6 * set + 1]);
-                    slope[6 * set + 2] += b;
-                    slope[6 * set + 3] = muladd(b, k, slope[6 * set + 3]);
-                    slope[6 * set + 4] += d;
-                    slope[6 * set + 5] = muladd(d, k, slope[6 * set + 5]);
+                    derivative[6 * set] += a;
+                    derivative[6 * set + 1] = muladd(a, k, derivative[6 * set + 1]);
+                    derivative[6 * set + 2] += b;
+                    derivative[6 * set + 3] = muladd(b, k, derivative[6 * set + 3]);
+                    derivative[6 * set + 4] += d;
+                    derivative[6 * set + 5] = muladd(d, k, derivative[6 * set + 5]);
                 }
                 float8 gg[6] = {wx * gx, wx * gy, wx * gz, wy * gy, wy * gz, wz * gz};
                 for (int j = 0; j < 6; j++) {
@@ -330,10 +330,10 @@ __kernel void slopes_rows(__global const float *fixed, int4 size, __global const
         for (int i = 0; i < 6; i++)
             sum[i] += sum8(pair[i]);
         for (int j = 0; j < 3 * SETS; j++) {
-            float one = sum8(slope[2 * j]);
-            float *to = sum + FIRST_SLOPE + 4 * j;
+            float one = sum8(derivative[2 * j]);
+            float *to = sum + FIRST_DERIVATIVE + 4 * j;
             to[0] += one;
-            to[1] += sum8(slope[2 * j + 1]);
+            to[1] += sum8(derivative[2 * j + 1]);
             to[2] += one * ky;
             to[3] += one * kz;
         }

@@ -59,7 +59,7 @@ INLINED void change(float (*z)[SPAN], __global const float *fixed, __global cons
     for (int j = 0; j < SPAN; j++) {
         int i = (p * size.y + clamp(y + j, 0, size.y - 1)) * size.x + x;
         bool inside = column && y + j >= 0 && y + j < size.y;
-#if SLOPE
+#if DERIVATIVE
         size_t n = (size_t)size.x * size.y * size.z;
 #pragma unroll
         for (int q = 0; q < SUMS; q++) {
@@ -97,7 +97,7 @@ void lncc_march(LNCC_ARGUMENTS)
         bool makes = lane < tile.x && x0 + lane < size.x;
         x = clamp(x, 0, size.x - 1);
         float2 from = 0.0f;
-#if !SLOPE
+#if !DERIVATIVE
         from = reference_at(fixed, moving,
                             (min((z0 + z1) / 2, size.z - 1) * size.y + min(y0 + TALL / 2, size.y - 1)) *
                                     size.x + min(x0 + tile.x / 2, size.x - 1));
@@ -140,17 +140,17 @@ void lncc_march(LNCC_ARGUMENTS)
                     for (int d = 1; d <= 2 * RADIUS; d++)
                         s[q] += c[d];
                 }
-#if SLOPE
-                slopes_of(s, f, m, &w);
+#if DERIVATIVE
+                derivatives_of(s, f, m, &w);
 #else
                 window_of(s, f, m, from, epsilon, &w);
                 total += w.cc;
                 count += w.valid;
 #endif
-#if SLOPE || LOCAL
-                slope_moving[i] = w.slope_moving;
+#if DERIVATIVE || LOCAL
+                derivative_moving[i] = w.derivative_moving;
 #if BOTH
-                slope_fixed[i] = w.slope_fixed;
+                derivative_fixed[i] = w.derivative_fixed;
 #endif
 #else
                 size_t n = (size_t)size.x * size.y * size.z;
@@ -164,7 +164,7 @@ void lncc_march(LNCC_ARGUMENTS)
                 CHANGE(k - RADIUS, -1.0f);
         }
     }
-#if !SLOPE
+#if !DERIVATIVE
     /* Barriers stay outside of conditions, partial or not. */
     cell[lane] = total;
     cell[TILE_X + lane] = count;

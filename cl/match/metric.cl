@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Squared differences and correlation over a whole image. Work-groups leave
  * partial results of `each` voxels, one more work-group joins them in an order
- * that depends on their number alone, and slopes are written from the result.
+ * that depends on their number alone, and derivatives are written from the result.
  * Built with MI: mutual information instead. */
 #include "match/metric.clh"
 
@@ -70,11 +70,11 @@ static inline void add(float *sum, float *lost, float term)
 #define SUMS_ARGUMENTS                                                                        \
     __global const float *fixed, __global const float *moving, int n, int each,               \
         __global float *partial
-#define SLOPES_ARGUMENTS __global float *slope_moving, __global float *slope_fixed
+#define DERIVATIVES_ARGUMENTS __global float *derivative_moving, __global float *derivative_fixed
 
-/* Squared differences and, as they need no sums, their slopes. */
+/* Squared differences and, as they need no sums, their derivatives. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-metric_ssd_group(SUMS_ARGUMENTS, SLOPES_ARGUMENTS)
+metric_ssd_group(SUMS_ARGUMENTS, DERIVATIVES_ARGUMENTS)
 {
     __local sums cell[TILE_X];
     int first = get_group_id(0) * each, last = first + min(each, n - first);
@@ -83,9 +83,9 @@ metric_ssd_group(SUMS_ARGUMENTS, SLOPES_ARGUMENTS)
         float f = fixed[i], m = moving[i], d = COUNTS(f, m) ? f - m : 0.0f;
         s.n += COUNTS(f, m) ? 1 : 0;
         s.ff += d * d;
-        slope_moving[i] = d;
-        if (slope_fixed)
-            slope_fixed[i] = -d;
+        derivative_moving[i] = d;
+        if (derivative_fixed)
+            derivative_fixed[i] = -d;
     }
     join_group(cell, &s);
     if (get_local_id(0) == 0)
@@ -98,7 +98,7 @@ metric_ssd_group(SUMS_ARGUMENTS, SLOPES_ARGUMENTS)
 #define ONES8(counts) ((counts) ? (float8)(1.0f) : (float8)(0.0f))
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-metric_ssd_run(SUMS_ARGUMENTS, SLOPES_ARGUMENTS)
+metric_ssd_run(SUMS_ARGUMENTS, DERIVATIVES_ARGUMENTS)
 {
     int first = get_group_id(0) * each, last = first + min(each, n - first);
     sums s = {0, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
@@ -112,9 +112,9 @@ metric_ssd_run(SUMS_ARGUMENTS, SLOPES_ARGUMENTS)
             float8 d = counts ? f - m : (float8)(0.0f);
             number += ONES8(counts);
             square += d * d;
-            STORE8(d, slope_moving + i);
-            if (slope_fixed)
-                STORE8(-d, slope_fixed + i);
+            STORE8(d, derivative_moving + i);
+            if (derivative_fixed)
+                STORE8(-d, derivative_fixed + i);
         }
         s.n += (int)sum8(number);
         float rest = sum8(square);
@@ -122,9 +122,9 @@ metric_ssd_run(SUMS_ARGUMENTS, SLOPES_ARGUMENTS)
             float f = fixed[i], m = moving[i], d = COUNTS(f, m) ? f - m : 0.0f;
             s.n += COUNTS(f, m) ? 1 : 0;
             rest += d * d;
-            slope_moving[i] = d;
-            if (slope_fixed)
-                slope_fixed[i] = -d;
+            derivative_moving[i] = d;
+            if (derivative_fixed)
+                derivative_fixed[i] = -d;
         }
         add(&s.ff, &lost, rest);
     }
@@ -217,7 +217,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void metric_ncc_run(SUMS
 }
 
 /* One work-group. correlation 0: squared differences, which leave no line.
- * Behind the sums, at line_at: the means, then what the slopes are made of, p,
+ * Behind the sums, at line_at: the means, then what the derivatives are made of, p,
  * fm / mm and fm / ff. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 metric_total(__global float *partial, int count, int correlation, float least_variance, int line_at,
@@ -252,10 +252,10 @@ metric_total(__global float *partial, int count, int correlation, float least_va
 }
 
 /* dS/dM = p (F - mF - fm / mm (M - mM)), p = 2 N fm / (ff mm); dS/dF has fm / ff. */
-#define LINE_SLOPE(p, on, a, b) ((p) * ((a) - (on) * (b)))
+#define LINE_DERIVATIVE(p, on, a, b) ((p) * ((a) - (on) * (b)))
 
 __kernel void metric_line_lanes(__global const float *fixed, __global const float *moving, int n,
-                                  __global const float *partial, int line_at, SLOPES_ARGUMENTS)
+                                  __global const float *partial, int line_at, DERIVATIVES_ARGUMENTS)
 {
     __global const float *line = partial + line_at;
     int i = get_global_id(0);
@@ -263,13 +263,13 @@ __kernel void metric_line_lanes(__global const float *fixed, __global const floa
         return;
     bool counts = COUNTS(fixed[i], moving[i]);
     float f = fixed[i] - line[0], m = moving[i] - line[1];
-    slope_moving[i] = counts ? LINE_SLOPE(line[2], line[3], f, m) : 0.0f;
-    if (slope_fixed)
-        slope_fixed[i] = counts ? LINE_SLOPE(line[2], line[4], m, f) : 0.0f;
+    derivative_moving[i] = counts ? LINE_DERIVATIVE(line[2], line[3], f, m) : 0.0f;
+    if (derivative_fixed)
+        derivative_fixed[i] = counts ? LINE_DERIVATIVE(line[2], line[4], m, f) : 0.0f;
 }
 
 __kernel void metric_line_runs(__global const float *fixed, __global const float *moving, int n,
-                                 __global const float *partial, int line_at, SLOPES_ARGUMENTS)
+                                 __global const float *partial, int line_at, DERIVATIVES_ARGUMENTS)
 {
     __global const float *line = partial + line_at;
     int first = get_global_id(0) * MARCH, last = first + min(MARCH, n - first), i = first;
@@ -279,16 +279,16 @@ __kernel void metric_line_runs(__global const float *fixed, __global const float
         int8 counts = COUNTS8(f, m);
         f -= mean_f;
         m -= mean_m;
-        STORE8(counts ? LINE_SLOPE(p, on_m, f, m) : (float8)(0.0f), slope_moving + i);
-        if (slope_fixed)
-            STORE8(counts ? LINE_SLOPE(p, on_f, m, f) : (float8)(0.0f), slope_fixed + i);
+        STORE8(counts ? LINE_DERIVATIVE(p, on_m, f, m) : (float8)(0.0f), derivative_moving + i);
+        if (derivative_fixed)
+            STORE8(counts ? LINE_DERIVATIVE(p, on_f, m, f) : (float8)(0.0f), derivative_fixed + i);
     }
     for (; i < last; i++) {
         bool counts = COUNTS(fixed[i], moving[i]);
         float f = fixed[i] - mean_f, m = moving[i] - mean_m;
-        slope_moving[i] = counts ? LINE_SLOPE(p, on_m, f, m) : 0.0f;
-        if (slope_fixed)
-            slope_fixed[i] = counts ? LINE_SLOPE(p, on_f, m, f) : 0.0f;
+        derivative_moving[i] = counts ? LINE_DERIVATIVE(p, on_m, f, m) : 0.0f;
+        if (derivative_fixed)
+            derivative_fixed[i] = counts ? LINE_DERIVATIVE(p, on_f, m, f) : 0.0f;
     }
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* force(i) = keep force(i) + weight slope(i) shift^T dT/dp (p(i)),
+/* force(i) = keep force(i) + weight derivative(i) shift^T dT/dp (p(i)),
  * p(i) = linear (i, 1) + shift u(i). HAS_FIELD: whether there is a u.
- * Background, where slope is 0, is neither placed nor looked up. */
+ * Background, where derivative is 0, is neither placed nor looked up. */
 #include "common/position.clh"
-#include "common/slope_row.clh"
+#include "common/sample_row.clh"
 
 static inline void metric_force_voxel(__global const float *moving, int4 moving_size, rows linear, rows shift,
                               __global const float *u, float k, float keep, __global float *force, int x,
@@ -16,7 +16,7 @@ static inline void metric_force_voxel(__global const float *moving, int4 moving_
 #if HAS_FIELD
         at = load_vec(u, i, n);
 #endif
-        if (isfinite(sample_slope(moving, moving_size, position_of(linear, shift, x, y, z, at), &g)))
+        if (isfinite(sample_gradient(moving, moving_size, position_of(linear, shift, x, y, z, at), &g)))
             f = k * (shift.x.xyz * g.x + shift.y.xyz * g.y + shift.z.xyz * g.z);
     }
     if (keep != 0.0f)
@@ -26,14 +26,14 @@ static inline void metric_force_voxel(__global const float *moving, int4 moving_
 
 __kernel void metric_force_item(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
                         float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
-                        __global const float *u, __global const float *slope, float weight, float keep,
+                        __global const float *u, __global const float *derivative, float weight, float keep,
                         __global float *force, int4 size)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
-    float k = weight * slope[(z * size.y + y) * size.x + x];
+    float k = weight * derivative[(z * size.y + y) * size.x + x];
     metric_force_voxel(moving, moving_size, linear, shift, u, k, keep, force, x, y, z, size);
 }
 
@@ -52,7 +52,7 @@ static inline void store_rest(vec8 v, __global float *field, int i, int n, int s
  * last eight may overlap those before them, which keep what they have got. */
 __kernel void metric_force_row(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
                        float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
-                       __global const float *u, __global const float *slope, float weight, float keep,
+                       __global const float *u, __global const float *derivative, float weight, float keep,
                        __global float *force, int4 size)
 {
     int y = get_global_id(1), z = get_global_id(2), x = 0;
@@ -67,7 +67,7 @@ __kernel void metric_force_row(__global const float *moving, int4 moving_size, f
         row_part part;
         for (int c = 0; c < count; c += 8) {
             int i = start + min(x + c, size.x - 8);
-            counts[c / 8] = any(weight * LOAD8(slope + i) != 0.0f);
+            counts[c / 8] = any(weight * LOAD8(derivative + i) != 0.0f);
             if (counts[c / 8]) {
                 vec8 at = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
@@ -83,8 +83,8 @@ __kernel void metric_force_row(__global const float *moving, int4 moving_size, f
             int i = start + min(x + c, size.x - 8), skip = start + x + c - i;
             vec8 f = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)}, g;
             if (counts[c / 8]) {
-                float8 k = weight * LOAD8(slope + i);
-                int8 whole = (fabs(sample_slope8(&part, c, &g)) < INFINITY) & (k != 0.0f);
+                float8 k = weight * LOAD8(derivative + i);
+                int8 whole = (fabs(sample_gradient8(&part, c, &g)) < INFINITY) & (k != 0.0f);
                 f.x = select(f.x, k * (shift.x.x * g.x + shift.y.x * g.y + shift.z.x * g.z), whole);
                 f.y = select(f.y, k * (shift.x.y * g.x + shift.y.y * g.y + shift.z.y * g.z), whole);
                 f.z = select(f.z, k * (shift.x.z * g.x + shift.y.z * g.y + shift.z.z * g.z), whole);
@@ -102,6 +102,6 @@ __kernel void metric_force_row(__global const float *moving, int4 moving_size, f
         }
     }
     for (; x < size.x; x++)
-        metric_force_voxel(moving, moving_size, linear, shift, u, weight * slope[start + x], keep, force, x, y, z,
+        metric_force_voxel(moving, moving_size, linear, shift, u, weight * derivative[start + x], keep, force, x, y, z,
                    size);
 }

@@ -84,7 +84,7 @@ typedef struct clvox_register_options {
     double momentum;         /* share of the force that an iteration keeps of the one before, 0 to below 1
                                 (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
-                                the similarity, by less than this share of what the level began with, in
+                                the metric, by less than this share of what the level began with, in
                                 the mean over ten */
     int inverse;             /* also the inverse warp */
     int consistency;         /* measure how well the map inverts even where no inverse is asked for */

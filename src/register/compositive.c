@@ -113,7 +113,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
             .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
             .radius = o->radius, .local = o->local_gradient != 0,
             .epsilon = CLV_DEFORM_EPSILON,
-            .slope_moving = w->sides[0].derivative, .slope_fixed = derivative_fixed,
+            .derivative_moving = w->sides[0].derivative, .derivative_fixed = derivative_fixed,
             .terms = run->metric_scratch, .partial = run->partial, .out = run->state, .slot = slot,
         };
         CLV_TRY(clv_lncc(run->ctx, &args));
@@ -124,7 +124,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
                                                     : CLV_METRIC_MI,
             .fixed = fixed, .moving = w->sides[0].warped,
             .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
-            .bins = o->bins, .slope_moving = w->sides[0].derivative, .slope_fixed = derivative_fixed,
+            .bins = o->bins, .derivative_moving = w->sides[0].derivative, .derivative_fixed = derivative_fixed,
             .scratch = run->metric_scratch, .out = run->state, .slot = slot,
         };
         CLV_TRY(clv_metric(run->ctx, &args));
@@ -178,11 +178,11 @@ end:
 }
 
 /* The channels' mean similarity a voxel, by weight. Blocking. */
-static int read_similarity(clv_registration *run, double *mean)
+static int read_metric(clv_registration *run, double *mean)
 {
     int status = CLVOX_OK;
     float sums[2 * CLVOX_MAX_CHANNELS];
-    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SIMILARITY * sizeof(float), sums, sizeof sums));
+    CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_METRIC * sizeof(float), sums, sizeof sums));
     *mean = 0;
     for (int c = 0; c < run->channel_count; c++)
         if (sums[2 * c + 1] > 0)
@@ -245,10 +245,10 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     set_up(&w, run, l);
     for (; iteration < o->iterations[index]; iteration++) {
         shorten(&w, index, iteration);
-        CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_SIMILARITY));
+        CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_METRIC));
         if (iteration % LOOK != 0)
             continue;
-        CLV_TRY(read_similarity(run, &now));
+        CLV_TRY(read_metric(run, &now));
         double fraction = run->fraction_done + share * iteration / o->iterations[index];
         if (o->progress && o->progress(o->user, index, iteration, now, fraction)) {
             status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
@@ -264,8 +264,8 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         before = now;
     }
     for (int c = 0; c < run->channel_count; c++)
-        CLV_TRY(compare(&w, &run->channels[c], CLV_STATE_SIMILARITY + 2 * c));
-    CLV_TRY(read_similarity(run, &now));
+        CLV_TRY(compare(&w, &run->channels[c], CLV_STATE_METRIC + 2 * c));
+    CLV_TRY(read_metric(run, &now));
     if (now - start < GAIN * fabs(start))
         CLV_TRY(go_back(&w, index, before_level));
     for (int i = 0; i < w.count; i++)

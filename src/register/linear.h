@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The linear stage's own parts: levels of both images, the metric with its
- * slopes for many maps at once, the optimiser, the search for a start.
+ * derivatives for many maps at once, the optimiser, the search for a start.
  * register_linear.c puts them together. */
 #ifndef CLV_REGISTER_LINEAR_H
 #define CLV_REGISTER_LINEAR_H
@@ -50,8 +50,8 @@ typedef struct linear_stage {
     clv_request own[2 * (CLVOX_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 12];
     int own_count;
     clv_buffer *maps, *counts, *tables, *partial, *sums; /* of a batch */
-    clv_buffer *warped, *slopes, *terms; /* of LNCC */
-    clv_buffer *mean, *square, *share;   /* of local normalisation, with warped and slopes */
+    clv_buffer *warped, *derivatives, *terms; /* of LNCC */
+    clv_buffer *mean, *square, *share;   /* of local normalisation, with warped and derivatives */
     float *host;           /* tables, maps and sums of a batch */
     uint32_t *host_counts;
     size_t table_floats;   /* room of counts and tables */
@@ -69,10 +69,10 @@ int linear_rehearse(clv_registration *run);
 int linear_localise(linear_stage *stage, int k, double sigma, const linear_state *state);
 void linear_levels_free(linear_stage *stage);
 
-/* The metric of each state, and with slopes also gradient and normal
+/* The metric of each state, and with derivatives also gradient and normal
  * (linear_metric.c). kinds: how many parameters, by linear_parameters. */
 int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bins, clvox_linear kind,
-                    linear_state *states, int count, bool slopes);
+                    linear_state *states, int count, bool derivatives);
 
 /* 3, 6, 7, 12. */
 int linear_parameters(clvox_linear kind);

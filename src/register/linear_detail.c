@@ -97,7 +97,7 @@ static int make_ramps(linear_stage *stage, const linear_level *level)
     clvox_context *ctx = stage->run->ctx;
     const clv_buffer *images[2] = {level->fixed[0], level->moving[0]};
     const clvox_grid *grids[2] = {&level->fixed_grid, &level->moving_grid};
-    clv_buffer *ramps[2] = {stage->share, stage->slopes};
+    clv_buffer *ramps[2] = {stage->share, stage->derivatives};
     size_t most = clvox_grid_voxels(grids[0]), other = clvox_grid_voxels(grids[1]);
     most = most > other ? most : other;
     float *image = malloc(most * (sizeof *image + 2));
@@ -124,7 +124,7 @@ static int settle_weights(linear_stage *stage, linear_level *level, const linear
     double matrix[4][4];
     clv_buffer *weights[2] = {stage->mean, stage->square};
     const clvox_grid *grids[2] = {&level->fixed_grid, &level->moving_grid};
-    const clv_buffer *ramps[2] = {stage->share, stage->slopes};
+    const clv_buffer *ramps[2] = {stage->share, stage->derivatives};
     linear_to_matrix(stage, state, matrix);
     for (int side = 0; side < 2; side++) {
         const clvox_grid *from = grids[side], *to = grids[!side];

@@ -319,7 +319,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
         larger = voxels(&fine_level->moving_grid);
     larger *= sizeof(float);
     ask(stage, &stage->warped, larger, "the moving image on the fixed grid");
-    ask(stage, &stage->slopes, larger, "slopes of windows");
+    ask(stage, &stage->derivatives, larger, "derivatives of windows");
     ask(stage, &stage->terms,
         clv_lncc_terms(fine_level->fixed_grid.size, run->options->linear_radius, false, false) *
             sizeof(float),
@@ -389,7 +389,7 @@ static int localise(linear_stage *stage, const clvox_grid *grid, const clv_buffe
 {
     int status = CLVOX_OK, n = (int)voxels(grid), rim[3];
     clvox_context *ctx = stage->run->ctx;
-    clv_buffer *known = stage->warped, *between = stage->slopes;
+    clv_buffer *known = stage->warped, *between = stage->derivatives;
     const float keep[4] = {1, 0, 0, 0};
     double edge[3];
     float sigma[3];

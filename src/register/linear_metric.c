@@ -280,7 +280,7 @@ static void count_overlap(const batch *b, linear_state *state, double n)
     state->overlap = n * steps / fmax(fmin(fixed, moving), 1);
 }
 
-static int evaluate_histogram(batch *b, bool slopes)
+static int evaluate_histogram(batch *b, bool derivatives)
 {
     int status = CLVOX_OK;
     linear_stage *stage = b->stage;
@@ -298,12 +298,12 @@ static int evaluate_histogram(batch *b, bool slopes)
         double total;
         float *table = stage->host + (size_t)i * (size_t)columns;
         double value = linear_score(b->metric, bins, stage->host_counts + (size_t)i * (size_t)entries, &total,
-                                    slopes ? table : NULL, slopes ? table + entries : NULL);
+                                    derivatives ? table : NULL, derivatives ? table + entries : NULL);
         if (b->channel == 0 && !b->back)
             count_overlap(b, &b->states[i], total / unit);
         b->states[i].value += b->weight * value;
     }
-    if (!slopes)
+    if (!derivatives)
         goto end;
     CLV_TRY(clv_buffer_write(ctx, stage->tables, 0, stage->host, (size_t)(count * columns) * sizeof(float)));
     CLV_TRY(clv_affine_sums(ctx, &b->pair, CLV_AFFINE_TABLE, bins, stage->tables, NULL, stage->partial,
@@ -318,8 +318,8 @@ static int evaluate_histogram(batch *b, bool slopes)
         if (!(s[0] > 0))
             continue;
         bases(stage, b->level, b->pair.centre, b->kind, state, b->back, basis);
-        project(parameters, basis, s + CLV_AFFINE_SLOPES, gradient);
-        project_normal(parameters, basis, s + CLV_AFFINE_SLOPES + 12, normal);
+        project(parameters, basis, s + CLV_AFFINE_DERIVATIVE, gradient);
+        project_normal(parameters, basis, s + CLV_AFFINE_DERIVATIVE + 12, normal);
         for (int p = 0; p < parameters; p++) {
             state->gradient[p] += b->weight * gradient[p] / (double)s[0];
             for (int q = 0; q < parameters; q++)
@@ -357,7 +357,7 @@ end:
 }
 
 /* LNCC of one map: the moving image is brought onto the fixed grid, and its
- * slopes there go through the same sums. */
+ * derivatives there go through the same sums. */
 static int evaluate_lncc(batch *b, const linear_state *from)
 {
     int status = CLVOX_OK;
@@ -374,11 +374,11 @@ static int evaluate_lncc(batch *b, const linear_state *from)
                      stage->warped, size));
     const clv_lncc_args args = {
         .fixed = b->pair.fixed, .moving = stage->warped, .size = {size[0], size[1], size[2]},
-        .radius = run->options->linear_radius, .epsilon = 1e-4f, .slope_moving = stage->slopes,
+        .radius = run->options->linear_radius, .epsilon = 1e-4f, .derivative_moving = stage->derivatives,
         .terms = stage->terms, .partial = stage->partial, .out = stage->sums, .slot = 0};
     CLV_TRY(clv_lncc(run->ctx, &args));
     CLV_TRY(clv_buffer_read(run->ctx, stage->sums, 0, s, sizeof s));
-    CLV_TRY(clv_affine_sums(run->ctx, &b->pair, CLV_AFFINE_IMAGE, 8, NULL, stage->slopes, stage->partial,
+    CLV_TRY(clv_affine_sums(run->ctx, &b->pair, CLV_AFFINE_IMAGE, 8, NULL, stage->derivatives, stage->partial,
                             stage->sums));
     CLV_TRY(clv_buffer_read(run->ctx, stage->sums, 0, sums, sizeof sums));
     if (b->channel == 0)
@@ -390,8 +390,8 @@ static int evaluate_lncc(batch *b, const linear_state *from)
     int parameters = linear_parameters(b->kind);
     state->value += b->weight * (double)s[0] / (double)s[1];
     bases(stage, b->level, b->pair.centre, b->kind, state, false, basis);
-    project(parameters, basis, sums + CLV_AFFINE_SLOPES, gradient);
-    project_normal(parameters, basis, sums + CLV_AFFINE_SLOPES + 12, normal);
+    project(parameters, basis, sums + CLV_AFFINE_DERIVATIVE, gradient);
+    project_normal(parameters, basis, sums + CLV_AFFINE_DERIVATIVE + 12, normal);
     /* Windows vary about a third as much as the whole image. */
     double n = (double)sums[0], mean = (double)sums[2] / n, variance = (double)sums[4] / n - mean * mean;
     for (int p = 0; p < parameters; p++) {
@@ -443,7 +443,7 @@ static void describe_pair(const linear_stage *stage, const linear_level *level, 
 /* What ends up in the result is taken from both sides, so that exchanging the
  * images gives the inverse; coarse histograms and windows from one. */
 static int evaluate_batch(linear_stage *stage, int at, clvox_metric metric, int bins, clvox_linear kind,
-                          linear_state *states, int count, bool slopes)
+                          linear_state *states, int count, bool derivatives)
 {
     int status = CLVOX_OK;
     const linear_level *level = &stage->level[at];
@@ -471,7 +471,7 @@ static int evaluate_batch(linear_stage *stage, int at, clvox_metric metric, int 
                                 .maps = stage->maps,
                                 .count = count}};
             describe_pair(stage, level, c, side, &b.pair);
-            CLV_TRY(histogram ? evaluate_histogram(&b, slopes)
+            CLV_TRY(histogram ? evaluate_histogram(&b, derivatives)
                     : lncc    ? evaluate_lncc(&b, states)
                               : evaluate_pair(&b));
         }
@@ -481,7 +481,7 @@ end:
 }
 
 int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bins, clvox_linear kind,
-                    linear_state *states, int count, bool slopes)
+                    linear_state *states, int count, bool derivatives)
 {
     int status = CLVOX_OK;
     /* As many as the tables have room for. */
@@ -490,7 +490,7 @@ int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bin
     stage->evaluations += count;
     for (int i = 0; i < count; i += most)
         CLV_TRY(evaluate_batch(stage, level, metric, bins, kind, states + i,
-                               count - i < most ? count - i : most, slopes));
+                               count - i < most ? count - i : most, derivatives));
 end:
     return status;
 }

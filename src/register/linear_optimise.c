@@ -189,7 +189,7 @@ int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bin
             if ((gain > 0 || level_ground) && !parts) {
                 w->flatter = .5 * w->flatter + .5 * flatter(n, &states[i], &trials[t], w->delta);
                 w->damping = fmax(w->damping / 5, 1e-4);
-                /* The slopes of histograms and windows jump too much to learn from. */
+                /* The derivatives of histograms and windows jump too much to learn from. */
                 if (metric == CLVOX_METRIC_NCC || metric == CLVOX_METRIC_SSD)
                     remember(n, &states[i], &trials[t], w);
                 states[i] = trials[t];

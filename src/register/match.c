@@ -224,7 +224,7 @@ end:
     return status;
 }
 
-int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer *b,
+int clv_register_metrics(clv_registration *run, const clv_buffer *a, const clv_buffer *b,
                    const clv_buffer *weight, int n, double *mean_square, double *ncc)
 {
     int status = CLVOX_OK;

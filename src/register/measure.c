@@ -53,8 +53,8 @@ static int mean_metric(clv_registration *run, const clv_channel *c, clvox_metric
             .size = {size[0], size[1], size[2]},
             .radius = linear ? o->linear_radius : o->radius,
             .epsilon = CLV_REGISTER_EPSILON,
-            .local = true, /* the sum alone is wanted: the cheaper slope */
-            .slope_moving = run->scratch_b,
+            .local = true, /* the sum alone is wanted: the cheaper derivative */
+            .derivative_moving = run->scratch_b,
             .terms = run->metric_scratch,
             .partial = run->partial,
             .out = run->state,
@@ -68,7 +68,7 @@ static int mean_metric(clv_registration *run, const clv_channel *c, clvox_metric
             .moving = run->scratch_a,
             .size = {size[0], size[1], size[2]},
             .bins = linear ? o->linear_bins : o->bins,
-            .slope_moving = run->scratch_b,
+            .derivative_moving = run->scratch_b,
             .scratch = run->metric_scratch,
             .out = run->state,
             .slot = CLV_STATE_SUMS,
@@ -102,7 +102,7 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
         double square, ncc, value;
         CLV_TRY(clv_warp(run->ctx, c->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
                          run->fixed_grid.size));
-        CLV_TRY(clv_similarity(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &square, &ncc));
+        CLV_TRY(clv_register_metrics(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &square, &ncc));
         report->mean_square += c->weight * square;
         report->ncc += c->weight * ncc;
         value = metric == CLVOX_METRIC_SSD ? square : ncc * ncc;

@@ -11,8 +11,8 @@
 /* Slots of the state buffer: op/fluid.h owns the first CLV_FLUID_SLOTS. */
 enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
-    CLV_STATE_SUMS = 24,   /* sums of clv_similarity */
-    CLV_STATE_SIMILARITY = 40, /* S and voxels of each channel */
+    CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */
+    CLV_STATE_METRIC = 40, /* S and voxels of each channel */
     CLV_STATE_LONGEST = 56, /* of either side's velocities */
     CLV_STATE_SLOTS = 64
 };
@@ -135,7 +135,7 @@ extern const char *const clv_register_metric_names[4];
 
 /* Sum of squared differences (mean over the weights) and normalised
  * correlation of a and b under weight (NULL: 1). Blocking. */
-int clv_similarity(clv_registration *run, const clv_buffer *a, const clv_buffer *b,
+int clv_register_metrics(clv_registration *run, const clv_buffer *a, const clv_buffer *b,
                    const clv_buffer *weight, int n, double *mean_square, double *ncc);
 
 /* The grid of a level: shrunk, but no axis to fewer than about four voxels. */

@@ -19,7 +19,7 @@ OPERATIONS = [  # name, bytes a voxel, operations a voxel (0: not stated), share
     ("recursive 5 field", 72, 0, .4, .3), ("redistance 8", 8, 0, .3, .1), ("mesh distance", 5.25, 2200, .3, .4),
     ("tensor tv local", 73, 0, .7, .2), ("tensor fit, weighted", 28, 1900, .21, .33),
     ("tensor measures, with all of the eigenvectors", 44, 150, .6, .22), ("force", 32, 158, .26, .12),
-    ("energy", 20, 0, .5, .3), ("likeness MI 32", 24, 0, .20, .1), ("lncc 2", 44, 0, .25, .1),
+    ("energy", 20, 0, .5, .3), ("metric MI 32", 24, 0, .20, .1), ("lncc 2", 44, 0, .25, .1),
     ("fluid rate", 60, 0, .65, .48), ("fluid update", 36, 0, 1.04, 1.30), ("fluid iteration", 200, 0, .60, .36)]
 
 

@@ -246,7 +246,7 @@ static int remember(void *user, int level, int iteration, double metric, double 
     return 0;
 }
 
-/* In small steps without momentum the similarity climbs from report to report. */
+/* In small steps without momentum the metric climbs from report to report. */
 static void climbs(void)
 {
     pair p;

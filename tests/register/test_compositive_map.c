@@ -425,7 +425,7 @@ static void progress(void)
 }
 
 typedef struct losses {
-    double before, largest; /* similarity at the look before; by what it fell between two at most */
+    double before, largest; /* metric at the look before; by what it fell between two at most */
     int level;
 } losses;
 
@@ -441,7 +441,7 @@ static int watch_losses(void *user, int level, int iteration, double metric, dou
 }
 
 /* Elastic smoothing takes away at first what a coarser level found, and lets it come back as it weakens. */
-static void similarity_may_fall(void)
+static void metric_may_fall(void)
 {
     pair p;
     pair_make(&p, (int[3]){37, 35, 33}, (double[3]){1, 1, 1}, false, 3, 89);
@@ -449,14 +449,14 @@ static void similarity_may_fall(void)
         clvox_register_options o;
         clvox_register_result r;
         losses seen = {.largest = 0};
-        CHECK_CASE("%s: a level does not end because similarity falls", model_names[model]);
+        CHECK_CASE("%s: a level does not end because metric falls", model_names[model]);
         pair_options(&o, models[model], CLVOX_METRIC_LNCC);
         o.total_sigma = 4;
         o.tolerance = 4e-4;
         o.progress = watch_losses;
         o.user = &seen;
         check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-        printf("# similarity falls by up to %.4f in ten iterations; %d and %d iterations\n", seen.largest,
+        printf("# metric falls by up to %.4f in ten iterations; %d and %d iterations\n", seen.largest,
                r.iterations[0], r.iterations[1]);
         CHECK(seen.largest > 10 * o.tolerance && r.iterations[1] > 11);
         clvox_register_result_free(&r);
@@ -564,7 +564,7 @@ int main(void)
     thin();
     odd_images();
     progress();
-    similarity_may_fall();
+    metric_may_fall();
     memory();
     clvox_context_destroy(&ctx);
     return check_end();

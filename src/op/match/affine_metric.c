@@ -33,9 +33,9 @@ static const clv_variant histogram_variants[] = {
 const clv_entry clv_entry_affine_histogram = {"match/affine_metric", "affine_histogram", histogram_variants, 2, NULL};
 
 static const clv_variant sums_variants[] = {
-    {.name = "groups", .function = "slopes_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "sums_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 128 * 8 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "slopes_rows", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
+    {.name = "rows", .function = "sums_rows", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 enum { WEIGHTED = 3 }; /* the build of PAIR with weights */
@@ -50,7 +50,7 @@ const clv_entry clv_entry_affine_join = {"match/affine_metric", "affine_join", j
 
 int clv_affine_sum_count(clv_affine_source source)
 {
-    return CLV_AFFINE_SLOPES + (source == CLV_AFFINE_PAIR ? 36 : 12) + 60;
+    return CLV_AFFINE_DERIVATIVE + (source == CLV_AFFINE_PAIR ? 36 : 12) + 60;
 }
 
 int clv_affine_prepare(clvox_context *ctx, const clv_buffer *in, const clv_buffer *share, int n,
@@ -144,7 +144,7 @@ end:
 }
 
 int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_source source, int bins,
-                    const clv_buffer *tables, const clv_buffer *slopes, clv_buffer *partial,
+                    const clv_buffer *tables, const clv_buffer *derivatives, clv_buffer *partial,
                     clv_buffer *out)
 {
     int status = CLVOX_OK;
@@ -154,11 +154,11 @@ int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_
     int sums = clv_affine_sum_count(source);
     const int line[3] = {sums * pair->count, 1, 1};
     if (source == CLV_AFFINE_IMAGE && pair->count != 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: slopes from an image are those of one map");
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: derivatives from an image are those of one map");
     if (pair->weights && source != CLV_AFFINE_PAIR)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: only pairs of values have weights");
     if (pair->weights)
-        slopes = pair->weights;
+        derivatives = pair->weights;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_sums, sums_builds[pair->weights ? WEIGHTED : (int)source],
                            groups, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_join, NULL, line, 0, &join));
@@ -166,7 +166,7 @@ int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_
                        CLV_INT4(n[0], n[1], n[2], 0), CLV_BUF(pair->moving), CLV_INT4(m[0], m[1], m[2], 0),
                        CLV_BUF(pair->maps), CLV_INT4(pair->step[0], pair->step[1], b.rows_each, b.rows),
                        CLV_FLOAT4(pair->centre[0], pair->centre[1], pair->centre[2], 0), CLV_INT(bins),
-                       CLV_BUF(tables ? tables : pair->fixed), CLV_BUF(slopes ? slopes : pair->fixed),
+                       CLV_BUF(tables ? tables : pair->fixed), CLV_BUF(derivatives ? derivatives : pair->fixed),
                        CLV_BUF(partial)));
     CLV_TRY(CLV_LAUNCH(ctx, join, line, 4.0 * line[0] * (b.count + 1), CLV_BUF(partial), CLV_INT(b.count),
                        CLV_INT(sums), CLV_INT(line[0]), CLV_BUF(out)));

@@ -7,7 +7,7 @@
 /* What a linear registration needs of two images, for many maps in one launch.
  * Samples are the voxels x of the fixed image on rows whose y and z are
  * multiples of step; M(p), p = map (x, 1), is the moving image, trilinear, and
- * g(p) the slopes of that interpolation along the moving voxels. A sample
+ * g(p) the gradient of that interpolation along the moving voxels. A sample
  * counts where F is a number, p lies inside (up to half a voxel beyond the
  * outermost centres) and no corner of p's cell is NaN: masks are NaN outside.
  * Images lie in [0, 1] (clv_affine_prepare). */
@@ -26,10 +26,10 @@ typedef struct clv_affine_pair {
 
 /* Sums of clv_affine_sums for one map, with k = x - centre:
  *   n, F, M, FF, MM, FM;
- *   for each set of slopes s: s g_j {1, kx, ky, kz}, j = x, y, z, 12 floats a set;
+ *   for each set of derivatives s: s g_j {1, kx, ky, kz}, j = x, y, z, 12 floats a set;
  *   w g_i g_j, ij = xx xy xz yy yz zz, each with {1, kx, ky, kz, kxkx, kxky, kxkz, kyky, kykz, kzkz}. */
 enum {
-    CLV_AFFINE_SLOPES = 6,
+    CLV_AFFINE_DERIVATIVE = 6,
     CLV_AFFINE_MOST_SUMS = 6 + 36 + 60,
     CLV_AFFINE_MOST_BINS = 128
 };
@@ -69,10 +69,10 @@ int clv_affine_histogram(clvox_context *ctx, const clv_affine_pair *pair, int bi
 
 /* The sums, out[map][sum], in a fixed order. TABLE: tables holds, for each
  * map, L[bin of F][spline of M] and then w[bin of F] (bins (bins + 1) floats);
- * s = sum over splines b of L[f][b] dB_b/dM. IMAGE: slopes on the fixed grid,
+ * s = sum over splines b of L[f][b] dB_b/dM. IMAGE: derivatives on the fixed grid,
  * for one map. partial: clv_affine_partials floats at least. */
 int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_source source, int bins,
-                    const clv_buffer *tables, const clv_buffer *slopes, clv_buffer *partial,
+                    const clv_buffer *tables, const clv_buffer *derivatives, clv_buffer *partial,
                     clv_buffer *out);
 
 size_t clv_affine_partials(const clv_affine_pair *pair);

@@ -30,7 +30,7 @@ static const char *const terms_builds[] = {
     RADII(" -DLOCAL=0 -DBOTH=0"), RADII(" -DLOCAL=0 -DBOTH=1"), RADII(" -DLOCAL=1 -DBOTH=0"),
     RADII(" -DLOCAL=1 -DBOTH=1"), NULL,
 };
-static const char *const slope_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
+static const char *const derivative_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
 
 #define MARCH(more, sums)                                                                            \
     .name = "march", .function = "lncc_march", .defines = more, .group = {1, 1, 1},           \
@@ -43,12 +43,12 @@ static const clv_variant terms_variants[] = {
 };
 ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
-static const clv_variant slope_variants[] = {
-    {MARCH("-DSLOPE=1", 5), .tiles = {{64, 1, 1, 16}, {128, 1, 1, 16}}},
-    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DSLOPE=1", .group = {1, 1, 1},
+static const clv_variant derivative_variants[] = {
+    {MARCH("-DDERIVATIVE=1", 5), .tiles = {{64, 1, 1, 16}, {128, 1, 1, 16}}},
+    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DDERIVATIVE=1", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
 };
-ENTRY(clv_entry_lncc_slope, "lncc_slope", slope_variants, slope_builds);
+ENTRY(clv_entry_lncc_derivative, "lncc_derivative", derivative_variants, derivative_builds);
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "lncc_total", .defines = "-DTOTAL=1", .group = {1, 1, 1},
@@ -72,8 +72,8 @@ static const clv_variant box_x_variants[] = {
 ENTRY(clv_entry_lncc_box_x, "lncc_box_x", box_x_variants, NULL);
 
 static const clv_variant box_x_terms_variants[] = {
-    {.name = "item", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = ITEM " -DSLOPE=1", .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "item", .function = "lncc_box_x", .defines = ITEM " -DDERIVATIVE=1", .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = ITEM " -DDERIVATIVE=1", .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x_terms, "lncc_box_x_terms", box_x_terms_variants, both_builds);
 
@@ -91,13 +91,13 @@ static const clv_variant box_terms_variants[] = {
 };
 ENTRY(clv_entry_lncc_box_terms, "lncc_box_terms", box_terms_variants, box_builds);
 
-static const clv_variant box_slope_variants[] = {
-    {.name = "item", .function = "lncc_box_z", .defines = ITEM " -DSLOPE=1", .group = {1, 1, 1},
+static const clv_variant box_derivative_variants[] = {
+    {.name = "item", .function = "lncc_box_z", .defines = ITEM " -DDERIVATIVE=1", .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR " -DSLOPE=1", .group = {1, 1, 1},
+    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR " -DDERIVATIVE=1", .group = {1, 1, 1},
      .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
 };
-ENTRY(clv_entry_lncc_box_slope, "lncc_box_slope", box_slope_variants, both_builds);
+ENTRY(clv_entry_lncc_box_derivative, "lncc_box_derivative", box_derivative_variants, both_builds);
 
 static double voxels(const int size[3])
 {
@@ -153,7 +153,7 @@ static int launch(clvox_context *ctx, const clv_entry *entry, const char *build,
     CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){l.groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
                        CLV_BUF(a->moving), CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
                        CLV_INT4(l.tile[0], l.tile[1], l.tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms),
-                       CLV_BUF(a->slope_moving), CLV_BUF(a->slope_fixed),
+                       CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
                        CLV_BUF(a->out ? a->partial : NULL)));
     *groups = l.groups;
 end:
@@ -169,18 +169,18 @@ size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both)
 static int check(const clv_lncc_args *a)
 {
     size_t bytes = (size_t)voxels(a->size) * sizeof(float);
-    size_t scratch = clv_lncc_terms(a->size, a->radius, a->local, a->slope_fixed != NULL) * sizeof(float);
-    if (!a->fixed || !a->moving || !a->slope_moving || (scratch && !a->terms))
+    size_t scratch = clv_lncc_terms(a->size, a->radius, a->local, a->derivative_fixed != NULL) * sizeof(float);
+    if (!a->fixed || !a->moving || !a->derivative_moving || (scratch && !a->terms))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "LNCC: a buffer is missing; pass fixed, moving, slope_moving and terms");
+                        "LNCC: a buffer is missing; pass fixed, moving, derivative_moving and terms");
     if (a->size[0] < 1 || a->size[1] < 1 || a->size[2] < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: sizes must be at least 1");
     if (a->radius < 1 || a->radius > 64)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: the radius %d is not one of 1 to 64 voxels", a->radius);
     if (!(a->epsilon > 0))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: epsilon must be above 0");
-    if (a->fixed->bytes < bytes || a->moving->bytes < bytes || a->slope_moving->bytes < bytes ||
-        (a->slope_fixed && a->slope_fixed->bytes < bytes) ||
+    if (a->fixed->bytes < bytes || a->moving->bytes < bytes || a->derivative_moving->bytes < bytes ||
+        (a->derivative_fixed && a->derivative_fixed->bytes < bytes) ||
         (scratch && a->terms->bytes < scratch))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
     if (a->out && (!a->partial || a->partial->bytes < CLV_LNCC_PARTIALS * sizeof(float) || a->slot < 0 ||
@@ -198,14 +198,14 @@ static int stretch(int radius)
 }
 
 /* Sums along x of the images or of the terms, into slots `to` on. */
-static int box_x(clvox_context *ctx, const clv_lncc_args *a, bool slope, int from, int to)
+static int box_x(clvox_context *ctx, const clv_lncc_args *a, bool derivative, int from, int to)
 {
-    int status = CLVOX_OK, each = stretch(a->radius), both = a->slope_fixed != NULL;
+    int status = CLVOX_OK, each = stretch(a->radius), both = a->derivative_fixed != NULL;
     const clv_kernel *kernel;
     const int items[3] = {ceil_div(a->size[0], each), a->size[1], a->size[2]};
-    double bytes = slope ? (both ? 40 : 24) : 32;
-    CLV_TRY(clv_kernel_get(ctx, slope ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x,
-                           slope ? both_builds[both] : NULL, items, 0, &kernel));
+    double bytes = derivative ? (both ? 40 : 24) : 32;
+    CLV_TRY(clv_kernel_get(ctx, derivative ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x,
+                           derivative ? both_builds[both] : NULL, items, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, items, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
                        CLV_BUF(a->terms), CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius),
                        CLV_INT(each), CLV_INT(from), CLV_INT(to)));
@@ -231,22 +231,22 @@ end:
     return status;
 }
 
-/* Slots `from` on, summed along z, give the terms in slots `to` on or the slopes. */
-static int box_z(clvox_context *ctx, const clv_lncc_args *a, bool slope, int from, int to, int *groups)
+/* Slots `from` on, summed along z, give the terms in slots `to` on or the derivatives. */
+static int box_z(clvox_context *ctx, const clv_lncc_args *a, bool derivative, int from, int to, int *groups)
 {
-    int status = CLVOX_OK, each = stretch(a->radius), both = a->slope_fixed != NULL;
-    int given = slope || a->local ? 1 + both : 3 + 2 * both;
+    int status = CLVOX_OK, each = stretch(a->radius), both = a->derivative_fixed != NULL;
+    int given = derivative || a->local ? 1 + both : 3 + 2 * both;
     const clv_kernel *kernel;
-    CLV_TRY(clv_kernel_get(ctx, slope ? &clv_entry_lncc_box_slope : &clv_entry_lncc_box_terms,
-                           slope ? both_builds[both] : box_builds[2 * a->local + both], a->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, derivative ? &clv_entry_lncc_box_derivative : &clv_entry_lncc_box_terms,
+                           derivative ? both_builds[both] : box_builds[2 * a->local + both], a->size, 0, &kernel));
     double columns = (double)ceil_div(a->size[0], lanes_of(kernel)) * a->size[1] * ceil_div(a->size[2], each);
-    double bytes = 4 * ((slope ? 3 + 2 * both : 6) + 2 + given);
+    double bytes = 4 * ((derivative ? 3 + 2 * both : 6) + 2 + given);
     *groups = (int)fmin(ceil(columns / kernel->tile.x), CLV_LNCC_PARTIALS / 2);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){*groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
                        CLV_BUF(a->moving), CLV_BUF(a->terms),
                        CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
-                       CLV_INT(from), CLV_INT(to), CLV_FLOAT(a->epsilon), CLV_BUF(a->slope_moving),
-                       CLV_BUF(a->slope_fixed), CLV_BUF(a->out ? a->partial : NULL)));
+                       CLV_INT(from), CLV_INT(to), CLV_FLOAT(a->epsilon), CLV_BUF(a->derivative_moving),
+                       CLV_BUF(a->derivative_fixed), CLV_BUF(a->out ? a->partial : NULL)));
 end:
     return status;
 }
@@ -255,7 +255,7 @@ end:
  * before has left; the terms come behind. */
 static int box_passes(clvox_context *ctx, const clv_lncc_args *a, int *groups)
 {
-    int status = CLVOX_OK, unused, terms = a->slope_fixed ? 5 : 3;
+    int status = CLVOX_OK, unused, terms = a->derivative_fixed ? 5 : 3;
     CLV_TRY(box_x(ctx, a, false, 0, 1));
     for (int q = 0; q < 6; q++)
         CLV_TRY(box_y(ctx, a, q + 1, q));
@@ -273,12 +273,12 @@ end:
 static int march_passes(clvox_context *ctx, const clv_lncc_args *a, int *groups)
 {
     int status = CLVOX_OK, unused;
-    int both = a->slope_fixed != NULL, slopes = 1 + both, terms = 3 + 2 * both;
+    int both = a->derivative_fixed != NULL, derivatives = 1 + both, terms = 3 + 2 * both;
     CLV_TRY(launch(ctx, &clv_entry_lncc_terms, terms_builds[8 * a->local + 4 * both + a->radius - 1], a,
-                   8 + 4 * (a->local ? slopes : terms), groups));
+                   8 + 4 * (a->local ? derivatives : terms), groups));
     if (!a->local)
-        CLV_TRY(launch(ctx, &clv_entry_lncc_slope, slope_builds[4 * both + a->radius - 1], a,
-                       8 + 4 * terms + 4 * slopes, &unused));
+        CLV_TRY(launch(ctx, &clv_entry_lncc_derivative, derivative_builds[4 * both + a->radius - 1], a,
+                       8 + 4 * terms + 4 * derivatives, &unused));
 end:
     return status;
 }
@@ -299,6 +299,6 @@ end:
 }
 
 const clv_entry *const clv_operation_match_lncc[] = {
-    &clv_entry_lncc_terms, &clv_entry_lncc_slope, &clv_entry_lncc_total, &clv_entry_lncc_box_x,
+    &clv_entry_lncc_terms, &clv_entry_lncc_derivative, &clv_entry_lncc_total, &clv_entry_lncc_box_x,
     &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y, &clv_entry_lncc_box_terms,
-    &clv_entry_lncc_box_slope, NULL};
+    &clv_entry_lncc_box_derivative, NULL};

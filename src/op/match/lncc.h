@@ -4,20 +4,20 @@
 
 #include "runtime/runtime.h"
 
-extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_slope, clv_entry_lncc_total;
+extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_derivative, clv_entry_lncc_total;
 /* Of any radius: along x from the images and from the terms, along y, and along
- * z to the terms and to the slopes. */
+ * z to the terms and to the derivatives. */
 extern const clv_entry clv_entry_lncc_box_x, clv_entry_lncc_box_x_terms, clv_entry_lncc_box_y,
-    clv_entry_lncc_box_terms, clv_entry_lncc_box_slope;
+    clv_entry_lncc_box_terms, clv_entry_lncc_box_derivative;
 
-/* Squared correlation of two images in windows, and its slopes.
+/* Squared correlation of two images in windows, and its derivatives.
  *   cc(x) = (c + e)^2 / ((vF + e) (vM + e)),   S = sum over valid x of cc(x),
  * c, vF, vM: covariance and variances (divided by the number of voxels) over
  * the valid voxels of the window of 2 radius + 1 voxels along each axis around
  * x, clipped at the borders. A voxel is valid where both images are finite: a
  * mask is NaN outside. Both images have been scaled to about [0, 1]. e stands for
  * noise of that variance which both share: where there is nothing else cc is 1,
- * and equal images have slope 0 everywhere.
+ * and equal images have derivative 0 everywhere.
  * True gradient (local false), for every valid y, with a = 2 (c + e) / (n DF DM),
  * b = 2 (c + e)^2 / (n DF DM^2), DF = vF + e, DM = vM + e, n the voxels of the window:
  *   dS/dM(y) = F(y) W[a](y) - M(y) W[b](y) - W[a mF - b mM](y),
@@ -26,18 +26,18 @@ extern const clv_entry clv_entry_lncc_box_x, clv_entry_lncc_box_x_terms, clv_ent
  * Local approximation (local true): only the window around y itself counts,
  * n (a (F(y) - mF) - b (M(y) - mM)) at x = y: n times what the true
  * gradient of cc(y) alone has at y, so that both have one scale.
- * Where a voxel is not valid the slopes are 0.
+ * Where a voxel is not valid the derivatives are 0.
  * out[slot] = S and out[slot + 1] = number of valid voxels, in fixed order;
  * out may be NULL. partial holds CLV_LNCC_PARTIALS floats. terms: scratch of
  * clv_lncc_terms floats; not looked at when that is 0.
- * slope_fixed may be NULL. No buffer appears twice. 1 <= radius <= 64. */
+ * derivative_fixed may be NULL. No buffer appears twice. 1 <= radius <= 64. */
 typedef struct clv_lncc_args {
     const clv_buffer *fixed, *moving; /* on one grid */
     int size[3];
     int radius;
     float epsilon;
     bool local;
-    clv_buffer *slope_moving, *slope_fixed;
+    clv_buffer *derivative_moving, *derivative_fixed;
     clv_buffer *terms;
     clv_buffer *partial, *out;
     int slot;
@@ -45,7 +45,7 @@ typedef struct clv_lncc_args {
 
 enum { CLV_LNCC_PARTIALS = 8192 };
 
-/* Floats that terms holds for such a call. Up to radius 4: 3 n, with slope_fixed
+/* Floats that terms holds for such a call. Up to radius 4: 3 n, with derivative_fixed
  * 5 n, local 0. Above, where sums along each axis are stored: 9 n, 11 n, 7 n. */
 size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both);
 

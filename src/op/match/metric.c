@@ -58,13 +58,13 @@ static const clv_variant table_variants[] = {
 };
 const clv_entry clv_entry_metric_table = {"match/metric", "metric_table", table_variants, 1, NULL};
 
-static const clv_variant slopes_variants[] = {
-    {.name = "lanes", .function = "metric_table_slopes", .defines = "-DMI", .item = {CLV_MARCH},
+static const clv_variant derivatives_variants[] = {
+    {.name = "lanes", .function = "metric_table_derivatives", .defines = "-DMI", .item = {CLV_MARCH},
      .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}}},
-    {.name = "runs", .function = "metric_table_slopes", .defines = "-DMI", .item = {CLV_MARCH},
+    {.name = "runs", .function = "metric_table_derivatives", .defines = "-DMI", .item = {CLV_MARCH},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4096}}},
 };
-const clv_entry clv_entry_metric_table_slopes = {"match/metric", "metric_table_slopes", slopes_variants,
+const clv_entry clv_entry_metric_table_derivatives = {"match/metric", "metric_table_derivatives", derivatives_variants,
                                                    2, NULL};
 
 static int at_least(int a, int b)
@@ -84,12 +84,12 @@ static int parts_of(int a, int b)
 }
 
 /* scratch: the groups' sums, then the line's figures. */
-static int sums_and_slopes(clvox_context *ctx, const clv_metric_args *a, int n)
+static int from_sums(clvox_context *ctx, const clv_metric_args *a, int n)
 {
     int status = CLVOX_OK;
     const clv_kernel *sums, *total, *line;
     bool ncc = a->kind == CLV_METRIC_NCC;
-    double both = a->slope_fixed ? 16.0 : 12.0;
+    double both = a->derivative_fixed ? 16.0 : 12.0;
     clv_buffer *partial = a->scratch;
     CLV_TRY(clv_kernel_get(ctx, ncc ? &clv_entry_metric_ncc : &clv_entry_metric_ssd, NULL, a->size, 0,
                            &sums));
@@ -103,7 +103,7 @@ static int sums_and_slopes(clvox_context *ctx, const clv_metric_args *a, int n)
     else
         CLV_TRY(CLV_LAUNCH(ctx, sums, ((int[3]){groups, 1, 1}), both * n, CLV_BUF(a->fixed),
                            CLV_BUF(a->moving), CLV_INT(n), CLV_INT(each), CLV_BUF(partial),
-                           CLV_BUF(a->slope_moving), CLV_BUF(a->slope_fixed)));
+                           CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed)));
     if (ncc || a->out)
         CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 32.0 * groups, CLV_BUF(partial),
                            CLV_INT(groups), CLV_INT(ncc), CLV_FLOAT(LEAST_VARIANCE), CLV_INT(LINE_AT),
@@ -112,8 +112,8 @@ static int sums_and_slopes(clvox_context *ctx, const clv_metric_args *a, int n)
         const int linear[3] = {n, 1, 1};
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_line, NULL, linear, 0, &line));
         CLV_TRY(CLV_LAUNCH(ctx, line, linear, both * n, CLV_BUF(a->fixed), CLV_BUF(a->moving), CLV_INT(n),
-                           CLV_BUF(partial), CLV_INT(LINE_AT), CLV_BUF(a->slope_moving),
-                           CLV_BUF(a->slope_fixed)));
+                           CLV_BUF(partial), CLV_INT(LINE_AT), CLV_BUF(a->derivative_moving),
+                           CLV_BUF(a->derivative_fixed)));
     }
 end:
     return status;
@@ -131,17 +131,17 @@ static float units_of_one(int n, int chunk)
 }
 
 /* scratch: head, lower words, upper words, table, work-items' own histograms. */
-static int counts_and_slopes(clvox_context *ctx, const clv_metric_args *a, int n)
+static int from_counts(clvox_context *ctx, const clv_metric_args *a, int n)
 {
     int status = CLVOX_OK;
-    const clv_kernel *counts, *table, *slopes;
+    const clv_kernel *counts, *table, *derivatives;
     int bins = a->bins, square = bins * bins, table_at = HEAD + 2 * square, own_at = HEAD + 3 * square;
     int rows = at_most(bins, MOST_LOCAL / bins);
     const int linear[3] = {n, 1, 1};
     size_t local = ((size_t)rows * (size_t)bins + NOTES) * 4;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_counts, NULL, a->size, local, &counts));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table, NULL, (int[3]){1, 1, 1}, 0, &table));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table_slopes, NULL, linear, 0, &slopes));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table_derivatives, NULL, linear, 0, &derivatives));
     int chunk = at_most(at_least(n / 256, LEAST_CHUNK), MOST_CHUNK), chunks = parts_of(n, chunk);
     int own = at_most(at_most(chunks, MOST_OWN), (CLV_METRIC_SCRATCH - own_at) / square);
     const int groups[3] = {counts->tile.x > 1 ? chunks : own, counts->tile.x > 1 ? parts_of(bins, rows) : 1,
@@ -152,9 +152,9 @@ static int counts_and_slopes(clvox_context *ctx, const clv_metric_args *a, int n
                        CLV_INT(own_at), CLV_BUF(a->scratch), CLV_LOCAL(local)));
     CLV_TRY(CLV_LAUNCH(ctx, table, ((int[3]){1, 1, 1}), 12.0 * square, CLV_BUF(a->scratch), CLV_INT(bins),
                        CLV_INT(table_at), CLV_BUF(a->out), CLV_INT(a->slot)));
-    CLV_TRY(CLV_LAUNCH(ctx, slopes, linear, (a->slope_fixed ? 16.0 : 12.0) * n, CLV_BUF(a->fixed),
+    CLV_TRY(CLV_LAUNCH(ctx, derivatives, linear, (a->derivative_fixed ? 16.0 : 12.0) * n, CLV_BUF(a->fixed),
                        CLV_BUF(a->moving), CLV_INT(n), CLV_INT(bins), CLV_BUF(a->scratch),
-                       CLV_INT(table_at), CLV_BUF(a->slope_moving), CLV_BUF(a->slope_fixed)));
+                       CLV_INT(table_at), CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed)));
 end:
     return status;
 }
@@ -163,19 +163,19 @@ int clv_metric(clvox_context *ctx, const clv_metric_args *a)
 {
     double voxels = (double)a->size[0] * a->size[1] * a->size[2];
     if (a->size[0] < 1 || a->size[1] < 1 || a->size[2] < 1 || voxels >= 2147483648.0 / 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "likeness: a size of %d x %d x %d voxels is not possible",
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: a size of %d x %d x %d voxels is not possible",
                         a->size[0], a->size[1], a->size[2]);
     if (!a->scratch || a->scratch->bytes < CLV_METRIC_SCRATCH * sizeof(float) || a->slot < 0 ||
         (a->out && a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "likeness: scratch holds %d floats and out two from slot on",
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: scratch holds %d floats and out two from slot on",
                         CLV_METRIC_SCRATCH);
     if (a->kind == CLV_METRIC_MI && (a->bins < LEAST_BINS || a->bins > MOST_BINS))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "likeness: %d bins asked for; %d to %d are possible", a->bins,
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: %d bins asked for; %d to %d are possible", a->bins,
                         LEAST_BINS, MOST_BINS);
-    return a->kind == CLV_METRIC_MI ? counts_and_slopes(ctx, a, (int)voxels)
-                                      : sums_and_slopes(ctx, a, (int)voxels);
+    return a->kind == CLV_METRIC_MI ? from_counts(ctx, a, (int)voxels)
+                                      : from_sums(ctx, a, (int)voxels);
 }
 
 const clv_entry *const clv_operation_match_metric[] = {
     &clv_entry_metric_ssd, &clv_entry_metric_ncc, &clv_entry_metric_total, &clv_entry_metric_line,
-    &clv_entry_metric_counts, &clv_entry_metric_table, &clv_entry_metric_table_slopes, NULL};
+    &clv_entry_metric_counts, &clv_entry_metric_table, &clv_entry_metric_table_derivatives, NULL};

@@ -4,21 +4,21 @@
 
 #include "runtime/runtime.h"
 
-/* Global similarities of two images on one grid and their slopes dS/dM(y),
+/* Global metrics of two images on one grid and their derivatives dS/dM(y),
  * dS/dF(y), for clv_metric_force; all without a host read. Voxels where one image is
- * not finite do not count and get slope 0. Images are scaled to about [0, 1].
+ * not finite do not count and get derivative 0. Images are scaled to about [0, 1].
  *   SSD: S = -1/2 sum (M - F)^2
  *   NCC: S = N c^2 / (vF vM)   (N valid voxels; c, vF, vM over all of them; S
- *        and slopes are 0 where a variance is not above 1e-10)
+ *        and derivatives are 0 where a variance is not above 1e-10)
  *   MI:  S = N I(F, M) in nats, from a joint histogram of bins x bins over
  *        [0, 1]^2, values clamped: F and M each by the cubic B-spline Parzen
  *        window, so that S is smooth in both. A value v lies at bin
  *        1 + (bins - 3) v and reaches four bins, so that none lies outside.
- *        The slope is 0 where a value was clamped, one-sided at 0 and 1; S and
- *        slopes are 0 where an image is constant. Window weights are counted
+ *        The derivative is 0 where a value was clamped, one-sided at 0 and 1; S and
+ *        derivatives are 0 where an image is constant. Window weights are counted
  *        in whole units of 2^-18 to 2^-22: the same bits run after run, however the
  *        voxels are spread over the device.
- * out[slot] = S, out[slot + 1] = N; out may be NULL. slope_fixed may be NULL.
+ * out[slot] = S, out[slot + 1] = N; out may be NULL. derivative_fixed may be NULL.
  * scratch: CLV_METRIC_SCRATCH floats. bins: 8 to 128, MI alone. No buffer
  * appears twice. */
 typedef enum clv_metric_kind { CLV_METRIC_SSD, CLV_METRIC_NCC, CLV_METRIC_MI } clv_metric_kind;
@@ -32,7 +32,7 @@ typedef struct clv_metric_args {
     const clv_buffer *fixed, *moving;
     int size[3];
     int bins;
-    clv_buffer *slope_moving, *slope_fixed;
+    clv_buffer *derivative_moving, *derivative_fixed;
     clv_buffer *scratch, *out;
     int slot;
 } clv_metric_args;
@@ -44,7 +44,7 @@ extern const clv_entry clv_entry_metric_line;
 extern const clv_entry clv_entry_metric_ncc;
 extern const clv_entry clv_entry_metric_ssd;
 extern const clv_entry clv_entry_metric_table;
-extern const clv_entry clv_entry_metric_table_slopes;
+extern const clv_entry clv_entry_metric_table_derivatives;
 extern const clv_entry clv_entry_metric_total;
 
 #endif

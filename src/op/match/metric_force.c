@@ -19,7 +19,7 @@ const clv_entry clv_entry_metric_force = {.file = "match/metric_force", .name = 
                                   .builds = builds};
 
 int clv_metric_force(clvox_context *ctx, const clv_buffer *moving, const int moving_size[3], const clv_map *map,
-             const clv_buffer *u, const clv_buffer *slope, float weight, float keep, clv_buffer *force,
+             const clv_buffer *u, const clv_buffer *derivative, float weight, float keep, clv_buffer *force,
              const int size[3])
 {
     int status = CLVOX_OK;
@@ -33,7 +33,7 @@ int clv_metric_force(clvox_context *ctx, const clv_buffer *moving, const int mov
                        CLV_BUF(moving), CLV_INT4(moving_size[0], moving_size[1], moving_size[2], 0),
                        CLV_FLOAT4V(map->linear[0]), CLV_FLOAT4V(map->linear[1]), CLV_FLOAT4V(map->linear[2]),
                        CLV_FLOAT4(s[0][0], s[0][1], s[0][2], 0), CLV_FLOAT4(s[1][0], s[1][1], s[1][2], 0),
-                       CLV_FLOAT4(s[2][0], s[2][1], s[2][2], 0), CLV_BUF(u), CLV_BUF(slope),
+                       CLV_FLOAT4(s[2][0], s[2][1], s[2][2], 0), CLV_BUF(u), CLV_BUF(derivative),
                        CLV_FLOAT(weight), CLV_FLOAT(keep), CLV_BUF(force),
                        CLV_INT4(size[0], size[1], size[2], 0)));
 end:

@@ -4,9 +4,9 @@
 
 #include "op/field/warp.h"
 
-/* The force with which a similarity moves the displacement: by the chain rule
- *   force(i) = keep force(i) + weight slope(i) map.shift^T dT/dp (p(i)),
- * p(i) = map.linear (i, 1) + map.shift u(i), slope = dS/dT(p(i)) as the metric
+/* The force with which a metric moves the displacement: by the chain rule
+ *   force(i) = keep force(i) + weight derivative(i) map.shift^T dT/dp (p(i)),
+ * p(i) = map.linear (i, 1) + map.shift u(i), derivative = dS/dT(p(i)) as the metric
  * gave it, T trilinear, dT/dp the interpolant's own derivative at p (the one to
  * the right at a voxel's centre, to the left at the last one, 0 along an axis
  * on which p is outside); 0 more than half a voxel outside of T and
@@ -14,7 +14,7 @@
  * per mm. u may be NULL (then u = 0, map.shift still counts). force is not u;
  * keep 0 does not read it. */
 int clv_metric_force(clvox_context *ctx, const clv_buffer *moving, const int moving_size[3], const clv_map *map,
-             const clv_buffer *u, const clv_buffer *slope, float weight, float keep, clv_buffer *force,
+             const clv_buffer *u, const clv_buffer *derivative, float weight, float keep, clv_buffer *force,
              const int size[3]);
 
 extern const clv_entry clv_entry_metric_force;

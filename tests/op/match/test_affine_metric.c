@@ -152,17 +152,17 @@ static void check_sums(clvox_context *ctx, problem *p, clv_affine_source source,
     int each = clv_affine_sum_count(source), maps = source == CLV_AFFINE_IMAGE ? 1 : MAPS;
     size_t columns = (size_t)(bins * (bins + 1));
     float *table = malloc(MAPS * columns * sizeof *table),
-          *slopes = malloc(voxels(p->s->fixed) * sizeof *slopes);
+          *derivatives = malloc(voxels(p->s->fixed) * sizeof *derivatives);
     float got[MAPS * CLV_AFFINE_MOST_SUMS];
     double want[CLV_AFFINE_MOST_SUMS], size[CLV_AFFINE_MOST_SUMS];
     harness_random(table, MAPS * columns, 9, -1, 1);
-    harness_random(slopes, voxels(p->s->fixed), 11, -1, 1);
+    harness_random(derivatives, voxels(p->s->fixed), 11, -1, 1);
     for (size_t i = 0; i < voxels(p->s->fixed); i++)
         if (isnan(p->fixed[i]))
-            slopes[i] = NAN;
+            derivatives[i] = NAN;
     p->pair.count = maps;
     clv_buffer *tables = harness_upload(ctx, table, MAPS * columns * sizeof *table);
-    clv_buffer *image = harness_upload(ctx, slopes, voxels(p->s->fixed) * sizeof *slopes);
+    clv_buffer *image = harness_upload(ctx, derivatives, voxels(p->s->fixed) * sizeof *derivatives);
     clv_buffer *partial = harness_output(ctx, clv_affine_partials(&p->pair) * sizeof(float));
     clv_buffer *out = harness_output(ctx, (size_t)(maps * each) * sizeof(float));
     CHECK(clv_affine_sums(ctx, &p->pair, source, bins, tables, image, partial, out) == CLVOX_OK);
@@ -170,11 +170,11 @@ static void check_sums(clvox_context *ctx, problem *p, clv_affine_source source,
     for (int k = 0; k < maps; k++) {
         /* Errors are judged by the sum of what is added up. */
         ref_affine_sample *samples = p->samples[k];
-        ref_affine_sums(samples, p->count[k], source, bins, table + (size_t)k * columns, slopes, want);
+        ref_affine_sums(samples, p->count[k], source, bins, table + (size_t)k * columns, derivatives, want);
         memset(size, 0, sizeof size);
         for (int i = 0; i < p->count[k]; i++) {
             double one[CLV_AFFINE_MOST_SUMS];
-            ref_affine_sums(samples + i, 1, source, bins, table + (size_t)k * columns, slopes, one);
+            ref_affine_sums(samples + i, 1, source, bins, table + (size_t)k * columns, derivatives, one);
             for (int j = 0; j < each; j++)
                 size[j] += fabs(one[j]);
         }
@@ -190,7 +190,7 @@ static void check_sums(clvox_context *ctx, problem *p, clv_affine_source source,
     clv_buffer_destroy(&partial);
     clv_buffer_destroy(&out);
     free(table);
-    free(slopes);
+    free(derivatives);
 }
 
 static void prepare(clvox_context *ctx)
@@ -261,17 +261,17 @@ static void localise(clvox_context *ctx)
     clv_buffer_destroy(&out);
 }
 
-/* The reference's slopes by the entries of the map against differences of what
- * they are slopes of; smooth: those of weighted smooth samples, where there is
+/* The reference's derivatives by the entries of the map against differences of what
+ * they are derivatives of; smooth: those of weighted smooth samples, where there is
  * no information. */
-static void slopes_are_true(clvox_context *ctx, bool smooth)
+static void derivatives_are_true(clvox_context *ctx, bool smooth)
 {
     problem p;
     float weights_of[11 * 7 * 12], *weights = smooth ? weights_of : NULL;
     enum { BINS = 16 };
     static float table[BINS * (BINS + 1)];
     double sums[CLV_AFFINE_MOST_SUMS], mi[12], ncc[12], centre[3] = {0, 0, 0};
-    CHECK_CASE("analytic slopes of %s are those of values",
+    CHECK_CASE("analytic derivatives of %s are those of values",
                smooth ? "weighted correlation" : "information and correlation");
     harness_random(weights_of, 11 * 7 * 12, 13, 0, 1);
     make(ctx, &p, &setups[4], false);
@@ -289,7 +289,7 @@ static void slopes_are_true(clvox_context *ctx, bool smooth)
     for (int j = 0; j < 12; j++)
         mi[j] = sums[6 + j] / n;
     ref_affine_sums(p.samples[0], n, CLV_AFFINE_PAIR, BINS, NULL, NULL, sums);
-    ref_affine_correlation_slopes(sums, ncc);
+    ref_affine_correlation_derivatives(sums, ncc);
     for (int j = 0; j < 12; j++) {
         const double h = 1e-6;
         double value[2][2];
@@ -341,8 +341,8 @@ int main(void)
                 clv_buffer_destroy(&weights);
                 discard(&p);
             }
-    slopes_are_true(ctx, false);
-    slopes_are_true(ctx, true);
+    derivatives_are_true(ctx, false);
+    derivatives_are_true(ctx, true);
     clvox_context_destroy(&ctx);
     return check_end();
 }

@@ -9,14 +9,14 @@ typedef struct setup {
     int size[3], radius;
     float epsilon, offset, contrast;
     int hole;
-    double tolerance; /* of the slopes, in parts of the largest */
+    double tolerance; /* of the derivatives, in parts of the largest */
 } setup;
 
 typedef struct problem {
     const setup *is;
     size_t n;
     float *fixed, *moving;
-    double *want[2][2]; /* [local][fixed]: slopes */
+    double *want[2][2]; /* [local][fixed]: derivatives */
     double sum, count;
 } problem;
 
@@ -65,17 +65,17 @@ static void drop(problem *p)
         free(p->want[i / 2][i % 2]);
 }
 
-static void compare(clvox_context *ctx, const problem *p, bool local, int which, const clv_buffer *slope)
+static void compare(clvox_context *ctx, const problem *p, bool local, int which, const clv_buffer *derivative)
 {
     const double *want = p->want[local][which];
     float *got = malloc(p->n * sizeof *got + 1);
     double largest = 1e-6;
-    harness_download(ctx, slope, got, p->n * sizeof(float));
+    harness_download(ctx, derivative, got, p->n * sizeof(float));
     for (size_t i = 0; i < p->n; i++)
         largest = fmax(largest, fabs(want[i]));
     double error = harness_error(got, want, p->n, p->is->tolerance * largest, 0);
     const int *s = p->is->size;
-    CHECK_THAT(error <= 1, "%s slope%s of %dx%dx%d, radius %d, epsilon %g, offset %g: %g of %g of %g",
+    CHECK_THAT(error <= 1, "%s derivative%s of %dx%dx%d, radius %d, epsilon %g, offset %g: %g of %g of %g",
                which ? "fixed" : "moving", local ? ", local" : "", s[0], s[1], s[2], p->is->radius,
                (double)p->is->epsilon, (double)p->is->offset, error, p->is->tolerance, largest);
     if (getenv("CLVOX_TEST_ERRORS"))
@@ -93,17 +93,17 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
     clv_lncc_args args = {
         .fixed = fixed, .moving = moving,
         .size = {s->size[0], s->size[1], s->size[2]}, .radius = s->radius, .epsilon = s->epsilon,
-        .local = local, .slope_moving = harness_output(ctx, bytes),
-        .slope_fixed = both ? harness_output(ctx, bytes) : NULL,
+        .local = local, .derivative_moving = harness_output(ctx, bytes),
+        .derivative_fixed = both ? harness_output(ctx, bytes) : NULL,
         .terms = harness_output(ctx, clv_lncc_terms(s->size, s->radius, local, both) * sizeof(float)),
         .partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float)), .out = harness_output(ctx, 16),
         .slot = 1,
     };
     float out[2][4];
     CHECK_THAT(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
-    compare(ctx, p, local, 0, args.slope_moving);
+    compare(ctx, p, local, 0, args.derivative_moving);
     if (both)
-        compare(ctx, p, local, 1, args.slope_fixed);
+        compare(ctx, p, local, 1, args.derivative_fixed);
     harness_download(ctx, args.out, out[0], 16);
     CHECK_THAT(fabs((double)out[0][1] - p->sum) <= p->is->tolerance * fmax(p->sum, 1), "sum %g, not %g",
                (double)out[0][1], p->sum);
@@ -115,7 +115,7 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
         harness_download(ctx, args.out, out[1], 16);
         CHECK(!memcmp(out[0], out[1], 16));
     }
-    clv_buffer *all[] = {fixed, moving, args.slope_moving, args.slope_fixed, args.terms, args.partial,
+    clv_buffer *all[] = {fixed, moving, args.derivative_moving, args.derivative_fixed, args.terms, args.partial,
                          args.out};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(&all[i]);
@@ -146,7 +146,7 @@ static const setup wide[] = {
     {{21, 22, 23}, 6, 1e-5f, 0.9f, 0.01f, 0, 2e-4},
 };
 
-/* An image and itself: slopes are 0 to the last bit on every device, also where
+/* An image and itself: derivatives are 0 to the last bit on every device, also where
  * all contrast is rounding. */
 static void equal(clvox_context *ctx, const problem *p, bool local)
 {
@@ -154,23 +154,23 @@ static void equal(clvox_context *ctx, const problem *p, bool local)
     size_t bytes = p->n * sizeof(float), nonzero = 0;
     clv_buffer *image[2] = {harness_upload(ctx, p->fixed, bytes), harness_upload(ctx, p->fixed, bytes)};
     clv_buffer *terms = harness_output(ctx, clv_lncc_terms(s->size, s->radius, local, true) * sizeof(float));
-    clv_buffer *slope[2] = {harness_output(ctx, bytes), harness_output(ctx, bytes)};
+    clv_buffer *derivative[2] = {harness_output(ctx, bytes), harness_output(ctx, bytes)};
     const clv_lncc_args args = {
         .fixed = image[0], .moving = image[1], .size = {s->size[0], s->size[1], s->size[2]},
-        .radius = s->radius, .epsilon = s->epsilon, .local = local, .slope_moving = slope[0],
-        .slope_fixed = slope[1], .terms = terms,
+        .radius = s->radius, .epsilon = s->epsilon, .local = local, .derivative_moving = derivative[0],
+        .derivative_fixed = derivative[1], .terms = terms,
     };
     float *got = malloc(bytes);
     CHECK_THAT(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     for (int k = 0; k < 2; k++) {
-        harness_download(ctx, slope[k], got, bytes);
+        harness_download(ctx, derivative[k], got, bytes);
         for (size_t i = 0; i < p->n; i++)
             nonzero += got[i] != 0;
     }
-    CHECK_THAT(nonzero == 0, "radius %d, offset %g: %zu slopes of equal images are not 0", s->radius,
+    CHECK_THAT(nonzero == 0, "radius %d, offset %g: %zu derivatives of equal images are not 0", s->radius,
                (double)s->offset, nonzero);
     free(got);
-    clv_buffer *all[] = {image[0], image[1], terms, slope[0], slope[1]};
+    clv_buffer *all[] = {image[0], image[1], terms, derivative[0], derivative[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(&all[i]);
 }
@@ -216,25 +216,25 @@ static void all(clvox_context *ctx, const clv_entry *entry, bool local_counts, p
     }
 }
 
-/* The reference's slopes against central differences of its own energy. */
+/* The reference's derivatives against central differences of its own energy. */
 static void differences(int radius, bool local)
 {
     const int size[3] = {6, 5, 4};
     enum { N = 120 };
     float values[2 * N];
-    double image[2][N], slope[2][N], s, count, worst = 0, largest = 0;
+    double image[2][N], derivative[2][N], s, count, worst = 0, largest = 0;
     bool valid;
     harness_random(values, 2 * N, 9, 0, 1);
     for (int i = 0; i < N; i++)
         for (int k = 0; k < 2; k++)
             image[k][i] = i % 19 == 4 + 9 * k ? (double)NAN : (double)values[2 * i + k];
-    ref_lncc(image[0], image[1], size, radius, 1e-2, local, slope[1], slope[0], &s, &count);
+    ref_lncc(image[0], image[1], size, radius, 1e-2, local, derivative[1], derivative[0], &s, &count);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < N; i++) {
             int x = i % 6, y = i / 6 % 5, z = i / 30;
             double h = 1e-5, kept = image[k][i], e[2] = {0}, unused[2 * N];
             if (isnan(image[0][i]) || isnan(image[1][i])) {
-                CHECK(slope[k][i] == 0);
+                CHECK(derivative[k][i] == 0);
                 continue;
             }
             for (int side = 0; side < 2; side++) {
@@ -253,8 +253,8 @@ static void differences(int radius, bool local)
                     n += abs(j % 6 - x) <= radius && abs(j / 6 % 5 - y) <= radius &&
                          abs(j / 30 - z) <= radius && !isnan(image[0][j]) && !isnan(image[1][j]);
             }
-            worst = fmax(worst, fabs(n * want - slope[k][i]));
-            largest = fmax(largest, fabs(slope[k][i]));
+            worst = fmax(worst, fabs(n * want - derivative[k][i]));
+            largest = fmax(largest, fabs(derivative[k][i]));
         }
     CHECK_THAT(worst <= 1e-6 * largest, "%g of %g", worst, largest);
 }
@@ -266,7 +266,7 @@ static void refusals(clvox_context *ctx)
         b[i] = harness_output(ctx, 4 * 64 * 12);
     clv_buffer *partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float));
     const clv_lncc_args good = {.fixed = b[0], .moving = b[1], .size = {4, 4, 4}, .radius = 2,
-                                .epsilon = 1e-5f, .slope_moving = b[2], .slope_fixed = b[3],
+                                .epsilon = 1e-5f, .derivative_moving = b[2], .derivative_fixed = b[3],
                                 .terms = b[4], .partial = partial, .out = b[5]};
     CHECK(clv_lncc(ctx, &good) == CLVOX_OK);
     clv_lncc_args a = good;
@@ -316,12 +316,12 @@ int main(void)
         differences(radius, true);
     }
     all(ctx, &clv_entry_lncc_terms, true, problems, count);
-    all(ctx, &clv_entry_lncc_slope, false, problems, count);
+    all(ctx, &clv_entry_lncc_derivative, false, problems, count);
     problem any[8];
     int any_count = add(any, wide, tiny ? 2 : sizeof wide / sizeof *wide);
     static const clv_entry *const boxes[] = {
         &clv_entry_lncc_box_x,     &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y,
-        &clv_entry_lncc_box_terms, &clv_entry_lncc_box_slope,
+        &clv_entry_lncc_box_terms, &clv_entry_lncc_box_derivative,
     };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
         all(ctx, boxes[i], true, any, any_count);

@@ -9,7 +9,7 @@ static const char *const names[] = {"SSD", "NCC", "MI"};
 typedef struct pair {
     int size[3];
     size_t n, valid;
-    float *fixed, *moving, *slope_moving, *slope_fixed, out[4];
+    float *fixed, *moving, *derivative_moving, *derivative_fixed, out[4];
     double *f, *m, *want_moving, *want_fixed, want;
 } pair;
 
@@ -17,7 +17,7 @@ static void pair_make(pair *p, const int size[3])
 {
     memcpy(p->size, size, sizeof p->size);
     p->n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
-    float **floats[] = {&p->fixed, &p->moving, &p->slope_moving, &p->slope_fixed};
+    float **floats[] = {&p->fixed, &p->moving, &p->derivative_moving, &p->derivative_fixed};
     double **doubles[] = {&p->f, &p->m, &p->want_moving, &p->want_fixed};
     for (int i = 0; i < 4; i++) {
         *floats[i] = malloc(p->n * sizeof(float));
@@ -27,7 +27,7 @@ static void pair_make(pair *p, const int size[3])
 
 static void pair_free(pair *p)
 {
-    float *floats[] = {p->fixed, p->moving, p->slope_moving, p->slope_fixed};
+    float *floats[] = {p->fixed, p->moving, p->derivative_moving, p->derivative_fixed};
     double *doubles[] = {p->f, p->m, p->want_moving, p->want_fixed};
     for (int i = 0; i < 4; i++) {
         free(floats[i]);
@@ -57,21 +57,21 @@ static void pair_run(clvox_context *ctx, pair *p, clv_metric_kind kind, int bins
 {
     size_t bytes = p->n * sizeof(float);
     clv_buffer *fixed = harness_upload(ctx, p->fixed, bytes), *moving = harness_upload(ctx, p->moving, bytes);
-    clv_buffer *slope_m = harness_output(ctx, bytes), *slope_f = harness_output(ctx, bytes);
+    clv_buffer *derivative_m = harness_output(ctx, bytes), *derivative_f = harness_output(ctx, bytes);
     clv_buffer *scratch = harness_output(ctx, CLV_METRIC_SCRATCH * sizeof(float));
     clv_buffer *out = harness_output(ctx, sizeof p->out);
     const clv_metric_args args = {
         .kind = kind, .fixed = fixed, .moving = moving, .size = {p->size[0], p->size[1], p->size[2]},
-        .bins = bins, .slope_moving = slope_m, .slope_fixed = both ? slope_f : NULL, .scratch = scratch,
+        .bins = bins, .derivative_moving = derivative_m, .derivative_fixed = both ? derivative_f : NULL, .scratch = scratch,
         .out = value ? out : NULL, .slot = 1,
     };
     CHECK_THAT(clv_metric(ctx, &args) == CLVOX_OK, "%s", clvox_message());
-    harness_download(ctx, slope_m, p->slope_moving, bytes);
-    harness_download(ctx, slope_f, p->slope_fixed, bytes);
+    harness_download(ctx, derivative_m, p->derivative_moving, bytes);
+    harness_download(ctx, derivative_f, p->derivative_fixed, bytes);
     harness_download(ctx, out, p->out, sizeof p->out);
     float last;
     harness_download(ctx, scratch, &last, sizeof last);
-    clv_buffer *all[] = {fixed, moving, slope_m, slope_f, scratch, out};
+    clv_buffer *all[] = {fixed, moving, derivative_m, derivative_f, scratch, out};
     for (int i = 0; i < 6; i++)
         clv_buffer_destroy(&all[i]);
 }
@@ -83,8 +83,8 @@ static void pair_refer(pair *p, clv_metric_kind kind, int bins)
         p->m[i] = (double)p->moving[i];
     }
     p->want = ref_metric(kind, p->f, p->m, p->n, bins, &p->valid);
-    ref_metric_slope(kind, p->f, p->m, p->n, bins, p->want_moving);
-    ref_metric_slope(kind, p->m, p->f, p->n, bins, p->want_fixed);
+    ref_metric_derivative(kind, p->f, p->m, p->n, bins, p->want_moving);
+    ref_metric_derivative(kind, p->m, p->f, p->n, bins, p->want_fixed);
 }
 
 static double largest(const double *values, size_t n)
@@ -95,22 +95,22 @@ static double largest(const double *values, size_t n)
     return most;
 }
 
-/* tolerance: of S over N and of slopes over the largest one. */
+/* tolerance: of S over N and of derivatives over the largest one. */
 static void pair_compare(const pair *p, const char *what, int bins, double tolerance)
 {
     double n = fmax((double)p->valid, 1), value = fabs((double)p->out[1] - p->want) / n / tolerance;
-    double slope_m = harness_error(p->slope_moving, p->want_moving, p->n,
+    double derivative_m = harness_error(p->derivative_moving, p->want_moving, p->n,
                                    tolerance * largest(p->want_moving, p->n), 0);
-    double slope_f = harness_error(p->slope_fixed, p->want_fixed, p->n,
+    double derivative_f = harness_error(p->derivative_fixed, p->want_fixed, p->n,
                                    tolerance * largest(p->want_fixed, p->n), 0);
     if (getenv("CLVOX_TEST_SHOW"))
-        printf("# %s %d bins, %dx%dx%d: S %g (%.2g), slopes %.2g %.2g of what is allowed\n", what, bins,
-               p->size[0], p->size[1], p->size[2], p->want, value, slope_m, slope_f);
+        printf("# %s %d bins, %dx%dx%d: S %g (%.2g), derivatives %.2g %.2g of what is allowed\n", what, bins,
+               p->size[0], p->size[1], p->size[2], p->want, value, derivative_m, derivative_f);
     CHECK_THAT(value <= 1, "%s %d bins %dx%dx%d: %.9g, not %.9g", what, bins, p->size[0], p->size[1],
                p->size[2], (double)p->out[1], p->want);
     CHECK_THAT(p->out[2] == (float)p->valid, "%g voxels, not %zu", (double)p->out[2], p->valid);
-    CHECK_THAT(slope_m <= 1 && slope_f <= 1, "%s %d bins %dx%dx%d: %g %g", what, bins, p->size[0],
-               p->size[1], p->size[2], slope_m, slope_f);
+    CHECK_THAT(derivative_m <= 1 && derivative_f <= 1, "%s %d bins %dx%dx%d: %g %g", what, bins, p->size[0],
+               p->size[1], p->size[2], derivative_m, derivative_f);
     CHECK(isnan(p->out[0]) && isnan(p->out[3]));
 }
 
@@ -138,10 +138,10 @@ static void test_variants(clvox_context *ctx, const clv_entry *entry, clv_metric
             }
 }
 
-/* The reference's slopes are those of its S. */
+/* The reference's derivatives are those of its S. */
 static void test_reference(void)
 {
-    CHECK_CASE("the reference's slopes against finite differences");
+    CHECK_CASE("the reference's derivatives against finite differences");
     pair p;
     pair_make(&p, (const int[3]){11, 7, 3});
     pair_fill(&p, true);
@@ -153,7 +153,7 @@ static void test_reference(void)
         double most = largest(p.want_moving, p.n);
         for (size_t i = 0; i < p.n; i += 3) {
             double keep = p.m[i];
-            /* At the ends of [0, 1] the slope is one-sided. */
+            /* At the ends of [0, 1] the derivative is one-sided. */
             if (kind == CLV_METRIC_MI && (fabs(keep) < h || fabs(keep - 1) < h))
                 continue;
             p.m[i] = keep + h;
@@ -161,9 +161,9 @@ static void test_reference(void)
             p.m[i] = keep - h;
             double below = ref_metric(kind, p.f, p.m, p.n, bins, &valid);
             p.m[i] = keep;
-            double slope = (above - below) / (2 * h);
-            CHECK_THAT(fabs(slope - p.want_moving[i]) <= 1e-6 * most, "%s voxel %zu: %.9g, not %.9g",
-                       names[kind], i, p.want_moving[i], slope);
+            double derivative = (above - below) / (2 * h);
+            CHECK_THAT(fabs(derivative - p.want_moving[i]) <= 1e-6 * most, "%s voxel %zu: %.9g, not %.9g",
+                       names[kind], i, p.want_moving[i], derivative);
         }
     }
     pair_free(&p);
@@ -171,7 +171,7 @@ static void test_reference(void)
 
 static void test_constant(clvox_context *ctx)
 {
-    CHECK_CASE("a constant image, and images without a common voxel, have neither value nor slope");
+    CHECK_CASE("a constant image, and images without a common voxel, have neither value nor derivative");
     for (int which = 0; which < 3; which++)
         for (int kind = CLV_METRIC_NCC; kind <= CLV_METRIC_MI; kind++) {
             pair p;
@@ -189,7 +189,7 @@ static void test_constant(clvox_context *ctx)
             CHECK_THAT(p.out[1] == 0, "%s: %g", names[kind], (double)p.out[1]);
             CHECK(which < 2 || p.out[2] == 0);
             for (size_t i = 0; i < p.n; i++)
-                CHECK(p.slope_moving[i] == 0 && p.slope_fixed[i] == 0);
+                CHECK(p.derivative_moving[i] == 0 && p.derivative_fixed[i] == 0);
             pair_free(&p);
         }
 }
@@ -205,21 +205,21 @@ static void test_contrast(clvox_context *ctx)
         p.moving[i] = p.fixed[i] = rintf(p.fixed[i] * 64) / 64;
     pair_run(ctx, &p, CLV_METRIC_MI, 32, true, true);
     double same = (double)p.out[1];
-    float *slope = malloc(p.n * sizeof *slope);
-    memcpy(slope, p.slope_moving, p.n * sizeof *slope);
+    float *derivative = malloc(p.n * sizeof *derivative);
+    memcpy(derivative, p.derivative_moving, p.n * sizeof *derivative);
     for (size_t i = 0; i < p.n; i++)
-        CHECK(fabsf(p.slope_moving[i] - p.slope_fixed[i]) < 1e-2f);
+        CHECK(fabsf(p.derivative_moving[i] - p.derivative_fixed[i]) < 1e-2f);
     for (size_t i = 0; i < p.n; i++)
         p.moving[i] = 1 - p.fixed[i];
     pair_run(ctx, &p, CLV_METRIC_MI, 32, true, true);
     CHECK_THAT(same > 1.5 * n && fabs((double)p.out[1] - same) < 1e-5 * same, "%g and %g", same,
                (double)p.out[1]);
     for (size_t i = 0; i < p.n; i++)
-        CHECK(fabsf(p.slope_moving[i] + slope[i]) < 1e-2f);
+        CHECK(fabsf(p.derivative_moving[i] + derivative[i]) < 1e-2f);
     harness_random(p.moving, p.n, 22, 0, 1);
     pair_run(ctx, &p, CLV_METRIC_MI, 32, true, true);
     CHECK_THAT((double)p.out[1] >= 0 && (double)p.out[1] < 0.1 * same, "%g", (double)p.out[1]);
-    free(slope);
+    free(derivative);
     pair_free(&p);
 }
 
@@ -242,7 +242,7 @@ static void test_full(clvox_context *ctx)
         double want = small.want / 64 * (double)p.n;
         CHECK_THAT(fabs((double)p.out[1] - want) <= 1e-5 * want, "%.9g, not %.9g", (double)p.out[1], want);
         for (size_t i = 0; i < p.n; i += 1 + p.n / 999)
-            CHECK(fabs((double)p.slope_moving[i] - small.want_moving[i % 64]) < 1e-3);
+            CHECK(fabs((double)p.derivative_moving[i] - small.want_moving[i % 64]) < 1e-3);
     }
     pair_free(&small);
     pair_free(&p);
@@ -250,7 +250,7 @@ static void test_full(clvox_context *ctx)
 
 static void test_repeats(clvox_context *ctx)
 {
-    CHECK_CASE("the same bits in every run, with and without the fixed image's slope and the value");
+    CHECK_CASE("the same bits in every run, with and without the fixed image's derivative and the value");
     for (int kind = CLV_METRIC_SSD; kind <= CLV_METRIC_MI; kind++) {
         pair p, again;
         const int size[3] = {29, 23, 11};
@@ -261,9 +261,9 @@ static void test_repeats(clvox_context *ctx)
         pair_run(ctx, &p, (clv_metric_kind)kind, 32, true, true);
         for (int run = 0; run < 3; run++) {
             pair_run(ctx, &again, (clv_metric_kind)kind, 32, run != 1, run != 2);
-            CHECK(memcmp(p.slope_moving, again.slope_moving, p.n * sizeof(float)) == 0);
-            CHECK(run == 1 || memcmp(p.slope_fixed, again.slope_fixed, p.n * sizeof(float)) == 0);
-            CHECK(run != 1 || isnan(again.slope_fixed[0]));
+            CHECK(memcmp(p.derivative_moving, again.derivative_moving, p.n * sizeof(float)) == 0);
+            CHECK(run == 1 || memcmp(p.derivative_fixed, again.derivative_fixed, p.n * sizeof(float)) == 0);
+            CHECK(run != 1 || isnan(again.derivative_fixed[0]));
             CHECK(run == 2 ? isnan(again.out[1]) : memcmp(&p.out[1], &again.out[1], 8) == 0);
         }
         pair_free(&p);
@@ -302,7 +302,7 @@ int main(void)
     test_variants(ctx, &clv_entry_metric_line, CLV_METRIC_NCC);
     test_variants(ctx, &clv_entry_metric_counts, CLV_METRIC_MI);
     test_variants(ctx, &clv_entry_metric_table, CLV_METRIC_MI);
-    test_variants(ctx, &clv_entry_metric_table_slopes, CLV_METRIC_MI);
+    test_variants(ctx, &clv_entry_metric_table_derivatives, CLV_METRIC_MI);
     test_constant(ctx);
     test_contrast(ctx);
     test_full(ctx);

@@ -33,7 +33,7 @@ static void make_map(const int in[3], const int out[3], clv_map *map)
 }
 
 static void run(clvox_context *ctx, const float *moving, const int moving_size[3], const clv_map *map,
-                const float *u, const float *slope, float weight, float keep, double slack, const int size[3])
+                const float *u, const float *derivative, float weight, float keep, double slack, const int size[3])
 {
     size_t n = voxels(size);
     double *want = malloc(3 * n * sizeof *want);
@@ -43,15 +43,15 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
     for (size_t i = 0; i < 3 * n; i++)
         want[i] = (double)got[i];
     clv_buffer *image = harness_upload(ctx, moving, voxels(moving_size) * sizeof(float));
-    clv_buffer *slopes = harness_upload(ctx, slope, n * sizeof(float));
+    clv_buffer *derivatives = harness_upload(ctx, derivative, n * sizeof(float));
     clv_buffer *field = u ? harness_upload_field(ctx, u, n) : NULL;
     /* Without keep what was there must not be looked at: it is NaN. */
     clv_buffer *force = keep != 0.0f ? harness_upload_field(ctx, got, n)
                                      : harness_output(ctx, 3 * n * sizeof(float));
-    CHECK_THAT(clv_metric_force(ctx, image, moving_size, map, field, slopes, weight, keep, force, size) == CLVOX_OK,
+    CHECK_THAT(clv_metric_force(ctx, image, moving_size, map, field, derivatives, weight, keep, force, size) == CLVOX_OK,
                "%s", clvox_message());
     harness_download_field(ctx, force, got, n);
-    ref_metric_force(moving, moving_size, map, u, slope, (double)weight, (double)keep, slack, want, unsure, size);
+    ref_metric_force(moving, moving_size, map, u, derivative, (double)weight, (double)keep, slack, want, unsure, size);
     size_t passed_over = 0;
     for (size_t i = 0; i < n; i++)
         if (unsure[i]) {
@@ -64,7 +64,7 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
                moving_size[1], moving_size[2], (double)keep, error);
     CHECK_THAT(passed_over <= 3 + n / 200, "%zu of %zu", passed_over, n);
     clv_buffer_destroy(&image);
-    clv_buffer_destroy(&slopes);
+    clv_buffer_destroy(&derivatives);
     clv_buffer_destroy(&field);
     clv_buffer_destroy(&force);
     free(want);
@@ -72,25 +72,25 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
     free(unsure);
 }
 
-/* Half of the slopes are 0, in stretches and one by one, as in background. */
-static void make_slope(float *slope, size_t n)
+/* Half of the derivatives are 0, in stretches and one by one, as in background. */
+static void make_derivative(float *derivative, size_t n)
 {
-    harness_random(slope, n, 17, -1, 1);
+    harness_random(derivative, n, 17, -1, 1);
     for (size_t i = 0; i < n; i++)
         if (i / 19 % 3 == 1 || i % 7 == 3)
-            slope[i] = 0;
+            derivative[i] = 0;
 }
 
 static void random_case(clvox_context *ctx, const setup *s, bool with_field, bool with_nan, float keep)
 {
     size_t n = voxels(s->in), m = voxels(s->out);
     float *moving = malloc(n * sizeof *moving), *u = malloc(3 * m * sizeof *u);
-    float *slope = malloc(m * sizeof *slope);
+    float *derivative = malloc(m * sizeof *derivative);
     clv_map map;
     make_map(s->in, s->out, &map);
     harness_random(moving, n, 5, -1, 1);
     harness_random(u, 3 * m, 9, -1.5f, 1.5f);
-    make_slope(slope, m);
+    make_derivative(derivative, m);
     if (with_nan) {
         for (size_t i = 0; i < n; i += 41)
             moving[i] = i % 2 ? NAN : INFINITY;
@@ -98,10 +98,10 @@ static void random_case(clvox_context *ctx, const setup *s, bool with_field, boo
         u[m + m / 3] = 1e30f;
         u[2 * m + m / 4] = -INFINITY;
     }
-    run(ctx, moving, s->in, &map, with_field ? u : NULL, slope, 0.7f, keep, 2e-5, s->out);
+    run(ctx, moving, s->in, &map, with_field ? u : NULL, derivative, 0.7f, keep, 2e-5, s->out);
     free(moving);
     free(u);
-    free(slope);
+    free(derivative);
 }
 
 /* Positions in eighths of a voxel are exact: on voxels, where the derivative is
@@ -112,12 +112,12 @@ static void exact_case(clvox_context *ctx, bool with_nan)
     int in_size[3] = {5, 4, 3}, size[3] = {64, 11, 13};
     const clv_map map = {{{0.125f, 0, 0, -1.5f}, {0, 0.5f, 0, -1}, {0, 0, 0.5f, -1.5f}},
                          {{1, 0, 0.5f}, {0, 2, 0}, {0.25f, 0, 0.5f}}};
-    float moving[60], slope[64 * 11 * 13];
+    float moving[60], derivative[64 * 11 * 13];
     harness_random(moving, 60, 3, 0, 3);
-    harness_random(slope, 64 * 11 * 13, 3, -1, 1);
+    harness_random(derivative, 64 * 11 * 13, 3, -1, 1);
     if (with_nan)
         moving[29] = NAN;
-    run(ctx, moving, in_size, &map, NULL, slope, -1, 0, 0, size);
+    run(ctx, moving, in_size, &map, NULL, derivative, -1, 0, 0, size);
 }
 
 /* The reference is the derivative that its header claims: central differences
@@ -127,26 +127,26 @@ static void derivative(void)
     enum { X = 5, Y = 4, Z = 6, N = X * Y * Z };
     const int in[3] = {7, 5, 6}, size[3] = {X, Y, Z};
     const float h = 0x1p-11f;
-    float moving[7 * 5 * 6], u[3 * N], slope[N];
+    float moving[7 * 5 * 6], u[3 * N], derivative[N];
     double force[3 * N];
     int unsure[N], compared = 0;
     clv_map map;
     make_map(in, size, &map);
     harness_random(moving, 7 * 5 * 6, 5, -1, 1);
     harness_random(u, 3 * N, 9, -1.5f, 1.5f);
-    harness_random(slope, N, 17, -1, 1);
+    harness_random(derivative, N, 17, -1, 1);
     for (int i = 0; i < 3 * N; i++)
         u[i] = rintf(u[i] / h) * h; /* so that u - h and u + h are exact */
-    CHECK_CASE("push: the reference is the derivative of sum slope T(p) by u");
-    ref_metric_force(moving, in, &map, u, slope, 1, 0, 2e-3, force, unsure, size);
+    CHECK_CASE("metric force: the reference is the derivative of sum dS/dT T(p) by u");
+    ref_metric_force(moving, in, &map, u, derivative, 1, 0, 2e-3, force, unsure, size);
     for (int i = 0; i < 3 * N; i++) {
         if (unsure[i % N])
             continue;
         float kept = u[i];
         u[i] = kept + h;
-        double high = ref_metric_force_sum(moving, in, &map, u, slope, size);
+        double high = ref_metric_force_sum(moving, in, &map, u, derivative, size);
         u[i] = kept - h;
-        double low = ref_metric_force_sum(moving, in, &map, u, slope, size);
+        double low = ref_metric_force_sum(moving, in, &map, u, derivative, size);
         u[i] = kept;
         double want = (high - low) / (2 * (double)h);
         CHECK_THAT(fabs(force[i] - want) < 1e-6, "%d: %.9g for %.9g", i, force[i], want);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Trilinear with its slopes; 0 where the sample does not count. */
-static int sample(const float *in, const int n[3], const double p[3], double *value, double slope[3])
+/* Trilinear with its gradient; 0 where the sample does not count. */
+static int sample(const float *in, const int n[3], const double p[3], double *value, double gradient[3])
 {
     int low[3];
     double f[3];
@@ -17,7 +17,7 @@ static int sample(const float *in, const int n[3], const double p[3], double *va
         low[a] = (int)fmin(floor(at), n[a] > 1 ? n[a] - 2 : 0);
         f[a] = at - low[a];
     }
-    *value = slope[0] = slope[1] = slope[2] = 0;
+    *value = gradient[0] = gradient[1] = gradient[2] = 0;
     for (int corner = 0; corner < 8; corner++) {
         int up[3] = {corner & 1, corner >> 1 & 1, corner >> 2}, at[3];
         double w[3], d[3];
@@ -28,9 +28,9 @@ static int sample(const float *in, const int n[3], const double p[3], double *va
         }
         double v = (double)in[((size_t)at[2] * (size_t)n[1] + (size_t)at[1]) * (size_t)n[0] + (size_t)at[0]];
         *value += w[0] * w[1] * w[2] * v;
-        slope[0] += d[0] * w[1] * w[2] * v;
-        slope[1] += w[0] * d[1] * w[2] * v;
-        slope[2] += w[0] * w[1] * d[2] * v;
+        gradient[0] += d[0] * w[1] * w[2] * v;
+        gradient[1] += w[0] * d[1] * w[2] * v;
+        gradient[2] += w[0] * w[1] * d[2] * v;
     }
     return !isnan(*value);
 }
@@ -42,14 +42,14 @@ static double quadratic(double d)
     return a < .5 ? .75 - a * a : a < 1.5 ? (1.5 - a) * (1.5 - a) / 2 : 0;
 }
 
-static double quadratic_slope(double d)
+static double quadratic_derivative(double d)
 {
     double a = fabs(d), s = a < .5 ? -2 * a : a < 1.5 ? a - 1.5 : 0;
     return d < 0 ? -s : s;
 }
 
 /* The sum of voxels times splines; beyond the grid its outermost voxels go on. */
-static int smooth_sample(const float *in, const int n[3], const double p[3], double *value, double slope[3])
+static int smooth_sample(const float *in, const int n[3], const double p[3], double *value, double gradient[3])
 {
     double at[3];
     for (int a = 0; a < 3; a++) {
@@ -57,7 +57,7 @@ static int smooth_sample(const float *in, const int n[3], const double p[3], dou
             return 0;
         at[a] = fmin(fmax(p[a], 0), n[a] - 1);
     }
-    *value = slope[0] = slope[1] = slope[2] = 0;
+    *value = gradient[0] = gradient[1] = gradient[2] = 0;
     const int first[3] = {(int)at[0] - 1, (int)at[1] - 1, (int)at[2] - 1};
     for (int z = first[2]; z <= first[2] + 3; z++)
         for (int y = first[1]; y <= first[1] + 3; y++)
@@ -69,9 +69,9 @@ static int smooth_sample(const float *in, const int n[3], const double p[3], dou
                     k = (int)fmin(fmax(z, 0), n[2] - 1);
                 double v = (double)in[((size_t)k * (size_t)n[1] + (size_t)j) * (size_t)n[0] + (size_t)i];
                 *value += quadratic(d[0]) * quadratic(d[1]) * quadratic(d[2]) * v;
-                slope[0] += quadratic_slope(d[0]) * quadratic(d[1]) * quadratic(d[2]) * v;
-                slope[1] += quadratic(d[0]) * quadratic_slope(d[1]) * quadratic(d[2]) * v;
-                slope[2] += quadratic(d[0]) * quadratic(d[1]) * quadratic_slope(d[2]) * v;
+                gradient[0] += quadratic_derivative(d[0]) * quadratic(d[1]) * quadratic(d[2]) * v;
+                gradient[1] += quadratic(d[0]) * quadratic_derivative(d[1]) * quadratic(d[2]) * v;
+                gradient[2] += quadratic(d[0]) * quadratic(d[1]) * quadratic_derivative(d[2]) * v;
             }
     return !isnan(*value);
 }
@@ -95,7 +95,7 @@ int ref_affine_samples(const float *fixed, const int size[3], const float *movin
                 }
                 s->weight = weights ? (double)weights[s->at] : 1;
                 if (!isnan(s->fixed) && (weights ? smooth_sample : sample)(moving, moving_size, p, &s->moving,
-                                                                           s->slope))
+                                                                           s->gradient))
                     count++;
             }
     return count;
@@ -108,7 +108,7 @@ static double spline(double d)
     return a < 1 ? 2. / 3 - a * a + a * a * a / 2 : a < 2 ? (2 - a) * (2 - a) * (2 - a) / 6 : 0;
 }
 
-static double spline_slope(double d)
+static double spline_derivative(double d)
 {
     double a = fabs(d), s = a < 1 ? -2 * a + 1.5 * a * a : a < 2 ? -(2 - a) * (2 - a) / 2 : 0;
     return d < 0 ? -s : s;
@@ -133,7 +133,7 @@ void ref_affine_histogram(const ref_affine_sample *samples, int count, int bins,
 }
 
 void ref_affine_sums(const ref_affine_sample *samples, int count, clv_affine_source source, int bins,
-                     const float *table, const float *slopes, double *sums)
+                     const float *table, const float *derivatives, double *sums)
 {
     static const int pairs[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
     static const int powers[10][2] = {{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 1},
@@ -149,18 +149,18 @@ void ref_affine_sums(const ref_affine_sample *samples, int count, clv_affine_sou
             factor[0] = 0;
             for (int b = 0; b < bins; b++)
                 factor[0] +=
-                    (double)table[bin_of(f, bins) * bins + b] * spline_slope(place(m, bins) - b) * (bins - 3);
+                    (double)table[bin_of(f, bins) * bins + b] * spline_derivative(place(m, bins) - b) * (bins - 3);
             weight = (double)table[bins * bins + bin_of(f, bins)];
         } else if (source == CLV_AFFINE_IMAGE) {
-            factor[0] = (double)slopes[s->at];
+            factor[0] = (double)derivatives[s->at];
         }
         for (int t = 0; t < 6; t++)
             sums[t] += terms[t];
         for (int set = 0; set < sets; set++)
             for (int j = 0; j < 12; j++)
-                sums[6 + 12 * set + j] += factor[set] * s->slope[j / 4] * k[j % 4];
+                sums[6 + 12 * set + j] += factor[set] * s->gradient[j / 4] * k[j % 4];
         for (int q = 0; q < 60; q++)
-            sums[6 + 12 * sets + q] += weight * s->slope[pairs[q / 10][0]] * s->slope[pairs[q / 10][1]] *
+            sums[6 + 12 * sets + q] += weight * s->gradient[pairs[q / 10][0]] * s->gradient[pairs[q / 10][1]] *
                                        k[powers[q % 10][0]] * k[powers[q % 10][1]];
     }
 }
@@ -205,11 +205,11 @@ double ref_affine_correlation(const ref_affine_sample *samples, int count)
     return fm * fm / (ff * mm);
 }
 
-void ref_affine_correlation_slopes(const double *s, double slopes[12])
+void ref_affine_correlation_derivatives(const double *s, double derivatives[12])
 {
     double n = s[0], ff = s[3] - s[1] * s[1] / n, mm = s[4] - s[2] * s[2] / n, fm = s[5] - s[1] * s[2] / n;
     for (int j = 0; j < 12; j++) {
         double dfm = s[18 + j] - s[1] * s[6 + j] / n, dmm = 2 * (s[30 + j] - s[2] * s[6 + j] / n);
-        slopes[j] = 2 * fm * dfm / (ff * mm) - fm * fm * dmm / (ff * mm * mm);
+        derivatives[j] = 2 * fm * dfm / (ff * mm) - fm * fm * dmm / (ff * mm * mm);
     }
 }

@@ -4,10 +4,10 @@
 
 #include "op/match/affine_metric.h"
 
-/* One sample that counts: both values, the slopes of the moving one along its
+/* One sample that counts: both values, the gradient of the moving one along its
  * voxels, the place from the centre, the index on the fixed grid. */
 typedef struct ref_affine_sample {
-    double fixed, moving, slope[3], from_centre[3], weight;
+    double fixed, moving, gradient[3], from_centre[3], weight;
     int at;
 } ref_affine_sample;
 
@@ -22,12 +22,12 @@ void ref_affine_histogram(const ref_affine_sample *samples, int count, int bins,
 
 /* The sums of clv_affine_sums. */
 void ref_affine_sums(const ref_affine_sample *samples, int count, clv_affine_source source, int bins,
-                     const float *table, const float *slopes, double *sums);
+                     const float *table, const float *derivatives, double *sums);
 
-/* Mutual information of the samples, and their squared correlation, weighted; slopes by the 12
+/* Mutual information of the samples, and their squared correlation, weighted; derivatives by the 12
  * entries of the map, from sums (4 j + k: row j, column k). */
 double ref_affine_information(const ref_affine_sample *samples, int count, int bins, float *table);
 double ref_affine_correlation(const ref_affine_sample *samples, int count);
-void ref_affine_correlation_slopes(const double *sums, double slopes[12]);
+void ref_affine_correlation_derivatives(const double *sums, double derivatives[12]);
 
 #endif

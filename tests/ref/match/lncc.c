@@ -80,7 +80,7 @@ double ref_lncc_at(const double *fixed, const double *moving, const int size[3],
 }
 
 /* What the window s says about its voxel with values f and m. */
-static double slope(const stats *s, double f, double m, double epsilon)
+static double derivative(const stats *s, double f, double m, double epsilon)
 {
     double df = s->vf + epsilon, dm = s->vm + epsilon;
     return 2 * (s->c + epsilon) / (s->n * df * dm) * (f - s->mf) -
@@ -88,12 +88,12 @@ static double slope(const stats *s, double f, double m, double epsilon)
 }
 
 void ref_lncc(const double *fixed, const double *moving, const int size[3], int radius, double epsilon,
-              bool local, double *slope_moving, double *slope_fixed, double *sum, double *count)
+              bool local, double *derivative_moving, double *derivative_fixed, double *sum, double *count)
 {
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
     *sum = *count = 0;
     for (size_t v = 0; v < n; v++)
-        slope_moving[v] = slope_fixed[v] = 0;
+        derivative_moving[v] = derivative_fixed[v] = 0;
     for (int z = 0; z < size[2]; z++)
         for (int y = 0; y < size[1]; y++)
             for (int x = 0; x < size[0]; x++) {
@@ -110,8 +110,8 @@ void ref_lncc(const double *fixed, const double *moving, const int size[3], int 
                     if (!is_valid(fixed, moving, v) || (local && v != here))
                         continue;
                     double scale = local ? s.n : 1;
-                    slope_moving[v] += scale * slope(&s, fixed[v], moving[v], epsilon);
-                    slope_fixed[v] += scale * slope(&t, moving[v], fixed[v], epsilon);
+                    derivative_moving[v] += scale * derivative(&s, fixed[v], moving[v], epsilon);
+                    derivative_fixed[v] += scale * derivative(&t, moving[v], fixed[v], epsilon);
                 }
             }
 }

@@ -9,8 +9,8 @@
 double ref_lncc_at(const double *fixed, const double *moving, const int size[3], int radius, double epsilon,
                    int x, int y, int z, bool *valid);
 
-/* clv_lncc: S, the valid voxels, and both slopes. */
+/* clv_lncc: S, the valid voxels, and both derivatives. */
 void ref_lncc(const double *fixed, const double *moving, const int size[3], int radius, double epsilon,
-              bool local, double *slope_moving, double *slope_fixed, double *s, double *count);
+              bool local, double *derivative_moving, double *derivative_fixed, double *s, double *count);
 
 #endif

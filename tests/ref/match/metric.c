@@ -9,14 +9,14 @@ static int counts(double f, double m)
     return isfinite(f) && isfinite(m);
 }
 
-/* The cubic B-spline at distance d of its centre, and its slope. */
+/* The cubic B-spline at distance d of its centre, and its derivative. */
 static double spline(double d)
 {
     d = fabs(d);
     return d < 1 ? 2.0 / 3 - d * d + d * d * d / 2 : d < 2 ? pow(2 - d, 3) / 6 : 0;
 }
 
-static double spline_slope(double d)
+static double spline_derivative(double d)
 {
     double a = fabs(d), s = a < 1 ? -2 * a + 1.5 * a * a : a < 2 ? -(2 - a) * (2 - a) / 2 : 0;
     return d < 0 ? -s : s;
@@ -110,8 +110,8 @@ double ref_metric(clv_metric_kind kind, const double *fixed, const double *movin
     return sum;
 }
 
-void ref_metric_slope(clv_metric_kind kind, const double *fixed, const double *moving, size_t n,
-                        int bins, double *slope)
+void ref_metric_derivative(clv_metric_kind kind, const double *fixed, const double *moving, size_t n,
+                        int bins, double *derivative)
 {
     moments s = moments_of(fixed, moving, n);
     bool varies = s.ff > 1e-10 && s.mm > 1e-10;
@@ -120,17 +120,17 @@ void ref_metric_slope(clv_metric_kind kind, const double *fixed, const double *m
         table_of(joint, histogram(fixed, moving, n, bins, joint), bins, table);
     for (size_t i = 0; i < n; i++) {
         double f = fixed[i], m = moving[i];
-        slope[i] = 0;
+        derivative[i] = 0;
         if (!counts(f, m))
             continue;
         if (kind == CLV_METRIC_SSD)
-            slope[i] = f - m;
+            derivative[i] = f - m;
         if (kind == CLV_METRIC_NCC && varies)
-            slope[i] = 2 * s.fm / (s.ff * s.mm) * (f - s.f - s.fm / s.mm * (m - s.m));
+            derivative[i] = 2 * s.fm / (s.ff * s.mm) * (f - s.f - s.fm / s.mm * (m - s.m));
         for (int k = 0; kind == CLV_METRIC_MI && varies && m >= 0 && m <= 1 && k < bins; k++) {
             double w = (bins - 3) * spline(place(f, bins) - k);
             for (int l = 0; w > 0 && l < bins; l++)
-                slope[i] += w * spline_slope(place(m, bins) - l) * table[k * bins + l];
+                derivative[i] += w * spline_derivative(place(m, bins) - l) * table[k * bins + l];
         }
     }
     free(joint);

@@ -9,7 +9,7 @@ double ref_metric(clv_metric_kind kind, const double *fixed, const double *movin
                     size_t *valid);
 
 /* dS/dM(y) at every y. For dS/dF exchange the images. */
-void ref_metric_slope(clv_metric_kind kind, const double *fixed, const double *moving, size_t n,
-                        int bins, double *slope);
+void ref_metric_derivative(clv_metric_kind kind, const double *fixed, const double *moving, size_t n,
+                        int bins, double *derivative);
 
 #endif

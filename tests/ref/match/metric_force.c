@@ -20,10 +20,10 @@ static bool all_finite(const float *in, const int n[3], const int base[3])
     return true;
 }
 
-/* The derivative of T by p: T is linear along an axis from one voxel to the
- * next, so that the difference of its values there is its slope. False where
+/* The gradient of T at p: T is linear along an axis from one voxel to the
+ * next, so that the difference of its values there is its derivative. False where
  * there is none. */
-static bool derivative(const float *in, const int n[3], const double p[3], double slack, double d[3],
+static bool gradient(const float *in, const int n[3], const double p[3], double slack, double d[3],
                        int *unsure)
 {
     double q[3];
@@ -57,7 +57,7 @@ static bool derivative(const float *in, const int n[3], const double p[3], doubl
 }
 
 void ref_metric_force(const float *moving, const int moving_size[3], const clv_map *map, const float *u,
-              const float *slope, double weight, double keep, double slack, double *force,
+              const float *derivative, double weight, double keep, double slack, double *force,
               int *unsure, const int size[3])
 {
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], i = 0;
@@ -67,18 +67,18 @@ void ref_metric_force(const float *moving, const int moving_size[3], const clv_m
                 double p[3], d[3];
                 unsure[i] = 0;
                 ref_position(map, u, size, x, y, z, p);
-                bool counts = derivative(moving, moving_size, p, slack, d, &unsure[i]);
+                bool counts = gradient(moving, moving_size, p, slack, d, &unsure[i]);
                 for (int a = 0; a < 3; a++) {
                     double *f = &force[(size_t)a * n + i], sum = 0;
-                    for (int b = 0; counts && slope[i] != 0 && b < 3; b++)
-                        sum += weight * slope[i] * map->shift[b][a] * d[b];
+                    for (int b = 0; counts && derivative[i] != 0 && b < 3; b++)
+                        sum += weight * derivative[i] * map->shift[b][a] * d[b];
                     *f = (keep != 0 ? keep * *f : 0) + sum;
                 }
             }
 }
 
 double ref_metric_force_sum(const float *moving, const int moving_size[3], const clv_map *map,
-                    const float *u, const float *slope, const int size[3])
+                    const float *u, const float *derivative, const int size[3])
 {
     double sum = 0, p[3];
     int not_asked;
@@ -87,7 +87,7 @@ double ref_metric_force_sum(const float *moving, const int moving_size[3], const
         for (int y = 0; y < size[1]; y++)
             for (int x = 0; x < size[0]; x++, i++) {
                 ref_position(map, u, size, x, y, z, p);
-                sum += slope[i] * ref_sample(moving, moving_size, p, REF_LINEAR, 0, 0, &not_asked);
+                sum += derivative[i] * ref_sample(moving, moving_size, p, REF_LINEAR, 0, 0, &not_asked);
             }
     return sum;
 }

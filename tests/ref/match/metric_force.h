@@ -8,11 +8,11 @@
  * flag a voxel, set where a rounding of the position by slack could decide
  * otherwise. */
 void ref_metric_force(const float *moving, const int moving_size[3], const clv_map *map, const float *u,
-              const float *slope, double weight, double keep, double slack, double *force,
+              const float *derivative, double weight, double keep, double slack, double *force,
               int *unsure, const int size[3]);
 
-/* sum over voxels of slope(i) T(p(i)), whose derivative by u ref_metric_force claims to be. */
+/* sum over voxels of derivative(i) T(p(i)), whose derivative by u ref_metric_force claims to be. */
 double ref_metric_force_sum(const float *moving, const int moving_size[3], const clv_map *map,
-                    const float *u, const float *slope, const int size[3]);
+                    const float *u, const float *derivative, const int size[3]);
 
 #endif
