@@ -15,8 +15,8 @@ static inline float image_energy(__global const float *moving, int4 moving_size,
                                  __global const float *fixed, __global const float *mask, vec1 u,
                                  int x, int y, int z, int i, MAP_DECLARED)
 {
-    vec1 slope;
-    float r = residual(moving, moving_size, fixed[i], u, x, y, z, MAP, &slope);
+    vec1 gradient;
+    float r = residual(moving, moving_size, fixed[i], u, x, y, z, MAP, &gradient);
     r *= 0.5f * r;
     if (mask)
         r *= mask[i];
@@ -101,8 +101,8 @@ void energy_row(ENERGY_ARGUMENTS)
             row_part part;
             read_part(&part, moving, moving_size, u, n, first, k, y, z, count, MAP);
             for (int c = 0; c < count; c += 8) {
-                vec8 slope;
-                float8 r = residual8(&part, c, LOAD8(fixed + first + k + c), &slope);
+                vec8 gradient;
+                float8 r = residual8(&part, c, LOAD8(fixed + first + k + c), &gradient);
                 r *= 0.5f * r;
                 if (mask)
                     r *= LOAD8(mask + first + k + c);

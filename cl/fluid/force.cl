@@ -308,13 +308,13 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
             read_part(&part, moving, moving_size, u, n, i, x, y, z, count, MAP);
             for (int e = 0; e < count; e += 8) {
                 int c = min(e, count - 8), at = i + x + c, own = x + c - from;
-                vec8 slope, f;
-                float8 r = residual8(&part, c, LOAD8(fixed + at), &slope);
+                vec8 gradient, f;
+                float8 r = residual8(&part, c, LOAD8(fixed + at), &gradient);
                 if (mask)
                     r *= LOAD8(mask + at);
-                f.x = -r * (shift0.x * slope.x + shift1.x * slope.y + shift2.x * slope.z);
-                f.y = -r * (shift0.y * slope.x + shift1.y * slope.y + shift2.y * slope.z);
-                f.z = -r * (shift0.z * slope.x + shift1.z * slope.y + shift2.z * slope.z);
+                f.x = -r * (shift0.x * gradient.x + shift1.x * gradient.y + shift2.x * gradient.z);
+                f.y = -r * (shift0.y * gradient.x + shift1.y * gradient.y + shift2.y * gradient.z);
+                f.z = -r * (shift0.z * gradient.x + shift1.z * gradient.y + shift2.z * gradient.z);
 #if PENALTY
                 f.x += GET8(&sum[0][own]) + k * GET8(&next[0][own]);
                 f.y += GET8(&sum[1][own]) + k * GET8(&next[1][own]);

@@ -41,7 +41,7 @@ static const float LAST = 0.1f;
 static const double STRONG = 1;
 static const float KEPT = 0.3f;
 
-/* A level gains where its similarity rises by more than this share, which sums
+/* A level gains where its metric rises by more than this share, which sums
  * in single precision may change by. */
 static const double GAIN = 1e-6;
 
@@ -177,7 +177,7 @@ end:
     return status;
 }
 
-/* The channels' mean similarity a voxel, by weight. Blocking. */
+/* The channels' mean metric a voxel, by weight. Blocking. */
 static int read_metric(clv_registration *run, double *mean)
 {
     int status = CLVOX_OK;
