@@ -32,8 +32,9 @@ class Gradients(c.Structure):
 
 class Fit(c.Structure):
     _fields_ = [("tensor", c.POINTER(Volume)), ("s0", c.POINTER(Volume)), ("sigma", c.POINTER(Volume)),
-                ("noise", c.POINTER(Volume)), ("medians", c.c_double * 2), ("volumes", c.c_int),
-                ("counts", c.c_size_t * 8)]
+                ("noise", c.POINTER(Volume)), ("scan_noise", c.POINTER(Volume)),
+                ("scan", c.POINTER(Volume)), ("medians", c.c_double * 2), ("volumes", c.c_int),
+                ("counts", c.c_size_t * 8), ("seconds", c.c_double * 2)]
 
 
 class Denoise(c.Structure):

@@ -114,6 +114,36 @@ typedef enum clvox_measure {
 CLVOX_API int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const clvox_volume *mask,
                                     unsigned wanted, clvox_volume *out[CLVOX_MEASURES]);
 
+/* What maps of measures come to, over the voxels of the mask (NULL: where there is a tensor). */
+typedef struct clvox_measures_summary {
+    size_t voxels;
+    double fa_median, md_median; /* of the finite ones; NaN where there is none */
+    size_t not_positive;         /* tensors with an eigenvalue of 0 or below */
+    size_t not_finite;
+} clvox_measures_summary;
+
+/* maps: FA, MD and L3 are needed. CLVOX_ERROR_MEMORY. */
+CLVOX_API int clvox_measures_summarise(clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask,
+                                       clvox_measures_summary *out);
+
+/* Writes the directions' colours, red left-right, green anterior-posterior, blue
+ * superior-inferior, |V1| times FA of at most 1 (Pajevic and Pierpaoli 1999): a
+ * volume of RGB24, or, where path ends with .png, a slice a plane through the
+ * middle of what is coloured. NaN is black. */
+CLVOX_API int clvox_tensor_write_colours(const clvox_volume *fa, const clvox_volume *v1, const char *path);
+
+/* Whether fibres hold together (neighbours that lie along each other's direction,
+ * weighted by FA; after Schilling et al. 2019), or would better with the axes of
+ * the gradients turned round or exchanged, which FA alone does not show and in a
+ * brain costs a quarter or more. */
+typedef struct clvox_coherence {
+    char axes[12]; /* the best way to take the axes of FSL's bvecs: "x y z", "-x y z", "y x z" ... */
+    double gain;   /* how much better that is than "x y z"; 1 where too little is anisotropic to say */
+} clvox_coherence;
+
+/* v1 in RAS. */
+CLVOX_API int clvox_tensor_coherence(const clvox_volume *fa, const clvox_volume *v1, clvox_coherence *out);
+
 /* ---- denoising of tensors ------------------------------------------------- */
 
 /* What total variation means for a tensor; the data term is always
@@ -134,11 +164,11 @@ typedef struct clvox_tensor_denoise_options {
     clvox_tensor_solver solver;
     int reweight;      /* rounds after plain total variation that smooth less where the round before
                           found an edge (Candes et al. 2008); primal-dual, not for PAPER; -1: two where
-                          that is possible and bregman is 0 */
-    int bregman;       /* Bregman iterations (Osher et al. 2005), 1: plain total variation; 0: three, or
+                          that is possible and bregman is -1 */
+    int bregman;       /* Bregman iterations (Osher et al. 2005), 1: plain total variation; -1: three, or
                           none with rounds of reweighting */
-    double lambda;     /* per 1e-3 mm^2/s (LOG: a number); 0: from the noise */
-    int iterations;    /* of each Bregman iteration; 0: until the tolerance */
+    double lambda;     /* per 1e-3 mm^2/s (LOG: a number); -1: from the noise */
+    int iterations;    /* of each Bregman iteration; -1: until the tolerance */
     double tolerance;  /* stop when the energy is known to be no more than this share above its minimum
                           (descent: when ten steps lower it by less) */
     double eps;        /* descent: |grad| is the root of its square + eps, in (1e-3 mm^2/s)^2 */
@@ -174,7 +204,7 @@ CLVOX_API void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *optio
 /* Denoises a tensor by total variation; differences of neighbours are over the
  * smallest edge, and only between voxels of the mask (above 0; NULL: everywhere).
  * noise: the standard deviation of the tensor's components on the same grid, as
- * clvox_tensor_fit makes it; NULL: guessed from the tensor where lambda is 0, which
+ * clvox_tensor_fit makes it; NULL: guessed from the tensor where lambda is -1, which
  * takes fine anatomy for noise. Eigenvalues end at 1e-5 mm^2/s or above; voxels
  * that are not denoised are copied. Errors: CLVOX_ERROR_ARGUMENT, _DATA (no voxel,
  * other grids, no noise), _STOPPED. On success result->tensor is the caller's, to
@@ -204,11 +234,20 @@ typedef enum clvox_tensor_method {
     CLVOX_TENSOR_NLLS     /* least squares on the signal itself */
 } clvox_tensor_method;
 
+/* How the scan's own noise is taken away before. */
+typedef enum clvox_scan_denoise {
+    CLVOX_SCAN_AS_IT_IS = 0,
+    CLVOX_SCAN_MPPCA /* clvox_dwi_denoise */
+} clvox_scan_denoise;
+
 typedef struct clvox_tensor_fit_options {
     clvox_tensor_method method;
     int robust;  /* 1: in each voxel, volumes more than 3 noise levels off are rejected */
     double bmax; /* s/mm^2: volumes of more (and 5% for what scanners round) are left out; 0: none */
     int steps;   /* of iwls and nlls; 0: as many as it takes as a rule (4, 10) */
+    clvox_scan_denoise denoise;
+    int window;  /* of that, voxels along a side, odd; 0: five */
+    int keep_scan; /* 1: what is fitted after that comes out as well */
 } clvox_tensor_fit_options;
 
 /* What a fit gives. Volumes are on the scan's grid, 0 where nothing was fitted. */
@@ -218,7 +257,11 @@ typedef struct clvox_tensor_fit_result {
     clvox_volume *sigma;  /* standard deviation of the tensor's noise, mm^2/s: root mean square over the six
                              components, off-diagonal ones times sqrt 2. From the residuals, with volumes - 7
                              degrees of freedom, through the design; 0 with 7 volumes */
-    clvox_volume *noise;  /* standard deviation of the signal, from the same residuals */
+    clvox_volume *noise;  /* standard deviation of the signal, from the same residuals. Of a scan that was
+                             denoised both are what remains of scan_noise: its residuals are what PCA left of
+                             them, 15 times too small to say how wrong the tensors are */
+    clvox_volume *scan_noise; /* that of clvox_dwi_denoise; NULL without, */
+    clvox_volume *scan;       /* and the scan without it; NULL but with keep_scan */
     double median_sigma, median_noise; /* over the fitted voxels */
     int volumes;              /* taken: those up to bmax */
     size_t asked;             /* voxels of the mask */
@@ -228,9 +271,10 @@ typedef struct clvox_tensor_fit_result {
     size_t floored;           /* fitted with a signal at or below 0 taken as 1e-4 of that without weighting */
     size_t made_positive;     /* with an eigenvalue below 1e-5 mm^2/s, which was raised to that */
     size_t voxels_with_rejects, rejects; /* robust: voxels, and measurements in all */
+    double seconds_scan, seconds;        /* of denoising the scan, of the fit */
 } clvox_tensor_fit_result;
 
-/* The plain weighted fit of all volumes. */
+/* The weighted fit of all volumes of the scan as it is. */
 CLVOX_API void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options);
 
 /* Where a scan shows tissue: the root of the mean of all its volumes at or above
@@ -249,12 +293,6 @@ CLVOX_API int clvox_dwi_mask(const clvox_volume *dwi, clvox_volume **out);
 CLVOX_API int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi,
                                const clvox_gradients *gradients, const clvox_volume *mask,
                                const clvox_tensor_fit_options *options, clvox_tensor_fit_result *out);
-
-/* For the fit of a scan that clvox_dwi_denoise has cleaned: its residuals are
- * what PCA left of them, 15 times too small to say how wrong the tensors are.
- * Sets noise and sigma, and their medians, to what remains of the noise that
- * the PCA measured. */
-CLVOX_API int clvox_tensor_fit_denoised(clvox_tensor_fit_result *fit, const clvox_volume *noise);
 
 /* Releases the volumes and sets them to NULL. */
 CLVOX_API void clvox_tensor_fit_release(clvox_tensor_fit_result *result);

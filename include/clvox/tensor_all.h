@@ -6,7 +6,7 @@
 #include "clvox/tensor.h"
 
 typedef struct clvox_tensor_all_options {
-    int window_radius; /* of clvox_dwi_denoise, before the fit; 0: not */
+    int everywhere;    /* 1: without a mask all voxels; 0: those of clvox_dwi_mask */
     clvox_tensor_fit_options fit;
     int plain;         /* 1: tensors are not denoised */
     clvox_tensor_denoise_options denoise;
@@ -14,15 +14,15 @@ typedef struct clvox_tensor_all_options {
 } clvox_tensor_all_options;
 
 typedef enum clvox_tensor_stage {
-    CLVOX_TENSOR_STAGE_SCAN = 0, /* the scan's own noise */
+    CLVOX_TENSOR_STAGE_SCAN = 0, /* the scan and its mask */
     CLVOX_TENSOR_STAGE_FIT,
     CLVOX_TENSOR_STAGE_DENOISE,
     CLVOX_TENSOR_STAGE_MEASURES
 } clvox_tensor_stage;
 
 typedef struct clvox_tensor_all_result {
-    clvox_tensor_fit_result fit;          /* its noise is what remains, where the scan was denoised */
-    clvox_volume *noise;                  /* of clvox_dwi_denoise; NULL without */
+    clvox_volume *mask;                   /* of clvox_dwi_mask; NULL where one was given, or everywhere */
+    clvox_tensor_fit_result fit;
     clvox_tensor_denoise_result denoised; /* its tensor is NULL with `plain` */
     clvox_volume *maps[CLVOX_MEASURES];   /* those wanted */
     clvox_tensor_stage stage;             /* the last that was begun: where it failed */
@@ -30,10 +30,10 @@ typedef struct clvox_tensor_all_result {
     size_t device_bytes;
 } clvox_tensor_all_result;
 
-/* No denoising of the scan, the fit's and the denoising's own defaults, all measures. */
+/* The fit's and the denoising's own defaults, in the scan's own mask, all measures. */
 CLVOX_API void clvox_tensor_all_defaults(clvox_tensor_all_options *options);
 
-/* clvox_dwi_denoise, clvox_tensor_fit, clvox_tensor_denoise and clvox_tensor_measures
+/* clvox_dwi_mask, clvox_tensor_fit, clvox_tensor_denoise and clvox_tensor_measures
  * in one go: the scan goes to the device once, and what a stage makes stays there
  * for the next. Gives the same values as they do one by one, and goes through the
  * host as they do where the device cannot hold it all. Errors are theirs;

@@ -117,7 +117,7 @@ int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_orde
 int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask);
 /* Remarks where fibres would hold together clearly better with axes of the
  * gradients of `path` turned round or exchanged. */
-int cli_check_directions(command *cli, const char *path, const clvox_volume *fa, const clvox_volume *v1);
+int cli_check_directions(command *cli, const char *path, clvox_volume *const maps[CLVOX_MEASURES]);
 void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);
@@ -174,14 +174,8 @@ int cli_outputs_write(command *cli, cli_outputs *o, bool close);
 void cli_outputs_free(cli_outputs *o);
 
 /* Adds the maps that there are as PREFIX_fa.nii.gz and so on, eigenvectors in
- * RAS or in the axes of FSL's bvecs, and the colours where FA and V1 are there.
- * rgb belongs to the caller, who frees it after the writing. */
-typedef struct cli_colours {
-    const clvox_grid *grid;
-    uint8_t *rgb;
-} cli_colours;
-int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl,
-                         cli_colours *colours);
+ * RAS or in the axes of FSL's bvecs, and the colours where FA and V1 are there. */
+int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl);
 
 /* Numbers into the log; NaN becomes null. */
 void cli_log_number(cJSON *to, const char *name, double value);

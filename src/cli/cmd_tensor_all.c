@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/bar.h"
 #include "cli/cli.h"
-#include "clvox/tensor_all.h"
+#include "tensor/options.h"
 
 typedef struct request {
-    const char *dwi, *bval, *bvec, *table, *mask, *prefix, *lambda;
+    const char *dwi, *bval, *bvec, *table, *mask, *prefix;
     clvox_tensor_all_options all;
-    int denoise_scan; /* 1: mppca */
-    bool few, fsl, everywhere;
+    const char *given[CLV_MAX_OPTIONS]; /* what was typed for the rows of clv_tensor_all_table */
+    bool few, fsl;
 } request;
 
 static void report(command *cli, const request *r, const clvox_tensor_all_result *made)
@@ -65,9 +62,8 @@ static int run(command *cli, request *r)
     int status = CLVOX_OK;
     clvox_volume *dwi = NULL, *mask = NULL;
     clvox_gradients *gradients = NULL;
-    clvox_tensor_all_result made = {.noise = NULL};
+    clvox_tensor_all_result made = {.mask = NULL};
     cli_outputs outputs = {.count = 0};
-    cli_colours colours = {.rgb = NULL};
     cli_bar bar;
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
@@ -78,21 +74,14 @@ static int run(command *cli, request *r)
     cli_log_grid(cli->log, "grid", &dwi->grid);
     CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
     CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, dwi, &gradients));
-    const bool own_mask = !mask && !r->everywhere;
-    if (own_mask) {
-        status = clvox_dwi_mask(dwi, &mask);
-        if (status < 0) {
-            clv_fail_in(status, r->dwi);
-            goto end;
-        }
+    if (!mask && !r->all.everywhere)
         cli_remark(cli, 0, "no --mask: what is brighter than Otsu's threshold is taken, %s_mask.nii.gz\n",
                    r->prefix);
-    }
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_all_table, &r->all);
     read = cli_seconds() - mark;
     cli_bar_begin(&bar, cli);
     r->all.denoise.progress = cli_bar_stage;
     r->all.denoise.user = &bar;
-    r->all.window_radius = r->denoise_scan ? 2 : 0;
     r->all.measures = r->few ? few : CLVOX_MEASURES_ALL;
     status = clvox_tensor_all(cli->ctx, dwi, gradients, mask, &r->all, &made);
     cli_bar_end(&bar);
@@ -103,16 +92,15 @@ static int run(command *cli, request *r)
     mark = cli_seconds();
     clvox_volume_destroy(&dwi);
     report(cli, r, &made);
-    CLV_TRY(cli_report_measures(cli, made.maps, mask));
-    CLV_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, made.maps[CLVOX_MEASURE_FA],
-                                 made.maps[CLVOX_MEASURE_V1]));
+    CLV_TRY(cli_report_measures(cli, made.maps, mask ? mask : made.mask));
+    CLV_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, made.maps));
     if (r->few)
         clvox_volume_destroy(&made.maps[CLVOX_MEASURE_L3]); /* for the report alone */
     CLV_TRY(cli_outputs_tensor(&outputs, r->all.plain ? made.fit.tensor : made.denoised.tensor,
                                CLVOX_TENSOR_AUTO, r->prefix, "_tensor.nii.gz"));
-    CLV_TRY(cli_outputs_measures(&outputs, r->prefix, made.maps, r->fsl, &colours));
-    if (own_mask)
-        CLV_TRY(cli_outputs_volume(&outputs, mask, r->prefix, "_mask.nii.gz"));
+    CLV_TRY(cli_outputs_measures(&outputs, r->prefix, made.maps, r->fsl));
+    if (made.mask)
+        CLV_TRY(cli_outputs_volume(&outputs, made.mask, r->prefix, "_mask.nii.gz"));
     CLV_TRY(cli_outputs_volume(&outputs, made.fit.s0, r->prefix, "_s0.nii.gz"));
     CLV_TRY(cli_outputs_volume(&outputs, made.fit.noise, r->prefix, "_noise.nii.gz"));
     CLV_TRY(cli_outputs_write(cli, &outputs, true));
@@ -124,8 +112,12 @@ end:
     clvox_gradients_destroy(&gradients);
     clvox_tensor_all_release(&made);
     cli_outputs_free(&outputs);
-    free(colours.rgb);
     return status;
+}
+
+static int check_values(const void *values)
+{
+    return clv_tensor_all_options_check(values);
 }
 
 static int check(request *r)
@@ -137,20 +129,17 @@ static int check(request *r)
         return cli_misuse("--output: the prefix is too long");
     if ((status = cli_check_gradients(r->bval, r->bvec, r->table)))
         return status;
-    if (!(r->all.fit.bmax >= 0))
-        return cli_misuse("--bmax %g: not a b-value", r->all.fit.bmax);
-    if (r->mask && r->everywhere)
+    if ((status = cli_settle_fields(&clv_tensor_all_table, r->given, check_values, &r->all)))
+        return status;
+    if (r->mask && r->all.everywhere)
         return cli_misuse("--mask and --everywhere: one or the other");
-    if (r->all.plain && r->lambda)
-        return cli_misuse("--lambda and --plain: one or the other");
-    return cli_auto_or_number("lambda", r->lambda, &r->all.denoise.lambda);
+    return CLVOX_OK;
 }
 
 int cmd_tensor_all(command *cli, int argc, char **argv)
 {
     request r = {.prefix = NULL};
-    bool robust = false, plain = false;
-    int method = CLVOX_TENSOR_WLS, frame = 0;
+    int frame = 0;
     clvox_tensor_all_defaults(&r.all);
     const cli_option options[] = {
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
@@ -158,14 +147,6 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
         {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE",
          "of the brain: work above 0 only (default: by Otsu's threshold, PREFIX_mask)"},
-        {"everywhere", 0, CLI_FLAG, &r.everywhere, NULL, "no mask, air and all"},
-        {"method", 0, CLI_CHOICE, &method, "ols|wls|iwls|nlls", "of the fit (default wls)"},
-        {"robust", 0, CLI_FLAG, &robust, NULL, "reject, in each voxel, volumes more than 3 noise levels off"},
-        {"bmax", 0, CLI_NUMBER, &r.all.fit.bmax, "B", "leave out volumes of more than this b, s/mm^2"},
-        {"denoise", 0, CLI_CHOICE, &r.denoise_scan, "none|mppca",
-         "first, noise out of the scan by Marchenko-Pastur PCA"},
-        {"lambda", 0, CLI_TEXT, &r.lambda, "auto|X", "how near to the data (default: auto, from the noise)"},
-        {"plain", 0, CLI_FLAG, &plain, NULL, "do not denoise the tensors"},
         {"few", 0, CLI_FLAG, &r.few, NULL, "of the maps only fa, md, ad, rd, v1 and colours"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "what the files' names begin with"},
@@ -176,10 +157,11 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
         .about =
             "From the scan to maps in one go: `tensor fit`, `tensor denoise` with the noise of the fit's\n"
             "residuals, `tensor measures`. Writes PREFIX_tensor.nii.gz (denoised; mm^2/s, RAS), PREFIX_s0,\n"
-            "PREFIX_noise (standard deviation of the signal) and the maps of `tensor measures`. The three\n"
-            "verbs have more options.",
+            "PREFIX_noise (standard deviation of the signal) and the maps of `tensor measures`.",
         .example = "  clvox tensor all dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --mask brain.nii.gz -o sub",
         .options = options,
+        .table = &clv_tensor_all_table,
+        .given = r.given,
         .least = 1,
         .most = 1,
     };
@@ -187,12 +169,9 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
-    r.all.plain = plain;
     status = check(&r);
     if (status < 0)
         return status;
-    r.all.fit.method = (clvox_tensor_method)method;
-    r.all.fit.robust = robust;
     r.fsl = frame == 1;
     r.dwi = words[0];
     return run(cli, &r);

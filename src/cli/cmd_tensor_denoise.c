@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/bar.h"
 #include "cli/cli.h"
+#include "tensor/options.h"
 
 typedef struct request {
-    const char *in, *out, *noise, *mask, *lambda;
+    const char *in, *out, *noise, *mask;
     clvox_tensor_denoise_options options;
+    const char *given[CLV_MAX_OPTIONS]; /* what was typed for the rows of clv_tensor_denoise_table */
     int order;
 } request;
 
-#define MODELS "local|paper|log"
-
-static const char *const models[] = {"local", "paper", "log"};
-static const char *const solvers[] = {"primal-dual", "descent"};
+/* The word of a choice. */
+static const char *word(const char *name, int at)
+{
+    return clv_option_word(clv_option_find(&clv_tensor_denoise_table, name), at);
+}
 
 static void report(command *cli, const request *r, const clvox_tensor_denoise_result *f)
 {
     char bytes[32];
+    const char *model = word("model", (int)r->options.model), *solver = word("solver", (int)r->options.solver);
     cli_print(cli, "%-18s %zu voxels, of which %zu were not positive\n", "denoised", f->voxels,
               f->not_positive);
     if (f->not_finite)
         cli_print(cli, "%-18s %zu tensors that are not finite, left as they are\n", "not finite",
                   f->not_finite);
-    cli_print(cli, "%-18s %s, %s, ", "model", models[r->options.model], solvers[r->options.solver]);
+    cli_print(cli, "%-18s %s, %s, ", "model", model, solver);
     if (f->reweight)
         cli_print(cli, "%d round%s of reweighting\n", f->reweight, f->reweight == 1 ? "" : "s");
     else
@@ -42,8 +43,8 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
     cli_print(cli, "\n%-18s %.3f, all %.3f\n", "seconds", f->seconds, cli_seconds() - cli->started);
     cli_print(cli, "%-18s %s\n", "peak device memory", cli_bytes((double)f->device_bytes, bytes));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "denoise");
-    cJSON_AddStringToObject(to, "model", models[r->options.model]);
-    cJSON_AddStringToObject(to, "solver", solvers[r->options.solver]);
+    cJSON_AddStringToObject(to, "model", model);
+    cJSON_AddStringToObject(to, "solver", solver);
     cJSON_AddNumberToObject(to, "bregman", f->bregman);
     cJSON_AddNumberToObject(to, "reweight", f->reweight);
     cli_log_number(to, "lambda", f->lambda);
@@ -78,6 +79,7 @@ static int run(command *cli, request *r)
         goto end;
     }
     CLV_TRY(cli_on_grid(r->mask, mask, r->in, tensor));
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_denoise_table, &r->options);
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
     r->options.user = &bar;
@@ -101,69 +103,19 @@ end:
     return status;
 }
 
-static int check_options(request *r, int bregman, int reweight, int iterations, double tolerance, double eps)
+static int check(const void *values)
 {
-    clvox_tensor_denoise_options *o = &r->options;
-    bool descent = o->solver == CLVOX_TENSOR_DESCENT;
-    if (!r->out)
-        return cli_misuse("-o OUT is missing");
-    int status = cli_auto_or_number("lambda", r->lambda, &o->lambda);
-    if (status)
-        return status;
-    if (bregman != -1 && (bregman < 1 || bregman > 20))
-        return cli_misuse("--bregman %d: 1 to 20 are possible", bregman);
-    if (reweight != -1 && (reweight < 0 || reweight > 20))
-        return cli_misuse("--reweight %d: 0 to 20 are possible", reweight);
-    if (reweight > 0 && bregman > 1)
-        return cli_misuse("--reweight and --bregman: one or the other");
-    if (reweight > 0 && (descent || o->model == CLVOX_TENSOR_MODEL_PAPER))
-        return cli_misuse("--reweight: only with the primal-dual solver, and not with --model paper");
-    o->bregman = bregman == -1 ? 0 : bregman;
-    o->reweight = reweight;
-    if (iterations == 0)
-        return cli_misuse("--iterations 0: at least one");
-    if (iterations > 0 && !isnan(tolerance))
-        return cli_misuse("--iterations and --tolerance: one or the other");
-    if (!isnan(tolerance) && !(tolerance > 0))
-        return cli_misuse("--tolerance %g: not above 0", tolerance);
-    if (!isnan(eps) && !(eps > 0))
-        return cli_misuse("--eps %g: not above 0", eps);
-    if (!descent && !isnan(eps))
-        return cli_misuse("--eps belongs to --solver descent");
-    if (descent && o->model == CLVOX_TENSOR_MODEL_LOG)
-        return cli_misuse("--solver descent keeps tensors positive; --model log takes primal-dual");
-    o->iterations = iterations > 0 ? iterations : 0;
-    if (!isnan(tolerance))
-        o->tolerance = tolerance;
-    if (!isnan(eps))
-        o->eps = eps;
-    return CLVOX_OK;
+    return clv_tensor_denoise_options_check(values);
 }
 
 int cmd_tensor_denoise(command *cli, int argc, char **argv)
 {
     request r = {.order = CLVOX_TENSOR_AUTO};
-    int model = 0, solver = 0, bregman = -1, reweight = -1, iterations = -1;
-    double tolerance = NAN, eps = NAN;
     clvox_tensor_denoise_defaults(&r.options);
     const cli_option options[] = {
         {"output", 'o', CLI_TEXT, &r.out, "OUT", "the denoised tensor"},
         {"noise", 0, CLI_TEXT, &r.noise, "FILE", "PREFIX_sigma.nii.gz of `clvox tensor fit`"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise above 0 only; nothing flows through its border"},
-        {"model", 0, CLI_CHOICE, &model, MODELS,
-         "sum of |grad D| (default), Moazeni et al. 2009, or that of log D"},
-        {"reweight", 0, CLI_INTEGER, &reweight, "N",
-         "rounds that smooth less where the one before found an edge (default 2)"},
-        {"bregman", 0, CLI_INTEGER, &bregman, "N",
-         "Bregman iterations instead (default 3 with --model paper or descent); 1: plain"},
-        {"lambda", 0, CLI_TEXT, &r.lambda, "auto|X",
-         "how near to the data, per 1e-3 mm^2/s (default: auto, from the noise)"},
-        {"iterations", 0, CLI_INTEGER, &iterations, "N", "in each Bregman iteration, instead of a tolerance"},
-        {"tolerance", 0, CLI_NUMBER, &tolerance, "X",
-         "stop within this share of the least energy (default 2e-3)"},
-        {"solver", 0, CLI_CHOICE, &solver, "primal-dual|descent",
-         "descent: the paper's steps in L, D = L L'"},
-        {"eps", 0, CLI_NUMBER, &eps, "X", "descent: |grad| is the root of its square + X (default 1e-4)"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS,
          "how TENSOR and OUT hold the six volumes, and in which frame"},
         {0},
@@ -178,6 +130,8 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
                    "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
         .options = options,
+        .table = &clv_tensor_denoise_table,
+        .given = r.given,
         .least = 1,
         .most = 1,
     };
@@ -185,10 +139,9 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
-    r.options.model = (clvox_tensor_model)model;
-    r.options.solver = (clvox_tensor_solver)solver;
-    status = check_options(&r, bregman, reweight, iterations, tolerance, eps);
-    if (status)
+    if (!r.out)
+        return cli_misuse("-o OUT is missing");
+    if ((status = cli_settle_fields(&clv_tensor_denoise_table, r.given, check, &r.options)))
         return status;
     r.in = words[0];
     return run(cli, &r);

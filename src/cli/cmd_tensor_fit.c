@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "tensor/options.h"
 
 typedef struct request {
     const char *dwi, *bval, *bvec, *table, *mask, *prefix;
     clvox_tensor_fit_options options;
+    const char *given[CLV_MAX_OPTIONS]; /* what was typed for the rows of clv_tensor_fit_table */
     int order;
     const char *denoised; /* file for the scan without noise */
-    int denoise, window;  /* mppca: 1, voxels */
 } request;
-
-#define METHODS "ols|wls|iwls|nlls"
-
-static const char *method_name(clvox_tensor_method method)
-{
-    static const char *const names[] = {"ols", "wls", "iwls", "nlls"};
-    return names[method];
-}
 
 static void say_gradients(command *cli, const clvox_gradients *gradients)
 {
@@ -42,7 +34,8 @@ static void say_gradients(command *cli, const clvox_gradients *gradients)
 static void report(command *cli, const request *r, const clvox_tensor_fit_result *f)
 {
     cJSON *to = cJSON_AddObjectToObject(cli->log, "fit");
-    cJSON_AddStringToObject(to, "method", method_name(r->options.method));
+    const clv_option *method = clv_option_find(&clv_tensor_fit_table, "method");
+    cJSON_AddStringToObject(to, "method", clv_option_word(method, (int)r->options.method));
     cJSON_AddBoolToObject(to, "robust", r->options.robust);
     cJSON_AddNumberToObject(to, "volumes", f->volumes);
     cJSON_AddNumberToObject(to, "voxels", (double)f->asked);
@@ -82,23 +75,10 @@ static void end_stage(cJSON *to, const char *name, double *mark)
     *mark = now;
 }
 
-/* Replaces the scan. */
-static int remove_noise(command *cli, const request *r, const clvox_volume *mask, clvox_volume **dwi,
-                        clvox_volume **noise)
-{
-    clvox_volume *clean;
-    int status = clvox_dwi_denoise(cli->ctx, *dwi, mask, r->window / 2, &clean, noise);
-    if (status < 0)
-        return status;
-    clvox_volume_destroy(dwi);
-    *dwi = clean;
-    return CLVOX_OK;
-}
-
 static int run(command *cli, const request *r)
 {
     int status = CLVOX_OK;
-    clvox_volume *dwi = NULL, *mask = NULL, *noise = NULL;
+    clvox_volume *dwi = NULL, *mask = NULL;
     clvox_gradients *gradients = NULL;
     clvox_tensor_fit_result made = {0};
     cli_outputs outputs = {.count = 0};
@@ -114,59 +94,52 @@ static int run(command *cli, const request *r)
     say_gradients(cli, gradients);
     cJSON *stages = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
     end_stage(stages, "read", &mark);
-    if (r->denoise) {
-        CLV_TRY(remove_noise(cli, r, mask, &dwi, &noise));
-        end_stage(stages, "denoise", &mark);
-    }
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_fit_table, &r->options);
     status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
     if (status == CLVOX_ERROR_DATA)
         clv_fail_in(status, r->table ? r->table : r->bvec);
     if (status < 0)
         goto end;
-    if (noise)
-        CLV_TRY(clvox_tensor_fit_denoised(&made, noise));
-    end_stage(stages, "fit", &mark);
-    if (r->denoised)
-        CLV_TRY(cli_outputs_volume(&outputs, dwi, r->denoised, ""));
+    clvox_volume_destroy(&dwi);
+    if (made.scan_noise)
+        cJSON_AddNumberToObject(stages, "denoise", made.seconds_scan);
+    cJSON_AddNumberToObject(stages, "fit", made.seconds);
+    mark = cli_seconds();
+    if (made.scan)
+        CLV_TRY(cli_outputs_volume(&outputs, made.scan, r->denoised, ""));
     CLV_TRY(cli_outputs_tensor(&outputs, made.tensor, (clvox_tensor_order)r->order, r->prefix,
                                "_tensor.nii.gz"));
     CLV_TRY(cli_outputs_volume(&outputs, made.s0, r->prefix, "_s0.nii.gz"));
     CLV_TRY(cli_outputs_volume(&outputs, made.sigma, r->prefix, "_sigma.nii.gz"));
     CLV_TRY(cli_outputs_volume(&outputs, made.noise, r->prefix, "_noise.nii.gz"));
-    if (noise)
-        CLV_TRY(cli_outputs_volume(&outputs, noise, r->prefix, "_mppca_noise.nii.gz"));
+    if (made.scan_noise)
+        CLV_TRY(cli_outputs_volume(&outputs, made.scan_noise, r->prefix, "_mppca_noise.nii.gz"));
     CLV_TRY(cli_outputs_write(cli, &outputs, true));
     end_stage(stages, "write", &mark);
     report(cli, r, &made);
 end:
     clvox_volume_destroy(&dwi);
     clvox_volume_destroy(&mask);
-    clvox_volume_destroy(&noise);
     clvox_gradients_destroy(&gradients);
     clvox_tensor_fit_release(&made);
     cli_outputs_free(&outputs);
     return status;
 }
 
+static int check(const void *values)
+{
+    return clv_tensor_fit_options_check(values);
+}
+
 int cmd_tensor_fit(command *cli, int argc, char **argv)
 {
-    request r = {.order = CLVOX_TENSOR_AUTO, .window = 5};
-    bool robust = false;
-    int method = CLVOX_TENSOR_WLS;
+    request r = {.order = CLVOX_TENSOR_AUTO};
     clvox_tensor_fit_defaults(&r.options);
     const cli_option options[] = {
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
         {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit above 0 only"},
-        {"method", 0, CLI_CHOICE, &method, METHODS,
-         "plain, weighted (default) or repeatedly weighted log-linear, or nonlinear least squares"},
-        {"robust", 0, CLI_FLAG, &robust, NULL, "reject, in each voxel, volumes more than 3 noise levels off"},
-        {"bmax", 0, CLI_NUMBER, &r.options.bmax, "B", "leave out volumes of more than this b, s/mm^2"},
-        {"steps", 0, CLI_INTEGER, &r.options.steps, "N", "of iwls (4 by default) and nlls (10)"},
-        {"denoise", 0, CLI_CHOICE, &r.denoise, "none|mppca",
-         "remove noise first by Marchenko-Pastur PCA; writes PREFIX_mppca_noise too"},
-        {"window", 0, CLI_INTEGER, &r.window, "N", "voxels along a side of its windows, odd (5)"},
         {"save-denoised", 0, CLI_TEXT, &r.denoised, "FILE", "the scan without noise"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},
         {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "what the files' names begin with"},
@@ -179,9 +152,11 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
             "voxel, volumes without weighting as measurements like the others, any number of shells. Writes\n"
             "PREFIX_tensor.nii.gz (mm^2/s), PREFIX_s0, PREFIX_noise (standard deviation of the signal, from\n"
             "the residuals) and PREFIX_sigma (the same of the tensor's components, which\n"
-            "`clvox tensor denoise --noise` takes).",
+            "`clvox tensor denoise --noise` takes), with --denoise mppca PREFIX_mppca_noise.",
         .example = "  clvox tensor fit dwi.nii.gz --bval dwi.bval --bvec dwi.bvec -o subject",
         .options = options,
+        .table = &clv_tensor_fit_table,
+        .given = r.given,
         .least = 1,
         .most = 1,
     };
@@ -193,14 +168,11 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         return cli_misuse("-o PREFIX is missing");
     if ((status = cli_check_gradients(r.bval, r.bvec, r.table)))
         return status;
-    if (!(r.options.bmax >= 0))
-        return cli_misuse("--bmax %g: not a b-value", r.options.bmax);
-    if (r.window < 3 || r.window % 2 == 0)
-        return cli_misuse("--window %d: give an odd number from 3 on", r.window);
-    if (r.denoised && !r.denoise)
+    if ((status = cli_settle_fields(&clv_tensor_fit_table, r.given, check, &r.options)))
+        return status;
+    if (r.denoised && r.options.denoise == CLVOX_SCAN_AS_IT_IS)
         return cli_misuse("--save-denoised needs --denoise mppca");
-    r.options.method = (clvox_tensor_method)method;
-    r.options.robust = robust;
+    r.options.keep_scan = r.denoised != NULL;
     r.dwi = words[0];
     return run(cli, &r);
 }

@@ -1,64 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
-#include "base/select.h"
-#include "io/png.h"
-#include "io/volume_file.h"
-#include "tensor/maps.h"
 
 static const char *const names[CLVOX_MEASURES] = {"fa", "md", "ad", "rd", "mode", "cl", "cp",
                                                   "cs", "l1", "l2", "l3", "v1",   "v2", "v3"};
 
-/* Of the finite values of a map where inside says so; NaN where there is none. */
-static double median(const clvox_volume *map, const char *inside, float *room)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < clvox_grid_voxels(&map->grid); i++)
-        if (inside[i] && isfinite(map->data[i]))
-            room[count++] = map->data[i];
-    return count ? clv_median(room, count) : NAN;
-}
-
 int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask)
 {
-    int status = CLVOX_OK;
-    const clvox_volume *fa = maps[CLVOX_MEASURE_FA], *md = maps[CLVOX_MEASURE_MD];
-    const clvox_volume *least = maps[CLVOX_MEASURE_L3];
-    size_t voxels = clvox_grid_voxels(&fa->grid), inside = 0, negative = 0, odd = 0;
-    char *in = calloc(voxels, 1);
-    float *room = malloc(voxels * sizeof *room);
-    if (!in || !room) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the report");
-        goto end;
-    }
-    for (size_t i = 0; i < voxels; i++) {
-        /* Without a mask what is outside was left at 0. */
-        in[i] = mask ? mask->data[i] > 0 : !(md->data[i] == 0 && least->data[i] == 0);
-        inside += in[i] != 0;
-        negative += in[i] && least->data[i] <= 0;
-        odd += in[i] && !isfinite(md->data[i]);
-    }
-    double fa_median = median(fa, in, room), md_median = median(md, in, room);
-    cli_print(cli, "%-13s %zu\n%-13s %.4g\n%-13s %.4g mm^2/s\n%-13s %zu\n", "voxels", inside, "FA", fa_median,
-              "MD", md_median, "not-positive", negative);
-    if (odd)
-        cli_remark(cli, 0, "%zu tensors inside are not finite; so are their measures\n", odd);
-    if (5 * negative > inside)
-        cli_remark(cli, 0, "%zu of %zu tensors are not positive: is --order right?\n", negative, inside);
+    clvox_measures_summary m;
+    int status = clvox_measures_summarise(maps, mask, &m);
+    if (status < 0)
+        return status;
+    cli_print(cli, "%-13s %zu\n%-13s %.4g\n%-13s %.4g mm^2/s\n%-13s %zu\n", "voxels", m.voxels, "FA",
+              m.fa_median, "MD", m.md_median, "not-positive", m.not_positive);
+    if (m.not_finite)
+        cli_remark(cli, 0, "%zu tensors inside are not finite; so are their measures\n", m.not_finite);
+    if (5 * m.not_positive > m.voxels)
+        cli_remark(cli, 0, "%zu of %zu tensors are not positive: is --order right?\n", m.not_positive,
+                   m.voxels);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "measures");
-    cJSON_AddNumberToObject(to, "voxels", (double)inside);
-    cli_log_number(to, "fa_median", fa_median);
-    cli_log_number(to, "md_median", md_median);
-    cJSON_AddNumberToObject(to, "not_positive", (double)negative);
-    cJSON_AddNumberToObject(to, "not_finite", (double)odd);
-end:
-    free(in);
-    free(room);
-    return status;
+    cJSON_AddNumberToObject(to, "voxels", (double)m.voxels);
+    cli_log_number(to, "fa_median", m.fa_median);
+    cli_log_number(to, "md_median", m.md_median);
+    cJSON_AddNumberToObject(to, "not_positive", (double)m.not_positive);
+    cJSON_AddNumberToObject(to, "not_finite", (double)m.not_finite);
+    return CLVOX_OK;
 }
 
 static int write_vectors(const void *what, int fsl, const char *path)
@@ -68,25 +35,13 @@ static int write_vectors(const void *what, int fsl, const char *path)
 
 static int write_colours(const void *what, int how, const char *path)
 {
-    const cli_colours *c = what;
+    clvox_volume *const *maps = what;
     (void)how;
-    return clv_volume_write_colours(c->grid, c->rgb, path);
+    return clvox_tensor_write_colours(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], path);
 }
 
-static int draw_colours(const void *what, int how, const char *path)
-{
-    const cli_colours *c = what;
-    clv_raster figure = {0, 0, NULL};
-    int status = clv_figure_colours(c->grid, c->rgb, &figure);
-    (void)how;
-    if (status >= 0)
-        status = clv_png_write(path, figure.width, figure.height, figure.rgb);
-    clv_raster_free(&figure);
-    return status;
-}
-
-int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl,
-                         cli_colours *colours)
+int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES],
+                         bool fsl)
 {
     int status = CLVOX_OK;
     char end[32];
@@ -101,33 +56,28 @@ int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const
             CLV_TRY(cli_outputs_add(o, write_vectors, maps[m], fsl, prefix, end));
     }
     if (maps[CLVOX_MEASURE_FA] && maps[CLVOX_MEASURE_V1]) {
-        colours->grid = &maps[CLVOX_MEASURE_FA]->grid;
-        CLV_TRY(clv_tensor_colours(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &colours->rgb));
-        CLV_TRY(cli_outputs_add(o, write_colours, colours, 0, prefix, "_colour.nii.gz"));
-        CLV_TRY(cli_outputs_add(o, draw_colours, colours, 0, prefix, "_colour.png"));
+        CLV_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.nii.gz"));
+        CLV_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.png"));
     }
 end:
     return status;
 }
 
-int cli_check_directions(command *cli, const char *path, const clvox_volume *fa, const clvox_volume *v1)
+int cli_check_directions(command *cli, const char *path, clvox_volume *const maps[CLVOX_MEASURES])
 {
     enum { PERCENT = 15 }; /* less is chance, and fibres that cross */
-    int best;
-    double gain;
-    char name[CLV_TURN_NAME];
-    int status = clv_tensor_coherence(fa, v1, &best, &gain);
+    clvox_coherence c;
+    int status = clvox_tensor_coherence(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &c);
     if (status < 0)
         return status;
-    clv_turn_name(best, name);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "directions");
-    cJSON_AddStringToObject(to, "most_coherent", name);
-    cli_log_number(to, "gain", gain);
-    if (100 * gain > 100 + PERCENT)
+    cJSON_AddStringToObject(to, "most_coherent", c.axes);
+    cli_log_number(to, "gain", c.gain);
+    if (100 * c.gain > 100 + PERCENT)
         cli_remark(cli, 0,
                    "%s: fibres hold together %.2f times better with the axes of its directions as %s; check "
                    "how the gradients were made (an x too often or never turned round is frequent)\n",
-                   path, gain, name);
+                   path, c.gain, c.axes);
     return CLVOX_OK;
 }
 
@@ -164,7 +114,6 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     };
     clvox_volume *tensor = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
     cli_outputs outputs = {.count = 0};
-    cli_colours colours = {.rgb = NULL};
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
@@ -177,16 +126,15 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     CLV_TRY(cli_on_grid(mask_path, mask, words[0], tensor));
     CLV_TRY(cli_open(cli));
     CLV_TRY(clvox_tensor_measures(cli->ctx, tensor, mask, CLVOX_MEASURES_ALL, maps));
-    CLV_TRY(cli_outputs_measures(&outputs, prefix, maps, frame == 1, &colours));
+    CLV_TRY(cli_outputs_measures(&outputs, prefix, maps, frame == 1));
     CLV_TRY(cli_outputs_write(cli, &outputs, true));
     CLV_TRY(cli_report_measures(cli, maps, mask));
-    CLV_TRY(cli_check_directions(cli, words[0], maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1]));
+    CLV_TRY(cli_check_directions(cli, words[0], maps));
 end:
     clvox_volume_destroy(&tensor);
     clvox_volume_destroy(&mask);
     for (int m = 0; m < CLVOX_MEASURES; m++)
         clvox_volume_destroy(&maps[m]);
     cli_outputs_free(&outputs);
-    free(colours.rgb);
     return status;
 }

@@ -324,6 +324,23 @@ int cli_read_fields(const clv_option_table *table, const char *const *given, dou
     return status == CLVOX_ERROR_ARGUMENT ? CLI_USAGE : status;
 }
 
+int cli_settle_fields(const clv_option_table *table, const char *const *given,
+                      int (*check)(const void *values), void *values)
+{
+    int status = cli_read_fields(table, given, 0, values);
+    if (status)
+        return status;
+    if (check(values) < 0)
+        return CLI_USAGE;
+    for (int i = 0; i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
+        const char *why = given[i] && row->idle ? row->idle(row, values, given[i]) : NULL;
+        if (why)
+            return cli_misuse("--%s has no effect %s", row->name, why);
+    }
+    return CLVOX_OK;
+}
+
 void cli_log_fields(cJSON *to, const clv_option_table *table, const void *values)
 {
     for (int i = 0; i < table->count; i++) {

@@ -76,6 +76,10 @@ int cli_auto_or_number(const char *option, const char *text, double *out);
 /* clv_options_read, where what is typed wrongly is a misuse. */
 int cli_read_fields(const clv_option_table *table, const char *const *given, double mm, void *values);
 
+/* The same, and misuses too are what check refuses of them and options that have no effect. */
+int cli_settle_fields(const clv_option_table *table, const char *const *given,
+                      int (*check)(const void *values), void *values);
+
 /* Voxels along each axis of "N" or "NxNxN"; false where they are not whole numbers
  * from least to most, or have a unit. */
 bool cli_whole_size(const clv_numbers *numbers, int least, int most, int size[3]);

@@ -4,6 +4,7 @@
 
 #include "clvox/tensor_all.h"
 #include "tensor/maps.h"
+#include "tensor/options.h"
 #include "tensor/resident.h"
 
 static double now(void)
@@ -32,9 +33,9 @@ void clvox_tensor_all_defaults(clvox_tensor_all_options *options)
 
 void clvox_tensor_all_release(clvox_tensor_all_result *result)
 {
+    clvox_volume_destroy(&result->mask);
     clvox_tensor_fit_release(&result->fit);
     clvox_volume_destroy(&result->denoised.tensor);
-    clvox_volume_destroy(&result->noise);
     for (int m = 0; m < CLVOX_MEASURES; m++)
         clvox_volume_destroy(&result->maps[m]);
 }
@@ -63,25 +64,18 @@ static int fit(chain *c)
 {
     int status = CLVOX_OK;
     const clvox_tensor_all_options *o = c->options;
-    const clvox_volume *dwi = c->dwi;
-    clvox_volume *clean = NULL;
     c->out->stage = CLVOX_TENSOR_STAGE_SCAN;
-    CLV_TRY(clv_tensor_fit_check(dwi, c->gradients, c->mask, &o->fit));
-    CLV_TRY(settle(c));
-    if (o->window_radius > 0 && c->resident) {
-        CLV_TRY(clv_dwi_denoise_resident(c->ctx, dwi, o->window_radius, &c->at, &c->out->noise));
-    } else if (o->window_radius > 0) {
-        CLV_TRY(clvox_dwi_denoise(c->ctx, dwi, c->mask, o->window_radius, &clean, &c->out->noise));
-        dwi = clean;
+    if (!c->mask && !o->everywhere) {
+        CLV_TRY(clvox_dwi_mask(c->dwi, &c->out->mask));
+        c->mask = c->out->mask;
     }
+    CLV_TRY(clv_tensor_fit_check(c->dwi, c->gradients, c->mask, &o->fit));
+    CLV_TRY(settle(c));
     c->out->stage = CLVOX_TENSOR_STAGE_FIT;
-    CLV_TRY(clv_tensor_fit_resident(c->ctx, dwi, c->gradients, c->mask, &o->fit, c->resident ? &c->at : NULL,
-                                    &c->out->fit));
-    if (c->out->noise)
-        CLV_TRY(clvox_tensor_fit_denoised(&c->out->fit, c->out->noise));
+    CLV_TRY(clv_tensor_fit_resident(c->ctx, c->dwi, c->gradients, c->mask, &o->fit,
+                                    c->resident ? &c->at : NULL, &c->out->fit));
 end:
     clv_buffer_destroy(&c->at.scan);
-    clvox_volume_destroy(&clean);
     return status;
 }
 
@@ -120,6 +114,7 @@ int clvox_tensor_all(clvox_context *context, const clvox_volume *dwi, const clvo
     size_t before = clv_peak_start(context);
     double at = now(), then;
     memset(out, 0, sizeof *out);
+    CLV_TRY(clv_tensor_all_options_check(c.options));
     CLV_TRY(fit(&c));
     out->seconds[0] = (then = now()) - at;
     if (!c.options->plain)

@@ -153,3 +153,12 @@ end:
     free(w.v);
     return status;
 }
+
+int clvox_tensor_coherence(const clvox_volume *fa, const clvox_volume *v1, clvox_coherence *out)
+{
+    int best;
+    int status = clv_tensor_coherence(fa, v1, &best, &out->gain);
+    if (status >= 0)
+        clv_turn_name(best, out->axes);
+    return status;
+}

@@ -10,6 +10,7 @@
 #include "op/tensor/tv.h"
 #include "transform/field.h"
 #include "tensor/noise.h"
+#include "tensor/options.h"
 #include "tensor/resident.h"
 
 /* Tensors are worked on in 1e-3 mm^2/s. */
@@ -40,7 +41,8 @@ static double now(void)
 
 void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options)
 {
-    *options = (clvox_tensor_denoise_options){.reweight = -1, .tolerance = 2e-3, .eps = 1e-4};
+    *options = (clvox_tensor_denoise_options){
+        .reweight = -1, .bregman = -1, .lambda = -1, .iterations = -1, .tolerance = 2e-3, .eps = 1e-4};
 }
 
 /* ---- what is asked for -------------------------------------------------- */
@@ -55,27 +57,7 @@ static int check(const clvox_volume *tensor, const clvox_volume *noise, const cl
         return clv_fail(CLVOX_ERROR_DATA, "the noise map does not lie on the tensor's grid");
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &tensor->grid)))
         return clv_fail(CLVOX_ERROR_DATA, "the mask does not lie on the tensor's grid");
-    if ((unsigned)o->model > CLVOX_TENSOR_MODEL_LOG || (unsigned)o->solver > CLVOX_TENSOR_DESCENT)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "model %d or solver %d of tensors is not known", (int)o->model,
-                        (int)o->solver);
-    if (o->bregman < 0 || o->bregman > 20)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d Bregman iterations: 1 to 20 are possible", o->bregman);
-    if (o->reweight > 20)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d rounds of reweighting: 0 to 20 are possible", o->reweight);
-    if (o->reweight > 0 && (o->model == CLVOX_TENSOR_MODEL_PAPER || o->solver == CLVOX_TENSOR_DESCENT))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "rounds of reweighting want the primal-dual solver of the "
-                                              "local model or of logarithms");
-    if (o->reweight > 0 && o->bregman > 1)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "Bregman iterations and rounds of reweighting: one or the other");
-    if (!(o->lambda >= 0) || isinf(o->lambda))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "lambda %g is not above 0", o->lambda);
-    if (o->iterations < 0 || !(o->tolerance > 0) || !(o->eps > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "iterations, tolerance and eps are above 0");
-    if (o->solver == CLVOX_TENSOR_DESCENT && o->model == CLVOX_TENSOR_MODEL_LOG)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the descent keeps tensors positive, logarithms have no sign; "
-                        "take the primal-dual solver");
+    CLV_TRY(clv_tensor_denoise_options_check(o));
     CLV_TRY(clv_field_check(&tensor->grid));
 end:
     return status;
@@ -158,18 +140,19 @@ static int primal_dual(denoise *run)
 {
     int status = CLVOX_OK, steps = 0;
     const clvox_tensor_denoise_options *o = run->options;
-    const int most = o->iterations ? o->iterations : MOST_ITERATIONS;
+    const bool fixed = o->iterations > 0;
+    const int most = fixed ? o->iterations : MOST_ITERATIONS;
     clv_tensor_pd_energies e;
     double gap = INFINITY;
     CLV_TRY(clv_tensor_pd_start(run->ctx, &run->pd, run->round > 0));
-    while (steps < most && (o->iterations || !(gap <= o->tolerance))) {
+    while (steps < most && (fixed || !(gap <= o->tolerance))) {
         for (int k = 0; k < CHECK_EVERY && steps < most; k++, steps++)
             CLV_TRY(clv_tensor_pd_step(run->ctx, &run->pd));
-        if (o->iterations && steps < most && steps % 50)
+        if (fixed && steps < most && steps % 50)
             continue;
         CLV_TRY(clv_tensor_pd_energy(run->ctx, &run->pd, &e));
         gap = e.energy > 0 ? (e.energy - e.dual) / e.energy : 0;
-        CLV_TRY(tell(run, o->iterations ? (double)steps / most : fmin(1, log(gap) / log(o->tolerance))));
+        CLV_TRY(tell(run, fixed ? (double)steps / most : fmin(1, log(gap) / log(o->tolerance))));
     }
     run->result->gap = gap;
     run->result->iterations += steps;
@@ -181,7 +164,8 @@ static int descent(denoise *run)
 {
     int status = CLVOX_OK, steps = 0;
     const clvox_tensor_denoise_options *o = run->options;
-    const int most = o->iterations ? o->iterations : MOST_DESCENT;
+    const bool fixed = o->iterations > 0;
+    const int most = fixed ? o->iterations : MOST_DESCENT;
     clv_buffer *partial = NULL, *state = NULL;
     clv_tensor_tv_args args = {
         .data = run->pd.data, .links = run->links, .lambda = run->pd.lambda, .eps = (float)o->eps, .relax = 1,
@@ -191,7 +175,7 @@ static int descent(denoise *run)
     CLV_TRY(clv_buffer_create(run->ctx, CLV_TENSOR_TV_STATE * sizeof(float), "sums", &state));
     args.partial = partial;
     args.state = state;
-    while (steps < most && (o->iterations || !(before - energy <= o->tolerance * energy))) {
+    while (steps < most && (fixed || !(before - energy <= o->tolerance * energy))) {
         int now_steps = most - steps < CHECK_EVERY ? most - steps : CHECK_EVERY;
         float value;
         CLV_TRY(clv_tensor_tv_descend(run->ctx, &args, now_steps, run->pd.tensor, run->pd.ahead));
@@ -324,8 +308,8 @@ static void settle(denoise *run)
 {
     const clvox_tensor_denoise_options *o = run->options;
     bool possible = o->model != CLVOX_TENSOR_MODEL_PAPER && o->solver == CLVOX_TENSOR_PRIMAL_DUAL;
-    run->reweight = o->reweight >= 0 ? o->reweight : o->bregman == 0 && possible ? 2 : 0;
-    run->bregman = o->bregman ? o->bregman : run->reweight ? 1 : 3;
+    run->reweight = o->reweight >= 0 ? o->reweight : o->bregman < 0 && possible ? 2 : 0;
+    run->bregman = o->bregman > 0 ? o->bregman : run->reweight ? 1 : 3;
     run->rounds = run->reweight ? 1 + run->reweight : run->bregman;
 }
 

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/select.h"
 #include "clvox/tensor.h"
 #include "op/tensor/fit.h"
+#include "tensor/options.h"
 #include "tensor/resident.h"
 
 enum { MADE = 5 }; /* tensor, s0, sigma, noise, kind */
@@ -30,7 +32,7 @@ typedef struct fit {
 
 void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options)
 {
-    *options = (clvox_tensor_fit_options){.method = CLVOX_TENSOR_WLS};
+    *options = (clvox_tensor_fit_options){.method = CLVOX_TENSOR_WLS, .window = 5};
 }
 
 void clvox_tensor_fit_release(clvox_tensor_fit_result *result)
@@ -39,6 +41,8 @@ void clvox_tensor_fit_release(clvox_tensor_fit_result *result)
     clvox_volume_destroy(&result->s0);
     clvox_volume_destroy(&result->sigma);
     clvox_volume_destroy(&result->noise);
+    clvox_volume_destroy(&result->scan_noise);
+    clvox_volume_destroy(&result->scan);
 }
 
 int clv_tensor_fit_check(const clvox_volume *dwi, const clvox_gradients *gradients, const clvox_volume *mask,
@@ -50,11 +54,34 @@ int clv_tensor_fit_check(const clvox_volume *dwi, const clvox_gradients *gradien
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &dwi->grid)))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "the mask is not on the grid of the scan; resample it there, labels and all");
-    if (options->method < CLVOX_TENSOR_OLS || options->method > CLVOX_TENSOR_NLLS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "method %d of a tensor fit is not known", (int)options->method);
-    if (!(options->bmax >= 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "a largest b of %g is not possible", options->bmax);
-    return CLVOX_OK;
+    return clv_tensor_fit_options_check(options);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The scan without its own noise, where that is wanted: on the device, or the fit's from now on. */
+static int denoise_scan(clvox_context *ctx, const clvox_tensor_fit_options *options, fit *f,
+                        clvox_tensor_fit_result *out)
+{
+    int status = CLVOX_OK;
+    const int radius = (options->window ? options->window : 5) / 2;
+    const double started = now();
+    if (options->denoise == CLVOX_SCAN_AS_IT_IS)
+        return CLVOX_OK;
+    if (f->at) {
+        CLV_TRY(clv_dwi_denoise_resident(ctx, f->dwi, radius, f->at, &out->scan_noise));
+    } else {
+        CLV_TRY(clvox_dwi_denoise(ctx, f->dwi, f->mask, radius, &out->scan, &out->scan_noise));
+        f->dwi = out->scan;
+    }
+    out->seconds_scan = now() - started;
+end:
+    return status;
 }
 
 /* The volumes up to bmax, and their equations. */
@@ -245,6 +272,7 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
                             const clv_resident *at, clvox_tensor_fit_result *out)
 {
     int status = CLVOX_OK;
+    double started;
     clvox_tensor_fit_options plain;
     fit f = {.dwi = dwi, .mask = mask, .at = at, .n = clvox_grid_voxels(&dwi->grid)};
     memset(out, 0, sizeof *out);
@@ -266,8 +294,15 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
     CLV_TRY(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, &out->sigma));
     CLV_TRY(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, &out->noise));
     out->volumes = f.design->volumes;
+    CLV_TRY(denoise_scan(context, options, &f, out));
+    started = now();
     CLV_TRY(run(context, &f, out));
     CLV_TRY(count_kinds(&f, out));
+    if (out->scan_noise)
+        CLV_TRY(clv_tensor_fit_denoised(out, out->scan_noise));
+    if (!options->keep_scan)
+        clvox_volume_destroy(&out->scan);
+    out->seconds = now() - started;
 end:
     if (status < 0)
         clvox_tensor_fit_release(out);

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/select.h"
 #include "base/status.h"
+#include "io/png.h"
+#include "io/volume_file.h"
 #include "op/tensor/measures.h"
 #include "report/figure_view.h"
 
@@ -99,6 +102,45 @@ int clvox_tensor_measures(clvox_context *ctx, const clvox_volume *tensor, const 
         status = clv_tensor_maps(ctx, d, inside, &tensor->grid, 1, wanted, out);
     clv_pool_release(requests, mask ? 2 : 1);
 end:
+    return status;
+}
+
+static double median_of(const clvox_volume *map, const char *inside, float *room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&map->grid); i++)
+        if (inside[i] && isfinite(map->data[i]))
+            room[count++] = map->data[i];
+    return count ? clv_median(room, count) : NAN;
+}
+
+int clvox_measures_summarise(clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask,
+                             clvox_measures_summary *out)
+{
+    const clvox_volume *fa = maps[CLVOX_MEASURE_FA], *md = maps[CLVOX_MEASURE_MD];
+    const clvox_volume *l3 = maps[CLVOX_MEASURE_L3];
+    *out = (clvox_measures_summary){.voxels = 0};
+    if (!fa || !md || !l3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a summary of measures wants FA, MD and L3");
+    size_t voxels = clvox_grid_voxels(&fa->grid);
+    char *inside = malloc(voxels);
+    float *room = malloc(voxels * sizeof *room);
+    for (size_t i = 0; inside && room && i < voxels; i++) {
+        /* Without a mask what is outside was left at 0. */
+        inside[i] = mask ? mask->data[i] > 0 : !(md->data[i] == 0 && l3->data[i] == 0);
+        out->voxels += inside[i] != 0;
+        out->not_positive += inside[i] && l3->data[i] <= 0;
+        out->not_finite += inside[i] && !isfinite(md->data[i]);
+    }
+    int status = CLVOX_OK;
+    if (!inside || !room)
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the summary");
+    if (status >= 0) {
+        out->fa_median = median_of(fa, inside, room);
+        out->md_median = median_of(md, inside, room);
+    }
+    free(inside);
+    free(room);
     return status;
 }
 
@@ -216,4 +258,23 @@ int clv_figure_colours(const clvox_grid *grid, const uint8_t *rgb, clv_raster *o
         left += clv_raster_text_width(2, legend[i].text) + 3 * GAP;
     }
     return CLVOX_OK;
+}
+
+int clvox_tensor_write_colours(const clvox_volume *fa, const clvox_volume *v1, const char *path)
+{
+    int status = CLVOX_OK;
+    const size_t length = strlen(path);
+    uint8_t *rgb = NULL;
+    clv_raster figure = {0, 0, NULL};
+    CLV_TRY(clv_tensor_colours(fa, v1, &rgb));
+    if (length < 4 || strcmp(path + length - 4, ".png") != 0) {
+        status = clv_volume_write_colours(&fa->grid, rgb, path);
+        goto end;
+    }
+    CLV_TRY(clv_figure_colours(&fa->grid, rgb, &figure));
+    CLV_TRY(clv_png_write(path, figure.width, figure.height, figure.rgb));
+end:
+    clv_raster_free(&figure);
+    free(rgb);
+    return status;
 }

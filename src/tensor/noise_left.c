@@ -3,7 +3,7 @@
 
 #include "base/select.h"
 #include "base/status.h"
-#include "clvox/tensor.h"
+#include "tensor/resident.h"
 
 /* Of the noise's standard deviation, what PCA of 20 to 30 directions in windows of
  * 5^3 leaves: the kept components' share. On phantoms of SNR 10 to 30 lambda is
@@ -20,7 +20,7 @@ static double median(const clvox_volume *volume, float *room)
     return clv_median(room, count);
 }
 
-int clvox_tensor_fit_denoised(clvox_tensor_fit_result *fit, const clvox_volume *noise)
+int clv_tensor_fit_denoised(clvox_tensor_fit_result *fit, const clvox_volume *noise)
 {
     size_t n = clvox_grid_voxels(&fit->sigma->grid);
     if (noise->frames != 1 || !clvox_grid_equal(&noise->grid, &fit->sigma->grid))

@@ -18,6 +18,10 @@ typedef struct clv_resident {
 int clv_dwi_denoise_resident(clvox_context *ctx, const clvox_volume *dwi, int radius, const clv_resident *at,
                              clvox_volume **noise);
 
+/* For the fit of a scan that clvox_dwi_denoise has cleaned: sets noise and sigma, and
+ * their medians, to what remains of the noise that the PCA measured. */
+int clv_tensor_fit_denoised(clvox_tensor_fit_result *fit, const clvox_volume *noise);
+
 /* CLVOX_OK, or the sentence that says why these can't be fitted; reads no voxel. */
 int clv_tensor_fit_check(const clvox_volume *dwi, const clvox_gradients *gradients, const clvox_volume *mask,
                          const clvox_tensor_fit_options *options);
@@ -27,8 +31,8 @@ bool clv_tensor_fit_whole(clvox_context *ctx, size_t voxels, int volumes,
                           const clvox_tensor_fit_options *options);
 
 /* As clvox_tensor_fit, of the scan at->scan, which is overwritten; `dwi` says the grid and
- * how many volumes, and its values are not read. The tensor stays in at->tensor too. at NULL:
- * clvox_tensor_fit itself. */
+ * how many volumes, its values are not read, and keep_scan is passed over. The
+ * tensor stays in at->tensor too. at NULL: clvox_tensor_fit itself. */
 int clv_tensor_fit_resident(clvox_context *ctx, const clvox_volume *dwi, const clvox_gradients *gradients,
                             const clvox_volume *mask, const clvox_tensor_fit_options *options,
                             const clv_resident *at, clvox_tensor_fit_result *out);

@@ -150,12 +150,16 @@ exits 0 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec --mask n_mask.
     --window 3 --save-denoised clean_dwi.nii.gz --json log/clean.json
 exists clean_tensor.nii.gz; exists clean_mppca_noise.nii.gz; exists clean_dwi.nii.gz
 json log/clean.json 'j["seconds_by_stage"]["denoise"] > 0'
+json log/clean.json 'j["options"]["method"] == "wls" and j["options"]["denoise"] == "mppca" and j["options"]["window"] == 3'
 awk '{ for (i = 1; i <= NF; i++) printf "%s ", 1000; print "" }' n.bval > one.bval
 exits 1 clvox tensor fit n_dwi.nii.gz --bval one.bval --bvec n.bvec -o none --denoise mppca --save-denoised none.nii.gz
 one_sentence; absent none.nii.gz; absent none_mppca_noise.nii.gz; absent none_tensor.nii.gz
 exits 1 clvox tensor all n_dwi.nii.gz --bval one.bval --bvec n.bvec -o none -q; absent none_mask.nii.gz
 exits 2 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec -o x --denoise mppca --window 4; says 'odd'
 exits 2 clvox tensor fit n_dwi.nii.gz --bval n.bval --bvec n.bvec -o x --save-denoised y.nii; says 'needs --denoise'
+exits 2 clvox tensor fit n_dwi.nii.gz --grad n.b -o x --window 3; says '--window has no effect without --denoise mppca'
+exits 2 clvox tensor fit n_dwi.nii.gz --grad n.b -o x --steps 3; says '--steps has no effect with --method'
+exits 2 clvox tensor all n_dwi.nii.gz --grad n.b -o x --plain --model log; says '--model has no effect with --plain'
 exits 0 clvox tensor denoise n_tensor.nii.gz --noise n_sigma.nii.gz --mask n_mask.nii.gz -o n_tv.nii.gz -q
 exits 0 clvox tensor measures n_tv.nii.gz --mask n_mask.nii.gz -o n -q
 exits 0 clvox tensor all n_dwi.nii.gz --grad n.b --mask n_mask.nii.gz -o a --json log/a.json

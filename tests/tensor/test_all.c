@@ -7,6 +7,7 @@
 #include "op/harness.h"
 #include "phantom/phantom.h"
 #include "phantom/tensor.h"
+#include "tensor/resident.h"
 
 static clvox_context *ctx;
 
@@ -56,13 +57,20 @@ static void same(const clvox_volume *a, const clvox_volume *b, const char *what)
 static void one_by_one(const scan *s, const clvox_volume *mask, const clvox_tensor_all_options *o,
                        clvox_tensor_all_result *r)
 {
-    clvox_volume *clean = NULL;
+    clvox_volume *clean = NULL, *noise = NULL;
+    clvox_tensor_fit_options fit = o->fit;
     memset(r, 0, sizeof *r);
-    if (o->window_radius)
-        check_must(clvox_dwi_denoise(ctx, s->dwi, mask, o->window_radius, &clean, &r->noise));
-    check_must(clvox_tensor_fit(ctx, clean ? clean : s->dwi, s->gradients, mask, &o->fit, &r->fit));
-    if (r->noise)
-        check_must(clvox_tensor_fit_denoised(&r->fit, r->noise));
+    if (!mask && !o->everywhere) {
+        check_must(clvox_dwi_mask(s->dwi, &r->mask));
+        mask = r->mask;
+    }
+    if (o->fit.denoise)
+        check_must(clvox_dwi_denoise(ctx, s->dwi, mask, o->fit.window / 2, &clean, &noise));
+    fit.denoise = CLVOX_SCAN_AS_IT_IS;
+    check_must(clvox_tensor_fit(ctx, clean ? clean : s->dwi, s->gradients, mask, &fit, &r->fit));
+    r->fit.scan_noise = noise;
+    if (noise)
+        check_must(clv_tensor_fit_denoised(&r->fit, noise));
     if (!o->plain)
         check_must(clvox_tensor_denoise(ctx, r->fit.tensor, r->fit.sigma, mask, &o->denoise, &r->denoised));
     check_must(clvox_tensor_measures(ctx, o->plain ? r->fit.tensor : r->denoised.tensor, mask, o->measures,
@@ -79,7 +87,8 @@ static void compare(const scan *s, const clvox_volume *mask, const clvox_tensor_
     same(got.fit.s0, want.fit.s0, "S0");
     same(got.fit.sigma, want.fit.sigma, "the tensor's noise");
     same(got.fit.noise, want.fit.noise, "the signal's noise");
-    same(got.noise, want.noise, "the scan's noise");
+    same(got.fit.scan_noise, want.fit.scan_noise, "the scan's noise");
+    same(got.mask, want.mask, "the mask");
     same(got.denoised.tensor, want.denoised.tensor, "the tensor");
     for (int m = 0; m < CLVOX_MEASURES; m++)
         same(got.maps[m], want.maps[m], "a measure");
@@ -132,8 +141,12 @@ int main(void)
     few = o;
     CHECK_CASE("the defaults");
     compare(&s, s.mask, &o);
+    CHECK_CASE("the scan's own mask");
+    compare(&s, NULL, &o);
     CHECK_CASE("PCA first, without a mask, few measures");
-    few.window_radius = tiny ? 1 : 2;
+    few.fit.denoise = CLVOX_SCAN_MPPCA;
+    few.fit.window = tiny ? 3 : 5;
+    few.everywhere = 1;
     few.measures = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V1;
     compare(&s, NULL, &few);
     CHECK_CASE("volumes left out, logarithms");
@@ -148,7 +161,7 @@ int main(void)
     CHECK_CASE("a device that does not hold the scan");
     clvox_device_limits *limits = (clvox_device_limits *)(uintptr_t)clvox_context_limits(ctx), real = *limits;
     limits->max_allocation = 7 * sizeof(float) * clvox_grid_voxels(&s.dwi->grid);
-    few.window_radius = 0;
+    few.fit.denoise = CLVOX_SCAN_AS_IT_IS;
     compare(&s, s.mask, &few);
     *limits = real;
     scan_free(&s);

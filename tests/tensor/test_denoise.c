@@ -210,7 +210,7 @@ static void odd_values(void)
     CHECK(clvox_tensor_denoise(ctx, s.fit.tensor, NULL, NULL, &odd, &r) == CLVOX_ERROR_ARGUMENT && !r.tensor);
 
     CHECK_CASE("an empty mask, no noise and another grid are refused");
-    o.lambda = 0;
+    o.lambda = -1;
     memset(s.fit.sigma->data, 0, n * sizeof(float));
     clvox_tensor_fit_result *f = &s.fit;
     CHECK(clvox_tensor_denoise(ctx, f->tensor, f->sigma, s.mask, &o, &r) == CLVOX_ERROR_DATA && !r.tensor);

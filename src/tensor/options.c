@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+
+static const char *const method_words[] = {"ols", "wls", "iwls", "nlls", NULL};
+static const char *const scan_words[] = {"none", "mppca", NULL};
+static const char *const model_words[] = {"local", "paper", "log", NULL};
+static const char *const solver_words[] = {"primal-dual", "descent", NULL};
+
+/* ---- no effect ---------------------------------------------------------- */
+
+static const char *steps_of_fit(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_tensor_fit_options *o = values;
+    (void)row;
+    (void)text;
+    return o->method == CLVOX_TENSOR_OLS || o->method == CLVOX_TENSOR_WLS ? "with --method ols or wls" : NULL;
+}
+
+static const char *window_of_fit(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_tensor_fit_options *o = values;
+    (void)row;
+    (void)text;
+    return o->denoise == CLVOX_SCAN_AS_IT_IS ? "without --denoise mppca" : NULL;
+}
+
+static const char *tolerance_of_denoise(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_tensor_denoise_options *o = values;
+    (void)row;
+    (void)text;
+    return o->iterations > 0 ? "with --iterations" : NULL;
+}
+
+static const char *eps_of_denoise(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_tensor_denoise_options *o = values;
+    (void)row;
+    (void)text;
+    return o->solver != CLVOX_TENSOR_DESCENT ? "without --solver descent" : NULL;
+}
+
+/* The same of what tensor_all holds of them. */
+static const char *of_all(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_tensor_all_options *o = values;
+    const bool fit = row->offset < offsetof(clvox_tensor_all_options, denoise);
+    const clv_option *own = clv_option_find(fit ? &clv_tensor_fit_table : &clv_tensor_denoise_table,
+                                            row->name);
+    if (!fit && o->plain)
+        return "with --plain";
+    return own && own->idle ? own->idle(own, fit ? (const void *)&o->fit : &o->denoise, text) : NULL;
+}
+
+/* ---- the tables --------------------------------------------------------- */
+
+static int read_window(const clv_option *row, const char *text, void *values)
+{
+    int side = 0, used = 0;
+    if (sscanf(text, "%d%n", &side, &used) != 1 || text[used] || side < 3 || side % 2 == 0)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "not an odd number from 3 on");
+    memcpy((char *)values + row->offset, &side, sizeof side);
+    return CLVOX_OK;
+}
+
+/* holder: the struct that holds them, at: their place in it. idle says when a row has no effect: the row's own
+ * function, of those that it has. */
+#define FIT_ROWS(holder, at, idle_of)                                                                       \
+    {.name = "method", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at method), .words = method_words,      \
+     .help = "plain, weighted or repeatedly weighted log-linear, or nonlinear least squares"},              \
+    {.name = "robust", .type = CLV_OPTION_FLAG, CLV_FIELD(holder, at robust),                               \
+     .help = "reject, in each voxel, volumes more than 3 noise levels off"},                                \
+    {.name = "bmax", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at bmax), .argument = "B",                \
+     .help = "leave out volumes of more than this b, s/mm^2"},                                              \
+    {.name = "steps", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at steps), .most = 1000,                \
+     .help = "of iwls and nlls", .idle = idle_of(steps_of_fit)},                                            \
+    {.name = "denoise", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at denoise), .words = scan_words,      \
+     .help = "first, noise out of the scan by Marchenko-Pastur PCA"},                                       \
+    {.name = "window", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at window), .most = 99,                \
+     .read = read_window, .help = "voxels along a side of its windows, odd", .idle = idle_of(window_of_fit)}
+
+#define DENOISE_ROWS(holder, at, idle_of)                                                                   \
+    {.name = "model", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at model), .words = model_words,         \
+     .help = "sum of |grad D|, Moazeni et al. 2009, or that of log D", .idle = idle_of(NULL)},              \
+    {.name = "reweight", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at reweight), .most = 20,            \
+     .unset = true, .help = "rounds that smooth less where the one before found an edge",                   \
+     .idle = idle_of(NULL)},                                                                                \
+    {.name = "bregman", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at bregman), .least = 1, .most = 20,  \
+     .unset = true, .help = "Bregman iterations instead; 1: plain", .idle = idle_of(NULL)},                 \
+    {.name = "lambda", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at lambda), .open = CLV_OPTION_ABOVE,   \
+     .unset = true, .automatic = "auto", .argument = "auto|X",                                              \
+     .help = "how near to the data, per 1e-3 mm^2/s", .idle = idle_of(NULL)},                               \
+    {.name = "iterations", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at iterations), .least = 1,        \
+     .unset = true, .help = "in each Bregman iteration, instead of a tolerance", .idle = idle_of(NULL)},    \
+    {.name = "tolerance", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at tolerance),                       \
+     .open = CLV_OPTION_ABOVE, .argument = "X", .help = "stop within this share of the least energy",       \
+     .idle = idle_of(tolerance_of_denoise)},                                                                \
+    {.name = "solver", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at solver), .words = solver_words,      \
+     .help = "descent: the paper's steps in L, D = L L'", .idle = idle_of(NULL)},                           \
+    {.name = "eps", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at eps), .open = CLV_OPTION_ABOVE,         \
+     .argument = "X", .help = "descent: |grad| is the root of its square + X", .idle = idle_of(eps_of_denoise)}
+
+#define OWN(idle) idle
+#define ALL(idle) of_all
+static const clv_option fit_rows[] = {FIT_ROWS(clvox_tensor_fit_options, , OWN)};
+static const clv_option denoise_rows[] = {DENOISE_ROWS(clvox_tensor_denoise_options, , OWN)};
+static const clv_option all_rows[] = {
+    {.name = "everywhere", .type = CLV_OPTION_FLAG, CLV_FIELD(clvox_tensor_all_options, everywhere),
+     .help = "no mask, air and all"},
+    FIT_ROWS(clvox_tensor_all_options, fit., ALL),
+    {.name = "plain", .type = CLV_OPTION_FLAG, CLV_FIELD(clvox_tensor_all_options, plain),
+     .help = "do not denoise the tensors"},
+    DENOISE_ROWS(clvox_tensor_all_options, denoise., ALL),
+};
+
+static void fit_defaults(void *values)
+{
+    clvox_tensor_fit_defaults(values);
+}
+
+static void denoise_defaults(void *values)
+{
+    clvox_tensor_denoise_defaults(values);
+}
+
+static void all_defaults(void *values)
+{
+    clvox_tensor_all_defaults(values);
+}
+
+/* What is left to the other options. */
+static bool varies(const clv_option *row, char *out, size_t room)
+{
+    static const char *const by[][2] = {{"bmax", "all"},
+                                        {"steps", "4 iwls, 10 nlls"},
+                                        {"window", "5"},
+                                        {"reweight", "2"},
+                                        {"bregman", "3 with --model paper or descent"},
+                                        {"iterations", "until the tolerance"}};
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++)
+        if (row->name && !strcmp(row->name, by[i][0])) {
+            snprintf(out, room, "%s", by[i][1]);
+            return true;
+        }
+    return false;
+}
+
+const clv_option_table clv_tensor_fit_table = {.rows = fit_rows,
+                                               .count = sizeof fit_rows / sizeof *fit_rows,
+                                               .size = sizeof(clvox_tensor_fit_options),
+                                               .defaults = fit_defaults,
+                                               .varies = varies};
+const clv_option_table clv_tensor_denoise_table = {.rows = denoise_rows,
+                                                   .count = sizeof denoise_rows / sizeof *denoise_rows,
+                                                   .size = sizeof(clvox_tensor_denoise_options),
+                                                   .defaults = denoise_defaults,
+                                                   .varies = varies};
+const clv_option_table clv_tensor_all_table = {.rows = all_rows,
+                                               .count = sizeof all_rows / sizeof *all_rows,
+                                               .size = sizeof(clvox_tensor_all_options),
+                                               .defaults = all_defaults,
+                                               .varies = varies};
+
+/* ---- values that do not go together -------------------------------------- */
+
+int clv_tensor_fit_options_check(const clvox_tensor_fit_options *o)
+{
+    int status = clv_options_check(&clv_tensor_fit_table, o);
+    if (status >= 0 && o->window && (o->window < 3 || o->window % 2 == 0))
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "window: %d is not an odd number from 3 on", o->window);
+    return status;
+}
+
+int clv_tensor_denoise_options_check(const clvox_tensor_denoise_options *o)
+{
+    const bool paper = o->model == CLVOX_TENSOR_MODEL_PAPER, descent = o->solver == CLVOX_TENSOR_DESCENT;
+    int status = clv_options_check(&clv_tensor_denoise_table, o);
+    if (status < 0)
+        return status;
+    if (o->reweight > 0 && o->bregman > 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "Bregman iterations and rounds of reweighting: one or the other");
+    if (o->reweight > 0 && (paper || descent))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "rounds of reweighting want the primal-dual solver of the local "
+                                              "model or of logarithms");
+    if (descent && o->model == CLVOX_TENSOR_MODEL_LOG)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the descent keeps tensors positive, logarithms have no sign: "
+                                              "the log model takes the primal-dual solver");
+    return CLVOX_OK;
+}
+
+int clv_tensor_all_options_check(const clvox_tensor_all_options *o)
+{
+    int status = clv_options_check(&clv_tensor_all_table, o);
+    if (status >= 0 && o->plain && o->denoise.lambda > 0)
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "lambda and plain: one or the other");
+    if (status >= 0)
+        status = clv_tensor_fit_options_check(&o->fit);
+    return status < 0 ? status : clv_tensor_denoise_options_check(&o->denoise);
+}
