@@ -18,8 +18,9 @@ static inline float image_energy(__global const float *moving, int4 moving_size,
     vec1 gradient;
     float r = residual(moving, moving_size, fixed[i], u, x, y, z, MAP, &gradient);
     r *= 0.5f * r;
-    if (mask)
-        r *= mask[i];
+#if MASK
+    r *= mask[i];
+#endif
     return r;
 }
 
@@ -104,8 +105,9 @@ void energy_row(ENERGY_ARGUMENTS)
                 vec8 gradient;
                 float8 r = residual8(&part, c, LOAD8(fixed + first + k + c), &gradient);
                 r *= 0.5f * r;
-                if (mask)
-                    r *= LOAD8(mask + first + k + c);
+#if MASK
+                r *= LOAD8(mask + first + k + c);
+#endif
                 image8 += r;
             }
             k += count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* L = -alpha Laplacian - beta grad div + gamma on a vector field.
- * COUPLED: beta is not 0. out = L v, with partial sums of v . L v where partial is
- * not NULL; where f is not NULL either f - L v and partial sums of its square.
+ * COUPLED: beta is not 0. what: L v; DOT, the same with partial sums of v . L v;
+ * RESIDUAL, f - L v with partial sums of its square. What it does not need is NULL.
  * size.w: periodic, else 0 outside. near: alpha / spacing^2, along: beta /
  * spacing^2, centre: what a voxel itself contributes to each component, cross:
  * beta / (4 spacing spacing) of xy, xz, yz. */
@@ -14,7 +14,7 @@
 
 #define OPERATOR_ARGUMENTS                                                                        \
     __global const float *v, __global const float *f, __global float *out, int4 size, float4 centre, \
-        float4 near, float4 along, float4 cross, __global float *partial
+        float4 near, float4 along, float4 cross, int what, __global float *partial
 
 #if ROW_FORM
 /* ---- for CPU devices: a work-item some rows */
@@ -186,7 +186,7 @@ void fluid_operator_row(OPERATOR_ARGUMENTS)
     float sum = 0.0f;
     for (int row = first; row < last; row++)
         sum += product_row(v, f, out, row % size.y, row / size.y, size, centre, near, along, cross);
-    if (partial)
+    if (what)
         partial[get_group_id(0)] = sum;
 }
 
@@ -276,7 +276,7 @@ void fluid_operator_march(OPERATOR_ARGUMENTS)
 #endif
 #pragma unroll
             for (int c = 0; c < 3; c++) {
-                if (f)
+                if (what == RESIDUAL)
                     w[c] = r[c] = f[VEC_AT(i, c, n)] - r[c];
                 sum += w[c] * r[c];
                 out[VEC_AT(i, c, n)] = r[c];
@@ -292,7 +292,7 @@ void fluid_operator_march(OPERATOR_ARGUMENTS)
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     int row = get_group_id(2) * get_num_groups(1) + get_group_id(1);
-    if (partial && item == 0)
+    if (what && item == 0)
         partial[row * get_num_groups(0) + get_group_id(0)] = sums[0];
 }
 #endif

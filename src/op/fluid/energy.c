@@ -3,6 +3,8 @@
 
 #include "op/fluid/force_args.h"
 
+static const char *const builds[] = {"", "-DMASK=1", NULL};
+
 /* Work-groups share the rows: how many depends on the size alone, and so does the order of additions. */
 static const clv_variant energy_variants[] = {
     {.name = "group", .function = "energy_group", .group = {CLV_WHOLE, 1, 1},
@@ -12,7 +14,7 @@ static const clv_variant energy_variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_energy = {
-    "fluid/energy", "energy", energy_variants, sizeof energy_variants / sizeof *energy_variants, NULL};
+    "fluid/energy", "energy", energy_variants, sizeof energy_variants / sizeof *energy_variants, builds};
 
 static const clv_variant total_variants[] = {
     {.name = "group", .function = "energy_total", .group = {1, 1, 1},
@@ -33,7 +35,7 @@ int clv_energy(clvox_context *ctx, const clv_force_args *a, clv_buffer *partial,
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "energy: partial holds %d floats and out four from slot on",
                         CLV_ENERGY_PARTIALS);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy, NULL, a->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy, builds[a->mask != NULL], a->size, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy_total, NULL, (int[3]){1, 1, 1}, 0, &total));
     int groups = clv_launch_groups(kernel, a->size, NULL);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, clv_force_voxels(a) * (a->mask ? 24 : 20),

@@ -11,7 +11,9 @@ static const clv_variant variants[] = {
      .most_groups = 4096, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
-static const char *const builds[] = {"-DCOUPLED=0", "-DCOUPLED=1", NULL};
+/* What is computed; the kernel is built with the same number. */
+enum { PRODUCT, DOT, RESIDUAL = 2 };
+static const char *const builds[] = {"-DRESIDUAL=2 -DCOUPLED=0", "-DRESIDUAL=2 -DCOUPLED=1", NULL};
 
 const clv_entry clv_entry_fluid_operator = {"fluid/fluid_operator", "fluid_operator", variants, 2, builds};
 
@@ -75,7 +77,8 @@ static int launch(clvox_context *ctx, const clv_fluid_operator *op, const clv_bu
                         size[1], size[2]);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (f ? 36.0 : 24.0) * size[0] * size[1] * size[2], CLV_BUF(v), CLV_BUF(f),
                        CLV_BUF(out), CLV_INT4(size[0], size[1], size[2], op->periodic), CLV_FLOAT4V(centre),
-                       CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross), CLV_BUF(partial)));
+                       CLV_FLOAT4V(near), CLV_FLOAT4V(along), CLV_FLOAT4V(cross),
+                       CLV_INT(f ? RESIDUAL : partial ? DOT : PRODUCT), CLV_BUF(partial)));
     if (count)
         *count = sums;
 end:

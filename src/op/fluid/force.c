@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/fluid/force_args.h"
 
-static const char *const builds[] = {"-DPENALTY=1", NULL};
-static const char *const image_builds[] = {"", NULL};
+static const char *const builds[] = {"-DPENALTY=1", "-DPENALTY=1 -DMASK=1", NULL};
+static const char *const image_builds[] = {"", "-DMASK=1", NULL};
 
 static const clv_variant products_variants[] = {
     {.name = "item", .function = "products_item", .devices = CLV_ON_GPU, .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
@@ -65,7 +65,7 @@ int clv_force(clvox_context *ctx, const clv_force_args *a)
     CLV_TRY(clv_force_check(a, true));
     const clv_entry *entry = a->lambda != 0 ? &clv_entry_force : &clv_entry_force_image;
     double n = clv_force_voxels(a), moved = a->mask ? 36 : 32;
-    CLV_TRY(clv_kernel_get(ctx, entry, entry->builds[0], a->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, entry, entry->builds[a->mask != NULL], a->size, 0, &kernel));
     if (kernel->variant->before) {
         if (!a->nine || a->nine->bytes < (size_t)(36 * n))
             return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the two-pass form needs 9 floats a voxel in nine");
