@@ -136,6 +136,8 @@ char *clv_option_argument(const clv_option *row, char *out, size_t room)
 {
     size_t used = 0;
     *out = 0;
+    if (row->explain)
+        return row->explain(out, room);
     if (row->argument)
         snprintf(out, room, "%s", row->argument);
     else if (row->type == CLV_OPTION_CHOICE)

@@ -56,7 +56,8 @@ struct clv_option {
     const char *automatic;        /* a word that leaves the field as it is, "auto"; NULL: none */
     const char *const *words;     /* of a choice, ends with NULL; or */
     const char *(*word)(int at);  /* the same as a function: NULL from the first one that there is not */
-    const char *argument; /* as --help shows it; NULL: by type, words and unit */
+    const char *argument; /* as --help shows it; NULL: by type, words and unit, or as */
+    char *(*explain)(char *out, size_t room); /* writes it */
     const char *help;
     /* Reads what the type does not say (NULL: by the type): a negative code with a message without the
      * option's name, or CLVOX_OK. */

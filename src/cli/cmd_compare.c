@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/compare.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "mesh/mesh.h"
+#include "register/metric.h"
 
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
 {
@@ -14,23 +17,63 @@ static void row(const command *cli, cJSON *to, const char *name, double value, c
     cli_log_number(to, name, value);
 }
 
-static int images(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
-                  int radius, int bins, cJSON *to)
+/* Numbers of the metrics, each under the name that the metric gives it: --radius, --bins. */
+enum { MOST_PARAMETERS = 8 };
+typedef struct parameters {
+    char name[MOST_PARAMETERS][16], help[MOST_PARAMETERS][96];
+    const clv_metric_row *row[MOST_PARAMETERS]; /* the first with it, which says its range */
+    int value[MOST_PARAMETERS], count;
+} parameters;
+
+static void list_parameters(parameters *p)
 {
-    clv_image_comparison r;
-    int status = clv_compare_images(a, b, mask, radius, bins, &r);
-    if (status < 0)
-        return status;
-    row(cli, to, "values", (double)r.values, "");
-    row(cli, to, "SSD", r.ssd, "");
-    row(cli, to, "RMS", r.rms, "");
-    row(cli, to, "NCC", r.ncc, "");
-    row(cli, to, "LNCC", r.lncc, "");
-    row(cli, to, "MI", r.mi, "nats");
-    row(cli, to, "NMI", r.nmi, "");
-    row(cli, to, "largest_difference", r.largest, "");
-    row(cli, to, "differing", (double)r.differing, "");
-    return CLVOX_OK;
+    p->count = 0;
+    for (int i = 0; clv_metric_name(i) && p->count < MOST_PARAMETERS; i++) {
+        const clv_metric_row *row = clv_metric_find((clvox_metric)i);
+        int at = 0;
+        while (row->parameter && at < p->count && strcmp(p->row[at]->parameter, row->parameter) != 0)
+            at++;
+        if (!row->parameter || at < p->count)
+            continue;
+        p->row[at] = row;
+        p->value[at] = row->compared[1];
+        snprintf(p->name[at], sizeof p->name[at], "%s", row->parameter);
+        for (char *c = p->name[at]; *c; c++)
+            *c = (char)tolower((unsigned char)*c);
+        snprintf(p->help[at], sizeof p->help[at], "of %s (default %d)", row->title, row->compared[1]);
+        p->count++;
+    }
+}
+
+/* 0 for a metric that takes none. */
+static int parameter_of(const parameters *p, const char *name)
+{
+    for (int i = 0; i < p->count; i++)
+        if (name && !strcmp(p->row[i]->parameter, name))
+            return p->value[i];
+    return 0;
+}
+
+static int images(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                  const parameters *p, cJSON *to)
+{
+    int status = CLVOX_OK;
+    clv_comparison c;
+    double value;
+    CLV_TRY(clv_compare_begin(a, b, mask, &c));
+    row(cli, to, "values", (double)c.values, "");
+    for (int i = 0; clv_metric_name(i); i++) {
+        const clv_metric_row *metric = clv_metric_find((clvox_metric)i);
+        CLV_TRY(metric->compare(&c, parameter_of(p, metric->parameter), &value));
+        row(cli, to, metric->title, value, metric->unit ? metric->unit : "");
+    }
+    CLV_TRY(clv_compare_nmi(&c, parameter_of(p, clv_metric_mi.parameter), &value));
+    row(cli, to, "NMI", value, "");
+    row(cli, to, "RMS", sqrt(c.ssd / (double)c.values), "");
+    row(cli, to, "largest_difference", c.largest, "");
+    row(cli, to, "differing", (double)c.differing, "");
+end:
+    return status;
 }
 
 static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
@@ -161,15 +204,16 @@ int cmd_compare(command *cli, int argc, char **argv)
 {
     const char *mask_path = NULL;
     bool as_labels = false;
-    int radius = 4, bins = 64, samples = 100000;
-    const cli_option options[] = {
+    int samples = 100000;
+    parameters p;
+    cli_option options[4 + MOST_PARAMETERS] = {
         {"labels", 0, CLI_FLAG, &as_labels, NULL, "A and B are label maps: overlap and distance by label"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "compare where this is above 0, on the grid of A"},
-        {"radius", 0, CLI_INTEGER, &radius, "N", "LNCC in cubes of 2 N + 1 voxels (default 4)"},
-        {"bins", 0, CLI_INTEGER, &bins, "N", "bins of the histograms of MI (default 64)"},
         {"samples", 0, CLI_INTEGER, &samples, "N", "points of each surface to look from (default 100000)"},
-        {0},
     };
+    list_parameters(&p);
+    for (int i = 0; i < p.count; i++)
+        options[3 + i] = (cli_option){p.name[i], 0, CLI_INTEGER, &p.value[i], "N", p.help[i]};
     const cli_usage usage = {
         .synopsis = "A B [--labels] [--mask FILE]",
         .about =
@@ -194,10 +238,10 @@ int cmd_compare(command *cli, int argc, char **argv)
     int count, status = cli_parse(cli, &usage, argc, argv, &files, &count);
     if (status)
         return status;
-    if (radius < 1)
-        return cli_misuse("--radius 0: at least 1");
-    if (bins < 2 || bins > 1024)
-        return cli_misuse("--bins %d: from 2 to 1024", bins);
+    for (int i = 0; i < p.count; i++)
+        if (p.value[i] < p.row[i]->compared[0] || p.value[i] > p.row[i]->compared[2])
+            return cli_misuse("--%s %d: from %d to %d", p.name[i], p.value[i], p.row[i]->compared[0],
+                              p.row[i]->compared[2]);
     if (samples < 1)
         return cli_misuse("--samples %d: at least 1", samples);
     bool surface[2] = {clvox_surface_is_file(files[0]), clvox_surface_is_file(files[1])};
@@ -215,7 +259,7 @@ int cmd_compare(command *cli, int argc, char **argv)
     else if (a->kind == CLVOX_KIND_DISPLACEMENT && b->kind == CLVOX_KIND_DISPLACEMENT)
         CLV_TRY(warps(cli, a, b, mask, to));
     else
-        CLV_TRY(images(cli, a, b, mask, radius, bins, to));
+        CLV_TRY(images(cli, a, b, mask, &p, to));
 end:
     clvox_volume_destroy(&a);
     clvox_volume_destroy(&b);

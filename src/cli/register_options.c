@@ -11,17 +11,6 @@
 #include "register/model.h"
 #include "register/options.h"
 
-char *cli_register_metric(clvox_metric metric, int radius, int bins, char *out)
-{
-    if (metric == CLVOX_METRIC_LNCC)
-        snprintf(out, 32, "lncc (radius %d)", radius);
-    else if (metric == CLVOX_METRIC_MI)
-        snprintf(out, 32, "mi (%d bins)", bins);
-    else
-        snprintf(out, 32, "%s", clv_register_metric_names[metric]);
-    return out;
-}
-
 /* ---- what each word means ----------------------------------------------- */
 
 static const char **given(cli_register_request *r, const char *name)

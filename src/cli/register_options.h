@@ -33,7 +33,4 @@ void cli_register_remarks(const command *cli, const cli_register_request *reques
 void cli_register_log_options(command *cli, const cli_register_request *request,
                               const clvox_register_options *options);
 
-/* "lncc (radius 2)" in a buffer of at least 32 characters; returns it. */
-char *cli_register_metric(clvox_metric metric, int radius, int bins, char *out);
-
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/register_options.h"
+#include "register/metric.h"
 #include "register/model.h"
 
 static const struct {
@@ -39,6 +40,7 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
     static const char *const starts[] = {"headers, centres and turns", "world coordinates as they are",
                                          "world coordinates as they are", "centres of the grids",
                                          "images' centres and turns", "the given affine"};
+    const clv_metric_row *compared = clv_metric_find(options->linear_metric);
     char needed[32], all[32], free_text[32], by[32];
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
     const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
@@ -49,8 +51,7 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
         cli_remark(cli, 0, "channels %d\n", images->channels);
     cli_remark(cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init],
                options->linear ? ", " : "", linear[options->linear], options->linear ? " by " : "",
-               options->linear ? cli_register_metric(options->linear_metric, options->linear_radius,
-                                                     options->linear_bins, by)
+               options->linear ? clv_metric_says(compared, clv_metric_parameter(compared, options, true), by)
                                : "",
                options->deform ? clv_model_name(options->deform) : "no",
                options->deform ? "" : " deformation");
@@ -59,11 +60,12 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
         cli_remark(cli, 0, "order    from the moving image, turned round at the end\n");
     for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
         clvox_grid level;
-        char metric[32];
+        char by_metric[32];
+        const clv_metric_row *metric = clv_metric_find(options->metric);
         clv_register_level(turned ? &moving->grid : &fixed->grid, options->shrink[i], &level);
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
                    level.size[1], level.size[2], options->iterations[i],
-                   cli_register_metric(options->metric, options->radius, options->bins, metric));
+                   clv_metric_says(metric, clv_metric_parameter(metric, options, false), by_metric));
     }
     cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
                cli_bytes((double)bytes, needed),
@@ -99,7 +101,7 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
     bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
     if (cli_bar_due(&p->bar, fraction) || edge) {
         char text[120];
-        const char *name = clv_register_metric_names[p->options->metric];
+        const char *name = clv_metric_name((int)p->options->metric);
         if (p->bar.terminal)
             snprintf(text, sizeof text, "level %d/%d %4d/%d  %s %.6g", level + 1, p->options->levels, iteration,
                      iterations, name, metric);
@@ -139,7 +141,7 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
     log_parts(to, &r->parts);
     cli_log_number(to, "overlap", r->overlap);
-    cJSON_AddStringToObject(to, "metric", clv_register_metric_names[clv_register_metric(o)]);
+    cJSON_AddStringToObject(to, "metric", clv_metric_name((int)clv_register_metric(o)));
     cli_log_number(to, "metric_before", r->metric_before);
     cli_log_number(to, "metric_linear", r->metric_linear);
     cli_log_number(to, "metric_after", r->metric_after);
@@ -169,7 +171,7 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
 static void print_deformation(const command *cli, const clvox_register_options *o,
                               const clvox_register_result *r)
 {
-    if (clv_register_metric(o) == CLVOX_METRIC_SSD)
+    if (clv_metric_find(clv_register_metric(o))->compares_values)
         cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);
     cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm\n", "displacement", r->largest_mm, r->mean_mm);
     cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g, sd log %.4g\n", "Jacobian",
@@ -189,8 +191,8 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
 {
     char bytes[32], metric[32];
     bool linear = o->deform == CLVOX_DEFORM_NONE;
-    cli_register_metric(clv_register_metric(o), linear ? o->linear_radius : o->radius,
-                        linear ? o->linear_bins : o->bins, metric);
+    const clv_metric_row *compared = clv_metric_find(clv_register_metric(o));
+    clv_metric_says(compared, clv_metric_parameter(compared, o, linear), metric);
     print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
     print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
     const clvox_affine_parts *p = &r->parts;

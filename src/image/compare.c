@@ -156,18 +156,15 @@ static size_t bin_of(float value, double low, double high, int bins)
     return (size_t)(bin < bins ? bin : bins - 1);
 }
 
-int clv_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
-                       int radius, int bins, clv_image_comparison *out)
+int clv_compare_begin(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                      clv_comparison *out)
 {
     int status = CLVOX_OK;
-    double *joint = NULL, *side = NULL;
-    memset(out, 0, sizeof *out);
+    *out = (clv_comparison){.a = a, .b = b, .mask = mask, .low = {INFINITY, INFINITY},
+                            .high = {-INFINITY, -INFINITY}};
     CLV_TRY(same_grid(a, b, mask));
-    if (radius < 1 || bins < 2 || bins > 1024)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the radius must be at least 1 and the bins between 2 and 1024");
     size_t voxels = clvox_grid_voxels(&a->grid), total = voxels * (size_t)a->frames;
-    double sum[2] = {0}, low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    double sum[2] = {0};
     for (size_t i = 0; i < total; i++) {
         if (!counted(a, b, mask, voxels, i))
             continue;
@@ -178,51 +175,121 @@ int clv_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox
         out->differing += v[0] != v[1];
         for (int s = 0; s < 2; s++) {
             sum[s] += v[s];
-            low[s] = fmin(low[s], v[s]);
-            high[s] = fmax(high[s], v[s]);
+            out->low[s] = fmin(out->low[s], v[s]);
+            out->high[s] = fmax(out->high[s], v[s]);
         }
     }
     if (!out->values)
         return clv_fail(CLVOX_ERROR_DATA, "nothing to compare: %s",
                         mask ? "no voxel of the mask has a finite value in both images"
                              : "no voxel has a finite value in both images");
-    double n = (double)out->values, mean[2] = {sum[0] / n, sum[1] / n}, aa = 0, bb = 0, ab = 0;
-    out->rms = sqrt(out->ssd / n);
-    size_t width = (size_t)bins;
-    joint = calloc(width * width, sizeof *joint);
-    side = calloc(2 * width, sizeof *side);
+    for (int s = 0; s < 2; s++)
+        out->mean[s] = sum[s] / (double)out->values;
+    for (size_t i = 0; i < total; i++) {
+        if (!counted(a, b, mask, voxels, i))
+            continue;
+        double p = (double)a->data[i] - out->mean[0], q = (double)b->data[i] - out->mean[1];
+        out->squares[0] += p * p;
+        out->squares[1] += q * q;
+        out->products += p * q;
+    }
+end:
+    return status;
+}
+
+int clv_compare_ssd(const clv_comparison *c, int parameter, double *value)
+{
+    (void)parameter;
+    *value = c->ssd;
+    return CLVOX_OK;
+}
+
+int clv_compare_ncc(const clv_comparison *c, int parameter, double *value)
+{
+    const double aa = c->squares[0], bb = c->squares[1];
+    (void)parameter;
+    *value = aa > 0 && bb > 0 ? c->products / sqrt(aa * bb) : NAN;
+    return CLVOX_OK;
+}
+
+int clv_compare_lncc(const clv_comparison *c, int radius, double *value)
+{
+    int status = CLVOX_OK;
+    size_t voxels = clvox_grid_voxels(&c->a->grid), windows = 0;
+    double n = (double)c->values, sum = 0;
+    if (radius < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the radius of a window is at least 1");
+    for (int f = 0; f < c->a->frames; f++)
+        CLV_TRY(local_correlation(c->a->data + (size_t)f * voxels, c->b->data + (size_t)f * voxels,
+                                  c->mask ? c->mask->data : NULL, c->a->grid.size, radius, c->mean,
+                                  (double[2]){c->squares[0] / n, c->squares[1] / n}, &sum, &windows));
+    *value = windows ? sum / (double)windows : NAN;
+end:
+    return status;
+}
+
+/* Entropies of a, of b and of both together. */
+static int entropies(const clv_comparison *c, int bins, double out[3])
+{
+    int status = CLVOX_OK;
+    size_t width = (size_t)(bins > 0 ? bins : 1), voxels = clvox_grid_voxels(&c->a->grid);
+    double *joint = calloc(width * width, sizeof *joint), *side = calloc(2 * width, sizeof *side);
+    if (bins < 2 || bins > 1024) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "the bins of a histogram are between 2 and 1024");
+        goto end;
+    }
     if (!joint || !side) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the joint histogram");
         goto end;
     }
-    for (size_t i = 0; i < total; i++) {
-        if (!counted(a, b, mask, voxels, i))
+    for (size_t i = 0; i < voxels * (size_t)c->a->frames; i++) {
+        if (!counted(c->a, c->b, c->mask, voxels, i))
             continue;
-        double p = (double)a->data[i] - mean[0], q = (double)b->data[i] - mean[1];
-        aa += p * p;
-        bb += q * q;
-        ab += p * q;
-        size_t at = bin_of(a->data[i], low[0], high[0], bins);
-        size_t bt = bin_of(b->data[i], low[1], high[1], bins);
+        size_t at = bin_of(c->a->data[i], c->low[0], c->high[0], bins);
+        size_t bt = bin_of(c->b->data[i], c->low[1], c->high[1], bins);
         joint[at * width + bt]++;
         side[at]++;
         side[width + bt]++;
     }
-    out->ncc = aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
-    double ha = entropy(side, width, n), hb = entropy(side + width, width, n);
-    double hab = entropy(joint, width * width, n);
-    out->mi = fmax(ha + hb - hab, 0);
-    out->nmi = hab > 0 ? (ha + hb) / hab : NAN;
-    double local = 0;
-    size_t windows = 0;
-    for (int f = 0; f < a->frames; f++)
-        CLV_TRY(local_correlation(a->data + (size_t)f * voxels, b->data + (size_t)f * voxels,
-                                  mask ? mask->data : NULL, a->grid.size, radius, mean,
-                                  (double[2]){aa / n, bb / n}, &local, &windows));
-    out->lncc = windows ? local / (double)windows : NAN;
+    out[0] = entropy(side, width, (double)c->values);
+    out[1] = entropy(side + width, width, (double)c->values);
+    out[2] = entropy(joint, width * width, (double)c->values);
 end:
     free(joint);
     free(side);
+    return status;
+}
+
+int clv_compare_mi(const clv_comparison *c, int bins, double *value)
+{
+    double h[3] = {0};
+    int status = entropies(c, bins, h);
+    *value = fmax(h[0] + h[1] - h[2], 0);
+    return status;
+}
+
+int clv_compare_nmi(const clv_comparison *c, int bins, double *value)
+{
+    double h[3] = {0};
+    int status = entropies(c, bins, h);
+    *value = h[2] > 0 ? (h[0] + h[1]) / h[2] : NAN;
+    return status;
+}
+
+int clv_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                       int radius, int bins, clv_image_comparison *out)
+{
+    int status = CLVOX_OK;
+    clv_comparison c;
+    memset(out, 0, sizeof *out);
+    CLV_TRY(clv_compare_begin(a, b, mask, &c));
+    *out = (clv_image_comparison){.values = c.values, .ssd = c.ssd, .rms = sqrt(c.ssd / (double)c.values),
+                                  .largest = c.largest, .differing = c.differing};
+    CLV_TRY(clv_compare_ncc(&c, 0, &out->ncc));
+    CLV_TRY(clv_compare_lncc(&c, radius, &out->lncc));
+    CLV_TRY(clv_compare_mi(&c, bins, &out->mi));
+    CLV_TRY(clv_compare_nmi(&c, bins, &out->nmi));
+end:
     return status;
 }
 

@@ -27,6 +27,25 @@ typedef struct clv_image_comparison {
 int clv_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                        int radius, int bins, clv_image_comparison *out);
 
+/* Two images and what every metric of them starts from. */
+typedef struct clv_comparison {
+    const clvox_volume *a, *b, *mask;
+    size_t values;
+    double ssd, largest;
+    size_t differing;
+    double mean[2], low[2], high[2];
+    double squares[2], products; /* sums, less the means */
+} clv_comparison;
+
+int clv_compare_begin(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                      clv_comparison *out);
+/* Single metrics of it, as above; parameter: the radius of lncc, the bins of mi and nmi. */
+int clv_compare_ssd(const clv_comparison *c, int parameter, double *value);
+int clv_compare_ncc(const clv_comparison *c, int parameter, double *value);
+int clv_compare_lncc(const clv_comparison *c, int parameter, double *value);
+int clv_compare_mi(const clv_comparison *c, int parameter, double *value);
+int clv_compare_nmi(const clv_comparison *c, int parameter, double *value);
+
 typedef struct clv_label_comparison {
     int label;
     size_t voxels_a, voxels_b, voxels_both;

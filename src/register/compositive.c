@@ -17,12 +17,11 @@
 #include "op/field/compositive_step.h"
 #include "op/field/compose.h"
 #include "op/image/gaussian.h"
-#include "op/match/metric.h"
-#include "op/match/lncc.h"
 #include "op/match/metric_force.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/compositive.h"
+#include "register/metric.h"
 #include "register/pyramid.h"
 
 enum { LOOK = 10 };
@@ -107,28 +106,16 @@ static int compare(const work *w, const clv_channel *channel, int slot)
     }
     const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
     clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
-    if (o->metric == CLVOX_METRIC_LNCC) {
-        const clv_lncc_args args = {
-            .fixed = fixed, .moving = w->sides[0].warped,
-            .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
-            .radius = o->radius, .local = o->local_gradient != 0,
-            .epsilon = CLV_DEFORM_EPSILON,
-            .derivative_moving = w->sides[0].derivative, .derivative_fixed = derivative_fixed,
-            .terms = run->metric_scratch, .partial = run->partial, .out = run->state, .slot = slot,
-        };
-        CLV_TRY(clv_lncc(run->ctx, &args));
-    } else {
-        const clv_metric_args args = {
-            .kind = o->metric == CLVOX_METRIC_SSD   ? CLV_METRIC_SSD
-                    : o->metric == CLVOX_METRIC_NCC ? CLV_METRIC_NCC
-                                                    : CLV_METRIC_MI,
-            .fixed = fixed, .moving = w->sides[0].warped,
-            .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
-            .bins = o->bins, .derivative_moving = w->sides[0].derivative, .derivative_fixed = derivative_fixed,
-            .scratch = run->metric_scratch, .out = run->state, .slot = slot,
-        };
-        CLV_TRY(clv_metric(run->ctx, &args));
-    }
+    const clv_metric_row *metric = clv_metric_find(o->metric);
+    const clv_metric_call call = {
+        .fixed = fixed, .moving = w->sides[0].warped,
+        .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
+        .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,
+        .local = o->local_gradient != 0,
+        .derivative_moving = w->sides[0].derivative, .derivative_fixed = derivative_fixed,
+        .scratch = run->metric_scratch, .partial = run->partial, .out = run->state, .slot = slot,
+    };
+    CLV_TRY(metric->derivative(run->ctx, &call));
 end:
     return status;
 }
@@ -283,10 +270,10 @@ end:
 static size_t scratch_floats(const clv_registration *run, bool symmetric, int turned)
 {
     const clvox_register_options *o = run->options;
+    const clv_metric_row *metric = clv_metric_find(o->metric);
     const int size[3] = {run->n, 1, 1};
     const size_t needed[] = {
-        o->metric == CLVOX_METRIC_LNCC ? clv_lncc_terms(size, o->radius, o->local_gradient != 0, symmetric)
-                                       : CLV_METRIC_SCRATCH,
+        metric->scratch(size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, symmetric),
         clv_register_measure_floats(o, turned),
         run->turned ? 3 * (size_t)turned : 0,
     };

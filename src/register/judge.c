@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "register/metric.h"
 #include "register/register.h"
 
 int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)
@@ -70,17 +71,12 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
 }
 
 /* Whether the images are less alike at the end than a metric and a correlation
- * of an earlier stage say. Interpolation alone costs a little; LNCC counts the
- * noise of the background, too, which it changes much: it must have fallen
- * clearly, and the correlation with it. */
-static bool less_alike(clvox_metric metric, double before, double ncc, const clvox_register_result *r)
+ * of an earlier stage say. Interpolation alone costs a little. */
+static bool less_alike(const clv_metric_row *metric, double before, double ncc, const clvox_register_result *r)
 {
-    double loss = before - r->metric_after;
-    if (metric == CLVOX_METRIC_SSD)
-        loss = -loss;
-    if (metric == CLVOX_METRIC_LNCC)
-        return loss > .05 * before && fabs(r->ncc_after) < fabs(ncc) - .01;
-    return loss > .03 * fabs(before) + 1e-12;
+    if (metric->worse)
+        return metric->worse(before, ncc, r->metric_after, r->ncc_after);
+    return before - r->metric_after > .03 * fabs(before) + 1e-12;
 }
 
 void clv_register_judge(const clv_registration *run, clvox_register_result *r)
@@ -98,7 +94,7 @@ void clv_register_judge(const clv_registration *run, clvox_register_result *r)
                                         .shear = {NAN, NAN, NAN}, .shift_mm = {NAN, NAN, NAN}};
         r->suspicions |= CLVOX_SUSPECT_SCALE;
     }
-    clvox_metric metric = clv_register_metric(run->options);
+    const clv_metric_row *metric = clv_metric_find(clv_register_metric(run->options));
     if (less_alike(metric, r->metric_before, r->ncc_before, r) ||
         less_alike(metric, r->metric_linear, r->ncc_linear, r))
         r->suspicions |= CLVOX_SUSPECT_METRIC;

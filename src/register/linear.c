@@ -85,8 +85,7 @@ int linear_settle(linear_stage *stage, int level, clvox_metric metric, const lin
                   linear_state *state)
 {
     linear_state both[2] = {*start, *state};
-    /* Sums of squares in single precision round by 5e-5 where images are equal. */
-    double rounding = metric == CLVOX_METRIC_NCC ? 1e-4 : 1e-6;
+    double rounding = clv_metric_find(metric)->rounding;
     int status =
         linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, both, 2, false);
     if (status >= 0)
@@ -113,14 +112,13 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     int status = CLVOX_OK;
     clvox_linear kind = stage->run->options->linear;
     clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
-    /* Windows of LNCC see too little far from the goal. */
-    clvox_metric metric = stage->metric, coarse = metric == CLVOX_METRIC_LNCC ? CLVOX_METRIC_MI : metric;
+    clvox_metric metric = stage->metric, coarse = clv_metric_find(metric)->coarse;
     const linear_level *level = stage->level;
     bool done = false;
     CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, stiff, states, count, 8, .05 * level[2].mm));
     CLV_TRY(linear_sort(stage, states, &count, level[2].mm));
     count = count < 5 ? count : 5;
-    if (metric == CLVOX_METRIC_MI && count > 0) {
+    if (clv_metric_find(metric)->detail && count > 0) {
         CLV_TRY(linear_refine_detail(stage, start, states, count, &done));
         if (done)
             goto end;

@@ -6,6 +6,7 @@
 #define CLV_REGISTER_LINEAR_H
 
 #include "op/match/affine_metric.h"
+#include "register/metric.h"
 #include "register/register.h"
 
 /* LINEAR_DETAIL + k: level k, 1 or 2, of locally normalised images. */
@@ -50,7 +51,7 @@ typedef struct linear_stage {
     clv_request own[2 * (CLVOX_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 12];
     int own_count;
     clv_buffer *maps, *counts, *tables, *partial, *sums; /* of a batch */
-    clv_buffer *warped, *derivatives, *terms; /* of LNCC */
+    clv_buffer *warped, *derivatives, *terms; /* of metrics by their derivative image */
     clv_buffer *mean, *square, *share;   /* of local normalisation, with warped and derivatives */
     float *host;           /* tables, maps and sums of a batch */
     uint32_t *host_counts;
@@ -85,7 +86,7 @@ void linear_move(const linear_stage *stage, clvox_linear kind, const linear_stat
 
 /* S and dS/dp of a joint distribution p[f][m] (bins x bins); weight by bin of F
  * for the normal matrix. table and weight may be NULL (linear_score.c). */
-double linear_score(clvox_metric metric, int bins, const uint32_t *counts, double *total, float *table,
+double linear_score(const clv_metric_row *metric, int bins, const uint32_t *counts, double *total, float *table,
                     float *weight);
 
 /* Raises the metric of all states together by damped Gauss-Newton steps, until

@@ -312,19 +312,21 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
     ask(stage, &stage->tables, stage->table_floats * sizeof(float), "tables of joint histograms");
     ask(stage, &stage->partial, partials * sizeof(float), "partial sums");
     ask(stage, &stage->sums, LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float), "sums");
-    /* Windows are looked at on all levels, or on all but the finest. */
-    const linear_level *fine_level = &stage->level[stage->metric == CLVOX_METRIC_LNCC ? 0 : 1];
+    /* The metric's image is looked at on all levels; windows, which rank starts, on all but the finest. */
+    const clv_metric_row *metric = clv_metric_find(stage->metric), *windows = clv_metric_find(CLVOX_METRIC_LNCC);
+    const linear_level *fine_level = &stage->level[clv_metric_by_image(metric) ? 0 : 1];
     size_t larger = voxels(&fine_level->fixed_grid);
     if (voxels(&fine_level->moving_grid) > larger)
         larger = voxels(&fine_level->moving_grid);
     larger *= sizeof(float);
     ask(stage, &stage->warped, larger, "the moving image on the fixed grid");
-    ask(stage, &stage->derivatives, larger, "derivatives of windows");
-    ask(stage, &stage->terms,
-        clv_lncc_terms(fine_level->fixed_grid.size, run->options->linear_radius, false, false) *
-            sizeof(float),
-        "terms of windows");
-    if (stage->metric == CLVOX_METRIC_MI) {
+    ask(stage, &stage->derivatives, larger, "derivatives by the moved image");
+    const int *fine_size = fine_level->fixed_grid.size;
+    size_t terms = windows->scratch(fine_size, run->options->linear_radius, false, false), own = 0;
+    if (clv_metric_by_image(metric))
+        own = metric->scratch(fine_size, clv_metric_parameter(metric, run->options, true), false, false);
+    ask(stage, &stage->terms, (own > terms ? own : terms) * sizeof(float), "scratch of the metric");
+    if (metric->detail) {
         for (int k = 1; k <= 2; k++) {
             linear_level *detail = &stage->level[LINEAR_DETAIL + k];
             *detail = stage->level[k];

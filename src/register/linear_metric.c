@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "op/match/lncc.h"
 #include "op/image/resample.h"
 #include "register/linear.h"
 
@@ -218,39 +217,18 @@ static void project_normal(int parameters, double basis[12][12], const float *su
         }
 }
 
-/* Adds weight times what NCC or SSD say, with Gauss-Newton's matrix. */
-static void add_pair(int parameters, double basis[12][12], const float *s, clvox_metric metric, double weight,
-                     linear_state *state)
+/* Adds weight times what the metric says of the sums, with Gauss-Newton's matrix. */
+static void add_pair(int parameters, double basis[12][12], const float *s, const clv_metric_row *metric,
+                     double weight, linear_state *state)
 {
-    double d[12], fd[12], md[12], normal[12][12];
-    double n = (double)s[0], f = (double)s[1] / n, m = (double)s[2] / n;
-    double ff = (double)s[3] / n - f * f, mm = (double)s[4] / n - m * m, fm = (double)s[5] / n - f * m;
-    project(parameters, basis, s + 6, d);
-    project(parameters, basis, s + 18, fd);
-    project(parameters, basis, s + 30, md);
+    double normal[12][12], n = (double)s[0], f = (double)s[1] / n, m = (double)s[2] / n;
+    clv_pair_sums sums = {.parameters = parameters, .n = n, .f = f, .m = m, .ff = (double)s[3] / n - f * f,
+                          .mm = (double)s[4] / n - m * m, .fm = (double)s[5] / n - f * m, .normal = normal};
+    project(parameters, basis, s + 6, sums.d);
+    project(parameters, basis, s + 18, sums.fd);
+    project(parameters, basis, s + 30, sums.md);
     project_normal(parameters, basis, s + 42, normal);
-    if (metric == CLVOX_METRIC_SSD) {
-        state->value -= weight * (ff + mm - 2 * fm + (f - m) * (f - m));
-        for (int p = 0; p < parameters; p++) {
-            state->gradient[p] -= weight * 2 * (md[p] - fd[p]) / n;
-            for (int q = 0; q < parameters; q++)
-                state->normal[p][q] += weight * 2 * normal[p][q] / n;
-        }
-        return;
-    }
-    if (!(ff > 1e-9 && mm > 1e-9))
-        return;
-    double ncc = fm / sqrt(ff * mm), a[12], b[12];
-    state->value += weight * ncc * ncc;
-    for (int p = 0; p < parameters; p++) {
-        a[p] = (md[p] / n - m * d[p] / n) / sqrt(mm); /* along M itself: changes its length only */
-        b[p] = (fd[p] / n - f * d[p] / n) / sqrt(ff) - ncc * a[p]; /* along F */
-        state->gradient[p] += weight * 2 * ncc * b[p] / sqrt(mm);
-    }
-    for (int p = 0; p < parameters; p++)
-        for (int q = 0; q < parameters; q++)
-            state->normal[p][q] += weight * 2 / mm *
-                                   (normal[p][q] / n - d[p] * d[q] / n / n - a[p] * a[q] - b[p] * b[q]);
+    metric->add(&sums, weight, &state->value, state->gradient, state->normal);
 }
 
 /* ---- evaluation --------------------------------------------------------- */
@@ -259,7 +237,7 @@ typedef struct batch {
     linear_stage *stage;
     const linear_level *level;
     int channel, bins;
-    clvox_metric metric;
+    const clv_metric_row *metric;
     clvox_linear kind;
     double weight;
     bool back; /* samples of the moving image look into the fixed one */
@@ -356,9 +334,9 @@ end:
     return status;
 }
 
-/* LNCC of one map: the moving image is brought onto the fixed grid, and its
- * derivatives there go through the same sums. */
-static int evaluate_lncc(batch *b, const linear_state *from)
+/* A metric of one map by its derivative image: the moving image is brought onto
+ * the fixed grid, and the derivatives there go through the same sums. */
+static int evaluate_image(batch *b, const linear_state *from)
 {
     int status = CLVOX_OK;
     linear_stage *stage = b->stage;
@@ -372,11 +350,12 @@ static int evaluate_lncc(batch *b, const linear_state *from)
     clv_map_between(&b->level->fixed_grid, &b->level->moving_grid, CLV_MATRIX(matrix), 0, &map);
     CLV_TRY(clv_warp(run->ctx, b->pair.moving, b->pair.moving_size, &map, NULL, CLV_LINEAR, NAN,
                      stage->warped, size));
-    const clv_lncc_args args = {
+    const clv_metric_call call = {
         .fixed = b->pair.fixed, .moving = stage->warped, .size = {size[0], size[1], size[2]},
-        .radius = run->options->linear_radius, .epsilon = 1e-4f, .derivative_moving = stage->derivatives,
-        .terms = stage->terms, .partial = stage->partial, .out = stage->sums, .slot = 0};
-    CLV_TRY(clv_lncc(run->ctx, &args));
+        .parameter = clv_metric_parameter(b->metric, run->options, true), .epsilon = 1e-4f,
+        .derivative_moving = stage->derivatives, .scratch = stage->terms, .partial = stage->partial,
+        .out = stage->sums};
+    CLV_TRY(b->metric->derivative(run->ctx, &call));
     CLV_TRY(clv_buffer_read(run->ctx, stage->sums, 0, s, sizeof s));
     CLV_TRY(clv_affine_sums(run->ctx, &b->pair, CLV_AFFINE_IMAGE, 8, NULL, stage->derivatives, stage->partial,
                             stage->sums));
@@ -447,14 +426,15 @@ static int evaluate_batch(linear_stage *stage, int at, clvox_metric metric, int 
 {
     int status = CLVOX_OK;
     const linear_level *level = &stage->level[at];
-    bool lncc = metric == CLVOX_METRIC_LNCC;
-    bool histogram = metric == CLVOX_METRIC_MI || (at == LINEAR_LEVELS - 1 && !lncc);
+    const clv_metric_row *row = clv_metric_find(metric);
+    bool image = clv_metric_by_image(row);
+    bool histogram = row->score && (!row->add || at == LINEAR_LEVELS - 1);
     for (int i = 0; i < count; i++) {
         states[i].value = 0;
         memset(states[i].gradient, 0, sizeof states[i].gradient);
         memset(states[i].normal, 0, sizeof states[i].normal);
     }
-    int sides = lncc || (histogram && at > 0) ? 1 : 2;
+    int sides = image || (histogram && at > 0) ? 1 : 2;
     for (int side = 0; side < sides; side++) {
         CLV_TRY(write_maps(stage, level, states, count, side));
         for (int c = 0; c < stage->run->channel_count; c++) {
@@ -462,17 +442,17 @@ static int evaluate_batch(linear_stage *stage, int at, clvox_metric metric, int 
                        .level = level,
                        .channel = c,
                        .bins = bins,
-                       .metric = metric,
+                       .metric = row,
                        .kind = kind,
                        .weight = stage->run->channels[c].weight / sides,
                        .back = side,
                        .states = states,
-                       .pair = {.step = {lncc ? 1 : level->step[0], lncc ? 1 : level->step[1]},
+                       .pair = {.step = {image ? 1 : level->step[0], image ? 1 : level->step[1]},
                                 .maps = stage->maps,
                                 .count = count}};
             describe_pair(stage, level, c, side, &b.pair);
             CLV_TRY(histogram ? evaluate_histogram(&b, derivatives)
-                    : lncc    ? evaluate_lncc(&b, states)
+                    : image   ? evaluate_image(&b, states)
                               : evaluate_pair(&b));
         }
     }
@@ -486,7 +466,7 @@ int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bin
     int status = CLVOX_OK;
     /* As many as the tables have room for. */
     int room = (int)(stage->table_floats / (size_t)(bins * (bins + 1)));
-    int most = metric == CLVOX_METRIC_LNCC ? 1 : room < LINEAR_BATCH ? room : LINEAR_BATCH;
+    int most = clv_metric_by_image(clv_metric_find(metric)) ? 1 : room < LINEAR_BATCH ? room : LINEAR_BATCH;
     stage->evaluations += count;
     for (int i = 0; i < count; i += most)
         CLV_TRY(evaluate_batch(stage, level, metric, bins, kind, states + i,

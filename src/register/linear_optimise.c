@@ -190,7 +190,7 @@ int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bin
                 w->flatter = .5 * w->flatter + .5 * flatter(n, &states[i], &trials[t], w->delta);
                 w->damping = fmax(w->damping / 5, 1e-4);
                 /* The derivatives of histograms and windows jump too much to learn from. */
-                if (metric == CLVOX_METRIC_NCC || metric == CLVOX_METRIC_SSD)
+                if (clv_metric_find(metric)->smooth)
                     remember(n, &states[i], &trials[t], w);
                 states[i] = trials[t];
             } else {

@@ -114,9 +114,7 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
                   int room, int *count)
 {
     int status = CLVOX_OK, level = LINEAR_LEVELS - 1;
-    clvox_metric metric = stage->metric == CLVOX_METRIC_MI || stage->metric == CLVOX_METRIC_LNCC
-                              ? CLVOX_METRIC_MI
-                              : CLVOX_METRIC_NCC;
+    clvox_metric metric = clv_metric_find(stage->metric)->search;
     clvox_linear kind = stage->run->options->linear;
     clvox_linear coarse = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
     trials t = {malloc(sizeof *t.state * MOST_TRIALS), 0};

@@ -10,6 +10,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "image/otsu.h"
+#include "register/metric.h"
 #include "register/model.h"
 
 enum { BINS = 1024 };
@@ -129,7 +130,7 @@ end:
 static bool compares_values(const clvox_register_options *o)
 {
     const clv_model *m = clv_model_find(o->deform);
-    return clv_register_metric(o) == CLVOX_METRIC_SSD || (m && m->compares_values);
+    return clv_metric_find(clv_register_metric(o))->compares_values || (m && m->compares_values);
 }
 
 /* Background at 0, the brightest of the tissue at 1, nothing above 1.2: by this

@@ -3,10 +3,9 @@
 #include <math.h>
 
 #include "base/matrix.h"
-#include "op/match/metric.h"
-#include "op/match/lncc.h"
 #include "op/image/pointwise.h"
 #include "op/image/resample.h"
+#include "register/metric.h"
 #include "register/register.h"
 
 clvox_metric clv_register_metric(const clvox_register_options *o)
@@ -35,46 +34,29 @@ end:
     return status;
 }
 
-/* LNCC's mean over the windows, or MI in nats, of the image in scratch_a and
- * the fixed one. */
-static int mean_metric(clv_registration *run, const clv_channel *c, clvox_metric metric, double *mean)
+/* What the metric says by itself, a voxel, of the image in scratch_a and the fixed one. */
+static int mean_metric(clv_registration *run, const clv_channel *c, const clv_metric_row *metric, double *mean)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    bool linear = o->deform == CLVOX_DEFORM_NONE;
     const int *size = run->fixed_grid.size;
     const clv_buffer *fixed;
     float s[2];
-    CLV_TRY(masked_fixed(run, c, metric == CLVOX_METRIC_LNCC, &fixed));
-    if (metric == CLVOX_METRIC_LNCC) {
-        const clv_lncc_args args = {
-            .fixed = fixed,
-            .moving = run->scratch_a,
-            .size = {size[0], size[1], size[2]},
-            .radius = linear ? o->linear_radius : o->radius,
-            .epsilon = CLV_REGISTER_EPSILON,
-            .local = true, /* the sum alone is wanted: the cheaper derivative */
-            .derivative_moving = run->scratch_b,
-            .terms = run->metric_scratch,
-            .partial = run->partial,
-            .out = run->state,
-            .slot = CLV_STATE_SUMS,
-        };
-        CLV_TRY(clv_lncc(run->ctx, &args));
-    } else {
-        const clv_metric_args args = {
-            .kind = CLV_METRIC_MI,
-            .fixed = fixed,
-            .moving = run->scratch_a,
-            .size = {size[0], size[1], size[2]},
-            .bins = linear ? o->linear_bins : o->bins,
-            .derivative_moving = run->scratch_b,
-            .scratch = run->metric_scratch,
-            .out = run->state,
-            .slot = CLV_STATE_SUMS,
-        };
-        CLV_TRY(clv_metric(run->ctx, &args));
-    }
+    CLV_TRY(masked_fixed(run, c, metric->content, &fixed));
+    const clv_metric_call call = {
+        .fixed = fixed,
+        .moving = run->scratch_a,
+        .size = {size[0], size[1], size[2]},
+        .parameter = clv_metric_parameter(metric, o, o->deform == CLVOX_DEFORM_NONE),
+        .epsilon = CLV_REGISTER_EPSILON,
+        .local = true, /* the sum alone is wanted: the cheaper derivative */
+        .derivative_moving = run->scratch_b,
+        .scratch = run->metric_scratch,
+        .partial = run->partial,
+        .out = run->state,
+        .slot = CLV_STATE_SUMS,
+    };
+    CLV_TRY(metric->derivative(run->ctx, &call));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
     *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
 end:
@@ -83,30 +65,29 @@ end:
 
 size_t clv_register_measure_floats(const clvox_register_options *o, int n)
 {
-    clvox_metric metric = clv_register_metric(o);
-    int radius = o->deform == CLVOX_DEFORM_NONE ? o->linear_radius : o->radius;
-    return metric == CLVOX_METRIC_LNCC ? clv_lncc_terms((int[3]){n, 1, 1}, radius, true, false)
-           : metric == CLVOX_METRIC_MI ? CLV_METRIC_SCRATCH
-                                       : 0;
+    const clv_metric_row *metric = clv_metric_find(clv_register_metric(o));
+    int parameter = clv_metric_parameter(metric, o, o->deform == CLVOX_DEFORM_NONE);
+    return metric->report ? 0 : metric->scratch((int[3]){n, 1, 1}, parameter, true, false);
 }
 
 static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_metric_report *report)
 {
     int status = CLVOX_OK;
-    clvox_metric metric = clv_register_metric(run->options);
+    const clv_metric_row *metric = clv_metric_find(clv_register_metric(run->options));
     clv_map map;
     *report = (clv_metric_report){0};
     clv_map_between(&run->fixed_grid, &run->moving_grid, linear ? CLV_MATRIX(run->matrix) : NULL, 1, &map);
     for (int i = 0; i < run->channel_count; i++) {
         const clv_channel *c = &run->channels[i];
-        double square, ncc, value;
+        double square, ncc, value = 0;
         CLV_TRY(clv_warp(run->ctx, c->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
                          run->fixed_grid.size));
         CLV_TRY(clv_register_metrics(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &square, &ncc));
         report->mean_square += c->weight * square;
         report->ncc += c->weight * ncc;
-        value = metric == CLVOX_METRIC_SSD ? square : ncc * ncc;
-        if (metric == CLVOX_METRIC_LNCC || metric == CLVOX_METRIC_MI)
+        if (metric->report)
+            value = metric->report(square, ncc);
+        else
             CLV_TRY(mean_metric(run, c, metric, &value));
         report->metric += c->weight * value;
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "register/metric.h"
 #include "register/model.h"
 
 #define FIELD(field) CLV_FIELD(clvox_register_options, field)
@@ -19,11 +20,6 @@ static const char *const force_words[] = {"auto", "recompute", "reuse", "capped"
 static const char *deform_word(int at)
 {
     return clv_model_name((clvox_deform)at);
-}
-
-static const char *metric_word(int at)
-{
-    return at < 4 ? clv_register_metric_names[at] : NULL;
 }
 
 /* ---- no effect ---------------------------------------------------------- */
@@ -54,11 +50,12 @@ static const char *of_model(const clv_option *row, const void *values, const cha
     return clv_model_takes(m, row->name) ? NULL : with_model(m, "");
 }
 
-static const char *of_lncc(const clv_option *row, const void *values, const char *text)
+static const char *of_windows(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
     const char *none = of_deformation(row, values, text);
-    return none ? none : o->metric != CLVOX_METRIC_LNCC ? "with a metric other than lncc" : NULL;
+    const clv_metric_row *metric = clv_metric_find(o->metric);
+    return none ? none : metric && metric->approximates ? NULL : "with a metric that has no local approximation";
 }
 
 static const char *of_metric(const clv_option *row, const void *values, const char *text)
@@ -82,29 +79,50 @@ static const char *of_inverse(const clv_option *row, const void *values, const c
 
 /* ---- what is more than a value ------------------------------------------ */
 
+/* "ssd|ncc|lncc[:RADIUS]|mi[:BINS]" */
+static char *metric_words(char *out, size_t room)
+{
+    size_t used = 0;
+    for (int i = 0; clv_metric_name(i) && used < room; i++) {
+        const char *parameter = clv_metric_find((clvox_metric)i)->parameter;
+        used += (size_t)snprintf(out + used, room - used, "%s%s%s%s%s", i ? "|" : "", clv_metric_name(i),
+                                 parameter ? "[:" : "", parameter ? parameter : "", parameter ? "]" : "");
+    }
+    return out;
+}
+
+/* The row of a metric's number in either stage, which states its range. */
+static const clv_option *row_of(size_t field)
+{
+    for (int i = 0; i < clv_register_table.count; i++)
+        if (clv_register_table.rows[i].key && clv_register_table.rows[i].offset == field)
+            return &clv_register_table.rows[i];
+    return NULL;
+}
+
 /* One metric, "lncc" or "lncc:4"; what is not given stays. */
-static int read_metric(const char *text, clvox_metric *metric, int *radius, int *bins)
+static int read_metric(const char *text, bool linear, clvox_register_options *o)
 {
     size_t length = strcspn(text, ":");
-    char *end = NULL;
-    for (int i = 0; i < 4; i++) {
-        const char *name = clv_register_metric_names[i];
-        if (strlen(name) != length || memcmp(name, text, length) != 0)
-            continue;
-        *metric = (clvox_metric)i;
-        if (!text[length])
-            return CLVOX_OK;
-        long value = strtol(text + length + 1, &end, 10);
-        bool number = text[length + 1] && !*end;
-        if (i == CLVOX_METRIC_LNCC && number && value >= 1 && value <= 64)
-            *radius = (int)value;
-        else if (i == CLVOX_METRIC_MI && number && value >= 8 && value <= 128)
-            *bins = (int)value;
-        else
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "lncc:RADIUS takes 1 to 64 voxels, mi:BINS 8 to 128");
+    const clv_metric_row *row = NULL;
+    char words[128], *end = NULL;
+    for (int i = 0; clv_metric_name(i); i++)
+        if (strlen(clv_metric_name(i)) == length && !memcmp(clv_metric_name(i), text, length))
+            row = clv_metric_find((clvox_metric)i);
+    if (!row || (text[length] && !row->parameter))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
+                        metric_words(words, sizeof words));
+    *(linear ? &o->linear_metric : &o->metric) = row->metric;
+    if (!text[length])
         return CLVOX_OK;
-    }
-    return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are ssd, ncc, lncc[:RADIUS] and mi[:BINS]");
+    size_t field = linear ? row->linear_field : row->field;
+    const clv_option *range = row_of(field);
+    long value = strtol(text + length + 1, &end, 10);
+    if (!text[length + 1] || *end || value < range->least || value > range->most)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s:%s takes %g to %g", row->name, row->parameter, range->least,
+                        range->most);
+    *(int *)(void *)((char *)o + field) = (int)value;
+    return CLVOX_OK;
 }
 
 /* One for both stages, or LINEAR,DEFORM. */
@@ -116,14 +134,14 @@ static int read_metrics(const clv_option *row, const char *text, void *values)
     int status = CLVOX_OK;
     (void)row;
     snprintf(first, sizeof first, "%.*s", comma ? (int)(comma - text) : 60, text);
-    CLV_TRY(read_metric(first, &o->linear_metric, &o->linear_radius, &o->linear_bins));
-    CLV_TRY(read_metric(second, &o->metric, &o->radius, &o->bins));
+    CLV_TRY(read_metric(first, true, o));
+    CLV_TRY(read_metric(second, false, o));
     if (clv_model_compares(o->deform, o->metric))
         goto end;
-    for (int i = 0; metric_word(i); i++)
+    for (int i = 0; clv_metric_name(i); i++)
         if (clv_model_compares(o->deform, (clvox_metric)i))
             snprintf(takes + strlen(takes), sizeof takes - strlen(takes), "%s%s", *takes ? " or " : "",
-                     metric_word(i));
+                     clv_metric_name(i));
     status = clv_fail(CLVOX_ERROR_ARGUMENT, "the %s deformation compares by %s",
                       clv_model_name(o->deform), takes);
 end:
@@ -173,18 +191,18 @@ static const clv_option rows[] = {
      .help = "where to start; auto: headers, centres and turns about these, the best of them"},
     {.name = "linear", .type = CLV_OPTION_CHOICE, FIELD(linear), .words = linear_words,
      .help = "what the linear part may do"},
-    {.key = "linear_metric", .type = CLV_OPTION_CHOICE, FIELD(linear_metric), .word = metric_word},
+    {.key = "linear_metric", .type = CLV_OPTION_CHOICE, FIELD(linear_metric), .word = clv_metric_name},
     {.key = "linear_radius", .type = CLV_OPTION_INTEGER, FIELD(linear_radius), .least = 1, .most = 64},
     {.key = "linear_bins", .type = CLV_OPTION_INTEGER, FIELD(linear_bins), .least = 8, .most = 128},
     {.name = "deform", .type = CLV_OPTION_CHOICE, FIELD(deform), .word = deform_word,
      .help = "the deformation model"},
-    {.name = "metric", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(metric), .word = metric_word, .read = read_metrics,
-     .argument = "ssd|ncc|lncc[:RADIUS]|mi[:BINS]", .help = "of both stages, or LINEAR,DEFORM",
+    {.name = "metric", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(metric), .word = clv_metric_name, .read = read_metrics,
+     .explain = metric_words, .help = "of both stages, or LINEAR,DEFORM",
      .idle = of_metric},
     {.key = "radius", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
     {.key = "bins", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
     {.name = "gradient", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(local_gradient), .words = gradient_words,
-     .help = "of lncc: its own, or the usual local approximation", .idle = of_lncc},
+     .help = "of lncc: its own, or the usual local approximation", .idle = of_windows},
     {.key = "levels", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(levels), .least = 1,
      .most = CLVOX_MAX_LEVELS},
     {.name = "shrink", .preset = true, .type = CLV_OPTION_NUMBERS, LEVELS(shrink), .least = 1, .argument = "4x2x1",
@@ -229,7 +247,7 @@ static bool varies(const clv_option *row, char *out, size_t room)
     const clv_model *m;
     if (row->read == read_metrics) {
         clvox_register_defaults(&o);
-        snprintf(out, room, "%s,%s", metric_word((int)o.linear_metric), metric_word((int)o.metric));
+        snprintf(out, room, "%s,%s", clv_metric_name((int)o.linear_metric), clv_metric_name((int)o.metric));
         return true;
     }
     if (row->idle != of_model || row->type == CLV_OPTION_CHOICE)

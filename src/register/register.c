@@ -19,8 +19,6 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-const char *const clv_register_metric_names[4] = {"ssd", "ncc", "lncc", "mi"};
-
 static int check_volume(const clvox_volume *volume, const char *which)
 {
     if (!volume || !volume->data)

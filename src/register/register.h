@@ -131,7 +131,6 @@ size_t clv_register_measure_floats(const clvox_register_options *options, int n)
  * (register_judge.c). */
 void clv_register_judge(const clv_registration *run, clvox_register_result *result);
 
-extern const char *const clv_register_metric_names[4];
 
 /* Sum of squared differences (mean over the weights) and normalised
  * correlation of a and b under weight (NULL: 1). Blocking. */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Squared normalised correlation in windows, their mean. */
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "op/match/lncc.h"
+#include "register/metric.h"
+
+static int derivative(clvox_context *ctx, const clv_metric_call *call)
+{
+    const clv_lncc_args args = {
+        .fixed = call->fixed,
+        .moving = call->moving,
+        .size = {call->size[0], call->size[1], call->size[2]},
+        .radius = call->parameter,
+        .epsilon = call->epsilon,
+        .local = call->local,
+        .derivative_moving = call->derivative_moving,
+        .derivative_fixed = call->derivative_fixed,
+        .terms = call->scratch,
+        .partial = call->partial,
+        .out = call->out,
+        .slot = call->slot,
+    };
+    return clv_lncc(ctx, &args);
+}
+
+/* It counts the noise of the background, too, which interpolation changes much: it
+ * must have fallen clearly, and the correlation with it. */
+static bool worse(double before, double ncc_before, double after, double ncc_after)
+{
+    return before - after > .05 * before && fabs(ncc_after) < fabs(ncc_before) - .01;
+}
+
+const clv_metric_row clv_metric_lncc = {
+    .metric = CLVOX_METRIC_LNCC,
+    .name = "lncc",
+    .title = "LNCC",
+    .parameter = "RADIUS",
+    .linear_field = offsetof(clvox_register_options, linear_radius),
+    .field = offsetof(clvox_register_options, radius),
+    .says = {"radius ", ""},
+    .compared = {1, 4, INT_MAX},
+    .scratch = clv_lncc_terms,
+    .derivative = derivative,
+    .approximates = true,
+    .content = true,
+    .worse = worse,
+    .search = CLVOX_METRIC_MI, /* windows see too little far from the goal */
+    .coarse = CLVOX_METRIC_MI,
+    .rounding = 1e-6,
+    .compare = clv_compare_lncc,
+};
