@@ -5,8 +5,6 @@
 #include "op/surface/nlm.h"
 #include "op/surface/redistance.h"
 
-static const float UNIT[3] = {1, 1, 1};
-
 static clv_image level_image(const bench_data *d)
 {
     return (clv_image){.buffer = d->level, .size = {d->size[0], d->size[1], d->size[2]}, .spacing = {1, 1, 1},
@@ -15,12 +13,14 @@ static clv_image level_image(const bench_data *d)
 
 static int row_redistance(bench_data *d)
 {
-    return clv_redistance(d->ctx, d->level, d->size, UNIT, 8, d->out[0], d->nine);
+    const clv_image phi = level_image(d);
+    return clv_redistance(d->ctx, &phi, 8, d->out[0], d->nine);
 }
 
 static int row_level(bench_data *d)
 {
-    return clv_level_distance(d->ctx, d->level, d->size, UNIT, 0, 8, d->out[0], d->nine);
+    const clv_image values = level_image(d);
+    return clv_level_distance(d->ctx, &values, 0, 8, d->out[0], d->nine);
 }
 
 static int row_mesh_distance(bench_data *d)
@@ -48,7 +48,7 @@ static int row_nlm_volume(bench_data *d)
 
 const bench_row bench_rows_surface[] = {
     {"redistance 8", "redistance_jump", 8, 0, row_redistance, check_redistance, NULL, NULL},
-    {"level distance 8", "level_near", 8, 0, row_level, check_level, NULL, NULL},
+    {"level distance 8", "level_distance_near", 8, 0, row_level, check_level, NULL, NULL},
     /* An eighth of the voxels, each against 64 triangles: 4 bytes of lists a voxel; at least a
      * plane's distance, three edges and three corners for each, 60 operations. */
     {"mesh distance", "mesh_distance", 5.25, 480, row_mesh_distance, check_mesh_distance, NULL, NULL},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signed distance to where values, linear between voxels, cross a level.
- *   near    voxels beside the level look for their nearest place on it
- *   (redistance.cl spreads the places)
- *   finish  every voxel moves along the level from the place it was given to
+ *   near    voxels beside the level look for their closest point on it
+ *   (redistance.cl spreads the points)
+ *   finish  every voxel moves along the level from the point it was given to
  *           the nearest one around */
 #include "surface/cells.clh"
 #include "surface/level_distance.clh"
@@ -20,7 +20,7 @@ static inline bool across(__global const float *values, int4 at, int m, int4 siz
     return in_grid(to, size) && (level_value(values, to, size, iso) > 0.0f) != inside;
 }
 
-/* The nearest place of the cells around the voxel, from the middle of each that
+/* The closest point of the cells around the voxel, from the middle of each that
  * the level passes through. */
 static inline float4 near_at(__global const float *values, int4 at, int4 size, float4 spacing, float iso)
 {
@@ -30,12 +30,12 @@ static inline float4 near_at(__global const float *values, int4 at, int4 size, f
     for (int m = 0; m < 27; m++) {
         if (!across(values, at, m, size, iso, inside))
             continue;
-        float4 place = 0.5f * convert_float4(neighbour(m));
-        float d = nearest_from(values, at, size, spacing, iso, &place, 4);
-        nearest = d < least ? place : nearest;
+        float4 point = 0.5f * convert_float4(neighbour(m));
+        float d = nearest_from(values, at, size, spacing, iso, &point, 4);
+        nearest = d < least ? point : nearest;
         least = fmin(d, least);
     }
-    return least < INFINITY ? make_place(at, nearest) : no_place();
+    return least < INFINITY ? make_point(at, nearest) : no_point();
 }
 
 BESIDE(beside, v > iso)
@@ -43,9 +43,10 @@ BESIDE(beside, v > iso)
 /* In a first turn work-items share the pairs of a voxel beside the level and a
  * neighbour on the other side, in a second they go the best way once more. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
-level_near(__global const float *values, __global float *places, int cells, int4 size, float4 spacing,
+level_distance_near(__global const float *values, __global float *points, int cells, grid on,
            float iso)
 {
+    TAKE_GRID(on);
     __local ushort pairs[26 * GROUP], voxels[GROUP];
     __local uint best[GROUP]; /* distance, the last five bits of which are the neighbour's number */
     __local int count[2];
@@ -63,23 +64,23 @@ level_near(__global const float *values, __global float *places, int cells, int4
                 if (across(values, at, m, size, iso, inside))
                     pairs[atomic_inc(&count[0])] = 32 * lane + m;
         } else {
-            store_place(no_place(), places, index_of(at, size), n);
+            store_point(no_point(), points, index_of(at, size), n);
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int turn = 0; turn < 2; turn++) {
         for (int i = lane; i < count[turn]; i += GROUP) {
             int voxel = turn ? voxels[i] : pairs[i] / 32, m = turn ? best[voxel] % 32 : pairs[i] % 32;
-            float4 place = 0.5f * convert_float4(neighbour(m));
+            float4 point = 0.5f * convert_float4(neighbour(m));
             at = voxel_of(voxel);
-            float d = nearest_from(values, at, size, spacing, iso, &place, 4);
+            float d = nearest_from(values, at, size, spacing, iso, &point, 4);
             if (turn == 0 && d < INFINITY)
                 atomic_min(&best[voxel], (as_uint(d) & ~31u) | (uint)m);
             if (turn)
-                store_place(d < INFINITY && best[voxel] < UINT_MAX ? make_place(at, place) : no_place(), places,
+                store_point(d < INFINITY && best[voxel] < UINT_MAX ? make_point(at, point) : no_point(), points,
                             index_of(at, size), n);
             if (turn && i == 0)
-                mark(places, cells, at, size);
+                mark(points, cells, at, size);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -99,9 +100,9 @@ static inline bool beside8(__global const float *values, int4 at, int4 size, flo
     return any(some & ~all_of);
 }
 
-__kernel void level_near_row(__global const float *values, __global float *places, int cells, int4 size,
-                             float4 spacing, float iso)
+__kernel void level_distance_near_row(__global const float *values, __global float *points, int cells, grid on, float iso)
 {
+    TAKE_GRID(on);
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
@@ -112,11 +113,11 @@ __kernel void level_near_row(__global const float *values, __global float *place
         int end = x + (run ? 8 : 1);
         bool beside = !run || beside8(values, (int4)(x, y, z, 0), size, iso);
         if (beside) { /* a run may reach into the next cell */
-            mark(places, cells, (int4)(x, y, z, 0), size);
-            mark(places, cells, (int4)(end - 1, y, z, 0), size);
+            mark(points, cells, (int4)(x, y, z, 0), size);
+            mark(points, cells, (int4)(end - 1, y, z, 0), size);
         }
         for (; x < end; x++)
-            store_place(beside ? near_at(values, (int4)(x, y, z, 0), size, spacing, iso) : no_place(), places,
+            store_point(beside ? near_at(values, (int4)(x, y, z, 0), size, spacing, iso) : no_point(), points,
                         row + x, n);
     }
 }
@@ -125,33 +126,35 @@ static inline float finish_at(__global const float *values, float4 found, int4 a
                               float iso, float reach)
 {
     float side = level_value(values, at, size, iso) > 0.0f ? -1.0f : 1.0f;
-    if (!is_place(found))
+    if (!is_point(found))
         return side * reach;
-    float4 place = offset_to(found, at);
-    float d = length3(place * spacing);
+    float4 point = offset_to(found, at);
+    float d = length3(point * spacing);
     if (d < MOVED_WITHIN * fmax(spacing.x, fmax(spacing.y, spacing.z)))
-        d = fmin(d, nearest_from(values, at, size, spacing, iso, &place, 6));
+        d = fmin(d, nearest_from(values, at, size, spacing, iso, &point, 6));
     return side * fmin(d, reach);
 }
 
-__kernel void level_finish(__global const float *values, __global const float *places, int from,
-                           __global float *out, int4 size, float4 spacing, float iso, float reach)
+__kernel void level_distance_finish(__global const float *values, __global const float *points, int from,
+                           __global float *out, grid on, float iso, float reach)
 {
+    TAKE_GRID(on);
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     int i = (z * size.y + y) * size.x + x, n = size.x * size.y * size.z;
-    out[i] = finish_at(values, load_place(places + from, i, n), (int4)(x, y, z, 0), size, spacing, iso,
+    out[i] = finish_at(values, load_point(points + from, i, n), (int4)(x, y, z, 0), size, spacing, iso,
                        reach);
 }
 
-__kernel void level_finish_row(__global const float *values, __global const float *places, int from,
-                               __global float *out, int4 size, float4 spacing, float iso, float reach)
+__kernel void level_distance_finish_row(__global const float *values, __global const float *points, int from,
+                               __global float *out, grid on, float iso, float reach)
 {
+    TAKE_GRID(on);
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
     for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
-        out[i] = finish_at(values, load_place(places + from, i, n), (int4)(x, y, z, 0), size, spacing, iso,
+        out[i] = finish_at(values, load_point(points + from, i, n), (int4)(x, y, z, 0), size, spacing, iso,
                            reach);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signed distance to the zero level of phi.
  *   near    the voxels beside the level take their distance from phi itself
- *   seed    and point at their nearest place on the level
- *   jump    nearest places spread over the grid (jump flooding: Rong, Tan 2006)
- *   finish  the other voxels take their distance from the nearest place and the
+ *   seed    and point at their closest point on the level
+ *   jump    closest points spread over the grid (jump flooding: Rong, Tan 2006)
+ *   finish  the other voxels take their distance from the closest point and the
  *           level's curvature there
  * On GPUs the few voxels beside the level of a work-group are listed first, so
  * that neighbouring work-items share their work. Lengths are physical. */
@@ -13,10 +13,10 @@
 /* ---- near --------------------------------------------------------------- */
 
 /* The distance, or NaN where no neighbour lies on the other side. A neighbour
- * across a face makes the voxel one beside the level, whatever its slope; one
+ * across a face makes the voxel one beside the level, whatever its gradient norm; one
  * across an edge or corner only where phi is a distance there already: so the
  * far sides of sharp edges keep what is known of them. shift: from there to the
- * nearest place of the level, NaN where no direction is known. */
+ * closest point of the level, NaN where no direction is known. */
 static inline float near_at(__global const float *phi, int4 at, int4 size, float4 spacing, float4 *shift)
 {
     float f = value_at(phi, at, size, spacing), crossing = INFINITY;
@@ -42,9 +42,9 @@ static inline float near_at(__global const float *phi, int4 at, int4 size, float
         return NAN;
     foot nearest;
     nearest.s = shape_at(phi, at, size, spacing);
-    const float doubt = nearest.s.doubt, off = fabs(nearest.s.slope - 1.0f);
+    const float doubt = nearest.s.doubt, off = fabs(nearest.s.norm - 1.0f);
     const bool trusted = nearest.s.smooth > SMOOTH_TRUST;
-    if (!(nearest.s.slope > 0.0f))
+    if (!(nearest.s.norm > 0.0f))
         return across < 2 ? NAN : copysign(fmin(fabs(f), crossing), f);
     const float4 normal = nearest.s.normal;
     find_foot(phi, at, size, spacing, &nearest);
@@ -67,8 +67,9 @@ BESIDE(beside, v < 0.0f)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
 redistance_near(__global const float *phi, __global float *out, __global float *shifts, int to, int cells,
-                int4 size, float4 spacing)
+                grid on)
 {
+    TAKE_GRID(on);
     __local int list[GROUP], count;
     int lane = own_lane(), n = size.x * size.y * size.z;
     int4 at = voxel_of(lane);
@@ -80,7 +81,7 @@ redistance_near(__global const float *phi, __global float *out, __global float *
         float4 shift;
         at = voxel_of(list[i]);
         out[index_of(at, size)] = near_at(phi, at, size, spacing, &shift);
-        store_place(shift, shifts + to, index_of(at, size), n);
+        store_point(shift, shifts + to, index_of(at, size), n);
         if (i == 0)
             mark(shifts, cells, at, size);
     }
@@ -101,8 +102,9 @@ static inline int8 beside8(__global const float *phi, int4 at, int4 size)
 }
 
 __kernel void redistance_near_row(__global const float *phi, __global float *out, __global float *shifts,
-                                  int to, int cells, int4 size, float4 spacing)
+                                  int to, int cells, grid on)
 {
+    TAKE_GRID(on);
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
@@ -122,7 +124,7 @@ __kernel void redistance_near_row(__global const float *phi, __global float *out
             int4 at = (int4)(x, y, z, 0);
             float4 shift;
             row[x] = near_at(phi, at, size, spacing, &shift);
-            store_place(shift, shifts + to, index_of(at, size), n);
+            store_point(shift, shifts + to, index_of(at, size), n);
             if (!isnan(row[x]))
                 mark(shifts, cells, at, size);
         }
@@ -131,12 +133,12 @@ __kernel void redistance_near_row(__global const float *phi, __global float *out
 
 /* ---- seed --------------------------------------------------------------- */
 
-/* No place of the level lies nearer to a voxel than that voxel's distance: one
+/* No point of the level lies nearer to a voxel than that voxel's distance: one
  * that does has a wrong direction, as happens beside sharp edges. */
 static inline float4 seed_at(__global const float *out, float4 shift, int4 at, int4 size, float4 spacing)
 {
     if (isnan(out[index_of(at, size)]))
-        return no_place();
+        return no_point();
     float slack = BALL_SLACK * fmin(spacing.x, fmin(spacing.y, spacing.z));
     bool good = !isnan(shift.x);
     for (int k = -1; k <= 1; k++)
@@ -149,48 +151,49 @@ static inline float4 seed_at(__global const float *out, float4 shift, int4 at, i
                 /* A ball of NaN hinders nobody. */
                 good = good && !(length3(away) < fabs(out[index_of(to, size)]) - slack);
             }
-    return good ? make_place(at, shift / spacing) : no_place();
+    return good ? make_point(at, shift / spacing) : no_point();
 }
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
-redistance_seed(__global const float *out, __global float *places, int shifts, int4 size, float4 spacing)
+redistance_seed(__global const float *out, __global float *points, int shifts, grid on)
 {
+    TAKE_GRID(on);
     __local int list[GROUP], count;
     int lane = own_lane(), n = size.x * size.y * size.z;
     int4 at = voxel_of(lane);
     bool there = in_grid(at, size), near = there && !isnan(out[index_of(at, size)]);
     if (there && !near)
-        store_place(no_place(), places, index_of(at, size), n);
+        store_point(no_point(), points, index_of(at, size), n);
     list_wanted(near, list, &count);
     for (int i = lane; i < count; i += GROUP) {
         at = voxel_of(list[i]);
         int here = index_of(at, size);
-        float4 shift = load_place(places + shifts, here, n);
-        store_place(seed_at(out, shift, at, size, spacing), places, here, n);
+        float4 shift = load_point(points + shifts, here, n);
+        store_point(seed_at(out, shift, at, size, spacing), points, here, n);
     }
 }
 
-__kernel void redistance_seed_row(__global const float *out, __global float *places, int shifts, int4 size,
-                                  float4 spacing)
+__kernel void redistance_seed_row(__global const float *out, __global float *points, int shifts, grid on)
 {
+    TAKE_GRID(on);
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
     for (int x = 0, i = (z * size.y + y) * size.x; x < size.x; x++, i++)
-        store_place(seed_at(out, load_place(places + shifts, i, n), (int4)(x, y, z, 0), size, spacing), places,
+        store_point(seed_at(out, load_point(points + shifts, i, n), (int4)(x, y, z, 0), size, spacing), points,
                     i, n);
 }
 
 /* ---- jump --------------------------------------------------------------- */
 
-/* The nearest of the places of 27 voxels, `step` apart; of equals the first.
+/* The closest of the points of 27 voxels, `step` apart; of equals the first.
  * Beyond an end lies the end. */
 static inline float4 jump_at(__global const float *from, int4 at, int4 size, float4 spacing, int step)
 {
     const int n = size.x * size.y * size.z, left = max(at.x - step, 0), right = min(at.x + step, size.x - 1);
-    const float4 unit = spacing / PLACE_UNIT, here = (PLACE_UNIT * convert_float4(at) + 4.0f) * unit;
+    const float4 unit = spacing / POINT_UNIT, here = (POINT_UNIT * convert_float4(at) + 4.0f) * unit;
     int best = index_of(at, size);
-    float4 away = load_place(from, best, n) * unit - here;
+    float4 away = load_point(from, best, n) * unit - here;
     float least = dot3(away, away);
     for (int k = -1; k <= 1; k++)
         for (int j = -1; j <= 1; j++) {
@@ -198,36 +201,43 @@ static inline float4 jump_at(__global const float *from, int4 at, int4 size, flo
             int row = (z * size.y + y) * size.x;
             for (int i = 0; i < 3; i++) {
                 int other = row + (i == 0 ? left : i == 1 ? at.x : right);
-                away = load_place(from, other, n) * unit - here;
+                away = load_point(from, other, n) * unit - here;
                 float square = dot3(away, away);
                 best = square < least ? other : best;
                 least = fmin(square, least);
             }
         }
-    return load_place(from, best, n);
+    return load_point(from, best, n);
 }
 
-/* Rows in an order in which a work-group's lie so far apart: with `apart` the step,
- * the places that one of them looks at are its neighbours'. */
-static inline int strided(int i, int tile, int apart)
+/* Of n rows the i-th, in an order in which the rows of a work-group lie a step apart: the points
+ * that one of them looks at are its neighbours'. */
+static inline int row_of(int i, int n, int tile, int step)
 {
-    int turn = i % (apart * tile);
-    return i - turn + turn % tile * apart + turn / tile;
+    int turn = step * tile, start = i / turn * turn, left = min(n - start, turn), at = i - start;
+    int each = left / step, longer = left % step * (each + 1); /* rows of a remainder: `each`, or one more */
+    if (at < longer)
+        return start + at % (each + 1) * step + at / (each + 1);
+    at -= longer;
+    return start + at % each * step + left % step + at / each;
 }
 
-/* first: only marked cells have places yet, and all others are made empty. */
-__kernel void redistance_jump(__global float *places, int from, int to, int cells, int4 size, float4 spacing,
-                              int step, int apart, int first)
+/* first: only marked cells have points yet, and all others are made empty. */
+__kernel void redistance_jump(__global float *points, int from, int to, int cells, grid on, int step, int first)
 {
-    int x = get_global_id(0), y = strided(get_global_id(1), TILE_Y, apart);
-    int z = strided(get_global_id(2), TILE_Z, apart), n = size.x * size.y * size.z;
-    int4 at = (int4)(x, y, z, 0);
+    TAKE_GRID(on);
+    int4 at = (int4)(get_global_id(0), get_global_id(1), get_global_id(2), 0);
+    const int n = size.x * size.y * size.z;
     if (!in_grid(at, size))
         return;
-    if (first ? is_marked(places, cells, at, size) : within_reach(places, cells, at, size))
-        store_place(jump_at(places + from, at, size, spacing, step), places + to, index_of(at, size), n);
+    if (step > 1 && step * 2 * TILE_Y <= size.y && step * 2 * TILE_Z <= size.z) {
+        at.y = row_of(at.y, size.y, TILE_Y, step);
+        at.z = row_of(at.z, size.z, TILE_Z, step);
+    }
+    if (first ? is_marked(points, cells, at, size) : within_reach(points, cells, at, size))
+        store_point(jump_at(points + from, at, size, spacing, step), points + to, index_of(at, size), n);
     else if (first)
-        store_place(no_place(), places + to, index_of(at, size), n);
+        store_point(no_point(), points + to, index_of(at, size), n);
 }
 
 /* Voxels x to x + 7 of a row; those beyond its ends are its ends. */
@@ -245,9 +255,9 @@ static inline void jump8(__global const float *from, __global float *to, int4 at
                          int step)
 {
     const int n = size.x * size.y * size.z, here = index_of(at, size);
-    const float8 lane = (float8)(0, 1, 2, 3, 4, 5, 6, 7), x = PLACE_UNIT * (lane + (float)at.x) + 4.0f;
-    const float y = PLACE_UNIT * at.y + 4.0f, z = PLACE_UNIT * at.z + 4.0f;
-    const float4 unit = spacing / PLACE_UNIT;
+    const float8 lane = (float8)(0, 1, 2, 3, 4, 5, 6, 7), x = POINT_UNIT * (lane + (float)at.x) + 4.0f;
+    const float y = POINT_UNIT * at.y + 4.0f, z = POINT_UNIT * at.z + 4.0f;
+    const float4 unit = spacing / POINT_UNIT;
     float8 best_x = LOAD8(from + here), best_y = LOAD8(from + here + n), best_z = LOAD8(from + here + 2 * n);
     float8 dx = (best_x - x) * unit.x, dy = (best_y - y) * unit.y, dz = (best_z - z) * unit.z;
     float8 least = dx * dx + dy * dy + dz * dz;
@@ -277,9 +287,10 @@ static inline void jump8(__global const float *from, __global float *to, int4 at
     STORE8(best_z, to + here + 2 * n);
 }
 
-__kernel void redistance_jump_row(__global float *places, int from, int to, int cells, int4 size, float4 spacing,
-                                  int step, int apart, int first)
+__kernel void redistance_jump_row(__global float *points, int from, int to, int cells, grid on, int step,
+                                  int first)
 {
+    TAKE_GRID(on);
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;
     if (y >= size.y || z >= size.z)
         return;
@@ -287,13 +298,13 @@ __kernel void redistance_jump_row(__global float *places, int from, int to, int 
         int x = max(0, min(i, size.x - 8)), last = min(x + 8, size.x);
         int4 at = (int4)(x, y, z, 0);
         int4 end = (int4)(last - 1, y, z, 0);
-        bool wanted = first ? is_marked(places, cells, at, size) || is_marked(places, cells, end, size)
-                            : within_reach(places, cells, at, size) || within_reach(places, cells, end, size);
+        bool wanted = first ? is_marked(points, cells, at, size) || is_marked(points, cells, end, size)
+                            : within_reach(points, cells, at, size) || within_reach(points, cells, end, size);
         if (wanted && size.x >= 8 && FIELD_PACKED)
-            jump8(places + from, places + to, at, size, spacing, step);
+            jump8(points + from, points + to, at, size, spacing, step);
         else if (wanted || first)
             for (; at.x < last; at.x++)
-                store_place(wanted ? jump_at(places + from, at, size, spacing, step) : no_place(), places + to,
+                store_point(wanted ? jump_at(points + from, at, size, spacing, step) : no_point(), points + to,
                             index_of(at, size), n);
     }
 }
@@ -302,7 +313,7 @@ __kernel void redistance_jump_row(__global float *places, int from, int to, int 
 __kernel void redistance_reach(__global int *scratch, int at, int4 size, int4 span)
 {
     int c = get_global_id(0), n = size.x * size.y * size.z;
-    __global int *cells = scratch + (size_t)at * CELLS_UNIT;
+    __global int *cells = scratch + (size_t)at * POINT_RUN;
     if (c >= n)
         return;
     int x = c % size.x, y = c / size.x % size.y, z = c / (size.x * size.y), found = 0;
@@ -315,30 +326,30 @@ __kernel void redistance_reach(__global int *scratch, int at, int4 size, int4 sp
 
 /* ---- finish ------------------------------------------------------------- */
 
-/* In the frame of the place (h along the normal, s across): where the level has
+/* In the frame of the point (h along the normal, s across): where the level has
  * curvature c in the direction of s,
  *   distance = h + c s^2 / (2 (1 + h c)),
- * exact to third order in s. c is known at the voxel that gave the place, at
+ * exact to third order in s. c is known at the voxel that gave the point, at
  * distance d from the level: 1 + h c = 1 + (h - d) c' there. */
-static inline float finish_at(__global const float *phi, __global const float *out, float4 place, int4 at,
+static inline float finish_at(__global const float *phi, __global const float *out, float4 point, int4 at,
                               int4 size, float4 spacing, float reach)
 {
     float side = value_at(phi, at, size, spacing) < 0.0f ? -1.0f : 1.0f;
-    if (!is_place(place))
+    if (!is_point(point))
         return side * reach;
-    float straight = sqrt(square_to(place, at, spacing)), room = fmax(spacing.x, fmax(spacing.y, spacing.z));
+    float straight = sqrt(square_to(point, at, spacing)), room = fmax(spacing.x, fmax(spacing.y, spacing.z));
     if (straight > CURVED_WITHIN * room || straight > reach + room)
         return side * fmin(straight, reach);
-    int4 from = giver_of(place);
+    int4 from = giver_of(point);
     foot nearest;
-    foot_again(phi, out[index_of(from, size)], place, from, size, spacing, &nearest);
+    foot_again(phi, out[index_of(from, size)], point, from, size, spacing, &nearest);
     shape s = nearest.s;
     float4 way = convert_float4(at - from) * spacing - nearest.shift;
     straight = length3(way);
     float h = dot3(way, s.normal);
     float4 across = way - h * s.normal;
     float square = dot3(across, across);
-    /* Beyond the border there are no places: the last ones go on. */
+    /* Beyond the border there are no points: the last ones go on. */
     int4 foot = convert_int4_rte(convert_float4(at) - h * s.normal / spacing);
     if (!in_grid(foot, size))
         room *= CURVED_WITHIN;
@@ -351,28 +362,30 @@ static inline float finish_at(__global const float *phi, __global const float *o
     return side * fmin(fits ? share * curved + (1.0f - share) * straight : straight, reach);
 }
 
-static inline void finish(__global const float *phi, __global const float *places, __global float *out,
+static inline void finish(__global const float *phi, __global const float *points, __global float *out,
                           int4 at, int4 size, float4 spacing, float reach)
 {
     int i = index_of(at, size), n = size.x * size.y * size.z;
     if (isnan(out[i]))
-        out[i] = finish_at(phi, out, load_place(places, i, n), at, size, spacing, reach);
+        out[i] = finish_at(phi, out, load_point(points, i, n), at, size, spacing, reach);
 }
 
-__kernel void redistance_finish(__global const float *phi, __global const float *places, int from,
-                                __global float *out, int4 size, float4 spacing, float reach)
+__kernel void redistance_finish(__global const float *phi, __global const float *points, int from,
+                                __global float *out, grid on, float reach)
 {
+    TAKE_GRID(on);
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x < size.x && y < size.y && z < size.z)
-        finish(phi, places + from, out, (int4)(x, y, z, 0), size, spacing, reach);
+        finish(phi, points + from, out, (int4)(x, y, z, 0), size, spacing, reach);
 }
 
-__kernel void redistance_finish_row(__global const float *phi, __global const float *places, int from,
-                                    __global float *out, int4 size, float4 spacing, float reach)
+__kernel void redistance_finish_row(__global const float *phi, __global const float *points, int from,
+                                    __global float *out, grid on, float reach)
 {
+    TAKE_GRID(on);
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
     for (int x = 0; x < size.x; x++)
-        finish(phi, places + from, out, (int4)(x, y, z, 0), size, spacing, reach);
+        finish(phi, points + from, out, (int4)(x, y, z, 0), size, spacing, reach);
 }

@@ -143,11 +143,12 @@ end:
 static int redistance(clv_denoise *run, bool keep)
 {
     int status = CLVOX_OK;
+    clv_image phi;
     double mark = now();
     if (keep)
         CLV_TRY(keep_volume(run, run->phi));
-    CLV_TRY(clv_redistance(run->ctx, run->phi, run->box.size, run->box.spacing, run->box.reach, run->other,
-                           run->scratch));
+    phi = clv_denoise_image(run, run->phi);
+    CLV_TRY(clv_redistance(run->ctx, &phi, run->box.reach, run->other, run->scratch));
     clv_buffer *done = run->other;
     run->other = run->phi;
     run->phi = done;

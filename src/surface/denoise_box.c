@@ -180,21 +180,22 @@ int clv_denoise_everywhere(clvox_context *ctx, clvox_volume *distance)
 {
     int status = CLVOX_OK;
     double edge[3], diagonal = 0;
-    float spacing[3];
+    clv_image phi = {.components = 1};
     const int *n = distance->grid.size;
     size_t bytes = clvox_grid_voxels(&distance->grid) * sizeof(float);
-    clv_buffer *phi = NULL, *out = NULL, *sweep = NULL;
-    const clv_request list[] = {{&phi, bytes, "level set"},
+    clv_buffer *out = NULL, *scratch = NULL;
+    const clv_request list[] = {{&phi.buffer, bytes, "level set"},
                                 {&out, bytes, "re-distanced level set"},
-                                {&sweep, clv_redistance_bytes(n), "scratch of re-distancing"}};
+                                {&scratch, clv_redistance_bytes(n), "scratch of re-distancing"}};
     CLV_TRY(clv_pool_take(ctx, list, 3));
     clvox_grid_spacing(&distance->grid, edge);
     for (int a = 0; a < 3; a++) {
-        spacing[a] = (float)edge[a];
+        phi.size[a] = n[a];
+        phi.spacing[a] = (float)edge[a];
         diagonal += edge[a] * n[a] * edge[a] * n[a];
     }
-    CLV_TRY(clv_buffer_write(ctx, phi, 0, distance->data, bytes));
-    CLV_TRY(clv_redistance(ctx, phi, n, spacing, (float)sqrt(diagonal), out, sweep));
+    CLV_TRY(clv_buffer_write(ctx, phi.buffer, 0, distance->data, bytes));
+    CLV_TRY(clv_redistance(ctx, &phi, (float)sqrt(diagonal), out, scratch));
     CLV_TRY(clv_buffer_read(ctx, out, 0, distance->data, bytes));
 end:
     clv_pool_release(list, 3);

@@ -25,18 +25,20 @@ int clvox_distance_from_values(clvox_context *ctx, const clvox_volume *values, d
     const clvox_grid *grid = &values->grid;
     const size_t bytes = clvox_grid_voxels(grid) * sizeof(float);
     clvox_volume *made = NULL;
-    clv_buffer *in = NULL, *distance = NULL, *scratch = NULL;
+    clv_image in = {.size = {grid->size[0], grid->size[1], grid->size[2]}, .components = 1};
+    clv_buffer *distance = NULL, *scratch = NULL;
     const clv_request requests[] = {
-        {&in, bytes, "values"},
+        {&in.buffer, bytes, "values"},
         {&distance, bytes, "distance"},
-        {&scratch, clv_redistance_bytes(grid->size), "nearest places of the surface"},
+        {&scratch, clv_redistance_bytes(grid->size), "closest points of the surface"},
     };
     double edge[3], diagonal = 0;
     *out = NULL;
     clvox_grid_spacing(grid, edge);
-    for (int a = 0; a < 3; a++)
+    for (int a = 0; a < 3; a++) {
+        in.spacing[a] = (float)edge[a];
         diagonal += pow(edge[a] * grid->size[a], 2);
-    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    }
     if (values->frames != 1) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "%d volumes have no one surface; give one of them",
                           values->frames);
@@ -47,9 +49,8 @@ int clvox_distance_from_values(clvox_context *ctx, const clvox_volume *values, d
     CLV_TRY(check_sides(values, (float)iso));
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &made));
     CLV_TRY(clv_pool_take(ctx, requests, 3));
-    CLV_TRY(clv_buffer_write(ctx, in, 0, values->data, bytes));
-    CLV_TRY(clv_level_distance(ctx, in, grid->size, spacing, (float)iso, (float)sqrt(diagonal), distance,
-                               scratch));
+    CLV_TRY(clv_buffer_write(ctx, in.buffer, 0, values->data, bytes));
+    CLV_TRY(clv_level_distance(ctx, &in, (float)iso, (float)sqrt(diagonal), distance, scratch));
     CLV_TRY(clv_buffer_read(ctx, distance, 0, made->data, bytes));
     *out = made;
     made = NULL;

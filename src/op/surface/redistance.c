@@ -3,17 +3,17 @@
 
 #include <math.h>
 
-/* Places hold whole numbers below 2^24 in units of 1/8192 voxel, one an axis. */
-enum { LONGEST_AXIS = 2040, PLACE_BYTES = 12, RUN = 32, MARGIN = 2 };
+/* Points hold whole numbers below 2^24 in units of 1/8192 voxel, one an axis. */
+enum { LONGEST_AXIS = 2040, POINT_BYTES = 12, RUN = CLV_POINT_RUN, MARGIN = 2 };
 
 /* listed: bytes for each work-item of the list of a work-group. */
 #define VARIANTS(role, listed)                                                                        \
     static const clv_variant role##_variants[] = {                                                    \
-        {.name = "item", .function = "redistance_" #role, \
+        {.name = "item", .function = "redistance_" #role, .defines = CLV_CLOSEST_POINTS,              \
          .devices = CLV_ON_GPU, .cell_bytes = (listed), .fixed_bytes = (listed),                      \
          .tiles = {{32, 4, 2, 1}, {1, 1, 1, 1}}},                                                     \
-        {.name = "row", .function = "redistance_" #role "_row", .item = {CLV_WHOLE},               \
-         .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                             \
+        {.name = "row", .function = "redistance_" #role "_row", .defines = CLV_CLOSEST_POINTS,           \
+         .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                             \
     };                                                                                                \
     const clv_entry clv_entry_redistance_##role = {"surface/redistance", "redistance_" #role, \
                                                      role##_variants, 2, NULL}
@@ -23,13 +23,12 @@ VARIANTS(seed, 4);
 VARIANTS(jump, 0);
 VARIANTS(finish, 0);
 static const clv_variant reach_variants[] = {
-    {.name = "item", .function = "redistance_reach", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "redistance_reach", .defines = CLV_CLOSEST_POINTS, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_redistance_reach = {"surface/redistance", "redistance_reach", reach_variants, 1, NULL};
 
-/* Voxels of a cell, as in cl/surface/cells.clh. */
-static const int cell[3] = {32, 4, 2};
+static const int cell[3] = {CLV_CELL_X, CLV_CELL_Y, CLV_CELL_Z};
 
 static void cells_of(const int size[3], int cells[3])
 {
@@ -37,7 +36,7 @@ static void cells_of(const int size[3], int cells[3])
         cells[a] = (size[a] + cell[a] - 1) / cell[a];
 }
 
-/* Words of the places of all voxels, in whole runs. */
+/* Words of the points of all voxels, in whole runs. */
 static size_t words_of(const int size[3])
 {
     return ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] + RUN - 1) / RUN * RUN * 3;
@@ -61,7 +60,7 @@ static int first_jump(const int size[3], double voxels)
     return jump;
 }
 
-int clv_places_check(const int size[3])
+int clv_closest_points_check(const int size[3])
 {
     for (int a = 0; a < 3; a++)
         if (size[a] > LONGEST_AXIS)
@@ -71,7 +70,7 @@ int clv_places_check(const int size[3])
     return CLVOX_OK;
 }
 
-int clv_places_cells(clvox_context *ctx, const int size[3], clv_buffer *scratch, int *at)
+int clv_closest_points_cells(clvox_context *ctx, const int size[3], clv_buffer *scratch, int *at)
 {
     int cells[3];
     cells_of(size, cells);
@@ -81,16 +80,15 @@ int clv_places_cells(clvox_context *ctx, const int size[3], clv_buffer *scratch,
 }
 
 /* Finds the cells within reach; where that looks at many for each, all are. */
-static int find_reach(clvox_context *ctx, const int size[3], const float spacing[3], double reach,
-                      clv_buffer *scratch, int at)
+static int find_reach(clvox_context *ctx, const clv_image *grid, double reach, clv_buffer *scratch, int at)
 {
     enum { MOST_LOOKED_AT = 4096 };
     int status = CLVOX_OK, cells[3], span[3], count = 1;
     double looked_at = 1;
     const clv_kernel *kernel;
-    cells_of(size, cells);
+    cells_of(grid->size, cells);
     for (int a = 0; a < 3; a++) {
-        double far = ceil((reach / spacing[a] + MARGIN) / cell[a]);
+        double far = ceil((reach / grid->spacing[a] + MARGIN) / cell[a]);
         span[a] = far < cells[a] ? (int)far : cells[a];
         looked_at *= 2 * span[a] + 1;
         count *= cells[a];
@@ -104,16 +102,18 @@ end:
     return status;
 }
 
-int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing[3], float reach,
-                      clv_buffer *scratch, int cells, int *from)
+int clv_closest_points_spread(clvox_context *ctx, const clv_image *grid, float reach, clv_buffer *scratch,
+                              int cells, int *from)
 {
+    const int *size = grid->size;
+    const float *spacing = grid->spacing;
     int status = CLVOX_OK, voxels = size[0] * size[1] * size[2], to = (int)words_of(size);
     const clv_kernel *jump;
-    const double moved = 2.0 * PLACE_BYTES * voxels, least = fmin(spacing[0], fmin(spacing[1], spacing[2]));
+    const double moved = 2.0 * POINT_BYTES * voxels, least = fmin(spacing[0], fmin(spacing[1], spacing[2]));
     *from = 0;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_jump, NULL, size, 0, &jump));
-    CLV_TRY(find_reach(ctx, size, spacing, reach, scratch, cells));
-    /* One voxel first, so that places beside one another start as one front; two
+    CLV_TRY(find_reach(ctx, grid, reach, scratch, cells));
+    /* One voxel first, so that points beside one another start as one front; two
      * and one again, which mends almost all that jumps miss. */
     int steps[32] = {1}, count = 1;
     for (int step = first_jump(size, reach / least + MARGIN); step > 0; step /= 2)
@@ -121,16 +121,9 @@ int clv_places_spread(clvox_context *ctx, const int size[3], const float spacing
     steps[count++] = 2;
     steps[count++] = 1;
     for (int i = 0; i < count; i++) {
-        int by = steps[i], other = *from;
-        /* Work-groups take rows and planes a step apart, in whole turns, of which there are to be two. */
-        int apart = by * 2 * jump->tile.y <= size[1] && by * 2 * jump->tile.z <= size[2] ? by : 1;
-        int wide = apart * jump->tile.y, deep = apart * jump->tile.z;
-        const int turns[3] = {size[0], (size[1] + wide - 1) / wide * wide, (size[2] + deep - 1) / deep * deep};
-        bool strided = jump->item[0] == 1;
-        CLV_TRY(CLV_LAUNCH(ctx, jump, strided ? turns : size, moved, CLV_BUF(scratch), CLV_INT(*from),
-                           CLV_INT(to), CLV_INT(cells), CLV_INT4(size[0], size[1], size[2], 0),
-                           CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1), CLV_INT(by), CLV_INT(apart),
-                           CLV_INT(i == 0)));
+        int other = *from;
+        CLV_TRY(CLV_LAUNCH(ctx, jump, size, moved, CLV_BUF(scratch), CLV_INT(*from), CLV_INT(to), CLV_INT(cells),
+                           CLV_GRID(grid), CLV_INT(steps[i]), CLV_INT(i == 0)));
         *from = to;
         to = other;
     }
@@ -138,26 +131,26 @@ end:
     return status;
 }
 
-int clv_redistance(clvox_context *ctx, const clv_buffer *phi, const int size[3], const float spacing[3],
-                   float reach, clv_buffer *out, clv_buffer *scratch)
+int clv_redistance(clvox_context *ctx, const clv_image *phi, float reach, clv_buffer *out,
+                   clv_buffer *scratch)
 {
     /* What the voxels beside the level know of it lies where the first jump will write. */
+    const int *size = phi->size;
     int status = CLVOX_OK, from, cells, shifts = (int)words_of(size);
     const clv_kernel *near, *seed, *finish;
-    const double voxels = (double)size[0] * size[1] * size[2];
-    const clv_arg n = CLV_INT4(size[0], size[1], size[2], 0);
-    const clv_arg edges = CLV_FLOAT4(spacing[0], spacing[1], spacing[2], 1);
-    CLV_TRY(clv_places_check(size));
+    const double voxels = (double)clv_image_voxels(phi);
+    const clv_arg values = CLV_BUF(phi->buffer), grid = CLV_GRID(phi);
+    CLV_TRY(clv_closest_points_check(size));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_near, NULL, size, 0, &near));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_seed, NULL, size, 0, &seed));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_redistance_finish, NULL, size, 0, &finish));
-    CLV_TRY(clv_places_cells(ctx, size, scratch, &cells));
-    CLV_TRY(CLV_LAUNCH(ctx, near, size, 8 * voxels, CLV_BUF(phi), CLV_BUF(out), CLV_BUF(scratch),
-                       CLV_INT(shifts), CLV_INT(cells), n, edges));
-    CLV_TRY(CLV_LAUNCH(ctx, seed, size, 16 * voxels, CLV_BUF(out), CLV_BUF(scratch), CLV_INT(shifts), n, edges));
-    CLV_TRY(clv_places_spread(ctx, size, spacing, reach, scratch, cells, &from));
-    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 20 * voxels, CLV_BUF(phi), CLV_BUF(scratch), CLV_INT(from),
-                       CLV_BUF(out), n, edges, CLV_FLOAT(reach)));
+    CLV_TRY(clv_closest_points_cells(ctx, size, scratch, &cells));
+    CLV_TRY(CLV_LAUNCH(ctx, near, size, 8 * voxels, values, CLV_BUF(out), CLV_BUF(scratch), CLV_INT(shifts),
+                       CLV_INT(cells), grid));
+    CLV_TRY(CLV_LAUNCH(ctx, seed, size, 16 * voxels, CLV_BUF(out), CLV_BUF(scratch), CLV_INT(shifts), grid));
+    CLV_TRY(clv_closest_points_spread(ctx, phi, reach, scratch, cells, &from));
+    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 20 * voxels, values, CLV_BUF(scratch), CLV_INT(from), CLV_BUF(out),
+                       grid, CLV_FLOAT(reach)));
 end:
     return status;
 }

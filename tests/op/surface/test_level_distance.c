@@ -47,7 +47,9 @@ static void against_reference(clvox_context *ctx, kind what, const int size[3], 
     clv_buffer *in = harness_upload(ctx, values, n * sizeof *values);
     clv_buffer *out = harness_output(ctx, n * sizeof *got);
     clv_buffer *scratch = harness_output(ctx, clv_redistance_bytes(size));
-    CHECK(clv_level_distance(ctx, in, size, spacing, 0.5f, (float)reach, out, scratch) == CLVOX_OK);
+    const clv_image image = {.buffer = in, .size = {size[0], size[1], size[2]}, .components = 1,
+                             .spacing = {spacing[0], spacing[1], spacing[2]}};
+    CHECK(clv_level_distance(ctx, &image, 0.5f, (float)reach, out, scratch) == CLVOX_OK);
     harness_download(ctx, out, got, n * sizeof *got);
     ref_level(values, size, spacing, 0.5, reach, 4, want);
     for (size_t i = 0; i < n; i++) {
@@ -78,7 +80,7 @@ static void against_reference(clvox_context *ctx, kind what, const int size[3], 
 
 int main(void)
 {
-    static const clv_entry *const entries[] = {&clv_entry_level_near, &clv_entry_level_finish};
+    static const clv_entry *const entries[] = {&clv_entry_level_distance_near, &clv_entry_level_distance_finish};
     static const int sizes[][3] = {{9, 10, 11}, {1, 1, 1}, {1, 9, 7}, {9, 11, 1}, {2, 2, 2},
                                    {17, 13, 11}, {19, 17, 13}};
     const float unit[3] = {1, 1, 1}, oblong[3] = {0.8f, 1.1f, 1.7f};

@@ -93,7 +93,9 @@ static void drop(scene *s)
 static void run(clvox_context *ctx, scene *s, float reach, int times)
 {
     for (int t = 0; t < times; t++) {
-        CHECK(clv_redistance(ctx, s->in, s->size, s->spacing, reach, s->out, s->scratch) == CLVOX_OK);
+        const clv_image image = {.buffer = s->in, .size = {s->size[0], s->size[1], s->size[2]}, .components = 1,
+                                 .spacing = {s->spacing[0], s->spacing[1], s->spacing[2]}};
+        CHECK(clv_redistance(ctx, &image, reach, s->out, s->scratch) == CLVOX_OK);
         if (t + 1 < times) {
             clv_buffer *swap = s->in;
             s->in = s->out;
@@ -103,7 +105,7 @@ static void run(clvox_context *ctx, scene *s, float reach, int times)
     harness_download(ctx, s->out, s->got, s->voxels * sizeof *s->got);
 }
 
-/* Where two places are equally near, rounding may choose the other. */
+/* Where two points are equally near, rounding may choose the other. */
 static void against_reference(clvox_context *ctx, kind what, const int size[3], const float spacing[3])
 {
     scene *s = make(ctx, what, size, spacing);
@@ -137,7 +139,7 @@ static void variants(clvox_context *ctx)
     }
 }
 
-/* What is left of the zero level's place and of the distance after `times`. */
+/* What is left of where the zero level lies and of the distance after `times`. */
 typedef struct errors {
     double moved, near, band, steep; /* mean of |phi| < 1; rms there; rms of 1 to 6.5; share off by > 2% */
 } errors;
@@ -310,8 +312,8 @@ static void corners(clvox_context *ctx)
 
     CHECK_CASE("an axis that is too long is refused");
     s = make(ctx, SPHERE, (const int[]){1, 1, 1}, unit);
-    const int longer[3] = {2041, 1, 1};
-    CHECK(clv_redistance(ctx, s->in, longer, unit, 4, s->out, s->scratch) == CLVOX_ERROR_ARGUMENT);
+    const clv_image image = {.buffer = s->in, .size = {2041, 1, 1}, .spacing = {1, 1, 1}, .components = 1};
+    CHECK(clv_redistance(ctx, &image, 4, s->out, s->scratch) == CLVOX_ERROR_ARGUMENT);
     drop(s);
 }
 
