@@ -40,7 +40,8 @@ static void list_parameters(parameters *p)
         snprintf(p->name[at], sizeof p->name[at], "%s", row->parameter);
         for (char *c = p->name[at]; *c; c++)
             *c = (char)tolower((unsigned char)*c);
-        snprintf(p->help[at], sizeof p->help[at], "of %s (default %d)", row->title, row->compared[1]);
+        snprintf(p->help[at], sizeof p->help[at], "of %s: %s (default %d)", row->title, row->meaning,
+                 row->compared[1]);
         p->count++;
     }
 }

@@ -276,23 +276,6 @@ int clv_compare_nmi(const clv_comparison *c, int bins, double *value)
     return status;
 }
 
-int clv_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
-                       int radius, int bins, clv_image_comparison *out)
-{
-    int status = CLVOX_OK;
-    clv_comparison c;
-    memset(out, 0, sizeof *out);
-    CLV_TRY(clv_compare_begin(a, b, mask, &c));
-    *out = (clv_image_comparison){.values = c.values, .ssd = c.ssd, .rms = sqrt(c.ssd / (double)c.values),
-                                  .largest = c.largest, .differing = c.differing};
-    CLV_TRY(clv_compare_ncc(&c, 0, &out->ncc));
-    CLV_TRY(clv_compare_lncc(&c, radius, &out->lncc));
-    CLV_TRY(clv_compare_mi(&c, bins, &out->mi));
-    CLV_TRY(clv_compare_nmi(&c, bins, &out->nmi));
-end:
-    return status;
-}
-
 /* ---- warps -------------------------------------------------------------- */
 
 int clv_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,

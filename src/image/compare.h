@@ -6,40 +6,29 @@
 
 #include "clvox/volume.h"
 
-typedef struct clv_image_comparison {
-    size_t values;       /* compared: inside the mask, neither value NaN or infinite */
-    double ssd;          /* sum of squared differences */
-    double rms;          /* root of their mean */
-    double ncc;          /* Pearson's correlation; NaN where one image is constant */
-    double lncc;         /* mean of the squared local correlation (the CC of ANTs) */
-    double mi;           /* mutual information, nats */
-    double nmi;          /* (H(A) + H(B)) / H(A, B), 1 to 2 */
-    double largest;      /* largest |a - b| */
-    size_t differing;    /* values with a != b */
-} clv_image_comparison;
-
-/* Compares all frames of a and b; lncc and the mask (above 0: inside; NULL:
- * everywhere) apply to each frame. lncc: cubes of 2 radius + 1 voxels, cut at
- * the border; voxels whose cube is constant in one image are passed over. mi:
- * `bins` equal bins from the smallest to the largest value of each image, at
- * most 1024. CLVOX_ERROR_ARGUMENT when grids or frames differ,
- * CLVOX_ERROR_DATA when nothing is left to compare. */
-int clv_compare_images(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
-                       int radius, int bins, clv_image_comparison *out);
-
-/* Two images and what every metric of them starts from. */
+/* Two images on one grid, inside the mask (above 0; NULL: everywhere), all
+ * frames, and what every metric of them starts from. */
 typedef struct clv_comparison {
     const clvox_volume *a, *b, *mask;
-    size_t values;
-    double ssd, largest;
-    size_t differing;
+    size_t values;    /* compared: inside the mask, neither value NaN or infinite */
+    double ssd;       /* sum of squared differences */
+    double largest;   /* largest |a - b| */
+    size_t differing; /* values with a != b */
     double mean[2], low[2], high[2];
     double squares[2], products; /* sums, less the means */
 } clv_comparison;
 
+/* CLVOX_ERROR_ARGUMENT when grids or frames differ, CLVOX_ERROR_DATA when
+ * nothing is left to compare. */
 int clv_compare_begin(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                       clv_comparison *out);
-/* Single metrics of it, as above; parameter: the radius of lncc, the bins of mi and nmi. */
+
+/* Its metrics. ncc: Pearson's correlation, NaN where one image is constant. lncc:
+ * mean of the squared local correlation (the CC of ANTs) in cubes of 2 parameter
+ * + 1 voxels, cut at the border; voxels whose cube is constant in one image are
+ * passed over. mi, in nats, and nmi, (H(A) + H(B)) / H(A, B), 1 to 2: of
+ * `parameter` equal bins, 2 to 1024, from the smallest to the largest value of
+ * each image. */
 int clv_compare_ssd(const clv_comparison *c, int parameter, double *value);
 int clv_compare_ncc(const clv_comparison *c, int parameter, double *value);
 int clv_compare_lncc(const clv_comparison *c, int parameter, double *value);

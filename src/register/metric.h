@@ -49,7 +49,7 @@ typedef struct clv_metric_row {
      * for either stage, with their ranges in the table of options; how a report says it, before
      * and after the number; least, default and most of `clvox
      * compare`. */
-    const char *parameter;
+    const char *parameter, *meaning; /* "cubes of 2 N + 1 voxels" */
     size_t linear_field, field;
     const char *says[2];
     int compared[3];

@@ -38,6 +38,7 @@ const clv_metric_row clv_metric_lncc = {
     .name = "lncc",
     .title = "LNCC",
     .parameter = "RADIUS",
+    .meaning = "cubes of 2 N + 1 voxels",
     .linear_field = offsetof(clvox_register_options, linear_radius),
     .field = offsetof(clvox_register_options, radius),
     .says = {"radius ", ""},

@@ -78,6 +78,7 @@ const clv_metric_row clv_metric_mi = {
     .title = "MI",
     .unit = "nats",
     .parameter = "BINS",
+    .meaning = "bins of either image",
     .linear_field = offsetof(clvox_register_options, linear_bins),
     .field = offsetof(clvox_register_options, bins),
     .says = {"", " bins"},

@@ -5,7 +5,9 @@
 #include "check.h"
 #include "clvox/registration.h"
 #include "phantom/phantom.h"
+#include "register/metric.h"
 #include "register/model.h"
+#include "register/options.h"
 
 static clvox_context *ctx;
 
@@ -149,6 +151,33 @@ static void presets(void)
     }
 }
 
+static void rows(void)
+{
+    CHECK_CASE("every model's row is whole: options that it takes are rows of the table, presets are in range");
+    for (int i = 1; clv_model_name((clvox_deform)i); i++) {
+        const clv_model *m = clv_model_find((clvox_deform)i);
+        CHECK(m->deform == (clvox_deform)i && m->run && m->requests);
+        for (const char *const *name = m->takes; *name; name++)
+            CHECK_THAT(clv_option_find(&clv_register_table, *name), "%s takes %s", m->name, *name);
+        for (int preset = 0; preset < CLV_PRESETS; preset++) {
+            clvox_register_options o;
+            clvox_register_defaults(&o);
+            o.deform = m->deform;
+            clvox_register_preset(&o, (clvox_preset)preset);
+            CHECK_THAT(clv_options_check(&clv_register_table, &o) == CLVOX_OK, "%s", clvox_message());
+        }
+    }
+    CHECK_CASE("every metric's row is whole");
+    for (int i = 0; clv_metric_name(i); i++) {
+        const clv_metric_row *metric = clv_metric_find((clvox_metric)i);
+        CHECK(metric->metric == (clvox_metric)i && metric->title && metric->scratch && metric->derivative);
+        CHECK(metric->compare && metric->rounding > 0 && (!metric->add || metric->score));
+        CHECK(clv_metric_find(metric->search)->score && clv_metric_name((int)metric->coarse));
+        CHECK(!metric->parameter || (metric->says[0] && metric->says[1] && metric->meaning));
+        CHECK(!metric->parameter || (metric->field && metric->linear_field));
+    }
+}
+
 /* Every choice of memory: prediction and peak agree. */
 static void memory(void)
 {
@@ -225,6 +254,7 @@ int main(void)
     parts();
     doubts();
     presets();
+    rows();
     memory();
     clvox_context_destroy(&ctx);
     return check_end();

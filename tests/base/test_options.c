@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of options: what it reads, refuses, checks and says. */
+#include "base/options.h"
+#include "base/status.h"
+#include "check.h"
+
+enum { MOST_LEVELS = 4 };
+
+typedef struct settings {
+    int fast, count, mode, levels, passes[MOST_LEVELS];
+    double share, width, edges[MOST_LEVELS];
+} settings;
+
+static const char *const modes[] = {"calm", "brisk", NULL};
+
+static void follow(const void *before, void *values)
+{
+    const settings *old = before;
+    settings *s = values;
+    for (int i = 0; i < s->levels; i++)
+        s->edges[i] = old->edges[0] + i;
+}
+
+static const char *idle(const clv_option *row, const void *values, const char *text)
+{
+    (void)row;
+    (void)text;
+    return ((const settings *)values)->fast ? "beside --fast" : NULL;
+}
+
+static int read_pair(const clv_option *row, const char *text, void *values)
+{
+    clv_numbers numbers;
+    (void)row;
+    if (!clv_numbers_read(text, &numbers) || numbers.count != 2)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "two numbers are wanted");
+    ((settings *)values)->share = numbers.value[0] / numbers.value[1];
+    return CLVOX_OK;
+}
+
+static const clv_option rows[] = {
+    {.name = "fast", .type = CLV_OPTION_FLAG, CLV_FIELD(settings, fast), .help = "soon"},
+    {.name = "the-count", .type = CLV_OPTION_INTEGER, CLV_FIELD(settings, count), .least = 1, .most = 9,
+     .preset = true, .help = "how many"},
+    {.name = "mode", .type = CLV_OPTION_CHOICE, CLV_FIELD(settings, mode), .words = modes, .help = "how"},
+    {.name = "share", .type = CLV_OPTION_NUMBER, CLV_FIELD(settings, share), .most = 1,
+     .open = CLV_OPTION_ABOVE | CLV_OPTION_BELOW, .automatic = "auto", .idle = idle, .help = "of it"},
+    {.name = "width", .type = CLV_OPTION_NUMBER, CLV_FIELD(settings, width), .unit = CLV_UNIT_VOXELS,
+     .either = true, .unset = true, .help = "of it"},
+    {.name = "passes", .type = CLV_OPTION_INTEGERS, CLV_LEVELS(settings, passes, levels), .help = "at each"},
+    {.name = "edges", .type = CLV_OPTION_NUMBERS, CLV_LEVELS(settings, edges, levels), .resize = follow,
+     .unit = CLV_UNIT_MM, .help = "of each"},
+    {.key = "hidden", .type = CLV_OPTION_INTEGER, CLV_FIELD(settings, count), .most = 5},
+    {.name = "pair", .type = CLV_OPTION_NUMBER, CLV_FIELD(settings, share), .read = read_pair, .most = 1},
+};
+enum { FAST, COUNT, MODE, SHARE, WIDTH, PASSES, EDGES, HIDDEN, PAIR, ROWS };
+
+static void defaults(void *values)
+{
+    *(settings *)values = (settings){.count = 3, .mode = 1, .share = .5, .levels = 2, .passes = {4, 5},
+                                     .edges = {8, 9}, .width = -1};
+}
+
+static const clv_option_table table = {rows, ROWS, sizeof(settings), defaults, NULL};
+
+static int read_one(int row, const char *text, double mm, settings *s)
+{
+    const char *given[ROWS] = {NULL};
+    given[row] = text;
+    return clv_options_read(&table, given, mm, s);
+}
+
+static bool refused(int row, const char *text, const char *word)
+{
+    settings s, before;
+    defaults(&s);
+    before = s;
+    return read_one(row, text, 0, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), word) &&
+           strstr(clvox_message(), rows[row].name) && !memcmp(&s, &before, sizeof s);
+}
+
+static void values(void)
+{
+    settings s;
+    CHECK_CASE("options: values of each type reach their field");
+    defaults(&s);
+    CHECK(read_one(FAST, "", 0, &s) == CLVOX_OK && s.fast == 1);
+    CHECK(read_one(COUNT, "9", 0, &s) == CLVOX_OK && s.count == 9);
+    CHECK(read_one(MODE, "calm", 0, &s) == CLVOX_OK && s.mode == 0);
+    CHECK(read_one(SHARE, ".25", 0, &s) == CLVOX_OK && s.share == .25);
+    CHECK(read_one(SHARE, "auto", 0, &s) == CLVOX_OK && s.share == .25);
+    CHECK(read_one(PAIR, "1x8", 0, &s) == CLVOX_OK && s.share == .125);
+
+    CHECK_CASE("options: a length in the other unit is set once the voxels are known");
+    CHECK(read_one(WIDTH, "2vox", 0, &s) == CLVOX_OK && s.width == 2);
+    CHECK(read_one(WIDTH, "3mm", 0, &s) == CLVOX_OK && s.width == 2);
+    CHECK(read_one(WIDTH, "3mm", 1.5, &s) == CLVOX_OK && s.width == 2);
+    CHECK(read_one(WIDTH, "6mm", 1.5, &s) == CLVOX_OK && s.width == 4);
+
+    CHECK_CASE("options: lists of one count follow one another, or agree");
+    CHECK(read_one(PASSES, "7x6x5", 0, &s) == CLVOX_OK && s.levels == 3 && s.passes[2] == 5);
+    CHECK(s.edges[0] == 8 && s.edges[2] == 10);
+    const char *both[ROWS] = {[PASSES] = "1x2", [EDGES] = "1x2x3mm"};
+    CHECK(clv_options_read(&table, both, 0, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "levels"));
+}
+
+static void refusals(void)
+{
+    CHECK_CASE("options: what is refused names the option and leaves the field");
+    CHECK(refused(COUNT, "0", "from 1 to 9") && refused(COUNT, "10", "from 1 to 9"));
+    CHECK(refused(COUNT, "1.5", "whole") && refused(COUNT, "x", "whole") && refused(COUNT, "2mm", "unit"));
+    CHECK(refused(COUNT, "1x2", "at most 1"));
+    CHECK(refused(MODE, "wild", "calm|brisk"));
+    CHECK(refused(SHARE, "0", "above 0") && refused(SHARE, "1", "below 1") && refused(SHARE, "nan", "number"));
+    CHECK(refused(WIDTH, "-1vox", "below 0"));
+    CHECK(refused(EDGES, "1x2vox", "mm") && refused(PASSES, "1x2x3x4x5", "at most 4"));
+    CHECK(refused(PAIR, "1", "two numbers"));
+
+    CHECK_CASE("options: the library's check knows the same ranges");
+    settings s;
+    defaults(&s);
+    CHECK(clv_options_check(&table, &s) == CLVOX_OK);
+    s.count = 0;
+    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "the_count"));
+    s.count = 6;
+    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "hidden"));
+    s.count = 3, s.mode = 2;
+    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "mode"));
+    s.mode = -1;
+    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT);
+    s.mode = 0, s.levels = 5;
+    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "1 to 4"));
+    s.levels = 2, s.passes[1] = -1;
+    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "passes"));
+    s.passes[1] = 0, s.share = NAN;
+    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "share"));
+}
+
+static void words(void)
+{
+    char text[64];
+    CHECK_CASE("options: names, forms and defaults as help and logs say them");
+    CHECK(!strcmp(clv_option_key(&rows[COUNT], text, sizeof text), "the_count"));
+    CHECK(!strcmp(clv_option_key(&rows[HIDDEN], text, sizeof text), "hidden"));
+    CHECK(!strcmp(clv_option_argument(&rows[MODE], text, sizeof text), "calm|brisk"));
+    CHECK(!strcmp(clv_option_argument(&rows[SHARE], text, sizeof text), "auto|N"));
+    CHECK(!strcmp(clv_option_argument(&rows[WIDTH], text, sizeof text), "Nvox"));
+    CHECK(!strcmp(clv_option_argument(&rows[EDGES], text, sizeof text), "NxNmm"));
+    CHECK(!*clv_option_argument(&rows[FAST], text, sizeof text));
+    CHECK(!strcmp(clv_option_default(&table, &rows[MODE], text, sizeof text), "default brisk"));
+    CHECK(!strcmp(clv_option_default(&table, &rows[COUNT], text, sizeof text), "default 3"));
+    CHECK(!*clv_option_default(&table, &rows[FAST], text, sizeof text));
+    CHECK(clv_option_index(&table, "edges") == EDGES && clv_option_find(&table, "hidden") == NULL);
+
+    CHECK_CASE("options: fields are copied and lists counted by their row");
+    settings a, b = {.count = 7};
+    defaults(&a);
+    clv_option_copy(&rows[EDGES], &a, &b);
+    clv_option_copy(&rows[MODE], &a, &b);
+    CHECK(b.edges[1] == 9 && b.mode == 1 && b.count == 7 && b.levels == 0);
+    CHECK(clv_option_count(&rows[EDGES], &a) == 2 && clv_option_count(&rows[COUNT], &a) == 1);
+    CHECK(clv_option_value(&rows[PASSES], &a, 1) == 5 && clv_option_value(&rows[EDGES], &a, 1) == 9);
+}
+
+int main(void)
+{
+    values();
+    refusals();
+    words();
+    return check_end();
+}
