@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/bench_table.h"
+#include "runtime/ahead.h"
 #include "runtime/registry.h"
 
 const bench_row *const bench_fields[BENCH_FIELDS] = {bench_rows_images, bench_rows_register,
@@ -151,24 +152,6 @@ static bool wanted(const bench_row *row, const char *const *names, int count)
     return count == 0;
 }
 
-/* NVIDIA's compiler takes longer than the kernels: all rows' are built side by side, as learnt by letting
- * them ask. Bands of surfaces are as large as what is read back says, which nothing is meanwhile; what they
- * need, and what failed here, is built when its row comes. */
-static void build_ahead(bench_run *run, bench_data *data, const char *const *names, int count)
-{
-    if (clvox_context_limits(run->ctx)->nvidia_major < 1 || clv_rehearsal_begin(run->ctx) < 0)
-        return;
-    for (int f = 0; f < BENCH_FIELDS; f++)
-        for (const bench_row *row = bench_fields[f]; row->name && bench_fields[f] != bench_rows_surface; row++)
-            if (wanted(row, names, count) && (!row->begin || row->begin(data) >= 0)) {
-                char entry[48];
-                force_form(run->ctx, row, true, entry);
-                row->run(data);
-                force_form(run->ctx, row, false, entry);
-            }
-    clv_rehearsal_end(run->ctx);
-}
-
 int bench_kernels(bench_run *run, const char *const *names, int count)
 {
     int status = CLVOX_OK, rows = 0;
@@ -183,7 +166,8 @@ int bench_kernels(bench_run *run, const char *const *names, int count)
                         names[0]);
     CLV_TRY(bench_limits(run));
     CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
-    build_ahead(run, &data, names, count);
+    if (count == 0) /* all of it: compiling takes longer than the kernels */
+        CLV_TRY(clv_build_ahead(run->ctx, (const char *const[]){NULL}, 1, run->size));
     bench_heading(run, "operation");
     for (int f = 0; f < BENCH_FIELDS; f++)
         for (const bench_row *row = bench_fields[f]; row->name; row++) {

@@ -66,7 +66,6 @@ static int row_conjugate(bench_data *d)
     return clv_cg_step(d->ctx, &problem, &room);
 }
 
-/* Anew, as tables of a rehearsal were never written. */
 static int begin_fft(bench_data *d)
 {
     clv_fft_destroy(&d->fft);

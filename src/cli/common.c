@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "cli/cli.h"
-#include "runtime/helper.h"
+#include "runtime/compiler.h"
 #include "runtime/runtime.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
@@ -140,8 +140,7 @@ int cli_open(command *cli)
     if (status < 0)
         return status;
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
-    if (limits->nvidia_major > 0) /* whose compiler works on one program at a time */
-        clv_helpers_allow(cli->ctx, "/proc/self/exe", clv_threads() - 1);
+    clv_compilers_allow(cli->ctx, "/proc/self/exe", clv_threads() - 1);
     cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
     cJSON_AddStringToObject(device, "name", limits->name);
     cJSON_AddStringToObject(device, "vendor", limits->vendor);

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "runtime/helper.h"
+#include "runtime/compiler.h"
 #include "runtime/pocl.h"
 
 /* ---- Ctrl-C ------------------------------------------------------------- */
@@ -113,8 +113,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 int cli_main(const cli_verb *verbs, int argc, char **argv)
 {
-    if (argc == 3 && !strcmp(argv[1], CLV_HELPER_VERB)) /* no verb for people: this program called itself */
-        return clv_helper_serve(argv[2]);
+    if (argc == 3 && !strcmp(argv[1], CLV_COMPILER_VERB)) /* no verb for people: this program called itself */
+        return clv_compiler_serve(argv[2]);
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++) {
         struct sigaction old, action = {.sa_handler = on_signal};

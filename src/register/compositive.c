@@ -193,8 +193,7 @@ int clv_compositive_mend(clv_registration *run, clv_buffer *u, const clvox_grid 
 static void shorten(work *w, int index, int iteration)
 {
     const clvox_register_options *o = w->run->options;
-    /* A rehearsal, of few iterations, sees the shortest step too. */
-    float all = fmaxf(1, (float)(o->iterations[index] - clv_rehearsing(w->run->ctx)));
+    float all = fmaxf(1, (float)o->iterations[index]);
     float left = 1 - (1 - LAST) * (float)iteration / all;
     w->hold = (float)iteration > (o->total_sigma < STRONG ? 0 : KEPT * all);
     w->length = left * (float)(index + 1 < o->levels ? o->step : o->finest_step);

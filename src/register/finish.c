@@ -100,17 +100,11 @@ static int warp_moving(clv_registration *run, const clv_buffer *u, const clvox_v
                        clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    bool rehearsing = clv_rehearsing(run->ctx);
-    if (!rehearsing) {
-        CLV_TRY(clvox_volume_create(&run->fixed_grid, 1, moving->kind, &result->warped));
-        result->warped->type = moving->type;
-        CLV_TRY(clv_buffer_write(run->ctx, run->channels[0].moving, 0, moving->data,
-                                 (size_t)run->m * sizeof(float)));
-    }
+    CLV_TRY(clvox_volume_create(&run->fixed_grid, 1, moving->kind, &result->warped));
+    result->warped->type = moving->type;
+    CLV_TRY(clv_buffer_write(run->ctx, run->channels[0].moving, 0, moving->data, (size_t)run->m * sizeof(float)));
     CLV_TRY(clv_register_warp_moving(run, &run->fixed_grid, u, moving->kind, run->scratch_a));
-    if (!rehearsing)
-        CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, result->warped->data,
-                                (size_t)run->n * sizeof(float)));
+    CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, result->warped->data, (size_t)run->n * sizeof(float)));
 end:
     return status;
 }
@@ -127,7 +121,6 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    bool fetch = !clv_rehearsing(run->ctx);
     memcpy(result->matrix, run->matrix, sizeof result->matrix);
     for (int i = 0; i < 2; i++)
         result->inverse_error_voxels[i] = result->inverse_error_mm[i] = NAN;
@@ -138,11 +131,10 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
                                         &determinants, &lengths));
             CLV_TRY(clv_register_state(&determinants, &lengths, result));
         }
-        if (fetch)
-            CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, 1, &result->warp));
+        CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, 1, &result->warp));
         if (o->inverse || o->consistency)
             CLV_TRY(invert(run, held, count, result));
-        if (o->inverse && fetch)
+        if (o->inverse)
             CLV_TRY(clv_field_download(run->ctx, run->inverse, &run->fixed_grid, 1, &result->inverse_warp));
     }
     if (moving)

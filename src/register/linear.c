@@ -93,19 +93,6 @@ int linear_settle(linear_stage *stage, int level, clvox_metric metric, const lin
     return status;
 }
 
-/* Kernels of the ranking are seldom needed: they are built together when they are. */
-static int rehearse_rank(linear_stage *stage, const linear_state *state)
-{
-    linear_state trial = *state;
-    int status = clv_rehearsal_begin(stage->run->ctx);
-    if (status < 0)
-        return status;
-    CLV_TRY(linear_evaluate(stage, 1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear, &trial, 1,
-                            true));
-end:
-    return clv_rehearsal_end(stage->run->ctx);
-}
-
 /* From coarse to fine: all, then the best few, then the best one. */
 static int refine(linear_stage *stage, const linear_state *start, linear_state *states, int count)
 {
@@ -126,10 +113,8 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     if (kind != stiff)
         CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, kind, states, count, 8, .05 * level[2].mm));
     CLV_TRY(linear_sort(stage, states, &count, .25 * level[2].mm));
-    if (count > 1) {
-        CLV_TRY(rehearse_rank(stage, &states[0]));
+    if (count > 1)
         CLV_TRY(rank(stage, states, &count));
-    }
     count = count < 2 ? count : 2;
     CLV_TRY(linear_optimise(stage, 1, metric, stage->bins, kind, states, count, 3, .02 * level[1].mm));
     if (count > 1)
@@ -148,35 +133,6 @@ static int first_view(const clv_registration *run, clv_registration *view)
     *view = *run;
     clv_matrix_identity(view->matrix);
     return run->turned == run->moving_first ? CLVOX_OK : clv_register_exchange(view);
-}
-
-int linear_rehearse(clv_registration *run)
-{
-    int status = CLVOX_OK;
-    const clvox_register_options *o = run->options;
-    clv_registration view;
-    linear_stage stage = {.run = &view, .metric = o->linear_metric, .bins = o->linear_bins};
-    linear_state state;
-    bool search = o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO;
-    bool mutual = stage.metric == CLVOX_METRIC_MI, lncc = stage.metric == CLVOX_METRIC_LNCC;
-    clv_matrix_identity(run->matrix);
-    if (o->linear == CLVOX_LINEAR_NONE && !search)
-        return CLVOX_OK;
-    CLV_TRY(first_view(run, &view));
-    CLV_TRY(linear_levels_make(&stage));
-    linear_from_matrix(&stage, CLV_MATRIX(view.matrix), &state);
-    if (mutual || lncc)
-        CLV_TRY(linear_evaluate(&stage, 1, CLVOX_METRIC_MI, stage.bins, o->linear, &state, 1, true));
-    if (!mutual)
-        CLV_TRY(linear_evaluate(&stage, 1, stage.metric, stage.bins, o->linear, &state, 1, true));
-    for (int weighted = 0; mutual && weighted < 2; weighted++) {
-        linear_level *detail = &stage.level[LINEAR_DETAIL + 1];
-        detail->weights[0] = detail->weights[1] = weighted ? stage.share : NULL;
-        CLV_TRY(linear_evaluate(&stage, LINEAR_DETAIL + 1, CLVOX_METRIC_NCC, 8, o->linear, &state, 1, true));
-    }
-end:
-    linear_levels_free(&stage);
-    return status;
 }
 
 /* run->matrix, of a run that begins with the image that comes first. */

@@ -62,8 +62,6 @@ typedef struct linear_stage {
 /* Takes the levels and the batch's buffers, measures both shapes
  * (linear_levels.c). linear_levels_free is legal on a zeroed stage. */
 int linear_levels_make(linear_stage *stage);
-/* Asks for the kernels of the linear stage, in a rehearsal (register_linear.c). */
-int linear_rehearse(clv_registration *run);
 /* Fills level LINEAR_DETAIL + k: both images of level k with the same mean and
  * spread everywhere, so that detail is left. sigma: of the surroundings, in
  * radii of the head, which state says to be equally large in both. */

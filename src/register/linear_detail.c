@@ -247,20 +247,6 @@ end:
     return status;
 }
 
-/* Kernels whose widths the images' size decides are built together. */
-static int rehearse(linear_stage *stage, const linear_state *state)
-{
-    int status = clv_rehearsal_begin(stage->run->ctx);
-    if (status < 0)
-        return status;
-    CLV_TRY(linear_localise(stage, 2, WIDE, state));
-    CLV_TRY(linear_localise(stage, 1, WIDE, state));
-    CLV_TRY(linear_localise(stage, 1, NARROW, state));
-end:
-    /* One that breaks off has learnt less; the stage itself says what is wrong. */
-    return clv_rehearsal_end(stage->run->ctx);
-}
-
 int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_state *states, int count,
                          bool *done)
 {
@@ -272,7 +258,6 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
     *done = false;
     if (!trials)
         return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
-    CLV_TRY(rehearse(stage, &states[0]));
     CLV_TRY(linear_localise(stage, 2, WIDE, &states[0]));
     around = list_around(stage, stiff, states, count, trials);
     CLV_TRY(linear_evaluate(stage, level, CLVOX_METRIC_NCC, 8, stiff, trials, around, true));

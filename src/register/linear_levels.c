@@ -221,9 +221,8 @@ static int scale(linear_stage *stage, bool is_moving, int channel)
     clv_registration *run = stage->run;
     bool masked = is_moving ? run->moving_mask != NULL : run->fixed_mask != NULL;
     clv_buffer **masks = is_moving ? stage->moving_masks : stage->fixed_masks;
-    double low = 0, high = 1;
-    if (!clv_rehearsing(run->ctx))
-        CLV_TRY(look_at(stage, is_moving, channel, &low, &high));
+    double low, high;
+    CLV_TRY(look_at(stage, is_moving, channel, &low, &high));
     for (int k = 0; k < LINEAR_LEVELS; k++) {
         const linear_level *level = &stage->level[k];
         const clvox_grid *grid = is_moving ? &level->moving_grid : &level->fixed_grid;

@@ -12,8 +12,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 
-/* More passes than the rehearsed ones are rare. */
-enum { MOST_PASSES = 100, REHEARSED_PASSES = 3 };
+enum { MOST_PASSES = 100 };
 
 /* An image of the run, smoothed by sigma (its voxels) and sampled on a level. */
 static int shrink(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
@@ -191,7 +190,7 @@ int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid,
     for (; pass < MOST_PASSES; pass++) {
         float found;
         CLV_TRY(smallest_determinant(run, u, grid, s->a, &found));
-        if (clv_rehearsing(run->ctx) ? pass == REHEARSED_PASSES : found > smallest)
+        if (found > smallest)
             break;
         float wide = fminf(1.5f + .25f * (float)pass, 15);
         /* weight: 1 on and next to the bad voxels, falling to 0 around them */

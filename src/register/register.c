@@ -141,14 +141,12 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     CLV_TRY(clv_pool_take(context, requests, count));
     if (deform && deform->border_stays)
         CLV_TRY(clv_register_domain(&run, &images));
-    CLV_TRY(clv_register_rehearse_linear(&run, &images));
+    CLV_TRY(clv_register_build_ahead(&run, images.fixed_mask || images.moving_mask));
     CLV_TRY(clv_register_upload(&run, &images));
     result->seconds_prepare = now() - mark;
 
     mark = now();
     CLV_TRY(clv_register_linear(&run));
-    CLV_TRY(clv_register_rehearse(&run, requests, count, coarse ? NULL : full.moving[0]));
-    clv_rehearsals_over(context);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
     CLV_TRY(clv_register_measure(&run, true, NULL, &linear));

@@ -74,12 +74,8 @@ size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, b
  * the moving one to the fixed one's quantiles (register_match.c). */
 int clv_register_match(clv_registration *run);
 
-/* Builds the kernels of a run whose buffers are taken together: those up to the
- * end of the linear part, and once it is known all others. held: the requests
- * of the run (register_kernels.c). */
-int clv_register_rehearse_linear(clv_registration *run, const clvox_register_images *images);
-int clv_register_rehearse(const clv_registration *run, const clv_request *held, int count,
-                          const clvox_volume *moving);
+/* Builds the kernels that such a run asks for, as far as they are listed (kernels.c). */
+int clv_register_build_ahead(const clv_registration *run, bool masks);
 
 /* ---- exchanged images (register_exchange.c) ----------------------------- */
 

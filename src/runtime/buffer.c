@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "runtime/context.h"
-#include "runtime/rehearsal.h"
 
 /* host: memory to lie in, on CPU devices; NULL: the device's own. */
 static int create(clvox_context *ctx, void *host, size_t bytes, const char *what, clv_buffer **out)
@@ -101,7 +100,7 @@ int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, cons
 {
     int status = CLVOX_OK;
     cl_event event = NULL;
-    if (bytes == 0 || ctx->rehearsal)
+    if (bytes == 0)
         return CLVOX_OK;
     if (in_place(buffer, offset, data))
         return agree(ctx, buffer, CL_MAP_WRITE_INVALIDATE_REGION, offset, bytes);
@@ -120,10 +119,6 @@ int clv_buffer_read(clvox_context *ctx, const clv_buffer *buffer, size_t offset,
     cl_event event = NULL;
     if (bytes == 0)
         return CLVOX_OK;
-    if (ctx->rehearsal) {
-        clv_rehearsal_read(data, bytes);
-        return CLVOX_OK;
-    }
     if (in_place(buffer, offset, data))
         return agree(ctx, buffer, CL_MAP_READ, offset, bytes);
     CLV_CL(clEnqueueReadBuffer(ctx->queue, buffer->mem, CL_TRUE, offset, bytes, data, 0, NULL,
@@ -139,7 +134,7 @@ int clv_buffer_fill(clvox_context *ctx, clv_buffer *buffer, size_t offset, uint3
 {
     int status = CLVOX_OK;
     cl_event event = NULL;
-    if (bytes == 0 || ctx->rehearsal)
+    if (bytes == 0)
         return CLVOX_OK;
     CLV_CL(clEnqueueFillBuffer(ctx->queue, buffer->mem, &word, sizeof word, offset, bytes, 0, NULL,
                                CLV_EVENT(ctx, event)),
@@ -154,7 +149,7 @@ int clv_buffer_copy(clvox_context *ctx, const clv_buffer *from, size_t from_offs
 {
     int status = CLVOX_OK;
     cl_event event = NULL;
-    if (bytes == 0 || ctx->rehearsal)
+    if (bytes == 0)
         return CLVOX_OK;
     CLV_CL(clEnqueueCopyBuffer(ctx->queue, from->mem, to->mem, from_offset, to_offset, bytes, 0,
                                NULL, CLV_EVENT(ctx, event)),

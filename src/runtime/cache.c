@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[8] = "CLVOXP1";
+static const char magic[8] = "CLVOXP2";
 
 typedef struct header {
     char magic[8];
@@ -101,6 +101,14 @@ end:
     return whole;
 }
 
+bool clv_cache_has(const char *dir, clv_cache_key key)
+{
+    char *path = entry_path(dir, key);
+    bool there = path && access(path, R_OK) == 0;
+    free(path);
+    return there;
+}
+
 bool clv_cache_make(const char *dir)
 {
     char *path = strdup(dir);
@@ -150,36 +158,6 @@ end:
     free(path);
 }
 
-typedef struct reference {
-    char magic[8];
-    clv_cache_key shared;
-    char name[CLV_CACHE_NAME];
-} reference;
-
-static const char reference_magic[8] = "CLVOXR1";
-
-void clv_cache_store_reference(const char *dir, clv_cache_key key, clv_cache_key shared, const char *name,
-                               const clv_counts *counts)
-{
-    reference r = {.shared = shared};
-    memcpy(r.magic, reference_magic, sizeof r.magic);
-    snprintf(r.name, sizeof r.name, "%s", name);
-    clv_cache_store(dir, key, (const unsigned char *)&r, sizeof r, counts);
-}
-
-bool clv_cache_is_reference(const unsigned char *data, size_t bytes, clv_cache_key *shared,
-                            char name[CLV_CACHE_NAME])
-{
-    reference r;
-    if (bytes != sizeof r || memcmp(data, reference_magic, sizeof reference_magic) != 0)
-        return false;
-    memcpy(&r, data, sizeof r);
-    r.name[sizeof r.name - 1] = 0;
-    memcpy(name, r.name, sizeof r.name);
-    *shared = r.shared;
-    return true;
-}
-
 int clv_cache_lock_file(const char *path, unsigned mode)
 {
     struct stat info;
@@ -199,10 +177,10 @@ int clv_cache_lock_file(const char *path, unsigned mode)
     }
 }
 
-int clv_cache_lock(const char *dir, clv_cache_key key)
+int clv_cache_lock(const char *dir, const char *name)
 {
     char *path = NULL;
-    if (!clv_cache_make(dir) || asprintf(&path, "%s/.lock%x", dir, (unsigned)(key.word[0] & 15)) < 0)
+    if (!clv_cache_make(dir) || asprintf(&path, "%s/.lock%s", dir, name) < 0)
         return -1;
     int lock = clv_cache_lock_file(path, 0600);
     free(path);

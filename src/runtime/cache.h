@@ -37,26 +37,20 @@ void clv_cache_key_add(clv_cache_key *key, const char *text);
 bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, size_t *bytes,
                     clv_counts *counts);
 
+/* Whether an entry is there, whole or not. */
+bool clv_cache_has(const char *dir, clv_cache_key key);
+
 /* Writes an entry under a temporary name and renames it, so that readers and
  * writers in other processes see whole entries only. Creates dir when needed. */
 void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
                      const clv_counts *counts);
 
-/* An entry may be a reference: its kernel is in the program of many kernels
- * under another key, by another name, which has at most CLV_CACHE_NAME bytes
- * with its end. */
-enum { CLV_CACHE_NAME = 96 };
-void clv_cache_store_reference(const char *dir, clv_cache_key key, clv_cache_key shared, const char *name,
-                               const clv_counts *counts);
-bool clv_cache_is_reference(const unsigned char *data, size_t bytes, clv_cache_key *shared,
-                            char name[CLV_CACHE_NAME]);
-
-/* Waits until no other process builds programs of the same sixteenth of keys,
- * so that many processes started at once build each program once: the others
- * find it in the cache. Drivers' own caches have also been seen to break when
- * several processes fill them with one program. Returns a descriptor for
+/* Waits until no other process holds the lock of this name in the folder, so that
+ * many processes started at once build each program once: the others find it in
+ * the cache. Drivers' own caches have also been seen to break when several
+ * processes fill them with one program. Returns a descriptor for
  * clv_cache_unlock; -1 where there is nothing to lock, which is legal there. */
-int clv_cache_lock(const char *dir, clv_cache_key key);
+int clv_cache_lock(const char *dir, const char *name);
 void clv_cache_unlock(int lock);
 
 /* Waits until no other process or thread holds the lock file `path`, which is

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/ahead.h"
 #include "runtime/context.h"
 #include "runtime/kernel.h"
 #include "runtime/program.h"
-#include "runtime/rehearsal.h"
 #include "runtime/select.h"
 
 int clvox_context_create(const clvox_context_options *options, clvox_context **out)
@@ -42,7 +42,7 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
         ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
     }
     CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
-    ctx->driver_keeps = clv_driver_keeps(&ctx->limits);
+    ctx->two_steps = clv_two_steps(&ctx->limits);
     ctx->build_identity = clv_build_identity(&ctx->limits);
     if (!ctx->options.no_cache && ctx->build_identity)
         ctx->cache_dir = clv_cache_dir();
@@ -70,8 +70,8 @@ void clvox_context_destroy(clvox_context **context)
     if (ctx->queue)
         clFinish(ctx->queue);
     clv_timing_drop(ctx);
-    clv_helpers_free(ctx);
-    clv_rehearsal_free(ctx);
+    clv_compilers_free(ctx);
+    clv_ahead_release(ctx);
     clv_kernels_release(ctx);
     free(ctx->pending);
     free(ctx->timings);

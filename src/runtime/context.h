@@ -3,16 +3,12 @@
 #ifndef CLV_RUNTIME_CONTEXT_H
 #define CLV_RUNTIME_CONTEXT_H
 
-#include <sys/types.h>
-
 #include "runtime/cache.h"
+#include "runtime/compiler.h"
 #include "runtime/error.h"
 #include "runtime/fourier.h"
-#include "runtime/helper.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
-
-typedef struct clv_rehearsal clv_rehearsal;
 
 typedef struct clv_forced {
     char entry[48];
@@ -27,18 +23,12 @@ typedef struct clv_built {
     clv_kernel kernel;
 } clv_built;
 
-/* A program of many kernels; the context holds it until it ends. */
-typedef struct clv_shared {
+/* A program that was built ahead and not yet asked for. */
+typedef struct clv_ready {
     clv_cache_key key;
     cl_program program;
-} clv_shared;
-
-/* A process that compiles for this one, at the other end of a socket. */
-typedef struct clv_helper {
-    pid_t process;
-    int socket;
-    bool ready;
-} clv_helper;
+    clv_counts counts;
+} clv_ready;
 
 /* What clv_kernel_get answered before, in an open hash table. */
 typedef struct clv_memo {
@@ -69,7 +59,7 @@ struct clvox_context {
     cl_command_queue queue;
     bool packed;
     char *cache_dir; /* NULL: no cache */
-    bool driver_keeps; /* clv_driver_keeps */
+    bool two_steps;  /* clv_two_steps */
     char *build_identity; /* what, beside source and options, a built program depends on */
     clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
     size_t allocated, peak;
@@ -78,16 +68,15 @@ struct clvox_context {
     clv_memo *memo;
     int memo_count, memo_room; /* room is a power of two */
     int class_as; /* 1 + the class of volumes that kernels are chosen for; 0: that of their size */
-    clv_shared *shared;
-    int shared_count, shared_room;
-    char *helper_program; /* NULL: none may be started */
-    clv_helper helpers[CLV_MOST_HELPERS];
-    int helper_count, helpers_allowed;
+    clv_ready *ready;
+    int ready_count, ready_room;
+    char *compiler_program; /* NULL: no process may be started */
+    clv_compiler compilers[CLV_MOST_COMPILERS];
+    int compiler_count, compilers_allowed;
     int device_number; /* in the list of devices */
-    clv_rehearsal *rehearsal; /* NULL: what is asked for is done */
-    bool apart;   /* what was rehearsed is not built together, for tests */
-    int compiled; /* programs that were built from source, */
-    int alone;    /* and kernels that were got outside of a rehearsal, for tests */
+    bool not_ahead; /* nothing is built ahead, for tests */
+    int compiled;   /* programs that were built from their text, */
+    int late;       /* and those of them that were not built ahead, for tests */
     clv_forced *forced;
     int forced_count;
     clv_pending *pending;

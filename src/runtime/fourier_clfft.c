@@ -147,8 +147,7 @@ static int create(clvox_context *ctx, const int size[3], void **out)
         return status;
     }
     /* Its cache is not made for processes that fill it at once. */
-    clv_cache_key key = clv_cache_key_start();
-    int lock = ctx->cache_dir ? clv_cache_lock(ctx->cache_dir, key) : -1;
+    int lock = ctx->cache_dir ? clv_cache_lock(ctx->cache_dir, "-clfft") : -1;
     status = make(ctx, size, false, &p->forward);
     if (status >= 0)
         status = make(ctx, size, true, &p->back);

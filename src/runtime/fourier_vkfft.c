@@ -22,7 +22,7 @@ static cl_program program_of(cl_context context, const char *text, const size_t 
     clv_counts counts;
     cl_program program = NULL;
     from_source = true;
-    if (ctx->cache_dir && !ctx->driver_keeps) {
+    if (ctx->cache_dir && !ctx->two_steps) {
         building = clv_cache_key_start();
         clv_cache_key_add(&building, ctx->build_identity);
         clv_cache_key_add(&building, text);
@@ -51,8 +51,8 @@ static cl_int build(cl_program program)
     if (!from_source)
         return CL_SUCCESS;
     cl_int error = clBuildProgram(program, 1, &ctx->device, NULL, NULL, NULL);
-    if (error == CL_SUCCESS && ctx->cache_dir && !ctx->driver_keeps) {
-        unsigned char *data = clv_program_binary(ctx, program, NULL, &bytes);
+    if (error == CL_SUCCESS && ctx->cache_dir && !ctx->two_steps) {
+        unsigned char *data = clv_program_binary(program, &bytes);
         if (data)
             clv_cache_store(ctx->cache_dir, building, data, bytes, &counts);
         free(data);

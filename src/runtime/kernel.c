@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "runtime/ahead.h"
 #include "runtime/context.h"
 #include "runtime/program.h"
-#include "runtime/rehearsal.h"
-#include "runtime/source.h"
 
 static void forget(clvox_context *ctx)
 {
@@ -130,9 +129,6 @@ void clv_kernels_release(clvox_context *ctx)
 {
     for (int i = 0; i < ctx->built_count; i++)
         built_free(ctx->built[i]);
-    for (int i = 0; i < ctx->shared_count; i++)
-        clReleaseProgram(ctx->shared[i].program);
-    free(ctx->shared);
     free(ctx->built);
     free(ctx->memo);
     free(ctx->forced);
@@ -187,8 +183,10 @@ end:
     return status;
 }
 
-int clv_kernel_adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
-                     const char *extra, const clv_program *program, const clv_kernel **out)
+/* Makes a kernel of the context from its program, whose reference stays the
+ * caller's. CLVOX_ERROR_DEVICE: it does not run with its tile. */
+static int adopt(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate, const char *extra,
+                 const clv_program *program, const clv_kernel **out)
 {
     int status = CLVOX_OK;
     cl_int error;
@@ -205,7 +203,7 @@ int clv_kernel_adopt(clvox_context *ctx, const clv_entry *entry, const clv_candi
     clv_variant_covers(candidate->variant, t, kernel->item, kernel->group);
     snprintf(kernel->label, sizeof kernel->label, "%s/%s %dx%dx%d", entry->name, candidate->variant->name,
              t.x, t.y, t.z);
-    kernel->kernel = clCreateKernel(program->program, program->function, &error);
+    kernel->kernel = clCreateKernel(program->program, candidate->variant->function, &error);
     CLV_CL(error, "clCreateKernel", candidate->variant->function);
     CLV_TRY(inspect(ctx, kernel, &program->counts, candidate));
     clv_built **grown = clv_grown(ctx->built, ctx->built_count, &ctx->built_room, sizeof *grown);
@@ -235,21 +233,16 @@ static int build(clvox_context *ctx, const clv_entry *entry, const clv_candidate
                  const char *extra, const clv_kernel **out)
 {
     int status = CLVOX_OK;
-    char options[768];
-    clv_unit unit = {.source = NULL};
+    clv_program_request request = {.source = NULL};
     clv_program program = {.program = NULL};
-    ctx->alone++;
-    CLV_TRY(clv_program_options(ctx->packed, candidate->variant, candidate->tile, extra, options,
-                                sizeof options));
-    CLV_TRY(clv_unit_make(ctx, candidate->variant, entry->file, options, &unit));
-    CLV_TRY(clv_unit_build(ctx, &unit, &program));
-    CLV_TRY(clv_kernel_adopt(ctx, entry, candidate, extra, &program, out));
-    if (ctx->options.verbosity >= 2)
-        fprintf(stderr, "(by itself)\n");
+    CLV_TRY(clv_program_request_make(ctx, entry, candidate->variant, candidate->tile, extra, &request));
+    if (!clv_ahead_take(ctx, request.key, &program))
+        CLV_TRY(clv_program_build(ctx, &request, &program));
+    CLV_TRY(adopt(ctx, entry, candidate, extra, &program, out));
 end:
     if (program.program)
         clReleaseProgram(program.program);
-    clv_unit_free(&unit);
+    clv_program_request_free(&request);
     return status;
 }
 
@@ -270,8 +263,7 @@ static int get_candidate(clvox_context *ctx, const clv_entry *entry, const clv_c
     *out = find_built(ctx, entry, candidate, extra);
     if (*out)
         return CLVOX_OK;
-    return ctx->rehearsal ? clv_rehearsal_note(ctx, entry, candidate, extra, out)
-                          : build(ctx, entry, candidate, extra, out);
+    return build(ctx, entry, candidate, extra, out);
 }
 
 /* ---- choosing ---- */
@@ -322,12 +314,41 @@ static int get_planned(clvox_context *ctx, const clv_entry *entry, const clv_can
                     first[0] ? first : "no variant fits the device");
 }
 
+static const clv_forced *forced_for(const clvox_context *ctx, const clv_entry *entry)
+{
+    for (int i = 0; i < ctx->forced_count; i++)
+        if (ctx->forced[i].variant[0] && !strcmp(ctx->forced[i].entry, entry->name))
+            return &ctx->forced[i];
+    return NULL;
+}
+
+/* The planner knows no sizes, as a plan for each would mean a build for each level; what was
+ * measured knows some. */
+static int class_of(const clvox_context *ctx, const int size[3])
+{
+    return ctx->class_as ? ctx->class_as - 1 : clv_wisdom_class(size);
+}
+
+bool clv_kernel_first(const clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
+                      size_t local_extra, clv_candidate *out)
+{
+    clv_candidate candidates[CLV_MAX_CANDIDATES];
+    const clv_forced *forced = forced_for(ctx, entry);
+    int count = clv_plan_candidates(&ctx->limits, entry, local_extra, candidates, CLV_MAX_CANDIDATES);
+    if (!forced)
+        clv_wisdom_prefer(ctx->wisdom, entry, extra, class_of(ctx, size), candidates, count);
+    for (int i = 0; i < count; i++)
+        if (!forced || is_forced(forced, &candidates[i])) {
+            *out = candidates[i];
+            return true;
+        }
+    return false;
+}
+
 int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
                    size_t local_extra, const clv_kernel **out)
 {
-    /* The planner knows no sizes, as a plan for each would mean a build for each level; what was
-     * measured knows some. */
-    int size_class = ctx->class_as ? ctx->class_as - 1 : clv_wisdom_class(size);
+    int size_class = class_of(ctx, size);
     extra = extra ? extra : "";
     if (ctx->memo_room) {
         const clv_memo *known = memo_find(ctx, entry, extra, local_extra, size_class);
@@ -337,10 +358,7 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
         }
     }
     *out = NULL;
-    const clv_forced *forced = NULL;
-    for (int i = 0; i < ctx->forced_count; i++)
-        if (ctx->forced[i].variant[0] && !strcmp(ctx->forced[i].entry, entry->name))
-            forced = &ctx->forced[i];
+    const clv_forced *forced = forced_for(ctx, entry);
     clv_candidate candidates[CLV_MAX_CANDIDATES];
     int count = clv_plan_candidates(&ctx->limits, entry, local_extra, candidates, CLV_MAX_CANDIDATES);
     bool wise = !forced && clv_wisdom_prefer(ctx->wisdom, entry, extra, size_class, candidates, count);
@@ -349,8 +367,6 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
     if (status < 0)
         return status;
     const char *kept = NULL;
-    if (!(*out)->kernel)
-        return CLVOX_OK; /* of a rehearsal */
     for (int i = 0; i < ctx->built_count && !kept; i++)
         if (&ctx->built[i]->kernel == *out) {
             kept = ctx->built[i]->extra;

@@ -33,8 +33,6 @@ int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size
     cl_event event = NULL;
     size_t global[3], local[3] = {(size_t)kernel->tile.x, (size_t)kernel->tile.y, (size_t)kernel->tile.z};
     int groups[3];
-    if (!kernel->kernel || ctx->rehearsal)
-        return CLVOX_OK;
     clv_launch_groups(kernel, size, groups);
     for (int axis = 0; axis < 3; axis++)
         global[axis] = (size_t)groups[axis] * local[axis];

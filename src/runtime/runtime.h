@@ -7,6 +7,5 @@
 #include "runtime/buffer.h"
 #include "runtime/kernel.h"
 #include "runtime/launch.h"
-#include "runtime/rehearsal.h"
 
 #endif

@@ -29,9 +29,7 @@ static char *read_text(const char *dir, const char *name)
     return text;
 }
 
-/* The text of one file, from CLVOX_KERNEL_DIR when it has the file. NULL when
- * the name is unknown; else the caller frees it. */
-static char *source_text(const char *name)
+char *clv_source_text(const char *name)
 {
     const char *dir = getenv("CLVOX_KERNEL_DIR");
     char *text = dir && dir[0] ? read_text(dir, name) : NULL;
@@ -45,7 +43,7 @@ int clv_sources_version(char version[17])
 {
     clv_cache_key key = clv_cache_key_start();
     for (const clv_source *s = clv_sources; s->name; s++) {
-        char *text = source_text(s->name);
+        char *text = clv_source_text(s->name);
         if (!text)
             return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         clv_cache_key_add(&key, text);
@@ -66,7 +64,7 @@ static size_t line_length(const char *line)
 static int paste(const char *name, FILE *to, int depth)
 {
     int status = CLVOX_OK, number = 0;
-    char *text = depth < DEEPEST_INCLUDE ? source_text(name) : NULL;
+    char *text = depth < DEEPEST_INCLUDE ? clv_source_text(name) : NULL;
     if (!text)
         return clv_fail(CLVOX_ERROR_BUILD,
                         "the kernel file %s is not known; list its operation in cl/meson.build", name);

@@ -9,6 +9,10 @@
 
 #include "runtime/plan.h"
 
+/* The text of a file below cl ("field/warp.cl"). NULL when the name is unknown;
+ * else the caller frees it. */
+char *clv_source_text(const char *name);
+
 /* The text of cl/<file>.cl with its includes pasted, ready for one kernel:
  * other kernels are left out, so that no device compiles what it does not run,
  * and the kernel is told its work-group size, (TILE_X, TILE_Y, TILE_Z), which

@@ -12,6 +12,7 @@
 #include "op/image/pointwise.h"
 #include "op/surface/redistance.h"
 #include "op/image/reduce.h"
+#include "runtime/ahead.h"
 #include "image/compare.h"
 
 /* Where the results of sums stand in run->state. */
@@ -401,33 +402,6 @@ end:
     return status;
 }
 
-/* Builds the kernels of what follows together. */
-static int rehearse(const clv_denoise *earnest)
-{
-    clv_denoise run = *earnest;
-    clvox_denoise_options options = *run.options;
-    clvox_denoise_result result = {.rounds = 0};
-    double cells;
-    int status = clv_rehearsal_begin(run.ctx);
-    if (status < 0)
-        return status;
-    run.options = &options;
-    run.result = &result;
-    options.progress = NULL;
-    CLV_TRY(redistance(&run, false));
-    const clv_image phi = clv_denoise_image(&run, run.phi);
-    CLV_TRY(clv_nlm_volume(run.ctx, &phi, 0, run.rows, &cells));
-    CLV_TRY(one_round(&run, 0));
-    if (options.update == CLVOX_DENOISE_PATCHES) {
-        CLV_TRY(polish(&run, run.box.radius, POLISH[0]));
-        CLV_TRY(clv_denoise_restore(&run, run.start));
-    }
-end:
-    status = clv_rehearsal_end(run.ctx);
-    clv_rehearsals_over(run.ctx);
-    return status;
-}
-
 /* ---- from volume to volume ---------------------------------------------- */
 
 static int finish(clv_denoise *run)
@@ -487,7 +461,9 @@ static int work(clv_denoise *run)
         requests = 0;
         goto end;
     }
-    CLV_TRY(rehearse(run));
+    CLV_TRY(clv_build_ahead(run->ctx, (const char *const[]){o->update == CLVOX_DENOISE_PAPER ? "surface denoise paper"
+                                                                                             : "surface denoise patches"},
+                            1, b->size));
     CLV_TRY(clv_buffer_write(run->ctx, run->phi, 0, run->start, bytes));
     r->seconds_prepare = now() - mark;
     CLV_TRY(redistance(run, false));

@@ -162,6 +162,25 @@ static cl_int CL_API_CALL build(cl_program p, cl_uint count, const cl_device_id 
                    : next->clBuildProgram(p, count, devices, options, notify, user);
 }
 
+static cl_int CL_API_CALL compile(cl_program p, cl_uint count, const cl_device_id *devices, const char *options,
+                                  cl_uint headers, const cl_program *texts, const char **names,
+                                  void(CL_CALLBACK *notify)(cl_program, void *), void *user)
+{
+    return fails() ? CL_COMPILE_PROGRAM_FAILURE
+                   : next->clCompileProgram(p, count, devices, options, headers, texts, names, notify, user);
+}
+
+static cl_program CL_API_CALL link(cl_context ctx, cl_uint count, const cl_device_id *devices,
+                                   const char *options, cl_uint inputs, const cl_program *programs,
+                                   void(CL_CALLBACK *notify)(cl_program, void *), void *user, cl_int *error)
+{
+    if (!fails())
+        return next->clLinkProgram(ctx, count, devices, options, inputs, programs, notify, user, error);
+    if (error)
+        *error = CL_LINK_PROGRAM_FAILURE;
+    return NULL;
+}
+
 static cl_kernel CL_API_CALL kernel(cl_program p, const char *name, cl_int *error)
 {
     if (!fails())
@@ -260,6 +279,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
     mine.clReleaseMemObject = release;
     mine.clCreateProgramWithSource = program;
     mine.clBuildProgram = build;
+    mine.clCompileProgram = compile;
+    mine.clLinkProgram = link;
     mine.clCreateKernel = kernel;
     mine.clSetKernelArg = argument;
     mine.clFinish = finish;

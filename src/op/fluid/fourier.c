@@ -137,7 +137,7 @@ static int usable(clvox_context *ctx, const clv_fft_provider *provider, const in
     if (!provider->by)
         return own_takes(ctx, size);
     int status = provider->by->takes(size);
-    return status < 0 || clv_rehearsing(ctx) ? status : clv_fourier_trust(ctx, provider->by);
+    return status < 0 ? status : clv_fourier_trust(ctx, provider->by);
 }
 
 static int choose(clvox_context *ctx, const int size[3], const clv_fft_provider **out)
@@ -188,7 +188,7 @@ int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
     if (by && by->planar && clv_fields_packed(ctx))
         CLV_TRY(clv_buffer_create(ctx, 12 * (size_t)size[0] * (size_t)size[1] * (size_t)size[2],
                                   "field of a Fourier transform", &out->planar));
-    if (by && !clv_rehearsing(ctx))
+    if (by)
         CLV_TRY(by->plan(ctx, size, &out->plan));
 end:
     free(table);
@@ -317,14 +317,12 @@ end:
     return status;
 }
 
-/* A rehearsal has no plan: what a library builds is its own affair. */
 static int library_forward(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
 {
     int status = CLVOX_OK;
     if (fft->planar)
         CLV_TRY(clv_fft_reorder(ctx, field, fft->planar, (int)voxels_of(fft), false));
-    if (fft->plan)
-        CLV_TRY(fft->provider->by->forward(ctx, fft->plan, fft->planar ? fft->planar : field, spectrum));
+    CLV_TRY(fft->provider->by->forward(ctx, fft->plan, fft->planar ? fft->planar : field, spectrum));
 end:
     return status;
 }
@@ -332,8 +330,7 @@ end:
 static int library_back(clvox_context *ctx, const clv_fft *fft, clv_buffer *spectrum, clv_buffer *field)
 {
     int status = CLVOX_OK;
-    if (fft->plan)
-        CLV_TRY(fft->provider->by->back(ctx, fft->plan, spectrum, fft->planar ? fft->planar : field));
+    CLV_TRY(fft->provider->by->back(ctx, fft->plan, spectrum, fft->planar ? fft->planar : field));
     if (fft->planar)
         CLV_TRY(clv_fft_reorder(ctx, fft->planar, field, (int)voxels_of(fft), true));
 end:

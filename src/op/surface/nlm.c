@@ -48,9 +48,6 @@ const clv_entry clv_entry_nlm_average = {"surface/nlm", "nlm_average", average_v
 
 /* ---- the band ----------------------------------------------------------- */
 
-/* Voxels of a rehearsal's band. */
-enum { REHEARSED = 300 };
-
 int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, clv_buffer *rows, int *count)
 {
     int status = CLVOX_OK;
@@ -64,10 +61,6 @@ int clv_nlm_band_count(clvox_context *ctx, const clv_image *phi, float delta, cl
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_count, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * line[0], CLV_BUF(phi->buffer), SIZE4(size),
                        CLV_FLOAT(delta), CLV_BUF(rows)));
-    if (clv_rehearsing(ctx)) {
-        *count = REHEARSED;
-        goto end;
-    }
     CLV_TRY(clv_buffer_read(ctx, rows, 0, starts, bytes));
     for (int r = 0; r < line[0]; r++) {
         int32_t here = starts[r];

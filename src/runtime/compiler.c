@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/helper.h"
+#include "runtime/compiler.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -81,15 +81,15 @@ static bool send_two(int to, const void *first, const void *second, lengths size
 
 /* ---- who asks ---- */
 
-int clv_helpers_allow(clvox_context *ctx, const char *program, int most)
+int clv_compilers_allow(clvox_context *ctx, const char *program, int most)
 {
-    clv_helpers_free(ctx);
-    ctx->helper_program = strdup(program);
-    ctx->helpers_allowed = most < CLV_MOST_HELPERS ? most : CLV_MOST_HELPERS;
-    return ctx->helper_program ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    clv_compilers_free(ctx);
+    ctx->compiler_program = strdup(program);
+    ctx->compilers_allowed = most < CLV_MOST_COMPILERS ? most : CLV_MOST_COMPILERS;
+    return ctx->compiler_program ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
-static bool start_one(clvox_context *ctx, clv_helper *helper)
+static bool start_one(clvox_context *ctx, clv_compiler *compiler)
 {
     int pair[2];
     char device[16];
@@ -97,52 +97,52 @@ static bool start_one(clvox_context *ctx, clv_helper *helper)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
     snprintf(device, sizeof device, "%d", ctx->device_number);
-    char *arguments[] = {ctx->helper_program, (char *)CLV_HELPER_VERB, device, NULL};
+    char *arguments[] = {ctx->compiler_program, (char *)CLV_COMPILER_VERB, device, NULL};
     bool started = posix_spawn_file_actions_init(&actions) == 0;
     if (started) {
         started = posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO) == 0 &&
-                  posix_spawn(&helper->process, ctx->helper_program, &actions, NULL, arguments, environ) == 0;
+                  posix_spawn(&compiler->process, ctx->compiler_program, &actions, NULL, arguments, environ) == 0;
         posix_spawn_file_actions_destroy(&actions);
     }
     close(pair[1]);
     if (!started)
         close(pair[0]);
-    helper->socket = pair[0];
-    helper->ready = false;
+    compiler->socket = pair[0];
+    compiler->ready = false;
     return started;
 }
 
-int clv_helpers_start(clvox_context *ctx)
+int clv_compilers_start(clvox_context *ctx)
 {
-    while (ctx->helper_count < ctx->helpers_allowed && start_one(ctx, &ctx->helpers[ctx->helper_count]))
-        ctx->helper_count++;
-    if (ctx->helper_count < ctx->helpers_allowed)
-        ctx->helpers_allowed = ctx->helper_count; /* what could not be started once is not tried again */
-    return ctx->helper_count;
+    while (ctx->compiler_count < ctx->compilers_allowed && start_one(ctx, &ctx->compilers[ctx->compiler_count]))
+        ctx->compiler_count++;
+    if (ctx->compiler_count < ctx->compilers_allowed)
+        ctx->compilers_allowed = ctx->compiler_count; /* what could not be started once is not tried again */
+    return ctx->compiler_count;
 }
 
-void clv_helpers_end(clvox_context *ctx)
+void clv_compilers_end(clvox_context *ctx)
 {
-    for (int i = 0; i < ctx->helper_count; i++) {
-        close(ctx->helpers[i].socket);
-        kill(ctx->helpers[i].process, SIGTERM); /* one that is busy has nothing to lose */
+    for (int i = 0; i < ctx->compiler_count; i++) {
+        close(ctx->compilers[i].socket);
+        kill(ctx->compilers[i].process, SIGTERM); /* one that is busy has nothing to lose */
         /* A driver takes its time to leave a process, for which nobody has to wait. */
-        waitpid(ctx->helpers[i].process, NULL, WNOHANG);
+        waitpid(ctx->compilers[i].process, NULL, WNOHANG);
     }
-    ctx->helper_count = 0;
+    ctx->compiler_count = 0;
 }
 
-void clv_helpers_free(clvox_context *ctx)
+void clv_compilers_free(clvox_context *ctx)
 {
-    clv_helpers_end(ctx);
-    free(ctx->helper_program);
-    ctx->helper_program = NULL;
-    ctx->helpers_allowed = 0;
+    clv_compilers_end(ctx);
+    free(ctx->compiler_program);
+    ctx->compiler_program = NULL;
+    ctx->compilers_allowed = 0;
 }
 
-bool clv_helper_ready(clvox_context *ctx, int helper)
+bool clv_compiler_ready(clvox_context *ctx, int number)
 {
-    clv_helper *h = &ctx->helpers[helper];
+    clv_compiler *h = &ctx->compilers[number];
     struct pollfd waits = {.fd = h->socket, .events = POLLIN};
     char greeting;
     if (!h->ready && poll(&waits, 1, 10) != 0) {
@@ -152,31 +152,27 @@ bool clv_helper_ready(clvox_context *ctx, int helper)
     return h->ready;
 }
 
-bool clv_helper_compile(clvox_context *ctx, int helper, const char *options, const char *text,
-                        unsigned char **binary, size_t *bytes, char **log)
+bool clv_compiler_compile(clvox_context *ctx, int number, const char *options, const char *text,
+                          clv_code *code)
 {
-    int socket = ctx->helpers[helper].socket;
+    int socket = ctx->compilers[number].socket;
     lengths size;
-    *binary = NULL;
-    *log = NULL;
-    while (!clv_helper_ready(ctx, helper))
+    *code = (clv_code){.to_link = ctx->two_steps};
+    while (!clv_compiler_ready(ctx, number))
         ;
     if (!send_two(socket, options, text, (lengths){strlen(options) + 1, strlen(text) + 1}) ||
-        !receive_two(socket, log, binary, &size))
+        !receive_two(socket, &code->log, &code->data, &size))
         return false;
-    *bytes = size.second;
+    code->bytes = size.second;
     if (size.second > 0)
         return true;
-    free(*binary);
-    free(*log);
-    *binary = NULL;
-    *log = NULL;
+    clv_code_free(code);
     return false;
 }
 
 /* ---- who compiles ---- */
 
-int clv_helper_serve(const char *device)
+int clv_compiler_serve(const char *device)
 {
     clvox_context *ctx = NULL;
     char *options = NULL;
@@ -187,18 +183,11 @@ int clv_helper_serve(const char *device)
         return 1;
     bool answered = send_all(STDIN_FILENO, "", 1); /* the greeting: ready */
     while (answered && receive_two(STDIN_FILENO, &options, &text, &size)) {
-        cl_program program = NULL;
-        unsigned char *binary = NULL;
-        char *log = NULL;
-        size_t bytes = 0;
-        if (clv_program_compile(ctx, "*", (const char *)text, options, &program, &log) == CLVOX_OK) {
-            binary = clv_program_binary(ctx, program, NULL, &bytes);
-            clReleaseProgram(program);
-        }
-        answered = send_two(STDIN_FILENO, log ? log : "", binary ? (const void *)binary : "",
-                            (lengths){log ? strlen(log) + 1 : 1, binary ? bytes : 0});
-        free(binary);
-        free(log);
+        clv_code code;
+        clv_code_compile(ctx, (const char *)text, options, &code);
+        answered = send_two(STDIN_FILENO, code.log ? code.log : "", code.data ? (const void *)code.data : "",
+                            (lengths){code.log ? strlen(code.log) + 1 : 1, code.data ? code.bytes : 0});
+        clv_code_free(&code);
         free(options);
         free(text);
     }

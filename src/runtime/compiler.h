@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes that compile for this one. Compilers of OpenCL drivers work on one
+ * program at a time in a process, however many threads ask them: on an H200 56
+ * kernels took 5.8 s one by one, no less in several threads, and 1.5 s in four
+ * processes. */
+#ifndef CLV_RUNTIME_COMPILER_H
+#define CLV_RUNTIME_COMPILER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "clvox/device.h"
+
+enum { CLV_MOST_COMPILERS = 4 };
+
+typedef struct clv_code clv_code; /* runtime/program.h */
+
+/* One of them, at the other end of a socket. */
+typedef struct clv_compiler {
+    pid_t process;
+    int socket;
+    bool ready;
+} clv_compiler;
+
+/* From now on up to `most` may be started, by running `program` with the two
+ * arguments CLV_COMPILER_VERB and a device's number; it then has to call
+ * clv_compiler_serve. They end with the context or with clv_compilers_end. */
+#define CLV_COMPILER_VERB "compile-for-parent"
+int clv_compilers_allow(clvox_context *ctx, const char *program, int most);
+void clv_compilers_end(clvox_context *ctx); /* they may be started again */
+void clv_compilers_free(clvox_context *ctx);
+
+/* Starts those that are allowed and not there yet; returns how many there are. */
+int clv_compilers_start(clvox_context *ctx);
+
+/* Whether the process has opened its device, which takes up to half a second:
+ * waits for it 10 ms at most. One that has ended is as good as ready. */
+bool clv_compiler_ready(clvox_context *ctx, int number);
+
+/* Lets one compile. True: code is the caller's to free. Different ones may be
+ * asked from different threads. */
+bool clv_compiler_compile(clvox_context *ctx, int number, const char *options, const char *text,
+                          clv_code *code);
+
+/* The other side: compiles for whoever is at the other end of standard input, until it ends. */
+int clv_compiler_serve(const char *device);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What pipelines ask for is listed (cl/ahead.txt), so that it is built before
+ * they do, and built so it gives the same. With --record KIND FILE it writes the
+ * lists for tools/ahead; KIND gpu plans for a GPU that is not here. */
+#include <math.h>
+
+#include "check.h"
+#include "clvox/registration.h"
+#include "clvox/surface.h"
+#include "register/pair.h"
+#include "runtime/ahead.h"
+#include "runtime/context.h"
+#include "runtime/kernel.h"
+
+enum { MOST_LISTS = 40, MOST_ASKED = 400 };
+
+static clvox_context *ctx;
+static bool recording;
+
+/* ---- lists: what is asked for against what is listed, or the listing ---- */
+
+typedef struct list {
+    char name[48];
+    char *line[MOST_ASKED];
+    int count;
+} list;
+
+static list lists[MOST_LISTS];
+static int list_count;
+
+static list *list_of(const char *name)
+{
+    for (int i = 0; i < list_count; i++)
+        if (!strcmp(lists[i].name, name))
+            return &lists[i];
+    if (list_count == MOST_LISTS)
+        return NULL;
+    snprintf(lists[list_count].name, sizeof lists[0].name, "%s", name);
+    return &lists[list_count++];
+}
+
+static void add_line(list *to, const char *line)
+{
+    if (to->count < MOST_ASKED)
+        to->line[to->count++] = strdup(line);
+}
+
+/* The lists as they are, where they are to be kept to. */
+static void read_list(const char *name)
+{
+    static clv_ahead_line lines[MOST_ASKED];
+    list *l = list_of(name);
+    int count = recording || l->count ? 0 : clv_ahead_read(ctx->limits.type, name, lines, MOST_ASKED);
+    for (int i = 0; i < count; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "%s %zu %s", lines[i].entry->name, lines[i].local_extra, lines[i].extra);
+        add_line(l, line);
+    }
+}
+
+static bool has_line(const list *l, const char *line)
+{
+    for (int i = 0; i < l->count; i++)
+        if (!strcmp(l->line[i], line))
+            return true;
+    return false;
+}
+
+static void begin(const char *const *names)
+{
+    CHECK(clv_force_variant(ctx, "", NULL, -1) == CLVOX_OK); /* what was asked for before is forgotten */
+    for (int i = 0; names[i]; i++)
+        read_list(names[i]);
+}
+
+static void free_lines(list *l)
+{
+    for (int i = 0; i < l->count; i++)
+        free(l->line[i]);
+    l->count = 0;
+}
+
+/* What was asked for since begin. */
+static void end(const char *const *names, list *out)
+{
+    static clv_asked asked[MOST_ASKED];
+    int count = clv_kernels_asked(ctx, asked, MOST_ASKED);
+    out->count = 0;
+    for (int i = 0; i < count; i++) {
+        char line[256];
+        bool listed = false;
+        snprintf(line, sizeof line, "%s %zu %s", asked[i].entry->name, asked[i].local_extra, asked[i].extra);
+        add_line(out, line);
+        for (int k = 0; names[k]; k++)
+            listed = listed || has_line(list_of(names[k]), line);
+        CHECK_THAT(recording || listed, "%s is not in the lists of cl/ahead.txt: run tools/ahead", line);
+    }
+}
+
+/* To the last of its lists what none before it has. */
+static void record(const char *const *names, const list *asked)
+{
+    int last = 0;
+    while (names[last + 1])
+        last++;
+    for (int i = 0; i < asked->count; i++) {
+        bool listed = false;
+        for (int k = 0; k <= last; k++)
+            listed = listed || has_line(list_of(names[k]), asked->line[i]);
+        if (!listed)
+            add_line(list_of(names[last]), asked->line[i]);
+    }
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int write_lists(const char *kind, const char *path)
+{
+    FILE *to = fopen(path, "w");
+    if (!to)
+        return 1;
+    for (int i = 0; i < list_count; i++) {
+        list *l = &lists[i];
+        qsort(l->line, (size_t)l->count, sizeof *l->line, by_text);
+        if (l->count)
+            fprintf(to, "\n[%s] %s\n", kind, l->name);
+        for (int k = 0; k < l->count; k++) {
+            for (size_t n = strlen(l->line[k]); n > 0 && l->line[k][n - 1] == ' '; n--)
+                l->line[k][n - 1] = 0;
+            fprintf(to, "%s\n", l->line[k]);
+        }
+    }
+    return fclose(to) != 0;
+}
+
+/* ---- registrations ---- */
+
+typedef struct setting {
+    const char *name;
+    clvox_deform deform;
+    clvox_preset preset;
+    clvox_metric linear_metric, metric;
+    bool masks, exchanged;
+    const char *lists[4];
+} setting;
+
+static int run(clvox_context *on, const pair *p, const setting *s, clvox_register_result *r)
+{
+    clvox_register_options o;
+    clvox_register_defaults(&o);
+    o.deform = s->deform;
+    clvox_register_preset(&o, s->preset);
+    o.linear_metric = s->linear_metric;
+    o.metric = s->metric;
+    o.inverse = 1;
+    bool head = clvox_grid_voxels(&p->fixed->grid) > 1 << 18;
+    for (int i = 0; head && i < o.levels; i++) /* enough for most widths that a level takes on its way */
+        o.iterations[i] = o.iterations[i] < 10 ? o.iterations[i] : 10;
+    return pair_register(on, s->exchanged ? p->moving : p->fixed, s->exchanged ? p->fixed : p->moving,
+                         s->masks ? p->labels : NULL, NULL, &o, r);
+}
+
+#define MI CLVOX_METRIC_MI
+#define NCC CLVOX_METRIC_NCC
+#define SSD CLVOX_METRIC_SSD
+#define LNCC CLVOX_METRIC_LNCC
+#define SYN CLVOX_DEFORM_SYN
+#define GREEDY CLVOX_DEFORM_GREEDY
+#define NONE CLVOX_DEFORM_NONE
+#define DEFAULT CLVOX_PRESET_DEFAULT
+#define QUICK CLVOX_PRESET_QUICK
+
+/* The first COMMON are what users run most, on images of any size. */
+static const setting settings[] = {
+    {"linear alone", NONE, DEFAULT, MI, LNCC, false, false, {"register linear mi:32", "register none lncc:2"}},
+    {"default", SYN, DEFAULT, MI, LNCC, false, false, {"register linear mi:32", "register syn lncc:2"}},
+    {"quick", GREEDY, QUICK, MI, LNCC, false, false, {"register linear mi:32", "register greedy lncc:2"}},
+    {"greedy", GREEDY, DEFAULT, MI, LNCC, false, false, {"register linear mi:32", "register greedy lncc:2"}},
+    {"best", SYN, CLVOX_PRESET_BEST, MI, LNCC, false, false, {"register linear mi:32", "register syn lncc:3"}},
+    {"unbiased", CLVOX_DEFORM_UNBIASED, QUICK, MI, SSD, false, false, {"register linear mi:32", "register unbiased ssd"}},
+    {"exchanged", SYN, DEFAULT, MI, LNCC, false, true, {"register linear mi:32", "register syn lncc:2"}},
+    {"a mask", GREEDY, DEFAULT, MI, LNCC, true, false,
+     {"register linear mi:32", "register greedy lncc:2", "register masks"}},
+    {"linear NCC", NONE, DEFAULT, NCC, LNCC, false, false, {"register linear ncc", "register none lncc:2"}},
+    {"linear SSD", NONE, DEFAULT, SSD, LNCC, false, false, {"register linear ssd", "register none lncc:2"}},
+    {"linear LNCC", NONE, DEFAULT, LNCC, LNCC, false, false, {"register linear lncc:2", "register none lncc:2"}},
+    {"MI", SYN, QUICK, MI, MI, false, false, {"register linear mi:32", "register syn mi:32"}},
+    {"NCC", SYN, QUICK, NCC, NCC, false, false, {"register linear ncc", "register syn ncc"}},
+    {"SSD", GREEDY, QUICK, SSD, SSD, false, false, {"register linear ssd", "register greedy ssd"}},
+    {"LNCC", GREEDY, QUICK, LNCC, LNCC, false, false, {"register linear lncc:2", "register greedy lncc:2"}},
+};
+enum { SETTINGS = sizeof settings / sizeof settings[0], COMMON = 6 };
+
+/* A setting's first list, of the linear part, is what all settings with this list ask for. */
+static void record_all(const list *asked, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < asked[i].count; k++) {
+            bool all = true;
+            for (int other = 0; other < count && all; other++)
+                all = strcmp(settings[other].lists[0], settings[i].lists[0]) != 0 ||
+                      has_line(&asked[other], asked[i].line[k]);
+            if (all)
+                record((const char *const[]){settings[i].lists[0], NULL},
+                       &(const list){.line = {asked[i].line[k]}, .count = 1});
+        }
+    for (int i = 0; i < count; i++)
+        record(settings[i].lists, &asked[i]);
+}
+
+static void register_all(const pair *p, int count)
+{
+    static list asked[SETTINGS];
+    for (int i = 0; i < count; i++) {
+        clvox_register_result r;
+        int late = ctx->late, programs = ctx->compiled, kernels = ctx->built_count;
+        CHECK_CASE("registration, %s: all that it asks for is listed and built ahead", settings[i].name);
+        begin(settings[i].lists);
+        check_must(run(ctx, p, &settings[i], &r));
+        end(settings[i].lists, &asked[i]);
+        if (!recording) {
+            printf("# %d kernels, %d programs, %d of them late\n", ctx->built_count - kernels,
+                   ctx->compiled - programs, ctx->late - late);
+            CHECK(ctx->late == late);
+        }
+        clvox_register_result_free(&r);
+    }
+    if (recording)
+        record_all(asked, count);
+    for (int i = 0; i < count; i++)
+        free_lines(&asked[i]);
+}
+
+static void same_bits(const pair *p)
+{
+    const setting s = {.deform = GREEDY, .preset = QUICK, .linear_metric = MI, .metric = LNCC};
+    /* Compiled here, whatever the user's cache holds. */
+    const clvox_context_options compiling = {.no_cache = true};
+    clvox_context *when_asked;
+    clvox_register_result a, b;
+    CHECK_CASE("built ahead or when they are asked for: the same bits");
+    check_must(clvox_context_create(&compiling, &when_asked));
+    when_asked->not_ahead = true;
+    check_must(run(ctx, p, &s, &a));
+    check_must(run(when_asked, p, &s, &b));
+    CHECK(when_asked->late > 20 && when_asked->compiled == when_asked->late);
+    CHECK(!memcmp(a.matrix, b.matrix, sizeof a.matrix));
+    CHECK(a.warp && b.warp && a.warped && b.warped);
+    CHECK(!memcmp(a.warp->data, b.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&a.warp->grid)));
+    CHECK(!memcmp(a.warped->data, b.warped->data, sizeof(float) * clvox_grid_voxels(&a.warped->grid)));
+    clvox_register_result_free(&a);
+    clvox_register_result_free(&b);
+    clvox_context_destroy(&when_asked);
+}
+
+/* ---- surfaces ---- */
+
+/* A sphere's distance with a step of noise from voxel to voxel. */
+static clvox_volume *sphere(void)
+{
+    clvox_volume *v;
+    clvox_grid grid = {{36, 36, 36}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    unsigned state = 1;
+    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    for (int z = 0; z < 36; z++)
+        for (int y = 0; y < 36; y++)
+            for (int x = 0; x < 36; x++) {
+                state = state * 1664525u + 1013904223u;
+                v->data[(z * 36 + y) * 36 + x] =
+                    (float)(sqrt((x - 18.) * (x - 18.) + (y - 17.) * (y - 17.) + (z - 18.) * (z - 18.)) - 10.3 +
+                            (double)(state >> 16 & 255) / 128 - 1);
+            }
+    return v;
+}
+
+static void denoise_all(void)
+{
+    const struct {
+        clvox_denoise_update update;
+        const char *lists[2];
+    } forms[] = {{CLVOX_DENOISE_PATCHES, {"surface denoise patches"}}, {CLVOX_DENOISE_PAPER, {"surface denoise paper"}}};
+    static list asked;
+    clvox_volume *v = sphere();
+    for (int i = 0; i < 2; i++) {
+        clvox_denoise_options o;
+        clvox_denoise_result r;
+        int late = ctx->late;
+        CHECK_CASE("%s: all that it asks for is listed and built ahead", forms[i].lists[0]);
+        clvox_denoise_defaults(&o);
+        o.update = forms[i].update;
+        begin(forms[i].lists);
+        check_must(clvox_surface_denoise(ctx, &(clvox_level_set){.distance = v}, &o, &r));
+        end(forms[i].lists, &asked);
+        CHECK(recording || ctx->late == late);
+        if (recording)
+            record(forms[i].lists, &asked);
+        free_lines(&asked);
+        clvox_denoise_result_free(&r);
+    }
+    clvox_volume_destroy(&v);
+}
+
+/* ---- */
+
+static void pretend_gpu(void)
+{
+    clvox_device_limits *l = &ctx->limits;
+    l->type = CLVOX_DEVICE_GPU;
+    l->simd = 32;
+    l->local_bytes = 49152;
+    l->max_group = 1024;
+    l->max_items[0] = l->max_items[1] = 1024;
+    l->max_items[2] = 64;
+    ctx->packed = false;
+}
+
+static void work_on(const int size[3], double spacing, int count)
+{
+    pair p;
+    const double edges[3] = {spacing, spacing, spacing};
+    pair_make(&p, size, edges, false, 6, 3);
+    register_all(&p, count);
+    if (!recording)
+        same_bits(&p);
+    pair_free(&p);
+}
+
+int main(int argc, char **argv)
+{
+    recording = argc == 4 && !strcmp(argv[1], "--record");
+    if (clvox_context_create(NULL, &ctx) < 0) {
+        printf("1..0 # SKIP %s\n", clvox_message());
+        return 0;
+    }
+    if (recording && !strcmp(argv[2], "gpu"))
+        pretend_gpu();
+    work_on((const int[]){41, 37, 35}, 3, SETTINGS);
+    if (recording) /* heads */
+        work_on((const int[]){91, 109, 91}, 2, COMMON);
+    denoise_all();
+    clvox_context_destroy(&ctx);
+    return recording ? write_lists(argv[2], argv[3]) : check_end();
+}
