@@ -75,11 +75,8 @@ static int begin_fft(bench_data *d)
 /* By one provider, whichever is the default. */
 static int begin_fft_by(bench_data *d, const char *provider)
 {
-    int status = clv_force_variant(d->ctx, CLV_FFT, provider, -1);
-    if (status >= 0)
-        status = begin_fft(d);
-    clv_force_variant(d->ctx, CLV_FFT, NULL, -1);
-    return status;
+    clv_fft_destroy(&d->fft);
+    return clv_fft_create_by(d->ctx, provider, d->size, &d->fft);
 }
 
 static int begin_fft_clvox(bench_data *d)

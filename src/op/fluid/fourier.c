@@ -140,17 +140,16 @@ static int usable(clvox_context *ctx, const clv_fft_provider *provider, const in
     return status < 0 ? status : clv_fourier_trust(ctx, provider->by);
 }
 
-static int choose(clvox_context *ctx, const int size[3], const clv_fft_provider **out)
+static int choose(clvox_context *ctx, const char *name, const int size[3], const clv_fft_provider **out)
 {
     int on = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
-    const char *forced = clv_forced_variant(ctx, CLV_FFT);
-    for (const clv_fft_provider *p = clv_fft_providers; forced && p->name; p++)
-        if (!strcmp(p->name, forced)) {
+    for (const clv_fft_provider *p = clv_fft_providers; name && p->name; p++)
+        if (!strcmp(p->name, name)) {
             *out = p;
             return usable(ctx, p, size);
         }
-    if (forced)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "Fourier transform: there is no provider called %s", forced);
+    if (name)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "Fourier transform: there is no provider called %s", name);
     for (int others = 0; others < 2; others++)
         for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
             if (((p->devices & on) == 0) == others && usable(ctx, p, size) >= 0) {
@@ -162,6 +161,11 @@ static int choose(clvox_context *ctx, const int size[3], const clv_fft_provider 
 
 int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
 {
+    return clv_fft_create_by(ctx, clv_forced_variant(ctx, CLV_FFT), size, out);
+}
+
+int clv_fft_create_by(clvox_context *ctx, const char *provider, const int size[3], clv_fft *out)
+{
     const double pi = acos(-1);
     int status = CLVOX_OK, radices[3][RADICES] = {{0}};
     size_t all = (size_t)size[0] + (size_t)size[1] + (size_t)size[2], at = 0;
@@ -169,7 +173,7 @@ int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
     *out = (clv_fft){.size = {size[0], size[1], size[2]}};
     if (!table)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
-    CLV_TRY(choose(ctx, size, &out->provider));
+    CLV_TRY(choose(ctx, provider, size, &out->provider));
     const clv_fourier_library *by = out->provider->by;
     for (int a = 0; a < 3; a++) {
         factors_of(size[a], radices[a]);
@@ -201,10 +205,10 @@ void clv_fft_destroy(clv_fft *fft)
 {
     if (fft->plan)
         fft->provider->by->destroy(fft->plan);
-    fft->plan = NULL;
     clv_buffer_destroy(&fft->planar);
     clv_buffer_destroy(&fft->roots);
     clv_buffer_destroy(&fft->radices);
+    *fft = (clv_fft){0};
 }
 
 size_t clv_fft_bytes(const int size[3])
