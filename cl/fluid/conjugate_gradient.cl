@@ -3,18 +3,12 @@
  * cl/fluid_operator.cl's. The numbers live on the device: how far to go, how much of the
  * old direction to keep, and when it is enough. */
 #include "common/field_row.clh"
+#include "common/share.clh"
 
 /* Built with the places of the state (SQUARE; STEP; TURN, how much of the old
  * direction is kept; GOAL, a square no larger ends it; DONE iterations; WHOLE, the
  * square of f) and what is added up: BEGIN, the first residual's square; ALONG, the
  * direction's product with the matrix; else the next residual's square. */
-
-/* Elements of a group where all groups share n: whole blocks of 1024. */
-static inline int chunk_of(int n)
-{
-    int groups = get_num_groups(0), chunk = max((n + groups - 1) / groups, GROUP_X);
-    return (chunk + 1023) / 1024 * 1024;
-}
 
 static inline float join_group(float mine, __local float *shared)
 {
@@ -67,7 +61,7 @@ void cg_descend_groups(__global float *r, __global const float *q, __global cons
 {
     __local float shared[TILE_X];
     float step = state[STEP], sum = 0.0f;
-    int chunk = chunk_of(n), first = min((int)get_group_id(0) * chunk, n), count = min(chunk, n - first);
+    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n), count = min(chunk, n - first);
     __global float4 *r4 = (__global float4 *)(r + first);
     __global const float4 *q4 = (__global const float4 *)(q + first);
     for (int i = get_local_id(0); i < count / 4; i += TILE_X) {
@@ -91,7 +85,7 @@ void cg_descend_chunks(__global float *r, __global const float *q, __global cons
                        __global float *partial)
 {
     float step = state[STEP], rest = 0.0f;
-    int chunk = chunk_of(n), i = min((int)get_group_id(0) * chunk, n), last = i + min(chunk, n - i);
+    int chunk = share_of(n), i = min((int)get_group_id(0) * chunk, n), last = i + min(chunk, n - i);
     float8 sum = 0.0f;
     while (i + 8 <= last) { /* sums of sums of 512 */
         int end = min(i + 512, last);

@@ -24,7 +24,6 @@ typedef struct weights_x {
  * makes all borders alike, and keeps planes that lie a power of two apart from
  * driving each other out of the cache. */
 
-#define CHUNK 384
 #define BLOCK ((RADIUS + 25) / 2 * 2)       /* lines filtered between two moves of the window */
 #define STRIDE (CHUNK + 16)
 #define LINES (BLOCK + 2 * RADIUS)
@@ -144,7 +143,7 @@ __kernel void gaussian_axis_row(__global const float *in, __global float *out, c
                                 const weights g)
 {
     int inner = shape.x, n = shape.y;
-    int first = get_global_id(1) * CHUNK, o = get_global_id(2);
+    int first = get_global_id(0) * ITEM_X, o = get_global_id(2);
     if (first >= inner || o >= shape.z)
         return;
     int base = o * n * inner + first, count = min(CHUNK, inner - first);
@@ -170,7 +169,7 @@ __kernel void gaussian_xy_row(__global const float *in, __global float *out, con
                               const weights_x gx, const weights g)
 {
     int inner = shape.x, length = inner * shape.y, n = shape.z;
-    int first = get_global_id(1) * CHUNK, z = get_global_id(2);
+    int first = get_global_id(0) * ITEM_X, z = get_global_id(2);
     if (first >= length || z >= shape.w)
         return;
     int plane = z * n * length, count = min(CHUNK, length - first);

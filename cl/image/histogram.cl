@@ -6,7 +6,6 @@
 #ifndef HAS_MASK
 #define HAS_MASK 0
 #endif
-#define MOST_BINS 1024
 
 #if HAS_MASK
 #define COUNTED(i) (a[i] == a[i] && mask[i] > 0.0f)
@@ -37,7 +36,7 @@ static inline int bin_of(float value, float low, float scale, int bins)
 
 /* A work-group a chunk (a multiple of 4 elements). */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-histogram_groups(__global const float *a, __global const float *mask, int n, int chunk, float low,
+histogram_groups(__global const float *a, __global const float *mask, int n, float low,
                  float scale, int bins, __global int *counts)
 {
     __local int shared[MOST_BINS];
@@ -45,7 +44,7 @@ histogram_groups(__global const float *a, __global const float *mask, int n, int
     for (int i = lane; i < bins; i += TILE_X)
         shared[i] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    int first = get_group_id(0) * chunk, count = min(chunk, n - first);
+    int first = get_group_id(0) * GROUP_X, count = min(GROUP_X, n - first);
     int bin = 0, run = 0;
 #ifdef UNROLL
 #pragma unroll UNROLL
@@ -76,13 +75,13 @@ histogram_groups(__global const float *a, __global const float *mask, int n, int
 /* A work-item a chunk, with four histograms of its own, so that neighbours of
  * equal value do not wait for each other's store. What is not counted goes
  * into a bin behind the last, which keeps the loop free of branches. */
-__kernel void histogram_chunks(__global const float *a, __global const float *mask, int n, int chunk,
+__kernel void histogram_chunks(__global const float *a, __global const float *mask, int n,
                                float low, float scale, int bins, __global int *counts)
 {
     int own[4][MOST_BINS + 1];
     for (int i = 0; i <= bins; i++)
         own[0][i] = own[1][i] = own[2][i] = own[3][i] = 0;
-    int first = get_group_id(0) * chunk, last = first + min(chunk, n - first), i = first;
+    int first = get_group_id(0) * GROUP_X, last = first + min(GROUP_X, n - first), i = first;
     for (; i + 8 <= last; i += 8) {
         float8 value = LOAD8(a + i), place = (value - low) * scale;
         place = place > 0.0f ? min(place, (float)(bins - 1)) : (float8)(0.0f);

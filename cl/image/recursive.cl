@@ -46,7 +46,7 @@ typedef struct __attribute__((packed)) lanes {
 #define LOAD(p) (((__global const lanes *)(p))->v)
 #define STORE(p, value) (((__global lanes *)(p))->v = (value))
 
-#define CHUNK 64 /* floats side by side that a work-item walks along y or z */
+#define CHUNK ITEM_X /* floats side by side that a work-item walks along y or z */
 
 /* count (1 to 8) floats, zero behind them. */
 static inline float8 load_some(__global const float *from, int count)
@@ -76,7 +76,7 @@ __kernel void recursive_axis_row(__global const float *in, __global float *out, 
                                  const poles g)
 {
     int inner = shape.x, n = shape.y;
-    int first = get_global_id(1) * CHUNK, o = get_global_id(2);
+    int first = get_global_id(0) * CHUNK, o = get_global_id(1);
     if (first >= inner || o >= shape.z)
         return;
     int base = o * n * inner + first, count = min(CHUNK, inner - first);
@@ -144,7 +144,7 @@ static inline void turn_block(float8 r[8])
 
 /* Eight rows of `length` floats, of which element e of all becomes r[e]. Rows
  * that do not exist are the last one again. */
-#define ROW_OF(l) (plane + min(first + (l), rows - 1) * length)
+#define ROW_OF(l) (min(first + (l), rows - 1) * length)
 #define LOAD_BLOCK(r, from, e, count)                                      \
     for (int l = 0; l < 8; l++)                                            \
         (r)[l] = load_some((from) + ROW_OF(l) + (e), count);               \
@@ -161,15 +161,14 @@ static inline void turn_block(float8 r[8])
             action((r) + 8 * b, buffer, (i) * inner + 8 * b, length - (i) * inner - 8 * b) \
         }
 
-/* shape = (inner, n, rows of a plane, planes): a work-item filters eight rows. */
+/* shape = (inner, n, rows, 0): a work-item filters eight rows. */
 __kernel void recursive_x_row(__global const float *in, __global float *out, const int4 shape,
                               const poles g)
 {
     int inner = shape.x, n = shape.y, length = inner * n, rows = shape.z;
-    int first = get_global_id(1) * 8, z = get_global_id(2);
-    if (first >= rows || z >= shape.w)
+    int first = get_global_id(0) * ITEM_X;
+    if (first >= rows)
         return;
-    int plane = z * rows * length;
     float8 x[24], made[24], state[3][4];
     BLOCKS(x, LOAD_BLOCK, in, 0)
     for (int c = 0; c < inner; c++) {
@@ -202,17 +201,18 @@ __kernel void recursive_x_row(__global const float *in, __global float *out, con
 }
 
 #else
-/* ---- one line a work-item: shape = (inner, n, outer, 0) ------------------ */
+/* ---- one line a work-item: shape = (inner, n, outer, axis) ------------------ */
 
 #define AHEAD 8 /* loads under way before the recursion needs them */
 
 __kernel void recursive_lines(__global const float *in, __global float *out, const int4 shape,
                               const poles g)
 {
-    int l = get_global_id(0), inner = shape.x, n = shape.y;
-    if (l >= inner * shape.z)
+    int inner = shape.x, n = shape.y;
+    int within = get_global_id(shape.w ? 0 : 1), beyond = get_global_id(shape.w ? 1 : 0);
+    if (within >= inner || beyond >= shape.z)
         return;
-    int base = l / inner * n * inner + l % inner;
+    int base = beyond * n * inner + within;
     float s[4], x[AHEAD], causal[AHEAD];
     BEGIN(s, in[base])
     for (int i = 0; i < n; i += AHEAD) {
@@ -252,16 +252,16 @@ __kernel void recursive_tile(__global const float *in, __global float *out, cons
                              const poles g)
 {
     __local float x[TILE_X][SPAN + 1], made[TILE_X][SPAN + 1];
-    int lid = get_local_id(0), inner = shape.x, n = shape.y, lines = inner * shape.z;
+    int lid = get_local_id(0), inner = shape.x, n = shape.y, lines = shape.z, c = get_group_id(1);
     int first = get_group_id(0) * TILE_X;
     int own = min(first + lid, lines - 1);
-    int base = own / inner * n * inner + own % inner;
+    int base = own * n * inner + c;
     float s[4];
     BEGIN(s, in[base])
     for (int i = 0; i < n; i += SPAN) {
         for (int e = lid; e < TILE_X * SPAN; e += TILE_X) {
             int l = min(first + e / SPAN, lines - 1), at = min(i + e % SPAN, n - 1);
-            x[e / SPAN][e % SPAN] = in[(l / inner * n + at) * inner + l % inner];
+            x[e / SPAN][e % SPAN] = in[(l * n + at) * inner + c];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int m = 0; m < SPAN; m++) {
@@ -273,14 +273,14 @@ __kernel void recursive_tile(__global const float *in, __global float *out, cons
         for (int e = lid; e < TILE_X * SPAN; e += TILE_X) {
             int l = first + e / SPAN, at = i + e % SPAN;
             if (l < lines && at < n)
-                out[(l / inner * n + at) * inner + l % inner] = made[e / SPAN][e % SPAN];
+                out[(l * n + at) * inner + c] = made[e / SPAN][e % SPAN];
         }
     }
     BEGIN(s, in[base + (n - 1) * inner])
     for (int i = (n - 1) / SPAN * SPAN; i >= 0; i -= SPAN) {
         for (int e = lid; e < TILE_X * SPAN; e += TILE_X) {
             int l = first + e / SPAN, at = i + e % SPAN;
-            int from = (l / inner * n + at) * inner + l % inner;
+            int from = (l * n + at) * inner + c;
             /* The causal half at e was written, is read and will be replaced
              * by this work-item. */
             if (l < lines && at < n) {
@@ -298,7 +298,7 @@ __kernel void recursive_tile(__global const float *in, __global float *out, cons
         for (int e = lid; e < TILE_X * SPAN; e += TILE_X) {
             int l = first + e / SPAN, at = i + e % SPAN;
             if (l < lines && at < n)
-                out[(l / inner * n + at) * inner + l % inner] = made[e / SPAN][e % SPAN];
+                out[(l * n + at) * inner + c] = made[e / SPAN][e % SPAN];
         }
     }
 }

@@ -4,6 +4,7 @@
  * clv_reduce_kind) and HAS_WEIGHT, or with COMBINE (0 sum, 1 min, 2 max) and
  * ROOT for the second launch. */
 #include "common/field_row.clh"
+#include "common/share.clh"
 
 #ifndef KIND
 #define KIND 0
@@ -91,11 +92,11 @@ static inline float join_group(float mine, __local float *shared)
 /* A work-group a chunk (a multiple of 4 elements). */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 reduce_groups(__global const float *a, __global const float *b, __global const float *weight, float k,
-              int n, int chunk, __global float *partial)
+              int n, __global float *partial)
 {
     __local float shared[TILE_X];
     int lane = get_local_id(0);
-    int first = get_group_id(0) * chunk, count = min(chunk, n - first);
+    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n), count = min(chunk, n - first);
     int i = first / 4 + lane, end = first / 4 + count / 4;
     float4 p = START, q = START;
     for (; i + 3 * TILE_X < end; i += 4 * TILE_X) {
@@ -120,10 +121,10 @@ reduce_groups(__global const float *a, __global const float *b, __global const f
 /* A work-item a chunk. Sums of 1024 elements are added up in turn, so that
  * rounding errors grow with the square root of the chunk, not with it. */
 __kernel void reduce_chunks(__global const float *a, __global const float *b,
-                            __global const float *weight, float k, int n, int chunk,
+                            __global const float *weight, float k, int n,
                             __global float *partial)
 {
-    int first = get_group_id(0) * chunk, last = first + min(chunk, n - first), i = first;
+    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n), last = first + min(chunk, n - first), i = first;
     float8 sum = START;
     for (; i + 1024 <= last; i += 1024) {
         float8 p = START, q = START, r = START, s = START;
@@ -150,11 +151,11 @@ __kernel void reduce_chunks(__global const float *a, __global const float *b,
 
 /* Squared lengths of scaled vectors; built with COMBINE 2. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-longest_groups(__global const float *field, float4 scale, int n, int chunk, __global float *partial)
+longest_groups(__global const float *field, float4 scale, int n, __global float *partial)
 {
     __local float shared[TILE_X];
     int lane = get_local_id(0);
-    int first = get_group_id(0) * chunk, last = first + min(chunk, n - first);
+    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n), last = first + min(chunk, n - first);
     float most = 0.0f;
 #ifdef UNROLL
 #pragma unroll UNROLL
@@ -169,10 +170,10 @@ longest_groups(__global const float *field, float4 scale, int n, int chunk, __gl
         partial[get_group_id(0)] = most;
 }
 
-__kernel void longest_chunks(__global const float *field, float4 scale, int n, int chunk,
+__kernel void longest_chunks(__global const float *field, float4 scale, int n,
                              __global float *partial)
 {
-    int first = get_group_id(0) * chunk, last = first + min(chunk, n - first), i = first;
+    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n), last = first + min(chunk, n - first), i = first;
     float8 most8 = 0.0f;
     for (; i + 8 <= last; i += 8) {
         vec8 v = load_vec8(field, i, n);

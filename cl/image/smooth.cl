@@ -41,8 +41,8 @@ void smooth_longest(__global const int *partial, int count, __global float *stat
  * of a plane is summed along y straight from memory, then along x, and kept
  * until the planes around it are there. */
 
-#define WIDTH 576 /* a multiple of 24, so that a part ends with a voxel and with eight floats */
-#define ROWS 16 /* even */
+#define WIDTH ITEM_X /* a multiple of 24, so that a part ends with a voxel and with eight floats */
+#define ROWS ITEM_Y /* even */
 
 /* The two rows that the next pair adds: rows of a tile are too short for the
  * hardware to see them come. PoCL's prefetch() does nothing. */
@@ -214,7 +214,7 @@ void smooth_row(SMOOTH_ARGUMENTS)
  * work-item, then along y into registers, ROWS neighbours a work-item; there
  * every value is added to all the outputs along z that it reaches. */
 
-#define ROWS 2
+#define ROWS ITEM_Y
 #define ITEMS (TILE_X * TILE_Y)
 #define HEIGHT (ROWS * TILE_Y + 2 * RADIUS_Y)
 #define WIDTH (TILE_X + 2 * RADIUS_X)

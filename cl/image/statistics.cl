@@ -30,21 +30,27 @@
 #endif
 
 /* A work-group takes rows first_row to last_row - 1. */
+static inline int rows_of_group(int4 size)
+{
+    int groups = get_num_groups(0);
+    return (size.y * size.z + groups - 1) / groups;
+}
+
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-statistics_groups(__global const float *a, __global const float *through, __global const float *weight,
-                  int has_through, int has_weight, int4 size, int rows_each, float4 row0, float4 row1,
+statistics_groups(__global const float *a, __global const float *through, __global const float *weight, int4 size, float4 row0, float4 row1,
                   float4 row2, float4 per_mm, __global float *partial)
 {
     __local float shared[6 * TILE_X];
     int lane = get_local_id(0), group = get_group_id(0), n = size.x * size.y * size.z;
+    int rows_each = rows_of_group(size);
     int last = min((group + 1) * rows_each, size.y * size.z) * size.x;
     float low = INFINITY, high = -INFINITY, sum = 0.0f, square = 0.0f, below = 0.0f, count = 0.0f;
     for (int i = group * rows_each * size.x + lane; i < last; i += TILE_X) {
-        int ok = has_weight ? weight[i] > 0.0f : 1;
+        int ok = weight ? weight[i] > 0.0f : 1;
 #if LENGTHS
         float3 v = load_vec(a, i, n);
         float value = LENGTH(v), summed = value;
-        if (has_through) {
+        if (through) {
             float3 t = load_vec(through, i, n);
             float x = i % size.x + t.x * per_mm.x, y = i / size.x % size.y + t.y * per_mm.y;
             float z = i / (size.x * size.y) + t.z * per_mm.z;
@@ -86,12 +92,11 @@ static inline float sum8(float8 v)
 /* A work-item the same rows, eight voxels at a time; a row is added up before
  * it joins the others, so that rounding errors stay small. */
 __kernel void statistics_rows(__global const float *a, __global const float *through,
-                              __global const float *weight, int has_through, int has_weight, int4 size,
-                              int rows_each, float4 row0, float4 row1, float4 row2, float4 per_mm,
+                              __global const float *weight, int4 size, float4 row0, float4 row1, float4 row2, float4 per_mm,
                               __global float *partial)
 {
     const float8 steps = (float8)(0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f);
-    int group = get_group_id(0), n = size.x * size.y * size.z;
+    int group = get_group_id(0), n = size.x * size.y * size.z, rows_each = rows_of_group(size);
     int last = min((group + 1) * rows_each, size.y * size.z);
     float lowest = INFINITY, highest = -INFINITY, all[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     for (int r = group * rows_each; r < last; r++) {
@@ -107,7 +112,7 @@ __kernel void statistics_rows(__global const float *a, __global const float *thr
                 vec8 v = load_vec8(a, i, n);
                 float8 value = LENGTH(v), summed = value;
                 int8 ok = isfinite(value);
-                if (has_through) {
+                if (through) {
                     vec8 t = load_vec8(through, i, n);
                     float8 px = (float8)(x) + steps + t.x * per_mm.x;
                     float8 py = (float8)(r % size.y) + t.y * per_mm.y;
@@ -119,7 +124,7 @@ __kernel void statistics_rows(__global const float *a, __global const float *thr
                 float8 value = LOAD8(a + i), summed = log(max(value, (float8)(SMALLEST)));
                 int8 ok = isfinite(value);
 #endif
-                if (has_weight)
+                if (weight)
                     ok = ok & (LOAD8(weight + i) > (float8)(0.0f));
                 TAKE(float8, value, summed, ok);
             }
@@ -132,11 +137,11 @@ __kernel void statistics_rows(__global const float *a, __global const float *thr
         float below = totals.z, count = totals.w;
         for (; x < size.x; x++) {
             int i = start + x;
-            int ok = has_weight ? weight[i] > 0.0f : 1;
+            int ok = weight ? weight[i] > 0.0f : 1;
 #if LENGTHS
             float3 v = load_vec(a, i, n);
             float value = LENGTH(v), summed = value;
-            if (has_through) {
+            if (through) {
                 float3 t = load_vec(through, i, n);
                 float px = x + t.x * per_mm.x, py = r % size.y + t.y * per_mm.y;
                 float pz = r / size.y + t.z * per_mm.z;

@@ -15,12 +15,10 @@
 #define GOAL 3
 #define DONE 4
 #define WHOLE 5
-#define TEXT(number) #number
-#define TEXT_OF(name) TEXT(name)
-#define NUMBERS                                                                                   \
-    " -DBEGIN=" TEXT_OF(BEGIN) " -DALONG=" TEXT_OF(ALONG) " -DSQUARE=" TEXT_OF(SQUARE) " -DSTEP=" \
-    TEXT_OF(STEP) " -DTURN=" TEXT_OF(TURN) " -DGOAL=" TEXT_OF(GOAL) " -DDONE=" TEXT_OF(DONE)      \
-    " -DWHOLE=" TEXT_OF(WHOLE)
+#define NUMBERS                                                                                    \
+    "-DBEGIN=" CLV_TEXT(BEGIN) " -DALONG=" CLV_TEXT(ALONG) " -DSQUARE=" CLV_TEXT(SQUARE) " -DSTEP=" \
+    CLV_TEXT(STEP) " -DTURN=" CLV_TEXT(TURN) " -DGOAL=" CLV_TEXT(GOAL) " -DDONE=" CLV_TEXT(DONE)   \
+    " -DWHOLE=" CLV_TEXT(WHOLE)
 static const char *const builds[] = {NUMBERS, NULL};
 
 /* march: elements of a group at least, of which as many as there are partial sums

@@ -4,9 +4,7 @@
 /* Places of each maximum in partial. */
 #define SLOTS 2048
 _Static_assert(2 * SLOTS == CLV_FLUID_PARTIALS, "the longest rate and the largest bend have as many places");
-#define TEXT_OF(number) "-DSLOTS=" #number
-#define BUILD(number) TEXT_OF(number)
-static const char *const builds[] = {BUILD(SLOTS), NULL};
+static const char *const builds[] = {"-DSLOTS=" CLV_TEXT(SLOTS), NULL};
 
 static const clv_variant rate_variants[] = {
     {.name = "march", .function = "rate_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,

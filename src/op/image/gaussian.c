@@ -10,34 +10,34 @@
  * march 92%, tile 62% and 66%, direct 33% and 45%. The tiles with one sample a
  * work-item and with several are the forms of Mueller's lecture (2008). */
 static const clv_variant x_variants[] = {
-    {.name = "wide", .function = "gaussian_x_wide", .devices = CLV_ON_GPU,
+    {.name = "wide", .function = "gaussian_x_wide", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .halo = {CLV_GAUSSIAN_MAX_RADIUS, 0, 0}, .cell_bytes = 4, .fixed_bytes = 3 * 32 * 4 * 4,
      .tiles = {{32, 4, 1, 4}, {64, 2, 1, 4}}},
-    {.name = "tile", .function = "gaussian_x_tile", .devices = CLV_ON_GPU,
+    {.name = "tile", .function = "gaussian_x_tile", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .halo = {CLV_GAUSSIAN_MAX_RADIUS, 0, 0}, .cell_bytes = 4, .fixed_bytes = 3 * 64 * 4 * 4,
      .tiles = {{64, 4, 1, 4}, {128, 2, 1, 1}}},
     {.name = "direct", .function = "gaussian_x_direct", .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "gaussian_x_row", .defines = "-DROWS=1", .item = {CLV_WHOLE},
+    {.name = "row", .function = "gaussian_x_row", .defines = "-DROWS=1 -DCHUNK=384", .item = {CLV_WHOLE},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
 static const clv_variant axis_variants[] = {
-    {.name = "march", .function = "gaussian_axis_march", .devices = CLV_ON_GPU,
+    {.name = "march", .function = "gaussian_axis_march", .item = {1, CLV_MARCH, 1}, .devices = CLV_ON_GPU,
      .tiles = {{64, 2, 1, 8}, {32, 4, 1, 16}}},
-    {.name = "tile", .function = "gaussian_axis_tile", .devices = CLV_ON_GPU,
+    {.name = "tile", .function = "gaussian_axis_tile", .item = {1, CLV_MARCH, 1}, .devices = CLV_ON_GPU,
      .halo = {0, CLV_GAUSSIAN_MAX_RADIUS, 0}, .cell_bytes = 4, .fixed_bytes = 3 * 32 * 8 * 4,
      .tiles = {{32, 8, 1, 4}, {32, 16, 1, 1}}},
     {.name = "direct", .function = "gaussian_axis_direct", .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "gaussian_axis_row", .defines = "-DROWS=1", .item = {CLV_WHOLE},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "row", .function = "gaussian_axis_row", .defines = "-DROWS=1 -DCHUNK=384",
+     .item = {384, CLV_WHOLE, 1}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
 /* On the H200 x and y at once took 1.3 times as long as one after the other
  * (a barrier a row), so that GPUs have no such variant. */
 static const clv_variant xy_variants[] = {
-    {.name = "row", .function = "gaussian_xy_row", .defines = "-DROWS=1", .item = {CLV_WHOLE},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "row", .function = "gaussian_xy_row", .defines = "-DROWS=1 -DCHUNK=384",
+     .item = {384, CLV_WHOLE, 1}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
 static const char *const builds[] = {"-DRADIUS=1", "-DRADIUS=6", "-DRADIUS=20", NULL};
@@ -48,7 +48,6 @@ const clv_entry clv_entry_gaussian_axis = {"image/gaussian", "gaussian_axis", ax
 const clv_entry clv_entry_gaussian_xy = {"image/gaussian", "gaussian_xy", xy_variants, 1, xy_builds};
 
 enum {
-    CHUNK = 384,         /* floats of a row that a work-item of the row variants walks (cl/image/gaussian.cl) */
     MAX_FUSED_RADIUS = 8, /* beyond it the unrolled loops grow long */
     /* Radii from which the recursion is faster, on PoCL with two cores and the H200. */
     RECURSIVE_FROM_X_CPU = 40,
@@ -101,11 +100,6 @@ static size_t set_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1
     return (size_t)(clv_gaussian_radius(sigma) + 1) * sizeof(float);
 }
 
-static int ceil_div(int n, int step)
-{
-    return (n + step - 1) / step;
-}
-
 static int filter_x(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
                     float sigma, clv_buffer *out)
 {
@@ -118,7 +112,7 @@ static int filter_x(clvox_context *ctx, const clv_buffer *in, const int size[3],
     int planes = l.outer / size[1];
     snprintf(build, sizeof build, "-DRADIUS=%d", clv_gaussian_radius(sigma));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_x, build, size, 0, &kernel));
-    const int launch[3] = {ceil_div(l.inner * l.n, kernel->tile.march), size[1], planes};
+    const int launch[3] = {l.inner * l.n, size[1], planes};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
                        CLV_INT4(l.inner, l.n, size[1], planes), (clv_arg){bytes, weights, NULL}));
 end:
@@ -136,9 +130,7 @@ static int filter_axis(clvox_context *ctx, const clv_buffer *in, const int size[
     lines l = lines_along(ctx, size, vectors, axis);
     snprintf(build, sizeof build, "-DRADIUS=%d", clv_gaussian_radius(sigma));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_axis, build, size, 0, &kernel));
-    bool rows = kernel->item[0] == 0;
-    const int launch[3] = {l.inner, rows ? ceil_div(l.inner, CHUNK) : ceil_div(l.n, kernel->tile.march),
-                           l.outer};
+    const int launch[3] = {l.inner, l.n, l.outer};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
                        CLV_INT4(l.inner, l.n, l.outer, 0), (clv_arg){bytes, weights, NULL}));
 end:
@@ -158,9 +150,7 @@ static int filter_xy(clvox_context *ctx, const clv_buffer *in, const int size[3]
     snprintf(build, sizeof build, "-DRADIUS=%d -DRADIUS_X=%d", clv_gaussian_radius(sigma[1]),
              clv_gaussian_radius(sigma[0]));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_xy, build, size, 0, &kernel));
-    bool rows = kernel->item[0] == 0;
-    const int launch[3] = {length, rows ? ceil_div(length, CHUNK) : ceil_div(size[1], kernel->tile.march),
-                           planes};
+    const int launch[3] = {length, size[1], planes};
     CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * length * l.outer, CLV_BUF(in), CLV_BUF(out),
                        CLV_INT4(l.inner, l.n, size[1], planes), (clv_arg){bytes[0], weights[0], NULL},
                        (clv_arg){bytes[1], weights[1], NULL}));

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/image/histogram.h"
 
-enum { MOST_BINS = 1024 }; /* as in cl/image/histogram.cl */
+#define MOST_BINS 1024
 
 /* march: elements of a chunk. */
 static const clv_variant variants[] = {
     {.name = "groups", .function = "histogram_groups", .defines = "-DUNROLL=2",
-     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .fixed_bytes = MOST_BINS * 4,
+     .group = {CLV_MARCH}, .devices = CLV_ON_GPU, .fixed_bytes = MOST_BINS * 4,
      .tiles = {{256, 1, 1, 16384}, {64, 1, 1, 8192}}},
-    {.name = "chunks", .function = "histogram_chunks", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
+    {.name = "chunks", .function = "histogram_chunks", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 65536}}},
 };
-static const char *const builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};
+static const char *const builds[] = {"-DHAS_MASK=0 -DMOST_BINS=" CLV_TEXT(MOST_BINS),
+                                     "-DHAS_MASK=1 -DMOST_BINS=" CLV_TEXT(MOST_BINS), NULL};
 
 const clv_entry clv_entry_histogram = {"image/histogram", "histogram", variants, 2, builds};
 
@@ -26,13 +27,10 @@ int clv_histogram(clvox_context *ctx, const clv_buffer *a, const clv_buffer *mas
     const int line[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_histogram, builds[mask != NULL], line, 0, &kernel));
     CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, (size_t)bins * 4));
-    int chunk = kernel->tile.march;
-    const int groups[3] = {n / chunk + (n % chunk > 0), 1, 1};
     float scale = high > low ? (float)bins / (high - low) : 0.0f;
     if (n > 0)
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, 4.0 * n * (mask ? 2 : 1), CLV_BUF(a),
-                           CLV_BUF(mask ? mask : a), CLV_INT(n), CLV_INT(chunk), CLV_FLOAT(low),
-                           CLV_FLOAT(scale), CLV_INT(bins), CLV_BUF(counts)));
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * n * (mask ? 2 : 1), CLV_BUF(a), CLV_BUF(mask), CLV_INT(n),
+                           CLV_FLOAT(low), CLV_FLOAT(scale), CLV_INT(bins), CLV_BUF(counts)));
 end:
     return status;
 }

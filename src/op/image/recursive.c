@@ -4,28 +4,23 @@
 #include <complex.h>
 
 static const clv_variant x_variants[] = {
-    {.name = "tile", .function = "recursive_tile", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
+    {.name = "tile", .function = "recursive_tile", .devices = CLV_ON_GPU,
      .fixed_bytes = 2 * 64 * 33 * 4, .tiles = {{64, 1, 1, 1}, {32, 1, 1, 1}}},
-    {.name = "lines", .function = "recursive_lines", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
+    {.name = "lines", .function = "recursive_lines", .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "recursive_x_row", .defines = "-DROWS=1", .item = {CLV_WHOLE},
+    {.name = "row", .function = "recursive_x_row", .defines = "-DROWS=1", .item = {8, CLV_WHOLE},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
 static const clv_variant axis_variants[] = {
-    {.name = "lines", .function = "recursive_lines", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
+    {.name = "lines", .function = "recursive_lines", .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "recursive_axis_row", .defines = "-DROWS=1", .item = {CLV_WHOLE},
+    {.name = "row", .function = "recursive_axis_row", .defines = "-DROWS=1", .item = {64},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 
 const clv_entry clv_entry_recursive_x = {"image/recursive", "recursive_x", x_variants, 3, NULL};
 const clv_entry clv_entry_recursive_axis = {"image/recursive", "recursive_axis", axis_variants, 2, NULL};
-
-enum {
-    CHUNK = 64, /* floats that a work-item walks along y or z (cl/image/recursive.cl) */
-    BUNCH = 8   /* rows that a work-item filters along x */
-};
 
 typedef struct poles {
     float p[4], c[4], start[4];
@@ -70,20 +65,10 @@ int clv_recursive(clvox_context *ctx, const clv_buffer *in, const int size[3], b
     for (int a = axis + 1; a < 3; a++)
         outer *= size[a];
     CLV_TRY(clv_kernel_get(ctx, entry, NULL, size, 0, &kernel));
-    bool rows = kernel->item[0] == 0;
-    int launch[3] = {inner * outer, 1, 1};
-    int shape[3] = {n, outer, 0};
-    if (rows && axis == 0) {
-        shape[1] = size[1];
-        shape[2] = size[2] * volumes;
-        launch[1] = (size[1] + BUNCH - 1) / BUNCH;
-        launch[2] = size[2] * volumes;
-    } else if (rows) {
-        launch[1] = (inner + CHUNK - 1) / CHUNK;
-        launch[2] = outer;
-    }
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * inner * n * outer, CLV_BUF(in), CLV_BUF(out),
-                       CLV_INT4(inner, shape[0], shape[1], shape[2]), (clv_arg){sizeof g, &g, NULL}));
+    /* Lines side by side: along x those of the rows, then a row's components. */
+    const int across[3] = {axis ? inner : outer, axis ? outer : inner, 1};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, across, 8.0 * inner * n * outer, CLV_BUF(in), CLV_BUF(out),
+                       CLV_INT4(inner, n, outer, axis), (clv_arg){sizeof g, &g, NULL}));
 end:
     return status;
 }

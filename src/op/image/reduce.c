@@ -4,22 +4,22 @@
 /* march: elements of a chunk at least. Chunks depend on n and the variant
  * alone, so that the order of additions does. */
 static const clv_variant variants[] = {
-    {.name = "groups", .function = "reduce_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "reduce_groups", .group = {CLV_MARCH}, .most_groups = CLV_REDUCE_PARTIALS, .devices = CLV_ON_GPU,
      .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
-    {.name = "chunks", .function = "reduce_chunks", .group = {1, 1, 1},
+    {.name = "chunks", .function = "reduce_chunks", .group = {CLV_MARCH}, .most_groups = CLV_REDUCE_PARTIALS,
      .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 32768}}},
 };
 static const clv_variant longest_variants[] = {
     {.name = "groups", .function = "longest_groups", .defines = "-DUNROLL=4",
-     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4,
+     .group = {CLV_MARCH}, .most_groups = CLV_REDUCE_PARTIALS, .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4,
      .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
-    {.name = "chunks", .function = "longest_chunks", .group = {1, 1, 1},
+    {.name = "chunks", .function = "longest_chunks", .group = {CLV_MARCH}, .most_groups = CLV_REDUCE_PARTIALS,
      .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 16384}}},
 };
 static const clv_variant last_variants[] = {
-    {.name = "groups", .function = "reduce_last_group", .group = {1, 1, 1},
+    {.name = "groups", .function = "reduce_last_group", .group = {CLV_WHOLE},
      .devices = CLV_ON_GPU, .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "item", .function = "reduce_last_item", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "reduce_last_item", .group = {CLV_WHOLE}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 
@@ -38,19 +38,12 @@ const clv_entry clv_entry_reduce_longest = {"image/reduce", "reduce_longest", lo
                                             longest_builds};
 const clv_entry clv_entry_reduce_last = {"image/reduce", "reduce_last", last_variants, 2, last_builds};
 
-static int chunk_of(int n, const clv_kernel *kernel)
-{
-    int even = n / CLV_REDUCE_PARTIALS + 1;
-    int chunk = even > kernel->tile.march ? even : kernel->tile.march;
-    return (chunk + 1023) / 1024 * 1024;
-}
-
 static int last(clvox_context *ctx, const char *build, const clv_buffer *partial, int count, bool most,
                 clv_buffer *out, int slot)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int size[3] = {1, 1, 1};
+    const int size[3] = {count, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce_last, build, size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 4.0 * count, CLV_BUF(partial), CLV_INT(count),
                        CLV_INT(most), CLV_BUF(out), CLV_INT(slot)));
@@ -70,14 +63,11 @@ int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_buffer *a, co
         return clv_fail(CLVOX_ERROR_ARGUMENT, "reduction: one input image too many or too few");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce, builds[2 * (int)kind + (weight != NULL)], size, 0,
                            &kernel));
-    int chunk = chunk_of(n, kernel), count = (n + chunk - 1) / chunk;
+    int count = clv_launch_groups(kernel, size, NULL);
     double moved = 4.0 * n * (1 + two + (weight != NULL));
-    size[0] = count;
-    /* Absent inputs are never read; a stands in, as not every driver takes NULL. */
     if (count > 0)
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(a), CLV_BUF(b ? b : a),
-                       CLV_BUF(weight ? weight : a), CLV_FLOAT(k), CLV_INT(n), CLV_INT(chunk),
-                       CLV_BUF(partial)));
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(a), CLV_BUF(b), CLV_BUF(weight), CLV_FLOAT(k),
+                           CLV_INT(n), CLV_BUF(partial)));
     int join = kind == CLV_REDUCE_MIN ? JOIN_MIN
                : kind == CLV_REDUCE_MAX || kind == CLV_REDUCE_MAX_ABS ? JOIN_MAX : JOIN_SUM;
     CLV_TRY(last(ctx, last_builds[join], partial, count, false, out, slot));
@@ -92,11 +82,10 @@ int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float 
     const clv_kernel *kernel;
     int size[3] = {voxels, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce_longest, longest_builds[0], size, 0, &kernel));
-    int chunk = chunk_of(voxels, kernel), count = (voxels + chunk - 1) / chunk;
-    size[0] = count;
+    int count = clv_launch_groups(kernel, size, NULL);
     if (count > 0)
         CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * voxels, CLV_BUF(field),
-                       CLV_FLOAT4(scale[0], scale[1], scale[2], 0), CLV_INT(voxels), CLV_INT(chunk),
+                       CLV_FLOAT4(scale[0], scale[1], scale[2], 0), CLV_INT(voxels),
                        CLV_BUF(partial)));
     CLV_TRY(last(ctx, last_builds[JOIN_LENGTH], partial, count, most, out, slot));
 end:

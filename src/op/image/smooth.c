@@ -9,17 +9,19 @@
 /* Local memory of march: the planes before and after the pass along x, of up
  * to three components and two rows a work-item, and an integer a work-item. */
 static const clv_variant variants[] = {
-    {.name = "march", .function = "smooth_march", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
+    {.name = "march", .function = "smooth_march", .item = {1, 2, CLV_MARCH},
+     .most_groups = CLV_SMOOTH_PARTIALS, .devices = CLV_ON_GPU,
      .halo = {4, 2, 0}, .cell_bytes = 2 * 2 * 3 * 4 + 4, .planes = 1,
      .tiles = {{32, 4, 1, 16}, {32, 2, 1, 16}, {64, 2, 1, 16}, {32, 4, 1, 8}}},
-    {.name = "row", .function = "smooth_row", .defines = "-DROW_FORM=1", .group = {1, 1, 1},
+    {.name = "row", .function = "smooth_row", .defines = "-DROW_FORM=1", .item = {576, 16, CLV_MARCH},
+     .most_groups = CLV_SMOOTH_PARTIALS,
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 48}}},
 };
 
 static const clv_variant longest_variants[] = {
-    {.name = "group", .function = "smooth_longest", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
+    {.name = "group", .function = "smooth_longest", .group = {CLV_WHOLE}, .devices = CLV_ON_GPU,
      .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "item", .function = "smooth_longest", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "smooth_longest", .group = {CLV_WHOLE}, .devices = CLV_ON_ANY,
      .fixed_bytes = 4, .tiles = {{1, 1, 1, 1}}},
 };
 
@@ -30,33 +32,12 @@ static const char *const longest_builds[] = {"-DLAST=1", NULL};
 const clv_entry clv_entry_smooth = {"image/smooth", "smooth", variants, 2, builds};
 const clv_entry clv_entry_smooth_longest = {"image/smooth", "smooth_longest", longest_variants, 2, longest_builds};
 
-/* A work-group's outputs, as in cl/image/smooth.cl: floats of a row and rows of the
- * row form; rows a work-item of the march. */
-enum { ROW_WIDTH = 576, ROW_ROWS = 16, MARCH_ROWS = 2 };
-
-static int ceil_div(int n, int step)
-{
-    return (n + step - 1) / step;
-}
-
 bool clv_smooth_takes(const float sigma[3])
 {
     for (int a = 0; a < 3; a++)
         if (!(sigma[a] >= 0 && 3 * sigma[a] <= CLV_SMOOTH_MAX_RADIUS))
             return false;
     return true;
-}
-
-/* Work-groups that go over all tiles, together. */
-static int groups_of(const clvox_context *ctx, const clv_kernel *kernel, const int size[3], bool vectors)
-{
-    clv_tile tile = kernel->tile;
-    bool rows = kernel->variant->devices == CLV_ON_CPU;
-    int inner = vectors && clv_fields_packed(ctx) ? 3 : 1;
-    double across = rows ? ceil_div(size[0] * inner, ROW_WIDTH) : ceil_div(size[0], tile.x);
-    double tiles = across * ceil_div(size[1], rows ? ROW_ROWS : MARCH_ROWS * tile.y) *
-                   ceil_div(size[2], tile.march);
-    return tiles < CLV_SMOOTH_PARTIALS ? (int)tiles : CLV_SMOOTH_PARTIALS;
 }
 
 int clv_smooth(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
@@ -81,19 +62,20 @@ int clv_smooth(clvox_context *ctx, const clv_buffer *in, const int size[3], bool
              vectors ? 3 : 1, radius[0], radius[1], radius[2]);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_smooth, build, size, 0, &kernel));
     bool longest = vectors && state;
-    int count = groups_of(ctx, kernel, size, vectors);
+    /* In floats of a row, of which packed vectors take three. */
+    const int launch[3] = {size[0] * (vectors && clv_fields_packed(ctx) ? 3 : 1), size[1], size[2]};
+    int count = clv_launch_groups(kernel, launch, NULL);
     double moved = (vectors ? 24.0 : 8.0) * size[0] * size[1] * size[2];
-    /* Where no maximum is asked for the kernel writes no partial one; out stands in. */
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((const int[3]){count, 1, 1}), moved, CLV_BUF(in), CLV_BUF(out),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, moved, CLV_BUF(in), CLV_BUF(out),
                        CLV_INT4(size[0], size[1], size[2], 0), CLV_FLOAT4V(weights[0]),
                        CLV_FLOAT4V(weights[1]), CLV_FLOAT4V(weights[2]),
                        CLV_FLOAT4(longest ? scale[0] : 0, longest ? scale[1] : 0, longest ? scale[2] : 0,
                                   longest ? 1 : 0),
-                       CLV_BUF(longest ? partial : out)));
+                       CLV_BUF(longest ? partial : NULL)));
     if (longest) {
-        const int one[3] = {1, 1, 1};
-        CLV_TRY(clv_kernel_get(ctx, &clv_entry_smooth_longest, longest_builds[0], one, 0, &last));
-        CLV_TRY(CLV_LAUNCH(ctx, last, one, 4.0 * count, CLV_BUF(partial), CLV_INT(count), CLV_BUF(state),
+        const int line[3] = {count, 1, 1};
+        CLV_TRY(clv_kernel_get(ctx, &clv_entry_smooth_longest, longest_builds[0], line, 0, &last));
+        CLV_TRY(CLV_LAUNCH(ctx, last, line, 4.0 * count, CLV_BUF(partial), CLV_INT(count), CLV_BUF(state),
                            CLV_INT(slot)));
     }
 end:

@@ -6,9 +6,10 @@
 enum { PARTS = 6, MOST_GROUPS = CLV_STATISTICS_PARTIALS / PARTS };
 
 static const clv_variant variants[] = {
-    {.name = "groups", .function = "statistics_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "statistics_groups", .group = {CLV_WHOLE, 1, 1},
+     .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,
      .fixed_bytes = 6 * 256 * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "statistics_rows", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
+    {.name = "rows", .function = "statistics_rows", .item = {CLV_WHOLE}, .most_groups = MOST_GROUPS, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 static const char *const builds[] = {"-DLENGTHS=0", "-DLENGTHS=1", NULL};
@@ -22,14 +23,11 @@ static int measure(clvox_context *ctx, bool lengths, const clv_buffer *a, const 
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     float parts[CLV_STATISTICS_PARTIALS];
-    int rows = size[1] * size[2], each = (rows + MOST_GROUPS - 1) / MOST_GROUPS;
-    int groups = (rows + each - 1) / each;
-    double moved = 4. * rows * size[0] * ((lengths ? 3 : 1) + (through ? 3 : 0) + (weight ? 1 : 0));
+    double moved = 4. * size[0] * size[1] * size[2] * ((lengths ? 3 : 1) + (through ? 3 : 0) + (weight ? 1 : 0));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_statistics, builds[lengths], size, 0, &kernel));
-    /* Absent inputs are never read; a stands in, as not every driver takes NULL. */
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((const int[3]){groups, 1, 1}), moved, CLV_BUF(a),
-                       CLV_BUF(through ? through : a), CLV_BUF(weight ? weight : a), CLV_INT(through != NULL),
-                       CLV_INT(weight != NULL), CLV_INT4(size[0], size[1], size[2], 0), CLV_INT(each),
+    int groups = clv_launch_groups(kernel, size, NULL);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(a), CLV_BUF(through), CLV_BUF(weight),
+                       CLV_INT4(size[0], size[1], size[2], 0),
                        CLV_FLOAT4(turn[0][0], turn[0][1], turn[0][2], 0),
                        CLV_FLOAT4(turn[1][0], turn[1][1], turn[1][2], 0),
                        CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0),
