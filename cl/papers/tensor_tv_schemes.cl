@@ -6,6 +6,7 @@
 #ifndef PAPER
 #define PAPER 0
 #endif
+#include "common/group_reduce.clh"
 #define SPACE __local
 #include "tensor/tv_voxel.clh"
 
@@ -79,15 +80,7 @@ tensor_tv_blocks(__global const float *from, __global const float *data, __globa
             weights[c] = state[WEIGHTS + c];
 #elif PAPER
         add_variations(old, CELLS, own, bits[own], step, w, eps, weights);
-        for (int c = 0; c < 6; c++)
-            shared[c * ITEMS + lane] = weights[c];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int reach = ITEMS / 2; reach > 0; reach /= 2) {
-            if (lane < reach)
-                for (int c = 0; c < 6; c++)
-                    shared[c * ITEMS + lane] += shared[c * ITEMS + lane + reach];
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
+        group_sums(weights, 6, lane, ITEMS, shared);
         for (int c = 0; c < 6; c++)
             weights[c] = shared[c * ITEMS];
         to_weights(weights);

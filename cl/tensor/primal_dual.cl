@@ -10,6 +10,7 @@
  * no tests; bit 8: inside. */
 #include "common/eigen.clh"
 #include "common/field_row.clh"
+#include "common/group_reduce.clh"
 #include "tensor/entries.clh"
 
 #ifndef WIDE
