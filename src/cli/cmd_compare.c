@@ -68,7 +68,7 @@ static int images(command *cli, const clvox_volume *a, const clvox_volume *b, co
         CLV_TRY(metric->compare(&c, parameter_of(p, metric->parameter), &value));
         row(cli, to, metric->title, value, metric->unit ? metric->unit : "");
     }
-    CLV_TRY(clv_compare_nmi(&c, parameter_of(p, clv_metric_mi.parameter), &value));
+    CLV_TRY(clv_compare_nmi(&c, parameter_of(p, clv_metric_find(CLVOX_METRIC_MI)->parameter), &value));
     row(cli, to, "NMI", value, "");
     row(cli, to, "RMS", sqrt(c.ssd / (double)c.values), "");
     row(cli, to, "largest_difference", c.largest, "");

@@ -4,12 +4,16 @@
 
 #include <stdio.h>
 
-static const clv_metric_row *const metrics[] = {
-    [CLVOX_METRIC_SSD] = &clv_metric_ssd,
-    [CLVOX_METRIC_NCC] = &clv_metric_ncc,
-    [CLVOX_METRIC_LNCC] = &clv_metric_lncc,
-    [CLVOX_METRIC_MI] = &clv_metric_mi,
-};
+#define METRICS(metric) \
+    metric(SSD, ssd) \
+    metric(NCC, ncc) \
+    metric(LNCC, lncc) \
+    metric(MI, mi)
+
+#define DECLARE(value, name) extern const clv_metric_row clv_metric_##name;
+#define LIST(value, name) [CLVOX_METRIC_##value] = &clv_metric_##name,
+METRICS(DECLARE)
+static const clv_metric_row *const metrics[] = {METRICS(LIST)};
 
 const clv_metric_row *clv_metric_find(clvox_metric metric)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics. A metric is a file with a row of this kind, which the list in
- * metric.c names: what the linear part, a deformation, the report and `clvox
+/* Metrics. A metric is a file with a row of this kind, clv_metric_NAME, and a
+ * line in the list of metric.c: what the linear part, a deformation, the report and `clvox
  * compare` know of it. */
 #ifndef CLV_REGISTER_METRIC_H
 #define CLV_REGISTER_METRIC_H
@@ -113,7 +113,5 @@ static inline double clv_joint_moving(int bin, int bins)
 {
     return (bin - 1.) / (bins - 3);
 }
-
-extern const clv_metric_row clv_metric_ssd, clv_metric_ncc, clv_metric_lncc, clv_metric_mi;
 
 #endif

@@ -6,11 +6,15 @@
 
 #include "register/options.h"
 
-static const clv_model *const models[] = {
-    [CLVOX_DEFORM_UNBIASED] = &clv_model_unbiased,
-    [CLVOX_DEFORM_GREEDY] = &clv_model_greedy,
-    [CLVOX_DEFORM_SYN] = &clv_model_syn,
-};
+#define MODELS(model) \
+    model(UNBIASED, unbiased) \
+    model(GREEDY, greedy) \
+    model(SYN, syn)
+
+#define DECLARE(value, name) extern const clv_model clv_model_##name;
+#define LIST(value, name) [CLVOX_DEFORM_##value] = &clv_model_##name,
+MODELS(DECLARE)
+static const clv_model *const models[] = {MODELS(LIST)};
 
 const clv_model *clv_model_find(clvox_deform deform)
 {

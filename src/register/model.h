@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deformation models. A model is a file with a row of this kind, which the list
- * in model.c names. */
+/* Deformation models. A model is a file with a row of this kind, clv_model_NAME,
+ * and a line in the list of model.c. */
 #ifndef CLV_REGISTER_MODEL_H
 #define CLV_REGISTER_MODEL_H
 
@@ -43,7 +43,5 @@ bool clv_model_compares(clvox_deform deform, clvox_metric metric);
 /* A model's private state, a struct of its own of at most CLV_MODEL_BYTES: zeroed
  * where a run begins. */
 #define CLV_MODEL_STATE(type, run) ((type *)(void *)(run)->model)
-
-extern const clv_model clv_model_unbiased, clv_model_greedy, clv_model_syn;
 
 #endif
