@@ -27,7 +27,7 @@ static int row_mesh_distance(bench_data *d)
 {
     const clv_mesh_cells cells = {.triangles = d->triangles, .cells = d->cells, .list = d->list,
                                   .count = bench_cells(d),
-                                  .place = {{1, 0, 0, -4}, {0, 1, 0, 4}, {0, 0, 1, 4}}};
+                                  .to_position = {{1, 0, 0, -4}, {0, 1, 0, 4}, {0, 0, 1, 4}}};
     return clv_mesh_distance(d->ctx, &cells, d->out[0], d->out[1]);
 }
 

@@ -100,7 +100,8 @@ static inline bool beside8(__global const float *values, int4 at, int4 size, flo
     return any(some & ~all_of);
 }
 
-__kernel void level_distance_near_row(__global const float *values, __global float *points, int cells, grid on, float iso)
+__kernel void level_distance_near_row(__global const float *values, __global float *points, int cells, grid on,
+                                      float iso)
 {
     TAKE_GRID(on);
     int y = get_global_id(1), z = get_global_id(2), n = size.x * size.y * size.z;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Squared distance of the eight voxels of a cell to the nearest of the
- * triangles listed for it. A triangle is 24 floats: corner a, unit normal, the
- * two vectors whose products with p - a are the weights of b and c at the foot
- * of p, then ab, 1 / ab^2, ac, 1 / ac^2, 1 / bc^2, unused. */
-
-#define RECORD 24
+ * triangles listed for it. A triangle is RECORD floats
+ * (src/op/surface/mesh_distance.h): corner a, unit normal, the two vectors whose
+ * products with p - a are the weights of b and c at the foot of p, then ab,
+ * 1 / ab^2, ac, 1 / ac^2, 1 / bc^2, unused. */
 
 /* Where the voxels of a cell lie: x fastest. */
 static inline float3 voxel_at(float4 row_x, float4 row_y, float4 row_z, int4 cell, int lane)

@@ -3,11 +3,9 @@
  * `stride` floats a row: the samples, x fastest, then zeros. */
 #include "common/field_row.clh"
 #include "common/grid.clh"
+#include "surface/patch_search_patch.clh"
 #include "surface/tetrahedron.clh"
 
-#ifndef MOST
-#define MOST 256
-#endif
 /* ---- the band ----------------------------------------------------------- */
 
 /* How many voxels of each row along x lie in the band. */
@@ -41,21 +39,6 @@ __kernel void nlm_list(__global const float *phi, int4 size, float delta, __glob
 
 /* ---- patches ------------------------------------------------------------ */
 
-/* The level set at p; beyond the grid it goes on linearly across each side. */
-static inline float beyond(__global const float *phi, int4 size, int x, int y, int z)
-{
-    int cx = max(min(x, size.x - 1), 0), cy = max(min(y, size.y - 1), 0), cz = max(min(z, size.z - 1), 0);
-    int i = (cz * size.y + cy) * size.x + cx, plane = size.x * size.y;
-    float v = phi[i], more = 0.0f;
-    if (x != cx && size.x > 1)
-        more += (v - phi[x < 0 ? i + 1 : i - 1]) * (x < 0 ? cx - x : x - cx);
-    if (y != cy && size.y > 1)
-        more += (v - phi[y < 0 ? i + size.x : i - size.x]) * (y < 0 ? cy - y : y - cy);
-    if (z != cz && size.z > 1)
-        more += (v - phi[z < 0 ? i + plane : i - plane]) * (z < 0 ? cz - z : z - cz);
-    return v + more;
-}
-
 /* A work-group a patch. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 nlm_patches(__global const float *phi, int4 size, __global const int *band, int radius, int stride,
@@ -72,7 +55,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
         for (int dy = -radius; dy <= radius; dy++) {
             __global const float *from = phi + at + (dz * size.y + dy) * size.x - radius;
             for (int i = 0; i < edge; i++, s++)
-                to[s] = inside ? from[i] : beyond(phi, size, x - radius + i, y + dy, z + dz);
+                to[s] = inside ? from[i] : patch_sample(phi, size, x - radius + i, y + dy, z + dz);
         }
     while (s < stride)
         to[s++] = 0.0f;
@@ -82,7 +65,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
         float v = 0.0f;
         if (s < samples)
             v = inside ? phi[at + (dz * size.y + dy) * size.x + dx]
-                       : beyond(phi, size, x + dx, y + dy, z + dz);
+                       : patch_sample(phi, size, x + dx, y + dy, z + dz);
         to[s] = v;
     }
 #endif
@@ -284,7 +267,8 @@ static inline float own_weight(float own, float nearest)
 }
 
 /* estimates[g] = the weighted mean of patch first + g and its neighbours. A
- * work-group a patch; on CPU devices a work-item. */
+ * work-group a patch; on CPU devices a work-item. MOST: neighbours that there can be. */
+#if TILE_X == 1 || defined(MOST)
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 nlm_estimate(__global const float *patches, __global const int *neighbours, __global const float *weights,
              int first, int most, int stride, float own, __global float *estimates)
@@ -335,6 +319,7 @@ nlm_estimate(__global const float *patches, __global const int *neighbours, __gl
     }
 #endif
 }
+#endif
 
 /* Each voxel's mean over the estimates of the patches that cover it. The
  * estimates are those of patches first to first + part - 1, without their planes

@@ -223,7 +223,8 @@ static inline int row_of(int i, int n, int tile, int step)
 }
 
 /* first: only marked cells have points yet, and all others are made empty. */
-__kernel void redistance_jump(__global float *points, int from, int to, int cells, grid on, int step, int first)
+__kernel void redistance_jump(__global float *points, int from, int to, int cells, grid on, int step,
+                              int first)
 {
     TAKE_GRID(on);
     int4 at = (int4)(get_global_id(0), get_global_id(1), get_global_id(2), 0);

@@ -119,9 +119,9 @@ static int search_block(void *user, size_t index, int worker)
     return descend(s, &s->finds[index], low, BLOCK, INFINITY);
 }
 
-/* The cells of the finds one after the other, computed and put in their place. */
+/* The cells of the finds one after the other, computed and put where they belong. */
 static int64_t measure(clvox_context *ctx, const search *s, clv_buffer *triangles, size_t blocks,
-                       float place[3][4], float *distance, int32_t *triangle)
+                       float to_position[3][4], float *distance, int32_t *triangle)
 {
     int status = CLVOX_OK;
     size_t cell_count = 0, list_count = 0;
@@ -160,7 +160,7 @@ static int64_t measure(clvox_context *ctx, const search *s, clv_buffer *triangle
     CLV_TRY(clv_buffer_write(ctx, buffers[1], 0, list, bytes[1]));
     clv_mesh_cells args = {.triangles = triangles, .cells = buffers[0], .list = buffers[1],
                            .count = (int)cell_count};
-    memcpy(args.place, place, sizeof args.place);
+    memcpy(args.to_position, to_position, sizeof args.to_position);
     CLV_TRY(clv_mesh_distance(ctx, &args, buffers[2], buffers[3]));
     CLV_TRY(clv_buffer_read(ctx, buffers[2], 0, squared, bytes[2]));
     CLV_TRY(clv_buffer_read(ctx, buffers[3], 0, nearest, bytes[3]));
@@ -231,7 +231,7 @@ int64_t clv_surface_band(clvox_context *ctx, const clvox_surface *surface, const
     clv_buffer *triangles = NULL;
     search s = {.grid = grid, .tree = tree, .band = band, .diagonal = diagonal_of(grid)};
     double origin[3], middle[3];
-    float place[3][4];
+    float to_position[3][4];
     size_t count = 1;
     for (int a = 0; a < 3; a++) {
         s.blocks[a] = (grid->size[a] + BLOCK - 1) / BLOCK;
@@ -241,7 +241,7 @@ int64_t clv_surface_band(clvox_context *ctx, const clvox_surface *surface, const
     clv_matrix_apply(grid->to_ras, middle, origin);
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 4; b++)
-            place[a][b] = (float)(grid->to_ras[a][b] - (b == 3 ? origin[a] : 0));
+            to_position[a][b] = (float)(grid->to_ras[a][b] - (b == 3 ? origin[a] : 0));
     s.finds = calloc(TOGETHER, sizeof *s.finds);
     if (!s.finds)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the band about a surface");
@@ -251,7 +251,7 @@ int64_t clv_surface_band(clvox_context *ctx, const clvox_surface *surface, const
         for (size_t b = 0; b < blocks; b++)
             s.finds[b].cell_count = s.finds[b].list_count = 0;
         CLV_TRY(clv_parallel(blocks, search_block, &s));
-        int64_t more = measure(ctx, &s, triangles, blocks, place, distance, triangle);
+        int64_t more = measure(ctx, &s, triangles, blocks, to_position, distance, triangle);
         if (more < 0) {
             status = (int)more;
             goto end;

@@ -3,13 +3,14 @@
 
 #include "op/surface/patch_search_parts.h"
 
-enum { SUBSET_BYTES = 65536, PANEL = 16 }; /* what constant memory holds everywhere; as the kernel reads rows */
+/* What constant memory holds everywhere; rows of a panel, as the kernel reads them. */
+enum { SUBSET_BYTES = 65536, PANEL = 16 };
 
 /* An entry for each memory: their arguments are of different kinds. */
-#define PAIRS(symbol, form, where)                                                                            \
-    static const clv_variant symbol##_variants[] = {                                                          \
-        {.name = "item", .function = "patch_pairs", .defines = CLV_PATCH_SIZES " -DFORM=" #form,              \
-         .devices = where, .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {256, 1, 1, 1}}},                         \
+#define PAIRS(symbol, form, where)                                                                           \
+    static const clv_variant symbol##_variants[] = {                                                         \
+        {.name = "item", .function = "patch_pairs", .defines = CLV_PATCH_SIZES " -DFORM=" #form,             \
+         .devices = where, .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {256, 1, 1, 1}}},                        \
     }
 PAIRS(constant, 0, CLV_ON_ANY);
 PAIRS(global, 1, CLV_ON_ANY);
@@ -35,8 +36,8 @@ static int search(const clv_patch_task *s, clv_patch_memory memory)
         CLV_TRY(clv_buffer_image(s->ctx, subset, "subset of the band's patches"));
     for (int first = 0; first < s->used; first += each) {
         int now = s->used - first < each ? s->used - first : each;
-        CLV_TRY(clv_buffer_copy(s->ctx, a->scratch, (size_t)s->at.patches * 64 + (size_t)first * patch, subset,
-                                0, (size_t)now * patch));
+        CLV_TRY(clv_buffer_copy(s->ctx, a->scratch, (size_t)s->at.patches * 64 + (size_t)first * patch,
+                                subset, 0, (size_t)now * patch));
         CLV_TRY(CLV_LAUNCH(s->ctx, kernel, rows, (double)patch * s->used, CLV_BUF(a->scratch),
                            memory == CLV_PATCH_IMAGE ? CLV_IMAGE(subset) : CLV_BUF(subset),
                            CLV_BUF(a->neighbours), CLV_BUF(a->distances),

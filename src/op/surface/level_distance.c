@@ -10,13 +10,13 @@ static const clv_variant near_variants[] = {
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 static const clv_variant finish_variants[] = {
-    {.name = "item", .function = "level_distance_finish", .defines = CLV_CLOSEST_POINTS, .devices = CLV_ON_GPU,
-     .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "level_distance_finish_row", .defines = CLV_CLOSEST_POINTS, .item = {CLV_WHOLE},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "item", .function = "level_distance_finish", .defines = CLV_CLOSEST_POINTS,
+     .devices = CLV_ON_GPU, .tiles = {{32, 4, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "level_distance_finish_row", .defines = CLV_CLOSEST_POINTS,
+     .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_level_distance_near = {"surface/level_distance", "level_distance_near", near_variants,
-                                                 2, NULL};
+const clv_entry clv_entry_level_distance_near = {"surface/level_distance", "level_distance_near",
+                                                 near_variants, 2, NULL};
 const clv_entry clv_entry_level_distance_finish = {"surface/level_distance", "level_distance_finish",
                                                    finish_variants, 2, NULL};
 
@@ -31,11 +31,11 @@ int clv_level_distance(clvox_context *ctx, const clv_image *values, float iso, f
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_level_distance_near, NULL, size, 0, &near));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_level_distance_finish, NULL, size, 0, &finish));
     CLV_TRY(clv_closest_points_cells(ctx, size, scratch, &cells));
-    CLV_TRY(CLV_LAUNCH(ctx, near, size, 16 * voxels, CLV_BUF(values->buffer), CLV_BUF(scratch), CLV_INT(cells),
-                       CLV_GRID(values), CLV_FLOAT(iso)));
+    CLV_TRY(CLV_LAUNCH(ctx, near, size, 16 * voxels, CLV_BUF(values->buffer), CLV_BUF(scratch),
+                       CLV_INT(cells), CLV_GRID(values), CLV_FLOAT(iso)));
     CLV_TRY(clv_closest_points_spread(ctx, values, reach, scratch, cells, &from));
-    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 20 * voxels, CLV_BUF(values->buffer), CLV_BUF(scratch), CLV_INT(from),
-                       CLV_BUF(out), CLV_GRID(values), CLV_FLOAT(iso), CLV_FLOAT(reach)));
+    CLV_TRY(CLV_LAUNCH(ctx, finish, size, 20 * voxels, CLV_BUF(values->buffer), CLV_BUF(scratch),
+                       CLV_INT(from), CLV_BUF(out), CLV_GRID(values), CLV_FLOAT(iso), CLV_FLOAT(reach)));
 end:
     return status;
 }

@@ -6,11 +6,13 @@
 static const clv_variant variants[] = {
     {.name = "item",
      .function = "mesh_distance_item",
+     .defines = "-DRECORD=" CLV_TEXT(CLV_MESH_RECORD),
      .item = {CLV_MARCH},
      .devices = CLV_ON_GPU,
      .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {32, 1, 1, 1}, {1, 1, 1, 1}}},
     {.name = "cell",
      .function = "mesh_distance_cell",
+     .defines = "-DRECORD=" CLV_TEXT(CLV_MESH_RECORD),
      .item = {CLV_MARCH},
      .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 8}}},
@@ -76,8 +78,8 @@ int clv_mesh_distance(clvox_context *ctx, const clv_mesh_cells *cells, clv_buffe
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size,
                        (double)cells->list->bytes + (double)cells->triangles->bytes + 80.0 * cells->count,
                        CLV_BUF(cells->triangles), CLV_BUF(cells->cells), CLV_BUF(cells->list),
-                       CLV_FLOAT4V(cells->place[0]), CLV_FLOAT4V(cells->place[1]),
-                       CLV_FLOAT4V(cells->place[2]), CLV_INT(cells->count), CLV_BUF(squared),
+                       CLV_FLOAT4V(cells->to_position[0]), CLV_FLOAT4V(cells->to_position[1]),
+                       CLV_FLOAT4V(cells->to_position[2]), CLV_INT(cells->count), CLV_BUF(squared),
                        CLV_BUF(nearest)));
 end:
     return status;

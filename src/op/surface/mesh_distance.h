@@ -5,7 +5,7 @@
 #include "runtime/runtime.h"
 
 /* Floats of a triangle as the device reads it. */
-enum { CLV_MESH_RECORD = 24 };
+#define CLV_MESH_RECORD 24
 
 /* The record of a triangle with these three corners, relative to origin: small
  * numbers keep their digits in float32. Without area: its longest edges. */
@@ -13,13 +13,13 @@ void clv_mesh_record(const double corners[9], const double origin[3], float reco
 
 /* Cells of 2 x 2 x 2 voxels, each with a list of triangles.
  * triangles: records. cells: count + 1 times int x, y, z of the lowest voxel and
- * the place in list where its triangles start, which the next one's start ends.
- * place: rows that lead from voxel indices to the position, in the frame of the
+ * where in list its triangles start, which the next one's start ends.
+ * to_position: rows that lead from voxel indices to the position, in the frame of the
  * records. */
 typedef struct clv_mesh_cells {
     const clv_buffer *triangles, *cells, *list;
     int count;
-    float place[3][4];
+    float to_position[3][4];
 } clv_mesh_cells;
 
 /* squared[8 c + l] = squared distance of voxel l (x fastest) of cell c to the

@@ -37,8 +37,9 @@ static const clv_variant patches_variants[] = {
 const clv_entry clv_entry_nlm_patches = {"surface/nlm", "nlm_patches", patches_variants, 2, NULL};
 
 static const clv_variant average_variants[] = {
-    {.name = "group", .function = "nlm_estimate", .defines = "-DMOST=256", .group = {1, 1, 1},
-     .devices = CLV_ON_GPU, .fixed_bytes = 256 * 8, .tiles = {{128, 1, 1, 1}, {32, 1, 1, 1}}},
+    {.name = "group", .function = "nlm_estimate", .defines = "-DMOST=" CLV_TEXT(CLV_PATCH_MOST_NEIGHBOURS),
+     .group = {1, 1, 1}, .devices = CLV_ON_GPU, .fixed_bytes = CLV_PATCH_MOST_NEIGHBOURS * 8,
+     .tiles = {{128, 1, 1, 1}, {32, 1, 1, 1}}},
     {.name = "item", .function = "nlm_estimate", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
@@ -116,7 +117,8 @@ int clv_nlm_patches_gather(clvox_context *ctx, const clv_patches *p, clv_buffer 
     CLV_TRY(check_matrix(p->count, p->radius));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_patches, NULL, groups, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, 4.0 * p->count * (stride + 2), CLV_BUF(p->phi.buffer),
-                       SIZE4(p->phi.size), CLV_BUF(p->band), CLV_INT(p->radius), CLV_INT(stride), CLV_BUF(matrix)));
+                       SIZE4(p->phi.size), CLV_BUF(p->band), CLV_INT(p->radius), CLV_INT(stride),
+                       CLV_BUF(matrix)));
 end:
     return status;
 }
@@ -144,8 +146,8 @@ static int fit(clvox_context *ctx, const clv_nlm_matrix *m, float keen, clv_buff
     CLV_TRY(check_matrix(m->count, m->radius));
     norms_of(m->radius, &mean, norm);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_residual, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * m->count * (stride + 1), CLV_BUF(m->buffer), CLV_INT(m->count),
-                       CLV_INT(m->radius), CLV_INT(stride), CLV_FLOAT(mean), CLV_FLOAT4V(norm),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * m->count * (stride + 1), CLV_BUF(m->buffer),
+                       CLV_INT(m->count), CLV_INT(m->radius), CLV_INT(stride), CLV_FLOAT(mean), CLV_FLOAT4V(norm),
                        CLV_FLOAT(keen), CLV_BUF(residual)));
 end:
     return status;
@@ -188,8 +190,8 @@ int clv_nlm_plane_means(clvox_context *ctx, const clv_nlm_graph *g, const clv_nl
     norms_of(a->radius, &mean, norm);
     const float sizes[2] = {1 / norm[1], 1 / norm[0]};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_plane_means, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * g->count * g->most, CLV_BUF(g->neighbours), CLV_BUF(g->weights),
-                       CLV_BUF(a->planes), CLV_BUF(a->values), CLV_INT(g->count), CLV_INT(g->most),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * g->count * g->most, CLV_BUF(g->neighbours),
+                       CLV_BUF(g->weights), CLV_BUF(a->planes), CLV_BUF(a->values), CLV_INT(g->count), CLV_INT(g->most),
                        CLV_FLOAT(a->share), (clv_arg){sizeof sizes, sizes, NULL},
                        CLV_FLOAT(fminf(1 / a->c2, 1e30f)), CLV_BUF(a->means)));
 end:
@@ -208,8 +210,8 @@ int clv_nlm_weights(clvox_context *ctx, const clv_nlm_graph *g, const clv_buffer
         return clv_fail(CLVOX_ERROR_ARGUMENT, "c1 %g and c2 %g must be above 0", (double)c1, (double)c2);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_weights, NULL, line, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * g->count * g->most, CLV_BUF(g->neighbours),
-                       CLV_BUF(distances), CLV_BUF(g->band), CLV_GRID(grid), CLV_INT(g->count), CLV_INT(g->most),
-                       CLV_FLOAT(1 / c1), CLV_FLOAT(fminf(1 / c2, 1e30f)), CLV_BUF(g->weights),
+                       CLV_BUF(distances), CLV_BUF(g->band), CLV_GRID(grid), CLV_INT(g->count),
+                       CLV_INT(g->most), CLV_FLOAT(1 / c1), CLV_FLOAT(fminf(1 / c2, 1e30f)), CLV_BUF(g->weights),
                        CLV_BUF(sums)));
 end:
     return status;
@@ -317,8 +319,8 @@ int clv_nlm_volume(clvox_context *ctx, const clv_image *phi, float level, clv_bu
     if (!sums)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_nlm_volume, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * size[1] * size[2], CLV_BUF(phi->buffer), SIZE4(size),
-                       CLV_FLOAT(level), CLV_BUF(rows)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * size[0] * size[1] * size[2], CLV_BUF(phi->buffer),
+                       SIZE4(size), CLV_FLOAT(level), CLV_BUF(rows)));
     CLV_TRY(clv_buffer_read(ctx, rows, 0, sums, bytes));
     for (int r = 0; r < line[0]; r++)
         *cells += (double)sums[r];

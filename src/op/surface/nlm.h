@@ -97,7 +97,8 @@ typedef struct clv_nlm_average_args {
     const clv_buffer *planes; /* put back on the means, as clv_nlm_planes took them from the matrix or
                                  clv_nlm_plane_means made them; NULL: none */
     const clv_buffer *index;  /* as clv_nlm_band_list gives it */
-    clv_buffer *estimates;    /* room for any number of rows of the matrix, at least one: the fewer, the slower */
+    clv_buffer *estimates;    /* room for any number of rows of the matrix, at least one: the fewer, the
+                                 slower */
     clv_buffer *sums;         /* 2 count floats */
     clv_image phi;            /* of which only voxels in the band change */
 } clv_nlm_average_args;

@@ -45,12 +45,12 @@ static const clv_variant gather_variants[] = {
     {.name = "rows", .function = "patch_search_gather", .defines = CLV_PATCH_SIZES, .item = {CLV_WHOLE},
      .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
 };
-#define ITEMS(role, many)                                                                                     \
-    static const clv_variant role##_variants[] = {                                                            \
-        {.name = "item", .function = "patch_search_" #role, .defines = CLV_PATCH_SIZES,                       \
-         .devices = CLV_ON_ANY, .tiles = {{many, 1, 1, 1}}},                                                  \
-    };                                                                                                        \
-    const clv_entry clv_entry_patch_search_##role = {"surface/patch_search", "patch_search_" #role,           \
+#define ITEMS(role, many)                                                                                    \
+    static const clv_variant role##_variants[] = {                                                           \
+        {.name = "item", .function = "patch_search_" #role, .defines = CLV_PATCH_SIZES,                      \
+         .devices = CLV_ON_ANY, .tiles = {{many, 1, 1, 1}}},                                                 \
+    };                                                                                                       \
+    const clv_entry clv_entry_patch_search_##role = {"surface/patch_search", "patch_search_" #role,          \
                                                      role##_variants, 1, NULL}
 ITEMS(features, 64);
 ITEMS(blocks, 32);
@@ -60,8 +60,8 @@ const clv_entry clv_entry_patch_search = {"surface/patch_search", "patch_search"
                                           sizeof search_variants / sizeof *search_variants, NULL};
 const clv_entry clv_entry_patch_search_keep = {"surface/patch_search", "patch_search_keep", keep_variants, 2,
                                                NULL};
-const clv_entry clv_entry_patch_search_gather = {"surface/patch_search", "patch_search_gather", gather_variants,
-                                                 2, NULL};
+const clv_entry clv_entry_patch_search_gather = {"surface/patch_search", "patch_search_gather",
+                                                 gather_variants, 2, NULL};
 
 enum { MOST_COUNT = INT32_MAX / 384 }; /* elements of all patches are counted in an int */
 
@@ -178,7 +178,8 @@ static int arrange(clv_patch_task *s)
     CLV_TRY(clv_buffer_write(s->ctx, s->a->scratch, (size_t)s->at.basis * 64, basis,
                              (size_t)s->at.samples * CLV_PATCH_POLYNOMIALS * sizeof(float)));
     CLV_TRY(clv_kernel_get(s->ctx, &clv_entry_patch_search_features, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(s->ctx, kernel, ((const int[3]){p->count, 1, 1}), 4. * p->count, CLV_BUF(p->phi.buffer), grid_of(p, size), CLV_BUF(p->band), CLV_INT(p->count),
+    CLV_TRY(CLV_LAUNCH(s->ctx, kernel, ((const int[3]){p->count, 1, 1}), 4. * p->count,
+                       CLV_BUF(p->phi.buffer), grid_of(p, size), CLV_BUF(p->band), CLV_INT(p->count),
                        CLV_BUF(s->a->scratch), CLV_INT(s->at.basis), CLV_INT(s->at.by_index)));
     CLV_TRY(clv_buffer_read(s->ctx, s->a->scratch, (size_t)s->at.by_index * 64, features, room));
     s->used = clv_patch_order(features, p->count, s->at.block, order);
@@ -196,8 +197,8 @@ static int keep(clv_patch_task *s, int first, int blocks)
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     CLV_TRY(clv_kernel_get(s->ctx, &clv_entry_patch_search_keep, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(s->ctx, kernel, ((const int[3]){blocks * s->at.block, 1, 1}), 0, CLV_BUF(s->a->scratch),
-                       CLV_BUF(s->a->neighbours), CLV_BUF(s->a->distances),
+    CLV_TRY(CLV_LAUNCH(s->ctx, kernel, ((const int[3]){blocks * s->at.block, 1, 1}), 0,
+                       CLV_BUF(s->a->scratch), CLV_BUF(s->a->neighbours), CLV_BUF(s->a->distances),
                        CLV_INT4(s->used, s->at.stride, s->at.block, s->a->most),
                        CLV_INT4(s->at.patches, s->at.order, s->at.lists, s->at.counts), CLV_INT(first)));
 end:
@@ -252,7 +253,8 @@ static int search_blocks(clv_patch_task *s)
                                CLV_INT4(s->at.patches, s->at.panels, s->at.features, s->at.boxes),
                                CLV_INT4(s->at.centres, s->at.near, s->at.order, s->at.lists),
                                CLV_INT4(s->at.counts, s->at.cursors, s->at.left, s->a->most), CLV_INT(first),
-                               CLV_INT(limits[round < PASSES ? round : PASSES - 1]), CLV_FLOAT(4.5f * units_of_rounding),
+                               CLV_INT(limits[round < PASSES ? round : PASSES - 1]),
+                               CLV_FLOAT(4.5f * units_of_rounding),
                                CLV_FLOAT(s->a->exhaustive ? 1e30f : 4 * units_of_rounding)));
             if (!stepwise)
                 break;
@@ -324,8 +326,8 @@ int clv_patch_begin(clv_patch_task *s, int block, int panel)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: radius %d; it must be 1 to %d", radius,
                         CLV_PATCH_MOST_RADIUS);
     if (a->most < 1 || a->most > CLV_PATCH_MOST_NEIGHBOURS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: %d neighbours; there can be 1 to %d", a->most,
-                        CLV_PATCH_MOST_NEIGHBOURS);
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: %d neighbours; there can be 1 to %d",
+                        a->most, CLV_PATCH_MOST_NEIGHBOURS);
     if (count < 1)
         return CLVOX_OK;
     if (count > MOST_COUNT)
@@ -333,7 +335,8 @@ int clv_patch_begin(clv_patch_task *s, int block, int panel)
                         count);
     lay_out(count, radius, block, panel, a->scratch->bytes, &s->at);
     if (s->at.bytes > a->scratch->bytes)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "search of patches: its scratch buffer holds %.0f MiB, not %.0f",
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "search of patches: its scratch buffer holds %.0f MiB, not %.0f",
                         (double)a->scratch->bytes / 1048576, (double)s->at.bytes / 1048576);
     CLV_TRY(clv_buffer_fill(s->ctx, a->neighbours, 0, UINT32_MAX, words * 4));
     CLV_TRY(clv_buffer_fill(s->ctx, a->distances, 0, 0x7F800000u, words * 4));

@@ -5,7 +5,8 @@
 #include "op/image.h"
 
 /* The nearest patches of a narrow band (Lee et al. 2012, section 2.3). */
-enum { CLV_PATCH_MOST_RADIUS = 3, CLV_PATCH_MOST_NEIGHBOURS = 256 };
+#define CLV_PATCH_MOST_RADIUS 3
+#define CLV_PATCH_MOST_NEIGHBOURS 256
 
 typedef struct clv_patches {
     clv_image phi;          /* level set on the grid, in voxels */

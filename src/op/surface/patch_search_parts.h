@@ -13,9 +13,9 @@
 #define CLV_PATCH_CAPACITY 512
 #define CLV_PATCH_NEAR 16
 #define CLV_PATCH_LONGEST 352
-#define CLV_PATCH_SIZES                                                                                       \
-    "-DPOLYNOMIALS=" CLV_TEXT(CLV_PATCH_POLYNOMIALS) " -DFEATURES=" CLV_TEXT(CLV_PATCH_FEATURES)               \
-    " -DBOX=" CLV_TEXT(CLV_PATCH_BOX) " -DCAPACITY=" CLV_TEXT(CLV_PATCH_CAPACITY)                             \
+#define CLV_PATCH_SIZES                                                                                      \
+    "-DPOLYNOMIALS=" CLV_TEXT(CLV_PATCH_POLYNOMIALS) " -DFEATURES=" CLV_TEXT(CLV_PATCH_FEATURES)             \
+    " -DBOX=" CLV_TEXT(CLV_PATCH_BOX) " -DCAPACITY=" CLV_TEXT(CLV_PATCH_CAPACITY)                            \
     " -DNEAR=" CLV_TEXT(CLV_PATCH_NEAR) " -DLONGEST=" CLV_TEXT(CLV_PATCH_LONGEST)
 
 enum {

@@ -7,15 +7,15 @@
 enum { LONGEST_AXIS = 2040, POINT_BYTES = 12, RUN = CLV_POINT_RUN, MARGIN = 2 };
 
 /* listed: bytes for each work-item of the list of a work-group. */
-#define VARIANTS(role, listed)                                                                        \
-    static const clv_variant role##_variants[] = {                                                    \
-        {.name = "item", .function = "redistance_" #role, .defines = CLV_CLOSEST_POINTS,              \
-         .devices = CLV_ON_GPU, .cell_bytes = (listed), .fixed_bytes = (listed),                      \
-         .tiles = {{32, 4, 2, 1}, {1, 1, 1, 1}}},                                                     \
-        {.name = "row", .function = "redistance_" #role "_row", .defines = CLV_CLOSEST_POINTS,           \
-         .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                                             \
-    };                                                                                                \
-    const clv_entry clv_entry_redistance_##role = {"surface/redistance", "redistance_" #role, \
+#define VARIANTS(role, listed)                                                                               \
+    static const clv_variant role##_variants[] = {                                                           \
+        {.name = "item", .function = "redistance_" #role, .defines = CLV_CLOSEST_POINTS,                     \
+         .devices = CLV_ON_GPU, .cell_bytes = (listed), .fixed_bytes = (listed),                             \
+         .tiles = {{32, 4, 2, 1}, {1, 1, 1, 1}}},                                                            \
+        {.name = "row", .function = "redistance_" #role "_row", .defines = CLV_CLOSEST_POINTS,               \
+         .item = {CLV_WHOLE}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},                               \
+    };                                                                                                       \
+    const clv_entry clv_entry_redistance_##role = {"surface/redistance", "redistance_" #role,                \
                                                      role##_variants, 2, NULL}
 
 VARIANTS(near, 4);
@@ -26,7 +26,8 @@ static const clv_variant reach_variants[] = {
     {.name = "item", .function = "redistance_reach", .defines = CLV_CLOSEST_POINTS, .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
-const clv_entry clv_entry_redistance_reach = {"surface/redistance", "redistance_reach", reach_variants, 1, NULL};
+const clv_entry clv_entry_redistance_reach = {"surface/redistance", "redistance_reach", reach_variants, 1,
+                                              NULL};
 
 static const int cell[3] = {CLV_CELL_X, CLV_CELL_Y, CLV_CELL_Z};
 
@@ -122,8 +123,8 @@ int clv_closest_points_spread(clvox_context *ctx, const clv_image *grid, float r
     steps[count++] = 1;
     for (int i = 0; i < count; i++) {
         int other = *from;
-        CLV_TRY(CLV_LAUNCH(ctx, jump, size, moved, CLV_BUF(scratch), CLV_INT(*from), CLV_INT(to), CLV_INT(cells),
-                           CLV_GRID(grid), CLV_INT(steps[i]), CLV_INT(i == 0)));
+        CLV_TRY(CLV_LAUNCH(ctx, jump, size, moved, CLV_BUF(scratch), CLV_INT(*from), CLV_INT(to),
+                           CLV_INT(cells), CLV_GRID(grid), CLV_INT(steps[i]), CLV_INT(i == 0)));
         *from = to;
         to = other;
     }

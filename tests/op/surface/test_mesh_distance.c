@@ -14,7 +14,7 @@ typedef struct problem {
     double origin[3];
 } problem;
 
-/* Triangles of all shapes within some voxels of a place far from 0, each third
+/* Triangles of all shapes within some voxels of a to_position far from 0, each third
  * cell without a list. The same triangle twice, one listed backwards. */
 static void make(problem *p, unsigned seed, double edge, double far)
 {
@@ -51,7 +51,7 @@ static void make(problem *p, unsigned seed, double edge, double far)
     }
 }
 
-static const float place[3][4] = {{.7f, .1f, 0, -.4f}, {-.2f, 1.1f, .3f, .9f}, {.05f, 0, -1.9f, .3f}};
+static const float to_position[3][4] = {{.7f, .1f, 0, -.4f}, {-.2f, 1.1f, .3f, .9f}, {.05f, 0, -1.9f, .3f}};
 
 static void test(clvox_context *ctx, problem *p, double far)
 {
@@ -63,7 +63,7 @@ static void test(clvox_context *ctx, problem *p, double far)
     clv_buffer *list = harness_upload(ctx, p->list, sizeof p->list);
     clv_buffer *out[2] = {harness_output(ctx, n * 4), harness_output(ctx, n * 4)};
     clv_mesh_cells args = {.triangles = triangles, .cells = cells, .list = list, .count = p->count};
-    memcpy(args.place, place, sizeof place);
+    memcpy(args.to_position, to_position, sizeof to_position);
     CHECK(clv_mesh_distance(ctx, &args, out[0], out[1]) == CLVOX_OK);
     harness_download(ctx, out[0], squared, n * 4);
     harness_download(ctx, out[1], nearest, n * 4);
@@ -75,8 +75,8 @@ static void test(clvox_context *ctx, problem *p, double far)
         for (int k = 0; k < 3; k++)
             l[k] = cell[k] + (k == 0 ? lane & 1 : k == 1 ? lane >> 1 & 1 : lane >> 2);
         for (int k = 0; k < 3; k++)
-            at[k] = p->origin[k] + (double)place[k][0] * l[0] + (double)place[k][1] * l[1] +
-                    (double)place[k][2] * l[2] + (double)place[k][3];
+            at[k] = p->origin[k] + (double)to_position[k][0] * l[0] + (double)to_position[k][1] * l[1] +
+                    (double)to_position[k][2] * l[2] + (double)to_position[k][3];
         for (int k = cell[3]; k < cell[7]; k++) {
             double d = ref_triangle_squared(p->corners[p->list[k]], at);
             best = fmin(best, d);
