@@ -233,20 +233,15 @@ static void report(tuner *t, const bench_row *row, const clv_asked *a, const tri
     cJSON_AddItemToArray(t->rows, to);
 }
 
-static int keep(tuner *t, const clv_asked *a, const trial *planned, const trial *best)
+static int keep(tuner *t, const clv_asked *a, const trial *best)
 {
-    clv_wisdom_record record = {.tile = best->c.tile, .seconds = best->median, .planned = planned->median};
-    if (!t->options->path)
+    clv_wisdom_record record = {.tile = best->c.tile, .size_class = a->size_class};
+    if (!t->options->path || strlen(a->extra) >= sizeof record.build)
         return CLVOX_OK;
-    if (strlen(a->extra) >= sizeof record.build)
-        return CLVOX_OK;
-    memcpy(record.size, t->options->size, sizeof record.size);
-    record.size_class = a->size_class;
     snprintf(record.kernel, sizeof record.kernel, "%s", a->entry->name);
     snprintf(record.build, sizeof record.build, "%s", a->extra);
     snprintf(record.variant, sizeof record.variant, "%s", best->c.variant->name);
-    int status = clv_wisdom_version(a->entry, record.version);
-    return status < 0 ? status : clv_wisdom_store(t->options->path, t->limits, &record, t->options->remark);
+    return clv_wisdom_store(t->options->path, t->limits, &record, t->options->remark);
 }
 
 /* A work-group that leaves most lanes of its only warp idle is for devices that
@@ -294,7 +289,7 @@ static int tune_kernel(tuner *t, const bench_row *row, const clv_asked *a)
     t->losses++;
     t->worst = fmax(t->worst, loss);
     report(t, row, a, trials, count, best, loss);
-    CLV_TRY(keep(t, a, &trials[0], loss * better > 1 ? best : &trials[0]));
+    CLV_TRY(keep(t, a, loss * better > 1 ? best : &trials[0]));
 end:
     free(trials);
     if (clv_force_variant(t->ctx, a->entry->name, NULL, -1) < 0 && status >= 0)
