@@ -42,10 +42,10 @@ typedef int truth;
 
 /* A work-item holds a column of TALL voxels and the RADIUS beyond either end,
  * as running sums over the window's planes, and walks up tile.z planes: a plane
- * comes in, one goes out. Each plane's sums along y come from registers, those
+ * comes in, one goes out. Wide windows share more of a taller column, narrow ones
+ * leave more work-items in flight. Each plane's sums along y come from registers, those
  * along x through local memory. The outermost RADIUS work-items on either side
  * give no output. */
-#define TALL (RADIUS <= 2 ? 4 : 8) /* tall() of src/op/match/lncc.c */
 #define SPAN (TALL + 2 * RADIUS)
 
 /* Adds (sign 1) or takes away (sign -1) plane p of the column x from row y on.
@@ -86,6 +86,7 @@ void lncc_march(LNCC_ARGUMENTS)
 {
     __local float cell[SUMS * TALL * TILE_X];
     int lane = get_local_id(0);
+    int4 tile = tile_of(size, TILE_X - 2 * RADIUS, TALL, wanted);
     int across = TILES_ALONG(size.x, tile.x), down = TILES_ALONG(size.y, TALL);
     int tiles = across * down * TILES_ALONG(size.z, tile.z);
     float total = 0.0f, count = 0.0f;

@@ -1,52 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/match/lncc.h"
 
-#include <math.h>
-#include <stdio.h>
-
 enum {
-    WIDE = 256, /* columns of a row variant's tile; WIDE in cl/match/lncc_row.clh */
-    LONG = 64,  /* rows that a row variant walks down */
-    MARCH_RADIUS = 4,
-    MOST_TALL = 8
+    MARCH_RADIUS = 4, /* the largest of the kernels that are built for one */
+    MOST_TALL = 8,    /* TALL of the widest windows */
+    MOST_GROUPS = CLV_LNCC_PARTIALS / 2
 };
 
-/* Rows of a march's column; TALL in cl/match/lncc.cl. Wide windows share more of
- * them, narrow ones leave more work-items in flight (H200, radius 2: 0.32
- * against 0.48 ms at 182x218x182, radius 4: 0.74 against 0.52). */
-static int tall(int radius)
-{
-    return radius <= 2 ? MOST_TALL / 2 : MOST_TALL;
-}
+#define ENTRY(variable, entry_name, variants, builds)                                                \
+    const clv_entry variable = {"match/lncc", entry_name, variants, sizeof variants / sizeof *variants,      \
+                                builds}
 
-#define ENTRY(variable, entry_name, variants, builds) \
-    const clv_entry variable = {"match/lncc", entry_name, variants, sizeof variants / sizeof *variants, builds}
+/* TALL: rows of a march's column (H200, radius 2: 4 rows 0.32, 8 rows 0.48 ms at
+ * 182x218x182; radius 4: 8 rows 0.52, 4 rows 0.74). */
+#define RADII(options)                                                       \
+    "-DRADIUS=1 -DTALL=4" options, "-DRADIUS=2 -DTALL=4" options,            \
+        "-DRADIUS=3 -DTALL=8" options, "-DRADIUS=4 -DTALL=8" options
 
-#define RADII(options)                                                                    \
-    "-DRADIUS=1" options, "-DRADIUS=2" options, "-DRADIUS=3" options, "-DRADIUS=4" options
-
-/* In the order of terms_build. */
+/* By local, both and radius. */
 static const char *const terms_builds[] = {
     RADII(" -DLOCAL=0 -DBOTH=0"), RADII(" -DLOCAL=0 -DBOTH=1"), RADII(" -DLOCAL=1 -DBOTH=0"),
     RADII(" -DLOCAL=1 -DBOTH=1"), NULL,
 };
 static const char *const derivative_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
 
-#define MARCH(more, sums)                                                                            \
-    .name = "march", .function = "lncc_march", .defines = more, .group = {1, 1, 1},           \
-    .devices = CLV_ON_GPU, .cell_bytes = 4 * (sums)*MOST_TALL, .planes = 1
+/* Launched over voxels. A group of a march takes tiles as the volume asks for them
+ * (tile_of in lncc.clh): the row says the smallest, and with it the most groups. */
+#define MARCH(more, sums)                                                                              \
+    .name = "march", .function = "lncc_march", .defines = more, .item = {1, 4, 4},                     \
+    .rim = {MARCH_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,                          \
+    .cell_bytes = 4 * (sums)*MOST_TALL, .planes = 1
+#define ROW(more)                                                                                      \
+    .name = "row", .function = "lncc_row", .defines = "-DROWS=1" more, .item = {256, 64, CLV_MARCH},   \
+    .most_groups = MOST_GROUPS, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}
 
 static const clv_variant terms_variants[] = {
     {MARCH(NULL, 6), .tiles = {{128, 1, 1, 16}, {64, 1, 1, 16}}},
-    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1", .group = {1, 1, 1},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
+    {ROW("")},
 };
 ENTRY(clv_entry_lncc_terms, "lncc_terms", terms_variants, terms_builds);
 
 static const clv_variant derivative_variants[] = {
     {MARCH("-DDERIVATIVE=1", 5), .tiles = {{64, 1, 1, 16}, {128, 1, 1, 16}}},
-    {.name = "row", .function = "lncc_row", .defines = "-DROWS=1 -DDERIVATIVE=1", .group = {1, 1, 1},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4}}},
+    {ROW(" -DDERIVATIVE=1")},
 };
 ENTRY(clv_entry_lncc_derivative, "lncc_derivative", derivative_variants, derivative_builds);
 
@@ -56,46 +52,47 @@ static const clv_variant total_variants[] = {
 };
 ENTRY(clv_entry_lncc_total, "lncc_total", total_variants, NULL);
 
-/* Any radius: work-items of one column, on CPU devices of eight. Along x each
- * takes a stretch of a row by itself. */
-#define ITEM "-DBOX=1 -DLANES=1"
-#define VECTOR "-DBOX=1 -DLANES=8"
+/* Any radius, launched over voxels along two axes and stretches of stretch() voxels
+ * along the one that is summed: an item takes one line, on CPU devices eight. */
+#define BOX(kernel, more, across)                                                             \
+    .name = (across) == 8 ? "vector" : "item", .function = kernel, .defines = "-DBOX=1" more, \
+    .item = {across}, .devices = (across) == 8 ? CLV_ON_CPU : CLV_ON_GPU
+#define BOX_Z(more, across) \
+    BOX("lncc_box_z", more, across), .most_groups = MOST_GROUPS, .cell_bytes = 8, .planes = 1
 
 static const char *const box_builds[] = {"-DLOCAL=0 -DBOTH=0", "-DLOCAL=0 -DBOTH=1", "-DLOCAL=1 -DBOTH=0",
                                          "-DLOCAL=1 -DBOTH=1", NULL};
 static const char *const both_builds[] = {"-DBOTH=0", "-DBOTH=1", NULL};
 
 static const clv_variant box_x_variants[] = {
-    {.name = "item", .function = "lncc_box_x", .defines = ITEM, .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = ITEM, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_x", "", 1), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = "-DBOX=1", .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x, "lncc_box_x", box_x_variants, NULL);
 
 static const clv_variant box_x_terms_variants[] = {
-    {.name = "item", .function = "lncc_box_x", .defines = ITEM " -DDERIVATIVE=1", .devices = CLV_ON_GPU, .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "row", .function = "lncc_box_x", .defines = ITEM " -DDERIVATIVE=1", .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_x", " -DDERIVATIVE=1", 1), .tiles = {{8, 16, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "row", .function = "lncc_box_x", .defines = "-DBOX=1 -DDERIVATIVE=1", .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_x_terms, "lncc_box_x_terms", box_x_terms_variants, both_builds);
 
 static const clv_variant box_y_variants[] = {
-    {.name = "item", .function = "lncc_box_y", .defines = ITEM, .devices = CLV_ON_GPU, .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "vector", .function = "lncc_box_y", .defines = VECTOR, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {BOX("lncc_box_y", "", 1), .tiles = {{64, 2, 1, 1}, {1, 1, 1, 1}}},
+    {BOX("lncc_box_y", "", 8), .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_y, "lncc_box_y", box_y_variants, NULL);
 
 static const clv_variant box_terms_variants[] = {
-    {.name = "item", .function = "lncc_box_z", .defines = ITEM, .group = {1, 1, 1},
-     .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR, .group = {1, 1, 1},
-     .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
+    {BOX_Z("", 1), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {BOX_Z("", 8), .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_terms, "lncc_box_terms", box_terms_variants, box_builds);
 
 static const clv_variant box_derivative_variants[] = {
-    {.name = "item", .function = "lncc_box_z", .defines = ITEM " -DDERIVATIVE=1", .group = {1, 1, 1},
-     .devices = CLV_ON_GPU, .cell_bytes = 8, .planes = 1, .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "vector", .function = "lncc_box_z", .defines = VECTOR " -DDERIVATIVE=1", .group = {1, 1, 1},
-     .devices = CLV_ON_CPU, .cell_bytes = 8, .planes = 1, .tiles = {{1, 1, 1, 1}}},
+    {BOX_Z(" -DDERIVATIVE=1", 1), .tiles = {{128, 1, 1, 1}, {1, 1, 1, 1}}},
+    {BOX_Z(" -DDERIVATIVE=1", 8), .tiles = {{1, 1, 1, 1}}},
 };
 ENTRY(clv_entry_lncc_box_derivative, "lncc_box_derivative", box_derivative_variants, both_builds);
 
@@ -109,53 +106,21 @@ static int ceil_div(int n, int by)
     return (n + by - 1) / by;
 }
 
-/* Columns, rows and planes of a tile, and how many work-groups take them. */
-typedef struct layout {
-    int tile[3];
-    int groups;
-} layout;
-
-/* Enough tiles to keep a compute unit's work-groups busy to the end. */
-enum { TILES_A_UNIT = 8, LEAST_PLANES = 4 };
-
-static int lay_out(const clvox_context *ctx, const clv_kernel *kernel, const int size[3], int radius,
-                   layout *out)
-{
-    clv_tile t = kernel->tile;
-    bool rows = kernel->variant->devices == CLV_ON_CPU;
-    int most = rows ? WIDE : t.x - 2 * radius;
-    if (most < 1)
-        return clv_fail(CLVOX_ERROR_DEVICE,
-                        "LNCC: this device runs %d work-items together, too few for windows of radius %d; "
-                        "use a smaller radius",
-                        t.x, radius);
-    /* Equal strips; whole vectors where there are vectors. */
-    int width = ceil_div(size[0], ceil_div(size[0], most));
-    out->tile[0] = rows ? ceil_div(width, 8) * 8 : width;
-    out->tile[1] = rows ? LONG : tall(radius);
-    out->tile[2] = t.march;
-    double across = (double)ceil_div(size[0], out->tile[0]) * ceil_div(size[1], out->tile[1]);
-    int wanted = TILES_A_UNIT * clvox_context_limits(ctx)->compute_units;
-    while (!rows && out->tile[2] > LEAST_PLANES && across * ceil_div(size[2], out->tile[2]) < wanted)
-        out->tile[2] /= 2;
-    out->groups = (int)fmin(across * ceil_div(size[2], out->tile[2]), CLV_LNCC_PARTIALS / 2);
-    return CLVOX_OK;
-}
+/* Tiles that keep a compute unit's work-groups busy to the end. */
+enum { TILES_A_UNIT = 8 };
 
 static int launch(clvox_context *ctx, const clv_entry *entry, const char *build, const clv_lncc_args *a,
                   double bytes, int *groups)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    layout l = {{0}, 0};
     CLV_TRY(clv_kernel_get(ctx, entry, build, a->size, 0, &kernel));
-    CLV_TRY(lay_out(ctx, kernel, a->size, a->radius, &l));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){l.groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
-                       CLV_BUF(a->moving), CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
-                       CLV_INT4(l.tile[0], l.tile[1], l.tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms),
-                       CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
+    *groups = clv_launch_groups(kernel, a->size, NULL);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
+                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
+                       CLV_INT(TILES_A_UNIT * clvox_context_limits(ctx)->compute_units), CLV_FLOAT(a->epsilon),
+                       CLV_BUF(a->terms), CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
                        CLV_BUF(a->out ? a->partial : NULL)));
-    *groups = l.groups;
 end:
     return status;
 }
@@ -169,7 +134,8 @@ size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both)
 static int check(const clv_lncc_args *a)
 {
     size_t bytes = (size_t)voxels(a->size) * sizeof(float);
-    size_t scratch = clv_lncc_terms(a->size, a->radius, a->local, a->derivative_fixed != NULL) * sizeof(float);
+    bool both = a->derivative_fixed != NULL;
+    size_t scratch = clv_lncc_terms(a->size, a->radius, a->local, both) * sizeof(float);
     if (!a->fixed || !a->moving || !a->derivative_moving || (scratch && !a->terms))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "LNCC: a buffer is missing; pass fixed, moving, derivative_moving and terms");
@@ -202,20 +168,15 @@ static int box_x(clvox_context *ctx, const clv_lncc_args *a, bool derivative, in
 {
     int status = CLVOX_OK, each = stretch(a->radius), both = a->derivative_fixed != NULL;
     const clv_kernel *kernel;
-    const int items[3] = {ceil_div(a->size[0], each), a->size[1], a->size[2]};
+    const int lines[3] = {ceil_div(a->size[0], each), a->size[1], a->size[2]};
     double bytes = derivative ? (both ? 40 : 24) : 32;
     CLV_TRY(clv_kernel_get(ctx, derivative ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x,
-                           derivative ? both_builds[both] : NULL, items, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, items, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
+                           derivative ? both_builds[both] : NULL, lines, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
                        CLV_BUF(a->terms), CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius),
                        CLV_INT(each), CLV_INT(from), CLV_INT(to)));
 end:
     return status;
-}
-
-static int lanes_of(const clv_kernel *kernel)
-{
-    return kernel->variant->devices == CLV_ON_CPU ? 8 : 1;
 }
 
 static int box_y(clvox_context *ctx, const clv_lncc_args *a, int from, int to)
@@ -223,8 +184,8 @@ static int box_y(clvox_context *ctx, const clv_lncc_args *a, int from, int to)
     int status = CLVOX_OK, each = stretch(a->radius);
     const clv_kernel *kernel;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_box_y, NULL, a->size, 0, &kernel));
-    const int items[3] = {ceil_div(a->size[0], lanes_of(kernel)), ceil_div(a->size[1], each), a->size[2]};
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, items, 8 * voxels(a->size), CLV_BUF(a->terms),
+    const int lines[3] = {a->size[0], ceil_div(a->size[1], each), a->size[2]};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, 8 * voxels(a->size), CLV_BUF(a->terms),
                        CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
                        CLV_INT(from), CLV_INT(to)));
 end:
@@ -238,11 +199,12 @@ static int box_z(clvox_context *ctx, const clv_lncc_args *a, bool derivative, in
     int given = derivative || a->local ? 1 + both : 3 + 2 * both;
     const clv_kernel *kernel;
     CLV_TRY(clv_kernel_get(ctx, derivative ? &clv_entry_lncc_box_derivative : &clv_entry_lncc_box_terms,
-                           derivative ? both_builds[both] : box_builds[2 * a->local + both], a->size, 0, &kernel));
-    double columns = (double)ceil_div(a->size[0], lanes_of(kernel)) * a->size[1] * ceil_div(a->size[2], each);
+                           derivative ? both_builds[both] : box_builds[2 * a->local + both], a->size, 0,
+                           &kernel));
+    const int lines[3] = {a->size[0], a->size[1], ceil_div(a->size[2], each)};
     double bytes = 4 * ((derivative ? 3 + 2 * both : 6) + 2 + given);
-    *groups = (int)fmin(ceil(columns / kernel->tile.x), CLV_LNCC_PARTIALS / 2);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, ((int[3]){*groups, 1, 1}), bytes * voxels(a->size), CLV_BUF(a->fixed),
+    *groups = clv_launch_groups(kernel, lines, NULL);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, bytes * voxels(a->size), CLV_BUF(a->fixed),
                        CLV_BUF(a->moving), CLV_BUF(a->terms),
                        CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
                        CLV_INT(from), CLV_INT(to), CLV_FLOAT(a->epsilon), CLV_BUF(a->derivative_moving),
