@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Squared differences and correlation over a whole image. Work-groups leave
- * partial results of `each` voxels, one more work-group joins them in an order
- * that depends on their number alone, and derivatives are written from the result.
+ * partial results of equal shares of the voxels, in whole blocks of GROUP_X, one
+ * more work-group joins them in an order that depends on their number alone, and
+ * derivatives are written from the result.
  * Built with MI: mutual information instead. */
 #include "match/metric.clh"
 
@@ -68,8 +69,12 @@ static inline void add(float *sum, float *lost, float term)
 }
 
 #define SUMS_ARGUMENTS                                                                        \
-    __global const float *fixed, __global const float *moving, int n, int each,               \
-        __global float *partial
+    __global const float *fixed, __global const float *moving, int n, __global float *partial
+/* The voxels of this group: none where the blocks do not go round. */
+#define FIND_SHARE                                                                            \
+    int groups = get_num_groups(0), blocks = (n - 1) / GROUP_X + 1;                           \
+    int each = ((blocks - 1) / groups + 1) * GROUP_X;                                         \
+    int first = min((int)get_group_id(0) * each, n), last = first + min(each, n - first);
 #define DERIVATIVES_ARGUMENTS __global float *derivative_moving, __global float *derivative_fixed
 
 /* Squared differences and, as they need no sums, their derivatives. */
@@ -77,7 +82,7 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 metric_ssd_group(SUMS_ARGUMENTS, DERIVATIVES_ARGUMENTS)
 {
     __local sums cell[TILE_X];
-    int first = get_group_id(0) * each, last = first + min(each, n - first);
+    FIND_SHARE
     sums s = {0, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
     for (int i = first + get_local_id(0); i < last; i += TILE_X) {
         float f = fixed[i], m = moving[i], d = COUNTS(f, m) ? f - m : 0.0f;
@@ -92,19 +97,17 @@ metric_ssd_group(SUMS_ARGUMENTS, DERIVATIVES_ARGUMENTS)
         put_sums(&s, partial, get_group_id(0));
 }
 
-#define BLOCK 1024
-
 /* 1 where counts is true; a comparison's -1 is 255 to oclgrind once it is negated. */
 #define ONES8(counts) ((counts) ? (float8)(1.0f) : (float8)(0.0f))
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 metric_ssd_run(SUMS_ARGUMENTS, DERIVATIVES_ARGUMENTS)
 {
-    int first = get_group_id(0) * each, last = first + min(each, n - first);
+    FIND_SHARE
     sums s = {0, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
     float lost = 0.0f;
-    for (int from = first; from < last; from += BLOCK) {
-        int to = from + min(BLOCK, last - from), i = from;
+    for (int from = first; from < last; from += GROUP_X) {
+        int to = from + min(GROUP_X, last - from), i = from;
         float8 square = 0.0f, number = 0.0f;
         for (; i + 8 <= to; i += 8) {
             float8 f = LOAD8(fixed + i), m = LOAD8(moving + i);
@@ -136,7 +139,7 @@ metric_ssd_run(SUMS_ARGUMENTS, DERIVATIVES_ARGUMENTS)
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void metric_ncc_group(SUMS_ARGUMENTS)
 {
     __local sums cell[TILE_X];
-    int first = get_group_id(0) * each, last = first + min(each, n - first);
+    FIND_SHARE
     float about_f = 0.0f, about_m = 0.0f;
     sums s = {0, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
     for (int i = first + get_local_id(0); i < last; i += TILE_X) {
@@ -168,10 +171,10 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void metric_ncc_gro
  * sums about them. What does not count takes the means' place. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void metric_ncc_run(SUMS_ARGUMENTS)
 {
-    int first = get_group_id(0) * each, last = first + min(each, n - first);
+    FIND_SHARE
     sums s = {0, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-    for (int from = first; from < last; from += BLOCK) {
-        int to = from + min(BLOCK, last - from), whole = from + ((to - from) & ~7);
+    for (int from = first; from < last; from += GROUP_X) {
+        int to = from + min(GROUP_X, last - from), whole = from + ((to - from) & ~7);
         float8 f8 = 0.0f, m8 = 0.0f, number = 0.0f;
         for (int i = from; i < whole; i += 8) {
             float8 f = LOAD8(fixed + i), m = LOAD8(moving + i);

@@ -4,8 +4,14 @@
 /* Groups of the sums: each leaves 8 floats in scratch, and the line lies behind them. */
 enum { GROUP_SUMS = 1024, RUN_SUMS = 256, BLOCK = 1024, LINE_AT = 8 * GROUP_SUMS };
 
-/* NOTES and HEAD as in cl/match/metric_mi.clh. */
-enum { NOTES = 5, HEAD = 16, MOST_CHUNK = 8192, LEAST_CHUNK = 2048, LEAST_BINS = 8, MOST_BINS = 128 };
+/* Kernels of mutual information get these three as macros. */
+#define TEXT_OF(n) #n
+#define TEXT(n) TEXT_OF(n)
+#define NOTES 5  /* words that a group keeps behind its counts */
+#define HEAD 16  /* words before the counts of the image */
+#define MOST_BINS 128
+#define MI "-DMI -DNOTES=" TEXT(NOTES) " -DHEAD=" TEXT(HEAD) " -DMOST_BINS=" TEXT(MOST_BINS)
+enum { MOST_CHUNK = 8192, LEAST_CHUNK = 2048, LEAST_BINS = 8 };
 
 /* Words of local memory that a work-group counts into at most: smaller than
  * any device's, and several groups fit a compute unit. */
@@ -14,18 +20,18 @@ enum { MOST_LOCAL = 6144, MOST_OWN = 256 };
 static const float LEAST_VARIANCE = 1e-10f;
 
 static const clv_variant ssd_variants[] = {
-    {.name = "group", .function = "metric_ssd_group", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
-     .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}}},
-    {.name = "run", .function = "metric_ssd_run", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "group", .function = "metric_ssd_group", .group = {BLOCK}, .most_groups = GROUP_SUMS,
+     .devices = CLV_ON_GPU, .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}}},
+    {.name = "run", .function = "metric_ssd_run", .group = {BLOCK}, .most_groups = RUN_SUMS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_ssd = {"match/metric", "metric_ssd", ssd_variants, 2, NULL};
 
 static const clv_variant ncc_variants[] = {
-    {.name = "group", .function = "metric_ncc_group", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
-     .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}}},
-    {.name = "run", .function = "metric_ncc_run", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "group", .function = "metric_ncc_group", .group = {BLOCK}, .most_groups = GROUP_SUMS,
+     .devices = CLV_ON_GPU, .fixed_bytes = 256 * 24, .tiles = {{256, 1, 1, 1}}},
+    {.name = "run", .function = "metric_ncc_run", .group = {BLOCK}, .most_groups = RUN_SUMS,
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_ncc = {"match/metric", "metric_ncc", ncc_variants, 2, NULL};
 
@@ -36,36 +42,37 @@ static const clv_variant total_variants[] = {
 const clv_entry clv_entry_metric_total = {"match/metric", "metric_total", total_variants, 1, NULL};
 
 static const clv_variant line_variants[] = {
-    {.name = "lanes", .function = "metric_line_lanes", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
+    {.name = "lanes", .function = "metric_line_lanes", .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
     {.name = "runs", .function = "metric_line_runs", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 8192}}},
 };
 const clv_entry clv_entry_metric_line = {"match/metric", "metric_line", line_variants, 2, NULL};
 
+/* Launched over chunks of voxels and bands of the histogram's rows. */
 static const clv_variant counts_variants[] = {
-    {.name = "group", .function = "metric_counts_group", .defines = "-DMI", .group = {1, 1, 1},
+    {.name = "group", .function = "metric_counts_group", .defines = MI, .group = {1, 1, 1},
      .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "own", .function = "metric_counts_own", .defines = "-DMI", .group = {1, 1, 1},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    {.name = "own", .function = "metric_counts_own", .defines = MI, .group = {1, CLV_WHOLE, 1},
+     .most_groups = MOST_OWN, .devices = CLV_ON_CPU, .no_local = true, .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_counts = {"match/metric", "metric_counts", counts_variants, 2, NULL};
 
 static const clv_variant table_variants[] = {
-    {.name = "group", .function = "metric_table", .defines = "-DMI", .group = {1, 1, 1},
+    {.name = "group", .function = "metric_table", .defines = MI, .group = {1, 1, 1},
      .devices = CLV_ON_ANY, .fixed_bytes = (256 + 2 * MOST_BINS) * 4,
      .tiles = {{256, 1, 1, 1}, {1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_metric_table = {"match/metric", "metric_table", table_variants, 1, NULL};
 
 static const clv_variant derivatives_variants[] = {
-    {.name = "lanes", .function = "metric_table_derivatives", .defines = "-DMI", .item = {CLV_MARCH},
+    {.name = "lanes", .function = "metric_table_derivatives", .defines = MI, .item = {CLV_MARCH},
      .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}}},
-    {.name = "runs", .function = "metric_table_derivatives", .defines = "-DMI", .item = {CLV_MARCH},
+    {.name = "runs", .function = "metric_table_derivatives", .defines = MI, .item = {CLV_MARCH},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 4096}}},
 };
-const clv_entry clv_entry_metric_table_derivatives = {"match/metric", "metric_table_derivatives", derivatives_variants,
-                                                   2, NULL};
+const clv_entry clv_entry_metric_table_derivatives = {"match/metric", "metric_table_derivatives",
+                                                      derivatives_variants, 2, NULL};
 
 static int at_least(int a, int b)
 {
@@ -91,28 +98,26 @@ static int from_sums(clvox_context *ctx, const clv_metric_args *a, int n)
     bool ncc = a->kind == CLV_METRIC_NCC;
     double both = a->derivative_fixed ? 16.0 : 12.0;
     clv_buffer *partial = a->scratch;
+    const int line_of_voxels[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, ncc ? &clv_entry_metric_ncc : &clv_entry_metric_ssd, NULL, a->size, 0,
                            &sums));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_total, NULL, (int[3]){1, 1, 1}, 0, &total));
-    int groups = sums->tile.x > 1 ? GROUP_SUMS : RUN_SUMS;
-    int each = parts_of(parts_of(n, groups), BLOCK) * BLOCK;
-    groups = parts_of(n, each);
+    int groups = clv_launch_groups(sums, line_of_voxels, NULL);
     if (ncc)
-        CLV_TRY(CLV_LAUNCH(ctx, sums, ((int[3]){groups, 1, 1}), 8.0 * n, CLV_BUF(a->fixed),
-                           CLV_BUF(a->moving), CLV_INT(n), CLV_INT(each), CLV_BUF(partial)));
+        CLV_TRY(CLV_LAUNCH(ctx, sums, line_of_voxels, 8.0 * n, CLV_BUF(a->fixed), CLV_BUF(a->moving),
+                           CLV_INT(n), CLV_BUF(partial)));
     else
-        CLV_TRY(CLV_LAUNCH(ctx, sums, ((int[3]){groups, 1, 1}), both * n, CLV_BUF(a->fixed),
-                           CLV_BUF(a->moving), CLV_INT(n), CLV_INT(each), CLV_BUF(partial),
-                           CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed)));
+        CLV_TRY(CLV_LAUNCH(ctx, sums, line_of_voxels, both * n, CLV_BUF(a->fixed), CLV_BUF(a->moving),
+                           CLV_INT(n), CLV_BUF(partial), CLV_BUF(a->derivative_moving),
+                           CLV_BUF(a->derivative_fixed)));
     if (ncc || a->out)
         CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 32.0 * groups, CLV_BUF(partial),
                            CLV_INT(groups), CLV_INT(ncc), CLV_FLOAT(LEAST_VARIANCE), CLV_INT(LINE_AT),
                            CLV_BUF(a->out), CLV_INT(a->slot)));
     if (ncc) {
-        const int linear[3] = {n, 1, 1};
-        CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_line, NULL, linear, 0, &line));
-        CLV_TRY(CLV_LAUNCH(ctx, line, linear, both * n, CLV_BUF(a->fixed), CLV_BUF(a->moving), CLV_INT(n),
-                           CLV_BUF(partial), CLV_INT(LINE_AT), CLV_BUF(a->derivative_moving),
+        CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_line, NULL, line_of_voxels, 0, &line));
+        CLV_TRY(CLV_LAUNCH(ctx, line, line_of_voxels, both * n, CLV_BUF(a->fixed), CLV_BUF(a->moving),
+                           CLV_INT(n), CLV_BUF(partial), CLV_INT(LINE_AT), CLV_BUF(a->derivative_moving),
                            CLV_BUF(a->derivative_fixed)));
     }
 end:
@@ -143,13 +148,12 @@ static int from_counts(clvox_context *ctx, const clv_metric_args *a, int n)
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table, NULL, (int[3]){1, 1, 1}, 0, &table));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table_derivatives, NULL, linear, 0, &derivatives));
     int chunk = at_most(at_least(n / 256, LEAST_CHUNK), MOST_CHUNK), chunks = parts_of(n, chunk);
-    int own = at_most(at_most(chunks, MOST_OWN), (CLV_METRIC_SCRATCH - own_at) / square);
-    const int groups[3] = {counts->tile.x > 1 ? chunks : own, counts->tile.x > 1 ? parts_of(bins, rows) : 1,
-                           1};
+    int places = (CLV_METRIC_SCRATCH - own_at) / square;
+    const int shares[3] = {chunks, parts_of(bins, rows), 1};
     CLV_TRY(clv_buffer_fill(ctx, a->scratch, 0, 0, (size_t)table_at * 4));
-    CLV_TRY(CLV_LAUNCH(ctx, counts, groups, 8.0 * n, CLV_BUF(a->fixed), CLV_BUF(a->moving), CLV_INT(n),
+    CLV_TRY(CLV_LAUNCH(ctx, counts, shares, 8.0 * n, CLV_BUF(a->fixed), CLV_BUF(a->moving), CLV_INT(n),
                        CLV_INT(bins), CLV_INT(chunk), CLV_INT(rows), CLV_FLOAT(units_of_one(n, chunk)),
-                       CLV_INT(own_at), CLV_BUF(a->scratch), CLV_LOCAL(local)));
+                       CLV_INT(own_at), CLV_INT(places), CLV_BUF(a->scratch), CLV_LOCAL(local)));
     CLV_TRY(CLV_LAUNCH(ctx, table, ((int[3]){1, 1, 1}), 12.0 * square, CLV_BUF(a->scratch), CLV_INT(bins),
                        CLV_INT(table_at), CLV_BUF(a->out), CLV_INT(a->slot)));
     CLV_TRY(CLV_LAUNCH(ctx, derivatives, linear, (a->derivative_fixed ? 16.0 : 12.0) * n, CLV_BUF(a->fixed),
