@@ -55,7 +55,13 @@ static int row_compositive_step(bench_data *d)
 
 static int row_metric_force(bench_data *d)
 {
-    return clv_metric_force(d->ctx, d->in[0], d->size, &SAME, d->u, d->in[1], 1, 0, d->field[0], d->size);
+    const int *n = d->size;
+    const clv_metric_force_args args = {
+        .moving = {.buffer = d->in[0], .size = {n[0], n[1], n[2]}}, .map = &SAME, .u = d->u,
+        .derivative = d->in[1], .weight = 1, .keep = 0,
+        .force = {.buffer = d->field[0], .size = {n[0], n[1], n[2]}, .components = 3},
+    };
+    return clv_metric_force(d->ctx, &args);
 }
 
 static int row_inverse(bench_data *d)
@@ -68,8 +74,9 @@ static int row_inverse(bench_data *d)
 static clv_affine_pair linear_pair(const bench_data *d)
 {
     const int *n = d->size;
-    return (clv_affine_pair){.fixed = d->in[0], .moving = d->in[1], .size = {n[0], n[1], n[2]},
-                             .moving_size = {n[0], n[1], n[2]}, .step = {1, 1}, .maps = d->map, .count = 1};
+    return (clv_affine_pair){.fixed = {.buffer = d->in[0], .size = {n[0], n[1], n[2]}},
+                             .moving = {.buffer = d->in[1], .size = {n[0], n[1], n[2]}},
+                             .step = {1, 1}, .maps = d->map, .count = 1};
 }
 
 static int row_linear_histogram(bench_data *d)

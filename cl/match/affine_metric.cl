@@ -15,7 +15,6 @@
 #define FIRST_DERIVATIVE 6
 #define FIRST_NORMAL (FIRST_DERIVATIVE + 12 * SETS)
 #define SUMS (FIRST_NORMAL + 60)
-#define MOST_BINS 128
 #if SOURCE == 3
 #define LOOK_UP look_up_smooth
 #define LOOK_UP_CHUNK look_up_smooth_chunk
@@ -46,14 +45,15 @@ static inline uint4 spline_counts(float4 w, float scale)
     return convert_uint4(muladd(w, (float4)(scale), (float4)(0.5f)));
 }
 
-/* A work-group a block of rows of one map: groups (blocks, maps). Of F's bins
- * those from first_bin on are counted, as many as own has room for. */
+/* A work-group a block of rows of one map, and a band of F's bins, as many as own
+ * has room for. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 histogram_groups(__global const float *fixed, int4 size, __global const float *moving,
-                 int4 moving_size, __global const float4 *maps, int4 lattice, int bins, int first_bin,
-                 int some_bins, float scale, __global uint *counts, __local uint *own)
+                 int4 moving_size, __global const float4 *maps, int4 lattice, int bins, int band,
+                 float scale, __global uint *counts, __local uint *own)
 {
-    int lane = get_local_id(0), which = get_group_id(1), total = some_bins * bins;
+    int lane = get_local_id(0), which = get_group_id(1), first_bin = get_group_id(2) * band;
+    int some_bins = min(band, bins - first_bin), total = some_bins * bins;
     __global uint *to = counts + (which * bins + first_bin) * bins;
     int first = get_group_id(0) * lattice.z, count = min(lattice.z, lattice.w - first) * size.x;
     rows linear = map_of(maps, which);
@@ -84,9 +84,8 @@ histogram_groups(__global const float *fixed, int4 size, __global const float *m
 
 /* A work-item a block of rows; all bins at once. */
 __kernel void histogram_rows(__global const float *fixed, int4 size, __global const float *moving,
-                             int4 moving_size, __global const float4 *maps, int4 lattice, int bins,
-                             int first_bin, int some_bins, float scale, __global uint *counts,
-                             __local uint *unused)
+                             int4 moving_size, __global const float4 *maps, int4 lattice, int bins, int band,
+                             float scale, __global uint *counts, __local uint *unused)
 {
     uint own[MOST_BINS * MOST_BINS];
     int which = get_group_id(1), total = bins * bins;
@@ -141,8 +140,8 @@ static inline float table_derivative(__global const float *table, int bins, floa
  * weight g_i g_j (xx xy xz yy yz zz) times {1, x, y, z, xx, xy, xz, yy, yz, zz}. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 sums_groups(__global const float *fixed, int4 size, __global const float *moving, int4 moving_size,
-              __global const float4 *maps, int4 lattice, float4 centre, int bins,
-              __global const float *tables, __global const float *derivatives, __global float *partial)
+            __global const float4 *maps, int4 lattice, float4 centre, int bins,
+            __global const float *tables, __global const float *derivatives, __global float *partial)
 {
     __local float shared[8 * TILE_X];
     int lane = get_local_id(0), which = get_group_id(1);
@@ -187,7 +186,8 @@ sums_groups(__global const float *fixed, int4 size, __global const float *moving
 #pragma unroll
             for (int j = 0; j < 12; j++) {
                 float derivative = s[set] * g[j / 4];
-                sum[FIRST_DERIVATIVE + 12 * set + j] = muladd(derivative, k[j % 4], sum[FIRST_DERIVATIVE + 12 * set + j]);
+                int at_sum = FIRST_DERIVATIVE + 12 * set + j;
+                sum[at_sum] = muladd(derivative, k[j % 4], sum[at_sum]);
             }
         float gg[6] = {g[0] * g[0], g[0] * g[1], g[0] * g[2], g[1] * g[1], g[1] * g[2], g[2] * g[2]};
         float kk[10] = {1.0f,        k[1],        k[2],        k[3],        k[1] * k[1],
@@ -232,9 +232,9 @@ static inline float sum8(float8 v)
 /* A work-item a block of rows. Of a row, y and z are constants: what it adds
  * follows from 6 + 6 SETS + 18 sums along x. */
 __kernel void sums_rows(__global const float *fixed, int4 size, __global const float *moving,
-                          int4 moving_size, __global const float4 *maps, int4 lattice, float4 centre,
-                          int bins, __global const float *tables, __global const float *derivatives,
-                          __global float *partial)
+                        int4 moving_size, __global const float4 *maps, int4 lattice, float4 centre,
+                        int bins, __global const float *tables, __global const float *derivatives,
+                        __global float *partial)
 {
     int which = get_group_id(1);
     int first = get_group_id(0) * lattice.z, last = min(first + lattice.z, lattice.w);

@@ -39,6 +39,8 @@ static inline clv_grid_arg clv_grid_of(const clv_image *image)
                           {image->spacing[0], image->spacing[1], image->spacing[2], 0}};
 }
 
+/* The size alone, for kernels that measure in voxels. */
+#define CLV_SIZE(image) CLV_INT4((image)->size[0], (image)->size[1], (image)->size[2], 0)
 #define CLV_GRID(image) ((clv_arg){sizeof(clv_grid_arg), &(clv_grid_arg[1]){clv_grid_of(image)}, NULL})
 
 #endif

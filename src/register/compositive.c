@@ -66,7 +66,7 @@ typedef struct work {
     float total_sigma; /* of the elastic smoothing, voxels */
 } work;
 
-static const clv_buffer *image_of(const clv_channel *channel, const side *s)
+static clv_buffer *image_of(const clv_channel *channel, const side *s)
 {
     return s->fixed ? channel->level_fixed : channel->level_moving;
 }
@@ -154,8 +154,14 @@ static int iterate(const work *w, float momentum, int slot)
         CLV_TRY(compare(w, channel, slot + 2 * c));
         for (int i = 0; i < w->count; i++) {
             const side *s = &w->sides[i];
-            CLV_TRY(clv_metric_force(run->ctx, image_of(channel, s), s->size, &s->map, s->u, s->derivative,
-                             (float)channel->weight, c > 0 ? 1 : momentum, s->force, w->level->fixed.size));
+            const int *size = w->level->fixed.size;
+            const clv_metric_force_args args = {
+                .moving = {.buffer = image_of(channel, s), .size = {s->size[0], s->size[1], s->size[2]}},
+                .map = &s->map, .u = s->u, .derivative = s->derivative,
+                .weight = (float)channel->weight, .keep = c > 0 ? 1 : momentum,
+                .force = {.buffer = s->force, .size = {size[0], size[1], size[2]}, .components = 3},
+            };
+            CLV_TRY(clv_metric_force(run->ctx, &args));
         }
     }
     for (int i = 0; i < w->count; i++)

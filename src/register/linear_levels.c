@@ -299,8 +299,8 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
         for (int count = 1; count <= LINEAR_BATCH; count++) {
             const int *size = level->fixed_grid.size;
             const int *other = level->moving_grid.size;
-            clv_affine_pair pair = {.size = {size[0], size[1], size[2]}, .step = {1, 1}, .count = count};
-            clv_affine_pair back = {.size = {other[0], other[1], other[2]}, .step = {1, 1}, .count = count};
+            clv_affine_pair pair = {.fixed.size = {size[0], size[1], size[2]}, .step = {1, 1}, .count = count};
+            clv_affine_pair back = {.fixed.size = {other[0], other[1], other[2]}, .step = {1, 1}, .count = count};
             size_t here = clv_affine_partials(&pair), there = clv_affine_partials(&back);
             partials = here > partials ? here : partials;
             partials = there > partials ? there : partials;
@@ -385,7 +385,7 @@ end:
 }
 
 /* width: of the surroundings, mm. */
-static int localise(linear_stage *stage, const clvox_grid *grid, const clv_buffer *image, double width,
+static int localise(linear_stage *stage, const clvox_grid *grid, clv_buffer *image, double width,
                     clv_buffer *out)
 {
     int status = CLVOX_OK, n = (int)voxels(grid), rim[3];
@@ -406,8 +406,9 @@ static int localise(linear_stage *stage, const clvox_grid *grid, const clv_buffe
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->mean));
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, known, n, known, known, NULL, keep));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->square));
-    CLV_TRY(clv_affine_localise(ctx, image, stage->mean, stage->square, stage->share, grid->size, rim,
-                                LOCAL_EPSILON, out));
+    const clv_image local = {.buffer = image, .size = {grid->size[0], grid->size[1], grid->size[2]}};
+    const clv_surroundings surroundings = {stage->mean, stage->square, stage->share};
+    CLV_TRY(clv_affine_localise(ctx, &local, &surroundings, rim, LOCAL_EPSILON, out));
 end:
     return status;
 }

@@ -264,7 +264,7 @@ static int evaluate_histogram(batch *b, bool derivatives)
     linear_stage *stage = b->stage;
     clvox_context *ctx = stage->run->ctx;
     int bins = b->bins, entries = bins * bins, columns = entries + bins, count = b->pair.count;
-    double rows = (double)b->pair.size[0] * b->pair.size[1] * b->pair.size[2];
+    double rows = (double)b->pair.fixed.size[0] * b->pair.fixed.size[1] * b->pair.fixed.size[2];
     unsigned unit = 65536;
     float *sums = stage->host;
     while (unit > 1 && unit * rows >= 4294967295.)
@@ -348,10 +348,10 @@ static int evaluate_image(batch *b, const linear_state *from)
     linear_state *state = b->states;
     linear_to_matrix(stage, from, matrix);
     clv_map_between(&b->level->fixed_grid, &b->level->moving_grid, CLV_MATRIX(matrix), 0, &map);
-    CLV_TRY(clv_warp(run->ctx, b->pair.moving, b->pair.moving_size, &map, NULL, CLV_LINEAR, NAN,
+    CLV_TRY(clv_warp(run->ctx, b->pair.moving.buffer, b->pair.moving.size, &map, NULL, CLV_LINEAR, NAN,
                      stage->warped, size));
     const clv_metric_call call = {
-        .fixed = b->pair.fixed, .moving = stage->warped, .size = {size[0], size[1], size[2]},
+        .fixed = b->pair.fixed.buffer, .moving = stage->warped, .size = {size[0], size[1], size[2]},
         .parameter = clv_metric_parameter(b->metric, run->options, true), .epsilon = 1e-4f,
         .derivative_moving = stage->derivatives, .scratch = stage->terms, .partial = stage->partial,
         .out = stage->sums};
@@ -409,12 +409,12 @@ static void describe_pair(const linear_stage *stage, const linear_level *level, 
     if (clv_matrix_invert(CLV_MATRIX(from->to_ras), to_voxel) < 0)
         clv_matrix_identity(to_voxel);
     clv_matrix_apply(CLV_MATRIX(to_voxel), middle, centre);
-    pair->fixed = back ? level->moving[channel] : level->fixed[channel];
+    pair->fixed.buffer = back ? level->moving[channel] : level->fixed[channel];
     pair->weights = level->weights[back];
-    pair->moving = back ? level->fixed[channel] : level->moving[channel];
+    pair->moving.buffer = back ? level->fixed[channel] : level->moving[channel];
     for (int i = 0; i < 3; i++) {
-        pair->size[i] = from->size[i];
-        pair->moving_size[i] = to->size[i];
+        pair->fixed.size[i] = from->size[i];
+        pair->moving.size[i] = to->size[i];
         pair->centre[i] = (float)centre[i];
     }
 }

@@ -6,14 +6,16 @@ enum { MOST_BLOCKS = 128, BLOCK_SAMPLES = 2048, MOST_GROUPS = 1024 };
 /* Bytes of local memory that a work-group counts into: any device has them. */
 enum { MOST_LOCAL = 16384 };
 
+#define TEXT_OF(n) #n
+#define TEXT(n) TEXT_OF(n)
+
 static const clv_variant prepare_variants[] = {
     {.name = "item", .function = "prepare", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}}},
     {.name = "chunk", .function = "prepare", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 16384}}},
 };
-static const char *const prepare_builds[] = {"-DHAS_MASK=0", "-DHAS_MASK=1", NULL};
-const clv_entry clv_entry_affine_prepare = {"match/affine_metric", "affine_prepare", prepare_variants, 2, prepare_builds};
+const clv_entry clv_entry_affine_prepare = {"match/affine_metric", "affine_prepare", prepare_variants, 2, NULL};
 
 static const clv_variant localise_variants[] = {
     {.name = "item", .function = "localise", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
@@ -21,21 +23,24 @@ static const clv_variant localise_variants[] = {
     {.name = "chunk", .function = "localise", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 16384}}},
 };
-const clv_entry clv_entry_affine_localise = {"match/affine_metric", "affine_localise", localise_variants, 2, NULL};
+const clv_entry clv_entry_affine_localise = {"match/affine_metric", "affine_localise", localise_variants, 2,
+                                             NULL};
 
-/* groups: (blocks, maps) work-groups; rows: as many work-items. */
+/* Launched over blocks of rows, maps, and bands of the fixed image's bins. */
 static const clv_variant histogram_variants[] = {
     {.name = "groups", .function = "histogram_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "histogram_rows", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
-     .tiles = {{1, 1, 1, 1}}},
+    {.name = "rows", .function = "histogram_rows", .item = {1, 1, CLV_WHOLE}, .devices = CLV_ON_CPU,
+     .no_local = true, .defines = "-DMOST_BINS=" TEXT(CLV_AFFINE_MOST_BINS), .tiles = {{1, 1, 1, 1}}},
 };
-const clv_entry clv_entry_affine_histogram = {"match/affine_metric", "affine_histogram", histogram_variants, 2, NULL};
+const clv_entry clv_entry_affine_histogram = {"match/affine_metric", "affine_histogram", histogram_variants, 2,
+                                              NULL};
 
+/* Launched over blocks of rows and maps. */
 static const clv_variant sums_variants[] = {
     {.name = "groups", .function = "sums_groups", .group = {1, 1, 1}, .devices = CLV_ON_GPU,
      .fixed_bytes = 128 * 8 * 4, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "rows", .function = "sums_rows", .group = {1, 1, 1}, .devices = CLV_ON_CPU,
+    {.name = "rows", .function = "sums_rows", .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 enum { WEIGHTED = 3 }; /* the build of PAIR with weights */
@@ -43,7 +48,7 @@ static const char *const sums_builds[] = {"-DSOURCE=0", "-DSOURCE=1", "-DSOURCE=
 const clv_entry clv_entry_affine_sums = {"match/affine_metric", "affine_sums", sums_variants, 2, sums_builds};
 
 static const clv_variant join_variants[] = {
-    {.name = "item", .function = "join_blocks", .item = {CLV_MARCH}, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "join_blocks", .devices = CLV_ON_ANY,
      .tiles = {{64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_affine_join = {"match/affine_metric", "affine_join", join_variants, 1, NULL};
@@ -59,23 +64,22 @@ int clv_affine_prepare(clvox_context *ctx, const clv_buffer *in, const clv_buffe
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int size[3] = {n, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_prepare, prepare_builds[share != NULL], size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (share ? 12.0 : 8.0) * n, CLV_BUF(in), CLV_BUF(share ? share : in),
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_prepare, NULL, size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (share ? 12.0 : 8.0) * n, CLV_BUF(in), CLV_BUF(share),
                        CLV_INT(n), CLV_FLOAT(scale), CLV_FLOAT(offset), CLV_BUF(out)));
 end:
     return status;
 }
 
-int clv_affine_localise(clvox_context *ctx, const clv_buffer *in, const clv_buffer *mean,
-                        const clv_buffer *square, const clv_buffer *share, const int size[3],
+int clv_affine_localise(clvox_context *ctx, const clv_image *image, const clv_surroundings *s,
                         const int rim[3], float epsilon, clv_buffer *out)
 {
-    int status = CLVOX_OK, n = size[0] * size[1] * size[2];
+    int status = CLVOX_OK, n = (int)clv_image_voxels(image);
     const clv_kernel *kernel;
     const int line[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_localise, NULL, line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 20.0 * n, CLV_BUF(in), CLV_BUF(mean), CLV_BUF(square),
-                       CLV_BUF(share), CLV_INT4(size[0], size[1], size[2], 0),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 20.0 * n, CLV_BUF(image->buffer), CLV_BUF(s->mean),
+                       CLV_BUF(s->square), CLV_BUF(s->share), CLV_SIZE(image),
                        CLV_INT4(rim[0], rim[1], rim[2], 0), CLV_FLOAT(epsilon), CLV_BUF(out)));
 end:
     return status;
@@ -91,10 +95,11 @@ typedef struct blocks {
 static blocks blocks_of(const clv_affine_pair *pair)
 {
     blocks b;
-    int ny = (pair->size[1] + pair->step[0] - 1) / pair->step[0];
-    int nz = (pair->size[2] + pair->step[1] - 1) / pair->step[1];
+    const int *size = pair->fixed.size;
+    int ny = (size[1] + pair->step[0] - 1) / pair->step[0];
+    int nz = (size[2] + pair->step[1] - 1) / pair->step[1];
     b.rows = ny * nz;
-    b.samples = (double)b.rows * pair->size[0];
+    b.samples = (double)b.rows * size[0];
     int most = MOST_GROUPS / pair->count < 1 ? 1 : MOST_GROUPS / pair->count;
     most = most > MOST_BLOCKS ? MOST_BLOCKS : most;
     int wanted = (int)(b.samples / BLOCK_SAMPLES) + 1;
@@ -111,9 +116,14 @@ size_t clv_affine_partials(const clv_affine_pair *pair)
 
 static double bytes_of(const clv_affine_pair *pair, const blocks *b)
 {
-    double moving = (double)pair->moving_size[0] * pair->moving_size[1] * pair->moving_size[2];
+    double moving = (double)clv_image_voxels(&pair->moving);
     return 4.0 * (b->samples * (pair->weights ? 2 : 1) + moving) * pair->count;
 }
+
+#define PAIR_ARGS(pair, blocks)                                                                    \
+    CLV_BUF((pair)->fixed.buffer), CLV_SIZE(&(pair)->fixed), CLV_BUF((pair)->moving.buffer),       \
+        CLV_SIZE(&(pair)->moving), CLV_BUF((pair)->maps),                                          \
+        CLV_INT4((pair)->step[0], (pair)->step[1], (blocks)->rows_each, (blocks)->rows)
 
 int clv_affine_histogram(clvox_context *ctx, const clv_affine_pair *pair, int bins, unsigned unit,
                          clv_buffer *counts)
@@ -121,24 +131,17 @@ int clv_affine_histogram(clvox_context *ctx, const clv_affine_pair *pair, int bi
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     blocks b = blocks_of(pair);
-    const int groups[3] = {b.count, pair->count, 1}, *n = pair->size, *m = pair->moving_size;
     if (bins < 8 || bins > CLV_AFFINE_MOST_BINS)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "joint histogram: %d bins asked for; 8 to %d are possible",
                         bins, CLV_AFFINE_MOST_BINS);
-    /* Bins of F that are counted at once: as many as local memory holds. */
-    int line = 4 * bins, most = MOST_LOCAL / line < bins ? MOST_LOCAL / line : bins;
-    size_t local = (size_t)(most * line);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_histogram, NULL, groups, local, &kernel));
-    if (kernel->variant->devices == CLV_ON_CPU)
-        most = bins;
+    /* Bins of F that a group counts at once: as many as local memory holds. */
+    int line = 4 * bins, band = MOST_LOCAL / line < bins ? MOST_LOCAL / line : bins;
+    size_t local = (size_t)(band * line);
+    const int size[3] = {b.count, pair->count, (bins + band - 1) / band};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_histogram, NULL, size, local, &kernel));
     CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, (size_t)bins * (size_t)line * (size_t)pair->count));
-    for (int at = 0; at < bins; at += most)
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, bytes_of(pair, &b), CLV_BUF(pair->fixed),
-                           CLV_INT4(n[0], n[1], n[2], 0), CLV_BUF(pair->moving),
-                           CLV_INT4(m[0], m[1], m[2], 0), CLV_BUF(pair->maps),
-                           CLV_INT4(pair->step[0], pair->step[1], b.rows_each, b.rows), CLV_INT(bins),
-                           CLV_INT(at), CLV_INT(at + most < bins ? most : bins - at),
-                           CLV_FLOAT((float)unit), CLV_BUF(counts), CLV_LOCAL(local)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, bytes_of(pair, &b), PAIR_ARGS(pair, &b), CLV_INT(bins),
+                       CLV_INT(band), CLV_FLOAT((float)unit), CLV_BUF(counts), CLV_LOCAL(local)));
 end:
     return status;
 }
@@ -150,7 +153,7 @@ int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_
     int status = CLVOX_OK;
     const clv_kernel *kernel, *join;
     blocks b = blocks_of(pair);
-    const int groups[3] = {b.count, pair->count, 1}, *n = pair->size, *m = pair->moving_size;
+    const int size[3] = {b.count, pair->count, 1};
     int sums = clv_affine_sum_count(source);
     const int line[3] = {sums * pair->count, 1, 1};
     if (source == CLV_AFFINE_IMAGE && pair->count != 1)
@@ -160,14 +163,11 @@ int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_
     if (pair->weights)
         derivatives = pair->weights;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_sums, sums_builds[pair->weights ? WEIGHTED : (int)source],
-                           groups, 0, &kernel));
+                           size, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_join, NULL, line, 0, &join));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, groups, bytes_of(pair, &b), CLV_BUF(pair->fixed),
-                       CLV_INT4(n[0], n[1], n[2], 0), CLV_BUF(pair->moving), CLV_INT4(m[0], m[1], m[2], 0),
-                       CLV_BUF(pair->maps), CLV_INT4(pair->step[0], pair->step[1], b.rows_each, b.rows),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, bytes_of(pair, &b), PAIR_ARGS(pair, &b),
                        CLV_FLOAT4(pair->centre[0], pair->centre[1], pair->centre[2], 0), CLV_INT(bins),
-                       CLV_BUF(tables ? tables : pair->fixed), CLV_BUF(derivatives ? derivatives : pair->fixed),
-                       CLV_BUF(partial)));
+                       CLV_BUF(tables), CLV_BUF(derivatives), CLV_BUF(partial)));
     CLV_TRY(CLV_LAUNCH(ctx, join, line, 4.0 * line[0] * (b.count + 1), CLV_BUF(partial), CLV_INT(b.count),
                        CLV_INT(sums), CLV_INT(line[0]), CLV_BUF(out)));
 end:

@@ -2,7 +2,7 @@
 #ifndef CLV_OP_MATCH_AFFINE_METRIC_H
 #define CLV_OP_MATCH_AFFINE_METRIC_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 /* What a linear registration needs of two images, for many maps in one launch.
  * Samples are the voxels x of the fixed image on rows whose y and z are
@@ -12,8 +12,7 @@
  * outermost centres) and no corner of p's cell is NaN: masks are NaN outside.
  * Images lie in [0, 1] (clv_affine_prepare). */
 typedef struct clv_affine_pair {
-    const clv_buffer *fixed, *moving;
-    int size[3], moving_size[3];
+    clv_image fixed, moving;
     int step[2];         /* of rows along y and along z, 1 for all */
     float centre[3];     /* of k below, in fixed voxels */
     const clv_buffer *maps; /* 3 rows of 4 floats a map: fixed voxel -> moving voxel */
@@ -30,9 +29,9 @@ typedef struct clv_affine_pair {
  *   w g_i g_j, ij = xx xy xz yy yz zz, each with {1, kx, ky, kz, kxkx, kxky, kxkz, kyky, kykz, kzkz}. */
 enum {
     CLV_AFFINE_DERIVATIVE = 6,
-    CLV_AFFINE_MOST_SUMS = 6 + 36 + 60,
-    CLV_AFFINE_MOST_BINS = 128
+    CLV_AFFINE_MOST_SUMS = 6 + 36 + 60
 };
+#define CLV_AFFINE_MOST_BINS 128
 
 typedef enum clv_affine_source {
     CLV_AFFINE_PAIR,  /* three sets: s = 1, F, M; w = 1; every term times the sample's weight */
@@ -50,12 +49,15 @@ int clv_affine_sum_count(clv_affine_source source);
 int clv_affine_prepare(clvox_context *ctx, const clv_buffer *in, const clv_buffer *share, int n,
                        float scale, float offset, clv_buffer *out);
 
-/* out = (in - m) / (6 (s + epsilon)), kept to [-1/2, 1/2], NaN where in is: m =
- * mean / share and s^2 = square / share - m^2, mean, square and share being in,
- * in^2 (0 where NaN) and 1 (0 where NaN), smoothed alike. The outermost rim voxels
- * along each axis are NaN. out may be in. */
-int clv_affine_localise(clvox_context *ctx, const clv_buffer *in, const clv_buffer *mean,
-                        const clv_buffer *square, const clv_buffer *share, const int size[3],
+/* An image I, I^2 and 1, each 0 where I is NaN, smoothed alike. */
+typedef struct clv_surroundings {
+    const clv_buffer *mean, *square, *share;
+} clv_surroundings;
+
+/* out = (I - m) / (6 (s + epsilon)), kept to [-1/2, 1/2], NaN where I is: m =
+ * mean / share and s^2 = square / share - m^2. The outermost rim voxels along
+ * each axis are NaN. out may be the image's buffer. */
+int clv_affine_localise(clvox_context *ctx, const clv_image *image, const clv_surroundings *surroundings,
                         const int rim[3], float epsilon, clv_buffer *out);
 
 /* Joint histograms: counts (uint32, [map][bin of F][bin of M]) of the samples,

@@ -15,30 +15,25 @@ static const clv_variant variants[] = {
 
 static const char *const builds[] = {"-DHAS_FIELD=0", "-DHAS_FIELD=1", NULL};
 
-const clv_entry clv_entry_metric_force = {.file = "match/metric_force", .name = "metric_force", .variants = variants, .count = 2,
-                                  .builds = builds};
+const clv_entry clv_entry_metric_force = {"match/metric_force", "metric_force", variants, 2, builds};
 
-int clv_metric_force(clvox_context *ctx, const clv_buffer *moving, const int moving_size[3], const clv_map *map,
-             const clv_buffer *u, const clv_buffer *derivative, float weight, float keep, clv_buffer *force,
-             const int size[3])
+int clv_metric_force(clvox_context *ctx, const clv_metric_force_args *a)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const float(*s)[3] = map->shift;
-    double from = (double)moving_size[0] * moving_size[1] * moving_size[2];
-    double to = (double)size[0] * size[1] * size[2];
-    bool keeps = keep < 0 || keep > 0;
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_force, builds[u != NULL], size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 4 * from + (u ? 28 : 16) * to + (keeps ? 12 : 0) * to,
-                       CLV_BUF(moving), CLV_INT4(moving_size[0], moving_size[1], moving_size[2], 0),
-                       CLV_FLOAT4V(map->linear[0]), CLV_FLOAT4V(map->linear[1]), CLV_FLOAT4V(map->linear[2]),
-                       CLV_FLOAT4(s[0][0], s[0][1], s[0][2], 0), CLV_FLOAT4(s[1][0], s[1][1], s[1][2], 0),
-                       CLV_FLOAT4(s[2][0], s[2][1], s[2][2], 0), CLV_BUF(u), CLV_BUF(derivative),
-                       CLV_FLOAT(weight), CLV_FLOAT(keep), CLV_BUF(force),
-                       CLV_INT4(size[0], size[1], size[2], 0)));
+    const float(*l)[4] = a->map->linear;
+    const float(*s)[3] = a->map->shift;
+    double from = (double)clv_image_voxels(&a->moving), to = (double)clv_image_voxels(&a->force);
+    bool keeps = a->keep < 0 || a->keep > 0;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_force, builds[a->u != NULL], a->force.size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->force.size, 4 * from + (a->u ? 28 : 16) * to + (keeps ? 12 : 0) * to,
+                       CLV_BUF(a->moving.buffer), CLV_SIZE(&a->moving), CLV_FLOAT4V(l[0]), CLV_FLOAT4V(l[1]),
+                       CLV_FLOAT4V(l[2]), CLV_FLOAT4(s[0][0], s[0][1], s[0][2], 0),
+                       CLV_FLOAT4(s[1][0], s[1][1], s[1][2], 0), CLV_FLOAT4(s[2][0], s[2][1], s[2][2], 0),
+                       CLV_BUF(a->u), CLV_BUF(a->derivative), CLV_FLOAT(a->weight), CLV_FLOAT(a->keep),
+                       CLV_BUF(a->force.buffer), CLV_SIZE(&a->force)));
 end:
     return status;
 }
 
-const clv_entry *const clv_operation_match_metric_force[] = {
-    &clv_entry_metric_force, NULL};
+const clv_entry *const clv_operation_match_metric_force[] = {&clv_entry_metric_force, NULL};

@@ -3,6 +3,7 @@
 #define CLV_OP_MATCH_METRIC_FORCE_H
 
 #include "op/field/warp.h"
+#include "op/image.h"
 
 /* The force with which a metric moves the displacement: by the chain rule
  *   force(i) = keep force(i) + weight derivative(i) map.shift^T dT/dp (p(i)),
@@ -13,9 +14,15 @@
  * where one of the eight corners that count is not finite. So force = dS/du,
  * per mm. u may be NULL (then u = 0, map.shift still counts). force is not u;
  * keep 0 does not read it. */
-int clv_metric_force(clvox_context *ctx, const clv_buffer *moving, const int moving_size[3], const clv_map *map,
-             const clv_buffer *u, const clv_buffer *derivative, float weight, float keep, clv_buffer *force,
-             const int size[3]);
+typedef struct clv_metric_force_args {
+    clv_image moving; /* T */
+    const clv_map *map;
+    const clv_buffer *u, *derivative; /* on the force's grid */
+    float weight, keep;
+    clv_image force;
+} clv_metric_force_args;
+
+int clv_metric_force(clvox_context *ctx, const clv_metric_force_args *args);
 
 extern const clv_entry clv_entry_metric_force;
 

@@ -83,10 +83,10 @@ static void make(clvox_context *ctx, problem *p, const setup *s, bool with_nan)
     p->device_moving = harness_upload(ctx, p->moving, voxels(s->moving) * sizeof(float));
     p->maps = harness_upload(ctx, rows, sizeof rows);
     p->pair = (clv_affine_pair){
-        .fixed = p->device_fixed, .moving = p->device_moving, .maps = p->maps, .count = MAPS};
+        .fixed.buffer = p->device_fixed, .moving.buffer = p->device_moving, .maps = p->maps, .count = MAPS};
     for (int a = 0; a < 3; a++) {
-        p->pair.size[a] = s->fixed[a];
-        p->pair.moving_size[a] = s->moving[a];
+        p->pair.fixed.size[a] = s->fixed[a];
+        p->pair.moving.size[a] = s->moving[a];
         p->pair.centre[a] = (float)p->centre[a];
     }
     p->pair.step[0] = s->step[0];
@@ -229,7 +229,7 @@ static bool outer(int i)
 static void localise(clvox_context *ctx)
 {
     enum { N = 1000 };
-    const int size[3] = {10, 20, 5}, rim[3] = {2, 0, 1};
+    const int rim[3] = {2, 0, 1};
     float in[N], mean[N], square[N], share[N], got[N];
     double want[N];
     int state = 0;
@@ -249,8 +249,10 @@ static void localise(clvox_context *ctx)
     clv_buffer *a = harness_upload(ctx, in, sizeof in), *b = harness_upload(ctx, mean, sizeof mean);
     clv_buffer *c = harness_upload(ctx, square, sizeof square), *d = harness_upload(ctx, share, sizeof share);
     clv_buffer *out = harness_output(ctx, sizeof got);
+    const clv_image image = {.buffer = a, .size = {10, 20, 5}};
+    const clv_surroundings surroundings = {b, c, d};
     while (harness_next(ctx, &clv_entry_affine_localise, &state, "local mean and spread taken away")) {
-        CHECK(clv_affine_localise(ctx, a, b, c, d, size, rim, .03f, out) == CLVOX_OK);
+        CHECK(clv_affine_localise(ctx, &image, &surroundings, rim, .03f, out) == CLVOX_OK);
         harness_download(ctx, out, got, sizeof got);
         CHECK(harness_error(got, want, N, 1e-4, 1e-4) <= 1);
     }

@@ -33,7 +33,8 @@ static void make_map(const int in[3], const int out[3], clv_map *map)
 }
 
 static void run(clvox_context *ctx, const float *moving, const int moving_size[3], const clv_map *map,
-                const float *u, const float *derivative, float weight, float keep, double slack, const int size[3])
+                const float *u, const float *derivative, float weight, float keep, double slack,
+                const int size[3])
 {
     size_t n = voxels(size);
     double *want = malloc(3 * n * sizeof *want);
@@ -48,10 +49,15 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
     /* Without keep what was there must not be looked at: it is NaN. */
     clv_buffer *force = keep != 0.0f ? harness_upload_field(ctx, got, n)
                                      : harness_output(ctx, 3 * n * sizeof(float));
-    CHECK_THAT(clv_metric_force(ctx, image, moving_size, map, field, derivatives, weight, keep, force, size) == CLVOX_OK,
-               "%s", clvox_message());
+    const clv_metric_force_args args = {
+        .moving = {.buffer = image, .size = {moving_size[0], moving_size[1], moving_size[2]}},
+        .map = map, .u = field, .derivative = derivatives, .weight = weight, .keep = keep,
+        .force = {.buffer = force, .size = {size[0], size[1], size[2]}, .components = 3},
+    };
+    CHECK_THAT(clv_metric_force(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     harness_download_field(ctx, force, got, n);
-    ref_metric_force(moving, moving_size, map, u, derivative, (double)weight, (double)keep, slack, want, unsure, size);
+    ref_metric_force(moving, moving_size, map, u, derivative, (double)weight, (double)keep, slack, want,
+                     unsure, size);
     size_t passed_over = 0;
     for (size_t i = 0; i < n; i++)
         if (unsure[i]) {
