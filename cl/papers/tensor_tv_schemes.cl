@@ -27,8 +27,9 @@
 INLINED void add_variations(__local const float *d, int apart, int i, int here, const int step[3], float4 w,
                             float eps, float sum[6])
 {
-    int x = i + (here & 1 ? step[0] : 0), y = i + (here & 2 ? step[1] : 0), z = i + (here & 4 ? step[2] : 0);
-    for (int c = 0; c < 6 && here & 8; c++, d += apart) {
+    int x = i + (here & LINK_X ? step[0] : 0), y = i + (here & LINK_Y ? step[1] : 0);
+    int z = i + (here & LINK_Z ? step[2] : 0);
+    for (int c = 0; c < 6 && here & INSIDE; c++, d += apart) {
         float v = d[i], gx = w.x * (d[x] - v), gy = w.y * (d[y] - v), gz = w.z * (d[z] - v);
         sum[c] += sqrt(gx * gx + gy * gy + gz * gz + eps);
     }
@@ -91,7 +92,7 @@ tensor_tv_blocks(__global const float *from, __global const float *data, __globa
         for (int q = lane; q < wide * high * deep; q += ITEMS) {
             int bx = away + q % wide, by = away + q / wide % high, bz = away + q / (wide * high);
             int i = (bz * BOX_Y + by) * BOX_X + bx, here = bits[i];
-            if (here & 8) {
+            if (here & INSIDE) {
                 places p;
                 places_of(bits, i, here, step, &p);
                 int at = ((z0 + bz) * size.y + y0 + by) * size.x + x0 + bx;
@@ -133,7 +134,8 @@ tensor_tv_none(__global const float *from, __global const float *data, __global 
         bool within = x < size.x && y < size.y && z < size.z;
         int i = (z * size.y + y) * size.x + x;
         /* No links out of the block: forward from its first voxels, back from its last. */
-        int keep = 8 | (v & 1 ? 16 : 1) | (v & 2 ? 32 : 2) | (v & 4 ? 64 : 4);
+        int keep = INSIDE | (v & 1 ? LINK_BACK_X : LINK_X) | (v & 2 ? LINK_BACK_Y : LINK_Y) |
+                   (v & 4 ? LINK_BACK_Z : LINK_Z);
         bits[q] = within ? (uchar)(links[i] & keep) : (uchar)0;
         for (int c = 0; c < 6; c++)
             field[c * apart + q] = field[48 * ITEMS + c * apart + q] = within ? from[c * n + i] : 0.0f;
@@ -149,7 +151,7 @@ tensor_tv_none(__global const float *from, __global const float *data, __global 
 #endif
         for (int v = 0; v < 8; v++) {
             int i = v * ITEMS + lane, here = bits[i];
-            if (!(here & 8))
+            if (!(here & INSIDE))
                 continue;
             places p;
             places_of(bits, i, here, step, &p);

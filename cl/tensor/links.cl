@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The byte of links of every voxel, as src/op/tensor/links.h says. */
+/* The byte of links of every voxel. */
+#include "tensor/links.clh"
 
 static inline int inside(__global const float *mask, int i)
 {
@@ -14,19 +15,19 @@ __kernel void tensor_links(__global const float *mask, __global uchar *links, in
     int row = size.x, plane = size.x * size.y, i = z * plane + y * row + x;
     int bits = 0;
     if (inside(mask, i)) {
-        bits = 8;
+        bits = INSIDE;
         if (x + 1 < size.x && inside(mask, i + 1))
-            bits |= 1;
+            bits |= LINK_X;
         if (y + 1 < size.y && inside(mask, i + row))
-            bits |= 2;
+            bits |= LINK_Y;
         if (z + 1 < size.z && inside(mask, i + plane))
-            bits |= 4;
+            bits |= LINK_Z;
         if (x > 0 && inside(mask, i - 1))
-            bits |= 16;
+            bits |= LINK_BACK_X;
         if (y > 0 && inside(mask, i - row))
-            bits |= 32;
+            bits |= LINK_BACK_Y;
         if (z > 0 && inside(mask, i - plane))
-            bits |= 64;
+            bits |= LINK_BACK_Z;
     }
     links[i] = (uchar)bits;
 }

@@ -12,6 +12,7 @@
 #include "common/field_row.clh"
 #include "common/group_reduce.clh"
 #include "tensor/entries.clh"
+#include "tensor/links.clh"
 
 #ifndef WIDE
 #define WIDE 1
@@ -42,7 +43,6 @@ typedef eigen1 eigen;
 #ifndef INLINED
 #define INLINED static inline __attribute__((always_inline))
 #endif
-#define INSIDE 8
 
 /* p[i] to p[i + WIDE - 1], 0 for those that are not among the first n. */
 static inline real get(__global const float *p, int i, int n)
@@ -174,9 +174,9 @@ INLINED void dual_at(int i, __global const float *ahead, whole bits, int4 size, 
     for (int c = 0; c < 6; c++) {
         __global const float *u = ahead + c * n, *p = dual + 3 * c * size.w;
         real here = get(u, i, n);
-        q[3 * c] = get(p, i, n) + step.x * forward(u, here, i, 1, n, bits & 1);
-        q[3 * c + 1] = get(p + size.w, i, n) + step.y * forward(u, here, i, size.x, n, bits & 2);
-        q[3 * c + 2] = get(p + 2 * size.w, i, n) + step.z * forward(u, here, i, size.y, n, bits & 4);
+        q[3 * c] = get(p, i, n) + step.x * forward(u, here, i, 1, n, bits & LINK_X);
+        q[3 * c + 1] = get(p + size.w, i, n) + step.y * forward(u, here, i, size.x, n, bits & LINK_Y);
+        q[3 * c + 2] = get(p + 2 * size.w, i, n) + step.z * forward(u, here, i, size.y, n, bits & LINK_Z);
         real square = q[3 * c] * q[3 * c] + q[3 * c + 1] * q[3 * c + 1] + q[3 * c + 2] * q[3 * c + 2];
 #if PAPER
         real inside = fmin((real)(1.0f), state[c] * rsqrt(COUNT(c) * square));
@@ -231,7 +231,7 @@ __kernel void tensor_pd_dual(__global const float *ahead, __global const uchar *
     int n = size.z, first = get_global_id(0) * MARCH, last = min(first + MARCH, n);
     for (int i = first; i < last; i += WIDE) {
         whole bits = bits_at(links, i, n);
-        if (ANY((bits & 7) != 0))
+        if (ANY((bits & LINKS_AHEAD) != 0))
             dual_at(i, ahead, bits, size, step, state, radius, dual);
     }
 }
