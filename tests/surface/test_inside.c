@@ -75,13 +75,15 @@ static void kinds(void)
         {"labels", as_labels, -1, NAN, CLVOX_OK, CLVOX_INSIDE_LABELS, 0.5, 1, "all labels above 0"},
         {"a label", as_labels, 7, NAN, CLVOX_OK, CLVOX_INSIDE_LABEL, 0.5, 1, "label 7"},
         {"a label that is not there", as_labels, 5, NAN, CLVOX_ERROR_DATA, 0, 0, 0, NULL},
-        {"a probability", as_probability, -1, NAN, CLVOX_OK, CLVOX_INSIDE_PROBABILITY, 0.5, 1, "image above 0.5"},
+        {"a probability", as_probability, -1, NAN, CLVOX_OK, CLVOX_INSIDE_PROBABILITY, 0.5, 1,
+         "image above 0.5"},
         {"grey values", as_grey, -1, NAN, CLVOX_ERROR_DATA, 0, 0, 0, NULL},
         {"grey values with iso", as_grey, -1, 50, CLVOX_OK, CLVOX_INSIDE_IMAGE, 50, 1, "image above 50"},
         {"steep values of either sign", as_scores, -1, NAN, CLVOX_ERROR_DATA, 0, 0, 0, NULL},
         {"whole numbers below 0", as_hounsfield, -1, NAN, CLVOX_ERROR_DATA, 0, 0, 0, NULL},
         {"a distance", as_distance, -1, NAN, CLVOX_OK, CLVOX_INSIDE_DISTANCE, 0, 0, "signed distance"},
-        {"a distance, as an image", as_distance, -1, -2, CLVOX_OK, CLVOX_INSIDE_IMAGE, -2, 1, "image above -2"},
+        {"a distance, as an image", as_distance, -1, -2, CLVOX_OK, CLVOX_INSIDE_IMAGE, -2, 1,
+         "image above -2"},
         {"a label and iso", as_labels, 7, 3, CLVOX_ERROR_ARGUMENT, 0, 0, 0, NULL},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -98,7 +100,8 @@ static void kinds(void)
             check_must(clvox_inside_mask(v, &inside, &mask));
             CHECK((mask != NULL) == (inside.kind <= CLVOX_INSIDE_LABEL));
             for (int i = 0; mask && i < EDGE * EDGE * EDGE; i++)
-                CHECK(mask->data[i] == (rows[r].label >= 0 ? v->data[i] == (float)rows[r].label : v->data[i] > 0));
+                CHECK(mask->data[i] ==
+                      (rows[r].label >= 0 ? v->data[i] == (float)rows[r].label : v->data[i] > 0));
             clvox_volume_destroy(&mask);
         }
         clvox_volume_destroy(&v);
