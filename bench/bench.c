@@ -95,26 +95,28 @@ static int measure_chosen(bench_run *run, bench_data *data, const bench_row *row
     return CLVOX_OK;
 }
 
-/* Forces what a row of "ENTRY/FORM" is about, or ends that. entry: room for its name. */
-static int force_form(clvox_context *ctx, const bench_row *row, bool on, char entry[48])
+int bench_force_form(clvox_context *ctx, const bench_row *row, bool on)
 {
+    char entry[48];
     const char *slash = row->vary ? strchr(row->vary, '/') : NULL;
     if (!slash)
         return CLVOX_OK;
-    snprintf(entry, 48, "%.*s", (int)(slash - row->vary), row->vary);
+    snprintf(entry, sizeof entry, "%.*s", (int)(slash - row->vary), row->vary);
     return clv_force_variant(ctx, entry, on ? slash + 1 : NULL, -1);
 }
 
 static int measure_row(bench_run *run, bench_data *data, const bench_row *row, const char *label)
 {
     char entry[48];
-    int status = force_form(run->ctx, row, true, entry);
+    int status = bench_force_form(run->ctx, row, true);
     bench_row own = *row;
-    if (row->vary && strchr(row->vary, '/'))
+    if (row->vary && strchr(row->vary, '/')) {
+        snprintf(entry, sizeof entry, "%.*s", (int)strcspn(row->vary, "/"), row->vary);
         own.vary = entry;
+    }
     if (status >= 0)
         status = measure_chosen(run, data, &own, label);
-    if (force_form(run->ctx, row, false, entry) < 0 && status >= 0)
+    if (bench_force_form(run->ctx, row, false) < 0 && status >= 0)
         status = CLVOX_ERROR_MEMORY;
     return status;
 }

@@ -163,6 +163,9 @@ extern const bench_row *const bench_fields[BENCH_FIELDS];
  * forced now and compares. CLVOX_ERROR_DATA where the result is wrong. */
 int bench_verify(clvox_context *ctx, const bench_row *row, const char *label);
 
+/* Forces the form that a row of "ENTRY/FORM" is about, or ends that. */
+int bench_force_form(clvox_context *ctx, const bench_row *row, bool on);
+
 /* The fluid's operator with alpha and gamma of Ha 2011, in voxels. */
 clv_fluid_operator bench_operator(const int size[3], bool periodic, float beta);
 

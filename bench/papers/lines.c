@@ -103,8 +103,14 @@ bool paper_passed_over(bench_run *run, const char *name, int *status)
 int paper_verify_row(clvox_context *ctx, const bench_row *rows, const char *name)
 {
     for (const bench_row *row = rows; row->name; row++)
-        if (!strcmp(row->name, name))
-            return bench_verify(ctx, row, name);
+        if (!strcmp(row->name, name)) {
+            int status = bench_force_form(ctx, row, true);
+            if (status >= 0)
+                status = bench_verify(ctx, row, name);
+            if (bench_force_form(ctx, row, false) < 0 && status >= 0)
+                status = CLVOX_ERROR_MEMORY;
+            return status;
+        }
     return clv_fail(CLVOX_ERROR_ARGUMENT, "%s is the name of no operation", name);
 }
 

@@ -66,43 +66,22 @@ static int row_conjugate(bench_data *d)
     return clv_cg_step(d->ctx, &problem, &room);
 }
 
-static int begin_fft(bench_data *d)
-{
-    clv_fft_destroy(&d->fft);
-    return clv_fft_create(d->ctx, d->size, &d->fft);
-}
-
 static int row_fft(bench_data *d)
 {
     int status = clv_fft_forward(d->ctx, &d->fft, d->v, d->nine);
     return status < 0 ? status : clv_fft_back(d->ctx, &d->fft, d->nine, d->field[0]);
 }
 
-/* By one provider, whichever is the default. */
-static int begin_fft_by(bench_data *d, const char *provider)
+/* Some drivers finish what libraries build when it is first used. */
+static int begin_fft(bench_data *d)
 {
     int status = CLVOX_OK;
     clv_fft_destroy(&d->fft);
-    CLV_TRY(clv_fft_create_by(d->ctx, provider, d->size, &d->fft));
-    CLV_TRY(row_fft(d)); /* some drivers finish what libraries build when it is first used */
+    CLV_TRY(clv_fft_create(d->ctx, d->size, &d->fft));
+    CLV_TRY(row_fft(d));
     CLV_TRY(clv_finish(d->ctx));
 end:
     return status;
-}
-
-static int begin_fft_clvox(bench_data *d)
-{
-    return begin_fft_by(d, "clvox");
-}
-
-static int begin_fft_clfft(bench_data *d)
-{
-    return begin_fft_by(d, "clfft");
-}
-
-static int begin_fft_vkfft(bench_data *d)
-{
-    return begin_fft_by(d, "vkfft");
 }
 
 static int row_fft_solve(bench_data *d)
@@ -131,11 +110,11 @@ const bench_row bench_rows_solvers[] = {
     {"fft solver", "fft_rows", 120, 0, row_fft_solve, check_fft_solve, begin_fft, NULL},
     {"fft solver, coupled", "fft_rows_back", 168, 0, row_fft_solve_coupled, check_fft_solve_coupled,
      begin_fft, NULL},
-    {"fft there and back, clvox", NULL, 144, 0, row_fft, check_fft, begin_fft_clvox, NULL},
-    {"fft there and back, clfft", NULL, 144, 0, row_fft, check_fft, begin_fft_clfft, NULL},
-    {"fft there and back, vkfft", NULL, 144, 0, row_fft, check_fft, begin_fft_vkfft, NULL},
-    {"fft solver, clvox", NULL, 120, 0, row_fft_solve, check_fft_solve, begin_fft_clvox, NULL},
-    {"fft solver, clfft", NULL, 120, 0, row_fft_solve, check_fft_solve, begin_fft_clfft, NULL},
-    {"fft solver, vkfft", NULL, 120, 0, row_fft_solve, check_fft_solve, begin_fft_vkfft, NULL},
+    {"fft there and back, clvox", "fourier/clvox", 144, 0, row_fft, check_fft, begin_fft, NULL},
+    {"fft there and back, clfft", "fourier/clfft", 144, 0, row_fft, check_fft, begin_fft, NULL},
+    {"fft there and back, vkfft", "fourier/vkfft", 144, 0, row_fft, check_fft, begin_fft, NULL},
+    {"fft solver, clvox", "fourier/clvox", 120, 0, row_fft_solve, check_fft_solve, begin_fft, NULL},
+    {"fft solver, clfft", "fourier/clfft", 120, 0, row_fft_solve, check_fft_solve, begin_fft, NULL},
+    {"fft solver, vkfft", "fourier/vkfft", 120, 0, row_fft_solve, check_fft_solve, begin_fft, NULL},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

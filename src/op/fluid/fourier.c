@@ -140,8 +140,9 @@ static int usable(clvox_context *ctx, const clv_fft_provider *provider, const in
     return status < 0 ? status : clv_fourier_trust(ctx, provider->by);
 }
 
-static int choose(clvox_context *ctx, const char *name, const int size[3], const clv_fft_provider **out)
+static int choose(clvox_context *ctx, const int size[3], const clv_fft_provider **out)
 {
+    const char *name = clv_forced_variant(ctx, CLV_FFT);
     int on = clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
     for (const clv_fft_provider *p = clv_fft_providers; name && p->name; p++)
         if (!strcmp(p->name, name)) {
@@ -161,11 +162,6 @@ static int choose(clvox_context *ctx, const char *name, const int size[3], const
 
 int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out)
 {
-    return clv_fft_create_by(ctx, clv_forced_variant(ctx, CLV_FFT), size, out);
-}
-
-int clv_fft_create_by(clvox_context *ctx, const char *provider, const int size[3], clv_fft *out)
-{
     const double pi = acos(-1);
     int status = CLVOX_OK, radices[3][RADICES] = {{0}};
     size_t all = (size_t)size[0] + (size_t)size[1] + (size_t)size[2], at = 0;
@@ -173,7 +169,7 @@ int clv_fft_create_by(clvox_context *ctx, const char *provider, const int size[3
     *out = (clv_fft){.size = {size[0], size[1], size[2]}};
     if (!table)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a Fourier transform");
-    CLV_TRY(choose(ctx, provider, size, &out->provider));
+    CLV_TRY(choose(ctx, size, &out->provider));
     const clv_fourier_library *by = out->provider->by;
     for (int a = 0; a < 3; a++) {
         factors_of(size[a], radices[a]);

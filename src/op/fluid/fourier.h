@@ -35,8 +35,6 @@ typedef struct clv_fft {
  * that takes this size and is right on this device. CLVOX_ERROR_DEVICE, with the
  * reason, where the forced one is not, or none. */
 int clv_fft_create(clvox_context *ctx, const int size[3], clv_fft *out);
-/* By the provider of that name; NULL: as if none were forced. */
-int clv_fft_create_by(clvox_context *ctx, const char *provider, const int size[3], clv_fft *out);
 void clv_fft_destroy(clv_fft *fft);
 
 /* Bytes of a spectrum: x / 2 + 1 complex numbers (float2) for each row of each
