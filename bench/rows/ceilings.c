@@ -132,7 +132,8 @@ static void close_probe(bench_probe *p)
 static int call_peak(void *what)
 {
     bench_probe *p = what;
-    return clv_fma_rate(p->ctx, p->twice, 1, 0.99f, 0.5f, p->steps, p->in, p->out, &p->amount);
+    const clv_fma_chains chains = {p->twice, 1, 0.99f, 0.5f, p->steps};
+    return clv_fma_rate(p->ctx, &chains, p->in, p->out, &p->amount);
 }
 
 static int arithmetic(bench_run *run, bool twice, const char *name, double *value)
@@ -142,7 +143,7 @@ static int arithmetic(bench_run *run, bool twice, const char *name, double *valu
     bench_probe p = {.ctx = run->ctx, .twice = twice, .steps = FEW};
     float got;
     CLV_TRY(clv_buffer_create(run->ctx, 64, "bench data", &p.in));
-    CLV_TRY(clv_buffer_create(run->ctx, CLV_PEAK_ROOM * sizeof(float), "bench data", &p.out));
+    CLV_TRY(clv_buffer_create(run->ctx, CLV_FMA_ROOM * sizeof(float), "bench data", &p.out));
     CLV_TRY(call_peak(&p));
     CLV_TRY(clv_buffer_read(run->ctx, p.out, 0, &got, sizeof got));
     /* A work-item has one lane or as many as its vectors are wide. */
