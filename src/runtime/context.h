@@ -6,7 +6,7 @@
 #include "runtime/cache.h"
 #include "runtime/compiler.h"
 #include "runtime/error.h"
-#include "runtime/fourier.h"
+#include "runtime/fourier/fourier.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
 

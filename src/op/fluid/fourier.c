@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/fourier_clfft.h"
-#include "runtime/fourier_vkfft.h"
+#include "runtime/fourier/clfft.h"
+#include "runtime/fourier/vkfft.h"
 
 /* A work-group takes some lines; how many depends on their length and on the
  * device's local memory. An item of a CPU device takes eight. */
@@ -42,9 +42,9 @@ const clv_entry clv_entry_fft_reorder = {"fluid/fourier", "fft_reorder", reorder
 /* Of those that take a volume, the first that is the default on this kind of
  * device, as measured (bench rows "fft"), else the first. */
 const clv_fft_provider clv_fft_providers[] = {
-    {"clvox", CLV_ON_ANY, NULL},
+    {"clvox", CLV_ON_CPU, NULL},
+    {"vkfft", CLV_ON_GPU, &clv_fourier_vkfft},
     {"clfft", 0, &clv_fourier_clfft},
-    {"vkfft", 0, &clv_fourier_vkfft},
     {NULL, 0, NULL},
 };
 

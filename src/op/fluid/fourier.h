@@ -3,7 +3,7 @@
 #define CLV_OP_FLUID_FOURIER_H
 
 #include "op/fluid/fluid_operator.h"
-#include "runtime/fourier.h"
+#include "runtime/fourier/fourier.h"
 
 /* Who transforms: the kernels of cl/fluid/fourier.cl, or a library. Ours take any
  * size: lengths are split into 8, 4, 2, 3, 5 and 7, and what prime factors are left

@@ -7,7 +7,7 @@
 #include "op/harness.h"
 #include "op/fluid/sor.h"
 #include "ref/fluid/fourier.h"
-#include "runtime/fourier_clfft.h"
+#include "runtime/fourier/clfft.h"
 #include "ref/fluid/fluid_operator.h"
 
 /* Every radix, mixed ones, primes that have none, lines of one and of two. */

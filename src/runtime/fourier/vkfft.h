@@ -3,7 +3,7 @@
 #ifndef CLV_RUNTIME_FOURIER_VKFFT_H
 #define CLV_RUNTIME_FOURIER_VKFFT_H
 
-#include "runtime/fourier.h"
+#include "runtime/fourier/fourier.h"
 
 extern const clv_fourier_library clv_fourier_vkfft;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clFFT: two plans, since the layouts of input and output change places. */
-#include "runtime/fourier_clfft.h"
+#include "runtime/fourier/clfft.h"
 
 #include <pthread.h>
 #include <stdio.h>

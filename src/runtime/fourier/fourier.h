@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fourier transforms by libraries that drive OpenCL themselves, as src/op/fluid/fourier.c
  * sees them: each is a file here (fourier_*.c) and a row of its table there. */
-#ifndef CLV_RUNTIME_FOURIER_H
-#define CLV_RUNTIME_FOURIER_H
+#ifndef CLV_RUNTIME_FOURIER_FOURIER_H
+#define CLV_RUNTIME_FOURIER_FOURIER_H
 
 #include "runtime/buffer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/fourier.h"
+#include "runtime/fourier/fourier.h"
 
 #include <math.h>
 #include <stdlib.h>

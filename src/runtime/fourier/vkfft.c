@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* VkFFT, which is a header that writes kernels. */
-#include "runtime/fourier_vkfft.h"
+#include "runtime/fourier/vkfft.h"
 
 #include <stdio.h>
 #include <stdlib.h>
