@@ -9,6 +9,7 @@
 #include "cli/register_options.h"
 #include "register/metric.h"
 #include "register/model.h"
+#include "register/options.h"
 
 static const struct {
     unsigned bit;
@@ -36,11 +37,11 @@ static void print_grid(const command *cli, const char *name, const clvox_grid *g
 void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options)
 {
-    static const char *const linear[] = {"", "translation", "rigid", "similarity", "affine"};
     static const char *const starts[] = {"headers, centres and turns", "world coordinates as they are",
                                          "world coordinates as they are", "centres of the grids",
                                          "images' centres and turns", "the given affine"};
     const clv_metric_row *compared = clv_metric_find(options->linear_metric);
+    const clv_option *linear = clv_option_find(&clv_register_table, "linear");
     char needed[32], all[32], free_text[32], by[32];
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
     const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
@@ -50,7 +51,8 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
     if (images->channels > 1)
         cli_remark(cli, 0, "channels %d\n", images->channels);
     cli_remark(cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init],
-               options->linear ? ", " : "", linear[options->linear], options->linear ? " by " : "",
+               options->linear ? ", " : "", options->linear ? clv_option_word(linear, (int)options->linear) : "",
+               options->linear ? " by " : "",
                options->linear ? clv_metric_says(compared, clv_metric_parameter(compared, options, true), by)
                                : "",
                options->deform ? clv_model_name(options->deform) : "no",

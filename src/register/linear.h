@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The linear stage's own parts: levels of both images, the metric with its
  * derivatives for many maps at once, the optimiser, the search for a start.
- * register_linear.c puts them together. */
+ * linear.c puts them together. */
 #ifndef CLV_REGISTER_LINEAR_H
 #define CLV_REGISTER_LINEAR_H
 
@@ -98,7 +98,7 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
                   int room, int *count);
 
 /* Where the start is as good already, nothing has been gained: it stays
- * (register_linear.c). */
+ * (linear.c). */
 int linear_settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
                   linear_state *state);
 

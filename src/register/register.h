@@ -8,7 +8,7 @@
 #include "op/image/statistics.h"
 #include "op/field/warp.h"
 
-/* Slots of the state buffer: op/fluid.h owns the first CLV_FLUID_SLOTS. */
+/* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
 enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
     CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */
@@ -65,19 +65,19 @@ typedef struct clv_registration {
 } clv_registration;
 
 /* Sets run->matrix by options: a start, and from it the best map of the kind
- * asked for, seen from the image that comes first (register_linear.c). What it
+ * asked for, seen from the image that comes first (linear.c). What it
  * takes for itself meanwhile, of a run that clv_register_describe has filled in (linear_levels.c). */
 int clv_register_linear(clv_registration *run);
 size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask);
 
 /* Maps both images of each channel to [0, 1.2]; for metrics that compare values
- * the moving one to the fixed one's quantiles (register_match.c). */
+ * the moving one to the fixed one's quantiles (match.c). */
 int clv_register_match(clv_registration *run);
 
 /* Builds the kernels that such a run asks for, as far as they are listed (kernels.c). */
 int clv_register_build_ahead(const clv_registration *run, bool masks);
 
-/* ---- exchanged images (register_exchange.c) ----------------------------- */
+/* ---- exchanged images (exchange.c) ----------------------------- */
 
 /* Which image comes first: below 0 the fixed one, above 0 the moving one. The
  * one that alone has a mask; else that of fewer voxels; else by sizes and
@@ -116,7 +116,7 @@ typedef struct clv_metric_report {
 
 /* How alike the images are on the full fixed grid of the one who asked, under
  * the linear part (or as they lie) and u (NULL: 0; else run is not turned), the
- * channels by their weights (register_measure.c). */
+ * channels by their weights (measure.c). */
 int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
                          clv_metric_report *report);
 
@@ -124,7 +124,7 @@ int clv_register_measure(const clv_registration *run, bool linear, const clv_buf
 size_t clv_register_measure_floats(const clvox_register_options *options, int n);
 
 /* Fills parts, overlap and suspicions of a result whose numbers are known
- * (register_judge.c). */
+ * (judge.c). */
 void clv_register_judge(const clv_registration *run, clvox_register_result *result);
 
 
@@ -146,7 +146,7 @@ int clv_register_finish_fields(const clvox_register_options *options, bool given
  * more are overwritten. moving as given; NULL on a grid that is not that of the
  * results: then statistics and warped image are left to clv_register_enlarge,
  * which brings the warps to the full grid, without folds, after the run's
- * memory has been given back (register_finish.c, register_enlarge.c). */
+ * memory has been given back (finish.c, enlarge.c). */
 int clv_register_finish(clv_registration *run, const clv_request *held, int count,
                         const clvox_volume *moving, clvox_register_result *result);
 
@@ -169,7 +169,7 @@ size_t clv_register_slab(const clvox_grid *grid);
 
 /* The grids that a run works on, which are as coarse as its finest level, and
  * its options as seen from there; true where they are coarser than the images
- * (register_memory.c). */
+ * (memory.c). */
 bool clv_register_work(const clvox_register_images *images, const clvox_register_options *options,
                        clvox_grid *fixed, clvox_grid *moving, clvox_register_options *work);
 
@@ -187,7 +187,7 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
                         const clvox_register_options *options);
 
 /* Copies of images that lay on another grid; to be released by the caller,
- * also after a failure (register_images.c). */
+ * also after a failure (images.c). */
 typedef struct clv_register_copies {
     clvox_volume *own[4 * CLVOX_MAX_CHANNELS + 4];
     int count;
@@ -200,7 +200,7 @@ int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_re
 int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
                          clvox_register_images *images, clv_register_copies *copies);
 /* Sets run->domain to the part of the fixed grid where the fixed images have
- * content, with room around it, where that is clearly smaller (register_domain.c). */
+ * content, with room around it, where that is clearly smaller (domain.c). */
 int clv_register_domain(clv_registration *run, const clvox_register_images *images);
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */

@@ -19,6 +19,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/model.h"
+#include "register/options.h"
 #include "register/pyramid.h"
 
 enum { LOOK = 10, MAX_RISES = 6 };
@@ -200,9 +201,9 @@ static int requests(clv_registration *run, clv_request *list)
 static int run_unbiased(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK;
-    static const char *const kernels[] = {NULL, "recompute", "reuse", "capped", "twopass"}; /* of clvox_force */
-    const char *kernel = kernels[run->options->force];
     const clvox_register_options *o = run->options;
+    const clv_option *kernels = clv_option_find(&clv_register_table, "kernel");
+    const char *kernel = o->force == CLVOX_FORCE_AUTO ? NULL : clv_option_word(kernels, (int)o->force);
     double work[CLVOX_MAX_LEVELS], total = 0;
     clvox_grid at = run->fixed_grid;
     for (int i = 0; i < o->levels; i++) {
