@@ -3,6 +3,7 @@
  * cl/fluid_operator.cl's. The numbers live on the device: how far to go, how much of the
  * old direction to keep, and when it is enough. */
 #include "common/field_row.clh"
+#include "common/group_reduce.clh"
 #include "common/share.clh"
 
 /* Built with the places of the state (SQUARE; STEP; TURN, how much of the old
@@ -13,14 +14,7 @@
 static inline float join_group(float mine, __local float *shared)
 {
     int lane = get_local_id(0);
-    shared[lane] = mine;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = TILE_X; reach > 1; reach = (reach + 1) / 2) {
-        int step = (reach + 1) / 2;
-        if (lane + step < reach)
-            shared[lane] += shared[lane + step];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    group_sums(&mine, 1, lane, TILE_X, shared);
     return shared[0];
 }
 

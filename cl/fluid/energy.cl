@@ -3,6 +3,7 @@
  * into partial[4 group ...]; one more work-group adds the groups. The order is
  * fixed by the size and the tile. The values: image term, penalty, smallest J,
  * number of J that are not above 0. */
+#include "common/group_reduce.clh"
 #include "fluid/force.clh"
 #include "fluid/residual_row.clh"
 
@@ -38,16 +39,7 @@ static inline float4 join(float4 a, float4 b)
     return (float4)(a.x + b.x, a.y + b.y, fmin(a.z, b.z), a.w + b.w);
 }
 
-INLINED void join_group(__local float4 *cell, float4 mine, int item)
-{
-    cell[item] = mine;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int step = TILE_X / 2; step > 0; step /= 2) {
-        if (item < step)
-            cell[item] = join(cell[item], cell[item + step]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-}
+GROUP_REDUCTION(join_cells, float4, join)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void energy_group(ENERGY_ARGUMENTS)
@@ -70,7 +62,8 @@ void energy_group(ENERGY_ARGUMENTS)
         least = fmin(least, j);
         folded += j > 0.0f ? 0.0f : 1.0f;
     }
-    join_group(cell, (float4)(sum0, sum1, least, folded), item);
+    cell[item] = (float4)(sum0, sum1, least, folded);
+    join_cells(cell, 1, item, TILE_X, 1);
     if (item == 0)
         vstore4(cell[0], group, partial);
 }
@@ -152,7 +145,8 @@ void energy_total(__global const float *partial, int groups, __global float *out
     float4 mine = (float4)(0.0f, 0.0f, INFINITY, 0.0f);
     for (int i = item; i < groups; i += TILE_X)
         mine = join(mine, vload4(i, partial));
-    join_group(cell, mine, item);
+    cell[item] = mine;
+    join_cells(cell, 1, item, TILE_X, 1);
     if (item == 0) {
         out[slot] = cell[0].x;
         out[slot + 1] = cell[0].y;

@@ -7,6 +7,7 @@
  * beta / (4 spacing spacing) of xy, xz, yz. */
 #include "common/border.clh"
 #include "common/field_row.clh"
+#include "common/group_reduce.clh"
 
 #ifndef COUPLED
 #define COUPLED 0
@@ -283,14 +284,7 @@ void fluid_operator_march(OPERATOR_ARGUMENTS)
             }
         }
     }
-    sums[item] = sum;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = ITEMS; reach > 1; reach = (reach + 1) / 2) {
-        int step = (reach + 1) / 2;
-        if (item + step < reach)
-            sums[item] += sums[item + step];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    group_sums(&sum, 1, item, ITEMS, sums);
     int row = get_group_id(2) * get_num_groups(1) + get_group_id(1);
     if (what && item == 0)
         partial[row * get_num_groups(0) + get_group_id(0)] = sums[0];

@@ -4,6 +4,7 @@
  * clv_reduce_kind) and HAS_WEIGHT, or with COMBINE (0 sum, 1 min, 2 max) and
  * ROOT for the second launch. */
 #include "common/field_row.clh"
+#include "common/group_reduce.clh"
 #include "common/share.clh"
 
 #ifndef KIND
@@ -70,17 +71,14 @@ static inline float join8(float8 v)
     return JOIN(two.x, two.y);
 }
 
+GROUP_REDUCTION(join_cells, float, JOIN)
+
 /* The work-group's result, in its first work-item. */
 static inline float join_group(float mine, __local float *shared)
 {
     int lane = get_local_id(0);
     shared[lane] = mine;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = TILE_X / 2; reach > 0; reach /= 2) {
-        if (lane < reach)
-            shared[lane] = JOIN(shared[lane], shared[lane + reach]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    join_cells(shared, 1, lane, TILE_X, 1);
     return shared[0];
 }
 
@@ -124,7 +122,8 @@ __kernel void reduce_chunks(__global const float *a, __global const float *b,
                             __global const float *weight, float k, int n,
                             __global float *partial)
 {
-    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n), last = first + min(chunk, n - first), i = first;
+    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n);
+    int last = first + min(chunk, n - first), i = first;
     float8 sum = START;
     for (; i + 1024 <= last; i += 1024) {
         float8 p = START, q = START, r = START, s = START;
@@ -155,7 +154,8 @@ longest_groups(__global const float *field, float4 scale, int n, __global float 
 {
     __local float shared[TILE_X];
     int lane = get_local_id(0);
-    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n), last = first + min(chunk, n - first);
+    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n);
+    int last = first + min(chunk, n - first);
     float most = 0.0f;
 #ifdef UNROLL
 #pragma unroll UNROLL
@@ -173,7 +173,8 @@ longest_groups(__global const float *field, float4 scale, int n, __global float 
 __kernel void longest_chunks(__global const float *field, float4 scale, int n,
                              __global float *partial)
 {
-    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n), last = first + min(chunk, n - first), i = first;
+    int chunk = share_of(n), first = min((int)get_group_id(0) * chunk, n);
+    int last = first + min(chunk, n - first), i = first;
     float8 most8 = 0.0f;
     for (; i + 8 <= last; i += 8) {
         vec8 v = load_vec8(field, i, n);
@@ -218,7 +219,8 @@ reduce_last_group(__global const float *partial, int count, int most, __global f
         put_result(sum, most, out, slot);
 }
 
-__kernel void reduce_last_item(__global const float *partial, int count, int most, __global float *out, int slot)
+__kernel void reduce_last_item(__global const float *partial, int count, int most, __global float *out,
+                               int slot)
 {
     float8 sum = START;
     int i = 0;

@@ -6,6 +6,9 @@
  * its vectors.
  * LAST: the build with the last step of that alone. */
 #include "common/field_row.clh"
+#include "common/group_reduce.clh"
+
+GROUP_REDUCTION(group_most, int, max)
 
 #if LAST
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
@@ -16,12 +19,9 @@ void smooth_longest(__global const int *partial, int count, __global float *stat
     for (int i = lane; i < count; i += TILE_X)
         mine = max(mine, partial[i]);
     most[lane] = mine;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane == 0) {
-        for (int i = 1; i < TILE_X; i++)
-            mine = max(mine, most[i]);
-        state[slot] = sqrt(as_float(mine));
-    }
+    group_most(most, 1, lane, TILE_X, 1);
+    if (lane == 0)
+        state[slot] = sqrt(as_float(most[0]));
 }
 #else
 
@@ -341,13 +341,7 @@ void smooth_march(SMOOTH_ARGUMENTS)
         }
     }
     longest[item] = most;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = ITEMS; reach > 1; reach = (reach + 1) / 2) {
-        int step = (reach + 1) / 2;
-        if (item + step < reach)
-            longest[item] = max(longest[item], longest[item + step]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    group_most(longest, 1, item, ITEMS, 1);
     if (scale.w != 0.0f && item == 0)
         partial[get_group_id(0)] = longest[0];
 }

@@ -5,6 +5,7 @@
  * logarithms are summed; 1: values are the lengths of a field's vectors,
  * turned by rows 0 to 2 of a matrix first. */
 #include "common/field_row.clh"
+#include "common/group_reduce.clh"
 
 #ifndef LENGTHS
 #define LENGTHS 0
@@ -29,16 +30,19 @@
                        TURNED(v, row2) * TURNED(v, row2))
 #endif
 
-/* A work-group takes rows first_row to last_row - 1. */
 static inline int rows_of_group(int4 size)
 {
     int groups = get_num_groups(0);
     return (size.y * size.z + groups - 1) / groups;
 }
 
+GROUP_REDUCTION(group_smallest, float, min)
+GROUP_REDUCTION(group_largest, float, max)
+
+/* A work-group takes some rows. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-statistics_groups(__global const float *a, __global const float *through, __global const float *weight, int4 size, float4 row0, float4 row1,
-                  float4 row2, float4 per_mm, __global float *partial)
+statistics_groups(__global const float *a, __global const float *through, __global const float *weight,
+                  int4 size, float4 row0, float4 row1, float4 row2, float4 per_mm, __global float *partial)
 {
     __local float shared[6 * TILE_X];
     int lane = get_local_id(0), group = get_group_id(0), n = size.x * size.y * size.z;
@@ -62,22 +66,12 @@ statistics_groups(__global const float *a, __global const float *through, __glob
         ok = ok & isfinite(value);
         TAKE(float, value, summed, ok);
     }
+    const float sums[4] = {sum, square, below, count};
     shared[lane] = low;
     shared[lane + TILE_X] = high;
-    shared[lane + 2 * TILE_X] = sum;
-    shared[lane + 3 * TILE_X] = square;
-    shared[lane + 4 * TILE_X] = below;
-    shared[lane + 5 * TILE_X] = count;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = TILE_X / 2; reach > 0; reach /= 2) {
-        if (lane < reach) {
-            shared[lane] = min(shared[lane], shared[lane + reach]);
-            shared[lane + TILE_X] = max(shared[lane + TILE_X], shared[lane + TILE_X + reach]);
-            for (int k = 2; k < 6; k++)
-                shared[lane + k * TILE_X] += shared[lane + k * TILE_X + reach];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    group_smallest(shared, 1, lane, TILE_X, 1);
+    group_largest(shared + TILE_X, 1, lane, TILE_X, 1);
+    group_sums(sums, 4, lane, TILE_X, shared + 2 * TILE_X);
     if (lane < 6)
         partial[6 * group + lane] = shared[lane * TILE_X];
 }
@@ -92,8 +86,8 @@ static inline float sum8(float8 v)
 /* A work-item the same rows, eight voxels at a time; a row is added up before
  * it joins the others, so that rounding errors stay small. */
 __kernel void statistics_rows(__global const float *a, __global const float *through,
-                              __global const float *weight, int4 size, float4 row0, float4 row1, float4 row2, float4 per_mm,
-                              __global float *partial)
+                              __global const float *weight, int4 size, float4 row0, float4 row1,
+                              float4 row2, float4 per_mm, __global float *partial)
 {
     const float8 steps = (float8)(0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f);
     int group = get_group_id(0), n = size.x * size.y * size.z, rows_each = rows_of_group(size);
