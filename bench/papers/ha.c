@@ -34,7 +34,8 @@ static int check_differences(bench_check *c, const paper_line *line)
 
 static int warp(bench_data *d, clv_interpolation how)
 {
-    return clv_warp(d->ctx, d->in[0], d->size, &SAME, d->u, how, 0, d->out[0], d->size);
+    return clv_warp(d->ctx, CLV_VOLUME(d->in[0], d->size), &SAME, d->u, how, 0,
+                    CLV_VOLUME(d->out[0], d->size));
 }
 
 static int run_linear(bench_data *d, const paper_line *line)

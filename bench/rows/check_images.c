@@ -103,7 +103,7 @@ int check_sobel(bench_check *c)
 
 int check_jacobian(bench_check *c)
 {
-    ref_jacobian(c->u, c->data->size, UNIT, -1, false, c->want);
+    ref_jacobian(c->u, c->data->size, UNIT, false, c->want);
     return check_buffer(c, c->data->out[0], c->want, c->n, 2e-6, 1e-6);
 }
 

@@ -75,7 +75,7 @@ static int row_sobel(bench_data *d)
 
 static int row_jacobian(bench_data *d)
 {
-    return clv_jacobian(d->ctx, d->u, d->size, UNIT, -1, false, d->out[0]);
+    return clv_jacobian(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), false, d->out[0]);
 }
 
 static int gaussian(bench_data *d, bool vectors, float sigma, clv_gaussian_method method)

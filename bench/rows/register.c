@@ -19,7 +19,8 @@ static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
 
 static int warp(bench_data *d, clv_interpolation how)
 {
-    return clv_warp(d->ctx, d->in[0], d->size, &SAME, d->u, how, 0, d->out[0], d->size);
+    return clv_warp(d->ctx, CLV_VOLUME(d->in[0], d->size), &SAME, d->u, how, 0,
+                    CLV_VOLUME(d->out[0], d->size));
 }
 
 static int row_warp(bench_data *d)
@@ -39,18 +40,21 @@ static int row_warp_cubic(bench_data *d)
 
 static int row_warp_label(bench_data *d)
 {
-    return clv_warp_label(d->ctx, d->labels, d->size, &SAME, d->u, 0, d->out[0], d->size);
+    return clv_warp(d->ctx, CLV_VOLUME(d->labels, d->size), &SAME, d->u, CLV_LABEL, 0,
+                    CLV_VOLUME(d->out[0], d->size));
 }
 
 static int row_compose(bench_data *d)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    return clv_compose(d->ctx, d->u, 1, d->v, d->size, &SAME, one, d->field[0], d->size);
+    return clv_compose(d->ctx, d->u, 1, CLV_VECTORS(d->v, d->size), &SAME, one,
+                       CLV_VECTORS(d->field[0], d->size));
 }
 
 static int row_compositive_step(bench_data *d)
 {
-    return clv_compositive_step(d->ctx, d->u, d->v, d->size, UNIT, 1.5f, 0, d->state, BENCH_LONGEST, d->field[0]);
+    return clv_compositive_step(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), d->v,
+                                &(clv_step_length){1.5f, 0, d->state, BENCH_LONGEST}, d->field[0]);
 }
 
 static int row_metric_force(bench_data *d)
@@ -66,7 +70,7 @@ static int row_metric_force(bench_data *d)
 
 static int row_inverse(bench_data *d)
 {
-    return clv_inverse(d->ctx, d->u, d->size, UNIT, 40, d->field[0]);
+    return clv_inverse(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), 40, d->field[0]);
 }
 
 /* ---- linear registration: one map, all voxels ---- */

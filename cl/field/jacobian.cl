@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* det(I + sign Du) or its logarithm (built with LOG). inverse.xyz is
- * sign / spacing. */
+/* det(I + Du) or its logarithm (built with LOG). inverse.xyz is 1 / spacing. */
 #include "common/difference.clh"
 #include "common/field_row.clh"
 

@@ -27,6 +27,24 @@ static inline clv_image clv_image_on(const clv_image *grid, clv_buffer *buffer, 
     return image;
 }
 
+/* The image that lies in a buffer, for operations, which know what they read and what they write.
+ * spacing NULL: 1. */
+static inline clv_image clv_image_of(const clv_buffer *buffer, const int size[3], const float *spacing,
+                                     int components)
+{
+    clv_image image = {(clv_buffer *)buffer, {size[0], size[1], size[2]}, {1, 1, 1}, components};
+    for (int i = 0; spacing && i < 3; i++)
+        image.spacing[i] = spacing[i];
+    return image;
+}
+
+/* The same as an argument: of one component, and a vector field, both where voxels
+ * are the measure, and a vector field in mm. */
+#define CLV_VOLUME(buffer, size) ((const clv_image[1]){clv_image_of((buffer), (size), NULL, 1)})
+#define CLV_VECTORS(buffer, size) ((const clv_image[1]){clv_image_of((buffer), (size), NULL, 3)})
+#define CLV_VECTORS_MM(buffer, size, spacing) \
+    ((const clv_image[1]){clv_image_of((buffer), (size), (spacing), 3)})
+
 /* The image's grid as a kernel's argument: `grid` of cl/common/grid.clh. */
 typedef struct clv_grid_arg {
     int32_t size[4]; /* the last: voxels */

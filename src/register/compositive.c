@@ -101,8 +101,8 @@ static int compare(const work *w, const clv_channel *channel, int slot)
     int status = CLVOX_OK;
     for (int i = 0; i < w->count; i++) {
         const side *s = &w->sides[i];
-        CLV_TRY(clv_warp(run->ctx, image_of(channel, s), s->size, &s->map, s->u, CLV_LINEAR, NAN, s->warped,
-                         l->fixed.size));
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(image_of(channel, s), s->size), &s->map, s->u, CLV_LINEAR,
+                         NAN, CLV_VOLUME(s->warped, l->fixed.size)));
     }
     const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
     clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
@@ -137,8 +137,8 @@ static int step(const work *w, const side *s)
     int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
     CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
     CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->hold, run->partial, run->state, slot));
-    CLV_TRY(clv_compositive_step(run->ctx, s->u, v, l->fixed.size, l->spacing, w->length, w->rim, run->state, slot,
-                        next));
+    CLV_TRY(clv_compositive_step(run->ctx, CLV_VECTORS_MM(s->u, l->fixed.size, l->spacing), v,
+                                 &(clv_step_length){w->length, w->rim, run->state, slot}, next));
     CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
 end:
     return status;

@@ -143,9 +143,12 @@ static int join(clv_registration *run, const clvox_grid *at, const clv_buffer *i
     for (int i = 0; i < 9; i++)
         back[i / 3][i % 3] = -turn[i / 3][i % 3];
     clv_map_between(&run->fixed_grid, at, CLV_MATRIX(run->matrix), 1, &map);
-    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, inverse, at->size, &map, CLV_TURN(turn), out, size));
-    CLV_TRY(clv_compose_extended(run->ctx, out, 0, inner, at->size, &map, CLV_TURN(back), between, size));
-    CLV_TRY(clv_compose_extended(run->ctx, between, 1, outer, at->size, &map, CLV_TURN(turn), out, size));
+    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, CLV_VECTORS(inverse, at->size), &map, CLV_TURN(turn),
+                                 CLV_VECTORS(out, size)));
+    CLV_TRY(clv_compose_extended(run->ctx, out, 0, CLV_VECTORS(inner, at->size), &map, CLV_TURN(back),
+                                 CLV_VECTORS(between, size)));
+    CLV_TRY(clv_compose_extended(run->ctx, between, 1, CLV_VECTORS(outer, at->size), &map, CLV_TURN(turn),
+                                 CLV_VECTORS(out, size)));
 end:
     return status;
 }

@@ -25,7 +25,7 @@ int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_
     clv_field_frame(grid, frame);
     for (int i = 0; i < 9; i++)
         turn[i / 3][i % 3] = (float)frame[i / 3][i % 3];
-    CLV_TRY(clv_jacobian(run->ctx, u, grid->size, spacing, 1, false, scratch));
+    CLV_TRY(clv_jacobian(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), false, scratch));
     CLV_TRY(clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial, determinants));
     CLV_TRY(clv_statistics_lengths(run->ctx, u, CLV_TURN(turn), NULL, inside, grid->size, spacing,
                                    run->partial, lengths));
@@ -90,9 +90,8 @@ int clv_register_warp_moving(clv_registration *run, const clvox_grid *grid, cons
     clv_buffer *image = run->channels[0].moving;
     const int *from = run->moving_grid.size;
     clv_map_between(grid, &run->moving_grid, CLV_MATRIX(run->matrix), 1, &map);
-    if (kind == CLVOX_KIND_LABEL)
-        return clv_warp_label(run->ctx, image, from, &map, u, 0, out, grid->size);
-    return clv_warp(run->ctx, image, from, &map, u, CLV_LINEAR, 0, out, grid->size);
+    return clv_warp(run->ctx, CLV_VOLUME(image, from), &map, u,
+                    kind == CLVOX_KIND_LABEL ? CLV_LABEL : CLV_LINEAR, 0, CLV_VOLUME(out, grid->size));
 }
 
 /* The moving image with its own intensities through the linear part and u. */

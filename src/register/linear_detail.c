@@ -132,8 +132,8 @@ static int settle_weights(linear_stage *stage, linear_level *level, const linear
         if (side)
             CLV_TRY(clv_matrix_invert(CLV_MATRIX(matrix), matrix));
         clv_map_between(from, to, CLV_MATRIX(matrix), 0, &map);
-        CLV_TRY(clv_warp(stage->run->ctx, ramps[!side], to->size, &map, NULL, CLV_LINEAR, 0, weights[side],
-                         from->size));
+        CLV_TRY(clv_warp(stage->run->ctx, CLV_VOLUME(ramps[!side], to->size), &map, NULL, CLV_LINEAR, 0,
+                         CLV_VOLUME(weights[side], from->size)));
         level->weights[side] = weights[side];
     }
 end:
@@ -229,8 +229,8 @@ static int agreement(linear_stage *stage, int at, const linear_state *state, dou
         return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     linear_to_matrix(stage, state, matrix);
     clv_map_between(&level->fixed_grid, &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
-    CLV_TRY(clv_warp(stage->run->ctx, level->moving[0], level->moving_grid.size, &map, NULL, CLV_LINEAR, NAN,
-                     stage->warped, size));
+    CLV_TRY(clv_warp(stage->run->ctx, CLV_VOLUME(level->moving[0], level->moving_grid.size), &map, NULL,
+                     CLV_LINEAR, NAN, CLV_VOLUME(stage->warped, size)));
     CLV_TRY(clv_buffer_read(stage->run->ctx, level->fixed[0], 0, f, n * sizeof *f));
     CLV_TRY(clv_buffer_read(stage->run->ctx, stage->warped, 0, m, n * sizeof *m));
     for (int z = r[2]; z < size[2] - r[2]; z++)

@@ -348,8 +348,7 @@ static int evaluate_image(batch *b, const linear_state *from)
     linear_state *state = b->states;
     linear_to_matrix(stage, from, matrix);
     clv_map_between(&b->level->fixed_grid, &b->level->moving_grid, CLV_MATRIX(matrix), 0, &map);
-    CLV_TRY(clv_warp(run->ctx, b->pair.moving.buffer, b->pair.moving.size, &map, NULL, CLV_LINEAR, NAN,
-                     stage->warped, size));
+    CLV_TRY(clv_warp(run->ctx, &b->pair.moving, &map, NULL, CLV_LINEAR, NAN, CLV_VOLUME(stage->warped, size)));
     const clv_metric_call call = {
         .fixed = b->pair.fixed.buffer, .moving = stage->warped, .size = {size[0], size[1], size[2]},
         .parameter = clv_metric_parameter(b->metric, run->options, true), .epsilon = 1e-4f,

@@ -113,8 +113,8 @@ static int common_region(clv_registration *run, const clv_channel *channel, cons
     if (run->moving_mask) {
         clv_map map;
         clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
-        CLV_TRY(clv_warp(run->ctx, run->moving_mask, run->moving_grid.size, &map, NULL, CLV_NEAREST, 0,
-                         scratch, run->fixed_grid.size));
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->moving_mask, run->moving_grid.size), &map, NULL,
+                         CLV_NEAREST, 0, CLV_VOLUME(scratch, run->fixed_grid.size)));
     } else {
         CLV_TRY(measure(run, resampled, NULL, run->n, &d));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, scratch, run->n, resampled, NULL, NULL,
@@ -169,8 +169,8 @@ static int match(clv_registration *run, const clv_channel *channel)
     float from[LEVELS + 4], to[LEVELS + 4];
 
     clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
-    CLV_TRY(clv_warp(run->ctx, channel->moving, run->moving_grid.size, &map, NULL, CLV_LINEAR, NAN,
-                     resampled, run->fixed_grid.size));
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(channel->moving, run->moving_grid.size), &map, NULL,
+                     CLV_LINEAR, NAN, CLV_VOLUME(resampled, run->fixed_grid.size)));
     CLV_TRY(common_region(run, channel, resampled, region, scratch));
     CLV_TRY(measure(run, channel->fixed, NULL, run->n, &fixed_all));
     CLV_TRY(measure(run, channel->moving, NULL, run->m, &moving_all));

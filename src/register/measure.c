@@ -80,8 +80,8 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
     for (int i = 0; i < run->channel_count; i++) {
         const clv_channel *c = &run->channels[i];
         double square, ncc, value = 0;
-        CLV_TRY(clv_warp(run->ctx, c->moving, run->moving_grid.size, &map, u, CLV_LINEAR, 0, run->scratch_a,
-                         run->fixed_grid.size));
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->moving, run->moving_grid.size), &map, u, CLV_LINEAR, 0,
+                         CLV_VOLUME(run->scratch_a, run->fixed_grid.size)));
         CLV_TRY(clv_register_metrics(run, run->scratch_a, c->fixed, run->fixed_mask, run->n, &square, &ncc));
         report->mean_square += c->weight * square;
         report->ncc += c->weight * ncc;

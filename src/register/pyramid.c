@@ -160,7 +160,8 @@ int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *fr
     if (clvox_grid_equal(from, to))
         return CLVOX_OK;
     clv_map_between(to, from, NULL, 0, &map);
-    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, u, from->size, &map, one, scratch, to->size));
+    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, CLV_VECTORS(u, from->size), &map, one,
+                                 CLV_VECTORS(scratch, to->size)));
     CLV_TRY(clv_buffer_copy(run->ctx, scratch, 0, u, 0, 3 * clvox_grid_voxels(to) * sizeof(float)));
 end:
     return status;
@@ -173,7 +174,7 @@ static int smallest_determinant(clv_registration *run, const clv_buffer *u, cons
     double edge[3];
     clvox_grid_spacing(grid, edge);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
-    CLV_TRY(clv_jacobian(run->ctx, u, grid->size, spacing, 1, false, determinant));
+    CLV_TRY(clv_jacobian(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), false, determinant));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, determinant, NULL, NULL, 0, (int)clvox_grid_voxels(grid),
                        run->partial, run->state, CLV_STATE_SUMS));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), smallest,

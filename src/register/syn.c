@@ -23,11 +23,11 @@ static int join(clv_registration *run, const clvox_grid *grid)
     clv_map map;
     clv_map_between(grid, grid, NULL, 1, &map);
     CLV_TRY(clv_invert_field(run->ctx, c->u_fixed, grid, c->force));
-    CLV_TRY(clv_compose_extended(run->ctx, c->force, 1, run->u, grid->size, &map, one, run->metric_scratch,
-                                 grid->size));
+    CLV_TRY(clv_compose_extended(run->ctx, c->force, 1, CLV_VECTORS(run->u, grid->size), &map, one,
+                                 CLV_VECTORS(run->metric_scratch, grid->size)));
     CLV_TRY(clv_invert_field(run->ctx, run->u, grid, c->force));
-    CLV_TRY(clv_compose_extended(run->ctx, c->force, 1, c->u_fixed, grid->size, &map, one, run->inverse,
-                                 grid->size));
+    CLV_TRY(clv_compose_extended(run->ctx, c->force, 1, CLV_VECTORS(c->u_fixed, grid->size), &map, one,
+                                 CLV_VECTORS(run->inverse, grid->size)));
     CLV_TRY(clv_buffer_copy(run->ctx, run->metric_scratch, 0, run->u, 0, 3 * clvox_grid_voxels(grid) * sizeof(float)));
 end:
     return status;

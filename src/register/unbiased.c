@@ -74,8 +74,8 @@ static int refit(clv_registration *run, const clv_pyramid_level *l)
     clv_buffer *warped = own->field_a, *weight = own->field_b;
     clv_map map;
     clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &map);
-    CLV_TRY(clv_warp(run->ctx, run->channels[0].level_moving, l->moving.size, &map, run->u, CLV_LINEAR, NAN,
-                     warped, l->fixed.size));
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->channels[0].level_moving, l->moving.size), &map, run->u,
+                     CLV_LINEAR, NAN, CLV_VOLUME(warped, l->fixed.size)));
     /* weight = 1 where a value arrived, times the mask */
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, weight, l->n, warped, NULL, NULL,
                           (float[4]){0, 0, 0, 1}));

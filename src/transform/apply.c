@@ -31,12 +31,12 @@ static int sample(clvox_context *ctx, clvox_interpolation interpolation, const c
                   const clvox_grid *from, const clv_map *map, const clv_buffer *field,
                   float outside, clv_buffer *to, const clvox_grid *grid)
 {
-    if (interpolation == CLVOX_INTERPOLATE_LABEL)
-        return clv_warp_label(ctx, in, from->size, map, field, outside, to, grid->size);
-    clv_interpolation kind = interpolation == CLVOX_INTERPOLATE_NEAREST  ? CLV_NEAREST
-                             : interpolation == CLVOX_INTERPOLATE_LINEAR ? CLV_LINEAR
-                                                                         : CLV_CUBIC;
-    return clv_warp(ctx, in, from->size, map, field, kind, outside, to, grid->size);
+    clv_interpolation kind = interpolation == CLVOX_INTERPOLATE_LABEL     ? CLV_LABEL
+                             : interpolation == CLVOX_INTERPOLATE_NEAREST ? CLV_NEAREST
+                             : interpolation == CLVOX_INTERPOLATE_LINEAR  ? CLV_LINEAR
+                                                                          : CLV_CUBIC;
+    return clv_warp(ctx, CLV_VOLUME(in, from->size), map, field, kind, outside,
+                    CLV_VOLUME(to, grid->size));
 }
 
 /* Every frame through x -> matrix (x + field). */

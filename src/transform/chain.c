@@ -125,8 +125,8 @@ int clv_chain_field(clvox_context *ctx, const clv_chain *chain, const clvox_grid
             clv_map_between(grid, &warp->grid, CLV_MATRIX(matrix), 1, &map);
             CLV_TRY(clv_field_turn(grid, &warp->grid, CLV_MATRIX(matrix), turn));
             clv_buffer *to = i ? next : u;
-            CLV_TRY(clv_compose(ctx, i ? u : NULL, 1, w, warp->grid.size, &map,
-                                (const float(*)[3])turn, to, grid->size));
+            CLV_TRY(clv_compose(ctx, i ? u : NULL, 1, CLV_VECTORS(w, warp->grid.size), &map,
+                                (const float(*)[3])turn, CLV_VECTORS(to, grid->size)));
             if (i) {
                 next = u;
                 u = to;

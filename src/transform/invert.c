@@ -19,7 +19,7 @@ int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *
     double edge[3];
     clvox_grid_spacing(grid, edge);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
-    return clv_inverse(ctx, u, grid->size, spacing, MOST_LOOKS, v);
+    return clv_inverse(ctx, CLV_VECTORS_MM(u, grid->size, spacing), MOST_LOOKS, v);
 }
 
 int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
@@ -40,7 +40,7 @@ int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffe
             turn[1][i][j] = (float)frame[i][j];
     }
     clv_map_between(grid, grid, NULL, 1, &map);
-    CLV_TRY(clv_compose(ctx, v, 1, u, grid->size, &map, plus, error, grid->size));
+    CLV_TRY(clv_compose(ctx, v, 1, CLV_VECTORS(u, grid->size), &map, plus, CLV_VECTORS(error, grid->size)));
     for (int unit = 0; unit < 2; unit++) {
         double *to = unit ? residual_mm : residual_voxels;
         CLV_TRY(clv_statistics_lengths(ctx, error, CLV_TURN(turn[unit]), v, NULL, grid->size, spacing,

@@ -106,7 +106,7 @@ int clvox_jacobian(clvox_context *context, const clvox_volume *warp, const clvox
     CLV_TRY(clv_field_upload(context, warp, 1, u));
     /* The determinant does not depend on the frame: that of mm along the axes
      * is that of RAS mm. */
-    CLV_TRY(clv_jacobian(context, u, grid->size, edges, 1, false, determinant));
+    CLV_TRY(clv_jacobian(context, CLV_VECTORS_MM(u, grid->size, edges), false, determinant));
     CLV_TRY(clv_buffer_read(context, determinant, 0, made->data, voxels * sizeof(float)));
     work w = {made->data, mask ? mask->data : NULL, voxels / (size_t)grid->size[2], log, shares};
     CLV_TRY(clv_parallel((size_t)grid->size[2], summarise_plane, &w));

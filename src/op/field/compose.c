@@ -18,43 +18,39 @@ static const char *const builds[] = {"-DHAS_FIELD=0", "-DHAS_FIELD=1", NULL};
 const clv_entry clv_entry_compose = {.file = "field/compose", .name = "compose", .variants = variants,
                                      .count = 2, .builds = builds};
 
-static int compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
-                   const int w_size[3], const clv_map *map, const float turn[3][3], bool extend,
-                   clv_buffer *out, const int out_size[3])
+static int compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w, const clv_map *map,
+                   const float turn[3][3], const clv_image *out, bool extend)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double from = (double)w_size[0] * w_size[1] * w_size[2];
-    double to = (double)out_size[0] * out_size[1] * out_size[2];
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_compose, builds[u != NULL], out_size, 0, &kernel));
+    double from = (double)clv_image_voxels(w), to = (double)clv_image_voxels(out);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_compose, builds[u != NULL], out->size, 0, &kernel));
     float shift[3][4] = {{0}};
     for (int i = 0; u && i < 3; i++)
         for (int j = 0; j < 3; j++)
             shift[i][j] = map->shift[i][j];
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, out_size, 12 * (from + to * (u ? 2 : 1)), CLV_BUF(u),
-                       CLV_FLOAT(own), CLV_BUF(w), CLV_INT4(w_size[0], w_size[1], w_size[2], 0),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, 12 * (from + to * (u ? 2 : 1)), CLV_BUF(u), CLV_FLOAT(own),
+                       CLV_BUF(w->buffer), CLV_INT4(w->size[0], w->size[1], w->size[2], 0),
                        CLV_FLOAT4V(map->linear[0]), CLV_FLOAT4V(map->linear[1]),
                        CLV_FLOAT4V(map->linear[2]), CLV_FLOAT4V(shift[0]), CLV_FLOAT4V(shift[1]),
                        CLV_FLOAT4V(shift[2]), CLV_FLOAT4(turn[0][0], turn[0][1], turn[0][2], 0),
                        CLV_FLOAT4(turn[1][0], turn[1][1], turn[1][2], 0),
-                       CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0), CLV_INT(extend), CLV_BUF(out),
-                       CLV_INT4(out_size[0], out_size[1], out_size[2], 0)));
+                       CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0), CLV_INT(extend),
+                       CLV_BUF(out->buffer), CLV_INT4(out->size[0], out->size[1], out->size[2], 0)));
 end:
     return status;
 }
 
-int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
-                const int w_size[3], const clv_map *map, const float turn[3][3], clv_buffer *out,
-                const int out_size[3])
+int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w, const clv_map *map,
+                const float turn[3][3], const clv_image *out)
 {
-    return compose(ctx, u, own, w, w_size, map, turn, false, out, out_size);
+    return compose(ctx, u, own, w, map, turn, out, false);
 }
 
-int clv_compose_extended(clvox_context *ctx, const clv_buffer *u, float own, const clv_buffer *w,
-                         const int w_size[3], const clv_map *map, const float turn[3][3],
-                         clv_buffer *out, const int out_size[3])
+int clv_compose_extended(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w,
+                         const clv_map *map, const float turn[3][3], const clv_image *out)
 {
-    return compose(ctx, u, own, w, w_size, map, turn, true, out, out_size);
+    return compose(ctx, u, own, w, map, turn, out, true);
 }
 
 const clv_entry *const clv_operation_field_compose[] = {

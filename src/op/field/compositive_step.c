@@ -13,19 +13,21 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 
-const clv_entry clv_entry_compositive_step = {.file = "field/compositive_step", .name = "compositive_step", .variants = variants, .count = 2};
+const clv_entry clv_entry_compositive_step = {.file = "field/compositive_step", .name = "compositive_step",
+                                              .variants = variants, .count = 2};
 
-int clv_compositive_step(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v, const int size[3],
-                const float spacing[3], float step, float rim, const clv_buffer *state, int slot, clv_buffer *out)
+int clv_compositive_step(clvox_context *ctx, const clv_image *u, const clv_buffer *v,
+                         const clv_step_length *length, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double voxels = (double)size[0] * size[1] * size[2];
+    const float *spacing = u->spacing;
+    const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_compositive_step, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 36 * voxels, CLV_BUF(u), CLV_BUF(v),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 36. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(v),
                        CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_FLOAT(rim), CLV_FLOAT(step),
-                       CLV_BUF(state), CLV_INT(slot), CLV_BUF(out)));
+                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_FLOAT(length->rim),
+                       CLV_FLOAT(length->step), CLV_BUF(length->state), CLV_INT(length->slot), CLV_BUF(out)));
 end:
     return status;
 }

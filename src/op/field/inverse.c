@@ -11,14 +11,14 @@ static const clv_variant variants[] = {
 const clv_entry clv_entry_inverse = {"field/inverse", "inverse", variants, sizeof variants / sizeof *variants,
                                      NULL};
 
-int clv_inverse(clvox_context *ctx, const clv_buffer *u, const int size[3], const float spacing[3], int most,
-                clv_buffer *v)
+int clv_inverse(clvox_context *ctx, const clv_image *u, int most, clv_buffer *v)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double moved = 24. * size[0] * size[1] * size[2];
+    const float *spacing = u->spacing;
+    const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_inverse, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(u), CLV_BUF(v),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 24. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(v),
                        CLV_INT4(size[0], size[1], size[2], 0),
                        CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_INT(most)));
 end:

@@ -3,7 +3,8 @@
 
 static const clv_variant variants[] = {
     {.name = "march", .function = "jacobian_march", .defines = "-DUNROLL=2",
-     .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 8}, {64, 4, 1, 16}, {32, 2, 1, 4}}},
+     .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_GPU,
+     .tiles = {{64, 4, 1, 8}, {64, 4, 1, 16}, {32, 2, 1, 4}}},
     {.name = "item", .function = "jacobian_item", .devices = CLV_ON_GPU,
      .tiles = {{64, 4, 1, 1}, {1, 1, 1, 1}}},
     {.name = "row", .function = "jacobian_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
@@ -13,16 +14,16 @@ static const char *const builds[] = {"-DLOG=0", "-DLOG=1", NULL};
 
 const clv_entry clv_entry_jacobian = {"field/jacobian", "jacobian", variants, 3, builds};
 
-int clv_jacobian(clvox_context *ctx, const clv_buffer *field, const int size[3], const float spacing[3],
-                 float sign, bool log, clv_buffer *out)
+int clv_jacobian(clvox_context *ctx, const clv_image *u, bool log, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double voxels = (double)size[0] * size[1] * size[2];
+    const float *spacing = u->spacing;
+    const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_jacobian, builds[log], size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 16.0 * voxels, CLV_BUF(field), CLV_BUF(out),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 16. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(out),
                        CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(sign / spacing[0], sign / spacing[1], sign / spacing[2], 0)));
+                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0)));
 end:
     return status;
 }

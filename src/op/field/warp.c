@@ -13,6 +13,7 @@ static const clv_variant variants[] = {
      .tiles = {{1, 1, 1, 1}}},
 };
 
+/* By clv_interpolation. */
 static const char *const builds[] = {
     "-DINTERPOLATION=0 -DHAS_FIELD=0", "-DINTERPOLATION=0 -DHAS_FIELD=1",
     "-DINTERPOLATION=1 -DHAS_FIELD=0", "-DINTERPOLATION=1 -DHAS_FIELD=1",
@@ -24,42 +25,25 @@ static const char *const builds[] = {
 const clv_entry clv_entry_warp = {.file = "field/warp", .name = "warp", .variants = variants, .count = 2,
                                   .builds = builds};
 
-/* kind: the kernel's INTERPOLATION. */
-static int launch(clvox_context *ctx, int kind, const clv_buffer *in, const int in_size[3],
-                  const clv_map *map, const clv_buffer *field, float outside, clv_buffer *out,
-                  const int out_size[3])
+int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,
+             clv_interpolation interpolation, float outside, const clv_image *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double from = (double)in_size[0] * in_size[1] * in_size[2];
-    double to = (double)out_size[0] * out_size[1] * out_size[2];
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_warp, builds[2 * kind + (field != NULL)], out_size, 0, &kernel));
+    const char *build = builds[2 * (int)interpolation + (field != NULL)];
+    double from = (double)clv_image_voxels(in), to = (double)clv_image_voxels(out);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_warp, build, out->size, 0, &kernel));
     float shift[3][4] = {{0}};
     for (int i = 0; field && i < 3; i++)
         for (int j = 0; j < 3; j++)
             shift[i][j] = map->shift[i][j];
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, out_size, 4 * (from + to * (field ? 4 : 1)), CLV_BUF(in),
-                       CLV_INT4(in_size[0], in_size[1], in_size[2], 0), CLV_FLOAT4V(map->linear[0]),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, 4 * (from + to * (field ? 4 : 1)), CLV_BUF(in->buffer),
+                       CLV_INT4(in->size[0], in->size[1], in->size[2], 0), CLV_FLOAT4V(map->linear[0]),
                        CLV_FLOAT4V(map->linear[1]), CLV_FLOAT4V(map->linear[2]), CLV_FLOAT4V(shift[0]),
                        CLV_FLOAT4V(shift[1]), CLV_FLOAT4V(shift[2]), CLV_BUF(field), CLV_FLOAT(outside),
-                       CLV_BUF(out), CLV_INT4(out_size[0], out_size[1], out_size[2], 0)));
+                       CLV_BUF(out->buffer), CLV_INT4(out->size[0], out->size[1], out->size[2], 0)));
 end:
     return status;
-}
-
-int clv_warp(clvox_context *ctx, const clv_buffer *in, const int in_size[3], const clv_map *map,
-             const clv_buffer *field, clv_interpolation interpolation, float outside,
-             clv_buffer *out, const int out_size[3])
-{
-    int kind = interpolation == CLV_NEAREST ? 0 : interpolation == CLV_LINEAR ? 1 : 2;
-    return launch(ctx, kind, in, in_size, map, field, outside, out, out_size);
-}
-
-int clv_warp_label(clvox_context *ctx, const clv_buffer *in, const int in_size[3],
-                   const clv_map *map, const clv_buffer *field, float outside, clv_buffer *out,
-                   const int out_size[3])
-{
-    return launch(ctx, 3, in, in_size, map, field, outside, out, out_size);
 }
 
 const clv_entry *const clv_operation_field_warp[] = {

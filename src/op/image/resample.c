@@ -62,7 +62,8 @@ int clv_smooth_sample(clvox_context *ctx, const clv_buffer *in, const clvox_grid
         in = tmp2;
     }
     clv_map_between(to, from, NULL, 0, &map);
-    CLV_TRY(clv_warp(ctx, in, from->size, &map, NULL, CLV_LINEAR, 0, out, to->size));
+    CLV_TRY(clv_warp(ctx, CLV_VOLUME(in, from->size), &map, NULL, CLV_LINEAR, 0,
+                     CLV_VOLUME(out, to->size)));
 end:
     return status;
 }

@@ -21,7 +21,8 @@ static void run(clvox_context *ctx, const float *u, const float *v, const int si
     clv_buffer *a = harness_upload_field(ctx, u, n), *b = harness_upload_field(ctx, v, n);
     clv_buffer *numbers = harness_upload(ctx, state, sizeof state);
     clv_buffer *out = harness_output(ctx, 3 * n * sizeof(float));
-    CHECK_THAT(clv_compositive_step(ctx, a, b, size, spacing, step, rim, numbers, SLOT, out) == CLVOX_OK, "%s",
+    CHECK_THAT(clv_compositive_step(ctx, CLV_VECTORS_MM(a, size, spacing), b,
+                                    &(clv_step_length){step, rim, numbers, SLOT}, out) == CLVOX_OK, "%s",
                clvox_message());
     harness_download_field(ctx, out, got, n);
     ref_compositive_step(u, v, size, spacing, (double)step, (double)longest, (double)rim, slack, want, unsure);

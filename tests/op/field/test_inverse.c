@@ -31,7 +31,7 @@ static void run(const int size[3], float steep, bool still)
     double worst = 0, off = 0;
     waves(u, size, spacing, steep, still);
     clv_buffer *du = harness_upload_field(ctx, u, n), *dv = harness_output(ctx, 3 * n * sizeof *u);
-    CHECK(clv_inverse(ctx, du, size, spacing, 40, dv) == CLVOX_OK);
+    CHECK(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 40, dv) == CLVOX_OK);
     harness_download_field(ctx, dv, v, n);
     for (int i = 0; i < (int)n; i++) {
         double left = ref_inverse_left(u, v, size, spacing, i), d[3], apart = 0;
@@ -70,7 +70,7 @@ int main(void)
         static const int size[3] = {5, 4, 3};
         float u[180] = {0}, v[180];
         clv_buffer *du = harness_upload_field(ctx, u, 60), *dv = harness_output(ctx, sizeof u);
-        CHECK(clv_inverse(ctx, du, size, spacing, 20, dv) == CLVOX_OK);
+        CHECK(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, dv) == CLVOX_OK);
         harness_download_field(ctx, dv, v, 60);
         for (int i = 0; i < 180; i++)
             CHECK(v[i] == 0);
@@ -79,7 +79,7 @@ int main(void)
         u[100] = INFINITY;
         u[130] = 1e30f;
         du = harness_upload_field(ctx, u, 60);
-        CHECK(clv_inverse(ctx, du, size, spacing, 20, dv) == CLVOX_OK);
+        CHECK(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, dv) == CLVOX_OK);
         harness_download_field(ctx, dv, v, 60);
         CHECK(v[0] == 0 && v[59] == 0);
         clv_buffer_destroy(&du);

@@ -30,9 +30,8 @@ static void run(clvox_context *ctx, const float *in, const int in_size[3], const
     clv_buffer *a = harness_upload(ctx, in, voxels(in_size) * sizeof(float));
     clv_buffer *u = field ? harness_upload_field(ctx, field, n) : NULL;
     clv_buffer *out = harness_output(ctx, n * sizeof(float));
-    int status = kind == REF_LABEL
-                     ? clv_warp_label(ctx, a, in_size, map, u, outside, out, out_size)
-                     : clv_warp(ctx, a, in_size, map, u, (clv_interpolation)kind, outside, out, out_size);
+    int status = clv_warp(ctx, CLV_VOLUME(a, in_size), map, u, (clv_interpolation)kind, outside,
+                          CLV_VOLUME(out, out_size));
     CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, out, got, n * sizeof(float));
     ref_warp(in, in_size, map, field, kind, (double)outside, slack, want, unsure, out_size);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* field: three planes. */
-void ref_jacobian(const float *field, const int size[3], const float spacing[3], double sign, bool log,
+void ref_jacobian(const float *field, const int size[3], const float spacing[3], bool log,
                   double *out);
 
 #endif

@@ -15,7 +15,7 @@ void ref_position(const clv_map *map, const float *field, const int size[3], int
 double ref_sample(const float *in, const int n[3], const double p[3], int kind, double outside,
                   double slack, int *unsure);
 
-/* clv_warp and clv_warp_label; unsure: one flag a voxel. */
+/* clv_warp; unsure: one flag a voxel. */
 void ref_warp(const float *in, const int in_size[3], const clv_map *map, const float *field,
               int kind, double outside, double slack, double *out, int *unsure,
               const int out_size[3]);
