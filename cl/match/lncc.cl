@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Squared correlation in windows. BOX: of any radius; else of 2 RADIUS + 1
  * voxels, RADIUS being at most 4. */
+#include "common/group_reduce.clh"
+
 #if BOX
 #include "match/lncc_box.clh"
 #elif ROWS
@@ -22,14 +24,7 @@ void lncc_total(__global const float *partial, int groups, __global float *out, 
     }
     cell[item] = sum;
     cell[TILE_X + item] = count;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int step = TILE_X / 2; step > 0; step /= 2) {
-        if (item < step) {
-            cell[item] += cell[item + step];
-            cell[TILE_X + item] += cell[TILE_X + item + step];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    group_fold(cell, 2, item, TILE_X, 1);
     if (item == 0) {
         out[slot] = cell[0];
         out[slot + 1] = cell[TILE_X];
@@ -169,14 +164,7 @@ void lncc_march(LNCC_ARGUMENTS)
     /* Barriers stay outside of conditions, partial or not. */
     cell[lane] = total;
     cell[TILE_X + lane] = count;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int step = TILE_X / 2; step > 0; step /= 2) {
-        if (lane < step) {
-            cell[lane] += cell[lane + step];
-            cell[TILE_X + lane] += cell[TILE_X + lane + step];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    group_fold(cell, 2, lane, TILE_X, 1);
     if (partial && lane == 0)
         vstore2((float2)(cell[0], cell[TILE_X]), get_group_id(0), partial);
 #endif

@@ -4,6 +4,7 @@
  * more work-group joins them in an order that depends on their number alone, and
  * derivatives are written from the result.
  * Built with MI: mutual information instead. */
+#include "common/share.clh"
 #include "match/metric.clh"
 
 #ifdef MI
@@ -72,9 +73,8 @@ static inline void add(float *sum, float *lost, float term)
     __global const float *fixed, __global const float *moving, int n, __global float *partial
 /* The voxels of this group: none where the blocks do not go round. */
 #define FIND_SHARE                                                                            \
-    int groups = get_num_groups(0), blocks = (n - 1) / GROUP_X + 1;                           \
-    int each = ((blocks - 1) / groups + 1) * GROUP_X;                                         \
-    int first = min((int)get_group_id(0) * each, n), last = first + min(each, n - first);
+    int each = share_of(n), first = min((int)get_group_id(0) * each, n);                      \
+    int last = first + min(each, n - first);
 #define DERIVATIVES_ARGUMENTS __global float *derivative_moving, __global float *derivative_fixed
 
 /* Squared differences and, as they need no sums, their derivatives. */
