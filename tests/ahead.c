@@ -68,7 +68,8 @@ static bool has_line(const list *l, const char *line)
 
 static void begin(const char *const *names)
 {
-    CHECK(clv_force_variant(ctx, "", NULL, -1) == CLVOX_OK); /* what was asked for before is forgotten */
+    assert_true(clv_force_variant(ctx, "", NULL, -1) ==
+                CLVOX_OK); /* what was asked for before is forgotten */
     for (int i = 0; names[i]; i++)
         read_list(names[i]);
 }
@@ -93,7 +94,7 @@ static void end(const char *const *names, list *out)
         add_line(out, line);
         for (int k = 0; names[k]; k++)
             listed = listed || has_line(list_of(names[k]), line);
-        CHECK_THAT(recording || listed, "%s is not in the lists of cl/ahead.txt: run tools/ahead", line);
+        assert_that(recording || listed, "%s is not in the lists of cl/ahead.txt: run tools/ahead", line);
     }
 }
 
@@ -211,46 +212,48 @@ static void record_all(const list *asked, int count)
         record(settings[i].lists, &asked[i]);
 }
 
-static void register_all(const pair *p, int count)
+static pair heads;
+static list asked[SETTINGS];
+
+static void register_one(int i)
 {
-    static list asked[SETTINGS];
-    for (int i = 0; i < count; i++) {
-        clvox_register_result r;
-        int late = ctx->late, programs = ctx->compiled, kernels = ctx->built_count;
-        CHECK_CASE("registration, %s: all that it asks for is listed and built ahead", settings[i].name);
-        begin(settings[i].lists);
-        check_must(run(ctx, p, &settings[i], &r));
-        end(settings[i].lists, &asked[i]);
-        if (!recording) {
-            printf("# %d kernels, %d programs, %d of them late\n", ctx->built_count - kernels,
-                   ctx->compiled - programs, ctx->late - late);
-            CHECK(ctx->late == late);
-        }
-        clvox_register_result_free(&r);
-    }
-    if (recording)
-        record_all(asked, count);
-    for (int i = 0; i < count; i++)
+    clvox_register_result r;
+    int late = ctx->late, programs = ctx->compiled, kernels = ctx->built_count;
+    begin(settings[i].lists);
+    assert_ok(run(ctx, &heads, &settings[i], &r));
+    end(settings[i].lists, &asked[i]);
+    if (!recording) {
+        printf("# %d kernels, %d programs, %d of them late\n", ctx->built_count - kernels,
+               ctx->compiled - programs, ctx->late - late);
+        assert_int_equal(ctx->late, late);
         free_lines(&asked[i]);
+    }
+    clvox_register_result_free(&r);
 }
 
-static void same_bits(const pair *p)
+static void registration_is_listed(void **state)
 {
+    const int *given = *state;
+    register_one(given[0]);
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
     const setting s = {.deform = GREEDY, .preset = QUICK, .linear_metric = MI, .metric = LNCC};
     /* Compiled here, whatever the user's cache holds. */
     const clvox_context_options compiling = {.no_cache = true};
     clvox_context *when_asked;
     clvox_register_result a, b;
-    CHECK_CASE("built ahead or when they are asked for: the same bits");
-    check_must(clvox_context_create(&compiling, &when_asked));
+    assert_ok(clvox_context_create(&compiling, &when_asked));
     when_asked->not_ahead = true;
-    check_must(run(ctx, p, &s, &a));
-    check_must(run(when_asked, p, &s, &b));
-    CHECK(when_asked->late > 20 && when_asked->compiled == when_asked->late);
-    CHECK(!memcmp(a.matrix, b.matrix, sizeof a.matrix));
-    CHECK(a.warp && b.warp && a.warped && b.warped);
-    CHECK(!memcmp(a.warp->data, b.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&a.warp->grid)));
-    CHECK(!memcmp(a.warped->data, b.warped->data, sizeof(float) * clvox_grid_voxels(&a.warped->grid)));
+    assert_ok(run(ctx, &heads, &s, &a));
+    assert_ok(run(when_asked, &heads, &s, &b));
+    assert_true(when_asked->late > 20 && when_asked->compiled == when_asked->late);
+    assert_memory_equal(a.matrix, b.matrix, sizeof a.matrix);
+    assert_true(a.warp && b.warp && a.warped && b.warped);
+    assert_true(!memcmp(a.warp->data, b.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&a.warp->grid)));
+    assert_true(!memcmp(a.warped->data, b.warped->data, sizeof(float) * clvox_grid_voxels(&a.warped->grid)));
     clvox_register_result_free(&a);
     clvox_register_result_free(&b);
     clvox_context_destroy(&when_asked);
@@ -264,7 +267,7 @@ static clvox_volume *sphere(void)
     clvox_volume *v;
     clvox_grid grid = {{36, 36, 36}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     unsigned state = 1;
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
     for (int z = 0; z < 36; z++)
         for (int y = 0; y < 36; y++)
             for (int x = 0; x < 36; x++) {
@@ -276,31 +279,37 @@ static clvox_volume *sphere(void)
     return v;
 }
 
-static void denoise_all(void)
+static const struct {
+    clvox_denoise_update update;
+    const char *lists[2];
+} forms[] = {{CLVOX_DENOISE_PATCHES, {"surface denoise patches"}},
+             {CLVOX_DENOISE_PAPER, {"surface denoise paper"}}};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static void denoise_one(int i)
 {
-    const struct {
-        clvox_denoise_update update;
-        const char *lists[2];
-    } forms[] = {{CLVOX_DENOISE_PATCHES, {"surface denoise patches"}}, {CLVOX_DENOISE_PAPER, {"surface denoise paper"}}};
-    static list asked;
+    static list kernels;
     clvox_volume *v = sphere();
-    for (int i = 0; i < 2; i++) {
-        clvox_denoise_options o;
-        clvox_denoise_result r;
-        int late = ctx->late;
-        CHECK_CASE("%s: all that it asks for is listed and built ahead", forms[i].lists[0]);
-        clvox_denoise_defaults(&o);
-        o.update = forms[i].update;
-        begin(forms[i].lists);
-        check_must(clvox_surface_denoise(ctx, &(clvox_level_set){.distance = v}, &o, &r));
-        end(forms[i].lists, &asked);
-        CHECK(recording || ctx->late == late);
-        if (recording)
-            record(forms[i].lists, &asked);
-        free_lines(&asked);
-        clvox_denoise_result_free(&r);
-    }
+    clvox_denoise_options o;
+    clvox_denoise_result r;
+    int late = ctx->late;
+    clvox_denoise_defaults(&o);
+    o.update = forms[i].update;
+    begin(forms[i].lists);
+    assert_ok(clvox_surface_denoise(ctx, &(clvox_level_set){.distance = v}, &o, &r));
+    end(forms[i].lists, &kernels);
+    assert_true(recording || ctx->late == late);
+    if (recording)
+        record(forms[i].lists, &kernels);
+    free_lines(&kernels);
+    clvox_denoise_result_free(&r);
     clvox_volume_destroy(&v);
+}
+
+static void denoising_is_listed(void **state)
+{
+    const int *given = *state;
+    denoise_one(given[0]);
 }
 
 /* ---- */
@@ -317,30 +326,54 @@ static void pretend_gpu(void)
     ctx->packed = false;
 }
 
-static void work_on(const int size[3], double spacing, int count)
+static void make_heads(const int size[3], double spacing)
 {
-    pair p;
     const double edges[3] = {spacing, spacing, spacing};
-    pair_make(&p, size, edges, false, 6, 3);
-    register_all(&p, count);
-    if (!recording)
-        same_bits(&p);
-    pair_free(&p);
+    pair_make(&heads, size, edges, false, 6, 3);
+}
+
+static void record_heads(const int size[3], double spacing, int count)
+{
+    make_heads(size, spacing);
+    for (int i = 0; i < count; i++)
+        register_one(i);
+    record_all(asked, count);
+    for (int i = 0; i < count; i++)
+        free_lines(&asked[i]);
+    pair_free(&heads);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    pair_free(&heads);
+    clvox_context_destroy(&ctx);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
+    static const int small[3] = {41, 37, 35}, head[3] = {91, 109, 91};
     recording = argc == 4 && !strcmp(argv[1], "--record");
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        printf("1..0 # SKIP %s\n", clvox_message());
-        return 0;
+    if (clvox_context_create(NULL, &ctx) < 0)
+        return test_skip_all("%s", clvox_message());
+    if (recording) {
+        if (!strcmp(argv[2], "gpu"))
+            pretend_gpu();
+        record_heads(small, 3, SETTINGS);
+        record_heads(head, 2, COMMON);
+        for (int i = 0; i < FORMS; i++)
+            denoise_one(i);
+        clvox_context_destroy(&ctx);
+        return write_lists(argv[2], argv[3]);
     }
-    if (recording && !strcmp(argv[2], "gpu"))
-        pretend_gpu();
-    work_on((const int[]){41, 37, 35}, 3, SETTINGS);
-    if (recording) /* heads */
-        work_on((const int[]){91, 109, 91}, 2, COMMON);
-    denoise_all();
-    clvox_context_destroy(&ctx);
-    return recording ? write_lists(argv[2], argv[3]) : check_end();
+    make_heads(small, 3);
+    for (int i = 0; i < SETTINGS; i++)
+        test_case_at(registration_is_listed, TEST_AT(i),
+                     "registration, %s: all that it asks for is listed and built ahead", settings[i].name);
+    test_case(same_bits, "built ahead or when they are asked for: the same bits");
+    for (int i = 0; i < FORMS; i++)
+        test_case_at(denoising_is_listed, TEST_AT(i), "%s: all that it asks for is listed and built ahead",
+                     forms[i].lists[0]);
+    return test_run("ahead", tear_down);
 }

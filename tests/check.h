@@ -1,79 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The test protocol: each case prints one TAP line; main returns check_end().
- *   CHECK_CASE("name") { ... CHECK(x == 3); ... }
- * A failed CHECK prints where and fails the case, which goes on. */
+/* Tests by cmocka: main names the cases, each a function of its own, and runs them as one group.
+ *   static void adds_up(void **state) { (void)state; assert_int_equal(1 + 1, 2); }
+ *   int main(void) { test_case(adds_up, "one and one are two"); return test_run("sums", NULL); }
+ * Cases run in the order in which they were named. What they share stands in the file's own statics. */
 #ifndef CHECK_H
 #define CHECK_H
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <cmocka.h>
+
 #include "clvox/status.h"
 
-/* Weak: one copy for the test and the helpers that it is linked with, so that
- * a check fails the case whichever of them opened it. */
-__attribute__((weak)) int check_cases, check_failures, check_failed_here;
-__attribute__((weak)) char check_name[256], check_skip[256];
+/* Names a case as by printf. */
+void test_case(CMUnitTestFunction function, const char *name, ...) __attribute__((format(printf, 2, 3)));
+/* A generated case: *state is a copy of the data, mostly of the indices of loops that named it:
+ *   test_case_at(adds, TEST_AT(i, k), "%d and %d", i, k);
+ *   static void adds(void **state) { const int *at = *state; int i = at[0], k = at[1]; ... } */
+void test_case_at(CMUnitTestFunction function, const void *data, size_t bytes, const char *name, ...)
+    __attribute__((format(printf, 4, 5)));
+#define TEST_AT(...) (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__})
+/* The same of a struct of what a case works on. */
+#define TEST_OF(object) &(object), sizeof(object)
 
-static inline void check_close(void)
-{
-    if (!check_name[0])
-        return;
-    check_cases++;
-    if (check_failed_here)
-        check_failures++;
-    printf("%s %d - %s%s%s\n", check_failed_here ? "not ok" : "ok", check_cases, check_name,
-           check_skip[0] ? " # SKIP " : "", check_skip);
-    fflush(stdout);
-    check_name[0] = check_skip[0] = 0;
-    check_failed_here = 0;
-}
+/* What runs at the start of the case that was named last, with data of its own (copied). */
+void test_before(CMUnitTestFunction before, const void *data, size_t bytes);
 
-/* Starts a case and ends the one before. */
-#define CHECK_CASE(...)                                           \
-    do {                                                          \
-        check_close();                                            \
-        snprintf(check_name, sizeof check_name, __VA_ARGS__);     \
-    } while (0)
+/* A fixture: set_up runs before the case that is named next, and where it fails, so do the cases up to
+ * the one named last when test_tear_down is called; tear_down runs after that one. */
+void test_set_up(CMFixtureFunction set_up);
+void test_tear_down(CMFixtureFunction tear_down);
 
-#define CHECK_SKIP(...) snprintf(check_skip, sizeof check_skip, __VA_ARGS__)
+/* Runs after every case, failed or not. */
+void test_after_each(CMFixtureFunction function);
 
-#define CHECK(condition)                                                        \
+/* Runs what was named, then tear_down (may be NULL); returns what main returns. */
+int test_run(const char *group, CMFixtureFunction tear_down);
+
+/* Ends the case as skipped, with a reason as by printf. */
+_Noreturn void test_skip(const char *reason, ...) __attribute__((format(printf, 1, 2)));
+/* For main, where nothing can run: says that and returns what main returns. */
+int test_skip_all(const char *reason, ...) __attribute__((format(printf, 1, 2)));
+
+/* As assert_true, with a printf message that shows the values. */
+#define assert_that(condition, ...)                                             \
     do {                                                                        \
         if (!(condition)) {                                                     \
-            printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition);            \
-            check_failed_here = 1;                                              \
+            print_message("# %s: ", #condition);                                \
+            print_message(__VA_ARGS__);                                         \
+            print_message("\n");                                                \
+            _fail(__FILE__, __LINE__);                                          \
         }                                                                       \
     } while (0)
 
-/* As CHECK, with a printf message that shows the values. */
-#define CHECK_THAT(condition, ...)                                              \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            printf("# %s:%d: %s: ", __FILE__, __LINE__, #condition);            \
-            printf(__VA_ARGS__);                                                \
-            printf("\n");                                                       \
-            check_failed_here = 1;                                              \
-        }                                                                       \
-    } while (0)
-
-/* For what a test rests on and does not test: its failure ends the program. */
-static inline void check_must(int status)
-{
-    if (status < 0) {
-        printf("Bail out! %s\n", clvox_message());
-        exit(1);
-    }
-}
-
-static inline int check_end(void)
-{
-    check_close();
-    printf("1..%d\n", check_cases);
-    return check_failures ? 1 : 0;
-}
+/* A status of the library that says no failure; where it does, the library's message is shown. */
+#define assert_ok(status) test_status(status, #status, __FILE__, __LINE__)
+void test_status(int status, const char *what, const char *file, int line);
 
 #endif

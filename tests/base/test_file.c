@@ -57,79 +57,101 @@ static void write_and_wait(int pipe_end)
         pause();
 }
 
-int main(void)
-{
-    clv_file_writer *w = NULL;
+/* What cases leave to those after them. */
+static struct {
+    clv_file_writer *w;
     char *bytes;
-    size_t size;
-    if (!mkdtemp(folder))
-        return 1;
-
-    CHECK_CASE("a file appears when it is whole, under its name only");
-    CHECK(clv_file_create(in("a"), &w) == 0);
-    CHECK(clv_file_write_at(w, "world", 5, 6) == 0 && clv_file_write_at(w, "hello ", 6, 0) == 0);
-    CHECK(access(in("a"), F_OK));
-    CHECK(entries() == 1);
-    CHECK(clv_file_commit(&w) == 0 && !w);
-    CHECK(holds(in("a"), "hello world") && entries() == 1);
-
-    CHECK_CASE("giving up leaves the old file and nothing else");
-    CHECK(clv_file_create(in("a"), &w) == 0 && clv_file_write_at(w, "x", 1, 0) == 0);
-    clv_file_discard(&w);
-    CHECK(!w && holds(in("a"), "hello world") && entries() == 1);
-    clv_file_discard(&w);
-
-    CHECK_CASE("an existing file keeps its permissions, a new one follows the umask");
     struct stat info;
-    CHECK(!chmod(in("a"), 0640));
-    CHECK(clv_file_write_all(in("a"), "new", 3) == 0);
-    CHECK(!stat(in("a"), &info) && (info.st_mode & 0777) == 0640);
+} shared;
+
+static void a_file_appears_when_it_is_whole_under(void **state)
+{
+    (void)state;
+    assert_true(clv_file_create(in("a"), &shared.w) == 0);
+    assert_true(clv_file_write_at(shared.w, "world", 5, 6) == 0 &&
+                clv_file_write_at(shared.w, "hello ", 6, 0) == 0);
+    assert_true(access(in("a"), F_OK));
+    assert_true(entries() == 1);
+    assert_true(clv_file_commit(&shared.w) == 0 && !shared.w);
+    assert_true(holds(in("a"), "hello world") && entries() == 1);
+}
+
+static void giving_up_leaves_the_old_file_and_nothing(void **state)
+{
+    (void)state;
+    assert_true(clv_file_create(in("a"), &shared.w) == 0 && clv_file_write_at(shared.w, "x", 1, 0) == 0);
+    clv_file_discard(&shared.w);
+    assert_true(!shared.w && holds(in("a"), "hello world") && entries() == 1);
+    clv_file_discard(&shared.w);
+}
+
+static void an_existing_file_keeps_its_permissions(void **state)
+{
+    (void)state;
+    assert_true(!chmod(in("a"), 0640));
+    assert_true(clv_file_write_all(in("a"), "new", 3) == 0);
+    assert_true(!stat(in("a"), &shared.info) && (shared.info.st_mode & 0777) == 0640);
     mode_t before = umask(027);
-    CHECK(clv_file_write_all(in("b"), "new", 3) == 0);
+    assert_true(clv_file_write_all(in("b"), "new", 3) == 0);
     umask(before);
-    CHECK(!stat(in("b"), &info) && (info.st_mode & 0777) == 0640);
+    assert_true(!stat(in("b"), &shared.info) && (shared.info.st_mode & 0777) == 0640);
     unlink(in("b"));
+}
 
-    CHECK_CASE("a link stays a link");
-    CHECK(!symlink(in("a"), in("link")));
-    CHECK(clv_file_write_all(in("link"), "linked", 6) == 0);
-    CHECK(holds(in("a"), "linked") && !lstat(in("link"), &info) && S_ISLNK(info.st_mode));
+static void a_link_stays_a_link(void **state)
+{
+    (void)state;
+    assert_true(!symlink(in("a"), in("link")));
+    assert_true(clv_file_write_all(in("link"), "linked", 6) == 0);
+    assert_true(holds(in("a"), "linked") && !lstat(in("link"), &shared.info) && S_ISLNK(shared.info.st_mode));
     unlink(in("link"));
+}
 
-    CHECK_CASE("what cannot be written is said in a sentence");
-    CHECK(clv_file_create(in("no/such/folder"), &w) == CLVOX_ERROR_FILE && !w &&
-          strstr(clvox_message(), "No such file"));
-    CHECK(clv_file_create(folder, &w) == CLVOX_ERROR_FILE && strstr(clvox_message(), "directory"));
+static void what_cannot_be_written_is_said(void **state)
+{
+    (void)state;
+    assert_true(clv_file_create(in("no/such/folder"), &shared.w) == CLVOX_ERROR_FILE && !shared.w &&
+                strstr(clvox_message(), "No such file"));
+    assert_true(clv_file_create(folder, &shared.w) == CLVOX_ERROR_FILE &&
+                strstr(clvox_message(), "directory"));
     char longest[300];
     memset(longest, 'n', sizeof longest);
     longest[260] = 0;
-    CHECK(clv_file_write_all(in(longest), "x", 1) == CLVOX_ERROR_FILE);
+    assert_int_equal(clv_file_write_all(in(longest), "x", 1), CLVOX_ERROR_FILE);
     longest[250] = 0;
-    CHECK(clv_file_write_all(in(longest), "x", 1) == 0);
+    assert_true(clv_file_write_all(in(longest), "x", 1) == 0);
     unlink(in(longest));
-    CHECK(!mkfifo(in("pipe"), 0600));
-    CHECK(clv_file_create(in("pipe"), &w) == CLVOX_ERROR_FILE);
+    assert_true(!mkfifo(in("pipe"), 0600));
+    assert_int_equal(clv_file_create(in("pipe"), &shared.w), CLVOX_ERROR_FILE);
     if (geteuid()) {
-        CHECK(!chmod(in("a"), 0400));
-        CHECK(clv_file_create(in("a"), &w) == CLVOX_ERROR_FILE && strstr(clvox_message(), "replaced"));
-        CHECK(!chmod(in("a"), 0600));
+        assert_true(!chmod(in("a"), 0400));
+        assert_true(clv_file_create(in("a"), &shared.w) == CLVOX_ERROR_FILE &&
+                    strstr(clvox_message(), "replaced"));
+        assert_true(!chmod(in("a"), 0600));
     }
+}
 
-    CHECK_CASE("what is no file is not read");
-    CHECK(clv_file_read_all(in("pipe"), 10, &bytes, &size) == CLVOX_ERROR_FILE && !bytes);
-    CHECK(clv_file_read_all(folder, 10, &bytes, &size) == CLVOX_ERROR_FILE &&
-          strstr(clvox_message(), "directory"));
-    CHECK(clv_file_read_all(in("none"), 10, &bytes, &size) == CLVOX_ERROR_FILE);
-    CHECK(clv_file_read_all(in("a"), 3, &bytes, &size) == CLVOX_ERROR_FORMAT &&
-          strstr(clvox_message(), "large"));
+static void what_is_no_file_is_not_read(void **state)
+{
+    (void)state;
+    size_t size;
+    assert_true(clv_file_read_all(in("pipe"), 10, &shared.bytes, &size) == CLVOX_ERROR_FILE && !shared.bytes);
+    assert_true(clv_file_read_all(folder, 10, &shared.bytes, &size) == CLVOX_ERROR_FILE &&
+                strstr(clvox_message(), "directory"));
+    assert_int_equal(clv_file_read_all(in("none"), 10, &shared.bytes, &size), CLVOX_ERROR_FILE);
+    assert_true(clv_file_read_all(in("a"), 3, &shared.bytes, &size) == CLVOX_ERROR_FORMAT &&
+                strstr(clvox_message(), "large"));
     unlink(in("pipe"));
+}
 
-    CHECK_CASE("a full device and a full disk are said, and leave the old file");
-    CHECK(clv_file_write_all("/dev/null", "x", 1) == 0);
+static void a_full_device_and_a_full_disk_are_said(void **state)
+{
+    (void)state;
+    assert_true(clv_file_write_all("/dev/null", "x", 1) == 0);
     if (!access("/dev/full", W_OK)) {
-        CHECK(clv_file_write_all("/dev/full", "x", 1) == CLVOX_ERROR_FILE);
-        CHECK_THAT(strstr(clvox_message(), "No space left") && strstr(clvox_message(), "make room"), "%s",
-                   clvox_message());
+        assert_int_equal(clv_file_write_all("/dev/full", "x", 1), CLVOX_ERROR_FILE);
+        assert_that(strstr(clvox_message(), "No space left") && strstr(clvox_message(), "make room"), "%s",
+                    clvox_message());
     }
     struct rlimit unlimited, limit;
     getrlimit(RLIMIT_FSIZE, &unlimited);
@@ -139,47 +161,80 @@ int main(void)
     setrlimit(RLIMIT_FSIZE, &limit);
     int status = clv_file_write_all(in("a"), "too much", 8);
     setrlimit(RLIMIT_FSIZE, &unlimited);
-    CHECK(status == CLVOX_ERROR_FILE && holds(in("a"), "linked") && entries() == 1);
+    assert_true(status == CLVOX_ERROR_FILE && holds(in("a"), "linked") && entries() == 1);
+}
 
-    CHECK_CASE("a reader meets a file that shrinks");
+static void a_reader_meets_a_file_that_shrinks(void **state)
+{
+    (void)state;
     int fd;
     uint64_t length;
     char letters[6];
-    CHECK(clv_file_open(in("a"), &fd, &length) == 0 && length == 6);
-    CHECK(!truncate(in("a"), 2));
-    CHECK(clv_file_read_at(fd, "a", letters, 6, 0) == CLVOX_ERROR_FILE && strstr(clvox_message(), "shorter"));
+    assert_true(clv_file_open(in("a"), &fd, &length) == 0 && length == 6);
+    assert_true(!truncate(in("a"), 2));
+    assert_true(clv_file_read_at(fd, "a", letters, 6, 0) == CLVOX_ERROR_FILE &&
+                strstr(clvox_message(), "shorter"));
     close(fd);
+}
 
-    CHECK_CASE("an interrupted program leaves no partial file and dies of the signal");
+static void an_interrupted_program_leaves_no_partial(void **state)
+{
+    (void)state;
     int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++) {
         int ends[2], result;
         char letter = 0;
         fflush(stdout);
-        CHECK(!pipe(ends));
+        assert_true(!pipe(ends));
         pid_t child = fork();
         if (!child)
             write_and_wait(ends[1]);
-        CHECK(read(ends[0], &letter, 1) == 1 && letter == 'g');
-        CHECK(entries() == 3);
+        assert_true(read(ends[0], &letter, 1) == 1 && letter == 'g');
+        assert_true(entries() == 3);
         kill(child, numbers[i]);
-        CHECK(waitpid(child, &result, 0) == child && WIFSIGNALED(result) && WTERMSIG(result) == numbers[i]);
-        CHECK_THAT(entries() == 1, "%d files left", entries());
+        assert_true(waitpid(child, &result, 0) == child && WIFSIGNALED(result) &&
+                    WTERMSIG(result) == numbers[i]);
+        assert_that(entries() == 1, "%d files left", entries());
         close(ends[0]);
         close(ends[1]);
     }
+}
 
-    CHECK_CASE("more files at once than there are slots is an error, not a leak");
+static void more_files_at_once_than_there_are_slots(void **state)
+{
+    (void)state;
     clv_file_writer *many[100] = {NULL};
     int opened = 0;
     while (opened < 100 && !clv_file_create(in("m"), &many[opened]))
         opened++;
-    CHECK(opened == 64 && strstr(clvox_message(), "too many"));
+    assert_true(opened == 64 && strstr(clvox_message(), "too many"));
     for (int i = 0; i < opened; i++)
         clv_file_discard(&many[i]);
-    CHECK(entries() == 1);
+    assert_true(entries() == 1);
 
     unlink(in("a"));
     rmdir(folder);
-    return check_end();
+}
+
+int main(void)
+{
+    shared.w = NULL;
+
+    if (!mkdtemp(folder))
+        return 1;
+    test_case(a_file_appears_when_it_is_whole_under, "a file appears when it is whole, under its name only");
+    test_case(giving_up_leaves_the_old_file_and_nothing, "giving up leaves the old file and nothing else");
+    test_case(an_existing_file_keeps_its_permissions,
+              "an existing file keeps its permissions, a new one follows the umask");
+    test_case(a_link_stays_a_link, "a link stays a link");
+    test_case(what_cannot_be_written_is_said, "what cannot be written is said in a sentence");
+    test_case(what_is_no_file_is_not_read, "what is no file is not read");
+    test_case(a_full_device_and_a_full_disk_are_said,
+              "a full device and a full disk are said, and leave the old file");
+    test_case(a_reader_meets_a_file_that_shrinks, "a reader meets a file that shrinks");
+    test_case(an_interrupted_program_leaves_no_partial,
+              "an interrupted program leaves no partial file and dies of the signal");
+    test_case(more_files_at_once_than_there_are_slots,
+              "more files at once than there are slots is an error, not a leak");
+    return test_run("file", NULL);
 }

@@ -79,87 +79,132 @@ static bool refused(int row, const char *text, const char *word)
            strstr(clvox_message(), rows[row].name) && !memcmp(&s, &before, sizeof s);
 }
 
+/* What cases leave to those after them. */
+static struct {
+    settings s;
+} shared;
+
+static void options_values_of_each_type_reach_their(void **state)
+{
+    (void)state;
+    defaults(&shared.s);
+    assert_true(read_one(FAST, "", 0, &shared.s) == CLVOX_OK && shared.s.fast == 1);
+    assert_true(read_one(COUNT, "9", 0, &shared.s) == CLVOX_OK && shared.s.count == 9);
+    assert_true(read_one(MODE, "calm", 0, &shared.s) == CLVOX_OK && shared.s.mode == 0);
+    assert_true(read_one(SHARE, ".25", 0, &shared.s) == CLVOX_OK && shared.s.share == .25);
+    assert_true(read_one(SHARE, "auto", 0, &shared.s) == CLVOX_OK && shared.s.share == .25);
+    assert_true(read_one(PAIR, "1x8", 0, &shared.s) == CLVOX_OK && shared.s.share == .125);
+}
+
+static void options_a_length_in_the_other_unit_is_set(void **state)
+{
+    (void)state;
+    assert_true(read_one(WIDTH, "2vox", 0, &shared.s) == CLVOX_OK && shared.s.width == 2);
+    assert_true(read_one(WIDTH, "3mm", 0, &shared.s) == CLVOX_OK && shared.s.width == 2);
+    assert_true(read_one(WIDTH, "3mm", 1.5, &shared.s) == CLVOX_OK && shared.s.width == 2);
+    assert_true(read_one(WIDTH, "6mm", 1.5, &shared.s) == CLVOX_OK && shared.s.width == 4);
+}
+
+static void options_lists_of_one_count_follow(void **state)
+{
+    (void)state;
+    assert_true(read_one(PASSES, "7x6x5", 0, &shared.s) == CLVOX_OK && shared.s.levels == 3 &&
+                shared.s.passes[2] == 5);
+    assert_true(shared.s.edges[0] == 8 && shared.s.edges[2] == 10);
+    const char *both[ROWS] = {[PASSES] = "1x2", [EDGES] = "1x2x3mm"};
+    assert_true(clv_options_read(&table, both, 0, &shared.s) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "levels"));
+}
+
 static void values(void)
 {
+    test_case(options_values_of_each_type_reach_their, "options: values of each type reach their field");
+    test_case(options_a_length_in_the_other_unit_is_set,
+              "options: a length in the other unit is set once the voxels are known");
+    test_case(options_lists_of_one_count_follow, "options: lists of one count follow one another, or agree");
+}
+
+static void options_what_is_refused_names_the_option(void **state)
+{
+    (void)state;
+    assert_true(refused(COUNT, "0", "from 1 to 9") && refused(COUNT, "10", "from 1 to 9"));
+    assert_true(refused(COUNT, "1.5", "whole") && refused(COUNT, "x", "whole") &&
+                refused(COUNT, "2mm", "unit"));
+    assert_true(refused(COUNT, "1x2", "at most 1"));
+    assert_true(refused(MODE, "wild", "calm|brisk"));
+    assert_true(refused(SHARE, "0", "above 0") && refused(SHARE, "1", "below 1") &&
+                refused(SHARE, "nan", "number"));
+    assert_true(refused(WIDTH, "-1vox", "below 0"));
+    assert_true(refused(EDGES, "1x2vox", "mm") && refused(PASSES, "1x2x3x4x5", "at most 4"));
+    assert_true(refused(PAIR, "1", "two numbers"));
+}
+
+static void options_the_librarys_check_knows_the_same(void **state)
+{
+    (void)state;
     settings s;
-    CHECK_CASE("options: values of each type reach their field");
     defaults(&s);
-    CHECK(read_one(FAST, "", 0, &s) == CLVOX_OK && s.fast == 1);
-    CHECK(read_one(COUNT, "9", 0, &s) == CLVOX_OK && s.count == 9);
-    CHECK(read_one(MODE, "calm", 0, &s) == CLVOX_OK && s.mode == 0);
-    CHECK(read_one(SHARE, ".25", 0, &s) == CLVOX_OK && s.share == .25);
-    CHECK(read_one(SHARE, "auto", 0, &s) == CLVOX_OK && s.share == .25);
-    CHECK(read_one(PAIR, "1x8", 0, &s) == CLVOX_OK && s.share == .125);
-
-    CHECK_CASE("options: a length in the other unit is set once the voxels are known");
-    CHECK(read_one(WIDTH, "2vox", 0, &s) == CLVOX_OK && s.width == 2);
-    CHECK(read_one(WIDTH, "3mm", 0, &s) == CLVOX_OK && s.width == 2);
-    CHECK(read_one(WIDTH, "3mm", 1.5, &s) == CLVOX_OK && s.width == 2);
-    CHECK(read_one(WIDTH, "6mm", 1.5, &s) == CLVOX_OK && s.width == 4);
-
-    CHECK_CASE("options: lists of one count follow one another, or agree");
-    CHECK(read_one(PASSES, "7x6x5", 0, &s) == CLVOX_OK && s.levels == 3 && s.passes[2] == 5);
-    CHECK(s.edges[0] == 8 && s.edges[2] == 10);
-    const char *both[ROWS] = {[PASSES] = "1x2", [EDGES] = "1x2x3mm"};
-    CHECK(clv_options_read(&table, both, 0, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "levels"));
+    assert_int_equal(clv_options_check(&table, &s), CLVOX_OK);
+    s.count = 0;
+    assert_true(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "the_count"));
+    s.count = 6;
+    assert_true(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "hidden"));
+    s.count = 3, s.mode = 2;
+    assert_true(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "mode"));
+    s.mode = -1;
+    assert_int_equal(clv_options_check(&table, &s), CLVOX_ERROR_ARGUMENT);
+    s.mode = 0, s.levels = 5;
+    assert_true(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "1 to 4"));
+    s.levels = 2, s.passes[1] = -1;
+    assert_true(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "passes"));
+    s.passes[1] = 0, s.share = NAN;
+    assert_true(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "share"));
 }
 
 static void refusals(void)
 {
-    CHECK_CASE("options: what is refused names the option and leaves the field");
-    CHECK(refused(COUNT, "0", "from 1 to 9") && refused(COUNT, "10", "from 1 to 9"));
-    CHECK(refused(COUNT, "1.5", "whole") && refused(COUNT, "x", "whole") && refused(COUNT, "2mm", "unit"));
-    CHECK(refused(COUNT, "1x2", "at most 1"));
-    CHECK(refused(MODE, "wild", "calm|brisk"));
-    CHECK(refused(SHARE, "0", "above 0") && refused(SHARE, "1", "below 1") && refused(SHARE, "nan", "number"));
-    CHECK(refused(WIDTH, "-1vox", "below 0"));
-    CHECK(refused(EDGES, "1x2vox", "mm") && refused(PASSES, "1x2x3x4x5", "at most 4"));
-    CHECK(refused(PAIR, "1", "two numbers"));
-
-    CHECK_CASE("options: the library's check knows the same ranges");
-    settings s;
-    defaults(&s);
-    CHECK(clv_options_check(&table, &s) == CLVOX_OK);
-    s.count = 0;
-    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "the_count"));
-    s.count = 6;
-    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "hidden"));
-    s.count = 3, s.mode = 2;
-    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "mode"));
-    s.mode = -1;
-    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT);
-    s.mode = 0, s.levels = 5;
-    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "1 to 4"));
-    s.levels = 2, s.passes[1] = -1;
-    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "passes"));
-    s.passes[1] = 0, s.share = NAN;
-    CHECK(clv_options_check(&table, &s) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "share"));
+    test_case(options_what_is_refused_names_the_option,
+              "options: what is refused names the option and leaves the field");
+    test_case(options_the_librarys_check_knows_the_same,
+              "options: the library's check knows the same ranges");
 }
 
-static void words(void)
+static void options_names_forms_and_defaults_as_help(void **state)
 {
+    (void)state;
     char text[64];
-    CHECK_CASE("options: names, forms and defaults as help and logs say them");
-    CHECK(!strcmp(clv_option_key(&rows[COUNT], text, sizeof text), "the_count"));
-    CHECK(!strcmp(clv_option_key(&rows[HIDDEN], text, sizeof text), "hidden"));
-    CHECK(!strcmp(clv_option_argument(&rows[MODE], text, sizeof text), "calm|brisk"));
-    CHECK(!strcmp(clv_option_argument(&rows[SHARE], text, sizeof text), "auto|N"));
-    CHECK(!strcmp(clv_option_argument(&rows[WIDTH], text, sizeof text), "Nvox"));
-    CHECK(!strcmp(clv_option_argument(&rows[EDGES], text, sizeof text), "NxNmm"));
-    CHECK(!*clv_option_argument(&rows[FAST], text, sizeof text));
-    CHECK(!strcmp(clv_option_default(&table, &rows[MODE], text, sizeof text), "default brisk"));
-    CHECK(!strcmp(clv_option_default(&table, &rows[COUNT], text, sizeof text), "default 3"));
-    CHECK(!*clv_option_default(&table, &rows[FAST], text, sizeof text));
-    CHECK(clv_option_index(&table, "edges") == EDGES && clv_option_find(&table, "hidden") == NULL);
+    assert_string_equal(clv_option_key(&rows[COUNT], text, sizeof text), "the_count");
+    assert_string_equal(clv_option_key(&rows[HIDDEN], text, sizeof text), "hidden");
+    assert_string_equal(clv_option_argument(&rows[MODE], text, sizeof text), "calm|brisk");
+    assert_string_equal(clv_option_argument(&rows[SHARE], text, sizeof text), "auto|N");
+    assert_string_equal(clv_option_argument(&rows[WIDTH], text, sizeof text), "Nvox");
+    assert_string_equal(clv_option_argument(&rows[EDGES], text, sizeof text), "NxNmm");
+    assert_true(!*clv_option_argument(&rows[FAST], text, sizeof text));
+    assert_string_equal(clv_option_default(&table, &rows[MODE], text, sizeof text), "default brisk");
+    assert_string_equal(clv_option_default(&table, &rows[COUNT], text, sizeof text), "default 3");
+    assert_true(!*clv_option_default(&table, &rows[FAST], text, sizeof text));
+    assert_true(clv_option_index(&table, "edges") == EDGES && clv_option_find(&table, "hidden") == NULL);
+}
 
-    CHECK_CASE("options: fields are copied and lists counted by their row");
+static void options_fields_are_copied_and_lists_counted(void **state)
+{
+    (void)state;
     settings a, b = {.count = 7};
     defaults(&a);
     clv_option_copy(&rows[EDGES], &a, &b);
     clv_option_copy(&rows[MODE], &a, &b);
-    CHECK(b.edges[1] == 9 && b.mode == 1 && b.count == 7 && b.levels == 0);
-    CHECK(clv_option_count(&rows[EDGES], &a) == 2 && clv_option_count(&rows[COUNT], &a) == 1);
-    CHECK(clv_option_value(&rows[PASSES], &a, 1) == 5 && clv_option_value(&rows[EDGES], &a, 1) == 9);
+    assert_true(b.edges[1] == 9 && b.mode == 1 && b.count == 7 && b.levels == 0);
+    assert_true(clv_option_count(&rows[EDGES], &a) == 2 && clv_option_count(&rows[COUNT], &a) == 1);
+    assert_true(clv_option_value(&rows[PASSES], &a, 1) == 5 && clv_option_value(&rows[EDGES], &a, 1) == 9);
+}
+
+static void words(void)
+{
+    test_case(options_names_forms_and_defaults_as_help,
+              "options: names, forms and defaults as help and logs say them");
+    test_case(options_fields_are_copied_and_lists_counted,
+              "options: fields are copied and lists counted by their row");
 }
 
 int main(void)
@@ -167,5 +212,5 @@ int main(void)
     values();
     refusals();
     words();
-    return check_end();
+    return test_run("options", NULL);
 }

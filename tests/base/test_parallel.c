@@ -27,40 +27,59 @@ static int stumble(void *user, size_t index, int worker)
     return index >= *bad ? clv_fail(CLVOX_ERROR_FILE, "piece %zu", index) : 0;
 }
 
-int main(void)
+static void there_is_at_least_one_thread_and_a_set(void **state)
 {
-    CHECK_CASE("there is at least one thread, and a set number is kept");
-    CHECK(clv_threads() >= 1);
+    (void)state;
+    assert_true(clv_threads() >= 1);
     int usual = clv_threads();
     clv_set_threads(5);
-    CHECK(clv_threads() == 5);
+    assert_true(clv_threads() == 5);
     clv_set_threads(1000000);
-    CHECK(clv_threads() <= 256);
+    assert_true(clv_threads() <= 256);
     clv_set_threads(0);
-    CHECK(clv_threads() == usual);
+    assert_true(clv_threads() == usual);
+}
 
-    CHECK_CASE("every piece is done once, and a worker does one at a time");
+static void every_piece_is_done_once_and_a_worker_does(void **state)
+{
+    (void)state;
     for (int threads = 1; threads <= 9; threads += 4) {
         clv_set_threads(threads);
         for (int i = 0; i < COUNT; i++)
             atomic_store(&seen[i], 0);
-        CHECK(clv_parallel(COUNT, mark, NULL) == 0);
+        assert_true(clv_parallel(COUNT, mark, NULL) == 0);
         for (int i = 0; i < COUNT; i++)
-            CHECK(atomic_load(&seen[i]) == 1);
-        CHECK(!atomic_load(&overlaps));
+            assert_true(atomic_load(&seen[i]) == 1);
+        assert_true(!atomic_load(&overlaps));
     }
+}
 
-    CHECK_CASE("no pieces are no work");
-    CHECK(clv_parallel(0, mark, NULL) == 0);
+static void no_pieces_are_no_work(void **state)
+{
+    (void)state;
+    assert_true(clv_parallel(0, mark, NULL) == 0);
+}
 
-    CHECK_CASE("the first failure stops the rest and its sentence arrives");
+static void the_first_failure_stops_the_rest(void **state)
+{
+    (void)state;
     for (int threads = 1; threads <= 4; threads++) {
         size_t bad = 17;
         clv_set_threads(threads);
         atomic_store(&calls, 0);
-        CHECK(clv_parallel(COUNT, stumble, &bad) == CLVOX_ERROR_FILE);
-        CHECK_THAT(!strcmp(clvox_message(), "piece 17"), "%s", clvox_message());
-        CHECK(atomic_load(&calls) < COUNT);
+        assert_int_equal(clv_parallel(COUNT, stumble, &bad), CLVOX_ERROR_FILE);
+        assert_that(!strcmp(clvox_message(), "piece 17"), "%s", clvox_message());
+        assert_true(atomic_load(&calls) < COUNT);
     }
-    return check_end();
+}
+
+int main(void)
+{
+    test_case(there_is_at_least_one_thread_and_a_set,
+              "there is at least one thread, and a set number is kept");
+    test_case(every_piece_is_done_once_and_a_worker_does,
+              "every piece is done once, and a worker does one at a time");
+    test_case(no_pieces_are_no_work, "no pieces are no work");
+    test_case(the_first_failure_stops_the_rest, "the first failure stops the rest and its sentence arrives");
+    return test_run("parallel", NULL);
 }

@@ -2,31 +2,52 @@
 #include "base/status.h"
 #include "check.h"
 
-int main(void)
+static void no_failure_no_message(void **state)
 {
-    CHECK_CASE("no failure, no message");
-    CHECK(clvox_message() && !*clvox_message());
+    (void)state;
+    assert_true(clvox_message() && !*clvox_message());
+}
 
-    CHECK_CASE("a failure returns its code and keeps its sentence");
-    CHECK(clv_fail(CLVOX_ERROR_FILE, "%s: cannot be read", "a.nii") == CLVOX_ERROR_FILE);
-    CHECK(!strcmp(clvox_message(), "a.nii: cannot be read"));
+static void a_failure_returns_its_code_and_keeps(void **state)
+{
+    (void)state;
+    assert_int_equal(clv_fail(CLVOX_ERROR_FILE, "%s: cannot be read", "a.nii"), CLVOX_ERROR_FILE);
+    assert_string_equal(clvox_message(), "a.nii: cannot be read");
+}
 
-    CHECK_CASE("context goes in front");
-    CHECK(clv_fail_in(CLVOX_ERROR_FILE, "the mask") == CLVOX_ERROR_FILE);
-    CHECK(!strcmp(clvox_message(), "the mask: a.nii: cannot be read"));
+static void context_goes_in_front(void **state)
+{
+    (void)state;
+    assert_int_equal(clv_fail_in(CLVOX_ERROR_FILE, "the mask"), CLVOX_ERROR_FILE);
+    assert_string_equal(clvox_message(), "the mask: a.nii: cannot be read");
+}
 
-    CHECK_CASE("an endless message is cut, not overrun");
+static void an_endless_message_is_cut_not_overrun(void **state)
+{
+    (void)state;
     char *endless = malloc(100000);
     memset(endless, 'x', 99999);
     endless[99999] = 0;
     clv_fail(CLVOX_ERROR_DATA, "%s", endless);
-    CHECK(strlen(clvox_message()) < 4096);
+    assert_true(strlen(clvox_message()) < 4096);
     clv_fail_in(CLVOX_ERROR_DATA, endless);
-    CHECK(strlen(clvox_message()) < 4096);
+    assert_true(strlen(clvox_message()) < 4096);
     free(endless);
+}
 
-    CHECK_CASE("the version has three numbers");
+static void the_version_has_three_numbers(void **state)
+{
+    (void)state;
     int numbers[3];
-    CHECK(sscanf(clvox_version(), "%d.%d.%d", &numbers[0], &numbers[1], &numbers[2]) == 3);
-    return check_end();
+    assert_true(sscanf(clvox_version(), "%d.%d.%d", &numbers[0], &numbers[1], &numbers[2]) == 3);
+}
+
+int main(void)
+{
+    test_case(no_failure_no_message, "no failure, no message");
+    test_case(a_failure_returns_its_code_and_keeps, "a failure returns its code and keeps its sentence");
+    test_case(context_goes_in_front, "context goes in front");
+    test_case(an_endless_message_is_cut_not_overrun, "an endless message is cut, not overrun");
+    test_case(the_version_has_three_numbers, "the version has three numbers");
+    return test_run("status", NULL);
 }

@@ -44,15 +44,19 @@ static void feed(const char *path)
     }
 }
 
+static void does_no_harm(void **state)
+{
+    const char *const *path = *state;
+    fed = 0;
+    feed(*path);
+    printf("# %d files\n", fed);
+    if (!fed)
+        test_skip("there are no files");
+}
+
 int main(int count, char **arguments)
 {
-    for (int i = 1; i < count; i++) {
-        fed = 0;
-        CHECK_CASE("%s does no harm", arguments[i]);
-        feed(arguments[i]);
-        printf("# %d files\n", fed);
-        if (!fed)
-            CHECK_SKIP("there are no files");
-    }
-    return check_end();
+    for (int i = 1; i < count; i++)
+        test_case_at(does_no_harm, TEST_OF(arguments[i]), "%s does no harm", arguments[i]);
+    return test_run("replay", NULL);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cases of a meson test run: count.py BUILD [TAP FILE...]
 
-A program that prints TAP counts once a case, any other once. A program that ends badly without
+A program that prints TAP or the plain output of cmocka counts once a case, any other once. A program that ends badly without
 a failed case of its own (a crash, a time-out, no output) counts as one failure."""
 import json
 import os
@@ -10,6 +10,8 @@ import re
 import sys
 
 LINE = re.compile(r"(not )?ok\b(.*)")
+CMOCKA = re.compile(r"\[ +(OK|FAILED|ERROR|SKIPPED) +\] (.*)")
+REASON = re.compile(r"#\s*skip\S*\s*(.*)", re.I)
 
 
 def cases(record):
@@ -17,10 +19,24 @@ def cases(record):
     passed = failed = skipped = 0
     why, bad = [], []
     text = record.get("stdout") or ""
+    reason = "no reason given"
     for line in text.split("\n"):
-        case = LINE.match(line)
-        if case:
-            directive = re.search(r"#\s*skip\S*\s*(.*)", case.group(2), re.I)
+        case, plain = LINE.match(line), CMOCKA.match(line)
+        if plain:
+            how, name = plain.groups()
+            if how == "OK":
+                passed += 1
+            elif how == "SKIPPED":
+                skipped += 1
+                why.append(reason)
+            else:
+                failed += 1
+                bad.append(name.strip())
+            reason = "no reason given"
+        elif line.startswith("# SKIP "):
+            reason = line[len("# SKIP "):].strip()
+        elif case:
+            directive = REASON.search(case.group(2))
             if case.group(1):
                 failed += 1
                 bad.append(case.group(2).strip())
@@ -29,11 +45,9 @@ def cases(record):
                 why.append(directive.group(1).strip())
             else:
                 passed += 1
-        elif re.match(r"1\.\.0\b", line):
-            reason = re.search(r"#\s*skip\S*\s*(.*)", line, re.I)
-            if reason:
-                skipped += 1
-                why.append(reason.group(1).strip())
+        elif re.match(r"1\.\.0\b", line) and REASON.search(line):
+            skipped += 1
+            why.append(REASON.search(line).group(1).strip())
     result = record["result"]
     if result in ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"):
         if not failed:

@@ -16,11 +16,11 @@ static clvox_volume *blank(int nx, int ny, int nz, double sx, double sy, double 
     return v;
 }
 
-static unsigned state = 7;
+static unsigned seed = 7;
 static float noise(void)
 {
-    state = state * 1664525u + 1013904223u;
-    return (float)(state >> 8) / 16777216.0f;
+    seed = seed * 1664525u + 1013904223u;
+    return (float)(seed >> 8) / 16777216.0f;
 }
 
 /* The mean squared correlation, cube by cube. */
@@ -77,67 +77,111 @@ end:
     return status;
 }
 
-static void images(void)
-{
+/* What cases leave to those after them. */
+static struct {
     comparison r;
-    clvox_volume *a = blank(9, 7, 5, 1, 1, 2, 1), *b = blank(9, 7, 5, 1, 1, 2, 1);
-    clvox_volume *mask = blank(9, 7, 5, 1, 1, 2, 1), *other = blank(9, 7, 4, 1, 1, 2, 1);
-    size_t n = 9 * 7 * 5;
-    CHECK_CASE("a linear change of intensity");
-    for (size_t i = 0; i < n; i++) {
-        a->data[i] = noise();
-        b->data[i] = 3 - 2 * a->data[i];
-        mask->data[i] = i % 3 == 0;
+    clvox_volume *a, *b, *mask, *other, *c, *d;
+    size_t n;
+} shared;
+
+static void a_linear_change_of_intensity(void **state)
+{
+    (void)state;
+    shared.a = blank(9, 7, 5, 1, 1, 2, 1);
+    shared.b = blank(9, 7, 5, 1, 1, 2, 1);
+    shared.mask = blank(9, 7, 5, 1, 1, 2, 1);
+    shared.other = blank(9, 7, 4, 1, 1, 2, 1);
+    shared.n = 9 * 7 * 5;
+    for (size_t i = 0; i < shared.n; i++) {
+        shared.a->data[i] = noise();
+        shared.b->data[i] = 3 - 2 * shared.a->data[i];
+        shared.mask->data[i] = i % 3 == 0;
     }
-    CHECK(compare(a, b, NULL, 2, 64, &r) == CLVOX_OK && r.values == n);
-    CHECK_THAT(fabs(r.ncc + 1) < 1e-6 && fabs(r.lncc - 1) < 1e-6, "%g %g", r.ncc, r.lncc);
-    CHECK(r.differing == n);
+    assert_true(compare(shared.a, shared.b, NULL, 2, 64, &shared.r) == CLVOX_OK &&
+                shared.r.values == shared.n);
+    assert_that(fabs(shared.r.ncc + 1) < 1e-6 && fabs(shared.r.lncc - 1) < 1e-6, "%g %g", shared.r.ncc,
+                shared.r.lncc);
+    assert_true(shared.r.differing == shared.n);
+}
 
-    CHECK_CASE("an image with itself");
-    CHECK(compare(a, a, NULL, 4, 64, &r) == CLVOX_OK);
-    CHECK(r.ssd == 0 && r.largest == 0 && r.differing == 0 && fabs(r.ncc - 1) < 1e-12);
-    CHECK_THAT(fabs(r.nmi - 2) < 1e-12 && r.mi > 3, "%g %g", r.nmi, r.mi);
+static void an_image_with_itself(void **state)
+{
+    (void)state;
+    assert_int_equal(compare(shared.a, shared.a, NULL, 4, 64, &shared.r), CLVOX_OK);
+    assert_true(shared.r.ssd == 0 && shared.r.largest == 0 && shared.r.differing == 0 &&
+                fabs(shared.r.ncc - 1) < 1e-12);
+    assert_that(fabs(shared.r.nmi - 2) < 1e-12 && shared.r.mi > 3, "%g %g", shared.r.nmi, shared.r.mi);
+}
 
-    CHECK_CASE("squares and the largest difference, inside of a mask and past NaN");
-    for (size_t i = 0; i < n; i++)
-        b->data[i] = a->data[i] + (i % 3 == 0 ? 0.5f : 100.0f);
-    b->data[3] = NAN;
-    a->data[6] = INFINITY;
-    b->data[9] = a->data[9] - 2;
-    CHECK(compare(a, b, mask, 2, 64, &r) == CLVOX_OK);
-    CHECK_THAT(r.values == 103 && fabs(r.ssd - (102 * 0.25 + 4)) < 1e-4 && fabs(r.largest - 2) < 1e-6,
-               "%zu %g %g", r.values, r.ssd, r.largest);
+static void squares_and_the_largest_difference_inside(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < shared.n; i++)
+        shared.b->data[i] = shared.a->data[i] + (i % 3 == 0 ? 0.5f : 100.0f);
+    shared.b->data[3] = NAN;
+    shared.a->data[6] = INFINITY;
+    shared.b->data[9] = shared.a->data[9] - 2;
+    assert_int_equal(compare(shared.a, shared.b, shared.mask, 2, 64, &shared.r), CLVOX_OK);
+    assert_that(shared.r.values == 103 && fabs(shared.r.ssd - (102 * 0.25 + 4)) < 1e-4 &&
+                    fabs(shared.r.largest - 2) < 1e-6,
+                "%zu %g %g", shared.r.values, shared.r.ssd, shared.r.largest);
+}
 
-    CHECK_CASE("mutual information of two independent coins, and of one with itself");
-    clvox_volume *c = blank(4, 1, 1, 1, 1, 1, 1), *d = blank(4, 1, 1, 1, 1, 1, 1);
-    c->data[1] = c->data[3] = d->data[2] = d->data[3] = 1;
-    CHECK(compare(c, d, NULL, 1, 2, &r) == CLVOX_OK);
-    CHECK_THAT(fabs(r.mi) < 1e-12 && fabs(r.nmi - 1) < 1e-12, "%g %g", r.mi, r.nmi);
-    CHECK(compare(c, c, NULL, 1, 2, &r) == CLVOX_OK);
-    CHECK_THAT(fabs(r.mi - log(2)) < 1e-12, "%g", r.mi);
+static void mutual_information_of_two_independent_coins(void **state)
+{
+    (void)state;
+    shared.c = blank(4, 1, 1, 1, 1, 1, 1);
+    shared.d = blank(4, 1, 1, 1, 1, 1, 1);
+    shared.c->data[1] = shared.c->data[3] = shared.d->data[2] = shared.d->data[3] = 1;
+    assert_int_equal(compare(shared.c, shared.d, NULL, 1, 2, &shared.r), CLVOX_OK);
+    assert_that(fabs(shared.r.mi) < 1e-12 && fabs(shared.r.nmi - 1) < 1e-12, "%g %g", shared.r.mi,
+                shared.r.nmi);
+    assert_int_equal(compare(shared.c, shared.c, NULL, 1, 2, &shared.r), CLVOX_OK);
+    assert_that(fabs(shared.r.mi - log(2)) < 1e-12, "%g", shared.r.mi);
+}
 
-    CHECK_CASE("local correlation against the sum done cube by cube");
-    for (size_t i = 0; i < n; i++) {
-        a->data[i] = 1000 + noise();
-        b->data[i] = 0.5f * a->data[i] + noise();
+static void local_correlation_against_the_sum_done_cube(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < shared.n; i++) {
+        shared.a->data[i] = 1000 + noise();
+        shared.b->data[i] = 0.5f * shared.a->data[i] + noise();
     }
     for (int radius = 1; radius < 6; radius += 2) {
-        CHECK(compare(a, b, radius == 3 ? mask : NULL, radius, 8, &r) == CLVOX_OK);
-        double want = long_way(a, b, radius == 3 ? mask : NULL, radius);
-        CHECK_THAT(fabs(r.lncc - want) < 1e-9, "radius %d: %.12g for %.12g", radius, r.lncc, want);
+        assert_int_equal(compare(shared.a, shared.b, radius == 3 ? shared.mask : NULL, radius, 8, &shared.r),
+                         CLVOX_OK);
+        double want = long_way(shared.a, shared.b, radius == 3 ? shared.mask : NULL, radius);
+        assert_that(fabs(shared.r.lncc - want) < 1e-9, "radius %d: %.12g for %.12g", radius, shared.r.lncc,
+                    want);
     }
+}
 
-    CHECK_CASE("what cannot be compared is said");
-    CHECK(compare(a, other, NULL, 2, 8, &r) == CLVOX_ERROR_ARGUMENT);
-    CHECK(compare(a, b, other, 2, 8, &r) == CLVOX_ERROR_ARGUMENT);
-    memset(mask->data, 0, n * sizeof(float));
-    CHECK(compare(a, b, mask, 2, 8, &r) == CLVOX_ERROR_DATA);
-    clvox_volume_destroy(&a);
-    clvox_volume_destroy(&b);
-    clvox_volume_destroy(&c);
-    clvox_volume_destroy(&d);
-    clvox_volume_destroy(&mask);
-    clvox_volume_destroy(&other);
+static void what_cannot_be_compared_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(compare(shared.a, shared.other, NULL, 2, 8, &shared.r), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(compare(shared.a, shared.b, shared.other, 2, 8, &shared.r), CLVOX_ERROR_ARGUMENT);
+    memset(shared.mask->data, 0, shared.n * sizeof(float));
+    assert_int_equal(compare(shared.a, shared.b, shared.mask, 2, 8, &shared.r), CLVOX_ERROR_DATA);
+    clvox_volume_destroy(&shared.a);
+    clvox_volume_destroy(&shared.b);
+    clvox_volume_destroy(&shared.c);
+    clvox_volume_destroy(&shared.d);
+    clvox_volume_destroy(&shared.mask);
+    clvox_volume_destroy(&shared.other);
+}
+
+static void images(void)
+{
+    test_case(a_linear_change_of_intensity, "a linear change of intensity");
+    test_case(an_image_with_itself, "an image with itself");
+    test_case(squares_and_the_largest_difference_inside,
+              "squares and the largest difference, inside of a mask and past NaN");
+    test_case(mutual_information_of_two_independent_coins,
+              "mutual information of two independent coins, and of one with itself");
+    test_case(local_correlation_against_the_sum_done_cube,
+              "local correlation against the sum done cube by cube");
+    test_case(what_cannot_be_compared_is_said, "what cannot be compared is said");
 }
 
 static void fill_box(clvox_volume *v, int label, int x0, int y0, int z0, int x1, int y1, int z1)
@@ -148,27 +192,31 @@ static void fill_box(clvox_volume *v, int label, int x0, int y0, int z0, int x1,
                 v->data[x + v->grid.size[0] * (y + v->grid.size[1] * z)] = (float)label;
 }
 
-static void labels(void)
+static void a_box_and_the_same_moved_by_two_voxels_of_3(void **state)
 {
+    (void)state;
     clv_label_comparison *r = NULL;
-    clvox_volume *a = blank(20, 16, 12, 1, 2, 3, 1), *b = blank(20, 16, 12, 1, 2, 3, 1);
-    CHECK_CASE("a box and the same moved by two voxels of 3 mm");
-    fill_box(a, 5, 2, 2, 2, 10, 10, 6);
-    fill_box(b, 5, 2, 2, 4, 10, 10, 8);
-    fill_box(a, 900000, 15, 0, 0, 20, 16, 12);
-    fill_box(b, 900000, 15, 0, 0, 20, 16, 12);
-    fill_box(b, -3, 0, 15, 11, 1, 16, 12);
-    CHECK(clv_compare_labels(a, b, NULL, &r) == 3);
+    shared.a = blank(20, 16, 12, 1, 2, 3, 1);
+    shared.b = blank(20, 16, 12, 1, 2, 3, 1);
+    fill_box(shared.a, 5, 2, 2, 2, 10, 10, 6);
+    fill_box(shared.b, 5, 2, 2, 4, 10, 10, 8);
+    fill_box(shared.a, 900000, 15, 0, 0, 20, 16, 12);
+    fill_box(shared.b, 900000, 15, 0, 0, 20, 16, 12);
+    fill_box(shared.b, -3, 0, 15, 11, 1, 16, 12);
+    assert_true(clv_compare_labels(shared.a, shared.b, NULL, &r) == 3);
     if (r) {
-        CHECK(r[0].label == -3 && r[0].dice == 0 && isnan(r[0].hausdorff95) && r[0].voxels_a == 0);
-        CHECK_THAT(r[1].label == 5 && fabs(r[1].dice - 0.5) < 1e-12 && fabs(r[1].jaccard - 1.0 / 3) < 1e-12 &&
-                       fabs(r[1].hausdorff95 - 6) < 1e-12,
-                   "%d %g %g %g", r[1].label, r[1].dice, r[1].jaccard, r[1].hausdorff95);
-        CHECK(r[2].label == 900000 && r[2].dice == 1 && r[2].hausdorff95 == 0);
+        assert_true(r[0].label == -3 && r[0].dice == 0 && isnan(r[0].hausdorff95) && r[0].voxels_a == 0);
+        assert_that(r[1].label == 5 && fabs(r[1].dice - 0.5) < 1e-12 &&
+                        fabs(r[1].jaccard - 1.0 / 3) < 1e-12 && fabs(r[1].hausdorff95 - 6) < 1e-12,
+                    "%d %g %g %g", r[1].label, r[1].dice, r[1].jaccard, r[1].hausdorff95);
+        assert_true(r[2].label == 900000 && r[2].dice == 1 && r[2].hausdorff95 == 0);
     }
     free(r);
+}
 
-    CHECK_CASE("distances equal those found by trying every voxel");
+static void distances_equal_those_found_by_trying_every(void **state)
+{
+    (void)state;
     enum { N = 11 * 9 * 7 };
     static unsigned char marked[N];
     static double got[N];
@@ -177,7 +225,7 @@ static void labels(void)
     for (int i = 0; i < N; i++)
         marked[i] = noise() < 0.02f;
     marked[5] = 1;
-    CHECK(clv_distance_squared(marked, size, spacing, got) == CLVOX_OK);
+    assert_int_equal(clv_distance_squared(marked, size, spacing, got), CLVOX_OK);
     for (int i = 0; i < N; i++) {
         double best = 1e300;
         for (int j = 0; j < N; j++) {
@@ -188,48 +236,76 @@ static void labels(void)
         }
         worst = fmax(worst, fabs(best - got[i]));
     }
-    CHECK_THAT(worst < 1e-9, "%g", worst);
+    assert_that(worst < 1e-9, "%g", worst);
     memset(marked, 0, sizeof marked);
-    CHECK(clv_distance_squared(marked, size, spacing, got) == CLVOX_OK && got[0] >= 1e300);
+    assert_true(clv_distance_squared(marked, size, spacing, got) == CLVOX_OK && got[0] >= 1e300);
+}
 
-    CHECK_CASE("no label at all is said");
-    memset(a->data, 0, clvox_grid_voxels(&a->grid) * sizeof(float));
-    CHECK(clv_compare_labels(a, a, NULL, &r) == CLVOX_ERROR_DATA && !r);
+static void no_label_at_all_is_said(void **state)
+{
+    (void)state;
+    clv_label_comparison *r;
+    memset(shared.a->data, 0, clvox_grid_voxels(&shared.a->grid) * sizeof(float));
+    assert_true(clv_compare_labels(shared.a, shared.a, NULL, &r) == CLVOX_ERROR_DATA && !r);
+}
 
-    CHECK_CASE("an image taken for a label map is said");
+static void an_image_taken_for_a_label_map_is_said(void **state)
+{
+    (void)state;
+    clv_label_comparison *r;
     clvox_volume *image = blank(25, 25, 25, 1, 1, 1, 1);
     for (int i = 0; i < 25 * 25 * 25; i++)
         image->data[i] = (float)(i - 7000);
-    CHECK(clv_compare_labels(image, image, NULL, &r) == CLVOX_ERROR_DATA && !r);
+    assert_true(clv_compare_labels(image, image, NULL, &r) == CLVOX_ERROR_DATA && !r);
     clvox_volume_destroy(&image);
-    clvox_volume_destroy(&a);
-    clvox_volume_destroy(&b);
+    clvox_volume_destroy(&shared.a);
+    clvox_volume_destroy(&shared.b);
+}
+
+static void labels(void)
+{
+    test_case(a_box_and_the_same_moved_by_two_voxels_of_3, "a box and the same moved by two voxels of 3 mm");
+    test_case(distances_equal_those_found_by_trying_every,
+              "distances equal those found by trying every voxel");
+    test_case(no_label_at_all_is_said, "no label at all is said");
+    test_case(an_image_taken_for_a_label_map_is_said, "an image taken for a label map is said");
+}
+
+static void end_point_error_in_millimetres_and_voxels(void **state)
+{
+    (void)state;
+    clv_warp_comparison r;
+    shared.a = blank(6, 5, 4, 1, 2, 4, 3);
+    shared.b = blank(6, 5, 4, 1, 2, 4, 3);
+    size_t n = 6 * 5 * 4;
+    for (size_t i = 0; i < n; i++) {
+        shared.b->data[i] = 3;
+        shared.b->data[2 * n + i] = -4;
+    }
+    assert_true(clv_compare_warps(shared.a, shared.b, NULL, &r) == CLVOX_OK && r.voxels == n);
+    assert_true(fabs(r.mean_mm - 5) < 1e-12 && fabs(r.max_mm - 5) < 1e-12 && fabs(r.p95_mm - 5) < 1e-12);
+    assert_true(fabs(r.mean_voxels - sqrt(10)) < 1e-12);
+    shared.b->data[7] = NAN;
+    shared.b->data[n + 8] = 12;
+    assert_true(clv_compare_warps(shared.a, shared.b, NULL, &r) == CLVOX_OK && r.not_finite == 1 &&
+                r.voxels == n - 1);
+    assert_true(fabs(r.max_mm - 13) < 1e-12);
+}
+
+static void quantiles_interpolate_between_order(void **state)
+{
+    (void)state;
+    double v[] = {4, 1, 3, 2};
+    assert_true(fabs(clv_quantile(v, 4, 0.5) - 2.5) < 1e-12 && fabs(clv_quantile(v, 4, 0.95) - 3.85) < 1e-12);
+    assert_true(isnan(clv_quantile(v, 0, 0.5)));
+    clvox_volume_destroy(&shared.a);
+    clvox_volume_destroy(&shared.b);
 }
 
 static void warps(void)
 {
-    clv_warp_comparison r;
-    clvox_volume *a = blank(6, 5, 4, 1, 2, 4, 3), *b = blank(6, 5, 4, 1, 2, 4, 3);
-    size_t n = 6 * 5 * 4;
-    CHECK_CASE("end-point error in millimetres and voxels");
-    for (size_t i = 0; i < n; i++) {
-        b->data[i] = 3;
-        b->data[2 * n + i] = -4;
-    }
-    CHECK(clv_compare_warps(a, b, NULL, &r) == CLVOX_OK && r.voxels == n);
-    CHECK(fabs(r.mean_mm - 5) < 1e-12 && fabs(r.max_mm - 5) < 1e-12 && fabs(r.p95_mm - 5) < 1e-12);
-    CHECK(fabs(r.mean_voxels - sqrt(10)) < 1e-12);
-    b->data[7] = NAN;
-    b->data[n + 8] = 12;
-    CHECK(clv_compare_warps(a, b, NULL, &r) == CLVOX_OK && r.not_finite == 1 && r.voxels == n - 1);
-    CHECK(fabs(r.max_mm - 13) < 1e-12);
-
-    CHECK_CASE("quantiles interpolate between order statistics");
-    double v[] = {4, 1, 3, 2};
-    CHECK(fabs(clv_quantile(v, 4, 0.5) - 2.5) < 1e-12 && fabs(clv_quantile(v, 4, 0.95) - 3.85) < 1e-12);
-    CHECK(isnan(clv_quantile(v, 0, 0.5)));
-    clvox_volume_destroy(&a);
-    clvox_volume_destroy(&b);
+    test_case(end_point_error_in_millimetres_and_voxels, "end-point error in millimetres and voxels");
+    test_case(quantiles_interpolate_between_order, "quantiles interpolate between order statistics");
 }
 
 int main(void)
@@ -237,5 +313,5 @@ int main(void)
     images();
     labels();
     warps();
-    return check_end();
+    return test_run("compare", NULL);
 }

@@ -31,7 +31,7 @@ static void position(const clvox_grid *grid, size_t i, double x[3])
 static clvox_volume *volume(const clvox_grid *grid, int frames, float value)
 {
     clvox_volume *v;
-    check_must(clvox_volume_create(grid, frames, CLVOX_KIND_SCALAR, &v));
+    assert_ok(clvox_volume_create(grid, frames, CLVOX_KIND_SCALAR, &v));
     for (size_t i = 0; i < clvox_grid_voxels(grid) * (size_t)frames; i++)
         v->data[i] = value;
     return v;
@@ -40,21 +40,21 @@ static clvox_volume *volume(const clvox_grid *grid, int frames, float value)
 static clvox_volume *gaussian(const clvox_volume *in, double sx, double sy, double sz, int in_voxels)
 {
     clvox_volume *out;
-    check_must(clvox_filter_gaussian(ctx, in, (const double[3]){sx, sy, sz}, in_voxels, &out));
+    assert_ok(clvox_filter_gaussian(ctx, in, (const double[3]){sx, sy, sz}, in_voxels, &out));
     return out;
 }
 
 static clvox_volume *sobel(const clvox_volume *in)
 {
     clvox_volume *out;
-    check_must(clvox_filter_sobel(ctx, in, &out));
+    assert_ok(clvox_filter_sobel(ctx, in, &out));
     return out;
 }
 
 static clvox_volume *unsharp(const clvox_volume *in, double sigma, double amount)
 {
     clvox_volume *out;
-    check_must(clvox_filter_unsharp(ctx, in, (const double[3]){sigma, sigma, sigma}, 0, amount, &out));
+    assert_ok(clvox_filter_unsharp(ctx, in, (const double[3]){sigma, sigma, sigma}, 0, amount, &out));
     return out;
 }
 
@@ -93,111 +93,153 @@ static clvox_volume *point(const clvox_grid *grid)
     return v;
 }
 
-static void test_width(void)
-{
+/* What cases leave to those after them. */
+static struct {
     double m[3][3];
-    CHECK_CASE("a point smoothed by 3 mm on an anisotropic oblique grid is as wide in every direction");
-    clvox_grid grid = turned(23, 25, 13, 1.2, 1.1, 2.4);
-    clvox_volume *in = point(&grid), *out = gaussian(in, 3, 3, 3, 0);
-    double sum = spread(out, m);
-    CHECK_THAT(fabs(sum - 1) < 1e-5, "sum %g", sum);
+    clvox_grid grid;
+    clvox_volume *in;
+} shared;
+
+static void a_point_smoothed_by_3_mm_on_an_anisotropic(void **state)
+{
+    (void)state;
+    shared.grid = turned(23, 25, 13, 1.2, 1.1, 2.4);
+    shared.in = point(&shared.grid);
+    clvox_volume *out = gaussian(shared.in, 3, 3, 3, 0);
+    double sum = spread(out, shared.m);
+    assert_that(fabs(sum - 1) < 1e-5, "sum %g", sum);
     /* Cut at 3 sigma, a Gaussian loses up to 2.7 % of its variance. */
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++)
-            CHECK_THAT(fabs(m[r][c] - (r == c ? 9 : 0)) < 0.27, "moment %d %d: %g", r, c, m[r][c]);
-    CHECK(clvox_grid_equal(&in->grid, &out->grid) && out->type == CLVOX_TYPE_FLOAT32);
+            assert_that(fabs(shared.m[r][c] - (r == c ? 9 : 0)) < 0.27, "moment %d %d: %g", r, c,
+                        shared.m[r][c]);
+    assert_true(clvox_grid_equal(&shared.in->grid, &out->grid) && out->type == CLVOX_TYPE_FLOAT32);
     clvox_volume_destroy(&out);
+}
 
-    CHECK_CASE("sigma in voxels, another along each axis, 0 leaves one alone");
-    out = gaussian(in, 2.5, 0, 1.25, 1);
-    sum = spread(out, m);
+static void sigma_in_voxels_another_along_each_axis_0(void **state)
+{
+    (void)state;
+    clvox_volume *out = gaussian(shared.in, 2.5, 0, 1.25, 1);
+    double sum = spread(out, shared.m);
     double want[3] = {2.5 * 1.2, 0, 1.25 * 2.4}, moments = 0;
     for (int a = 0; a < 3; a++) {
         double column[3], along = 0;
         for (int r = 0; r < 3; r++)
-            column[r] = grid.to_ras[r][a] / (a == 0 ? 1.2 : a == 1 ? 1.1 : 2.4);
+            column[r] = shared.grid.to_ras[r][a] / (a == 0 ? 1.2 : a == 1 ? 1.1 : 2.4);
         for (int r = 0; r < 3; r++)
             for (int c = 0; c < 3; c++)
-                along += column[r] * m[r][c] * column[c];
+                along += column[r] * shared.m[r][c] * column[c];
         double variance = want[a] * want[a];
-        CHECK_THAT(fabs(along - variance) <= 0.03 * variance + 1e-4, "axis %d: %g", a, along);
-        moments += m[a][a];
+        assert_that(fabs(along - variance) <= 0.03 * variance + 1e-4, "axis %d: %g", a, along);
+        moments += shared.m[a][a];
     }
-    CHECK_THAT(fabs(sum - 1) < 1e-5 && fabs(moments - 18) < 0.54, "sum %g, moments %g", sum, moments);
-    clvox_volume_destroy(&in);
+    assert_that(fabs(sum - 1) < 1e-5 && fabs(moments - 18) < 0.54, "sum %g, moments %g", sum, moments);
+    clvox_volume_destroy(&shared.in);
     clvox_volume_destroy(&out);
+}
 
-    CHECK_CASE("a wide Gaussian keeps its width, too");
-    grid = turned(401, 1, 2, 0.5, 1, 3);
-    in = point(&grid);
-    out = gaussian(in, 12, 0, 0, 0);
-    sum = spread(out, m);
-    double variance = m[0][0] + m[1][1] + m[2][2];
-    CHECK_THAT(fabs(sum - 1) < 1e-4 && fabs(variance / 144 - 1) < 0.03, "sum %g, variance %g", sum, variance);
-    clvox_volume_destroy(&in);
+static void a_wide_gaussian_keeps_its_width_too(void **state)
+{
+    (void)state;
+    shared.grid = turned(401, 1, 2, 0.5, 1, 3);
+    shared.in = point(&shared.grid);
+    clvox_volume *out = gaussian(shared.in, 12, 0, 0, 0);
+    double sum = spread(out, shared.m);
+    double variance = shared.m[0][0] + shared.m[1][1] + shared.m[2][2];
+    assert_that(fabs(sum - 1) < 1e-4 && fabs(variance / 144 - 1) < 0.03, "sum %g, variance %g", sum,
+                variance);
+    clvox_volume_destroy(&shared.in);
     clvox_volume_destroy(&out);
+}
+
+static void test_width(void)
+{
+    test_case(a_point_smoothed_by_3_mm_on_an_anisotropic,
+              "a point smoothed by 3 mm on an anisotropic oblique grid is as wide in every direction");
+    test_case(sigma_in_voxels_another_along_each_axis_0,
+              "sigma in voxels, another along each axis, 0 leaves one alone");
+    test_case(a_wide_gaussian_keeps_its_width_too, "a wide Gaussian keeps its width, too");
+}
+
+static const int constant_sizes[][3] = {{19, 14, 11}, {1, 1, 1}, {13, 9, 1}, {1, 7, 1}, {2, 1, 5}};
+
+static void a_constant_of_x_x_stays_and_has_no_edges(void **state)
+{
+    const int *given = *state;
+    size_t s = (size_t)given[0];
+    const int *n = constant_sizes[s];
+    clvox_grid grid = turned(n[0], n[1], n[2], 1.2, 1.1, 2.4);
+    clvox_volume *in = volume(&grid, 1, -731.25f), *out;
+    double error = farthest(out = gaussian(in, 3, 3, 3, 0), -731.25);
+    assert_that(error < 1e-3, "narrow Gaussian: %g", error);
+    clvox_volume_destroy(&out);
+    error = farthest(out = gaussian(in, CLVOX_MAX_SIGMA, CLVOX_MAX_SIGMA, CLVOX_MAX_SIGMA, 1), -731.25);
+    assert_that(error < 0.1, "widest Gaussian: %g", error);
+    clvox_volume_destroy(&out);
+    error = farthest(out = gaussian(in, 0, 0, 0, 0), -731.25);
+    assert_that(error == 0, "no Gaussian: %g", error);
+    clvox_volume_destroy(&out);
+    error = farthest(out = sobel(in), 0);
+    assert_that(error < 1e-3, "Sobel: %g", error);
+    clvox_volume_destroy(&out);
+    error = farthest(out = unsharp(in, 3, 2), -731.25);
+    assert_that(error < 3e-3, "unsharp: %g", error);
+    clvox_volume_destroy(&out);
+    clvox_volume_destroy(&in);
 }
 
 static void test_constant(void)
 {
-    static const int sizes[][3] = {{19, 14, 11}, {1, 1, 1}, {13, 9, 1}, {1, 7, 1}, {2, 1, 5}};
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        const int *n = sizes[s];
-        clvox_grid grid = turned(n[0], n[1], n[2], 1.2, 1.1, 2.4);
-        clvox_volume *in = volume(&grid, 1, -731.25f), *out;
-        CHECK_CASE("a constant of %d x %d x %d stays, and has no edges", n[0], n[1], n[2]);
-        double error = farthest(out = gaussian(in, 3, 3, 3, 0), -731.25);
-        CHECK_THAT(error < 1e-3, "narrow Gaussian: %g", error);
-        clvox_volume_destroy(&out);
-        error = farthest(out = gaussian(in, CLVOX_MAX_SIGMA, CLVOX_MAX_SIGMA, CLVOX_MAX_SIGMA, 1), -731.25);
-        CHECK_THAT(error < 0.1, "widest Gaussian: %g", error);
-        clvox_volume_destroy(&out);
-        error = farthest(out = gaussian(in, 0, 0, 0, 0), -731.25);
-        CHECK_THAT(error == 0, "no Gaussian: %g", error);
-        clvox_volume_destroy(&out);
-        error = farthest(out = sobel(in), 0);
-        CHECK_THAT(error < 1e-3, "Sobel: %g", error);
-        clvox_volume_destroy(&out);
-        error = farthest(out = unsharp(in, 3, 2), -731.25);
-        CHECK_THAT(error < 3e-3, "unsharp: %g", error);
-        clvox_volume_destroy(&out);
-        clvox_volume_destroy(&in);
+    for (size_t s = 0; s < sizeof constant_sizes / sizeof constant_sizes[0]; s++) {
+        const int *n = constant_sizes[s];
+        test_case_at(a_constant_of_x_x_stays_and_has_no_edges, TEST_AT((int)s),
+                     "a constant of %d x %d x %d stays, and has no edges", n[0], n[1], n[2]);
     }
+}
+
+static const int slope_sizes[][3] = {{21, 17, 9}, {11, 6, 1}, {2, 3, 2}};
+static const double slope[3] = {0.7, -0.4, 1.1};
+
+static void sobel_of_a_ramp_is_its_slope_a_millimetre_x(void **state)
+{
+    const int *given = *state;
+    size_t s = (size_t)given[0];
+    const int *n = slope_sizes[s];
+    clvox_grid grid = turned(n[0], n[1], n[2], 0.8, 1.3, 2.4);
+    clvox_volume *in = volume(&grid, 1, 0), *out;
+    for (size_t i = 0; i < clvox_grid_voxels(&grid); i++) {
+        double x[3];
+        position(&grid, i, x);
+        in->data[i] = (float)(slope[0] * x[0] + slope[1] * x[1] + slope[2] * x[2]);
+    }
+    /* Along axes of one voxel there is nothing to see. */
+    const double edge[3] = {0.8, 1.3, 2.4};
+    double squares = 0;
+    for (int a = 0; a < 3; a++) {
+        double along = 0;
+        for (int r = 0; r < 3; r++)
+            along += slope[r] * grid.to_ras[r][a] / edge[a];
+        squares += n[a] > 1 ? along * along : 0;
+    }
+    double error = farthest(out = sobel(in), sqrt(squares));
+    assert_that(error < 2e-5, "error %g of %g", error, sqrt(squares));
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&out);
 }
 
 static void test_slope(void)
 {
-    static const int sizes[][3] = {{21, 17, 9}, {11, 6, 1}, {2, 3, 2}};
-    static const double slope[3] = {0.7, -0.4, 1.1};
     for (size_t s = 0; s < 3; s++) {
-        const int *n = sizes[s];
-        clvox_grid grid = turned(n[0], n[1], n[2], 0.8, 1.3, 2.4);
-        clvox_volume *in = volume(&grid, 1, 0), *out;
-        CHECK_CASE("Sobel of a ramp is its slope a millimetre, %d x %d x %d", n[0], n[1], n[2]);
-        for (size_t i = 0; i < clvox_grid_voxels(&grid); i++) {
-            double x[3];
-            position(&grid, i, x);
-            in->data[i] = (float)(slope[0] * x[0] + slope[1] * x[1] + slope[2] * x[2]);
-        }
-        /* Along axes of one voxel there is nothing to see. */
-        const double edge[3] = {0.8, 1.3, 2.4};
-        double squares = 0;
-        for (int a = 0; a < 3; a++) {
-            double along = 0;
-            for (int r = 0; r < 3; r++)
-                along += slope[r] * grid.to_ras[r][a] / edge[a];
-            squares += n[a] > 1 ? along * along : 0;
-        }
-        double error = farthest(out = sobel(in), sqrt(squares));
-        CHECK_THAT(error < 2e-5, "error %g of %g", error, sqrt(squares));
-        clvox_volume_destroy(&in);
-        clvox_volume_destroy(&out);
+        const int *n = slope_sizes[s];
+        test_case_at(sobel_of_a_ramp_is_its_slope_a_millimetre_x, TEST_AT((int)s),
+                     "Sobel of a ramp is its slope a millimetre, %d x %d x %d", n[0], n[1], n[2]);
     }
 }
 
-static void test_unsharp(void)
+static void test_unsharp(void **state)
 {
-    CHECK_CASE("unsharp masking adds what the Gaussian took, and 0 of it changes nothing");
+    (void)state;
     clvox_grid grid = turned(19, 14, 11, 1.2, 1.1, 2.4);
     clvox_volume *in = volume(&grid, 1, 0);
     size_t n = clvox_grid_voxels(&grid);
@@ -209,19 +251,19 @@ static void test_unsharp(void)
         error = fmax(error, fabs((double)sharp->data[i] - want));
         change = fmax(change, fabs((double)(same->data[i] - in->data[i])));
     }
-    CHECK_THAT(error < 1e-3 && change < 1e-4, "error %g, change %g", error, change);
+    assert_that(error < 1e-3 && change < 1e-4, "error %g, change %g", error, change);
     clvox_volume_destroy(&in);
     clvox_volume_destroy(&smooth);
     clvox_volume_destroy(&sharp);
     clvox_volume_destroy(&same);
 }
 
-static void test_frames(void)
+static void frames_do_not_know_one_another_and_keep(void **state)
 {
-    CHECK_CASE("frames do not know one another, and keep their distance in time");
-    clvox_grid grid = turned(19, 14, 11, 1.2, 1.1, 2.4);
-    size_t n = clvox_grid_voxels(&grid);
-    clvox_volume *all = volume(&grid, 3, 0), *one = volume(&grid, 1, 0);
+    (void)state;
+    shared.grid = turned(19, 14, 11, 1.2, 1.1, 2.4);
+    size_t n = clvox_grid_voxels(&shared.grid);
+    clvox_volume *all = volume(&shared.grid, 3, 0), *one = volume(&shared.grid, 1, 0);
     harness_random(all->data, 3 * n, 9, -100, 100);
     all->data[n + 5] = NAN; /* stays in the second */
     all->frame_seconds = 2.5;
@@ -233,31 +275,43 @@ static void test_frames(void)
         memcpy(one->data, all->data + f * n, n * sizeof(float));
         clvox_volume *alone[3] = {gaussian(one, 3, 3, 3, 0), sobel(one), unsharp(one, 3, 1)};
         for (int k = 0; k < 3; k++) {
-            CHECK(!memcmp(alone[k]->data, filtered[k]->data + f * n, n * sizeof(float)));
+            assert_memory_equal(alone[k]->data, filtered[k]->data + f * n, n * sizeof(float));
             clvox_volume_destroy(&alone[k]);
         }
     }
     for (int k = 0; k < 3; k++) {
-        CHECK(filtered[k]->frames == 3 && filtered[k]->frame_seconds == 2.5);
-        CHECK(filtered[k]->type == CLVOX_TYPE_FLOAT32 && isnan(filtered[k]->data[n + 5]));
+        assert_true(filtered[k]->frames == 3 && filtered[k]->frame_seconds == 2.5);
+        assert_true(filtered[k]->type == CLVOX_TYPE_FLOAT32 && isnan(filtered[k]->data[n + 5]));
         clvox_volume_destroy(&filtered[k]);
     }
     clvox_volume_destroy(&all);
     clvox_volume_destroy(&one);
+}
 
-    CHECK_CASE("vectors stay vectors when smoothed; their edges are scalars");
-    check_must(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &all));
+static void vectors_stay_vectors_when_smoothed_their(void **state)
+{
+    (void)state;
+    clvox_volume *all;
+    assert_ok(clvox_volume_create(&shared.grid, 3, CLVOX_KIND_DISPLACEMENT, &all));
     clvox_volume *smooth = gaussian(all, 3, 3, 3, 0), *edges = sobel(all);
-    CHECK(smooth->kind == CLVOX_KIND_DISPLACEMENT && smooth->frames == 3);
-    CHECK(edges->kind == CLVOX_KIND_SCALAR && edges->frames == 3);
+    assert_true(smooth->kind == CLVOX_KIND_DISPLACEMENT && smooth->frames == 3);
+    assert_true(edges->kind == CLVOX_KIND_SCALAR && edges->frames == 3);
     clvox_volume_destroy(&all);
     clvox_volume_destroy(&smooth);
     clvox_volume_destroy(&edges);
 }
 
-static void test_not_finite(void)
+static void test_frames(void)
 {
-    CHECK_CASE("a NaN spreads as far as the weights reach");
+    test_case(frames_do_not_know_one_another_and_keep,
+              "frames do not know one another, and keep their distance in time");
+    test_case(vectors_stay_vectors_when_smoothed_their,
+              "vectors stay vectors when smoothed; their edges are scalars");
+}
+
+static void test_not_finite(void **state)
+{
+    (void)state;
     clvox_grid grid = turned(41, 3, 5, 1.2, 1.1, 2.4);
     size_t n = clvox_grid_voxels(&grid);
     clvox_volume *in = volume(&grid, 1, 7);
@@ -267,10 +321,10 @@ static void test_not_finite(void)
     for (size_t i = 0; i < n; i++) {
         size_t x = i % 41, y = i / 41 % 3, z = i / 41 / 3;
         bool line = y == 1 && z == 2, near = x >= 19 && x <= 21 && z >= 1 && z <= 3;
-        CHECK_THAT(isnan(narrow->data[i]) == (line && x >= 12 && x <= 28), "narrow: %g at %zu",
-                   (double)narrow->data[i], i);
-        CHECK_THAT(isnan(wide->data[i]) == line, "wide: %g at %zu", (double)wide->data[i], i);
-        CHECK_THAT(near || edges->data[i] == 0, "Sobel: %g at %zu", (double)edges->data[i], i);
+        assert_that(isnan(narrow->data[i]) == (line && x >= 12 && x <= 28), "narrow: %g at %zu",
+                    (double)narrow->data[i], i);
+        assert_that(isnan(wide->data[i]) == line, "wide: %g at %zu", (double)wide->data[i], i);
+        assert_that(near || edges->data[i] == 0, "Sobel: %g at %zu", (double)edges->data[i], i);
     }
     clvox_volume_destroy(&in);
     clvox_volume_destroy(&narrow);
@@ -278,39 +332,57 @@ static void test_not_finite(void)
     clvox_volume_destroy(&edges);
 }
 
-static void test_refusals(void)
+static const double fine[3] = {1, 1, 1};
+
+static void widths_and_amounts_that_make_no_sense(void **state)
 {
-    static const double fine[3] = {1, 1, 1};
+    (void)state;
     static const double bad[][3] = {{1, -1, 1}, {NAN, 1, 1}, {1, 1, INFINITY}, {1, 1, 5000}};
     clvox_grid grid = turned(4, 3, 2, 1, 1, 1);
-    clvox_volume *in = volume(&grid, 1, 1), *out = in;
-    CHECK_CASE("widths and amounts that make no sense are refused");
+    shared.in = volume(&grid, 1, 1);
+    clvox_volume *out = shared.in;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        CHECK(clvox_filter_gaussian(ctx, in, bad[i], 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
-        CHECK(strstr(clvox_message(), "sigma"));
-        CHECK(clvox_filter_unsharp(ctx, in, bad[i], 1, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
+        assert_true(clvox_filter_gaussian(ctx, shared.in, bad[i], 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
+        assert_true(strstr(clvox_message(), "sigma"));
+        assert_true(clvox_filter_unsharp(ctx, shared.in, bad[i], 1, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
     }
-    CHECK(clvox_filter_unsharp(ctx, in, fine, 0, NAN, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    CHECK(clvox_filter_unsharp(ctx, in, fine, 0, 1e300, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    CHECK(strstr(clvox_message(), "amount"));
+    assert_true(clvox_filter_unsharp(ctx, shared.in, fine, 0, NAN, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_unsharp(ctx, shared.in, fine, 0, 1e300, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(strstr(clvox_message(), "amount"));
+}
 
-    CHECK_CASE("labels are refused");
-    in->kind = CLVOX_KIND_LABEL;
-    CHECK(clvox_filter_gaussian(ctx, in, fine, 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    CHECK(clvox_filter_sobel(ctx, in, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    CHECK(clvox_filter_unsharp(ctx, in, fine, 0, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    CHECK(strstr(clvox_message(), "label"));
+static void labels_are_refused(void **state)
+{
+    (void)state;
+    clvox_volume *out;
+    shared.in->kind = CLVOX_KIND_LABEL;
+    assert_true(clvox_filter_gaussian(ctx, shared.in, fine, 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_sobel(ctx, shared.in, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_unsharp(ctx, shared.in, fine, 0, 1, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(strstr(clvox_message(), "label"));
+}
 
-    CHECK_CASE("Sobel refuses a sheared grid, the Gaussian takes it");
-    in->kind = CLVOX_KIND_SCALAR;
+static void sobel_refuses_a_sheared_grid_the_gaussian(void **state)
+{
+    (void)state;
+    clvox_volume *out;
+    shared.in->kind = CLVOX_KIND_SCALAR;
     for (int r = 0; r < 3; r++)
-        in->grid.to_ras[r][1] += 0.05 * in->grid.to_ras[r][0];
-    CHECK(clvox_filter_sobel(ctx, in, &out) == CLVOX_ERROR_ARGUMENT && !out);
-    CHECK(strstr(clvox_message(), "right angles"));
-    out = gaussian(in, 1, 1, 1, 0);
-    CHECK(farthest(out, 1) < 1e-6);
+        shared.in->grid.to_ras[r][1] += 0.05 * shared.in->grid.to_ras[r][0];
+    assert_true(clvox_filter_sobel(ctx, shared.in, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(strstr(clvox_message(), "right angles"));
+    out = gaussian(shared.in, 1, 1, 1, 0);
+    assert_true(farthest(out, 1) < 1e-6);
     clvox_volume_destroy(&out);
-    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&shared.in);
+}
+
+static void test_refusals(void)
+{
+    test_case(widths_and_amounts_that_make_no_sense, "widths and amounts that make no sense are refused");
+    test_case(labels_are_refused, "labels are refused");
+    test_case(sobel_refuses_a_sheared_grid_the_gaussian,
+              "Sobel refuses a sheared grid, the Gaussian takes it");
 }
 
 int main(void)
@@ -319,10 +391,9 @@ int main(void)
     test_width();
     test_constant();
     test_slope();
-    test_unsharp();
+    test_case(test_unsharp, "unsharp masking adds what the Gaussian took, and 0 of it changes nothing");
     test_frames();
-    test_not_finite();
+    test_case(test_not_finite, "a NaN spreads as far as the weights reach");
     test_refusals();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("filter", harness_close);
 }

@@ -18,9 +18,9 @@ static clvox_volume *load(const char *name)
     clvox_volume *v = NULL;
     const char *path = files_data(name);
     if (!path)
-        CHECK_SKIP("the data are missing");
+        test_skip("the data are missing");
     else
-        CHECK_THAT(clvox_volume_read(path, &v) == 0, "%s", clvox_message());
+        assert_that(clvox_volume_read(path, &v) == 0, "%s", clvox_message());
     return v;
 }
 
@@ -30,7 +30,7 @@ static clvox_volume *load(const char *name)
 static void same_head(const clvox_volume *v, const clvox_volume *reference)
 {
     double to_voxel[4][4], step[4][4];
-    CHECK(!clv_matrix_invert(reference->grid.to_ras, to_voxel));
+    assert_true(!clv_matrix_invert(reference->grid.to_ras, to_voxel));
     clv_matrix_multiply(CLV_MATRIX(to_voxel), v->grid.to_ras, step);
     const int *n = v->grid.size, *m = reference->grid.size;
     size_t at = 0, wrong = 0;
@@ -49,44 +49,65 @@ static void same_head(const clvox_volume *v, const clvox_volume *reference)
                     fabsf(v->data[at] - reference->data[r[0] + m[0] * (r[1] + m[1] * r[2])]) > 1e-3f)
                     wrong++;
             }
-    CHECK_THAT(!wrong && clvox_grid_voxels(&v->grid) == clvox_grid_voxels(&reference->grid),
-               "%zu of %zu voxels differ", wrong, clvox_grid_voxels(&v->grid));
+    assert_that(!wrong && clvox_grid_voxels(&v->grid) == clvox_grid_voxels(&reference->grid),
+                "%zu of %zu voxels differ", wrong, clvox_grid_voxels(&v->grid));
+}
+
+static const char axes[] = "RLAPSI";
+
+/* What cases leave to those after them. */
+static struct {
+    clvox_volume *reference;
+    int count;
+} shared;
+
+static void the_head_is_there(void **state)
+{
+    (void)state;
+    shared.reference = NULL;
+    shared.count = 0;
+    shared.reference = load("formats_48_orientations/RAS.nii.gz");
+}
+
+static void is_the_same_head(void **state)
+{
+    const int *given = *state;
+    int a = given[0], b = given[1], c = given[2];
+    char name[64];
+    snprintf(name, sizeof name, "formats_48_orientations/%c%c%c.nii.gz", axes[a], axes[b], axes[c]);
+    shared.count++;
+    clvox_volume *v = load(name);
+    if (!v || !shared.reference) {
+        clvox_volume_destroy(&v);
+        return;
+    }
+    /* The axes are what the name says: where they come from. */
+    const int letters[3] = {a, b, c};
+    for (int i = 0; i < 3; i++) {
+        double along = v->grid.to_ras[letters[i] / 2][i];
+        assert_that((letters[i] % 2 ? -along : along) > 0.5, "axis %d: %g", i, along);
+    }
+    same_head(v, shared.reference);
+    clvox_volume_destroy(&v);
+}
+
+static void all_48_were_tried(void **state)
+{
+    (void)state;
+    assert_true(shared.count == 48);
+    clvox_volume_destroy(&shared.reference);
 }
 
 static void orientations(void)
 {
-    static const char axes[] = "RLAPSI";
-    clvox_volume *reference = NULL;
-    int count = 0;
-    CHECK_CASE("the head is there");
-    reference = load("formats_48_orientations/RAS.nii.gz");
+    test_case(the_head_is_there, "the head is there");
     for (int a = 0; a < 6; a++)
         for (int b = 0; b < 6; b++)
-            for (int c = 0; c < 6; c++) {
-                if (a / 2 == b / 2 || b / 2 == c / 2 || c / 2 == a / 2)
-                    continue;
-                char name[64];
-                snprintf(name, sizeof name, "formats_48_orientations/%c%c%c.nii.gz", axes[a], axes[b],
-                         axes[c]);
-                CHECK_CASE("%c%c%c is the same head", axes[a], axes[b], axes[c]);
-                clvox_volume *v = load(name);
-                count++;
-                if (!v || !reference) {
-                    clvox_volume_destroy(&v);
-                    continue;
-                }
-                /* The axes are what the name says: where they come from. */
-                const int letters[3] = {a, b, c};
-                for (int i = 0; i < 3; i++) {
-                    double along = v->grid.to_ras[letters[i] / 2][i];
-                    CHECK_THAT((letters[i] % 2 ? -along : along) > 0.5, "axis %d: %g", i, along);
-                }
-                same_head(v, reference);
-                clvox_volume_destroy(&v);
-            }
-    CHECK_CASE("all 48 were tried");
-    CHECK(count == 48);
-    clvox_volume_destroy(&reference);
+            for (int c = 0; c < 6; c++)
+                if (a / 2 != b / 2 && b / 2 != c / 2 && c / 2 != a / 2)
+                    test_case_at(is_the_same_head, TEST_AT(a, b, c), "%c%c%c is the same head", axes[a],
+                                 axes[b], axes[c]);
+    test_case(all_48_were_tried, "all 48 were tried");
 }
 
 /* ---- valid, if odd ------------------------------------------------------ */
@@ -167,31 +188,36 @@ static const struct {
     {"formats_nifti_rs/27/float64.nii", {3, 3, 3}, 1, 13, {2, 2, 2}},
 };
 
+static void reads_as_nibabel_reads(void **state)
+{
+    const int *given = *state;
+    size_t i = (size_t)given[0];
+    clvox_volume *v = load(valid[i].name);
+    if (!v)
+        return;
+    assert_true(!memcmp(v->grid.size, valid[i].size, sizeof v->grid.size) && v->frames == valid[i].frames);
+    double sum = 0, x[3];
+    size_t count = 0;
+    for (size_t at = 0; at < clvox_grid_voxels(&v->grid) * (size_t)v->frames; at++)
+        if (isfinite(v->data[at])) {
+            sum += v->data[at];
+            count++;
+        }
+    assert_that(fabs(sum / (double)count - valid[i].mean) <= 1e-5 * (1 + fabs(valid[i].mean)),
+                "mean %.9g, not %.9g", sum / (double)count, valid[i].mean);
+    for (int c = 0; c < 3; c++)
+        x[c] = v->grid.size[c] - 1;
+    clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), x, x);
+    for (int c = 0; c < 3; c++)
+        assert_that(fabs(x[c] - valid[i].last[c]) < 1e-3, "axis %d ends at %g, not %g", c, x[c],
+                    valid[i].last[c]);
+    clvox_volume_destroy(&v);
+}
+
 static void valid_files(void)
 {
-    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
-        CHECK_CASE("%s reads as nibabel reads it", valid[i].name);
-        clvox_volume *v = load(valid[i].name);
-        if (!v)
-            continue;
-        CHECK(!memcmp(v->grid.size, valid[i].size, sizeof v->grid.size) && v->frames == valid[i].frames);
-        double sum = 0, x[3];
-        size_t count = 0;
-        for (size_t at = 0; at < clvox_grid_voxels(&v->grid) * (size_t)v->frames; at++)
-            if (isfinite(v->data[at])) {
-                sum += v->data[at];
-                count++;
-            }
-        CHECK_THAT(fabs(sum / (double)count - valid[i].mean) <= 1e-5 * (1 + fabs(valid[i].mean)),
-                   "mean %.9g, not %.9g", sum / (double)count, valid[i].mean);
-        for (int c = 0; c < 3; c++)
-            x[c] = v->grid.size[c] - 1;
-        clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), x, x);
-        for (int c = 0; c < 3; c++)
-            CHECK_THAT(fabs(x[c] - valid[i].last[c]) < 1e-3, "axis %d ends at %g, not %g", c, x[c],
-                       valid[i].last[c]);
-        clvox_volume_destroy(&v);
-    }
+    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++)
+        test_case_at(reads_as_nibabel_reads, TEST_AT((int)i), "%s reads as nibabel reads it", valid[i].name);
 }
 
 /* ---- hostile ------------------------------------------------------------ */
@@ -204,13 +230,8 @@ static void refused_in_little(const char *path, const char *name)
     char sentence[4096] = "";
     struct rusage usage;
     bool sanitized = getenv("CLVOX_SANITIZED") != NULL; /* which keeps more memory beside */
-    CHECK_CASE("%s is refused with a sentence and in little memory", name);
-    if (!path) {
-        CHECK_SKIP("the data are missing");
-        return;
-    }
     fflush(stdout);
-    CHECK(!pipe(ends));
+    assert_true(!pipe(ends));
     pid_t child = fork();
     if (!child) {
         clvox_volume *v;
@@ -222,65 +243,99 @@ static void refused_in_little(const char *path, const char *name)
         bad = bad || clvox_transform_read(path, &t) >= 0;
         _exit(bad);
     }
-    CHECK(wait4(child, &result, 0, &usage) == child);
+    assert_true(wait4(child, &result, 0, &usage) == child);
     close(ends[1]);
     if (read(ends[0], sentence, sizeof sentence - 1) < 0)
         sentence[0] = 0;
     close(ends[0]);
-    CHECK_THAT(WIFEXITED(result) && !WEXITSTATUS(result), "status %#x", (unsigned)result);
-    CHECK_THAT(!strncmp(sentence, path, strlen(path) - 8) && !strchr(sentence, '\n'), "%s", sentence);
-    CHECK_THAT(sanitized || usage.ru_maxrss < 100 * 1024, "%ld KiB", usage.ru_maxrss);
+    assert_that(WIFEXITED(result) && !WEXITSTATUS(result), "status %#x", (unsigned)result);
+    assert_that(!strncmp(sentence, path, strlen(path) - 8) && !strchr(sentence, '\n'), "%s", sentence);
+    assert_that(sanitized || usage.ru_maxrss < 100 * 1024, "%ld KiB", usage.ru_maxrss);
     printf("# %s\n", sentence + strlen(path) - strlen(name));
+}
+
+static const char *const hostile[] = {
+    "formats_nibabel/test.mgz",
+    "formats_nibabel/row_major.dconn.nii",
+    "formats_nibabel/nifti1.hdr",
+    "formats_nibabel/nifti2.hdr",
+    "formats_nibabel/analyze.hdr",
+    "formats_nibabel/example4d+orig.BRIK.gz",
+    "formats_nifti_jl/empty.nii.gz",
+    "formats_nifti_reader_js/not-nifti.nii",
+    "formats_nifti_rs/rgb/3D.nii",
+    "formats_nifti_rs/rgb/4D.nii",
+    "formats_nifti_rs/rgba/4D.nii",
+    "formats_nifti_rs/complex/complex32.nii",
+    "formats_nifti_rs/complex/complex64.nii",
+    "formats_nifti_rs/fuzz_artifacts/crash-1.nii",
+    "formats_nifti_rs/fuzz_artifacts/crash-08123ef33416bd6f0c5fa63d44b681b8581d62a0",
+    "formats_nifti_rs/fuzz_artifacts/crash-98aa054390f8d3f932f190dc22ef62c6ff2d6619",
+    "formats_nifti_rs/fuzz_artifacts/crash-d03c6346fe83a026738f6b8cd2a9335a3f8cb158",
+    "formats_nifti_rs/fuzz_artifacts/crash-ed7d46344d7efb3b9f0c374d66d2e02f66cc447d.nii",
+    "formats_truncated_bids/sub-01_ses-01_T1w.nii",
+    "formats_truncated_bids/sub-01_ses-01_task-nback_run-01_bold.nii",
+    "formats_truncated_bids/sub-01_ses-01_task-nback_run-02_bold.nii",
+    "formats_truncated_bids/sub-01_ses-01_task-rest_bold.nii"};
+
+static void is_refused_in_little_memory(void **state)
+{
+    const int *given = *state;
+    const char *name = hostile[given[0]], *path = files_data(name);
+    if (!path)
+        test_skip("the data are missing");
+    refused_in_little(path, name);
+}
+
+/* Headers that promise gigabytes, behind which there is little or nothing. */
+static const int sizes[][3] = {
+    {2000, 2000, 2000}, {32767, 32767, 1}, {32767, 32767, 32767}, {1024, 1024, 100}};
+static const size_t behind[] = {0, 1000, 300000, 3000000};
+enum { PLAIN, NOISE, ZEROS, KINDS };
+
+static void promised_name(int s, int b, int kind, char name[64])
+{
+    static const char *const ends[] = {"plain.nii", "noise.nii.gz", "zeros.nii.gz"};
+    snprintf(name, 64, "%d_%zu_%s", s, behind[b], ends[kind]);
+}
+
+static void promises_are_refused_in_little_memory(void **state)
+{
+    const int *given = *state;
+    int s = given[0], b = given[1], kind = given[2];
+    char name[64];
+    uint8_t *values = calloc(1, 3000000);
+    for (size_t i = 0; kind != ZEROS && i < 3000000; i++)
+        values[i] = (uint8_t)(i * 2654435761u >> 13);
+    files_nifti h = files_header(1, sizes[s][0], sizes[s][1], sizes[s][2]);
+    promised_name(s, b, kind, name);
+    const char *path = files_in(name);
+    assert_true(!files_nifti_write(path, &h, values, behind[b]));
+    refused_in_little(path, name);
+    unlink(path);
+    free(values);
 }
 
 static void hostile_files(void)
 {
-    static const char *const names[] = {
-        "formats_nibabel/test.mgz", "formats_nibabel/row_major.dconn.nii",
-        "formats_nibabel/nifti1.hdr",
-        "formats_nibabel/nifti2.hdr",
-        "formats_nibabel/analyze.hdr",
-        "formats_nibabel/example4d+orig.BRIK.gz",
-        "formats_nifti_jl/empty.nii.gz",
-        "formats_nifti_reader_js/not-nifti.nii",
-        "formats_nifti_rs/rgb/3D.nii",
-        "formats_nifti_rs/rgb/4D.nii",
-        "formats_nifti_rs/rgba/4D.nii",
-        "formats_nifti_rs/complex/complex32.nii",
-        "formats_nifti_rs/complex/complex64.nii",
-        "formats_nifti_rs/fuzz_artifacts/crash-1.nii",
-        "formats_nifti_rs/fuzz_artifacts/crash-08123ef33416bd6f0c5fa63d44b681b8581d62a0",
-        "formats_nifti_rs/fuzz_artifacts/crash-98aa054390f8d3f932f190dc22ef62c6ff2d6619",
-        "formats_nifti_rs/fuzz_artifacts/crash-d03c6346fe83a026738f6b8cd2a9335a3f8cb158",
-        "formats_nifti_rs/fuzz_artifacts/crash-ed7d46344d7efb3b9f0c374d66d2e02f66cc447d.nii",
-        "formats_truncated_bids/sub-01_ses-01_T1w.nii",
-        "formats_truncated_bids/sub-01_ses-01_task-nback_run-01_bold.nii",
-        "formats_truncated_bids/sub-01_ses-01_task-nback_run-02_bold.nii",
-        "formats_truncated_bids/sub-01_ses-01_task-rest_bold.nii"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        refused_in_little(files_data(names[i]), names[i]);
-
-    /* Headers that promise gigabytes, behind which there is little or nothing. */
-    static const int sizes[][3] = {
-        {2000, 2000, 2000}, {32767, 32767, 1}, {32767, 32767, 32767}, {1024, 1024, 100}};
-    static const size_t behind[] = {0, 1000, 300000, 3000000};
-    uint8_t *noise = malloc(3000000), *zeros = calloc(1, 3000000);
-    for (size_t i = 0; i < 3000000; i++)
-        noise[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (int i = 0; i < (int)(sizeof hostile / sizeof *hostile); i++)
+        test_case_at(is_refused_in_little_memory, TEST_AT(i),
+                     "%s is refused with a sentence and in little memory", hostile[i]);
     for (int s = 0; s < 4; s++)
         for (int b = 0; b < 4; b++)
-            for (int kind = 0; kind < 3; kind++) {
+            for (int kind = 0; kind < KINDS; kind++) {
                 char name[64];
-                files_nifti h = files_header(1, sizes[s][0], sizes[s][1], sizes[s][2]);
-                snprintf(name, sizeof name, "%d_%zu_%s", s, behind[b],
-                         kind == 0 ? "plain.nii" : kind == 1 ? "noise.nii.gz" : "zeros.nii.gz");
-                const char *path = files_in(name);
-                CHECK(!files_nifti_write(path, &h, kind == 2 ? zeros : noise, behind[b]));
-                refused_in_little(path, name);
-                unlink(path);
+                promised_name(s, b, kind, name);
+                test_case_at(promises_are_refused_in_little_memory, TEST_AT(s, b, kind),
+                             "%s is refused with a sentence and in little memory", name);
             }
-    free(noise);
-    free(zeros);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    files_end();
+    return 0;
 }
 
 int main(void)
@@ -288,6 +343,5 @@ int main(void)
     orientations();
     valid_files();
     hostile_files();
-    files_end();
-    return check_end();
+    return test_run("formats", tear_down);
 }

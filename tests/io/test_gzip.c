@@ -54,19 +54,26 @@ static size_t members(size_t first, size_t step, int hint)
     return size;
 }
 
-static void others(void)
+static void one_member(void **state)
 {
-    CHECK_CASE("one member");
+    (void)state;
     write_packed(members(sizeof plain, 0, 0));
-    CHECK(read_same(files_in("p.nii.gz")) == 1);
+    assert_true(read_same(files_in("p.nii.gz")) == 1);
+}
 
-    CHECK_CASE("any members, at any boundary");
+static void any_members_at_any_boundary(void **state)
+{
+    (void)state;
     static const size_t steps[][2] = {{352, 4096}, {1, 70000}, {353, 12345}, {100000, 100000}, {7, 1000}};
     for (int i = 0; i < 5; i++) {
         write_packed(members(steps[i][0], steps[i][1], 0));
-        CHECK_THAT(read_same(files_in("p.nii.gz")) == 1, "%d: %s", i, clvox_message());
+        assert_that(read_same(files_in("p.nii.gz")) == 1, "%d: %s", i, clvox_message());
     }
-    CHECK_CASE("members that state their length, at any boundary, in any number of threads");
+}
+
+static void members_that_state_their_length_at_any(void **state)
+{
+    (void)state;
     static const size_t hints[][2] = {{352, 65280}, {352, 4096}, {65280, 65280}, {17, 30001}, {50001, 16}};
     for (int i = 0; i < 5; i++)
         for (int threads = 1; threads < 6; threads += 2) {
@@ -74,79 +81,131 @@ static void others(void)
                 continue;
             clv_set_threads(threads);
             write_packed(members(hints[i][0], hints[i][1] < 100 ? 40000 : hints[i][1], 1));
-            CHECK_THAT(read_same(files_in("p.nii.gz")) == 1, "%d: %s", i, clvox_message());
+            assert_that(read_same(files_in("p.nii.gz")) == 1, "%d: %s", i, clvox_message());
         }
     clv_set_threads(0);
+}
 
-    CHECK_CASE("members without content and zeros at the end do no harm");
+static void members_without_content_and_zeros(void **state)
+{
+    (void)state;
     size_t size = members(352, 50000, 1);
     size += files_gzip_member(plain, 0, packed + size, sizeof packed - size);
     write_packed(size);
-    CHECK(read_same(files_in("p.nii.gz")) == 1);
+    assert_true(read_same(files_in("p.nii.gz")) == 1);
     size = members(sizeof plain, 0, 0);
     memset(packed + size, 0, 3000);
     write_packed(size + 3000);
-    CHECK(read_same(files_in("p.nii.gz")) == 1);
+    assert_true(read_same(files_in("p.nii.gz")) == 1);
+}
 
-    CHECK_CASE("more data than the header promises do no harm");
-    size = members(sizeof plain, 0, 0);
+static void more_data_than_the_header_promises_do(void **state)
+{
+    (void)state;
+    size_t size = members(sizeof plain, 0, 0);
     size += files_gzip_member(plain, sizeof plain, packed + size, sizeof packed - size);
     write_packed(size);
-    CHECK(read_same(files_in("p.nii.gz")) == 1);
+    assert_true(read_same(files_in("p.nii.gz")) == 1);
     uint8_t *longer = calloc(1, 20 * sizeof plain);
     memcpy(longer, plain, sizeof plain);
-    CHECK(!files_write_gzip(files_in("p.nii.gz"), longer, 20 * sizeof plain));
-    CHECK(read_same(files_in("p.nii.gz")) == 1);
+    assert_true(!files_write_gzip(files_in("p.nii.gz"), longer, 20 * sizeof plain));
+    assert_true(read_same(files_in("p.nii.gz")) == 1);
     free(longer);
+}
+
+static void others(void)
+{
+    test_case(one_member, "one member");
+    test_case(any_members_at_any_boundary, "any members, at any boundary");
+    test_case(members_that_state_their_length_at_any,
+              "members that state their length, at any boundary, in any number of threads");
+    test_case(members_without_content_and_zeros, "members without content and zeros at the end do no harm");
+    test_case(more_data_than_the_header_promises_do, "more data than the header promises do no harm");
+}
+
+/* What cases leave to those after them. */
+static struct {
+    clvox_grid g;
+    clvox_volume *v;
+    uint8_t *first, *keep;
+    size_t first_size;
+    uint32_t seed;
+    files_nifti h;
+} shared;
+
+static int ours_set_up(void **state)
+{
+    (void)state;
+    shared.g = (clvox_grid){{X, Y, Z}, {{0}}};
+    shared.v = NULL;
+    clv_matrix_identity(shared.g.to_ras);
+    if (clvox_volume_create(&shared.g, 1, CLVOX_KIND_SCALAR, &shared.v))
+        exit(99);
+    memcpy(shared.v->data, values, sizeof values);
+    shared.first = NULL;
+    shared.first_size = 0;
+    return 0;
+}
+
+static void what_threads_write_is_read_again(void **state)
+{
+    const int *given = *state;
+    int threads = given[0];
+    clv_set_threads(threads);
+    assert_true(clvox_volume_write(shared.v, files_in("o.nii.gz")) == 0);
+    assert_true(read_same(files_in("o.nii.gz")) == 1);
+    size_t size;
+    uint8_t *bytes = files_read(files_in("o.nii.gz"), &size);
+    if (shared.first) {
+        assert_true(size == shared.first_size && !memcmp(bytes, shared.first, size));
+        free(bytes);
+    } else {
+        shared.first = bytes;
+        shared.first_size = size;
+    }
+}
+
+static void gzip_reads(void **state)
+{
+    (void)state;
+    char command[2048];
+    clv_set_threads(0);
+    snprintf(command, sizeof command, "gzip -t '%s'", files_in("o.nii.gz"));
+    assert_true(!system(command));
+}
+
+static void pythons_gzip_reads_it_and_finds(void **state)
+{
+    (void)state;
+    char command[2048];
+    assert_true(clvox_volume_write(shared.v, files_in("o.nii")) == 0);
+    snprintf(command, sizeof command,
+             "python3 -c \"import gzip; assert gzip.open('%s').read() == open('%s', 'rb').read()\"",
+             files_in("o.nii.gz"), files_in("o.nii"));
+    assert_true(!system(command));
+    free(shared.first);
+    clvox_volume_destroy(&shared.v);
 }
 
 static void ours(void)
 {
-    clvox_grid g = {{X, Y, Z}, {{0}}};
-    clvox_volume *v = NULL;
-    char command[2048];
-    clv_matrix_identity(g.to_ras);
-    if (clvox_volume_create(&g, 1, CLVOX_KIND_SCALAR, &v))
-        exit(99);
-    memcpy(v->data, values, sizeof values);
-    uint8_t *first = NULL;
-    size_t first_size = 0;
-    for (int threads = 1; threads < 6; threads += 2) {
-        CHECK_CASE("what %d threads write is read again, and is the same file", threads);
-        clv_set_threads(threads);
-        CHECK(clvox_volume_write(v, files_in("o.nii.gz")) == 0);
-        CHECK(read_same(files_in("o.nii.gz")) == 1);
-        size_t size;
-        uint8_t *bytes = files_read(files_in("o.nii.gz"), &size);
-        if (first) {
-            CHECK(size == first_size && !memcmp(bytes, first, size));
-            free(bytes);
-        } else {
-            first = bytes;
-            first_size = size;
-        }
-    }
-    clv_set_threads(0);
-    CHECK_CASE("gzip reads it");
-    snprintf(command, sizeof command, "gzip -t '%s'", files_in("o.nii.gz"));
-    CHECK(!system(command));
-    CHECK_CASE("Python's gzip reads it, and finds what the uncompressed file holds");
-    CHECK(clvox_volume_write(v, files_in("o.nii")) == 0);
-    snprintf(command, sizeof command,
-             "python3 -c \"import gzip; assert gzip.open('%s').read() == open('%s', 'rb').read()\"",
-             files_in("o.nii.gz"), files_in("o.nii"));
-    CHECK(!system(command));
-    free(first);
-    clvox_volume_destroy(&v);
+    test_set_up(ours_set_up);
+    for (int threads = 1; threads < 6; threads += 2)
+        test_case_at(what_threads_write_is_read_again, TEST_AT(threads),
+                     "what %d threads write is read again, and is the same file", threads);
+    test_case(gzip_reads, "gzip reads it");
+    test_case(pythons_gzip_reads_it_and_finds,
+              "Python's gzip reads it, and finds what the uncompressed file holds");
 }
 
 /* Damages that must never give a volume of wrong values. A byte in a header
  * may be one that nobody looks at (the time, the name). */
-static void damage(const char *name, size_t size)
+static void a_changed_byte_is_found_or_harmless(void **state)
 {
-    CHECK_CASE("%s: a changed byte is found or harmless", name);
-    uint8_t *keep = malloc(size);
-    memcpy(keep, packed, size);
+    const int *given = *state;
+    size_t size = (size_t)given[0];
+    shared.keep = malloc(size);
+    memcpy(shared.keep, packed, size);
     int found = 0, tried = 0;
     for (size_t at = 0; at < size; at += 1 + size / 83) {
         packed[at] ^= 0x41;
@@ -154,47 +213,74 @@ static void damage(const char *name, size_t size)
         int result = read_same(files_in("p.nii.gz"));
         /* With its first byte changed it is no gzip file; in the header's member
          * damage may change what is read: then CRC or parser must object. */
-        CHECK_THAT(result == CLVOX_ERROR_FORMAT || result == 1, "byte %zu: %d", at, result);
+        assert_that(result == CLVOX_ERROR_FORMAT || result == 1, "byte %zu: %d", at, result);
         found += result < 0;
         tried++;
-        packed[at] = keep[at];
+        packed[at] = shared.keep[at];
     }
-    CHECK_THAT(found > tried / 2, "%d of %d", found, tried);
+    assert_that(found > tried / 2, "%d of %d", found, tried);
+}
 
-    CHECK_CASE("%s: a file that was cut is refused", name);
+static void a_file_that_was_cut_is_refused(void **state)
+{
+    const int *given = *state;
+    size_t size = (size_t)given[0];
     for (size_t length = 1; length < size - 28; length += 1 + size / 37) {
         write_packed(length);
-        CHECK_THAT(read_same(files_in("p.nii.gz")) == CLVOX_ERROR_FORMAT, "%zu bytes", length);
+        assert_that(read_same(files_in("p.nii.gz")) == CLVOX_ERROR_FORMAT, "%zu bytes", length);
     }
-    free(keep);
+    free(shared.keep);
+}
+
+static void damage(const char *name, size_t size)
+{
+    test_case_at(a_changed_byte_is_found_or_harmless, TEST_AT((int)size),
+                 "%s: a changed byte is found or harmless", name);
+    test_case_at(a_file_that_was_cut_is_refused, TEST_AT((int)size), "%s: a file that was cut is refused",
+                 name);
+}
+
+static void an_empty_compressed_file_is_refused(void **state)
+{
+    (void)state;
+    write_packed(files_gzip_member(plain, 0, packed, sizeof packed));
+    assert_int_equal(read_same(files_in("p.nii.gz")), CLVOX_ERROR_FORMAT);
+}
+
+static void a_few_bytes_of_a_compressed_file(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size < 40; size++) {
+        members(sizeof plain, 0, 0);
+        write_packed(size);
+        assert_int_equal(read_same(files_in("p.nii.gz")), CLVOX_ERROR_FORMAT);
+    }
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    files_end();
+    return 0;
 }
 
 int main(void)
 {
     /* Half noise, half flat, so that blocks differ in size. */
-    uint32_t state = 1;
+    shared.seed = 1;
     for (int i = 0; i < N; i++) {
-        state = state * 1664525 + 1013904223;
-        values[i] = i % 20000 < 10000 ? (float)(state >> 8) : 1;
+        shared.seed = shared.seed * 1664525 + 1013904223;
+        values[i] = i % 20000 < 10000 ? (float)(shared.seed >> 8) : 1;
     }
-    files_nifti h = files_header(1, X, Y, Z);
-    files_header_bytes(&h, plain);
+    shared.h = files_header(1, X, Y, Z);
+    files_header_bytes(&shared.h, plain);
     memcpy(plain + 352, values, sizeof values);
     others();
     ours();
     damage("one member", members(sizeof plain, 0, 0));
     damage("members", members(5000, 99999, 0));
     damage("members that state their length", members(352, 60000, 1));
-
-    CHECK_CASE("an empty compressed file is refused");
-    write_packed(files_gzip_member(plain, 0, packed, sizeof packed));
-    CHECK(read_same(files_in("p.nii.gz")) == CLVOX_ERROR_FORMAT);
-    CHECK_CASE("a few bytes of a compressed file are refused");
-    for (size_t size = 1; size < 40; size++) {
-        members(sizeof plain, 0, 0);
-        write_packed(size);
-        CHECK(read_same(files_in("p.nii.gz")) == CLVOX_ERROR_FORMAT);
-    }
-    files_end();
-    return check_end();
+    test_case(an_empty_compressed_file_is_refused, "an empty compressed file is refused");
+    test_case(a_few_bytes_of_a_compressed_file, "a few bytes of a compressed file are refused");
+    return test_run("gzip", tear_down);
 }

@@ -44,9 +44,9 @@ static const int32_t faces[18] = {0, 1, 2, 0, 2, 3, 0, 4, 1, 1, 4, 2, 2, 4, 3, 3
 static clvox_surface *reads(const char *name)
 {
     clvox_surface *s = NULL;
-    CHECK(!files_write(files_in(name), bytes, size));
+    assert_true(!files_write(files_in(name), bytes, size));
     int status = clvox_surface_read(files_in(name), &s);
-    CHECK_THAT(status == 0 && s, "%s", clvox_message());
+    assert_that(status == 0 && s, "%s", clvox_message());
     return s;
 }
 
@@ -56,7 +56,7 @@ static void is_pyramid(const char *name, const double m[3][3], const double shif
     clvox_surface *s = reads(name);
     if (!s)
         return;
-    CHECK_THAT(s->vertices == 5 && s->triangles == 6, "%zu %zu", s->vertices, s->triangles);
+    assert_that(s->vertices == 5 && s->triangles == 6, "%zu %zu", s->vertices, s->triangles);
     for (size_t i = 0; s->vertices == 5 && i < 15; i++) {
         double y = pyramid[i];
         if (m) {
@@ -64,9 +64,9 @@ static void is_pyramid(const char *name, const double m[3][3], const double shif
             for (size_t k = 0; k < 3; k++)
                 y += m[i % 3][k] * pyramid[i - i % 3 + k];
         }
-        CHECK_THAT(fabs(s->points[i] - y) < 1e-6, "%zu: %g, not %g", i, s->points[i], y);
+        assert_that(fabs(s->points[i] - y) < 1e-6, "%zu: %g, not %g", i, s->points[i], y);
     }
-    CHECK(s->triangles != 6 || !memcmp(s->corners, faces, sizeof faces));
+    assert_true(s->triangles != 6 || !memcmp(s->corners, faces, sizeof faces));
     clvox_surface_destroy(&s);
 }
 
@@ -74,11 +74,11 @@ static void refused(const char *name, const char *word)
 {
     clvox_surface *s = (clvox_surface *)1;
     const char *path = files_in(name);
-    CHECK(!files_write(path, bytes, size));
+    assert_true(!files_write(path, bytes, size));
     int status = clvox_surface_read(path, &s);
-    CHECK_THAT(status < 0 && !s, "%s with %s: %d", name, word, status);
-    CHECK_THAT(strstr(clvox_message(), word) && strstr(clvox_message(), path), "\"%s\" lacks \"%s\"",
-               clvox_message(), word);
+    assert_that(status < 0 && !s, "%s with %s: %d", name, word, status);
+    assert_that(strstr(clvox_message(), word) && strstr(clvox_message(), path), "\"%s\" lacks \"%s\"",
+                clvox_message(), word);
 }
 
 static void refuses(const char *name, const char *content, const char *word)
@@ -90,9 +90,9 @@ static void refuses(const char *name, const char *content, const char *word)
 
 /* ---- PLY ---------------------------------------------------------------- */
 
-static void ply(void)
+static void ply_text_with_remarks_properties_of_every(void **state)
 {
-    CHECK_CASE("PLY: text with remarks, properties of every kind and elements that are skipped");
+    (void)state;
     start();
     text("ply\r\nformat ascii 1.0\r\ncomment end_header is not yet\r\nobj_info made by hand\r\n"
          "element camera 1\r\nproperty float fov\r\nproperty list uint8 float64 path\r\n"
@@ -108,48 +108,57 @@ static void ply(void)
         text("1e-3 3 %d %d %d\n", faces[i], faces[i + 1], faces[i + 2]);
     text("7");
     is_pyramid("a.ply", NULL, NULL);
+}
 
-    for (int big = 0; big < 2; big++) {
-        CHECK_CASE("PLY: binary, %s byte first, odd types and order", big ? "high" : "low");
-        start();
-        text("ply\nformat binary_%s_endian 1.0\nelement face 5\nproperty list ushort short vertex_indices\n"
-             "property list int uchar skipped\nelement vertex 5\nproperty double x\nproperty char y\n"
-             "property uint flags\nproperty float z\nend_header\n",
-             big ? "big" : "little");
-        PUT(U16, big, 4);
-        PUT(I16, big, 0, 1, 2, 3);
-        PUT(I32, big, 2);
-        PUT(U8, big, 10, 13);
-        for (int i = 6; i < 18; i += 3) {
-            PUT(U16, big, 3);
-            PUT(I16, big, faces[i], faces[i + 1], faces[i + 2]);
-            PUT(I32, big, 0);
-        }
-        for (int i = 0; i < 15; i += 3) {
-            PUT(F64, big, pyramid[i]);
-            PUT(I8, big, pyramid[i + 1]);
-            PUT(U32, big, 4e9);
-            PUT(F32, big, pyramid[i + 2]);
-        }
-        is_pyramid("a.ply", NULL, NULL);
-        size--;
-        refused("a.ply", "ends early");
+static void ply_binary_byte_first_odd_types_and_order(void **state)
+{
+    const int *given = *state;
+    int big = given[0];
+    start();
+    text("ply\nformat binary_%s_endian 1.0\nelement face 5\nproperty list ushort short vertex_indices\n"
+         "property list int uchar skipped\nelement vertex 5\nproperty double x\nproperty char y\n"
+         "property uint flags\nproperty float z\nend_header\n",
+         big ? "big" : "little");
+    PUT(U16, big, 4);
+    PUT(I16, big, 0, 1, 2, 3);
+    PUT(I32, big, 2);
+    PUT(U8, big, 10, 13);
+    for (int i = 6; i < 18; i += 3) {
+        PUT(U16, big, 3);
+        PUT(I16, big, faces[i], faces[i + 1], faces[i + 2]);
+        PUT(I32, big, 0);
     }
+    for (int i = 0; i < 15; i += 3) {
+        PUT(F64, big, pyramid[i]);
+        PUT(I8, big, pyramid[i + 1]);
+        PUT(U32, big, 4e9);
+        PUT(F32, big, pyramid[i + 2]);
+    }
+    is_pyramid("a.ply", NULL, NULL);
+    size--;
+    refused("a.ply", "ends early");
+}
 
-    CHECK_CASE("PLY: strips of triangles");
+static void ply_strips_of_triangles(void **state)
+{
+    (void)state;
     start();
     text("ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\n"
          "element tristrips 1\nproperty list int int vertex_indices\nend_header\n"
          "0 0 0 1 0 0 0 1 0 1 1 0 5 5 5\n9 0 1 2 3 3 -1 4 0 1\n");
     clvox_surface *s = reads("strip.ply");
     static const int32_t strips[9] = {0, 1, 2, 2, 1, 3, 4, 0, 1};
-    CHECK(s && s->triangles == 3 && !memcmp(s->corners, strips, sizeof strips));
+    assert_true(s && s->triangles == 3 && !memcmp(s->corners, strips, sizeof strips));
     clvox_surface_destroy(&s);
+}
 
-    CHECK_CASE("PLY: what is refused");
 #define VERTEX "element vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
 #define FACE "element face 1\nproperty list uchar int vertex_indices\n"
 #define ASCII_PLY "ply\nformat ascii 1.0\n"
+
+static void ply_what_is_refused(void **state)
+{
+    (void)state;
     refuses("b.ply", ASCII_PLY VERTEX FACE "end_header\n0 0 0 1 0 0 0 1 0\n3 0 1 3\n", "names vertex 3");
     refuses("b.ply", ASCII_PLY VERTEX FACE "end_header\n0 0 0 1 0 0 0 1 0\n3 0 1 -1\n", "no vertex's number");
     refuses("b.ply", ASCII_PLY VERTEX FACE "end_header\n0 0 0 1 0 0 0 1 0\n3 0 1 1.5\n",
@@ -175,6 +184,18 @@ static void ply(void)
     refuses("b.ply", "ply\nelement vertex 1\nend_header\n", "begin with its format");
 }
 
+static void ply(void)
+{
+    test_case(ply_text_with_remarks_properties_of_every,
+              "PLY: text with remarks, properties of every kind and elements that are skipped");
+
+    for (int big = 0; big < 2; big++)
+        test_case_at(ply_binary_byte_first_odd_types_and_order, TEST_AT(big),
+                     "PLY: binary, %s byte first, odd types and order", big ? "high" : "low");
+    test_case(ply_strips_of_triangles, "PLY: strips of triangles");
+    test_case(ply_what_is_refused, "PLY: what is refused");
+}
+
 /* ---- VTK ---------------------------------------------------------------- */
 
 #define VTK(version, form)                                                                                   \
@@ -187,9 +208,9 @@ static void vtk_points(int type, const char *name)
     text("\n");
 }
 
-static void vtk(void)
+static void vtk_text_polygons_of_several_corners(void **state)
 {
-    CHECK_CASE("VTK: text, polygons of several corners, and what is skipped");
+    (void)state;
     start();
     text("%s", VTK("4.2", "ASCII") "FIELD FieldData 1\nTimeValue 1 2 double\n0 1\nPOINTS 5 float\n");
     for (int i = 0; i < 15; i++)
@@ -199,8 +220,11 @@ static void vtk(void)
         text("3 %d %d %d\n", faces[i], faces[i + 1], faces[i + 2]);
     text("POINT_DATA 5\nSCALARS whatever float\nLOOKUP_TABLE default\n1 2 3 4 5\n");
     is_pyramid("a.vtk", NULL, NULL);
+}
 
-    CHECK_CASE("VTK: binary, float and double, with fields and metadata");
+static void vtk_binary_float_and_double_with_fields(void **state)
+{
+    (void)state;
     for (int wide = 0; wide < 2; wide++) {
         start();
         text("%s", VTK("4.2", "BINARY"));
@@ -218,28 +242,33 @@ static void vtk(void)
         text("\nCELL_DATA 5\nNORMALS n float\n");
         is_pyramid("a.vtk", NULL, NULL);
     }
+}
 
-    for (int binary = 0; binary < 2; binary++) {
-        CHECK_CASE("VTK: version 5 offsets and connectivity, %s", binary ? "binary" : "text");
-        start();
-        if (binary) {
-            text("%s", VTK("5.1", "BINARY"));
-            vtk_points(F32, "float");
-            text("POLYGONS 6 16\nOFFSETS vtktypeint64\n");
-            PUT(I64, 1, 0, 4, 7, 10, 13, 16);
-            text("\nCONNECTIVITY vtktypeint32\n");
-            PUT(I32, 1, 0, 1, 2, 3, 0, 4, 1, 1, 4, 2, 2, 4, 3, 3, 4, 0);
-        } else {
-            text("%s", VTK("5.1", "ASCII") "POINTS 5 float\n0 0 0 2 0 0 2 2 0 0 2 0 1 1 -1.5\n"
-                                           "METADATA\nINFORMATION 0\n\nLINES 2 2\nOFFSETS vtktypeint64\n0 2\n"
-                                           "CONNECTIVITY vtktypeint64\n0 1\nPOLYGONS 6 16\n"
-                                           "OFFSETS vtktypeint64\n0 4 7 10 13 16\n"
-                                           "CONNECTIVITY vtktypeint64\n0 1 2 3 0 4 1 1 4 2 2 4 3 3 4 0");
-        }
-        is_pyramid("a.vtk", NULL, NULL);
+static void vtk_version_5_offsets_and_connectivity(void **state)
+{
+    const int *given = *state;
+    int binary = given[0];
+    start();
+    if (binary) {
+        text("%s", VTK("5.1", "BINARY"));
+        vtk_points(F32, "float");
+        text("POLYGONS 6 16\nOFFSETS vtktypeint64\n");
+        PUT(I64, 1, 0, 4, 7, 10, 13, 16);
+        text("\nCONNECTIVITY vtktypeint32\n");
+        PUT(I32, 1, 0, 1, 2, 3, 0, 4, 1, 1, 4, 2, 2, 4, 3, 3, 4, 0);
+    } else {
+        text("%s", VTK("5.1", "ASCII") "POINTS 5 float\n0 0 0 2 0 0 2 2 0 0 2 0 1 1 -1.5\n"
+                                       "METADATA\nINFORMATION 0\n\nLINES 2 2\nOFFSETS vtktypeint64\n0 2\n"
+                                       "CONNECTIVITY vtktypeint64\n0 1\nPOLYGONS 6 16\n"
+                                       "OFFSETS vtktypeint64\n0 4 7 10 13 16\n"
+                                       "CONNECTIVITY vtktypeint64\n0 1 2 3 0 4 1 1 4 2 2 4 3 3 4 0");
     }
+    is_pyramid("a.vtk", NULL, NULL);
+}
 
-    CHECK_CASE("VTK: strips of triangles");
+static void vtk_strips_of_triangles(void **state)
+{
+    (void)state;
     refuses("s.vtk",
             VTK("3.0", "ASCII") "TRIANGLE_STRIPS 1 6\n5 0 1 2 3 4\nPOINTS 4 float\n0 0 0 0 0 0 0 0 0 0 0 0",
             "names vertex 4");
@@ -249,11 +278,15 @@ static void vtk(void)
              "ASCII") "TRIANGLE_STRIPS 1 6\n5 0 1 2 3 4\nPOINTS 5 int\n0 0 0 1 0 0 0 1 0 1 1 0 5 5 5\n");
     clvox_surface *s = reads("s.vtk");
     static const int32_t strip[9] = {0, 1, 2, 2, 1, 3, 2, 3, 4};
-    CHECK(s && s->triangles == 3 && !memcmp(s->corners, strip, sizeof strip));
+    assert_true(s && s->triangles == 3 && !memcmp(s->corners, strip, sizeof strip));
     clvox_surface_destroy(&s);
+}
 
-    CHECK_CASE("VTK: what is refused");
 #define THREE "POINTS 3 float\n0 0 0 1 0 0 0 1 0\n"
+
+static void vtk_what_is_refused(void **state)
+{
+    (void)state;
     refuses("b.vtk", VTK("3.0", "ASCII") THREE "POLYGONS 1 4\n3 0 1 3\n", "names vertex 3");
     refuses("b.vtk", VTK("3.0", "ASCII") THREE "POLYGONS 1 4\n3 0 -1 2\n", "no vertex's number");
     refuses("b.vtk", VTK("3.0", "ASCII") THREE "POLYGONS 1 4\n9 0 1 2\n", "more corners");
@@ -283,11 +316,25 @@ static void vtk(void)
     refuses("b.vtk", "# vtk DataFile Version 3.0\nt\nASCII\nPOINTS\n", "no DATASET");
 }
 
+static void vtk(void)
+{
+    test_case(vtk_text_polygons_of_several_corners,
+              "VTK: text, polygons of several corners, and what is skipped");
+    test_case(vtk_binary_float_and_double_with_fields,
+              "VTK: binary, float and double, with fields and metadata");
+
+    for (int binary = 0; binary < 2; binary++)
+        test_case_at(vtk_version_5_offsets_and_connectivity, TEST_AT(binary),
+                     "VTK: version 5 offsets and connectivity, %s", binary ? "binary" : "text");
+    test_case(vtk_strips_of_triangles, "VTK: strips of triangles");
+    test_case(vtk_what_is_refused, "VTK: what is refused");
+}
+
 /* ---- STL, OBJ, BYU ------------------------------------------------------ */
 
-static void stl(void)
+static void stl_text_two_solids_polygons_odd_names(void **state)
 {
-    CHECK_CASE("STL: text, two solids, polygons, odd names and normals");
+    (void)state;
     start();
     text("solid facet of vertex 1 2 3\n FACET NORMAL nan nan nan\n  outer loop\n   vertex 0 0 0\n   vertex 2 "
          "0 0\n"
@@ -302,8 +349,11 @@ static void stl(void)
     text("endsolid");
     is_pyramid("a.stl", NULL, NULL);
     is_pyramid("solid.dat", NULL, NULL);
+}
 
-    CHECK_CASE("STL: binary, even where it begins with solid; corners at equal places become one");
+static void stl_binary_even_where_it_begins_with_solid(void **state)
+{
+    (void)state;
     start();
     memset(bytes, 0, 80);
     memcpy(bytes, "solid facet", 11);
@@ -326,8 +376,11 @@ static void stl(void)
     refused("a.stl", "cut short");
     size = 60;
     refused("a.stl", "cut short");
+}
 
-    CHECK_CASE("STL: what is refused");
+static void stl_what_is_refused(void **state)
+{
+    (void)state;
     refuses(
         "b.stl",
         "solid\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nendloop\nendfacet\nendsolid\n",
@@ -339,16 +392,29 @@ static void stl(void)
     refuses("b.stl", "solid\nfacet normal 0 0 1\nouter loop\n", "no endsolid");
 }
 
-static void obj(void)
+static void stl(void)
 {
-    CHECK_CASE("OBJ: colours, textures, normals, negative and joined lines, polygons");
+    test_case(stl_text_two_solids_polygons_odd_names,
+              "STL: text, two solids, polygons, odd names and normals");
+    test_case(stl_binary_even_where_it_begins_with_solid,
+              "STL: binary, even where it begins with solid; corners at equal places become one");
+    test_case(stl_what_is_refused, "STL: what is refused");
+}
+
+static void obj_colours_textures_normals_negative(void **state)
+{
+    (void)state;
     start();
     text("# made by hand\nmtllib x.mtl\no body\nv 0 0 0 0.5 0.5 0.5\n  v 2 0 0 1\nv 2\t2 0 # right\nvt 0 "
          "0\nvn 0 0 1\n"
          "v 0 2 0\ns off\nf 1 2 3/1 4//1\nv 1 1 \\\n -1.5\nusemtl y\nf 1/1/1 5/1/1 2/1/1\nf -4 -1 -3\r\n"
          "f 3 5 \\\r\n4\nl 1 2\np 1\nf 4 5 1#end");
     is_pyramid("a.obj", NULL, NULL);
-    CHECK_CASE("OBJ: what is refused");
+}
+
+static void obj_what_is_refused(void **state)
+{
+    (void)state;
     refuses("b.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "names vertex 3");
     refuses("b.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n", "no vertex's number");
     refuses("b.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf -4 1 2\n", "no vertex's number");
@@ -360,9 +426,16 @@ static void obj(void)
     refuses("b.obj", "f 1 2 3\n", "names vertex 0");
 }
 
-static void byu(void)
+static void obj(void)
 {
-    CHECK_CASE("BYU: two parts, quadrangles, Fortran's columns without spaces");
+    test_case(obj_colours_textures_normals_negative,
+              "OBJ: colours, textures, normals, negative and joined lines, polygons");
+    test_case(obj_what_is_refused, "OBJ: what is refused");
+}
+
+static void byu_two_parts_quadrangles_fortrans_columns(void **state)
+{
+    (void)state;
     start();
     text("       2       5       5      16\n       1       1       2       5\n"
          " 0.00000E+00 0.00000E+00 0.00000E+00 2.00000E+00 0.00000E+00 0.00000E+00\n"
@@ -371,7 +444,11 @@ static void byu(void)
          "       1       2       3      -4       1       5      -2       2       5      -3\n"
          "       3       5      -4       4       5      -1\n");
     is_pyramid("a.byu", NULL, NULL);
-    CHECK_CASE("BYU: what is refused");
+}
+
+static void byu_what_is_refused(void **state)
+{
+    (void)state;
     refuses("b.byu", "1 3 1 3\n1 1\n0 0 0\n1 0 0\n0 1 0\n1 2 -4\n", "names vertex 3");
     refuses("b.byu", "1 3 1 3\n1 1\n0 0 0\n1 0 0\n0 1 0\n1 2 0\n", "no vertex's number");
     refuses("b.byu", "1 3 1 3\n1 1\n0 0 0\n1 0 0\n0 1 0\n1 2 3\n", "another number of polygons");
@@ -381,6 +458,13 @@ static void byu(void)
     refuses("b.byu", "1 1e18 1 3\n1 1\n0 0 0\n", "promises more");
     refuses("b.byu", "1 -3 1 3\n", "four counts");
     refuses("b.byu", "hello\n", "four counts");
+}
+
+static void byu(void)
+{
+    test_case(byu_two_parts_quadrangles_fortrans_columns,
+              "BYU: two parts, quadrangles, Fortran's columns without spaces");
+    test_case(byu_what_is_refused, "BYU: what is refused");
 }
 
 /* ---- FreeSurfer --------------------------------------------------------- */
@@ -406,18 +490,22 @@ static void geometry(const char *valid, const char *axes, const char *centre)
          valid, axes, centre);
 }
 
-#define STANDARD "xras   = -1 0 0\nyras   = 0 0 -1\nzras   = 0 1 0\n"
+static const double one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, freesurfer_shift[3] = {5.5, -17, 19.25};
 
-static void freesurfer(void)
+static void freesurfer_without_geometry_tkras_stands(void **state)
 {
-    static const double one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, shift[3] = {5.5, -17, 19.25};
-    CHECK_CASE("FreeSurfer: without geometry tkRAS stands; an old stamp has one line");
+    (void)state;
     freesurfer_body("created by me on Sat Nov 21\n\n");
     is_pyramid("lh.a", NULL, NULL);
     freesurfer_body("created by me on Sat Nov 21\n");
     is_pyramid("a.fs", NULL, NULL);
+}
 
-    CHECK_CASE("FreeSurfer: the volume's centre moves tkRAS to RAS");
+#define STANDARD "xras   = -1 0 0\nyras   = 0 0 -1\nzras   = 0 1 0\n"
+
+static void freesurfer_the_volumes_centre_moves_tkras(void **state)
+{
+    (void)state;
     for (int form = 0; form < 4; form++) {
         freesurfer_body("created by me\n\n");
         if (form != 1)
@@ -426,25 +514,34 @@ static void freesurfer(void)
         geometry(form == 3 ? "0" : "1", STANDARD, "5.5 -17 19.25");
         if (form == 1)
             PUT(I32, 1, 3, 4, 0);
-        is_pyramid("lh.a", form < 2 ? one : NULL, shift);
+        is_pyramid("lh.a", form < 2 ? one : NULL, freesurfer_shift);
     }
+}
 
-    CHECK_CASE("FreeSurfer: axes of another volume count too");
+static void freesurfer_axes_of_another_volume_count_too(void **state)
+{
+    (void)state;
     static const double turned[3][3] = {{0.6, 0.8, 0}, {-0.8, 0.6, 0}, {0, 0, 1}};
     freesurfer_body("created by me\n\n");
     PUT(I32, 1, 2, 0, 20);
     geometry("1", "xras = -0.6 0.8 0\nyras = 0 0 -1\nzras = 0.8 0.6 0\n", "5.5 -17 19.25");
-    is_pyramid("lh.a", turned, shift);
+    is_pyramid("lh.a", turned, freesurfer_shift);
+}
 
-    CHECK_CASE("FreeSurfer: a volume of the other hand turns triangles, so that outward stays outward");
+static void freesurfer_a_volume_of_the_other_hand_turns(void **state)
+{
+    (void)state;
     freesurfer_body("created by me\n\n");
     PUT(I32, 1, 2, 0, 20);
     geometry("1", "xras = 1 0 0\nyras = 0 0 -1\nzras = 0 1 0\n", "0 0 0");
     clvox_surface *s = reads("lh.a");
-    CHECK(s && s->points[3] == -2 && s->corners[0] == 0 && s->corners[1] == 2 && s->corners[2] == 1);
+    assert_true(s && s->points[3] == -2 && s->corners[0] == 0 && s->corners[1] == 2 && s->corners[2] == 1);
     clvox_surface_destroy(&s);
+}
 
-    CHECK_CASE("FreeSurfer: what is refused");
+static void freesurfer_what_is_refused(void **state)
+{
+    (void)state;
     freesurfer_body("created by me\n\n");
     PUT(I32, 1, 2, 0, 20);
     geometry("1", "xras = -1 0 0\nyras = 0 0\nzras = 0 1 0\n", "0 0 0");
@@ -465,6 +562,25 @@ static void freesurfer(void)
     refused("lh.a", "ends early");
 }
 
+static void freesurfer(void)
+{
+    test_case(freesurfer_without_geometry_tkras_stands,
+              "FreeSurfer: without geometry tkRAS stands; an old stamp has one line");
+    test_case(freesurfer_the_volumes_centre_moves_tkras,
+              "FreeSurfer: the volume's centre moves tkRAS to RAS");
+    test_case(freesurfer_axes_of_another_volume_count_too, "FreeSurfer: axes of another volume count too");
+    test_case(freesurfer_a_volume_of_the_other_hand_turns,
+              "FreeSurfer: a volume of the other hand turns triangles, so that outward stays outward");
+    test_case(freesurfer_what_is_refused, "FreeSurfer: what is refused");
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    files_end();
+    return 0;
+}
+
 int main(void)
 {
     ply();
@@ -473,6 +589,5 @@ int main(void)
     obj();
     byu();
     freesurfer();
-    files_end();
-    return check_end();
+    return test_run("surface forms", tear_down);
 }

@@ -79,7 +79,7 @@ static void array(const form *f, const char *intent, int type, const double *val
         base64(packed, files_gzip_member(raw, bytes, packed, sizeof packed));
     } else if (!strcmp(f->encoding, "GZipBase64Binary")) {
         uLongf room = sizeof packed;
-        CHECK(compress(packed, &room, raw, bytes) == Z_OK);
+        assert_true(compress(packed, &room, raw, bytes) == Z_OK);
         base64(packed, room);
     } else if (!strcmp(f->encoding, "Base64Binary")) {
         base64(raw, bytes);
@@ -104,11 +104,11 @@ static void whole(const form *f, const char *before, const char *inner)
 static void is_tetrahedron(const double *matrix)
 {
     clvox_surface *s = NULL;
-    CHECK(!files_write(files_in("a.surf.gii"), file, size));
-    CHECK_THAT(clvox_surface_read(files_in("a.surf.gii"), &s) == 0, "%s", clvox_message());
+    assert_true(!files_write(files_in("a.surf.gii"), file, size));
+    assert_that(clvox_surface_read(files_in("a.surf.gii"), &s) == 0, "%s", clvox_message());
     if (!s)
         return;
-    CHECK(s->vertices == 4 && s->triangles == 4);
+    assert_true(s->vertices == 4 && s->triangles == 4);
     bool turned = false;
     for (size_t i = 0; s->vertices == 4 && i < 12; i++) {
         double y = points[i];
@@ -116,7 +116,7 @@ static void is_tetrahedron(const double *matrix)
             const double *row = matrix + 4 * (i % 3), *p = points + i - i % 3;
             y = row[0] * p[0] + row[1] * p[1] + row[2] * p[2] + row[3];
         }
-        CHECK_THAT(fabs(s->points[i] - y) < 1e-9, "%zu: %g, not %g", i, s->points[i], y);
+        assert_that(fabs(s->points[i] - y) < 1e-9, "%zu: %g, not %g", i, s->points[i], y);
         turned = turned || s->corners[i] != (int32_t)corners[i];
     }
     double det = 1;
@@ -124,7 +124,7 @@ static void is_tetrahedron(const double *matrix)
         det = matrix[0] * (matrix[5] * matrix[10] - matrix[6] * matrix[9]) -
               matrix[1] * (matrix[4] * matrix[10] - matrix[6] * matrix[8]) +
               matrix[2] * (matrix[4] * matrix[9] - matrix[5] * matrix[8]);
-    CHECK(turned == (det < 0));
+    assert_true(turned == (det < 0));
     clvox_surface_destroy(&s);
 }
 
@@ -132,11 +132,11 @@ static void refused(const char *word)
 {
     clvox_surface *s = (clvox_surface *)1;
     const char *path = files_in("b.gii");
-    CHECK(!files_write(path, file, size));
+    assert_true(!files_write(path, file, size));
     int status = clvox_surface_read(path, &s);
-    CHECK_THAT(status < 0 && !s, "with %s: %d", word, status);
-    CHECK_THAT(strstr(clvox_message(), word) && strstr(clvox_message(), path), "\"%s\" lacks \"%s\"",
-               clvox_message(), word);
+    assert_that(status < 0 && !s, "with %s: %d", word, status);
+    assert_that(strstr(clvox_message(), word) && strstr(clvox_message(), path), "\"%s\" lacks \"%s\"",
+                clvox_message(), word);
 }
 
 /* Puts `with` where `what` stands first behind `after`. */
@@ -144,7 +144,7 @@ static void change(const char *after, const char *what, const char *with)
 {
     char tail[sizeof file];
     char *from = strstr(file, after), *at = from ? strstr(from, what) : NULL;
-    CHECK_THAT(at != NULL, "no %s", what);
+    assert_that(at != NULL, "no %s", what);
     if (!at)
         return;
     strcpy(tail, at + strlen(what));
@@ -154,24 +154,23 @@ static void change(const char *after, const char *what, const char *with)
 
 static const form plain = {"ASCII", F32, I32, false, false, false};
 
-static void forms(void)
+static const form all[] = {
+    {"ASCII", F32, I32, false, false, false},           {"ASCII", F64, I16, false, true, false},
+    {"Base64Binary", F32, I32, false, false, false},    {"Base64Binary", F64, I16, true, true, false},
+    {"Base64Binary", F32, U8, true, false, false},      {"GZipBase64Binary", F32, I32, false, true, false},
+    {"GZipBase64Binary", F64, I32, true, false, false}, {"GZipBase64Binary", F32, F32, true, true, true}};
+
+static void and_2(void **state)
 {
-    static const form all[] = {{"ASCII", F32, I32, false, false, false},
-                               {"ASCII", F64, I16, false, true, false},
-                               {"Base64Binary", F32, I32, false, false, false},
-                               {"Base64Binary", F64, I16, true, true, false},
-                               {"Base64Binary", F32, U8, true, false, false},
-                               {"GZipBase64Binary", F32, I32, false, true, false},
-                               {"GZipBase64Binary", F64, I32, true, false, false},
-                               {"GZipBase64Binary", F32, F32, true, true, true}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        CHECK_CASE("%s%s, %s and %s, %s, by %s", all[i].encoding, all[i].gzip ? " with gzip's header" : "",
-                   type_name(all[i].point_type), type_name(all[i].corner_type),
-                   all[i].big ? "high byte first" : "low byte first", all[i].columns ? "columns" : "rows");
-        whole(&all[i], "", "");
-        is_tetrahedron(NULL);
-    }
-    CHECK_CASE("other arrays, numbers for intents, CDATA, remarks in the file and in UTF-16");
+    const int *given = *state;
+    size_t i = (size_t)given[0];
+    whole(&all[i], "", "");
+    is_tetrahedron(NULL);
+}
+
+static void other_arrays_numbers_for_intents_cdata(void **state)
+{
+    (void)state;
     whole(&plain, "<!-- <DataArray> --><MetaData><MD><Name>x</Name><Value>&lt;&#65;</Value></MD></MetaData>",
           "");
     change("<LabelTable", "<LabelTable/>",
@@ -192,6 +191,17 @@ static void forms(void)
     file[1] = (char)0xfe;
     size = 2 * size + 2;
     is_tetrahedron(NULL);
+}
+
+static void forms(void)
+{
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        test_case_at(and_2, TEST_AT((int)i), "%s%s, %s and %s, %s, by %s", all[i].encoding,
+                     all[i].gzip ? " with gzip's header" : "", type_name(all[i].point_type),
+                     type_name(all[i].corner_type), all[i].big ? "high byte first" : "low byte first",
+                     all[i].columns ? "columns" : "rows");
+    test_case(other_arrays_numbers_for_intents_cdata,
+              "other arrays, numbers for intents, CDATA, remarks in the file and in UTF-16");
 }
 
 #define PLACE(space, other, rows)                                                                            \
@@ -215,35 +225,52 @@ static const char *remarks(const double values[12])
     return out;
 }
 
-static void frames(void)
+static const double volume[12] = {-0.6, 0.8, 0, 0, 0, -1, 0.8, 0.6, 0, 5, -7, 3};
+static const double shifted[12] = {1, 0, 0, 5, 0, 1, 0, -7, 0, 0, 1, 3};
+static const double placed[12] = {0.6, 0.8, 0, 5, -0.8, 0.6, 0, -7, 0, 0, 1, 3};
+
+static void a_matrix_from_an_unknown_space_to_scanner(void **state)
 {
-    static const double volume[12] = {-0.6, 0.8, 0, 0, 0, -1, 0.8, 0.6, 0, 5, -7, 3};
-    static const double shifted[12] = {1, 0, 0, 5, 0, 1, 0, -7, 0, 0, 1, 3};
-    static const double placed[12] = {0.6, 0.8, 0, 5, -0.8, 0.6, 0, -7, 0, 0, 1, 3};
-    char inner[4096];
-    CHECK_CASE("a matrix from an unknown space to scanner or aligned RAS is applied");
+    (void)state;
     whole(&plain, "", PLACE("NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_SCANNER_ANAT", ROWS));
     is_tetrahedron(rows);
     whole(&plain, "",
           PLACE("<![CDATA[NIFTI_XFORM_UNKNOWN]]>", "\n <![CDATA[NIFTI_XFORM_ALIGNED_ANAT]]>\n", ROWS));
     is_tetrahedron(rows);
-    CHECK_CASE("a matrix that mirrors turns the triangles");
+}
+
+static void a_matrix_that_mirrors_turns_the_triangles(void **state)
+{
+    (void)state;
     whole(&plain, "", PLACE("NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_SCANNER_ANAT", MIRROR));
     is_tetrahedron(mirror);
-    CHECK_CASE("of several matrices the scanner's counts");
+}
+
+static void of_several_matrices_the_scanners_counts(void **state)
+{
+    (void)state;
     whole(&plain, "",
           PLACE("NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_ALIGNED_ANAT", ROWS)
               PLACE("NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_SCANNER_ANAT", MIRROR)
                   PLACE("NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_ALIGNED_ANAT", ROWS));
     is_tetrahedron(mirror);
-    CHECK_CASE("points in a known space, and matrices to a template, stay as they are");
+}
+
+static void points_in_a_known_space_and_matrices(void **state)
+{
+    (void)state;
     whole(&plain, "", PLACE("NIFTI_XFORM_SCANNER_ANAT", "NIFTI_XFORM_TALAIRACH", ROWS));
     is_tetrahedron(NULL);
     whole(&plain, "", PLACE("NIFTI_XFORM_MNI_152", "NIFTI_XFORM_SCANNER_ANAT", ROWS));
     is_tetrahedron(NULL);
     whole(&plain, "", PLACE("NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_TALAIRACH", ROWS));
     is_tetrahedron(NULL);
-    CHECK_CASE("FreeSurfer's remarks on the volume place points of an unknown space without a matrix");
+}
+
+static void freesurfers_remarks_on_the_volume_place(void **state)
+{
+    (void)state;
+    char inner[4096];
     whole(&plain, "", remarks(volume));
     is_tetrahedron(placed);
     snprintf(inner, sizeof inner, "%s%s", remarks(volume),
@@ -268,7 +295,11 @@ static void frames(void)
           "<MetaData><MD><Name>VolGeomC_R</Name><Value><![CDATA[5]]></Value></MD><MD><Name>VolGeomC_A</Name>"
           "<Value>-7</Value></MD><MD><Name>VolGeomC_S</Name><Value>3</Value></MD></MetaData>");
     is_tetrahedron(shifted);
-    CHECK_CASE("matrices that place nothing are refused");
+}
+
+static void matrices_that_place_nothing_are_refused(void **state)
+{
+    (void)state;
     whole(&plain, "", PLACE("NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_SCANNER_ANAT", "1 0 0 0 0 1 0 0 0 0"));
     refused("16 numbers");
     whole(&plain, "",
@@ -282,11 +313,25 @@ static void frames(void)
     refused("not finite");
 }
 
-static void lies(void)
+static void frames(void)
 {
-    static const form packed = {"GZipBase64Binary", F32, I32, false, false, false};
-    static const form bare = {"Base64Binary", F32, I32, false, false, false};
-    CHECK_CASE("one surface a file, points and triangles both");
+    test_case(a_matrix_from_an_unknown_space_to_scanner,
+              "a matrix from an unknown space to scanner or aligned RAS is applied");
+    test_case(a_matrix_that_mirrors_turns_the_triangles, "a matrix that mirrors turns the triangles");
+    test_case(of_several_matrices_the_scanners_counts, "of several matrices the scanner's counts");
+    test_case(points_in_a_known_space_and_matrices,
+              "points in a known space, and matrices to a template, stay as they are");
+    test_case(freesurfers_remarks_on_the_volume_place,
+              "FreeSurfer's remarks on the volume place points of an unknown space without a matrix");
+    test_case(matrices_that_place_nothing_are_refused, "matrices that place nothing are refused");
+}
+
+static const form lies_packed = {"GZipBase64Binary", F32, I32, false, false, false};
+static const form bare = {"Base64Binary", F32, I32, false, false, false};
+
+static void one_surface_a_file_points_and_triangles(void **state)
+{
+    (void)state;
     whole(&plain, "", "");
     change("POINTSET", "</DataArray>", "</DataArray>\n");
     array(&plain, "NIFTI_INTENT_POINTSET", F32, points, "");
@@ -302,11 +347,19 @@ static void lies(void)
     whole(&plain, "", "");
     change("<DataArray", "POINTSET", "LABEL");
     refused("holds no points");
-    CHECK_CASE("numbers in another file");
+}
+
+static void numbers_in_another_file(void **state)
+{
+    (void)state;
     whole(&plain, "", "");
     change("POINTSET", "ASCII", "ExternalFileBinary");
     refused("ExternalFileBinary");
-    CHECK_CASE("unknown types, encodings and shapes");
+}
+
+static void unknown_types_encodings_and_shapes(void **state)
+{
+    (void)state;
     whole(&plain, "", "");
     change("POINTSET", "FLOAT32", "FLOAT128");
     refused("unknown DataType");
@@ -319,9 +372,13 @@ static void lies(void)
     whole(&plain, "", "");
     change("POINTSET", "Dim0=\"4\"", "Dim0=\"-4\"");
     refused("rows of three");
-    CHECK_CASE("counts that do not fit");
+}
+
+static void counts_that_do_not_fit(void **state)
+{
+    (void)state;
     for (int f = 0; f < 3; f++) {
-        const form *one = f == 0 ? &plain : f == 1 ? &bare : &packed;
+        const form *one = f == 0 ? &plain : f == 1 ? &bare : &lies_packed;
         whole(one, "", "");
         change("POINTSET", "Dim0=\"4\"", "Dim0=\"5\"");
         refused(f ? "as many numbers" : "ends early");
@@ -332,8 +389,12 @@ static void lies(void)
         change("POINTSET", "Dim0=\"4\"", "Dim0=\"3\"");
         refused(f ? "as many numbers" : "more numbers");
     }
-    CHECK_CASE("damage");
-    whole(&packed, "", "");
+}
+
+static void damage_2(void **state)
+{
+    (void)state;
+    whole(&lies_packed, "", "");
     change("POINTSET", "<Data>eJ", "<Data>eA");
     refused("damaged");
     whole(&bare, "", "");
@@ -357,10 +418,31 @@ static void lies(void)
     whole(&plain, "", "");
     size -= 3;
     refused("damaged in its line");
-    CHECK_CASE("entities are refused before they grow");
+}
+
+static void entities_are_refused_before_they_grow(void **state)
+{
+    (void)state;
     whole(&plain, "", "");
     change("<!DOCTYPE", ">", " [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;\">]>");
     refused("entities");
+}
+
+static void lies(void)
+{
+    test_case(one_surface_a_file_points_and_triangles, "one surface a file, points and triangles both");
+    test_case(numbers_in_another_file, "numbers in another file");
+    test_case(unknown_types_encodings_and_shapes, "unknown types, encodings and shapes");
+    test_case(counts_that_do_not_fit, "counts that do not fit");
+    test_case(damage_2, "damage");
+    test_case(entities_are_refused_before_they_grow, "entities are refused before they grow");
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    files_end();
+    return 0;
 }
 
 int main(void)
@@ -368,6 +450,5 @@ int main(void)
     forms();
     frames();
     lies();
-    files_end();
-    return check_end();
+    return test_run("surface gifti", tear_down);
 }

@@ -13,7 +13,7 @@ static clvox_transform *reads(const char *path)
 {
     clvox_transform *t = NULL;
     int status = clvox_transform_read(path, &t);
-    CHECK_THAT(status == 0 && t, "%s", clvox_message());
+    assert_that(status == 0 && t, "%s", clvox_message());
     return t;
 }
 
@@ -21,14 +21,14 @@ static void refuses(const char *path, const char *word)
 {
     clvox_transform *t = (clvox_transform *)1;
     int status = clvox_transform_read(path, &t);
-    CHECK_THAT(status < 0 && !t, "%d", status);
-    CHECK_THAT(strstr(clvox_message(), word) && strstr(clvox_message(), path), "\"%s\" lacks \"%s\"",
-               clvox_message(), word);
+    assert_that(status < 0 && !t, "%d", status);
+    assert_that(strstr(clvox_message(), word) && strstr(clvox_message(), path), "\"%s\" lacks \"%s\"",
+                clvox_message(), word);
 }
 
 static void refuses_text(const char *text, const char *word)
 {
-    CHECK(!files_write(files_in("bad.txt"), text, strlen(text)));
+    assert_true(!files_write(files_in("bad.txt"), text, strlen(text)));
     refuses(files_in("bad.txt"), word);
 }
 
@@ -40,88 +40,136 @@ static const double some[4][4] = {
 /* Where an ITK file sends an LPS point; what ITK itself says is in `to`. */
 static void sends(const char *text, const double from[3], const double to[3])
 {
-    CHECK(!files_write(files_in("a.txt"), text, strlen(text)));
+    assert_true(!files_write(files_in("a.txt"), text, strlen(text)));
     clvox_transform *t = reads(files_in("a.txt"));
     if (!t)
         return;
     double x[3] = {-from[0], -from[1], from[2]};
     clv_matrix_apply(CLV_MATRIX(t->matrix), x, x);
-    CHECK(!t->is_warp && !t->warp);
-    CHECK_THAT(fabs(-x[0] - to[0]) + fabs(-x[1] - to[1]) + fabs(x[2] - to[2]) < 1e-9,
-               "%.12g %.12g %.12g, not %.12g %.12g %.12g", -x[0], -x[1], x[2], to[0], to[1], to[2]);
+    assert_true(!t->is_warp && !t->warp);
+    assert_that(fabs(-x[0] - to[0]) + fabs(-x[1] - to[1]) + fabs(x[2] - to[2]) < 1e-9,
+                "%.12g %.12g %.12g, not %.12g %.12g %.12g", -x[0], -x[1], x[2], to[0], to[1], to[2]);
     clvox_transform_destroy(&t);
-    CHECK(!t);
+    assert_true(!t);
 }
 
 #define HEAD "#Insight Transform File V1.0\n#Transform 0\nTransform: "
 
-static void itk_text(void)
+static const double point[3] = {10, 20, 30};
+
+static void an_affine_with_a_centre_goes_where_itk_says(void **state)
 {
-    static const double point[3] = {10, 20, 30};
-    CHECK_CASE("an affine with a centre goes where ITK says");
+    (void)state;
     sends(HEAD "AffineTransform_double_3_3\n"
                "Parameters: 0.98 -0.17 0.05 0.1 1.07 -0.3 0.02 0.25 0.9 1 -2 3.5\n"
                "FixedParameters: 5 -7 11\n",
           point, (const double[]){7.26, 14.69, 38.45});
-    CHECK_CASE("a rotation by Euler angles goes where ITK says");
+}
+
+static void a_rotation_by_euler_angles_goes_where_itk(void **state)
+{
+    (void)state;
     sends(HEAD "Euler3DTransform_double_3_3\n"
                "Parameters: 0.3 -0.2 0.5 1 2 3\n"
                "FixedParameters: 4 5 -6 0\n",
           point, (const double[]){2.18148312151586, 9.50671840485486, 36.2781405548234});
-    CHECK_CASE("a rotation by Euler angles in the other order goes where ITK says");
+}
+
+static void a_rotation_by_euler_angles_in_the_other(void **state)
+{
+    (void)state;
     sends(HEAD "Euler3DTransform_double_3_3\n"
                "Parameters: 0.3 -0.2 0.5 1 2 3\n"
                "FixedParameters: 4 5 -6 1\n",
           point, (const double[]){1.62174767950408, 9.36068895252274, 36.2430192381843});
-    CHECK_CASE("a rotation by a versor goes where ITK says");
+}
+
+static void a_rotation_by_a_versor_goes_where_itk_says(void **state)
+{
+    (void)state;
     sends(HEAD "VersorRigid3DTransform_double_3_3\n"
                "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739 1 2 3\n"
                "FixedParameters: 4 5 -6\n",
           point, (const double[]){16.6565285144858, 20.2110254118021, 32.3071402206367});
-    CHECK_CASE("a similarity goes where ITK says");
+}
+
+static void a_similarity_goes_where_itk_says(void **state)
+{
+    (void)state;
     sends(HEAD "Similarity3DTransform_double_3_3\n"
                "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739 1 2 3 1.25\n"
                "FixedParameters: 4 5 -6\n",
           point, (const double[]){19.5706606431072, 23.5137817647527, 41.1339252757958});
-    CHECK_CASE("a translation goes where ITK says");
+}
+
+static void a_translation_goes_where_itk_says(void **state)
+{
+    (void)state;
     sends(HEAD "TranslationTransform_double_3_3\n"
                "Parameters: 1 -2 3\n"
                "FixedParameters: \n",
           point, (const double[]){11, 18, 33});
-    CHECK_CASE("a versor alone goes where ITK says");
+}
+
+static void a_versor_alone_goes_where_itk_says(void **state)
+{
+    (void)state;
     sends(HEAD "VersorTransform_double_3_3\n"
                "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739\n"
                "FixedParameters: 4 5 -6\n",
           point, (const double[]){15.6565285144858, 18.2110254118021, 29.3071402206367});
-    CHECK_CASE("a change of scale goes where ITK says");
+}
+
+static void a_change_of_scale_goes_where_itk_says(void **state)
+{
+    (void)state;
     sends(HEAD "ScaleTransform_double_3_3\n"
                "Parameters: 1.1 0.9 1.2\n"
                "FixedParameters: 4 5 -6\n",
           point, (const double[]){10.6, 18.5, 37.2});
-    CHECK_CASE("a versor with scales goes where ITK says");
+}
+
+static void a_versor_with_scales_goes_where_itk_says(void **state)
+{
+    (void)state;
     sends(HEAD "ScaleVersor3DTransform_double_3_3\n"
                "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739 "
                "1 2 3 1.1 0.9 1.2\n"
                "FixedParameters: 4 5 -6\n",
           point, (const double[]){17.2565285144858, 18.7110254118021, 39.5071402206366});
-    CHECK_CASE("a versor with scales and skews goes where ITK says");
+}
+
+static void a_versor_with_scales_and_skews_goes(void **state)
+{
+    (void)state;
     sends(HEAD "ScaleSkewVersor3DTransform_double_3_3\n"
                "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739 "
                "1 2 3 1.1 0.9 1.2 0.01 -0.02 0.03 0.04 -0.05 0.06\n"
                "FixedParameters: 4 5 -6\n",
           point, (const double[]){16.6865285144858, 20.3310254118021, 40.1071402206367});
-    CHECK_CASE("a product of versor, scales and skews goes where ITK says");
+}
+
+static void a_product_of_versor_scales_and_skews_goes(void **state)
+{
+    (void)state;
     sends(HEAD "ComposeScaleSkewVersor3DTransform_double_3_3\n"
                "Parameters: 0.0916432938695913 0.1832865877391826 0.2749298816087739 "
                "1 2 3 1.1 0.9 1.2 0.05 -0.04 0.03\n"
                "FixedParameters: 4 5 -6\n",
           point, (const double[]){19.629361094751, 19.1702188656784, 38.805067057964});
-    CHECK_CASE("lines may end as on Windows, and a last line may lack its end");
+}
+
+static void lines_may_end_as_on_windows_and_a_last_line(void **state)
+{
+    (void)state;
     sends(HEAD "TranslationTransform_double_3_3\r\nParameters: 1 2 3\r\nFixedParameters:\r\n", point,
           (const double[]){11, 22, 33});
     sends(HEAD "TranslationTransform_double_3_3\nParameters: 1 2 3", point, (const double[]){11, 22, 33});
+}
 
-    CHECK_CASE("what is damaged or of another kind is refused");
+static void what_is_damaged_or_of_another_kind(void **state)
+{
+    (void)state;
     refuses_text(HEAD "BSplineTransform_double_3_3\nParameters: 1 2 3\nFixedParameters: 1\n",
                  "BSplineTransform");
     refuses_text(HEAD "AffineTransform_double_2_2\nParameters: 1 0 0 1 0 0\nFixedParameters: 0 0\n",
@@ -154,21 +202,50 @@ static void itk_text(void)
     refuses_text("#Insight Transform File V1.0\n", "no transform");
 }
 
-static void rows(void)
+static void itk_text(void)
 {
-    CHECK_CASE("four rows of four numbers are RAS, with remarks and any spaces");
+    test_case(an_affine_with_a_centre_goes_where_itk_says, "an affine with a centre goes where ITK says");
+    test_case(a_rotation_by_euler_angles_goes_where_itk, "a rotation by Euler angles goes where ITK says");
+    test_case(a_rotation_by_euler_angles_in_the_other,
+              "a rotation by Euler angles in the other order goes where ITK says");
+    test_case(a_rotation_by_a_versor_goes_where_itk_says, "a rotation by a versor goes where ITK says");
+    test_case(a_similarity_goes_where_itk_says, "a similarity goes where ITK says");
+    test_case(a_translation_goes_where_itk_says, "a translation goes where ITK says");
+    test_case(a_versor_alone_goes_where_itk_says, "a versor alone goes where ITK says");
+    test_case(a_change_of_scale_goes_where_itk_says, "a change of scale goes where ITK says");
+    test_case(a_versor_with_scales_goes_where_itk_says, "a versor with scales goes where ITK says");
+    test_case(a_versor_with_scales_and_skews_goes, "a versor with scales and skews goes where ITK says");
+    test_case(a_product_of_versor_scales_and_skews_goes,
+              "a product of versor, scales and skews goes where ITK says");
+    test_case(lines_may_end_as_on_windows_and_a_last_line,
+              "lines may end as on Windows, and a last line may lack its end");
+    test_case(what_is_damaged_or_of_another_kind, "what is damaged or of another kind is refused");
+}
+
+static void four_rows_of_four_numbers_are_ras(void **state)
+{
+    (void)state;
     const char *text = "# from somewhere 1 2 3\n1 0 0 5\n0\t1 0 -6\r\n\n 0 0 2e0 7\n0 0 0 1\n";
-    CHECK(!files_write(files_in("r.mat"), text, strlen(text)));
+    assert_true(!files_write(files_in("r.mat"), text, strlen(text)));
     clvox_transform *t = reads(files_in("r.mat"));
-    CHECK(t && t->matrix[0][3] == 5 && t->matrix[1][3] == -6 && t->matrix[2][2] == 2 && t->matrix[3][3] == 1);
+    assert_true(t && t->matrix[0][3] == 5 && t->matrix[1][3] == -6 && t->matrix[2][2] == 2 &&
+                t->matrix[3][3] == 1);
     clvox_transform_destroy(&t);
-    CHECK_CASE("three rows will do");
-    text = "1 0 0 5\n0 1 0 -6\n0 0 1 7";
-    CHECK(!files_write(files_in("r.txt"), text, strlen(text)));
-    t = reads(files_in("r.txt"));
-    CHECK(t && t->matrix[2][3] == 7 && t->matrix[3][3] == 1);
+}
+
+static void three_rows_will_do(void **state)
+{
+    (void)state;
+    const char *text = "1 0 0 5\n0 1 0 -6\n0 0 1 7";
+    assert_true(!files_write(files_in("r.txt"), text, strlen(text)));
+    clvox_transform *t = reads(files_in("r.txt"));
+    assert_true(t && t->matrix[2][3] == 7 && t->matrix[3][3] == 1);
     clvox_transform_destroy(&t);
-    CHECK_CASE("other text is refused");
+}
+
+static void other_text_is_refused(void **state)
+{
+    (void)state;
     refuses_text("1 0 0 0 0 1 0 0 0 0 1 0 0 0 1 1\n", "last row");
     refuses_text("1 0 0 0 0 1 0 0 0 0 0 0 0 0 0 1\n", "singular");
     refuses_text("1 0 0 0 0 1 0 0 0 0 1\n", "no transform");
@@ -176,48 +253,73 @@ static void rows(void)
     refuses_text("hello\n", "no transform");
     refuses_text("1 0 0 0 0 1 0 0 0 0 1 1x\n", "no transform");
     refuses_text("\x89HDF\r\n\032\n", "HDF5");
-    CHECK(!files_write(files_in("e.txt"), "", 0));
+    assert_true(!files_write(files_in("e.txt"), "", 0));
     refuses(files_in("e.txt"), "empty");
     char *long_text = malloc(2000000);
     memset(long_text, ' ', 2000000);
-    CHECK(!files_write(files_in("l.txt"), long_text, 2000000));
+    assert_true(!files_write(files_in("l.txt"), long_text, 2000000));
     free(long_text);
     refuses(files_in("l.txt"), "large");
     refuses(files_in("none.txt"), "No such file");
 }
 
-static void written(void)
+static void rows(void)
 {
-    static const struct {
-        const char *name;
-        clvox_affine_form form;
-    } forms[] = {{"w.txt", CLVOX_AFFINE_ITK}, {"w.mat", CLVOX_AFFINE_ITK}, {"w.mat", CLVOX_AFFINE_RAS}};
-    for (int i = 0; i < 3; i++) {
-        CHECK_CASE("an affine survives to the last bit, form %d", i);
-        CHECK(clvox_affine_write(some, forms[i].form, files_in(forms[i].name)) == 0);
-        clvox_transform *t = reads(files_in(forms[i].name));
-        CHECK(t && !memcmp(t->matrix, some, sizeof some));
-        clvox_transform_destroy(&t);
-    }
-    CHECK_CASE("a language with decimal commas changes nothing");
+    test_case(four_rows_of_four_numbers_are_ras,
+              "four rows of four numbers are RAS, with remarks and any spaces");
+    test_case(three_rows_will_do, "three rows will do");
+    test_case(other_text_is_refused, "other text is refused");
+}
+
+static const struct {
+    const char *name;
+    clvox_affine_form form;
+} forms[] = {{"w.txt", CLVOX_AFFINE_ITK}, {"w.mat", CLVOX_AFFINE_ITK}, {"w.mat", CLVOX_AFFINE_RAS}};
+
+static void an_affine_survives_to_the_last_bit_form(void **state)
+{
+    const int *given = *state;
+    int i = given[0];
+    assert_true(clvox_affine_write(some, forms[i].form, files_in(forms[i].name)) == 0);
+    clvox_transform *t = reads(files_in(forms[i].name));
+    assert_true(t && !memcmp(t->matrix, some, sizeof some));
+    clvox_transform_destroy(&t);
+}
+
+static void a_language_with_decimal_commas_changes(void **state)
+{
+    (void)state;
     const char *const languages[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
     int found = 0;
     for (int i = 0; i < 4 && !found; i++)
         found = setlocale(LC_ALL, languages[i]) != NULL;
     if (!found)
-        CHECK_SKIP("no such language is installed");
+        test_skip("no such language is installed");
     for (int i = 0; i < 3; i++) {
-        CHECK(clvox_affine_write(some, forms[i].form, files_in(forms[i].name)) == 0);
+        assert_true(clvox_affine_write(some, forms[i].form, files_in(forms[i].name)) == 0);
         clvox_transform *t = reads(files_in(forms[i].name));
-        CHECK(t && !memcmp(t->matrix, some, sizeof some));
+        assert_true(t && !memcmp(t->matrix, some, sizeof some));
         clvox_transform_destroy(&t);
     }
     setlocale(LC_ALL, "C");
-    CHECK_CASE("a singular matrix and a bad place are refused");
+}
+
+static void a_singular_matrix_and_a_bad_place(void **state)
+{
+    (void)state;
     const double flat[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 1}};
-    CHECK(clvox_affine_write(flat, CLVOX_AFFINE_ITK, files_in("f.txt")) == CLVOX_ERROR_ARGUMENT);
-    CHECK(access(files_in("f.txt"), F_OK));
-    CHECK(clvox_affine_write(some, CLVOX_AFFINE_ITK, files_in("no/f.txt")) == CLVOX_ERROR_FILE);
+    assert_int_equal(clvox_affine_write(flat, CLVOX_AFFINE_ITK, files_in("f.txt")), CLVOX_ERROR_ARGUMENT);
+    assert_true(access(files_in("f.txt"), F_OK));
+    assert_int_equal(clvox_affine_write(some, CLVOX_AFFINE_ITK, files_in("no/f.txt")), CLVOX_ERROR_FILE);
+}
+
+static void written(void)
+{
+    for (int i = 0; i < 3; i++)
+        test_case_at(an_affine_survives_to_the_last_bit_form, TEST_AT(i),
+                     "an affine survives to the last bit, form %d", i);
+    test_case(a_language_with_decimal_commas_changes, "a language with decimal commas changes nothing");
+    test_case(a_singular_matrix_and_a_bad_place, "a singular matrix and a bad place are refused");
 }
 
 /* A MATLAB 4 record in either byte order. */
@@ -237,46 +339,66 @@ static size_t put_record(uint8_t *to, int swapped, int single, int rows, int col
     return at;
 }
 
+static const double parameters[12] = {1.5, 0, 0, 0, 1, 0.25, 0, 0, 1, 3, 4, 5}, center[3] = {8, 16, 32};
+
+enum { VOXELS = 7 * 6 * 5 };
+
+/* What cases leave to those after them. */
+static struct {
+    uint8_t bytes[1000];
+    files_nifti h;
+    const char *path;
+    float zero[3 * VOXELS];
+} shared;
+
+static void itks_binary_form(void **state)
+{
+    const int *given = *state;
+    int swapped = given[0], single = given[1];
+    size_t size = put_record(shared.bytes, swapped, single, 12, 1, "AffineTransform_double_3_3", parameters);
+    size += put_record(shared.bytes + size, swapped, single, 3, 1, "fixed", center);
+    assert_true(!files_write(files_in("b.mat"), shared.bytes, size));
+    clvox_transform *t = reads(files_in("b.mat"));
+    /* y = M (x - c) + c + t of the LPS origin: (-1, -4, 5), in RAS (1, 4, 5). */
+    if (t) {
+        assert_true(t->matrix[0][3] == 1 && t->matrix[1][3] == 4 && t->matrix[2][3] == 5);
+        assert_true(t->matrix[0][0] == 1.5 && t->matrix[1][2] == -0.25);
+    }
+    clvox_transform_destroy(&t);
+    for (size_t length = 1; length < size; length++) {
+        assert_true(!files_write(files_in("b.mat"), shared.bytes, length));
+        refuses(files_in("b.mat"), "");
+    }
+    shared.bytes[3 + (swapped ? 0 : 1)] = 200;
+    assert_true(!files_write(files_in("b.mat"), shared.bytes, size));
+    refuses(files_in("b.mat"), "");
+}
+
+static void a_translation_in_itks_binary_form(void **state)
+{
+    (void)state;
+    size_t size = put_record(shared.bytes, 0, 0, 3, 1, "TranslationTransform_double_3_3", center);
+    size += put_record(shared.bytes + size, 0, 0, 0, 1, "fixed", NULL);
+    assert_true(!files_write(files_in("b.mat"), shared.bytes, size));
+    clvox_transform *t = reads(files_in("b.mat"));
+    assert_true(t && t->matrix[0][3] == -8 && t->matrix[1][3] == -16 && t->matrix[2][3] == 32);
+    clvox_transform_destroy(&t);
+}
+
 static void binary(void)
 {
-    const double parameters[12] = {1.5, 0, 0, 0, 1, 0.25, 0, 0, 1, 3, 4, 5}, center[3] = {8, 16, 32};
-    uint8_t bytes[1000];
     for (int swapped = 0; swapped < 2; swapped++)
-        for (int single = 0; single < 2; single++) {
-            CHECK_CASE("ITK's binary form, %s, %s", swapped ? "swapped" : "native",
-                       single ? "single" : "double");
-            size_t size = put_record(bytes, swapped, single, 12, 1, "AffineTransform_double_3_3", parameters);
-            size += put_record(bytes + size, swapped, single, 3, 1, "fixed", center);
-            CHECK(!files_write(files_in("b.mat"), bytes, size));
-            clvox_transform *t = reads(files_in("b.mat"));
-            /* y = M (x - c) + c + t of the LPS origin: (-1, -4, 5), in RAS (1, 4, 5). */
-            if (t) {
-                CHECK(t->matrix[0][3] == 1 && t->matrix[1][3] == 4 && t->matrix[2][3] == 5);
-                CHECK(t->matrix[0][0] == 1.5 && t->matrix[1][2] == -0.25);
-            }
-            clvox_transform_destroy(&t);
-            for (size_t length = 1; length < size; length++) {
-                CHECK(!files_write(files_in("b.mat"), bytes, length));
-                refuses(files_in("b.mat"), "");
-            }
-            bytes[3 + (swapped ? 0 : 1)] = 200;
-            CHECK(!files_write(files_in("b.mat"), bytes, size));
-            refuses(files_in("b.mat"), "");
-        }
-    CHECK_CASE("a translation in ITK's binary form, whose list of fixed parameters is empty");
-    size_t size = put_record(bytes, 0, 0, 3, 1, "TranslationTransform_double_3_3", center);
-    size += put_record(bytes + size, 0, 0, 0, 1, "fixed", NULL);
-    CHECK(!files_write(files_in("b.mat"), bytes, size));
-    clvox_transform *t = reads(files_in("b.mat"));
-    CHECK(t && t->matrix[0][3] == -8 && t->matrix[1][3] == -16 && t->matrix[2][3] == 32);
-    clvox_transform_destroy(&t);
+        for (int single = 0; single < 2; single++)
+            test_case_at(itks_binary_form, TEST_AT(swapped, single), "ITK's binary form, %s, %s",
+                         swapped ? "swapped" : "native", single ? "single" : "double");
+    test_case(a_translation_in_itks_binary_form,
+              "a translation in ITK's binary form, whose list of fixed parameters is empty");
 }
 
 /* ---- warps -------------------------------------------------------------- */
 
 static const clvox_grid grid = {
     {7, 6, 5}, {{-2, 0.3, 0, 40}, {0.2, 2.5, 0, -50}, {0, 0.1, 3, 60}, {0, 0, 0, 1}}};
-enum { VOXELS = 7 * 6 * 5 };
 static float displacement[3 * VOXELS], position[3 * VOXELS];
 
 static void make_field(void)
@@ -308,106 +430,156 @@ static void is_the_field(const char *path, double tolerance)
     clvox_transform *t = reads(path);
     if (!t)
         return;
-    CHECK(t->is_warp && t->warp && t->warp->kind == CLVOX_KIND_DISPLACEMENT && t->warp->frames == 3);
-    CHECK(clvox_grid_equal(&t->warp->grid, &grid));
+    assert_true(t->is_warp && t->warp && t->warp->kind == CLVOX_KIND_DISPLACEMENT && t->warp->frames == 3);
+    assert_true(clvox_grid_equal(&t->warp->grid, &grid));
     double worst = 0;
     for (int i = 0; i < 3 * VOXELS; i++)
         worst = fmax(worst, fabs((double)t->warp->data[i] - displacement[i]));
-    CHECK_THAT(worst <= tolerance, "%g mm off", worst);
+    assert_that(worst <= tolerance, "%g mm off", worst);
     clvox_transform_destroy(&t);
+}
+
+static void itks_displacements_with_and_without_intent(void **state)
+{
+    (void)state;
+    float lps[3 * VOXELS];
+    for (int i = 0; i < 3 * VOXELS; i++)
+        lps[i] = i < 2 * VOXELS ? -displacement[i] : displacement[i];
+    shared.h = field_header(5);
+    shared.path = files_in("w.nii.gz");
+    for (int intent = 0; intent < 3; intent++) {
+        shared.h.intent = intent == 2 ? 1006 : intent ? 1007 : 0;
+        assert_true(!files_nifti_write(shared.path, &shared.h, lps, sizeof lps));
+        is_the_field(shared.path, 0);
+    }
+}
+
+static void niftyregs_displacement_and_deformation(void **state)
+{
+    (void)state;
+    shared.h.intent = 1007;
+    shared.h.intent_name = "NREG_TRANS";
+    shared.h.intent_p1 = 1;
+    assert_true(!files_nifti_write(shared.path, &shared.h, displacement, sizeof displacement));
+    is_the_field(shared.path, 0);
+    shared.h.intent_p1 = 0;
+    assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
+    is_the_field(shared.path, 1e-4);
+}
+
+static void niftyregs_control_grids_and_velocities(void **state)
+{
+    (void)state;
+    for (int p1 = 2; p1 < 5; p1++) {
+        shared.h.intent_p1 = p1;
+        assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
+        refuses(shared.path, "reg_transform");
+    }
+}
+
+static void spms_deformation(void **state)
+{
+    (void)state;
+    shared.h.intent_name = "Mapping";
+    shared.h.intent_p1 = 0;
+    assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
+    is_the_field(shared.path, 1e-4);
+}
+
+static void mrtrixs_displacement_and_deformation_nan(void **state)
+{
+    (void)state;
+    shared.h = field_header(4);
+    assert_true(!files_nifti_write(shared.path, &shared.h, displacement, sizeof displacement));
+    is_the_field(shared.path, 0);
+    assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
+    is_the_field(shared.path, 1e-4);
+    float keep = position[40];
+    memcpy(shared.zero, (float[3 * VOXELS]){0}, sizeof shared.zero);
+    position[40] = NAN;
+    assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
+    clvox_transform *t = reads(shared.path);
+    assert_true(t && isnan(t->warp->data[40]) && fabsf(t->warp->data[41] - displacement[41]) < 1e-4f);
+    clvox_transform_destroy(&t);
+    position[40] = keep;
+    assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
+    t = reads(shared.path);
+    assert_true(t && t->warp->data[7] == 0);
+    clvox_transform_destroy(&t);
+}
+
+static void images_and_fsls_fields_are_no_warps(void **state)
+{
+    (void)state;
+    shared.h.dim[4] = 2;
+    assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
+    refuses(shared.path, "2 frames");
+    shared.h = field_header(4);
+    shared.h.intent = 2006;
+    assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
+    refuses(shared.path, "FSL");
+    shared.h = files_header(1, 7, 6, 5);
+    assert_true(!files_nifti_write(files_in("i.nii"), &shared.h, shared.zero, sizeof shared.zero));
+    refuses(files_in("i.nii"), "1 frame,");
+}
+
+static void a_warp_survives_and_other_volumes(void **state)
+{
+    (void)state;
+    clvox_volume *v = NULL;
+    assert_true(!clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &v));
+    memcpy(v->data, displacement, sizeof displacement);
+    v->type = CLVOX_TYPE_INT16; /* a warp is float32 all the same */
+    assert_true(clvox_warp_write(v, shared.path) == 0);
+    is_the_field(shared.path, 0);
+    v->kind = CLVOX_KIND_VECTOR;
+    assert_int_equal(clvox_warp_write(v, shared.path), CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&v);
 }
 
 static void warps(void)
 {
-    float lps[3 * VOXELS];
-    for (int i = 0; i < 3 * VOXELS; i++)
-        lps[i] = i < 2 * VOXELS ? -displacement[i] : displacement[i];
-    CHECK_CASE("ITK's displacements, with and without intent");
-    files_nifti h = field_header(5);
-    const char *path = files_in("w.nii.gz");
-    for (int intent = 0; intent < 3; intent++) {
-        h.intent = intent == 2 ? 1006 : intent ? 1007 : 0;
-        CHECK(!files_nifti_write(path, &h, lps, sizeof lps));
-        is_the_field(path, 0);
-    }
-    CHECK_CASE("NiftyReg's displacement and deformation");
-    h.intent = 1007;
-    h.intent_name = "NREG_TRANS";
-    h.intent_p1 = 1;
-    CHECK(!files_nifti_write(path, &h, displacement, sizeof displacement));
-    is_the_field(path, 0);
-    h.intent_p1 = 0;
-    CHECK(!files_nifti_write(path, &h, position, sizeof position));
-    is_the_field(path, 1e-4);
-    CHECK_CASE("NiftyReg's control grids and velocities are refused");
-    for (int p1 = 2; p1 < 5; p1++) {
-        h.intent_p1 = p1;
-        CHECK(!files_nifti_write(path, &h, position, sizeof position));
-        refuses(path, "reg_transform");
-    }
-    CHECK_CASE("SPM's deformation");
-    h.intent_name = "Mapping";
-    h.intent_p1 = 0;
-    CHECK(!files_nifti_write(path, &h, position, sizeof position));
-    is_the_field(path, 1e-4);
-    CHECK_CASE("MRtrix's displacement and deformation, NaN outside");
-    h = field_header(4);
-    CHECK(!files_nifti_write(path, &h, displacement, sizeof displacement));
-    is_the_field(path, 0);
-    CHECK(!files_nifti_write(path, &h, position, sizeof position));
-    is_the_field(path, 1e-4);
-    float keep = position[40], zero[3 * VOXELS] = {0};
-    position[40] = NAN;
-    CHECK(!files_nifti_write(path, &h, position, sizeof position));
-    clvox_transform *t = reads(path);
-    CHECK(t && isnan(t->warp->data[40]) && fabsf(t->warp->data[41] - displacement[41]) < 1e-4f);
-    clvox_transform_destroy(&t);
-    position[40] = keep;
-    CHECK(!files_nifti_write(path, &h, zero, sizeof zero));
-    t = reads(path);
-    CHECK(t && t->warp->data[7] == 0);
-    clvox_transform_destroy(&t);
-    CHECK_CASE("images and FSL's fields are no warps");
-    h.dim[4] = 2;
-    CHECK(!files_nifti_write(path, &h, zero, sizeof zero));
-    refuses(path, "2 frames");
-    h = field_header(4);
-    h.intent = 2006;
-    CHECK(!files_nifti_write(path, &h, zero, sizeof zero));
-    refuses(path, "FSL");
-    h = files_header(1, 7, 6, 5);
-    CHECK(!files_nifti_write(files_in("i.nii"), &h, zero, sizeof zero));
-    refuses(files_in("i.nii"), "1 frame,");
+    test_case(itks_displacements_with_and_without_intent, "ITK's displacements, with and without intent");
+    test_case(niftyregs_displacement_and_deformation, "NiftyReg's displacement and deformation");
+    test_case(niftyregs_control_grids_and_velocities, "NiftyReg's control grids and velocities are refused");
+    test_case(spms_deformation, "SPM's deformation");
+    test_case(mrtrixs_displacement_and_deformation_nan, "MRtrix's displacement and deformation, NaN outside");
+    test_case(images_and_fsls_fields_are_no_warps, "images and FSL's fields are no warps");
+    test_case(a_warp_survives_and_other_volumes, "a warp survives, and other volumes are not written as one");
+}
 
-    CHECK_CASE("a warp survives, and other volumes are not written as one");
-    clvox_volume *v = NULL;
-    CHECK(!clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &v));
-    memcpy(v->data, displacement, sizeof displacement);
-    v->type = CLVOX_TYPE_INT16; /* a warp is float32 all the same */
-    CHECK(clvox_warp_write(v, path) == 0);
-    is_the_field(path, 0);
-    v->kind = CLVOX_KIND_VECTOR;
-    CHECK(clvox_warp_write(v, path) == CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&v);
+static void the_control_grid_of_a_real_niftyreg_run(void **state)
+{
+    (void)state;
+    const char *path = files_data("pair_rniftyreg/control.nii.gz");
+    if (!path)
+        test_skip("the data are missing");
+    else
+        refuses(path, "control grid");
+}
+
+static void its_affine_is_read(void **state)
+{
+    (void)state;
+    const char *path = files_data("pair_rniftyreg/affine.txt");
+    if (!path)
+        test_skip("the data are missing");
+    clvox_transform *t = reads(path);
+    assert_true(t && fabs(clv_matrix_determinant(CLV_MATRIX(t->matrix))) > 0.2);
+    clvox_transform_destroy(&t);
 }
 
 static void real_files(void)
 {
-    CHECK_CASE("the control grid of a real NiftyReg run is refused");
-    const char *path = files_data("pair_rniftyreg/control.nii.gz");
-    if (!path)
-        CHECK_SKIP("the data are missing");
-    else
-        refuses(path, "control grid");
-    CHECK_CASE("its affine is read");
-    path = files_data("pair_rniftyreg/affine.txt");
-    if (!path) {
-        CHECK_SKIP("the data are missing");
-        return;
-    }
-    clvox_transform *t = reads(path);
-    CHECK(t && fabs(clv_matrix_determinant(CLV_MATRIX(t->matrix))) > 0.2);
-    clvox_transform_destroy(&t);
+    test_case(the_control_grid_of_a_real_niftyreg_run, "the control grid of a real NiftyReg run is refused");
+    test_case(its_affine_is_read, "its affine is read");
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    files_end();
+    return 0;
 }
 
 int main(void)
@@ -419,6 +591,5 @@ int main(void)
     binary();
     warps();
     real_files();
-    files_end();
-    return check_end();
+    return test_run("transform", tear_down);
 }

@@ -11,91 +11,109 @@
 #include "interrupts.h"
 #include "volumes.h"
 
-static void written_types(void)
+static const float in[] = {0, 1.4f, -1.6f, 2.5f, -1e30f, 1e30f, NAN, 77, -INFINITY, INFINITY, 200.7f};
+
+static void type_is_written_rounded_and_clamped(void **state)
 {
-    static const float in[] = {0, 1.4f, -1.6f, 2.5f, -1e30f, 1e30f, NAN, 77, -INFINITY, INFINITY, 200.7f};
-    for (int t = 0; t < 10; t++)
-        for (int packed = 0; packed < 2; packed++) {
-            CHECK_CASE("type %d is written, rounded and clamped%s", codes[t], packed ? ", compressed" : "");
-            clvox_volume *v = made(11, 1, 1, 1, CLVOX_KIND_SCALAR), *w;
-            memcpy(v->data, in, sizeof in);
-            v->type = (clvox_type)t;
-            const char *path = files_in(packed ? "w.nii.gz" : "w.nii");
-            CHECK(clvox_volume_write(v, path) == 0);
-            w = reads(path);
-            for (int i = 0; w && i < 11; i++) {
-                double x = (double)in[i];
-                if (t > 1) {
-                    x = isnan(x) ? 0 : rint(x);
-                    double high = codes[t] == 1024 ? 0x1p63 : codes[t] == 1280 ? 0x1p64 : highs[t];
-                    x = x < lows[t] ? lows[t] : x > high ? high : x;
-                }
-                CHECK_THAT((isnan(x) && isnan(w->data[i])) || w->data[i] == (float)x, "%g became %g",
-                           (double)in[i], (double)w->data[i]);
-            }
-            CHECK(w && w->type == (clvox_type)t);
-            clvox_volume_destroy(&v);
-            clvox_volume_destroy(&w);
+    const int *given = *state;
+    int t = given[0], packed = given[1];
+    clvox_volume *v = made(11, 1, 1, 1, CLVOX_KIND_SCALAR), *w;
+    memcpy(v->data, in, sizeof in);
+    v->type = (clvox_type)t;
+    const char *path = files_in(packed ? "w.nii.gz" : "w.nii");
+    assert_true(clvox_volume_write(v, path) == 0);
+    w = reads(path);
+    for (int i = 0; w && i < 11; i++) {
+        double x = (double)in[i];
+        if (t > 1) {
+            x = isnan(x) ? 0 : rint(x);
+            double high = codes[t] == 1024 ? 0x1p63 : codes[t] == 1280 ? 0x1p64 : highs[t];
+            x = x < lows[t] ? lows[t] : x > high ? high : x;
         }
+        assert_that((isnan(x) && isnan(w->data[i])) || w->data[i] == (float)x, "%g became %g", (double)in[i],
+                    (double)w->data[i]);
+    }
+    assert_true(w && w->type == (clvox_type)t);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&w);
 }
 
-static void grids_kept(void)
+static void written_types(void)
 {
-    double c = cos(0.3), s = sin(0.3);
+    for (int t = 0; t < 10; t++)
+        for (int packed = 0; packed < 2; packed++)
+            test_case_at(type_is_written_rounded_and_clamped, TEST_AT(t, packed),
+                         "type %d is written, rounded and clamped%s", codes[t], packed ? ", compressed" : "");
+}
+
+/* What cases leave to those after them. */
+static struct {
+    clvox_volume *v, *w;
+} shared;
+
+static void grid_survives_with_a_qform(void **state)
+{
+    const int *given = *state;
+    int i = given[0];
+    const double c = cos(0.3), s = sin(0.3);
     const double matrices[5][4][4] = {
         {{2, 0, 0, -90}, {0, 2, 0, -126}, {0, 0, 2, -72}, {0, 0, 0, 1}},
         {{-1.5 * c, 2 * s, 0, 90}, {1.5 * s, 2 * c, 0, -100}, {0, 0, 1, 7}, {0, 0, 0, 1}},
         {{0, 0, 1.5, 90}, {-2, 0, 0, -100}, {0, 1, 0, 7}, {0, 0, 0, 1}},
         {{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}},
         {{1, 0.2, 0, 5}, {0, 1, 0.1, 6}, {0, 0, 1, 7}, {0, 0, 0, 1}}};
-    for (int i = 0; i < 5; i++) {
-        CHECK_CASE("grid %d survives, with a qform where a quaternion can say it", i);
-        clvox_volume *v = made(5, 4, 3, 1, CLVOX_KIND_SCALAR), *w;
-        clv_matrix_copy(matrices[i], v->grid.to_ras);
-        CHECK(clvox_volume_write(v, files_in("g.nii")) == 0);
+    clvox_volume *v = made(5, 4, 3, 1, CLVOX_KIND_SCALAR), *w;
+    clv_matrix_copy(matrices[i], v->grid.to_ras);
+    assert_true(clvox_volume_write(v, files_in("g.nii")) == 0);
+    w = reads(files_in("g.nii"));
+    assert_true(w && clvox_grid_equal(&v->grid, &w->grid));
+    clvox_volume_destroy(&w);
+    size_t size;
+    uint8_t *bytes = files_read(files_in("g.nii"), &size);
+    assert_true(size == 352 + 240);
+    assert_true((bytes[252] == 1) == (i < 4) && bytes[254] == 1 && bytes[123] == 10);
+    if (i < 4) {
+        bytes[254] = 0; /* the qform alone says the same */
+        assert_true(!files_write(files_in("g.nii"), bytes, size));
         w = reads(files_in("g.nii"));
-        CHECK(w && clvox_grid_equal(&v->grid, &w->grid));
+        assert_true(w && clvox_grid_equal(&v->grid, &w->grid));
         clvox_volume_destroy(&w);
-        size_t size;
-        uint8_t *bytes = files_read(files_in("g.nii"), &size);
-        CHECK(size == 352 + 240);
-        CHECK((bytes[252] == 1) == (i < 4) && bytes[254] == 1 && bytes[123] == 10);
-        if (i < 4) {
-            bytes[254] = 0; /* the qform alone says the same */
-            CHECK(!files_write(files_in("g.nii"), bytes, size));
-            w = reads(files_in("g.nii"));
-            CHECK(w && clvox_grid_equal(&v->grid, &w->grid));
-            clvox_volume_destroy(&w);
-        }
-        free(bytes);
-        clvox_volume_destroy(&v);
     }
+    free(bytes);
+    clvox_volume_destroy(&v);
 }
 
-static void long_volume(void)
+static void grids_kept(void)
 {
-    CHECK_CASE("a dimension beyond 32767 makes a NIfTI-2 file");
+    for (int i = 0; i < 5; i++)
+        test_case_at(grid_survives_with_a_qform, TEST_AT(i),
+                     "grid %d survives, with a qform where a quaternion can say it", i);
+}
+
+static void long_volume(void **state)
+{
+    (void)state;
     clvox_volume *v = made(40000, 2, 1, 1, CLVOX_KIND_LABEL), *w;
     v->type = CLVOX_TYPE_INT16;
     v->grid.to_ras[0][3] = 1.0 / 3;
     v->data[79999] = 1234;
-    CHECK(clvox_volume_write(v, files_in("l.nii.gz")) == 0);
+    assert_true(clvox_volume_write(v, files_in("l.nii.gz")) == 0);
     w = reads(files_in("l.nii.gz"));
-    CHECK(w && w->grid.size[0] == 40000 && w->data[79999] == 1234 && w->kind == CLVOX_KIND_LABEL);
-    CHECK(w && w->grid.to_ras[0][3] == 1.0 / 3);
+    assert_true(w && w->grid.size[0] == 40000 && w->data[79999] == 1234 && w->kind == CLVOX_KIND_LABEL);
+    assert_true(w && w->grid.to_ras[0][3] == 1.0 / 3);
     clvox_volume_destroy(&v);
     clvox_volume_destroy(&w);
 }
 
 /* ---- kinds -------------------------------------------------------------- */
 
-static void kinds(void)
+static void a_displacement_is_ras_in_memory_and_lps(void **state)
 {
-    CHECK_CASE("a displacement is RAS in memory and LPS in ITK's layout on disk");
-    clvox_volume *v = made(3, 2, 1, 3, CLVOX_KIND_DISPLACEMENT), *w;
+    (void)state;
+    shared.v = made(3, 2, 1, 3, CLVOX_KIND_DISPLACEMENT);
     for (int i = 0; i < 18; i++)
-        v->data[i] = (float)i;
-    CHECK(clvox_volume_write(v, files_in("u.nii")) == 0);
+        shared.v->data[i] = (float)i;
+    assert_true(clvox_volume_write(shared.v, files_in("u.nii")) == 0);
     size_t size;
     uint8_t *bytes = files_read(files_in("u.nii"), &size);
     const int16_t dims[] = {5, 3, 2, 1, 1, 3, 1, 1};
@@ -103,21 +121,24 @@ static void kinds(void)
     float on_disk[18];
     memcpy(&intent, bytes + 68, 2);
     memcpy(on_disk, bytes + 352, sizeof on_disk);
-    CHECK(!memcmp(bytes + 40, dims, sizeof dims) && intent == 1007);
+    assert_true(!memcmp(bytes + 40, dims, sizeof dims) && intent == 1007);
     for (int i = 0; i < 18; i++)
-        CHECK(on_disk[i] == (i < 12 ? -(float)i : (float)i));
+        assert_true(on_disk[i] == (i < 12 ? -(float)i : (float)i));
     free(bytes);
-    w = reads(files_in("u.nii"));
-    CHECK(w && w->kind == CLVOX_KIND_DISPLACEMENT && w->frames == 3);
-    CHECK(w && !memcmp(w->data, v->data, 18 * sizeof(float)));
-    clvox_volume_destroy(&w);
-    v->type = CLVOX_TYPE_FLOAT64;
-    CHECK(clvox_volume_write(v, files_in("u.nii.gz")) == 0);
-    w = reads(files_in("u.nii.gz"));
-    CHECK(w && !memcmp(w->data, v->data, 18 * sizeof(float)));
-    clvox_volume_destroy(&w);
+    shared.w = reads(files_in("u.nii"));
+    assert_true(shared.w && shared.w->kind == CLVOX_KIND_DISPLACEMENT && shared.w->frames == 3);
+    assert_true(shared.w && !memcmp(shared.w->data, shared.v->data, 18 * sizeof(float)));
+    clvox_volume_destroy(&shared.w);
+    shared.v->type = CLVOX_TYPE_FLOAT64;
+    assert_true(clvox_volume_write(shared.v, files_in("u.nii.gz")) == 0);
+    shared.w = reads(files_in("u.nii.gz"));
+    assert_true(shared.w && !memcmp(shared.w->data, shared.v->data, 18 * sizeof(float)));
+    clvox_volume_destroy(&shared.w);
+}
 
-    CHECK_CASE("scale and byte order go with the change of sign");
+static void scale_and_byte_order_go_with_the_change(void **state)
+{
+    (void)state;
     files_nifti h = files_header(1, 3, 2, 1);
     uint8_t shorts[36];
     h.dim[0] = 5;
@@ -129,73 +150,101 @@ static void kinds(void)
     h.inter = 3;
     for (int i = 0; i < 18; i++)
         files_put(shorts + 2 * i, 4, 1, i);
-    CHECK(!files_nifti_write(files_in("u.nii"), &h, shorts, sizeof shorts));
-    w = reads(files_in("u.nii"));
-    for (int i = 0; w && i < 18; i++)
-        CHECK(w->data[i] == (i < 12 ? -1 : 1) * (0.5f * (float)i + 3));
-    clvox_volume_destroy(&w);
-    clvox_volume_destroy(&v);
+    assert_true(!files_nifti_write(files_in("u.nii"), &h, shorts, sizeof shorts));
+    shared.w = reads(files_in("u.nii"));
+    for (int i = 0; shared.w && i < 18; i++)
+        assert_true(shared.w->data[i] == (i < 12 ? -1 : 1) * (0.5f * (float)i + 3));
+    clvox_volume_destroy(&shared.w);
+    clvox_volume_destroy(&shared.v);
+}
 
-    CHECK_CASE("a tensor is the upper triangle in memory and the lower on disk");
-    v = made(2, 1, 1, 6, CLVOX_KIND_TENSOR);
+static void a_tensor_is_the_upper_triangle_in_memory(void **state)
+{
+    (void)state;
+    size_t size;
+    float on_disk[18];
+    shared.v = made(2, 1, 1, 6, CLVOX_KIND_TENSOR);
     for (int i = 0; i < 12; i++)
-        v->data[i] = (float)(i / 2);
-    CHECK(clvox_volume_write(v, files_in("t.nii")) == 0);
-    bytes = files_read(files_in("t.nii"), &size);
+        shared.v->data[i] = (float)(i / 2);
+    assert_true(clvox_volume_write(shared.v, files_in("t.nii")) == 0);
+    uint8_t *bytes = files_read(files_in("t.nii"), &size);
     static const float lower[6] = {0, 1, 3, 2, 4, 5};
     memcpy(on_disk, bytes + 352, 12 * sizeof(float));
     for (int i = 0; i < 12; i++)
-        CHECK(on_disk[i] == lower[i / 2]);
+        assert_true(on_disk[i] == lower[i / 2]);
     free(bytes);
-    w = reads(files_in("t.nii"));
-    CHECK(w && w->kind == CLVOX_KIND_TENSOR && w->frames == 6 &&
-          !memcmp(w->data, v->data, 12 * sizeof(float)));
-    clvox_volume_destroy(&w);
-    clvox_volume_destroy(&v);
+    shared.w = reads(files_in("t.nii"));
+    assert_true(shared.w && shared.w->kind == CLVOX_KIND_TENSOR && shared.w->frames == 6 &&
+                !memcmp(shared.w->data, shared.v->data, 12 * sizeof(float)));
+    clvox_volume_destroy(&shared.w);
+    clvox_volume_destroy(&shared.v);
+}
 
-    CHECK_CASE("labels, vectors and series keep their kind");
+static void labels_vectors_and_series_keep_their_kind(void **state)
+{
+    (void)state;
     for (int kind = 0; kind < 4; kind++) {
         if (kind == CLVOX_KIND_DISPLACEMENT)
             continue;
-        v = made(2, 2, 2, kind == CLVOX_KIND_VECTOR ? 3 : 4, (clvox_kind)kind);
-        v->data[5] = 5;
-        CHECK(clvox_volume_write(v, files_in("k.nii.gz")) == 0);
-        w = reads(files_in("k.nii.gz"));
-        CHECK(w && w->kind == v->kind && w->frames == v->frames && w->data[5] == 5);
-        clvox_volume_destroy(&w);
-        clvox_volume_destroy(&v);
+        shared.v = made(2, 2, 2, kind == CLVOX_KIND_VECTOR ? 3 : 4, (clvox_kind)kind);
+        shared.v->data[5] = 5;
+        assert_true(clvox_volume_write(shared.v, files_in("k.nii.gz")) == 0);
+        shared.w = reads(files_in("k.nii.gz"));
+        assert_true(shared.w && shared.w->kind == shared.v->kind && shared.w->frames == shared.v->frames &&
+                    shared.w->data[5] == 5);
+        clvox_volume_destroy(&shared.w);
+        clvox_volume_destroy(&shared.v);
     }
-    CHECK_CASE("frames that do not fit the kind are not written");
-    v = made(2, 2, 2, 2, CLVOX_KIND_DISPLACEMENT);
-    CHECK(clvox_volume_write(v, files_in("k.nii.gz")) == CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&v);
+}
+
+static void frames_that_do_not_fit_the_kind(void **state)
+{
+    (void)state;
+    shared.v = made(2, 2, 2, 2, CLVOX_KIND_DISPLACEMENT);
+    assert_int_equal(clvox_volume_write(shared.v, files_in("k.nii.gz")), CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&shared.v);
+}
+
+static void kinds(void)
+{
+    test_case(a_displacement_is_ras_in_memory_and_lps,
+              "a displacement is RAS in memory and LPS in ITK's layout on disk");
+    test_case(scale_and_byte_order_go_with_the_change, "scale and byte order go with the change of sign");
+    test_case(a_tensor_is_the_upper_triangle_in_memory,
+              "a tensor is the upper triangle in memory and the lower on disk");
+    test_case(labels_vectors_and_series_keep_their_kind, "labels, vectors and series keep their kind");
+    test_case(frames_that_do_not_fit_the_kind, "frames that do not fit the kind are not written");
 }
 
 /* ---- failures ----------------------------------------------------------- */
 
-static void failures(void)
+static void a_volume_cannot_be_written_everywhere(void **state)
 {
-    CHECK_CASE("a volume cannot be written everywhere");
-    clvox_volume *v = made(40, 40, 40, 1, CLVOX_KIND_SCALAR);
+    (void)state;
+    shared.v = made(40, 40, 40, 1, CLVOX_KIND_SCALAR);
     for (int i = 0; i < 64000; i++)
-        v->data[i] = (float)sin(i * 0.37);
+        shared.v->data[i] = (float)sin(i * 0.37);
     int before = files_count();
-    CHECK(clvox_volume_write(v, files_in("x.mgz")) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), ".nii"));
-    CHECK(clvox_volume_write(v, files_in("x.img")) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clvox_volume_write(v, files_in("no/x.nii")) == CLVOX_ERROR_FILE);
-    CHECK(clvox_volume_write(v, "/dev/null") == 0);
+    assert_true(clvox_volume_write(shared.v, files_in("x.mgz")) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), ".nii"));
+    assert_int_equal(clvox_volume_write(shared.v, files_in("x.img")), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_volume_write(shared.v, files_in("no/x.nii")), CLVOX_ERROR_FILE);
+    assert_true(clvox_volume_write(shared.v, "/dev/null") == 0);
     if (!access("/dev/full", W_OK))
-        CHECK(clvox_volume_write(v, "/dev/full") == CLVOX_ERROR_FILE &&
-              strstr(clvox_message(), "No space left"));
-    v->grid.to_ras[0][0] = NAN;
-    CHECK(clvox_volume_write(v, files_in("x.nii")) == CLVOX_ERROR_ARGUMENT);
-    v->grid.to_ras[0][0] = 1;
-    CHECK(files_count() == before);
+        assert_true(clvox_volume_write(shared.v, "/dev/full") == CLVOX_ERROR_FILE &&
+                    strstr(clvox_message(), "No space left"));
+    shared.v->grid.to_ras[0][0] = NAN;
+    assert_int_equal(clvox_volume_write(shared.v, files_in("x.nii")), CLVOX_ERROR_ARGUMENT);
+    shared.v->grid.to_ras[0][0] = 1;
+    assert_true(files_count() == before);
+}
 
-    CHECK_CASE("a disk that fills up while writing leaves the old file and nothing else");
-    CHECK(!files_write(files_in("old.nii"), "old", 3) && !files_write(files_in("old.nii.gz"), "old", 3));
-    before = files_count();
+static void a_disk_that_fills_up_while_writing_leaves(void **state)
+{
+    (void)state;
+    assert_true(!files_write(files_in("old.nii"), "old", 3) &&
+                !files_write(files_in("old.nii.gz"), "old", 3));
+    int before = files_count();
     struct rlimit unlimited, limit;
     getrlimit(RLIMIT_FSIZE, &unlimited);
     signal(SIGXFSZ, SIG_IGN);
@@ -206,16 +255,23 @@ static void failures(void)
             limit.rlim_cur = 70000;
             clv_set_threads(threads);
             setrlimit(RLIMIT_FSIZE, &limit);
-            int status = clvox_volume_write(v, files_in(packed ? "old.nii.gz" : "old.nii"));
+            int status = clvox_volume_write(shared.v, files_in(packed ? "old.nii.gz" : "old.nii"));
             setrlimit(RLIMIT_FSIZE, &unlimited);
-            CHECK(status == CLVOX_ERROR_FILE);
-            CHECK_THAT(strstr(clvox_message(), "File too large"), "%s", clvox_message());
+            assert_int_equal(status, CLVOX_ERROR_FILE);
+            assert_that(strstr(clvox_message(), "File too large"), "%s", clvox_message());
             uint8_t *bytes_now = files_read(files_in(packed ? "old.nii.gz" : "old.nii"), &size);
-            CHECK(size == 3 && files_count() == before);
+            assert_true(size == 3 && files_count() == before);
             free(bytes_now);
         }
     clv_set_threads(0);
-    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&shared.v);
+}
+
+static void failures(void)
+{
+    test_case(a_volume_cannot_be_written_everywhere, "a volume cannot be written everywhere");
+    test_case(a_disk_that_fills_up_while_writing_leaves,
+              "a disk that fills up while writing leaves the old file and nothing else");
 }
 
 /* Writes a large volume over and over until the parent interrupts. */
@@ -229,47 +285,53 @@ static void write_forever(int pipe_end)
     }
 }
 
-static void interrupts(void)
+static void interrupts(void **state)
 {
-    CHECK_CASE("Ctrl-C at any moment of writing leaves a whole file or none");
+    (void)state;
     unlink(files_in("big.nii.gz"));
     int before = files_count(), whole = 0;
     for (int round = 0; round < 8; round++) {
         int ends[2], result;
         char letter;
         fflush(stdout);
-        CHECK(!pipe(ends));
+        assert_true(!pipe(ends));
         pid_t child = fork();
         if (!child)
             write_forever(ends[1]);
-        CHECK(read(ends[0], &letter, 1) == 1);
+        assert_true(read(ends[0], &letter, 1) == 1);
         usleep((unsigned)(1000 + 15000 * round));
         kill(child, SIGINT);
-        CHECK(waitpid(child, &result, 0) == child && WIFSIGNALED(result) && WTERMSIG(result) == SIGINT);
+        assert_true(waitpid(child, &result, 0) == child && WIFSIGNALED(result) && WTERMSIG(result) == SIGINT);
         close(ends[0]);
         close(ends[1]);
         int left = files_count() - before;
         if (!access(files_in("big.nii.gz"), F_OK)) {
             clvox_volume *v = reads(files_in("big.nii.gz"));
-            CHECK(v && v->grid.size[2] == 100);
+            assert_true(v && v->grid.size[2] == 100);
             clvox_volume_destroy(&v);
             unlink(files_in("big.nii.gz"));
             left--;
             whole++;
         }
-        CHECK_THAT(left == 0, "%d files left", left);
+        assert_that(left == 0, "%d files left", left);
     }
     printf("# %d of 8 found the file whole\n", whole);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    files_end();
+    return 0;
 }
 
 int main(void)
 {
     written_types();
     grids_kept();
-    long_volume();
+    test_case(long_volume, "a dimension beyond 32767 makes a NIfTI-2 file");
     kinds();
     failures();
-    interrupts();
-    files_end();
-    return check_end();
+    test_case(interrupts, "Ctrl-C at any moment of writing leaves a whole file or none");
+    return test_run("volume write", tear_down);
 }

@@ -20,7 +20,7 @@ static inline clvox_volume *reads(const char *path)
 {
     clvox_volume *v = NULL;
     int status = clvox_volume_read(path, &v);
-    CHECK_THAT(status == 0 && v, "%s", clvox_message());
+    assert_that(status == 0 && v, "%s", clvox_message());
     return v;
 }
 
@@ -29,8 +29,8 @@ static inline void refuses(const char *path, int code, const char *word)
 {
     clvox_volume *v = (clvox_volume *)1;
     int status = clvox_volume_read(path, &v);
-    CHECK_THAT(status == code && !v, "%d instead of %d", status, code);
-    CHECK_THAT(strstr(clvox_message(), word), "\"%s\" lacks \"%s\"", clvox_message(), word);
+    assert_that(status == code && !v, "%d instead of %d", status, code);
+    assert_that(strstr(clvox_message(), word), "\"%s\" lacks \"%s\"", clvox_message(), word);
     if (status == 0)
         clvox_volume_destroy(&v);
 }

@@ -6,7 +6,7 @@
 static clvox_surface *create(size_t vertices, size_t triangles)
 {
     clvox_surface *s;
-    check_must(clvox_surface_create(vertices, triangles, &s));
+    assert_ok(clvox_surface_create(vertices, triangles, &s));
     return s;
 }
 

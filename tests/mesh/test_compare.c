@@ -7,10 +7,10 @@
 
 static const double ORIGIN[3] = {0, 0, 0};
 
-static double uniform(unsigned *state)
+static double uniform(unsigned *noise)
 {
-    *state = *state * 1664525u + 1013904223u;
-    return (*state >> 8) / 16777216.0;
+    *noise = *noise * 1664525u + 1013904223u;
+    return (*noise >> 8) / 16777216.0;
 }
 
 /* Nearest point of a triangle by golden section over its edges' combinations:
@@ -49,25 +49,25 @@ static double slow_distance(const double *c, const double p[3])
     return best;
 }
 
-static void triangles(void)
+static void triangles(void **state)
 {
-    unsigned state = 5;
-    CHECK_CASE("the nearest point of a triangle");
+    (void)state;
+    unsigned noise = 5;
     for (int i = 0; i < 60; i++) {
         double c[9], p[3], point[3], sum = 0;
         for (int a = 0; a < 9; a++)
-            c[a] = uniform(&state);
+            c[a] = uniform(&noise);
         if (i % 10 == 0)
             memcpy(c + 6, c + 3, 3 * sizeof *c); /* without area */
         if (i % 20 == 0)
             memcpy(c + 3, c, 3 * sizeof *c);
         for (int a = 0; a < 3; a++)
-            p[a] = 3 * uniform(&state) - 1;
+            p[a] = 3 * uniform(&noise) - 1;
         double d = clv_triangle_nearest(c, p, point), want = slow_distance(c, p);
         for (int a = 0; a < 3; a++)
             sum += (p[a] - point[a]) * (p[a] - point[a]);
-        CHECK_THAT(fabs(sqrt(d) - sqrt(want)) < 1e-6, "%g, want %g", sqrt(d), sqrt(want));
-        CHECK(fabs(sqrt(d) - sqrt(sum)) < 1e-12);
+        assert_that(fabs(sqrt(d) - sqrt(want)) < 1e-6, "%g, want %g", sqrt(d), sqrt(want));
+        assert_true(fabs(sqrt(d) - sqrt(sum)) < 1e-12);
     }
 }
 
@@ -88,27 +88,34 @@ static clv_nearest brute(const clvox_surface *s, const double p[3])
     return best;
 }
 
-static void tree(const char *what, const clvox_surface *s, double reach)
+typedef struct tree_given {
+    const clvox_surface *s;
+    double reach;
+} tree_given;
+
+static void the_tree_finds_what_looking_at_all(void **state)
 {
+    const tree_given *given = *state;
+    const clvox_surface *s = given->s;
+    double reach = given->reach;
     clv_tree *t;
-    unsigned state = 17;
-    check_must(clv_tree_create(s, &t));
-    CHECK_CASE("%s: the tree finds what looking at all triangles finds", what);
+    unsigned noise = 17;
+    assert_ok(clv_tree_create(s, &t));
     for (int i = 0; i < 400; i++) {
         double p[3];
         int32_t list[1300];
         size_t missed = 0, got;
         clv_nearest near_one, slow;
         for (int a = 0; a < 3; a++)
-            p[a] = reach * (i % 2 ? 2 * uniform(&state) - 1 : floor(4 * uniform(&state)) / 2 - 1);
+            p[a] = reach * (i % 2 ? 2 * uniform(&noise) - 1 : floor(4 * uniform(&noise)) / 2 - 1);
         slow = brute(s, p);
-        CHECK(clv_tree_nearest(t, p, INFINITY, &near_one));
-        CHECK_THAT(near_one.squared == slow.squared && near_one.triangle == slow.triangle,
-                   "%g of %d, want %g of %d", near_one.squared, (int)near_one.triangle, slow.squared,
-                   (int)slow.triangle);
-        CHECK(clv_tree_nearest(t, p, slow.squared * (1 + 1e-12) + 1e-300, &near_one));
-        CHECK(near_one.triangle == slow.triangle);
-        CHECK(!clv_tree_nearest(t, p, slow.squared * (1 - 1e-12) - 1e-300, &near_one));
+        assert_true(clv_tree_nearest(t, p, INFINITY, &near_one));
+        assert_that(near_one.squared == slow.squared && near_one.triangle == slow.triangle,
+                    "%g of %d, want %g of %d", near_one.squared, (int)near_one.triangle, slow.squared,
+                    (int)slow.triangle);
+        assert_true(clv_tree_nearest(t, p, slow.squared * (1 + 1e-12) + 1e-300, &near_one));
+        assert_true(near_one.triangle == slow.triangle);
+        assert_true(!clv_tree_nearest(t, p, slow.squared * (1 - 1e-12) - 1e-300, &near_one));
         got = clv_tree_within(t, p, 1.21 * slow.squared, list, 1300);
         for (size_t k = 0; k < s->triangles; k++) {
             double point[3];
@@ -117,47 +124,80 @@ static void tree(const char *what, const clvox_surface *s, double reach)
                 at++;
             missed += at == got && clv_triangle_nearest(t->corners + 9 * k, p, point) <= 1.21 * slow.squared;
         }
-        CHECK(missed == 0 && got > 0 && clv_tree_within(t, p, 1.21 * slow.squared, list, 1) == got);
+        assert_true(missed == 0 && got > 0 && clv_tree_within(t, p, 1.21 * slow.squared, list, 1) == got);
     }
     clv_tree_destroy(&t);
 }
 
-static void trees(void)
+static void tree(const char *what, const clvox_surface *s, double reach)
 {
-    clvox_surface *ball = mesh_sphere(ORIGIN, 2, 3), *box = mesh_box(ORIGIN, (const double[3]){1, 2, 3}, 4);
-    clvox_surface *one = mesh_without(box, 1, box->triangles), *none = mesh_without(one, 0, 1);
+    test_case_at(the_tree_finds_what_looking_at_all, TEST_OF(((tree_given){s, reach})),
+                 "%s: the tree finds what looking at all triangles finds", what);
+}
+
+static clvox_surface *ball, *box, *one, *none;
+
+static void a_tree_of_no_triangle(void **state)
+{
+    (void)state;
     clv_tree *t;
-    tree("sphere", ball, 3);
-    tree("box", box, 3);
-    tree("one triangle", one, 2);
-    CHECK_CASE("a tree of no triangle");
-    CHECK(clv_tree_create(none, &t) == CLVOX_ERROR_DATA && !t);
+    assert_true(clv_tree_create(none, &t) == CLVOX_ERROR_DATA && !t);
+}
+
+static int trees_tear_down(void **state)
+{
+    (void)state;
     clvox_surface_destroy(&ball);
     clvox_surface_destroy(&box);
     clvox_surface_destroy(&one);
     clvox_surface_destroy(&none);
+    return 0;
 }
 
-static void known(void)
+static void trees(void)
 {
-    clvox_surface *small = mesh_sphere(ORIGIN, 10, 5), *large = mesh_sphere(ORIGIN, 12.5, 5);
-    clvox_surface *box = mesh_box((const double[3]){-1, -1, -1}, (const double[3]){1, 1, 1}, 2);
-    clvox_surface *wide = mesh_box((const double[3]){-2, -2, -2}, (const double[3]){2, 2, 2}, 3);
+    ball = mesh_sphere(ORIGIN, 2, 3);
+    box = mesh_box(ORIGIN, (const double[3]){1, 2, 3}, 4);
+    one = mesh_without(box, 1, box->triangles);
+    none = mesh_without(one, 0, 1);
+    tree("sphere", ball, 3);
+    tree("box", box, 3);
+    tree("one triangle", one, 2);
+    test_case(a_tree_of_no_triangle, "a tree of no triangle");
+    test_tear_down(trees_tear_down);
+}
+
+/* What cases leave to those after them. */
+static struct {
+    clvox_surface *small, *large, *box, *wide;
+} shared;
+
+static void two_spheres_with_one_centre(void **state)
+{
+    (void)state;
+    shared.small = mesh_sphere(ORIGIN, 10, 5);
+    shared.large = mesh_sphere(ORIGIN, 12.5, 5);
+    shared.box = mesh_box((const double[3]){-1, -1, -1}, (const double[3]){1, 1, 1}, 2);
+    shared.wide = mesh_box((const double[3]){-2, -2, -2}, (const double[3]){2, 2, 2}, 3);
     clv_surface_difference d;
-    CHECK_CASE("two spheres with one centre");
-    check_must(clv_surface_compare(small, large, 20000, &d));
+    assert_ok(clv_surface_compare(shared.small, shared.large, 20000, &d));
     for (int i = 0; i < 3; i++) {
-        CHECK_THAT(fabs(d.mean[i] - 2.5) < .01 && fabs(d.rms[i] - 2.5) < .01, "mean %g rms %g", d.mean[i],
-                   d.rms[i]);
-        CHECK(fabs(d.percentile95[i] - 2.5) < .01 && fabs(d.largest[i] - 2.5) < .02);
+        assert_that(fabs(d.mean[i] - 2.5) < .01 && fabs(d.rms[i] - 2.5) < .01, "mean %g rms %g", d.mean[i],
+                    d.rms[i]);
+        assert_true(fabs(d.percentile95[i] - 2.5) < .01 && fabs(d.largest[i] - 2.5) < .02);
     }
-    CHECK_THAT(d.normal_degrees < 1.5, "%g degrees", d.normal_degrees);
-    CHECK(d.facts[0].euler == 2 && d.facts[1].components == 1);
-    CHECK_CASE("a box in a box");
-    check_must(clv_surface_compare(box, wide, 5000, &d));
+    assert_that(d.normal_degrees < 1.5, "%g degrees", d.normal_degrees);
+    assert_true(d.facts[0].euler == 2 && d.facts[1].components == 1);
+}
+
+static void a_box_in_a_box(void **state)
+{
+    (void)state;
+    clv_surface_difference d;
+    assert_ok(clv_surface_compare(shared.box, shared.wide, 5000, &d));
     /* Each point of the inner box is 1 away; a corner of the outer one sqrt(3). */
-    CHECK(fabs(d.mean[0] - 1) < 1e-9 && fabs(d.largest[0] - 1) < 1e-12);
-    CHECK(fabs(d.largest[1] - sqrt(3)) < 1e-12 && d.largest[2] == d.largest[1]);
+    assert_true(fabs(d.mean[0] - 1) < 1e-9 && fabs(d.largest[0] - 1) < 1e-12);
+    assert_true(fabs(d.largest[1] - sqrt(3)) < 1e-12 && d.largest[2] == d.largest[1]);
     /* From a face of the outer box: the mean of sqrt(1 + dx^2 + dy^2) over the
      * face, dx and dy being 0 on the middle half and even on 0 .. 1 else. */
     double want = 0;
@@ -166,25 +206,37 @@ static void known(void)
             double x = (i + .5) / 400, y = (j + .5) / 400;
             want += (1 + 2 * sqrt(1 + x * x) + sqrt(1 + x * x + y * y)) / 4 / 160000;
         }
-    CHECK_THAT(fabs(d.mean[1] - want) < 2e-3, "%.5f, want %.5f", d.mean[1], want);
-    CHECK(fabs(d.mean[2] - (d.mean[0] + d.mean[1]) / 2) < 1e-12);
-    CHECK_CASE("a surface and itself, and turned over");
-    check_must(clv_surface_compare(wide, wide, 1000, &d));
-    CHECK_THAT(d.largest[2] < 1e-12 && d.normal_degrees < 1e-6, "%g %g", d.largest[2], d.normal_degrees);
-    mesh_turn(box, 0, box->triangles);
-    check_must(clv_surface_compare(box, wide, 1000, &d));
-    CHECK_THAT(d.normal_degrees > 120 && fabs(d.facts[0].volume + 8) < 1e-12, "%g %g", d.normal_degrees,
-               d.facts[0].volume);
-    clvox_surface_destroy(&small);
-    clvox_surface_destroy(&large);
-    clvox_surface_destroy(&box);
-    clvox_surface_destroy(&wide);
+    assert_that(fabs(d.mean[1] - want) < 2e-3, "%.5f, want %.5f", d.mean[1], want);
+    assert_true(fabs(d.mean[2] - (d.mean[0] + d.mean[1]) / 2) < 1e-12);
+}
+
+static void a_surface_and_itself_and_turned_over(void **state)
+{
+    (void)state;
+    clv_surface_difference d;
+    assert_ok(clv_surface_compare(shared.wide, shared.wide, 1000, &d));
+    assert_that(d.largest[2] < 1e-12 && d.normal_degrees < 1e-6, "%g %g", d.largest[2], d.normal_degrees);
+    mesh_turn(shared.box, 0, shared.box->triangles);
+    assert_ok(clv_surface_compare(shared.box, shared.wide, 1000, &d));
+    assert_that(d.normal_degrees > 120 && fabs(d.facts[0].volume + 8) < 1e-12, "%g %g", d.normal_degrees,
+                d.facts[0].volume);
+    clvox_surface_destroy(&shared.small);
+    clvox_surface_destroy(&shared.large);
+    clvox_surface_destroy(&shared.box);
+    clvox_surface_destroy(&shared.wide);
+}
+
+static void known(void)
+{
+    test_case(two_spheres_with_one_centre, "two spheres with one centre");
+    test_case(a_box_in_a_box, "a box in a box");
+    test_case(a_surface_and_itself_and_turned_over, "a surface and itself, and turned over");
 }
 
 int main(void)
 {
-    triangles();
+    test_case(triangles, "the nearest point of a triangle");
     trees();
     known();
-    return check_end();
+    return test_run("compare", NULL);
 }

@@ -8,15 +8,15 @@
 #include "phantom/phantom.h"
 #include "mesh/mesh.h"
 
-static uint64_t state;
+static uint64_t noise_state;
 
 /* From 0 to 1. */
 static double uniform(void)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (double)(state >> 11) * 0x1p-53;
+    noise_state ^= noise_state << 13;
+    noise_state ^= noise_state >> 7;
+    noise_state ^= noise_state << 17;
+    return (double)(noise_state >> 11) * 0x1p-53;
 }
 
 static clvox_volume *volume(int x, int y, int z)
@@ -24,7 +24,7 @@ static clvox_volume *volume(int x, int y, int z)
     clvox_grid grid;
     clvox_volume *out = NULL;
     clv_phantom_grid((int[3]){x, y, z}, (double[3]){1, 1, 1}, false, &grid);
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
     return out;
 }
 
@@ -84,17 +84,17 @@ static void extract(const clvox_volume *v, double level, bool above, clvox_surfa
     memset(facts, 0, sizeof *facts);
     facts->euler = -1000;
     int status = clvox_surface_extract(v, level, above, &s);
-    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
+    assert_that(status == CLVOX_OK, "%s", clvox_message());
     if (!s)
         return;
-    check_must(clvox_surface_inspect(s, facts));
-    CHECK_THAT(!facts->open_edges && !facts->crowded_edges && !facts->flipped_edges,
-               "%d open, %d crowded, %d flipped edges", facts->open_edges, facts->crowded_edges,
-               facts->flipped_edges);
-    CHECK(rings(s, &area));
-    CHECK_THAT(area > 1e-9 && !facts->degenerate && !facts->unused_vertices, "area %g, %d unused", area,
-               facts->unused_vertices);
-    CHECK_THAT(facts->volume > 0, "volume %g", facts->volume);
+    assert_ok(clvox_surface_inspect(s, facts));
+    assert_that(!facts->open_edges && !facts->crowded_edges && !facts->flipped_edges,
+                "%d open, %d crowded, %d flipped edges", facts->open_edges, facts->crowded_edges,
+                facts->flipped_edges);
+    assert_true(rings(s, &area));
+    assert_that(area > 1e-9 && !facts->degenerate && !facts->unused_vertices, "area %g, %d unused", area,
+                facts->unused_vertices);
+    assert_that(facts->volume > 0, "volume %g", facts->volume);
     clvox_surface_destroy(&s);
 }
 
@@ -174,10 +174,10 @@ static int differs(const clvox_volume *v, const clvox_surface_facts *facts)
     return 1;
 }
 
-static void check_patterns(void)
+static void check_patterns(void **state)
 {
+    (void)state;
     int thin = 0;
-    CHECK_CASE("all 256 patterns of a cell");
     for (int repeat = 0; repeat < 2; repeat++)
         for (int pattern = 1; pattern < 256; pattern++) {
             clvox_volume *v = volume(4, 4, 4);
@@ -192,13 +192,13 @@ static void check_patterns(void)
             thin += differs(v, &facts);
             clvox_volume_destroy(&v);
         }
-    CHECK_THAT(thin <= 2, "%d of 510 differ", thin);
+    assert_that(thin <= 2, "%d of 510 differ", thin);
 }
 
-static void check_noise(void)
+static void noise_every_ambiguous_cell(void **state)
 {
+    (void)state;
     int thin = 0, rounds = 150;
-    CHECK_CASE("noise: every ambiguous cell");
     for (int n = 0; n < rounds; n++) {
         clvox_volume *v = volume(5, 6, 5);
         clvox_surface_facts facts;
@@ -212,8 +212,12 @@ static void check_noise(void)
         thin += differs(v, &facts);
         clvox_volume_destroy(&v);
     }
-    CHECK_THAT(thin <= 3, "%d of %d differ", thin, rounds);
-    CHECK_CASE("noise up to the border, whole numbers, NaN and infinite values");
+    assert_that(thin <= 3, "%d of %d differ", thin, rounds);
+}
+
+static void noise_up_to_the_border_whole_numbers_nan(void **state)
+{
+    (void)state;
     for (int n = 0; n < 60; n++) {
         clvox_volume *v = volume(7, 9, 19);
         clvox_surface_facts facts;
@@ -225,6 +229,13 @@ static void check_noise(void)
         extract(v, 0, n % 2, &facts);
         clvox_volume_destroy(&v);
     }
+}
+
+static void check_noise(void)
+{
+    test_case(noise_every_ambiguous_cell, "noise: every ambiguous cell");
+    test_case(noise_up_to_the_border_whole_numbers_nan,
+              "noise up to the border, whole numbers, NaN and infinite values");
 }
 
 /* ---- known shapes ------------------------------------------------------- */
@@ -240,8 +251,10 @@ static double torus(const double x[3])
     return sqrt(ring * ring + x[2] * x[2]) - 4;
 }
 
+typedef double (*solid)(const double x[3]);
+
 /* A grid of 35 mm a side; bit 0 of form: oblique, 1: mirrored, 2: sheared. */
-static clvox_volume *sampled(double (*shape)(const double x[3]), const double spacing[3], int form)
+static clvox_volume *sampled(solid shape, const double spacing[3], int form)
 {
     clvox_grid grid;
     clvox_volume *out = NULL;
@@ -259,7 +272,7 @@ static clvox_volume *sampled(double (*shape)(const double x[3]), const double sp
             grid.to_ras[i][3] -= 0.15 * (size[2] - 1) * grid.to_ras[i][0];
         }
     }
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
     float *to = out->data;
     for (int z = 0; z < size[2]; z++)
         for (int y = 0; y < size[1]; y++)
@@ -271,25 +284,46 @@ static clvox_volume *sampled(double (*shape)(const double x[3]), const double sp
     return out;
 }
 
-static void check_shape(const char *name, double (*shape)(const double x[3]), const double spacing[3],
-                        int form, int euler, double volume_mm3)
+typedef struct shape_given {
+    solid shape;
+    double spacing[3];
+    int form;
+    int euler;
+    double volume_mm3;
+} shape_given;
+
+static void at_x_x_mm_form(void **state)
 {
+    const shape_given *given = *state;
+    solid shape = given->shape;
+    const double *spacing = given->spacing;
+    int form = given->form;
+    int euler = given->euler;
+    double volume_mm3 = given->volume_mm3;
     clvox_volume *v = sampled(shape, spacing, form);
     clvox_surface_facts facts;
     clvox_surface *s = NULL;
-    CHECK_CASE("%s at %gx%gx%g mm, form %d", name, spacing[0], spacing[1], spacing[2], form);
     extract(v, 0, false, &facts);
-    CHECK_THAT(facts.euler == euler && facts.components == 1, "Euler %d, %d components", facts.euler,
-               facts.components);
-    CHECK_THAT(fabs(facts.volume / volume_mm3 - 1) < 0.02, "%g for %g mm^3", facts.volume, volume_mm3);
-    check_must(clvox_surface_extract(v, 0, false, &s));
+    assert_that(facts.euler == euler && facts.components == 1, "Euler %d, %d components", facts.euler,
+                facts.components);
+    assert_that(fabs(facts.volume / volume_mm3 - 1) < 0.02, "%g for %g mm^3", facts.volume, volume_mm3);
+    assert_ok(clvox_surface_extract(v, 0, false, &s));
     double sum = 0, coarse = fmax(spacing[0], fmax(spacing[1], spacing[2]));
     for (size_t i = 0; i < s->vertices; i++)
         sum += pow(shape(s->points + 3 * i), 2);
-    CHECK_THAT(sqrt(sum / (double)s->vertices) < 0.02 * coarse * coarse, "rms %g mm",
-               sqrt(sum / (double)s->vertices));
+    assert_that(sqrt(sum / (double)s->vertices) < 0.02 * coarse * coarse, "rms %g mm",
+                sqrt(sum / (double)s->vertices));
     clvox_surface_destroy(&s);
     clvox_volume_destroy(&v);
+}
+
+static void check_shape(const char *name, solid shape, const double spacing[3], int form, int euler,
+                        double volume_mm3)
+{
+    test_case_at(
+        at_x_x_mm_form,
+        TEST_OF(((shape_given){shape, {spacing[0], spacing[1], spacing[2]}, form, euler, volume_mm3})),
+        "%s at %gx%gx%g mm, form %d", name, spacing[0], spacing[1], spacing[2], form);
 }
 
 static void check_shapes(void)
@@ -309,76 +343,95 @@ static clvox_volume *filled(int x, int y, int z, float value)
     return v;
 }
 
-static void check_borders(void)
+static void a_full_mask_becomes_the_grids_box(void **state)
 {
+    (void)state;
     clvox_surface_facts facts;
     clvox_volume *v = filled(5, 4, 3, 1);
-    CHECK_CASE("a full mask becomes the grid's box with its edges cut");
     extract(v, 0.5, true, &facts);
-    CHECK_THAT(facts.euler == 2 && facts.volume > 54 && facts.volume < 60, "Euler %d, %g mm^3", facts.euler,
-               facts.volume);
-    CHECK_THAT(fabs(facts.bounds[0][0] + 2.5) < 1e-12 && fabs(facts.bounds[1][2] - 1.5) < 1e-12, "%g, %g",
-               facts.bounds[0][0], facts.bounds[1][2]);
+    assert_that(facts.euler == 2 && facts.volume > 54 && facts.volume < 60, "Euler %d, %g mm^3", facts.euler,
+                facts.volume);
+    assert_that(fabs(facts.bounds[0][0] + 2.5) < 1e-12 && fabs(facts.bounds[1][2] - 1.5) < 1e-12, "%g, %g",
+                facts.bounds[0][0], facts.bounds[1][2]);
     clvox_volume_destroy(&v);
+}
 
-    CHECK_CASE("one voxel, one slice, one row");
-    v = filled(1, 1, 1, -1);
+static void one_voxel_one_slice_one_row(void **state)
+{
+    (void)state;
+    clvox_surface_facts facts;
+    clvox_volume *v = filled(1, 1, 1, -1);
     extract(v, 0, false, &facts);
-    CHECK(facts.euler == 2 && fabs(facts.volume - 1.0 / 6) < 1e-12);
+    assert_true(facts.euler == 2 && fabs(facts.volume - 1.0 / 6) < 1e-12);
     clvox_volume_destroy(&v);
     v = filled(17, 13, 1, -1);
     v->data[17 * 6 + 8] = 1;
     extract(v, 0, false, &facts);
-    CHECK(facts.euler == 0 && facts.components == 1);
+    assert_true(facts.euler == 0 && facts.components == 1);
     clvox_volume_destroy(&v);
     v = filled(1, 1, 23, -1);
     v->data[11] = NAN;
     extract(v, 0, false, &facts);
-    CHECK(facts.euler == 4 && facts.components == 2);
+    assert_true(facts.euler == 4 && facts.components == 2);
     clvox_volume_destroy(&v);
+}
 
-    CHECK_CASE("values at the level are outside, from either side");
-    v = filled(6, 6, 6, 0);
+static void values_at_the_level_are_outside(void **state)
+{
+    (void)state;
+    clvox_surface_facts facts;
+    clvox_volume *v = filled(6, 6, 6, 0);
     v->data[2 + 6 * (2 + 6 * 2)] = -1;
     extract(v, 0, false, &facts);
-    CHECK_THAT(facts.euler == 2 && facts.volume > 1.3 && facts.volume < 1.34, "%g", facts.volume);
+    assert_that(facts.euler == 2 && facts.volume > 1.3 && facts.volume < 1.34, "%g", facts.volume);
     v->data[2 + 6 * (2 + 6 * 2)] = 1;
     extract(v, 0, true, &facts);
-    CHECK_THAT(facts.euler == 2 && facts.volume > 1.3 && facts.volume < 1.34, "%g", facts.volume);
+    assert_that(facts.euler == 2 && facts.volume > 1.3 && facts.volume < 1.34, "%g", facts.volume);
     /* Voxels of a mask that touch along an edge or at a corner are apart. */
     v->data[3 + 6 * (3 + 6 * 2)] = v->data[4 + 6 * (4 + 6 * 3)] = 1;
     extract(v, 0.5, true, &facts);
-    CHECK_THAT(facts.components == 3 && facts.euler == 6, "%d components", facts.components);
+    assert_that(facts.components == 3 && facts.euler == 6, "%d components", facts.components);
     clvox_volume_destroy(&v);
+}
 
-    CHECK_CASE("no surface is said");
+static void no_surface_is_said(void **state)
+{
+    (void)state;
     clvox_surface *s = NULL;
-    v = filled(4, 4, 4, 3);
-    CHECK(clvox_surface_extract(v, 0, false, &s) == CLVOX_ERROR_ARGUMENT && !s);
-    CHECK_THAT(strstr(clvox_message(), "not reached"), "%s", clvox_message());
+    clvox_volume *v = filled(4, 4, 4, 3);
+    assert_true(clvox_surface_extract(v, 0, false, &s) == CLVOX_ERROR_ARGUMENT && !s);
+    assert_that(strstr(clvox_message(), "not reached"), "%s", clvox_message());
     for (int i = 0; i < 64; i++)
         v->data[i] = NAN;
-    CHECK(clvox_surface_extract(v, 0, true, &s) == CLVOX_ERROR_ARGUMENT && !s);
-    CHECK(clvox_surface_extract(v, NAN, true, &s) == CLVOX_ERROR_ARGUMENT && !s);
+    assert_true(clvox_surface_extract(v, 0, true, &s) == CLVOX_ERROR_ARGUMENT && !s);
+    assert_true(clvox_surface_extract(v, NAN, true, &s) == CLVOX_ERROR_ARGUMENT && !s);
     clvox_volume_destroy(&v);
     v = NULL;
 }
 
-static void check_threads(void)
+static void check_borders(void)
 {
+    test_case(a_full_mask_becomes_the_grids_box, "a full mask becomes the grid's box with its edges cut");
+    test_case(one_voxel_one_slice_one_row, "one voxel, one slice, one row");
+    test_case(values_at_the_level_are_outside, "values at the level are outside, from either side");
+    test_case(no_surface_is_said, "no surface is said");
+}
+
+static void check_threads(void **state)
+{
+    (void)state;
     clvox_surface *a = NULL, *b = NULL;
     clvox_volume *v = volume(31, 29, 37);
-    CHECK_CASE("the same with one thread and with five");
     for (int i = 0; i < 31 * 29 * 37; i++)
         v->data[i] = (float)(uniform() - 0.5);
     clv_set_threads(1);
-    check_must(clvox_surface_extract(v, 0, false, &a));
+    assert_ok(clvox_surface_extract(v, 0, false, &a));
     clv_set_threads(5);
-    check_must(clvox_surface_extract(v, 0, false, &b));
+    assert_ok(clvox_surface_extract(v, 0, false, &b));
     clv_set_threads(0);
-    CHECK(a->vertices == b->vertices && a->triangles == b->triangles);
-    CHECK(!memcmp(a->points, b->points, 3 * sizeof *a->points * a->vertices));
-    CHECK(!memcmp(a->corners, b->corners, 3 * sizeof *a->corners * a->triangles));
+    assert_true(a->vertices == b->vertices && a->triangles == b->triangles);
+    assert_memory_equal(a->points, b->points, 3 * sizeof *a->points * a->vertices);
+    assert_memory_equal(a->corners, b->corners, 3 * sizeof *a->corners * a->triangles);
     clvox_surface_destroy(&a);
     clvox_surface_destroy(&b);
     clvox_volume_destroy(&v);
@@ -386,11 +439,11 @@ static void check_threads(void)
 
 int main(void)
 {
-    state = 0x9e3779b97f4a7c15u;
-    check_patterns();
+    noise_state = 0x9e3779b97f4a7c15u;
+    test_case(check_patterns, "all 256 patterns of a cell");
     check_noise();
     check_shapes();
     check_borders();
-    check_threads();
-    return check_end();
+    test_case(check_threads, "the same with one thread and with five");
+    return test_run("extract", NULL);
 }

@@ -13,7 +13,7 @@ static clvox_volume *ball(const int size[3], const double spacing[3], bool obliq
     clvox_grid grid;
     clvox_volume *out = NULL;
     clv_phantom_grid(size, spacing, oblique, &grid);
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
     double centre[3];
     for (int r = 0; r < 3; r++) {
         centre[r] = grid.to_ras[r][3];
@@ -41,18 +41,19 @@ static void against_a_ball(const int size[3], const double spacing[3], bool obli
     clvox_volume *in = ball(size, spacing, oblique);
     clvox_surface *plain = NULL, *fine = NULL;
     clvox_surface_facts a, b;
-    check_must(clvox_surface_extract(in, 0, false, &plain));
-    check_must(clv_surface_extract_fine(in, &fine));
-    check_must(clvox_surface_inspect(plain, &a));
-    check_must(clvox_surface_inspect(fine, &b));
-    CHECK(b.euler == 2 && b.components == 1 && b.open_edges == 0 && b.flipped_edges == 0);
-    CHECK(fabs(b.volume - truth) < 0.4 * fabs(a.volume - truth));
+    assert_ok(clvox_surface_extract(in, 0, false, &plain));
+    assert_ok(clv_surface_extract_fine(in, &fine));
+    assert_ok(clvox_surface_inspect(plain, &a));
+    assert_ok(clvox_surface_inspect(fine, &b));
+    assert_true(b.euler == 2 && b.components == 1 && b.open_edges == 0 && b.flipped_edges == 0);
+    assert_true(fabs(b.volume - truth) < 0.4 * fabs(a.volume - truth));
     for (int r = 0; r < 3; r++)
-        CHECK(fabs(b.bounds[0][r] - a.bounds[0][r]) < 0.1 && fabs(b.bounds[1][r] - a.bounds[1][r]) < 0.1);
+        assert_true(fabs(b.bounds[0][r] - a.bounds[0][r]) < 0.1 &&
+                    fabs(b.bounds[1][r] - a.bounds[1][r]) < 0.1);
     double smooth;
-    check_must(clv_surface_smooth_volume(in, &smooth));
-    CHECK_THAT(fabs(smooth - truth) < 0.3 * fabs(b.volume - truth), "smooth %g, fine %g, truth %g", smooth,
-               b.volume, truth);
+    assert_ok(clv_surface_smooth_volume(in, &smooth));
+    assert_that(fabs(smooth - truth) < 0.3 * fabs(b.volume - truth), "smooth %g, fine %g, truth %g", smooth,
+                b.volume, truth);
     clvox_surface_destroy(&plain);
     clvox_surface_destroy(&fine);
     clvox_volume_destroy(&in);
@@ -63,23 +64,38 @@ static void at_the_edge(void)
     clvox_surface *out = NULL;
     clvox_surface_facts facts;
     clvox_volume *in = ball((int[3]){9, 31, 1}, (double[3]){1, 1, 1}, false);
-    check_must(clv_surface_extract_fine(in, &out));
-    check_must(clvox_surface_inspect(out, &facts));
-    CHECK(facts.open_edges == 0 && facts.volume > 0);
+    assert_ok(clv_surface_extract_fine(in, &out));
+    assert_ok(clvox_surface_inspect(out, &facts));
+    assert_true(facts.open_edges == 0 && facts.volume > 0);
     clvox_surface_destroy(&out);
     for (size_t i = 0; i < clvox_grid_voxels(&in->grid); i++)
         in->data[i] = 50;
-    CHECK(clv_surface_extract_fine(in, &out) == CLVOX_ERROR_DATA && !out);
+    assert_true(clv_surface_extract_fine(in, &out) == CLVOX_ERROR_DATA && !out);
     clvox_volume_destroy(&in);
+}
+
+static void a_ball_on_a_cubic_grid(void **state)
+{
+    (void)state;
+    against_a_ball((int[3]){17, 19, 23}, (double[3]){1, 1, 1}, false);
+}
+
+static void a_ball_on_an_anisotropic_turned_grid(void **state)
+{
+    (void)state;
+    against_a_ball((int[3]){21, 19, 17}, (double[3]){0.8, 1, 1.1}, true);
+}
+
+static void cut_by_the_grid_and_no_surface(void **state)
+{
+    (void)state;
+    at_the_edge();
 }
 
 int main(void)
 {
-    CHECK_CASE("a ball on a cubic grid");
-    against_a_ball((int[3]){17, 19, 23}, (double[3]){1, 1, 1}, false);
-    CHECK_CASE("a ball on an anisotropic, turned grid");
-    against_a_ball((int[3]){21, 19, 17}, (double[3]){0.8, 1, 1.1}, true);
-    CHECK_CASE("cut by the grid, and no surface");
-    at_the_edge();
-    return check_end();
+    test_case(a_ball_on_a_cubic_grid, "a ball on a cubic grid");
+    test_case(a_ball_on_an_anisotropic_turned_grid, "a ball on an anisotropic, turned grid");
+    test_case(cut_by_the_grid_and_no_surface, "cut by the grid, and no surface");
+    return test_run("refine", NULL);
 }

@@ -78,7 +78,7 @@ static clvox_volume *make(shape f)
 {
     clvox_grid grid = {{EDGE, EDGE, EDGE}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     clvox_volume *v;
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
     for (int i = 0; i < EDGE * EDGE * EDGE; i++) {
         const double x[3] = {i % EDGE - 19.6, i / EDGE % EDGE - 19.7, i / EDGE / EDGE - 19.4};
         v->data[i] = (float)f(x);
@@ -90,162 +90,265 @@ static clvox_surface_facts facts_of(const clvox_volume *v)
 {
     clvox_surface *mesh = NULL;
     clvox_surface_facts facts;
-    check_must(clvox_surface_extract(v, 0, false, &mesh));
-    check_must(clvox_surface_inspect(mesh, &facts));
+    assert_ok(clvox_surface_extract(v, 0, false, &mesh));
+    assert_ok(clvox_surface_inspect(mesh, &facts));
     clvox_surface_destroy(&mesh);
     return facts;
 }
 
+static const struct {
+    const char *name;
+    shape f;
+    int inside, outside, euler;
+} rows[] = {
+    {"a ball", ball, 1, 1, 2},
+    {"a torus", torus, 1, 1, 0},
+    {"a double torus", double_torus, 1, 1, -2},
+    {"a thin handle", thin_handle, 1, 1, 0},
+    {"a shell", shells, 1, 2, 4},
+    {"a ball in a shell", nested, 2, 2, 6},
+    {"a sheet of one voxel", sheet, 1, 1, 2},
+};
+
+/* What cases leave to those after them. */
+static struct {
+    unsigned char *in;
+    uint32_t seed;
+    clvox_volume *v;
+    clv_topology t;
+} shared;
+
+static int count_shapes_set_up(void **state)
+{
+    (void)state;
+    shared.in = malloc(EDGE * EDGE * EDGE);
+    return 0;
+}
+
+static void components_and_euler_characteristic(void **state)
+{
+    const int *given = *state;
+    size_t r = (size_t)given[0];
+    clvox_volume *v = make(rows[r].f);
+    clv_topology t;
+    clv_topology_signs(EDGE * EDGE * EDGE, v->data, shared.in);
+    assert_ok(clv_topology_count(size, shared.in, 8, &t));
+    assert_that(t.inside == rows[r].inside && t.outside == rows[r].outside && t.euler == rows[r].euler,
+                "%d inside, %d outside, Euler %d", t.inside, t.outside, t.euler);
+    assert_true(t.surfaces == t.inside + t.outside - 1);
+    clvox_volume_destroy(&v);
+}
+
+static int count_shapes_tear_down(void **state)
+{
+    (void)state;
+    free(shared.in);
+    return 0;
+}
+
 static void count_shapes(void)
 {
-    static const struct {
-        const char *name;
-        shape f;
-        int inside, outside, euler;
-    } rows[] = {
-        {"a ball", ball, 1, 1, 2},         {"a torus", torus, 1, 1, 0},
-        {"a double torus", double_torus, 1, 1, -2}, {"a thin handle", thin_handle, 1, 1, 0},
-        {"a shell", shells, 1, 2, 4},       {"a ball in a shell", nested, 2, 2, 6},
-        {"a sheet of one voxel", sheet, 1, 1, 2},
-    };
-    unsigned char *in = malloc(EDGE * EDGE * EDGE);
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        CHECK_CASE("%s: components and Euler characteristic", rows[r].name);
-        clvox_volume *v = make(rows[r].f);
-        clv_topology t;
-        clv_topology_signs(EDGE * EDGE * EDGE, v->data, in);
-        check_must(clv_topology_count(size, in, 8, &t));
-        CHECK_THAT(t.inside == rows[r].inside && t.outside == rows[r].outside && t.euler == rows[r].euler,
-                   "%d inside, %d outside, Euler %d", t.inside, t.outside, t.euler);
-        CHECK(t.surfaces == t.inside + t.outside - 1);
-        clvox_volume_destroy(&v);
-    }
-    free(in);
+    test_set_up(count_shapes_set_up);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        test_case_at(components_and_euler_characteristic, TEST_AT((int)r),
+                     "%s: components and Euler characteristic", rows[r].name);
+    test_tear_down(count_shapes_tear_down);
 }
 
 /* Any set, on odd grids: the surface of imposed signs is the set's boundary. */
+static const int sizes[][3] = {{7, 9, 8},    {1, 1, 1}, {5, 1, 9}, {17, 3, 2},
+                               {13, 11, 12}, {1, 8, 7}, {9, 7, 1}};
+
+static int any_set_set_up(void **state)
+{
+    (void)state;
+    shared.seed = 9;
+    return 0;
+}
+
+static void any_set_of_x_x_voxels(void **state)
+{
+    const int *given = *state;
+    int n = given[0];
+    const int *s = sizes[n % 7];
+    clvox_grid grid = {{s[0], s[1], s[2]}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    clvox_volume *v;
+    clv_topology t;
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    size_t count = clvox_grid_voxels(&grid);
+    unsigned char *in = malloc(count);
+    for (size_t i = 0; i < count; i++) {
+        shared.seed = shared.seed * 1664525u + 1013904223u;
+        in[i] = (shared.seed >> 24) < 40u + 35u * (unsigned)(n / 10);
+        shared.seed = shared.seed * 1664525u + 1013904223u;
+        v->data[i] = (float)((shared.seed >> 16) % 1000) * 0.004f - 2;
+    }
+    in[0] = 1;
+    clv_topology_impose(s, in, 1, v->data);
+    for (size_t i = 0; i < count; i++)
+        assert_true((v->data[i] < 0) == (in[i] == 1));
+    assert_ok(clv_topology_count(s, in, 8, &t));
+    clvox_surface_facts f = facts_of(v);
+    assert_that(f.euler == t.euler && f.components == t.surfaces, "mesh %d, Euler %d; set %d, Euler %d",
+                f.components, f.euler, t.surfaces, t.euler);
+    free(in);
+    clvox_volume_destroy(&v);
+}
+
 static void any_set(void)
 {
-    static const int sizes[][3] = {{7, 9, 8}, {1, 1, 1}, {5, 1, 9}, {17, 3, 2},
-                                   {13, 11, 12}, {1, 8, 7}, {9, 7, 1}};
-    uint32_t seed = 9;
+    test_set_up(any_set_set_up);
     for (int n = 0; n < 70; n++) {
         const int *s = sizes[n % 7];
-        CHECK_CASE("any set of %dx%dx%d voxels, %d", s[0], s[1], s[2], n / 7);
-        clvox_grid grid = {{s[0], s[1], s[2]}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
-        clvox_volume *v;
-        clv_topology t;
-        check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
-        size_t count = clvox_grid_voxels(&grid);
-        unsigned char *in = malloc(count);
-        for (size_t i = 0; i < count; i++) {
-            seed = seed * 1664525u + 1013904223u;
-            in[i] = (seed >> 24) < 40u + 35u * (unsigned)(n / 10);
-            seed = seed * 1664525u + 1013904223u;
-            v->data[i] = (float)((seed >> 16) % 1000) * 0.004f - 2;
-        }
-        in[0] = 1;
-        clv_topology_impose(s, in, 1, v->data);
-        for (size_t i = 0; i < count; i++)
-            CHECK((v->data[i] < 0) == (in[i] == 1));
-        check_must(clv_topology_count(s, in, 8, &t));
-        clvox_surface_facts f = facts_of(v);
-        CHECK_THAT(f.euler == t.euler && f.components == t.surfaces, "mesh %d, Euler %d; set %d, Euler %d",
-                   f.components, f.euler, t.surfaces, t.euler);
-        free(in);
-        clvox_volume_destroy(&v);
+        test_case_at(any_set_of_x_x_voxels, TEST_AT(n), "any set of %dx%dx%d voxels, %d", s[0], s[1], s[2],
+                     n / 7);
     }
 }
 
 /* From one shape to another: the topology stays that of the first, and all that
  * need not be held comes over. */
-static void walk(const char *name, shape from, shape to, long most_held)
+typedef struct walk_given {
+    shape from;
+    shape to;
+    long most_held;
+} walk_given;
+
+static void the_topology_stays(void **state)
 {
-    CHECK_CASE("%s: the topology stays", name);
+    const walk_given *given = *state;
+    shape from = given->from;
+    shape to = given->to;
+    long most_held = given->most_held;
     clvox_volume *a = make(from), *b = make(to);
     unsigned char *in = malloc(EDGE * EDGE * EDGE), *again = malloc(EDGE * EDGE * EDGE);
     clv_topology before, after;
     long held, once_more;
     clv_topology_signs(EDGE * EDGE * EDGE, a->data, in);
-    check_must(clv_topology_count(size, in, 8, &before));
-    check_must(clv_topology_walk(size, in, b->data, 1, &held));
-    check_must(clv_topology_count(size, in, 8, &after));
-    CHECK(before.inside == after.inside && before.outside == after.outside && before.euler == after.euler);
+    assert_ok(clv_topology_count(size, in, 8, &before));
+    assert_ok(clv_topology_walk(size, in, b->data, 1, &held));
+    assert_ok(clv_topology_count(size, in, 8, &after));
+    assert_true(before.inside == after.inside && before.outside == after.outside &&
+                before.euler == after.euler);
     long apart = 0;
     for (int i = 0; i < EDGE * EDGE * EDGE; i++)
         apart += (b->data[i] < 0) != in[i];
-    CHECK_THAT(held <= most_held && apart == held, "%ld held, %ld apart", held, apart);
+    assert_that(held <= most_held && apart == held, "%ld held, %ld apart", held, apart);
     memcpy(again, in, EDGE * EDGE * EDGE);
-    check_must(clv_topology_walk(size, again, b->data, 1, &once_more));
-    CHECK(once_more == held && !memcmp(again, in, EDGE * EDGE * EDGE));
+    assert_ok(clv_topology_walk(size, again, b->data, 1, &once_more));
+    assert_true(once_more == held && !memcmp(again, in, EDGE * EDGE * EDGE));
     clv_topology_impose(size, in, 1, b->data);
     clvox_surface_facts f = facts_of(b);
-    CHECK_THAT(f.euler == before.euler && f.components == before.surfaces, "%d surfaces, Euler %d",
-               f.components, f.euler);
-    CHECK(!f.open_edges && !f.flipped_edges && !f.crowded_edges);
+    assert_that(f.euler == before.euler && f.components == before.surfaces, "%d surfaces, Euler %d",
+                f.components, f.euler);
+    assert_true(!f.open_edges && !f.flipped_edges && !f.crowded_edges);
     free(in);
     free(again);
     clvox_volume_destroy(&a);
     clvox_volume_destroy(&b);
 }
 
-/* What a shift by depth takes away goes, what it would join or cut off stays. */
-static void simplify(const char *name, shape f, double depth, int inside, int outside, int euler, long least,
-                     long most)
+static void walk(const char *name, shape from, shape to, long most_held)
 {
-    CHECK_CASE("%s, simplified by %g", name, depth);
+    test_case_at(the_topology_stays, TEST_OF(((walk_given){from, to, most_held})), "%s: the topology stays",
+                 name);
+}
+
+/* What a shift by depth takes away goes, what it would join or cut off stays. */
+typedef struct simplify_given {
+    shape f;
+    double depth;
+    int inside;
+    int outside;
+    int euler;
+    long least;
+    long most;
+} simplify_given;
+
+static void simplified_2(void **state)
+{
+    const simplify_given *given = *state;
+    shape f = given->f;
+    double depth = given->depth;
+    int inside = given->inside;
+    int outside = given->outside;
+    int euler = given->euler;
+    long least = given->least;
+    long most = given->most;
     clvox_volume *v = make(f), *was = make(f);
     unsigned char *in = malloc(EDGE * EDGE * EDGE);
     clv_topology t;
     long flipped, changed = 0;
-    check_must(clv_topology_simplify(size, 1, (float)depth, v->data, &flipped));
+    assert_ok(clv_topology_simplify(size, 1, (float)depth, v->data, &flipped));
     clv_topology_signs(EDGE * EDGE * EDGE, v->data, in);
-    check_must(clv_topology_count(size, in, 0, &t));
-    CHECK_THAT(t.inside == inside && t.outside == outside && t.euler == euler,
-               "%d inside, %d outside, Euler %d", t.inside, t.outside, t.euler);
+    assert_ok(clv_topology_count(size, in, 0, &t));
+    assert_that(t.inside == inside && t.outside == outside && t.euler == euler,
+                "%d inside, %d outside, Euler %d", t.inside, t.outside, t.euler);
     for (int i = 0; i < EDGE * EDGE * EDGE; i++) {
         bool flip = (v->data[i] < 0) != (was->data[i] < 0);
         changed += flip;
-        CHECK(!flip || fabs((double)was->data[i]) <= depth);
-        CHECK(flipped || v->data[i] == was->data[i]);
+        assert_true(!flip || fabs((double)was->data[i]) <= depth);
+        assert_true(flipped || v->data[i] == was->data[i]);
     }
-    CHECK_THAT(changed == flipped && least <= flipped && flipped <= most, "%ld flipped, %ld changed", flipped,
-               changed);
+    assert_that(changed == flipped && least <= flipped && flipped <= most, "%ld flipped, %ld changed",
+                flipped, changed);
     clvox_surface_facts facts = facts_of(v);
-    CHECK(facts.euler == (flipped ? euler : facts.euler) && !facts.open_edges);
+    assert_true(facts.euler == (flipped ? euler : facts.euler) && !facts.open_edges);
     free(in);
     clvox_volume_destroy(&v);
     clvox_volume_destroy(&was);
 }
 
+static void simplify(const char *name, shape f, double depth, int inside, int outside, int euler, long least,
+                     long most)
+{
+    test_case_at(simplified_2, TEST_OF(((simplify_given){f, depth, inside, outside, euler, least, most})),
+                 "%s, simplified by %g", name, depth);
+}
+
+static void specks_are_counted_the_largest_component(void **state)
+{
+    (void)state;
+    shared.v = make(nested);
+    shared.in = malloc(EDGE * EDGE * EDGE);
+    clv_topology_signs(EDGE * EDGE * EDGE, shared.v->data, shared.in);
+    shared.in[0] = shared.in[EDGE * EDGE * EDGE - 1] = 1; /* islands of one voxel */
+    shared.in[(20 * EDGE + 20) * EDGE + 20] = 0;          /* a cavity in the ball */
+    assert_ok(clv_topology_count(size, shared.in, 8, &shared.t));
+    assert_true(shared.t.inside == 4 && shared.t.outside == 3 && shared.t.specks == 3 &&
+                shared.t.euler == 12);
+    assert_ok(clv_topology_count(size, shared.in, 0, &shared.t));
+    assert_true(shared.t.specks == 0);
+    memset(shared.in, 0, EDGE * EDGE * EDGE);
+    shared.in[777] = 1;
+    assert_ok(clv_topology_count(size, shared.in, 8, &shared.t));
+    assert_true(shared.t.specks == 0 && shared.t.inside == 1);
+}
+
+static void two_voxels_that_touch_at_an_edge_are_two(void **state)
+{
+    (void)state;
+    shared.in[777 + EDGE + 1] = 1;
+    assert_ok(clv_topology_count(size, shared.in, 0, &shared.t));
+    assert_true(shared.t.inside == 2 && shared.t.euler == 4);
+}
+
+static void a_ring_of_voxels_that_touch_at_edges(void **state)
+{
+    (void)state;
+    memset(shared.in, 0, EDGE * EDGE * EDGE);
+    shared.in[820] = shared.in[820 + EDGE + 1] = shared.in[820 + 2 * EDGE] = shared.in[820 + EDGE - 1] = 1;
+    assert_ok(clv_topology_count(size, shared.in, 0, &shared.t));
+    assert_true(shared.t.inside == 4 && shared.t.euler == 8);
+    free(shared.in);
+    clvox_volume_destroy(&shared.v);
+}
+
 static void specks(void)
 {
-    CHECK_CASE("specks are counted, the largest component is none");
-    clvox_volume *v = make(nested);
-    unsigned char *in = malloc(EDGE * EDGE * EDGE);
-    clv_topology t;
-    clv_topology_signs(EDGE * EDGE * EDGE, v->data, in);
-    in[0] = in[EDGE * EDGE * EDGE - 1] = 1;     /* islands of one voxel */
-    in[(20 * EDGE + 20) * EDGE + 20] = 0;       /* a cavity in the ball */
-    check_must(clv_topology_count(size, in, 8, &t));
-    CHECK(t.inside == 4 && t.outside == 3 && t.specks == 3 && t.euler == 12);
-    check_must(clv_topology_count(size, in, 0, &t));
-    CHECK(t.specks == 0);
-    memset(in, 0, EDGE * EDGE * EDGE);
-    in[777] = 1;
-    check_must(clv_topology_count(size, in, 8, &t));
-    CHECK(t.specks == 0 && t.inside == 1);
-    CHECK_CASE("two voxels that touch at an edge are two components");
-    in[777 + EDGE + 1] = 1;
-    check_must(clv_topology_count(size, in, 0, &t));
-    CHECK(t.inside == 2 && t.euler == 4);
-    CHECK_CASE("a ring of voxels that touch at edges is no torus");
-    memset(in, 0, EDGE * EDGE * EDGE);
-    in[820] = in[820 + EDGE + 1] = in[820 + 2 * EDGE] = in[820 + EDGE - 1] = 1;
-    check_must(clv_topology_count(size, in, 0, &t));
-    CHECK(t.inside == 4 && t.euler == 8);
-    free(in);
-    clvox_volume_destroy(&v);
+    test_case(specks_are_counted_the_largest_component, "specks are counted, the largest component is none");
+    test_case(two_voxels_that_touch_at_an_edge_are_two,
+              "two voxels that touch at an edge are two components");
+    test_case(a_ring_of_voxels_that_touch_at_edges, "a ring of voxels that touch at edges is no torus");
 }
 
 int main(void)
@@ -268,5 +371,5 @@ int main(void)
     simplify("near parts, an island and a cavity", crowd, 1, 3, 1, 4, 2, 20);
     simplify("a sheet of one voxel", sheet, 0.7, 1, 1, 2, 0, 0);
     specks();
-    return check_end();
+    return test_run("topology", NULL);
 }

@@ -5,64 +5,128 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+/* A variant and tile that a case runs. */
+typedef struct generated {
+    const clv_entry *entry;
+    const clv_variant *variant;
+    int tile, turn;
+    bool first;
+} generated;
+
+static clvox_context *device;
+static const clv_entry *forced;
+static const generated *running;
+
+static int unforce(void **state)
+{
+    (void)state;
+    int status = forced ? clv_force_variant(device, forced->name, NULL, -1) : CLVOX_OK;
+    forced = NULL;
+    return status;
+}
+
 clvox_context *harness_open(void)
 {
-    clvox_context *ctx;
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        printf("1..0 # SKIP %s\n", clvox_message());
-        exit(0);
-    }
-    return ctx;
+    if (clvox_context_create(NULL, &device) < 0)
+        exit(test_skip_all("%s", clvox_message()));
+    test_after_each(unforce);
+    return device;
+}
+
+clvox_context *harness_context(void)
+{
+    return device;
+}
+
+int harness_close(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&device);
+    return 0;
+}
+
+int harness_turn(void)
+{
+    return running->turn;
+}
+
+bool harness_first(void)
+{
+    return running->first;
+}
+
+const clv_variant *harness_variant(void)
+{
+    return running->variant;
 }
 
 /* Forms for CPU devices keep whole rows in private memory, for which a driver may
  * set much of a GPU's memory aside until the program ends (clv_private_reserve).
  * Programs that make it do so take turns; where the GPU is too small for a form,
  * its case says so and is skipped. */
-static bool has_private_memory(clvox_context *ctx, const clv_entry *entry, const clv_variant *variant)
+static void need_private_memory(clvox_context *ctx, const clv_entry *entry, const clv_variant *variant)
 {
     static int turn = -1;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
     const clv_kernel *kernel;
     if (limits->type == CLVOX_DEVICE_CPU || variant->devices & CLV_ON_GPU)
-        return true;
+        return;
     int status = clv_kernel_get(ctx, entry, entry->builds ? entry->builds[0] : NULL, (const int[3]){8, 8, 8}, 0,
                                 &kernel);
-    if (status == CLVOX_ERROR_DEVICE) {
-        CHECK_SKIP("%s", clvox_message());
-        return false;
-    }
-    check_must(status);
+    if (status == CLVOX_ERROR_DEVICE)
+        test_skip("%s", clvox_message());
+    assert_ok(status);
     if (turn >= 0 || kernel->reserve <= limits->global_bytes / 64)
-        return true;
+        return;
     char path[512];
     snprintf(path, sizeof path, "%s/clvox-test-turn-%u", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
              (unsigned)geteuid());
     turn = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (turn >= 0)
         flock(turn, LOCK_EX);
-    return true;
 }
 
-bool harness_next(clvox_context *ctx, const clv_entry *entry, int *state, const char *what)
+static void force(void **state)
 {
-    int index = 0;
-    for (int v = 0; v < entry->count; v++)
-        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++) {
-            const clv_variant *variant = &entry->variants[v];
-            clv_tile tile = variant->tiles[t];
-            if (index++ < *state || !clv_variant_runs(clvox_context_limits(ctx), variant, tile, 0))
+    const generated *g = *state;
+    running = g;
+    forced = g->entry;
+    assert_ok(clv_force_variant(device, forced->name, g->variant->name, g->tile));
+    need_private_memory(device, g->entry, g->variant);
+}
+
+static void generate(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
+                     const char *what, bool first_alone)
+{
+    generated g = {.entry = entry};
+    for (int v = 0; v < entry->count; v++) {
+        g.variant = &entry->variants[v];
+        g.first = true;
+        for (g.tile = 0; g.tile < CLV_MAX_TILES && g.variant->tiles[g.tile].x; g.tile++) {
+            clv_tile tile = g.variant->tiles[g.tile];
+            if (!clv_variant_runs(clvox_context_limits(device), g.variant, tile, 0))
                 continue;
-            *state = index;
-            check_must(clv_force_variant(ctx, entry->name, variant->name, t));
-            CHECK_CASE("%s %s %dx%dx%d march %d: %s", entry->name, variant->name, tile.x, tile.y,
-                       tile.z, tile.march, what);
-            if (!has_private_memory(ctx, entry, variant))
-                continue;
-            return true;
+            if (first_alone && !g.first)
+                break;
+            test_case_at(function, data, bytes, "%s %s %dx%dx%d march %d: %s", entry->name, g.variant->name,
+                         tile.x, tile.y, tile.z, tile.march, what);
+            test_before(force, &g, sizeof g);
+            g.turn++;
+            g.first = false;
         }
-    check_must(clv_force_variant(ctx, entry->name, NULL, -1));
-    return false;
+    }
+}
+
+void harness_cases(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
+                   const char *what)
+{
+    generate(entry, function, data, bytes, what, false);
+}
+
+void harness_cases_first(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
+                         const char *what)
+{
+    generate(entry, function, data, bytes, what, true);
 }
 
 void harness_random(float *values, size_t count, unsigned seed, float low, float high)
@@ -79,27 +143,27 @@ void harness_random(float *values, size_t count, unsigned seed, float low, float
 clv_buffer *harness_upload(clvox_context *ctx, const void *data, size_t bytes)
 {
     clv_buffer *buffer;
-    check_must(clv_buffer_create(ctx, bytes + 64, "test input", &buffer));
-    check_must(clv_buffer_fill(ctx, buffer, 0, 0x7FC00000u, buffer->bytes));
-    check_must(clv_buffer_write(ctx, buffer, 0, data, bytes));
+    assert_ok(clv_buffer_create(ctx, bytes + 64, "test input", &buffer));
+    assert_ok(clv_buffer_fill(ctx, buffer, 0, 0x7FC00000u, buffer->bytes));
+    assert_ok(clv_buffer_write(ctx, buffer, 0, data, bytes));
     return buffer;
 }
 
 clv_buffer *harness_output(clvox_context *ctx, size_t bytes)
 {
     clv_buffer *buffer;
-    check_must(clv_buffer_create(ctx, bytes + 64, "test output", &buffer));
-    check_must(clv_buffer_fill(ctx, buffer, 0, 0x7FC00000u, buffer->bytes));
+    assert_ok(clv_buffer_create(ctx, bytes + 64, "test output", &buffer));
+    assert_ok(clv_buffer_fill(ctx, buffer, 0, 0x7FC00000u, buffer->bytes));
     return buffer;
 }
 
 void harness_download(clvox_context *ctx, const clv_buffer *buffer, void *data, size_t bytes)
 {
-    check_must(clv_buffer_read(ctx, buffer, 0, data, bytes));
+    assert_ok(clv_buffer_read(ctx, buffer, 0, data, bytes));
     uint32_t guard[16];
-    check_must(clv_buffer_read(ctx, buffer, buffer->bytes - 64, guard, 64));
+    assert_ok(clv_buffer_read(ctx, buffer, buffer->bytes - 64, guard, 64));
     for (int i = 0; i < 16; i++)
-        CHECK(guard[i] == 0x7FC00000u);
+        assert_int_equal(guard[i], 0x7FC00000u);
 }
 
 clv_buffer *harness_upload_field(clvox_context *ctx, const float *planar, size_t voxels)
@@ -118,13 +182,13 @@ clv_buffer *harness_upload_field(clvox_context *ctx, const float *planar, size_t
 void harness_download_field(clvox_context *ctx, const clv_buffer *field, float *planar,
                             size_t voxels)
 {
-    float *device = malloc(3 * voxels * sizeof(float) + 1);
-    harness_download(ctx, field, device, 3 * voxels * sizeof(float));
-    bool packed = clv_fields_packed(ctx);
+    float *packed = malloc(3 * voxels * sizeof(float) + 1);
+    harness_download(ctx, field, packed, 3 * voxels * sizeof(float));
+    bool interleaved = clv_fields_packed(ctx);
     for (size_t i = 0; i < voxels; i++)
         for (size_t c = 0; c < 3; c++)
-            planar[c * voxels + i] = packed ? device[3 * i + c] : device[c * voxels + i];
-    free(device);
+            planar[c * voxels + i] = interleaved ? packed[3 * i + c] : packed[c * voxels + i];
+    free(packed);
 }
 
 double harness_error(const float *got, const double *want, size_t count, double absolute,

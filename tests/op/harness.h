@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One test body runs every variant and tile of an entry against the plain C
  * reference, on random input that depends on nothing but its seed:
- *   while (harness_next(ctx, &entry, &state, "what")) { run, compare } */
+ *   harness_cases(&entry, body, NULL, 0, "what") */
 #ifndef HARNESS_H
 #define HARNESS_H
 
@@ -10,14 +10,25 @@
 #include "runtime/runtime.h"
 
 /* Opens the device of CLVOX_DEVICE (default: the best); where there is none, ends
- * the program with a plan that says that all is skipped. */
+ * the program with a line that says that all is skipped. */
 clvox_context *harness_open(void);
+/* What harness_open opened. */
+clvox_context *harness_context(void);
+/* Closes it: the tear-down of a group. */
+int harness_close(void **state);
 
-/* Steps through the variants and tiles that the device can run: sets the
- * forced variant and opens a case named "<entry> <variant> <tile>: <what>",
- * which is skipped where a GPU lacks memory for a form made for CPU devices.
- * *state starts at 0; returns false when done (and ends the forcing). */
-bool harness_next(clvox_context *ctx, const clv_entry *entry, int *state, const char *what);
+/* Names a case "<entry> <variant> <tile>: <what>" for every variant and tile that the
+ * device can run. It runs with that variant forced, and is skipped where a GPU lacks
+ * memory for a form made for CPU devices. data as in test_case_at. */
+void harness_cases(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
+                   const char *what);
+/* The same of the first tile of each variant alone: other tiles differ in the work-group. */
+void harness_cases_first(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
+                         const char *what);
+/* Within such a case: which one of its harness_cases it is, from 0; whether it is the first of its variant; the variant. */
+int harness_turn(void);
+bool harness_first(void);
+const clv_variant *harness_variant(void);
 
 /* Fills with uniform values in [low, high), from a fixed generator. */
 void harness_random(float *values, size_t count, unsigned seed, float low, float high);

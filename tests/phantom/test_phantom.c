@@ -21,13 +21,24 @@ static void world(const clvox_grid *grid, double i, double j, double k, double x
         x[a] = grid->to_ras[a][0] * i + grid->to_ras[a][1] * j + grid->to_ras[a][2] * k + grid->to_ras[a][3];
 }
 
-static void check_warp(const int size[3], const double spacing[3], bool oblique, double amplitude)
+typedef struct warp_given {
+    const int *size;
+    const double *spacing;
+    bool oblique;
+    double amplitude;
+} warp_given;
+
+static void warp_on_x_x(void **state)
 {
+    const warp_given *given = *state;
+    const int *size = given->size;
+    const double *spacing = given->spacing;
+    bool oblique = given->oblique;
+    double amplitude = given->amplitude;
     clvox_grid grid;
     clv_phantom_warp warp;
     clv_phantom_grid(size, spacing, oblique, &grid);
-    CHECK_CASE("warp on %dx%dx%d%s", size[0], size[1], size[2], oblique ? " oblique" : "");
-    CHECK_THAT(clv_phantom_warp_make(&grid, amplitude, 3, &warp) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_phantom_warp_make(&grid, amplitude, 3, &warp) == CLVOX_OK, "%s", clvox_message());
     double longest = 0, border = 0, smallest = 1e9, inverse = 0, gradient = 0;
     for (int k = 0; k < size[2]; k += 3)
         for (int j = 0; j < size[1]; j += 2)
@@ -55,11 +66,133 @@ static void check_warp(const int size[3], const double spacing[3], bool oblique,
                         gradient = fmax(gradient, fabs((to[b] - from[b]) / 2e-4 - du[b][a]));
                 }
             }
-    CHECK_THAT(longest <= amplitude * 1.1 && longest >= amplitude * 0.8, "longest %g", longest);
-    CHECK_THAT(border < 1e-9, "at the border %g", border);
-    CHECK_THAT(smallest > 0, "smallest Jacobian %g", smallest);
-    CHECK_THAT(inverse < 1e-8, "inverse off by %g mm", inverse);
-    CHECK_THAT(gradient < 1e-6, "gradient off by %g", gradient);
+    assert_that(longest <= amplitude * 1.1 && longest >= amplitude * 0.8, "longest %g", longest);
+    assert_that(border < 1e-9, "at the border %g", border);
+    assert_that(smallest > 0, "smallest Jacobian %g", smallest);
+    assert_that(inverse < 1e-8, "inverse off by %g mm", inverse);
+    assert_that(gradient < 1e-6, "gradient off by %g", gradient);
+}
+
+static void check_warp(const int size[3], const double spacing[3], bool oblique, double amplitude)
+{
+    test_case_at(warp_on_x_x, TEST_OF(((warp_given){size, spacing, oblique, amplitude})),
+                 "warp on %dx%dx%d%s", size[0], size[1], size[2], oblique ? " oblique" : "");
+}
+
+/* What cases leave to those after them. */
+static struct {
+    clvox_grid grid;
+    clv_phantom phantom;
+    clvox_volume *a, *b;
+} shared;
+
+static void a_warp_that_could_fold_is_refused(void **state)
+{
+    (void)state;
+    clv_phantom_warp warp;
+    clv_phantom_grid((int[3]){32, 32, 32}, (double[3]){1, 1, 1}, false, &shared.grid);
+    assert_int_equal(clv_phantom_warp_make(&shared.grid, 30, 1, &warp), CLVOX_ERROR_ARGUMENT);
+    const char *said = strstr(clvox_message(), "at most ");
+    double most = said ? atof(said + 8) : 0;
+    assert_that(most > 1 && clv_phantom_warp_make(&shared.grid, most, 1, &warp) == CLVOX_OK, "%g mm", most);
+    assert_int_equal(clv_phantom_warp_make(&shared.grid, 1.02 * most, 1, &warp), CLVOX_ERROR_ARGUMENT);
+}
+
+static void one_voxel(void **state)
+{
+    (void)state;
+    clv_phantom_warp warp;
+    clv_phantom_grid((int[3]){1, 1, 1}, (double[3]){1, 1, 1}, false, &shared.grid);
+    assert_int_equal(clv_phantom_warp_make(&shared.grid, 0, 1, &warp), CLVOX_OK);
+    assert_int_equal(clv_phantom_make(CLV_PHANTOM_TEXTURED, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, &warp, 0, &shared.a), CLVOX_OK);
+    assert_true(shared.a && isfinite(shared.a->data[0]));
+    clvox_volume_destroy(&shared.a);
+    clv_phantom_free(&shared.phantom);
+}
+
+static void the_ball_has_the_volume_of_a_ball(void **state)
+{
+    (void)state;
+    clv_phantom_grid((int[3]){48, 48, 24}, (double[3]){1, 1, 2}, true, &shared.grid);
+    assert_int_equal(clv_phantom_make(CLV_PHANTOM_BALL, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 0, &shared.a), CLVOX_OK);
+    double sum = 0, want = 4.0 / 3 * 3.14159265358979 * pow(0.3 * 48, 3) / 2;
+    for (size_t i = 0; shared.a && i < clvox_grid_voxels(&shared.grid); i++)
+        sum += (double)shared.a->data[i] / 100;
+    assert_that(fabs(sum / want - 1) < 0.01, "%g for %g voxels", sum, want);
+    clvox_volume_destroy(&shared.a);
+    clv_phantom_free(&shared.phantom);
+}
+
+static void shells_hold_their_four_labels(void **state)
+{
+    (void)state;
+    assert_int_equal(clv_phantom_make(CLV_PHANTOM_SHELLS, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_labels(&shared.phantom, &shared.grid, NULL, NULL, &shared.a), CLVOX_OK);
+    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 0, &shared.b), CLVOX_OK);
+    int seen[5] = {0}, differ = 0;
+    for (size_t i = 0; shared.a && shared.b && i < clvox_grid_voxels(&shared.grid); i++) {
+        seen[(int)shared.a->data[i]]++;
+        differ += fabsf(shared.a->data[i] - shared.b->data[i] / 100) > 0.51f;
+    }
+    assert_true(seen[0] && seen[1] && seen[2] && seen[3] && seen[4] && !differ);
+    clvox_volume_destroy(&shared.a);
+    clvox_volume_destroy(&shared.b);
+    clv_phantom_free(&shared.phantom);
+}
+
+static void the_pulled_back_texture_equals_the_texture(void **state)
+{
+    (void)state;
+    clv_phantom_warp warp;
+    double matrix[4][4] = {{0.99, 0.1, 0, 2}, {-0.1, 1.02, 0.05, -1}, {0, 0.03, 1, 0.5}, {0, 0, 0, 1}};
+    assert_int_equal(clv_phantom_make(CLV_PHANTOM_TEXTURED, &shared.grid, 9, 0, &shared.phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_warp_make(&shared.grid, 2, 5, &warp), CLVOX_OK);
+    assert_int_equal(
+        clv_phantom_image(&shared.phantom, &shared.grid, (const double(*)[4])matrix, &warp, 0, &shared.a),
+        CLVOX_OK);
+    double x[3], u[3], y[3];
+    world(&shared.grid, 20, 22, 11, x);
+    clv_phantom_warp_at(&warp, x, u);
+    for (int i = 0; i < 3; i++)
+        y[i] = matrix[i][0] * (x[0] + u[0]) + matrix[i][1] * (x[1] + u[1]) + matrix[i][2] * (x[2] + u[2]) +
+               matrix[i][3];
+    assert_true(shared.a &&
+                shared.a->data[20 + 48 * (22 + 48 * 11)] == (float)clv_phantom_at(&shared.phantom, y));
+    clvox_volume_destroy(&shared.a);
+}
+
+static void the_texture_is_what_it_was_same_values(void **state)
+{
+    (void)state;
+    double origin[3] = {0, 0, 0}, off[3] = {3.5, -2.25, 1};
+    assert_that(fabs(clv_phantom_at(&shared.phantom, origin) - 373.890951144) < 1e-6, "%.9f",
+                clv_phantom_at(&shared.phantom, origin));
+    assert_that(fabs(clv_phantom_at(&shared.phantom, off) - 335.872139651) < 1e-6, "%.9f",
+                clv_phantom_at(&shared.phantom, off));
+}
+
+static void noise_has_its_deviation_a_seed(void **state)
+{
+    (void)state;
+    shared.phantom.noise = 10;
+    shared.phantom.kind = CLV_PHANTOM_CONSTANT;
+    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 1, &shared.a), CLVOX_OK);
+    assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 2, &shared.b), CLVOX_OK);
+    double mean = 0, square = 0, product = 0;
+    size_t n = clvox_grid_voxels(&shared.grid);
+    for (size_t i = 0; shared.a && shared.b && i < n; i++) {
+        double p = (double)shared.a->data[i] - 100, q = (double)shared.b->data[i] - 100;
+        mean += p / (double)n;
+        square += p * p / (double)n;
+        product += p * q / (double)n;
+    }
+    assert_that(fabs(mean) < 0.2 && fabs(sqrt(square) - 10) < 0.1 && fabs(product) < 1, "%g %g %g", mean,
+                sqrt(square), product);
+    clvox_volume_destroy(&shared.a);
+    clvox_volume_destroy(&shared.b);
+    clv_phantom_free(&shared.phantom);
 }
 
 int main(void)
@@ -68,91 +201,15 @@ int main(void)
     check_warp((int[3]){31, 37, 29}, (double[3]){1.5, 1, 1.2}, false, 2);
     check_warp((int[3]){40, 31, 1}, (double[3]){1, 1, 5}, false, 1);
 
-    clvox_grid grid;
-    clv_phantom_warp warp;
-    clv_phantom phantom;
-    clvox_volume *a = NULL, *b = NULL;
-
-    CHECK_CASE("a warp that could fold is refused with the largest amplitude");
-    clv_phantom_grid((int[3]){32, 32, 32}, (double[3]){1, 1, 1}, false, &grid);
-    CHECK(clv_phantom_warp_make(&grid, 30, 1, &warp) == CLVOX_ERROR_ARGUMENT);
-    const char *said = strstr(clvox_message(), "at most ");
-    double most = said ? atof(said + 8) : 0;
-    CHECK_THAT(most > 1 && clv_phantom_warp_make(&grid, most, 1, &warp) == CLVOX_OK, "%g mm", most);
-    CHECK(clv_phantom_warp_make(&grid, 1.02 * most, 1, &warp) == CLVOX_ERROR_ARGUMENT);
-
-    CHECK_CASE("one voxel");
-    clv_phantom_grid((int[3]){1, 1, 1}, (double[3]){1, 1, 1}, false, &grid);
-    CHECK(clv_phantom_warp_make(&grid, 0, 1, &warp) == CLVOX_OK);
-    CHECK(clv_phantom_make(CLV_PHANTOM_TEXTURED, &grid, 1, 0, &phantom) == CLVOX_OK);
-    CHECK(clv_phantom_image(&phantom, &grid, NULL, &warp, 0, &a) == CLVOX_OK);
-    CHECK(a && isfinite(a->data[0]));
-    clvox_volume_destroy(&a);
-    clv_phantom_free(&phantom);
-
-    CHECK_CASE("the ball has the volume of a ball");
-    clv_phantom_grid((int[3]){48, 48, 24}, (double[3]){1, 1, 2}, true, &grid);
-    CHECK(clv_phantom_make(CLV_PHANTOM_BALL, &grid, 1, 0, &phantom) == CLVOX_OK);
-    CHECK(clv_phantom_image(&phantom, &grid, NULL, NULL, 0, &a) == CLVOX_OK);
-    double sum = 0, want = 4.0 / 3 * 3.14159265358979 * pow(0.3 * 48, 3) / 2;
-    for (size_t i = 0; a && i < clvox_grid_voxels(&grid); i++)
-        sum += (double)a->data[i] / 100;
-    CHECK_THAT(fabs(sum / want - 1) < 0.01, "%g for %g voxels", sum, want);
-    clvox_volume_destroy(&a);
-    clv_phantom_free(&phantom);
-
-    CHECK_CASE("shells hold their four labels");
-    CHECK(clv_phantom_make(CLV_PHANTOM_SHELLS, &grid, 1, 0, &phantom) == CLVOX_OK);
-    CHECK(clv_phantom_labels(&phantom, &grid, NULL, NULL, &a) == CLVOX_OK);
-    CHECK(clv_phantom_image(&phantom, &grid, NULL, NULL, 0, &b) == CLVOX_OK);
-    int seen[5] = {0}, differ = 0;
-    for (size_t i = 0; a && b && i < clvox_grid_voxels(&grid); i++) {
-        seen[(int)a->data[i]]++;
-        differ += fabsf(a->data[i] - b->data[i] / 100) > 0.51f;
-    }
-    CHECK(seen[0] && seen[1] && seen[2] && seen[3] && seen[4] && !differ);
-    clvox_volume_destroy(&a);
-    clvox_volume_destroy(&b);
-    clv_phantom_free(&phantom);
-
-    CHECK_CASE("the pulled-back texture equals the texture at the mapped place");
-    double matrix[4][4] = {{0.99, 0.1, 0, 2}, {-0.1, 1.02, 0.05, -1}, {0, 0.03, 1, 0.5}, {0, 0, 0, 1}};
-    CHECK(clv_phantom_make(CLV_PHANTOM_TEXTURED, &grid, 9, 0, &phantom) == CLVOX_OK);
-    CHECK(clv_phantom_warp_make(&grid, 2, 5, &warp) == CLVOX_OK);
-    CHECK(clv_phantom_image(&phantom, &grid, (const double(*)[4])matrix, &warp, 0, &a) == CLVOX_OK);
-    double x[3], u[3], y[3];
-    world(&grid, 20, 22, 11, x);
-    clv_phantom_warp_at(&warp, x, u);
-    for (int i = 0; i < 3; i++)
-        y[i] = matrix[i][0] * (x[0] + u[0]) + matrix[i][1] * (x[1] + u[1]) + matrix[i][2] * (x[2] + u[2]) +
-               matrix[i][3];
-    CHECK(a && a->data[20 + 48 * (22 + 48 * 11)] == (float)clv_phantom_at(&phantom, y));
-    clvox_volume_destroy(&a);
-
-    CHECK_CASE("the texture is what it was (same values on every machine)");
-    double origin[3] = {0, 0, 0}, off[3] = {3.5, -2.25, 1};
-    CHECK_THAT(fabs(clv_phantom_at(&phantom, origin) - 373.890951144) < 1e-6, "%.9f",
-               clv_phantom_at(&phantom, origin));
-    CHECK_THAT(fabs(clv_phantom_at(&phantom, off) - 335.872139651) < 1e-6, "%.9f",
-               clv_phantom_at(&phantom, off));
-
-    CHECK_CASE("noise has its deviation, a seed, and no effect on the mean");
-    phantom.noise = 10;
-    phantom.kind = CLV_PHANTOM_CONSTANT;
-    CHECK(clv_phantom_image(&phantom, &grid, NULL, NULL, 1, &a) == CLVOX_OK);
-    CHECK(clv_phantom_image(&phantom, &grid, NULL, NULL, 2, &b) == CLVOX_OK);
-    double mean = 0, square = 0, product = 0;
-    size_t n = clvox_grid_voxels(&grid);
-    for (size_t i = 0; a && b && i < n; i++) {
-        double p = (double)a->data[i] - 100, q = (double)b->data[i] - 100;
-        mean += p / (double)n;
-        square += p * p / (double)n;
-        product += p * q / (double)n;
-    }
-    CHECK_THAT(fabs(mean) < 0.2 && fabs(sqrt(square) - 10) < 0.1 && fabs(product) < 1, "%g %g %g", mean,
-               sqrt(square), product);
-    clvox_volume_destroy(&a);
-    clvox_volume_destroy(&b);
-    clv_phantom_free(&phantom);
-    return check_end();
+    test_case(a_warp_that_could_fold_is_refused,
+              "a warp that could fold is refused with the largest amplitude");
+    test_case(one_voxel, "one voxel");
+    test_case(the_ball_has_the_volume_of_a_ball, "the ball has the volume of a ball");
+    test_case(shells_hold_their_four_labels, "shells hold their four labels");
+    test_case(the_pulled_back_texture_equals_the_texture,
+              "the pulled-back texture equals the texture at the mapped place");
+    test_case(the_texture_is_what_it_was_same_values,
+              "the texture is what it was (same values on every machine)");
+    test_case(noise_has_its_deviation_a_seed, "noise has its deviation, a seed, and no effect on the mean");
+    return test_run("phantom", NULL);
 }

@@ -57,94 +57,116 @@ static void check_distance(const clv_solid *solid, const clvox_surface *mesh, co
         mesh_off += d > 2e-3 * solid->voxel;
         mesh_largest = fmax(mesh_largest, d);
     }
-    CHECK_THAT(tried > 500 && kinks < tried / 50, "%d kinks of %d", kinks, tried);
-    CHECK_THAT(worst_foot < 1e-3 * solid->voxel, "foot off by %g mm", worst_foot);
-    CHECK_THAT(worst_length < 1e-3, "gradient off by %g", worst_length);
-    CHECK_THAT(!nearer, "%d times the mesh is nearer", nearer);
-    CHECK_THAT(mesh_off < 0.002 * (double)mesh->vertices && mesh_largest < 0.5 * solid->voxel,
-               "%g of %zu vertices off, by up to %g mm", mesh_off, mesh->vertices, mesh_largest);
+    assert_that(tried > 500 && kinks < tried / 50, "%d kinks of %d", kinks, tried);
+    assert_that(worst_foot < 1e-3 * solid->voxel, "foot off by %g mm", worst_foot);
+    assert_that(worst_length < 1e-3, "gradient off by %g", worst_length);
+    assert_that(!nearer, "%d times the mesh is nearer", nearer);
+    assert_that(mesh_off < 0.002 * (double)mesh->vertices && mesh_largest < 0.5 * solid->voxel,
+                "%g of %zu vertices off, by up to %g mm", mesh_off, mesh->vertices, mesh_largest);
     printf("# %d places, %d kinks, foot within %.2g mm, %zu vertices, %g off, up to %.2g mm\n", tried, kinks,
            worst_foot, mesh->vertices, mesh_off, mesh_largest);
 }
 
-static void check_solid(int kind, const clvox_grid *grid)
+static clvox_grid oblique;
+
+static void a_true_distance_the_right_topology(void **state)
 {
+    const int *given = *state;
+    int kind = given[0];
     static const int euler[] = {2, 0, 2, -2, -4};
     clv_solid solid;
     clvox_volume *distance = NULL, *mask = NULL;
     clvox_surface *mesh = NULL;
     clvox_surface_facts facts;
-    CHECK_CASE("%s: a true distance, the right topology", names[kind]);
-    check_must(clv_solid_make((clv_solid_kind)kind, grid, &solid));
-    check_must(clv_solid_sample(&solid, grid, &distance));
-    check_must(clv_solid_mesh(&solid, grid, 2, &mesh));
-    check_must(clvox_surface_inspect(mesh, &facts));
-    CHECK(!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges && !facts.degenerate);
-    CHECK_THAT(facts.components == 1, "%d components", facts.components);
-    CHECK_THAT(facts.euler == euler[kind], "Euler %d", facts.euler);
+    assert_ok(clv_solid_make((clv_solid_kind)kind, &oblique, &solid));
+    assert_ok(clv_solid_sample(&solid, &oblique, &distance));
+    assert_ok(clv_solid_mesh(&solid, &oblique, 2, &mesh));
+    assert_ok(clvox_surface_inspect(mesh, &facts));
+    assert_true(!facts.open_edges && !facts.crowded_edges && !facts.flipped_edges && !facts.degenerate);
+    assert_that(facts.components == 1, "%d components", facts.components);
+    assert_that(facts.euler == euler[kind], "Euler %d", facts.euler);
     printf("# Euler %d, %g mm^3\n", facts.euler, facts.volume);
-    check_distance(&solid, mesh, grid);
+    check_distance(&solid, mesh, &oblique);
 
-    check_must(clv_solid_mask(distance, 0, 0, 1, &mask));
-    size_t inside = 0, wrong = 0, voxels = clvox_grid_voxels(grid);
+    assert_ok(clv_solid_mask(distance, 0, 0, 1, &mask));
+    size_t inside = 0, wrong = 0, voxels = clvox_grid_voxels(&oblique);
     for (size_t i = 0; i < voxels; i++) {
         inside += mask->data[i] > 0;
         wrong += (mask->data[i] > 0) != (distance->data[i] < 0);
     }
     double spacing[3];
-    clvox_grid_spacing(grid, spacing);
+    clvox_grid_spacing(&oblique, spacing);
     double volume = (double)inside * spacing[0] * spacing[1] * spacing[2];
-    CHECK_THAT(!wrong && fabs(volume / facts.volume - 1) < 0.02, "%g and %g mm^3", volume, facts.volume);
+    assert_that(!wrong && fabs(volume / facts.volume - 1) < 0.02, "%g and %g mm^3", volume, facts.volume);
     clvox_volume_destroy(&mask);
     clvox_volume_destroy(&distance);
     clvox_surface_destroy(&mesh);
     clv_solid_free(&solid);
 }
 
-static void check_noise(const clvox_grid *grid)
-{
+/* What cases leave to those after them. */
+static struct {
     clv_solid solid;
-    clvox_volume *distance = NULL, *mask[3] = {NULL};
-    clvox_surface *mesh = NULL;
-    check_must(clv_solid_make(CLV_SOLID_SPHERE, grid, &solid));
-    check_must(clv_solid_sample(&solid, grid, &distance));
-    size_t voxels = clvox_grid_voxels(grid);
-    for (int form = 0; form < 2; form++) {
-        double width = form ? 1.5 : 0, sigma = 0.8, flips = 0, expected = 0;
-        CHECK_CASE("noise of the edge of a mask, %g voxels wide", width);
-        for (int seed = 0; seed < 3; seed++)
-            check_must(clv_solid_mask(distance, sigma, width, (uint64_t)(seed ? seed : 2), &mask[seed]));
-        /* |d| of the voxels turned over adds up to what erfc says. */
-        for (size_t i = 0; i < voxels; i++) {
-            double d = (double)distance->data[i];
-            flips += (mask[0]->data[i] > 0) != (d < 0);
-            expected += 0.5 * erfc(fabs(d) / (sigma * sqrt(2)));
-        }
-        CHECK_THAT(fabs(flips / expected - 1) < (form ? 0.2 : 0.05), "%g flips for %g", flips, expected);
-        CHECK(!memcmp(mask[0]->data, mask[2]->data, voxels * sizeof(float)));
-        CHECK(memcmp(mask[0]->data, mask[1]->data, voxels * sizeof(float)));
-        for (int i = 0; i < 3; i++)
-            clvox_volume_destroy(&mask[i]);
+    clvox_volume *distance, *mask[3];
+    clvox_surface *mesh;
+    size_t voxels;
+} shared;
+
+static int noise_set_up(void **state)
+{
+    (void)state;
+    assert_ok(clv_solid_make(CLV_SOLID_SPHERE, &oblique, &shared.solid));
+    assert_ok(clv_solid_sample(&shared.solid, &oblique, &shared.distance));
+    shared.voxels = clvox_grid_voxels(&oblique);
+    return 0;
+}
+
+static void noise_of_the_edge_of_a_mask_voxels_wide(void **state)
+{
+    const int *given = *state;
+    int form = given[0];
+    double width = form ? 1.5 : 0, sigma = 0.8, flips = 0, expected = 0;
+    for (int seed = 0; seed < 3; seed++)
+        assert_ok(
+            clv_solid_mask(shared.distance, sigma, width, (uint64_t)(seed ? seed : 2), &shared.mask[seed]));
+    /* |d| of the voxels turned over adds up to what erfc says. */
+    for (size_t i = 0; i < shared.voxels; i++) {
+        double d = (double)shared.distance->data[i];
+        flips += (shared.mask[0]->data[i] > 0) != (d < 0);
+        expected += 0.5 * erfc(fabs(d) / (sigma * sqrt(2)));
     }
-    CHECK_CASE("noise of vertices");
-    check_must(clv_solid_mesh(&solid, grid, 1, &mesh));
-    check_must(clv_surface_shake(mesh, 0.3, 5));
+    assert_that(fabs(flips / expected - 1) < (form ? 0.2 : 0.05), "%g flips for %g", flips, expected);
+    assert_memory_equal(shared.mask[0]->data, shared.mask[2]->data, shared.voxels * sizeof(float));
+    assert_true(memcmp(shared.mask[0]->data, shared.mask[1]->data, shared.voxels * sizeof(float)));
+    for (int i = 0; i < 3; i++)
+        clvox_volume_destroy(&shared.mask[i]);
+}
+
+static void noise_of_vertices(void **state)
+{
+    (void)state;
+    assert_ok(clv_solid_mesh(&shared.solid, &oblique, 1, &shared.mesh));
+    assert_ok(clv_surface_shake(shared.mesh, 0.3, 5));
     double sum = 0;
-    for (size_t v = 0; v < mesh->vertices; v++)
-        sum += pow(clv_solid_distance(&solid, mesh->points + 3 * v), 2);
-    double rms = sqrt(sum / (double)mesh->vertices);
-    CHECK_THAT(fabs(rms / 0.3 - 1) < 0.05, "rms %g mm", rms);
-    clvox_surface_destroy(&mesh);
-    clvox_volume_destroy(&distance);
-    clv_solid_free(&solid);
+    for (size_t v = 0; v < shared.mesh->vertices; v++)
+        sum += pow(clv_solid_distance(&shared.solid, shared.mesh->points + 3 * v), 2);
+    double rms = sqrt(sum / (double)shared.mesh->vertices);
+    assert_that(fabs(rms / 0.3 - 1) < 0.05, "rms %g mm", rms);
+    clvox_surface_destroy(&shared.mesh);
+    clvox_volume_destroy(&shared.distance);
+    clv_solid_free(&shared.solid);
 }
 
 int main(void)
 {
-    clvox_grid grid;
-    clv_phantom_grid((int[3]){48, 50, 32}, (double[3]){1, 1, 1.5}, true, &grid);
+    clv_phantom_grid((int[3]){48, 50, 32}, (double[3]){1, 1, 1.5}, true, &oblique);
     for (int kind = 0; kind < 5; kind++)
-        check_solid(kind, &grid);
-    check_noise(&grid);
-    return check_end();
+        test_case_at(a_true_distance_the_right_topology, TEST_AT(kind),
+                     "%s: a true distance, the right topology", names[kind]);
+    test_set_up(noise_set_up);
+    for (int form = 0; form < 2; form++)
+        test_case_at(noise_of_the_edge_of_a_mask_voxels_wide, TEST_AT(form),
+                     "noise of the edge of a mask, %g voxels wide", form ? 1.5 : 0);
+    test_case(noise_of_vertices, "noise of vertices");
+    return test_run("surface", NULL);
 }

@@ -7,11 +7,11 @@
 void pair_fill(pair *p, double amplitude, uint64_t seed)
 {
     const double(*matrix)[4] = CLV_MATRIX(p->matrix);
-    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->moving_grid, seed, 0, &p->phantom));
-    check_must(clv_phantom_warp_make(&p->fixed_grid, amplitude, seed, &p->warp));
-    check_must(clv_phantom_image(&p->phantom, &p->fixed_grid, matrix, &p->warp, 1, &p->fixed));
-    check_must(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
-    check_must(clv_phantom_labels(&p->phantom, &p->fixed_grid, matrix, &p->warp, &p->labels));
+    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->moving_grid, seed, 0, &p->phantom));
+    assert_ok(clv_phantom_warp_make(&p->fixed_grid, amplitude, seed, &p->warp));
+    assert_ok(clv_phantom_image(&p->phantom, &p->fixed_grid, matrix, &p->warp, 1, &p->fixed));
+    assert_ok(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
+    assert_ok(clv_phantom_labels(&p->phantom, &p->fixed_grid, matrix, &p->warp, &p->labels));
 }
 
 void pair_make(pair *p, const int size[3], const double spacing[3], bool oblique, double amplitude,
@@ -68,7 +68,7 @@ double pair_start(const pair *p, const clvox_volume *mask)
     clvox_register_result none = {0};
     double largest;
     clv_matrix_copy(CLV_MATRIX(p->matrix), none.matrix);
-    check_must(clvox_volume_create(&p->fixed_grid, 3, CLVOX_KIND_DISPLACEMENT, &none.warp));
+    assert_ok(clvox_volume_create(&p->fixed_grid, 3, CLVOX_KIND_DISPLACEMENT, &none.warp));
     double mean = pair_error(p, &none, mask, &largest);
     clvox_register_result_free(&none);
     return mean;
@@ -94,16 +94,16 @@ double pair_detour_of(const clvox_link *links, int link_count, const clvox_volum
     const int *size = mask->grid.size;
     size_t count = 0, i = 0;
     double *start = malloc(3 * clvox_grid_voxels(&mask->grid) * sizeof *start), *end = NULL;
-    check_must(start ? CLVOX_OK : CLVOX_ERROR_MEMORY);
+    assert_ok(start ? CLVOX_OK : CLVOX_ERROR_MEMORY);
     for (int z = 0; z < size[2]; z++)
         for (int y = 0; y < size[1]; y++)
             for (int x = 0; x < size[0]; x++, i++)
                 if (mask->data[i] > 0)
                     clv_matrix_apply(mask->grid.to_ras, (double[3]){x, y, z}, start + 3 * count++);
     end = malloc(3 * (count + 1) * sizeof *end);
-    check_must(end ? CLVOX_OK : CLVOX_ERROR_MEMORY);
+    assert_ok(end ? CLVOX_OK : CLVOX_ERROR_MEMORY);
     memcpy(end, start, 3 * count * sizeof *end);
-    check_must(clvox_apply_points(links, link_count, end, (int)count));
+    assert_ok(clvox_apply_points(links, link_count, end, (int)count));
     for (size_t k = 0; k < 3 * count; k++)
         end[k] -= start[k];
     double mean = lengths(end, count, &mask->grid, largest);
@@ -143,7 +143,7 @@ double pair_distance(const clvox_volume *a, const clvox_volume *b, const clvox_v
 {
     size_t n = clvox_grid_voxels(&a->grid), count = 0;
     double *apart = malloc(3 * n * sizeof *apart);
-    check_must(apart ? CLVOX_OK : CLVOX_ERROR_MEMORY);
+    assert_ok(apart ? CLVOX_OK : CLVOX_ERROR_MEMORY);
     for (size_t i = 0; i < n; i++)
         if (!mask || mask->data[i] > 0) {
             for (size_t k = 0; k < 3; k++)

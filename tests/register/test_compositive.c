@@ -22,32 +22,60 @@ static bool improved(const clvox_register_result *r, clvox_metric metric)
                                       : r->metric_after > r->metric_linear;
 }
 
+/* What cases leave to those after them. */
+static struct {
+    pair p;
+    double before, largest;
+    clvox_volume *still, *fixed, *labels, *half_fixed, *half_moving, *right;
+    clvox_grid wide;
+    clvox_volume *warps[6];
+} shared;
+
 /* The grids differ in everything; an affine comes first. */
+static int recovery_set_up(void **state)
+{
+    (void)state;
+    pair_apart(&shared.p, 3, 31);
+    shared.before = pair_start(&shared.p, NULL);
+    return 0;
+}
+
+static void by_recovers_a_known_warp_behind_an_affine(void **state)
+{
+    const int *given = *state;
+    int model = given[0], metric = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    pair_options(&o, models[model], (clvox_metric)metric);
+    o.init = CLVOX_INIT_MATRIX;
+    memcpy(o.matrix, shared.p.matrix, sizeof o.matrix);
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    double mean = pair_error(&shared.p, &r, NULL, &shared.largest);
+    printf("# %.3f voxels before, %.3f after (%.3f at most); metric %.4g, %.4g\n", shared.before, mean,
+           shared.largest, r.metric_linear, r.metric_after);
+    assert_that(mean <= .4 * shared.before && shared.largest < 1, "%.3f of the start, %.3f voxels at most",
+                mean / shared.before, shared.largest);
+    assert_true(improved(&r, o.metric) && r.ncc_after > r.ncc_linear);
+    assert_true(r.jacobian.folded == 0 && !memcmp(r.matrix, shared.p.matrix, sizeof r.matrix));
+    clvox_register_result_free(&r);
+}
+
+static int recovery_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void recovery(void)
 {
-    pair p;
-    pair_apart(&p, 3, 31);
-    double before = pair_start(&p, NULL), largest;
+    test_set_up(recovery_set_up);
     for (int model = 0; model < MODELS; model++)
-        for (int metric = 0; metric < METRICS; metric++) {
-            clvox_register_options o;
-            clvox_register_result r;
-            CHECK_CASE("%s by %s recovers a known warp behind an affine, between oblique anisotropic grids",
-                       model_names[model], metric_names[metric]);
-            pair_options(&o, models[model], (clvox_metric)metric);
-            o.init = CLVOX_INIT_MATRIX;
-            memcpy(o.matrix, p.matrix, sizeof o.matrix);
-            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-            double mean = pair_error(&p, &r, NULL, &largest);
-            printf("# %.3f voxels before, %.3f after (%.3f at most); metric %.4g, %.4g\n", before, mean,
-                   largest, r.metric_linear, r.metric_after);
-            CHECK_THAT(mean <= .4 * before && largest < 1, "%.3f of the start, %.3f voxels at most",
-                       mean / before, largest);
-            CHECK(improved(&r, o.metric) && r.ncc_after > r.ncc_linear);
-            CHECK(r.jacobian.folded == 0 && !memcmp(r.matrix, p.matrix, sizeof r.matrix));
-            clvox_register_result_free(&r);
-        }
-    pair_free(&p);
+        for (int metric = 0; metric < METRICS; metric++)
+            test_case_at(by_recovers_a_known_warp_behind_an_affine, TEST_AT(model, metric),
+                         "%s by %s recovers a known warp behind an affine, between oblique anisotropic grids",
+                         model_names[model], metric_names[metric]);
+    test_tear_down(recovery_tear_down);
 }
 
 static double smooth_field(const double t[3])
@@ -75,103 +103,160 @@ static void recolour(clvox_volume *v, int how)
             }
 }
 
+static const struct {
+    clvox_metric metric;
+    int how;
+    const char *name;
+} rows[] = {
+    {CLVOX_METRIC_LNCC, 0, "LNCC and an inverted image"},
+    {CLVOX_METRIC_LNCC, 1, "LNCC and a smooth bias field"},
+    {CLVOX_METRIC_MI, 2, "MI and a contrast that is not monotone"},
+};
+
+static int contrasts_set_up(void **state)
+{
+    const int *given = *state;
+    pair_make(&shared.p, (int[3]){42, 45, 40}, (double[3]){1, 1, 1}, false, 2, 41);
+    recolour(shared.p.moving, rows[given[0]].how);
+    shared.before = pair_start(&shared.p, NULL);
+    return 0;
+}
+
+static int contrasts_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
+static void contrast(void **state)
+{
+    const int *given = *state;
+    size_t k = (size_t)given[0];
+    int model = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    pair_options(&o, models[model], rows[k].metric);
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    double mean = pair_error(&shared.p, &r, NULL, &shared.largest);
+    printf("# %.3f voxels before, %.3f after (%.3f at most); metric %.4g, %.4g\n", shared.before, mean,
+           shared.largest, r.metric_linear, r.metric_after);
+    assert_that(mean <= .6 * shared.before, "%.3f of the start", mean / shared.before);
+    assert_true(improved(&r, o.metric) && r.jacobian.folded == 0);
+    clvox_register_result_free(&r);
+}
+
 static void contrasts(void)
 {
-    static const struct {
-        clvox_metric metric;
-        int how;
-        const char *name;
-    } rows[] = {
-        {CLVOX_METRIC_LNCC, 0, "LNCC and an inverted image"},
-        {CLVOX_METRIC_LNCC, 1, "LNCC and a smooth bias field"},
-        {CLVOX_METRIC_MI, 2, "MI and a contrast that is not monotone"},
-    };
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        pair p;
-        pair_make(&p, (int[3]){42, 45, 40}, (double[3]){1, 1, 1}, false, 2, 41);
-        recolour(p.moving, rows[k].how);
-        double before = pair_start(&p, NULL), largest;
-        for (int model = 0; model < MODELS; model++) {
-            clvox_register_options o;
-            clvox_register_result r;
-            CHECK_CASE("%s: %s", model_names[model], rows[k].name);
-            pair_options(&o, models[model], rows[k].metric);
-            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-            double mean = pair_error(&p, &r, NULL, &largest);
-            printf("# %.3f voxels before, %.3f after (%.3f at most); metric %.4g, %.4g\n", before, mean,
-                   largest, r.metric_linear, r.metric_after);
-            CHECK_THAT(mean <= .6 * before, "%.3f of the start", mean / before);
-            CHECK(improved(&r, o.metric) && r.jacobian.folded == 0);
-            clvox_register_result_free(&r);
-        }
-        pair_free(&p);
+    for (int k = 0; k < (int)(sizeof rows / sizeof *rows); k++) {
+        test_set_up(contrasts_set_up);
+        for (int model = 0; model < MODELS; model++)
+            test_case_at(contrast, TEST_AT(k, model), "%s: %s", model_names[model], rows[k].name);
+        test_tear_down(contrasts_tear_down);
     }
 }
 
 /* True and local gradients and the window's radius do different things well. */
+static const int radii[] = {1, 3, 5};
+
+static int windows_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){40, 43, 37}, (double[3]){1, 1.1, 1}, false, 2, 43);
+    shared.before = pair_start(&shared.p, NULL);
+    return 0;
+}
+
+static void lncc_of_radius_gradient(void **state)
+{
+    const int *given = *state;
+    int model = given[0], k = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+    o.radius = radii[k / 2];
+    o.local_gradient = k % 2;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    double mean = pair_error(&shared.p, &r, NULL, &shared.largest);
+    printf("# %.3f voxels before, %.3f after (%.3f at most); LNCC %.4f, %.4f\n", shared.before, mean,
+           shared.largest, r.metric_linear, r.metric_after);
+    assert_that(mean <= .45 * shared.before, "%.3f of the start", mean / shared.before);
+    assert_true(improved(&r, o.metric) && r.jacobian.folded == 0);
+    for (int other = 0; other < k; other++) {
+        pair_distance(r.warp, shared.warps[other], shared.p.labels, &shared.largest);
+        assert_that(shared.largest > 1e-3, "as with run %d: %g voxels", other, shared.largest);
+    }
+    shared.warps[k] = r.warp;
+    r.warp = NULL;
+    clvox_register_result_free(&r);
+}
+
+static int windows_tear_down(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 6; k++)
+        clvox_volume_destroy(&shared.warps[k]);
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void windows(void)
 {
-    static const int radii[] = {1, 3, 5};
-    pair p;
-    pair_make(&p, (int[3]){40, 43, 37}, (double[3]){1, 1.1, 1}, false, 2, 43);
-    double before = pair_start(&p, NULL), largest;
     for (int model = 0; model < MODELS; model++) {
-        clvox_volume *warps[6];
-        for (int k = 0; k < 6; k++) {
-            clvox_register_options o;
-            clvox_register_result r;
-            pair_options(&o, models[model], CLVOX_METRIC_LNCC);
-            o.radius = radii[k / 2];
-            o.local_gradient = k % 2;
-            CHECK_CASE("%s: LNCC of radius %d, %s gradient", model_names[model], o.radius,
-                       k % 2 ? "local" : "true");
-            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-            double mean = pair_error(&p, &r, NULL, &largest);
-            printf("# %.3f voxels before, %.3f after (%.3f at most); LNCC %.4f, %.4f\n", before, mean,
-                   largest, r.metric_linear, r.metric_after);
-            CHECK_THAT(mean <= .45 * before, "%.3f of the start", mean / before);
-            CHECK(improved(&r, o.metric) && r.jacobian.folded == 0);
-            for (int other = 0; other < k; other++) {
-                pair_distance(r.warp, warps[other], p.labels, &largest);
-                CHECK_THAT(largest > 1e-3, "as with run %d: %g voxels", other, largest);
-            }
-            warps[k] = r.warp;
-            r.warp = NULL;
-            clvox_register_result_free(&r);
-        }
+        test_set_up(windows_set_up);
         for (int k = 0; k < 6; k++)
-            clvox_volume_destroy(&warps[k]);
+            test_case_at(lncc_of_radius_gradient, TEST_AT(model, k), "%s: LNCC of radius %d, %s gradient",
+                         model_names[model], radii[k / 2], k % 2 ? "local" : "true");
+        test_tear_down(windows_tear_down);
     }
-    pair_free(&p);
 }
 
 /* Steps have a stated length however small the force is; a level that loses by
  * them is undone. MI has its maximum beside the identity. */
+static const double most[MODELS][METRICS] = {{.01, .01, .01, 2}, {.01, .01, .01, 2}};
+
+static int identity_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){33, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
+    assert_ok(clvox_volume_create(&shared.p.fixed_grid, 3, CLVOX_KIND_DISPLACEMENT, &shared.still));
+    return 0;
+}
+
+static void by_leaves_an_image_and_itself_in_place(void **state)
+{
+    const int *given = *state;
+    int model = given[0], k = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    double largest;
+    pair_options(&o, models[model], (clvox_metric)(k % METRICS));
+    o.momentum = k < METRICS ? 0 : .8;
+    assert_ok(pair_register(ctx, shared.p.moving, shared.p.moving, NULL, NULL, &o, &r));
+    double mean = pair_distance(r.warp, shared.still, NULL, &largest);
+    printf("# moved by %.4f voxels, %.4f at most\n", mean, largest);
+    assert_that(largest <= most[model][k % METRICS] && mean <= .2 * most[model][k % METRICS], "%.4f, %.4f",
+                mean, largest);
+    clvox_register_result_free(&r);
+}
+
+static int identity_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.still);
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void identity(void)
 {
-    static const double most[MODELS][METRICS] = {{.01, .01, .01, 2}, {.01, .01, .01, 2}};
-    pair p;
-    clvox_volume *still;
-    pair_make(&p, (int[3]){33, 37, 31}, (double[3]){1, 2, 1.5}, true, 2, 3);
-    check_must(clvox_volume_create(&p.fixed_grid, 3, CLVOX_KIND_DISPLACEMENT, &still));
+    test_set_up(identity_set_up);
     for (int model = 0; model < MODELS; model++)
-        for (int k = 0; k < 2 * METRICS; k++) {
-            clvox_register_options o;
-            clvox_register_result r;
-            double largest;
-            CHECK_CASE("%s by %s leaves an image and itself in place (%s)", model_names[model],
-                       metric_names[k % METRICS], k < METRICS ? "no momentum" : "momentum");
-            pair_options(&o, models[model], (clvox_metric)(k % METRICS));
-            o.momentum = k < METRICS ? 0 : .8;
-            check_must(pair_register(ctx, p.moving, p.moving, NULL, NULL, &o, &r));
-            double mean = pair_distance(r.warp, still, NULL, &largest);
-            printf("# moved by %.4f voxels, %.4f at most\n", mean, largest);
-            CHECK_THAT(largest <= most[model][k % METRICS] && mean <= .2 * most[model][k % METRICS],
-                       "%.4f, %.4f", mean, largest);
-            clvox_register_result_free(&r);
-        }
-    clvox_volume_destroy(&still);
-    pair_free(&p);
+        for (int k = 0; k < 2 * METRICS; k++)
+            test_case_at(by_leaves_an_image_and_itself_in_place, TEST_AT(model, k),
+                         "%s by %s leaves an image and itself in place (%s)", model_names[model],
+                         metric_names[k % METRICS], k < METRICS ? "no momentum" : "momentum");
+    test_tear_down(identity_tear_down);
 }
 
 /* The volume within a larger grid, lower voxels of its corner's value before it. */
@@ -179,7 +264,7 @@ static clvox_volume *within(const clvox_volume *v, const clvox_grid *grid, int l
 {
     clvox_volume *out;
     const int *from = v->grid.size, *to = grid->size;
-    check_must(clvox_volume_create(grid, 1, v->kind, &out));
+    assert_ok(clvox_volume_create(grid, 1, v->kind, &out));
     for (size_t i = 0; i < clvox_grid_voxels(grid); i++)
         out->data[i] = v->data[0];
     for (int z = 0; z < from[2]; z++)
@@ -192,44 +277,67 @@ static clvox_volume *within(const clvox_volume *v, const clvox_grid *grid, int l
 }
 
 /* Of a grid that is mostly empty only the part with content is deformed. */
+enum { LOWER = 31, UPPER = 24, REACH = 13 };
+
+static int room_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){40, 36, 38}, (double[3]){1, 1, 1}, true, 2, 11);
+    clvox_grid small = shared.p.fixed_grid;
+    shared.wide = small;
+    for (int i = 0; i < 3; i++) {
+        shared.wide.size[i] += LOWER + UPPER;
+        for (int k = 0; k < 3; k++)
+            shared.wide.to_ras[k][3] -= LOWER * small.to_ras[k][i];
+    }
+    shared.fixed = within(shared.p.fixed, &shared.wide, LOWER);
+    shared.labels = within(shared.p.labels, &shared.wide, LOWER);
+    clvox_volume_destroy(&shared.p.fixed);
+    clvox_volume_destroy(&shared.p.labels);
+    shared.p.fixed = shared.fixed;
+    shared.p.labels = shared.labels;
+    shared.p.fixed_grid = shared.wide;
+    shared.before = pair_start(&shared.p, NULL);
+    return 0;
+}
+
+static void works_where_the_fixed_image_has_content(void **state)
+{
+    const int *given = *state;
+    int model = given[0];
+    clvox_grid small = shared.p.fixed_grid;
+    clvox_register_options o;
+    clvox_register_result r;
+    pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    double mean = pair_error(&shared.p, &r, NULL, &shared.largest), beyond = 0;
+    size_t n = clvox_grid_voxels(&shared.wide), i = 0;
+    for (int z = 0; z < shared.wide.size[2]; z++)
+        for (int y = 0; y < shared.wide.size[1]; y++)
+            for (int x = 0; x < shared.wide.size[0]; x++, i++)
+                if (x < LOWER - REACH || y < LOWER - REACH || z < LOWER - REACH ||
+                    x > LOWER + small.size[0] + REACH || y > LOWER + small.size[1] + REACH)
+                    for (size_t k = 0; k < 3; k++)
+                        beyond = fmax(beyond, fabs((double)r.warp->data[k * n + i]));
+    printf("# %.3f voxels before, %.3f after; %.3g mm beyond\n", shared.before, mean, beyond);
+    assert_true(mean <= .5 * shared.before && beyond <= 2e-3 && r.jacobian.folded == 0);
+    clvox_register_result_free(&r);
+}
+
+static int room_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void room(void)
 {
-    enum { LOWER = 31, UPPER = 24, REACH = 13 };
-    pair p;
-    pair_make(&p, (int[3]){40, 36, 38}, (double[3]){1, 1, 1}, true, 2, 11);
-    clvox_grid small = p.fixed_grid, wide = small;
-    for (int i = 0; i < 3; i++) {
-        wide.size[i] += LOWER + UPPER;
-        for (int k = 0; k < 3; k++)
-            wide.to_ras[k][3] -= LOWER * small.to_ras[k][i];
-    }
-    clvox_volume *fixed = within(p.fixed, &wide, LOWER), *labels = within(p.labels, &wide, LOWER);
-    clvox_volume_destroy(&p.fixed);
-    clvox_volume_destroy(&p.labels);
-    p.fixed = fixed;
-    p.labels = labels;
-    p.fixed_grid = wide;
-    double before = pair_start(&p, NULL), largest;
-    for (int model = 0; model < MODELS; model++) {
-        clvox_register_options o;
-        clvox_register_result r;
-        CHECK_CASE("%s works where the fixed image has content", model_names[model]);
-        pair_options(&o, models[model], CLVOX_METRIC_LNCC);
-        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-        double mean = pair_error(&p, &r, NULL, &largest), beyond = 0;
-        size_t n = clvox_grid_voxels(&wide), i = 0;
-        for (int z = 0; z < wide.size[2]; z++)
-            for (int y = 0; y < wide.size[1]; y++)
-                for (int x = 0; x < wide.size[0]; x++, i++)
-                    if (x < LOWER - REACH || y < LOWER - REACH || z < LOWER - REACH ||
-                        x > LOWER + small.size[0] + REACH || y > LOWER + small.size[1] + REACH)
-                        for (size_t k = 0; k < 3; k++)
-                            beyond = fmax(beyond, fabs((double)r.warp->data[k * n + i]));
-        printf("# %.3f voxels before, %.3f after; %.3g mm beyond\n", before, mean, beyond);
-        CHECK(mean <= .5 * before && beyond <= 2e-3 && r.jacobian.folded == 0);
-        clvox_register_result_free(&r);
-    }
-    pair_free(&p);
+    test_set_up(room_set_up);
+    for (int model = 0; model < MODELS; model++)
+        test_case_at(works_where_the_fixed_image_has_content, TEST_AT(model),
+                     "%s works where the fixed image has content", model_names[model]);
+    test_tear_down(room_tear_down);
 }
 
 typedef struct ascent {
@@ -247,132 +355,210 @@ static int remember(void *user, int level, int iteration, double metric, double 
 }
 
 /* In small steps without momentum the metric climbs from report to report. */
+static int climbs_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){37, 41, 39}, (double[3]){1, 1, 1}, false, 2, 47);
+    return 0;
+}
+
+static void by_climbs_in_small_steps(void **state)
+{
+    const int *given = *state;
+    int model = given[0], metric = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    ascent a = {.count = 0};
+    pair_options(&o, models[model], (clvox_metric)metric);
+    o.levels = 1;
+    o.shrink[0] = 1;
+    o.iterations[0] = 31;
+    o.finest_step = .05;
+    o.progress = remember;
+    o.user = &a;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    printf("# start %.5g:", r.metric_linear);
+    for (int i = 0; i < a.count; i++)
+        printf(" %.5g", a.values[i]);
+    printf("\n");
+    assert_true(a.count == 5 && r.iterations[0] == 31);
+    for (int i = 1; i < a.count - 1; i++)
+        assert_that(a.values[i] > a.values[i - 1], "%.7g after %.7g", a.values[i], a.values[i - 1]);
+    clvox_register_result_free(&r);
+}
+
+static int climbs_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void climbs(void)
 {
-    pair p;
-    pair_make(&p, (int[3]){37, 41, 39}, (double[3]){1, 1, 1}, false, 2, 47);
+    test_set_up(climbs_set_up);
     for (int model = 0; model < MODELS; model++)
-        for (int metric = 0; metric < METRICS; metric++) {
-            clvox_register_options o;
-            clvox_register_result r;
-            ascent a = {.count = 0};
-            CHECK_CASE("%s by %s climbs in small steps", model_names[model], metric_names[metric]);
-            pair_options(&o, models[model], (clvox_metric)metric);
-            o.levels = 1;
-            o.shrink[0] = 1;
-            o.iterations[0] = 31;
-            o.finest_step = .05;
-            o.progress = remember;
-            o.user = &a;
-            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-            printf("# start %.5g:", r.metric_linear);
-            for (int i = 0; i < a.count; i++)
-                printf(" %.5g", a.values[i]);
-            printf("\n");
-            CHECK(a.count == 5 && r.iterations[0] == 31);
-            for (int i = 1; i < a.count - 1; i++)
-                CHECK_THAT(a.values[i] > a.values[i - 1], "%.7g after %.7g", a.values[i], a.values[i - 1]);
-            clvox_register_result_free(&r);
-        }
-    pair_free(&p);
+        for (int metric = 0; metric < METRICS; metric++)
+            test_case_at(by_climbs_in_small_steps, TEST_AT(model, metric), "%s by %s climbs in small steps",
+                         model_names[model], metric_names[metric]);
+    test_tear_down(climbs_tear_down);
 }
 
 /* Channel 0 knows the left half alone, channel 1 all of it. */
-static void channels(void)
+static int channels_set_up(void **state)
 {
-    pair p;
-    clvox_volume *half_fixed, *half_moving, *right;
-    pair_make(&p, (int[3]){44, 40, 37}, (double[3]){1, 1, 1}, false, 2, 53);
-    const clvox_grid *grid = &p.fixed_grid;
-    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &half_fixed));
-    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &half_moving));
-    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_LABEL, &right));
+    (void)state;
+    pair_make(&shared.p, (int[3]){44, 40, 37}, (double[3]){1, 1, 1}, false, 2, 53);
+    const clvox_grid *grid = &shared.p.fixed_grid;
+    assert_ok(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &shared.half_fixed));
+    assert_ok(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &shared.half_moving));
+    assert_ok(clvox_volume_create(grid, 1, CLVOX_KIND_LABEL, &shared.right));
     for (size_t i = 0; i < clvox_grid_voxels(grid); i++) {
         int x = (int)(i % (size_t)grid->size[0]);
         float keep = x < 19 ? 1 : 0;
-        half_fixed->data[i] = keep * p.fixed->data[i];
-        half_moving->data[i] = keep * p.moving->data[i];
-        right->data[i] = x > 24 ? p.labels->data[i] : 0;
+        shared.half_fixed->data[i] = keep * shared.p.fixed->data[i];
+        shared.half_moving->data[i] = keep * shared.p.moving->data[i];
+        shared.right->data[i] = x > 24 ? shared.p.labels->data[i] : 0;
     }
-    double before = pair_start(&p, right), largest;
+    shared.before = pair_start(&shared.p, shared.right);
+    return 0;
+}
+
+static const double weights[][2] = {{1, 0}, {0, 0}, {1, 3}, {8, 24}, {0, 2}};
+enum { RUNS = sizeof weights / sizeof *weights };
+
+/* The registrations that three cases judge. */
+static struct {
+    clvox_register_result one, other, r[RUNS];
+} runs;
+
+static size_t warp_bytes(void)
+{
+    return 3 * clvox_grid_voxels(&shared.p.fixed_grid) * sizeof(float);
+}
+
+static void follows_the_channel_that_has_contrast(void **state)
+{
+    const int *given = *state;
+    int model = given[0];
+    clvox_register_options o;
+    double mean[RUNS];
+    pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+    o.momentum = .5;
+    assert_ok(pair_register(ctx, shared.half_fixed, shared.half_moving, NULL, NULL, &o, &runs.one));
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &runs.other));
+    for (int k = 0; k < RUNS; k++) {
+        const clvox_register_images images = {.fixed = {shared.half_fixed, shared.p.fixed},
+                                              .moving = {shared.half_moving, shared.p.moving},
+                                              .weight = {weights[k][0], weights[k][1]},
+                                              .channels = 2};
+        assert_ok(clvox_register(ctx, &images, &o, &runs.r[k]));
+        mean[k] = pair_error(&shared.p, &runs.r[k], shared.right, &shared.largest);
+        printf("# weights %g, %g: %.3f voxels before, %.3f after\n", weights[k][0], weights[k][1],
+               shared.before, mean[k]);
+    }
+    assert_true(mean[0] > .8 * shared.before && mean[1] < .75 * shared.before &&
+                mean[2] < .6 * shared.before);
+}
+
+static void a_channel_of_weight_0_changes_no_bit(void **state)
+{
+    (void)state;
+    assert_true(!memcmp(runs.r[0].warp->data, runs.one.warp->data, warp_bytes()) &&
+                runs.r[0].metric_after == runs.one.metric_after);
+    assert_true(!memcmp(runs.r[4].warp->data, runs.other.warp->data, warp_bytes()) &&
+                runs.r[4].metric_after == runs.other.metric_after);
+}
+
+static void only_the_ratio_of_the_weights_matters(void **state)
+{
+    (void)state;
+    assert_memory_equal(runs.r[2].warp->data, runs.r[3].warp->data, warp_bytes());
+    assert_true(memcmp(runs.r[1].warp->data, runs.r[2].warp->data, warp_bytes()) != 0);
+    clvox_register_result_free(&runs.one);
+    clvox_register_result_free(&runs.other);
+    for (int k = 0; k < RUNS; k++)
+        clvox_register_result_free(&runs.r[k]);
+}
+
+static int channels_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.half_fixed);
+    clvox_volume_destroy(&shared.half_moving);
+    clvox_volume_destroy(&shared.right);
+    pair_free(&shared.p);
+    return 0;
+}
+
+static void channels(void)
+{
+    test_set_up(channels_set_up);
     for (int model = 0; model < MODELS; model++) {
-        static const double weights[][2] = {{1, 0}, {0, 0}, {1, 3}, {8, 24}, {0, 2}};
-        enum { RUNS = sizeof weights / sizeof *weights };
-        clvox_register_options o;
-        clvox_register_result one, other, r[RUNS];
-        double mean[RUNS];
-        size_t bytes = 3 * clvox_grid_voxels(grid) * sizeof(float);
-        pair_options(&o, models[model], CLVOX_METRIC_LNCC);
-        o.momentum = .5;
-        check_must(pair_register(ctx, half_fixed, half_moving, NULL, NULL, &o, &one));
-        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &other));
-        for (int k = 0; k < RUNS; k++) {
-            const clvox_register_images images = {.fixed = {half_fixed, p.fixed},
-                                                  .moving = {half_moving, p.moving},
-                                                  .weight = {weights[k][0], weights[k][1]},
-                                                  .channels = 2};
-            check_must(clvox_register(ctx, &images, &o, &r[k]));
-            mean[k] = pair_error(&p, &r[k], right, &largest);
-            printf("# weights %g, %g: %.3f voxels before, %.3f after\n", weights[k][0], weights[k][1], before,
-                   mean[k]);
-        }
-        CHECK_CASE("%s follows the channel that has contrast", model_names[model]);
-        CHECK(mean[0] > .8 * before && mean[1] < .75 * before && mean[2] < .6 * before);
-        CHECK_CASE("%s: a channel of weight 0 changes no bit", model_names[model]);
-        CHECK(!memcmp(r[0].warp->data, one.warp->data, bytes) && r[0].metric_after == one.metric_after);
-        CHECK(!memcmp(r[4].warp->data, other.warp->data, bytes) && r[4].metric_after == other.metric_after);
-        CHECK_CASE("%s: only the ratio of the weights matters", model_names[model]);
-        CHECK(!memcmp(r[2].warp->data, r[3].warp->data, bytes));
-        CHECK(memcmp(r[1].warp->data, r[2].warp->data, bytes) != 0);
-        clvox_register_result_free(&one);
-        clvox_register_result_free(&other);
-        for (int k = 0; k < RUNS; k++)
-            clvox_register_result_free(&r[k]);
+        test_case_at(follows_the_channel_that_has_contrast, TEST_AT(model),
+                     "%s follows the channel that has contrast", model_names[model]);
+        test_case(a_channel_of_weight_0_changes_no_bit, "%s: a channel of weight 0 changes no bit",
+                  model_names[model]);
+        test_case(only_the_ratio_of_the_weights_matters, "%s: only the ratio of the weights matters",
+                  model_names[model]);
     }
-    clvox_volume_destroy(&half_fixed);
-    clvox_volume_destroy(&half_moving);
-    clvox_volume_destroy(&right);
+    test_tear_down(channels_tear_down);
+}
+
+static const int sizes[][3] = {{12, 12, 12}, {5, 4, 3}, {33, 1, 29}, {2, 2, 2}};
+
+/* Where other buffers of a run are as large as a field. Axes are at right angles, so that mm are voxels. */
+static void the_inverse_of_x_x_voxels_and_how_far(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    int model = k % 2;
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_volume *u, *v;
+    const int *size = sizes[k / 2];
+    pair_make(&p, size, (double[3]){2, 2, 2}, false, .1, 61 + k);
+    pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+    o.inverse = 1;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    u = r.warp;
+    v = r.inverse_warp;
+    double largest = 0, n = (double)size[0] * size[1] * size[2];
+    for (size_t i = 0; i < 3 * (size_t)n; i++)
+        largest = fmax(largest, fabs((double)u->data[i] + (double)v->data[i]));
+    printf("# %.3g voxels, %.3g mm; warp and inverse differ by %.3g mm\n", r.inverse_error_voxels[0],
+           r.inverse_error_mm[0], largest);
+    for (int i = 0; i < 2; i++)
+        assert_true(fabs(r.inverse_error_mm[i] - 2 * r.inverse_error_voxels[i]) <=
+                    1e-5 * r.inverse_error_mm[i]);
+    assert_true(r.inverse_error_voxels[0] < .05 && largest < 1);
+    clvox_register_result_free(&r);
     pair_free(&p);
 }
 
-/* Where other buffers of a run are as large as a field. Axes are at right angles, so that mm are voxels. */
 static void few_voxels(void)
 {
-    static const int sizes[][3] = {{12, 12, 12}, {5, 4, 3}, {33, 1, 29}, {2, 2, 2}};
     for (int k = 0; k < 8; k++) {
-        int model = k % 2;
-        pair p;
-        clvox_register_options o;
-        clvox_register_result r;
-        clvox_volume *u, *v;
         const int *size = sizes[k / 2];
-        pair_make(&p, size, (double[3]){2, 2, 2}, false, .1, 61 + k);
-        CHECK_CASE("%s: the inverse of %d x %d x %d voxels, and how far it is off", model_names[model], size[0],
-                   size[1], size[2]);
-        pair_options(&o, models[model], CLVOX_METRIC_LNCC);
-        o.inverse = 1;
-        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-        u = r.warp;
-        v = r.inverse_warp;
-        double largest = 0, n = (double)size[0] * size[1] * size[2];
-        for (size_t i = 0; i < 3 * (size_t)n; i++)
-            largest = fmax(largest, fabs((double)u->data[i] + (double)v->data[i]));
-        printf("# %.3g voxels, %.3g mm; warp and inverse differ by %.3g mm\n", r.inverse_error_voxels[0],
-               r.inverse_error_mm[0], largest);
-        for (int i = 0; i < 2; i++)
-            CHECK(fabs(r.inverse_error_mm[i] - 2 * r.inverse_error_voxels[i]) <= 1e-5 * r.inverse_error_mm[i]);
-        CHECK(r.inverse_error_voxels[0] < .05 && largest < 1);
-        clvox_register_result_free(&r);
-        pair_free(&p);
+        int model = k % 2;
+        test_case_at(the_inverse_of_x_x_voxels_and_how_far, TEST_AT(k),
+                     "%s: the inverse of %d x %d x %d voxels, and how far it is off", model_names[model],
+                     size[0], size[1], size[2]);
     }
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&ctx);
+    return 0;
 }
 
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        printf("1..0 # SKIP %s\n", clvox_message());
-        return 0;
-    }
+    if (clvox_context_create(NULL, &ctx) < 0)
+        return test_skip_all("%s", clvox_message());
     recovery();
     contrasts();
     windows();
@@ -381,6 +567,5 @@ int main(void)
     climbs();
     channels();
     few_voxels();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("compositive", tear_down);
 }

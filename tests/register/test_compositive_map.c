@@ -15,63 +15,115 @@ static const clvox_deform models[MODELS] = {CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SY
 static const char *const model_names[MODELS] = {"greedy", "syn"};
 
 /* What was found from A to B undoes what was found from B to A. */
+static const clvox_metric metrics[] = {CLVOX_METRIC_LNCC, CLVOX_METRIC_SSD};
+
+/* What cases leave to those after them. */
+static struct {
+    pair p;
+    clvox_grid grid, other;
+    clvox_volume *fixed, *moving, *mask, *inner, *coarse, *moving_mask;
+    size_t bytes, n;
+    clvox_register_options o;
+    clvox_register_result r;
+    double largest, before;
+    float *kept;
+    int calls;
+} shared;
+
+static int exchange_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){43, 40, 37}, (double[3]){1, 1, 1.2}, true, 2.5, 61);
+    return 0;
+}
+
+static void syn_exchanging_the_images_gives_the_inverse(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    clvox_register_options o;
+    clvox_register_result a, b;
+    double largest, apart;
+    pair_options(&o, CLVOX_DEFORM_SYN, metrics[k / 2]);
+    o.momentum = k % 2 ? .8 : 0;
+    o.inverse = 1;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &a));
+    assert_ok(pair_register(ctx, shared.p.moving, shared.p.fixed, NULL, NULL, &o, &b));
+    double detour = pair_detour(a.warp, b.warp, shared.p.labels, &largest);
+    double other = pair_distance(a.inverse_warp, b.warp, shared.p.labels, &apart);
+    printf("# there and back %.4f voxels, %.4f at most; inverse and exchange %.4f, %.4f apart; moved "
+           "%.3f mm\n",
+           detour, largest, other, apart, a.mean_mm);
+    /* SSD's match of intensities is that of the moving image to the fixed one. */
+    double most = k < 2 ? .02 : .1;
+    assert_that(detour <= most && largest <= .8, "%.4f, %.4f", detour, largest);
+    assert_that(other <= most && apart <= .8, "%.4f, %.4f", other, apart);
+    assert_true(a.mean_mm > .15);
+    clvox_register_result_free(&a);
+    clvox_register_result_free(&b);
+}
+
+static int exchange_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void exchange(void)
 {
-    static const clvox_metric metrics[] = {CLVOX_METRIC_LNCC, CLVOX_METRIC_SSD};
-    pair p;
-    pair_make(&p, (int[3]){43, 40, 37}, (double[3]){1, 1, 1.2}, true, 2.5, 61);
-    for (int k = 0; k < 4; k++) {
-        clvox_register_options o;
-        clvox_register_result a, b;
-        double largest, apart;
-        pair_options(&o, CLVOX_DEFORM_SYN, metrics[k / 2]);
-        o.momentum = k % 2 ? .8 : 0;
-        o.inverse = 1;
-        CHECK_CASE("syn: exchanging the images gives the inverse (%s, momentum %g)", k / 2 ? "SSD" : "LNCC",
-                   o.momentum);
-        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
-        check_must(pair_register(ctx, p.moving, p.fixed, NULL, NULL, &o, &b));
-        double detour = pair_detour(a.warp, b.warp, p.labels, &largest);
-        double other = pair_distance(a.inverse_warp, b.warp, p.labels, &apart);
-        printf("# there and back %.4f voxels, %.4f at most; inverse and exchange %.4f, %.4f apart; moved "
-               "%.3f mm\n",
-               detour, largest, other, apart, a.mean_mm);
-        /* SSD's match of intensities is that of the moving image to the fixed one. */
-        double most = k < 2 ? .02 : .1;
-        CHECK_THAT(detour <= most && largest <= .8, "%.4f, %.4f", detour, largest);
-        CHECK_THAT(other <= most && apart <= .8, "%.4f, %.4f", other, apart);
-        CHECK(a.mean_mm > .15);
-        clvox_register_result_free(&a);
-        clvox_register_result_free(&b);
-    }
-    pair_free(&p);
+    test_set_up(exchange_set_up);
+    for (int k = 0; k < 4; k++)
+        test_case_at(syn_exchanging_the_images_gives_the_inverse, TEST_AT(k),
+                     "syn: exchanging the images gives the inverse (%s, momentum %g)", k / 2 ? "SSD" : "LNCC",
+                     k % 2 ? .8 : 0.);
+    test_tear_down(exchange_tear_down);
+}
+
+static int inverse_set_up(void **state)
+{
+    (void)state;
+    pair_apart(&shared.p, 3, 67);
+    return 0;
+}
+
+static void warp_and_inverse_undo_each_other(void **state)
+{
+    const int *given = *state;
+    int model = given[0], k = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    double there, back;
+    pair_options(&o, models[model], k ? CLVOX_METRIC_NCC : CLVOX_METRIC_LNCC);
+    o.init = CLVOX_INIT_MATRIX;
+    memcpy(o.matrix, shared.p.matrix, sizeof o.matrix);
+    o.inverse = 1;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    double first = pair_detour(r.warp, r.inverse_warp, shared.p.labels, &there);
+    double second = pair_detour(r.inverse_warp, r.warp, shared.p.labels, &back);
+    printf("# stated %.4f, %.4f at most; found %.4f and %.4f, %.4f and %.4f at most\n",
+           r.inverse_error_voxels[1], r.inverse_error_voxels[0], first, second, there, back);
+    assert_true(r.inverse_error_voxels[1] <= .02);
+    assert_that(first <= .02 && there <= .3, "%.4f, %.4f", first, there);
+    assert_that(second <= .02 && back <= .3, "%.4f, %.4f", second, back);
+    clvox_register_result_free(&r);
+}
+
+static int inverse_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
 }
 
 static void inverse(void)
 {
-    pair p;
-    pair_apart(&p, 3, 67);
+    test_set_up(inverse_set_up);
     for (int model = 0; model < MODELS; model++)
-        for (int k = 0; k < 2; k++) {
-            clvox_register_options o;
-            clvox_register_result r;
-            double there, back;
-            CHECK_CASE("%s: warp and inverse undo each other (%s)", model_names[model], k ? "NCC" : "LNCC");
-            pair_options(&o, models[model], k ? CLVOX_METRIC_NCC : CLVOX_METRIC_LNCC);
-            o.init = CLVOX_INIT_MATRIX;
-            memcpy(o.matrix, p.matrix, sizeof o.matrix);
-            o.inverse = 1;
-            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-            double first = pair_detour(r.warp, r.inverse_warp, p.labels, &there);
-            double second = pair_detour(r.inverse_warp, r.warp, p.labels, &back);
-            printf("# stated %.4f, %.4f at most; found %.4f and %.4f, %.4f and %.4f at most\n",
-                   r.inverse_error_voxels[1], r.inverse_error_voxels[0], first, second, there, back);
-            CHECK(r.inverse_error_voxels[1] <= .02);
-            CHECK_THAT(first <= .02 && there <= .3, "%.4f, %.4f", first, there);
-            CHECK_THAT(second <= .02 && back <= .3, "%.4f, %.4f", second, back);
-            clvox_register_result_free(&r);
-        }
-    pair_free(&p);
+        for (int k = 0; k < 2; k++)
+            test_case_at(warp_and_inverse_undo_each_other, TEST_AT(model, k),
+                         "%s: warp and inverse undo each other (%s)", model_names[model], k ? "NCC" : "LNCC");
+    test_tear_down(inverse_tear_down);
 }
 
 /* The smallest determinant by central differences, on a grid along the axes. */
@@ -98,43 +150,61 @@ static double smallest_determinant(const clvox_volume *warp)
 }
 
 /* A ball to a ring with a gap, in long steps that are hardly smoothed. */
-static void no_folds(void)
+static int no_folds_set_up(void **state)
 {
-    clvox_grid grid;
-    clvox_volume *fixed, *moving;
-    clv_phantom_grid((int[3]){40, 40, 36}, (double[3]){1, 1, 1}, false, &grid);
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &fixed));
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &moving));
-    for (size_t i = 0; i < clvox_grid_voxels(&grid); i++) {
+    (void)state;
+    clv_phantom_grid((int[3]){40, 40, 36}, (double[3]){1, 1, 1}, false, &shared.grid);
+    assert_ok(clvox_volume_create(&shared.grid, 1, CLVOX_KIND_SCALAR, &shared.fixed));
+    assert_ok(clvox_volume_create(&shared.grid, 1, CLVOX_KIND_SCALAR, &shared.moving));
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.grid); i++) {
         double x = (double)(i % 40) - 19.5, y = (double)(i / 40 % 40) - 19.5, z = (double)(i / 1600) - 17.5;
         double radius = sqrt(x * x + y * y);
         bool ring = radius > 6 && radius < 12 && fabs(z) < 7 && !(x > 0 && fabs(y) < 3);
-        fixed->data[i] = ring ? 100 : 0;
-        moving->data[i] = x * x + y * y + z * z < 121 ? 100 : 0;
+        shared.fixed->data[i] = ring ? 100 : 0;
+        shared.moving->data[i] = x * x + y * y + z * z < 121 ? 100 : 0;
     }
+    return 0;
+}
+
+static void by_a_ball_becomes_a_ring_with_a_gap_without(void **state)
+{
+    const int *given = *state;
+    int model = given[0], k = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    pair_options(&o, models[model], k % 2 ? CLVOX_METRIC_LNCC : CLVOX_METRIC_SSD);
+    o.step = o.finest_step = 1;
+    o.update_sigma = .6;
+    o.total_sigma = k < 2 ? 0 : .4;
+    o.momentum = k < 2 ? 0 : .8;
+    o.iterations[0] = 40;
+    assert_ok(pair_register(ctx, shared.fixed, shared.moving, NULL, NULL, &o, &r));
+    double found = smallest_determinant(r.warp);
+    printf("# determinant from %.4f (%.4f by central differences) to %.3f; mismatch %.3f; inverse "
+           "%.4f\n",
+           r.jacobian.smallest, found, r.jacobian.largest, r.mismatch, r.inverse_error_voxels[1]);
+    assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .02 && found > .02);
+    assert_true(r.largest_mm > 2 && r.mismatch < .8);
+    clvox_register_result_free(&r);
+}
+
+static int no_folds_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.fixed);
+    clvox_volume_destroy(&shared.moving);
+    return 0;
+}
+
+static void no_folds(void)
+{
+    test_set_up(no_folds_set_up);
     for (int model = 0; model < MODELS; model++)
-        for (int k = 0; k < 4; k++) {
-            clvox_register_options o;
-            clvox_register_result r;
-            pair_options(&o, models[model], k % 2 ? CLVOX_METRIC_LNCC : CLVOX_METRIC_SSD);
-            o.step = o.finest_step = 1;
-            o.update_sigma = .6;
-            o.total_sigma = k < 2 ? 0 : .4;
-            o.momentum = k < 2 ? 0 : .8;
-            o.iterations[0] = 40;
-            CHECK_CASE("%s by %s: a ball becomes a ring with a gap without folding (momentum %g)",
-                       model_names[model], k % 2 ? "LNCC" : "SSD", o.momentum);
-            check_must(pair_register(ctx, fixed, moving, NULL, NULL, &o, &r));
-            double found = smallest_determinant(r.warp);
-            printf("# determinant from %.4f (%.4f by central differences) to %.3f; mismatch %.3f; inverse "
-                   "%.4f\n",
-                   r.jacobian.smallest, found, r.jacobian.largest, r.mismatch, r.inverse_error_voxels[1]);
-            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .02 && found > .02);
-            CHECK(r.largest_mm > 2 && r.mismatch < .8);
-            clvox_register_result_free(&r);
-        }
-    clvox_volume_destroy(&fixed);
-    clvox_volume_destroy(&moving);
+        for (int k = 0; k < 4; k++)
+            test_case_at(by_a_ball_becomes_a_ring_with_a_gap_without, TEST_AT(model, k),
+                         "%s by %s: a ball becomes a ring with a gap without folding (momentum %g)",
+                         model_names[model], k % 2 ? "LNCC" : "SSD", k < 2 ? 0. : .8);
+    test_tear_down(no_folds_tear_down);
 }
 
 /* A ball in the place of what the image has there, no brighter than the image. */
@@ -142,7 +212,7 @@ static clvox_volume *distracted(const clvox_volume *image, const int at[3])
 {
     clvox_volume *copy;
     const int *size = image->grid.size;
-    check_must(clvox_volume_create(&image->grid, 1, CLVOX_KIND_SCALAR, &copy));
+    assert_ok(clvox_volume_create(&image->grid, 1, CLVOX_KIND_SCALAR, &copy));
     size_t i = 0;
     for (int z = 0; z < size[2]; z++)
         for (int y = 0; y < size[1]; y++)
@@ -153,96 +223,155 @@ static clvox_volume *distracted(const clvox_volume *image, const int at[3])
     return copy;
 }
 
+static int masks_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){44, 40, 37}, (double[3]){1, 1, 1}, false, 2, 71);
+    /* mask: the left part of the head; inner: where maps are compared. */
+    assert_ok(clvox_volume_create(&shared.p.fixed_grid, 1, CLVOX_KIND_LABEL, &shared.mask));
+    assert_ok(clvox_volume_create(&shared.p.fixed_grid, 1, CLVOX_KIND_LABEL, &shared.inner));
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.p.fixed_grid); i++) {
+        shared.mask->data[i] = i % 44 < 23;
+        shared.inner->data[i] = i % 44 < 19 ? shared.p.labels->data[i] : 0;
+    }
+    shared.fixed = distracted(shared.p.fixed, (int[3]){31, 20, 18});
+    shared.moving = distracted(shared.p.moving, (int[3]){31, 20, 18});
+    clv_phantom_grid((int[3]){48, 26, 25}, (double[3]){1, 2, 2}, false, &shared.other);
+    assert_ok(clvox_volume_create(&shared.other, 1, CLVOX_KIND_LABEL, &shared.coarse));
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.other); i++)
+        shared.coarse->data[i] =
+            i % 48 < 25; /* the same plane, 2 voxels to the left of the other grid's start */
+    return 0;
+}
+
+/* The registrations that two cases judge. */
+static struct {
+    clvox_register_options o;
+    clvox_register_result plain, clean, spoiled, elsewhere;
+} masked;
+
+static void what_lies_outside_of_the_mask_does(void **state)
+{
+    const int *given = *state;
+    int model = given[0], k = given[1];
+    double largest, mean, unmasked;
+    const clvox_volume *fixed_mask = k ? NULL : shared.mask, *moving_mask = k ? shared.mask : NULL;
+    const clvox_volume *to = k ? shared.p.fixed : shared.fixed, *from = k ? shared.moving : shared.p.moving;
+    pair_options(&masked.o, models[model], CLVOX_METRIC_LNCC);
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, fixed_mask, moving_mask, &masked.o,
+                            &masked.clean));
+    assert_ok(pair_register(ctx, to, from, NULL, NULL, &masked.o, &masked.plain));
+    assert_ok(pair_register(ctx, to, from, fixed_mask, moving_mask, &masked.o, &masked.spoiled));
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, k ? NULL : shared.coarse,
+                            k ? shared.coarse : NULL, &masked.o, &masked.elsewhere));
+    unmasked = pair_distance(masked.plain.warp, masked.clean.warp, shared.inner, &largest);
+    mean = pair_distance(masked.spoiled.warp, masked.clean.warp, shared.inner, &largest);
+    double before = pair_start(&shared.p, shared.inner),
+           error = pair_error(&shared.p, &masked.spoiled, shared.inner, &(double){0});
+    printf("# %.4f voxels apart, %.4f at most; %.4f without the mask; error %.3f, %.3f\n", mean, largest,
+           unmasked, before, error);
+    assert_that(mean <= .005 && largest <= .1 && unmasked > .02, "%.4f, %.4f", mean, largest);
+    assert_true(error < .5 * before);
+}
+
+static void a_mask_on_another_grid_does_the_same(void **state)
+{
+    (void)state;
+    double largest, mean = pair_distance(masked.elsewhere.warp, masked.clean.warp, shared.inner, &largest);
+    printf("# %.4f voxels apart, %.4f at most\n", mean, largest);
+    assert_that(mean <= .02 && largest <= .2, "%.4f, %.4f", mean, largest);
+    clvox_register_result_free(&masked.clean);
+    clvox_register_result_free(&masked.plain);
+    clvox_register_result_free(&masked.spoiled);
+    clvox_register_result_free(&masked.elsewhere);
+}
+
+static void an_empty_mask_is_one_sentence(void **state)
+{
+    const int *given = *state;
+    int k = given[1];
+    clvox_register_result r;
+    clvox_volume *empty;
+    assert_ok(clvox_volume_create(&shared.p.fixed_grid, 1, CLVOX_KIND_LABEL, &empty));
+    assert_int_equal(pair_register(ctx, shared.p.fixed, shared.p.moving, k ? NULL : empty, k ? empty : NULL,
+                                   &masked.o, &r),
+                     CLVOX_ERROR_DATA);
+    assert_true(strstr(clvox_message(), k ? "moving mask" : "fixed mask") && !r.warp);
+    clvox_volume_destroy(&empty);
+}
+
+static int masks_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.mask);
+    clvox_volume_destroy(&shared.inner);
+    clvox_volume_destroy(&shared.coarse);
+    clvox_volume_destroy(&shared.fixed);
+    clvox_volume_destroy(&shared.moving);
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void masks(void)
 {
-    pair p;
-    clvox_volume *mask, *inner, *coarse, *fixed, *moving;
-    clvox_grid other;
-    pair_make(&p, (int[3]){44, 40, 37}, (double[3]){1, 1, 1}, false, 2, 71);
-    /* mask: the left part of the head; inner: where maps are compared. */
-    check_must(clvox_volume_create(&p.fixed_grid, 1, CLVOX_KIND_LABEL, &mask));
-    check_must(clvox_volume_create(&p.fixed_grid, 1, CLVOX_KIND_LABEL, &inner));
-    for (size_t i = 0; i < clvox_grid_voxels(&p.fixed_grid); i++) {
-        mask->data[i] = i % 44 < 23;
-        inner->data[i] = i % 44 < 19 ? p.labels->data[i] : 0;
-    }
-    fixed = distracted(p.fixed, (int[3]){31, 20, 18});
-    moving = distracted(p.moving, (int[3]){31, 20, 18});
-    clv_phantom_grid((int[3]){48, 26, 25}, (double[3]){1, 2, 2}, false, &other);
-    check_must(clvox_volume_create(&other, 1, CLVOX_KIND_LABEL, &coarse));
-    for (size_t i = 0; i < clvox_grid_voxels(&other); i++)
-        coarse->data[i] = i % 48 < 25; /* the same plane, 2 voxels to the left of the other grid's start */
+    test_set_up(masks_set_up);
     for (int model = 0; model < MODELS; model++)
         for (int k = 0; k < 2; k++) {
-            clvox_register_options o;
-            clvox_register_result plain, clean, spoiled, elsewhere;
-            double largest, mean, unmasked;
-            const clvox_volume *fixed_mask = k ? NULL : mask, *moving_mask = k ? mask : NULL;
-            const clvox_volume *to = k ? p.fixed : fixed, *from = k ? moving : p.moving;
-            CHECK_CASE("%s: what lies outside of the %s mask does not matter", model_names[model],
-                       k ? "moving" : "fixed");
-            pair_options(&o, models[model], CLVOX_METRIC_LNCC);
-            check_must(pair_register(ctx, p.fixed, p.moving, fixed_mask, moving_mask, &o, &clean));
-            check_must(pair_register(ctx, to, from, NULL, NULL, &o, &plain));
-            check_must(pair_register(ctx, to, from, fixed_mask, moving_mask, &o, &spoiled));
-            check_must(
-                pair_register(ctx, p.fixed, p.moving, k ? NULL : coarse, k ? coarse : NULL, &o, &elsewhere));
-            unmasked = pair_distance(plain.warp, clean.warp, inner, &largest);
-            mean = pair_distance(spoiled.warp, clean.warp, inner, &largest);
-            double before = pair_start(&p, inner), error = pair_error(&p, &spoiled, inner, &(double){0});
-            printf("# %.4f voxels apart, %.4f at most; %.4f without the mask; error %.3f, %.3f\n", mean,
-                   largest, unmasked, before, error);
-            CHECK_THAT(mean <= .005 && largest <= .1 && unmasked > .02, "%.4f, %.4f", mean, largest);
-            CHECK(error < .5 * before);
-            CHECK_CASE("%s: a %s mask on another grid does the same", model_names[model],
-                       k ? "moving" : "fixed");
-            mean = pair_distance(elsewhere.warp, clean.warp, inner, &largest);
-            printf("# %.4f voxels apart, %.4f at most\n", mean, largest);
-            CHECK_THAT(mean <= .02 && largest <= .2, "%.4f, %.4f", mean, largest);
-            clvox_register_result_free(&clean);
-            clvox_register_result_free(&plain);
-            clvox_register_result_free(&spoiled);
-            clvox_register_result_free(&elsewhere);
-            CHECK_CASE("%s: an empty %s mask is one sentence", model_names[model], k ? "moving" : "fixed");
-            clvox_volume *empty;
-            check_must(clvox_volume_create(&p.fixed_grid, 1, CLVOX_KIND_LABEL, &empty));
-            CHECK(pair_register(ctx, p.fixed, p.moving, k ? NULL : empty, k ? empty : NULL, &o, &clean) ==
-                  CLVOX_ERROR_DATA);
-            CHECK(strstr(clvox_message(), k ? "moving mask" : "fixed mask") && !clean.warp);
-            clvox_volume_destroy(&empty);
+            test_case_at(what_lies_outside_of_the_mask_does, TEST_AT(model, k),
+                         "%s: what lies outside of the %s mask does not matter", model_names[model],
+                         k ? "moving" : "fixed");
+            test_case_at(a_mask_on_another_grid_does_the_same, TEST_AT(model, k),
+                         "%s: a %s mask on another grid does the same", model_names[model],
+                         k ? "moving" : "fixed");
+            test_case_at(an_empty_mask_is_one_sentence, TEST_AT(model, k),
+                         "%s: an empty %s mask is one sentence", model_names[model], k ? "moving" : "fixed");
         }
-    clvox_volume_destroy(&mask);
-    clvox_volume_destroy(&inner);
-    clvox_volume_destroy(&coarse);
-    clvox_volume_destroy(&fixed);
-    clvox_volume_destroy(&moving);
-    pair_free(&p);
+    test_tear_down(masks_tear_down);
+}
+
+static int repeats_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){37, 41, 29}, (double[3]){1, 1, 1.5}, false, 2, 73);
+    shared.bytes = 3 * clvox_grid_voxels(&shared.p.fixed_grid) * sizeof(float);
+    return 0;
+}
+
+static void by_two_runs_give_the_same_bits_momentum(void **state)
+{
+    const int *given = *state;
+    int model = given[0], k = given[1];
+    clvox_register_options o;
+    clvox_register_result a, b;
+    pair_options(&o, models[model], k < 2 ? CLVOX_METRIC_LNCC : CLVOX_METRIC_MI);
+    o.momentum = k % 2 ? .8 : 0;
+    o.inverse = 1;
+    o.iterations[0] = o.iterations[1] = 12;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &a));
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &b));
+    assert_true(!memcmp(a.warp->data, b.warp->data, shared.bytes) && a.metric_after == b.metric_after);
+    assert_memory_equal(a.inverse_warp->data, b.inverse_warp->data, shared.bytes);
+    assert_memory_equal(a.warped->data, b.warped->data, shared.bytes / 3);
+    clvox_register_result_free(&a);
+    clvox_register_result_free(&b);
+}
+
+static int repeats_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
 }
 
 static void repeats(void)
 {
-    pair p;
-    pair_make(&p, (int[3]){37, 41, 29}, (double[3]){1, 1, 1.5}, false, 2, 73);
-    size_t bytes = 3 * clvox_grid_voxels(&p.fixed_grid) * sizeof(float);
+    test_set_up(repeats_set_up);
     for (int model = 0; model < MODELS; model++)
-        for (int k = 0; k < 4; k++) {
-            clvox_register_options o;
-            clvox_register_result a, b;
-            pair_options(&o, models[model], k < 2 ? CLVOX_METRIC_LNCC : CLVOX_METRIC_MI);
-            o.momentum = k % 2 ? .8 : 0;
-            o.inverse = 1;
-            o.iterations[0] = o.iterations[1] = 12;
-            CHECK_CASE("%s by %s: two runs give the same bits (momentum %g)", model_names[model],
-                       k < 2 ? "LNCC" : "MI", o.momentum);
-            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &a));
-            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &b));
-            CHECK(!memcmp(a.warp->data, b.warp->data, bytes) && a.metric_after == b.metric_after);
-            CHECK(!memcmp(a.inverse_warp->data, b.inverse_warp->data, bytes));
-            CHECK(!memcmp(a.warped->data, b.warped->data, bytes / 3));
-            clvox_register_result_free(&a);
-            clvox_register_result_free(&b);
-        }
-    pair_free(&p);
+        for (int k = 0; k < 4; k++)
+            test_case_at(by_two_runs_give_the_same_bits_momentum, TEST_AT(model, k),
+                         "%s by %s: two runs give the same bits (momentum %g)", model_names[model],
+                         k < 2 ? "LNCC" : "MI", k % 2 ? .8 : 0.);
+    test_tear_down(repeats_tear_down);
 }
 
 static bool all_finite(const clvox_volume *v)
@@ -262,101 +391,156 @@ static bool sound(int status, const clvox_register_result *r)
            isfinite(r->metric_after);
 }
 
+static const struct {
+    int size[3], flat;
+    double amplitude;
+} rows[] = {{{61, 57, 1}, 2, 1.8},
+            {{1, 53, 67}, 0, 1.8},
+            {{5, 4, 3}, -1, .1},
+            {{1, 9, 1}, -1, 0},
+            {{2, 2, 2}, -1, 0}};
+
+static int thin_set_up(void **state)
+{
+    const int *given = *state;
+    int g = given[0];
+    pair_make(&shared.p, rows[g].size, (double[3]){1, 1.1, 1.2}, false, rows[g].amplitude, 79);
+    shared.before = pair_start(&shared.p, NULL);
+    return 0;
+}
+
+static int thin_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
+static void thin_images(void **state)
+{
+    const int *given = *state;
+    size_t g = (size_t)given[0];
+    int model = given[1];
+    int metric = given[2];
+    int flat = rows[g].flat;
+    size_t n = clvox_grid_voxels(&shared.p.fixed_grid);
+    double largest;
+    clvox_register_options o;
+    clvox_register_result r;
+    pair_options(&o, models[model], (clvox_metric)metric);
+    o.inverse = 1;
+    int status = pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r);
+    assert_that(sound(status, &r), "%s", status < 0 ? clvox_message() : "");
+    if (status == CLVOX_OK && flat >= 0) {
+        double mean = pair_error(&shared.p, &r, NULL, &largest);
+        printf("# %.3f voxels before, %.3f after (%.3f at most)\n", shared.before, mean, largest);
+        assert_that(mean <= .5 * shared.before, "%.3f of the start", mean / shared.before);
+        for (size_t i = 0; i < n; i++)
+            if (r.warp->data[(size_t)flat * n + i] != 0 || r.inverse_warp->data[(size_t)flat * n + i] != 0) {
+                fail_msg("voxel %zu leaves the slice", i);
+            }
+    }
+    clvox_register_result_free(&r);
+}
+
 static void thin(void)
 {
-    static const struct {
-        int size[3], flat;
-        double amplitude;
-    } rows[] = {{{61, 57, 1}, 2, 1.8},
-                {{1, 53, 67}, 0, 1.8},
-                {{5, 4, 3}, -1, .1},
-                {{1, 9, 1}, -1, 0},
-                {{2, 2, 2}, -1, 0}};
-    for (size_t g = 0; g < sizeof rows / sizeof *rows; g++) {
-        const int *size = rows[g].size, flat = rows[g].flat;
-        pair p;
-        pair_make(&p, size, (double[3]){1, 1.1, 1.2}, false, rows[g].amplitude, 79);
-        size_t n = clvox_grid_voxels(&p.fixed_grid);
-        double before = pair_start(&p, NULL), largest;
+    for (int g = 0; g < (int)(sizeof rows / sizeof *rows); g++) {
+        const int *size = rows[g].size;
+        test_set_up(thin_set_up);
         for (int model = 0; model < MODELS; model++)
-            for (int metric = 0; metric < 4; metric++) {
-                clvox_register_options o;
-                clvox_register_result r;
-                CHECK_CASE("%s, metric %d: images of %dx%dx%d", model_names[model], metric, size[0], size[1],
-                           size[2]);
-                pair_options(&o, models[model], (clvox_metric)metric);
-                o.inverse = 1;
-                int status = pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
-                CHECK_THAT(sound(status, &r), "%s", status < 0 ? clvox_message() : "");
-                if (status == CLVOX_OK && flat >= 0) {
-                    double mean = pair_error(&p, &r, NULL, &largest);
-                    printf("# %.3f voxels before, %.3f after (%.3f at most)\n", before, mean, largest);
-                    CHECK_THAT(mean <= .5 * before, "%.3f of the start", mean / before);
-                    for (size_t i = 0; i < n; i++)
-                        if (r.warp->data[(size_t)flat * n + i] != 0 ||
-                            r.inverse_warp->data[(size_t)flat * n + i] != 0) {
-                            CHECK_THAT(false, "voxel %zu leaves the slice", i);
-                            break;
-                        }
-                }
-                clvox_register_result_free(&r);
-            }
-        pair_free(&p);
+            for (int metric = 0; metric < 4; metric++)
+                test_case_at(thin_images, TEST_AT(g, model, metric), "%s, metric %d: images of %dx%dx%d",
+                             model_names[model], metric, size[0], size[1], size[2]);
+        test_tear_down(thin_tear_down);
     }
+}
+
+static int odd_images_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){37, 35, 33}, (double[3]){1, 1, 1}, false, 2, 83);
+    shared.n = clvox_grid_voxels(&shared.p.fixed_grid);
+    shared.before = pair_start(&shared.p, NULL);
+    shared.kept = malloc(2 * shared.n * sizeof *shared.kept);
+    assert_ok(shared.kept ? CLVOX_OK : CLVOX_ERROR_MEMORY);
+    memcpy(shared.kept, shared.p.fixed->data, shared.n * sizeof *shared.kept);
+    memcpy(shared.kept + shared.n, shared.p.moving->data, shared.n * sizeof *shared.kept);
+    return 0;
+}
+
+static void a_constant_image_leaves_all_in_place(void **state)
+{
+    const int *given = *state;
+    int model = given[0], metric = given[1], k = given[2];
+    pair_options(&shared.o, models[model], (clvox_metric)metric);
+    shared.o.inverse = 1;
+    float *constant = (k ? shared.p.moving : shared.p.fixed)->data;
+    for (size_t i = 0; i < shared.n; i++)
+        constant[i] = 7;
+    int status = pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r);
+    assert_true(sound(status, &shared.r) && (status < 0 || shared.r.largest_mm == 0));
+    clvox_register_result_free(&shared.r);
+    memcpy(constant, shared.kept + (size_t)k * shared.n, shared.n * sizeof *shared.kept);
+}
+
+static void voxels_that_are_no_numbers(void **state)
+{
+    const int *given = *state;
+    int model = given[0], metric = given[1];
+    pair_options(&shared.o, models[model], (clvox_metric)metric);
+    shared.o.inverse = 1;
+    shared.p.fixed->data[shared.n / 2 + 3] = NAN;
+    shared.p.fixed->data[1] = INFINITY;
+    for (size_t i = 0; i < 37 * 35; i++)
+        shared.p.moving->data[i] = NAN; /* a slice was not taken */
+    shared.p.moving->data[shared.n / 2] = -INFINITY;
+    int status = pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r);
+    assert_true(status == CLVOX_OK && sound(status, &shared.r));
+    double mean = status < 0 ? INFINITY : pair_error(&shared.p, &shared.r, NULL, &shared.largest);
+    printf("# %.3f voxels before, %.3f after\n", shared.before, mean);
+    assert_that(mean <= .6 * shared.before, "%.3f of the start", mean / shared.before);
+    clvox_register_result_free(&shared.r);
+    memcpy(shared.p.fixed->data, shared.kept, shared.n * sizeof *shared.kept);
+    memcpy(shared.p.moving->data, shared.kept + shared.n, shared.n * sizeof *shared.kept);
+}
+
+static void nothing_but_nan(void **state)
+{
+    const int *given = *state;
+    pair_options(&shared.o, models[given[0]], (clvox_metric)given[1]);
+    shared.o.inverse = 1;
+    for (size_t i = 0; i < shared.n; i++)
+        shared.p.moving->data[i] = NAN;
+    int status = pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r);
+    assert_true(sound(status, &shared.r));
+    clvox_register_result_free(&shared.r);
+    memcpy(shared.p.moving->data, shared.kept + shared.n, shared.n * sizeof *shared.kept);
+}
+
+static int odd_images_tear_down(void **state)
+{
+    (void)state;
+    free(shared.kept);
+    pair_free(&shared.p);
+    return 0;
 }
 
 static void odd_images(void)
 {
-    pair p;
-    clvox_register_options o;
-    clvox_register_result r;
-    double largest;
-    pair_make(&p, (int[3]){37, 35, 33}, (double[3]){1, 1, 1}, false, 2, 83);
-    size_t n = clvox_grid_voxels(&p.fixed_grid);
-    double before = pair_start(&p, NULL);
-    float *kept = malloc(2 * n * sizeof *kept);
-    check_must(kept ? CLVOX_OK : CLVOX_ERROR_MEMORY);
-    memcpy(kept, p.fixed->data, n * sizeof *kept);
-    memcpy(kept + n, p.moving->data, n * sizeof *kept);
+    test_set_up(odd_images_set_up);
     for (int model = 0; model < MODELS; model++)
         for (int metric = 0; metric < 4; metric++) {
-            pair_options(&o, models[model], (clvox_metric)metric);
-            o.inverse = 1;
-            for (int k = 0; k < 2; k++) {
-                CHECK_CASE("%s, metric %d: a constant %s image leaves all in place", model_names[model],
-                           metric, k ? "moving" : "fixed");
-                float *constant = (k ? p.moving : p.fixed)->data;
-                for (size_t i = 0; i < n; i++)
-                    constant[i] = 7;
-                int status = pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
-                CHECK(sound(status, &r) && (status < 0 || r.largest_mm == 0));
-                clvox_register_result_free(&r);
-                memcpy(constant, kept + (size_t)k * n, n * sizeof *kept);
-            }
-            CHECK_CASE("%s, metric %d: voxels that are no numbers", model_names[model], metric);
-            p.fixed->data[n / 2 + 3] = NAN;
-            p.fixed->data[1] = INFINITY;
-            for (size_t i = 0; i < 37 * 35; i++)
-                p.moving->data[i] = NAN; /* a slice was not taken */
-            p.moving->data[n / 2] = -INFINITY;
-            int status = pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
-            CHECK(status == CLVOX_OK && sound(status, &r));
-            double mean = status < 0 ? INFINITY : pair_error(&p, &r, NULL, &largest);
-            printf("# %.3f voxels before, %.3f after\n", before, mean);
-            CHECK_THAT(mean <= .6 * before, "%.3f of the start", mean / before);
-            clvox_register_result_free(&r);
-            memcpy(p.fixed->data, kept, n * sizeof *kept);
-            memcpy(p.moving->data, kept + n, n * sizeof *kept);
-            CHECK_CASE("%s, metric %d: nothing but NaN", model_names[model], metric);
-            for (size_t i = 0; i < n; i++)
-                p.moving->data[i] = NAN;
-            status = pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r);
-            CHECK(sound(status, &r));
-            clvox_register_result_free(&r);
-            memcpy(p.moving->data, kept + n, n * sizeof *kept);
+            for (int k = 0; k < 2; k++)
+                test_case_at(a_constant_image_leaves_all_in_place, TEST_AT(model, metric, k),
+                             "%s, metric %d: a constant %s image leaves all in place", model_names[model],
+                             metric, k ? "moving" : "fixed");
+            test_case_at(voxels_that_are_no_numbers, TEST_AT(model, metric),
+                         "%s, metric %d: voxels that are no numbers", model_names[model], metric);
+            test_case_at(nothing_but_nan, TEST_AT(model, metric), "%s, metric %d: nothing but NaN",
+                         model_names[model], metric);
         }
-    free(kept);
-    pair_free(&p);
+    test_tear_down(odd_images_tear_down);
 }
 
 typedef struct watched {
@@ -376,52 +560,104 @@ static int watch(void *user, int level, int iteration, double metric, double fra
     return ++w->calls == w->stop_at;
 }
 
+static int progress_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){37, 35, 33}, (double[3]){1, 1, 1}, false, 2, 89);
+    return 0;
+}
+
+/* Options whose progress is watched. */
+static clvox_register_options watched_options(int model, watched *seen)
+{
+    clvox_register_options o;
+    *seen = (watched){.stop_at = 0};
+    pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+    o.progress = watch;
+    o.user = seen;
+    return o;
+}
+
+static void progress_never_falls_and_ends_at_1(void **state)
+{
+    const int *given = *state;
+    clvox_register_result r;
+    watched seen;
+    clvox_register_options o = watched_options(given[0], &seen);
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    printf("# %d calls, the last at %g; %d and %d iterations\n", seen.calls, seen.fraction, r.iterations[0],
+           r.iterations[1]);
+    assert_true(!seen.falls && fabs(seen.fraction - 1) < 1e-9 && seen.calls >= 5);
+    shared.calls = seen.calls;
+    clvox_register_result_free(&r);
+}
+
+static void a_callback_stops_the_run_wherever(void **state)
+{
+    const int *given = *state;
+    clvox_register_result r;
+    watched seen;
+    clvox_register_options o = watched_options(given[0], &seen);
+    assert_true(shared.calls > 0);
+    for (int at = 1; at <= shared.calls; at += 2) {
+        seen = (watched){.stop_at = at};
+        assert_int_equal(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
+                         CLVOX_ERROR_STOPPED);
+        assert_true(seen.calls == at && !r.warp && !r.warped && !r.inverse_warp);
+    }
+}
+
+static void the_tolerance_ends_levels_early(void **state)
+{
+    const int *given = *state;
+    clvox_register_result r;
+    watched seen;
+    clvox_register_options o = watched_options(given[0], &seen);
+    o.tolerance = .5;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    assert_true(r.iterations[0] < 30 && r.iterations[0] % 10 == 1);
+    assert_true(r.iterations[1] < 20 && r.iterations[1] % 10 == 1);
+    assert_true(!seen.falls && fabs(seen.fraction - 1) < 1e-9 && r.metric_after > r.metric_linear);
+    clvox_register_result_free(&r);
+}
+
+static void no_iterations_give_the_identity(void **state)
+{
+    const int *given = *state;
+    clvox_register_result r;
+    watched seen;
+    clvox_register_options o = watched_options(given[0], &seen);
+    o.tolerance = .5;
+    o.iterations[0] = o.iterations[1] = 0;
+    o.inverse = 1;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    assert_true(r.largest_mm == 0 && r.iterations[0] == 0 && r.iterations[1] == 0 && !seen.falls);
+    assert_true(r.jacobian.smallest == 1 && r.jacobian.largest == 1 && r.inverse_error_voxels[0] == 0);
+    assert_true(r.metric_after == r.metric_linear);
+    clvox_register_result_free(&r);
+}
+
+static int progress_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void progress(void)
 {
-    pair p;
-    pair_make(&p, (int[3]){37, 35, 33}, (double[3]){1, 1, 1}, false, 2, 89);
+    test_set_up(progress_set_up);
     for (int model = 0; model < MODELS; model++) {
-        clvox_register_options o;
-        clvox_register_result r;
-        watched seen = {.stop_at = 0};
-        pair_options(&o, models[model], CLVOX_METRIC_LNCC);
-        o.progress = watch;
-        o.user = &seen;
-        CHECK_CASE("%s: progress never falls and ends at 1", model_names[model]);
-        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-        printf("# %d calls, the last at %g; %d and %d iterations\n", seen.calls, seen.fraction,
-               r.iterations[0], r.iterations[1]);
-        CHECK(!seen.falls && fabs(seen.fraction - 1) < 1e-9 && seen.calls >= 5);
-        int calls = seen.calls;
-        clvox_register_result_free(&r);
-
-        CHECK_CASE("%s: a callback stops the run wherever it is", model_names[model]);
-        for (int at = 1; at <= calls; at += 2) {
-            seen = (watched){.stop_at = at};
-            CHECK(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r) == CLVOX_ERROR_STOPPED);
-            CHECK(seen.calls == at && !r.warp && !r.warped && !r.inverse_warp);
-        }
-
-        CHECK_CASE("%s: the tolerance ends levels early", model_names[model]);
-        seen = (watched){.stop_at = 0};
-        o.tolerance = .5;
-        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-        CHECK(r.iterations[0] < 30 && r.iterations[0] % 10 == 1);
-        CHECK(r.iterations[1] < 20 && r.iterations[1] % 10 == 1);
-        CHECK(!seen.falls && fabs(seen.fraction - 1) < 1e-9 && r.metric_after > r.metric_linear);
-        clvox_register_result_free(&r);
-
-        CHECK_CASE("%s: no iterations give the identity", model_names[model]);
-        seen = (watched){.stop_at = 0};
-        o.iterations[0] = o.iterations[1] = 0;
-        o.inverse = 1;
-        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-        CHECK(r.largest_mm == 0 && r.iterations[0] == 0 && r.iterations[1] == 0 && !seen.falls);
-        CHECK(r.jacobian.smallest == 1 && r.jacobian.largest == 1 && r.inverse_error_voxels[0] == 0);
-        CHECK(r.metric_after == r.metric_linear);
-        clvox_register_result_free(&r);
+        test_case_at(progress_never_falls_and_ends_at_1, TEST_AT(model),
+                     "%s: progress never falls and ends at 1", model_names[model]);
+        test_case_at(a_callback_stops_the_run_wherever, TEST_AT(model),
+                     "%s: a callback stops the run wherever it is", model_names[model]);
+        test_case_at(the_tolerance_ends_levels_early, TEST_AT(model), "%s: the tolerance ends levels early",
+                     model_names[model]);
+        test_case_at(no_iterations_give_the_identity, TEST_AT(model), "%s: no iterations give the identity",
+                     model_names[model]);
     }
-    pair_free(&p);
+    test_tear_down(progress_tear_down);
 }
 
 typedef struct losses {
@@ -441,120 +677,187 @@ static int watch_losses(void *user, int level, int iteration, double metric, dou
 }
 
 /* Elastic smoothing takes away at first what a coarser level found, and lets it come back as it weakens. */
+static int metric_may_fall_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){37, 35, 33}, (double[3]){1, 1, 1}, false, 3, 89);
+    return 0;
+}
+
+static void a_level_does_not_end_because_metric_falls(void **state)
+{
+    const int *given = *state;
+    int model = given[0];
+    clvox_register_options o;
+    clvox_register_result r;
+    losses seen = {.largest = 0};
+    pair_options(&o, models[model], CLVOX_METRIC_LNCC);
+    o.total_sigma = 4;
+    o.tolerance = 4e-4;
+    o.progress = watch_losses;
+    o.user = &seen;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    printf("# metric falls by up to %.4f in ten iterations; %d and %d iterations\n", seen.largest,
+           r.iterations[0], r.iterations[1]);
+    assert_true(seen.largest > 10 * o.tolerance && r.iterations[1] > 11);
+    clvox_register_result_free(&r);
+}
+
+static int metric_may_fall_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void metric_may_fall(void)
 {
-    pair p;
-    pair_make(&p, (int[3]){37, 35, 33}, (double[3]){1, 1, 1}, false, 3, 89);
-    for (int model = 0; model < MODELS; model++) {
-        clvox_register_options o;
-        clvox_register_result r;
-        losses seen = {.largest = 0};
-        CHECK_CASE("%s: a level does not end because metric falls", model_names[model]);
-        pair_options(&o, models[model], CLVOX_METRIC_LNCC);
-        o.total_sigma = 4;
-        o.tolerance = 4e-4;
-        o.progress = watch_losses;
-        o.user = &seen;
-        check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
-        printf("# metric falls by up to %.4f in ten iterations; %d and %d iterations\n", seen.largest,
-               r.iterations[0], r.iterations[1]);
-        CHECK(seen.largest > 10 * o.tolerance && r.iterations[1] > 11);
-        clvox_register_result_free(&r);
-    }
-    pair_free(&p);
+    test_set_up(metric_may_fall_set_up);
+    for (int model = 0; model < MODELS; model++)
+        test_case_at(a_level_does_not_end_because_metric_falls, TEST_AT(model),
+                     "%s: a level does not end because metric falls", model_names[model]);
+    test_tear_down(metric_may_fall_tear_down);
+}
+
+static const double shrinks[][2] = {{2, 1}, {4, 2}};
+
+static int memory_set_up(void **state)
+{
+    (void)state;
+    pair_apart(&shared.p, 2, 97);
+    assert_ok(clvox_volume_create(&shared.p.moving_grid, 1, CLVOX_KIND_LABEL, &shared.moving_mask));
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.p.moving_grid); i++)
+        shared.moving_mask->data[i] = 1;
+    return 0;
+}
+
+static void by_takes_the_memory_predicted_finest_level(void **state)
+{
+    const int *given = *state;
+    int model = given[0], k = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    bool full = k & 1;
+    const clvox_register_images images = {.fixed = {shared.p.fixed, shared.p.fixed},
+                                          .moving = {shared.p.moving, shared.p.moving},
+                                          .channels = full ? 2 : 1,
+                                          .fixed_mask = full ? shared.p.labels : NULL,
+                                          .moving_mask = full ? shared.moving_mask : NULL};
+    pair_options(&o, models[model], k & 2 ? CLVOX_METRIC_MI : CLVOX_METRIC_LNCC);
+    o.init = CLVOX_INIT_MATRIX;
+    memcpy(o.matrix, shared.p.matrix, sizeof o.matrix);
+    o.iterations[0] = o.iterations[1] = 2;
+    o.radius = full ? 6 : 2; /* above 4 windows take more */
+    o.inverse = full;
+    o.consistency = !full;
+    memcpy(o.shrink, shrinks[k >> 2], sizeof shrinks[0]);
+    assert_ok(clvox_register(ctx, &images, &o, &r));
+    size_t predicted = clvox_register_bytes(&images, &o);
+    /* 64 KiB are for what operations take for themselves. */
+    printf("# %zu bytes, %zu predicted\n", r.device_bytes, predicted);
+    assert_that(r.device_bytes <= predicted && (double)r.device_bytes >= .95 * (double)predicted - 65536,
+                "%zu bytes, %zu predicted", r.device_bytes, predicted);
+    clvox_register_result_free(&r);
+}
+
+static int memory_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.moving_mask);
+    pair_free(&shared.p);
+    return 0;
 }
 
 static void memory(void)
 {
-    static const double shrinks[][2] = {{2, 1}, {4, 2}};
-    pair p;
-    pair_apart(&p, 2, 97);
-    clvox_volume *moving_mask;
-    check_must(clvox_volume_create(&p.moving_grid, 1, CLVOX_KIND_LABEL, &moving_mask));
-    for (size_t i = 0; i < clvox_grid_voxels(&p.moving_grid); i++)
-        moving_mask->data[i] = 1;
+    test_set_up(memory_set_up);
     for (int model = 0; model < MODELS; model++)
         for (int k = 0; k < 8; k++) {
-            clvox_register_options o;
-            clvox_register_result r;
             bool full = k & 1;
-            const clvox_register_images images = {.fixed = {p.fixed, p.fixed},
-                                                  .moving = {p.moving, p.moving},
-                                                  .channels = full ? 2 : 1,
-                                                  .fixed_mask = full ? p.labels : NULL,
-                                                  .moving_mask = full ? moving_mask : NULL};
-            pair_options(&o, models[model], k & 2 ? CLVOX_METRIC_MI : CLVOX_METRIC_LNCC);
-            o.init = CLVOX_INIT_MATRIX;
-            memcpy(o.matrix, p.matrix, sizeof o.matrix);
-            o.iterations[0] = o.iterations[1] = 2;
-            o.radius = full ? 6 : 2; /* above 4 windows take more */
-            o.inverse = full;
-            o.consistency = !full;
-            memcpy(o.shrink, shrinks[k >> 2], sizeof shrinks[0]);
-            CHECK_CASE("%s by %s takes the memory predicted (%s, finest level %g)", model_names[model],
-                       k & 2 ? "MI" : "LNCC", full ? "2 channels, masks, inverse" : "1 channel", o.shrink[1]);
-            check_must(clvox_register(ctx, &images, &o, &r));
-            size_t predicted = clvox_register_bytes(&images, &o);
-            /* 64 KiB are for what operations take for themselves. */
-            printf("# %zu bytes, %zu predicted\n", r.device_bytes, predicted);
-            CHECK_THAT(r.device_bytes <= predicted &&
-                           (double)r.device_bytes >= .95 * (double)predicted - 65536,
-                       "%zu bytes, %zu predicted", r.device_bytes, predicted);
-            clvox_register_result_free(&r);
+            test_case_at(by_takes_the_memory_predicted_finest_level, TEST_AT(model, k),
+                         "%s by %s takes the memory predicted (%s, finest level %g)", model_names[model],
+                         k & 2 ? "MI" : "LNCC", full ? "2 channels, masks, inverse" : "1 channel",
+                         shrinks[k >> 2][1]);
         }
-    clvox_volume_destroy(&moving_mask);
-    pair_free(&p);
+    test_tear_down(memory_tear_down);
 }
 
 /* Devices round differently. What that changes must not grow: a start that is
  * moved by a hundred-thousandth of a voxel gives the same map, noise and all.
  * Voxels do not begin on one another, where interpolants have two slopes. */
+enum { MOVES = 3 };
+
+static int near_starts_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){56, 60, 52}, (double[3]){1, 1, 1}, false, 3, 71);
+    clvox_volume_destroy(&shared.p.fixed);
+    clvox_volume_destroy(&shared.p.moving);
+    shared.p.phantom.noise = 3;
+    assert_ok(
+        clv_phantom_image(&shared.p.phantom, &shared.p.fixed_grid, NULL, &shared.p.warp, 1, &shared.p.fixed));
+    assert_ok(clv_phantom_image(&shared.p.phantom, &shared.p.moving_grid, NULL, NULL, 2, &shared.p.moving));
+    return 0;
+}
+
+static void a_start_a_hundred_thousandth_of_a_voxel(void **state)
+{
+    const int *given = *state;
+    int model = given[0];
+    clvox_register_options o;
+    clvox_register_result r[1 + MOVES];
+    double mean = 0, largest;
+    clvox_register_defaults(&o);
+    o.deform = models[model];
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+    o.linear = CLVOX_LINEAR_NONE;
+    o.init = CLVOX_INIT_MATRIX;
+    o.matrix[1][3] = -.2;
+    o.matrix[2][3] = .26;
+    for (int k = 0; k <= MOVES; k++) {
+        o.matrix[0][3] = .3 + 1e-5 * k;
+        assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r[k]));
+    }
+    double error = pair_error(&shared.p, &r[0], NULL, &largest);
+    printf("# %.3f voxels from the truth, %.3f at most; apart", error, largest);
+    for (int k = 1; k <= MOVES; k++) {
+        double apart = pair_distance(r[0].warp, r[k].warp, NULL, &largest);
+        mean += apart / MOVES;
+        printf(" %.5f, %.4f at most%s", apart, largest, k < MOVES ? ";" : "\n");
+    }
+    assert_that(mean <= .02, "%.5f", mean);
+    for (int k = 0; k <= MOVES; k++)
+        clvox_register_result_free(&r[k]);
+}
+
+static int near_starts_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
 static void near_starts(void)
 {
-    enum { MOVES = 3 };
-    pair p;
-    pair_make(&p, (int[3]){56, 60, 52}, (double[3]){1, 1, 1}, false, 3, 71);
-    clvox_volume_destroy(&p.fixed);
-    clvox_volume_destroy(&p.moving);
-    p.phantom.noise = 3;
-    check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, &p.warp, 1, &p.fixed));
-    check_must(clv_phantom_image(&p.phantom, &p.moving_grid, NULL, NULL, 2, &p.moving));
-    for (int model = 0; model < MODELS; model++) {
-        clvox_register_options o;
-        clvox_register_result r[1 + MOVES];
-        double mean = 0, largest;
-        clvox_register_defaults(&o);
-        o.deform = models[model];
-        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-        o.linear = CLVOX_LINEAR_NONE;
-        o.init = CLVOX_INIT_MATRIX;
-        o.matrix[1][3] = -.2;
-        o.matrix[2][3] = .26;
-        CHECK_CASE("%s: a start a hundred-thousandth of a voxel away leads to the same map", model_names[model]);
-        for (int k = 0; k <= MOVES; k++) {
-            o.matrix[0][3] = .3 + 1e-5 * k;
-            check_must(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r[k]));
-        }
-        double error = pair_error(&p, &r[0], NULL, &largest);
-        printf("# %.3f voxels from the truth, %.3f at most; apart", error, largest);
-        for (int k = 1; k <= MOVES; k++) {
-            double apart = pair_distance(r[0].warp, r[k].warp, NULL, &largest);
-            mean += apart / MOVES;
-            printf(" %.5f, %.4f at most%s", apart, largest, k < MOVES ? ";" : "\n");
-        }
-        CHECK_THAT(mean <= .02, "%.5f", mean);
-        for (int k = 0; k <= MOVES; k++)
-            clvox_register_result_free(&r[k]);
-    }
-    pair_free(&p);
+    test_set_up(near_starts_set_up);
+    for (int model = 0; model < MODELS; model++)
+        test_case_at(a_start_a_hundred_thousandth_of_a_voxel, TEST_AT(model),
+                     "%s: a start a hundred-thousandth of a voxel away leads to the same map",
+                     model_names[model]);
+    test_tear_down(near_starts_tear_down);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&ctx);
+    return 0;
 }
 
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        printf("1..0 # SKIP %s\n", clvox_message());
-        return 0;
-    }
+    if (clvox_context_create(NULL, &ctx) < 0)
+        return test_skip_all("%s", clvox_message());
     exchange();
     inverse();
     no_folds();
@@ -566,6 +869,5 @@ int main(void)
     progress();
     metric_may_fall();
     memory();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("compositive map", tear_down);
 }

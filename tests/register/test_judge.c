@@ -50,35 +50,53 @@ static void put_together(const clvox_affine_parts *p, const clvox_grid *grid, do
     clv_matrix_copy(CLV_MATRIX(m), out);
 }
 
-static void parts(void)
+/* What cases leave to those after them. */
+static struct {
+    clvox_grid grid, big, fixed_grid, moving_grid;
+    double overlap;
+    clv_phantom phantom;
+    clvox_volume *fixed, *moving, *fixed_mask, *moving_mask;
+} shared;
+
+static void an_affine_is_taken_apart_into_what_it_was(void **state)
 {
+    (void)state;
     static const clvox_affine_parts all[] = {
         {{0, 0, 0}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
         {{10, -20, 30}, {1.1, .9, 1.3}, {.1, -.05, .2}, {4, -5, 60}},
         {{-170, 80, 100}, {.4, 2.5, 1}, {0, .3, 0}, {-100, 0, 1}},
     };
-    clvox_grid grid;
-    clv_phantom_grid((int[3]){40, 51, 33}, (double[3]){1, 1.2, 2}, true, &grid);
-    CHECK_CASE("an affine is taken apart into what it was made of");
+    clv_phantom_grid((int[3]){40, 51, 33}, (double[3]){1, 1.2, 2}, true, &shared.grid);
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         double m[4][4];
         clvox_affine_parts got;
-        put_together(&all[k], &grid, m);
-        CHECK(clvox_affine_take_apart(CLV_MATRIX(m), &grid, &got));
+        put_together(&all[k], &shared.grid, m);
+        assert_true(clvox_affine_take_apart(CLV_MATRIX(m), &shared.grid, &got));
         for (int i = 0; i < 3; i++) {
-            CHECK_THAT(fabs(got.rotation_degrees[i] - all[k].rotation_degrees[i]) < 1e-9, "angle %d: %g", i,
-                       got.rotation_degrees[i]);
-            CHECK_THAT(fabs(got.scale[i] - all[k].scale[i]) < 1e-9, "scale %d: %g", i, got.scale[i]);
-            CHECK_THAT(fabs(got.shear[i] - all[k].shear[i]) < 1e-9, "shear %d: %g", i, got.shear[i]);
-            CHECK_THAT(fabs(got.shift_mm[i] - all[k].shift_mm[i]) < 1e-9, "shift %d: %g", i, got.shift_mm[i]);
+            assert_that(fabs(got.rotation_degrees[i] - all[k].rotation_degrees[i]) < 1e-9, "angle %d: %g", i,
+                        got.rotation_degrees[i]);
+            assert_that(fabs(got.scale[i] - all[k].scale[i]) < 1e-9, "scale %d: %g", i, got.scale[i]);
+            assert_that(fabs(got.shear[i] - all[k].shear[i]) < 1e-9, "shear %d: %g", i, got.shear[i]);
+            assert_that(fabs(got.shift_mm[i] - all[k].shift_mm[i]) < 1e-9, "shift %d: %g", i,
+                        got.shift_mm[i]);
         }
     }
-    CHECK_CASE("a mirror and a singular matrix are not taken apart");
+}
+
+static void a_mirror_and_a_singular_matrix(void **state)
+{
+    (void)state;
     clvox_affine_parts got;
-    CHECK(!clvox_affine_take_apart(
-        (const double[4][4]){{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &grid, &got));
-    CHECK(!clvox_affine_take_apart(
-        (const double[4][4]){{1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &grid, &got));
+    assert_true(!clvox_affine_take_apart(
+        (const double[4][4]){{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &shared.grid, &got));
+    assert_true(!clvox_affine_take_apart(
+        (const double[4][4]){{1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}, &shared.grid, &got));
+}
+
+static void parts(void)
+{
+    test_case(an_affine_is_taken_apart_into_what_it_was, "an affine is taken apart into what it was made of");
+    test_case(a_mirror_and_a_singular_matrix, "a mirror and a singular matrix are not taken apart");
 }
 
 static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double scale, double shift,
@@ -102,35 +120,52 @@ static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double 
     return r.suspicions;
 }
 
-static void doubts(void)
+static void nothing_speaks_against_a_good_result(void **state)
 {
-    clvox_grid big, small;
-    double overlap;
-    grid_of(40, 40, 40, 2, &big);
+    (void)state;
+    clvox_grid small;
+    grid_of(40, 40, 40, 2, &shared.big);
     grid_of(20, 20, 20, 1, &small);
-    CHECK_CASE("nothing speaks against a good result");
-    CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == 0);
-    CHECK_THAT(overlap == 1, "%g", overlap);
-    CHECK(judge(&big, &small, 1, 0, CLVOX_METRIC_NCC, 1, 2, 0, &overlap) == 0);
-    CHECK_THAT(fabs(overlap - 1) < .1, "%g", overlap);
-    CHECK(judge(&small, &big, 1, 0, CLVOX_METRIC_MI, 1, 1, 0, &overlap) == 0);
-    CHECK_CASE("each doubt is found");
-    CHECK(judge(&big, &big, 1, 75, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_OVERLAP);
-    CHECK_THAT(fabs(overlap - 5. / 80) < .04, "%g", overlap);
-    CHECK(judge(&big, &big, 2.1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_SCALE);
-    CHECK(judge(&big, &big, .4, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_SCALE);
-    CHECK(judge(&big, &big, -1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &overlap) == CLVOX_SUSPECT_SCALE);
-    CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_SSD, 1, 2, 0, &overlap) == CLVOX_SUSPECT_METRIC);
-    CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_LNCC, .5, .4, 0, &overlap) == CLVOX_SUSPECT_METRIC);
-    CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_LNCC, .5, .49, 0, &overlap) == 0);
-    CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_MI, .5, .48, 0, &overlap) == CLVOX_SUSPECT_METRIC);
-    CHECK(judge(&big, &big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 3, &overlap) == CLVOX_SUSPECT_FOLDS);
+    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) == 0);
+    assert_that(shared.overlap == 1, "%g", shared.overlap);
+    assert_true(judge(&shared.big, &small, 1, 0, CLVOX_METRIC_NCC, 1, 2, 0, &shared.overlap) == 0);
+    assert_that(fabs(shared.overlap - 1) < .1, "%g", shared.overlap);
+    assert_true(judge(&small, &shared.big, 1, 0, CLVOX_METRIC_MI, 1, 1, 0, &shared.overlap) == 0);
 }
 
-static void presets(void)
+static void each_doubt_is_found(void **state)
 {
+    (void)state;
+    assert_true(judge(&shared.big, &shared.big, 1, 75, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) ==
+                CLVOX_SUSPECT_OVERLAP);
+    assert_that(fabs(shared.overlap - 5. / 80) < .04, "%g", shared.overlap);
+    assert_true(judge(&shared.big, &shared.big, 2.1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) ==
+                CLVOX_SUSPECT_SCALE);
+    assert_true(judge(&shared.big, &shared.big, .4, 0, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) ==
+                CLVOX_SUSPECT_SCALE);
+    assert_true(judge(&shared.big, &shared.big, -1, 0, CLVOX_METRIC_SSD, 2, 1, 0, &shared.overlap) ==
+                CLVOX_SUSPECT_SCALE);
+    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_SSD, 1, 2, 0, &shared.overlap) ==
+                CLVOX_SUSPECT_METRIC);
+    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_LNCC, .5, .4, 0, &shared.overlap) ==
+                CLVOX_SUSPECT_METRIC);
+    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_LNCC, .5, .49, 0, &shared.overlap) == 0);
+    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_MI, .5, .48, 0, &shared.overlap) ==
+                CLVOX_SUSPECT_METRIC);
+    assert_true(judge(&shared.big, &shared.big, 1, 0, CLVOX_METRIC_SSD, 2, 1, 3, &shared.overlap) ==
+                CLVOX_SUSPECT_FOLDS);
+}
+
+static void doubts(void)
+{
+    test_case(nothing_speaks_against_a_good_result, "nothing speaks against a good result");
+    test_case(each_doubt_is_found, "each doubt is found");
+}
+
+static void presets(void **state)
+{
+    (void)state;
     static const clvox_deform models[] = {CLVOX_DEFORM_UNBIASED, CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SYN};
-    CHECK_CASE("every model has its presets, and they differ in work");
     for (int m = 0; m < 3; m++) {
         double work[3];
         for (int preset = 0; preset < 3; preset++) {
@@ -141,121 +176,159 @@ static void presets(void)
             o.deform = models[m];
             o.linear = CLVOX_LINEAR_RIGID;
             clvox_register_preset(&o, (clvox_preset)preset);
-            CHECK(o.deform == models[m] && o.linear == CLVOX_LINEAR_RIGID && o.levels > 0 && o.step > 0);
-            CHECK(clv_model_compares(o.deform, o.metric));
+            assert_true(o.deform == models[m] && o.linear == CLVOX_LINEAR_RIGID && o.levels > 0 &&
+                        o.step > 0);
+            assert_true(clv_model_compares(o.deform, o.metric));
             work[preset] = 0;
             for (int i = 0; i < o.levels; i++)
                 work[preset] += o.iterations[i] / pow(o.shrink[i], 3);
         }
-        CHECK(work[0] < work[1] && work[1] < work[2]);
+        assert_true(work[0] < work[1] && work[1] < work[2]);
     }
 }
 
-static void rows(void)
+static void every_models_row_is_whole_options(void **state)
 {
-    CHECK_CASE("every model's row is whole: options that it takes are rows of the table, presets are in range");
+    (void)state;
     for (int i = 1; clv_model_name((clvox_deform)i); i++) {
         const clv_model *m = clv_model_find((clvox_deform)i);
-        CHECK(m->deform == (clvox_deform)i && m->run && m->requests);
+        assert_true(m->deform == (clvox_deform)i && m->run && m->requests);
         for (const char *const *name = m->takes; *name; name++)
-            CHECK_THAT(clv_option_find(&clv_register_table, *name), "%s takes %s", m->name, *name);
+            assert_that(clv_option_find(&clv_register_table, *name), "%s takes %s", m->name, *name);
         for (int preset = 0; preset < CLV_PRESETS; preset++) {
             clvox_register_options o;
             clvox_register_defaults(&o);
             o.deform = m->deform;
             clvox_register_preset(&o, (clvox_preset)preset);
-            CHECK_THAT(clv_options_check(&clv_register_table, &o) == CLVOX_OK, "%s", clvox_message());
+            assert_that(clv_options_check(&clv_register_table, &o) == CLVOX_OK, "%s", clvox_message());
         }
-    }
-    CHECK_CASE("every metric's row is whole");
-    for (int i = 0; clv_metric_name(i); i++) {
-        const clv_metric_row *metric = clv_metric_find((clvox_metric)i);
-        CHECK(metric->metric == (clvox_metric)i && metric->title && metric->scratch && metric->derivative);
-        CHECK(metric->compare && metric->rounding > 0 && (!metric->add || metric->score));
-        CHECK(clv_metric_find(metric->search)->score && clv_metric_name((int)metric->coarse));
-        CHECK(!metric->parameter || (metric->says[0] && metric->says[1] && metric->meaning));
-        CHECK(!metric->parameter || (metric->field && metric->linear_field));
     }
 }
 
+static void every_metrics_row_is_whole(void **state)
+{
+    (void)state;
+    for (int i = 0; clv_metric_name(i); i++) {
+        const clv_metric_row *metric = clv_metric_find((clvox_metric)i);
+        assert_true(metric->metric == (clvox_metric)i && metric->title && metric->scratch &&
+                    metric->derivative);
+        assert_true(metric->compare && metric->rounding > 0 && (!metric->add || metric->score));
+        assert_true(clv_metric_find(metric->search)->score && clv_metric_name((int)metric->coarse));
+        assert_true(!metric->parameter || (metric->says[0] && metric->says[1] && metric->meaning));
+        assert_true(!metric->parameter || (metric->field && metric->linear_field));
+    }
+}
+
+static void rows(void)
+{
+    test_case(
+        every_models_row_is_whole_options,
+        "every model's row is whole: options that it takes are rows of the table, presets are in range");
+    test_case(every_metrics_row_is_whole, "every metric's row is whole");
+}
+
 /* Every choice of memory: prediction and peak agree. */
+static const struct {
+    clvox_deform deform;
+    clvox_force force;
+    int inverse, consistency, channels, masks;
+    double finest;
+} cases[] = {
+    {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 1},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_TWOPASS, 1, 1, 1, 3, 1},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 0, 1, 1, 1},
+    {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 1, 1, 1, 2, 2},
+    {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 3, 3, 1},
+    {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1},
+    {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 1, 1, 2, 3, 1},
+    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 1, 1, 1, 1, 1},
+    {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 2},
+};
+
+static int memory_set_up(void **state)
+{
+    (void)state;
+    grid_of(61, 59, 53, 1, &shared.fixed_grid);
+    grid_of(47, 53, 59, 1.2, &shared.moving_grid);
+    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &shared.fixed_grid, 5, 0, &shared.phantom));
+    assert_ok(clv_phantom_image(&shared.phantom, &shared.fixed_grid, NULL, NULL, 1, &shared.fixed));
+    assert_ok(clv_phantom_image(&shared.phantom, &shared.moving_grid, NULL, NULL, 2, &shared.moving));
+    assert_ok(clv_phantom_labels(&shared.phantom, &shared.fixed_grid, NULL, NULL, &shared.fixed_mask));
+    assert_ok(clv_phantom_labels(&shared.phantom, &shared.moving_grid, NULL, NULL, &shared.moving_mask));
+    return 0;
+}
+
+static void memory_is_predicted_within_5_percent_case(void **state)
+{
+    const int *given = *state;
+    size_t k = (size_t)given[0];
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_UNBIASED;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+    o.deform = cases[k].deform;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+    o.force = cases[k].force;
+    o.inverse = cases[k].inverse;
+    o.consistency = cases[k].consistency;
+    o.levels = 2;
+    o.shrink[0] = 2 * cases[k].finest;
+    o.shrink[1] = cases[k].finest;
+    o.iterations[0] = o.iterations[1] = 2;
+    const clvox_register_images images = {
+        .fixed = {shared.fixed, shared.fixed, shared.fixed},
+        .moving = {shared.moving, shared.moving, shared.moving},
+        .channels = cases[k].channels,
+        .fixed_mask = cases[k].masks & 1 ? shared.fixed_mask : NULL,
+        .moving_mask = cases[k].masks & 2 ? shared.moving_mask : NULL,
+    };
+    assert_ok(clvox_register(ctx, &images, &o, &r));
+    size_t predicted = clvox_register_bytes(&images, &o);
+    assert_that(r.device_bytes <= predicted && (double)r.device_bytes >= .95 * (double)predicted,
+                "%zu bytes, %zu predicted", r.device_bytes, predicted);
+    assert_true((r.inverse_warp != NULL) == (o.inverse != 0));
+    bool measured = o.deform && (o.inverse || o.consistency);
+    assert_true(isnan(r.inverse_error_mm[0]) == !measured && isnan(r.inverse_error_voxels[1]) == !measured);
+    clvox_register_result_free(&r);
+}
+
+static int memory_tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&shared.fixed);
+    clvox_volume_destroy(&shared.moving);
+    clvox_volume_destroy(&shared.fixed_mask);
+    clvox_volume_destroy(&shared.moving_mask);
+    clv_phantom_free(&shared.phantom);
+    return 0;
+}
+
 static void memory(void)
 {
-    static const struct {
-        clvox_deform deform;
-        clvox_force force;
-        int inverse, consistency, channels, masks;
-        double finest;
-    } cases[] = {
-        {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 1},
-        {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1},
-        {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_TWOPASS, 1, 1, 1, 3, 1},
-        {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 0, 0, 1, 1, 1},
-        {CLVOX_DEFORM_UNBIASED, CLVOX_FORCE_AUTO, 1, 1, 1, 2, 2},
-        {CLVOX_DEFORM_NONE, CLVOX_FORCE_AUTO, 0, 0, 3, 3, 1},
-        {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 0, 1, 1, 0, 1},
-        {CLVOX_DEFORM_GREEDY, CLVOX_FORCE_AUTO, 1, 1, 2, 3, 1},
-        {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 1, 1, 1, 1, 1},
-        {CLVOX_DEFORM_SYN, CLVOX_FORCE_AUTO, 0, 0, 1, 0, 2},
-    };
-    clvox_grid fixed_grid, moving_grid;
-    clv_phantom phantom;
-    clvox_volume *fixed, *moving, *fixed_mask, *moving_mask;
-    grid_of(61, 59, 53, 1, &fixed_grid);
-    grid_of(47, 53, 59, 1.2, &moving_grid);
-    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &fixed_grid, 5, 0, &phantom));
-    check_must(clv_phantom_image(&phantom, &fixed_grid, NULL, NULL, 1, &fixed));
-    check_must(clv_phantom_image(&phantom, &moving_grid, NULL, NULL, 2, &moving));
-    check_must(clv_phantom_labels(&phantom, &fixed_grid, NULL, NULL, &fixed_mask));
-    check_must(clv_phantom_labels(&phantom, &moving_grid, NULL, NULL, &moving_mask));
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        clvox_register_options o;
-        clvox_register_result r;
-        CHECK_CASE("memory is predicted within 5 percent (case %d)", (int)k + 1);
-        clvox_register_defaults(&o);
-        o.deform = CLVOX_DEFORM_UNBIASED;
-        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-        o.deform = cases[k].deform;
-        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-        o.force = cases[k].force;
-        o.inverse = cases[k].inverse;
-        o.consistency = cases[k].consistency;
-        o.levels = 2;
-        o.shrink[0] = 2 * cases[k].finest;
-        o.shrink[1] = cases[k].finest;
-        o.iterations[0] = o.iterations[1] = 2;
-        const clvox_register_images images = {
-            .fixed = {fixed, fixed, fixed}, .moving = {moving, moving, moving},
-            .channels = cases[k].channels, .fixed_mask = cases[k].masks & 1 ? fixed_mask : NULL,
-            .moving_mask = cases[k].masks & 2 ? moving_mask : NULL,
-        };
-        check_must(clvox_register(ctx, &images, &o, &r));
-        size_t predicted = clvox_register_bytes(&images, &o);
-        CHECK_THAT(r.device_bytes <= predicted && (double)r.device_bytes >= .95 * (double)predicted,
-                   "%zu bytes, %zu predicted", r.device_bytes, predicted);
-        CHECK((r.inverse_warp != NULL) == (o.inverse != 0));
-        bool measured = o.deform && (o.inverse || o.consistency);
-        CHECK(isnan(r.inverse_error_mm[0]) == !measured && isnan(r.inverse_error_voxels[1]) == !measured);
-        clvox_register_result_free(&r);
-    }
-    clvox_volume_destroy(&fixed);
-    clvox_volume_destroy(&moving);
-    clvox_volume_destroy(&fixed_mask);
-    clvox_volume_destroy(&moving_mask);
-    clv_phantom_free(&phantom);
+    test_set_up(memory_set_up);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        test_case_at(memory_is_predicted_within_5_percent_case, TEST_AT((int)k),
+                     "memory is predicted within 5 percent (case %d)", (int)k + 1);
+    test_tear_down(memory_tear_down);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&ctx);
+    return 0;
 }
 
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        printf("1..0 # SKIP %s\n", clvox_message());
-        return 0;
-    }
+    if (clvox_context_create(NULL, &ctx) < 0)
+        return test_skip_all("%s", clvox_message());
     parts();
     doubts();
-    presets();
+    test_case(presets, "every model has its presets, and they differ in work");
     rows();
     memory();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("judge", tear_down);
 }

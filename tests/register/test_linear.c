@@ -47,10 +47,10 @@ static void make_pair(pair *p, clvox_linear kind, bool flat)
     clv_phantom_grid((int[3]){flat ? 140 : 83, flat ? 150 : 89, flat ? 1 : 67}, (double[3]){2, 2, 2}, false,
                      &p->moving_grid);
     make_truth(kind, flat, p->truth);
-    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->fixed_grid, 17, 0, &p->phantom));
-    check_must(clv_phantom_image(&p->phantom, &p->fixed_grid, CLV_MATRIX(p->truth), NULL, 1, &p->fixed));
-    check_must(clv_phantom_labels(&p->phantom, &p->fixed_grid, CLV_MATRIX(p->truth), NULL, &p->mask));
-    check_must(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
+    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->fixed_grid, 17, 0, &p->phantom));
+    assert_ok(clv_phantom_image(&p->phantom, &p->fixed_grid, CLV_MATRIX(p->truth), NULL, 1, &p->fixed));
+    assert_ok(clv_phantom_labels(&p->phantom, &p->fixed_grid, CLV_MATRIX(p->truth), NULL, &p->mask));
+    assert_ok(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));
 }
 
 static void free_pair(pair *p)
@@ -93,7 +93,7 @@ static void options_of(clvox_register_options *o, clvox_linear kind, clvox_metri
 static double run(const pair *p, const clvox_register_images *images, const clvox_register_options *o)
 {
     clvox_register_result r;
-    check_must(clvox_register(ctx, images, o, &r));
+    assert_ok(clvox_register(ctx, images, o, &r));
     double error = apart(p, CLV_MATRIX(r.matrix), CLV_MATRIX(p->truth));
     printf("# off by %.3f mm, correlation %.3f\n", error, r.ncc_linear);
     clvox_register_result_free(&r);
@@ -105,100 +105,141 @@ static clvox_register_images images_of(const pair *p)
     return (clvox_register_images){.fixed = {p->fixed}, .moving = {p->moving}, .channels = 1};
 }
 
+static const char *const kinds[] = {"", "translation", "rigid", "similarity", "affine"};
+static const char *const metrics[] = {"SSD", "NCC", "LNCC", "MI"};
+
+/* What cases leave to those after them. */
+static struct {
+    pair p;
+    clvox_register_options o;
+    clvox_register_result a;
+    clvox_register_images images;
+} shared;
+
+static int recovery_set_up(void **state)
+{
+    const int *given = *state;
+    make_pair(&shared.p, (clvox_linear)given[0], false);
+    return 0;
+}
+
+static int recovery_tear_down(void **state)
+{
+    (void)state;
+    free_pair(&shared.p);
+    return 0;
+}
+
+static void a_known_map_is_recovered(void **state)
+{
+    const int *given = *state;
+    int kind = given[0], metric = given[1];
+    clvox_register_images images = images_of(&shared.p);
+    clvox_register_options o;
+    options_of(&o, (clvox_linear)kind, (clvox_metric)metric);
+    double error = run(&shared.p, &images, &o);
+    assert_that(error < .5, "%.3f mm", error);
+}
+
 static void recovery(void)
 {
-    static const char *const kinds[] = {"", "translation", "rigid", "similarity", "affine"};
-    static const char *const metrics[] = {"SSD", "NCC", "LNCC", "MI"};
     for (int kind = CLVOX_LINEAR_TRANSLATION; kind <= CLVOX_LINEAR_AFFINE; kind++) {
-        pair p;
-        make_pair(&p, (clvox_linear)kind, false);
-        clvox_register_images images = images_of(&p);
-        for (int metric = CLVOX_METRIC_SSD; metric <= CLVOX_METRIC_MI; metric++) {
-            clvox_register_options o;
-            if (kind != CLVOX_LINEAR_AFFINE && metric != CLVOX_METRIC_MI && metric != CLVOX_METRIC_NCC)
-                continue;
-            CHECK_CASE("a known map is recovered: %s by %s", kinds[kind], metrics[metric]);
-            options_of(&o, (clvox_linear)kind, (clvox_metric)metric);
-            double error = run(&p, &images, &o);
-            CHECK_THAT(error < .5, "%.3f mm", error);
-        }
-        free_pair(&p);
+        test_set_up(recovery_set_up);
+        for (int metric = CLVOX_METRIC_SSD; metric <= CLVOX_METRIC_MI; metric++)
+            if (kind == CLVOX_LINEAR_AFFINE || metric == CLVOX_METRIC_MI || metric == CLVOX_METRIC_NCC)
+                test_case_at(a_known_map_is_recovered, TEST_AT(kind, metric),
+                             "a known map is recovered: %s by %s", kinds[kind], metrics[metric]);
+        test_tear_down(recovery_tear_down);
     }
+}
+
+static void two_runs_give_the_same_bits(void **state)
+{
+    (void)state;
+    clvox_register_result b;
+    make_pair(&shared.p, CLVOX_LINEAR_AFFINE, false);
+    shared.images = images_of(&shared.p);
+    options_of(&shared.o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
+    assert_ok(clvox_register(ctx, &shared.images, &shared.o, &shared.a));
+    assert_ok(clvox_register(ctx, &shared.images, &shared.o, &b));
+    assert_memory_equal(shared.a.matrix, b.matrix, sizeof shared.a.matrix);
+    clvox_register_result_free(&b);
+}
+
+static void exchanging_the_images_gives_the_inverse(void **state)
+{
+    (void)state;
+    clvox_register_result b;
+    clvox_register_images exchanged = {.fixed = {shared.p.moving}, .moving = {shared.p.fixed}, .channels = 1};
+    double back[4][4], unit[4][4];
+    assert_ok(clvox_register(ctx, &exchanged, &shared.o, &b));
+    clv_matrix_multiply(CLV_MATRIX(b.matrix), CLV_MATRIX(shared.a.matrix), back);
+    clv_matrix_identity(unit);
+    double off = apart(&shared.p, CLV_MATRIX(back), CLV_MATRIX(unit));
+    printf("# exchanged: %.4f mm\n", off);
+    assert_that(off < .05, "%.3f mm", off);
+    clvox_register_result_free(&shared.a);
+    clvox_register_result_free(&b);
+}
+
+static void inverted_contrast_by_mi(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.p.moving_grid); i++)
+        shared.p.moving->data[i] = 300 - shared.p.moving->data[i];
+    double error = run(&shared.p, &shared.images, &shared.o);
+    assert_that(error < 1, "%.3f mm", error);
+    free_pair(&shared.p);
 }
 
 static void contrast_and_repeats(void)
 {
+    test_case(two_runs_give_the_same_bits, "two runs give the same bits");
+    test_case(exchanging_the_images_gives_the_inverse, "exchanging the images gives the inverse");
+    test_case(inverted_contrast_by_mi, "inverted contrast, by MI");
+}
+
+/* As another device would, which rounds otherwise. */
+static void values_of_the_image_off_by_3e_7(void **state)
+{
+    const int *given = *state;
+    int side = given[0];
     pair p;
     clvox_register_options o;
     clvox_register_result a, b;
     make_pair(&p, CLVOX_LINEAR_AFFINE, false);
     clvox_register_images images = images_of(&p);
     options_of(&o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
-
-    CHECK_CASE("two runs give the same bits");
-    check_must(clvox_register(ctx, &images, &o, &a));
-    check_must(clvox_register(ctx, &images, &o, &b));
-    CHECK(!memcmp(a.matrix, b.matrix, sizeof a.matrix));
-    clvox_register_result_free(&b);
-
-    CHECK_CASE("exchanging the images gives the inverse");
-    clvox_register_images exchanged = {.fixed = {p.moving}, .moving = {p.fixed}, .channels = 1};
-    double back[4][4], unit[4][4];
-    check_must(clvox_register(ctx, &exchanged, &o, &b));
-    clv_matrix_multiply(CLV_MATRIX(b.matrix), CLV_MATRIX(a.matrix), back);
-    clv_matrix_identity(unit);
-    double off = apart(&p, CLV_MATRIX(back), CLV_MATRIX(unit));
-    printf("# exchanged: %.4f mm\n", off);
-    CHECK_THAT(off < .05, "%.3f mm", off);
+    assert_ok(clvox_register(ctx, &images, &o, &a));
+    clvox_volume *v = side ? p.moving : p.fixed;
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+        v->data[i] *= 1 + 3e-7f * (float)((int)((i * 2654435761u) >> 7 & 3) - 1);
+    assert_ok(clvox_register(ctx, &images, &o, &b));
+    double off = apart(&p, CLV_MATRIX(a.matrix), CLV_MATRIX(b.matrix));
+    printf("# %.6f mm apart\n", off);
+    assert_that(off < 2e-4, "%.6f mm", off);
     clvox_register_result_free(&a);
     clvox_register_result_free(&b);
-
-    CHECK_CASE("inverted contrast, by MI");
-    for (size_t i = 0; i < clvox_grid_voxels(&p.moving_grid); i++)
-        p.moving->data[i] = 300 - p.moving->data[i];
-    double error = run(&p, &images, &o);
-    CHECK_THAT(error < 1, "%.3f mm", error);
     free_pair(&p);
 }
 
-/* As another device would, which rounds otherwise. */
 static void rounding(void)
 {
-    for (int side = 0; side < 2; side++) {
-        pair p;
-        clvox_register_options o;
-        clvox_register_result a, b;
-        CHECK_CASE("values of the %s image off by 3e-7 of themselves lead to the same affine",
-                   side ? "moving" : "fixed");
-        make_pair(&p, CLVOX_LINEAR_AFFINE, false);
-        clvox_register_images images = images_of(&p);
-        options_of(&o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
-        check_must(clvox_register(ctx, &images, &o, &a));
-        clvox_volume *v = side ? p.moving : p.fixed;
-        for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
-            v->data[i] *= 1 + 3e-7f * (float)((int)((i * 2654435761u) >> 7 & 3) - 1);
-        check_must(clvox_register(ctx, &images, &o, &b));
-        double off = apart(&p, CLV_MATRIX(a.matrix), CLV_MATRIX(b.matrix));
-        printf("# %.6f mm apart\n", off);
-        CHECK_THAT(off < 2e-4, "%.6f mm", off);
-        clvox_register_result_free(&a);
-        clvox_register_result_free(&b);
-        free_pair(&p);
-    }
+    for (int side = 0; side < 2; side++)
+        test_case_at(values_of_the_image_off_by_3e_7, TEST_AT(side),
+                     "values of the %s image off by 3e-7 of themselves lead to the same affine",
+                     side ? "moving" : "fixed");
 }
 
-static void masks_and_channels(void)
+static void two_channels_one_of_them_noise_of_little(void **state)
 {
-    pair p;
-    clvox_register_options o;
-    make_pair(&p, CLVOX_LINEAR_RIGID, false);
-    clvox_register_images images = images_of(&p);
-    options_of(&o, CLVOX_LINEAR_RIGID, CLVOX_METRIC_MI);
-
-    CHECK_CASE("two channels, one of them noise of little weight");
+    (void)state;
+    make_pair(&shared.p, CLVOX_LINEAR_RIGID, false);
+    clvox_register_images images = images_of(&shared.p);
+    options_of(&shared.o, CLVOX_LINEAR_RIGID, CLVOX_METRIC_MI);
     clvox_volume *noise[2];
-    check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 3, &noise[0]));
-    check_must(clv_phantom_image(&p.phantom, &p.moving_grid, NULL, NULL, 4, &noise[1]));
+    assert_ok(clv_phantom_image(&shared.p.phantom, &shared.p.fixed_grid, NULL, NULL, 3, &noise[0]));
+    assert_ok(clv_phantom_image(&shared.p.phantom, &shared.p.moving_grid, NULL, NULL, 4, &noise[1]));
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < clvox_grid_voxels(&noise[side]->grid); i++)
             noise[side]->data[i] = (float)((i * 2654435761u + (size_t)side * 97) % 1000);
@@ -207,73 +248,99 @@ static void masks_and_channels(void)
     images.channels = 2;
     images.weight[0] = 1;
     images.weight[1] = .1;
-    double error = run(&p, &images, &o);
-    CHECK_THAT(error < 1, "%.3f mm", error);
+    double error = run(&shared.p, &images, &shared.o);
+    assert_that(error < 1, "%.3f mm", error);
     clvox_volume_destroy(&noise[0]);
     clvox_volume_destroy(&noise[1]);
+}
 
-    CHECK_CASE("a mask leaves out a bright block that is in one image alone");
-    images = images_of(&p);
-    images.fixed_mask = p.mask;
-    for (int z = 0, i = 0; z < p.fixed_grid.size[2]; z++)
-        for (int y = 0; y < p.fixed_grid.size[1]; y++)
-            for (int x = 0; x < p.fixed_grid.size[0]; x++, i++)
-                if (!(p.mask->data[i] > 0) && x < 25)
-                    p.fixed->data[i] = 250;
-    error = run(&p, &images, &o);
-    CHECK_THAT(error < .7, "%.3f mm", error);
+static void a_mask_leaves_out_a_bright_block(void **state)
+{
+    (void)state;
+    clvox_register_images images = images_of(&shared.p);
+    images.fixed_mask = shared.p.mask;
+    for (int z = 0, i = 0; z < shared.p.fixed_grid.size[2]; z++)
+        for (int y = 0; y < shared.p.fixed_grid.size[1]; y++)
+            for (int x = 0; x < shared.p.fixed_grid.size[0]; x++, i++)
+                if (!(shared.p.mask->data[i] > 0) && x < 25)
+                    shared.p.fixed->data[i] = 250;
+    double error = run(&shared.p, &images, &shared.o);
+    assert_that(error < .7, "%.3f mm", error);
+}
 
-    CHECK_CASE("a mask too thin for coarse voxels is refused, and which");
-    const int *n = p.fixed_grid.size, step[3] = {1, n[0], n[0] * n[1]};
+static void a_mask_too_thin_for_coarse_voxels(void **state)
+{
+    (void)state;
+    const int *n = shared.p.fixed_grid.size, step[3] = {1, n[0], n[0] * n[1]};
     clvox_register_result none;
-    for (int i = 0, all = (int)clvox_grid_voxels(&p.fixed_grid); i < all; i++) { /* 2: the outermost voxels */
+    for (int i = 0, all = (int)clvox_grid_voxels(&shared.p.fixed_grid); i < all;
+         i++) { /* 2: the outermost voxels */
         bool inner = i > step[2] && i + step[2] < all;
         for (int a = 0; a < 3 && inner; a++)
-            inner = p.mask->data[i - step[a]] > 0 && p.mask->data[i + step[a]] > 0;
-        if (p.mask->data[i] > 0 && !inner)
-            p.mask->data[i] = 2;
+            inner = shared.p.mask->data[i - step[a]] > 0 && shared.p.mask->data[i + step[a]] > 0;
+        if (shared.p.mask->data[i] > 0 && !inner)
+            shared.p.mask->data[i] = 2;
     }
-    for (size_t i = 0; i < clvox_grid_voxels(&p.fixed_grid); i++)
-        p.mask->data[i] = p.mask->data[i] == 2;
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.p.fixed_grid); i++)
+        shared.p.mask->data[i] = shared.p.mask->data[i] == 2;
     for (int side = 0; side < 2; side++) {
-        clvox_register_images thin = images_of(&p);
-        thin.fixed_mask = p.mask;
+        clvox_register_images thin = images_of(&shared.p);
+        thin.fixed_mask = shared.p.mask;
         if (side) { /* the images exchanged */
-            thin = (clvox_register_images){.channels = 1, .fixed = {p.moving}, .moving = {p.fixed}, .weight = {1}};
-            thin.moving_mask = p.mask;
+            thin = (clvox_register_images){
+                .channels = 1, .fixed = {shared.p.moving}, .moving = {shared.p.fixed}, .weight = {1}};
+            thin.moving_mask = shared.p.mask;
         }
-        CHECK(clvox_register(ctx, &thin, &o, &none) == CLVOX_ERROR_DATA && !none.warped);
-        CHECK_THAT(strstr(clvox_message(), side ? "the moving mask is nowhere" : "the fixed mask is nowhere"), "%s",
-                   clvox_message());
+        assert_true(clvox_register(ctx, &thin, &shared.o, &none) == CLVOX_ERROR_DATA && !none.warped);
+        assert_that(
+            strstr(clvox_message(), side ? "the moving mask is nowhere" : "the fixed mask is nowhere"), "%s",
+            clvox_message());
     }
-    free_pair(&p);
+    free_pair(&shared.p);
+}
+
+static void masks_and_channels(void)
+{
+    test_case(two_channels_one_of_them_noise_of_little, "two channels, one of them noise of little weight");
+    test_case(a_mask_leaves_out_a_bright_block,
+              "a mask leaves out a bright block that is in one image alone");
+    test_case(a_mask_too_thin_for_coarse_voxels, "a mask too thin for coarse voxels is refused, and which");
+}
+
+static void one_slice_is_registered_in_its_plane_kind(void **state)
+{
+    const int *given = *state;
+    int kind = given[0];
+    make_pair(&shared.p, (clvox_linear)kind, true);
+    clvox_register_images images = images_of(&shared.p);
+    options_of(&shared.o, (clvox_linear)kind, CLVOX_METRIC_MI);
+    double error = run(&shared.p, &images, &shared.o);
+    assert_that(error < 1, "%.3f mm", error);
+    free_pair(&shared.p);
+}
+
+static void a_constant_image_falls_back_to_the_headers(void **state)
+{
+    (void)state;
+    clvox_register_result r;
+    make_pair(&shared.p, CLVOX_LINEAR_RIGID, false);
+    clvox_register_images images = images_of(&shared.p);
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.p.moving_grid); i++)
+        shared.p.moving->data[i] = 7;
+    options_of(&shared.o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
+    assert_ok(clvox_register(ctx, &images, &shared.o, &r));
+    for (int i = 0; i < 16; i++)
+        assert_true(r.matrix[i / 4][i % 4] == (i % 5 == 0));
+    clvox_register_result_free(&r);
+    free_pair(&shared.p);
 }
 
 static void odd_images(void)
 {
-    pair p;
-    clvox_register_options o;
-    for (int kind = CLVOX_LINEAR_RIGID; kind <= CLVOX_LINEAR_AFFINE; kind += 2) {
-        CHECK_CASE("one slice is registered in its plane (kind %d)", kind);
-        make_pair(&p, (clvox_linear)kind, true);
-        clvox_register_images images = images_of(&p);
-        options_of(&o, (clvox_linear)kind, CLVOX_METRIC_MI);
-        double error = run(&p, &images, &o);
-        CHECK_THAT(error < 1, "%.3f mm", error);
-        free_pair(&p);
-    }
-    CHECK_CASE("a constant image falls back to the headers");
-    clvox_register_result r;
-    make_pair(&p, CLVOX_LINEAR_RIGID, false);
-    clvox_register_images images = images_of(&p);
-    for (size_t i = 0; i < clvox_grid_voxels(&p.moving_grid); i++)
-        p.moving->data[i] = 7;
-    options_of(&o, CLVOX_LINEAR_AFFINE, CLVOX_METRIC_MI);
-    check_must(clvox_register(ctx, &images, &o, &r));
-    for (int i = 0; i < 16; i++)
-        CHECK(r.matrix[i / 4][i % 4] == (i % 5 == 0));
-    clvox_register_result_free(&r);
-    free_pair(&p);
+    for (int kind = CLVOX_LINEAR_RIGID; kind <= CLVOX_LINEAR_AFFINE; kind += 2)
+        test_case_at(one_slice_is_registered_in_its_plane_kind, TEST_AT(kind),
+                     "one slice is registered in its plane (kind %d)", kind);
+    test_case(a_constant_image_falls_back_to_the_headers, "a constant image falls back to the headers");
 }
 
 /* How far a map takes the corners of a slice out of its plane, mm. */
@@ -294,50 +361,65 @@ static double out_of_plane(const clvox_grid *grid, const double m[4][4])
     return most;
 }
 
+static const int sizes[][2] = {{44, 40}, {50, 45}, {33, 29}};
+
 /* Nothing but chance speaks for a turn out of the plane, and the fewer the voxels the louder. */
+static void a_slice_of_x_voxels_stays_in_its_plane_kind(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    const int *size = sizes[k / 4];
+    bool oblique = k & 1;
+    clvox_linear kind = k & 2 ? CLVOX_LINEAR_AFFINE : CLVOX_LINEAR_RIGID;
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r;
+    clv_phantom_warp warp;
+    clv_phantom_grid((int[3]){size[0], size[1], 1}, (double[3]){1, 1, 1}, oblique, &p.fixed_grid);
+    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p.fixed_grid, 1, 0, &p.phantom));
+    assert_ok(clv_phantom_warp_make(&p.fixed_grid, .02 * size[0], 1, &warp));
+    assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, &warp, 1, &p.fixed));
+    assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 2, &p.moving));
+    clvox_register_images images = images_of(&p);
+    options_of(&o, kind, CLVOX_METRIC_MI);
+    assert_ok(clvox_register(ctx, &images, &o, &r));
+    double away = out_of_plane(&p.fixed_grid, CLV_MATRIX(r.matrix));
+    printf("# out of the plane by %.2g mm, correlation %.3f\n", away, r.ncc_linear);
+    assert_true(away < 1e-3 && r.ncc_linear > .9);
+    clvox_register_result_free(&r);
+    clv_phantom_free(&p.phantom);
+    clvox_volume_destroy(&p.fixed);
+    clvox_volume_destroy(&p.moving);
+}
+
 static void small_slices(void)
 {
-    static const int sizes[][2] = {{44, 40}, {50, 45}, {33, 29}};
     for (int k = 0; k < 12; k++) {
-        const int *size = sizes[k / 4];
-        bool oblique = k & 1;
         clvox_linear kind = k & 2 ? CLVOX_LINEAR_AFFINE : CLVOX_LINEAR_RIGID;
-        pair p;
-        clvox_register_options o;
-        clvox_register_result r;
-        clv_phantom_warp warp;
-        CHECK_CASE("a slice of %d x %d voxels stays in its plane (kind %d%s)", size[0], size[1], (int)kind,
-                   oblique ? ", oblique" : "");
-        clv_phantom_grid((int[3]){size[0], size[1], 1}, (double[3]){1, 1, 1}, oblique, &p.fixed_grid);
-        check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p.fixed_grid, 1, 0, &p.phantom));
-        check_must(clv_phantom_warp_make(&p.fixed_grid, .02 * size[0], 1, &warp));
-        check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, &warp, 1, &p.fixed));
-        check_must(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 2, &p.moving));
-        clvox_register_images images = images_of(&p);
-        options_of(&o, kind, CLVOX_METRIC_MI);
-        check_must(clvox_register(ctx, &images, &o, &r));
-        double away = out_of_plane(&p.fixed_grid, CLV_MATRIX(r.matrix));
-        printf("# out of the plane by %.2g mm, correlation %.3f\n", away, r.ncc_linear);
-        CHECK(away < 1e-3 && r.ncc_linear > .9);
-        clvox_register_result_free(&r);
-        clv_phantom_free(&p.phantom);
-        clvox_volume_destroy(&p.fixed);
-        clvox_volume_destroy(&p.moving);
+        bool oblique = k & 1;
+        const int *size = sizes[k / 4];
+        test_case_at(a_slice_of_x_voxels_stays_in_its_plane_kind, TEST_AT(k),
+                     "a slice of %d x %d voxels stays in its plane (kind %d%s)", size[0], size[1], (int)kind,
+                     oblique ? ", oblique" : "");
     }
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&ctx);
+    return 0;
 }
 
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        printf("1..0 # SKIP %s\n", clvox_message());
-        return 0;
-    }
+    if (clvox_context_create(NULL, &ctx) < 0)
+        return test_skip_all("%s", clvox_message());
     recovery();
     contrast_and_repeats();
     rounding();
     masks_and_channels();
     odd_images();
     small_slices();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("linear", tear_down);
 }

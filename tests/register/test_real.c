@@ -23,12 +23,12 @@ static clvox_volume *read(const char *name)
     return volume;
 }
 
-static void claire(void)
+static void claire(void **state)
 {
+    (void)state;
     clvox_volume *fixed = read("pair_claire/brain01.nii.gz"), *moving = read("pair_claire/brain02.nii.gz");
-    CHECK_CASE("pair_claire: mismatch at most 0.15, nothing folded");
     if (!fixed || !moving) {
-        CHECK_SKIP("no pair_claire in %s", folder);
+        test_skip("no pair_claire in %s", folder);
     } else {
         const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
         clvox_register_options o;
@@ -38,11 +38,11 @@ static void claire(void)
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         o.linear = CLVOX_LINEAR_NONE;
         o.init = CLVOX_INIT_HEADER;
-        check_must(clvox_register(ctx, &images, &o, &r));
+        assert_ok(clvox_register(ctx, &images, &o, &r));
         printf("# mismatch %.4f, J %.3f..%.3f, %ld folded, %.1f s\n", r.mismatch, r.jacobian.smallest,
                r.jacobian.largest, r.jacobian.folded, r.seconds_deform);
-        CHECK_THAT(r.mismatch <= .15, "%.4f", r.mismatch);
-        CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
+        assert_that(r.mismatch <= .15, "%.4f", r.mismatch);
+        assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
         clvox_register_result_free(&r);
     }
     clvox_volume_destroy(&fixed);
@@ -87,7 +87,7 @@ static double carried(const clvox_volume *labels, const clvox_volume *truth, con
     if (with_warp)
         links[count++] = (clvox_link){&warp, 0};
     links[count++] = (clvox_link){&affine, 0};
-    check_must(clvox_apply(ctx, labels, &truth->grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, &out));
+    assert_ok(clvox_apply(ctx, labels, &truth->grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, &out));
     double d = dice(truth, out);
     clvox_volume_destroy(&out);
     return d;
@@ -105,34 +105,41 @@ static bool read_heads(const int subjects[2], clvox_volume *v[4])
     return v[0] && v[1] && v[2] && v[3];
 }
 
+static const int nichart_pairs[6][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {2, 9}, {4, 1}};
+
+static void nichart_subj_subj_dice_rises_over(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    clvox_volume *v[4];
+    if (!read_heads(nichart_pairs[k], v)) {
+        test_skip("no nichart_2mm_labelled in %s", folder);
+    } else {
+        clvox_register_options o;
+        clvox_register_result r;
+        clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_UNBIASED;
+        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+        o.init = CLVOX_INIT_MOMENTS;
+        const clvox_register_images images = {{v[0]}, {v[1]}, {0}, 1, v[2], v[3]};
+        assert_ok(clvox_register(ctx, &images, &o, &r));
+        double before = carried(v[3], v[2], &r, false), after = carried(v[3], v[2], &r, true);
+        printf("# Dice %.3f -> %.3f, J %.3f..%.3f, sd log J %.3f, %.1f s\n", before, after,
+               r.jacobian.smallest, r.jacobian.largest, r.jacobian.sd_log, r.seconds_deform);
+        assert_that(after > before + .05, "%.3f -> %.3f", before, after);
+        assert_true(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
+        clvox_register_result_free(&r);
+    }
+    for (int i = 0; i < 4; i++)
+        clvox_volume_destroy(&v[i]);
+}
+
 static void nichart(void)
 {
-    static const int pairs[6][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {2, 9}, {4, 1}};
-    for (int k = 0; k < 6; k++) {
-        clvox_volume *v[4];
-        CHECK_CASE("nichart Subj%d <- Subj%d: Dice rises over the affine's, nothing folded", pairs[k][0],
-                   pairs[k][1]);
-        if (!read_heads(pairs[k], v)) {
-            CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
-        } else {
-            clvox_register_options o;
-            clvox_register_result r;
-            clvox_register_defaults(&o);
-            o.deform = CLVOX_DEFORM_UNBIASED;
-            clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-            o.init = CLVOX_INIT_MOMENTS;
-            const clvox_register_images images = {{v[0]}, {v[1]}, {0}, 1, v[2], v[3]};
-            check_must(clvox_register(ctx, &images, &o, &r));
-            double before = carried(v[3], v[2], &r, false), after = carried(v[3], v[2], &r, true);
-            printf("# Dice %.3f -> %.3f, J %.3f..%.3f, sd log J %.3f, %.1f s\n", before, after,
-                   r.jacobian.smallest, r.jacobian.largest, r.jacobian.sd_log, r.seconds_deform);
-            CHECK_THAT(after > before + .05, "%.3f -> %.3f", before, after);
-            CHECK(r.jacobian.folded == 0 && r.jacobian.smallest > .049);
-            clvox_register_result_free(&r);
-        }
-        for (int i = 0; i < 4; i++)
-            clvox_volume_destroy(&v[i]);
-    }
+    for (int k = 0; k < 6; k++)
+        test_case_at(nichart_subj_subj_dice_rises_over, TEST_AT(k),
+                     "nichart Subj%d <- Subj%d: Dice rises over the affine's, nothing folded",
+                     nichart_pairs[k][0], nichart_pairs[k][1]);
 }
 
 /* Mean distance of two maps at the corners of 70 mm around the middle of a grid. */
@@ -157,47 +164,54 @@ static double apart(const clvox_grid *grid, const double a[4][4], const double b
     return sum;
 }
 
+static const int there_pairs[2][2] = {{1, 2}, {6, 7}};
+
 /* Of one grid, and of grids of other sizes. */
+static void nichart_subj_subj_exchanged_syn_gives(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    clvox_volume *v[4];
+    if (!read_heads(there_pairs[k], v)) {
+        test_skip("no nichart_2mm_labelled in %s", folder);
+    } else {
+        clvox_register_options o;
+        clvox_register_result a, b;
+        clvox_register_defaults(&o);
+        const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
+        const clvox_register_images exchanged = {.fixed = {v[1]}, .moving = {v[0]}, .channels = 1};
+        assert_ok(clvox_register(ctx, &images, &o, &a));
+        assert_ok(clvox_register(ctx, &exchanged, &o, &b));
+        double largest, first = pair_there_and_back(&a, &b, v[2], &largest);
+        double second = pair_there_and_back(&b, &a, v[3], &largest);
+        printf("# %.3f and %.3f voxels; J from %.3f and %.3f, sd log J %.3f and %.3f\n", first, second,
+               a.jacobian.smallest, b.jacobian.smallest, a.jacobian.sd_log, b.jacobian.sd_log);
+        assert_that(first <= .1 && second <= .1, "%.3f, %.3f voxels", first, second);
+        assert_true(a.exchanged + b.exchanged == 1 && a.jacobian.folded == 0 && b.jacobian.folded == 0);
+        clvox_register_result_free(&a);
+        clvox_register_result_free(&b);
+    }
+    for (int i = 0; i < 4; i++)
+        clvox_volume_destroy(&v[i]);
+}
+
 static void there(void)
 {
-    static const int pairs[2][2] = {{1, 2}, {6, 7}};
-    for (int k = 0; k < 2; k++) {
-        clvox_volume *v[4];
-        CHECK_CASE("nichart Subj%d, Subj%d: exchanged, syn gives the inverse to a tenth of a voxel",
-                   pairs[k][0], pairs[k][1]);
-        if (!read_heads(pairs[k], v)) {
-            CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
-        } else {
-            clvox_register_options o;
-            clvox_register_result a, b;
-            clvox_register_defaults(&o);
-            const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
-            const clvox_register_images exchanged = {.fixed = {v[1]}, .moving = {v[0]}, .channels = 1};
-            check_must(clvox_register(ctx, &images, &o, &a));
-            check_must(clvox_register(ctx, &exchanged, &o, &b));
-            double largest, first = pair_there_and_back(&a, &b, v[2], &largest);
-            double second = pair_there_and_back(&b, &a, v[3], &largest);
-            printf("# %.3f and %.3f voxels; J from %.3f and %.3f, sd log J %.3f and %.3f\n", first, second,
-                   a.jacobian.smallest, b.jacobian.smallest, a.jacobian.sd_log, b.jacobian.sd_log);
-            CHECK_THAT(first <= .1 && second <= .1, "%.3f, %.3f voxels", first, second);
-            CHECK(a.exchanged + b.exchanged == 1 && a.jacobian.folded == 0 && b.jacobian.folded == 0);
-            clvox_register_result_free(&a);
-            clvox_register_result_free(&b);
-        }
-        for (int i = 0; i < 4; i++)
-            clvox_volume_destroy(&v[i]);
-    }
+    for (int k = 0; k < 2; k++)
+        test_case_at(nichart_subj_subj_exchanged_syn_gives, TEST_AT(k),
+                     "nichart Subj%d, Subj%d: exchanged, syn gives the inverse to a tenth of a voxel",
+                     there_pairs[k][0], there_pairs[k][1]);
 }
 
 /* Heads of different fields of view, one with its neck: information has a wrong
  * answer 12 mm away. */
-static void exchange(void)
+static void exchange(void **state)
 {
+    (void)state;
     clvox_volume *fixed = read("nichart_2mm_labelled/Subj6_T1.nii.gz");
     clvox_volume *moving = read("nichart_2mm_labelled/Subj7_T1.nii.gz");
-    CHECK_CASE("nichart Subj6, Subj7: exchanged, and from a wrong header, the same affine");
     if (!fixed || !moving) {
-        CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
+        test_skip("no nichart_2mm_labelled in %s", folder);
     } else {
         clvox_register_options o;
         clvox_register_result there, back, again;
@@ -205,8 +219,8 @@ static void exchange(void)
         o.deform = CLVOX_DEFORM_NONE;
         const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
         const clvox_register_images exchanged = {.fixed = {moving}, .moving = {fixed}, .channels = 1};
-        check_must(clvox_register(ctx, &images, &o, &there));
-        check_must(clvox_register(ctx, &exchanged, &o, &back));
+        assert_ok(clvox_register(ctx, &images, &o, &there));
+        assert_ok(clvox_register(ctx, &exchanged, &o, &back));
         double product[4][4] = {{0}}, unit[4][4] = {{0}}, turned[4][4], undone[4][4] = {{0}};
         const double turn[4][4] = {{.8, -.6, 0, 25}, {.6, .8, 0, -20}, {0, 0, 1, 15}, {0, 0, 0, 1}};
         for (int i = 0; i < 4; i++)
@@ -219,16 +233,16 @@ static void exchange(void)
                 }
             }
         double off = apart(&fixed->grid, (const double(*)[4])product, (const double(*)[4])unit);
-        CHECK_THAT(off < .001, "%.5f mm", off);
+        assert_that(off < .001, "%.5f mm", off);
         memcpy(moving->grid.to_ras, turned, sizeof turned);
-        check_must(clvox_register(ctx, &images, &o, &again));
+        assert_ok(clvox_register(ctx, &images, &o, &again));
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 4; j++)
                 for (int k = 0; k < 3; k++) /* the turn's inverse is its transpose */
                     undone[i][j] += turn[k][i] * (again.matrix[k][j] - (j == 3 ? turn[k][3] : 0));
         double from_there = apart(&fixed->grid, (const double(*)[4])undone, (const double(*)[4])there.matrix);
         printf("# exchanged %.3f mm, from a wrong header %.3f mm off\n", off, from_there);
-        CHECK_THAT(from_there < 1, "%.3f mm", from_there);
+        assert_that(from_there < 1, "%.3f mm", from_there);
         clvox_register_result_free(&there);
         clvox_register_result_free(&back);
         clvox_register_result_free(&again);
@@ -238,16 +252,16 @@ static void exchange(void)
 }
 
 /* What rounding changes, which devices do not agree on, stays small. */
-static void near_starts(void)
+static void near_starts(void **state)
 {
+    (void)state;
     static const double start[3][4] = {{.9857, -.1288, -.0318, 4.2335}, {.0991, .8612, .4011, -3.7215},
                                        {-.0322, -.3996, .8995, -6.4611}};
     clvox_volume *fixed = read("nichart_2mm_labelled/Subj1_T1.nii.gz");
     clvox_volume *moving = read("nichart_2mm_labelled/Subj2_T1.nii.gz");
     clvox_volume *labels = read("nichart_2mm_labelled/Subj1_T1_DLMUSE.nii.gz");
-    CHECK_CASE("nichart Subj1 <- Subj2: a start that is 1e-5 mm away leads to the same map");
     if (!fixed || !moving || !labels) {
-        CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
+        test_skip("no nichart_2mm_labelled in %s", folder);
     } else {
         const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
         clvox_register_options o;
@@ -258,7 +272,7 @@ static void near_starts(void)
         memcpy(o.matrix, start, sizeof start);
         for (int k = 0; k < 2; k++) {
             o.matrix[0][3] += 1e-5 * k;
-            check_must(clvox_register(ctx, &images, &o, &r[k]));
+            assert_ok(clvox_register(ctx, &images, &o, &r[k]));
         }
         double sum = 0, inside = 0;
         size_t n = clvox_grid_voxels(&fixed->grid), count = 0;
@@ -273,7 +287,7 @@ static void near_starts(void)
         inside /= (double)count;
         printf("# %.4f voxels apart, %.4f in the brain; LNCC %.4f, %.1f s\n", sum, inside, r[0].metric_after,
                r[0].seconds_deform);
-        CHECK_THAT(sum <= .02 && inside <= .03, "%.4f voxels, %.4f in the brain", sum, inside);
+        assert_that(sum <= .02 && inside <= .03, "%.4f voxels, %.4f in the brain", sum, inside);
         clvox_register_result_free(&r[0]);
         clvox_register_result_free(&r[1]);
     }
@@ -282,54 +296,62 @@ static void near_starts(void)
     clvox_volume_destroy(&labels);
 }
 
+static const struct {
+    int subjects[2];
+    double limit; /* mm */
+} rows[2] = {{{2, 3}, .0005}, {{1, 2}, .0005}};
+
 /* The affine, too, of images that differ by what rounding changes: on a CPU device .008 and .001 mm apart,
  * .15 and .06 where each step has samples of its own, .14 and .015 where detail is not about 0. */
+static void nichart_subj_subj_values_off_by_3e_7(void **state)
+{
+    const int *given = *state;
+    int row = given[0];
+    const int *subjects = rows[row].subjects;
+    clvox_volume *v[4];
+    if (!read_heads(subjects, v)) {
+        test_skip("no nichart_2mm_labelled in %s", folder);
+    } else {
+        const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
+        clvox_register_options o;
+        clvox_register_result r[3];
+        double most = 0;
+        clvox_register_defaults(&o);
+        o.deform = CLVOX_DEFORM_NONE;
+        for (int k = 0; k < 3; k++) {
+            assert_ok(clvox_register(ctx, &images, &o, &r[k]));
+            double off = apart(&v[0]->grid, (const double(*)[4])r[k].matrix, (const double(*)[4])r[0].matrix);
+            most = off > most ? off : most;
+            for (int i = 0; i < 2; i++)
+                for (size_t j = 0; j < clvox_grid_voxels(&v[i]->grid); j++)
+                    v[i]->data[j] *= 1 + 3e-7f * (float)((int)((j * 2654435761u) >> 7 & 3) - 1);
+        }
+        printf("# %.4f mm apart\n", most);
+        assert_that(most <= rows[row].limit, "%.4f mm", most);
+        for (int k = 0; k < 3; k++)
+            clvox_register_result_free(&r[k]);
+    }
+    for (int i = 0; i < 4; i++)
+        clvox_volume_destroy(&v[i]);
+}
+
 static void near_images(void)
 {
-    static const struct {
-        int subjects[2];
-        double limit; /* mm */
-    } rows[2] = {{{2, 3}, .0005}, {{1, 2}, .0005}};
     for (int row = 0; row < 2; row++) {
         const int *subjects = rows[row].subjects;
-        clvox_volume *v[4];
-        CHECK_CASE("nichart Subj%d <- Subj%d: values off by 3e-7 of themselves lead to the same affine",
-                   subjects[0], subjects[1]);
-        if (!read_heads(subjects, v)) {
-            CHECK_SKIP("no nichart_2mm_labelled in %s", folder);
-        } else {
-            const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1};
-            clvox_register_options o;
-            clvox_register_result r[3];
-            double most = 0;
-            clvox_register_defaults(&o);
-            o.deform = CLVOX_DEFORM_NONE;
-            for (int k = 0; k < 3; k++) {
-                check_must(clvox_register(ctx, &images, &o, &r[k]));
-                double off =
-                    apart(&v[0]->grid, (const double(*)[4])r[k].matrix, (const double(*)[4])r[0].matrix);
-                most = off > most ? off : most;
-                for (int i = 0; i < 2; i++)
-                    for (size_t j = 0; j < clvox_grid_voxels(&v[i]->grid); j++)
-                        v[i]->data[j] *= 1 + 3e-7f * (float)((int)((j * 2654435761u) >> 7 & 3) - 1);
-            }
-            printf("# %.4f mm apart\n", most);
-            CHECK_THAT(most <= rows[row].limit, "%.4f mm", most);
-            for (int k = 0; k < 3; k++)
-                clvox_register_result_free(&r[k]);
-        }
-        for (int i = 0; i < 4; i++)
-            clvox_volume_destroy(&v[i]);
+        test_case_at(nichart_subj_subj_values_off_by_3e_7, TEST_AT(row),
+                     "nichart Subj%d <- Subj%d: values off by 3e-7 of themselves lead to the same affine",
+                     subjects[0], subjects[1]);
     }
 }
 
-static void large(void)
+static void large(void **state)
 {
+    (void)state;
     clvox_volume *fixed = read("ds002748_T1_brains_1mm/sub-52_T1w.nii.gz");
     clvox_volume *moving = read("ds002748_T1_brains_1mm/sub-56_T1w.nii.gz");
-    CHECK_CASE("ds002748 at 0.87 mm runs within the predicted memory");
     if (!fixed || !moving) {
-        CHECK_SKIP("no ds002748_T1_brains_1mm in %s", folder);
+        test_skip("no ds002748_T1_brains_1mm in %s", folder);
     } else {
         const clvox_register_images images = {.fixed = {fixed}, .moving = {moving}, .channels = 1};
         clvox_register_options o;
@@ -340,33 +362,37 @@ static void large(void)
         o.iterations[0] = 50;
         o.iterations[1] = 20;
         o.iterations[2] = 3;
-        check_must(clvox_register(ctx, &images, &o, &r));
+        assert_ok(clvox_register(ctx, &images, &o, &r));
         size_t predicted = clvox_register_bytes(&images, &o);
         printf("# %.0f MiB taken, %.0f MiB predicted; correlation %.3f -> %.3f -> %.3f\n",
                (double)r.device_bytes / 1048576, (double)predicted / 1048576, r.ncc_before, r.ncc_linear,
                r.ncc_after);
-        CHECK(r.device_bytes <= predicted);
-        CHECK(r.ncc_after > r.ncc_linear && r.jacobian.folded == 0);
+        assert_true(r.device_bytes <= predicted);
+        assert_true(r.ncc_after > r.ncc_linear && r.jacobian.folded == 0);
         clvox_register_result_free(&r);
     }
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
 }
 
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&ctx);
+    return 0;
+}
+
 int main(void)
 {
     folder = getenv("CLVOX_DATA") ? getenv("CLVOX_DATA") : CLVOX_DATA_DEFAULT;
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        printf("1..0 # SKIP %s\n", clvox_message());
-        return 0;
-    }
-    claire();
+    if (clvox_context_create(NULL, &ctx) < 0)
+        return test_skip_all("%s", clvox_message());
+    test_case(claire, "pair_claire: mismatch at most 0.15, nothing folded");
     nichart();
-    exchange();
+    test_case(exchange, "nichart Subj6, Subj7: exchanged, and from a wrong header, the same affine");
     there();
-    near_starts();
+    test_case(near_starts, "nichart Subj1 <- Subj2: a start that is 1e-5 mm away leads to the same map");
     near_images();
-    large();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    test_case(large, "ds002748 at 0.87 mm runs within the predicted memory");
+    return test_run("real", tear_down);
 }

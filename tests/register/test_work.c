@@ -19,12 +19,12 @@ static void make_pair(pair *p, const int size[3], const double spacing[3], doubl
 {
     clvox_grid grid;
     clv_phantom_grid(size, spacing, true, &grid);
-    check_must(clv_phantom_make(CLV_PHANTOM_TEXTURED, &grid, 3, 0, &p->phantom));
-    check_must(clv_phantom_warp_make(&grid, amplitude, 3, &p->warp));
-    check_must(clv_phantom_image(&p->phantom, &grid, NULL, &p->warp, 1, &p->fixed));
-    check_must(clv_phantom_image(&p->phantom, &grid, NULL, NULL, 2, &p->moving));
-    check_must(clv_phantom_labels(&p->phantom, &grid, NULL, &p->warp, &p->fixed_mask));
-    check_must(clv_phantom_labels(&p->phantom, &grid, NULL, NULL, &p->moving_mask));
+    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &grid, 3, 0, &p->phantom));
+    assert_ok(clv_phantom_warp_make(&grid, amplitude, 3, &p->warp));
+    assert_ok(clv_phantom_image(&p->phantom, &grid, NULL, &p->warp, 1, &p->fixed));
+    assert_ok(clv_phantom_image(&p->phantom, &grid, NULL, NULL, 2, &p->moving));
+    assert_ok(clv_phantom_labels(&p->phantom, &grid, NULL, &p->warp, &p->fixed_mask));
+    assert_ok(clv_phantom_labels(&p->phantom, &grid, NULL, NULL, &p->moving_mask));
 }
 
 static void free_pair(pair *p)
@@ -69,181 +69,245 @@ static double error_of(const pair *p, const clvox_volume *warp)
     return sum / (double)count;
 }
 
-static void coarse(void)
-{
+/* What cases leave to those after them. */
+static struct {
     pair p;
-    clvox_register_options o;
     clvox_register_result r, fine;
-    make_pair(&p, (int[3]){67, 60, 53}, (double[3]){1, 1.1, 1.2}, 2.5);
-    const clvox_register_images images = {.fixed = {p.fixed}, .moving = {p.moving}, .channels = 1,
-                                          .fixed_mask = p.fixed_mask, .moving_mask = p.moving_mask};
-    CHECK_CASE("levels that end coarser give results on the full grid");
+    clvox_register_options o;
+    clvox_volume *shifted;
+    clvox_register_images images;
+} shared;
+
+static void levels_that_end_coarser_give_results(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    make_pair(&shared.p, (int[3]){67, 60, 53}, (double[3]){1, 1.1, 1.2}, 2.5);
+    const clvox_register_images images = {.fixed = {shared.p.fixed},
+                                          .moving = {shared.p.moving},
+                                          .channels = 1,
+                                          .fixed_mask = shared.p.fixed_mask,
+                                          .moving_mask = shared.p.moving_mask};
     start(&o);
     o.inverse = 1;
-    check_must(clvox_register(ctx, &images, &o, &fine));
+    assert_ok(clvox_register(ctx, &images, &o, &shared.fine));
     o.levels = 2;
-    check_must(clvox_register(ctx, &images, &o, &r));
-    CHECK(clvox_grid_equal(&r.warp->grid, &p.fixed->grid) &&
-          clvox_grid_equal(&r.warped->grid, &p.fixed->grid));
-    CHECK(r.inverse_warp && clvox_grid_equal(&r.inverse_warp->grid, &p.fixed->grid));
-    double error = error_of(&p, r.warp), best = error_of(&p, fine.warp);
+    assert_ok(clvox_register(ctx, &images, &o, &shared.r));
+    assert_true(clvox_grid_equal(&shared.r.warp->grid, &shared.p.fixed->grid) &&
+                clvox_grid_equal(&shared.r.warped->grid, &shared.p.fixed->grid));
+    assert_true(shared.r.inverse_warp &&
+                clvox_grid_equal(&shared.r.inverse_warp->grid, &shared.p.fixed->grid));
+    double error = error_of(&shared.p, shared.r.warp), best = error_of(&shared.p, shared.fine.warp);
     printf("# end-point error %.3f mm, %.3f mm with the finest level; %.1f and %.1f MiB\n", error, best,
-           (double)r.device_bytes / 1048576, (double)fine.device_bytes / 1048576);
-    CHECK_THAT(error < .45 && best < error, "%g and %g", error, best);
-    CHECK(r.jacobian.folded == 0 && r.jacobian.voxels == fine.jacobian.voxels);
-    CHECK(r.device_bytes < fine.device_bytes / 2);
-    CHECK(r.metric_after < .3 * r.metric_linear && r.suspicions == 0);
+           (double)shared.r.device_bytes / 1048576, (double)shared.fine.device_bytes / 1048576);
+    assert_that(error < .45 && best < error, "%g and %g", error, best);
+    assert_true(shared.r.jacobian.folded == 0 && shared.r.jacobian.voxels == shared.fine.jacobian.voxels);
+    assert_true(shared.r.device_bytes < shared.fine.device_bytes / 2);
+    assert_true(shared.r.metric_after < .3 * shared.r.metric_linear && shared.r.suspicions == 0);
+}
 
-    CHECK_CASE("its inverse inverts on the full grid, and its image is what the warp gives");
-    clvox_transform warp = {.is_warp = 1, .warp = r.warp}, back = {.is_warp = 1, .warp = r.inverse_warp};
+static void its_inverse_inverts_on_the_full_grid(void **state)
+{
+    (void)state;
+    clvox_transform warp = {.is_warp = 1, .warp = shared.r.warp},
+                    back = {.is_warp = 1, .warp = shared.r.inverse_warp};
     const clvox_link both[2] = {{&back, 0}, {&warp, 0}}, one = {&warp, 0};
     clvox_volume *identity = NULL, *again = NULL;
-    check_must(clvox_compose(ctx, &p.fixed->grid, both, 2, &identity));
-    check_must(clvox_apply(ctx, p.moving, &p.fixed->grid, &one, 1, CLVOX_INTERPOLATE_LINEAR, 0, &again));
-    size_t n = clvox_grid_voxels(&p.fixed->grid);
+    assert_ok(clvox_compose(ctx, &shared.p.fixed->grid, both, 2, &identity));
+    assert_ok(clvox_apply(ctx, shared.p.moving, &shared.p.fixed->grid, &one, 1, CLVOX_INTERPOLATE_LINEAR, 0,
+                          &again));
+    size_t n = clvox_grid_voxels(&shared.p.fixed->grid);
     double left = 0, off = 0;
     for (size_t i = 0; i < 3 * n; i++)
         left += fabs((double)identity->data[i]);
     for (size_t i = 0; i < n; i++)
-        off = fmax(off, fabs((double)again->data[i] - r.warped->data[i]));
-    CHECK_THAT(left / (double)n < .05, "%g mm", left / (double)n);
-    CHECK_THAT(off < 1e-3 * 100, "%g", off);
+        off = fmax(off, fabs((double)again->data[i] - shared.r.warped->data[i]));
+    assert_that(left / (double)n < .05, "%g mm", left / (double)n);
+    assert_that(off < 1e-3 * 100, "%g", off);
     clvox_volume_destroy(&identity);
     clvox_volume_destroy(&again);
-    clvox_register_result_free(&r);
-    clvox_register_result_free(&fine);
-    free_pair(&p);
+    clvox_register_result_free(&shared.r);
+    clvox_register_result_free(&shared.fine);
+    free_pair(&shared.p);
+}
+
+static void coarse(void)
+{
+    test_case(levels_that_end_coarser_give_results, "levels that end coarser give results on the full grid");
+    test_case(its_inverse_inverts_on_the_full_grid,
+              "its inverse inverts on the full grid, and its image is what the warp gives");
+}
+
+static void a_channel_on_another_grid_counts_as_if(void **state)
+{
+    (void)state;
+    clvox_register_result one, both;
+    shared.shifted = NULL;
+    clvox_grid other;
+    make_pair(&shared.p, (int[3]){37, 41, 33}, (double[3]){1, 1, 1}, 1.5);
+    start(&shared.o);
+    shared.o.deform = CLVOX_DEFORM_NONE;
+    clv_phantom_grid((int[3]){45, 47, 40}, (double[3]){1.1, 1.1, 1.1}, false, &other);
+    assert_ok(clv_phantom_image(&shared.p.phantom, &other, NULL, NULL, 2, &shared.shifted));
+    shared.images = (clvox_register_images){.fixed = {shared.p.fixed, shared.p.fixed},
+                                            .moving = {shared.p.moving, shared.shifted},
+                                            .channels = 1};
+    assert_ok(clvox_register(ctx, &shared.images, &shared.o, &one));
+    shared.images.channels = 2;
+    assert_ok(clvox_register(ctx, &shared.images, &shared.o, &both));
+    assert_that(fabs(one.ncc_after - both.ncc_after) < .02, "%g and %g", one.ncc_after, both.ncc_after);
+    assert_true(one.ncc_after != both.ncc_after);
+    clvox_register_result_free(&both);
+    shared.images.weight[0] = 5;
+    assert_ok(clvox_register(ctx, &shared.images, &shared.o, &both));
+    assert_true(both.ncc_after == one.ncc_after);
+    clvox_register_result_free(&both);
+    clvox_register_result_free(&one);
+}
+
+static void wrong_channels_are_one_sentence_each(void **state)
+{
+    (void)state;
+    clvox_register_result one;
+    shared.images.weight[1] = -1;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "weight"));
+    shared.images.weight[1] = 0;
+    shared.images.channels = 9;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "channels"));
+    shared.images.channels = 0;
+    assert_int_equal(clvox_register(ctx, &shared.images, &shared.o, &one), CLVOX_ERROR_ARGUMENT);
+    shared.images.channels = 3;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "fixed image 3"));
+    shared.images.channels = 2;
+    shared.o.deform = CLVOX_DEFORM_UNBIASED;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "one channel"));
+}
+
+static void what_a_model_cannot_do_is_one_sentence(void **state)
+{
+    (void)state;
+    clvox_register_result one;
+    shared.images.channels = 1;
+    shared.o.metric = CLVOX_METRIC_MI;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "metric"));
+    shared.o.metric = CLVOX_METRIC_SSD;
+    shared.o.radius = 0;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "radius"));
+    shared.o.radius = 2;
+    shared.o.bins = 4;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "bins"));
+    shared.o.bins = 32;
+    shared.o.momentum = 1;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "momentum"));
+    shared.o.momentum = 0;
+    shared.o.finest_step = 0;
+    assert_true(clvox_register(ctx, &shared.images, &shared.o, &one) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), "step"));
+    shared.o.finest_step = 1;
+    shared.o.deform = (clvox_deform)17;
+    assert_int_equal(clvox_register(ctx, &shared.images, &shared.o, &one), CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&shared.shifted);
+    free_pair(&shared.p);
 }
 
 static void channels(void)
 {
-    pair p;
-    clvox_register_options o;
-    clvox_register_result one, both;
-    clvox_volume *shifted = NULL;
-    clvox_grid other;
-    make_pair(&p, (int[3]){37, 41, 33}, (double[3]){1, 1, 1}, 1.5);
-    start(&o);
-    o.deform = CLVOX_DEFORM_NONE;
-    CHECK_CASE("a channel on another grid counts as if it lay on the first one's");
-    clv_phantom_grid((int[3]){45, 47, 40}, (double[3]){1.1, 1.1, 1.1}, false, &other);
-    check_must(clv_phantom_image(&p.phantom, &other, NULL, NULL, 2, &shifted));
-    clvox_register_images images = {
-        .fixed = {p.fixed, p.fixed}, .moving = {p.moving, shifted}, .channels = 1};
-    check_must(clvox_register(ctx, &images, &o, &one));
-    images.channels = 2;
-    check_must(clvox_register(ctx, &images, &o, &both));
-    CHECK_THAT(fabs(one.ncc_after - both.ncc_after) < .02, "%g and %g", one.ncc_after, both.ncc_after);
-    CHECK(one.ncc_after != both.ncc_after);
-    clvox_register_result_free(&both);
-    images.weight[0] = 5;
-    check_must(clvox_register(ctx, &images, &o, &both));
-    CHECK(both.ncc_after == one.ncc_after);
-    clvox_register_result_free(&both);
-    clvox_register_result_free(&one);
-
-    CHECK_CASE("wrong channels are one sentence each");
-    images.weight[1] = -1;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), "weight"));
-    images.weight[1] = 0;
-    images.channels = 9;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), "channels"));
-    images.channels = 0;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT);
-    images.channels = 3;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), "fixed image 3"));
-    images.channels = 2;
-    o.deform = CLVOX_DEFORM_UNBIASED;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), "one channel"));
-
-    CHECK_CASE("what a model cannot do is one sentence");
-    images.channels = 1;
-    o.metric = CLVOX_METRIC_MI;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), "metric"));
-    o.metric = CLVOX_METRIC_SSD;
-    o.radius = 0;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), "radius"));
-    o.radius = 2;
-    o.bins = 4;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "bins"));
-    o.bins = 32;
-    o.momentum = 1;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT &&
-          strstr(clvox_message(), "momentum"));
-    o.momentum = 0;
-    o.finest_step = 0;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT && strstr(clvox_message(), "step"));
-    o.finest_step = 1;
-    o.deform = (clvox_deform)17;
-    CHECK(clvox_register(ctx, &images, &o, &one) == CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&shifted);
-    free_pair(&p);
+    test_case(a_channel_on_another_grid_counts_as_if,
+              "a channel on another grid counts as if it lay on the first one's");
+    test_case(wrong_channels_are_one_sentence_each, "wrong channels are one sentence each");
+    test_case(what_a_model_cannot_do_is_one_sentence, "what a model cannot do is one sentence");
 }
 
 /* One constant image, for every model that this version has. */
+static int constant_set_up(void **state)
+{
+    (void)state;
+    make_pair(&shared.p, (int[3]){29, 27, 25}, (double[3]){1, 1, 1}, 1);
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.p.fixed->grid); i++)
+        shared.p.fixed->data[i] = 5;
+    return 0;
+}
+
+static void a_constant_image_is_not_deformed(void **state)
+{
+    const int *given = *state;
+    int deform = given[0];
+    clvox_register_options o;
+    clvox_register_result r;
+    if (!clv_model_name((clvox_deform)deform))
+        return;
+    start(&o);
+    o.deform = (clvox_deform)deform;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+    const clvox_register_images images = {
+        .fixed = {shared.p.fixed}, .moving = {shared.p.moving}, .channels = 1};
+    assert_ok(clvox_register(ctx, &images, &o, &r));
+    assert_that(r.largest_mm < 1e-3, "%g mm", r.largest_mm);
+    assert_true(r.suspicions == CLVOX_SUSPECT_CONSTANT);
+    clvox_register_result_free(&r);
+}
+
+static int constant_tear_down(void **state)
+{
+    (void)state;
+    free_pair(&shared.p);
+    return 0;
+}
+
 static void constant(void)
 {
-    pair p;
-    make_pair(&p, (int[3]){29, 27, 25}, (double[3]){1, 1, 1}, 1);
-    for (size_t i = 0; i < clvox_grid_voxels(&p.fixed->grid); i++)
-        p.fixed->data[i] = 5;
-    for (int deform = CLVOX_DEFORM_NONE; deform <= CLVOX_DEFORM_SYN; deform++) {
-        clvox_register_options o;
-        clvox_register_result r;
-        if (!clv_model_name((clvox_deform)deform))
-            continue;
-        CHECK_CASE("a constant image is not deformed (%s)", clv_model_name((clvox_deform)deform));
-        start(&o);
-        o.deform = (clvox_deform)deform;
-        clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-        const clvox_register_images images = {.fixed = {p.fixed}, .moving = {p.moving}, .channels = 1};
-        check_must(clvox_register(ctx, &images, &o, &r));
-        CHECK_THAT(r.largest_mm < 1e-3, "%g mm", r.largest_mm);
-        CHECK(r.suspicions == CLVOX_SUSPECT_CONSTANT);
-        clvox_register_result_free(&r);
-    }
-    free_pair(&p);
+    test_set_up(constant_set_up);
+    for (int deform = CLVOX_DEFORM_NONE; deform <= CLVOX_DEFORM_SYN; deform++)
+        test_case_at(a_constant_image_is_not_deformed, TEST_AT(deform),
+                     "a constant image is not deformed (%s)", clv_model_name((clvox_deform)deform));
+    test_tear_down(constant_tear_down);
 }
 
 /* Nothing of the images is touched before the refusal. */
-static void memory(void)
+static void memory(void **state)
 {
+    (void)state;
     float nothing = 0;
     clvox_volume huge = {.frames = 1, .data = &nothing};
     clvox_register_options o;
     clvox_register_result r;
     const clvox_device_limits *limits = clvox_context_limits(ctx);
-    CHECK_CASE("what does not fit is refused with the levels that would");
     clv_phantom_grid((int[3]){512, 512, 512}, (double[3]){.5, .5, .5}, false, &huge.grid);
     start(&o);
     const clvox_register_images images = {.fixed = {&huge}, .moving = {&huge}, .channels = 1};
     if (!limits->global_bytes || limits->global_bytes > clvox_register_bytes(&images, &o) ||
         limits->global_bytes < (size_t)6 << 30 || limits->max_allocation < (size_t)2 << 30) {
-        CHECK_SKIP("made for a device of 6 to %.0f GiB",
-                   (double)clvox_register_bytes(&images, &o) / (double)((size_t)1 << 30));
+        test_skip("made for a device of 6 to %.0f GiB",
+                  (double)clvox_register_bytes(&images, &o) / (double)((size_t)1 << 30));
         return;
     }
-    CHECK(clvox_register(ctx, &images, &o, &r) == CLVOX_ERROR_MEMORY);
-    CHECK_THAT(strstr(clvox_message(), "--shrink 8x4x2 would fit") != NULL, "%s", clvox_message());
+    assert_int_equal(clvox_register(ctx, &images, &o, &r), CLVOX_ERROR_MEMORY);
+    assert_that(strstr(clvox_message(), "--shrink 8x4x2 would fit") != NULL, "%s", clvox_message());
     printf("# %s\n", clvox_message());
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&ctx);
+    return 0;
 }
 
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        printf("1..0 # SKIP %s\n", clvox_message());
-        return 0;
-    }
+    if (clvox_context_create(NULL, &ctx) < 0)
+        return test_skip_all("%s", clvox_message());
     coarse();
     channels();
     constant();
-    memory();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    test_case(memory, "what does not fit is refused with the levels that would");
+    return test_run("work", tear_down);
 }

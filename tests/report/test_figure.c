@@ -10,7 +10,7 @@ static clvox_volume *make(const int size[3], double sx, double sy, double sz)
 {
     clvox_grid grid = {{size[0], size[1], size[2]}, {{sx}, {0, sy}, {0, 0, sz}, {0, 0, 0, 1}}};
     clvox_volume *volume = NULL;
-    CHECK_THAT(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &volume) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &volume) == CLVOX_OK, "%s", clvox_message());
     return volume;
 }
 
@@ -33,8 +33,8 @@ static clv_raster draw(const clvox_volume *fixed, const clvox_volume *labels, co
                        const clvox_volume *mask)
 {
     clv_raster raster;
-    CHECK_THAT(clv_figure_registration(fixed, fixed, labels, jacobian, mask, &raster) == CLVOX_OK, "%s",
-               clvox_message());
+    assert_that(clv_figure_registration(fixed, fixed, labels, jacobian, mask, &raster) == CLVOX_OK, "%s",
+                clvox_message());
     return raster;
 }
 
@@ -53,12 +53,12 @@ static bool colourful(clv_color c)
     return high - low > 60;
 }
 
-static void check_proportions(void)
+static void check_proportions(void **state)
 {
+    (void)state;
     clvox_volume *volume = make((const int[]){20, 30, 10}, 2, 1, 5);
     fill(volume, 7);
     clv_raster r = draw(volume, NULL, NULL, NULL);
-    CHECK_CASE("proportions are millimetres");
     /* A constant image is shown whole, in the middle grey; the first panel is
      * axial and begins below the titles. */
     int left = r.width, right = -1, top = r.height, bottom = -1, y = 0;
@@ -77,7 +77,7 @@ static void check_proportions(void)
         y++;
     }
     double width = right - left + 1, height = bottom - top + 1;
-    CHECK_THAT(fabs(width / height - 40.0 / 30) < 0.02, "%g x %g", width, height);
+    assert_that(fabs(width / height - 40.0 / 30) < 0.02, "%g x %g", width, height);
     clv_raster_free(&r);
     clvox_volume_destroy(&volume);
 }
@@ -91,11 +91,17 @@ static clvox_volume *head(void)
     return v;
 }
 
-static void check_sides(void)
+/* What cases leave to those after them. */
+static struct {
+    clvox_volume *volume, *labels, *jacobian, *mask;
+    clv_raster plain, r;
+} shared;
+
+static void the_patients_left_is_on_the_right(void **state)
 {
-    clvox_volume *volume = head();
-    clv_raster r = draw(volume, NULL, NULL, NULL);
-    CHECK_CASE("the patient's left is on the right");
+    (void)state;
+    shared.volume = head();
+    clv_raster r = draw(shared.volume, NULL, NULL, NULL);
     /* The spot's x is small, so that it is on the left of the patient: the
      * brightest pixels of the axial panel lie right of its middle. */
     double sum = 0, bright = 0, all = 0, middle = 0;
@@ -107,12 +113,15 @@ static void check_sides(void)
             if (c.r > 60 && c.r < 140)
                 middle += x, all++;
         }
-    CHECK_THAT(bright > 20 && sum / bright > middle / all + 10, "%g of %g against %g", sum / bright, bright,
-               middle / all);
+    assert_that(bright > 20 && sum / bright > middle / all + 10, "%g of %g against %g", sum / bright, bright,
+                middle / all);
     clv_raster_free(&r);
+}
 
-    CHECK_CASE("the same head in any order of its axes is the same picture");
-    clv_raster first = draw(volume, NULL, NULL, NULL);
+static void the_same_head_in_any_order_of_its_axes(void **state)
+{
+    (void)state;
+    clv_raster first = draw(shared.volume, NULL, NULL, NULL);
     clvox_volume *turned = make((const int[]){27, 25, 29}, 1, 1, 1);
     /* Axes stored as S, L, A, as in a left-handed scan. */
     double to_ras[4][4] = {{0, -2, 0, 48}, {0, 0, 2, 0}, {2, 0, 0, 0}, {0, 0, 0, 1}};
@@ -120,36 +129,47 @@ static void check_sides(void)
     for (int z = 0; z < 27; z++)
         for (int y = 0; y < 29; y++)
             for (int x = 0; x < 25; x++)
-                turned->data[(y * 25 + 24 - x) * 27 + z] = volume->data[(z * 29 + y) * 25 + x];
+                turned->data[(y * 25 + 24 - x) * 27 + z] = shared.volume->data[(z * 29 + y) * 25 + x];
     clv_raster second = draw(turned, NULL, NULL, NULL);
-    CHECK(first.width == second.width && first.height == second.height);
+    assert_true(first.width == second.width && first.height == second.height);
     int differ = 0;
     for (size_t i = 0; i < 3u * first.width * first.height && first.height == second.height; i++)
         differ += abs(first.rgb[i] - second.rgb[i]) > 2;
-    CHECK_THAT(differ == 0, "%d", differ);
+    assert_that(differ == 0, "%d", differ);
     clv_raster_free(&first);
     clv_raster_free(&second);
     clvox_volume_destroy(&turned);
-    clvox_volume_destroy(&volume);
+    clvox_volume_destroy(&shared.volume);
 }
 
-static void check_contours(void)
+static void check_sides(void)
 {
-    clvox_volume *volume = head(), *labels = head();
-    fill(labels, 0);
-    clv_raster none = draw(volume, labels, NULL, NULL);
-    CHECK_CASE("one label everywhere has no contour");
+    test_case(the_patients_left_is_on_the_right, "the patient's left is on the right");
+    test_case(the_same_head_in_any_order_of_its_axes,
+              "the same head in any order of its axes is the same picture");
+}
+
+static void one_label_everywhere_has_no_contour(void **state)
+{
+    (void)state;
+    shared.volume = head();
+    shared.labels = head();
+    fill(shared.labels, 0);
+    clv_raster none = draw(shared.volume, shared.labels, NULL, NULL);
     int coloured = 0;
     for (int y = 0; y < none.height; y++)
         for (int x = 0; x < none.width; x++)
             coloured += colourful(clv_raster_get(&none, x, y));
-    CHECK_THAT(coloured == 0, "%d", coloured);
+    assert_that(coloured == 0, "%d", coloured);
     clv_raster_free(&none);
+}
 
-    CHECK_CASE("two labels have two colours, in the third column only");
-    box(labels, 5, 12, 5, 24, 5, 22, 3);
-    box(labels, 12, 20, 5, 24, 5, 22, 4);
-    clv_raster r = draw(volume, labels, NULL, NULL);
+static void two_labels_have_two_colours_in_the_third(void **state)
+{
+    (void)state;
+    box(shared.labels, 5, 12, 5, 24, 5, 22, 3);
+    box(shared.labels, 12, 20, 5, 24, 5, 22, 4);
+    clv_raster r = draw(shared.volume, shared.labels, NULL, NULL);
     clv_color three = clv_color_of_label(3), four = clv_color_of_label(4);
     int count[2] = {0, 0}, elsewhere = 0;
     for (int y = 0; y < r.height; y++)
@@ -162,94 +182,136 @@ static void check_contours(void)
                 elsewhere += colourful(clv_raster_get(&r, x, y));
             }
         }
-    CHECK_THAT(count[0] > 200 && count[1] > 200, "%d %d", count[0], count[1]);
-    CHECK_THAT(elsewhere == 0, "%d", elsewhere);
+    assert_that(count[0] > 200 && count[1] > 200, "%d %d", count[0], count[1]);
+    assert_that(elsewhere == 0, "%d", elsewhere);
     clv_raster_free(&r);
+}
 
-    CHECK_CASE("without labels the edges of the warped image are drawn");
-    r = draw(volume, NULL, NULL, NULL);
-    coloured = 0;
+static void without_labels_the_edges_of_the_warped(void **state)
+{
+    (void)state;
+    clv_raster r = draw(shared.volume, NULL, NULL, NULL);
+    int coloured = 0;
     for (int y = 0; y < r.height; y++)
         for (int x = 0; x < r.width; x++)
             coloured += colourful(clv_raster_get(&r, x, y));
-    CHECK_THAT(coloured > 300, "%d", coloured);
+    assert_that(coloured > 300, "%d", coloured);
     clv_raster_free(&r);
-    clvox_volume_destroy(&labels);
-    clvox_volume_destroy(&volume);
+    clvox_volume_destroy(&shared.labels);
+    clvox_volume_destroy(&shared.volume);
 }
 
-static void check_jacobian(void)
+static void check_contours(void)
 {
-    clvox_volume *volume = head(), *jacobian = head(), *mask = head();
-    fill(mask, 0);
-    box(mask, 5, 20, 5, 24, 5, 22, 1);
-    box(jacobian, 0, 12, 0, 29, 0, 27, -0.25f);
-    box(jacobian, 12, 25, 0, 29, 0, 27, 0.25f);
-    clv_raster plain = draw(volume, NULL, NULL, mask), r = draw(volume, NULL, jacobian, mask);
-    CHECK_CASE("the log-Jacobian adds a column and a bar");
-    CHECK(r.width > plain.width + 190 && r.height == plain.height);
+    test_case(one_label_everywhere_has_no_contour, "one label everywhere has no contour");
+    test_case(two_labels_have_two_colours_in_the_third,
+              "two labels have two colours, in the third column only");
+    test_case(without_labels_the_edges_of_the_warped,
+              "without labels the edges of the warped image are drawn");
+}
 
-    CHECK_CASE("the bar is red above, blue below, light in the middle");
-    int x = r.width - 74 + 8;
-    clv_color top = clv_raster_get(&r, x, 40), low = clv_raster_get(&r, x, r.height - 50),
-              middle = clv_raster_get(&r, x, (26 + r.height - 22 - 8) / 2);
-    CHECK_THAT(top.r > top.b + 80, "%d %d %d", top.r, top.g, top.b);
-    CHECK_THAT(low.b > low.r + 80, "%d %d %d", low.r, low.g, low.b);
-    CHECK_THAT(middle.g > 200, "%d %d %d", middle.r, middle.g, middle.b);
+static void the_log_jacobian_adds_a_column_and_a_bar(void **state)
+{
+    (void)state;
+    shared.volume = head();
+    shared.jacobian = head();
+    shared.mask = head();
+    fill(shared.mask, 0);
+    box(shared.mask, 5, 20, 5, 24, 5, 22, 1);
+    box(shared.jacobian, 0, 12, 0, 29, 0, 27, -0.25f);
+    box(shared.jacobian, 12, 25, 0, 29, 0, 27, 0.25f);
+    shared.plain = draw(shared.volume, NULL, NULL, shared.mask);
+    shared.r = draw(shared.volume, NULL, shared.jacobian, shared.mask);
+    assert_true(shared.r.width > shared.plain.width + 190 && shared.r.height == shared.plain.height);
+}
 
-    CHECK_CASE("growth is red, on the patient's right, and only inside the mask");
+static void the_bar_is_red_above_blue_below_light(void **state)
+{
+    (void)state;
+    int x = shared.r.width - 74 + 8;
+    clv_color top = clv_raster_get(&shared.r, x, 40),
+              low = clv_raster_get(&shared.r, x, shared.r.height - 50),
+              middle = clv_raster_get(&shared.r, x, (26 + shared.r.height - 22 - 8) / 2);
+    assert_that(top.r > top.b + 80, "%d %d %d", top.r, top.g, top.b);
+    assert_that(low.b > low.r + 80, "%d %d %d", low.r, low.g, low.b);
+    assert_that(middle.g > 200, "%d %d %d", middle.r, middle.g, middle.b);
+}
+
+static void growth_is_red_on_the_patients_right(void **state)
+{
+    (void)state;
     double red = 0, blue = 0, reds = 0, blues = 0;
-    for (int y = 30; y < r.height / 3; y++)
-        for (int i = r.width - 74 - 280; i < r.width - 78; i++) {
-            clv_color c = clv_raster_get(&r, i, y);
+    for (int y = 30; y < shared.r.height / 3; y++)
+        for (int i = shared.r.width - 74 - 280; i < shared.r.width - 78; i++) {
+            clv_color c = clv_raster_get(&shared.r, i, y);
             if (c.r > c.b + 60)
                 red += i, reds++;
             if (c.b > c.r + 60)
                 blue += i, blues++;
         }
-    CHECK_THAT(reds > 1000 && blues > 1000 && red / reds < blue / blues, "%g %g", reds, blues);
-    double fraction = (reds + blues) / (plain.width / 4.0 * (r.height / 3.0));
-    CHECK_THAT(fraction < 0.75, "%g", fraction);
-    clv_raster_free(&plain);
+    assert_that(reds > 1000 && blues > 1000 && red / reds < blue / blues, "%g %g", reds, blues);
+    double fraction = (reds + blues) / (shared.plain.width / 4.0 * (shared.r.height / 3.0));
+    assert_that(fraction < 0.75, "%g", fraction);
+    clv_raster_free(&shared.plain);
+    clv_raster_free(&shared.r);
+    clvox_volume_destroy(&shared.mask);
+    clvox_volume_destroy(&shared.jacobian);
+    clvox_volume_destroy(&shared.volume);
+}
+
+static void check_jacobian(void)
+{
+    test_case(the_log_jacobian_adds_a_column_and_a_bar, "the log-Jacobian adds a column and a bar");
+    test_case(the_bar_is_red_above_blue_below_light, "the bar is red above, blue below, light in the middle");
+    test_case(growth_is_red_on_the_patients_right,
+              "growth is red, on the patient's right, and only inside the mask");
+}
+
+static const int sizes[][3] = {{1, 1, 1}, {40, 31, 1}, {1, 29, 17}, {257, 1, 1}, {2, 2, 2}};
+
+static void x_x_with_a_nan(void **state)
+{
+    const int *given = *state;
+    size_t i = (size_t)given[0];
+    clvox_volume *volume = make(sizes[i], 1, 1.5, 3);
+    for (size_t v = 0; v < clvox_grid_voxels(&volume->grid); v++)
+        volume->data[v] = (float)(v % 7);
+    volume->data[0] = NAN;
+    clv_raster r = draw(volume, volume, volume, volume);
+    assert_true(r.rgb && r.width > 100 && r.width < 4000 && r.height > 40 && r.height < 4000);
     clv_raster_free(&r);
-    clvox_volume_destroy(&mask);
-    clvox_volume_destroy(&jacobian);
+    fill(volume, INFINITY);
+    r = draw(volume, volume, volume, volume);
+    assert_true(r.rgb);
+    clv_raster_free(&r);
+    clvox_volume_destroy(&volume);
+}
+
+static void a_grid_without_volume_is_refused(void **state)
+{
+    (void)state;
+    clvox_volume *volume = make((const int[]){3, 3, 3}, 1, 1, 1);
+    volume->grid.to_ras[2][2] = 0;
+    clv_raster r;
+    assert_int_equal(clv_figure_registration(volume, volume, NULL, NULL, NULL, &r), CLVOX_ERROR_DATA);
+    assert_true(!r.rgb && *clvox_message());
     clvox_volume_destroy(&volume);
 }
 
 static void check_odd(void)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {40, 31, 1}, {1, 29, 17}, {257, 1, 1}, {2, 2, 2}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        CHECK_CASE("%dx%dx%d with a NaN", sizes[i][0], sizes[i][1], sizes[i][2]);
-        clvox_volume *volume = make(sizes[i], 1, 1.5, 3);
-        for (size_t v = 0; v < clvox_grid_voxels(&volume->grid); v++)
-            volume->data[v] = (float)(v % 7);
-        volume->data[0] = NAN;
-        clv_raster r = draw(volume, volume, volume, volume);
-        CHECK(r.rgb && r.width > 100 && r.width < 4000 && r.height > 40 && r.height < 4000);
-        clv_raster_free(&r);
-        fill(volume, INFINITY);
-        r = draw(volume, volume, volume, volume);
-        CHECK(r.rgb);
-        clv_raster_free(&r);
-        clvox_volume_destroy(&volume);
-    }
-    CHECK_CASE("a grid without volume is refused with a sentence");
-    clvox_volume *volume = make((const int[]){3, 3, 3}, 1, 1, 1);
-    volume->grid.to_ras[2][2] = 0;
-    clv_raster r;
-    CHECK(clv_figure_registration(volume, volume, NULL, NULL, NULL, &r) == CLVOX_ERROR_DATA);
-    CHECK(!r.rgb && *clvox_message());
-    clvox_volume_destroy(&volume);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        test_case_at(x_x_with_a_nan, TEST_AT((int)i), "%dx%dx%d with a NaN", sizes[i][0], sizes[i][1],
+                     sizes[i][2]);
+    test_case(a_grid_without_volume_is_refused, "a grid without volume is refused with a sentence");
 }
 
 int main(void)
 {
-    check_proportions();
+    test_case(check_proportions, "proportions are millimetres");
     check_sides();
     check_contours();
     check_jacobian();
     check_odd();
-    return check_end();
+    return test_run("figure", NULL);
 }

@@ -53,78 +53,116 @@ static bool run(const char *extra, float add, const clvox_context_options *optio
 static void overwrite(const char *path, long at, const void *bytes, size_t count)
 {
     FILE *file = fopen(path, "r+b");
-    CHECK(file && fseek(file, at, SEEK_SET) == 0 && fwrite(bytes, 1, count, file) == count);
-    CHECK(file && fclose(file) == 0);
+    assert_true(file && fseek(file, at, SEEK_SET) == 0 && fwrite(bytes, 1, count, file) == count);
+    assert_true(file && fclose(file) == 0);
+}
+
+/* What cases leave to those after them. */
+static struct {
+    unsigned char data[1000], *got;
+    size_t bytes;
+    clv_counts counts, read;
+    clv_cache_key key;
+    char path[128];
+    int temporary;
+    struct stat after;
+} shared;
+
+static void an_entry_comes_back_as_it_was_stored_under(void **state)
+{
+    (void)state;
+    shared.got = NULL;
+    shared.bytes = 0;
+    shared.counts = (clv_counts){40, -1, 8};
+    shared.read = (clv_counts){0, 0, 0};
+    for (size_t i = 0; i < sizeof shared.data; i++)
+        shared.data[i] = (unsigned char)(i * 7);
+    shared.key = clv_cache_key_start();
+    clv_cache_key other = shared.key;
+    clv_cache_key_add(&shared.key, "ab");
+    clv_cache_key_add(&shared.key, "c");
+    clv_cache_key_add(&other, "a");
+    clv_cache_key_add(&other, "bc");
+    assert_true(memcmp(&shared.key, &other, sizeof shared.key) != 0);
+    assert_true(!clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
+    clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+    assert_true(clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
+    assert_true(shared.bytes == sizeof shared.data && shared.got &&
+                !memcmp(shared.got, shared.data, shared.bytes) && shared.read.registers == 40 &&
+                shared.read.spills == 8);
+    free(shared.got);
+    assert_true(!clv_cache_load(folder, other, &shared.got, &shared.bytes, &shared.read));
+}
+
+static void an_entry_with_any_byte_changed_cut_short(void **state)
+{
+    (void)state;
+    assert_true(entries(shared.path, sizeof shared.path, &shared.temporary) == 1 && shared.temporary == 0);
+    struct stat info;
+    assert_true(stat(shared.path, &info) == 0);
+    int passed = 0;
+    for (long at = 0; at < info.st_size; at += at < 80 ? 1 : 97) {
+        clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+        unsigned char byte = 0xA5;
+        FILE *file = fopen(shared.path, "rb");
+        assert_true(file && fseek(file, at, SEEK_SET) == 0 && fread(&byte, 1, 1, file) == 1);
+        fclose(file);
+        byte ^= 0x10;
+        overwrite(shared.path, at, &byte, 1);
+        if (clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read)) {
+            passed++;
+            free(shared.got);
+        }
+    }
+    assert_that(passed == 0, "%d damaged entries were taken", passed);
+    for (long size = 0; size < info.st_size; size += 131) {
+        clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+        assert_true(truncate(shared.path, size) == 0 &&
+                    !clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
+    }
+    clv_cache_store(folder, shared.key, shared.data, sizeof shared.data, &shared.counts);
+    assert_true(truncate(shared.path, info.st_size + 1) == 0 &&
+                !clv_cache_load(folder, shared.key, &shared.got, &shared.bytes, &shared.read));
+    clear();
 }
 
 static void check_entries(void)
 {
-    unsigned char data[1000], *got = NULL;
-    size_t bytes = 0;
-    clv_counts counts = {40, -1, 8}, read = {0, 0, 0};
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (unsigned char)(i * 7);
-    clv_cache_key key = clv_cache_key_start(), other = key;
-    clv_cache_key_add(&key, "ab");
-    clv_cache_key_add(&key, "c");
-    clv_cache_key_add(&other, "a");
-    clv_cache_key_add(&other, "bc");
-    CHECK_CASE("an entry comes back as it was stored, under its key alone");
-    CHECK(memcmp(&key, &other, sizeof key) != 0);
-    CHECK(!clv_cache_load(folder, key, &got, &bytes, &read));
-    clv_cache_store(folder, key, data, sizeof data, &counts);
-    CHECK(clv_cache_load(folder, key, &got, &bytes, &read));
-    CHECK(bytes == sizeof data && got && !memcmp(got, data, bytes) && read.registers == 40 && read.spills == 8);
-    free(got);
-    CHECK(!clv_cache_load(folder, other, &got, &bytes, &read));
-
-    char path[128];
-    int temporary;
-    CHECK_CASE("an entry with any byte changed, cut short or made longer is not there");
-    CHECK(entries(path, sizeof path, &temporary) == 1 && temporary == 0);
-    struct stat info;
-    CHECK(stat(path, &info) == 0);
-    int passed = 0;
-    for (long at = 0; at < info.st_size; at += at < 80 ? 1 : 97) {
-        clv_cache_store(folder, key, data, sizeof data, &counts);
-        unsigned char byte = 0xA5;
-        FILE *file = fopen(path, "rb");
-        CHECK(file && fseek(file, at, SEEK_SET) == 0 && fread(&byte, 1, 1, file) == 1);
-        fclose(file);
-        byte ^= 0x10;
-        overwrite(path, at, &byte, 1);
-        if (clv_cache_load(folder, key, &got, &bytes, &read)) {
-            passed++;
-            free(got);
-        }
-    }
-    CHECK_THAT(passed == 0, "%d damaged entries were taken", passed);
-    for (long size = 0; size < info.st_size; size += 131) {
-        clv_cache_store(folder, key, data, sizeof data, &counts);
-        CHECK(truncate(path, size) == 0 && !clv_cache_load(folder, key, &got, &bytes, &read));
-    }
-    clv_cache_store(folder, key, data, sizeof data, &counts);
-    CHECK(truncate(path, info.st_size + 1) == 0 && !clv_cache_load(folder, key, &got, &bytes, &read));
-    clear();
+    test_case(an_entry_comes_back_as_it_was_stored_under,
+              "an entry comes back as it was stored, under its key alone");
+    test_case(an_entry_with_any_byte_changed_cut_short,
+              "an entry with any byte changed, cut short or made longer is not there");
 }
 
-static void check_programs(void)
+static unsigned char nonsense[300] = "POCLBIN no program at all";
+
+static void a_program_is_stored_once_and_serves(void **state)
 {
-    char path[128];
-    int temporary;
-    CHECK_CASE("a program is stored once and serves the next context");
-    CHECK(run("-DADD=1", 1, NULL) && entries(NULL, 0, &temporary) == 1);
-    CHECK(run("-DADD=1", 1, NULL) && entries(path, sizeof path, &temporary) == 1);
-    CHECK_CASE("other defines are another entry");
-    CHECK(run("-DADD=2", 2, NULL) && entries(NULL, 0, &temporary) == 2);
-    CHECK_CASE("damaged entries are rebuilt without a word");
-    struct stat before, after;
-    CHECK(stat(path, &before) == 0);
-    overwrite(path, 60, "damage", 6);
-    CHECK(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL) && entries(NULL, 0, &temporary) == 2);
-    CHECK(stat(path, &after) == 0 && after.st_ino != before.st_ino);
-    CHECK_CASE("an entry that is whole but no program for this driver is rebuilt");
-    unsigned char nonsense[300] = "POCLBIN no program at all";
+    (void)state;
+    assert_true(run("-DADD=1", 1, NULL) && entries(NULL, 0, &shared.temporary) == 1);
+    assert_true(run("-DADD=1", 1, NULL) && entries(shared.path, sizeof shared.path, &shared.temporary) == 1);
+}
+
+static void other_defines_are_another_entry(void **state)
+{
+    (void)state;
+    assert_true(run("-DADD=2", 2, NULL) && entries(NULL, 0, &shared.temporary) == 2);
+}
+
+static void damaged_entries_are_rebuilt_without_a_word(void **state)
+{
+    (void)state;
+    struct stat before;
+    assert_true(stat(shared.path, &before) == 0);
+    overwrite(shared.path, 60, "damage", 6);
+    assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL) &&
+                entries(NULL, 0, &shared.temporary) == 2);
+    assert_true(stat(shared.path, &shared.after) == 0 && shared.after.st_ino != before.st_ino);
+}
+
+static void an_entry_that_is_whole_but_no_program(void **state)
+{
+    (void)state;
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir && (e = readdir(dir));) {
         unsigned long long word[2];
@@ -134,30 +172,49 @@ static void check_programs(void)
     }
     if (dir)
         closedir(dir);
-    CHECK(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL));
-    CHECK(stat(path, &after) == 0 && after.st_size != (off_t)(sizeof nonsense + 56));
+    assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL));
+    assert_true(stat(shared.path, &shared.after) == 0 &&
+                shared.after.st_size != (off_t)(sizeof nonsense + 56));
     clear();
-    CHECK_CASE("no_cache neither reads nor writes");
-    CHECK(run("-DADD=1", 1, &(clvox_context_options){.no_cache = true}) && entries(NULL, 0, &temporary) == 0);
 }
 
-static void check_unwritable(void)
+static void no_cache_neither_reads_nor_writes(void **state)
 {
-    int temporary;
-    CHECK_CASE("a folder that cannot be made or written is no cache");
+    (void)state;
+    assert_true(run("-DADD=1", 1, &(clvox_context_options){.no_cache = true}) &&
+                entries(NULL, 0, &shared.temporary) == 0);
+}
+
+static void check_programs(void)
+{
+    test_case(a_program_is_stored_once_and_serves, "a program is stored once and serves the next context");
+    test_case(other_defines_are_another_entry, "other defines are another entry");
+    test_case(damaged_entries_are_rebuilt_without_a_word, "damaged entries are rebuilt without a word");
+    test_case(an_entry_that_is_whole_but_no_program,
+              "an entry that is whole but no program for this driver is rebuilt");
+    test_case(no_cache_neither_reads_nor_writes, "no_cache neither reads nor writes");
+}
+
+static void a_folder_that_cannot_be_made_or_written(void **state)
+{
+    (void)state;
     setenv("CLVOX_CACHE_DIR", "/proc/clvox/cache", 1);
-    CHECK(run("-DADD=1", 1, NULL));
+    assert_true(run("-DADD=1", 1, NULL));
     char file[64];
     snprintf(file, sizeof file, "%s/file", folder);
     FILE *made = fopen(file, "w");
-    CHECK(made && fclose(made) == 0);
+    assert_true(made && fclose(made) == 0);
     setenv("CLVOX_CACHE_DIR", file, 1);
-    CHECK(run("-DADD=1", 1, NULL));
+    assert_true(run("-DADD=1", 1, NULL));
     setenv("CLVOX_CACHE_DIR", "", 1);
-    CHECK(run("-DADD=1", 1, NULL));
+    assert_true(run("-DADD=1", 1, NULL));
     unlink(file);
     setenv("CLVOX_CACHE_DIR", folder, 1);
-    CHECK_CASE("the folder's place: CLVOX_CACHE_DIR, XDG_CACHE_HOME, HOME");
+}
+
+static void the_folders_place_clvox_cache_dir_xdg_cache(void **state)
+{
+    (void)state;
     const struct {
         const char *own, *xdg, *home, *want;
     } cases[] = {{"/a", "/b", "/c", "/a"},       {NULL, "/b", "/c", "/b/clvox"},
@@ -171,8 +228,8 @@ static void check_unwritable(void)
         cases[i].xdg ? setenv("XDG_CACHE_HOME", cases[i].xdg, 1) : unsetenv("XDG_CACHE_HOME");
         cases[i].home ? setenv("HOME", cases[i].home, 1) : unsetenv("HOME");
         char *dir = clv_cache_dir();
-        CHECK_THAT(dir && cases[i].want ? !strcmp(dir, cases[i].want) : dir == cases[i].want, "case %zu: %s", i,
-                   dir ? dir : "none");
+        assert_that(dir && cases[i].want ? !strcmp(dir, cases[i].want) : dir == cases[i].want, "case %zu: %s",
+                    i, dir ? dir : "none");
         free(dir);
     }
     setenv("CLVOX_CACHE_DIR", folder, 1);
@@ -180,16 +237,31 @@ static void check_unwritable(void)
     home ? setenv("HOME", home, 1) : unsetenv("HOME");
     free(xdg);
     free(home);
-    (void)temporary;
+    (void)shared.temporary;
 }
 
-static void check_many(const char *self, const char *kernels)
+static void check_unwritable(void)
 {
-    enum { PROCESSES = 10 };
+    test_case(a_folder_that_cannot_be_made_or_written, "a folder that cannot be made or written is no cache");
+    test_case(the_folders_place_clvox_cache_dir_xdg_cache,
+              "the folder's place: CLVOX_CACHE_DIR, XDG_CACHE_HOME, HOME");
+}
+
+enum { PROCESSES = 10 };
+
+typedef struct many_given {
+    const char *self;
+    const char *kernels;
+} many_given;
+
+static void ten_processes_at_once_build_right_and_leave(void **state)
+{
+    const many_given *given = *state;
+    const char *self = given->self;
+    const char *kernels = given->kernels;
     pid_t children[PROCESSES];
     int temporary, good = 0;
     clear();
-    CHECK_CASE("ten processes at once build right and leave one entry");
     for (int i = 0; i < PROCESSES; i++) {
         children[i] = fork();
         if (children[i] == 0) {
@@ -201,11 +273,31 @@ static void check_many(const char *self, const char *kernels)
         int result;
         good += waitpid(children[i], &result, 0) == children[i] && WIFEXITED(result) && WEXITSTATUS(result) == 0;
     }
-    CHECK_THAT(good == PROCESSES, "%d of %d", good, PROCESSES);
+    assert_that(good == PROCESSES, "%d of %d", good, PROCESSES);
     int count = entries(NULL, 0, &temporary);
-    CHECK_THAT(count == 1 && temporary == 0, "%d entries, %d unfinished", count, temporary);
-    CHECK(run("-DADD=3", 3, NULL));
+    assert_that(count == 1 && temporary == 0, "%d entries, %d unfinished", count, temporary);
+    assert_true(run("-DADD=3", 3, NULL));
     clear();
+}
+
+static void check_many(const char *self, const char *kernels)
+{
+    test_case_at(ten_processes_at_once_build_right_and_leave, TEST_OF(((many_given){self, kernels})),
+                 "ten processes at once build right and leave one entry");
+}
+
+static void programs(void **state)
+{
+    (void)state;
+    test_skip("%s", clvox_message());
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    clear();
+    rmdir(folder);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -221,15 +313,12 @@ int main(int argc, char **argv)
     check_entries();
     clvox_context *ctx;
     if (clvox_context_create(NULL, &ctx) < 0) {
-        CHECK_CASE("programs");
-        CHECK_SKIP("%s", clvox_message());
+        test_case(programs, "programs");
     } else {
         clvox_context_destroy(&ctx);
         check_programs();
         check_unwritable();
         check_many(argv[0], argv[1]);
     }
-    clear();
-    rmdir(folder);
-    return check_end();
+    return test_run("cache", tear_down);
 }

@@ -23,9 +23,16 @@ static clvox_device device(const char *name, const char *platform, clvox_device_
     return d;
 }
 
-static void check_ranking(void)
+/* What cases leave to those after them. */
+static struct {
+    clvox_device list[6];
+    char command[512], folder[32];
+} shared;
+
+static void ranking_gpu_accelerator_cpu_then(void **state)
 {
-    clvox_device list[] = {
+    (void)state;
+    const clvox_device devices[] = {
         device("Xeon", "Portable Computing Language", CLVOX_DEVICE_CPU, 64, ""),
         device("NVIDIA H200", "Portable Computing Language", CLVOX_DEVICE_GPU, 132, "0000:17:00.0"),
         device("T4", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 40, "0000:65:00.0"),
@@ -33,109 +40,168 @@ static void check_ranking(void)
         device("H200", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 132, "0000:17:00.0"),
         device("FPGA", "Vendor", CLVOX_DEVICE_ACCELERATOR, 900, ""),
     };
-    list[3].usable = false;
-    clv_devices_rank(list, 6);
-    CHECK_CASE("ranking: GPU, accelerator, CPU, then what is passed over");
+    memcpy(shared.list, devices, sizeof devices);
+    shared.list[3].usable = false;
+    clv_devices_rank(shared.list, 6);
     const char *order[] = {"H200", "T4", "FPGA", "Xeon"};
     for (int i = 0; i < 4; i++)
-        CHECK_THAT(!strcmp(list[i].limits.name, order[i]) && list[i].usable, "%d is %s", i,
-                   list[i].limits.name);
-    CHECK_CASE("a device under two platforms is kept once, by its vendor's driver");
-    int seconds = 0;
-    for (int i = 4; i < 6; i++)
-        if (!strcmp(list[i].limits.name, "NVIDIA H200")) {
-            seconds++;
-            CHECK(!list[i].usable && strstr(list[i].reason, "the same device as H200 of NVIDIA CUDA"));
-        }
-    CHECK(seconds == 1);
+        assert_that(!strcmp(shared.list[i].limits.name, order[i]) && shared.list[i].usable, "%d is %s", i,
+                    shared.list[i].limits.name);
 }
 
-static void check_selection(void)
+static void a_device_under_two_platforms_is_kept_once(void **state)
 {
-    clvox_device list[] = {
+    (void)state;
+    int seconds = 0;
+    for (int i = 4; i < 6; i++)
+        if (!strcmp(shared.list[i].limits.name, "NVIDIA H200")) {
+            seconds++;
+            assert_true(!shared.list[i].usable &&
+                        strstr(shared.list[i].reason, "the same device as H200 of NVIDIA CUDA"));
+        }
+    assert_true(seconds == 1);
+}
+
+static void check_ranking(void)
+{
+    test_case(ranking_gpu_accelerator_cpu_then, "ranking: GPU, accelerator, CPU, then what is passed over");
+    test_case(a_device_under_two_platforms_is_kept_once,
+              "a device under two platforms is kept once, by its vendor's driver");
+}
+
+static void selection_by_index_type_part_of_a_name(void **state)
+{
+    (void)state;
+    const clvox_device devices[] = {
         device("NVIDIA H200", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 132, "0000:17:00.0"),
         device("NVIDIA H200", "NVIDIA CUDA", CLVOX_DEVICE_GPU, 132, "0000:18:00.0"),
         device("AMD EPYC", "Portable Computing Language", CLVOX_DEVICE_CPU, 64, ""),
         device("Ancient 9000", "Old", CLVOX_DEVICE_GPU, 5, ""),
     };
-    list[3].usable = false;
-    snprintf(list[3].reason, sizeof list[3].reason, "too old");
+    memcpy(shared.list, devices, sizeof devices);
+    shared.list[3].usable = false;
+    snprintf(shared.list[3].reason, sizeof shared.list[3].reason, "too old");
     unsetenv("CLVOX_DEVICE");
-    CHECK_CASE("selection by index, type, part of a name in any case");
-    CHECK(clv_device_select(list, 4, NULL) == 0 && clv_device_select(list, 4, "") == 0);
-    CHECK(clv_device_select(list, 4, "1") == 1 && clv_device_select(list, 4, "GPU") == 0);
-    CHECK(clv_device_select(list, 4, "cpu") == 2 && clv_device_select(list, 4, "epyc") == 2);
-    CHECK(clv_device_select(list, 4, "portable") == 2);
-    CHECK_CASE("selection by CLVOX_DEVICE, which an option overrides");
+    assert_true(clv_device_select(shared.list, 4, NULL) == 0 && clv_device_select(shared.list, 4, "") == 0);
+    assert_true(clv_device_select(shared.list, 4, "1") == 1 && clv_device_select(shared.list, 4, "GPU") == 0);
+    assert_true(clv_device_select(shared.list, 4, "cpu") == 2 &&
+                clv_device_select(shared.list, 4, "epyc") == 2);
+    assert_true(clv_device_select(shared.list, 4, "portable") == 2);
+}
+
+static void selection_by_clvox_device_which_an_option(void **state)
+{
+    (void)state;
     setenv("CLVOX_DEVICE", "cpu", 1);
-    CHECK(clv_device_select(list, 4, NULL) == 2 && clv_device_select(list, 4, "0") == 0);
+    assert_true(clv_device_select(shared.list, 4, NULL) == 2 && clv_device_select(shared.list, 4, "0") == 0);
     unsetenv("CLVOX_DEVICE");
-    CHECK_CASE("what is unknown, ambiguous or passed over is answered by what there is");
+}
+
+static void what_is_unknown_ambiguous_or_passed_over(void **state)
+{
+    (void)state;
     const char *wrong[][2] = {{"42", "none such"}, {"fpga", "none such"}, {"accelerator", "none such"},
                               {"h200", "several"}, {"3", "too old"}, {"ancient", "too old"}};
     for (int i = 0; i < 6; i++) {
-        CHECK(clv_device_select(list, 4, wrong[i][0]) == CLVOX_ERROR_DEVICE);
-        CHECK_THAT(strstr(clvox_message(), wrong[i][1]) && strstr(clvox_message(), "2 AMD EPYC"), "%s",
-                   clvox_message());
+        assert_int_equal(clv_device_select(shared.list, 4, wrong[i][0]), CLVOX_ERROR_DEVICE);
+        assert_that(strstr(clvox_message(), wrong[i][1]) && strstr(clvox_message(), "2 AMD EPYC"), "%s",
+                    clvox_message());
     }
-    CHECK_CASE("nothing usable");
-    CHECK(clv_device_select(&list[3], 1, NULL) == CLVOX_ERROR_DEVICE);
-    CHECK_THAT(strstr(clvox_message(), "too old"), "%s", clvox_message());
-    CHECK(clv_device_select(&list[3], 1, "gpu") == CLVOX_ERROR_DEVICE);
+}
+
+static void nothing_usable(void **state)
+{
+    (void)state;
+    assert_int_equal(clv_device_select(&shared.list[3], 1, NULL), CLVOX_ERROR_DEVICE);
+    assert_that(strstr(clvox_message(), "too old"), "%s", clvox_message());
+    assert_int_equal(clv_device_select(&shared.list[3], 1, "gpu"), CLVOX_ERROR_DEVICE);
+}
+
+static void check_selection(void)
+{
+    test_case(selection_by_index_type_part_of_a_name, "selection by index, type, part of a name in any case");
+    test_case(selection_by_clvox_device_which_an_option,
+              "selection by CLVOX_DEVICE, which an option overrides");
+    test_case(what_is_unknown_ambiguous_or_passed_over,
+              "what is unknown, ambiguous or passed over is answered by what there is");
+    test_case(nothing_usable, "nothing usable");
 }
 
 /* The loader reads its folder once a process: each case is a process. */
-static void check_drivers(const char *self)
+static const char *self;
+
+static void no_driver_the_message_names_the_package(void **state)
 {
-    char dir[] = "/tmp/clvox-icd-XXXXXX", path[64], command[512], line[2048] = "";
-    CHECK_CASE("no driver: the message names the package");
-    CHECK(mkdtemp(dir) != NULL);
-    snprintf(command, sizeof command, "OCL_ICD_VENDORS=%s '%s' list", dir, self);
-    FILE *from = popen(command, "r");
-    CHECK(from && fgets(line, sizeof line, from));
-    CHECK(from && pclose(from) == 0);
-    CHECK_THAT(strstr(line, "no OpenCL device") && strstr(line, "pocl-opencl-icd"), "%s", line);
-    CHECK_CASE("a broken driver: the message names the file");
-    snprintf(path, sizeof path, "%s/broken.icd", dir);
-    FILE *icd = fopen(path, "w");
-    CHECK(icd && fputs("libnosuchdriver.so.1\n", icd) >= 0 && fclose(icd) == 0);
-    from = popen(command, "r");
-    line[0] = 0;
-    CHECK(from && fgets(line, sizeof line, from));
-    CHECK(from && pclose(from) == 0);
-    CHECK_THAT(strstr(line, path) && strstr(line, "libnosuchdriver"), "%s", line);
-    unlink(path);
-    rmdir(dir);
+    (void)state;
+    char line[2048] = "";
+    snprintf(shared.folder, sizeof shared.folder, "/tmp/clvox-icd-XXXXXX");
+    assert_true(mkdtemp(shared.folder) != NULL);
+    snprintf(shared.command, sizeof shared.command, "OCL_ICD_VENDORS=%s '%s' list", shared.folder, self);
+    FILE *from = popen(shared.command, "r");
+    assert_true(from && fgets(line, sizeof line, from));
+    assert_true(from && pclose(from) == 0);
+    assert_that(strstr(line, "no OpenCL device") && strstr(line, "pocl-opencl-icd"), "%s", line);
 }
 
-static void check_list(void)
+static void a_broken_driver_the_message_names_the_file(void **state)
 {
+    (void)state;
+    char line[2048] = "";
+    char path[64];
+    snprintf(path, sizeof path, "%s/broken.icd", shared.folder);
+    FILE *icd = fopen(path, "w");
+    assert_true(icd && fputs("libnosuchdriver.so.1\n", icd) >= 0 && fclose(icd) == 0);
+    FILE *from = popen(shared.command, "r");
+    line[0] = 0;
+    assert_true(from && fgets(line, sizeof line, from));
+    assert_true(from && pclose(from) == 0);
+    assert_that(strstr(line, path) && strstr(line, "libnosuchdriver"), "%s", line);
+    unlink(path);
+    rmdir(shared.folder);
+}
+
+static void check_drivers(void)
+{
+    test_case(no_driver_the_message_names_the_package, "no driver: the message names the package");
+    test_case(a_broken_driver_the_message_names_the_file, "a broken driver: the message names the file");
+}
+
+static void the_devices_here(void **state)
+{
+    (void)state;
     clvox_device *list;
     int count = clvox_devices_list(&list);
-    CHECK_CASE("the devices here");
-    if (count < 0) {
-        CHECK_SKIP("%s", clvox_message());
-        return;
-    }
+    if (count < 0)
+        test_skip("%s", clvox_message());
     int defaults = 0;
     for (int i = 0; i < count; i++) {
         const clvox_device_limits *l = &list[i].limits;
         printf("# %s (%s) %s %s\n", l->name, l->platform, l->architecture, l->pci);
         defaults += list[i].is_default;
-        CHECK(list[i].usable != (list[i].reason[0] != 0));
-        CHECK(l->name[0] && l->opencl >= 10 && l->compute_units > 0 && l->global_bytes > 0);
-        CHECK(!list[i].usable || (l->max_group > 0 && l->local_bytes > 0 && l->simd > 0));
-        CHECK(!l->nvidia_major || (l->architecture[0] && l->pci[0] && l->simd == 32));
+        assert_true(list[i].usable != (list[i].reason[0] != 0));
+        assert_true(l->name[0] && l->opencl >= 10 && l->compute_units > 0 && l->global_bytes > 0);
+        assert_true(!list[i].usable || (l->max_group > 0 && l->local_bytes > 0 && l->simd > 0));
+        assert_true(!l->nvidia_major || (l->architecture[0] && l->pci[0] && l->simd == 32));
     }
-    CHECK(defaults == 1);
+    assert_true(defaults == 1);
     clvox_devices_free(&list);
-    CHECK(list == NULL);
+    assert_true(list == NULL);
     clvox_devices_free(&list);
-    CHECK_CASE("a context on a device that does not exist");
+}
+
+static void a_context_on_a_device_that_does_not_exist(void **state)
+{
+    (void)state;
     clvox_context *ctx;
-    CHECK(clvox_context_create(&(clvox_context_options){.device = "no such device"}, &ctx) ==
-          CLVOX_ERROR_DEVICE);
-    CHECK(ctx == NULL);
+    assert_int_equal(clvox_context_create(&(clvox_context_options){.device = "no such device"}, &ctx),
+                     CLVOX_ERROR_DEVICE);
+    assert_true(ctx == NULL);
+}
+
+static void check_list(void)
+{
+    test_case(the_devices_here, "the devices here");
+    test_case(a_context_on_a_device_that_does_not_exist, "a context on a device that does not exist");
 }
 
 int main(int argc, char **argv)
@@ -147,9 +213,10 @@ int main(int argc, char **argv)
         clvox_devices_free(&list);
         return 0;
     }
+    self = argv[0];
     check_ranking();
     check_selection();
-    check_drivers(argv[0]);
+    check_drivers();
     check_list();
-    return check_end();
+    return test_run("device", NULL);
 }

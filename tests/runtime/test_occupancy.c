@@ -26,17 +26,22 @@ typedef struct row {
     const char *limit;
 } row;
 
+static void items_registers_bytes(void **state)
+{
+    const row *r = *state;
+    clv_occupancy o;
+    clv_occupancy_of(&r->limits, &r->footprint, &o);
+    assert_that(o.groups == r->groups, "%d groups, not %d", o.groups, r->groups);
+    assert_that(fabs(o.fraction - r->fraction) < 1e-9, "%g, not %g", o.fraction, r->fraction);
+    assert_that(!strcmp(o.limit, r->limit), "by %s, not %s", o.limit, r->limit);
+}
+
 static void check_rows(const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const row *r = &rows[i];
-        clv_occupancy o;
-        CHECK_CASE("%s: %d items, %d registers, %zu bytes", r->what, r->footprint.items,
-                   r->footprint.registers, r->footprint.local_bytes);
-        clv_occupancy_of(&r->limits, &r->footprint, &o);
-        CHECK_THAT(o.groups == r->groups, "%d groups, not %d", o.groups, r->groups);
-        CHECK_THAT(fabs(o.fraction - r->fraction) < 1e-9, "%g, not %g", o.fraction, r->fraction);
-        CHECK_THAT(!strcmp(o.limit, r->limit), "by %s, not %s", o.limit, r->limit);
+        test_case_at(items_registers_bytes, TEST_OF(*r), "%s: %d items, %d registers, %zu bytes", r->what,
+                     r->footprint.items, r->footprint.registers, r->footprint.local_bytes);
     }
 }
 
@@ -93,54 +98,84 @@ static void check_amd(void)
     ROWS(rows);
 }
 
-static void check_unknown(void)
-{
+/* What cases leave to those after them. */
+static struct {
     clv_occupancy o;
-    clvox_device_limits h200 = nvidia(9, 0), cpu = {.type = CLVOX_DEVICE_CPU, .simd = 8},
-                        later = nvidia(13, 0), other = {.type = CLVOX_DEVICE_GPU, .simd = 16},
-                        odd = amd("gfx906", 32);
-    clv_footprint unbuilt = {256, -1, -1, 30000}, built = {256, 40, -1, 4000};
-    CHECK_CASE("without registers occupancy is unknown, and its bound is not");
-    clv_occupancy_of(&h200, &unbuilt, &o);
-    CHECK(o.groups == -1 && o.fraction < 0 && !o.limit[0] && o.by_registers == -1);
-    CHECK_THAT(o.by_local == 7 && fabs(o.most - 7 * 8 / 64.0) < 1e-9, "%d, %g", o.by_local, o.most);
-    CHECK_CASE("a CPU device, a device of no table and a wavefront that it has not: unknown");
-    const clvox_device_limits *all[] = {&cpu, &later, &other, &odd};
-    for (int i = 0; i < 4; i++) {
-        clv_occupancy_of(all[i], &built, &o);
-        CHECK(o.groups == -1 && o.fraction < 0 && o.most < 0 && !o.limit[0]);
-    }
-    CHECK_CASE("no work-items");
-    clv_occupancy_of(&h200, &(clv_footprint){0, 40, -1, 0}, &o);
-    CHECK(o.groups == -1);
+    clvox_device_limits h200, cpu, later, other, odd;
+    clv_footprint built;
+} shared;
+
+static void without_registers_occupancy_is_unknown(void **state)
+{
+    (void)state;
+    shared.h200 = nvidia(9, 0);
+    shared.cpu = (clvox_device_limits){.type = CLVOX_DEVICE_CPU, .simd = 8};
+    shared.later = nvidia(13, 0);
+    shared.other = (clvox_device_limits){.type = CLVOX_DEVICE_GPU, .simd = 16};
+    shared.odd = amd("gfx906", 32);
+    clv_footprint unbuilt = {256, -1, -1, 30000};
+    shared.built = (clv_footprint){256, 40, -1, 4000};
+    clv_occupancy_of(&shared.h200, &unbuilt, &shared.o);
+    assert_true(shared.o.groups == -1 && shared.o.fraction < 0 && !shared.o.limit[0] &&
+                shared.o.by_registers == -1);
+    assert_that(shared.o.by_local == 7 && fabs(shared.o.most - 7 * 8 / 64.0) < 1e-9, "%d, %g",
+                shared.o.by_local, shared.o.most);
 }
 
-static void check_private(void)
+static void a_cpu_device_a_device_of_no_table(void **state)
 {
+    (void)state;
+    const clvox_device_limits *all[] = {&shared.cpu, &shared.later, &shared.other, &shared.odd};
+    for (int i = 0; i < 4; i++) {
+        clv_occupancy_of(all[i], &shared.built, &shared.o);
+        assert_true(shared.o.groups == -1 && shared.o.fraction < 0 && shared.o.most < 0 &&
+                    !shared.o.limit[0]);
+    }
+}
+
+static void no_work_items(void **state)
+{
+    (void)state;
+    clv_occupancy_of(&shared.h200, &(clv_footprint){0, 40, -1, 0}, &shared.o);
+    assert_true(shared.o.groups == -1);
+}
+
+static void check_unknown(void)
+{
+    test_case(without_registers_occupancy_is_unknown,
+              "without registers occupancy is unknown, and its bound is not");
+    test_case(a_cpu_device_a_device_of_no_table,
+              "a CPU device, a device of no table and a wavefront that it has not: unknown");
+    test_case(no_work_items, "no work-items");
+}
+
+static void check_private(void **state)
+{
+    (void)state;
     clvox_device_limits h200 = nvidia(9, 0), geforce = nvidia(8, 9), red = amd("gfx90a", 64),
                         cpu = {.type = CLVOX_DEVICE_CPU, .simd = 8, .compute_units = 16};
     h200.compute_units = 132;
     geforce.compute_units = 128;
     red.compute_units = 104;
-    CHECK_CASE("private memory is set aside for every work-item that an NVIDIA GPU holds");
     /* An H200's memory.used went from 527 to 77539 MiB at the first launch, of one work-item. */
-    CHECK_THAT(fabs((double)clv_private_reserve(&h200, 298720) / 0x1p20 - 77012) < 400, "%zu",
-               clv_private_reserve(&h200, 298720));
-    CHECK(clv_private_reserve(&geforce, 1000) == (size_t)1000 * 128 * 1536);
-    CHECK(clv_private_reserve(&h200, 0) == 0);
-    CHECK(clv_private_reserve(&red, 1000) == 0 && clv_private_reserve(&cpu, 298720) == 0);
+    assert_that(fabs((double)clv_private_reserve(&h200, 298720) / 0x1p20 - 77012) < 400, "%zu",
+                clv_private_reserve(&h200, 298720));
+    assert_true(clv_private_reserve(&geforce, 1000) == (size_t)1000 * 128 * 1536);
+    assert_true(clv_private_reserve(&h200, 0) == 0);
+    assert_true(clv_private_reserve(&red, 1000) == 0 && clv_private_reserve(&cpu, 298720) == 0);
 }
 
-static void check_not_code(void)
+static unsigned char text[256] = "\177ELF\2\1\1";
+
+static void check_not_code(void **state)
 {
+    (void)state;
     clv_code_counts counts;
-    unsigned char text[256] = "\177ELF\2\1\1";
-    CHECK_CASE("what is no code object holds no kernel");
-    CHECK(!clv_code_object_counts(text, 0, "f", &counts));
-    CHECK(!clv_code_object_counts((const unsigned char *)"BC\300\336", 4, "f", &counts));
-    CHECK(!clv_code_object_counts(text, sizeof text, "f", &counts));
+    assert_true(!clv_code_object_counts(text, 0, "f", &counts));
+    assert_true(!clv_code_object_counts((const unsigned char *)"BC\300\336", 4, "f", &counts));
+    assert_true(!clv_code_object_counts(text, sizeof text, "f", &counts));
     memset(text + 16, 0xff, sizeof text - 16);
-    CHECK(!clv_code_object_counts(text, sizeof text, "f", &counts));
+    assert_true(!clv_code_object_counts(text, sizeof text, "f", &counts));
 }
 
 int main(void)
@@ -148,7 +183,7 @@ int main(void)
     check_nvidia();
     check_amd();
     check_unknown();
-    check_private();
-    check_not_code();
-    return check_end();
+    test_case(check_private, "private memory is set aside for every work-item that an NVIDIA GPU holds");
+    test_case(check_not_code, "what is no code object holds no kernel");
+    return test_run("occupancy", NULL);
 }

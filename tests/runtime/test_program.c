@@ -12,6 +12,9 @@
 enum { ROOM = 64 };
 
 static const int size[3] = {19, 7, 5};
+static clvox_context *opened;
+static char folder[] = "/tmp/clvox-program-XXXXXX";
+static const char *program, *kernels; /* this one, and the folder of its kernels */
 static const char *const some[] = {"some"}, *const both[] = {"some", "more", "no such list"};
 
 /* Whether such an entry can be built with these macros, whatever their values. */
@@ -29,27 +32,39 @@ static bool may_have(const clv_entry *entry, const char *extra)
     return has;
 }
 
-static void check_lists(void)
+static void a_list_has_its_lines_by_the_kind_of_device(void **state)
 {
+    (void)state;
     clv_ahead_line lines[ROOM];
-    CHECK_CASE("a list has its lines, by the kind of device, and what is not known is left out");
-    CHECK(clv_ahead_read(CLVOX_DEVICE_CPU, "some", lines, ROOM) == 5);
-    CHECK(!strcmp(lines[0].entry->name, "blend") && !lines[0].extra[0] && lines[0].local_extra == 0);
-    CHECK(!strcmp(lines[1].entry->name, "reduce") && !strcmp(lines[1].extra, "-DKIND=0 -DHAS_WEIGHT=0"));
-    CHECK(clv_ahead_read(CLVOX_DEVICE_GPU, "some", lines, ROOM) == 4);
-    CHECK(clv_ahead_read(CLVOX_DEVICE_GPU, "no such list", lines, ROOM) == 0);
-    CHECK(clv_ahead_read(CLVOX_DEVICE_GPU, NULL, lines, ROOM) == 13);
-    CHECK(clv_ahead_read(CLVOX_DEVICE_CPU, "some", lines, 2) == 2);
-    CHECK_CASE("what the program's own lists hold can be asked for");
-    unsetenv("CLVOX_KERNEL_DIR");
+    assert_true(clv_ahead_read(CLVOX_DEVICE_CPU, "some", lines, ROOM) == 5);
+    assert_true(!strcmp(lines[0].entry->name, "blend") && !lines[0].extra[0] && lines[0].local_extra == 0);
+    assert_true(!strcmp(lines[1].entry->name, "reduce") &&
+                !strcmp(lines[1].extra, "-DKIND=0 -DHAS_WEIGHT=0"));
+    assert_true(clv_ahead_read(CLVOX_DEVICE_GPU, "some", lines, ROOM) == 4);
+    assert_true(clv_ahead_read(CLVOX_DEVICE_GPU, "no such list", lines, ROOM) == 0);
+    assert_true(clv_ahead_read(CLVOX_DEVICE_GPU, NULL, lines, ROOM) == 13);
+    assert_true(clv_ahead_read(CLVOX_DEVICE_CPU, "some", lines, 2) == 2);
+}
+
+static void what_the_programs_own_lists_hold_can(void **state)
+{
+    (void)state;
     static clv_ahead_line all[2048];
+    unsetenv("CLVOX_KERNEL_DIR");
     for (int type = CLVOX_DEVICE_CPU; type <= CLVOX_DEVICE_GPU; type++) {
         int count = clv_ahead_read((clvox_device_type)type, NULL, all, 2048);
-        CHECK(count > 100);
+        assert_true(count > 100);
         for (int i = 0; i < count; i++)
-            CHECK_THAT(may_have(all[i].entry, all[i].extra), "%s %s: run tools/ahead", all[i].entry->name,
-                       all[i].extra);
+            assert_that(may_have(all[i].entry, all[i].extra), "%s %s: run tools/ahead", all[i].entry->name,
+                        all[i].extra);
     }
+}
+
+static void check_lists(void)
+{
+    test_case(a_list_has_its_lines_by_the_kind_of_device,
+              "a list has its lines, by the kind of device, and what is not known is left out");
+    test_case(what_the_programs_own_lists_hold_can, "what the program's own lists hold can be asked for");
 }
 
 /* Every kernel of the lists; true when all are there. */
@@ -68,98 +83,172 @@ static bool all_there(clvox_context *ctx, const char *const *lists, int count)
     return there;
 }
 
-static void check_ahead(clvox_context *ctx)
+static void what_a_list_holds_is_built_at_once_and_each(void **state)
 {
-    CHECK_CASE("what a list holds is built at once, and each once");
-    CHECK(clv_build_ahead(ctx, some, 1, size) == CLVOX_OK);
-    CHECK_THAT(ctx->compiled == 4 && ctx->late == 0 && ctx->built_count == 0, "%d", ctx->compiled);
-    CHECK(clv_build_ahead(ctx, some, 1, size) == CLVOX_OK && ctx->compiled == 4);
-    CHECK_CASE("it is there when it is asked for, and what is not listed is built then");
-    CHECK_THAT(all_there(ctx, some, 1), "%s", clvox_message());
-    CHECK(ctx->compiled == 4 && ctx->late == 0 && ctx->built_count == 4 && ctx->ready_count == 0);
-    CHECK_THAT(all_there(ctx, both, 2), "%s", clvox_message());
-    CHECK_THAT(ctx->compiled == 11 && ctx->late == 7, "%d %d", ctx->compiled, ctx->late);
-    CHECK_CASE("one that does not build does not stop the others, and says so when it is asked for");
+    (void)state;
+    assert_int_equal(clv_build_ahead(opened, some, 1, size), CLVOX_OK);
+    assert_that(opened->compiled == 4 && opened->late == 0 && opened->built_count == 0, "%d",
+                opened->compiled);
+    assert_true(clv_build_ahead(opened, some, 1, size) == CLVOX_OK && opened->compiled == 4);
+}
+
+static void it_is_there_when_it_is_asked(void **state)
+{
+    (void)state;
+    assert_that(all_there(opened, some, 1), "%s", clvox_message());
+    assert_true(opened->compiled == 4 && opened->late == 0 && opened->built_count == 4 &&
+                opened->ready_count == 0);
+    assert_that(all_there(opened, both, 2), "%s", clvox_message());
+    assert_that(opened->compiled == 11 && opened->late == 7, "%d %d", opened->compiled, opened->late);
+}
+
+static void one_that_does_not_build_does_not_stop(void **state)
+{
+    (void)state;
     clv_ahead_line line[2];
     const clv_kernel *kernel;
-    CHECK(clv_ahead_read(ctx->limits.type, "broken", line, 2) == 2);
-    CHECK(clv_build_ahead(ctx, (const char *const[]){"broken"}, 1, size) == CLVOX_OK);
-    CHECK(clv_kernel_get(ctx, line[0].entry, line[0].extra, size, 0, &kernel) == CLVOX_ERROR_BUILD);
-    CHECK_THAT(strstr(clvox_message(), "does not build"), "%s", clvox_message());
-    CHECK(clv_kernel_get(ctx, line[1].entry, line[1].extra, size, 0, &kernel) == CLVOX_OK);
+    assert_true(clv_ahead_read(opened->limits.type, "broken", line, 2) == 2);
+    assert_int_equal(clv_build_ahead(opened, (const char *const[]){"broken"}, 1, size), CLVOX_OK);
+    assert_int_equal(clv_kernel_get(opened, line[0].entry, line[0].extra, size, 0, &kernel),
+                     CLVOX_ERROR_BUILD);
+    assert_that(strstr(clvox_message(), "does not build"), "%s", clvox_message());
+    assert_int_equal(clv_kernel_get(opened, line[1].entry, line[1].extra, size, 0, &kernel), CLVOX_OK);
+}
+
+static int check_ahead_set_up(void **state)
+{
+    (void)state;
+    setenv("CLVOX_KERNEL_DIR", kernels, 1);
+    return 0;
+}
+
+static void check_ahead(void)
+{
+    test_set_up(check_ahead_set_up);
+    test_case(what_a_list_holds_is_built_at_once_and_each,
+              "what a list holds is built at once, and each once");
+    test_case(it_is_there_when_it_is_asked,
+              "it is there when it is asked for, and what is not listed is built then");
+    test_case(one_that_does_not_build_does_not_stop,
+              "one that does not build does not stop the others, and says so when it is asked for");
 }
 
 /* A folder of its own, so that what is in it is known. */
-static void check_cache(const char *folder)
+static int check_cache_set_up(void **state)
 {
-    clvox_context *ctx;
-    char command[160];
+    (void)state;
+    clvox_context_destroy(&opened);
     setenv("CLVOX_CACHE_DIR", folder, 1);
+    return 0;
+}
+
+/* What cases leave to those after them. */
+static struct {
+    char command[160];
+    clv_code code;
+} shared;
+
+static void what_is_built_ahead_is_kept_and_found_again(void **state)
+{
+    const int *given = *state;
+    int pass = given[0];
+    snprintf(shared.command, sizeof shared.command, "find %s -type f ! -name '.lock*' -delete", folder);
+    assert_true(pass < 2 || system(shared.command) == 0);
+    assert_int_equal(clvox_context_create(NULL, &opened), CLVOX_OK);
+    assert_int_equal(clv_build_ahead(opened, some, 1, size), CLVOX_OK);
+    assert_that(opened->compiled == (pass == 1 ? 0 : 4), "%d", opened->compiled);
+    assert_that(all_there(opened, both, 2), "%s", clvox_message());
+    assert_that(opened->late == (pass == 1 ? 0 : 7), "%d", opened->late);
+    clvox_context_destroy(&opened);
+}
+
+static void check_cache(void)
+{
+    test_set_up(check_cache_set_up);
     for (int pass = 0; pass < 3; pass++) {
-        CHECK_CASE(pass == 0   ? "what is built ahead is kept"
-                   : pass == 1 ? "and found again, ahead and when it is asked for"
-                               : "where it is lost it is built again");
-        snprintf(command, sizeof command, "find %s -type f ! -name '.lock*' -delete", folder);
-        CHECK(pass < 2 || system(command) == 0);
-        CHECK(clvox_context_create(NULL, &ctx) == CLVOX_OK);
-        CHECK(clv_build_ahead(ctx, some, 1, size) == CLVOX_OK);
-        CHECK_THAT(ctx->compiled == (pass == 1 ? 0 : 4), "%d", ctx->compiled);
-        CHECK_THAT(all_there(ctx, both, 2), "%s", clvox_message());
-        CHECK_THAT(ctx->late == (pass == 1 ? 0 : 7), "%d", ctx->late);
-        clvox_context_destroy(&ctx);
+        test_case_at(what_is_built_ahead_is_kept_and_found_again, TEST_AT(pass),
+                     pass == 0   ? "what is built ahead is kept"
+                     : pass == 1 ? "and found again, ahead and when it is asked for"
+                                 : "where it is lost it is built again");
     }
 }
 
-static void check_processes(const char *program)
+static void processes_compile_and_their_programs_run(void **state)
 {
-    clvox_context *ctx;
-    clv_code code;
-    const char *small = "__kernel void nothing(void) { }";
+    (void)state;
     setenv("CLVOX_CACHE_DIR", "", 1);
-    CHECK_CASE("processes compile, and their programs run");
-    CHECK(clvox_context_create(NULL, &ctx) == CLVOX_OK);
-    CHECK(clv_compilers_start(ctx) == 0); /* none is allowed */
-    CHECK(clv_compilers_allow(ctx, program, 2) == CLVOX_OK && clv_compilers_start(ctx) == 2);
-    CHECK(clv_compilers_start(ctx) == 2 && ctx->compiler_count == 2);
-    CHECK(clv_build_ahead(ctx, both, 3, size) == CLVOX_OK && ctx->compiled == 11);
-    CHECK_THAT(all_there(ctx, both, 2) && ctx->late == 0, "%s", clvox_message());
-    CHECK_CASE("what does not build comes back as nothing, and the process goes on");
-    CHECK(clv_compilers_start(ctx) == 2);
-    CHECK(!clv_compiler_compile(ctx, 0, "-cl-std=CL1.2", "this is no OpenCL C", &code));
-    CHECK(clv_compiler_compile(ctx, 0, "-cl-std=CL1.2", small, &code) && code.bytes > 0 && code.log);
-    clv_code_free(&code);
-    CHECK_CASE("a process that dies, and one that cannot be started, are done without");
-    kill(ctx->compilers[0].process, SIGKILL);
-    CHECK(!clv_compiler_compile(ctx, 0, "-cl-std=CL1.2", small, &code));
-    clv_compilers_end(ctx);
-    CHECK(ctx->compiler_count == 0);
-    CHECK(clv_compilers_allow(ctx, "/nonexistent/clvox", 2) == CLVOX_OK && clv_compilers_start(ctx) == 0);
-    clvox_context_destroy(&ctx);
+    assert_int_equal(clvox_context_create(NULL, &opened), CLVOX_OK);
+    assert_true(clv_compilers_start(opened) == 0); /* none is allowed */
+    assert_true(clv_compilers_allow(opened, program, 2) == CLVOX_OK && clv_compilers_start(opened) == 2);
+    assert_true(clv_compilers_start(opened) == 2 && opened->compiler_count == 2);
+    assert_true(clv_build_ahead(opened, both, 3, size) == CLVOX_OK && opened->compiled == 11);
+    assert_that(all_there(opened, both, 2) && opened->late == 0, "%s", clvox_message());
+}
+
+static void what_does_not_build_comes_back_as_nothing(void **state)
+{
+    (void)state;
+    const char *small = "__kernel void nothing(void) { }";
+    assert_true(clv_compilers_start(opened) == 2);
+    assert_true(!clv_compiler_compile(opened, 0, "-cl-std=CL1.2", "this is no OpenCL C", &shared.code));
+    assert_true(clv_compiler_compile(opened, 0, "-cl-std=CL1.2", small, &shared.code) &&
+                shared.code.bytes > 0 && shared.code.log);
+    clv_code_free(&shared.code);
+}
+
+static void a_process_that_dies_and_one_that_cannot(void **state)
+{
+    (void)state;
+    const char *small = "__kernel void nothing(void) { }";
+    kill(opened->compilers[0].process, SIGKILL);
+    assert_true(!clv_compiler_compile(opened, 0, "-cl-std=CL1.2", small, &shared.code));
+    clv_compilers_end(opened);
+    assert_true(opened->compiler_count == 0);
+    assert_true(clv_compilers_allow(opened, "/nonexistent/clvox", 2) == CLVOX_OK &&
+                clv_compilers_start(opened) == 0);
+    clvox_context_destroy(&opened);
+}
+
+static void check_processes(void)
+{
+    test_case(processes_compile_and_their_programs_run, "processes compile, and their programs run");
+    test_case(what_does_not_build_comes_back_as_nothing,
+              "what does not build comes back as nothing, and the process goes on");
+    test_case(a_process_that_dies_and_one_that_cannot,
+              "a process that dies, and one that cannot be started, are done without");
+}
+
+static void programs(void **state)
+{
+    (void)state;
+    test_skip("%s", clvox_message());
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
 }
 
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], CLV_COMPILER_VERB))
         return clv_compiler_serve(argv[2]);
-    clvox_context *ctx;
-    char folder[] = "/tmp/clvox-program-XXXXXX", command[64];
-    if (argc < 2)
+    if (argc < 2 || !mkdtemp(folder))
         return 2;
+    program = argv[0];
+    kernels = argv[1];
     setenv("CLVOX_CACHE_DIR", "", 1);
     setenv("CLVOX_KERNEL_DIR", argv[1], 1);
     check_lists();
-    setenv("CLVOX_KERNEL_DIR", argv[1], 1);
-    if (clvox_context_create(NULL, &ctx) < 0) {
-        CHECK_CASE("programs");
-        CHECK_SKIP("%s", clvox_message());
-        return check_end();
+    if (clvox_context_create(NULL, &opened) < 0) {
+        test_case(programs, "programs");
+    } else {
+        check_ahead();
+        check_cache();
+        check_processes();
     }
-    check_ahead(ctx);
-    clvox_context_destroy(&ctx);
-    CHECK(mkdtemp(folder) != NULL);
-    check_cache(folder);
-    check_processes(argv[0]);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK(system(command) == 0);
-    return check_end();
+    return test_run("program", tear_down);
 }

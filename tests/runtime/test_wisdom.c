@@ -28,7 +28,7 @@ static void store_class(const char *build, int size_class, const char *variant, 
 {
     clv_wisdom_record r = record_of(build, variant, tile);
     r.size_class = size_class;
-    CHECK(clv_wisdom_store(path, &gpu, &r, NULL) == CLVOX_OK);
+    assert_int_equal(clv_wisdom_store(path, &gpu, &r, NULL), CLVOX_OK);
 }
 
 static void store(const char *build, const char *variant, clv_tile tile)
@@ -39,7 +39,7 @@ static void store(const char *build, const char *variant, clv_tile tile)
 static clv_wisdom *load(const clvox_device_limits *limits)
 {
     clv_wisdom *wisdom = NULL;
-    check_must(clv_wisdom_load(path, limits, &wisdom));
+    assert_ok(clv_wisdom_load(path, limits, &wisdom));
     return wisdom;
 }
 
@@ -68,110 +68,190 @@ static bool prefers(const clvox_device_limits *limits, const char *build, const 
 
 static const clv_tile item = {4, 4, 4, 1}, march = {32, 8, 1, 8};
 
-static void check_file(void)
+/* What cases leave to those after them. */
+static struct {
+    clv_wisdom *wisdom;
+    clv_wisdom_record r;
+    clvox_device_limits other;
+    char *remark;
+    const clv_kernel *kernel;
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    int check_planner_other;
+    clv_asked asked[4];
+    clvox_device *devices;
+} shared;
+
+static void no_file_nothing_is_known(void **state)
 {
-    CHECK_CASE("no file: nothing is known, and that is no fault");
-    clv_wisdom *wisdom = load(&gpu);
-    CHECK(wisdom && wisdom->count == 0 && !wisdom->remark[0]);
-    clv_wisdom_destroy(&wisdom);
-    CHECK(wisdom == NULL);
-    check_must(clv_wisdom_load(NULL, &gpu, &wisdom));
-    CHECK(wisdom->count == 0 && !wisdom->path && !wisdom->remark[0]);
-    clv_wisdom_destroy(&wisdom);
-    clv_wisdom_destroy(&wisdom);
-    CHECK_CASE("a record comes back as it was stored, in sorted order");
-    const clv_wisdom_record r = record_of("-DB=1", "item", item);
+    (void)state;
+    shared.wisdom = load(&gpu);
+    assert_true(shared.wisdom && shared.wisdom->count == 0 && !shared.wisdom->remark[0]);
+    clv_wisdom_destroy(&shared.wisdom);
+    assert_true(shared.wisdom == NULL);
+    assert_ok(clv_wisdom_load(NULL, &gpu, &shared.wisdom));
+    assert_true(shared.wisdom->count == 0 && !shared.wisdom->path && !shared.wisdom->remark[0]);
+    clv_wisdom_destroy(&shared.wisdom);
+    clv_wisdom_destroy(&shared.wisdom);
+}
+
+static void a_record_comes_back_as_it_was_stored(void **state)
+{
+    (void)state;
+    shared.r = record_of("-DB=1", "item", item);
     store("-DC=1", "march", march);
     store("-DB=1", "march", march);
     store("", "march", march);
     store("-DB=1", "item", item); /* replaces */
-    wisdom = load(&gpu);
-    CHECK_THAT(wisdom->count == 3 && !wisdom->remark[0], "%d %s", wisdom->count, wisdom->remark);
-    const clv_wisdom_record *got = &wisdom->record[1];
-    CHECK(!strcmp(got->kernel, r.kernel) && !strcmp(got->build, r.build) && got->size_class == r.size_class);
-    CHECK(!strcmp(got->variant, r.variant) && !memcmp(&got->tile, &r.tile, sizeof r.tile));
-    CHECK(!strcmp(wisdom->record[0].build, "") && !strcmp(wisdom->record[2].build, "-DC=1"));
-    CHECK_CASE("the hash follows choices");
+    shared.wisdom = load(&gpu);
+    assert_that(shared.wisdom->count == 3 && !shared.wisdom->remark[0], "%d %s", shared.wisdom->count,
+                shared.wisdom->remark);
+    const clv_wisdom_record *got = &shared.wisdom->record[1];
+    assert_true(!strcmp(got->kernel, shared.r.kernel) && !strcmp(got->build, shared.r.build) &&
+                got->size_class == shared.r.size_class);
+    assert_true(!strcmp(got->variant, shared.r.variant) &&
+                !memcmp(&got->tile, &shared.r.tile, sizeof shared.r.tile));
+    assert_true(!strcmp(shared.wisdom->record[0].build, "") &&
+                !strcmp(shared.wisdom->record[2].build, "-DC=1"));
+}
+
+static void the_hash_follows_choices(void **state)
+{
+    (void)state;
     char hash[17];
-    memcpy(hash, wisdom->hash, sizeof hash);
-    clv_wisdom_destroy(&wisdom);
-    CHECK(clv_wisdom_store(path, &gpu, &r, NULL) == CLVOX_OK);
-    wisdom = load(&gpu);
-    CHECK(wisdom->count == 3 && !strcmp(hash, wisdom->hash));
-    clv_wisdom_destroy(&wisdom);
+    memcpy(hash, shared.wisdom->hash, sizeof hash);
+    clv_wisdom_destroy(&shared.wisdom);
+    assert_int_equal(clv_wisdom_store(path, &gpu, &shared.r, NULL), CLVOX_OK);
+    shared.wisdom = load(&gpu);
+    assert_true(shared.wisdom->count == 3 && !strcmp(hash, shared.wisdom->hash));
+    clv_wisdom_destroy(&shared.wisdom);
     store("-DB=1", "march", march);
-    wisdom = load(&gpu);
-    CHECK(strcmp(hash, wisdom->hash) != 0);
-    clv_wisdom_destroy(&wisdom);
+    shared.wisdom = load(&gpu);
+    assert_true(strcmp(hash, shared.wisdom->hash) != 0);
+    clv_wisdom_destroy(&shared.wisdom);
     store("-DB=1", "item", item);
+}
+
+static void check_file(void)
+{
+    test_case(no_file_nothing_is_known, "no file: nothing is known, and that is no fault");
+    test_case(a_record_comes_back_as_it_was_stored, "a record comes back as it was stored, in sorted order");
+    test_case(the_hash_follows_choices, "the hash follows choices");
+}
+
+static void the_planners_first_is_what_was_measured(void **state)
+{
+    (void)state;
+    assert_true(prefers(&gpu, "-DB=1", "item", item) && prefers(&gpu, "", "march", march));
+}
+
+static void another_build_goes_by_what_all_others_agree(void **state)
+{
+    (void)state;
+    assert_true(prefers(&gpu, "-DD=1", NULL, item));
+    store("-DB=1", "march", march);
+    assert_true(prefers(&gpu, "-DD=1", "march", march));
+}
+
+static void another_driver_another_number_of_compute(void **state)
+{
+    (void)state;
+    shared.other = gpu;
+    strcpy(shared.other.driver, "1.2.4");
+    assert_true(prefers(&shared.other, "", NULL, march));
+    shared.other = gpu;
+    shared.other.compute_units = 21;
+    assert_true(prefers(&shared.other, "", NULL, march));
+    shared.other = gpu;
+    strcpy(shared.other.name, "A GPU 2");
+    assert_true(prefers(&shared.other, "", NULL, march));
+}
+
+static void several_devices_live_in_one_file(void **state)
+{
+    (void)state;
+    clv_wisdom_record r = record_of("", "item", item);
+    assert_int_equal(clv_wisdom_store(path, &shared.other, &r, NULL), CLVOX_OK);
+    assert_true(prefers(&shared.other, "", "item", item) && prefers(&gpu, "", "march", march));
+}
+
+static void what_the_device_cannot_run_what_is_no_tile(void **state)
+{
+    (void)state;
+    clvox_device_limits small = gpu;
+    small.max_group = 128;
+    store("", "march", march);
+    assert_true(prefers(&small, "", NULL, march));
+    store("", "march", (clv_tile){32, 9, 1, 8});
+    assert_true(prefers(&gpu, "", "march", march));
+    store("", "line", (clv_tile){64, 1, 1, 4});
+    assert_true(prefers(&gpu, "", "march", march));
+    store("", "row", (clv_tile){1, 1, 1, 1});
+    assert_true(prefers(&gpu, "", "march", march));
+    store("", "march", march);
 }
 
 static void check_choice(void)
 {
-    CHECK_CASE("the planner's first is what was measured for the build");
-    CHECK(prefers(&gpu, "-DB=1", "item", item) && prefers(&gpu, "", "march", march));
-    CHECK_CASE("another build goes by what all others agree on, else by the planner's order");
-    CHECK(prefers(&gpu, "-DD=1", NULL, item));
-    store("-DB=1", "march", march);
-    CHECK(prefers(&gpu, "-DD=1", "march", march));
-    CHECK_CASE("another driver, another number of compute units, another device: nothing is known");
-    clvox_device_limits other = gpu;
-    strcpy(other.driver, "1.2.4");
-    CHECK(prefers(&other, "", NULL, march));
-    other = gpu;
-    other.compute_units = 21;
-    CHECK(prefers(&other, "", NULL, march));
-    other = gpu;
-    strcpy(other.name, "A GPU 2");
-    CHECK(prefers(&other, "", NULL, march));
-    CHECK_CASE("several devices live in one file");
-    clv_wisdom_record r = record_of("", "item", item);
-    CHECK(clv_wisdom_store(path, &other, &r, NULL) == CLVOX_OK);
-    CHECK(prefers(&other, "", "item", item) && prefers(&gpu, "", "march", march));
-    CHECK_CASE("what the device cannot run, what is no tile of the table, what the planner never takes");
-    clvox_device_limits small = gpu;
-    small.max_group = 128;
-    store("", "march", march);
-    CHECK(prefers(&small, "", NULL, march));
-    store("", "march", (clv_tile){32, 9, 1, 8});
-    CHECK(prefers(&gpu, "", "march", march));
-    store("", "line", (clv_tile){64, 1, 1, 4});
-    CHECK(prefers(&gpu, "", "march", march));
-    store("", "row", (clv_tile){1, 1, 1, 1});
-    CHECK(prefers(&gpu, "", "march", march));
+    test_case(the_planners_first_is_what_was_measured,
+              "the planner's first is what was measured for the build");
+    test_case(another_build_goes_by_what_all_others_agree,
+              "another build goes by what all others agree on, else by the planner's order");
+    test_case(another_driver_another_number_of_compute,
+              "another driver, another number of compute units, another device: nothing is known");
+    test_case(several_devices_live_in_one_file, "several devices live in one file");
+    test_case(what_the_device_cannot_run_what_is_no_tile,
+              "what the device cannot run, what is no tile of the table, what the planner never takes");
+}
+
+static void classes_of_volumes(void **state)
+{
+    (void)state;
+    static const int sizes[][3] = {{1, 1, 1}, {128, 128, 64}, {129, 128, 64}, {182, 218, 182}, {8192, 1, 1024},
+                                   {256, 256, 256}, {2000, 2000, 2000}};
+    static const int classes[] = {0, 0, 1, 1, 1, 2, 2};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        assert_that(clv_wisdom_class(sizes[i]) == classes[i], "%zu", i);
+}
+
+static void each_class_has_a_record_of_its_own(void **state)
+{
+    (void)state;
+    unlink(path);
+    store_class("", 2, "march", march);
+    for (int c = 0; c < CLV_WISDOM_CLASSES; c++)
+        assert_that(prefers_class(&gpu, "", c, "march", march), "%d", c);
+    store_class("", 0, "item", item);
+    assert_true(prefers_class(&gpu, "", 0, "item", item) && prefers_class(&gpu, "", 2, "march", march));
+    assert_true(prefers_class(&gpu, "", 1, "march", march));
+    store_class("", 1, "item", item);
+    assert_true(prefers_class(&gpu, "", 1, "item", item));
+    clv_wisdom *wisdom = load(&gpu);
+    assert_true(wisdom->count == 3 && wisdom->record[0].size_class == 0 && wisdom->record[2].size_class == 2);
+    clv_wisdom_destroy(&wisdom);
+}
+
+static void another_build_goes_by_the_nearest_class(void **state)
+{
+    (void)state;
+    assert_true(prefers_class(&gpu, "-DB=1", 0, "item", item) &&
+                prefers_class(&gpu, "-DB=1", 2, "march", march));
+    store_class("-DB=1", 2, "march", march);
+    assert_true(prefers_class(&gpu, "-DB=1", 0, "march", march) && prefers_class(&gpu, "", 0, "item", item));
+    assert_true(prefers_class(&gpu, "-DC=1", 2, "march", march) &&
+                prefers_class(&gpu, "-DC=1", 0, "item", item));
+    store_class("-DB=1", 0, "march", march);
+    assert_true(prefers_class(&gpu, "-DC=1", 0, NULL, item));
+    unlink(path);
     store("", "march", march);
 }
 
 static void check_sizes(void)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {128, 128, 64}, {129, 128, 64}, {182, 218, 182}, {8192, 1, 1024},
-                                   {256, 256, 256}, {2000, 2000, 2000}};
-    static const int classes[] = {0, 0, 1, 1, 1, 2, 2};
-    CHECK_CASE("classes of volumes");
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        CHECK_THAT(clv_wisdom_class(sizes[i]) == classes[i], "%zu", i);
-    CHECK_CASE("each class has a record of its own; one without goes by the nearest, of two by the larger");
-    unlink(path);
-    store_class("", 2, "march", march);
-    for (int c = 0; c < CLV_WISDOM_CLASSES; c++)
-        CHECK_THAT(prefers_class(&gpu, "", c, "march", march), "%d", c);
-    store_class("", 0, "item", item);
-    CHECK(prefers_class(&gpu, "", 0, "item", item) && prefers_class(&gpu, "", 2, "march", march));
-    CHECK(prefers_class(&gpu, "", 1, "march", march));
-    store_class("", 1, "item", item);
-    CHECK(prefers_class(&gpu, "", 1, "item", item));
-    clv_wisdom *wisdom = load(&gpu);
-    CHECK(wisdom->count == 3 && wisdom->record[0].size_class == 0 && wisdom->record[2].size_class == 2);
-    clv_wisdom_destroy(&wisdom);
-    CHECK_CASE("another build goes by the nearest class, and by its own records first of all");
-    CHECK(prefers_class(&gpu, "-DB=1", 0, "item", item) && prefers_class(&gpu, "-DB=1", 2, "march", march));
-    store_class("-DB=1", 2, "march", march);
-    CHECK(prefers_class(&gpu, "-DB=1", 0, "march", march) && prefers_class(&gpu, "", 0, "item", item));
-    CHECK(prefers_class(&gpu, "-DC=1", 2, "march", march) && prefers_class(&gpu, "-DC=1", 0, "item", item));
-    store_class("-DB=1", 0, "march", march);
-    CHECK(prefers_class(&gpu, "-DC=1", 0, NULL, item));
-    unlink(path);
-    store("", "march", march);
+    test_case(classes_of_volumes, "classes of volumes");
+    test_case(each_class_has_a_record_of_its_own,
+              "each class has a record of its own; one without goes by the nearest, of two by the larger");
+    test_case(another_build_goes_by_the_nearest_class,
+              "another build goes by the nearest class, and by its own records first of all");
 }
 
 /* The file with the first `from` in it made `to`. */
@@ -179,33 +259,34 @@ static void edit(const char *from, const char *to)
 {
     char *text = NULL, *at;
     size_t size;
-    check_must(clv_file_read_all(path, 1 << 20, &text, &size));
+    assert_ok(clv_file_read_all(path, 1 << 20, &text, &size));
     at = strstr(text, from);
-    CHECK(at && strlen(from) == strlen(to));
+    assert_true(at && strlen(from) == strlen(to));
     if (at)
         memcpy(at, to, strlen(to));
-    check_must(clv_file_write_all(path, text, size));
+    assert_ok(clv_file_write_all(path, text, size));
     free(text);
 }
 
 static void is_passed_over(const char *why)
 {
     clv_wisdom *wisdom = load(&gpu);
-    CHECK_THAT(wisdom->count == 0 && strstr(wisdom->remark, why) && strstr(wisdom->remark, "clvox tune"),
-               "%d %s", wisdom->count, wisdom->remark);
+    assert_that(wisdom->count == 0 && strstr(wisdom->remark, why) && strstr(wisdom->remark, "clvox tune"),
+                "%d %s", wisdom->count, wisdom->remark);
     clv_wisdom_destroy(&wisdom);
-    CHECK(prefers(&gpu, "", NULL, march));
+    assert_true(prefers(&gpu, "", NULL, march));
     unlink(path);
     store("", "march", march);
-    CHECK(prefers(&gpu, "", "march", march));
+    assert_true(prefers(&gpu, "", "march", march));
 }
 
+enum { WRITERS = 4, RECORDS = 12 };
+
 /* Processes that each add records of their own to one file: none may be lost. */
-static void check_together(void)
+static void check_together(void **state)
 {
-    enum { WRITERS = 4, RECORDS = 12 };
+    (void)state;
     int left = 0, result;
-    CHECK_CASE("writers at the same time keep all that each stores");
     unlink(path);
     fflush(stdout);
     for (int w = 0; w < WRITERS; w++)
@@ -222,12 +303,12 @@ static void check_together(void)
     for (int w = 0; w < WRITERS; w++)
         left += wait(&result) < 0 || !WIFEXITED(result) || WEXITSTATUS(result);
     clv_wisdom *wisdom = load(&gpu);
-    CHECK_THAT(left == 0 && wisdom->count == WRITERS * RECORDS, "%d of %d, %d failed: %s", wisdom->count,
-               WRITERS * RECORDS, left, wisdom->remark);
+    assert_that(left == 0 && wisdom->count == WRITERS * RECORDS, "%d of %d, %d failed: %s", wisdom->count,
+                WRITERS * RECORDS, left, wisdom->remark);
     clv_wisdom_destroy(&wisdom);
     char lock[80];
     snprintf(lock, sizeof lock, "%s.lock", path);
-    CHECK(access(lock, F_OK) < 0);
+    assert_true(access(lock, F_OK) < 0);
     unlink(path);
     store("", "march", march);
 }
@@ -238,207 +319,326 @@ static void is_kept(const char *end, const char *text, size_t size)
     char name[80], *got = NULL;
     size_t length = 0;
     snprintf(name, sizeof name, "%s%s", path, end);
-    CHECK_THAT(clv_file_read_all(name, 1 << 20, &got, &length) == CLVOX_OK && length == size &&
-               !memcmp(got, text, strlen(text)), "%s", end);
+    assert_that(clv_file_read_all(name, 1 << 20, &got, &length) == CLVOX_OK && length == size &&
+                    !memcmp(got, text, strlen(text)),
+                "%s", end);
     free(got);
     unlink(name);
 }
 
-static void check_kept(void)
+static const char later[] = "clvox wisdom 3, kernels 0\n";
+
+static void tuning_puts_a_new_file_in_the_place(void **state)
 {
-    clv_wisdom_record r = record_of("", "item", item);
-    char *remark = NULL, real[80];
-    CHECK_CASE("tuning puts a new file in the place of a damaged one, which is kept");
-    check_must(clv_file_write_all(path, "hello", 5));
-    CHECK(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && prefers(&gpu, "", "item", item));
-    CHECK_THAT(remark && strstr(remark, "is damaged: kept as ") && strstr(remark, "w.txt.old,"), "%s", remark);
-    CHECK_CASE("another one is kept beside it, and a whole one needs no remark");
-    check_must(clv_file_write_all(path, "good day", 8));
-    CHECK(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && prefers(&gpu, "", "item", item));
-    CHECK_THAT(remark && strstr(remark, "w.txt.old2,"), "%s", remark);
-    free(remark);
-    remark = NULL;
-    CHECK(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && !remark);
+    (void)state;
+    shared.r = record_of("", "item", item);
+    shared.remark = NULL;
+    assert_ok(clv_file_write_all(path, "hello", 5));
+    assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
+                prefers(&gpu, "", "item", item));
+    assert_that(shared.remark && strstr(shared.remark, "is damaged: kept as ") &&
+                    strstr(shared.remark, "w.txt.old,"),
+                "%s", shared.remark);
+}
+
+static void another_one_is_kept_beside_it_and_a_whole(void **state)
+{
+    (void)state;
+    assert_ok(clv_file_write_all(path, "good day", 8));
+    assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
+                prefers(&gpu, "", "item", item));
+    assert_that(shared.remark && strstr(shared.remark, "w.txt.old2,"), "%s", shared.remark);
+    free(shared.remark);
+    shared.remark = NULL;
+    assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK && !shared.remark);
     is_kept(".old", "hello", 5);
     is_kept(".old2", "good day", 8);
-    CHECK_CASE("the file of another version is kept; through a link too");
-    static const char later[] = "clvox wisdom 3, kernels 0\n";
+}
+
+static void the_file_of_another_version_is_kept_through(void **state)
+{
+    (void)state;
+    char real[80];
     snprintf(real, sizeof real, "%s.real", path);
     unlink(path);
-    check_must(clv_file_write_all(real, later, sizeof later - 1));
-    CHECK(symlink(real, path) == 0);
-    CHECK(clv_wisdom_store(path, &gpu, &r, &remark) == CLVOX_OK && prefers(&gpu, "", "item", item));
-    CHECK_THAT(remark && strstr(remark, "another version") && strstr(remark, "w.txt.real.old,"), "%s", remark);
-    free(remark);
+    assert_ok(clv_file_write_all(real, later, sizeof later - 1));
+    assert_true(symlink(real, path) == 0);
+    assert_true(clv_wisdom_store(path, &gpu, &shared.r, &shared.remark) == CLVOX_OK &&
+                prefers(&gpu, "", "item", item));
+    assert_that(shared.remark && strstr(shared.remark, "another version") &&
+                    strstr(shared.remark, "w.txt.real.old,"),
+                "%s", shared.remark);
+    free(shared.remark);
     struct stat info;
-    CHECK(lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
+    assert_true(lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
     is_kept(".real.old", later, sizeof later - 1);
     unlink(path);
     unlink(real);
 }
 
-static void check_damage(void)
+static void check_kept(void)
 {
-    CHECK_CASE("a choice may be changed by hand");
+    test_case(tuning_puts_a_new_file_in_the_place,
+              "tuning puts a new file in the place of a damaged one, which is kept");
+    test_case(another_one_is_kept_beside_it_and_a_whole,
+              "another one is kept beside it, and a whole one needs no remark");
+    test_case(the_file_of_another_version_is_kept_through,
+              "the file of another version is kept; through a link too");
+}
+
+static const char nowhere[] = "/proc/no/such/folder/w.txt";
+
+static void a_choice_may_be_changed_by_hand(void **state)
+{
+    (void)state;
     edit("32 8 1 8", "16 4 1 4");
-    CHECK(prefers(&gpu, "", "march", (clv_tile){16, 4, 1, 4}));
-    CHECK_CASE("half a file, and a line that says something else");
+    assert_true(prefers(&gpu, "", "march", (clv_tile){16, 4, 1, 4}));
+}
+
+static void half_a_file_and_a_line_that_says_something(void **state)
+{
+    (void)state;
     char *text;
     size_t size;
-    check_must(clv_file_read_all(path, 1 << 20, &text, &size));
+    assert_ok(clv_file_read_all(path, 1 << 20, &text, &size));
     free(text);
-    check_must(truncate(path, (off_t)size - 3));
+    assert_ok(truncate(path, (off_t)size - 3));
     is_passed_over("damaged");
     edit("32 8", "32 x");
     is_passed_over("damaged");
-    CHECK_CASE("no wisdom at all, and nothing");
-    check_must(clv_file_write_all(path, "hello", 5));
+}
+
+static void no_wisdom_at_all_and_nothing(void **state)
+{
+    (void)state;
+    assert_ok(clv_file_write_all(path, "hello", 5));
     is_passed_over("damaged");
-    check_must(clv_file_write_all(path, "", 0));
+    assert_ok(clv_file_write_all(path, "", 0));
     is_passed_over("damaged");
-    CHECK_CASE("a file of another form, of an earlier one, and of other kernels");
+}
+
+static void a_file_of_another_form_of_an_earlier(void **state)
+{
+    (void)state;
     edit("clvox wisdom 2", "clvox wisdom 9");
     is_passed_over("another version");
     static const char json[] = "{\"wisdom\": 1, \"devices\": []}";
-    check_must(clv_file_write_all(path, json, sizeof json - 1));
+    assert_ok(clv_file_write_all(path, json, sizeof json - 1));
     is_passed_over("another version");
     edit("kernels ", "kernels_");
     is_passed_over("another version");
-    CHECK_CASE("a folder in the file's place, and no permission to write");
-    clv_wisdom *wisdom;
-    check_must(clv_wisdom_load(folder, &gpu, &wisdom));
-    CHECK(wisdom->count == 0 && wisdom->remark[0]);
-    clv_wisdom_destroy(&wisdom);
-    const clv_wisdom_record r = record_of("", "item", item);
-    static const char nowhere[] = "/proc/no/such/folder/w.txt";
-    CHECK(clv_wisdom_store(folder, &gpu, &r, NULL) == CLVOX_ERROR_FILE && strstr(clvox_message(), "is a directory"));
-    CHECK(clv_wisdom_writable(folder) == CLVOX_ERROR_FILE && strstr(clvox_message(), "is a directory"));
-    CHECK(clv_wisdom_store(nowhere, &gpu, &r, NULL) == CLVOX_ERROR_FILE);
-    CHECK_THAT(strstr(clvox_message(), "w.txt: cannot be written ("), "%s", clvox_message());
-    CHECK(clv_wisdom_writable(nowhere) == CLVOX_ERROR_FILE && strstr(clvox_message(), "w.txt: cannot be written ("));
-    CHECK_CASE("what can be written, and that asking changes nothing");
-    unlink(path);
-    CHECK(clv_wisdom_writable(path) == CLVOX_OK && access(path, F_OK) < 0);
-    check_must(clv_file_write_all(path, "hello", 5));
-    CHECK(clv_wisdom_writable(path) == CLVOX_OK);
-    is_kept("", "hello", 5);
-    CHECK(clv_wisdom_writable("/dev/null") == CLVOX_OK && clv_wisdom_store("/dev/null", &gpu, &r, NULL) == CLVOX_OK);
 }
 
-static void check_place(void)
+static void a_folder_in_the_files_place(void **state)
 {
-    CHECK_CASE("the file: CLVOX_WISDOM, else beside the cache's folder");
+    (void)state;
+    clv_wisdom *wisdom;
+    assert_ok(clv_wisdom_load(folder, &gpu, &wisdom));
+    assert_true(wisdom->count == 0 && wisdom->remark[0]);
+    clv_wisdom_destroy(&wisdom);
+    shared.r = record_of("", "item", item);
+    assert_true(clv_wisdom_store(folder, &gpu, &shared.r, NULL) == CLVOX_ERROR_FILE &&
+                strstr(clvox_message(), "is a directory"));
+    assert_true(clv_wisdom_writable(folder) == CLVOX_ERROR_FILE && strstr(clvox_message(), "is a directory"));
+    assert_int_equal(clv_wisdom_store(nowhere, &gpu, &shared.r, NULL), CLVOX_ERROR_FILE);
+    assert_that(strstr(clvox_message(), "w.txt: cannot be written ("), "%s", clvox_message());
+    assert_true(clv_wisdom_writable(nowhere) == CLVOX_ERROR_FILE &&
+                strstr(clvox_message(), "w.txt: cannot be written ("));
+}
+
+static void what_can_be_written_and_that_asking_changes(void **state)
+{
+    (void)state;
+    unlink(path);
+    assert_true(clv_wisdom_writable(path) == CLVOX_OK && access(path, F_OK) < 0);
+    assert_ok(clv_file_write_all(path, "hello", 5));
+    assert_int_equal(clv_wisdom_writable(path), CLVOX_OK);
+    is_kept("", "hello", 5);
+    assert_true(clv_wisdom_writable("/dev/null") == CLVOX_OK &&
+                clv_wisdom_store("/dev/null", &gpu, &shared.r, NULL) == CLVOX_OK);
+}
+
+static void check_damage(void)
+{
+    test_case(a_choice_may_be_changed_by_hand, "a choice may be changed by hand");
+    test_case(half_a_file_and_a_line_that_says_something, "half a file, and a line that says something else");
+    test_case(no_wisdom_at_all_and_nothing, "no wisdom at all, and nothing");
+    test_case(a_file_of_another_form_of_an_earlier,
+              "a file of another form, of an earlier one, and of other kernels");
+    test_case(a_folder_in_the_files_place, "a folder in the file's place, and no permission to write");
+    test_case(what_can_be_written_and_that_asking_changes,
+              "what can be written, and that asking changes nothing");
+}
+
+static void check_place(void **state)
+{
+    (void)state;
     char *got;
     setenv("CLVOX_WISDOM", "/some/where.txt", 1);
-    CHECK((got = clv_wisdom_path()) && !strcmp(got, "/some/where.txt"));
+    assert_true((got = clv_wisdom_path()) && !strcmp(got, "/some/where.txt"));
     free(got);
     setenv("CLVOX_WISDOM", "", 1);
-    CHECK(!clv_wisdom_path());
+    assert_true(!clv_wisdom_path());
     unsetenv("CLVOX_WISDOM");
     setenv("CLVOX_CACHE_DIR", "/a/cache", 1);
-    CHECK((got = clv_wisdom_path()) && !strcmp(got, "/a/cache-wisdom.txt"));
+    assert_true((got = clv_wisdom_path()) && !strcmp(got, "/a/cache-wisdom.txt"));
     free(got);
     setenv("CLVOX_CACHE_DIR", "", 1);
-    CHECK(!clv_wisdom_path());
+    assert_true(!clv_wisdom_path());
     setenv("CLVOX_CACHE_DIR", "/a/cache//", 1);
-    CHECK((got = clv_wisdom_path()) && !strcmp(got, "/a/cache-wisdom.txt"));
+    assert_true((got = clv_wisdom_path()) && !strcmp(got, "/a/cache-wisdom.txt"));
     free(got);
     setenv("CLVOX_CACHE_DIR", "", 1);
 }
 
-static void check_planner(void)
+static clvox_context *opened;
+static const int planner_size[3] = {19, 7, 5};
+
+static void kernels_take_the_tile_that_was_measured(void **state)
 {
-    static const int size[3] = {19, 7, 5};
-    const clv_kernel *kernel = NULL, *planned = NULL;
-    clvox_context *ctx = NULL;
+    (void)state;
+    const clv_kernel *planned = NULL;
+    shared.kernel = NULL;
     setenv("CLVOX_WISDOM", path, 1);
-    CHECK_CASE("kernels take the tile that was measured");
-    check_must(clvox_context_create(&(clvox_context_options){.no_wisdom = true}, &ctx));
-    CHECK(clv_context_wisdom(ctx) == NULL && clv_kernel_get(ctx, &probe, NULL, size, 0, &planned) == CLVOX_OK);
-    CHECK(planned && !planned->wisdom && clv_context_wisdom_used(ctx) == 0);
-    clv_candidate c[CLV_MAX_CANDIDATES];
-    int count = clv_plan_candidates(&ctx->limits, &probe, 0, c, CLV_MAX_CANDIDATES), other = 0;
-    for (int i = 1; i < count && !other; i++)
-        if (c[i].automatic && c[i].tile_index >= 0)
-            other = i;
-    CHECK(other > 0);
-    clv_wisdom_record r = record_of("", c[other].variant->name, c[other].tile);
-    check_must(clv_wisdom_store(path, &ctx->limits, &r, NULL));
-    clvox_context_destroy(&ctx);
-    check_must(clvox_context_create(NULL, &ctx));
-    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && kernel->wisdom);
-    CHECK_THAT(kernel->variant == c[other].variant && !memcmp(&kernel->tile, &c[other].tile, sizeof kernel->tile),
-               "%s", kernel->label);
-    CHECK(clv_context_wisdom(ctx)->count == 1 && clv_context_wisdom_used(ctx) == 1 && probe_runs(ctx, NULL, 0));
-    CHECK_CASE("what is forced goes before what was measured");
-    CHECK(clv_force_variant(ctx, "probe", c[0].variant->name, c[0].tile_index) == CLVOX_OK);
-    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && kernel->variant == c[0].variant &&
-          !memcmp(&kernel->tile, &c[0].tile, sizeof kernel->tile));
-    CHECK(clv_force_variant(ctx, "probe", NULL, -1) == CLVOX_OK);
-    CHECK_CASE("what was asked for can be listed");
-    clv_asked asked[4];
-    CHECK(clv_kernels_asked(ctx, asked, 4) == 0);
-    CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && clv_kernels_asked(ctx, asked, 4) == 1);
-    CHECK(asked[0].entry == &probe && !strcmp(asked[0].extra, "") && asked[0].kernel == kernel);
-    clvox_context_destroy(&ctx);
-    CHECK_CASE("volumes of another class take the tile that was measured for them");
+    assert_ok(clvox_context_create(&(clvox_context_options){.no_wisdom = true}, &opened));
+    assert_true(clv_context_wisdom(opened) == NULL &&
+                clv_kernel_get(opened, &probe, NULL, planner_size, 0, &planned) == CLVOX_OK);
+    assert_true(planned && !planned->wisdom && clv_context_wisdom_used(opened) == 0);
+    int count = clv_plan_candidates(&opened->limits, &probe, 0, shared.c, CLV_MAX_CANDIDATES);
+    shared.check_planner_other = 0;
+    for (int i = 1; i < count && !shared.check_planner_other; i++)
+        if (shared.c[i].automatic && shared.c[i].tile_index >= 0)
+            shared.check_planner_other = i;
+    assert_true(shared.check_planner_other > 0);
+    clv_wisdom_record r = record_of("", shared.c[shared.check_planner_other].variant->name,
+                                    shared.c[shared.check_planner_other].tile);
+    assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));
+    clvox_context_destroy(&opened);
+    assert_ok(clvox_context_create(NULL, &opened));
+    assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
+                shared.kernel->wisdom);
+    assert_that(shared.kernel->variant == shared.c[shared.check_planner_other].variant &&
+                    !memcmp(&shared.kernel->tile, &shared.c[shared.check_planner_other].tile,
+                            sizeof shared.kernel->tile),
+                "%s", shared.kernel->label);
+    assert_true(clv_context_wisdom(opened)->count == 1 && clv_context_wisdom_used(opened) == 1 &&
+                probe_runs(opened, NULL, 0));
+}
+
+static void what_is_forced_goes_before_what_was(void **state)
+{
+    (void)state;
+    assert_int_equal(clv_force_variant(opened, "probe", shared.c[0].variant->name, shared.c[0].tile_index),
+                     CLVOX_OK);
+    assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
+                shared.kernel->variant == shared.c[0].variant &&
+                !memcmp(&shared.kernel->tile, &shared.c[0].tile, sizeof shared.kernel->tile));
+    assert_int_equal(clv_force_variant(opened, "probe", NULL, -1), CLVOX_OK);
+}
+
+static void what_was_asked_for_can_be_listed(void **state)
+{
+    (void)state;
+    assert_true(clv_kernels_asked(opened, shared.asked, 4) == 0);
+    assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
+                clv_kernels_asked(opened, shared.asked, 4) == 1);
+    assert_true(shared.asked[0].entry == &probe && !strcmp(shared.asked[0].extra, "") &&
+                shared.asked[0].kernel == shared.kernel);
+    clvox_context_destroy(&opened);
+}
+
+static void volumes_of_another_class_take_the_tile(void **state)
+{
+    (void)state;
     static const int large[3] = {300, 300, 300};
-    r = record_of("", c[0].variant->name, c[0].tile);
+    clv_wisdom_record r = record_of("", shared.c[0].variant->name, shared.c[0].tile);
     r.size_class = 2;
-    check_must(clvox_context_create(NULL, &ctx));
-    check_must(clv_wisdom_store(path, &ctx->limits, &r, NULL));
-    clvox_context_destroy(&ctx);
-    check_must(clvox_context_create(NULL, &ctx));
+    assert_ok(clvox_context_create(NULL, &opened));
+    assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));
+    clvox_context_destroy(&opened);
+    assert_ok(clvox_context_create(NULL, &opened));
     for (int round = 0; round < 2; round++) {
-        CHECK(clv_kernel_get(ctx, &probe, NULL, large, 0, &kernel) == CLVOX_OK && kernel->variant == c[0].variant &&
-              !memcmp(&kernel->tile, &c[0].tile, sizeof kernel->tile));
-        CHECK(clv_kernel_get(ctx, &probe, NULL, size, 0, &kernel) == CLVOX_OK && kernel->wisdom &&
-              kernel->variant == c[other].variant && !memcmp(&kernel->tile, &c[other].tile, sizeof kernel->tile));
+        assert_true(clv_kernel_get(opened, &probe, NULL, large, 0, &shared.kernel) == CLVOX_OK &&
+                    shared.kernel->variant == shared.c[0].variant &&
+                    !memcmp(&shared.kernel->tile, &shared.c[0].tile, sizeof shared.kernel->tile));
+        assert_true(clv_kernel_get(opened, &probe, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
+                    shared.kernel->wisdom &&
+                    shared.kernel->variant == shared.c[shared.check_planner_other].variant &&
+                    !memcmp(&shared.kernel->tile, &shared.c[shared.check_planner_other].tile,
+                            sizeof shared.kernel->tile));
     }
-    CHECK(clv_kernels_asked(ctx, asked, 4) == 2 && asked[0].size_class + asked[1].size_class == 2);
-    clvox_context_destroy(&ctx);
-    CHECK_CASE("a measured variant that does not build any more gives way");
+    assert_true(clv_kernels_asked(opened, shared.asked, 4) == 2 &&
+                shared.asked[0].size_class + shared.asked[1].size_class == 2);
+    clvox_context_destroy(&opened);
+}
+
+static void a_measured_variant_that_does_not_build_any(void **state)
+{
+    (void)state;
     static const clv_variant variants[] = {
         {.name = "item", .function = "probe_item", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}},
         {.name = "broken", .function = "probe_broken", .devices = CLV_ON_ANY,
          .tiles = {{8, 1, 1, 1}}}};
     const clv_entry entry = {.file = "probe", .name = "second", .variants = variants, .count = 2};
-    r = (clv_wisdom_record){.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};
-    check_must(clvox_context_create(NULL, &ctx));
-    check_must(clv_wisdom_store(path, &ctx->limits, &r, NULL));
-    clvox_context_destroy(&ctx);
-    check_must(clvox_context_create(NULL, &ctx));
-    CHECK(clv_kernel_get(ctx, &entry, NULL, size, 0, &kernel) == CLVOX_OK && kernel->variant == &variants[0]);
-    CHECK(!kernel->wisdom);
-    clvox_context_destroy(&ctx);
+    clv_wisdom_record r = (clv_wisdom_record){.kernel = "second", .variant = "broken", .tile = {8, 1, 1, 1}};
+    assert_ok(clvox_context_create(NULL, &opened));
+    assert_ok(clv_wisdom_store(path, &opened->limits, &r, NULL));
+    clvox_context_destroy(&opened);
+    assert_ok(clvox_context_create(NULL, &opened));
+    assert_true(clv_kernel_get(opened, &entry, NULL, planner_size, 0, &shared.kernel) == CLVOX_OK &&
+                shared.kernel->variant == &variants[0]);
+    assert_true(!shared.kernel->wisdom);
+    clvox_context_destroy(&opened);
     unlink(path);
+}
+
+static void check_planner(void)
+{
+    test_case(kernels_take_the_tile_that_was_measured, "kernels take the tile that was measured");
+    test_case(what_is_forced_goes_before_what_was, "what is forced goes before what was measured");
+    test_case(what_was_asked_for_can_be_listed, "what was asked for can be listed");
+    test_case(volumes_of_another_class_take_the_tile,
+              "volumes of another class take the tile that was measured for them");
+    test_case(a_measured_variant_that_does_not_build_any,
+              "a measured variant that does not build any more gives way");
+}
+
+static void no_device(void **state)
+{
+    (void)state;
+    test_skip("%s", clvox_message());
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_devices_free(&shared.devices);
+    snprintf(path, sizeof path, "%s/sub", folder);
+    rmdir(path);
+    rmdir(folder);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    clvox_device *devices = NULL;
+    shared.devices = NULL;
     if (argc < 2 || !mkdtemp(folder))
         return 2;
     snprintf(path, sizeof path, "%s/sub/w.txt", folder); /* the folder is made when it is needed */
     setenv("CLVOX_KERNEL_DIR", argv[1], 1);
-    check_place();
+    test_case(check_place, "the file: CLVOX_WISDOM, else beside the cache's folder");
     check_file();
     check_choice();
     check_sizes();
     check_damage();
     check_kept();
-    check_together();
+    test_case(check_together, "writers at the same time keep all that each stores");
     unlink(path);
-    if (clvox_devices_list(&devices) > 0) {
+    if (clvox_devices_list(&shared.devices) > 0) {
         check_planner();
     } else {
-        CHECK_CASE("kernels take the tile that was measured");
-        CHECK_SKIP("%s", clvox_message());
+        test_case(no_device, "kernels take the tile that was measured");
     }
-    clvox_devices_free(&devices);
-    snprintf(path, sizeof path, "%s/sub", folder);
-    rmdir(path);
-    rmdir(folder);
-    return check_end();
+    return test_run("wisdom", tear_down);
 }

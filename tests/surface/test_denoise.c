@@ -87,7 +87,7 @@ static clvox_volume *make(shape f, double noise, const double spacing[3])
 {
     clvox_grid grid = grid_of(spacing);
     clvox_volume *v;
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
     size_t n = clvox_grid_voxels(&grid), nx = (size_t)grid.size[0], ny = (size_t)grid.size[1];
     float *even = malloc(12 * n * sizeof *even);
     harness_random(even, 12 * n, 7, -.5f, .5f);
@@ -145,7 +145,7 @@ static clvox_denoise_result denoise_of(clvox_volume *v, clvox_surface *mesh, con
     if (o)
         options = *o;
     options.distance = 1;
-    check_must(clvox_surface_denoise(ctx, &set, &options, &r));
+    assert_ok(clvox_surface_denoise(ctx, &set, &options, &r));
     return r;
 }
 
@@ -171,8 +171,8 @@ static clvox_surface_facts facts_of(const clvox_volume *v)
 {
     clvox_surface *mesh;
     clvox_surface_facts f;
-    check_must(clvox_surface_extract(v, 0, false, &mesh));
-    check_must(clvox_surface_inspect(mesh, &f));
+    assert_ok(clvox_surface_extract(v, 0, false, &mesh));
+    assert_ok(clvox_surface_inspect(mesh, &f));
     clvox_surface_destroy(&mesh);
     return f;
 }
@@ -185,43 +185,50 @@ static bool all_finite(const clvox_volume *v)
     return true;
 }
 
+static const struct {
+    const char *name;
+    shape f;
+    double noise, spacing[3], factor;
+    int euler;
+    double volume;
+} runs[] = {
+    {"sphere", sphere, .4, {1, 1, 1}, 2.2, 2, 4577.2},
+    {"torus", torus, .4, {1, 1, 1}, 2, 0, 3168.6},
+    {"box", box, .4, {1, 1, 1}, 2.5, 2, 5193},
+    {"box, little noise", box, .15, {1, 1, 1}, 1.2, 2, 5193},
+    {"sphere", sphere, .4, {1, 1, 2}, 1.5, 2, 4577.2},
+};
+
+static void on_x_x_mm_nearer_to_the_truth_of_its_volume(void **state)
+{
+    const int *given = *state;
+    size_t i = (size_t)given[0];
+    clvox_volume *v = make(runs[i].f, runs[i].noise, runs[i].spacing);
+    clvox_denoise_result r = denoise(v, NULL);
+    double before = error_of(v, runs[i].f, NULL), after = error_of(r.distance, runs[i].f, NULL), smooth;
+    assert_that(after * runs[i].factor < before, "rms %g, then %g", before, after);
+    assert_that(fabs(r.volume_after / runs[i].volume - 1) < .025, "volume %g, then %g, truth %g",
+                r.volume_before, r.volume_after, runs[i].volume);
+    assert_true(r.placed == (runs[i].noise > .23) &&
+                (r.placed || fabs(r.volume_after / r.volume_before - 1) < .001));
+    clvox_surface_facts f = facts_of(r.distance);
+    assert_that(f.components == 1 && f.euler == runs[i].euler && f.open_edges == 0,
+                "%d components, Euler %d, %d open edges", f.components, f.euler, f.open_edges);
+    assert_ok(clv_surface_smooth_volume(r.distance, &smooth));
+    assert_that(fabs(smooth / r.volume_after - 1) < .005, "level set of %g, mesh of %g", smooth,
+                r.volume_after);
+    assert_true(r.facts.components == 1 && r.facts.euler == runs[i].euler && r.facts.open_edges == 0);
+    assert_true(r.c2 > 0 && r.deviation > 0 && all_finite(r.distance));
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+}
+
 static void truths(void)
 {
-    static const struct {
-        const char *name;
-        shape f;
-        double noise, spacing[3], factor;
-        int euler;
-        double volume;
-    } runs[] = {
-        {"sphere", sphere, .4, {1, 1, 1}, 2.2, 2, 4577.2},
-        {"torus", torus, .4, {1, 1, 1}, 2, 0, 3168.6},
-        {"box", box, .4, {1, 1, 1}, 2.5, 2, 5193},
-        {"box, little noise", box, .15, {1, 1, 1}, 1.2, 2, 5193},
-        {"sphere", sphere, .4, {1, 1, 2}, 1.5, 2, 4577.2},
-    };
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        CHECK_CASE("%s on %gx%gx%g mm: nearer to the truth, of its volume and topology", runs[i].name,
-                   runs[i].spacing[0], runs[i].spacing[1], runs[i].spacing[2]);
-        clvox_volume *v = make(runs[i].f, runs[i].noise, runs[i].spacing);
-        clvox_denoise_result r = denoise(v, NULL);
-        double before = error_of(v, runs[i].f, NULL), after = error_of(r.distance, runs[i].f, NULL), smooth;
-        CHECK_THAT(after * runs[i].factor < before, "rms %g, then %g", before, after);
-        CHECK_THAT(fabs(r.volume_after / runs[i].volume - 1) < .025, "volume %g, then %g, truth %g",
-                   r.volume_before, r.volume_after, runs[i].volume);
-        CHECK(r.placed == (runs[i].noise > .23) &&
-              (r.placed || fabs(r.volume_after / r.volume_before - 1) < .001));
-        clvox_surface_facts f = facts_of(r.distance);
-        CHECK_THAT(f.components == 1 && f.euler == runs[i].euler && f.open_edges == 0,
-                   "%d components, Euler %d, %d open edges", f.components, f.euler, f.open_edges);
-        check_must(clv_surface_smooth_volume(r.distance, &smooth));
-        CHECK_THAT(fabs(smooth / r.volume_after - 1) < .005, "level set of %g, mesh of %g", smooth,
-                   r.volume_after);
-        CHECK(r.facts.components == 1 && r.facts.euler == runs[i].euler && r.facts.open_edges == 0);
-        CHECK(r.c2 > 0 && r.deviation > 0 && all_finite(r.distance));
-        clvox_volume_destroy(&v);
-        clvox_denoise_result_free(&r);
-    }
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        test_case_at(on_x_x_mm_nearer_to_the_truth_of_its_volume, TEST_AT((int)i),
+                     "%s on %gx%gx%g mm: nearer to the truth, of its volume and topology", runs[i].name,
+                     runs[i].spacing[0], runs[i].spacing[1], runs[i].spacing[2]);
 }
 
 /* The box's mesh, vertices moved by noise of 0.4 mm, and its distance on voxels of 0.7 mm. */
@@ -230,7 +237,7 @@ static clvox_volume *noisy_vertices(clvox_surface **mesh)
     static const double fine[3] = {.7, .7, .7};
     const clvox_grid grid = grid_of(fine);
     clvox_volume *clean = make(box, 0, unit), *v;
-    check_must(clvox_surface_extract(clean, 0, false, mesh));
+    assert_ok(clvox_surface_extract(clean, 0, false, mesh));
     const size_t n = (*mesh)->vertices;
     float *even = malloc(12 * n * sizeof *even);
     harness_random(even, 12 * n, 5, -.5f, .5f);
@@ -248,15 +255,15 @@ static clvox_volume *noisy_vertices(clvox_surface **mesh)
         for (int a = 0; a < 3; a++)
             p[a] += sum * slope[a] / fmax(length(slope[0], slope[1], slope[2]), 1e-9);
     }
-    check_must(clvox_distance_from_surface(ctx, *mesh, &grid, 6, NULL, &v));
+    assert_ok(clvox_distance_from_surface(ctx, *mesh, &grid, 6, NULL, &v));
     free(even);
     clvox_volume_destroy(&clean);
     return v;
 }
 
-static void guided(void)
+static void guided(void **state)
 {
-    CHECK_CASE("noise of vertices goes better with a guided second round");
+    (void)state;
     clvox_denoise_options o;
     clvox_surface *mesh;
     clvox_volume *v = noisy_vertices(&mesh);
@@ -265,45 +272,72 @@ static void guided(void)
     o.rounds = 1;
     clvox_denoise_result one = denoise_of(v, mesh, &o);
     double error = error_of(two.distance, box, NULL), before = error_of(one.distance, box, NULL);
-    CHECK_THAT(two.rounds == 2 && one.rounds == 1 && two.deviation > .16 && two.deviation < .23,
-               "%d rounds, noise %g", two.rounds, two.deviation);
-    CHECK_THAT(error < .95 * before, "rms %g, with one round %g", error, before);
+    assert_that(two.rounds == 2 && one.rounds == 1 && two.deviation > .16 && two.deviation < .23,
+                "%d rounds, noise %g", two.rounds, two.deviation);
+    assert_that(error < .95 * before, "rms %g, with one round %g", error, before);
     clvox_denoise_result_free(&two);
     clvox_denoise_result_free(&one);
     clvox_surface_destroy(&mesh);
     clvox_volume_destroy(&v);
 }
 
-static void level(void)
-{
-    static const double moves[] = {0, .3};
+static const double moves[] = {0, .3};
+
+/* What cases leave to those after them. */
+static struct {
     clvox_denoise_options o;
     clvox_surface *mesh;
-    clvox_volume *v = make(sphere, .1, unit);
-    clvox_denoise_defaults(&o);
-    check_must(clvox_surface_extract(v, 0, false, &mesh));
-    for (int k = 0; k < 2; k++) {
-        CHECK_CASE("the level lies where a mesh's vertices do, %g mm from the level set's own", moves[k]);
-        for (size_t i = 0; i < mesh->vertices; i++) {
-            double *p = mesh->points + 3 * i, radius = length(p[0], p[1], p[2]);
-            for (int a = 0; a < 3; a++)
-                p[a] *= (10.3 + moves[k] + (i % 2 ? .2 : -.2)) / radius;
-        }
-        mesh->points[0] = 3; /* one that is far off does little harm */
-        clvox_denoise_result r = denoise_of(v, mesh, &o);
-        double edge = 10.3 + moves[k], truth = 4 / 3. * 3.14159265358979 * edge * edge * edge;
-        /* What the tetrahedra of the volume cut off is .3%. */
-        CHECK_THAT(r.placed && fabs(r.volume_after / truth - 1) < .006, "volume %g, truth %g", r.volume_after,
-                   truth);
-        clvox_denoise_result_free(&r);
-        o.free_volume = 1;
-        r = denoise_of(v, mesh, &o);
-        CHECK(!r.placed && fabs(r.shift_mm) < 1e-9);
-        clvox_denoise_result_free(&r);
-        o.free_volume = 0;
+    clvox_volume *v;
+    clvox_denoise_result r;
+} shared;
+
+static int level_set_up(void **state)
+{
+    (void)state;
+    shared.v = make(sphere, .1, unit);
+    clvox_denoise_defaults(&shared.o);
+    assert_ok(clvox_surface_extract(shared.v, 0, false, &shared.mesh));
+    return 0;
+}
+
+static void the_level_lies_where_a_meshs_vertices_do_mm(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    for (size_t i = 0; i < shared.mesh->vertices; i++) {
+        double *p = shared.mesh->points + 3 * i, radius = length(p[0], p[1], p[2]);
+        for (int a = 0; a < 3; a++)
+            p[a] *= (10.3 + moves[k] + (i % 2 ? .2 : -.2)) / radius;
     }
-    clvox_surface_destroy(&mesh);
-    clvox_volume_destroy(&v);
+    shared.mesh->points[0] = 3; /* one that is far off does little harm */
+    clvox_denoise_result r = denoise_of(shared.v, shared.mesh, &shared.o);
+    double edge = 10.3 + moves[k], truth = 4 / 3. * 3.14159265358979 * edge * edge * edge;
+    /* What the tetrahedra of the volume cut off is .3%. */
+    assert_that(r.placed && fabs(r.volume_after / truth - 1) < .006, "volume %g, truth %g", r.volume_after,
+                truth);
+    clvox_denoise_result_free(&r);
+    shared.o.free_volume = 1;
+    r = denoise_of(shared.v, shared.mesh, &shared.o);
+    assert_true(!r.placed && fabs(r.shift_mm) < 1e-9);
+    clvox_denoise_result_free(&r);
+    shared.o.free_volume = 0;
+}
+
+static int level_tear_down(void **state)
+{
+    (void)state;
+    clvox_surface_destroy(&shared.mesh);
+    clvox_volume_destroy(&shared.v);
+    return 0;
+}
+
+static void level(void)
+{
+    test_set_up(level_set_up);
+    for (int k = 0; k < 2; k++)
+        test_case_at(the_level_lies_where_a_meshs_vertices_do_mm, TEST_AT(k),
+                     "the level lies where a mesh's vertices do, %g mm from the level set's own", moves[k]);
+    test_tear_down(level_tear_down);
 }
 
 /* Below 0 within 2 mm of the box's edges. */
@@ -314,42 +348,54 @@ static double near_edges(const double x[3])
     return near >= 2 ? -1 : 1;
 }
 
-static void edges_kept(void)
+static void edges_kept(void **state)
 {
-    CHECK_CASE("edges are kept better than by a Gaussian of any width");
+    (void)state;
     clvox_volume *v = make(box, .3, unit), *smooth;
     clvox_denoise_result r = denoise(v, NULL);
     double ours = error_of(r.distance, box, near_edges), best = INFINITY;
     for (double sigma = .6; sigma < 2; sigma += .3) {
-        check_must(clvox_filter_gaussian(ctx, v, (const double[3]){sigma, sigma, sigma}, 1, &smooth));
+        assert_ok(clvox_filter_gaussian(ctx, v, (const double[3]){sigma, sigma, sigma}, 1, &smooth));
         best = fmin(best, error_of(smooth, box, near_edges));
         clvox_volume_destroy(&smooth);
     }
-    CHECK_THAT(ours < .9 * best, "rms near the edges %g, of the best Gaussian %g", ours, best);
+    assert_that(ours < .9 * best, "rms near the edges %g, of the best Gaussian %g", ours, best);
+    clvox_volume_destroy(&v);
+    clvox_denoise_result_free(&r);
+}
+
+static const clvox_denoise_update updates[] = {CLVOX_DENOISE_PATCHES, CLVOX_DENOISE_PAPER};
+
+static int fixed_points_set_up(void **state)
+{
+    (void)state;
+    clvox_denoise_defaults(&shared.o);
+    return 0;
+}
+
+static void a_plane_stays(void **state)
+{
+    const int *given = *state;
+    int i = given[0];
+    clvox_volume *v = make(plane, 0, unit);
+    shared.o.update = updates[i];
+    clvox_denoise_result r = denoise(v, &shared.o);
+    assert_that(error_of(r.distance, plane, NULL) < .01, "off by %g", error_of(r.distance, plane, NULL));
+    assert_that(r.largest_mm < .02, "moved by %g", r.largest_mm);
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&r);
 }
 
 static void fixed_points(void)
 {
-    static const clvox_denoise_update updates[] = {CLVOX_DENOISE_PATCHES, CLVOX_DENOISE_PAPER};
-    clvox_denoise_options o;
-    clvox_denoise_defaults(&o);
-    for (int i = 0; i < 2; i++) {
-        CHECK_CASE("a plane stays where it is: %s", i ? "paper" : "patches");
-        clvox_volume *v = make(plane, 0, unit);
-        o.update = updates[i];
-        clvox_denoise_result r = denoise(v, &o);
-        CHECK_THAT(error_of(r.distance, plane, NULL) < .01, "off by %g", error_of(r.distance, plane, NULL));
-        CHECK_THAT(r.largest_mm < .02, "moved by %g", r.largest_mm);
-        clvox_volume_destroy(&v);
-        clvox_denoise_result_free(&r);
-    }
+    test_set_up(fixed_points_set_up);
+    for (int i = 0; i < 2; i++)
+        test_case_at(a_plane_stays, TEST_AT(i), "a plane stays where it is: %s", i ? "paper" : "patches");
 }
 
-static void paper(void)
+static void paper(void **state)
 {
-    CHECK_CASE("the paper's steps lessen the noise and the energy");
+    (void)state;
     clvox_denoise_options o;
     clvox_denoise_defaults(&o);
     o.update = CLVOX_DENOISE_PAPER;
@@ -358,157 +404,196 @@ static void paper(void)
     clvox_volume *v = make(sphere, .4, unit);
     clvox_denoise_result r = denoise(v, &o);
     double before = error_of(v, sphere, NULL), after = error_of(r.distance, sphere, NULL);
-    CHECK_THAT(after * 1.2 < before, "rms %g, then %g", before, after);
-    CHECK(r.steps == 7 && r.rounds == 1 && r.energy[1] < r.energy[0]);
-    CHECK_THAT(fabs(r.volume_after / 4577.2 - 1) < .015, "volume %g", r.volume_after);
+    assert_that(after * 1.2 < before, "rms %g, then %g", before, after);
+    assert_true(r.steps == 7 && r.rounds == 1 && r.energy[1] < r.energy[0]);
+    assert_that(fabs(r.volume_after / 4577.2 - 1) < .015, "volume %g", r.volume_after);
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&r);
 }
 
-static void repeats(void)
+static void repeats(void **state)
 {
-    CHECK_CASE("the same bits twice");
+    (void)state;
     clvox_volume *v = make(torus, .3, unit);
     clvox_denoise_result a = denoise(v, NULL), b = denoise(v, NULL);
-    CHECK(memcmp(a.distance->data, b.distance->data, clvox_grid_voxels(&v->grid) * sizeof(float)) == 0);
+    assert_true(memcmp(a.distance->data, b.distance->data, clvox_grid_voxels(&v->grid) * sizeof(float)) == 0);
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&a);
     clvox_denoise_result_free(&b);
 }
 
-static void odd_surfaces(void)
+static void a_band_smaller_than_the_number(void **state)
 {
-    clvox_denoise_plan plan;
-    clvox_denoise_options o;
+    (void)state;
     clvox_denoise_result r;
     clvox_volume *v;
-    clvox_denoise_defaults(&o);
-
-    CHECK_CASE("a band smaller than the number of neighbours");
+    clvox_denoise_defaults(&shared.o);
     v = make(tiny, 0, unit);
-    o.neighbours = 256;
-    r = denoise(v, &o);
-    CHECK_THAT(r.band_voxels < 256 && r.neighbours == r.band_voxels - 1, "%d of %d", r.neighbours,
-               r.band_voxels);
-    CHECK(facts_of(r.distance).components == 1 && all_finite(r.distance));
-    o.neighbours = 96;
+    shared.o.neighbours = 256;
+    r = denoise(v, &shared.o);
+    assert_that(r.band_voxels < 256 && r.neighbours == r.band_voxels - 1, "%d of %d", r.neighbours,
+                r.band_voxels);
+    assert_true(facts_of(r.distance).components == 1 && all_finite(r.distance));
+    shared.o.neighbours = 96;
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&r);
+}
 
-    CHECK_CASE("two surfaces stay two, within the planned memory");
-    v = make(two, .2, unit);
-    check_must(plan_of(v, &o, &plan));
-    r = denoise(v, NULL);
-    CHECK_THAT(facts_of(r.distance).components == 2, "%d components", facts_of(r.distance).components);
-    CHECK_THAT(r.device_bytes <= plan.device_bytes, "%zu bytes, %zu planned", r.device_bytes,
-               plan.device_bytes);
-    CHECK(plan.search_seconds > 0 && abs(plan.band_voxels - r.band_voxels) < r.band_voxels / 4);
+static void two_surfaces_stay_two_within_the_planned(void **state)
+{
+    (void)state;
+    clvox_denoise_plan plan;
+    clvox_volume *v = make(two, .2, unit);
+    assert_ok(plan_of(v, &shared.o, &plan));
+    clvox_denoise_result r = denoise(v, NULL);
+    assert_that(facts_of(r.distance).components == 2, "%d components", facts_of(r.distance).components);
+    assert_that(r.device_bytes <= plan.device_bytes, "%zu bytes, %zu planned", r.device_bytes,
+                plan.device_bytes);
+    assert_true(plan.search_seconds > 0 && abs(plan.band_voxels - r.band_voxels) < r.band_voxels / 4);
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&r);
+}
 
-    CHECK_CASE("a surface that touches the border");
-    v = make(corner, .3, unit);
-    r = denoise(v, NULL);
-    CHECK_THAT(error_of(r.distance, corner, NULL) * 1.7 < error_of(v, corner, NULL), "rms %g, then %g",
-               error_of(v, corner, NULL), error_of(r.distance, corner, NULL));
-    CHECK(all_finite(r.distance));
+static void a_surface_that_touches_the_border(void **state)
+{
+    (void)state;
+    clvox_volume *v = make(corner, .3, unit);
+    clvox_denoise_result r = denoise(v, NULL);
+    assert_that(error_of(r.distance, corner, NULL) * 1.7 < error_of(v, corner, NULL), "rms %g, then %g",
+                error_of(v, corner, NULL), error_of(r.distance, corner, NULL));
+    assert_true(all_finite(r.distance));
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&r);
+}
 
-    CHECK_CASE("a sheet one voxel thick");
-    v = make(sheet, 0, unit);
-    r = denoise(v, NULL);
-    CHECK_THAT(error_of(r.distance, sheet, NULL) < .3, "off by %g", error_of(r.distance, sheet, NULL));
+static void a_sheet_one_voxel_thick(void **state)
+{
+    (void)state;
+    clvox_volume *v = make(sheet, 0, unit);
+    clvox_denoise_result r = denoise(v, NULL);
+    assert_that(error_of(r.distance, sheet, NULL) < .3, "off by %g", error_of(r.distance, sheet, NULL));
     clvox_denoise_result_free(&r);
     clvox_level_set set = set_of(v, NULL);
-    check_must(clv_denoise_run(ctx, &set, &o, &r));
-    CHECK(fabs(r.volume_after / r.volume_before - 1) < .001);
+    assert_ok(clv_denoise_run(ctx, &set, &shared.o, &r));
+    assert_true(fabs(r.volume_after / r.volume_before - 1) < .001);
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&r);
+}
 
-    CHECK_CASE("values that are not finite count as outside");
-    v = make(sphere, .1, unit);
+static void values_that_are_not_finite_count_as_outside(void **state)
+{
+    (void)state;
+    clvox_volume *v = make(sphere, .1, unit);
     v->data[5] = NAN;
     v->data[clvox_grid_voxels(&v->grid) / 2 + EDGE / 2] = NAN; /* in the middle of the ball */
     v->data[77] = INFINITY;
-    r = denoise(v, NULL);
-    CHECK_THAT(r.not_finite == 3 && all_finite(r.distance), "%ld", r.not_finite);
+    clvox_denoise_result r = denoise(v, NULL);
+    assert_that(r.not_finite == 3 && all_finite(r.distance), "%ld", r.not_finite);
     clvox_volume_destroy(&v);
     clvox_denoise_result_free(&r);
+}
+
+static void odd_surfaces(void)
+{
+    test_case(a_band_smaller_than_the_number, "a band smaller than the number of neighbours");
+    test_case(two_surfaces_stay_two_within_the_planned, "two surfaces stay two, within the planned memory");
+    test_case(a_surface_that_touches_the_border, "a surface that touches the border");
+    test_case(a_sheet_one_voxel_thick, "a sheet one voxel thick");
+    test_case(values_that_are_not_finite_count_as_outside, "values that are not finite count as outside");
 }
 
 static int look(void *user, const char *stage, double fraction)
 {
     double *seen = user;
-    CHECK(stage && fraction >= seen[0] && fraction <= 1);
+    assert_true(stage && fraction >= seen[0] && fraction <= 1);
     seen[0] = fraction;
     return seen[1] > 0 && fraction > 0;
 }
 
-static void refusals(void)
+static void progress_rises_to_1_and_may_stop_the_work(void **state)
 {
-    clvox_denoise_options o;
-    clvox_denoise_result r;
-    clvox_denoise_plan plan;
+    (void)state;
     double seen[2] = {0, 0};
-    clvox_denoise_defaults(&o);
-    clvox_volume *v = make(sphere, .1, unit);
-    CHECK_CASE("progress rises to 1, and may stop the work");
-    o.progress = look;
-    o.user = seen;
-    r = denoise(v, &o);
-    CHECK(seen[0] >= 1);
-    clvox_denoise_result_free(&r);
+    clvox_denoise_defaults(&shared.o);
+    shared.v = make(sphere, .1, unit);
+    shared.o.progress = look;
+    shared.o.user = seen;
+    shared.r = denoise(shared.v, &shared.o);
+    assert_true(seen[0] >= 1);
+    clvox_denoise_result_free(&shared.r);
     seen[0] = 0;
     seen[1] = 1;
-    CHECK(refused(v, &o, &r) == CLVOX_ERROR_STOPPED && !r.distance);
-    clvox_denoise_defaults(&o);
-    CHECK_CASE("options out of range are refused");
-    o.patch = 4;
-    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT && !r.distance);
-    clvox_denoise_defaults(&o);
-    o.neighbours = 257;
-    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    clvox_denoise_defaults(&o);
-    o.band = (double)NAN;
-    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
-    o.band = 1e12; /* voxels that no int counts */
-    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
-    CHECK(strstr(clvox_message(), "band_voxels: 1e+12 is not") != NULL);
-    clvox_denoise_defaults(&o);
-    o.search = (clvox_denoise_search)(CLVOX_DENOISE_NEAR + 1);
-    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    clvox_denoise_defaults(&o);
-    o.rounds = 101;
-    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    CHECK(strstr(clvox_message(), "rounds: 101 is not from 0 to 100") != NULL);
-    clvox_denoise_defaults(&o);
-    v->kind = CLVOX_KIND_LABEL;
-    CHECK(refused(v, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    v->kind = CLVOX_KIND_SCALAR;
-    CHECK_CASE("what cannot be denoised cannot be planned");
-    o.patch = INT32_MAX;
-    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT && !plan.device_bytes);
-    clvox_denoise_defaults(&o);
-    v->frames = 2;
-    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
-    v->frames = 1;
-    double axis[2] = {v->grid.to_ras[0][1], v->grid.to_ras[0][0]};
-    v->grid.to_ras[0][1] = 0.3;
-    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
-    v->grid.to_ras[0][1] = axis[0];
-    v->grid.to_ras[0][0] = 0;
-    CHECK(plan_of(v, &o, &plan) == CLVOX_ERROR_ARGUMENT);
-    v->grid.to_ras[0][0] = axis[1];
-    CHECK_CASE("all inside, or all outside, is no surface");
+    assert_true(refused(shared.v, &shared.o, &shared.r) == CLVOX_ERROR_STOPPED && !shared.r.distance);
+    clvox_denoise_defaults(&shared.o);
+}
+
+static void options_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    clvox_denoise_plan plan;
+    shared.o.patch = 4;
+    assert_true(refused(shared.v, &shared.o, &shared.r) == CLVOX_ERROR_ARGUMENT && !shared.r.distance);
+    clvox_denoise_defaults(&shared.o);
+    shared.o.neighbours = 257;
+    assert_int_equal(refused(shared.v, &shared.o, &shared.r), CLVOX_ERROR_ARGUMENT);
+    clvox_denoise_defaults(&shared.o);
+    shared.o.band = (double)NAN;
+    assert_int_equal(refused(shared.v, &shared.o, &shared.r), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(plan_of(shared.v, &shared.o, &plan), CLVOX_ERROR_ARGUMENT);
+    shared.o.band = 1e12; /* voxels that no int counts */
+    assert_int_equal(plan_of(shared.v, &shared.o, &plan), CLVOX_ERROR_ARGUMENT);
+    assert_true(strstr(clvox_message(), "band_voxels: 1e+12 is not") != NULL);
+    clvox_denoise_defaults(&shared.o);
+    shared.o.search = (clvox_denoise_search)(CLVOX_DENOISE_NEAR + 1);
+    assert_int_equal(refused(shared.v, &shared.o, &shared.r), CLVOX_ERROR_ARGUMENT);
+    clvox_denoise_defaults(&shared.o);
+    shared.o.rounds = 101;
+    assert_int_equal(refused(shared.v, &shared.o, &shared.r), CLVOX_ERROR_ARGUMENT);
+    assert_true(strstr(clvox_message(), "rounds: 101 is not from 0 to 100") != NULL);
+    clvox_denoise_defaults(&shared.o);
+    shared.v->kind = CLVOX_KIND_LABEL;
+    assert_int_equal(refused(shared.v, &shared.o, &shared.r), CLVOX_ERROR_ARGUMENT);
+    shared.v->kind = CLVOX_KIND_SCALAR;
+}
+
+static void what_cannot_be_denoised_cannot_be_planned(void **state)
+{
+    (void)state;
+    clvox_denoise_plan plan;
+    shared.o.patch = INT32_MAX;
+    assert_true(plan_of(shared.v, &shared.o, &plan) == CLVOX_ERROR_ARGUMENT && !plan.device_bytes);
+    clvox_denoise_defaults(&shared.o);
+    shared.v->frames = 2;
+    assert_int_equal(plan_of(shared.v, &shared.o, &plan), CLVOX_ERROR_ARGUMENT);
+    shared.v->frames = 1;
+    double axis[2] = {shared.v->grid.to_ras[0][1], shared.v->grid.to_ras[0][0]};
+    shared.v->grid.to_ras[0][1] = 0.3;
+    assert_int_equal(plan_of(shared.v, &shared.o, &plan), CLVOX_ERROR_ARGUMENT);
+    shared.v->grid.to_ras[0][1] = axis[0];
+    shared.v->grid.to_ras[0][0] = 0;
+    assert_int_equal(plan_of(shared.v, &shared.o, &plan), CLVOX_ERROR_ARGUMENT);
+    shared.v->grid.to_ras[0][0] = axis[1];
+}
+
+static void all_inside_or_all_outside_is_no_surface(void **state)
+{
+    (void)state;
     for (int side = -1; side <= 1; side += 2) {
-        for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
-            v->data[i] = (float)side;
-        CHECK(refused(v, &o, &r) == CLVOX_ERROR_DATA);
-        CHECK(strstr(clvox_message(), side < 0 ? "every value is inside" : "no value is inside") != NULL);
+        for (size_t i = 0; i < clvox_grid_voxels(&shared.v->grid); i++)
+            shared.v->data[i] = (float)side;
+        assert_int_equal(refused(shared.v, &shared.o, &shared.r), CLVOX_ERROR_DATA);
+        assert_true(strstr(clvox_message(), side < 0 ? "every value is inside" : "no value is inside") !=
+                    NULL);
     }
-    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&shared.v);
+}
+
+static void refusals(void)
+{
+    test_case(progress_rises_to_1_and_may_stop_the_work, "progress rises to 1, and may stop the work");
+    test_case(options_out_of_range_are_refused, "options out of range are refused");
+    test_case(what_cannot_be_denoised_cannot_be_planned, "what cannot be denoised cannot be planned");
+    test_case(all_inside_or_all_outside_is_no_surface, "all inside, or all outside, is no surface");
 }
 
 int main(void)
@@ -516,13 +601,12 @@ int main(void)
     ctx = harness_open();
     truths();
     level();
-    guided();
-    edges_kept();
+    test_case(guided, "noise of vertices goes better with a guided second round");
+    test_case(edges_kept, "edges are kept better than by a Gaussian of any width");
     fixed_points();
-    paper();
-    repeats();
+    test_case(paper, "the paper's steps lessen the noise and the energy");
+    test_case(repeats, "the same bits twice");
     odd_surfaces();
     refusals();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("denoise", harness_close);
 }

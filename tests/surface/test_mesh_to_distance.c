@@ -34,7 +34,7 @@ static clvox_grid grid_of(int kind, double reach, double voxel)
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++)
             g.to_ras[a][b] = voxel * m[kind][a][b];
-    check_must(clv_matrix_invert(CLV_MATRIX(g.to_ras), to_voxel));
+    assert_ok(clv_matrix_invert(CLV_MATRIX(g.to_ras), to_voxel));
     for (int b = 0; b < 3; b++) {
         double half = 0;
         for (int a = 0; a < 3; a++)
@@ -50,7 +50,7 @@ static clvox_volume *distance_of(const clvox_surface *s, const clvox_grid *g, do
                                  clvox_surface_notes *notes)
 {
     clvox_volume *v;
-    check_must(clvox_distance_from_surface(ctx, s, g, band, notes, &v));
+    assert_ok(clvox_distance_from_surface(ctx, s, g, band, notes, &v));
     return v;
 }
 
@@ -75,15 +75,31 @@ static void voxel_at(const clvox_grid *g, size_t i, double p[3])
 
 /* Distances and signs of each `every`th voxel; judged: the mesh whose winding
  * number decides (NULL: s). */
-static void against_brute(const char *what, const clvox_surface *s, const clvox_surface *judged, int kind,
-                          double reach, double voxel, double band, size_t every)
+typedef struct against_brute_given {
+    const clvox_surface *s;
+    const clvox_surface *judged;
+    int kind;
+    double reach;
+    double voxel;
+    double band;
+    size_t every;
+} against_brute_given;
+
+static void grid_as_looking_at_all_triangles(void **state)
 {
+    const against_brute_given *given = *state;
+    const clvox_surface *s = given->s;
+    const clvox_surface *judged = given->judged;
+    int kind = given->kind;
+    double reach = given->reach;
+    double voxel = given->voxel;
+    double band = given->band;
+    size_t every = given->every;
     clvox_grid g = grid_of(kind, reach, voxel);
     clvox_surface_notes notes;
     clvox_volume *v = distance_of(s, &g, band, &notes);
     size_t n = clvox_grid_voxels(&g), wrong = 0, near_half = 0, seen = 0;
     double worst = 0, beyond = 0;
-    CHECK_CASE("%s, %s grid: as looking at all triangles", what, grid_names[kind]);
     for (size_t i = 0; i < n; i += every, seen++) {
         double p[3], d, w;
         voxel_at(&g, i, p);
@@ -102,11 +118,29 @@ static void against_brute(const char *what, const clvox_surface *s, const clvox_
         else
             wrong += (w > .5) != (v->data[i] < 0);
     }
-    CHECK_THAT(worst <= 1e-4 * voxel, "off by %g mm in the band", worst);
-    CHECK_THAT(beyond <= .15 * voxel, "off by %g mm beyond", beyond);
-    CHECK_THAT(wrong == 0, "%zu of %zu on the wrong side", wrong, seen);
-    CHECK_THAT(near_half < seen / 20 + 1, "%zu of %zu cannot be told", near_half, seen);
+    assert_that(worst <= 1e-4 * voxel, "off by %g mm in the band", worst);
+    assert_that(beyond <= .15 * voxel, "off by %g mm beyond", beyond);
+    assert_that(wrong == 0, "%zu of %zu on the wrong side", wrong, seen);
+    assert_that(near_half < seen / 20 + 1, "%zu of %zu cannot be told", near_half, seen);
     clvox_volume_destroy(&v);
+}
+
+static void against_brute(const char *what, const clvox_surface *s, const clvox_surface *judged, int kind,
+                          double reach, double voxel, double band, size_t every)
+{
+    test_case_at(grid_as_looking_at_all_triangles,
+                 TEST_OF(((against_brute_given){s, judged, kind, reach, voxel, band, every})),
+                 "%s, %s grid: as looking at all triangles", what, grid_names[kind]);
+}
+
+static clvox_surface *meshes[13];
+
+static int brutes_tear_down(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++)
+        clvox_surface_destroy(&meshes[i]);
+    return 0;
 }
 
 static void brutes(void)
@@ -137,64 +171,99 @@ static void brutes(void)
         against_brute("a sphere in a box", nested, NULL, kind, 7, 1, 2, 7);
         against_brute("a hollow box", hollow, NULL, kind, 7, 1, 2, 7);
     }
-    clvox_surface *all[] = {ball,  ring,    box,   cut,    open,   turned, inward,
-                            other, crossed, small, nested, hollow, half};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        clvox_surface_destroy(&all[i]);
+    clvox_surface *const all[] = {ball,  ring,    box,   cut,    open,   turned, inward,
+                                  other, crossed, small, nested, hollow, half};
+    memcpy(meshes, all, sizeof all);
+    test_tear_down(brutes_tear_down);
 }
 
-/* Against the shape itself, to what its triangles leave. */
-static void shapes(void)
-{
-    clvox_grid g = grid_of(OBLIQUE, 14, 1);
-    clvox_surface *ball = mesh_sphere(ORIGIN, 9, 5), *ring = mesh_torus(ORIGIN, 8, 3, 200, 100);
+/* What cases leave to those after them. */
+static struct {
+    clvox_grid g;
+    clvox_surface *ball, *ring, *none, *tiny, *large, *far, *around;
+    clvox_volume *v, *again;
+    double beyond;
+    size_t n;
     clvox_surface_notes notes;
-    clvox_volume *v = distance_of(ball, &g, 3, &notes), *again;
-    double worst = 0, beyond = 0;
-    CHECK_CASE("a sphere");
-    for (size_t i = 0; i < clvox_grid_voxels(&g); i++) {
+} shared;
+
+/* Against the shape itself, to what its triangles leave. */
+static void a_sphere(void **state)
+{
+    (void)state;
+    shared.g = grid_of(OBLIQUE, 14, 1);
+    shared.ball = mesh_sphere(ORIGIN, 9, 5);
+    shared.ring = mesh_torus(ORIGIN, 8, 3, 200, 100);
+    clvox_surface_notes notes;
+    shared.v = distance_of(shared.ball, &shared.g, 3, &notes);
+    double worst = 0;
+    shared.beyond = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.g); i++) {
         double p[3], d;
-        voxel_at(&g, i, p);
+        voxel_at(&shared.g, i, p);
         d = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) - 9;
-        *(fabs(d) < 3 ? &worst : &beyond) = fmax(fabs(v->data[i] - d), fabs(d) < 3 ? worst : beyond);
+        *(fabs(d) < 3 ? &worst : &shared.beyond) =
+            fmax(fabs(shared.v->data[i] - d), fabs(d) < 3 ? worst : shared.beyond);
     }
     /* The sagitta of an edge of 0.3 mm. */
-    CHECK_THAT(worst < .003 && beyond < .2, "off by %g mm, beyond the band %g", worst, beyond);
-    CHECK_THAT(fabs((double)notes.voxels_inside - 3053) < 30, "%zu voxels inside", notes.voxels_inside);
-    CHECK(!notes.turned && !notes.crossing && !notes.leaves_grid && notes.facts.euler == 2);
-    CHECK_CASE("the same bits again");
+    assert_that(worst < .003 && shared.beyond < .2, "off by %g mm, beyond the band %g", worst, shared.beyond);
+    assert_that(fabs((double)notes.voxels_inside - 3053) < 30, "%zu voxels inside", notes.voxels_inside);
+    assert_true(!notes.turned && !notes.crossing && !notes.leaves_grid && notes.facts.euler == 2);
+}
+
+static void the_same_bits_again(void **state)
+{
+    (void)state;
     for (int threads = 1; threads < 4; threads += 2) {
         clv_set_threads(threads);
-        again = distance_of(ball, &g, 3, NULL);
-        CHECK(memcmp(v->data, again->data, clvox_grid_voxels(&g) * sizeof *v->data) == 0);
-        clvox_volume_destroy(&again);
+        shared.again = distance_of(shared.ball, &shared.g, 3, NULL);
+        assert_true(memcmp(shared.v->data, shared.again->data,
+                           clvox_grid_voxels(&shared.g) * sizeof *shared.v->data) == 0);
+        clvox_volume_destroy(&shared.again);
     }
     clv_set_threads(0);
-    clvox_volume_destroy(&v);
-    CHECK_CASE("a band without end: exact everywhere");
-    v = distance_of(ball, &g, INFINITY, NULL);
-    worst = 0;
-    for (size_t i = 0; i < clvox_grid_voxels(&g); i += 149) {
+    clvox_volume_destroy(&shared.v);
+}
+
+static void a_band_without_end_exact_everywhere(void **state)
+{
+    (void)state;
+    shared.v = distance_of(shared.ball, &shared.g, INFINITY, NULL);
+    double worst = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.g); i += 149) {
         double p[3];
-        voxel_at(&g, i, p);
-        worst = fmax(worst, fabs(fabs((double)v->data[i]) - brute(ball, p)));
+        voxel_at(&shared.g, i, p);
+        worst = fmax(worst, fabs(fabs((double)shared.v->data[i]) - brute(shared.ball, p)));
     }
-    CHECK_THAT(worst < 1e-5, "off by %g mm", worst);
-    clvox_volume_destroy(&v);
-    CHECK_CASE("a torus");
-    v = distance_of(ring, &g, 2, NULL);
-    worst = beyond = 0;
-    for (size_t i = 0; i < clvox_grid_voxels(&g); i++) {
+    assert_that(worst < 1e-5, "off by %g mm", worst);
+    clvox_volume_destroy(&shared.v);
+}
+
+static void a_torus(void **state)
+{
+    (void)state;
+    shared.v = distance_of(shared.ring, &shared.g, 2, NULL);
+    double worst = shared.beyond = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&shared.g); i++) {
         double p[3], d;
-        voxel_at(&g, i, p);
+        voxel_at(&shared.g, i, p);
         d = sqrt(p[0] * p[0] + p[1] * p[1]) - 8;
         d = sqrt(d * d + p[2] * p[2]) - 3;
-        *(fabs(d) < 2 ? &worst : &beyond) = fmax(fabs(v->data[i] - d), fabs(d) < 2 ? worst : beyond);
+        *(fabs(d) < 2 ? &worst : &shared.beyond) =
+            fmax(fabs(shared.v->data[i] - d), fabs(d) < 2 ? worst : shared.beyond);
     }
-    CHECK_THAT(worst < .005 && beyond < .2, "off by %g mm, beyond the band %g", worst, beyond);
-    clvox_volume_destroy(&v);
-    clvox_surface_destroy(&ball);
-    clvox_surface_destroy(&ring);
+    assert_that(worst < .005 && shared.beyond < .2, "off by %g mm, beyond the band %g", worst, shared.beyond);
+    clvox_volume_destroy(&shared.v);
+    clvox_surface_destroy(&shared.ball);
+    clvox_surface_destroy(&shared.ring);
+}
+
+static void shapes(void)
+{
+    test_case(a_sphere, "a sphere");
+    test_case(the_same_bits_again, "the same bits again");
+    test_case(a_band_without_end_exact_everywhere, "a band without end: exact everywhere");
+    test_case(a_torus, "a torus");
 }
 
 /* Distance to the boundary of the union of two balls, seen from anywhere. */
@@ -234,8 +303,9 @@ static double of_union(const double p[3], const double c[2][3], const double r[2
     return d[0] < 0 || d[1] < 0 ? -best : best;
 }
 
-static void unions(void)
+static void unions(void **state)
 {
+    (void)state;
     const double c[2][3] = {{-2.1, .3, 0}, {3.2, 0, .4}}, r[2] = {5, 4};
     clvox_surface *a = mesh_sphere(c[0], r[0], 5), *b = mesh_sphere(c[1], r[1], 5), *both = mesh_both(a, b);
     clvox_grid g = grid_of(ANISOTROPIC, 9, .6);
@@ -243,7 +313,6 @@ static void unions(void)
     clvox_volume *v = distance_of(both, &g, 2, &notes);
     double worst = 0, sum = 0;
     size_t n = clvox_grid_voxels(&g);
-    CHECK_CASE("two spheres that cross: the distance to what bounds both");
     for (size_t i = 0; i < n; i++) {
         double p[3], d;
         voxel_at(&g, i, p);
@@ -251,147 +320,193 @@ static void unions(void)
         worst = fmax(worst, fabs(v->data[i] - d));
         sum += fabs(v->data[i] - d);
     }
-    CHECK(notes.crossing);
+    assert_true(notes.crossing);
     /* Triangles of 0.35 mm that the crossing cuts count whole. */
-    CHECK_THAT(worst < .6 && sum / (double)n < .02, "off by %g mm, in the mean %g", worst, sum / (double)n);
+    assert_that(worst < .6 && sum / (double)n < .02, "off by %g mm, in the mean %g", worst, sum / (double)n);
     clvox_volume_destroy(&v);
     clvox_surface_destroy(&a);
     clvox_surface_destroy(&b);
     clvox_surface_destroy(&both);
 }
 
-static void oddities(void)
+static void no_triangle_no_band_no_number(void **state)
 {
-    clvox_grid g = grid_of(PLAIN, 6, 1);
-    size_t n = clvox_grid_voxels(&g);
-    clvox_surface_notes notes;
-    clvox_volume *v;
-    clvox_surface *none, *tiny = mesh_sphere((const double[3]){.3, .2, .4}, .01, 0);
-    clvox_surface *large = mesh_sphere((const double[3]){5, 0, 0}, 6, 4);
-    clvox_surface *far = mesh_box((const double[3]){20, 0, 0}, (const double[3]){21, 1, 1}, 1);
-    clvox_surface *around = mesh_box((const double[3]){-50, -50, -50}, (const double[3]){50, 50, 50}, 1);
-    check_must(clvox_surface_create(3, 0, &none));
-    CHECK_CASE("no triangle, no band, no number");
-    CHECK(clvox_distance_from_surface(ctx, none, &g, 2, &notes, &v) == CLVOX_ERROR_DATA && !v);
-    CHECK(clvox_distance_from_surface(ctx, tiny, &g, 0, &notes, &v) == CLVOX_ERROR_ARGUMENT && !v);
-    CHECK(clvox_distance_from_surface(ctx, tiny, &g, (double)NAN, &notes, &v) == CLVOX_ERROR_ARGUMENT);
-    CHECK_CASE("a mesh smaller than a voxel");
-    v = distance_of(tiny, &g, 2, &notes);
-    CHECK(notes.voxels_inside == 0);
+    (void)state;
+    shared.g = grid_of(PLAIN, 6, 1);
+    shared.n = clvox_grid_voxels(&shared.g);
+    shared.tiny = mesh_sphere((const double[3]){.3, .2, .4}, .01, 0);
+    shared.large = mesh_sphere((const double[3]){5, 0, 0}, 6, 4);
+    shared.far = mesh_box((const double[3]){20, 0, 0}, (const double[3]){21, 1, 1}, 1);
+    shared.around = mesh_box((const double[3]){-50, -50, -50}, (const double[3]){50, 50, 50}, 1);
+    assert_ok(clvox_surface_create(3, 0, &shared.none));
+    assert_true(clvox_distance_from_surface(ctx, shared.none, &shared.g, 2, &shared.notes, &shared.v) ==
+                    CLVOX_ERROR_DATA &&
+                !shared.v);
+    assert_true(clvox_distance_from_surface(ctx, shared.tiny, &shared.g, 0, &shared.notes, &shared.v) ==
+                    CLVOX_ERROR_ARGUMENT &&
+                !shared.v);
+    assert_int_equal(
+        clvox_distance_from_surface(ctx, shared.tiny, &shared.g, (double)NAN, &shared.notes, &shared.v),
+        CLVOX_ERROR_ARGUMENT);
+}
+
+static void a_mesh_smaller_than_a_voxel(void **state)
+{
+    (void)state;
+    shared.v = distance_of(shared.tiny, &shared.g, 2, &shared.notes);
+    assert_true(shared.notes.voxels_inside == 0);
     double least = INFINITY;
-    for (size_t i = 0; i < n; i++)
-        least = fmin(least, (double)v->data[i]);
-    CHECK_THAT(least > .2 && least < 1, "%g mm", least);
-    clvox_volume_destroy(&v);
-    const struct {
-        const char *what;
-        const clvox_surface *mesh;
-    } leaving[] = {{"a sphere that leaves the grid", large}, {"a box beyond the grid", far},
-                   {"a box around the grid", around}};
-    for (int k = 0; k < 3; k++) {
-        CHECK_CASE("%s", leaving[k].what);
-        v = distance_of(leaving[k].mesh, &g, 1.5, &notes);
-        CHECK(notes.leaves_grid && (k == 0 || notes.voxels_inside == (k == 2 ? n : 0)));
-        double worst = 0;
-        for (size_t i = 0; i < n; i += 5) {
-            double p[3], d;
-            voxel_at(&g, i, p);
-            d = brute(leaving[k].mesh, p);
-            d = clv_winding_at(leaving[k].mesh, p) > .5 ? -d : d;
-            worst = fmax(worst, fabs(v->data[i] - d));
-        }
-        CHECK_THAT(worst < (k == 0 ? .2 : 1e-4), "off by %g mm", worst);
-        clvox_volume_destroy(&v);
+    for (size_t i = 0; i < shared.n; i++)
+        least = fmin(least, (double)shared.v->data[i]);
+    assert_that(least > .2 && least < 1, "%g mm", least);
+    clvox_volume_destroy(&shared.v);
+}
+
+static const char *const leaving[] = {"a sphere that leaves the grid", "a box beyond the grid",
+                                      "a box around the grid"};
+
+static void leaves_the_grid(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    const clvox_surface *mesh = k == 0 ? shared.large : k == 1 ? shared.far : shared.around;
+    shared.v = distance_of(mesh, &shared.g, 1.5, &shared.notes);
+    assert_true(shared.notes.leaves_grid &&
+                (k == 0 || shared.notes.voxels_inside == (k == 2 ? shared.n : 0)));
+    double worst = 0;
+    for (size_t i = 0; i < shared.n; i += 5) {
+        double p[3], d;
+        voxel_at(&shared.g, i, p);
+        d = brute(mesh, p);
+        d = clv_winding_at(mesh, p) > .5 ? -d : d;
+        worst = fmax(worst, fabs(shared.v->data[i] - d));
     }
-    CHECK_CASE("grids one voxel thick");
+    assert_that(worst < (k == 0 ? .2 : 1e-4), "off by %g mm", worst);
+    clvox_volume_destroy(&shared.v);
+}
+
+static void grids_one_voxel_thick(void **state)
+{
+    (void)state;
     static const int thin[][3] = {{1, 1, 1}, {1, 9, 7}, {13, 1, 3}, {5, 11, 1}, {33, 1, 1}, {2, 2, 35}};
     for (int k = 0; k < 6; k++) {
         clvox_grid slab = {.to_ras = {{.9, 0, 0, -1}, {0, 1.2, 0, .1}, {0, 0, -.7, 2}, {0, 0, 0, 1}}};
         memcpy(slab.size, thin[k], sizeof slab.size);
-        v = distance_of(large, &slab, 2, &notes);
+        shared.v = distance_of(shared.large, &slab, 2, &shared.notes);
         for (size_t i = 0; i < clvox_grid_voxels(&slab); i++) {
             double p[3], d;
             voxel_at(&slab, i, p);
-            d = brute(large, p);
-            CHECK((v->data[i] < 0) == (clv_winding_at(large, p) > .5));
-            CHECK_THAT(fabs(fabs((double)v->data[i]) - d) < (d < 2 ? 1e-5 : .2), "%g, not %g",
-                       (double)v->data[i], d);
+            d = brute(shared.large, p);
+            assert_true((shared.v->data[i] < 0) == (clv_winding_at(shared.large, p) > .5));
+            assert_that(fabs(fabs((double)shared.v->data[i]) - d) < (d < 2 ? 1e-5 : .2), "%g, not %g",
+                        (double)shared.v->data[i], d);
         }
-        clvox_volume_destroy(&v);
+        clvox_volume_destroy(&shared.v);
     }
-    CHECK_CASE("what is found is said");
-    mesh_turn(large, 3, 5);
-    v = distance_of(large, &g, 1, &notes);
-    CHECK(notes.triangles_turned == 2 && notes.facts.flipped_edges > 0 && !notes.turned);
-    clvox_volume_destroy(&v);
-    mesh_turn(large, 0, large->triangles);
-    v = distance_of(large, &g, 1, &notes);
-    CHECK(notes.triangles_turned == 2 && notes.turned);
-    clvox_volume_destroy(&v);
-    CHECK_CASE("triangles with vertices of their own");
+}
+
+static void what_is_found_is_said(void **state)
+{
+    (void)state;
+    mesh_turn(shared.large, 3, 5);
+    shared.v = distance_of(shared.large, &shared.g, 1, &shared.notes);
+    assert_true(shared.notes.triangles_turned == 2 && shared.notes.facts.flipped_edges > 0 &&
+                !shared.notes.turned);
+    clvox_volume_destroy(&shared.v);
+    mesh_turn(shared.large, 0, shared.large->triangles);
+    shared.v = distance_of(shared.large, &shared.g, 1, &shared.notes);
+    assert_true(shared.notes.triangles_turned == 2 && shared.notes.turned);
+    clvox_volume_destroy(&shared.v);
+}
+
+static void triangles_with_vertices_of_their_own(void **state)
+{
+    (void)state;
     clvox_surface *loose;
-    check_must(clvox_surface_create(3 * tiny->triangles, tiny->triangles, &loose));
+    assert_ok(clvox_surface_create(3 * shared.tiny->triangles, shared.tiny->triangles, &loose));
     for (size_t i = 0; i < 3 * loose->triangles; i++) {
         loose->corners[i] = (int32_t)i;
         for (size_t k = 0; k < 3; k++)
-            loose->points[3 * i + k] = 300 * tiny->points[3 * (size_t)tiny->corners[i] + k] - 100;
+            loose->points[3 * i + k] =
+                300 * shared.tiny->points[3 * (size_t)shared.tiny->corners[i] + k] - 100;
     }
-    g.to_ras[0][3] -= 10;
-    g.to_ras[1][3] -= 40;
-    g.to_ras[2][3] += 20;
-    v = distance_of(loose, &g, 1, &notes);
-    CHECK_THAT(notes.vertices_welded == (int)(loose->vertices - tiny->vertices) && !notes.facts.open_edges,
-               "%d welded", notes.vertices_welded);
-    for (size_t i = 0; i < n; i++) {
+    shared.g.to_ras[0][3] -= 10;
+    shared.g.to_ras[1][3] -= 40;
+    shared.g.to_ras[2][3] += 20;
+    shared.v = distance_of(loose, &shared.g, 1, &shared.notes);
+    assert_that(shared.notes.vertices_welded == (int)(loose->vertices - shared.tiny->vertices) &&
+                    !shared.notes.facts.open_edges,
+                "%d welded", shared.notes.vertices_welded);
+    for (size_t i = 0; i < shared.n; i++) {
         double p[3];
-        voxel_at(&g, i, p);
-        CHECK((v->data[i] < 0) == (clv_winding_at(loose, p) > .5));
+        voxel_at(&shared.g, i, p);
+        assert_true((shared.v->data[i] < 0) == (clv_winding_at(loose, p) > .5));
     }
-    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&shared.v);
     clvox_surface_destroy(&loose);
-    g = grid_of(PLAIN, 6, 1);
-    CHECK_CASE("a part that faces inward beside one that does not");
+    shared.g = grid_of(PLAIN, 6, 1);
+}
+
+static void a_part_that_faces_inward_beside(void **state)
+{
+    (void)state;
     clvox_surface *left = mesh_sphere((const double[3]){-3, 0, 0}, 2.5, 3);
     clvox_surface *right = mesh_sphere((const double[3]){3, 0, 0}, 2, 3), *pair = mesh_both(left, right);
-    clvox_volume *upright = distance_of(pair, &g, 1, &notes);
-    CHECK(notes.triangles_turned == 0 && !notes.crossing);
+    clvox_volume *upright = distance_of(pair, &shared.g, 1, &shared.notes);
+    assert_true(shared.notes.triangles_turned == 0 && !shared.notes.crossing);
     for (int k = 0; k < 2; k++) {
         mesh_turn(pair, k ? 0 : left->triangles, k ? left->triangles : pair->triangles);
-        v = distance_of(pair, &g, 1, &notes);
-        CHECK(notes.triangles_turned == (k ? 0 : (int)right->triangles) && notes.turned == (k == 1));
+        shared.v = distance_of(pair, &shared.g, 1, &shared.notes);
+        assert_true(shared.notes.triangles_turned == (k ? 0 : (int)right->triangles) &&
+                    shared.notes.turned == (k == 1));
         double worst = 0;
         /* Where two triangles are nearly as near, beyond the band the other may be taken. */
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < shared.n; i++)
             if (fabsf(upright->data[i]) < 1)
-                worst = fmax(worst, fabs((double)v->data[i] - (double)upright->data[i]));
+                worst = fmax(worst, fabs((double)shared.v->data[i] - (double)upright->data[i]));
             else
-                CHECK(fabsf(v->data[i] - upright->data[i]) < .15f);
-        CHECK_THAT(worst < 1e-5, "off by %g mm", worst);
-        clvox_volume_destroy(&v);
+                assert_true(fabsf(shared.v->data[i] - upright->data[i]) < .15f);
+        assert_that(worst < 1e-5, "off by %g mm", worst);
+        clvox_volume_destroy(&shared.v);
     }
     clvox_volume_destroy(&upright);
     clvox_surface_destroy(&left);
     clvox_surface_destroy(&right);
     clvox_surface_destroy(&pair);
-    clvox_surface_destroy(&none);
-    clvox_surface_destroy(&tiny);
-    clvox_surface_destroy(&large);
-    clvox_surface_destroy(&far);
-    clvox_surface_destroy(&around);
+    clvox_surface_destroy(&shared.none);
+    clvox_surface_destroy(&shared.tiny);
+    clvox_surface_destroy(&shared.large);
+    clvox_surface_destroy(&shared.far);
+    clvox_surface_destroy(&shared.around);
+}
+
+static void oddities(void)
+{
+    test_case(no_triangle_no_band_no_number, "no triangle, no band, no number");
+    test_case(a_mesh_smaller_than_a_voxel, "a mesh smaller than a voxel");
+    for (int k = 0; k < 3; k++)
+        test_case_at(leaves_the_grid, TEST_AT(k), "%s", leaving[k]);
+    test_case(grids_one_voxel_thick, "grids one voxel thick");
+    test_case(what_is_found_is_said, "what is found is said");
+    test_case(triangles_with_vertices_of_their_own, "triangles with vertices of their own");
+    test_case(a_part_that_faces_inward_beside, "a part that faces inward beside one that does not");
 }
 
 /* A mesh of the shared data, whole and with each 41st triangle gone. */
-static void real(const char *name)
+typedef struct real_given {
+    const char *name;
+} real_given;
+
+static void real_mesh(void **state)
 {
+    const real_given *given = *state;
+    const char *name = given->name;
     const char *folder = getenv("CLVOX_DATA");
     char path[512];
     clvox_surface *s;
     snprintf(path, sizeof path, "%s/surf_derived/%s", folder ? folder : CLVOX_DATA_DEFAULT, name);
-    CHECK_CASE("%s", name);
-    if (clvox_surface_read(path, &s) < 0) {
-        CHECK_SKIP("%s", clvox_message());
-        return;
-    }
+    if (clvox_surface_read(path, &s) < 0)
+        test_skip("%s", clvox_message());
     for (int torn = 0; torn < 2; torn++) {
         size_t kept = 0;
         for (size_t t = 0; torn && t < s->triangles; t++)
@@ -401,7 +516,7 @@ static void real(const char *name)
             s->triangles = kept;
         clvox_surface_facts f;
         clvox_surface_notes notes;
-        check_must(clvox_surface_inspect(s, &f));
+        assert_ok(clvox_surface_inspect(s, &f));
         clvox_grid g = {.to_ras = {{.8, 0, 0, 0}, {0, .9, 0, 0}, {0, 0, 1.1, 0}, {0, 0, 0, 1}}};
         for (int a = 0; a < 3; a++) {
             g.to_ras[a][3] = f.bounds[0][a] - 3.3;
@@ -418,14 +533,19 @@ static void real(const char *name)
             worst = fmax(worst, d < 3 ? fabs(fabs((double)v->data[i]) - d) : 0);
             wrong += d > 1e-4 && fabs(w - .5) > .01 && (w > .5) != (v->data[i] < 0);
         }
-        CHECK_THAT(worst < 5e-5 && wrong == 0, "off by %g mm, %zu on the wrong side", worst, wrong);
-        CHECK(!notes.crossing && !notes.turned && !notes.leaves_grid);
-        CHECK(torn ? f.open_edges > 100 : !f.open_edges && !f.flipped_edges && f.components == 1);
-        CHECK_THAT(torn || fabs(volume / f.volume - 1) < .02, "%g mm^3 inside, %g by the mesh", volume,
-                   f.volume);
+        assert_that(worst < 5e-5 && wrong == 0, "off by %g mm, %zu on the wrong side", worst, wrong);
+        assert_true(!notes.crossing && !notes.turned && !notes.leaves_grid);
+        assert_true(torn ? f.open_edges > 100 : !f.open_edges && !f.flipped_edges && f.components == 1);
+        assert_that(torn || fabs(volume / f.volume - 1) < .02, "%g mm^3 inside, %g by the mesh", volume,
+                    f.volume);
         clvox_volume_destroy(&v);
     }
     clvox_surface_destroy(&s);
+}
+
+static void real(const char *name)
+{
+    test_case_at(real_mesh, TEST_OF(((real_given){name})), "%s", name);
 }
 
 int main(void)
@@ -434,11 +554,10 @@ int main(void)
     brutes();
     if (!getenv("CLVOX_TEST_TINY")) {
         shapes();
-        unions();
+        test_case(unions, "two spheres that cross: the distance to what bounds both");
         real("bert_lh_hippocampus.ply");
         real("swm_lh_lateral_ventricle.ply");
     }
     oddities();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("mesh to distance", harness_close);
 }

@@ -45,8 +45,9 @@ static setup *make(double high, double deviation)
     return s;
 }
 
-static void restored(void)
+static void restored(void **state)
 {
+    (void)state;
     clvox_denoise_options o;
     clvox_denoise_result r = {0};
     setup *s = make(1, 0.2);
@@ -57,8 +58,7 @@ static void restored(void)
     clv_denoise run = {.ctx = ctx, .options = &o, .result = &r, .box = s->box, .phi = phi, .other = other,
                        .index = index};
     float *got = malloc(bytes);
-    CHECK_CASE("a bump that was taken away comes back, noise does not");
-    CHECK(clv_denoise_restore(&run, s->start) == CLVOX_OK);
+    assert_int_equal(clv_denoise_restore(&run, s->start), CLVOX_OK);
     harness_download(ctx, phi, got, bytes);
     double top = 0, there = 0, elsewhere = 0, far = 0;
     size_t count = 0, others = 0;
@@ -76,10 +76,10 @@ static void restored(void)
             others++;
         }
     }
-    CHECK_THAT(count > 20 && there > 0.7 * top && there < 1.1 * top, "%g of %g came back", there, top);
-    CHECK_THAT(sqrt(elsewhere / (double)others) < 0.05, "noise of %g came back",
-               sqrt(elsewhere / (double)others));
-    CHECK_THAT(far == 0, "%g beyond the band", far);
+    assert_that(count > 20 && there > 0.7 * top && there < 1.1 * top, "%g of %g came back", there, top);
+    assert_that(sqrt(elsewhere / (double)others) < 0.05, "noise of %g came back",
+                sqrt(elsewhere / (double)others));
+    assert_that(far == 0, "%g beyond the band", far);
     clv_buffer_destroy(&phi);
     clv_buffer_destroy(&other);
     clv_buffer_destroy(&index);
@@ -87,28 +87,34 @@ static void restored(void)
     free(s);
 }
 
+static const double noises[] = {0, 0.6, 1};
+
+static void noise_the_level_is_found_where_voxels_were(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    setup *s = make(0, noises[k]);
+    double width, found;
+    for (int i = 0; i < s->box.n; i++)
+        s->phi[i] -= 0.3f;
+    assert_ok(clv_denoise_place_by_mask(&s->box, s->phi, s->start, &found, &width));
+    /* A plane between layers of voxels says to half a voxel only where it is. */
+    assert_that(fabs(found + 0.3) < (k ? 0.05 : 0.5), "level %g", found);
+    assert_that(k ? fabs(width / (noises[k] / 1.702) - 1) < 0.2 : width < 0.15, "width %g", width);
+    free(s);
+}
+
 static void levels(void)
 {
-    static const double noises[] = {0, 0.6, 1};
-    for (int k = 0; k < 3; k++) {
-        setup *s = make(0, noises[k]);
-        double width, found;
-        CHECK_CASE("noise %g: the level is found where voxels were inside as often as not", noises[k]);
-        for (int i = 0; i < s->box.n; i++)
-            s->phi[i] -= 0.3f;
-        check_must(clv_denoise_place_by_mask(&s->box, s->phi, s->start, &found, &width));
-        /* A plane between layers of voxels says to half a voxel only where it is. */
-        CHECK_THAT(fabs(found + 0.3) < (k ? 0.05 : 0.5), "level %g", found);
-        CHECK_THAT(k ? fabs(width / (noises[k] / 1.702) - 1) < 0.2 : width < 0.15, "width %g", width);
-        free(s);
-    }
+    for (int k = 0; k < 3; k++)
+        test_case_at(noise_the_level_is_found_where_voxels_were, TEST_AT(k),
+                     "noise %g: the level is found where voxels were inside as often as not", noises[k]);
 }
 
 int main(void)
 {
     ctx = harness_open();
-    restored();
+    test_case(restored, "a bump that was taken away comes back, noise does not");
     levels();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("restore", harness_close);
 }

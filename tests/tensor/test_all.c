@@ -21,10 +21,10 @@ static void scan_make(const int size[3], int directions, scan *s)
     clvox_grid grid;
     clv_tensor_phantom phantom;
     clv_phantom_grid(size, (const double[3]){2, 2, 2.5}, true, &grid);
-    check_must(clv_tensor_phantom_make(CLV_TENSOR_STEPS, &grid, 3, &phantom));
-    check_must(clv_tensor_phantom_truth(&phantom, &grid, &s->truth, &s->fa, &s->mask));
-    check_must(clv_tensor_phantom_gradients(directions, 1000, 1, &s->gradients));
-    check_must(clv_tensor_phantom_dwi(&phantom, &grid, s->gradients, 20, true, 5, &s->dwi));
+    assert_ok(clv_tensor_phantom_make(CLV_TENSOR_STEPS, &grid, 3, &phantom));
+    assert_ok(clv_tensor_phantom_truth(&phantom, &grid, &s->truth, &s->fa, &s->mask));
+    assert_ok(clv_tensor_phantom_gradients(directions, 1000, 1, &s->gradients));
+    assert_ok(clv_tensor_phantom_dwi(&phantom, &grid, s->gradients, 20, true, 5, &s->dwi));
     size_t n = clvox_grid_voxels(&grid);
     /* Signals that cannot be fitted, within the mask. */
     s->dwi->data[n / 2] = NAN;
@@ -44,14 +44,14 @@ static void scan_free(scan *s)
 static void same(const clvox_volume *a, const clvox_volume *b, const char *what)
 {
     if (!a || !b) {
-        CHECK_THAT(!a && !b, "%s is there in one way alone", what);
+        assert_that(!a && !b, "%s is there in one way alone", what);
         return;
     }
     size_t count = clvox_grid_voxels(&a->grid) * (size_t)a->frames, other = 0;
-    CHECK(a->frames == b->frames && a->kind == b->kind);
+    assert_true(a->frames == b->frames && a->kind == b->kind);
     for (size_t i = 0; i < count; i++)
         other += memcmp(&a->data[i], &b->data[i], sizeof(float)) != 0;
-    CHECK_THAT(!other, "%s: %zu of %zu values differ", what, other, count);
+    assert_that(!other, "%s: %zu of %zu values differ", what, other, count);
 }
 
 static void one_by_one(const scan *s, const clvox_volume *mask, const clvox_tensor_all_options *o,
@@ -61,20 +61,20 @@ static void one_by_one(const scan *s, const clvox_volume *mask, const clvox_tens
     clvox_tensor_fit_options fit = o->fit;
     memset(r, 0, sizeof *r);
     if (!mask && !o->everywhere) {
-        check_must(clvox_dwi_mask(s->dwi, &r->mask));
+        assert_ok(clvox_dwi_mask(s->dwi, &r->mask));
         mask = r->mask;
     }
     if (o->fit.denoise)
-        check_must(clvox_dwi_denoise(ctx, s->dwi, mask, o->fit.window / 2, &clean, &noise));
+        assert_ok(clvox_dwi_denoise(ctx, s->dwi, mask, o->fit.window / 2, &clean, &noise));
     fit.denoise = CLVOX_SCAN_AS_IT_IS;
-    check_must(clvox_tensor_fit(ctx, clean ? clean : s->dwi, s->gradients, mask, &fit, &r->fit));
+    assert_ok(clvox_tensor_fit(ctx, clean ? clean : s->dwi, s->gradients, mask, &fit, &r->fit));
     r->fit.scan_noise = noise;
     if (noise)
-        check_must(clv_tensor_fit_denoised(&r->fit, noise));
+        assert_ok(clv_tensor_fit_denoised(&r->fit, noise));
     if (!o->plain)
-        check_must(clvox_tensor_denoise(ctx, r->fit.tensor, r->fit.sigma, mask, &o->denoise, &r->denoised));
-    check_must(clvox_tensor_measures(ctx, o->plain ? r->fit.tensor : r->denoised.tensor, mask, o->measures,
-                                     r->maps));
+        assert_ok(clvox_tensor_denoise(ctx, r->fit.tensor, r->fit.sigma, mask, &o->denoise, &r->denoised));
+    assert_ok(clvox_tensor_measures(ctx, o->plain ? r->fit.tensor : r->denoised.tensor, mask, o->measures,
+                                    r->maps));
     clvox_volume_destroy(&clean);
 }
 
@@ -82,7 +82,8 @@ static void compare(const scan *s, const clvox_volume *mask, const clvox_tensor_
 {
     clvox_tensor_all_result got, want;
     one_by_one(s, mask, o, &want);
-    CHECK_THAT(clvox_tensor_all(ctx, s->dwi, s->gradients, mask, o, &got) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clvox_tensor_all(ctx, s->dwi, s->gradients, mask, o, &got) == CLVOX_OK, "%s",
+                clvox_message());
     same(got.fit.tensor, want.fit.tensor, "the fit's tensor");
     same(got.fit.s0, want.fit.s0, "S0");
     same(got.fit.sigma, want.fit.sigma, "the tensor's noise");
@@ -92,39 +93,98 @@ static void compare(const scan *s, const clvox_volume *mask, const clvox_tensor_
     same(got.denoised.tensor, want.denoised.tensor, "the tensor");
     for (int m = 0; m < CLVOX_MEASURES; m++)
         same(got.maps[m], want.maps[m], "a measure");
-    CHECK(got.fit.fitted == want.fit.fitted && got.fit.volumes == want.fit.volumes && got.device_bytes > 0);
-    CHECK(got.stage == CLVOX_TENSOR_STAGE_MEASURES);
+    assert_true(got.fit.fitted == want.fit.fitted && got.fit.volumes == want.fit.volumes &&
+                got.device_bytes > 0);
+    assert_true(got.stage == CLVOX_TENSOR_STAGE_MEASURES);
     clvox_tensor_all_release(&got);
     clvox_tensor_all_release(&want);
 }
 
-static void failures(void)
+static void failures(void **state)
 {
+    (void)state;
     scan s;
     clvox_tensor_all_options o;
     clvox_tensor_all_result r;
-    CHECK_CASE("what fails says at which stage");
     scan_make((const int[3]){9, 8, 7}, 6, &s);
     clvox_tensor_all_defaults(&o);
-    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_DATA);
-    CHECK(r.stage == CLVOX_TENSOR_STAGE_DENOISE && strstr(clvox_message(), "no residuals") && !r.fit.tensor);
+    assert_int_equal(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r), CLVOX_ERROR_DATA);
+    assert_true(r.stage == CLVOX_TENSOR_STAGE_DENOISE && strstr(clvox_message(), "no residuals") &&
+                !r.fit.tensor);
     o.denoise.lambda = 3;
     o.fit.bmax = 10;
-    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_DATA);
-    CHECK(r.stage == CLVOX_TENSOR_STAGE_FIT && !r.fit.tensor && !r.maps[0]);
+    assert_int_equal(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r), CLVOX_ERROR_DATA);
+    assert_true(r.stage == CLVOX_TENSOR_STAGE_FIT && !r.fit.tensor && !r.maps[0]);
     o.fit.bmax = 0;
     o.measures = 0;
-    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    CHECK(r.stage == CLVOX_TENSOR_STAGE_MEASURES && !r.denoised.tensor);
+    assert_int_equal(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_true(r.stage == CLVOX_TENSOR_STAGE_MEASURES && !r.denoised.tensor);
     s.mask->frames = 2;
-    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    CHECK(r.stage == CLVOX_TENSOR_STAGE_SCAN && strstr(clvox_message(), "mask"));
+    assert_int_equal(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_true(r.stage == CLVOX_TENSOR_STAGE_SCAN && strstr(clvox_message(), "mask"));
     s.mask->frames = 1;
     s.mask->grid.size[2]--;
-    CHECK(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r) == CLVOX_ERROR_ARGUMENT);
-    CHECK(r.stage == CLVOX_TENSOR_STAGE_SCAN && strstr(clvox_message(), "mask"));
+    assert_int_equal(clvox_tensor_all(ctx, s.dwi, s.gradients, s.mask, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_true(r.stage == CLVOX_TENSOR_STAGE_SCAN && strstr(clvox_message(), "mask"));
     s.mask->grid.size[2]++;
     scan_free(&s);
+}
+
+/* What cases leave to those after them. */
+static struct {
+    scan s;
+    clvox_tensor_all_options o, few;
+} shared;
+
+static void the_defaults(void **state)
+{
+    (void)state;
+    compare(&shared.s, shared.s.mask, &shared.o);
+}
+
+static void the_scans_own_mask(void **state)
+{
+    (void)state;
+    compare(&shared.s, NULL, &shared.o);
+}
+
+static void pca_first_without_a_mask_few_measures(void **state)
+{
+    (void)state;
+    const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    shared.few.fit.denoise = CLVOX_SCAN_MPPCA;
+    shared.few.fit.window = tiny ? 3 : 5;
+    shared.few.everywhere = 1;
+    shared.few.measures = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V1;
+    compare(&shared.s, NULL, &shared.few);
+}
+
+static void volumes_left_out_logarithms(void **state)
+{
+    (void)state;
+    for (int k = 1; k < shared.s.gradients->count; k += 5)
+        shared.s.gradients->b[k] = 2000;
+    shared.few.fit.bmax = 1000;
+    shared.few.denoise.model = CLVOX_TENSOR_MODEL_LOG;
+    compare(&shared.s, shared.s.mask, &shared.few);
+}
+
+static void tensors_as_they_were_fitted(void **state)
+{
+    (void)state;
+    shared.few.plain = 1;
+    compare(&shared.s, shared.s.mask, &shared.few);
+}
+
+static void a_device_that_does_not_hold_the_scan(void **state)
+{
+    (void)state;
+    clvox_device_limits *limits = (clvox_device_limits *)(uintptr_t)clvox_context_limits(ctx), real = *limits;
+    limits->max_allocation = 7 * sizeof(float) * clvox_grid_voxels(&shared.s.dwi->grid);
+    shared.few.fit.denoise = CLVOX_SCAN_AS_IT_IS;
+    compare(&shared.s, shared.s.mask, &shared.few);
+    *limits = real;
+    scan_free(&shared.s);
 }
 
 int main(void)
@@ -132,40 +192,18 @@ int main(void)
     ctx = harness_open();
     const bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
     const int size[3] = {tiny ? 9 : 23, tiny ? 8 : 19, tiny ? 7 : 13};
-    scan s;
-    clvox_tensor_all_options o, few;
-    scan_make(size, 12, &s);
-    clvox_tensor_all_defaults(&o);
+
+    scan_make(size, 12, &shared.s);
+    clvox_tensor_all_defaults(&shared.o);
     if (tiny)
-        o.denoise.iterations = 3;
-    few = o;
-    CHECK_CASE("the defaults");
-    compare(&s, s.mask, &o);
-    CHECK_CASE("the scan's own mask");
-    compare(&s, NULL, &o);
-    CHECK_CASE("PCA first, without a mask, few measures");
-    few.fit.denoise = CLVOX_SCAN_MPPCA;
-    few.fit.window = tiny ? 3 : 5;
-    few.everywhere = 1;
-    few.measures = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V1;
-    compare(&s, NULL, &few);
-    CHECK_CASE("volumes left out, logarithms");
-    for (int k = 1; k < s.gradients->count; k += 5)
-        s.gradients->b[k] = 2000;
-    few.fit.bmax = 1000;
-    few.denoise.model = CLVOX_TENSOR_MODEL_LOG;
-    compare(&s, s.mask, &few);
-    CHECK_CASE("tensors as they were fitted");
-    few.plain = 1;
-    compare(&s, s.mask, &few);
-    CHECK_CASE("a device that does not hold the scan");
-    clvox_device_limits *limits = (clvox_device_limits *)(uintptr_t)clvox_context_limits(ctx), real = *limits;
-    limits->max_allocation = 7 * sizeof(float) * clvox_grid_voxels(&s.dwi->grid);
-    few.fit.denoise = CLVOX_SCAN_AS_IT_IS;
-    compare(&s, s.mask, &few);
-    *limits = real;
-    scan_free(&s);
-    failures();
-    clvox_context_destroy(&ctx);
-    return check_end();
+        shared.o.denoise.iterations = 3;
+    shared.few = shared.o;
+    test_case(the_defaults, "the defaults");
+    test_case(the_scans_own_mask, "the scan's own mask");
+    test_case(pca_first_without_a_mask_few_measures, "PCA first, without a mask, few measures");
+    test_case(volumes_left_out_logarithms, "volumes left out, logarithms");
+    test_case(tensors_as_they_were_fitted, "tensors as they were fitted");
+    test_case(a_device_that_does_not_hold_the_scan, "a device that does not hold the scan");
+    test_case(failures, "what fails says at which stage");
+    return test_run("all", harness_close);
 }

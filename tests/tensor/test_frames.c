@@ -142,7 +142,7 @@ static void check_grid(const clvox_grid *grid, const clv_tensor_phantom *field, 
     clvox_volume *made = NULL, *dwi = NULL;
     int seen = 0;
     if (!field) {
-        CHECK(clv_tensor_phantom_make(CLV_TENSOR_STEPS, grid, 5, &own) == CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_make(CLV_TENSOR_STEPS, grid, 5, &own), CLVOX_OK);
         field = &own;
     }
     bool ready = clv_tensor_phantom_gradients(DIRECTIONS, 1000, 3, &g) == CLVOX_OK &&
@@ -153,14 +153,14 @@ static void check_grid(const clvox_grid *grid, const clv_tensor_phantom *field, 
                  clvox_volume_read(dwi_path, &dwi) == CLVOX_OK &&
                  clvox_gradients_read_fsl(bval_path, bvec_path, &dwi->grid, dwi->frames, &fsl) == CLVOX_OK &&
                  clvox_gradients_read_mrtrix(table_path, dwi->frames, &mrtrix) == CLVOX_OK;
-    CHECK_THAT(ready, "%s: %s", name, clvox_message());
+    assert_that(ready, "%s: %s", name, clvox_message());
     if (ready) {
         double by_fsl = error(field, grid, dwi, fsl, &seen);
         double by_mrtrix = error(field, grid, dwi, mrtrix, &seen);
-        CHECK_THAT(seen > 100, "%s: %d voxels in the mask", name, seen);
-        CHECK_THAT(by_fsl < 2e-9, "%s: bvec is off by %g mm^2/s", name, by_fsl);
-        CHECK_THAT(by_mrtrix < 2e-9, "%s: MRtrix is off by %g mm^2/s", name, by_mrtrix);
-        CHECK_THAT(sheared || is_fsl(grid, g), "%s: bvec is not what FSL defines", name);
+        assert_that(seen > 100, "%s: %d voxels in the mask", name, seen);
+        assert_that(by_fsl < 2e-9, "%s: bvec is off by %g mm^2/s", name, by_fsl);
+        assert_that(by_mrtrix < 2e-9, "%s: MRtrix is off by %g mm^2/s", name, by_mrtrix);
+        assert_that(sheared || is_fsl(grid, g), "%s: bvec is not what FSL defines", name);
     }
     clvox_gradients_destroy(&g);
     clvox_gradients_destroy(&fsl);
@@ -169,82 +169,99 @@ static void check_grid(const clvox_grid *grid, const clv_tensor_phantom *field, 
     clvox_volume_destroy(&dwi);
 }
 
-int main(void)
+static const int order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+/* What cases leave to those after them. */
+static struct {
+    char name[64];
+    clvox_gradients *g;
+} shared;
+
+static void grids_with_their_axes_in_all_48_orders(void **state)
 {
-    char folder[] = "/tmp/clvox-frames-XXXXXX", name[64];
-    static const int order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    if (!mkdtemp(folder))
-        return 99;
-    snprintf(dwi_path, sizeof dwi_path, "%s/dwi.nii", folder);
-    snprintf(bval_path, sizeof bval_path, "%s/dwi.bval", folder);
-    snprintf(bvec_path, sizeof bvec_path, "%s/dwi.bvec", folder);
-    snprintf(table_path, sizeof table_path, "%s/dwi.b", folder);
-    for (int oblique = 0; oblique < 2; oblique++) {
-        CHECK_CASE("%s grids with their axes in all 48 orders and senses", oblique ? "oblique" : "plain");
-        clvox_grid grid;
-        clv_tensor_phantom field;
-        permuted(oblique, order[0], 0, &grid);
-        CHECK(clv_tensor_phantom_make(CLV_TENSOR_STEPS, &grid, 5, &field) == CLVOX_OK);
-        for (int n = 0; n < 48; n++) {
-            permuted(oblique, order[n / 8], n % 8, &grid);
-            snprintf(name, sizeof name, "axes %d%d%d, turned %d", order[n / 8][0], order[n / 8][1],
-                     order[n / 8][2], n % 8);
-            check_grid(&grid, &field, false, name);
-        }
+    const int *given = *state;
+    int oblique = given[0];
+    clvox_grid grid;
+    clv_tensor_phantom field;
+    permuted(oblique, order[0], 0, &grid);
+    assert_int_equal(clv_tensor_phantom_make(CLV_TENSOR_STEPS, &grid, 5, &field), CLVOX_OK);
+    for (int n = 0; n < 48; n++) {
+        permuted(oblique, order[n / 8], n % 8, &grid);
+        snprintf(shared.name, sizeof shared.name, "axes %d%d%d, turned %d", order[n / 8][0], order[n / 8][1],
+                 order[n / 8][2], n % 8);
+        check_grid(&grid, &field, false, shared.name);
     }
-    CHECK_CASE("sheared grids of both hands");
+}
+
+static void sheared_grids_of_both_hands(void **state)
+{
+    (void)state;
     for (int turn = 0; turn < 2; turn++) {
         clvox_grid grid;
         permuted(true, order[3], turn, &grid);
         shear(&grid);
         check_grid(&grid, NULL, true, turn ? "left" : "right");
     }
-    CHECK_CASE("the field depends on the world alone");
+}
+
+static void the_field_depends_on_the_world_alone(void **state)
+{
+    (void)state;
     for (int kind = 0; kind < 3; kind++) {
         clvox_grid plain, other;
         clv_tensor_phantom a, b;
         double worst = 0;
         permuted(false, order[0], 0, &plain);
         permuted(false, order[4], 3, &other);
-        CHECK(clv_tensor_phantom_make((clv_tensor_phantom_kind)kind, &plain, 1, &a) == CLVOX_OK);
-        CHECK(clv_tensor_phantom_make((clv_tensor_phantom_kind)kind, &other, 1, &b) == CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_make((clv_tensor_phantom_kind)kind, &plain, 1, &a), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_make((clv_tensor_phantom_kind)kind, &other, 1, &b), CLVOX_OK);
         for (uint64_t n = 0; n < 2000; n++) {
             double x[3], p[6], q[6];
             for (uint64_t i = 0; i < 3; i++)
                 x[i] = 5 * clv_phantom_normal(2, 3 * n + i);
             clv_tensor_phantom_at(&a, x, p);
             clv_tensor_phantom_at(&b, x, q);
-            CHECK(clv_tensor_phantom_inside(&a, x) == clv_tensor_phantom_inside(&b, x));
+            assert_true(clv_tensor_phantom_inside(&a, x) == clv_tensor_phantom_inside(&b, x));
             for (int c = 0; c < 6; c++)
                 worst = fmax(worst, fabs(p[c] - q[c]));
         }
-        CHECK_THAT(worst < 1e-12, "kind %d: %g", kind, worst);
+        assert_that(worst < 1e-12, "kind %d: %g", kind, worst);
     }
-    CHECK_CASE("the directions lie evenly on the sphere, the same for each seed");
-    clvox_gradients *g = NULL, *again = NULL;
-    CHECK(clv_tensor_phantom_gradients(30, 1000, 4, &g) == CLVOX_OK);
-    CHECK(clv_tensor_phantom_gradients(30, 1000, 4, &again) == CLVOX_OK);
+}
+
+static void the_directions_lie_evenly_on_the_sphere(void **state)
+{
+    (void)state;
+    clvox_gradients *again = NULL;
+    shared.g = NULL;
+    assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 4, &shared.g), CLVOX_OK);
+    assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 4, &again), CLVOX_OK);
     double nearest = 0;
-    for (int i = 3; g && again && i < g->count; i++) {
-        CHECK(!memcmp(g->direction[i], again->direction[i], sizeof g->direction[i]));
+    for (int i = 3; shared.g && again && i < shared.g->count; i++) {
+        assert_memory_equal(shared.g->direction[i], again->direction[i], sizeof shared.g->direction[i]);
         for (int j = 3; j < i; j++) {
-            const double *a = g->direction[i], *b = g->direction[j];
+            const double *a = shared.g->direction[i], *b = shared.g->direction[j];
             nearest = fmax(nearest, fabs(a[0] * b[0] + a[1] * b[1] + a[2] * b[2]));
         }
     }
-    CHECK(g && g->count == 33 && g->b[2] == 0 && g->b[3] == 1000);
-    CHECK_THAT(acos(nearest) * 57.2958 > 24, "%g degrees", acos(nearest) * 57.2958);
-    clvox_gradients_destroy(&g);
+    assert_true(shared.g && shared.g->count == 33 && shared.g->b[2] == 0 && shared.g->b[3] == 1000);
+    assert_that(acos(nearest) * 57.2958 > 24, "%g degrees", acos(nearest) * 57.2958);
+    clvox_gradients_destroy(&shared.g);
     clvox_gradients_destroy(&again);
-    CHECK_CASE("noise: of a magnitude image where there is no signal, added on request");
+}
+
+static void noise_of_a_magnitude_image_where_there(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/clvox-frames-XXXXXX";
     for (int rician = 0; rician < 2; rician++) {
         clvox_grid grid;
         clv_tensor_phantom field;
         clvox_volume *dwi = NULL;
         permuted(false, order[0], 0, &grid);
-        CHECK(clv_tensor_phantom_make(CLV_TENSOR_HELIX, &grid, 1, &field) == CLVOX_OK);
-        CHECK(clv_tensor_phantom_gradients(30, 1000, 1, &g) == CLVOX_OK);
-        CHECK(clv_tensor_phantom_dwi(&field, &grid, g, 20, rician, 1, &dwi) == CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_make(CLV_TENSOR_HELIX, &grid, 1, &field), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 1, &shared.g), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_dwi(&field, &grid, shared.g, 20, rician, 1, &dwi), CLVOX_OK);
         double sum = 0, squares = 0, count = 0;
         size_t at = 0, voxels = clvox_grid_voxels(&grid);
         for (int z = 0; dwi && z < grid.size[2]; z++)
@@ -252,7 +269,8 @@ int main(void)
                 for (int x = 0; x < grid.size[0]; x++, at++) {
                     double p[3];
                     clv_matrix_apply(CLV_MATRIX(grid.to_ras), (const double[3]){x, y, z}, p);
-                    for (size_t v = 0; !clv_tensor_phantom_inside(&field, p) && v < (size_t)g->count; v++) {
+                    for (size_t v = 0; !clv_tensor_phantom_inside(&field, p) && v < (size_t)shared.g->count;
+                         v++) {
                         double s = (double)dwi->data[v * voxels + at];
                         sum += s;
                         squares += s * s;
@@ -261,9 +279,9 @@ int main(void)
                 }
         /* sigma = 50: Rayleigh's mean is sigma sqrt(pi/2). */
         double mean = sum / count, wanted = rician ? 62.666 : 0, power = sqrt(squares / count);
-        CHECK_THAT(fabs(mean - wanted) < 1.5, "mean %g", mean);
-        CHECK_THAT(fabs(power - (rician ? 70.711 : 50)) < 1.5, "power %g", power);
-        clvox_gradients_destroy(&g);
+        assert_that(fabs(mean - wanted) < 1.5, "mean %g", mean);
+        assert_that(fabs(power - (rician ? 70.711 : 50)) < 1.5, "power %g", power);
+        clvox_gradients_destroy(&shared.g);
         clvox_volume_destroy(&dwi);
     }
     remove(dwi_path);
@@ -271,5 +289,26 @@ int main(void)
     remove(bvec_path);
     remove(table_path);
     rmdir(folder);
-    return check_end();
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/clvox-frames-XXXXXX";
+
+    if (!mkdtemp(folder))
+        return 99;
+    snprintf(dwi_path, sizeof dwi_path, "%s/dwi.nii", folder);
+    snprintf(bval_path, sizeof bval_path, "%s/dwi.bval", folder);
+    snprintf(bvec_path, sizeof bvec_path, "%s/dwi.bvec", folder);
+    snprintf(table_path, sizeof table_path, "%s/dwi.b", folder);
+    for (int oblique = 0; oblique < 2; oblique++)
+        test_case_at(grids_with_their_axes_in_all_48_orders, TEST_AT(oblique),
+                     "%s grids with their axes in all 48 orders and senses", oblique ? "oblique" : "plain");
+    test_case(sheared_grids_of_both_hands, "sheared grids of both hands");
+    test_case(the_field_depends_on_the_world_alone, "the field depends on the world alone");
+    test_case(the_directions_lie_evenly_on_the_sphere,
+              "the directions lie evenly on the sphere, the same for each seed");
+    test_case(noise_of_a_magnitude_image_where_there,
+              "noise: of a magnitude image where there is no signal, added on request");
+    return test_run("frames", NULL);
 }

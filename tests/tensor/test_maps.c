@@ -19,7 +19,7 @@ static clvox_grid grid_of(int x, int y, int z)
 static clvox_volume *tensors(const clvox_grid *grid)
 {
     clvox_volume *v = NULL;
-    check_must(clvox_volume_create(grid, 6, CLVOX_KIND_TENSOR, &v));
+    assert_ok(clvox_volume_create(grid, 6, CLVOX_KIND_TENSOR, &v));
     return v;
 }
 
@@ -29,95 +29,124 @@ static void release(clvox_volume *maps[CLVOX_MEASURES])
         clvox_volume_destroy(&maps[m]);
 }
 
-static void volumes(void)
+/* What cases leave to those after them. */
+static struct {
+    clvox_grid grid;
+    clvox_volume *d, *maps[CLVOX_MEASURES];
+    size_t n;
+} shared;
+
+static void a_volume_a_mask_and_only_what_is_asked(void **state)
 {
-    CHECK_CASE("a volume, a mask, and only what is asked for");
-    clvox_grid grid = grid_of(5, 4, 3);
-    clvox_volume *d = tensors(&grid), *mask = NULL, *maps[CLVOX_MEASURES];
-    size_t n = 60;
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &mask));
-    for (size_t i = 0; i < n; i++) {
+    (void)state;
+    shared.grid = grid_of(5, 4, 3);
+    clvox_volume *mask = NULL;
+    shared.d = tensors(&shared.grid);
+    shared.n = 60;
+    assert_ok(clvox_volume_create(&shared.grid, 1, CLVOX_KIND_SCALAR, &mask));
+    for (size_t i = 0; i < shared.n; i++) {
         mask->data[i] = i % 2 ? 1 : 0;
-        d->data[i] = 1e-3f;
-        d->data[3 * n + i] = 0.5e-3f;
-        d->data[5 * n + i] = 0.25e-3f;
+        shared.d->data[i] = 1e-3f;
+        shared.d->data[3 * shared.n + i] = 0.5e-3f;
+        shared.d->data[5 * shared.n + i] = 0.25e-3f;
     }
     unsigned wanted = 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_L3 | 1u << CLVOX_MEASURE_V1;
-    CHECK(clvox_tensor_measures(ctx, d, mask, wanted, maps) == 0);
+    assert_true(clvox_tensor_measures(ctx, shared.d, mask, wanted, shared.maps) == 0);
     for (int m = 0; m < CLVOX_MEASURES; m++)
-        CHECK((maps[m] != NULL) == (int)(wanted >> m & 1));
-    CHECK(maps[CLVOX_MEASURE_V1]->frames == 3 && maps[CLVOX_MEASURE_V1]->kind == CLVOX_KIND_VECTOR);
-    CHECK(clvox_grid_equal(&maps[CLVOX_MEASURE_MD]->grid, &grid));
-    for (size_t i = 0; i < n; i++) {
-        CHECK(fabsf(maps[CLVOX_MEASURE_MD]->data[i] - (i % 2 ? 1.75e-3f / 3 : 0)) < 1e-9f);
-        CHECK(fabsf(maps[CLVOX_MEASURE_L3]->data[i] - (i % 2 ? 0.25e-3f : 0)) < 1e-9f);
-        CHECK(maps[CLVOX_MEASURE_V1]->data[i] == (i % 2 ? 1 : 0));
+        assert_true((shared.maps[m] != NULL) == (int)(wanted >> m & 1));
+    assert_true(shared.maps[CLVOX_MEASURE_V1]->frames == 3 &&
+                shared.maps[CLVOX_MEASURE_V1]->kind == CLVOX_KIND_VECTOR);
+    assert_true(clvox_grid_equal(&shared.maps[CLVOX_MEASURE_MD]->grid, &shared.grid));
+    for (size_t i = 0; i < shared.n; i++) {
+        assert_true(fabsf(shared.maps[CLVOX_MEASURE_MD]->data[i] - (i % 2 ? 1.75e-3f / 3 : 0)) < 1e-9f);
+        assert_true(fabsf(shared.maps[CLVOX_MEASURE_L3]->data[i] - (i % 2 ? 0.25e-3f : 0)) < 1e-9f);
+        assert_true(shared.maps[CLVOX_MEASURE_V1]->data[i] == (i % 2 ? 1 : 0));
     }
-    release(maps);
-    CHECK(clvox_tensor_measures(ctx, d, NULL, 0, maps) == CLVOX_ERROR_ARGUMENT && !maps[0]);
+    release(shared.maps);
+    assert_true(clvox_tensor_measures(ctx, shared.d, NULL, 0, shared.maps) == CLVOX_ERROR_ARGUMENT &&
+                !shared.maps[0]);
     mask->grid.to_ras[0][3] += 1;
-    CHECK(clvox_tensor_measures(ctx, d, mask, wanted, maps) == CLVOX_ERROR_DATA && !maps[0]);
-    d->kind = CLVOX_KIND_SCALAR;
-    CHECK(clvox_tensor_measures(ctx, d, NULL, wanted, maps) == CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&d);
+    assert_true(clvox_tensor_measures(ctx, shared.d, mask, wanted, shared.maps) == CLVOX_ERROR_DATA &&
+                !shared.maps[0]);
+    shared.d->kind = CLVOX_KIND_SCALAR;
+    assert_int_equal(clvox_tensor_measures(ctx, shared.d, NULL, wanted, shared.maps), CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&shared.d);
     clvox_volume_destroy(&mask);
-
-    CHECK_CASE("large volumes are measured in batches");
-    grid = grid_of(128, 128, getenv("CLVOX_TEST_TINY") ? 1 : 130);
-    d = tensors(&grid);
-    n = clvox_grid_voxels(&grid);
-    for (size_t i = 0; i < 6 * n; i++)
-        d->data[i] = 1e-3f * (float)(i % n % 97 + 3 * (i / n));
-    CHECK(clvox_tensor_measures(ctx, d, NULL, 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V2, maps) == 0);
-    bool same = true;
-    for (size_t i = 97; maps[0] && i < n; i++)
-        for (size_t c = 0; c < 3; c++)
-            same = same && fabsf(maps[0]->data[i] - maps[0]->data[i - 97]) < 1e-6f &&
-                   fabsf(maps[CLVOX_MEASURE_V2]->data[c * n + i] -
-                         maps[CLVOX_MEASURE_V2]->data[c * n + i - 97]) < 1e-4f;
-    CHECK(same && maps[0] && maps[0]->data[n - 1] > 0.1f);
-    release(maps);
-
-    CHECK_CASE("what a solver keeps in another unit comes out in mm^2/s");
-    clv_buffer *device = harness_upload(ctx, d->data, 6 * n * sizeof(float));
-    CHECK(clv_tensor_maps(ctx, device, NULL, &grid, 1e-3, 1u << CLVOX_MEASURE_MD, maps) == 0);
-    float mean = (d->data[5] + d->data[3 * n + 5] + d->data[5 * n + 5]) / 3;
-    CHECK(maps[CLVOX_MEASURE_MD] && fabsf(maps[CLVOX_MEASURE_MD]->data[5] / (1e-3f * mean) - 1) < 1e-5f);
-    clv_buffer_destroy(&device);
-    release(maps);
-    clvox_volume_destroy(&d);
 }
 
-static void colours(void)
+static void large_volumes_are_measured_in_batches(void **state)
 {
-    CHECK_CASE("colours are the direction's, as bright as FA says");
+    (void)state;
+    shared.grid = grid_of(128, 128, getenv("CLVOX_TEST_TINY") ? 1 : 130);
+    shared.d = tensors(&shared.grid);
+    shared.n = clvox_grid_voxels(&shared.grid);
+    for (size_t i = 0; i < 6 * shared.n; i++)
+        shared.d->data[i] = 1e-3f * (float)(i % shared.n % 97 + 3 * (i / shared.n));
+    assert_true(clvox_tensor_measures(ctx, shared.d, NULL, 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_V2,
+                                      shared.maps) == 0);
+    bool same = true;
+    for (size_t i = 97; shared.maps[0] && i < shared.n; i++)
+        for (size_t c = 0; c < 3; c++)
+            same = same && fabsf(shared.maps[0]->data[i] - shared.maps[0]->data[i - 97]) < 1e-6f &&
+                   fabsf(shared.maps[CLVOX_MEASURE_V2]->data[c * shared.n + i] -
+                         shared.maps[CLVOX_MEASURE_V2]->data[c * shared.n + i - 97]) < 1e-4f;
+    assert_true(same && shared.maps[0] && shared.maps[0]->data[shared.n - 1] > 0.1f);
+    release(shared.maps);
+}
+
+static void what_a_solver_keeps_in_another_unit_comes(void **state)
+{
+    (void)state;
+    clv_buffer *device = harness_upload(ctx, shared.d->data, 6 * shared.n * sizeof(float));
+    assert_true(clv_tensor_maps(ctx, device, NULL, &shared.grid, 1e-3, 1u << CLVOX_MEASURE_MD, shared.maps) ==
+                0);
+    float mean =
+        (shared.d->data[5] + shared.d->data[3 * shared.n + 5] + shared.d->data[5 * shared.n + 5]) / 3;
+    assert_true(shared.maps[CLVOX_MEASURE_MD] &&
+                fabsf(shared.maps[CLVOX_MEASURE_MD]->data[5] / (1e-3f * mean) - 1) < 1e-5f);
+    clv_buffer_destroy(&device);
+    release(shared.maps);
+    clvox_volume_destroy(&shared.d);
+}
+
+static void volumes(void)
+{
+    test_case(a_volume_a_mask_and_only_what_is_asked, "a volume, a mask, and only what is asked for");
+    test_case(large_volumes_are_measured_in_batches, "large volumes are measured in batches");
+    test_case(what_a_solver_keeps_in_another_unit_comes,
+              "what a solver keeps in another unit comes out in mm^2/s");
+}
+
+static void colours(void **state)
+{
+    (void)state;
     clvox_grid grid = grid_of(4, 3, 2);
     clvox_volume *fa = NULL, *v1 = NULL;
     uint8_t *rgb = NULL;
     size_t n = 24;
     clv_raster figure;
-    check_must(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &fa));
-    check_must(clvox_volume_create(&grid, 3, CLVOX_KIND_VECTOR, &v1));
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &fa));
+    assert_ok(clvox_volume_create(&grid, 3, CLVOX_KIND_VECTOR, &v1));
     fa->data[5] = 0.5f;
     v1->data[5] = -1; /* the sign of a direction has no colour */
     fa->data[6] = 1.2f;
     v1->data[2 * n + 6] = 1;
     fa->data[7] = NAN;
     v1->data[n + 7] = 1;
-    CHECK(clv_tensor_colours(fa, v1, &rgb) == 0);
-    CHECK(rgb[15] == 128 && rgb[16] == 0 && rgb[17] == 0);
-    CHECK(rgb[18] == 0 && rgb[19] == 0 && rgb[20] == 255 && rgb[22] == 0);
-    CHECK(clv_figure_colours(&grid, rgb, &figure) == 0);
+    assert_true(clv_tensor_colours(fa, v1, &rgb) == 0);
+    assert_true(rgb[15] == 128 && rgb[16] == 0 && rgb[17] == 0);
+    assert_true(rgb[18] == 0 && rgb[19] == 0 && rgb[20] == 255 && rgb[22] == 0);
+    assert_true(clv_figure_colours(&grid, rgb, &figure) == 0);
     bool blue = false;
     for (int y = 0; figure.rgb && y < figure.height; y++)
         for (int x = 0; x < figure.width; x++) {
             clv_color c = clv_raster_get(&figure, x, y);
             blue = blue || (c.r == 0 && c.g == 0 && c.b == 255);
         }
-    CHECK(figure.width > 360 && blue);
+    assert_true(figure.width > 360 && blue);
     clv_raster_free(&figure);
     memset(rgb, 0, 3 * n); /* nothing to see is no reason to fail */
-    CHECK(clv_figure_colours(&grid, rgb, &figure) == 0 && figure.width > 360);
+    assert_true(clv_figure_colours(&grid, rgb, &figure) == 0 && figure.width > 360);
     clv_raster_free(&figure);
     free(rgb);
     clvox_volume_destroy(&fa);
@@ -132,10 +161,10 @@ static void helices(const clvox_grid *grid, const int axis[3], const double sign
     clvox_volume *fa = NULL, *v1 = NULL;
     double to_ras[3][3], to_voxel[4][4], middle[3];
     char name[CLV_TURN_NAME];
-    check_must(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &fa));
-    check_must(clvox_volume_create(grid, 3, CLVOX_KIND_VECTOR, &v1));
-    check_must(clv_bvec_to_ras(grid, to_ras));
-    check_must(clv_matrix_invert(CLV_MATRIX(grid->to_ras), to_voxel));
+    assert_ok(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &fa));
+    assert_ok(clvox_volume_create(grid, 3, CLVOX_KIND_VECTOR, &v1));
+    assert_ok(clv_bvec_to_ras(grid, to_ras));
+    assert_ok(clv_matrix_invert(CLV_MATRIX(grid->to_ras), to_voxel));
     for (int a = 0; a < 3; a++)
         middle[a] = 0.5 * (grid->size[a] - 1);
     clv_matrix_apply(CLV_MATRIX(grid->to_ras), middle, middle);
@@ -165,17 +194,19 @@ static void helices(const clvox_grid *grid, const int axis[3], const double sign
         }
     int best;
     double gain;
-    CHECK(clv_tensor_coherence(fa, v1, &best, &gain) == 0);
+    assert_true(clv_tensor_coherence(fa, v1, &best, &gain) == 0);
     clv_turn_name(best, name);
-    CHECK_THAT(!strcmp(name, want) && (best ? gain > 1.15 : gain == 1), "%s by %g, not %s", name, gain, want);
+    assert_that(!strcmp(name, want) && (best ? gain > 1.15 : gain == 1), "%s by %g, not %s", name, gain,
+                want);
     clvox_volume_destroy(&fa);
     clvox_volume_destroy(&v1);
 }
 
-static void coherence(void)
+static const int same[3] = {0, 1, 2}, exchanged[3] = {1, 0, 2};
+
+static void axes_of_gradients_that_went_wrong_show(void **state)
 {
-    static const int same[3] = {0, 1, 2}, exchanged[3] = {1, 0, 2};
-    CHECK_CASE("axes of gradients that went wrong show in broken fibres");
+    (void)state;
     clvox_grid grid = grid_of(40, 40, 20);
     for (int g = 0; g < 3; g++) {
         if (g == 1)
@@ -191,9 +222,20 @@ static void coherence(void)
         helices(&grid, same, (const double[3]){1, 1, -1}, "x y -z");
         helices(&grid, exchanged, (const double[3]){1, 1, 1}, "y x z");
     }
-    CHECK_CASE("too few fibres say nothing");
-    grid = grid_of(5, 5, 5);
+}
+
+static void too_few_fibres_say_nothing(void **state)
+{
+    (void)state;
+    clvox_grid grid = grid_of(5, 5, 5);
     helices(&grid, same, (const double[3]){-1, 1, 1}, "x y z");
+}
+
+static void coherence(void)
+{
+    test_case(axes_of_gradients_that_went_wrong_show,
+              "axes of gradients that went wrong show in broken fibres");
+    test_case(too_few_fibres_say_nothing, "too few fibres say nothing");
 }
 
 /* ---- what other programs say -------------------------------------------- */
@@ -213,29 +255,27 @@ static const char *data(const char *name)
 static clvox_volume *volume(const char *name)
 {
     clvox_volume *v = NULL;
-    check_must(clvox_volume_read(data(name), &v));
+    assert_ok(clvox_volume_read(data(name), &v));
     return v;
 }
 
-static void dsistudio(void)
+static void dsistudio(void **state)
 {
-    CHECK_CASE("FA of a fit by another program, FA, MD, AD and RD of DSI Studio");
+    (void)state;
     static const char *const peers[4] = {"dti_dsistudio/peer_fa.nii.gz", "dti_dsistudio/peer_md.nii.gz",
                                          "dti_dsistudio/peer_ad.nii.gz", "dti_dsistudio/peer_rd.nii.gz"};
     clvox_volume *d = NULL, *maps[CLVOX_MEASURES];
-    if (!data("dti_dsistudio/tensor_lls_xx_xy_xz_yy_yz_zz.nii.gz")) {
-        CHECK_SKIP("no dti_dsistudio");
-        return;
-    }
-    check_must(clvox_tensor_read(data("dti_dsistudio/tensor_lls_xx_xy_xz_yy_yz_zz.nii.gz"), CLVOX_TENSOR_FSL,
-                                 &d));
-    CHECK(clvox_tensor_measures(ctx, d, NULL, CLVOX_MEASURES_ALL, maps) == 0);
+    if (!data("dti_dsistudio/tensor_lls_xx_xy_xz_yy_yz_zz.nii.gz"))
+        test_skip("no dti_dsistudio");
+    assert_ok(
+        clvox_tensor_read(data("dti_dsistudio/tensor_lls_xx_xy_xz_yy_yz_zz.nii.gz"), CLVOX_TENSOR_FSL, &d));
+    assert_true(clvox_tensor_measures(ctx, d, NULL, CLVOX_MEASURES_ALL, maps) == 0);
     size_t n = clvox_grid_voxels(&d->grid), count = 0;
     clvox_volume *fa = volume("dti_dsistudio/fa_lls.nii.gz");
     double worst = 0;
     for (size_t i = 0; i < n; i++) /* that one stops at 1 */
         worst = fmax(worst, fabs(fmin((double)maps[0]->data[i], 1) - fmin((double)fa->data[i], 1)));
-    CHECK_THAT(worst < 1e-6, "FA is off by %g", worst);
+    assert_that(worst < 1e-6, "FA is off by %g", worst);
     clvox_volume_destroy(&fa);
     /* DSI Studio's own fit treats weak signals otherwise: nearly all voxels agree. */
     for (int m = 0; m < 4; m++) {
@@ -249,17 +289,17 @@ static void dsistudio(void)
             count++;
             near += fabs(got - want) < 1e-5 * want + 1e-6;
         }
-        CHECK_THAT(count > 40000 && (double)near > 0.99 * (double)count, "%s: %zu of %zu agree", peers[m],
-                   near, count);
+        assert_that(count > 40000 && (double)near > 0.99 * (double)count, "%s: %zu of %zu agree", peers[m],
+                    near, count);
         clvox_volume_destroy(&peer);
     }
     /* Its directions are those of the voxels, though the grid is right-handed. */
     int best = 0;
     double gain = 0;
     char name[CLV_TURN_NAME];
-    CHECK(clv_tensor_coherence(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &best, &gain) == 0);
+    assert_true(clv_tensor_coherence(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &best, &gain) == 0);
     clv_turn_name(best, name);
-    CHECK_THAT(!strcmp(name, "-x y z") && gain > 1.2, "%s by %g", name, gain);
+    assert_that(!strcmp(name, "-x y z") && gain > 1.2, "%s by %g", name, gain);
     release(maps);
     clvox_volume_destroy(&d);
 }
@@ -282,9 +322,9 @@ static float *raw(const char *name, size_t count)
     return out;
 }
 
-static void slicer(void)
+static void slicer(void **state)
 {
-    CHECK_CASE("Slicer's measures of its helix");
+    (void)state;
     enum { N = 64 * 32 * 16 };
     static const struct {
         const char *name;
@@ -309,22 +349,20 @@ static void slicer(void)
     };
     static const int entry[6] = {0, 1, 2, 4, 5, 8};
     float *nine = raw("DWIToDTIEstimation/Data/Baseline/helix-DTI.raw.gz", 9 * (size_t)N);
-    if (!nine) {
-        CHECK_SKIP("no dti_slicer_helix");
-        return;
-    }
+    if (!nine)
+        test_skip("no dti_slicer_helix");
     clvox_grid grid = grid_of(64, 32, 16);
     clvox_volume *d = tensors(&grid), *maps[CLVOX_MEASURES];
     for (size_t i = 0; i < N; i++)
         for (size_t c = 0; c < 6; c++)
             d->data[c * N + i] = nine[9 * i + (size_t)entry[c]];
-    CHECK(clvox_tensor_measures(ctx, d, NULL, CLVOX_MEASURES_ALL, maps) == 0);
+    assert_true(clvox_tensor_measures(ctx, d, NULL, CLVOX_MEASURES_ALL, maps) == 0);
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char name[160];
         snprintf(name, sizeof name, "DiffusionTensorScalarMeasurements/Data/Baseline/helix-DTI-%s.raw.gz",
                  rows[r].name);
         float *want = raw(name, N);
-        CHECK_THAT(want != NULL, "%s is missing", rows[r].name);
+        assert_that(want != NULL, "%s is missing", rows[r].name);
         size_t count = 0, near = 0;
         for (size_t i = 0; want && i < N; i++) {
             /* The baselines hold odd values where the tensor is 0 or not positive; what is next to
@@ -337,14 +375,13 @@ static void slicer(void)
             count++;
             near += fabs(got - (double)want[i]) <= rows[r].allowed;
         }
-        CHECK_THAT(count > 900 && near == count, "%s: %zu of %zu agree", rows[r].name,
-                   near, count);
+        assert_that(count > 900 && near == count, "%s: %zu of %zu agree", rows[r].name, near, count);
         free(want);
     }
     int best = -1;
     double gain = 0;
-    CHECK(clv_tensor_coherence(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &best, &gain) == 0);
-    CHECK_THAT(gain < 1.1, "turn %d by %g", best, gain);
+    assert_true(clv_tensor_coherence(maps[CLVOX_MEASURE_FA], maps[CLVOX_MEASURE_V1], &best, &gain) == 0);
+    assert_that(gain < 1.1, "turn %d by %g", best, gain);
     release(maps);
     clvox_volume_destroy(&d);
     free(nine);
@@ -354,10 +391,9 @@ int main(void)
 {
     ctx = harness_open();
     volumes();
-    colours();
+    test_case(colours, "colours are the direction's, as bright as FA says");
     coherence();
-    dsistudio();
-    slicer();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    test_case(dsistudio, "FA of a fit by another program, FA, MD, AD and RD of DSI Studio");
+    test_case(slicer, "Slicer's measures of its helix");
+    return test_run("maps", harness_close);
 }

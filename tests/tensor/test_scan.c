@@ -44,7 +44,7 @@ static clvox_volume *make_dwi(const int size[3], const scheme *s)
     clvox_grid grid;
     clvox_volume *dwi;
     clv_phantom_grid(size, (const double[3]){2, 2, 2.5}, true, &grid);
-    check_must(clvox_volume_create(&grid, s->table.count, CLVOX_KIND_SCALAR, &dwi));
+    assert_ok(clvox_volume_create(&grid, s->table.count, CLVOX_KIND_SCALAR, &dwi));
     size_t n = clvox_grid_voxels(&grid);
     for (int k = 0; k < s->table.count; k++)
         for (size_t i = 0; i < n; i++) {
@@ -83,16 +83,16 @@ static void exact(const int size[3])
         for (int robust = 0; robust < 2; robust++) {
             clvox_tensor_fit_options options = {.method = (clvox_tensor_method)method, .robust = robust};
             clvox_tensor_fit_result r;
-            CHECK_THAT(clvox_tensor_fit(ctx, dwi, &s.table, NULL, &options, &r) == CLVOX_OK, "%s",
-                       clvox_message());
+            assert_that(clvox_tensor_fit(ctx, dwi, &s.table, NULL, &options, &r) == CLVOX_OK, "%s",
+                        clvox_message());
             if (!r.tensor)
                 continue;
-            CHECK_THAT(error_of(&r, NULL) < 1e-5, "%s%s: off by %g", names[method], robust ? " robust" : "",
-                       error_of(&r, NULL));
-            CHECK(r.fitted == clvox_grid_voxels(&dwi->grid) && r.asked == r.fitted && !r.made_positive);
-            CHECK(fabs((double)r.s0->data[0] - 900) < .01 && r.median_noise < .01 && r.rejects == 0);
+            assert_that(error_of(&r, NULL) < 1e-5, "%s%s: off by %g", names[method], robust ? " robust" : "",
+                        error_of(&r, NULL));
+            assert_true(r.fitted == clvox_grid_voxels(&dwi->grid) && r.asked == r.fitted && !r.made_positive);
+            assert_true(fabs((double)r.s0->data[0] - 900) < .01 && r.median_noise < .01 && r.rejects == 0);
             clvox_tensor_fit_release(&r);
-            CHECK(!r.tensor && !r.sigma);
+            assert_true(!r.tensor && !r.sigma);
         }
     clvox_volume_destroy(&dwi);
 }
@@ -109,7 +109,7 @@ static void shells_and_masks(void)
         s.b[k] = 3000;
     clvox_volume *dwi = make_dwi(size, &s), *mask;
     size_t n = clvox_grid_voxels(&dwi->grid);
-    check_must(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, &mask));
+    assert_ok(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, &mask));
     for (size_t i = 0; i < n; i++)
         mask->data[i] = i % 7 && i / 90 % 3 ? 1 : 0;
     /* What lies above bmax does not matter. */
@@ -117,21 +117,21 @@ static void shells_and_masks(void)
         for (size_t i = 0; i < n; i++)
             dwi->data[(size_t)k * n + i] = NAN;
     clvox_tensor_fit_options options = {.method = CLVOX_TENSOR_WLS, .bmax = 1000};
-    CHECK_THAT(clvox_tensor_fit(ctx, dwi, &s.table, mask, &options, &r) == CLVOX_OK, "%s", clvox_message());
-    CHECK_THAT(r.volumes == 22 && error_of(&r, mask) < 1e-5, "%d volumes, off by %g", r.volumes,
-               error_of(&r, mask));
+    assert_that(clvox_tensor_fit(ctx, dwi, &s.table, mask, &options, &r) == CLVOX_OK, "%s", clvox_message());
+    assert_that(r.volumes == 22 && error_of(&r, mask) < 1e-5, "%d volumes, off by %g", r.volumes,
+                error_of(&r, mask));
     clvox_tensor_fit_release(&r);
-    CHECK(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r) == CLVOX_OK);
-    CHECK(r.fitted == 0 && r.not_finite == r.asked && r.volumes == 32);
+    assert_int_equal(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r), CLVOX_OK);
+    assert_true(r.fitted == 0 && r.not_finite == r.asked && r.volumes == 32);
     clvox_tensor_fit_release(&r);
     options.bmax = 100;
-    CHECK(clvox_tensor_fit(ctx, dwi, &s.table, mask, &options, &r) == CLVOX_ERROR_DATA && !r.tensor);
-    CHECK_THAT(strstr(clvox_message(), "with b up to 100: only 2 volumes"), "%s", clvox_message());
+    assert_true(clvox_tensor_fit(ctx, dwi, &s.table, mask, &options, &r) == CLVOX_ERROR_DATA && !r.tensor);
+    assert_that(strstr(clvox_message(), "with b up to 100: only 2 volumes"), "%s", clvox_message());
     s.table.count--;
-    CHECK(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r) == CLVOX_ERROR_ARGUMENT && !r.tensor);
+    assert_true(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r) == CLVOX_ERROR_ARGUMENT && !r.tensor);
     s.table.count++;
     mask->grid.to_ras[0][3] += 1;
-    CHECK(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r) == CLVOX_ERROR_ARGUMENT && !r.tensor);
+    assert_true(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r) == CLVOX_ERROR_ARGUMENT && !r.tensor);
     clvox_volume_destroy(&dwi);
     clvox_volume_destroy(&mask);
 }
@@ -155,7 +155,7 @@ static void spoilt(void)
     double rms[2];
     for (int robust = 0; robust < 2; robust++) {
         options.robust = robust;
-        check_must(clvox_tensor_fit(ctx, dwi, &s.table, NULL, &options, &r));
+        assert_ok(clvox_tensor_fit(ctx, dwi, &s.table, NULL, &options, &r));
         double sum = 0, d[6];
         for (size_t i = 0; i < n; i++) {
             truth(i, d);
@@ -164,13 +164,13 @@ static void spoilt(void)
         }
         rms[robust] = sqrt(sum / (double)n / 6);
         if (robust) {
-            CHECK_THAT(r.rejects >= hit && r.rejects < hit + n / 2, "%zu rejected, %zu spoilt", r.rejects,
-                       hit);
-            CHECK_THAT(fabs(r.median_noise - 9.8) < 1.5, "noise %g", r.median_noise);
+            assert_that(r.rejects >= hit && r.rejects < hit + n / 2, "%zu rejected, %zu spoilt", r.rejects,
+                        hit);
+            assert_that(fabs(r.median_noise - 9.8) < 1.5, "noise %g", r.median_noise);
         }
         clvox_tensor_fit_release(&r);
     }
-    CHECK_THAT(rms[1] < .3 * rms[0] && rms[1] < .04, "errors of %g and, robust, %g", rms[0], rms[1]);
+    assert_that(rms[1] < .3 * rms[0] && rms[1] < .04, "errors of %g and, robust, %g", rms[0], rms[1]);
     /* Zeros, negative values, no signal at all. */
     for (size_t i = 0; i < n; i += 3) {
         dwi->data[5 * n + i] = 0;
@@ -179,10 +179,10 @@ static void spoilt(void)
     for (int k = 0; k < 3; k++)
         dwi->data[(size_t)k * n + 1] = 0;
     dwi->data[20 * n + 2] = INFINITY;
-    CHECK(clvox_tensor_fit(ctx, dwi, &s.table, NULL, NULL, &r) == CLVOX_OK);
-    CHECK(r.without_signal == 1 && r.not_finite == 1 && r.fitted == n - 2 && r.floored == (n + 2) / 3);
+    assert_int_equal(clvox_tensor_fit(ctx, dwi, &s.table, NULL, NULL, &r), CLVOX_OK);
+    assert_true(r.without_signal == 1 && r.not_finite == 1 && r.fitted == n - 2 && r.floored == (n + 2) / 3);
     for (size_t j = 0; j < 6 * n; j++)
-        CHECK(isfinite(r.tensor->data[j]));
+        assert_true(isfinite(r.tensor->data[j]));
     clvox_tensor_fit_release(&r);
     clvox_volume_destroy(&dwi);
 }
@@ -197,13 +197,13 @@ static void in_parts(void)
     clvox_volume *dwi = make_dwi(size, &s);
     size_t n = clvox_grid_voxels(&dwi->grid);
     clvox_device_limits *limits = (clvox_device_limits *)(uintptr_t)clvox_context_limits(ctx), real = *limits;
-    check_must(clvox_tensor_fit(ctx, dwi, &s.table, NULL, NULL, &whole));
+    assert_ok(clvox_tensor_fit(ctx, dwi, &s.table, NULL, NULL, &whole));
     limits->max_allocation = 23 * 4 * 800;
-    check_must(clvox_tensor_fit(ctx, dwi, &s.table, NULL, NULL, &parts));
+    assert_ok(clvox_tensor_fit(ctx, dwi, &s.table, NULL, NULL, &parts));
     *limits = real;
-    CHECK(!memcmp(whole.tensor->data, parts.tensor->data, 6 * n * sizeof(float)));
-    CHECK(!memcmp(whole.sigma->data, parts.sigma->data, n * sizeof(float)));
-    CHECK(whole.fitted == parts.fitted && whole.median_sigma == parts.median_sigma);
+    assert_memory_equal(whole.tensor->data, parts.tensor->data, 6 * n * sizeof(float));
+    assert_memory_equal(whole.sigma->data, parts.sigma->data, n * sizeof(float));
+    assert_true(whole.fitted == parts.fitted && whole.median_sigma == parts.median_sigma);
     clvox_tensor_fit_release(&whole);
     clvox_tensor_fit_release(&parts);
     clvox_volume_destroy(&dwi);
@@ -218,29 +218,27 @@ static const char *data(const char *name)
 }
 
 /* The tensors of README's own plain fit are in the axes of the bvecs as they stand. */
-static void real_scan(void)
+static void real_scan(void **state)
 {
+    (void)state;
     clvox_volume *dwi = NULL, *mask = NULL, *want = NULL, *fa = NULL;
     clvox_gradients *g = NULL;
     clvox_tensor_fit_result r = {0};
     clvox_volume *maps[CLVOX_MEASURES] = {0};
     char bval[4096];
-    CHECK_CASE("a real scan against a plain least-squares fit and its FA");
-    if (access(data("dwi.nii.gz"), R_OK)) {
-        CHECK_SKIP("no dti_dsistudio");
-        return;
-    }
-    check_must(clvox_volume_read(data("dwi.nii.gz"), &dwi));
-    check_must(clvox_volume_read(data("mask.nii.gz"), &mask));
-    check_must(clvox_volume_read(data("tensor_lls_xx_xy_xz_yy_yz_zz.nii.gz"), &want));
-    check_must(clvox_volume_read(data("fa_lls.nii.gz"), &fa));
+    if (access(data("dwi.nii.gz"), R_OK))
+        test_skip("no dti_dsistudio");
+    assert_ok(clvox_volume_read(data("dwi.nii.gz"), &dwi));
+    assert_ok(clvox_volume_read(data("mask.nii.gz"), &mask));
+    assert_ok(clvox_volume_read(data("tensor_lls_xx_xy_xz_yy_yz_zz.nii.gz"), &want));
+    assert_ok(clvox_volume_read(data("fa_lls.nii.gz"), &fa));
     snprintf(bval, sizeof bval, "%s", data("bvals"));
-    check_must(clvox_gradients_read_fsl(bval, data("bvecs"), &dwi->grid, dwi->frames, &g));
+    assert_ok(clvox_gradients_read_fsl(bval, data("bvecs"), &dwi->grid, dwi->frames, &g));
     /* From RAS back into those axes: x runs the other way on a right-handed grid. */
     clvox_tensor_fit_options options = {.method = CLVOX_TENSOR_OLS};
-    check_must(clvox_tensor_fit(ctx, dwi, g, mask, &options, &r));
-    check_must(clvox_tensor_measures(ctx, r.tensor, NULL,
-                                     1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_L3, maps));
+    assert_ok(clvox_tensor_fit(ctx, dwi, g, mask, &options, &r));
+    assert_ok(
+        clvox_tensor_measures(ctx, r.tensor, NULL, 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_L3, maps));
     size_t n = clvox_grid_voxels(&dwi->grid), count = 0;
     double flip[3], worst = 0, worst_fa = 0, sign = 1;
     for (int a = 0; a < 3; a++) {
@@ -263,9 +261,9 @@ static void real_scan(void)
         }
         worst_fa = fmax(worst_fa, fabs((double)maps[0]->data[i] - (double)fa->data[i]));
     }
-    CHECK_THAT(worst < 2e-4 && worst_fa < 2e-4 && count > 45000,
-               "%zu voxels: tensors off by %g um^2/ms, FA by %g", count, worst, worst_fa);
-    CHECK_THAT(r.median_noise > 1 && r.median_noise < 10, "noise %g", r.median_noise);
+    assert_that(worst < 2e-4 && worst_fa < 2e-4 && count > 45000,
+                "%zu voxels: tensors off by %g um^2/ms, FA by %g", count, worst, worst_fa);
+    assert_that(r.median_noise > 1 && r.median_noise < 10, "noise %g", r.median_noise);
     clvox_tensor_fit_release(&r);
     clvox_volume_destroy(&maps[CLVOX_MEASURE_FA]);
     clvox_volume_destroy(&maps[CLVOX_MEASURE_L3]);
@@ -276,22 +274,47 @@ static void real_scan(void)
     clvox_gradients_destroy(&g);
 }
 
-int main(void)
+static void known_tensors_from_signals_without_noise(void **state)
 {
-    ctx = harness_open();
-    CHECK_CASE("known tensors from signals without noise");
+    (void)state;
     exact((const int[3]){13, 7, 5});
-    CHECK_CASE("a scan of one slice, of one row, of one voxel");
+}
+
+static void a_scan_of_one_slice_of_one_row_of_one_voxel(void **state)
+{
+    (void)state;
     exact((const int[3]){17, 11, 1});
     exact((const int[3]){1, 23, 1});
     exact((const int[3]){1, 1, 1});
-    CHECK_CASE("shells above bmax, masks with holes, what does not fit together");
+}
+
+static void shells_above_bmax_masks_with_holes(void **state)
+{
+    (void)state;
     shells_and_masks();
-    CHECK_CASE("lost signals are rejected; zeros and infinities are counted");
+}
+
+static void lost_signals_are_rejected_zeros(void **state)
+{
+    (void)state;
     spoilt();
-    CHECK_CASE("the same in parts");
+}
+
+static void the_same_in_parts(void **state)
+{
+    (void)state;
     in_parts();
-    real_scan();
-    clvox_context_destroy(&ctx);
-    return check_end();
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    test_case(known_tensors_from_signals_without_noise, "known tensors from signals without noise");
+    test_case(a_scan_of_one_slice_of_one_row_of_one_voxel, "a scan of one slice, of one row, of one voxel");
+    test_case(shells_above_bmax_masks_with_holes,
+              "shells above bmax, masks with holes, what does not fit together");
+    test_case(lost_signals_are_rejected_zeros, "lost signals are rejected; zeros and infinities are counted");
+    test_case(the_same_in_parts, "the same in parts");
+    test_case(real_scan, "a real scan against a plain least-squares fit and its FA");
+    return test_run("scan", harness_close);
 }

@@ -39,7 +39,7 @@ static clvox_volume *constant(int frames, const double *values)
 {
     clvox_volume *v = NULL;
     size_t n = clvox_grid_voxels(&grid);
-    check_must(clvox_volume_create(&grid, frames, frames == 6 ? CLVOX_KIND_TENSOR : CLVOX_KIND_VECTOR, &v));
+    assert_ok(clvox_volume_create(&grid, frames, frames == 6 ? CLVOX_KIND_TENSOR : CLVOX_KIND_VECTOR, &v));
     for (size_t i = 0; i < n * (size_t)frames; i++)
         v->data[i] = (float)values[i / n];
     return v;
@@ -68,7 +68,7 @@ static clvox_volume *turn(const clvox_volume *image, const clvox_transform *t, c
 {
     clvox_volume *out = NULL;
     const clvox_apply_options o = {.interpolation = CLVOX_INTERPOLATE_NEAREST, .reorientation = how};
-    check_must(clvox_apply_with(ctx, image, &grid, (clvox_link[]){{t, 0}}, 1, &o, &out));
+    assert_ok(clvox_apply_with(ctx, image, &grid, (clvox_link[]){{t, 0}}, 1, &o, &out));
     return out;
 }
 
@@ -81,85 +81,92 @@ static void check_value(const clvox_volume *out, size_t at, const double *want, 
 {
     size_t n = clvox_grid_voxels(&grid);
     for (size_t k = 0; k < (size_t)out->frames; k++)
-        CHECK_THAT(fabs((double)out->data[k * n + at] - want[k]) < tolerance, "component %d: %g, not %g",
-                   (int)k, (double)out->data[k * n + at], want[k]);
+        assert_that(fabs((double)out->data[k * n + at] - want[k]) < tolerance, "component %d: %g, not %g",
+                    (int)k, (double)out->data[k * n + at], want[k]);
 }
 
+static const struct {
+    const char *name;
+    const double (*matrix)[4];
+} maps[] = {{"shear", CLV_MATRIX(shear)},
+            {"stretch", CLV_MATRIX(stretch)},
+            {"rotation", CLV_MATRIX(rotation)},
+            {"mirror and shear", CLV_MATRIX(mirror)}};
+static const double linear_v[3] = {1, 2, -0.5}, linear_w[3] = {0.3, -0.4, 1};
+
 /* Along v before, F v after; and the plane of v and w becomes that of F v and F w. */
+static void tensors_and_vectors_turn(void **state)
+{
+    const int *given = *state;
+    int m = given[0], as_warp = given[1];
+    clvox_transform direct = {0}, t = {0};
+    clv_matrix_copy(maps[m].matrix, direct.matrix);
+    t = direct;
+    if (as_warp) {
+        t = (clvox_transform){.is_warp = 1};
+        assert_ok(clvox_compose(ctx, &grid, (clvox_link[]){{&direct, 0}}, 1, &t.warp));
+    }
+    double f[3][3], fv[3], fw[3], d[6], want[6], r[3][3];
+    for (int i = 0; i < 3; i++)
+        memcpy(f[i], maps[m].matrix[i], sizeof f[i]);
+    assert_ok(clv_matrix3_invert(CLV_MATRIX3(f), f));
+    times(CLV_MATRIX3(f), linear_v, fv);
+    times(CLV_MATRIX3(f), linear_w, fw);
+    tensor_along(linear_v, linear_w, d);
+    tensor_along(fv, fw, want);
+    clvox_volume *image = constant(6, d);
+    clvox_volume *ppd = turn(image, &t, CLVOX_REORIENT_AUTO);
+    clvox_volume *fs = turn(image, &t, CLVOX_REORIENT_FINITE_STRAIN);
+    clvox_volume *none = turn(image, &t, CLVOX_REORIENT_NONE);
+    check_value(ppd, middle(), want, 2e-5);
+    check_value(none, middle(), d, 1e-6);
+    /* R = (F F^T)^(-1/2) F, another way than the code's. */
+    double fft[3][3], root[3][3], rv[3], rw[3];
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            fft[i][j] = f[i][0] * f[j][0] + f[i][1] * f[j][1] + f[i][2] * f[j][2];
+    clv_power_symmetric(CLV_MATRIX3(fft), -0.5, root);
+    clv_matrix3_multiply(CLV_MATRIX3(root), CLV_MATRIX3(f), r);
+    times(CLV_MATRIX3(r), linear_v, rv);
+    times(CLV_MATRIX3(r), linear_w, rw);
+    tensor_along(rv, rw, want);
+    check_value(fs, middle(), want, 2e-5);
+    clvox_volume_destroy(&image);
+    clvox_volume_destroy(&ppd);
+    clvox_volume_destroy(&fs);
+    clvox_volume_destroy(&none);
+    image = constant(3, linear_v);
+    ppd = turn(image, &t, CLVOX_REORIENT_PRINCIPAL);
+    fs = turn(image, &t, CLVOX_REORIENT_AUTO);
+    normalise(fv);
+    for (int i = 0; i < 3; i++)
+        fv[i] *= sqrt(5.25);
+    check_value(ppd, middle(), fv, 2e-5);
+    check_value(fs, middle(), rv, 2e-5);
+    clvox_volume_destroy(&image);
+    clvox_volume_destroy(&ppd);
+    clvox_volume_destroy(&fs);
+    clvox_volume_destroy(&t.warp);
+}
+
 static void linear(void)
 {
-    static const struct {
-        const char *name;
-        const double (*matrix)[4];
-    } maps[] = {{"shear", CLV_MATRIX(shear)},
-                {"stretch", CLV_MATRIX(stretch)},
-                {"rotation", CLV_MATRIX(rotation)},
-                {"mirror and shear", CLV_MATRIX(mirror)}};
-    const double v[3] = {1, 2, -0.5}, w[3] = {0.3, -0.4, 1};
     for (int m = 0; m < 4; m++)
-        for (int as_warp = 0; as_warp < 2; as_warp++) {
-            CHECK_CASE("a %s given as %s", maps[m].name, as_warp ? "a warp" : "a matrix");
-            clvox_transform given = {0}, t = {0};
-            clv_matrix_copy(maps[m].matrix, given.matrix);
-            t = given;
-            if (as_warp) {
-                t = (clvox_transform){.is_warp = 1};
-                check_must(clvox_compose(ctx, &grid, (clvox_link[]){{&given, 0}}, 1, &t.warp));
-            }
-            double f[3][3], fv[3], fw[3], d[6], want[6], r[3][3];
-            for (int i = 0; i < 3; i++)
-                memcpy(f[i], maps[m].matrix[i], sizeof f[i]);
-            check_must(clv_matrix3_invert(CLV_MATRIX3(f), f));
-            times(CLV_MATRIX3(f), v, fv);
-            times(CLV_MATRIX3(f), w, fw);
-            tensor_along(v, w, d);
-            tensor_along(fv, fw, want);
-            clvox_volume *image = constant(6, d);
-            clvox_volume *ppd = turn(image, &t, CLVOX_REORIENT_AUTO);
-            clvox_volume *fs = turn(image, &t, CLVOX_REORIENT_FINITE_STRAIN);
-            clvox_volume *none = turn(image, &t, CLVOX_REORIENT_NONE);
-            check_value(ppd, middle(), want, 2e-5);
-            check_value(none, middle(), d, 1e-6);
-            /* R = (F F^T)^(-1/2) F, another way than the code's. */
-            double fft[3][3], root[3][3], rv[3], rw[3];
-            for (int i = 0; i < 3; i++)
-                for (int j = 0; j < 3; j++)
-                    fft[i][j] = f[i][0] * f[j][0] + f[i][1] * f[j][1] + f[i][2] * f[j][2];
-            clv_power_symmetric(CLV_MATRIX3(fft), -0.5, root);
-            clv_matrix3_multiply(CLV_MATRIX3(root), CLV_MATRIX3(f), r);
-            times(CLV_MATRIX3(r), v, rv);
-            times(CLV_MATRIX3(r), w, rw);
-            tensor_along(rv, rw, want);
-            check_value(fs, middle(), want, 2e-5);
-            clvox_volume_destroy(&image);
-            clvox_volume_destroy(&ppd);
-            clvox_volume_destroy(&fs);
-            clvox_volume_destroy(&none);
-            image = constant(3, v);
-            ppd = turn(image, &t, CLVOX_REORIENT_PRINCIPAL);
-            fs = turn(image, &t, CLVOX_REORIENT_AUTO);
-            normalise(fv);
-            for (int i = 0; i < 3; i++)
-                fv[i] *= sqrt(5.25);
-            check_value(ppd, middle(), fv, 2e-5);
-            check_value(fs, middle(), rv, 2e-5);
-            clvox_volume_destroy(&image);
-            clvox_volume_destroy(&ppd);
-            clvox_volume_destroy(&fs);
-            clvox_volume_destroy(&t.warp);
-        }
+        for (int as_warp = 0; as_warp < 2; as_warp++)
+            test_case_at(tensors_and_vectors_turn, TEST_AT(m, as_warp), "a %s given as %s", maps[m].name,
+                         as_warp ? "a warp" : "a matrix");
 }
 
 /* F by the warp's own derivative: the code takes differences on the grid. */
-static void curved(void)
+static void curved(void **state)
 {
-    CHECK_CASE("a curved warp");
+    (void)state;
     const double v[3] = {1, 2, -0.5}, w[3] = {0.3, -0.4, 1};
     clv_phantom_warp made;
     clvox_transform t = {.is_warp = 1};
     double d[6], sum = 0, unturned = 0, count = 0;
-    check_must(clv_phantom_warp_make(&grid, 1.5, 4, &made));
-    check_must(clv_phantom_warp_sample(&made, &grid, false, &t.warp));
+    assert_ok(clv_phantom_warp_make(&grid, 1.5, 4, &made));
+    assert_ok(clv_phantom_warp_sample(&made, &grid, false, &t.warp));
     tensor_along(v, w, d);
     clvox_volume *image = constant(6, d), *out = turn(image, &t, CLVOX_REORIENT_PRINCIPAL);
     size_t n = clvox_grid_voxels(&grid);
@@ -172,7 +179,7 @@ static void curved(void)
                 clv_phantom_warp_gradient(&made, p, du);
                 for (int i = 0; i < 3; i++)
                     du[i][i] += 1;
-                check_must(clv_matrix3_invert(CLV_MATRIX3(du), du));
+                assert_ok(clv_matrix3_invert(CLV_MATRIX3(du), du));
                 times(CLV_MATRIX3(du), v, e);
                 normalise(e);
                 for (size_t k = 0; k < 6; k++)
@@ -183,17 +190,18 @@ static void curved(void)
                 sum += acos(fmin(cosine, 1)) * 57.29578;
                 unturned += acos(fmin(before, 1)) * 57.29578;
                 count++;
-                CHECK(fabs(values[2] - value[0]) < 1e-5 && fabs(values[0] - value[2]) < 1e-5);
+                assert_true(fabs(values[2] - value[0]) < 1e-5 && fabs(values[0] - value[2]) < 1e-5);
             }
-    CHECK_THAT(sum < 0.25 * unturned, "off by %g degrees, %g without turning", sum / count, unturned / count);
+    assert_that(sum < 0.25 * unturned, "off by %g degrees, %g without turning", sum / count,
+                unturned / count);
     clvox_volume_destroy(&image);
     clvox_volume_destroy(&out);
     clvox_volume_destroy(&t.warp);
 }
 
-static void odd(void)
+static void odd(void **state)
 {
-    CHECK_CASE("tensors of zeros and of NaN, and a warp that is flat somewhere");
+    (void)state;
     const double v[3] = {1, 0, 0}, w[3] = {0, 1, 0};
     double d[6];
     clvox_transform t = {0};
@@ -205,14 +213,14 @@ static void odd(void)
         clvox_volume *image = constant(6, d), *out = turn(image, &t, CLVOX_REORIENT_PRINCIPAL);
         for (size_t k = 0; k < 6; k++) {
             float got = out->data[k * clvox_grid_voxels(&grid) + middle()];
-            CHECK(kind ? isnan(got) : fpclassify(got) == FP_ZERO);
+            assert_true(kind ? isnan(got) : fpclassify(got) == FP_ZERO);
         }
         clvox_volume_destroy(&image);
         clvox_volume_destroy(&out);
     }
     tensor_along(v, w, d);
     clvox_volume *image = constant(6, d), *out = NULL, *flat = NULL;
-    check_must(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &flat));
+    assert_ok(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &flat));
     /* u = c - x: every voxel looks at the same place. */
     for (size_t i = 0, n = clvox_grid_voxels(&grid); i < n; i++) {
         double p[3];
@@ -224,7 +232,7 @@ static void odd(void)
     clvox_transform collapse = {.is_warp = 1, .warp = flat};
     out = turn(image, &collapse, CLVOX_REORIENT_PRINCIPAL);
     for (size_t k = 0; k < 6; k++)
-        CHECK(isfinite(out->data[k * clvox_grid_voxels(&grid) + middle()]));
+        assert_true(isfinite(out->data[k * clvox_grid_voxels(&grid) + middle()]));
     clvox_volume_destroy(&image);
     clvox_volume_destroy(&out);
     clvox_volume_destroy(&flat);
@@ -234,8 +242,7 @@ int main(void)
 {
     ctx = harness_open();
     linear();
-    curved();
-    odd();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    test_case(curved, "a curved warp");
+    test_case(odd, "tensors of zeros and of NaN, and a warp that is flat somewhere");
+    return test_run("reorient", harness_close);
 }

@@ -33,7 +33,7 @@ static void run_form(clvox_context *ctx, const float *u, float own, const float 
                                                CLV_VECTORS(out, out_size))
                         : clv_compose(ctx, b, own, CLV_VECTORS(a, w_size), map, turn,
                                       CLV_VECTORS(out, out_size));
-    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
+    assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download_field(ctx, out, got, n);
     ref_compose(u, (double)own, w, w_size, map, turn, extend, slack, want, unsure, out_size);
     size_t passed_over = 0;
@@ -44,9 +44,9 @@ static void run_form(clvox_context *ctx, const float *u, float own, const float 
                 want[c * n + i] = (double)got[c * n + i];
         }
     double error = harness_error(got, want, 3 * n, 2e-4, 1e-6);
-    CHECK_THAT(error <= 1, "%dx%dx%d from %dx%dx%d: %g", out_size[0], out_size[1], out_size[2],
-               w_size[0], w_size[1], w_size[2], error);
-    CHECK_THAT(passed_over <= 3 + n / 100, "%zu of %zu", passed_over, n);
+    assert_that(error <= 1, "%dx%dx%d from %dx%dx%d: %g", out_size[0], out_size[1], out_size[2], w_size[0],
+                w_size[1], w_size[2], error);
+    assert_that(passed_over <= 3 + n / 100, "%zu of %zu", passed_over, n);
     clv_buffer_destroy(&a);
     clv_buffer_destroy(&b);
     clv_buffer_destroy(&out);
@@ -100,18 +100,23 @@ static void exact_case(clvox_context *ctx)
     run(ctx, NULL, 1, w, in_size, &map, 0, out_size);
 }
 
+static void compose_with_and_without_a_field_nan(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? 5 : (int)(sizeof setups / sizeof *setups);
+    for (int s = 0; s < count; s++) {
+        random_case(ctx, &setups[s], true, false);
+        random_case(ctx, &setups[s], true, true);
+    }
+    random_case(ctx, &setups[count - 1], false, true);
+    exact_case(ctx);
+}
+
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? 5 : (int)(sizeof setups / sizeof *setups), state = 0;
-    while (harness_next(ctx, &clv_entry_compose, &state, "with and without a field, NaN")) {
-        for (int s = 0; s < count; s++) {
-            random_case(ctx, &setups[s], true, false);
-            random_case(ctx, &setups[s], true, true);
-        }
-        random_case(ctx, &setups[count - 1], false, true);
-        exact_case(ctx);
-    }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    harness_cases(&clv_entry_compose, compose_with_and_without_a_field_nan, NULL, 0,
+                  "with and without a field, NaN");
+    return test_run("compose", harness_close);
 }

@@ -21,9 +21,9 @@ static void run(clvox_context *ctx, const float *u, const float *v, const int si
     clv_buffer *a = harness_upload_field(ctx, u, n), *b = harness_upload_field(ctx, v, n);
     clv_buffer *numbers = harness_upload(ctx, state, sizeof state);
     clv_buffer *out = harness_output(ctx, 3 * n * sizeof(float));
-    CHECK_THAT(clv_compositive_step(ctx, CLV_VECTORS_MM(a, size, spacing), b,
-                                    &(clv_step_length){step, rim, numbers, SLOT}, out) == CLVOX_OK, "%s",
-               clvox_message());
+    assert_that(clv_compositive_step(ctx, CLV_VECTORS_MM(a, size, spacing), b,
+                                     &(clv_step_length){step, rim, numbers, SLOT}, out) == CLVOX_OK,
+                "%s", clvox_message());
     harness_download_field(ctx, out, got, n);
     ref_compositive_step(u, v, size, spacing, (double)step, (double)longest, (double)rim, slack, want, unsure);
     size_t passed_over = 0;
@@ -34,9 +34,9 @@ static void run(clvox_context *ctx, const float *u, const float *v, const int si
                 want[c * n + i] = (double)got[c * n + i];
         }
     double error = harness_error(got, want, 3 * n, 5e-5, 2e-6);
-    CHECK_THAT(error <= 1, "%dx%dx%d, step %g of %g: %g", size[0], size[1], size[2], (double)step,
-               (double)longest, error);
-    CHECK_THAT(passed_over <= 3 + n / 200, "%zu of %zu", passed_over, n);
+    assert_that(error <= 1, "%dx%dx%d, step %g of %g: %g", size[0], size[1], size[2], (double)step,
+                (double)longest, error);
+    assert_that(passed_over <= 3 + n / 200, "%zu of %zu", passed_over, n);
     clv_buffer_destroy(&a);
     clv_buffer_destroy(&b);
     clv_buffer_destroy(&numbers);
@@ -96,15 +96,20 @@ static void outward(clvox_context *ctx)
     run(ctx, u, v, size, unit, 0.75f, 1, 0, 0);
 }
 
+static void compositive_step_steps_none_nan_outside(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = (int)(sizeof sizes / sizeof *sizes) - (getenv("CLVOX_TEST_TINY") != NULL);
+    for (int s = 0; s < count; s++)
+        trials(ctx, sizes[s]);
+    outward(ctx);
+}
+
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    int count = (int)(sizeof sizes / sizeof *sizes) - (getenv("CLVOX_TEST_TINY") != NULL), state = 0;
-    while (harness_next(ctx, &clv_entry_compositive_step, &state, "steps, none, NaN, outside")) {
-        for (int s = 0; s < count; s++)
-            trials(ctx, sizes[s]);
-        outward(ctx);
-    }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    harness_cases(&clv_entry_compositive_step, compositive_step_steps_none_nan_outside, NULL, 0,
+                  "steps, none, NaN, outside");
+    return test_run("compositive step", harness_close);
 }

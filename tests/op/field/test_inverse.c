@@ -31,7 +31,7 @@ static void run(const int size[3], float steep, bool still)
     double worst = 0, off = 0;
     waves(u, size, spacing, steep, still);
     clv_buffer *du = harness_upload_field(ctx, u, n), *dv = harness_output(ctx, 3 * n * sizeof *u);
-    CHECK(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 40, dv) == CLVOX_OK);
+    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 40, dv), CLVOX_OK);
     harness_download_field(ctx, dv, v, n);
     for (int i = 0; i < (int)n; i++) {
         double left = ref_inverse_left(u, v, size, spacing, i), d[3], apart = 0;
@@ -44,47 +44,56 @@ static void run(const int size[3], float steep, bool still)
             apart = fmax(apart, fabs(d[c] - (double)v[c * n + (size_t)i]) / (double)spacing[c]);
         off = fmax(off, apart);
     }
-    CHECK_THAT(found == possible, "%d x %d x %d: %zu of %zu voxels found, at worst %g voxels left", size[0],
-               size[1], size[2], found, possible, worst);
+    assert_that(found == possible, "%d x %d x %d: %zu of %zu voxels found, at worst %g voxels left", size[0],
+                size[1], size[2], found, possible, worst);
     /* Where the map is steep, little is left far from the root. */
-    CHECK_THAT(off < (steep > .3f ? .1 : 5e-3), "%g voxels from the root", off);
+    assert_that(off < (steep > .3f ? .1 : 5e-3), "%g voxels from the root", off);
     clv_buffer_destroy(&du);
     clv_buffer_destroy(&dv);
     free(u);
 }
 
+static const int sizes[][3] = {{1, 1, 1}, {1, 5, 7}, {13, 11, 7}, {8, 1, 9}, {33, 3, 2}, {31, 29, 23}};
+
+static void inverse_roots_of_waves_gentle_and_steep(void **state)
+{
+    (void)state;
+    for (int s = 0; s < (getenv("CLVOX_TEST_TINY") ? 4 : 6); s++) {
+        run(sizes[s], .1f, false);
+        run(sizes[s], .2f, true);
+        run(sizes[s], .4f, true);
+    }
+}
+
+static void inverse_no_displacement_and_no_number(void **state)
+{
+    (void)state;
+    static const float spacing[3] = {1, 1, 1};
+    static const int size[3] = {5, 4, 3};
+    float u[180] = {0}, v[180];
+    clv_buffer *du = harness_upload_field(ctx, u, 60), *dv = harness_output(ctx, sizeof u);
+    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, dv), CLVOX_OK);
+    harness_download_field(ctx, dv, v, 60);
+    for (int i = 0; i < 180; i++)
+        assert_true(v[i] == 0);
+    clv_buffer_destroy(&du);
+    u[7] = NAN;
+    u[100] = INFINITY;
+    u[130] = 1e30f;
+    du = harness_upload_field(ctx, u, 60);
+    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, dv), CLVOX_OK);
+    harness_download_field(ctx, dv, v, 60);
+    assert_true(v[0] == 0 && v[59] == 0);
+    clv_buffer_destroy(&du);
+    clv_buffer_destroy(&dv);
+}
+
 int main(void)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {1, 5, 7}, {13, 11, 7}, {8, 1, 9}, {33, 3, 2}, {31, 29, 23}};
-    int state = 0;
     ctx = harness_open();
-    while (harness_next(ctx, &clv_entry_inverse, &state, "roots of waves, gentle and steep"))
-        for (int s = 0; s < (getenv("CLVOX_TEST_TINY") ? 4 : 6); s++) {
-            run(sizes[s], .1f, false);
-            run(sizes[s], .2f, true);
-            run(sizes[s], .4f, true);
-        }
-    state = 0;
-    while (harness_next(ctx, &clv_entry_inverse, &state, "no displacement, and no number")) {
-        static const float spacing[3] = {1, 1, 1};
-        static const int size[3] = {5, 4, 3};
-        float u[180] = {0}, v[180];
-        clv_buffer *du = harness_upload_field(ctx, u, 60), *dv = harness_output(ctx, sizeof u);
-        CHECK(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, dv) == CLVOX_OK);
-        harness_download_field(ctx, dv, v, 60);
-        for (int i = 0; i < 180; i++)
-            CHECK(v[i] == 0);
-        clv_buffer_destroy(&du);
-        u[7] = NAN;
-        u[100] = INFINITY;
-        u[130] = 1e30f;
-        du = harness_upload_field(ctx, u, 60);
-        CHECK(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, dv) == CLVOX_OK);
-        harness_download_field(ctx, dv, v, 60);
-        CHECK(v[0] == 0 && v[59] == 0);
-        clv_buffer_destroy(&du);
-        clv_buffer_destroy(&dv);
-    }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_cases(&clv_entry_inverse, inverse_roots_of_waves_gentle_and_steep, NULL, 0,
+                  "roots of waves, gentle and steep");
+    harness_cases(&clv_entry_inverse, inverse_no_displacement_and_no_number, NULL, 0,
+                  "no displacement, and no number");
+    return test_run("inverse", harness_close);
 }

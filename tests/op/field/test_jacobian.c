@@ -18,11 +18,11 @@ static void compare(const int size[3], float amplitude, bool logarithm)
     if (n > 30)
         u[n / 2] = NAN;
     clv_buffer *field = harness_upload_field(ctx, u, n), *out = harness_output(ctx, n * sizeof(float));
-    CHECK(clv_jacobian(ctx, CLV_VECTORS_MM(field, size, spacing), logarithm, out) == CLVOX_OK);
+    assert_int_equal(clv_jacobian(ctx, CLV_VECTORS_MM(field, size, spacing), logarithm, out), CLVOX_OK);
     harness_download(ctx, out, got, n * sizeof(float));
     ref_jacobian(u, size, spacing, logarithm, want);
     double error = harness_error(got, want, n, 2e-6, 1e-6);
-    CHECK_THAT(error <= 1, "%dx%dx%d amplitude %g: error %g", size[0], size[1], size[2], amplitude, error);
+    assert_that(error <= 1, "%dx%dx%d amplitude %g: error %g", size[0], size[1], size[2], amplitude, error);
     clv_buffer_destroy(&field);
     clv_buffer_destroy(&out);
     free(u);
@@ -43,9 +43,10 @@ static void folds(void)
     out = harness_output(ctx, n * sizeof(float));
     partial = harness_output(ctx, CLV_REDUCE_PARTIALS * sizeof(float));
     scalars = harness_output(ctx, sizeof got);
-    CHECK(clv_jacobian(ctx, CLV_VECTORS_MM(field, size, spacing), false, out) == CLVOX_OK);
-    CHECK(clv_reduce(ctx, CLV_REDUCE_COUNT_NOT_ABOVE, out, NULL, NULL, 0, (int)n, partial, scalars, 0) == 0);
-    CHECK(clv_reduce(ctx, CLV_REDUCE_MIN, out, NULL, NULL, 0, (int)n, partial, scalars, 1) == 0);
+    assert_int_equal(clv_jacobian(ctx, CLV_VECTORS_MM(field, size, spacing), false, out), CLVOX_OK);
+    assert_true(
+        clv_reduce(ctx, CLV_REDUCE_COUNT_NOT_ABOVE, out, NULL, NULL, 0, (int)n, partial, scalars, 0) == 0);
+    assert_true(clv_reduce(ctx, CLV_REDUCE_MIN, out, NULL, NULL, 0, (int)n, partial, scalars, 1) == 0);
     harness_download(ctx, scalars, got, sizeof got);
     ref_jacobian(u, size, spacing, false, want);
     int count = 0;
@@ -53,8 +54,8 @@ static void folds(void)
         count += want[i] <= 0;
         smallest = want[i] < smallest ? (float)want[i] : smallest;
     }
-    CHECK_THAT(count > 0 && got[0] == count, "%g folds, not %d", got[0], count);
-    CHECK_THAT(fabsf(got[1] - smallest) < 1e-5f, "smallest %g, not %g", got[1], smallest);
+    assert_that(count > 0 && got[0] == count, "%g folds, not %d", got[0], count);
+    assert_that(fabsf(got[1] - smallest) < 1e-5f, "smallest %g, not %g", got[1], smallest);
     clv_buffer_destroy(&field);
     clv_buffer_destroy(&out);
     clv_buffer_destroy(&partial);
@@ -63,18 +64,28 @@ static void folds(void)
     free(want);
 }
 
+static void jacobian_determinant_and_logarithm(void **state)
+{
+    (void)state;
+    int count = getenv("CLVOX_TEST_TINY") ? 6 : 8;
+    for (int s = 0; s < count; s++) {
+        compare(sizes[s], 0.1f, true);
+        compare(sizes[s], 0.5f, false);
+        compare(sizes[s], 0.1f, false);
+    }
+}
+
+static void folded_voxels_are_counted(void **state)
+{
+    (void)state;
+    folds();
+}
+
 int main(void)
 {
     ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? 6 : 8, state = 0;
-    while (harness_next(ctx, &clv_entry_jacobian, &state, "determinant and logarithm"))
-        for (int s = 0; s < count; s++) {
-            compare(sizes[s], 0.1f, true);
-            compare(sizes[s], 0.5f, false);
-            compare(sizes[s], 0.1f, false);
-        }
-    CHECK_CASE("folded voxels are counted");
-    folds();
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_cases(&clv_entry_jacobian, jacobian_determinant_and_logarithm, NULL, 0,
+                  "determinant and logarithm");
+    test_case(folded_voxels_are_counted, "folded voxels are counted");
+    return test_run("jacobian", harness_close);
 }

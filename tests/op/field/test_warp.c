@@ -32,7 +32,7 @@ static void run(clvox_context *ctx, const float *in, const int in_size[3], const
     clv_buffer *out = harness_output(ctx, n * sizeof(float));
     int status = clv_warp(ctx, CLV_VOLUME(a, in_size), map, u, (clv_interpolation)kind, outside,
                           CLV_VOLUME(out, out_size));
-    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
+    assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, out, got, n * sizeof(float));
     ref_warp(in, in_size, map, field, kind, (double)outside, slack, want, unsure, out_size);
     size_t passed_over = 0;
@@ -42,9 +42,9 @@ static void run(clvox_context *ctx, const float *in, const int in_size[3], const
             passed_over++;
         }
     double error = harness_error(got, want, n, tolerance, 0);
-    CHECK_THAT(error <= 1, "%s %dx%dx%d from %dx%dx%d: %g", kinds[kind], out_size[0], out_size[1],
-               out_size[2], in_size[0], in_size[1], in_size[2], error);
-    CHECK_THAT(passed_over <= 3 + n / 100, "%zu of %zu", passed_over, n);
+    assert_that(error <= 1, "%s %dx%dx%d from %dx%dx%d: %g", kinds[kind], out_size[0], out_size[1],
+                out_size[2], in_size[0], in_size[1], in_size[2], error);
+    assert_that(passed_over <= 3 + n / 100, "%zu of %zu", passed_over, n);
     clv_buffer_destroy(&a);
     clv_buffer_destroy(&u);
     clv_buffer_destroy(&out);
@@ -109,38 +109,33 @@ static void exact_case(clvox_context *ctx, int kind)
     run(ctx, in, in_size, &map, NULL, kind, -7, 0, tolerance, out_size);
 }
 
-/* The harness's index of the first tile of the variant after the one of state. */
-static int next_variant(const clv_entry *entry, int state)
+static void against_reference(void **state)
 {
-    int index = 0;
-    for (int v = 0; v < entry->count && index < state; v++)
-        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++)
-            index++;
-    return index;
+    const int *given = *state;
+    int kind = given[0];
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? 5 : (int)(sizeof setups / sizeof *setups);
+    for (int s = 0; s < count; s++) {
+        random_case(ctx, &setups[s], kind, true, false);
+        random_case(ctx, &setups[s], kind, true, true);
+    }
+    if (harness_first()) {
+        exact_case(ctx, kind);
+        if (count > 5)
+            random_case(ctx, &setups[5], kind, false, true);
+    }
 }
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? 5 : (int)(sizeof setups / sizeof *setups);
+    harness_open();
     for (int kind = 0; kind < 4; kind++) {
         /* Tiles of a variant differ in the work-group alone: all of them for
          * linear, the first of each variant for the others. */
-        int state = 0, first = 0;
-        while (harness_next(ctx, &clv_entry_warp, &state, kinds[kind])) {
-            for (int s = 0; s < count; s++) {
-                random_case(ctx, &setups[s], kind, true, false);
-                random_case(ctx, &setups[s], kind, true, true);
-            }
-            if (state - 1 == first)
-                exact_case(ctx, kind);
-            if (state - 1 == first && count > 5)
-                random_case(ctx, &setups[5], kind, false, true);
-            first = next_variant(&clv_entry_warp, state);
-            if (kind != REF_LINEAR)
-                state = first;
-        }
+        if (kind == REF_LINEAR)
+            harness_cases(&clv_entry_warp, against_reference, TEST_AT(kind), kinds[kind]);
+        else
+            harness_cases_first(&clv_entry_warp, against_reference, TEST_AT(kind), kinds[kind]);
     }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("warp", harness_close);
 }

@@ -49,7 +49,7 @@ static void begin(clvox_context *ctx, const clv_fluid_operator *op, given *g)
         *fields[i] = harness_output(ctx, g->bytes);
     g->room.partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
     g->room.state = harness_output(ctx, 4 * CLV_CG_STATE);
-    check_must(clv_buffer_fill(ctx, g->there, 0, 0, g->bytes));
+    assert_ok(clv_buffer_fill(ctx, g->there, 0, 0, g->bytes));
 }
 
 static void download(given *g)
@@ -77,15 +77,15 @@ static void follow(clvox_context *ctx, const clv_fluid_operator *op, int iterati
     double largest = 1e-30;
     begin(ctx, op, &g);
     const clv_fluid_problem problem = {*op, g.known, g.there, 0, iterations};
-    CHECK(clv_cg_solve(ctx, &problem, &g.room, &report) == CLVOX_OK);
+    assert_int_equal(clv_cg_solve(ctx, &problem, &g.room, &report), CLVOX_OK);
     download(&g);
     double *want = calloc(3 * g.n, sizeof *want);
     ref_conjugate_gradient(op, g.f, iterations, want);
     for (size_t i = 0; i < 3 * g.n; i++)
         largest = fmax(largest, fabs(want[i]));
     double error = harness_error(g.host, want, 3 * g.n, 2e-5 * largest, 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d, %d iterations: error %g", op->size[0], op->size[1], op->size[2],
-               report.iterations, error);
+    assert_that(error <= 1, "%dx%dx%d, %d iterations: error %g", op->size[0], op->size[1], op->size[2],
+                report.iterations, error);
     free(want);
     end(&g);
 }
@@ -98,61 +98,81 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
     begin(ctx, op, &g);
     float *first = malloc(g.bytes);
     clv_fluid_problem problem = {*op, g.known, g.there, tolerance, 400};
-    CHECK(clv_cg_solve(ctx, &problem, &g.room, &report) == CLVOX_OK);
+    assert_int_equal(clv_cg_solve(ctx, &problem, &g.room, &report), CLVOX_OK);
     int took = report.iterations;
     double left = report.left;
     download(&g);
     memcpy(first, g.host, g.bytes);
     double really = ref_fluid_operator_residual(op, g.got, g.f);
-    CHECK_THAT(left <= tolerance && took < 400, "%g is left after %d iterations", left, took);
-    CHECK_THAT(really <= 1.05 * tolerance + 3e-7, "in truth %g is left, not %g", really, left);
+    assert_that(left <= tolerance && took < 400, "%g is left after %d iterations", left, took);
+    assert_that(really <= 1.05 * tolerance + 3e-7, "in truth %g is left, not %g", really, left);
     clv_fluid_operator_bounds(op, &least, &most);
     for (size_t i = 0; i < 3 * g.n; i++) {
         off += (g.got[i] - g.v[i]) * (g.got[i] - g.v[i]);
         square += g.f[i] * g.f[i];
     }
-    CHECK_THAT(sqrt(off) <= 1.1 * (tolerance + 3e-7) * sqrt(square) / least, "off by %g", sqrt(off));
+    assert_that(sqrt(off) <= 1.1 * (tolerance + 3e-7) * sqrt(square) / least, "off by %g", sqrt(off));
     /* |e_k|_L <= 2 ((sqrt c - 1) / (sqrt c + 1))^k |e_0|_L, and |r| within sqrt c of it. */
     double c = most / least, slope = (sqrt(c) - 1) / (sqrt(c) + 1);
     int bound = slope > 0 ? (int)ceil(log(tolerance / (2 * sqrt(c))) / log(slope)) : 1;
-    CHECK_THAT(took <= bound, "%d iterations, at most %d", took, bound);
-    check_must(clv_buffer_fill(ctx, g.there, 0, 0, g.bytes));
-    CHECK(clv_cg_solve(ctx, &problem, &g.room, &report) == CLVOX_OK);
+    assert_that(took <= bound, "%d iterations, at most %d", took, bound);
+    assert_ok(clv_buffer_fill(ctx, g.there, 0, 0, g.bytes));
+    assert_int_equal(clv_cg_solve(ctx, &problem, &g.room, &report), CLVOX_OK);
     download(&g);
-    CHECK(report.iterations == took && !memcmp(first, g.host, g.bytes));
+    assert_true(report.iterations == took && !memcmp(first, g.host, g.bytes));
     problem.tolerance = 1.5 * tolerance;
-    CHECK(clv_cg_solve(ctx, &problem, &g.room, &report) == CLVOX_OK);
+    assert_int_equal(clv_cg_solve(ctx, &problem, &g.room, &report), CLVOX_OK);
     download(&g);
-    CHECK_THAT(report.iterations == 0 && !memcmp(first, g.host, g.bytes), "from the solution %d iterations",
-               report.iterations);
+    assert_that(report.iterations == 0 && !memcmp(first, g.host, g.bytes), "from the solution %d iterations",
+                report.iterations);
     free(first);
+    end(&g);
+}
+
+static const clv_entry *const entries[] = {&clv_entry_cg_descend, &clv_entry_cg_direction,
+                                           &clv_entry_cg_total};
+
+static void four_iterations_against_the_reference(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
+    for (int i = 0; i < count; i++)
+        follow(ctx, &problems[i], 4);
+}
+
+static void known_solutions_are_found_within_the_bound(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
+    for (int i = 0; i < count; i++)
+        solve(ctx, &problems[i], 1e-5);
+}
+
+static void of_nothing_comes_nothing(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    given g;
+    clv_fluid_report report;
+    begin(ctx, &problems[0], &g);
+    assert_ok(clv_buffer_fill(ctx, g.known, 0, 0, g.bytes));
+    assert_int_equal(
+        clv_cg_solve(ctx, &(clv_fluid_problem){problems[0], g.known, g.there, 1e-5, 10}, &g.room, &report),
+        CLVOX_OK);
+    assert_true(report.iterations == 0 && !(report.left > 0));
     end(&g);
 }
 
 int main(void)
 {
-    static const clv_entry *const entries[] = {&clv_entry_cg_descend, &clv_entry_cg_direction,
-                                               &clv_entry_cg_total};
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
-    for (int e = 0; e < 3; e++) {
-        int state = 0;
-        while (harness_next(ctx, entries[e], &state, "four iterations against the reference"))
-            for (int i = 0; i < count; i++)
-                follow(ctx, &problems[i], 4);
-    }
-    CHECK_CASE("known solutions are found, within the bound, twice the same");
-    for (int i = 0; i < count; i++)
-        solve(ctx, &problems[i], 1e-5);
-    CHECK_CASE("of nothing comes nothing");
-    given g;
-    clv_fluid_report report;
-    begin(ctx, &problems[0], &g);
-    check_must(clv_buffer_fill(ctx, g.known, 0, 0, g.bytes));
-    CHECK(clv_cg_solve(ctx, &(clv_fluid_problem){problems[0], g.known, g.there, 1e-5, 10}, &g.room, &report) ==
-          CLVOX_OK);
-    CHECK(report.iterations == 0 && !(report.left > 0));
-    end(&g);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    for (int e = 0; e < 3; e++)
+        harness_cases(entries[e], four_iterations_against_the_reference, NULL, 0,
+                      "four iterations against the reference");
+    test_case(known_solutions_are_found_within_the_bound,
+              "known solutions are found, within the bound, twice the same");
+    test_case(of_nothing_comes_nothing, "of nothing comes nothing");
+    return test_run("conjugate gradient", harness_close);
 }

@@ -28,7 +28,7 @@ static double sum_of(clvox_context *ctx, const clv_buffer *partial, int count)
 {
     static float values[CLV_FLUID_OPERATOR_PARTIALS];
     double sum = 0;
-    check_must(clv_buffer_read(ctx, partial, 0, values, (size_t)count * sizeof *values));
+    assert_ok(clv_buffer_read(ctx, partial, 0, values, (size_t)count * sizeof *values));
     for (int i = 0; i < count; i++)
         sum += (double)values[i];
     return sum;
@@ -50,31 +50,31 @@ static void compare(clvox_context *ctx, const clv_fluid_operator *op, bool hole)
     clv_buffer *in = harness_upload_field(ctx, v, n), *known = harness_upload_field(ctx, f, n);
     clv_buffer *out = harness_output(ctx, bytes), *partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
     int count;
-    CHECK(clv_fluid_operator_apply(ctx, op, in, out) == CLVOX_OK);
+    assert_int_equal(clv_fluid_operator_apply(ctx, op, in, out), CLVOX_OK);
     harness_download_field(ctx, out, got, n);
     double error = harness_error(got, want, 3 * n, 1e-6 * most, 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d: L v is off by %g", op->size[0], op->size[1], op->size[2], error);
-    CHECK(clv_fluid_operator_dot(ctx, op, in, out, partial, &count) == CLVOX_OK);
+    assert_that(error <= 1, "%dx%dx%d: L v is off by %g", op->size[0], op->size[1], op->size[2], error);
+    assert_int_equal(clv_fluid_operator_dot(ctx, op, in, out, partial, &count), CLVOX_OK);
     harness_download_field(ctx, out, again, n);
-    CHECK(!memcmp(got, again, bytes));
+    assert_memory_equal(got, again, bytes);
     for (size_t i = 0; i < 3 * n; i++) {
         sum += wide[i] * want[i];
         want[i] = (double)f[i] - want[i];
         squares += want[i] * want[i];
     }
     double dot = sum_of(ctx, partial, count);
-    CHECK_THAT(hole ? isnan(dot) : fabs(dot - sum) <= 3e-6 * sum, "v . L v is %.8g, not %.8g", dot, sum);
-    CHECK(clv_fluid_operator_residual(ctx, op, in, known, out, partial, &count) == CLVOX_OK);
+    assert_that(hole ? isnan(dot) : fabs(dot - sum) <= 3e-6 * sum, "v . L v is %.8g, not %.8g", dot, sum);
+    assert_int_equal(clv_fluid_operator_residual(ctx, op, in, known, out, partial, &count), CLVOX_OK);
     harness_download_field(ctx, out, again, n);
     error = harness_error(again, want, 3 * n, 1e-6 * (most + 1), 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d: f - L v is off by %g", op->size[0], op->size[1], op->size[2], error);
+    assert_that(error <= 1, "%dx%dx%d: f - L v is off by %g", op->size[0], op->size[1], op->size[2], error);
     double left = sum_of(ctx, partial, count);
-    CHECK_THAT(hole ? isnan(left) : fabs(left - squares) <= 3e-6 * squares, "%.8g, not %.8g", left, squares);
-    CHECK(clv_fluid_operator_residual(ctx, op, in, known, out, partial, &count) == CLVOX_OK);
+    assert_that(hole ? isnan(left) : fabs(left - squares) <= 3e-6 * squares, "%.8g, not %.8g", left, squares);
+    assert_int_equal(clv_fluid_operator_residual(ctx, op, in, known, out, partial, &count), CLVOX_OK);
     harness_download_field(ctx, out, got, n);
-    CHECK(!memcmp(got, again, bytes));
+    assert_memory_equal(got, again, bytes);
     double same = sum_of(ctx, partial, count);
-    CHECK(!memcmp(&same, &left, sizeof same));
+    assert_memory_equal(&same, &left, sizeof same);
     clv_buffer_destroy(&in);
     clv_buffer_destroy(&known);
     clv_buffer_destroy(&out);
@@ -103,9 +103,9 @@ static void check_definite(const clv_fluid_operator *op)
         square += v[i] * v[i];
     }
     clv_fluid_operator_bounds(op, &least, &most);
-    CHECK_THAT(fabs(one - other) <= 1e-12 * most * square, "%.12g is not %.12g", one, other);
-    CHECK_THAT(own >= least * square * (1 - 1e-12) && own <= most * square * (1 + 1e-12),
-               "%g is not between %g and %g", own / square, least, most);
+    assert_that(fabs(one - other) <= 1e-12 * most * square, "%.12g is not %.12g", one, other);
+    assert_that(own >= least * square * (1 - 1e-12) && own <= most * square * (1 + 1e-12),
+                "%g is not between %g and %g", own / square, least, most);
     free(random);
     free(u);
 }
@@ -134,33 +134,55 @@ static void check_wave(void)
             double want = ((.7 * kk + .2) * a[c] + 1.3 * k[c] * ka) * sin(phase[i]);
             worst = fmax(worst, fabs(out[c * n + i] - want));
         }
-    CHECK_THAT(worst < 2e-3, "off by %g", worst);
+    assert_that(worst < 2e-3, "off by %g", worst);
     free(v);
     free(phase);
 }
 
-int main(void)
+static void fluid_operator_against_the_reference(void **state)
 {
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS, state = 0;
-    while (harness_next(ctx, &clv_entry_fluid_operator, &state, "against the reference"))
-        for (int i = 0; i < count; i++)
-            compare(ctx, &problems[i], i % 4 == 0 && voxels_of(&problems[i]) > 30);
-    CHECK_CASE("L is symmetric and positive definite");
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
+    for (int i = 0; i < count; i++)
+        compare(ctx, &problems[i], i % 4 == 0 && voxels_of(&problems[i]) > 30);
+}
+
+static void l_is_symmetric_and_positive_definite(void **state)
+{
+    (void)state;
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
     for (int i = 0; i < count; i++)
         check_definite(&problems[i]);
-    CHECK_CASE("a long wave is what the formula says");
+}
+
+static void a_long_wave_is_what_the_formula_says(void **state)
+{
+    (void)state;
     check_wave();
-    CHECK_CASE("operators that are none are refused");
+}
+
+static void operators_that_are_none_are_refused(void **state)
+{
+    (void)state;
     clv_fluid_operator bad = problems[0];
     bad.gamma = 0;
-    CHECK(clv_fluid_operator_check(&bad) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fluid_operator_check(&bad), CLVOX_ERROR_ARGUMENT);
     bad = problems[0];
     bad.alpha = -1;
-    CHECK(clv_fluid_operator_check(&bad) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fluid_operator_check(&bad), CLVOX_ERROR_ARGUMENT);
     bad = problems[0];
     bad.spacing[1] = 0;
-    CHECK(clv_fluid_operator_check(&bad) == CLVOX_ERROR_ARGUMENT);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    assert_int_equal(clv_fluid_operator_check(&bad), CLVOX_ERROR_ARGUMENT);
+}
+
+int main(void)
+{
+    harness_open();
+    harness_cases(&clv_entry_fluid_operator, fluid_operator_against_the_reference, NULL, 0,
+                  "against the reference");
+    test_case(l_is_symmetric_and_positive_definite, "L is symmetric and positive definite");
+    test_case(a_long_wave_is_what_the_formula_says, "a long wave is what the formula says");
+    test_case(operators_that_are_none_are_refused, "operators that are none are refused");
+    return test_run("fluid operator", harness_close);
 }

@@ -72,150 +72,214 @@ static bool left_out(const problem *p)
     return getenv("CLVOX_TEST_TINY") && p->size[0] * p->size[1] * p->size[2] >= 700;
 }
 
-static void test_rate(clvox_context *ctx, const clv_entry *entry)
+/* What cases leave to those after them. */
+static struct {
+    clv_buffer *partial, *slot_buffer;
+    data d;
+} shared;
+
+static int test_rate_set_up(void **state)
 {
-    int state = 0;
-    clv_buffer *partial = harness_output(ctx, CLV_FLUID_PARTIALS * sizeof(float));
-    while (harness_next(ctx, entry, &state, "rate and bounds against reference"))
-        for (int k = 0; k < PROBLEMS; k++) {
-            const problem *p = &problems[k];
-            if (left_out(p))
-                continue;
-            data d;
-            double want[2];
-            float got[CLV_FLUID_SLOTS];
-            make(ctx, p, &d);
-            ref_fluid_rate(d.u_double, d.v_double, p->size, d.spacing, d.p_double, want);
-            clv_buffer *slots = harness_output(ctx, sizeof got);
-            int status = clv_fluid_rate(ctx, d.u_device, d.v_device, p->size, p->spacing, d.p_device,
-                                        partial, slots);
-            CHECK_THAT(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
-            harness_download_field(ctx, d.p_device, d.p, d.voxels);
-            double error = harness_error(d.p, d.p_double, 3 * d.voxels, 1e-5, 0);
-            CHECK_THAT(error <= 1, "%s: error %g", p->what, error);
-            harness_download(ctx, slots, got, sizeof got);
-            error = harness_error(got, want, 2, 1e-30, 1e-4);
-            CHECK_THAT(error <= 1, "%s: bounds %g %g, not %g %g", p->what, (double)got[0],
-                       (double)got[1], want[0], want[1]);
-            clv_buffer_destroy(&slots);
-            discard(&d);
-        }
-    clv_buffer_destroy(&partial);
+    (void)state;
+    clvox_context *ctx = harness_context();
+    shared.partial = harness_output(ctx, CLV_FLUID_PARTIALS * sizeof(float));
+    return 0;
 }
 
-static void test_update(clvox_context *ctx)
+static void entry_rate_and_bounds_against_reference(void **state)
 {
-    /* state: LONGEST, BEND; the wanted step for largest = 0.25 */
-    static const float cases[][3] = {{2, 1, 0.125f},  {2, 8, 0.0625f},  {0, 0, 0},
-                                     {NAN, 1, 0},     {1, NAN, 0},      {INFINITY, 1, 0},
-                                     {2, 0, 0.125f},  {1, 1e30f, 5e-31f}};
-    int state = 0;
-    while (harness_next(ctx, &clv_entry_fluid_update, &state, "update against reference"))
-        for (int k = 0; k < PROBLEMS; k++)
-            for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-                const problem *p = &problems[k];
-                if (left_out(p) || (k != 4 && c > 1))
-                    continue;
-                data d;
-                float slots[CLV_FLUID_SLOTS] = {cases[c][0], cases[c][1]};
-                make(ctx, p, &d);
-                clv_buffer *device = harness_upload(ctx, slots, sizeof slots);
-                int status = clv_fluid_update(ctx, d.u_device, d.v_device, p->size, 0.25f, device);
-                CHECK_THAT(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
-                harness_download(ctx, device, slots, sizeof slots);
-                float dt = cases[c][2], moved = dt > 0 ? dt * cases[c][0] : 0;
-                CHECK_THAT(slots[CLV_FLUID_STEP] == dt && slots[CLV_FLUID_MOVED] == moved,
-                           "%s: step %g, moved %g", p->what, (double)slots[CLV_FLUID_STEP],
-                           (double)slots[CLV_FLUID_MOVED]);
-                harness_download_field(ctx, d.u_device, d.u, d.voxels);
-                for (size_t i = 0; i < 3 * d.voxels; i++)
-                    d.u_double[i] += (double)dt * d.v_double[i];
-                double error = harness_error(d.u, d.u_double, 3 * d.voxels, 1e-6, 1e-6);
-                CHECK_THAT(error <= 1, "%s: error %g", p->what, error);
-                clv_buffer_destroy(&device);
-                discard(&d);
-            }
-}
-
-/* Pushed by rough and by ever the same velocities, u never folds. */
-static void test_never_folds(clvox_context *ctx)
-{
-    static const problem rough = {"rough", {12, 9, 10}, {1, 1.5f, 0.7f}, 0};
-    for (int same = 0; same < 2; same++) {
-        CHECK_CASE("no fold in many steps of %s velocities", same ? "the same" : "new");
+    (void)state;
+    clvox_context *ctx = harness_context();
+    for (int k = 0; k < PROBLEMS; k++) {
+        const problem *p = &problems[k];
+        if (left_out(p))
+            continue;
         data d;
-        make(ctx, &rough, &d);
-        clv_buffer *partial = harness_output(ctx, CLV_FLUID_PARTIALS * sizeof(float));
-        clv_buffer *state = harness_output(ctx, CLV_FLUID_SLOTS * sizeof(float));
-        double least = 1, moved = 0;
-        for (int step = 0; step < (getenv("CLVOX_TEST_TINY") ? 10 : 150); step++) {
-            if (!same) {
-                harness_random(d.v, 3 * d.voxels, 10 + (unsigned)step, -5, 5);
-                clv_buffer_destroy(&d.v_device);
-                d.v_device = harness_upload_field(ctx, d.v, d.voxels);
-            }
-            CHECK(clv_fluid_rate(ctx, d.u_device, d.v_device, rough.size, rough.spacing, d.p_device,
-                                 partial, state) == CLVOX_OK);
-            CHECK(clv_fluid_update(ctx, d.u_device, d.p_device, rough.size, 0.5f, state) == CLVOX_OK);
-            float slots[CLV_FLUID_SLOTS];
-            harness_download(ctx, state, slots, sizeof slots);
-            moved += (double)slots[CLV_FLUID_MOVED];
-            harness_download_field(ctx, d.u_device, d.u, d.voxels);
-            for (size_t i = 0; i < 3 * d.voxels; i++)
-                d.u_double[i] = d.u[i];
-            double now = ref_fluid_least(d.u_double, rough.size, d.spacing);
-            CHECK_THAT(now >= least / 8.001, "step %d: det from %g to %g", step, least, now);
-            least = now;
-        }
-        CHECK_THAT(least > 0, "smallest det %g", least);
-        CHECK_THAT(moved > 0.2, "moved %g voxels in all", moved);
-        clv_buffer_destroy(&partial);
-        clv_buffer_destroy(&state);
+        double want[2];
+        float got[CLV_FLUID_SLOTS];
+        make(ctx, p, &d);
+        ref_fluid_rate(d.u_double, d.v_double, p->size, d.spacing, d.p_double, want);
+        clv_buffer *slots = harness_output(ctx, sizeof got);
+        int status = clv_fluid_rate(ctx, d.u_device, d.v_device, p->size, p->spacing, d.p_device,
+                                    shared.partial, slots);
+        assert_that(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
+        harness_download_field(ctx, d.p_device, d.p, d.voxels);
+        double error = harness_error(d.p, d.p_double, 3 * d.voxels, 1e-5, 0);
+        assert_that(error <= 1, "%s: error %g", p->what, error);
+        harness_download(ctx, slots, got, sizeof got);
+        error = harness_error(got, want, 2, 1e-30, 1e-4);
+        assert_that(error <= 1, "%s: bounds %g %g, not %g %g", p->what, (double)got[0], (double)got[1],
+                    want[0], want[1]);
+        clv_buffer_destroy(&slots);
         discard(&d);
     }
 }
 
-static void test_bad_values(clvox_context *ctx)
+static int test_rate_tear_down(void **state)
 {
-    static const problem small = {"small", {5, 4, 3}, {1, 1, 1}, 0.3f};
-    CHECK_CASE("a velocity that is not a number stops the step and leaves u alone");
-    data d;
-    make(ctx, &small, &d);
-    clv_buffer *partial = harness_output(ctx, CLV_FLUID_PARTIALS * sizeof(float));
-    clv_buffer *state = harness_output(ctx, CLV_FLUID_SLOTS * sizeof(float));
-    d.v[17] = NAN;
-    clv_buffer_destroy(&d.v_device);
-    d.v_device = harness_upload_field(ctx, d.v, d.voxels);
-    CHECK(clv_fluid_rate(ctx, d.u_device, d.v_device, small.size, small.spacing, d.p_device, partial,
-                         state) == CLVOX_OK);
-    CHECK(clv_fluid_update(ctx, d.u_device, d.p_device, small.size, 0.5f, state) == CLVOX_OK);
-    float slots[CLV_FLUID_SLOTS];
-    harness_download(ctx, state, slots, sizeof slots);
-    CHECK(isnan(slots[CLV_FLUID_LONGEST]) && slots[CLV_FLUID_STEP] == 0 && slots[CLV_FLUID_MOVED] == 0);
-    harness_download_field(ctx, d.u_device, d.p, d.voxels);
-    CHECK(!memcmp(d.p, d.u, 3 * d.voxels * sizeof(float)));
+    (void)state;
+    clv_buffer_destroy(&shared.partial);
+    return 0;
+}
 
-    CHECK_CASE("arguments are checked");
-    CHECK(clv_fluid_rate(ctx, d.u_device, d.v_device, small.size, small.spacing, d.v_device, partial,
-                         state) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_fluid_rate(ctx, d.u_device, d.v_device, small.size, small.spacing, d.p_device, state,
-                         state) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_fluid_update(ctx, d.u_device, d.u_device, small.size, 1, state) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_fluid_update(ctx, d.u_device, d.p_device, small.size, 0, state) == CLVOX_ERROR_ARGUMENT);
+static void test_rate(const clv_entry *entry)
+{
+    test_set_up(test_rate_set_up);
+    harness_cases(entry, entry_rate_and_bounds_against_reference, NULL, 0,
+                  "rate and bounds against reference");
+    test_tear_down(test_rate_tear_down);
+}
+
+/* state: LONGEST, BEND; the wanted step for largest = 0.25 */
+static const float cases[][3] = {{2, 1, 0.125f}, {2, 8, 0.0625f},  {0, 0, 0},      {NAN, 1, 0},
+                                 {1, NAN, 0},    {INFINITY, 1, 0}, {2, 0, 0.125f}, {1, 1e30f, 5e-31f}};
+
+static void fluid_update_update_against_reference(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    for (int k = 0; k < PROBLEMS; k++)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            const problem *p = &problems[k];
+            if (left_out(p) || (k != 4 && c > 1))
+                continue;
+            data d;
+            float slots[CLV_FLUID_SLOTS] = {cases[c][0], cases[c][1]};
+            make(ctx, p, &d);
+            clv_buffer *device = harness_upload(ctx, slots, sizeof slots);
+            int status = clv_fluid_update(ctx, d.u_device, d.v_device, p->size, 0.25f, device);
+            assert_that(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
+            harness_download(ctx, device, slots, sizeof slots);
+            float dt = cases[c][2], moved = dt > 0 ? dt * cases[c][0] : 0;
+            assert_that(slots[CLV_FLUID_STEP] == dt && slots[CLV_FLUID_MOVED] == moved,
+                        "%s: step %g, moved %g", p->what, (double)slots[CLV_FLUID_STEP],
+                        (double)slots[CLV_FLUID_MOVED]);
+            harness_download_field(ctx, d.u_device, d.u, d.voxels);
+            for (size_t i = 0; i < 3 * d.voxels; i++)
+                d.u_double[i] += (double)dt * d.v_double[i];
+            double error = harness_error(d.u, d.u_double, 3 * d.voxels, 1e-6, 1e-6);
+            assert_that(error <= 1, "%s: error %g", p->what, error);
+            clv_buffer_destroy(&device);
+            discard(&d);
+        }
+}
+
+static void test_update(void)
+{
+    harness_cases(&clv_entry_fluid_update, fluid_update_update_against_reference, NULL, 0,
+                  "update against reference");
+}
+
+static const problem never_folds_rough = {"rough", {12, 9, 10}, {1, 1.5f, 0.7f}, 0};
+
+/* Pushed by rough and by ever the same velocities, u never folds. */
+static void no_fold_in_many_steps_of_velocities(void **state)
+{
+    const int *given = *state;
+    int same = given[0];
+    clvox_context *ctx = harness_context();
+    data d;
+    make(ctx, &never_folds_rough, &d);
+    clv_buffer *partial = harness_output(ctx, CLV_FLUID_PARTIALS * sizeof(float));
+    clv_buffer *slot_buffer = harness_output(ctx, CLV_FLUID_SLOTS * sizeof(float));
+    double least = 1, moved = 0;
+    for (int step = 0; step < (getenv("CLVOX_TEST_TINY") ? 10 : 150); step++) {
+        if (!same) {
+            harness_random(d.v, 3 * d.voxels, 10 + (unsigned)step, -5, 5);
+            clv_buffer_destroy(&d.v_device);
+            d.v_device = harness_upload_field(ctx, d.v, d.voxels);
+        }
+        assert_int_equal(clv_fluid_rate(ctx, d.u_device, d.v_device, never_folds_rough.size,
+                                        never_folds_rough.spacing, d.p_device, partial, slot_buffer),
+                         CLVOX_OK);
+        assert_int_equal(
+            clv_fluid_update(ctx, d.u_device, d.p_device, never_folds_rough.size, 0.5f, slot_buffer),
+            CLVOX_OK);
+        float slots[CLV_FLUID_SLOTS];
+        harness_download(ctx, slot_buffer, slots, sizeof slots);
+        moved += (double)slots[CLV_FLUID_MOVED];
+        harness_download_field(ctx, d.u_device, d.u, d.voxels);
+        for (size_t i = 0; i < 3 * d.voxels; i++)
+            d.u_double[i] = d.u[i];
+        double now = ref_fluid_least(d.u_double, never_folds_rough.size, d.spacing);
+        assert_that(now >= least / 8.001, "step %d: det from %g to %g", step, least, now);
+        least = now;
+    }
+    assert_that(least > 0, "smallest det %g", least);
+    assert_that(moved > 0.2, "moved %g voxels in all", moved);
     clv_buffer_destroy(&partial);
-    clv_buffer_destroy(&state);
+    clv_buffer_destroy(&slot_buffer);
     discard(&d);
+}
+
+static void test_never_folds(void)
+{
+    for (int same = 0; same < 2; same++)
+        test_case_at(no_fold_in_many_steps_of_velocities, TEST_AT(same),
+                     "no fold in many steps of %s velocities", same ? "the same" : "new");
+}
+
+static const problem small = {"small", {5, 4, 3}, {1, 1, 1}, 0.3f};
+
+static void a_velocity_that_is_not_a_number_stops(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    make(ctx, &small, &shared.d);
+    shared.partial = harness_output(ctx, CLV_FLUID_PARTIALS * sizeof(float));
+    shared.slot_buffer = harness_output(ctx, CLV_FLUID_SLOTS * sizeof(float));
+    shared.d.v[17] = NAN;
+    clv_buffer_destroy(&shared.d.v_device);
+    shared.d.v_device = harness_upload_field(ctx, shared.d.v, shared.d.voxels);
+    assert_int_equal(clv_fluid_rate(ctx, shared.d.u_device, shared.d.v_device, small.size, small.spacing,
+                                    shared.d.p_device, shared.partial, shared.slot_buffer),
+                     CLVOX_OK);
+    assert_int_equal(
+        clv_fluid_update(ctx, shared.d.u_device, shared.d.p_device, small.size, 0.5f, shared.slot_buffer),
+        CLVOX_OK);
+    float slots[CLV_FLUID_SLOTS];
+    harness_download(ctx, shared.slot_buffer, slots, sizeof slots);
+    assert_true(isnan(slots[CLV_FLUID_LONGEST]) && slots[CLV_FLUID_STEP] == 0 && slots[CLV_FLUID_MOVED] == 0);
+    harness_download_field(ctx, shared.d.u_device, shared.d.p, shared.d.voxels);
+    assert_memory_equal(shared.d.p, shared.d.u, 3 * shared.d.voxels * sizeof(float));
+}
+
+static void arguments_are_checked(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_int_equal(clv_fluid_rate(ctx, shared.d.u_device, shared.d.v_device, small.size, small.spacing,
+                                    shared.d.v_device, shared.partial, shared.slot_buffer),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fluid_rate(ctx, shared.d.u_device, shared.d.v_device, small.size, small.spacing,
+                                    shared.d.p_device, shared.slot_buffer, shared.slot_buffer),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(
+        clv_fluid_update(ctx, shared.d.u_device, shared.d.u_device, small.size, 1, shared.slot_buffer),
+        CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(
+        clv_fluid_update(ctx, shared.d.u_device, shared.d.p_device, small.size, 0, shared.slot_buffer),
+        CLVOX_ERROR_ARGUMENT);
+    clv_buffer_destroy(&shared.partial);
+    clv_buffer_destroy(&shared.slot_buffer);
+    discard(&shared.d);
+}
+
+static void test_bad_values(void)
+{
+    test_case(a_velocity_that_is_not_a_number_stops,
+              "a velocity that is not a number stops the step and leaves u alone");
+    test_case(arguments_are_checked, "arguments are checked");
 }
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    test_rate(ctx, &clv_entry_fluid_rate);
-    test_rate(ctx, &clv_entry_fluid_bend);
-    test_rate(ctx, &clv_entry_fluid_largest);
-    test_update(ctx);
-    test_never_folds(ctx);
-    test_bad_values(ctx);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    test_rate(&clv_entry_fluid_rate);
+    test_rate(&clv_entry_fluid_bend);
+    test_rate(&clv_entry_fluid_largest);
+    test_update();
+    test_never_folds();
+    test_bad_values();
+    return test_run("fluid step", harness_close);
 }

@@ -6,34 +6,39 @@
 #include "ref/fluid/force.h"
 
 /* The reference's gradient against central differences of its energy. */
+static void reference_gradient_against_differences(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    const force_problem *p = &force_problems[k];
+    force_data d;
+    force_make(p, &d);
+    double *force = calloc(3 * d.voxels, sizeof *force), result[4];
+    ref_force_gradient(&d.ref, d.u_double, force);
+    double wrong = 0, all = 1e-300;
+    for (size_t i = 0; i < 3 * d.voxels; i++) {
+        double old = d.u_double[i], h = 1e-6;
+        d.u_double[i] = old + h;
+        double up = ref_energy(&d.ref, d.u_double, result);
+        d.u_double[i] = old - h;
+        double down = ref_energy(&d.ref, d.u_double, result);
+        d.u_double[i] = old;
+        double difference = -(up - down) / (2 * h);
+        wrong += (force[i] - difference) * (force[i] - difference);
+        all += force[i] * force[i];
+    }
+    assert_that(sqrt(wrong / all) <= 1e-6 || wrong < 1e-14, "relative error %g of %g", sqrt(wrong / all),
+                sqrt(all));
+    free(force);
+    force_discard(&d);
+}
+
 static void test_reference(void)
 {
-    for (int k = 0; k < FORCE_PROBLEMS; k++) {
-        const force_problem *p = &force_problems[k];
-        if (force_voxels(p->size) > 1000)
-            continue;
-        CHECK_CASE("reference gradient against differences of the energy: %s", p->what);
-        force_data d;
-        force_make(p, &d);
-        double *force = calloc(3 * d.voxels, sizeof *force), result[4];
-        ref_force_gradient(&d.ref, d.u_double, force);
-        double wrong = 0, all = 1e-300;
-        for (size_t i = 0; i < 3 * d.voxels; i++) {
-            double old = d.u_double[i], h = 1e-6;
-            d.u_double[i] = old + h;
-            double up = ref_energy(&d.ref, d.u_double, result);
-            d.u_double[i] = old - h;
-            double down = ref_energy(&d.ref, d.u_double, result);
-            d.u_double[i] = old;
-            double difference = -(up - down) / (2 * h);
-            wrong += (force[i] - difference) * (force[i] - difference);
-            all += force[i] * force[i];
-        }
-        CHECK_THAT(sqrt(wrong / all) <= 1e-6 || wrong < 1e-14, "relative error %g of %g",
-                   sqrt(wrong / all), sqrt(all));
-        free(force);
-        force_discard(&d);
-    }
+    for (int k = 0; k < FORCE_PROBLEMS; k++)
+        if (force_voxels(force_problems[k].size) <= 1000)
+            test_case_at(reference_gradient_against_differences, TEST_AT(k),
+                         "reference gradient against differences of the energy: %s", force_problems[k].what);
 }
 
 /* Of the largest component of the whole force: the image term's positions are
@@ -52,53 +57,70 @@ static void compare(clvox_context *ctx, const force_problem *p)
     for (size_t i = 0; i < 3 * d.voxels; i++)
         largest = fmax(largest, fabs(want[i]));
     int status = clv_force(ctx, &d.args);
-    CHECK_THAT(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
+    assert_that(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
     harness_download_field(ctx, d.args.force, got, d.voxels);
     double error = harness_error(got, want, 3 * d.voxels, tolerance * largest, 0);
-    CHECK_THAT(error <= 1, "%s: error %g of the tolerance", p->what, error);
+    assert_that(error <= 1, "%s: error %g of the tolerance", p->what, error);
     if (getenv("CLVOX_TEST_SHOW"))
         printf("# %s: error %g of the largest\n", p->what, error * tolerance);
-    CHECK(getenv("CLVOX_TEST_TINY") || clv_force(ctx, &d.args) == CLVOX_OK);
+    assert_true(getenv("CLVOX_TEST_TINY") || clv_force(ctx, &d.args) == CLVOX_OK);
     harness_download_field(ctx, d.args.force, again, d.voxels);
-    CHECK_THAT(!memcmp(got, again, 3 * d.voxels * sizeof *got), "%s: differs when run again", p->what);
+    assert_that(!memcmp(got, again, 3 * d.voxels * sizeof *got), "%s: differs when run again", p->what);
     free(want);
     free(got);
     free(again);
     force_discard(&d);
 }
 
-static void test_force(clvox_context *ctx, const clv_entry *entry)
+typedef struct force_given {
+    const clv_entry *entry;
+} force_given;
+
+static void entry_force_against_reference(void **state)
 {
-    int state = 0;
-    char last[32] = "";
-    while (harness_next(ctx, entry, &state, "force against reference")) {
-        const clv_kernel *kernel;
-        int status = clv_kernel_get(ctx, entry, entry->builds ? entry->builds[0] : NULL, (int[3]){8, 8, 8}, 0,
-                                    &kernel);
-        if (status == CLVOX_ERROR_DEVICE) {
-            CHECK_SKIP("%s", clvox_message());
-            continue;
-        }
-        CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
-        if (status < 0)
-            continue;
-        bool first = strcmp(last, kernel->variant->name) != 0;
-        snprintf(last, sizeof last, "%s", kernel->variant->name);
-        int end = first && !getenv("CLVOX_TEST_TINY") ? FORCE_PROBLEMS : FORCE_ONE_BUILD;
-        for (int k = 0; k < end; k++) {
-            force_problem p = force_problems[k];
-            if (entry == &clv_entry_force_image)
-                p.lambda = 0;
-            if (force_tiny(&p) && (p.image || p.lambda > 0))
-                compare(ctx, &p);
-        }
+    const force_given *given = *state;
+    const clv_entry *entry = given->entry;
+    clvox_context *ctx = harness_context();
+    const clv_kernel *kernel;
+    int status =
+        clv_kernel_get(ctx, entry, entry->builds ? entry->builds[0] : NULL, (int[3]){8, 8, 8}, 0, &kernel);
+    if (status == CLVOX_ERROR_DEVICE)
+        test_skip("%s", clvox_message());
+    assert_ok(status);
+    int end = harness_first() && !getenv("CLVOX_TEST_TINY") ? FORCE_PROBLEMS : FORCE_ONE_BUILD;
+    for (int k = 0; k < end; k++) {
+        force_problem p = force_problems[k];
+        if (entry == &clv_entry_force_image)
+            p.lambda = 0;
+        if (force_tiny(&p) && (p.image || p.lambda > 0))
+            compare(ctx, &p);
     }
 }
 
-/* T = R at u = 0 is a fixed point, and so is the penalty alone. */
-static void test_identity(clvox_context *ctx)
+/* The other form runs the products first. */
+static int two_pass_set_up(void **state)
 {
-    CHECK_CASE("identity is a fixed point");
+    (void)state;
+    return clv_force_variant(harness_context(), "force", "twopass", -1);
+}
+
+static int two_pass_tear_down(void **state)
+{
+    (void)state;
+    return clv_force_variant(harness_context(), "force", NULL, -1);
+}
+
+static void test_force(const clv_entry *entry)
+{
+    harness_cases(entry, entry_force_against_reference, TEST_OF(((force_given){entry})),
+                  "force against reference");
+}
+
+/* T = R at u = 0 is a fixed point, and so is the penalty alone. */
+static void test_identity(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
     force_problem p = force_problems[9];
     p.image = true;
     p.turned = false;
@@ -109,48 +131,48 @@ static void test_identity(clvox_context *ctx)
     memcpy(d.moving, d.fixed, d.voxels * sizeof(float));
     force_upload(ctx, &p, &d);
     float *got = calloc(3 * d.voxels, sizeof *got);
-    CHECK(clv_force(ctx, &d.args) == CLVOX_OK);
+    assert_int_equal(clv_force(ctx, &d.args), CLVOX_OK);
     harness_download_field(ctx, d.args.force, got, d.voxels);
     float largest = 0;
     for (size_t i = 0; i < 3 * d.voxels; i++)
         largest = fmaxf(largest, fabsf(got[i]));
-    CHECK_THAT(largest == 0, "largest force %g", (double)largest);
+    assert_that(largest == 0, "largest force %g", (double)largest);
     free(got);
     force_discard(&d);
 }
 
-static void test_refusals(clvox_context *ctx)
+static void test_refusals(void **state)
 {
-    CHECK_CASE("arguments are checked");
+    (void)state;
+    clvox_context *ctx = harness_context();
     force_data d;
     force_make(&force_problems[4], &d);
     force_upload(ctx, &force_problems[4], &d);
     clv_force_args wrong = d.args;
     wrong.force = (clv_buffer *)wrong.u;
-    CHECK(clv_force(ctx, &wrong) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_force(ctx, &wrong), CLVOX_ERROR_ARGUMENT);
     wrong = d.args;
     wrong.spacing[1] = 0;
-    CHECK(clv_force(ctx, &wrong) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_force(ctx, &wrong), CLVOX_ERROR_ARGUMENT);
     wrong = d.args;
     wrong.moving = NULL;
-    CHECK(clv_force(ctx, &wrong) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_force_variant(ctx, "force", "twopass", -1) == CLVOX_OK);
-    CHECK(clv_force(ctx, &d.args) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_force_variant(ctx, "force", NULL, -1) == CLVOX_OK);
+    assert_int_equal(clv_force(ctx, &wrong), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_force_variant(ctx, "force", "twopass", -1), CLVOX_OK);
+    assert_int_equal(clv_force(ctx, &d.args), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_force_variant(ctx, "force", NULL, -1), CLVOX_OK);
     force_discard(&d);
 }
 
 int main(void)
 {
     test_reference();
-    clvox_context *ctx = harness_open();
-    test_force(ctx, &clv_entry_force);
-    test_force(ctx, &clv_entry_force_image);
-    check_must(clv_force_variant(ctx, "force", "twopass", -1)); /* which runs the products first */
-    test_force(ctx, &clv_entry_force_products);
-    check_must(clv_force_variant(ctx, "force", NULL, -1));
-    test_identity(ctx);
-    test_refusals(ctx);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    test_force(&clv_entry_force);
+    test_force(&clv_entry_force_image);
+    test_set_up(two_pass_set_up);
+    test_force(&clv_entry_force_products);
+    test_tear_down(two_pass_tear_down);
+    test_case(test_identity, "identity is a fixed point");
+    test_case(test_refusals, "arguments are checked");
+    return test_run("force", harness_close);
 }

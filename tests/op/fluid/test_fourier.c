@@ -31,16 +31,16 @@ static void transform(clvox_context *ctx, const clv_fft *fft)
     clv_buffer *in = harness_upload_field(ctx, field, n), *out = harness_output(ctx, bytes);
     clv_buffer *spectrum = harness_output(ctx, wave_bytes);
     for (int twice = 0; twice < 2; twice++) {
-        CHECK(clv_fft_forward(ctx, fft, in, spectrum) == CLVOX_OK);
+        assert_int_equal(clv_fft_forward(ctx, fft, in, spectrum), CLVOX_OK);
         harness_download(ctx, spectrum, got + (twice ? waves : 0), wave_bytes);
     }
     double error = harness_error(got, want, waves, 6e-7 * sqrt((double)n) * log2((double)n + 2), 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d: spectrum off by %g", size[0], size[1], size[2], error);
-    CHECK(!memcmp(got, got + waves, wave_bytes));
-    CHECK(clv_fft_back(ctx, fft, spectrum, out) == CLVOX_OK);
+    assert_that(error <= 1, "%dx%dx%d: spectrum off by %g", size[0], size[1], size[2], error);
+    assert_memory_equal(got, got + waves, wave_bytes);
+    assert_int_equal(clv_fft_back(ctx, fft, spectrum, out), CLVOX_OK);
     harness_download_field(ctx, out, back, n);
     error = harness_error(back, wide, 3 * n, 2e-6, 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d: back and off by %g", size[0], size[1], size[2], error);
+    assert_that(error <= 1, "%dx%dx%d: back and off by %g", size[0], size[1], size[2], error);
     clv_buffer_destroy(&in);
     clv_buffer_destroy(&out);
     clv_buffer_destroy(&spectrum);
@@ -67,14 +67,14 @@ static void solve(clvox_context *ctx, const clv_fft *fft, float beta)
         largest = fmax(largest, fabs(v[i]));
     clv_buffer *known = harness_upload_field(ctx, host, n);
     clv_buffer *there = harness_output(ctx, bytes), *spectrum = harness_output(ctx, clv_fft_bytes(size));
-    CHECK(clv_fft_solve(ctx, fft, &op, known, there, spectrum) == CLVOX_OK);
+    assert_int_equal(clv_fft_solve(ctx, fft, &op, known, there, spectrum), CLVOX_OK);
     harness_download_field(ctx, there, host, n);
     double error = harness_error(host, v, 3 * n, 1e-5 * largest, 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d, beta %g: off by %g", size[0], size[1], size[2], (double)beta, error);
+    assert_that(error <= 1, "%dx%dx%d, beta %g: off by %g", size[0], size[1], size[2], (double)beta, error);
     for (size_t i = 0; i < 3 * n; i++)
         got[i] = (double)host[i];
     double left = ref_fluid_operator_residual(&op, got, f);
-    CHECK_THAT(left < 3e-6, "%dx%dx%d, beta %g: %g is left", size[0], size[1], size[2], (double)beta, left);
+    assert_that(left < 3e-6, "%dx%dx%d, beta %g: %g is left", size[0], size[1], size[2], (double)beta, left);
     clv_buffer_destroy(&known);
     clv_buffer_destroy(&there);
     clv_buffer_destroy(&spectrum);
@@ -96,7 +96,7 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
     harness_random(host, 3 * n, 3 + (unsigned)n, -1, 1);
     for (size_t i = 0; i < 3 * n; i++)
         square += (double)host[i] * (double)host[i];
-    check_must(clv_fft_create(ctx, size, &fft));
+    assert_ok(clv_fft_create(ctx, size, &fft));
     clv_buffer *f = harness_upload_field(ctx, host, n), *spectrum = harness_output(ctx, clv_fft_bytes(size));
     clv_buffer *field[FIELDS], *there = harness_output(ctx, bytes);
     for (int i = 0; i < FIELDS; i++)
@@ -106,20 +106,20 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
     const clv_fluid_problem problem = {op, f, there, tolerance, 300};
     int solvers = beta > 0 ? 2 : SOLVERS;
     for (int s = 0; s < solvers; s++) {
-        check_must(clv_buffer_fill(ctx, there, 0, 0, bytes));
+        assert_ok(clv_buffer_fill(ctx, there, 0, 0, bytes));
         if (s == 0)
-            CHECK(clv_fft_solve(ctx, &fft, &op, f, there, spectrum) == CLVOX_OK);
+            assert_int_equal(clv_fft_solve(ctx, &fft, &op, f, there, spectrum), CLVOX_OK);
         else if (s == 1)
-            CHECK(clv_cg_solve(ctx, &problem, &room, &report) == CLVOX_OK);
+            assert_int_equal(clv_cg_solve(ctx, &problem, &room, &report), CLVOX_OK);
         else
-            CHECK(clv_sor_solve(ctx, &problem, &other, &report) == CLVOX_OK);
+            assert_int_equal(clv_sor_solve(ctx, &problem, &other, &report), CLVOX_OK);
         harness_download_field(ctx, there, v + (size_t)s * 3 * n, n);
         for (size_t i = 0; i < 3 * n; i++) {
             double d = (double)v[(size_t)s * 3 * n + i] - (double)v[i];
             apart[s] += d * d;
         }
-        CHECK_THAT(sqrt(apart[s]) <= 1.1 * (tolerance + 3e-6) * sqrt(square) / .001,
-                   "solver %d is %g from the FFT", s, sqrt(apart[s] / square));
+        assert_that(sqrt(apart[s]) <= 1.1 * (tolerance + 3e-6) * sqrt(square) / .001,
+                    "solver %d is %g from the FFT", s, sqrt(apart[s] / square));
     }
     for (int i = 0; i < FIELDS; i++)
         clv_buffer_destroy(&field[i]);
@@ -130,53 +130,113 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
     free(host);
 }
 
-static void reordered(clvox_context *ctx)
+enum { VOXELS = 4103 };
+
+/* What cases leave to those after them. */
+static struct {
+    size_t bytes;
+    float *host, *got;
+    clv_fft fft;
+} shared;
+
+static int reordered_set_up(void **state)
 {
-    enum { VOXELS = 4103 };
-    int state = 0;
-    size_t bytes = 3 * VOXELS * sizeof(float);
-    float *host = malloc(2 * bytes), *got = host + 3 * VOXELS;
-    harness_random(host, 3 * VOXELS, 5, -1, 1);
-    while (harness_next(ctx, &clv_entry_fft_reorder, &state, "to planar and back")) {
-        clv_buffer *field = harness_upload_field(ctx, host, VOXELS), *planar = harness_output(ctx, bytes);
-        clv_buffer *back = harness_output(ctx, bytes);
-        CHECK(clv_fft_reorder(ctx, field, planar, VOXELS, false) == CLVOX_OK);
-        harness_download(ctx, planar, got, bytes);
-        CHECK(!memcmp(got, host, bytes));
-        CHECK(clv_fft_reorder(ctx, planar, back, VOXELS, true) == CLVOX_OK);
-        harness_download_field(ctx, back, got, VOXELS);
-        CHECK(!memcmp(got, host, bytes));
-        clv_buffer_destroy(&field);
-        clv_buffer_destroy(&planar);
-        clv_buffer_destroy(&back);
-    }
-    free(host);
+    (void)state;
+    shared.bytes = 3 * VOXELS * sizeof(float);
+    shared.host = malloc(2 * shared.bytes);
+    shared.got = shared.host + 3 * VOXELS;
+    harness_random(shared.host, 3 * VOXELS, 5, -1, 1);
+    return 0;
+}
+
+static void fft_reorder_to_planar_and_back(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    clv_buffer *field = harness_upload_field(ctx, shared.host, VOXELS),
+               *planar = harness_output(ctx, shared.bytes);
+    clv_buffer *back = harness_output(ctx, shared.bytes);
+    assert_int_equal(clv_fft_reorder(ctx, field, planar, VOXELS, false), CLVOX_OK);
+    harness_download(ctx, planar, shared.got, shared.bytes);
+    assert_memory_equal(shared.got, shared.host, shared.bytes);
+    assert_int_equal(clv_fft_reorder(ctx, planar, back, VOXELS, true), CLVOX_OK);
+    harness_download_field(ctx, back, shared.got, VOXELS);
+    assert_memory_equal(shared.got, shared.host, shared.bytes);
+    clv_buffer_destroy(&field);
+    clv_buffer_destroy(&planar);
+    clv_buffer_destroy(&back);
+}
+
+static int reordered_tear_down(void **state)
+{
+    (void)state;
+    free(shared.host);
+    return 0;
+}
+
+static void reordered(void)
+{
+    test_set_up(reordered_set_up);
+    harness_cases(&clv_entry_fft_reorder, fft_reorder_to_planar_and_back, NULL, 0, "to planar and back");
+    test_tear_down(reordered_tear_down);
 }
 
 /* Of each kind: powers of two, products of 2, 3, 5 and 7, odd ones, those that need 11 and 13, primes,
  * axes of one voxel. A provider takes a size and is right, or says so. */
-static void provider(clvox_context *ctx, const clv_fft_provider *p)
+static const int kinds[][3] = {{16, 8, 4},  {12, 10, 7}, {15, 9, 5}, {11, 13, 4},
+                               {17, 5, 23}, {10, 1, 3},  {1, 6, 9},  {6, 1, 1}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+typedef struct provider_given {
+    const clv_fft_provider *p;
+    int i;
+} provider_given;
+
+static int provider_set_up(void **state)
 {
-    static const int kinds[][3] = {{16, 8, 4}, {12, 10, 7}, {15, 9, 5}, {11, 13, 4}, {17, 5, 23},
-                                   {10, 1, 3}, {1, 6, 9},   {6, 1, 1}};
-    enum { KINDS = sizeof kinds / sizeof *kinds };
-    check_must(clv_force_variant(ctx, CLV_FFT, p->name, -1));
+    const provider_given *given = *state;
+    clvox_context *ctx = harness_context();
+    assert_ok(clv_force_variant(ctx, CLV_FFT, given->p->name, -1));
+    return 0;
+}
+
+static void of_x_x_forward_back_and_solved(void **state)
+{
+    const provider_given *given = *state;
+    const clv_fft_provider *p = given->p;
+    int i = given->i;
+    clvox_context *ctx = harness_context();
+    const int *n = kinds[i];
+    clv_fft fft;
+    if (p->by && p->by->takes(n) < 0) {
+        assert_int_equal(clv_fft_create(ctx, n, &fft), CLVOX_ERROR_DEVICE);
+        assert_that(strstr(clvox_message(), "another provider"), "%s", clvox_message());
+        return;
+    }
+    assert_ok(clv_fft_create(ctx, n, &fft));
+    transform(ctx, &fft);
+    solve(ctx, &fft, .02f);
+    solve(ctx, &fft, 0);
+    clv_fft_destroy(&fft);
+}
+
+static int provider_tear_down(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_ok(clv_force_variant(ctx, CLV_FFT, NULL, -1));
+    return 0;
+}
+
+static void provider(const clv_fft_provider *p)
+{
+    test_set_up(provider_set_up);
     for (int i = 0; i < KINDS; i++) {
         const int *n = kinds[i];
-        CHECK_CASE("%s of %dx%dx%d: forward, back and solved", p->name, n[0], n[1], n[2]);
-        clv_fft fft;
-        if (p->by && p->by->takes(n) < 0) {
-            CHECK(clv_fft_create(ctx, n, &fft) == CLVOX_ERROR_DEVICE);
-            CHECK_THAT(strstr(clvox_message(), "another provider"), "%s", clvox_message());
-            continue;
-        }
-        check_must(clv_fft_create(ctx, n, &fft));
-        transform(ctx, &fft);
-        solve(ctx, &fft, .02f);
-        solve(ctx, &fft, 0);
-        clv_fft_destroy(&fft);
+        test_case_at(of_x_x_forward_back_and_solved, TEST_OF(((provider_given){p, i})),
+                     "%s of %dx%dx%d: forward, back and solved", p->name, n[0], n[1], n[2]);
     }
-    check_must(clv_force_variant(ctx, CLV_FFT, NULL, -1));
+    test_tear_down(provider_tear_down);
 }
 
 /* A library that runs and does nothing. */
@@ -198,18 +258,30 @@ static int idle_back(clvox_context *ctx, void *plan, clv_buffer *spectrum, clv_b
     return CLVOX_OK;
 }
 
-static void chosen(clvox_context *ctx)
+static void a_library_that_is_wrong_is_found_out(void **state)
 {
+    (void)state;
+    clvox_context *ctx = harness_context();
     static const clv_fourier_library idle = {"idle", false, NULL, idle_plan, idle_forward, idle_back, free};
+    assert_int_equal(clv_fourier_trust(ctx, &idle), CLVOX_ERROR_DEVICE);
+    assert_that(strstr(clvox_message(), "idle is off by"), "%s", clvox_message());
+    assert_int_equal(clv_fourier_trust(ctx, &clv_fourier_clfft), CLVOX_OK);
+}
+
+static void what_one_provider_does_not_take_another(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
     clv_fft fft;
-    CHECK_CASE("a library that is wrong is found out");
-    CHECK(clv_fourier_trust(ctx, &idle) == CLVOX_ERROR_DEVICE);
-    CHECK_THAT(strstr(clvox_message(), "idle is off by"), "%s", clvox_message());
-    CHECK(clv_fourier_trust(ctx, &clv_fourier_clfft) == CLVOX_OK);
-    CHECK_CASE("what one provider does not take another does");
-    check_must(clv_fft_create(ctx, (const int[3]){1 << 14, 1, 1}, &fft));
-    CHECK(fft.provider->by);
+    assert_ok(clv_fft_create(ctx, (const int[3]){1 << 14, 1, 1}, &fft));
+    assert_true(fft.provider->by);
     clv_fft_destroy(&fft);
+}
+
+static void chosen(void)
+{
+    test_case(a_library_that_is_wrong_is_found_out, "a library that is wrong is found out");
+    test_case(what_one_provider_does_not_take_another, "what one provider does not take another does");
 }
 
 static int damaged_entries;
@@ -231,80 +303,99 @@ static int erase(const char *path, const struct stat *info, int type, struct FTW
 }
 
 /* What libraries build is kept, and of no use damaged but harmless. */
-static void kept(void)
+static void kept(void **state)
 {
+    (void)state;
     char folder[] = "/tmp/clvox-test-fourier-XXXXXX";
-    CHECK_CASE("libraries keep what they build");
     if (!mkdtemp(folder))
-        check_must(clv_fail(CLVOX_ERROR_FILE, "no folder in /tmp"));
+        assert_ok(clv_fail(CLVOX_ERROR_FILE, "no folder in /tmp"));
     setenv("CLVOX_CACHE_DIR", folder, 1);
     for (int damaged = 0; damaged < 2; damaged++) {
-        clvox_context *ctx = harness_open();
+        clvox_context *ctx;
+        assert_ok(clvox_context_create(NULL, &ctx));
         clv_fft fft;
         for (const clv_fft_provider *p = clv_fft_providers; p->name; p++) {
-            check_must(clv_force_variant(ctx, CLV_FFT, p->name, -1));
-            check_must(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft));
+            assert_ok(clv_force_variant(ctx, CLV_FFT, p->name, -1));
+            assert_ok(clv_fft_create(ctx, (const int[3]){8, 6, 5}, &fft));
             transform(ctx, &fft);
             clv_fft_destroy(&fft);
         }
         clvox_context_destroy(&ctx);
         damaged_entries = 0;
-        CHECK(nftw(folder, cut, 8, FTW_PHYS) == 0);
-        CHECK(damaged_entries > 0);
+        assert_true(nftw(folder, cut, 8, FTW_PHYS) == 0);
+        assert_true(damaged_entries > 0);
     }
-    CHECK(nftw(folder, erase, 8, FTW_PHYS | FTW_DEPTH) == 0);
+    assert_true(nftw(folder, erase, 8, FTW_PHYS | FTW_DEPTH) == 0);
     setenv("CLVOX_CACHE_DIR", "", 1);
 }
 
-int main(void)
+static const clv_entry *const entries[] = {&clv_entry_fft_rows, &clv_entry_fft_rows_back,
+                                           &clv_entry_fft_columns, &clv_entry_fft_solve};
+
+static void forward_back_and_solved(void **state)
 {
-    static const clv_entry *const entries[] = {&clv_entry_fft_rows, &clv_entry_fft_rows_back,
-                                               &clv_entry_fft_columns, &clv_entry_fft_solve};
-    clvox_context *ctx = harness_open();
+    const int *given = *state;
+    int e = given[0];
+    clvox_context *ctx = harness_context();
     int count = getenv("CLVOX_TEST_TINY") ? TINY : SIZES;
-    clv_fft fft;
-    for (int e = 0; e < 4; e++) {
-        int state = 0;
-        while (harness_next(ctx, entries[e], &state, "forward, back and solved"))
-            for (int i = 0; i < count; i++) {
-                check_must(clv_fft_create(ctx, sizes[i], &fft));
-                if (e < 3)
-                    transform(ctx, &fft);
-                if (e >= 2 && i % 3 == 0) {
-                    solve(ctx, &fft, .02f);
-                    solve(ctx, &fft, 0);
-                }
-                clv_fft_destroy(&fft);
-            }
+    for (int i = 0; i < count; i++) {
+        assert_ok(clv_fft_create(ctx, sizes[i], &shared.fft));
+        if (e < 3)
+            transform(ctx, &shared.fft);
+        if (e >= 2 && i % 3 == 0) {
+            solve(ctx, &shared.fft, .02f);
+            solve(ctx, &shared.fft, 0);
+        }
+        clv_fft_destroy(&shared.fft);
     }
-    for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
-        if (count == SIZES || !p->by) /* libraries' kernels are for the device, not for the simulator */
-            provider(ctx, p);
-    reordered(ctx);
-    if (count == SIZES) {
-        chosen(ctx);
-        kept();
-    }
-    CHECK_CASE("three solvers agree");
+}
+
+static void three_solvers_agree(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : SIZES;
     agree(ctx, (const int[3]){12, 6, 4}, 0);
     agree(ctx, (const int[3]){11, 6, 5}, .01f);
     if (count == SIZES)
         agree(ctx, (const int[3]){26, 30, 34}, 0);
-    CHECK_CASE("what does not fit is refused");
-    check_must(clv_force_variant(ctx, CLV_FFT, "clvox", -1));
-    CHECK(clv_fft_create(ctx, (const int[3]){1 << 20, 1, 1}, &fft) == CLVOX_ERROR_DEVICE);
-    check_must(clv_force_variant(ctx, CLV_FFT, "no such", -1));
-    CHECK(clv_fft_create(ctx, sizes[0], &fft) == CLVOX_ERROR_ARGUMENT);
-    check_must(clv_force_variant(ctx, CLV_FFT, NULL, -1));
-    check_must(clv_fft_create(ctx, sizes[0], &fft));
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_ok(clv_force_variant(ctx, CLV_FFT, "clvox", -1));
+    assert_int_equal(clv_fft_create(ctx, (const int[3]){1 << 20, 1, 1}, &shared.fft), CLVOX_ERROR_DEVICE);
+    assert_ok(clv_force_variant(ctx, CLV_FFT, "no such", -1));
+    assert_int_equal(clv_fft_create(ctx, sizes[0], &shared.fft), CLVOX_ERROR_ARGUMENT);
+    assert_ok(clv_force_variant(ctx, CLV_FFT, NULL, -1));
+    assert_ok(clv_fft_create(ctx, sizes[0], &shared.fft));
     clv_fluid_operator op = {{12, 7, 5}, {1, 1, 1}, 1, 0, 1, false};
     clv_buffer *any = harness_output(ctx, 4096);
-    CHECK(clv_fft_solve(ctx, &fft, &op, any, any, any) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fft_solve(ctx, &shared.fft, &op, any, any, any), CLVOX_ERROR_ARGUMENT);
     op.periodic = true;
     op.size[1] = 8;
-    CHECK(clv_fft_solve(ctx, &fft, &op, any, any, any) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fft_solve(ctx, &shared.fft, &op, any, any, any), CLVOX_ERROR_ARGUMENT);
     clv_buffer_destroy(&any);
-    clv_fft_destroy(&fft);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    clv_fft_destroy(&shared.fft);
+}
+
+int main(void)
+{
+    harness_open();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : SIZES;
+    for (int e = 0; e < 4; e++)
+        harness_cases(entries[e], forward_back_and_solved, TEST_AT(e), "forward, back and solved");
+    for (const clv_fft_provider *p = clv_fft_providers; p->name; p++)
+        if (count == SIZES || !p->by) /* libraries' kernels are for the device, not for the simulator */
+            provider(p);
+    reordered();
+    if (count == SIZES) {
+        chosen();
+        test_case(kept, "libraries keep what they build");
+    }
+    test_case(three_solvers_agree, "three solvers agree");
+    test_case(what_does_not_fit_is_refused, "what does not fit is refused");
+    return test_run("fourier", harness_close);
 }

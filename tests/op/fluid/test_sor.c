@@ -37,14 +37,14 @@ static void sweep(clvox_context *ctx, const clv_fluid_operator *op, int sweeps)
     clv_buffer *known_there = harness_upload_field(ctx, f, n), *other = harness_output(ctx, bytes);
     for (int twice = 0; twice < 2; twice++) {
         clv_buffer *there = harness_upload_field(ctx, v, n);
-        CHECK(clv_sor(ctx, op, known_there, omega, sweeps, there, other) == CLVOX_OK);
+        assert_int_equal(clv_sor(ctx, op, known_there, omega, sweeps, there, other), CLVOX_OK);
         harness_download_field(ctx, there, got + (twice ? 3 * n : 0), n);
         clv_buffer_destroy(&there);
     }
     double error = harness_error(got, want, 3 * n, 4e-6 * largest, 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d%s, %d sweeps: error %g", op->size[0], op->size[1], op->size[2],
-               op->periodic ? " periodic" : "", sweeps, error);
-    CHECK(!memcmp(got, got + 3 * n, bytes));
+    assert_that(error <= 1, "%dx%dx%d%s, %d sweeps: error %g", op->size[0], op->size[1], op->size[2],
+                op->periodic ? " periodic" : "", sweeps, error);
+    assert_memory_equal(got, got + 3 * n, bytes);
     clv_buffer_destroy(&known_there);
     clv_buffer_destroy(&other);
     free(v);
@@ -69,10 +69,10 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
     clv_buffer *known = harness_upload_field(ctx, host, n), *there = harness_output(ctx, bytes);
     clv_buffer *other = harness_output(ctx, bytes), *state = harness_output(ctx, 8);
     clv_buffer *partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
-    check_must(clv_buffer_fill(ctx, there, 0, 0, bytes));
+    assert_ok(clv_buffer_fill(ctx, there, 0, 0, bytes));
     clv_fluid_problem problem = {*op, known, there, tolerance, 400};
     const clv_sor_workspace workspace = {other, partial, state};
-    CHECK(clv_sor_solve(ctx, &problem, &workspace, &report) == CLVOX_OK);
+    assert_int_equal(clv_sor_solve(ctx, &problem, &workspace, &report), CLVOX_OK);
     double left = report.left;
     int first = report.iterations;
     harness_download_field(ctx, there, host, n);
@@ -82,13 +82,13 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
         square += f[i] * f[i];
     }
     double really = ref_fluid_operator_residual(op, got, f);
-    CHECK_THAT(left <= tolerance && first < 400, "%g is left after %d sweeps", left, first);
-    CHECK_THAT(really <= 1.05 * tolerance + 1e-7, "in truth %g is left, not %g", really, left);
+    assert_that(left <= tolerance && first < 400, "%g is left after %d sweeps", left, first);
+    assert_that(really <= 1.05 * tolerance + 1e-7, "in truth %g is left, not %g", really, left);
     clv_fluid_operator_bounds(op, &least, &most);
-    CHECK_THAT(sqrt(off) <= 1.1 * (tolerance + 1e-7) * sqrt(square) / least, "off by %g", sqrt(off));
+    assert_that(sqrt(off) <= 1.1 * (tolerance + 1e-7) * sqrt(square) / least, "off by %g", sqrt(off));
     problem.tolerance = 1.5 * tolerance;
-    CHECK(clv_sor_solve(ctx, &problem, &workspace, &report) == CLVOX_OK);
-    CHECK_THAT(report.iterations == 0, "from the solution %d sweeps, from 0 %d", report.iterations, first);
+    assert_int_equal(clv_sor_solve(ctx, &problem, &workspace, &report), CLVOX_OK);
+    assert_that(report.iterations == 0, "from the solution %d sweeps, from 0 %d", report.iterations, first);
     clv_buffer_destroy(&known);
     clv_buffer_destroy(&there);
     clv_buffer_destroy(&other);
@@ -138,35 +138,57 @@ static void check_rate(const clv_fluid_operator *op)
     mu /= centre;
     /* With too little, the larger root of rate - omega mu sqrt(rate) + omega - 1. */
     double root = (low * mu + sqrt(low * low * mu * mu - 4 * (low - 1))) / 2;
-    CHECK_THAT(fabs(less - root * root) < .005, "omega %g: rate %g, not %g", low, less, root * root);
+    assert_that(fabs(less - root * root) < .005, "omega %g: rate %g, not %g", low, less, root * root);
     /* With too much, the roots are complex: the error swings about as it falls. */
-    CHECK_THAT(fabs(more - (high - 1)) < .06, "omega %g: rate %g, not %g", high, more, high - 1);
+    assert_that(fabs(more - (high - 1)) < .06, "omega %g: rate %g, not %g", high, more, high - 1);
     /* At the best one the root is double: an error that falls as k rate^k. */
-    CHECK_THAT(best > omega - 1 - .005 && best < (omega - 1) * 1.05, "rate %g, not %g", best, omega - 1);
+    assert_that(best > omega - 1 - .005 && best < (omega - 1) * 1.05, "rate %g, not %g", best, omega - 1);
+}
+
+static void sor_sweeps_against_the_reference(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
+    for (int i = 0; i < count; i++)
+        sweep(ctx, &problems[i], 1 + i % 3);
+}
+
+static void known_solutions_are_found(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
+    for (int i = 0; i < count; i++)
+        solve(ctx, &problems[i], 1e-5);
+}
+
+static void the_rate_of_convergence_is_the_theorys(void **state)
+{
+    (void)state;
+    check_rate(&(clv_fluid_operator){{12, 10, 9}, {1, 1, 1}, .01f, 0, .001f, false});
+    check_rate(&(clv_fluid_operator){{12, 10, 8}, {1, 1.5f, 1}, .01f, 0, .001f, true});
+}
+
+static void operators_without_two_colours_are_refused(void **state)
+{
+    (void)state;
+    clv_fluid_operator bad = problems[1];
+    bad.beta = 1;
+    assert_int_equal(clv_sor_check(&bad), CLVOX_ERROR_ARGUMENT);
+    bad = problems[1];
+    bad.size[2] = 7;
+    assert_int_equal(clv_sor_check(&bad), CLVOX_ERROR_ARGUMENT);
+    bad.periodic = false;
+    assert_int_equal(clv_sor_check(&bad), CLVOX_OK);
 }
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS, state = 0;
-    while (harness_next(ctx, &clv_entry_sor, &state, "sweeps against the reference"))
-        for (int i = 0; i < count; i++)
-            sweep(ctx, &problems[i], 1 + i % 3);
-    CHECK_CASE("known solutions are found");
-    for (int i = 0; i < count; i++)
-        solve(ctx, &problems[i], 1e-5);
-    CHECK_CASE("the rate of convergence is the theory's");
-    check_rate(&(clv_fluid_operator){{12, 10, 9}, {1, 1, 1}, .01f, 0, .001f, false});
-    check_rate(&(clv_fluid_operator){{12, 10, 8}, {1, 1.5f, 1}, .01f, 0, .001f, true});
-    CHECK_CASE("operators without two colours are refused");
-    clv_fluid_operator bad = problems[1];
-    bad.beta = 1;
-    CHECK(clv_sor_check(&bad) == CLVOX_ERROR_ARGUMENT);
-    bad = problems[1];
-    bad.size[2] = 7;
-    CHECK(clv_sor_check(&bad) == CLVOX_ERROR_ARGUMENT);
-    bad.periodic = false;
-    CHECK(clv_sor_check(&bad) == CLVOX_OK);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    harness_cases(&clv_entry_sor, sor_sweeps_against_the_reference, NULL, 0, "sweeps against the reference");
+    test_case(known_solutions_are_found, "known solutions are found");
+    test_case(the_rate_of_convergence_is_the_theorys, "the rate of convergence is the theory's");
+    test_case(operators_without_two_colours_are_refused, "operators without two colours are refused");
+    return test_run("sor", harness_close);
 }

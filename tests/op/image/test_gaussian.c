@@ -47,8 +47,8 @@ static double compare(clvox_context *ctx, const trial *t, bool vectors, const fl
                             : harness_upload(ctx, values, count * sizeof(float));
     clv_buffer *tmp = harness_output(ctx, count * sizeof(float));
     clv_buffer *out = harness_output(ctx, count * sizeof(float));
-    CHECK_THAT(clv_gaussian(ctx, a, t->size, vectors, t->sigma, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0,
-               "%s", clvox_message());
+    assert_that(clv_gaussian(ctx, a, t->size, vectors, t->sigma, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0, "%s",
+                clvox_message());
     if (vectors)
         harness_download_field(ctx, out, got, voxels);
     else
@@ -64,76 +64,116 @@ static double compare(clvox_context *ctx, const trial *t, bool vectors, const fl
 }
 
 /* Values in [-1, 1): three passes of a dozen additions stay within 1e-6. */
-static void all_variants(clvox_context *ctx, const clv_entry *entry, int pass)
+static void entry_random_images_and_fields(void **state)
 {
-    int state = 0, count = getenv("CLVOX_TEST_TINY") ? 6 : (int)(sizeof trials / sizeof *trials);
-    while (harness_next(ctx, entry, &state, "random images and fields")) {
-        for (int i = 0; i < count; i++) {
-            const trial *t = &trials[i];
-            if (!(t->passes & pass))
-                continue;
-            size_t voxels = (size_t)t->size[0] * (size_t)t->size[1] * (size_t)t->size[2];
-            float *values = malloc(3 * voxels * sizeof *values);
-            harness_random(values, 3 * voxels, (unsigned)i + 1, -1, 1);
-            /* A NaN reaches what lies within the radius and nothing else. */
-            for (int nan = 0; nan < 2; nan++) {
-                for (int vectors = 0; vectors < 2; vectors++) {
-                    double error = compare(ctx, t, vectors, values);
-                    CHECK_THAT(error <= 1, "%dx%dx%d, vectors %d: error %g of what is allowed", t->size[0],
-                               t->size[1], t->size[2], vectors, error);
-                }
-                values[voxels / 2] = NAN;
+    const int *given = *state;
+    int pass = given[0];
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? 6 : (int)(sizeof trials / sizeof *trials);
+    for (int i = 0; i < count; i++) {
+        const trial *t = &trials[i];
+        if (!(t->passes & pass))
+            continue;
+        size_t voxels = (size_t)t->size[0] * (size_t)t->size[1] * (size_t)t->size[2];
+        float *values = malloc(3 * voxels * sizeof *values);
+        harness_random(values, 3 * voxels, (unsigned)i + 1, -1, 1);
+        /* A NaN reaches what lies within the radius and nothing else. */
+        for (int nan = 0; nan < 2; nan++) {
+            for (int vectors = 0; vectors < 2; vectors++) {
+                double error = compare(ctx, t, vectors, values);
+                assert_that(error <= 1, "%dx%dx%d, vectors %d: error %g of what is allowed", t->size[0],
+                            t->size[1], t->size[2], vectors, error);
             }
-            free(values);
+            values[voxels / 2] = NAN;
         }
+        free(values);
     }
 }
 
-static void constants(clvox_context *ctx)
+static void all_variants(const clv_entry *entry, int pass)
 {
-    const int size[3] = {19, 11, 13};
+    harness_cases(entry, entry_random_images_and_fields, TEST_AT(pass), "random images and fields");
+}
+
+static const int constants_size[3] = {19, 11, 13};
+
+/* What cases leave to those after them. */
+static struct {
+    size_t voxels;
+    float *values;
+    double *want;
+    clv_buffer *in, *tmp, *out;
+} shared;
+
+static void gaussian_a_constant_image_stays_constant(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
     const float sigma[3] = {1.8f, 0.3f, 3.1f};
-    size_t voxels = 19 * 11 * 13;
-    float *values = malloc(voxels * sizeof *values);
-    double *want = malloc(voxels * sizeof *want);
-    for (size_t i = 0; i < voxels; i++)
-        want[i] = (double)(values[i] = 1000.25f);
-    clv_buffer *in = harness_upload(ctx, values, voxels * 4);
-    clv_buffer *tmp = harness_output(ctx, voxels * 4), *out = harness_output(ctx, voxels * 4);
-    CHECK_CASE("gaussian: a constant image stays constant");
-    CHECK(clv_gaussian(ctx, in, size, false, sigma, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0);
-    harness_download(ctx, out, values, voxels * 4);
-    CHECK(harness_error(values, want, voxels, 0, 1e-6) <= 1);
-    CHECK_CASE("gaussian: no width copies");
-    CHECK(clv_gaussian(ctx, in, size, false, (float[3]){0, 0, 0}, CLV_GAUSSIAN_AUTO, tmp, out) >= 0);
-    harness_download(ctx, out, values, voxels * 4);
-    CHECK(harness_error(values, want, voxels, 0, 0x1p-30) <= 1);
-    CHECK_CASE("gaussian: a width that is no length is refused");
-    CHECK(clv_gaussian(ctx, in, size, false, (float[3]){-1, 0, 0}, CLV_GAUSSIAN_AUTO, tmp, out) < 0);
-    CHECK(clv_gaussian(ctx, in, size, false, (float[3]){0, NAN, 0}, CLV_GAUSSIAN_AUTO, tmp, out) < 0);
-    clv_buffer_destroy(&in);
-    clv_buffer_destroy(&tmp);
-    clv_buffer_destroy(&out);
-    free(values);
-    free(want);
+    shared.voxels = 19 * 11 * 13;
+    shared.values = malloc(shared.voxels * sizeof *shared.values);
+    shared.want = malloc(shared.voxels * sizeof *shared.want);
+    for (size_t i = 0; i < shared.voxels; i++)
+        shared.want[i] = (double)(shared.values[i] = 1000.25f);
+    shared.in = harness_upload(ctx, shared.values, shared.voxels * 4);
+    shared.tmp = harness_output(ctx, shared.voxels * 4);
+    shared.out = harness_output(ctx, shared.voxels * 4);
+    assert_true(clv_gaussian(ctx, shared.in, constants_size, false, sigma, CLV_GAUSSIAN_SEPARABLE, shared.tmp,
+                             shared.out) >= 0);
+    harness_download(ctx, shared.out, shared.values, shared.voxels * 4);
+    assert_true(harness_error(shared.values, shared.want, shared.voxels, 0, 1e-6) <= 1);
+}
+
+static void gaussian_no_width_copies(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_true(clv_gaussian(ctx, shared.in, constants_size, false, (float[3]){0, 0, 0}, CLV_GAUSSIAN_AUTO,
+                             shared.tmp, shared.out) >= 0);
+    harness_download(ctx, shared.out, shared.values, shared.voxels * 4);
+    assert_true(harness_error(shared.values, shared.want, shared.voxels, 0, 0x1p-30) <= 1);
+}
+
+static void gaussian_a_width_that_is_no_length(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_true(clv_gaussian(ctx, shared.in, constants_size, false, (float[3]){-1, 0, 0}, CLV_GAUSSIAN_AUTO,
+                             shared.tmp, shared.out) < 0);
+    assert_true(clv_gaussian(ctx, shared.in, constants_size, false, (float[3]){0, NAN, 0}, CLV_GAUSSIAN_AUTO,
+                             shared.tmp, shared.out) < 0);
+    clv_buffer_destroy(&shared.in);
+    clv_buffer_destroy(&shared.tmp);
+    clv_buffer_destroy(&shared.out);
+    free(shared.values);
+    free(shared.want);
+}
+
+static void constants(void)
+{
+    test_case(gaussian_a_constant_image_stays_constant, "gaussian: a constant image stays constant");
+    test_case(gaussian_no_width_copies, "gaussian: no width copies");
+    test_case(gaussian_a_width_that_is_no_length, "gaussian: a width that is no length is refused");
 }
 
 /* Away from the border nothing is gained or lost. */
-static void sums(clvox_context *ctx)
+static void sums(void **state)
 {
+    (void)state;
+    clvox_context *ctx = harness_context();
     const int size[3] = {27, 23, 21};
     size_t voxels = 27 * 23 * 21;
     float *values = calloc(voxels, sizeof *values);
     values[(10 * 23 + 11) * 27 + 13] = 1;
     clv_buffer *in = harness_upload(ctx, values, voxels * 4);
     clv_buffer *tmp = harness_output(ctx, voxels * 4), *out = harness_output(ctx, voxels * 4);
-    CHECK_CASE("gaussian: the sum is kept");
-    CHECK(clv_gaussian(ctx, in, size, false, (float[3]){2, 1.8f, 0.3f}, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0);
+    assert_true(
+        clv_gaussian(ctx, in, size, false, (float[3]){2, 1.8f, 0.3f}, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0);
     harness_download(ctx, out, values, voxels * 4);
     double sum = 0;
     for (size_t i = 0; i < voxels; i++)
         sum += (double)values[i];
-    CHECK_THAT(fabs(sum - 1) < 1e-5, "%.9g", sum);
+    assert_that(fabs(sum - 1) < 1e-5, "%.9g", sum);
     clv_buffer_destroy(&in);
     clv_buffer_destroy(&tmp);
     clv_buffer_destroy(&out);
@@ -142,12 +182,11 @@ static void sums(clvox_context *ctx)
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    all_variants(ctx, &clv_entry_gaussian_x, X);
-    all_variants(ctx, &clv_entry_gaussian_axis, AXIS);
-    all_variants(ctx, &clv_entry_gaussian_xy, XY);
-    constants(ctx);
-    sums(ctx);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    all_variants(&clv_entry_gaussian_x, X);
+    all_variants(&clv_entry_gaussian_axis, AXIS);
+    all_variants(&clv_entry_gaussian_xy, XY);
+    constants();
+    test_case(sums, "gaussian: the sum is kept");
+    return test_run("gaussian", harness_close);
 }

@@ -35,11 +35,11 @@ static void run(clvox_context *ctx, int which, int n, bool in_place)
     clv_buffer *dc = harness_upload(ctx, c, bytes), *out = harness_output(ctx, bytes);
     int status = clv_pointwise(ctx, cases[which].kind, in_place ? da : out, n, da, has_b ? db : NULL,
                                has_c ? dc : NULL, cases[which].k);
-    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
+    assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, in_place ? da : out, got, bytes);
     ref_pointwise(cases[which].kind, want, n, a, has_b ? b : NULL, has_c ? c : NULL, cases[which].k);
     double error = harness_error(got, want, (size_t)n, 2e-6, 5e-7);
-    CHECK_THAT(error <= 1, "kind %d inputs %d n %d: error %g", cases[which].kind, inputs, n, error);
+    assert_that(error <= 1, "kind %d inputs %d n %d: error %g", cases[which].kind, inputs, n, error);
     clv_buffer_destroy(&da);
     clv_buffer_destroy(&db);
     clv_buffer_destroy(&dc);
@@ -52,20 +52,64 @@ static void table(clvox_context *ctx, int n)
     size_t bytes = (size_t)n * sizeof(float);
     clv_buffer *da = harness_upload(ctx, a, bytes), *out = harness_output(ctx, bytes);
     for (int knots = 1; knots <= 5; knots += 4) {
-        CHECK(clv_pointwise_table(ctx, out, n, da, from, to, knots) == CLVOX_OK);
+        assert_int_equal(clv_pointwise_table(ctx, out, n, da, from, to, knots), CLVOX_OK);
         harness_download(ctx, out, got, bytes);
         ref_pointwise_table(want, n, a, from, to, knots);
         double error = harness_error(got, want, (size_t)n, 2e-6, 5e-7);
-        CHECK_THAT(error <= 1, "%d knots: error %g", knots, error);
+        assert_that(error <= 1, "%d knots: error %g", knots, error);
     }
     clv_buffer_destroy(&da);
     clv_buffer_destroy(&out);
 }
 
+/* What cases leave to those after them. */
+static struct {
+    int round;
+} shared;
+
+static void pointwise_kinds_odd_lengths(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    for (int which = 0; which < CASES; which++) {
+        if (shared.round > 0 && which > 0 && which % 4 != shared.round)
+            continue;
+        run(ctx, which, 7, false);
+        run(ctx, which, 1031, true);
+    }
+    run(ctx, 0, 1, false);
+    run(ctx, 0, 4, false);
+    run(ctx, 0, tiny ? 2048 : MOST, false);
+    shared.round++;
+}
+
+static void pointwise_table_piecewise_linear_map(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    table(ctx, tiny ? 301 : MOST);
+}
+
+static void pointwise_refuses_wrong_inputs(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    clv_buffer *x = harness_upload(ctx, a, 64);
+    const float k[4] = {1, 1, 1, 1}, knots[2] = {1, 0};
+    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_ABS, x, 16, x, x, NULL, k), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, x, 16, x, NULL, NULL, k),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_pointwise_table(ctx, x, 16, x, knots, knots, 2), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_pointwise_table(ctx, x, 16, x, knots, knots, 257), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_ABS, x, 0, x, NULL, NULL, k), CLVOX_OK);
+    clv_buffer_destroy(&x);
+}
+
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    harness_open();
     harness_random(a, MOST, 1, -4, 4);
     harness_random(b, MOST, 2, -4, 4);
     harness_random(c, MOST, 3, -4, 4);
@@ -76,31 +120,10 @@ int main(void)
     b[6] = NAN;
     /* Each build takes most of a second, so that the kinds, which the kernels
      * share, are spread over the tiles; the first runs them all. */
-    int state = 0, round = 0;
-    while (harness_next(ctx, &clv_entry_pointwise, &state, "kinds, odd lengths")) {
-        for (int which = 0; which < CASES; which++) {
-            if (round > 0 && which > 0 && which % 4 != round)
-                continue;
-            run(ctx, which, 7, false);
-            run(ctx, which, 1031, true);
-        }
-        run(ctx, 0, 1, false);
-        run(ctx, 0, 4, false);
-        run(ctx, 0, tiny ? 2048 : MOST, false);
-        round++;
-    }
-    state = 0;
-    while (harness_next(ctx, &clv_entry_pointwise_table, &state, "piecewise-linear map"))
-        table(ctx, tiny ? 301 : MOST);
-    CHECK_CASE("pointwise refuses wrong inputs");
-    clv_buffer *x = harness_upload(ctx, a, 64);
-    const float k[4] = {1, 1, 1, 1}, knots[2] = {1, 0};
-    CHECK(clv_pointwise(ctx, CLV_POINTWISE_ABS, x, 16, x, x, NULL, k) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, x, 16, x, NULL, NULL, k) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_pointwise_table(ctx, x, 16, x, knots, knots, 2) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_pointwise_table(ctx, x, 16, x, knots, knots, 257) == CLVOX_ERROR_ARGUMENT);
-    CHECK(clv_pointwise(ctx, CLV_POINTWISE_ABS, x, 0, x, NULL, NULL, k) == CLVOX_OK);
-    clv_buffer_destroy(&x);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    shared.round = 0;
+    harness_cases(&clv_entry_pointwise, pointwise_kinds_odd_lengths, NULL, 0, "kinds, odd lengths");
+    harness_cases(&clv_entry_pointwise_table, pointwise_table_piecewise_linear_map, NULL, 0,
+                  "piecewise-linear map");
+    test_case(pointwise_refuses_wrong_inputs, "pointwise refuses wrong inputs");
+    return test_run("pointwise", harness_close);
 }

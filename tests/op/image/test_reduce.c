@@ -11,9 +11,9 @@ static float reduce(clv_reduce_kind kind, const clv_buffer *a, const clv_buffer 
     float got[3];
     clv_buffer *out = harness_output(ctx, sizeof got);
     int status = clv_reduce(ctx, kind, a, b, weight, k, n, partial, out, 1);
-    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
+    assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, out, got, sizeof got);
-    CHECK(isnan(got[0]) && isnan(got[2]));
+    assert_true(isnan(got[0]) && isnan(got[2]));
     clv_buffer_destroy(&out);
     return got[1];
 }
@@ -46,7 +46,7 @@ static void kinds(int n, bool with_nan, int round, int step)
             double slack = 4e-6 * sqrt(n) + 1e-6 * fabs(want);
             bool right = exact ? got == (float)want || (isnan(got) && isnan(want))
                                : isnan(want) ? isnan(got) : fabs(got - want) <= slack;
-            CHECK_THAT(right, "kind %d weighted %d n %d: %.9g, not %.9g", kind, weighted, n, got, want);
+            assert_that(right, "kind %d weighted %d n %d: %.9g, not %.9g", kind, weighted, n, got, want);
         }
     free(a);
     free(b);
@@ -70,9 +70,9 @@ static void large(int n)
         clv_buffer *da = harness_upload(ctx, a, bytes);
         double want = ref_reduce(CLV_REDUCE_SUM, a, NULL, NULL, 0, n);
         float got = reduce(CLV_REDUCE_SUM, da, NULL, NULL, 0, n);
-        CHECK_THAT(fabs(got / want - 1) < 1e-6, "sum %.9g, not %.9g: %g", got, want, got / want - 1);
+        assert_that(fabs(got / want - 1) < 1e-6, "sum %.9g, not %.9g: %g", got, want, got / want - 1);
         float again = reduce(CLV_REDUCE_SUM, da, NULL, NULL, 0, n);
-        CHECK(!memcmp(&got, &again, sizeof got));
+        assert_memory_equal(&got, &again, sizeof got);
         clv_buffer_destroy(&da);
     }
     free(a);
@@ -87,22 +87,68 @@ static void longest(int n)
     if (n > 2)
         field[1] = NAN;
     clv_buffer *device = harness_upload_field(ctx, field, (size_t)n), *out = harness_output(ctx, 8);
-    CHECK(clv_reduce_longest(ctx, device, scale, n, false, partial, out, 0) == CLVOX_OK);
+    assert_int_equal(clv_reduce_longest(ctx, device, scale, n, false, partial, out, 0), CLVOX_OK);
     harness_download(ctx, out, got, 8);
     double want = ref_reduce_longest(field, scale, n);
-    CHECK_THAT(fabs(got[0] - want) <= 1e-6 * want, "n %d: %g, not %g", n, got[0], want);
-    CHECK(isnan(got[1]));
+    assert_that(fabs(got[0] - want) <= 1e-6 * want, "n %d: %g, not %g", n, got[0], want);
+    assert_true(isnan(got[1]));
     /* What is there is kept where it is longer. */
     for (int longer = 0; longer < 2; longer++) {
         float there = longer ? 2 * got[0] : 0.5f * got[0], most;
-        CHECK(clv_buffer_write(ctx, out, 4, &there, 4) == CLVOX_OK);
-        CHECK(clv_reduce_longest(ctx, device, scale, n, true, partial, out, 1) == CLVOX_OK);
-        CHECK(clv_buffer_read(ctx, out, 4, &most, 4) == CLVOX_OK);
-        CHECK_THAT(most == fmaxf(there, got[0]), "%g after %g", (double)most, (double)there);
+        assert_int_equal(clv_buffer_write(ctx, out, 4, &there, 4), CLVOX_OK);
+        assert_int_equal(clv_reduce_longest(ctx, device, scale, n, true, partial, out, 1), CLVOX_OK);
+        assert_int_equal(clv_buffer_read(ctx, out, 4, &most, 4), CLVOX_OK);
+        assert_that(most == fmaxf(there, got[0]), "%g after %g", (double)most, (double)there);
     }
     clv_buffer_destroy(&device);
     clv_buffer_destroy(&out);
     free(field);
+}
+
+static const clv_entry *const entries[] = {&clv_entry_reduce, &clv_entry_reduce_last};
+
+static void all_kinds_odd_lengths_nan(void **state)
+{
+    const int *given = *state;
+    int e = given[0], round = harness_turn();
+    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    int step = e || round == 1 ? 3 : 1;
+    kinds(1, false, round, step);
+    kinds(tiny ? 1999 : 70001, false, round, step);
+    kinds(1031, true, round, step);
+}
+
+static void reduce_longest_lengths(void **state)
+{
+    (void)state;
+    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    longest(1);
+    longest(19);
+    longest(tiny ? 1999 : 70001);
+}
+
+static void reduce_accuracy_and_equal_bits(void **state)
+{
+    (void)state;
+    large(20000003);
+}
+
+static void reductions_of_nothing_and_wrong_inputs(void **state)
+{
+    (void)state;
+    float zero[4] = {0};
+    clv_buffer *x = harness_upload(ctx, zero, sizeof zero);
+    assert_true(reduce(CLV_REDUCE_SUM, x, NULL, NULL, 0, 0) == 0);
+    assert_true(reduce(CLV_REDUCE_MIN, x, NULL, NULL, 0, 0) == INFINITY);
+    assert_int_equal(clv_reduce(ctx, CLV_REDUCE_DOT, x, NULL, NULL, 0, 4, partial, x, 0),
+                     CLVOX_ERROR_ARGUMENT);
+    clv_buffer_destroy(&x);
+}
+
+static int tear_down(void **state)
+{
+    clv_buffer_destroy(&partial);
+    return harness_close(state);
 }
 
 int main(void)
@@ -111,33 +157,11 @@ int main(void)
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
     if (clv_buffer_create(ctx, CLV_REDUCE_PARTIALS * sizeof(float), "partials", &partial) < 0)
         return 1;
-    const clv_entry *entries[] = {&clv_entry_reduce, &clv_entry_reduce_last};
-    for (int e = 0; e < 2; e++) {
-        int state = 0, round = 0;
-        while (harness_next(ctx, entries[e], &state, "all kinds, odd lengths, NaN")) {
-            int step = e || round == 1 ? 3 : 1;
-            kinds(1, false, round, step);
-            kinds(tiny ? 1999 : 70001, false, round, step);
-            kinds(1031, true, round++, step);
-        }
-    }
-    int state = 0;
-    while (harness_next(ctx, &clv_entry_reduce_longest, &state, "lengths")) {
-        longest(1);
-        longest(19);
-        longest(tiny ? 1999 : 70001);
-    }
-    state = 0;
-    while (!tiny && harness_next(ctx, &clv_entry_reduce, &state, "accuracy and equal bits"))
-        large(20000003);
-    CHECK_CASE("reductions of nothing, and wrong inputs");
-    float zero[4] = {0};
-    clv_buffer *x = harness_upload(ctx, zero, sizeof zero);
-    CHECK(reduce(CLV_REDUCE_SUM, x, NULL, NULL, 0, 0) == 0);
-    CHECK(reduce(CLV_REDUCE_MIN, x, NULL, NULL, 0, 0) == INFINITY);
-    CHECK(clv_reduce(ctx, CLV_REDUCE_DOT, x, NULL, NULL, 0, 4, partial, x, 0) == CLVOX_ERROR_ARGUMENT);
-    clv_buffer_destroy(&x);
-    clv_buffer_destroy(&partial);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    for (int e = 0; e < 2; e++)
+        harness_cases(entries[e], all_kinds_odd_lengths_nan, TEST_AT(e), "all kinds, odd lengths, NaN");
+    harness_cases(&clv_entry_reduce_longest, reduce_longest_lengths, NULL, 0, "lengths");
+    if (!tiny)
+        harness_cases(&clv_entry_reduce, reduce_accuracy_and_equal_bits, NULL, 0, "accuracy and equal bits");
+    test_case(reductions_of_nothing_and_wrong_inputs, "reductions of nothing, and wrong inputs");
+    return test_run("reduce", tear_down);
 }

@@ -50,22 +50,23 @@ static void compare(clvox_context *ctx, const trial *t, const float *values)
     clv_buffer *out = harness_output(ctx, count * sizeof(float));
     clv_buffer *partial = harness_output(ctx, CLV_SMOOTH_PARTIALS * sizeof(float));
     clv_buffer *numbers = harness_output(ctx, sizeof state);
-    CHECK_THAT(clv_smooth(ctx, a, t->size, vectors, t->sigma, out, partial, vectors ? numbers : NULL, SLOT,
-                          scale) >= 0, "%s", clvox_message());
+    assert_that(clv_smooth(ctx, a, t->size, vectors, t->sigma, out, partial, vectors ? numbers : NULL, SLOT,
+                           scale) >= 0,
+                "%s", clvox_message());
     if (vectors)
         harness_download_field(ctx, out, got, voxels);
     else
         harness_download(ctx, out, got, count * sizeof(float));
     /* Values in [-1, 1): three sums of seven stay within 1e-6. */
     double error = harness_error(got, want, count, 1e-6, 0);
-    CHECK_THAT(error <= 1, "%dx%dx%d, vectors %d: error %g of what is allowed", t->size[0], t->size[1],
-               t->size[2], vectors, error);
+    assert_that(error <= 1, "%dx%dx%d, vectors %d: error %g of what is allowed", t->size[0], t->size[1],
+                t->size[2], vectors, error);
     if (vectors) {
         double longest = ref_smooth_longest(want, voxels, scale);
         harness_download(ctx, numbers, state, sizeof state);
         error = harness_error(&state[SLOT], &longest, 1, 2e-6, 0);
-        CHECK_THAT(error <= 1, "%dx%dx%d: longest %g, not %g", t->size[0], t->size[1], t->size[2],
-                   (double)state[SLOT], longest);
+        assert_that(error <= 1, "%dx%dx%d: longest %g, not %g", t->size[0], t->size[1], t->size[2],
+                    (double)state[SLOT], longest);
     }
     clv_buffer_destroy(&a);
     clv_buffer_destroy(&out);
@@ -88,61 +89,96 @@ static void trial_of(clvox_context *ctx, const trial *t, unsigned seed)
     free(values);
 }
 
-static void against_separable(clvox_context *ctx)
+/* What cases leave to those after them. */
+static struct {
+    float *values, *want;
+    double *exact;
+    clv_buffer *in, *out, *tmp, *two;
+} shared;
+
+static const int large[3] = {45, 38, 41}, small[3] = {11, 9, 10};
+
+static void smooth_the_same_to_rounding(void **state)
 {
-    const int large[3] = {45, 38, 41}, small[3] = {11, 9, 10};
+    (void)state;
+    clvox_context *ctx = harness_context();
     const int *size = getenv("CLVOX_TEST_TINY") ? small : large;
     const float sigma[3] = {1, 0.8f, 0.9f};
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
-    float *values = malloc(3 * n * sizeof *values), *want = malloc(3 * n * sizeof *want);
-    double *exact = malloc(3 * n * sizeof *exact);
-    harness_random(values, 3 * n, 31, -1, 1);
-    clv_buffer *in = harness_upload(ctx, values, 12 * n), *out = harness_output(ctx, 12 * n);
-    clv_buffer *tmp = harness_output(ctx, 12 * n), *two = harness_output(ctx, 12 * n);
-    CHECK_CASE("smooth: the same to rounding as the separable Gaussian");
-    CHECK(clv_smooth(ctx, in, size, true, sigma, out, NULL, NULL, 0, NULL) >= 0);
-    CHECK(clv_gaussian(ctx, in, size, true, sigma, CLV_GAUSSIAN_SEPARABLE, tmp, two) >= 0);
-    harness_download(ctx, out, values, 12 * n);
-    harness_download(ctx, two, want, 12 * n);
+    shared.values = malloc(3 * n * sizeof *shared.values);
+    shared.want = malloc(3 * n * sizeof *shared.want);
+    shared.exact = malloc(3 * n * sizeof *shared.exact);
+    harness_random(shared.values, 3 * n, 31, -1, 1);
+    shared.in = harness_upload(ctx, shared.values, 12 * n);
+    shared.out = harness_output(ctx, 12 * n);
+    shared.tmp = harness_output(ctx, 12 * n);
+    shared.two = harness_output(ctx, 12 * n);
+    assert_true(clv_smooth(ctx, shared.in, size, true, sigma, shared.out, NULL, NULL, 0, NULL) >= 0);
+    assert_true(
+        clv_gaussian(ctx, shared.in, size, true, sigma, CLV_GAUSSIAN_SEPARABLE, shared.tmp, shared.two) >= 0);
+    harness_download(ctx, shared.out, shared.values, 12 * n);
+    harness_download(ctx, shared.two, shared.want, 12 * n);
     for (size_t i = 0; i < 3 * n; i++)
-        exact[i] = (double)want[i];
-    double error = harness_error(values, exact, 3 * n, 5e-7, 0);
-    CHECK_THAT(error <= 1, "%g", error);
-    CHECK(clv_gaussian(ctx, in, size, true, sigma, CLV_GAUSSIAN_AUTO, tmp, two) >= 0);
-    harness_download(ctx, two, want, 12 * n);
-    CHECK(!memcmp(want, values, 12 * n));
-    CHECK_CASE("smooth: widths that it cannot take are refused");
-    CHECK(clv_smooth(ctx, in, size, true, (const float[3]){1, 1.1f, 1}, out, NULL, NULL, 0, NULL) < 0);
-    CHECK(clv_smooth(ctx, in, size, true, (const float[3]){-1, 1, 1}, out, NULL, NULL, 0, NULL) < 0);
-    CHECK(clv_smooth(ctx, in, size, true, (const float[3]){1, 1, NAN}, out, NULL, NULL, 0, NULL) < 0);
-    clv_buffer_destroy(&in);
-    clv_buffer_destroy(&out);
-    clv_buffer_destroy(&tmp);
-    clv_buffer_destroy(&two);
-    free(values);
-    free(want);
-    free(exact);
+        shared.exact[i] = (double)shared.want[i];
+    double error = harness_error(shared.values, shared.exact, 3 * n, 5e-7, 0);
+    assert_that(error <= 1, "%g", error);
+    assert_true(clv_gaussian(ctx, shared.in, size, true, sigma, CLV_GAUSSIAN_AUTO, shared.tmp, shared.two) >=
+                0);
+    harness_download(ctx, shared.two, shared.want, 12 * n);
+    assert_memory_equal(shared.want, shared.values, 12 * n);
+}
+
+static void smooth_widths_that_it_cannot_take(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    const int *size = getenv("CLVOX_TEST_TINY") ? small : large;
+    assert_true(clv_smooth(ctx, shared.in, size, true, (const float[3]){1, 1.1f, 1}, shared.out, NULL, NULL,
+                           0, NULL) < 0);
+    assert_true(clv_smooth(ctx, shared.in, size, true, (const float[3]){-1, 1, 1}, shared.out, NULL, NULL, 0,
+                           NULL) < 0);
+    assert_true(clv_smooth(ctx, shared.in, size, true, (const float[3]){1, 1, NAN}, shared.out, NULL, NULL, 0,
+                           NULL) < 0);
+    clv_buffer_destroy(&shared.in);
+    clv_buffer_destroy(&shared.out);
+    clv_buffer_destroy(&shared.tmp);
+    clv_buffer_destroy(&shared.two);
+    free(shared.values);
+    free(shared.want);
+    free(shared.exact);
+}
+
+static void against_separable(void)
+{
+    test_case(smooth_the_same_to_rounding, "smooth: the same to rounding as the separable Gaussian");
+    test_case(smooth_widths_that_it_cannot_take, "smooth: widths that it cannot take are refused");
+}
+
+static void smooth_images_and_fields_nan_longest(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : (int)(sizeof trials / sizeof *trials);
+    for (int i = 0; i < count; i++)
+        trial_of(ctx, &trials[i], (unsigned)i + 1);
+    for (int i = 0; harness_first() && i < (int)(sizeof others / sizeof *others); i++)
+        trial_of(ctx, &others[i], (unsigned)i + 20);
+}
+
+static void smooth_longest_the_longest_of_all_groups(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    trial_of(ctx, &trials[1], 77);
 }
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? TINY : (int)(sizeof trials / sizeof *trials), state = 0;
-    const char *last = NULL;
-    while (harness_next(ctx, &clv_entry_smooth, &state, "images and fields, NaN, longest")) {
-        for (int i = 0; i < count; i++)
-            trial_of(ctx, &trials[i], (unsigned)i + 1);
-        const clv_kernel *kernel;
-        check_must(clv_kernel_get(ctx, &clv_entry_smooth, clv_entry_smooth.builds[0], trials[0].size, 0,
-                                  &kernel));
-        for (int i = 0; last != kernel->variant->name && i < (int)(sizeof others / sizeof *others); i++)
-            trial_of(ctx, &others[i], (unsigned)i + 20);
-        last = kernel->variant->name;
-    }
-    state = 0;
-    while (harness_next(ctx, &clv_entry_smooth_longest, &state, "the longest of all groups"))
-        trial_of(ctx, &trials[1], 77);
-    against_separable(ctx);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    harness_cases(&clv_entry_smooth, smooth_images_and_fields_nan_longest, NULL, 0,
+                  "images and fields, NaN, longest");
+    harness_cases(&clv_entry_smooth_longest, smooth_longest_the_longest_of_all_groups, NULL, 0,
+                  "the longest of all groups");
+    against_separable();
+    return test_run("smooth", harness_close);
 }

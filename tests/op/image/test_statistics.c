@@ -8,18 +8,18 @@ static clv_buffer *partial;
 static void compare(const clv_statistics *got, const clv_statistics *want, int n, const char *what)
 {
     double slack = 1e-6 * n + 1e-30;
-    CHECK_THAT(got->voxels == want->voxels && got->not_above == want->not_above,
-               "%s: %ld voxels and %ld not above 0, not %ld and %ld", what, got->voxels, got->not_above,
-               want->voxels, want->not_above);
+    assert_that(got->voxels == want->voxels && got->not_above == want->not_above,
+                "%s: %ld voxels and %ld not above 0, not %ld and %ld", what, got->voxels, got->not_above,
+                want->voxels, want->not_above);
     bool same = want->voxels ? fabs(got->smallest - want->smallest) <= 1e-6 * fabs(want->smallest) + 1e-7 &&
                                    fabs(got->largest - want->largest) <= 1e-6 * fabs(want->largest) + 1e-7
                              : got->smallest == INFINITY && got->largest == -INFINITY;
-    CHECK_THAT(same, "%s: from %g to %g, not %g to %g", what, got->smallest, got->largest, want->smallest,
-               want->largest);
-    CHECK_THAT(fabs(got->sum - want->sum) <= slack + 1e-6 * fabs(want->sum) &&
-                   fabs(got->sum_squares - want->sum_squares) <= 10 * slack + 1e-6 * want->sum_squares,
-               "%s: sums %.9g and %.9g, not %.9g and %.9g", what, got->sum, got->sum_squares, want->sum,
-               want->sum_squares);
+    assert_that(same, "%s: from %g to %g, not %g to %g", what, got->smallest, got->largest, want->smallest,
+                want->largest);
+    assert_that(fabs(got->sum - want->sum) <= slack + 1e-6 * fabs(want->sum) &&
+                    fabs(got->sum_squares - want->sum_squares) <= 10 * slack + 1e-6 * want->sum_squares,
+                "%s: sums %.9g and %.9g, not %.9g and %.9g", what, got->sum, got->sum_squares, want->sum,
+                want->sum_squares);
 }
 
 static void run(const int size[3], bool with_nan)
@@ -50,18 +50,19 @@ static void run(const int size[3], bool with_nan)
         const float *hw = weighted ? weight : NULL;
         const clv_buffer *dw = weighted ? w : NULL;
         ref_statistics_determinants(values, hw, n, &want);
-        CHECK(clv_statistics_determinants(ctx, a, dw, size, partial, &got) == CLVOX_OK);
+        assert_int_equal(clv_statistics_determinants(ctx, a, dw, size, partial, &got), CLVOX_OK);
         compare(&got, &want, n, "determinants");
         for (int along = 0; along < 2; along++) {
             ref_statistics_lengths(field, turn, along ? through : NULL, hw, size, spacing, &want);
-            CHECK(clv_statistics_lengths(ctx, f, turn, along ? t : NULL, dw, size, spacing, partial, &got) ==
-                  CLVOX_OK);
+            assert_int_equal(
+                clv_statistics_lengths(ctx, f, turn, along ? t : NULL, dw, size, spacing, partial, &got),
+                CLVOX_OK);
             compare(&got, &want, n, along ? "lengths within" : "lengths");
         }
     }
     clv_statistics again;
-    CHECK(clv_statistics_lengths(ctx, f, turn, t, w, size, spacing, partial, &again) == CLVOX_OK);
-    CHECK(!memcmp(&got, &again, sizeof got));
+    assert_int_equal(clv_statistics_lengths(ctx, f, turn, t, w, size, spacing, partial, &again), CLVOX_OK);
+    assert_memory_equal(&got, &again, sizeof got);
     clv_buffer_destroy(&a);
     clv_buffer_destroy(&f);
     clv_buffer_destroy(&t);
@@ -69,19 +70,29 @@ static void run(const int size[3], bool with_nan)
     free(values);
 }
 
+static const int sizes[][3] = {{1, 1, 1}, {1, 5, 7}, {13, 11, 7}, {8, 3, 4}, {2049, 3, 2}, {31, 37, 43}};
+
+static void statistics_six_numbers_of_a_volume_weights(void **state)
+{
+    (void)state;
+    for (int s = 0; s < (getenv("CLVOX_TEST_TINY") ? 4 : 6); s++) {
+        run(sizes[s], false);
+        run(sizes[s], true);
+    }
+}
+
+static int tear_down(void **state)
+{
+    clv_buffer_destroy(&partial);
+    return harness_close(state);
+}
+
 int main(void)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {1, 5, 7}, {13, 11, 7}, {8, 3, 4}, {2049, 3, 2}, {31, 37, 43}};
     ctx = harness_open();
     if (clv_buffer_create(ctx, CLV_STATISTICS_PARTIALS * sizeof(float), "partials", &partial) < 0)
         return 1;
-    int state = 0;
-    while (harness_next(ctx, &clv_entry_statistics, &state, "six numbers of a volume, weights, NaN"))
-        for (int s = 0; s < (getenv("CLVOX_TEST_TINY") ? 4 : 6); s++) {
-            run(sizes[s], false);
-            run(sizes[s], true);
-        }
-    clv_buffer_destroy(&partial);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_cases(&clv_entry_statistics, statistics_six_numbers_of_a_volume_weights, NULL, 0,
+                  "six numbers of a volume, weights, NaN");
+    return test_run("statistics", tear_down);
 }

@@ -3,32 +3,51 @@
 #include "op/image/unsharp.h"
 #include "ref/image/unsharp.h"
 
+enum { N = 13 * 11 * 9 };
+static const int size[3] = {13, 11, 9};
+static const float sigma[3] = {1, 0.7f, 0};
+
+/* What cases leave to those after them. */
+static struct {
+    float in[N], smooth[N], got[N];
+    double want[N];
+    clv_buffer *a, *tmp, *out;
+} shared;
+
+static void unsharp_masking_adds_what_the_gaussian(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_int_equal(
+        clv_gaussian(ctx, shared.a, size, false, sigma, CLV_GAUSSIAN_AUTO, shared.tmp, shared.out), CLVOX_OK);
+    harness_download(ctx, shared.out, shared.smooth, sizeof shared.in);
+    assert_int_equal(clv_unsharp(ctx, shared.a, size, sigma, 1.5f, shared.tmp, shared.out), CLVOX_OK);
+    harness_download(ctx, shared.out, shared.got, sizeof shared.in);
+    ref_unsharp(shared.in, shared.smooth, N, 1.5, shared.want);
+    assert_true(harness_error(shared.got, shared.want, N, 2e-6, 1e-6) <= 1);
+}
+
+static void unsharp_masking_of_amount_0_changes_nothing(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_int_equal(clv_unsharp(ctx, shared.a, size, sigma, 0, shared.tmp, shared.out), CLVOX_OK);
+    harness_download(ctx, shared.out, shared.got, sizeof shared.in);
+    assert_memory_equal(shared.in, shared.got, sizeof shared.in);
+    clv_buffer_destroy(&shared.a);
+    clv_buffer_destroy(&shared.tmp);
+    clv_buffer_destroy(&shared.out);
+}
+
 /* The Gaussian has its own test; here is what is made of it. */
 int main(void)
 {
-    enum { N = 13 * 11 * 9 };
-    const int size[3] = {13, 11, 9};
-    const float sigma[3] = {1, 0.7f, 0};
-    static float in[N], smooth[N], got[N];
-    static double want[N];
     clvox_context *ctx = harness_open();
-    harness_random(in, N, 3, -1, 2);
-    clv_buffer *a = harness_upload(ctx, in, sizeof in), *tmp = harness_output(ctx, sizeof in);
-    clv_buffer *out = harness_output(ctx, sizeof in);
-    CHECK_CASE("unsharp masking adds what the Gaussian takes away");
-    CHECK(clv_gaussian(ctx, a, size, false, sigma, CLV_GAUSSIAN_AUTO, tmp, out) == CLVOX_OK);
-    harness_download(ctx, out, smooth, sizeof in);
-    CHECK(clv_unsharp(ctx, a, size, sigma, 1.5f, tmp, out) == CLVOX_OK);
-    harness_download(ctx, out, got, sizeof in);
-    ref_unsharp(in, smooth, N, 1.5, want);
-    CHECK(harness_error(got, want, N, 2e-6, 1e-6) <= 1);
-    CHECK_CASE("unsharp masking of amount 0 changes nothing");
-    CHECK(clv_unsharp(ctx, a, size, sigma, 0, tmp, out) == CLVOX_OK);
-    harness_download(ctx, out, got, sizeof in);
-    CHECK(!memcmp(in, got, sizeof in));
-    clv_buffer_destroy(&a);
-    clv_buffer_destroy(&tmp);
-    clv_buffer_destroy(&out);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_random(shared.in, N, 3, -1, 2);
+    shared.a = harness_upload(ctx, shared.in, sizeof shared.in);
+    shared.tmp = harness_output(ctx, sizeof shared.in);
+    shared.out = harness_output(ctx, sizeof shared.in);
+    test_case(unsharp_masking_adds_what_the_gaussian, "unsharp masking adds what the Gaussian takes away");
+    test_case(unsharp_masking_of_amount_0_changes_nothing, "unsharp masking of amount 0 changes nothing");
+    return test_run("unsharp", harness_close);
 }

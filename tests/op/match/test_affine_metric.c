@@ -110,19 +110,19 @@ static void check_histogram(clvox_context *ctx, problem *p, int bins)
     uint32_t *got = malloc(MAPS * entries * sizeof *got), *again = malloc(MAPS * entries * sizeof *again);
     double *want = malloc(entries * sizeof *want);
     clv_buffer *counts = harness_output(ctx, MAPS * entries * sizeof *got);
-    CHECK(clv_affine_histogram(ctx, &p->pair, bins, UNIT, counts) == CLVOX_OK);
+    assert_int_equal(clv_affine_histogram(ctx, &p->pair, bins, UNIT, counts), CLVOX_OK);
     harness_download(ctx, counts, got, MAPS * entries * sizeof *got);
-    CHECK(clv_affine_histogram(ctx, &p->pair, bins, UNIT, counts) == CLVOX_OK);
+    assert_int_equal(clv_affine_histogram(ctx, &p->pair, bins, UNIT, counts), CLVOX_OK);
     harness_download(ctx, counts, again, MAPS * entries * sizeof *got);
-    CHECK(!memcmp(got, again, MAPS * entries * sizeof *got));
+    assert_memory_equal(got, again, MAPS * entries * sizeof *got);
     for (int k = 0; k < MAPS; k++) {
         double off = 0;
         ref_affine_histogram(p->samples[k], p->count[k], bins, want);
         for (size_t i = 0; i < entries; i++)
             off += fabs((double)got[(size_t)k * entries + i] / UNIT - want[i]);
         /* Each of four splines is rounded; a sample or two may lie on an edge. */
-        CHECK_THAT(off <= .003 * p->count[k] + (p->count[k] > 2000 ? 4 : 0), "map %d: %g of %d samples", k,
-                   off, p->count[k]);
+        assert_that(off <= .003 * p->count[k] + (p->count[k] > 2000 ? 4 : 0), "map %d: %g of %d samples", k,
+                    off, p->count[k]);
     }
     clv_buffer_destroy(&counts);
     free(got);
@@ -165,7 +165,7 @@ static void check_sums(clvox_context *ctx, problem *p, clv_affine_source source,
     clv_buffer *image = harness_upload(ctx, derivatives, voxels(p->s->fixed) * sizeof *derivatives);
     clv_buffer *partial = harness_output(ctx, clv_affine_partials(&p->pair) * sizeof(float));
     clv_buffer *out = harness_output(ctx, (size_t)(maps * each) * sizeof(float));
-    CHECK(clv_affine_sums(ctx, &p->pair, source, bins, tables, image, partial, out) == CLVOX_OK);
+    assert_int_equal(clv_affine_sums(ctx, &p->pair, source, bins, tables, image, partial, out), CLVOX_OK);
     harness_download(ctx, out, got, (size_t)(maps * each) * sizeof(float));
     for (int k = 0; k < maps; k++) {
         /* Errors are judged by the sum of what is added up. */
@@ -180,8 +180,8 @@ static void check_sums(clvox_context *ctx, problem *p, clv_affine_source source,
         }
         for (int j = 0; j < each; j++) {
             double error = fabs((double)got[k * each + j] - want[j]);
-            CHECK_THAT(error <= 1e-4 * size[j] + 1e-5, "map %d sum %d: %.8g, not %.8g (of %g)", k, j,
-                       (double)got[k * each + j], want[j], size[j]);
+            assert_that(error <= 1e-4 * size[j] + 1e-5, "map %d sum %d: %.8g, not %.8g (of %g)", k, j,
+                        (double)got[k * each + j], want[j], size[j]);
         }
     }
     p->pair.count = MAPS;
@@ -193,30 +193,63 @@ static void check_sums(clvox_context *ctx, problem *p, clv_affine_source source,
     free(derivatives);
 }
 
-static void prepare(clvox_context *ctx)
+enum { N = 1000 };
+
+/* What cases leave to those after them. */
+static struct {
+    float in[1000], share[1000], got[1000], localise_in[N], mean[N], square[N], localise_share[N],
+        localise_got[N];
+    double want[1000], localise_want[N];
+    clv_buffer *a, *b, *out, *c, *d;
+    clv_image image;
+    clv_surroundings surroundings;
+} shared;
+
+static int prepare_set_up(void **state)
 {
-    float in[1000], share[1000], got[1000];
-    double want[1000];
-    int state = 0;
-    harness_random(in, 1000, 3, -2, 3);
-    harness_random(share, 1000, 5, 0, 1);
-    in[7] = NAN;
-    clv_buffer *a = harness_upload(ctx, in, sizeof in), *b = harness_upload(ctx, share, sizeof share);
-    clv_buffer *out = harness_output(ctx, sizeof got);
-    while (harness_next(ctx, &clv_entry_affine_prepare, &state, "scaled to [0, 1]"))
-        for (int masked = 0; masked < 2; masked++) {
-            CHECK(clv_affine_prepare(ctx, a, masked ? b : NULL, 1000, .5f, .25f, out) == CLVOX_OK);
-            harness_download(ctx, out, got, sizeof got);
-            for (int i = 0; i < 1000; i++) {
-                double v = masked ? (double)in[i] / (double)share[i] : (double)in[i];
-                want[i] =
-                    isnan(v) || (masked && share[i] < .5f) ? (double)NAN : fmin(fmax(.5 * v + .25, 0), 1);
-            }
-            CHECK(harness_error(got, want, 1000, 1e-6, 1e-6) <= 1);
+    (void)state;
+    clvox_context *ctx = harness_context();
+    harness_random(shared.in, 1000, 3, -2, 3);
+    harness_random(shared.share, 1000, 5, 0, 1);
+    shared.in[7] = NAN;
+    shared.a = harness_upload(ctx, shared.in, sizeof shared.in);
+    shared.b = harness_upload(ctx, shared.share, sizeof shared.share);
+    shared.out = harness_output(ctx, sizeof shared.got);
+    return 0;
+}
+
+static void affine_prepare_scaled_to_0_1(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    for (int masked = 0; masked < 2; masked++) {
+        assert_int_equal(
+            clv_affine_prepare(ctx, shared.a, masked ? shared.b : NULL, 1000, .5f, .25f, shared.out),
+            CLVOX_OK);
+        harness_download(ctx, shared.out, shared.got, sizeof shared.got);
+        for (int i = 0; i < 1000; i++) {
+            double v = masked ? (double)shared.in[i] / (double)shared.share[i] : (double)shared.in[i];
+            shared.want[i] =
+                isnan(v) || (masked && shared.share[i] < .5f) ? (double)NAN : fmin(fmax(.5 * v + .25, 0), 1);
         }
-    clv_buffer_destroy(&a);
-    clv_buffer_destroy(&b);
-    clv_buffer_destroy(&out);
+        assert_true(harness_error(shared.got, shared.want, 1000, 1e-6, 1e-6) <= 1);
+    }
+}
+
+static int prepare_tear_down(void **state)
+{
+    (void)state;
+    clv_buffer_destroy(&shared.a);
+    clv_buffer_destroy(&shared.b);
+    clv_buffer_destroy(&shared.out);
+    return 0;
+}
+
+static void prepare(void)
+{
+    test_set_up(prepare_set_up);
+    harness_cases(&clv_entry_affine_prepare, affine_prepare_scaled_to_0_1, NULL, 0, "scaled to [0, 1]");
+    test_tear_down(prepare_tear_down);
 }
 
 /* Of 10 x 20 x 5 voxels those left out: two at either end along x, one along z. */
@@ -226,55 +259,78 @@ static bool outer(int i)
     return x < 2 || x > 7 || z < 1 || z > 3;
 }
 
-static void localise(clvox_context *ctx)
+static const int rim[3] = {2, 0, 1};
+
+static int localise_set_up(void **state)
 {
-    enum { N = 1000 };
-    const int rim[3] = {2, 0, 1};
-    float in[N], mean[N], square[N], share[N], got[N];
-    double want[N];
-    int state = 0;
-    harness_random(in, N, 3, 0, 1);
-    harness_random(mean, N, 5, 0, .5f);
-    harness_random(square, N, 7, 0, .6f);
-    harness_random(share, N, 9, .2f, 1);
-    in[7] = NAN;
+    (void)state;
+    clvox_context *ctx = harness_context();
+    harness_random(shared.localise_in, N, 3, 0, 1);
+    harness_random(shared.mean, N, 5, 0, .5f);
+    harness_random(shared.square, N, 7, 0, .6f);
+    harness_random(shared.localise_share, N, 9, .2f, 1);
+    shared.localise_in[7] = NAN;
     for (int i = 0; i < N; i++) {
-        double m = (double)mean[i] / (double)share[i];
-        double v = fmax((double)square[i] / (double)share[i] - m * m, 0);
-        want[i] =
-            isnan(in[i]) || outer(i)
+        double m = (double)shared.mean[i] / (double)shared.localise_share[i];
+        double v = fmax((double)shared.square[i] / (double)shared.localise_share[i] - m * m, 0);
+        shared.localise_want[i] =
+            isnan(shared.localise_in[i]) || outer(i)
                 ? (double)NAN
-                : fmin(fmax(((double)in[i] - m) / (sqrt(v) + .03) / 6, -.5), .5);
+                : fmin(fmax(((double)shared.localise_in[i] - m) / (sqrt(v) + .03) / 6, -.5), .5);
     }
-    clv_buffer *a = harness_upload(ctx, in, sizeof in), *b = harness_upload(ctx, mean, sizeof mean);
-    clv_buffer *c = harness_upload(ctx, square, sizeof square), *d = harness_upload(ctx, share, sizeof share);
-    clv_buffer *out = harness_output(ctx, sizeof got);
-    const clv_image image = {.buffer = a, .size = {10, 20, 5}};
-    const clv_surroundings surroundings = {b, c, d};
-    while (harness_next(ctx, &clv_entry_affine_localise, &state, "local mean and spread taken away")) {
-        CHECK(clv_affine_localise(ctx, &image, &surroundings, rim, .03f, out) == CLVOX_OK);
-        harness_download(ctx, out, got, sizeof got);
-        CHECK(harness_error(got, want, N, 1e-4, 1e-4) <= 1);
-    }
-    clv_buffer_destroy(&a);
-    clv_buffer_destroy(&b);
-    clv_buffer_destroy(&c);
-    clv_buffer_destroy(&d);
-    clv_buffer_destroy(&out);
+    shared.a = harness_upload(ctx, shared.localise_in, sizeof shared.localise_in);
+    shared.b = harness_upload(ctx, shared.mean, sizeof shared.mean);
+    shared.c = harness_upload(ctx, shared.square, sizeof shared.square);
+    shared.d = harness_upload(ctx, shared.localise_share, sizeof shared.localise_share);
+    shared.out = harness_output(ctx, sizeof shared.localise_got);
+    shared.image = (clv_image){.buffer = shared.a, .size = {10, 20, 5}};
+    shared.surroundings = (clv_surroundings){shared.b, shared.c, shared.d};
+    return 0;
 }
+
+static void affine_localise_local_mean_and_spread_taken(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_int_equal(clv_affine_localise(ctx, &shared.image, &shared.surroundings, rim, .03f, shared.out),
+                     CLVOX_OK);
+    harness_download(ctx, shared.out, shared.localise_got, sizeof shared.localise_got);
+    assert_true(harness_error(shared.localise_got, shared.localise_want, N, 1e-4, 1e-4) <= 1);
+}
+
+static int localise_tear_down(void **state)
+{
+    (void)state;
+    clv_buffer_destroy(&shared.a);
+    clv_buffer_destroy(&shared.b);
+    clv_buffer_destroy(&shared.c);
+    clv_buffer_destroy(&shared.d);
+    clv_buffer_destroy(&shared.out);
+    return 0;
+}
+
+static void localise(void)
+{
+    test_set_up(localise_set_up);
+    harness_cases(&clv_entry_affine_localise, affine_localise_local_mean_and_spread_taken, NULL, 0,
+                  "local mean and spread taken away");
+    test_tear_down(localise_tear_down);
+}
+
+enum { BINS = 16 };
 
 /* The reference's derivatives by the entries of the map against differences of what
  * they are derivatives of; smooth: those of weighted smooth samples, where there is
  * no information. */
-static void derivatives_are_true(clvox_context *ctx, bool smooth)
+static void analytic_derivatives_of_are_those_of_values(void **state)
 {
+    const int *given = *state;
+    bool smooth = given[0];
+    clvox_context *ctx = harness_context();
     problem p;
     float weights_of[11 * 7 * 12], *weights = smooth ? weights_of : NULL;
-    enum { BINS = 16 };
     static float table[BINS * (BINS + 1)];
     double sums[CLV_AFFINE_MOST_SUMS], mi[12], ncc[12], centre[3] = {0, 0, 0};
-    CHECK_CASE("analytic derivatives of %s are those of values",
-               smooth ? "weighted correlation" : "information and correlation");
     harness_random(weights_of, 11 * 7 * 12, 13, 0, 1);
     make(ctx, &p, &setups[4], false);
     /* A map that keeps every sample inside. */
@@ -285,7 +341,7 @@ static void derivatives_are_true(clvox_context *ctx, bool smooth)
     int step[2] = {1, 1};
     int n = ref_affine_samples(p.fixed, p.s->fixed, p.moving, p.s->moving, step, centre, m, weights,
                                p.samples[0]);
-    CHECK(n == (int)voxels(p.s->fixed));
+    assert_true(n == (int)voxels(p.s->fixed));
     ref_affine_information(p.samples[0], n, BINS, table);
     ref_affine_sums(p.samples[0], n, CLV_AFFINE_TABLE, BINS, table, NULL, sums);
     for (int j = 0; j < 12; j++)
@@ -305,46 +361,67 @@ static void derivatives_are_true(clvox_context *ctx, bool smooth)
         }
         *entry = keep;
         double by_mi = (value[0][1] - value[0][0]) / (2 * h), by_ncc = (value[1][1] - value[1][0]) / (2 * h);
-        CHECK_THAT(smooth || fabs(by_mi - mi[j]) < 1e-3 * fabs(mi[j]) + 1e-4, "information %d: %g, not %g", j,
-                   mi[j], by_mi);
-        CHECK_THAT(fabs(by_ncc - ncc[j]) < 1e-3 * fabs(ncc[j]) + 1e-5, "correlation %d: %g, not %g", j,
-                   ncc[j], by_ncc);
+        assert_that(smooth || fabs(by_mi - mi[j]) < 1e-3 * fabs(mi[j]) + 1e-4, "information %d: %g, not %g",
+                    j, mi[j], by_mi);
+        assert_that(fabs(by_ncc - ncc[j]) < 1e-3 * fabs(ncc[j]) + 1e-5, "correlation %d: %g, not %g", j,
+                    ncc[j], by_ncc);
     }
     discard(&p);
 }
 
-int main(void)
+static void derivatives_are_true(bool smooth)
 {
-    clvox_context *ctx = harness_open();
+    test_case_at(analytic_derivatives_of_are_those_of_values, TEST_AT(smooth),
+                 "analytic derivatives of %s are those of values",
+                 smooth ? "weighted correlation" : "information and correlation");
+}
+
+static const clv_affine_source sources[] = {CLV_AFFINE_PAIR, CLV_AFFINE_TABLE, CLV_AFFINE_IMAGE,
+                                            CLV_AFFINE_PAIR};
+static const char *const names[] = {"pair", "table", "image", "weighted pair"};
+
+static void affine_histogram_joint_histograms(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
     int count = tiny ? 5 : (int)(sizeof setups / sizeof *setups);
-    static const clv_affine_source sources[] = {CLV_AFFINE_PAIR, CLV_AFFINE_TABLE, CLV_AFFINE_IMAGE,
-                                                CLV_AFFINE_PAIR};
-    static const char *const names[] = {"pair", "table", "image", "weighted pair"};
-    int state = 0;
-    prepare(ctx);
-    localise(ctx);
-    while (harness_next(ctx, &clv_entry_affine_histogram, &state, "joint histograms"))
-        for (int s = 0; s < count; s++) {
-            problem p;
-            make(ctx, &p, &setups[s], s % 2);
-            check_histogram(ctx, &p, s == 5 ? 32 : s == 6 ? 128 : 8);
-            discard(&p);
-        }
+    for (int s = 0; s < count; s++) {
+        problem p;
+        make(ctx, &p, &setups[s], s % 2);
+        check_histogram(ctx, &p, s == 5 ? 32 : s == 6 ? 128 : 8);
+        discard(&p);
+    }
+}
+
+static void affine_sums(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? 5 : (int)(sizeof setups / sizeof *setups);
+    for (int s = 0; s < count; s++) {
+        problem p;
+        clv_buffer *weights = NULL;
+        make(ctx, &p, &setups[s], s % 2);
+        if (k == 3)
+            p.pair.weights = weights = weigh(ctx, &p);
+        check_sums(ctx, &p, sources[k], 11);
+        clv_buffer_destroy(&weights);
+        discard(&p);
+    }
+}
+
+int main(void)
+{
+    harness_open();
+    prepare();
+    localise();
+    harness_cases(&clv_entry_affine_histogram, affine_histogram_joint_histograms, NULL, 0,
+                  "joint histograms");
     for (int k = 0; k < 4; k++)
-        for (state = 0; harness_next(ctx, &clv_entry_affine_sums, &state, names[k]);)
-            for (int s = 0; s < count; s++) {
-                problem p;
-                clv_buffer *weights = NULL;
-                make(ctx, &p, &setups[s], s % 2);
-                if (k == 3)
-                    p.pair.weights = weights = weigh(ctx, &p);
-                check_sums(ctx, &p, sources[k], 11);
-                clv_buffer_destroy(&weights);
-                discard(&p);
-            }
-    derivatives_are_true(ctx, false);
-    derivatives_are_true(ctx, true);
-    clvox_context_destroy(&ctx);
-    return check_end();
+        harness_cases(&clv_entry_affine_sums, affine_sums, TEST_AT(k), names[k]);
+    derivatives_are_true(false);
+    derivatives_are_true(true);
+    return test_run("affine metric", harness_close);
 }

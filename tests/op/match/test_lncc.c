@@ -75,9 +75,9 @@ static void compare(clvox_context *ctx, const problem *p, bool local, int which,
         largest = fmax(largest, fabs(want[i]));
     double error = harness_error(got, want, p->n, p->is->tolerance * largest, 0);
     const int *s = p->is->size;
-    CHECK_THAT(error <= 1, "%s derivative%s of %dx%dx%d, radius %d, epsilon %g, offset %g: %g of %g of %g",
-               which ? "fixed" : "moving", local ? ", local" : "", s[0], s[1], s[2], p->is->radius,
-               (double)p->is->epsilon, (double)p->is->offset, error, p->is->tolerance, largest);
+    assert_that(error <= 1, "%s derivative%s of %dx%dx%d, radius %d, epsilon %g, offset %g: %g of %g of %g",
+                which ? "fixed" : "moving", local ? ", local" : "", s[0], s[1], s[2], p->is->radius,
+                (double)p->is->epsilon, (double)p->is->offset, error, p->is->tolerance, largest);
     if (getenv("CLVOX_TEST_ERRORS"))
         printf("# %d %dx%dx%d r %d eps %g off %g hole %d: %.2e of the largest\n", local, s[0], s[1], s[2],
                p->is->radius, (double)p->is->epsilon, (double)p->is->offset, p->is->hole,
@@ -100,20 +100,20 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
         .slot = 1,
     };
     float out[2][4];
-    CHECK_THAT(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     compare(ctx, p, local, 0, args.derivative_moving);
     if (both)
         compare(ctx, p, local, 1, args.derivative_fixed);
     harness_download(ctx, args.out, out[0], 16);
-    CHECK_THAT(fabs((double)out[0][1] - p->sum) <= p->is->tolerance * fmax(p->sum, 1), "sum %g, not %g",
-               (double)out[0][1], p->sum);
-    CHECK_THAT((double)out[0][2] == p->count, "%g voxels, not %g", (double)out[0][2], p->count);
-    CHECK(isnan(out[0][0]) && isnan(out[0][3]));
+    assert_that(fabs((double)out[0][1] - p->sum) <= p->is->tolerance * fmax(p->sum, 1), "sum %g, not %g",
+                (double)out[0][1], p->sum);
+    assert_that((double)out[0][2] == p->count, "%g voxels, not %g", (double)out[0][2], p->count);
+    assert_true(isnan(out[0][0]) && isnan(out[0][3]));
     if (p->n < 5000) {
         /* The same bits again. */
-        CHECK(clv_lncc(ctx, &args) == CLVOX_OK);
+        assert_int_equal(clv_lncc(ctx, &args), CLVOX_OK);
         harness_download(ctx, args.out, out[1], 16);
-        CHECK(!memcmp(out[0], out[1], 16));
+        assert_memory_equal(out[0], out[1], 16);
     }
     clv_buffer *all[] = {fixed, moving, args.derivative_moving, args.derivative_fixed, args.terms, args.partial,
                          args.out};
@@ -161,59 +161,66 @@ static void equal(clvox_context *ctx, const problem *p, bool local)
         .derivative_fixed = derivative[1], .terms = terms,
     };
     float *got = malloc(bytes);
-    CHECK_THAT(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     for (int k = 0; k < 2; k++) {
         harness_download(ctx, derivative[k], got, bytes);
         for (size_t i = 0; i < p->n; i++)
             nonzero += got[i] != 0;
     }
-    CHECK_THAT(nonzero == 0, "radius %d, offset %g: %zu derivatives of equal images are not 0", s->radius,
-               (double)s->offset, nonzero);
+    assert_that(nonzero == 0, "radius %d, offset %g: %zu derivatives of equal images are not 0", s->radius,
+                (double)s->offset, nonzero);
     free(got);
     clv_buffer *all[] = {image[0], image[1], terms, derivative[0], derivative[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(&all[i]);
 }
 
-/* Which variant the index-th of all tiles belongs to. */
-static int variant_at(const clv_entry *entry, int index)
+/* What cases leave to those after them. */
+static struct {
+    int count, any_count;
+    problem problems[32], any[8];
+} shared;
+
+typedef struct all_given {
+    bool local_counts;
+    problem *problems;
+    int count;
+} all_given;
+
+static void entry_random(void **state)
 {
-    for (int v = 0; v < entry->count; v++)
-        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++)
-            if (index-- == 0)
-                return v;
-    return 0;
+    const all_given *given = *state;
+    bool local_counts = given->local_counts;
+    problem *problems = given->problems;
+    int count = given->count;
+    clvox_context *ctx = harness_context();
+    bool fresh = harness_first() && !harness_variant()->optional;
+    for (int i = 0; i < count; i++) {
+        /* Other tiles of a variant differ in borders alone. */
+        int radius = problems[i].is->radius;
+        if (problems[i].n == MANY) {
+            if (fresh)
+                run(ctx, &problems[i], false, false);
+            continue;
+        }
+        if (fresh || radius == 2)
+            run(ctx, &problems[i], false, fresh && radius != 3);
+        if (fresh && radius == 2)
+            run(ctx, &problems[i], false, false);
+        if (fresh && local_counts)
+            run(ctx, &problems[i], true, radius != 4);
+        if (fresh && local_counts && radius == 2)
+            run(ctx, &problems[i], true, false);
+        if (fresh && radius != 3)
+            equal(ctx, &problems[i], false);
+        if (fresh && local_counts && radius != 4)
+            equal(ctx, &problems[i], true);
+    }
 }
 
-static void all(clvox_context *ctx, const clv_entry *entry, bool local_counts, problem *problems, int count)
+static void all(const clv_entry *entry, bool local_counts, problem *problems, int count)
 {
-    int state = 0, seen = -1;
-    while (harness_next(ctx, entry, &state, "random")) {
-        int v = variant_at(entry, state - 1);
-        bool fresh = v != seen && !entry->variants[v].optional;
-        seen = v;
-        for (int i = 0; i < count; i++) {
-            /* Other tiles of a variant differ in borders alone. */
-            int radius = problems[i].is->radius;
-            if (problems[i].n == MANY) {
-                if (fresh)
-                    run(ctx, &problems[i], false, false);
-                continue;
-            }
-            if (fresh || radius == 2)
-                run(ctx, &problems[i], false, fresh && radius != 3);
-            if (fresh && radius == 2)
-                run(ctx, &problems[i], false, false);
-            if (fresh && local_counts)
-                run(ctx, &problems[i], true, radius != 4);
-            if (fresh && local_counts && radius == 2)
-                run(ctx, &problems[i], true, false);
-            if (fresh && radius != 3)
-                equal(ctx, &problems[i], false);
-            if (fresh && local_counts && radius != 4)
-                equal(ctx, &problems[i], true);
-        }
-    }
+    harness_cases(entry, entry_random, TEST_OF(((all_given){local_counts, problems, count})), "random");
 }
 
 /* The reference's derivatives against central differences of its own energy. */
@@ -234,7 +241,7 @@ static void differences(int radius, bool local)
             int x = i % 6, y = i / 6 % 5, z = i / 30;
             double h = 1e-5, kept = image[k][i], e[2] = {0}, unused[2 * N];
             if (isnan(image[0][i]) || isnan(image[1][i])) {
-                CHECK(derivative[k][i] == 0);
+                assert_true(derivative[k][i] == 0);
                 continue;
             }
             for (int side = 0; side < 2; side++) {
@@ -256,11 +263,13 @@ static void differences(int radius, bool local)
             worst = fmax(worst, fabs(n * want - derivative[k][i]));
             largest = fmax(largest, fabs(derivative[k][i]));
         }
-    CHECK_THAT(worst <= 1e-6 * largest, "%g of %g", worst, largest);
+    assert_that(worst <= 1e-6 * largest, "%g of %g", worst, largest);
 }
 
-static void refusals(clvox_context *ctx)
+static void refusals(void **state)
 {
+    (void)state;
+    clvox_context *ctx = harness_context();
     clv_buffer *b[7];
     for (int i = 0; i < 7; i++)
         b[i] = harness_output(ctx, 4 * 64 * 12);
@@ -268,11 +277,11 @@ static void refusals(clvox_context *ctx)
     const clv_lncc_args good = {.fixed = b[0], .moving = b[1], .size = {4, 4, 4}, .radius = 2,
                                 .epsilon = 1e-5f, .derivative_moving = b[2], .derivative_fixed = b[3],
                                 .terms = b[4], .partial = partial, .out = b[5]};
-    CHECK(clv_lncc(ctx, &good) == CLVOX_OK);
+    assert_int_equal(clv_lncc(ctx, &good), CLVOX_OK);
     clv_lncc_args a = good;
     a.out = NULL;
     a.partial = NULL;
-    CHECK(clv_lncc(ctx, &a) == CLVOX_OK);
+    assert_int_equal(clv_lncc(ctx, &a), CLVOX_OK);
     struct {
         int radius;
         float epsilon;
@@ -288,7 +297,7 @@ static void refusals(clvox_context *ctx)
         a.size[0] = bad[i].size;
         a.terms = bad[i].terms;
         a.partial = bad[i].partial;
-        CHECK_THAT(clv_lncc(ctx, &a) == CLVOX_ERROR_ARGUMENT, "case %zu", i);
+        assert_that(clv_lncc(ctx, &a) == CLVOX_ERROR_ARGUMENT, "case %zu", i);
     }
     for (int i = 0; i < 7; i++)
         clv_buffer_destroy(&b[i]);
@@ -302,35 +311,42 @@ static int add(problem *problems, const setup *setups, size_t count)
     return (int)count;
 }
 
+static void reference_against_differences_radius(void **state)
+{
+    const int *given = *state;
+    int radius = given[0];
+    differences(radius, false);
+    differences(radius, true);
+}
+
+static int tear_down(void **state)
+{
+    for (int i = 0; i < shared.count; i++)
+        drop(&shared.problems[i]);
+    for (int i = 0; i < shared.any_count; i++)
+        drop(&shared.any[i]);
+    return harness_close(state);
+}
+
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    problem problems[32];
+    harness_open();
     bool tiny = getenv("CLVOX_TEST_TINY");
-    int count = add(problems, small, tiny ? 5 : sizeof small / sizeof *small);
+    shared.count = add(shared.problems, small, tiny ? 5 : sizeof small / sizeof *small);
     if (!tiny)
-        count += add(problems + count, large, sizeof large / sizeof *large);
-    for (int radius = 1; radius <= 3; radius++) {
-        CHECK_CASE("reference against differences, radius %d", radius);
-        differences(radius, false);
-        differences(radius, true);
-    }
-    all(ctx, &clv_entry_lncc_terms, true, problems, count);
-    all(ctx, &clv_entry_lncc_derivative, false, problems, count);
-    problem any[8];
-    int any_count = add(any, wide, tiny ? 2 : sizeof wide / sizeof *wide);
+        shared.count += add(shared.problems + shared.count, large, sizeof large / sizeof *large);
+    for (int radius = 1; radius <= 3; radius++)
+        test_case_at(reference_against_differences_radius, TEST_AT(radius),
+                     "reference against differences, radius %d", radius);
+    all(&clv_entry_lncc_terms, true, shared.problems, shared.count);
+    all(&clv_entry_lncc_derivative, false, shared.problems, shared.count);
+    shared.any_count = add(shared.any, wide, tiny ? 2 : sizeof wide / sizeof *wide);
     static const clv_entry *const boxes[] = {
         &clv_entry_lncc_box_x,     &clv_entry_lncc_box_x_terms, &clv_entry_lncc_box_y,
         &clv_entry_lncc_box_terms, &clv_entry_lncc_box_derivative,
     };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
-        all(ctx, boxes[i], true, any, any_count);
-    CHECK_CASE("misuse");
-    refusals(ctx);
-    for (int i = 0; i < count; i++)
-        drop(&problems[i]);
-    for (int i = 0; i < any_count; i++)
-        drop(&any[i]);
-    clvox_context_destroy(&ctx);
-    return check_end();
+        all(boxes[i], true, shared.any, shared.any_count);
+    test_case(refusals, "misuse");
+    return test_run("lncc", tear_down);
 }

@@ -65,7 +65,7 @@ static void pair_run(clvox_context *ctx, pair *p, clv_metric_kind kind, int bins
         .bins = bins, .derivative_moving = derivative_m, .derivative_fixed = both ? derivative_f : NULL, .scratch = scratch,
         .out = value ? out : NULL, .slot = 1,
     };
-    CHECK_THAT(clv_metric(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_metric(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, derivative_m, p->derivative_moving, bytes);
     harness_download(ctx, derivative_f, p->derivative_fixed, bytes);
     harness_download(ctx, out, p->out, sizeof p->out);
@@ -106,12 +106,12 @@ static void pair_compare(const pair *p, const char *what, int bins, double toler
     if (getenv("CLVOX_TEST_SHOW"))
         printf("# %s %d bins, %dx%dx%d: S %g (%.2g), derivatives %.2g %.2g of what is allowed\n", what, bins,
                p->size[0], p->size[1], p->size[2], p->want, value, derivative_m, derivative_f);
-    CHECK_THAT(value <= 1, "%s %d bins %dx%dx%d: %.9g, not %.9g", what, bins, p->size[0], p->size[1],
-               p->size[2], (double)p->out[1], p->want);
-    CHECK_THAT(p->out[2] == (float)p->valid, "%g voxels, not %zu", (double)p->out[2], p->valid);
-    CHECK_THAT(derivative_m <= 1 && derivative_f <= 1, "%s %d bins %dx%dx%d: %g %g", what, bins, p->size[0],
-               p->size[1], p->size[2], derivative_m, derivative_f);
-    CHECK(isnan(p->out[0]) && isnan(p->out[3]));
+    assert_that(value <= 1, "%s %d bins %dx%dx%d: %.9g, not %.9g", what, bins, p->size[0], p->size[1],
+                p->size[2], (double)p->out[1], p->want);
+    assert_that(p->out[2] == (float)p->valid, "%g voxels, not %zu", (double)p->out[2], p->valid);
+    assert_that(derivative_m <= 1 && derivative_f <= 1, "%s %d bins %dx%dx%d: %g %g", what, bins, p->size[0],
+                p->size[1], p->size[2], derivative_m, derivative_f);
+    assert_true(isnan(p->out[0]) && isnan(p->out[3]));
 }
 
 static double tolerance_of(clv_metric_kind kind)
@@ -119,29 +119,41 @@ static double tolerance_of(clv_metric_kind kind)
     return kind == CLV_METRIC_SSD ? 1e-6 : kind == CLV_METRIC_NCC ? 1e-5 : 5e-4;
 }
 
-static void test_variants(clvox_context *ctx, const clv_entry *entry, clv_metric_kind kind)
+static const int sizes[][3] = {{13, 7, 5}, {1, 1, 1}, {1, 9, 4}, {67, 1, 3}, {31, 29, 17}, {131, 67, 41}};
+
+typedef struct variants_given {
+    clv_metric_kind kind;
+} variants_given;
+
+static void entry_test_variants(void **state)
 {
-    static const int sizes[][3] = {{13, 7, 5}, {1, 1, 1}, {1, 9, 4}, {67, 1, 3}, {31, 29, 17}, {131, 67, 41}};
+    const variants_given *given = *state;
+    clv_metric_kind kind = given->kind;
+    clvox_context *ctx = harness_context();
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
-    int count = tiny ? 4 : kind == CLV_METRIC_MI ? 5 : 6, state = 0;
-    while (harness_next(ctx, entry, &state, names[kind]))
-        for (int s = 0; s < count; s++)
-            for (int holes = 0; holes < 2; holes++) {
-                int bins = holes ? 32 : s == 4 ? 128 : s == 3 ? 8 : 61;
-                pair p;
-                pair_make(&p, sizes[s]);
-                pair_fill(&p, holes != 0);
-                pair_refer(&p, kind, bins);
-                pair_run(ctx, &p, kind, bins, true, true);
-                pair_compare(&p, names[kind], bins, tolerance_of(kind));
-                pair_free(&p);
-            }
+    int count = tiny ? 4 : kind == CLV_METRIC_MI ? 5 : 6;
+    for (int s = 0; s < count; s++)
+        for (int holes = 0; holes < 2; holes++) {
+            int bins = holes ? 32 : s == 4 ? 128 : s == 3 ? 8 : 61;
+            pair p;
+            pair_make(&p, sizes[s]);
+            pair_fill(&p, holes != 0);
+            pair_refer(&p, kind, bins);
+            pair_run(ctx, &p, kind, bins, true, true);
+            pair_compare(&p, names[kind], bins, tolerance_of(kind));
+            pair_free(&p);
+        }
+}
+
+static void test_variants(const clv_entry *entry, clv_metric_kind kind)
+{
+    harness_cases(entry, entry_test_variants, TEST_OF(((variants_given){kind})), names[kind]);
 }
 
 /* The reference's derivatives are those of its S. */
-static void test_reference(void)
+static void test_reference(void **state)
 {
-    CHECK_CASE("the reference's derivatives against finite differences");
+    (void)state;
     pair p;
     pair_make(&p, (const int[3]){11, 7, 3});
     pair_fill(&p, true);
@@ -162,16 +174,17 @@ static void test_reference(void)
             double below = ref_metric(kind, p.f, p.m, p.n, bins, &valid);
             p.m[i] = keep;
             double derivative = (above - below) / (2 * h);
-            CHECK_THAT(fabs(derivative - p.want_moving[i]) <= 1e-6 * most, "%s voxel %zu: %.9g, not %.9g",
-                       names[kind], i, p.want_moving[i], derivative);
+            assert_that(fabs(derivative - p.want_moving[i]) <= 1e-6 * most, "%s voxel %zu: %.9g, not %.9g",
+                        names[kind], i, p.want_moving[i], derivative);
         }
     }
     pair_free(&p);
 }
 
-static void test_constant(clvox_context *ctx)
+static void test_constant(void **state)
 {
-    CHECK_CASE("a constant image, and images without a common voxel, have neither value nor derivative");
+    (void)state;
+    clvox_context *ctx = harness_context();
     for (int which = 0; which < 3; which++)
         for (int kind = CLV_METRIC_NCC; kind <= CLV_METRIC_MI; kind++) {
             pair p;
@@ -186,17 +199,18 @@ static void test_constant(clvox_context *ctx)
                     *(i % 2 ? &p.fixed[i] : &p.moving[i]) = NAN;
             }
             pair_run(ctx, &p, (clv_metric_kind)kind, 32, true, true);
-            CHECK_THAT(p.out[1] == 0, "%s: %g", names[kind], (double)p.out[1]);
-            CHECK(which < 2 || p.out[2] == 0);
+            assert_that(p.out[1] == 0, "%s: %g", names[kind], (double)p.out[1]);
+            assert_true(which < 2 || p.out[2] == 0);
             for (size_t i = 0; i < p.n; i++)
-                CHECK(p.derivative_moving[i] == 0 && p.derivative_fixed[i] == 0);
+                assert_true(p.derivative_moving[i] == 0 && p.derivative_fixed[i] == 0);
             pair_free(&p);
         }
 }
 
-static void test_contrast(clvox_context *ctx)
+static void test_contrast(void **state)
 {
-    CHECK_CASE("mutual information of identical, inverted and independent images");
+    (void)state;
+    clvox_context *ctx = harness_context();
     pair p;
     pair_make(&p, getenv("CLVOX_TEST_TINY") ? (const int[3]){11, 9, 7} : (const int[3]){41, 37, 29});
     const double n = (double)p.n;
@@ -208,49 +222,74 @@ static void test_contrast(clvox_context *ctx)
     float *derivative = malloc(p.n * sizeof *derivative);
     memcpy(derivative, p.derivative_moving, p.n * sizeof *derivative);
     for (size_t i = 0; i < p.n; i++)
-        CHECK(fabsf(p.derivative_moving[i] - p.derivative_fixed[i]) < 1e-2f);
+        assert_true(fabsf(p.derivative_moving[i] - p.derivative_fixed[i]) < 1e-2f);
     for (size_t i = 0; i < p.n; i++)
         p.moving[i] = 1 - p.fixed[i];
     pair_run(ctx, &p, CLV_METRIC_MI, 32, true, true);
-    CHECK_THAT(same > 1.5 * n && fabs((double)p.out[1] - same) < 1e-5 * same, "%g and %g", same,
-               (double)p.out[1]);
+    assert_that(same > 1.5 * n && fabs((double)p.out[1] - same) < 1e-5 * same, "%g and %g", same,
+                (double)p.out[1]);
     for (size_t i = 0; i < p.n; i++)
-        CHECK(fabsf(p.derivative_moving[i] + derivative[i]) < 1e-2f);
+        assert_true(fabsf(p.derivative_moving[i] + derivative[i]) < 1e-2f);
     harness_random(p.moving, p.n, 22, 0, 1);
     pair_run(ctx, &p, CLV_METRIC_MI, 32, true, true);
-    CHECK_THAT((double)p.out[1] >= 0 && (double)p.out[1] < 0.1 * same, "%g", (double)p.out[1]);
+    assert_that((double)p.out[1] >= 0 && (double)p.out[1] < 0.1 * same, "%g", (double)p.out[1]);
     free(derivative);
     pair_free(&p);
 }
 
+/* What cases leave to those after them. */
+static struct {
+    pair small, p;
+} shared;
+
 /* Chunks as large as they get, nearly all of which falls into one bin. */
-static void test_full(clvox_context *ctx)
+static int test_full_set_up(void **state)
 {
+    (void)state;
     const int bins = 33, most = getenv("CLVOX_TEST_TINY") ? 2 : 64;
     const float low = 0.1f, high = 0.7f; /* both in the middle of a bin */
-    int state = 0;
-    pair small, p;
-    pair_make(&small, (const int[3]){8, 8, 1});
-    pair_make(&p, (const int[3]){2 * most, 2 * most, 2 * most});
-    for (size_t i = 0; i < p.n; i++)
-        p.fixed[i] = p.moving[i] = i % 64 == 7 ? high : low;
-    memcpy(small.fixed, p.fixed, 64 * sizeof(float));
-    memcpy(small.moving, p.moving, 64 * sizeof(float));
-    pair_refer(&small, CLV_METRIC_MI, bins);
-    while (harness_next(ctx, &clv_entry_metric_counts, &state, "a full bin")) {
-        pair_run(ctx, &p, CLV_METRIC_MI, bins, true, true);
-        double want = small.want / 64 * (double)p.n;
-        CHECK_THAT(fabs((double)p.out[1] - want) <= 1e-5 * want, "%.9g, not %.9g", (double)p.out[1], want);
-        for (size_t i = 0; i < p.n; i += 1 + p.n / 999)
-            CHECK(fabs((double)p.derivative_moving[i] - small.want_moving[i % 64]) < 1e-3);
-    }
-    pair_free(&small);
-    pair_free(&p);
+    pair_make(&shared.small, (const int[3]){8, 8, 1});
+    pair_make(&shared.p, (const int[3]){2 * most, 2 * most, 2 * most});
+    for (size_t i = 0; i < shared.p.n; i++)
+        shared.p.fixed[i] = shared.p.moving[i] = i % 64 == 7 ? high : low;
+    memcpy(shared.small.fixed, shared.p.fixed, 64 * sizeof(float));
+    memcpy(shared.small.moving, shared.p.moving, 64 * sizeof(float));
+    pair_refer(&shared.small, CLV_METRIC_MI, bins);
+    return 0;
 }
 
-static void test_repeats(clvox_context *ctx)
+static void metric_counts_a_full_bin(void **state)
 {
-    CHECK_CASE("the same bits in every run, with and without the fixed image's derivative and the value");
+    (void)state;
+    clvox_context *ctx = harness_context();
+    const int bins = 33;
+    pair_run(ctx, &shared.p, CLV_METRIC_MI, bins, true, true);
+    double want = shared.small.want / 64 * (double)shared.p.n;
+    assert_that(fabs((double)shared.p.out[1] - want) <= 1e-5 * want, "%.9g, not %.9g",
+                (double)shared.p.out[1], want);
+    for (size_t i = 0; i < shared.p.n; i += 1 + shared.p.n / 999)
+        assert_true(fabs((double)shared.p.derivative_moving[i] - shared.small.want_moving[i % 64]) < 1e-3);
+}
+
+static int test_full_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.small);
+    pair_free(&shared.p);
+    return 0;
+}
+
+static void test_full(void)
+{
+    test_set_up(test_full_set_up);
+    harness_cases(&clv_entry_metric_counts, metric_counts_a_full_bin, NULL, 0, "a full bin");
+    test_tear_down(test_full_tear_down);
+}
+
+static void test_repeats(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
     for (int kind = CLV_METRIC_SSD; kind <= CLV_METRIC_MI; kind++) {
         pair p, again;
         const int size[3] = {29, 23, 11};
@@ -261,53 +300,56 @@ static void test_repeats(clvox_context *ctx)
         pair_run(ctx, &p, (clv_metric_kind)kind, 32, true, true);
         for (int run = 0; run < 3; run++) {
             pair_run(ctx, &again, (clv_metric_kind)kind, 32, run != 1, run != 2);
-            CHECK(memcmp(p.derivative_moving, again.derivative_moving, p.n * sizeof(float)) == 0);
-            CHECK(run == 1 || memcmp(p.derivative_fixed, again.derivative_fixed, p.n * sizeof(float)) == 0);
-            CHECK(run != 1 || isnan(again.derivative_fixed[0]));
-            CHECK(run == 2 ? isnan(again.out[1]) : memcmp(&p.out[1], &again.out[1], 8) == 0);
+            assert_true(memcmp(p.derivative_moving, again.derivative_moving, p.n * sizeof(float)) == 0);
+            assert_true(run == 1 ||
+                        memcmp(p.derivative_fixed, again.derivative_fixed, p.n * sizeof(float)) == 0);
+            assert_true(run != 1 || isnan(again.derivative_fixed[0]));
+            assert_true(run == 2 ? isnan(again.out[1]) : memcmp(&p.out[1], &again.out[1], 8) == 0);
         }
         pair_free(&p);
         pair_free(&again);
     }
 }
 
-static void test_misuse(clvox_context *ctx)
+static void test_misuse(void **state)
 {
-    CHECK_CASE("arguments that cannot be");
+    (void)state;
+    clvox_context *ctx = harness_context();
     clv_buffer *b = harness_output(ctx, 64);
     clv_buffer *scratch = harness_output(ctx, CLV_METRIC_SCRATCH * sizeof(float));
     const clv_metric_args good = {CLV_METRIC_MI, b, b, {2, 2, 1}, 32, b, NULL, scratch, b, 0};
     clv_metric_args bad = good;
     bad.bins = 7;
-    CHECK(clv_metric(ctx, &bad) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_metric(ctx, &bad), CLVOX_ERROR_ARGUMENT);
     bad.bins = 129;
-    CHECK(clv_metric(ctx, &bad) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_metric(ctx, &bad), CLVOX_ERROR_ARGUMENT);
     bad = good;
     bad.scratch = b;
-    CHECK(clv_metric(ctx, &bad) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_metric(ctx, &bad), CLVOX_ERROR_ARGUMENT);
     bad = good;
     bad.size[1] = 0;
-    CHECK(clv_metric(ctx, &bad) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_metric(ctx, &bad), CLVOX_ERROR_ARGUMENT);
     clv_buffer_destroy(&b);
     clv_buffer_destroy(&scratch);
 }
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    test_reference();
-    test_variants(ctx, &clv_entry_metric_ssd, CLV_METRIC_SSD);
-    test_variants(ctx, &clv_entry_metric_ncc, CLV_METRIC_NCC);
-    test_variants(ctx, &clv_entry_metric_total, CLV_METRIC_NCC);
-    test_variants(ctx, &clv_entry_metric_line, CLV_METRIC_NCC);
-    test_variants(ctx, &clv_entry_metric_counts, CLV_METRIC_MI);
-    test_variants(ctx, &clv_entry_metric_table, CLV_METRIC_MI);
-    test_variants(ctx, &clv_entry_metric_table_derivatives, CLV_METRIC_MI);
-    test_constant(ctx);
-    test_contrast(ctx);
-    test_full(ctx);
-    test_repeats(ctx);
-    test_misuse(ctx);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    test_case(test_reference, "the reference's derivatives against finite differences");
+    test_variants(&clv_entry_metric_ssd, CLV_METRIC_SSD);
+    test_variants(&clv_entry_metric_ncc, CLV_METRIC_NCC);
+    test_variants(&clv_entry_metric_total, CLV_METRIC_NCC);
+    test_variants(&clv_entry_metric_line, CLV_METRIC_NCC);
+    test_variants(&clv_entry_metric_counts, CLV_METRIC_MI);
+    test_variants(&clv_entry_metric_table, CLV_METRIC_MI);
+    test_variants(&clv_entry_metric_table_derivatives, CLV_METRIC_MI);
+    test_case(test_constant,
+              "a constant image, and images without a common voxel, have neither value nor derivative");
+    test_case(test_contrast, "mutual information of identical, inverted and independent images");
+    test_full();
+    test_case(test_repeats,
+              "the same bits in every run, with and without the fixed image's derivative and the value");
+    test_case(test_misuse, "arguments that cannot be");
+    return test_run("metric", harness_close);
 }

@@ -54,7 +54,7 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
         .map = map, .u = field, .derivative = derivatives, .weight = weight, .keep = keep,
         .force = {.buffer = force, .size = {size[0], size[1], size[2]}, .components = 3},
     };
-    CHECK_THAT(clv_metric_force(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_metric_force(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     harness_download_field(ctx, force, got, n);
     ref_metric_force(moving, moving_size, map, u, derivative, (double)weight, (double)keep, slack, want,
                      unsure, size);
@@ -66,9 +66,9 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
                 want[c * n + i] = (double)got[c * n + i];
         }
     double error = harness_error(got, want, 3 * n, slack > 0 ? 1e-4 : 1e-6, 1e-6);
-    CHECK_THAT(error <= 1, "%dx%dx%d from %dx%dx%d, keep %g: %g", size[0], size[1], size[2], moving_size[0],
-               moving_size[1], moving_size[2], (double)keep, error);
-    CHECK_THAT(passed_over <= 3 + n / 200, "%zu of %zu", passed_over, n);
+    assert_that(error <= 1, "%dx%dx%d from %dx%dx%d, keep %g: %g", size[0], size[1], size[2], moving_size[0],
+                moving_size[1], moving_size[2], (double)keep, error);
+    assert_that(passed_over <= 3 + n / 200, "%zu of %zu", passed_over, n);
     clv_buffer_destroy(&image);
     clv_buffer_destroy(&derivatives);
     clv_buffer_destroy(&field);
@@ -126,11 +126,13 @@ static void exact_case(clvox_context *ctx, bool with_nan)
     run(ctx, moving, in_size, &map, NULL, derivative, -1, 0, 0, size);
 }
 
+enum { X = 5, Y = 4, Z = 6, N = X * Y * Z };
+
 /* The reference is the derivative that its header claims: central differences
  * of the sum, away from the places where T bends. */
-static void derivative(void)
+static void derivative(void **state)
 {
-    enum { X = 5, Y = 4, Z = 6, N = X * Y * Z };
+    (void)state;
     const int in[3] = {7, 5, 6}, size[3] = {X, Y, Z};
     const float h = 0x1p-11f;
     float moving[7 * 5 * 6], u[3 * N], derivative[N];
@@ -143,7 +145,6 @@ static void derivative(void)
     harness_random(derivative, N, 17, -1, 1);
     for (int i = 0; i < 3 * N; i++)
         u[i] = rintf(u[i] / h) * h; /* so that u - h and u + h are exact */
-    CHECK_CASE("metric force: the reference is the derivative of sum dS/dT T(p) by u");
     ref_metric_force(moving, in, &map, u, derivative, 1, 0, 2e-3, force, unsure, size);
     for (int i = 0; i < 3 * N; i++) {
         if (unsure[i % N])
@@ -155,27 +156,32 @@ static void derivative(void)
         double low = ref_metric_force_sum(moving, in, &map, u, derivative, size);
         u[i] = kept;
         double want = (high - low) / (2 * (double)h);
-        CHECK_THAT(fabs(force[i] - want) < 1e-6, "%d: %.9g for %.9g", i, force[i], want);
+        assert_that(fabs(force[i] - want) < 1e-6, "%d: %.9g for %.9g", i, force[i], want);
         compared += fabs(want) > 0;
     }
-    CHECK_THAT(compared > N, "%d", compared);
+    assert_that(compared > N, "%d", compared);
+}
+
+static void metric_force_with_and_without_a_field_nan(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? TINY : (int)(sizeof setups / sizeof *setups);
+    for (int s = 0; s < count; s++) {
+        random_case(ctx, &setups[s], true, false, 0);
+        random_case(ctx, &setups[s], true, true, 0.25f);
+    }
+    random_case(ctx, &setups[count - 1], false, true, 0);
+    random_case(ctx, &setups[count - 1], false, false, -1);
+    exact_case(ctx, false);
+    exact_case(ctx, true);
 }
 
 int main(void)
 {
-    derivative();
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? TINY : (int)(sizeof setups / sizeof *setups), state = 0;
-    while (harness_next(ctx, &clv_entry_metric_force, &state, "with and without a field, NaN, keep")) {
-        for (int s = 0; s < count; s++) {
-            random_case(ctx, &setups[s], true, false, 0);
-            random_case(ctx, &setups[s], true, true, 0.25f);
-        }
-        random_case(ctx, &setups[count - 1], false, true, 0);
-        random_case(ctx, &setups[count - 1], false, false, -1);
-        exact_case(ctx, false);
-        exact_case(ctx, true);
-    }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    test_case(derivative, "metric force: the reference is the derivative of sum dS/dT T(p) by u");
+    harness_open();
+    harness_cases(&clv_entry_metric_force, metric_force_with_and_without_a_field_nan, NULL, 0,
+                  "with and without a field, NaN, keep");
+    return test_run("metric force", harness_close);
 }

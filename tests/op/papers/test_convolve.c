@@ -17,11 +17,11 @@ static void compare(clvox_context *ctx, const int size[3], int radius, unsigned 
     clv_buffer *in = harness_upload(ctx, a, n * sizeof(float));
     clv_buffer *weights = harness_upload(ctx, mask, sizeof mask);
     clv_buffer *out = harness_output(ctx, n * sizeof(float));
-    CHECK(clv_convolve(ctx, in, size, radius, weights, out) == CLVOX_OK);
+    assert_int_equal(clv_convolve(ctx, in, size, radius, weights, out), CLVOX_OK);
     harness_download(ctx, out, got, n * sizeof(float));
     ref_convolve(a, size, radius, mask, want);
     double error = harness_error(got, want, n, 2e-4, 1e-6);
-    CHECK_THAT(error <= 1, "%dx%dx%d, radius %d: error %g", size[0], size[1], size[2], radius, error);
+    assert_that(error <= 1, "%dx%dx%d, radius %d: error %g", size[0], size[1], size[2], radius, error);
     clv_buffer_destroy(&in);
     clv_buffer_destroy(&weights);
     clv_buffer_destroy(&out);
@@ -30,18 +30,31 @@ static void compare(clvox_context *ctx, const int size[3], int radius, unsigned 
     free(want);
 }
 
+static const int sizes[][3] = {{11, 7, 5}, {1, 1, 1},  {1, 6, 5},   {10, 1, 3},
+                               {9, 2, 1},  {44, 5, 1}, {67, 37, 3}, {173, 25, 2}};
+
+static void convolve_against_the_reference(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? 6 : 8;
+    for (int s = 0; s < count; s++)
+        for (int radius = 1; radius <= CLV_CONVOLVE_MAX_RADIUS; radius += 4)
+            compare(ctx, sizes[s], radius, 7 + (unsigned)s);
+}
+
+static void a_mask_that_is_too_wide_is_refused(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    assert_int_equal(clv_convolve(ctx, NULL, sizes[0], CLV_CONVOLVE_MAX_RADIUS + 1, NULL, NULL),
+                     CLVOX_ERROR_ARGUMENT);
+}
+
 int main(void)
 {
-    static const int sizes[][3] = {{11, 7, 5}, {1, 1, 1}, {1, 6, 5}, {10, 1, 3}, {9, 2, 1},
-                                   {44, 5, 1}, {67, 37, 3}, {173, 25, 2}};
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? 6 : 8, state = 0;
-    while (harness_next(ctx, &clv_entry_convolve, &state, "against the reference"))
-        for (int s = 0; s < count; s++)
-            for (int radius = 1; radius <= CLV_CONVOLVE_MAX_RADIUS; radius += 4)
-                compare(ctx, sizes[s], radius, 7 + (unsigned)s);
-    CHECK_CASE("a mask that is too wide is refused");
-    CHECK(clv_convolve(ctx, NULL, sizes[0], CLV_CONVOLVE_MAX_RADIUS + 1, NULL, NULL) == CLVOX_ERROR_ARGUMENT);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    harness_cases(&clv_entry_convolve, convolve_against_the_reference, NULL, 0, "against the reference");
+    test_case(a_mask_that_is_too_wide_is_refused, "a mask that is too wide is refused");
+    return test_run("convolve", harness_close);
 }

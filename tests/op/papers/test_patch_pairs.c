@@ -18,40 +18,66 @@ static int search(clvox_context *ctx, const clv_patch_search_args *args, int mem
     return clv_patch_pairs(ctx, (clv_patch_memory)memory, args);
 }
 
-/* Every memory and tile computes the same. */
-static void check_memories(clvox_context *ctx, const patch_problem *p)
+typedef struct searched {
+    const patch_problem *p;
+    int memory;
+} searched;
+
+/* What cases leave to those after them. */
+static patch_data shared;
+
+static int set_up(void **state)
 {
-    patch_data d;
-    patch_make(ctx, p, &d);
-    ref_patch_pairs(d.phi, p->size, d.band, d.count, p->radius, p->most, d.want, d.want_distance);
-    for (int memory = 0; memory < CLV_PATCH_MEMORIES; memory++) {
-        int state = 0;
-        if (memory == CLV_PATCH_IMAGE && clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU)
-            continue;
-        while (harness_next(ctx, &clv_entry_patch_pairs[memory], &state, p->what))
-            patch_check(ctx, p, &d, search, memory, false);
-    }
-    patch_drop(&d);
+    const searched *given = *state;
+    const patch_problem *p = given->p;
+    patch_make(harness_context(), p, &shared);
+    ref_patch_pairs(shared.phi, p->size, shared.band, shared.count, p->radius, p->most, shared.want,
+                    shared.want_distance);
+    return 0;
 }
 
-static void refuses(clvox_context *ctx)
+static int tear_down(void **state)
 {
+    (void)state;
+    patch_drop(&shared);
+    return 0;
+}
+
+static void finds_the_nearest(void **state)
+{
+    const searched *given = *state;
+    patch_check(harness_context(), given->p, &shared, search, given->memory, false);
+}
+
+/* Every memory and tile computes the same. */
+static void check_memories(const patch_problem *p)
+{
+    test_set_up(set_up);
+    for (int memory = 0; memory < CLV_PATCH_MEMORIES; memory++)
+        if (memory != CLV_PATCH_IMAGE || clvox_context_limits(harness_context())->type != CLVOX_DEVICE_CPU)
+            harness_cases(&clv_entry_patch_pairs[memory], finds_the_nearest, TEST_OF(((searched){p, memory})),
+                          p->what);
+    test_tear_down(tear_down);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
     clv_patch_search_args args = {.most = 8, .patches = {.radius = 2}};
-    CHECK_CASE("image memory is refused on CPU devices");
-    CHECK(clv_patch_pairs(ctx, CLV_PATCH_CONSTANT, &args) == CLVOX_OK);
+    assert_int_equal(clv_patch_pairs(ctx, CLV_PATCH_CONSTANT, &args), CLVOX_OK);
     if (clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU)
-        CHECK(clv_patch_pairs(ctx, CLV_PATCH_IMAGE, &args) == CLVOX_ERROR_DEVICE);
+        assert_int_equal(clv_patch_pairs(ctx, CLV_PATCH_IMAGE, &args), CLVOX_ERROR_DEVICE);
 }
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
+    harness_open();
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
     for (int i = 0; i < PAIRS; i++)
         if (!tiny || i == 0)
-            check_memories(ctx, &problems[i]);
+            check_memories(&problems[i]);
     if (!tiny)
-        refuses(ctx);
-    clvox_context_destroy(&ctx);
-    return check_end();
+        test_case(refuses, "image memory is refused on CPU devices");
+    return test_run("patch pairs", harness_close);
 }

@@ -89,7 +89,7 @@ void patch_check(clvox_context *ctx, const patch_problem *p, const patch_data *d
     clv_buffer *places = elsewhere ? places_of(ctx, p, d, args.reach_size) : NULL;
     args.reach_band = places;
     int status = search(ctx, &args, how);
-    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
+    assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, neighbours, got, answers * 4);
     harness_download(ctx, distances, distance, answers * 4);
     int wrong = 0;
@@ -106,8 +106,8 @@ void patch_check(clvox_context *ctx, const patch_problem *p, const patch_data *d
             right = right && fabs((double)distance[i] - d->want_distance[i]) <= slack;
         if (!right)
             wrong++;
-        CHECK_THAT(right, "voxel %d, neighbour %d: %d at %.9g, not %d at %.9g", j, (int)i % p->most, got[i],
-                   (double)distance[i], d->want[i], d->want_distance[i]);
+        assert_that(right, "voxel %d, neighbour %d: %d at %.9g, not %d at %.9g", j, (int)i % p->most, got[i],
+                    (double)distance[i], d->want[i], d->want_distance[i]);
     }
     free(got);
     free(distance);

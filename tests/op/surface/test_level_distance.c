@@ -49,7 +49,7 @@ static void against_reference(clvox_context *ctx, kind what, const int size[3], 
     clv_buffer *scratch = harness_output(ctx, clv_redistance_bytes(size));
     const clv_image image = {.buffer = in, .size = {size[0], size[1], size[2]}, .components = 1,
                              .spacing = {spacing[0], spacing[1], spacing[2]}};
-    CHECK(clv_level_distance(ctx, &image, 0.5f, (float)reach, out, scratch) == CLVOX_OK);
+    assert_int_equal(clv_level_distance(ctx, &image, 0.5f, (float)reach, out, scratch), CLVOX_OK);
     harness_download(ctx, out, got, n * sizeof *got);
     ref_level(values, size, spacing, 0.5, reach, 4, want);
     for (size_t i = 0; i < n; i++) {
@@ -60,7 +60,7 @@ static void against_reference(clvox_context *ctx, kind what, const int size[3], 
             double to = (double)spacing[a] * fmin((double)at[a], size[a] - 1 - (double)at[a]);
             border = size[a] > 1 ? fmin(border, to) : border;
         }
-        CHECK((got[i] < 0) == (values[i] > 0.5f));
+        assert_true((got[i] < 0) == (values[i] > 0.5f));
         high = fmax(high, isnan(off) ? INFINITY : off / edge);
         /* The reference's points lie up to a quarter of a voxel from the nearest place. */
         double apart = 0.25 * fmax((double)spacing[0], fmax((double)spacing[1], (double)spacing[2]));
@@ -68,8 +68,8 @@ static void against_reference(clvox_context *ctx, kind what, const int size[3], 
         if (border > fabs(want[i]))
             low = fmax(low, (least - fabs((double)got[i])) / edge);
     }
-    CHECK_THAT(high < 0.12 && low < 0.01, "kind %d, %dx%dx%d: too far by %g, too near by %g voxels", what,
-               size[0], size[1], size[2], high, low);
+    assert_that(high < 0.12 && low < 0.01, "kind %d, %dx%dx%d: too far by %g, too near by %g voxels", what,
+                size[0], size[1], size[2], high, low);
     clv_buffer_destroy(&in);
     clv_buffer_destroy(&out);
     clv_buffer_destroy(&scratch);
@@ -78,21 +78,25 @@ static void against_reference(clvox_context *ctx, kind what, const int size[3], 
     free(want);
 }
 
+static const clv_entry *const entries[] = {&clv_entry_level_distance_near, &clv_entry_level_distance_finish};
+static const int sizes[][3] = {{9, 10, 11}, {1, 1, 1},    {1, 9, 7},   {9, 11, 1},
+                               {2, 2, 2},   {17, 13, 11}, {19, 17, 13}};
+static const float unit[3] = {1, 1, 1}, oblong[3] = {0.8f, 1.1f, 1.7f};
+
+static void against_the_reference(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    int count = getenv("CLVOX_TEST_TINY") ? 5 : 7;
+    for (int i = 0; i < count; i++)
+        for (int what = i % 2; what<KINDS; what += count> 5 ? 1 : 2)
+            against_reference(ctx, (kind)what, sizes[i], i % 2 ? oblong : unit);
+}
+
 int main(void)
 {
-    static const clv_entry *const entries[] = {&clv_entry_level_distance_near, &clv_entry_level_distance_finish};
-    static const int sizes[][3] = {{9, 10, 11}, {1, 1, 1}, {1, 9, 7}, {9, 11, 1}, {2, 2, 2},
-                                   {17, 13, 11}, {19, 17, 13}};
-    const float unit[3] = {1, 1, 1}, oblong[3] = {0.8f, 1.1f, 1.7f};
-    clvox_context *ctx = harness_open();
-    int count = getenv("CLVOX_TEST_TINY") ? 5 : 7;
-    for (int e = 0; e < 2; e++) {
-        int state = 0;
-        while (harness_next(ctx, entries[e], &state, "against the reference"))
-            for (int i = 0; i < count; i++)
-                for (int what = i % 2; what < KINDS; what += count > 5 ? 1 : 2)
-                    against_reference(ctx, (kind)what, sizes[i], i % 2 ? oblong : unit);
-    }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    for (int e = 0; e < 2; e++)
+        harness_cases(entries[e], against_the_reference, NULL, 0, "against the reference");
+    return test_run("level distance", harness_close);
 }

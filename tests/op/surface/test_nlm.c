@@ -122,7 +122,7 @@ static void same(const char *what, const problem *p, clv_buffer *got, const doub
     float *values = room(count, sizeof(float));
     harness_download(ctx, got, values, count * sizeof(float));
     double error = harness_error(values, want, count, tolerance, tolerance);
-    CHECK_THAT(error <= 1, "%s of %dx%dx%d: %g", what, p->s->size[0], p->s->size[1], p->s->size[2], error);
+    assert_that(error <= 1, "%s of %dx%dx%d: %g", what, p->s->size[0], p->s->size[1], p->s->size[2], error);
     free(values);
 }
 
@@ -140,14 +140,14 @@ static void run_band(problem *p)
     const clv_image image = image_of(size, d_phi);
     clv_buffer *d_band = harness_output(ctx, (size_t)want * sizeof(int) + 4);
     clv_buffer *d_index = harness_output(ctx, n * sizeof(int));
-    CHECK_THAT(clv_nlm_band_count(ctx, &image, p->s->delta, p->d_rows, &count) == CLVOX_OK, "%s",
-               clvox_message());
-    CHECK_THAT(count == want, "%d voxels, not %d", count, want);
-    CHECK(clv_nlm_band_list(ctx, &image, p->s->delta, p->d_rows, d_band, d_index) == CLVOX_OK);
+    assert_that(clv_nlm_band_count(ctx, &image, p->s->delta, p->d_rows, &count) == CLVOX_OK, "%s",
+                clvox_message());
+    assert_that(count == want, "%d voxels, not %d", count, want);
+    assert_int_equal(clv_nlm_band_list(ctx, &image, p->s->delta, p->d_rows, d_band, d_index), CLVOX_OK);
     harness_download(ctx, d_band, got, (size_t)want * sizeof(int));
-    CHECK(memcmp(got, band, (size_t)want * sizeof(int)) == 0);
+    assert_true(memcmp(got, band, (size_t)want * sizeof(int)) == 0);
     harness_download(ctx, d_index, got, n * sizeof(int));
-    CHECK(memcmp(got, index, n * sizeof(int)) == 0);
+    assert_true(memcmp(got, index, n * sizeof(int)) == 0);
     clv_buffer_destroy(&d_phi);
     clv_buffer_destroy(&d_band);
     clv_buffer_destroy(&d_index);
@@ -164,7 +164,7 @@ static void run_patches(problem *p, bool residual)
     double *want = room(stride * count, sizeof(double)), *rest = room(count, sizeof(double));
     clv_patches patches = patches_of(p);
     const clv_nlm_matrix matrix = matrix_of(p);
-    CHECK_THAT(clv_nlm_patches_gather(ctx, &patches, p->d_matrix) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_nlm_patches_gather(ctx, &patches, p->d_matrix) == CLVOX_OK, "%s", clvox_message());
     for (size_t j = 0; j < count; j++) {
         ref_nlm_patch(p->phi, p->s->size, p->band[j], p->s->radius, want + j * stride);
         rest[j] = ref_nlm_residual(want + j * stride, p->s->radius, NULL);
@@ -172,7 +172,7 @@ static void run_patches(problem *p, bool residual)
     if (!residual)
         same("patches", p, p->d_matrix, want, stride * count, 1e-5);
     else {
-        CHECK(clv_nlm_residual(ctx, &matrix, p->d_sums) == CLVOX_OK);
+        assert_int_equal(clv_nlm_residual(ctx, &matrix, p->d_sums), CLVOX_OK);
         same("residual", p, p->d_sums, rest, count, 2e-5);
     }
     free(want);
@@ -186,7 +186,7 @@ static void run_weights(problem *p)
     clv_nlm_graph graph = graph_of(p);
     for (size_t k = 0; k < count * most; k++)
         sums[k / most] += p->weights[k];
-    check_must(find_weights(p, &graph));
+    assert_ok(find_weights(p, &graph));
     same("weights", p, p->d_weights, p->weights, count * most, 1e-5);
     same("row sums", p, p->d_sums, sums, count, 1e-5);
     free(sums);
@@ -202,8 +202,8 @@ static void run_energy(problem *p)
             double d = (double)(p->phi[p->band[p->neighbours[k]]] - p->phi[p->band[k / most]]);
             want[k / most] += .25 * p->weights[k] * d * d;
         }
-    check_must(find_weights(p, &graph));
-    CHECK(clv_nlm_energy(ctx, &graph, p->d_phi, p->d_sums) == CLVOX_OK);
+    assert_ok(find_weights(p, &graph));
+    assert_int_equal(clv_nlm_energy(ctx, &graph, p->d_phi, p->d_sums), CLVOX_OK);
     same("energy", p, p->d_sums, want, count, 1e-5);
     free(want);
 }
@@ -222,9 +222,9 @@ static void run_step(problem *p)
     ref_nlm_step(moved, p->band, p->neighbours, p->weights, p->count, p->s->most);
     for (size_t i = 0; i < n; i++)
         want[i] = (double)moved[i];
-    check_must(find_weights(p, &graph));
-    check_must(clv_reduce(ctx, CLV_REDUCE_MAX, p->d_sums, NULL, NULL, 0, p->count, partial, state, 2));
-    CHECK(clv_nlm_step(ctx, &graph, state, 2, next, phi) == CLVOX_OK);
+    assert_ok(find_weights(p, &graph));
+    assert_ok(clv_reduce(ctx, CLV_REDUCE_MAX, p->d_sums, NULL, NULL, 0, p->count, partial, state, 2));
+    assert_int_equal(clv_nlm_step(ctx, &graph, state, 2, next, phi), CLVOX_OK);
     same("step", p, phi, want, n, 1e-5);
     harness_download(ctx, phi, moved, n * sizeof(float));
     for (int j = 0; j < p->count; j++)
@@ -233,8 +233,8 @@ static void run_step(problem *p)
             low[side] = fmin(low[side], v);
             high[side] = fmax(high[side], v);
         }
-    CHECK_THAT(low[1] >= low[0] && high[1] <= high[0], "a new extremum: %g to %g, then %g to %g", low[0],
-               high[0], low[1], high[1]);
+    assert_that(low[1] >= low[0] && high[1] <= high[0], "a new extremum: %g to %g, then %g to %g", low[0],
+                high[0], low[1], high[1]);
     clv_buffer_destroy(&partial);
     clv_buffer_destroy(&state);
     clv_buffer_destroy(&next);
@@ -256,7 +256,7 @@ static void run_planes(problem *p)
     clv_buffer *planes = harness_output(ctx, 4 * count * sizeof(float));
     clv_buffer *d_tiles = harness_output(ctx, samples * count * sizeof(float));
     clv_buffer *d_middles = harness_output(ctx, count * sizeof(int));
-    check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
+    assert_ok(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
     for (size_t j = 0; j < count; j++) {
         double *row = rest + j * stride, sum[4] = {0}, square = 0;
         ref_nlm_patch(p->phi, p->s->size, p->band[j], p->s->radius, row);
@@ -273,14 +273,13 @@ static void run_planes(problem *p)
                       sum[2] / square * (s / (edge * edge) - p->s->radius) + sum[3] / p->samples;
         memcpy(tiles + j * samples, row, samples * sizeof(double));
     }
-    CHECK_THAT(clv_nlm_planes(ctx, &matrix, 0, planes, d_tiles, d_middles) ==
-                   CLVOX_OK,
-               "%s", clvox_message());
+    assert_that(clv_nlm_planes(ctx, &matrix, 0, planes, d_tiles, d_middles) == CLVOX_OK, "%s",
+                clvox_message());
     same("patches less their planes", p, p->d_matrix, rest, stride * count, 1e-5);
     same("tiles", p, d_tiles, tiles, samples * count, 1e-5);
     harness_download(ctx, d_middles, middles, count * sizeof(int));
     for (size_t j = 0; j < count; j++)
-        CHECK((size_t)middles[j] == j * samples + samples / 2);
+        assert_true((size_t)middles[j] == j * samples + samples / 2);
     clv_buffer_destroy(&planes);
     clv_buffer_destroy(&d_tiles);
     clv_buffer_destroy(&d_middles);
@@ -297,7 +296,7 @@ static void run_polish(problem *p)
     clv_patches patches = patches_of(p);
     const clv_nlm_matrix matrix = matrix_of(p);
     float scale = .3f * (float)p->samples;
-    check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
+    assert_ok(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
     for (size_t j = 0; j < count; j++) {
         double *row = want + j * stride;
         ref_nlm_patch(p->phi, p->s->size, p->band[j], p->s->radius, row);
@@ -306,7 +305,7 @@ static void run_polish(problem *p)
         for (int s = 0; s < p->samples; s++)
             row[s] += share * (quadratic[s] - row[s]);
     }
-    CHECK(clv_nlm_polish(ctx, &matrix, scale, p->d_sums) == CLVOX_OK);
+    assert_int_equal(clv_nlm_polish(ctx, &matrix, scale, p->d_sums), CLVOX_OK);
     same("polished patches", p, p->d_matrix, want, stride * count, 2e-5);
     free(want);
 }
@@ -353,12 +352,12 @@ static void run_plane_means(problem *p)
     const clv_nlm_graph graph = {p->d_band, p->d_neighbours, d, p->count, p->s->most};
     const clv_nlm_plane_args args = {.planes = d_planes, .values = d_values, .radius = r, .share = share,
                                      .c2 = c2_of(p), .means = means};
-    CHECK(clv_nlm_plane_means(ctx, &graph, &args) == CLVOX_OK);
+    assert_int_equal(clv_nlm_plane_means(ctx, &graph, &args), CLVOX_OK);
     same("means of planes", p, means, want, 4 * count, 1e-4);
     harness_download(ctx, d, distances, count * most * sizeof(float));
     for (size_t k = 0; k < count * most; k++)
-        CHECK_THAT(p->neighbours[k] < 0 || fabs((double)distances[k] - rest[k]) < 1e-3 * p->samples,
-                   "%g, not %g", (double)distances[k], rest[k]);
+        assert_that(p->neighbours[k] < 0 || fabs((double)distances[k] - rest[k]) < 1e-3 * p->samples,
+                    "%g, not %g", (double)distances[k], rest[k]);
     clv_buffer_destroy(&d_planes);
     clv_buffer_destroy(&d_values);
     clv_buffer_destroy(&d);
@@ -391,12 +390,12 @@ static void run_slope(problem *p)
     clv_buffer *middles = harness_output(ctx, count * sizeof(int));
     clv_buffer *sums = harness_output(ctx, 2 * count * sizeof(float) + 8);
     patches.phi = image_of(size, phi);
-    check_must(find_weights(p, &graph));
-    check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
-    check_must(clv_nlm_planes(ctx, &matrix, 0, planes, tiles, middles));
+    assert_ok(find_weights(p, &graph));
+    assert_ok(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
+    assert_ok(clv_nlm_planes(ctx, &matrix, 0, planes, tiles, middles));
     const clv_nlm_average_args args = {.graph = graph, .matrix = matrix, .planes = planes, .index = p->d_index,
                                        .estimates = tiles, .sums = sums, .phi = patches.phi};
-    CHECK(clv_nlm_average(ctx, &args) == CLVOX_OK);
+    assert_int_equal(clv_nlm_average(ctx, &args), CLVOX_OK);
     same("a slope", p, phi, want, n, 1e-4);
     clv_buffer_destroy(&phi);
     clv_buffer_destroy(&planes);
@@ -418,18 +417,18 @@ static void run_average(problem *p, float own, int rows)
     clv_buffer *estimates, *sums = harness_output(ctx, 2 * count * sizeof(float) + 8);
     clv_buffer *phi = harness_upload(ctx, p->phi, n * sizeof(float));
     size_t bytes = (size_t)rows * (size_t)p->stride * sizeof(float);
-    check_must(clv_buffer_create(ctx, bytes, "estimates", &estimates));
+    assert_ok(clv_buffer_create(ctx, bytes, "estimates", &estimates));
     ref_nlm_average(p->phi, p->s->size, p->band, p->neighbours, p->weights, p->count, p->s->most,
                     p->s->radius, (double)own, values);
     for (size_t i = 0; i < n; i++)
         want[i] = (double)p->phi[i];
     for (size_t j = 0; j < count; j++)
         want[p->band[j]] = values[j];
-    check_must(find_weights(p, &graph));
-    check_must(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
+    assert_ok(find_weights(p, &graph));
+    assert_ok(clv_nlm_patches_gather(ctx, &patches, p->d_matrix));
     const clv_nlm_average_args args = {.graph = graph, .matrix = matrix, .own = own, .index = p->d_index,
                                        .estimates = estimates, .sums = sums, .phi = image_of(p->s->size, phi)};
-    CHECK_THAT(clv_nlm_average(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_nlm_average(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     same("average", p, phi, want, n, 2e-5);
     clv_buffer_destroy(&estimates);
     clv_buffer_destroy(&sums);
@@ -443,15 +442,16 @@ static void run_volume(problem *p)
     double cells;
     const clv_image image = image_of(p->s->size, p->d_phi);
     for (int i = -1; i <= 1; i++) {
-        CHECK(clv_nlm_volume(ctx, &image, .3f * (float)i, p->d_rows, &cells) == CLVOX_OK);
+        assert_int_equal(clv_nlm_volume(ctx, &image, .3f * (float)i, p->d_rows, &cells), CLVOX_OK);
         double want = ref_nlm_volume(p->phi, p->s->size, (double)(.3f * (float)i));
-        CHECK_THAT(fabs(cells - want) <= 1e-4 * (1 + want), "%g cells, not %g", cells, want);
+        assert_that(fabs(cells - want) <= 1e-4 * (1 + want), "%g cells, not %g", cells, want);
     }
 }
 
 /* Corners and edges at exactly 0, and a ball against 4/3 pi r^3. */
-static void known_volumes(void)
+static void known_volumes(void **state)
 {
+    (void)state;
     enum { EDGE = 41 };
     const int size[3] = {EDGE, EDGE, EDGE}, small[3] = {2, 2, 2};
     static const float cell[3][8] = {
@@ -464,8 +464,8 @@ static void known_volumes(void)
     for (int i = 0; i < 3; i++) {
         clv_buffer *b = harness_upload(ctx, cell[i], sizeof cell[i]);
         const clv_image image = image_of(small, b);
-        CHECK(clv_nlm_volume(ctx, &image, 0, rows, &cells) == CLVOX_OK);
-        CHECK_THAT(fabs(cells - want[i]) < 1e-6, "cell %d: %g, not %g", i, cells, want[i]);
+        assert_int_equal(clv_nlm_volume(ctx, &image, 0, rows, &cells), CLVOX_OK);
+        assert_that(fabs(cells - want[i]) < 1e-6, "cell %d: %g, not %g", i, cells, want[i]);
         clv_buffer_destroy(&b);
     }
     for (size_t i = 0; i < n; i++) {
@@ -475,9 +475,9 @@ static void known_volumes(void)
     }
     clv_buffer *b = harness_upload(ctx, phi, n * sizeof(float));
     const clv_image image = image_of(size, b);
-    CHECK(clv_nlm_volume(ctx, &image, .2f, rows, &cells) == CLVOX_OK);
+    assert_int_equal(clv_nlm_volume(ctx, &image, .2f, rows, &cells), CLVOX_OK);
     double ball = 4. / 3 * 3.14159265 * 15.5 * 15.5 * 15.5;
-    CHECK_THAT(fabs(cells / ball - 1) < 3e-3, "ball of %g cells, not %g", cells, ball);
+    assert_that(fabs(cells / ball - 1) < 3e-3, "ball of %g cells, not %g", cells, ball);
     clv_buffer_destroy(&b);
     clv_buffer_destroy(&rows);
     free(phi);
@@ -518,37 +518,57 @@ static void run(problem *p, int what)
     }
 }
 
+enum { SETUPS = sizeof setups / sizeof *setups };
+static const struct {
+    const clv_entry *entry;
+    int what;
+    const char *name;
+} runs[] = {
+    {&clv_entry_nlm_count, BAND, "voxels of the band"},
+    {&clv_entry_nlm_band, BAND, "the band"},
+    {&clv_entry_nlm_plane, PLANES, "planes"},
+    {&clv_entry_nlm_plane_means, PLANE_MEANS, "means of planes"},
+    {&clv_entry_nlm_patches, PATCHES, "patches"},
+    {&clv_entry_nlm_residual, RESIDUAL, "noise"},
+    {&clv_entry_nlm_weights, WEIGHTS, "weights"},
+    {&clv_entry_nlm_energy, ENERGY, "energy"},
+    {&clv_entry_nlm_step, STEP, "step"},
+    {&clv_entry_nlm_scatter, STEP, "step"},
+    {&clv_entry_nlm_average, AVERAGE, "whole patches"},
+    {&clv_entry_nlm_overlap, AVERAGE, "overlaps"},
+    {&clv_entry_nlm_volume, VOLUME, "volume"},
+};
+
+/* What cases leave to those after them. */
+static struct {
+    problem problems[SETUPS];
+} shared;
+
+static void all_problems(void **state)
+{
+    const int *given = *state;
+    int what = given[0], count = getenv("CLVOX_TEST_TINY") ? 5 : SETUPS;
+    for (int i = 0; i < count; i++)
+        run(&shared.problems[i], what);
+}
+
+static int tear_down(void **state)
+{
+    int count = getenv("CLVOX_TEST_TINY") ? 5 : SETUPS;
+    for (int i = 0; i < count; i++)
+        release(&shared.problems[i]);
+    return harness_close(state);
+}
+
 int main(void)
 {
-    static const struct {
-        const clv_entry *entry;
-        int what;
-        const char *name;
-    } runs[] = {
-        {&clv_entry_nlm_count, BAND, "voxels of the band"}, {&clv_entry_nlm_band, BAND, "the band"},
-        {&clv_entry_nlm_plane, PLANES, "planes"},           {&clv_entry_nlm_plane_means, PLANE_MEANS, "means of planes"},
-        {&clv_entry_nlm_patches, PATCHES, "patches"},       {&clv_entry_nlm_residual, RESIDUAL, "noise"},
-        {&clv_entry_nlm_weights, WEIGHTS, "weights"},       {&clv_entry_nlm_energy, ENERGY, "energy"},
-        {&clv_entry_nlm_step, STEP, "step"},                {&clv_entry_nlm_scatter, STEP, "step"},
-        {&clv_entry_nlm_average, AVERAGE, "whole patches"}, {&clv_entry_nlm_overlap, AVERAGE, "overlaps"},
-        {&clv_entry_nlm_volume, VOLUME, "volume"},
-    };
-    enum { SETUPS = sizeof setups / sizeof *setups };
-    static problem problems[SETUPS];
     int count = getenv("CLVOX_TEST_TINY") ? 5 : SETUPS;
     ctx = harness_open();
     for (int i = 0; i < count; i++)
-        make(&problems[i], &setups[i]);
+        make(&shared.problems[i], &setups[i]);
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++)
-        for (int state = 0; harness_next(ctx, runs[r].entry, &state, runs[r].name);)
-            for (int i = 0; i < count; i++)
-                run(&problems[i], runs[r].what);
-    if (count == SETUPS) {
-        CHECK_CASE("known volumes");
-        known_volumes();
-    }
-    for (int i = 0; i < count; i++)
-        release(&problems[i]);
-    clvox_context_destroy(&ctx);
-    return check_end();
+        harness_cases(runs[r].entry, all_problems, TEST_AT(runs[r].what), runs[r].name);
+    if (count == SETUPS)
+        test_case(known_volumes, "known volumes");
+    return test_run("nlm", tear_down);
 }

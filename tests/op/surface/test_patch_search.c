@@ -38,25 +38,50 @@ static int search(clvox_context *ctx, const clv_patch_search_args *args, int how
     return clv_patch_search(ctx, args);
 }
 
-static void check_all(clvox_context *ctx, const patch_problem *list, int count)
+/* What a case searches, and how. */
+typedef struct searched {
+    const patch_problem *p;
+    bool elsewhere;
+} searched;
+
+/* What cases leave to those after them. */
+static patch_data shared;
+
+static int set_up(void **state)
+{
+    const searched *given = *state;
+    patch_make(harness_context(), given->p, &shared);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    patch_drop(&shared);
+    return 0;
+}
+
+static void finds_the_nearest(void **state)
+{
+    const searched *given = *state;
+    patch_check(harness_context(), given->p, &shared, search, 0, given->elsewhere);
+}
+
+static void check_all(const patch_problem *list, int count)
 {
     for (int i = 0; i < count; i++) {
         const patch_problem *p = &list[i];
-        patch_data d;
-        int state = 0;
-        patch_make(ctx, p, &d);
+        searched given = {p, false};
+        test_set_up(set_up);
         if (list == tiny_problems && i > 0) {
-            CHECK_CASE("%s", p->what);
-            patch_check(ctx, p, &d, search, 0, false);
+            test_case_at(finds_the_nearest, TEST_OF(given), "%s", p->what);
         } else if (p->reach > 0) {
-            while (harness_next(ctx, &clv_entry_patch_search_keep, &state, p->what))
-                patch_check(ctx, p, &d, search, 0, false);
-            CHECK_CASE("%s, places given apart", p->what);
-            patch_check(ctx, p, &d, search, 0, true);
+            harness_cases(&clv_entry_patch_search_keep, finds_the_nearest, TEST_OF(given), p->what);
+            given.elsewhere = true;
+            test_case_at(finds_the_nearest, TEST_OF(given), "%s, places given apart", p->what);
         } else
-            while (harness_next(ctx, &clv_entry_patch_search, &state, p->what))
-                patch_check(ctx, p, &d, search, 0, false);
-        patch_drop(&d);
+            harness_cases(&clv_entry_patch_search, finds_the_nearest, TEST_OF(given), p->what);
+        test_tear_down(tear_down);
     }
 }
 
@@ -66,8 +91,10 @@ static int stop(void *user, double fraction)
     return 1;
 }
 
-static void refuses(clvox_context *ctx)
+static void refuses(void **state)
 {
+    (void)state;
+    clvox_context *ctx = harness_context();
     patch_data d;
     double done = -1;
     patch_make(ctx, &problems[0], &d);
@@ -79,20 +106,19 @@ static void refuses(clvox_context *ctx)
                     .count = d.count, .radius = 2},
         .most = 8, .neighbours = neighbours, .distances = distances, .scratch = scratch, .progress = stop,
         .user = &done};
-    CHECK_CASE("what cannot be searched");
-    CHECK(clv_patch_search(ctx, &args) == CLVOX_ERROR_STOPPED);
-    CHECK(done > 0 && done <= 1);
+    assert_int_equal(clv_patch_search(ctx, &args), CLVOX_ERROR_STOPPED);
+    assert_true(done > 0 && done <= 1);
     args.progress = NULL;
     args.most = 0;
-    CHECK(clv_patch_search(ctx, &args) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_patch_search(ctx, &args), CLVOX_ERROR_ARGUMENT);
     args.most = CLV_PATCH_MOST_NEIGHBOURS + 1;
-    CHECK(clv_patch_search(ctx, &args) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_patch_search(ctx, &args), CLVOX_ERROR_ARGUMENT);
     args.most = 8;
     args.patches.radius = 0;
-    CHECK(clv_patch_search(ctx, &args) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_patch_search(ctx, &args), CLVOX_ERROR_ARGUMENT);
     args.patches.radius = 2;
     args.patches.count = 0;
-    CHECK(clv_patch_search(ctx, &args) == CLVOX_OK);
+    assert_int_equal(clv_patch_search(ctx, &args), CLVOX_OK);
     clv_buffer_destroy(&scratch);
     clv_buffer_destroy(&neighbours);
     clv_buffer_destroy(&distances);
@@ -101,16 +127,15 @@ static void refuses(clvox_context *ctx)
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
+    harness_open();
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
     if (tiny) {
-        check_all(ctx, tiny_problems, sizeof tiny_problems / sizeof *tiny_problems);
+        check_all(tiny_problems, sizeof tiny_problems / sizeof *tiny_problems);
     } else {
-        check_all(ctx, problems, sizeof problems / sizeof *problems);
-        check_all(ctx, large, sizeof large / sizeof *large);
+        check_all(problems, sizeof problems / sizeof *problems);
+        check_all(large, sizeof large / sizeof *large);
     }
     if (!tiny)
-        refuses(ctx);
-    clvox_context_destroy(&ctx);
-    return check_end();
+        test_case(refuses, "what cannot be searched");
+    return test_run("patch search", harness_close);
 }

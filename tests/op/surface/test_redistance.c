@@ -95,7 +95,7 @@ static void run(clvox_context *ctx, scene *s, float reach, int times)
     for (int t = 0; t < times; t++) {
         const clv_image image = {.buffer = s->in, .size = {s->size[0], s->size[1], s->size[2]}, .components = 1,
                                  .spacing = {s->spacing[0], s->spacing[1], s->spacing[2]}};
-        CHECK(clv_redistance(ctx, &image, reach, s->out, s->scratch) == CLVOX_OK);
+        assert_int_equal(clv_redistance(ctx, &image, reach, s->out, s->scratch), CLVOX_OK);
         if (t + 1 < times) {
             clv_buffer *swap = s->in;
             s->in = s->out;
@@ -117,26 +117,32 @@ static void against_reference(clvox_context *ctx, kind what, const int size[3], 
         largest = fmax(largest, isnan(e) ? INFINITY : e);
         unlike += !(e < 2e-3);
     }
-    CHECK_THAT(unlike <= 8 + 0.05 * (double)s->voxels && largest < 0.25, "%s %dx%dx%d: %g unlike, largest %g",
-               names[what], size[0], size[1], size[2], unlike, largest);
+    assert_that(unlike <= 8 + 0.05 * (double)s->voxels && largest < 0.25,
+                "%s %dx%dx%d: %g unlike, largest %g", names[what], size[0], size[1], size[2], unlike,
+                largest);
     drop(s);
 }
 
 static const clv_entry *const entries[] = {&clv_entry_redistance_near, &clv_entry_redistance_seed,
                                            &clv_entry_redistance_jump, &clv_entry_redistance_finish};
 
-static void variants(clvox_context *ctx)
+static const int sizes[][3] = {{11, 9, 12}, {1, 1, 1}, {1, 9, 7},    {12, 1, 5},
+                               {9, 11, 1},  {2, 2, 2}, {23, 19, 17}, {37, 13, 11}};
+static const float variants_unit[3] = {1, 1, 1}, oblong[3] = {0.8f, 1.1f, 1.7f};
+
+static void variants_against_the_reference(void **state)
 {
-    static const int sizes[][3] = {{11, 9, 12}, {1, 1, 1}, {1, 9, 7}, {12, 1, 5}, {9, 11, 1},
-                                   {2, 2, 2}, {23, 19, 17}, {37, 13, 11}};
-    const float unit[3] = {1, 1, 1}, oblong[3] = {0.8f, 1.1f, 1.7f};
+    (void)state;
+    clvox_context *ctx = harness_context();
     int count = getenv("CLVOX_TEST_TINY") ? 6 : 8;
-    for (int e = 0; e < 4; e++) {
-        int state = 0;
-        while (harness_next(ctx, entries[e], &state, "against the reference"))
-            for (int i = 0; i < count; i++)
-                against_reference(ctx, (kind)(i % KINDS), sizes[i], i % 2 ? oblong : unit);
-    }
+    for (int i = 0; i < count; i++)
+        against_reference(ctx, (kind)(i % KINDS), sizes[i], i % 2 ? oblong : variants_unit);
+}
+
+static void variants(void)
+{
+    for (int e = 0; e < 4; e++)
+        harness_cases(entries[e], variants_against_the_reference, NULL, 0, "against the reference");
 }
 
 /* What is left of where the zero level lies and of the distance after `times`. */
@@ -199,7 +205,7 @@ static void distort(clvox_context *ctx, scene *s, distortion how)
             d = 2 * tanh(d / 2);
         s->phi[i] = (float)d;
     }
-    check_must(clv_buffer_write(ctx, s->in, 0, s->phi, s->voxels * sizeof *s->phi));
+    assert_ok(clv_buffer_write(ctx, s->in, 0, s->phi, s->voxels * sizeof *s->phi));
 }
 
 /* How far the zero level went along the edges of voxels, in voxels, in the mean. */
@@ -216,116 +222,153 @@ static double movement(const scene *s)
                     double u = (double)s->got[i], v = (double)s->got[j];
                     if ((p < 0) == (q < 0))
                         continue;
-                    CHECK((u < 0) == (p < 0) && (v < 0) == (q < 0));
+                    assert_true((u < 0) == (p < 0) && (v < 0) == (q < 0));
                     sum += fabs(p / (p - q) - u / (u - v)) * fabs(q - p);
                     count++;
                 }
     return sum / count;
 }
 
-static void stays(clvox_context *ctx)
+static const kind whats[] = {SPHERE, TORUS, BOX, TWO, PLANE};
+static const float stays_unit[3] = {1, 1, 1};
+
+static void ten_times_over_the_zero_level_stays(void **state)
 {
-    static const kind whats[] = {SPHERE, TORUS, BOX, TWO, PLANE};
-    const float unit[3] = {1, 1, 1};
-    for (size_t r = 0; r < sizeof whats / sizeof *whats; r++) {
-        CHECK_CASE("%s: ten times over the zero level stays", names[whats[r]]);
-        scene *s = make(ctx, whats[r], (const int[]){45, 42, 39}, unit);
-        run(ctx, s, 8, 10);
-        double moved = movement(s);
-        CHECK_THAT(moved <= (whats[r] == BOX ? 0.002 : 2e-5), "moved %.5f", moved);
-        drop(s);
-    }
+    const int *given = *state;
+    size_t r = (size_t)given[0];
+    clvox_context *ctx = harness_context();
+    scene *s = make(ctx, whats[r], (const int[]){45, 42, 39}, stays_unit);
+    run(ctx, s, 8, 10);
+    double moved = movement(s);
+    assert_that(moved <= (whats[r] == BOX ? 0.002 : 2e-5), "moved %.5f", moved);
+    drop(s);
 }
 
-static void accuracy(clvox_context *ctx)
+static void stays(void)
 {
-    static const struct row {
-        kind what;
-        int times;
-        double moved, near, band, steep;
-        distortion how;
-    } rows[] = {
-        {SPHERE, 1, 1e-5, 1e-5, 4e-3, 0, PLAIN},        {SPHERE, 10, 1e-5, 1e-5, 4e-3, 0, PLAIN},
-        {TORUS, 1, 1e-5, 1e-4, 4e-3, 1e-3, PLAIN},      {TORUS, 10, 1e-5, 1e-4, 4e-3, 1e-3, PLAIN},
-        {BOX, 1, 1e-3, 5e-3, 0.065, 0.02, PLAIN},       {BOX, 10, 3e-3, 0.03, 0.08, 0.025, PLAIN},
-        {TWO, 10, 1e-5, 1e-5, 7e-3, 0.015, PLAIN},      {PLANE, 10, 1e-5, 1e-4, 1e-3, 0, PLAIN},
-        {SPHERE, 1, 1e-4, 1e-3, 5e-3, 1e-3, TWICE},     {TORUS, 1, 3e-4, 2e-3, 9e-3, 2e-3, TWICE},
-        {SPHERE, 1, 1e-3, 0.01, 0.012, 0.02, WAVES},    {TORUS, 1, 1e-3, 0.01, 0.012, 0.02, WAVES},
-        {SPHERE, 2, 1e-3, 0.01, 0.012, 0.005, WAVES},   {PLANE, 1, 1e-3, 0.01, 0.08, 0.02, WAVES},
-        {SPHERE, 1, 3e-3, 0.02, 0.02, 0.15, BENT},      {SPHERE, 2, 3e-3, 0.02, 0.02, 0.1, BENT},
-    };
-    static const float spacings[][3] = {{1, 1, 1}, {0.9f, 1, 1.2f}};
+    for (size_t r = 0; r < sizeof whats / sizeof *whats; r++)
+        test_case_at(ten_times_over_the_zero_level_stays, TEST_AT((int)r),
+                     "%s: ten times over the zero level stays", names[whats[r]]);
+}
+
+static const struct row {
+    kind what;
+    int times;
+    double moved, near, band, steep;
+    distortion how;
+} rows[] = {
+    {SPHERE, 1, 1e-5, 1e-5, 4e-3, 0, PLAIN},      {SPHERE, 10, 1e-5, 1e-5, 4e-3, 0, PLAIN},
+    {TORUS, 1, 1e-5, 1e-4, 4e-3, 1e-3, PLAIN},    {TORUS, 10, 1e-5, 1e-4, 4e-3, 1e-3, PLAIN},
+    {BOX, 1, 1e-3, 5e-3, 0.065, 0.02, PLAIN},     {BOX, 10, 3e-3, 0.03, 0.08, 0.025, PLAIN},
+    {TWO, 10, 1e-5, 1e-5, 7e-3, 0.015, PLAIN},    {PLANE, 10, 1e-5, 1e-4, 1e-3, 0, PLAIN},
+    {SPHERE, 1, 1e-4, 1e-3, 5e-3, 1e-3, TWICE},   {TORUS, 1, 3e-4, 2e-3, 9e-3, 2e-3, TWICE},
+    {SPHERE, 1, 1e-3, 0.01, 0.012, 0.02, WAVES},  {TORUS, 1, 1e-3, 0.01, 0.012, 0.02, WAVES},
+    {SPHERE, 2, 1e-3, 0.01, 0.012, 0.005, WAVES}, {PLANE, 1, 1e-3, 0.01, 0.08, 0.02, WAVES},
+    {SPHERE, 1, 3e-3, 0.02, 0.02, 0.15, BENT},    {SPHERE, 2, 3e-3, 0.02, 0.02, 0.1, BENT},
+};
+static const float spacings[][3] = {{1, 1, 1}, {0.9f, 1, 1.2f}};
+
+static void times_over(void **state)
+{
+    const int *given = *state;
+    size_t r = (size_t)given[0];
+    int a = given[1];
+    clvox_context *ctx = harness_context();
+    scene *s = make(ctx, rows[r].what, (const int[]){37, 34, 31}, spacings[a]);
+    distort(ctx, s, rows[r].how);
+    run(ctx, s, 8, rows[r].times);
+    errors e = measure(s);
+    bool good = fabs(e.moved) <= rows[r].moved && e.near <= rows[r].near && e.band <= rows[r].band &&
+                e.steep <= rows[r].steep;
+    assert_that(good, "moved %.5f, near %.5f, band %.5f, steep %.4f", e.moved, e.near, e.band, e.steep);
+    drop(s);
+}
+
+static void accuracy(void)
+{
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-        for (int a = 0; a < 2; a++) {
-            CHECK_CASE("%s%s%s, %d times over", names[rows[r].what], distorted[rows[r].how],
-                       a ? ", oblong voxels" : "", rows[r].times);
-            scene *s = make(ctx, rows[r].what, (const int[]){37, 34, 31}, spacings[a]);
-            distort(ctx, s, rows[r].how);
-            run(ctx, s, 8, rows[r].times);
-            errors e = measure(s);
-            bool good = fabs(e.moved) <= rows[r].moved && e.near <= rows[r].near && e.band <= rows[r].band &&
-                        e.steep <= rows[r].steep;
-            CHECK_THAT(good, "moved %.5f, near %.5f, band %.5f, steep %.4f", e.moved, e.near, e.band,
-                       e.steep);
-            drop(s);
-        }
+        for (int a = 0; a < 2; a++)
+            test_case_at(times_over, TEST_AT((int)r, a), "%s%s%s, %d times over", names[rows[r].what],
+                         distorted[rows[r].how], a ? ", oblong voxels" : "", rows[r].times);
 }
 
-static void corners(clvox_context *ctx)
+static const float corners_unit[3] = {1, 1, 1};
+static const int corners_size[3] = {13, 11, 12};
+
+static void no_zero_level_reach_everywhere(void **state)
 {
-    const float unit[3] = {1, 1, 1};
-    const int size[3] = {13, 11, 12};
-    CHECK_CASE("no zero level: reach everywhere");
-    scene *s = make(ctx, SPHERE, size, unit);
+    (void)state;
+    clvox_context *ctx = harness_context();
+    scene *s = make(ctx, SPHERE, corners_size, corners_unit);
     for (int sign = -1; sign <= 1; sign += 2) {
         for (size_t i = 0; i < s->voxels; i++)
             s->phi[i] = (float)sign * (float)(1 + i % 5);
-        check_must(clv_buffer_write(ctx, s->in, 0, s->phi, s->voxels * sizeof *s->phi));
+        assert_ok(clv_buffer_write(ctx, s->in, 0, s->phi, s->voxels * sizeof *s->phi));
         run(ctx, s, 4, 1);
         for (size_t i = 0; i < s->voxels; i++)
-            CHECK(s->got[i] == (float)sign * 4);
+            assert_true(s->got[i] == (float)sign * 4);
     }
     drop(s);
+}
 
-    CHECK_CASE("NaN and infinity: NaN lies outside, nothing spreads");
-    s = make(ctx, SPHERE, size, unit);
+static void nan_and_infinity_nan_lies_outside_nothing(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    scene *s = make(ctx, SPHERE, corners_size, corners_unit);
     for (size_t i = 0; i < s->voxels; i++)
         if (i % 97 == 0)
             s->phi[i] = i % 2 ? NAN : s->phi[i] < 0 ? -INFINITY : INFINITY;
-    check_must(clv_buffer_write(ctx, s->in, 0, s->phi, s->voxels * sizeof *s->phi));
+    assert_ok(clv_buffer_write(ctx, s->in, 0, s->phi, s->voxels * sizeof *s->phi));
     run(ctx, s, 4, 1);
     for (size_t i = 0; i < s->voxels; i++) {
-        CHECK(fabsf(s->got[i]) <= 4);
-        CHECK((s->got[i] < 0) == (s->phi[i] < 0));
+        assert_true(fabsf(s->got[i]) <= 4);
+        assert_true((s->got[i] < 0) == (s->phi[i] < 0));
     }
     drop(s);
+}
 
-    CHECK_CASE("the same bits twice");
-    s = make(ctx, BOX, size, unit);
+static void the_same_bits_twice(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    scene *s = make(ctx, BOX, corners_size, corners_unit);
     float *first = malloc(s->voxels * sizeof *first);
     run(ctx, s, 6, 1);
     memcpy(first, s->got, s->voxels * sizeof *first);
     run(ctx, s, 6, 1);
-    CHECK(!memcmp(first, s->got, s->voxels * sizeof *first));
+    assert_memory_equal(first, s->got, s->voxels * sizeof *first);
     free(first);
     drop(s);
+}
 
-    CHECK_CASE("an axis that is too long is refused");
-    s = make(ctx, SPHERE, (const int[]){1, 1, 1}, unit);
+static void an_axis_that_is_too_long_is_refused(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    scene *s = make(ctx, SPHERE, (const int[]){1, 1, 1}, corners_unit);
     const clv_image image = {.buffer = s->in, .size = {2041, 1, 1}, .spacing = {1, 1, 1}, .components = 1};
-    CHECK(clv_redistance(ctx, &image, 4, s->out, s->scratch) == CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_redistance(ctx, &image, 4, s->out, s->scratch), CLVOX_ERROR_ARGUMENT);
     drop(s);
+}
+
+static void corners(void)
+{
+    test_case(no_zero_level_reach_everywhere, "no zero level: reach everywhere");
+    test_case(nan_and_infinity_nan_lies_outside_nothing,
+              "NaN and infinity: NaN lies outside, nothing spreads");
+    test_case(the_same_bits_twice, "the same bits twice");
+    test_case(an_axis_that_is_too_long_is_refused, "an axis that is too long is refused");
 }
 
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    variants(ctx);
+    harness_open();
+    variants();
     if (!getenv("CLVOX_TEST_TINY")) {
-        stays(ctx);
-        accuracy(ctx);
+        stays();
+        accuracy();
     }
-    corners(ctx);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    corners();
+    return test_run("redistance", harness_close);
 }

@@ -117,7 +117,7 @@ static int run(const problem *p, clv_tensor_method method, bool robust, result *
     size_t n = (size_t)p->voxels, bytes = n * sizeof(float);
     clv_tensor_design *design;
     const scheme *s = p->scheme;
-    check_must(clv_tensor_design_create(ctx, s->b, s->direction, s->volumes, &design));
+    assert_ok(clv_tensor_design_create(ctx, s->b, s->direction, s->volumes, &design));
     clv_buffer *dwi = harness_upload(ctx, p->dwi, bytes * (size_t)s->volumes);
     clv_buffer *mask = p->masked ? harness_upload(ctx, p->mask, bytes) : NULL;
     clv_buffer *state = harness_output(ctx, bytes * (size_t)clv_tensor_fit_state(method, robust));
@@ -129,7 +129,7 @@ static int run(const problem *p, clv_tensor_method method, bool robust, result *
         .design = design, .method = method, .robust = robust, .voxels = p->voxels, .dwi = dwi, .mask = mask,
         .state = state, .tensor = made[0], .s0 = made[1], .sigma = made[2], .noise = made[3], .kind = made[4],
     });
-    CHECK_THAT(status == CLVOX_OK, "%s", clvox_message());
+    assert_that(status == CLVOX_OK, "%s", clvox_message());
     for (int i = 0; i < 5; i++) {
         harness_download(ctx, made[i], to[i], i ? bytes : 6 * bytes);
         clv_buffer_destroy(&made[i]);
@@ -194,8 +194,8 @@ static void against_reference(problem *p, clv_tensor_method method, bool robust)
             kinds++;
             continue;
         }
-        CHECK_THAT((r.kind[i] & ~CLV_TENSOR_MADE_POSITIVE) == (want.kind & ~CLV_TENSOR_MADE_POSITIVE),
-                   "voxel %zu is %x, not %x", i, (unsigned)r.kind[i], (unsigned)want.kind);
+        assert_that((r.kind[i] & ~CLV_TENSOR_MADE_POSITIVE) == (want.kind & ~CLV_TENSOR_MADE_POSITIVE),
+                    "voxel %zu is %x, not %x", i, (unsigned)r.kind[i], (unsigned)want.kind);
         counted += (r.kind[i] ^ want.kind) != 0;
         for (int c = 0; c < 6; c++) {
             double error = fabs((double)r.tensor[(size_t)c * n + i] - want.tensor[c]) / 1e-3;
@@ -211,12 +211,13 @@ static void against_reference(problem *p, clv_tensor_method method, bool robust)
     }
     /* With lost signals what repeats itself is still on its way at the end. */
     double tolerance = robust || (method >= CLV_TENSOR_IWLS && p->spoilt) ? 5e-3 : 2e-4;
-    CHECK_THAT(worst <= tolerance && worst_s0 <= tolerance && worst_sigma <= 10 * tolerance &&
-                   worst_noise <= 10 * tolerance && counted <= 1 && kinds <= 1 + p->voxels / 50,
-               "%s%s, %d voxels of %d volumes: tensor %.1e at %d, S0 %.1e, sigma %.1e, noise %.1e, %d and %d "
-               "voxels of another kind",
-               names[method], robust ? " robust" : "", p->voxels, p->scheme->volumes, worst, at, worst_s0,
-               worst_sigma, worst_noise, counted, kinds);
+    assert_that(
+        worst <= tolerance && worst_s0 <= tolerance && worst_sigma <= 10 * tolerance &&
+            worst_noise <= 10 * tolerance && counted <= 1 && kinds <= 1 + p->voxels / 50,
+        "%s%s, %d voxels of %d volumes: tensor %.1e at %d, S0 %.1e, sigma %.1e, noise %.1e, %d and %d "
+        "voxels of another kind",
+        names[method], robust ? " robust" : "", p->voxels, p->scheme->volumes, worst, at, worst_s0,
+        worst_sigma, worst_noise, counted, kinds);
     free_result(&r);
 }
 
@@ -236,7 +237,7 @@ static void exact(const scheme *s, clv_tensor_method method)
         for (int c = 0; c < 6; c++)
             worst = fmax(worst, fabs((double)r.tensor[c * p.voxels + i] * 1e3 - d[c]));
     }
-    CHECK_THAT(worst < 2e-5, "%s: off by %g um^2/ms", names[method], worst);
+    assert_that(worst < 2e-5, "%s: off by %g um^2/ms", names[method], worst);
     free_result(&r);
     release(&p);
 }
@@ -261,8 +262,8 @@ static void noise(const scheme *s)
             square += (c == 0 || c == 3 || c == 5 ? 1 : 2) *
                       pow((double)r.tensor[c * VOXELS + i] * 1e3 - d[c], 2) / 6 / VOXELS;
     }
-    CHECK_THAT(fabs(sqrt(found) / .03 - 1) < .02, "signal: %g, not .03", sqrt(found));
-    CHECK_THAT(fabs(sqrt(said / square) - 1) < .08, "tensor: %g, said to be %g", sqrt(square), sqrt(said));
+    assert_that(fabs(sqrt(found) / .03 - 1) < .02, "signal: %g, not .03", sqrt(found));
+    assert_that(fabs(sqrt(said / square) - 1) < .08, "tensor: %g, said to be %g", sqrt(square), sqrt(said));
     free_result(&r);
     release(&p);
 }
@@ -271,15 +272,15 @@ static void refused(const scheme *s, const char *words)
 {
     clv_tensor_design *design;
     int status = clv_tensor_design_create(ctx, s->b, s->direction, s->volumes, &design);
-    CHECK_THAT(status == CLVOX_ERROR_DATA && !design && strstr(clvox_message(), words), "%d: %s", status,
-               status < 0 ? clvox_message() : "taken");
+    assert_that(status == CLVOX_ERROR_DATA && !design && strstr(clvox_message(), words), "%d: %s", status,
+                status < 0 ? clvox_message() : "taken");
     clv_tensor_design_destroy(&design);
 }
 
-static void designs(void)
+static void designs(void **state)
 {
+    (void)state;
     scheme s = {0};
-    CHECK_CASE("gradients that do not determine a tensor are refused");
     add_plain(&s, 1);
     add_shell(&s, 5, 1000, 0);
     refused(&s, "only 6 volumes");
@@ -316,54 +317,83 @@ static bool concerned(const clv_entry *entry, int method, bool robust)
     return method != CLV_TENSOR_OLS || robust;
 }
 
+enum { PROBLEMS = 5 };
+static const clv_entry *const entries[] = {&clv_entry_tensor_fit_start, &clv_entry_tensor_fit_step,
+                                           &clv_entry_tensor_fit_scale, &clv_entry_tensor_fit_finish};
+
+/* What cases leave to those after them. */
+static struct {
+    scheme one, two, least;
+    problem problems[PROBLEMS];
+} shared;
+
+static void without_noise_the_tensor_itself(void **state)
+{
+    (void)state;
+    for (int m = CLV_TENSOR_OLS; m <= CLV_TENSOR_NLLS; m++) {
+        exact(&shared.one, (clv_tensor_method)m);
+        exact(&shared.two, (clv_tensor_method)m);
+        exact(&shared.least, (clv_tensor_method)m);
+    }
+}
+
+static void the_noise_of_signals_and_of_tensors(void **state)
+{
+    (void)state;
+    noise(&shared.one);
+    noise(&shared.two);
+}
+
+static void every_method(void **state)
+{
+    const int *given = *state;
+    int e = given[0];
+    for (int i = 0; i < PROBLEMS; i++)
+        for (int m = CLV_TENSOR_OLS; m <= CLV_TENSOR_NLLS; m++)
+            for (int robust = 0; robust <= (shared.problems[i].spoilt || i == 0); robust++)
+                if (concerned(entries[e], m, robust))
+                    against_reference(&shared.problems[i], (clv_tensor_method)m, robust);
+}
+
+static int tear_down(void **state)
+{
+    for (int i = 0; i < PROBLEMS; i++)
+        release(&shared.problems[i]);
+    return harness_close(state);
+}
+
 int main(void)
 {
-    static scheme one, two, least;
-    add_plain(&one, 1);
-    add_shell(&one, 20, 2000, 0);
-    add_plain(&two, 3);
-    add_shell(&two, 12, 705, .3);
-    add_shell(&two, 20, 1995, 0);
-    add_shell(&least, 6, 1000, 0);
-    add_plain(&least, 1);
-    problem problems[] = {
-        {.scheme = &one, .voxels = 455, .noise = .03f},
-        {.scheme = &two, .voxels = 1, .noise = .03f},
-        {.scheme = &two, .voxels = 7, .noise = .02f},
-        {.scheme = &two, .voxels = 601, .noise = .02f, .masked = true, .spoilt = true},
-        {.scheme = &least, .voxels = 261, .noise = .01f, .masked = true},
-    };
-    const clv_entry *const entries[] = {&clv_entry_tensor_fit_start, &clv_entry_tensor_fit_step,
-                                        &clv_entry_tensor_fit_scale, &clv_entry_tensor_fit_finish};
-    enum { PROBLEMS = sizeof problems / sizeof *problems };
+    add_plain(&shared.one, 1);
+    add_shell(&shared.one, 20, 2000, 0);
+    add_plain(&shared.two, 3);
+    add_shell(&shared.two, 12, 705, .3);
+    add_shell(&shared.two, 20, 1995, 0);
+    add_shell(&shared.least, 6, 1000, 0);
+    add_plain(&shared.least, 1);
+    memcpy(shared.problems,
+           (problem[]){
+               {.scheme = &shared.one, .voxels = 455, .noise = .03f},
+               {.scheme = &shared.two, .voxels = 1, .noise = .03f},
+               {.scheme = &shared.two, .voxels = 7, .noise = .02f},
+               {.scheme = &shared.two, .voxels = 601, .noise = .02f, .masked = true, .spoilt = true},
+               {.scheme = &shared.least, .voxels = 261, .noise = .01f, .masked = true},
+           },
+           sizeof shared.problems);
+
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
     ctx = harness_open();
     for (int i = 0; i < PROBLEMS; i++) {
-        if (tiny && problems[i].voxels > 100)
-            problems[i].voxels = 41;
-        make(&problems[i]);
+        if (tiny && shared.problems[i].voxels > 100)
+            shared.problems[i].voxels = 41;
+        make(&shared.problems[i]);
     }
     for (int e = 0; e < 4; e++)
-        for (int state = 0; harness_next(ctx, entries[e], &state, "every method against the reference");)
-            for (int i = 0; i < PROBLEMS; i++)
-                for (int m = CLV_TENSOR_OLS; m <= CLV_TENSOR_NLLS; m++)
-                    for (int robust = 0; robust <= (problems[i].spoilt || i == 0); robust++)
-                        if (concerned(entries[e], m, robust))
-                            against_reference(&problems[i], (clv_tensor_method)m, robust);
-    for (int i = 0; i < PROBLEMS; i++)
-        release(&problems[i]);
-    designs();
+        harness_cases(entries[e], every_method, TEST_AT(e), "every method against the reference");
+    test_case(designs, "gradients that do not determine a tensor are refused");
     if (!tiny) {
-        CHECK_CASE("without noise the tensor itself");
-        for (int m = CLV_TENSOR_OLS; m <= CLV_TENSOR_NLLS; m++) {
-            exact(&one, (clv_tensor_method)m);
-            exact(&two, (clv_tensor_method)m);
-            exact(&least, (clv_tensor_method)m);
-        }
-        CHECK_CASE("the noise of signals and of tensors");
-        noise(&one);
-        noise(&two);
+        test_case(without_noise_the_tensor_itself, "without noise the tensor itself");
+        test_case(the_noise_of_signals_and_of_tensors, "the noise of signals and of tensors");
     }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("fit", tear_down);
 }

@@ -17,10 +17,10 @@ static void run(clvox_context *ctx, const int size[3], bool with_mask)
     clv_buffer *m = with_mask ? harness_upload(ctx, mask, n * sizeof *mask) : NULL;
     clv_buffer *links = harness_output(ctx, clv_tensor_links_bytes(size));
     const clv_image grid = {.buffer = m, .size = {size[0], size[1], size[2]}, .spacing = {1, 1, 1}, .components = 1};
-    CHECK_THAT(clv_tensor_links(ctx, &grid, links) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_tensor_links(ctx, &grid, links) == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, links, got, clv_tensor_links_bytes(size));
     ref_tensor_links(with_mask ? mask : NULL, size, want);
-    CHECK(!memcmp(got, want, n));
+    assert_memory_equal(got, want, n);
     clv_buffer_destroy(&m);
     clv_buffer_destroy(&links);
     free(mask);
@@ -28,15 +28,19 @@ static void run(clvox_context *ctx, const int size[3], bool with_mask)
     free(got);
 }
 
+static void tensor_links_links_of_voxels(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    for (int s = 0; s < (int)(sizeof sizes / sizeof *sizes); s++) {
+        run(ctx, sizes[s], false);
+        run(ctx, sizes[s], true);
+    }
+}
+
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    int state = 0;
-    while (harness_next(ctx, &clv_entry_tensor_links, &state, "links of voxels"))
-        for (int s = 0; s < (int)(sizeof sizes / sizeof *sizes); s++) {
-            run(ctx, sizes[s], false);
-            run(ctx, sizes[s], true);
-        }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_open();
+    harness_cases(&clv_entry_tensor_links, tensor_links_links_of_voxels, NULL, 0, "links of voxels");
+    return test_run("links", harness_close);
 }

@@ -100,7 +100,7 @@ static void compare(int voxels, int first, int count, bool masked)
     if (masked)
         inside = harness_upload(ctx, mask, (size_t)voxels * sizeof *mask);
     const clv_image image = row(tensor, voxels);
-    CHECK(clv_tensor_measures(ctx, &image, inside, first, count, CLVOX_MEASURES_ALL, out) == 0);
+    assert_true(clv_tensor_measures(ctx, &image, inside, first, count, CLVOX_MEASURES_ALL, out) == 0);
     harness_download(ctx, out, got, 20 * (size_t)count * sizeof *got);
     for (int i = 0; i < count; i++) {
         double one[6];
@@ -113,12 +113,12 @@ static void compare(int voxels, int first, int count, bool masked)
         for (int c = 0; c < 6; c++)
             one[c] = (double)d[(size_t)c * (size_t)voxels + (size_t)(first + i)];
         if (masked && !(mask[first + i] > 0)) {
-            CHECK(zeros);
+            assert_true(zeros);
             continue;
         }
         double worst = judge(one, all, &which);
-        CHECK_THAT(worst <= 1, "%d voxels, number %d, kind %d: plane %d is off by %g of what is allowed",
-                   count, i, (first + i) % KINDS, which, worst);
+        assert_that(worst <= 1, "%d voxels, number %d, kind %d: plane %d is off by %g of what is allowed",
+                    count, i, (first + i) % KINDS, which, worst);
     }
     clv_buffer_destroy(&tensor);
     clv_buffer_destroy(&inside);
@@ -140,16 +140,16 @@ static void some(void)
     make(d, N);
     clv_buffer *tensor = harness_upload(ctx, d, sizeof d), *out = harness_output(ctx, sizeof full);
     const clv_image image = row(tensor, N);
-    CHECK(clv_tensor_measures(ctx, &image, NULL, 0, N, CLVOX_MEASURES_ALL, out) == 0);
+    assert_true(clv_tensor_measures(ctx, &image, NULL, 0, N, CLVOX_MEASURES_ALL, out) == 0);
     harness_download(ctx, out, full, sizeof full);
     for (int k = 0; k < 3; k++) {
         int count = clv_measure_planes(asked[k]);
-        CHECK(count == (k ? 4 : 1));
+        assert_true(count == (k ? 4 : 1));
         clv_buffer *few = harness_output(ctx, (size_t)count * N * sizeof(float));
-        CHECK(clv_tensor_measures(ctx, &image, NULL, 0, N, asked[k], few) == 0);
+        assert_true(clv_tensor_measures(ctx, &image, NULL, 0, N, asked[k], few) == 0);
         harness_download(ctx, few, part, (size_t)count * N * sizeof(float));
         for (int p = 0; p < count; p++)
-            CHECK(!memcmp(part + p * N, full + planes[k][p] * N, N * sizeof(float)));
+            assert_memory_equal(part + p * N, full + planes[k][p] * N, N * sizeof(float));
         clv_buffer_destroy(&few);
     }
     clv_buffer_destroy(&tensor);
@@ -169,36 +169,38 @@ static void special(void)
         d[c * N + 10 + c] = c % 2 ? NAN : INFINITY;
     clv_buffer *tensor = harness_upload(ctx, d, sizeof d), *out = harness_output(ctx, sizeof got);
     const clv_image image = row(tensor, N);
-    CHECK(clv_tensor_measures(ctx, &image, NULL, 0, N, CLVOX_MEASURES_ALL, out) == 0);
+    assert_true(clv_tensor_measures(ctx, &image, NULL, 0, N, CLVOX_MEASURES_ALL, out) == 0);
     harness_download(ctx, out, got, sizeof got);
-    CHECK(fabsf(got[4 * N] - 1) < 1e-5f && fabsf(got[4 * N + 1] + 1) < 1e-5f && got[4 * N + 2] == 0);
-    CHECK(got[0 * N + 2] == 0 && fabsf(got[7 * N + 2] - 1) < 1e-6f && got[11 * N + 2] == 1);
-    CHECK(fabsf(got[5 * N] - 2.0f / 3) < 1e-6f && fabsf(got[6 * N + 1] - 0.5f) < 1e-6f);
-    CHECK(got[0 * N + 3] > 1 && got[10 * N + 3] < 0); /* an indefinite one says so */
-    CHECK(got[0 * N + 4] == 0 && fabsf(got[1 * N + 4] / 1e30f - 1) < 1e-6f);
-    CHECK(got[0 * N + 5] == 0 && fabsf(got[1 * N + 5] / 1e-30f - 1) < 1e-6f);
+    assert_true(fabsf(got[4 * N] - 1) < 1e-5f && fabsf(got[4 * N + 1] + 1) < 1e-5f && got[4 * N + 2] == 0);
+    assert_true(got[0 * N + 2] == 0 && fabsf(got[7 * N + 2] - 1) < 1e-6f && got[11 * N + 2] == 1);
+    assert_true(fabsf(got[5 * N] - 2.0f / 3) < 1e-6f && fabsf(got[6 * N + 1] - 0.5f) < 1e-6f);
+    assert_true(got[0 * N + 3] > 1 && got[10 * N + 3] < 0); /* an indefinite one says so */
+    assert_true(got[0 * N + 4] == 0 && fabsf(got[1 * N + 4] / 1e30f - 1) < 1e-6f);
+    assert_true(got[0 * N + 5] == 0 && fabsf(got[1 * N + 5] / 1e-30f - 1) < 1e-6f);
     for (int p = 0; p < 20; p++) {
-        CHECK(got[p * N + 7] == (p == 11 || p == 15 || p == 19)); /* zero: the axes */
+        assert_true(got[p * N + 7] == (p == 11 || p == 15 || p == 19)); /* zero: the axes */
         for (int c = 0; c < 6; c++)
-            CHECK(isnan(got[p * N + 10 + c]));
+            assert_true(isnan(got[p * N + 10 + c]));
     }
     clv_buffer_destroy(&tensor);
     clv_buffer_destroy(&out);
 }
 
+static void tensor_measures_measures(void **state)
+{
+    (void)state;
+    bool tiny = getenv("CLVOX_TEST_TINY");
+    compare(1, 0, 1, false);
+    compare(9, 0, 9, true);
+    compare(131, 17, 101, true);
+    compare(tiny ? 263 : 8017, 3, tiny ? 257 : 8009, false);
+    some();
+    special();
+}
+
 int main(void)
 {
-    bool tiny = getenv("CLVOX_TEST_TINY");
-    int state = 0;
     ctx = harness_open();
-    while (harness_next(ctx, &clv_entry_tensor_measures, &state, "measures")) {
-        compare(1, 0, 1, false);
-        compare(9, 0, 9, true);
-        compare(131, 17, 101, true);
-        compare(tiny ? 263 : 8017, 3, tiny ? 257 : 8009, false);
-        some();
-        special();
-    }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    harness_cases(&clv_entry_tensor_measures, tensor_measures_measures, NULL, 0, "measures");
+    return test_run("measures", harness_close);
 }

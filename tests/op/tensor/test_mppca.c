@@ -58,7 +58,7 @@ static int run(const problem *p, const float *dwi, const float *mask, float *out
     a.out = harness_output(ctx, all);
     a.sigma = harness_output(ctx, bytes);
     int status = clv_mppca(ctx, &a);
-    CHECK_THAT(status >= 0, "%s", clvox_message());
+    assert_that(status >= 0, "%s", clvox_message());
     harness_download(ctx, a.out, out, all);
     harness_download(ctx, a.sigma, sigma, bytes);
     clv_buffer_destroy(&from);
@@ -68,61 +68,103 @@ static int run(const problem *p, const float *dwi, const float *mask, float *out
     return status;
 }
 
+static const clv_entry *const entries[] = {&clv_entry_mppca_window, &clv_entry_mppca_gather};
+
+/* What cases leave to those after them. */
+static struct {
+    float *truth, *dwi, *out, *mask, *sigma, *again;
+    double *want, *noise;
+} shared;
+
+typedef struct compare_given {
+    problem p;
+} compare_given;
+
+static int compare_set_up(void **state)
+{
+    const problem *p = &((const compare_given *)*state)->p;
+    size_t voxels = (size_t)(p->size[0] * p->size[1] * p->size[2]), all = voxels * (size_t)p->volumes;
+    shared.truth = malloc(all * sizeof *shared.truth);
+    shared.dwi = malloc(all * sizeof *shared.dwi);
+    shared.out = malloc(all * sizeof *shared.out);
+    shared.mask = malloc(voxels * sizeof *shared.mask);
+    shared.sigma = malloc(voxels * sizeof *shared.sigma);
+    shared.again = malloc(all * sizeof *shared.again);
+    shared.want = malloc(all * sizeof *shared.want);
+    shared.noise = malloc(voxels * sizeof *shared.noise);
+    make(p, shared.truth, shared.dwi, shared.mask);
+    ref_mppca(p->size, p->volumes, p->radius, shared.dwi, p->masked ? shared.mask : NULL, shared.want,
+              shared.noise);
+    return 0;
+}
+
+static void values_and_noise(void **state)
+{
+    const compare_given *given = *state;
+    const problem *p = &given->p;
+    size_t voxels = (size_t)(p->size[0] * p->size[1] * p->size[2]);
+    size_t all = voxels * (size_t)p->volumes;
+    if (run(p, shared.dwi, p->masked ? shared.mask : NULL, shared.out, shared.sigma) < 0)
+        return;
+    double error = harness_error(shared.out, shared.want, all, 0.02 * (double)p->noise + 1e-3, 1e-5);
+    assert_that(error <= 1, "values differ by %g of the tolerance", error);
+    error = harness_error(shared.sigma, shared.noise, voxels, p->noise > 0 ? 1e-2 : .2, 1e-3);
+    assert_that(error <= 1, "noise differs by %g of the tolerance", error);
+    run(p, shared.dwi, p->masked ? shared.mask : NULL, shared.again, shared.sigma);
+    assert_memory_equal(shared.out, shared.again, all * sizeof *shared.out);
+}
+
+static void mppca_the_noise_is_found_and_falls(void **state)
+{
+    const compare_given *given = *state;
+    const problem *p = &given->p;
+    size_t voxels = (size_t)(p->size[0] * p->size[1] * p->size[2]);
+    size_t all = voxels * (size_t)p->volumes;
+    double before = 0, after = 0, mean = 0;
+    run(p, shared.dwi, NULL, shared.out, shared.sigma);
+    for (size_t i = 0; i < all; i++) {
+        before += ((double)shared.dwi[i] - (double)shared.truth[i]) *
+                  ((double)shared.dwi[i] - (double)shared.truth[i]);
+        after += ((double)shared.out[i] - (double)shared.truth[i]) *
+                 ((double)shared.out[i] - (double)shared.truth[i]);
+        mean += i < voxels ? (double)shared.sigma[i] / (double)voxels : 0;
+    }
+    assert_that(after < .3 * before, "rmse %g of %g", sqrt(after / (double)all), sqrt(before / (double)all));
+    assert_that(fabs(mean / (double)p->noise - 1) < .03, "sigma %g for %g", mean, (double)p->noise);
+}
+
+static int compare_tear_down(void **state)
+{
+    (void)state;
+    free(shared.truth);
+    free(shared.dwi);
+    free(shared.out);
+    free(shared.again);
+    free(shared.mask);
+    free(shared.sigma);
+    free(shared.want);
+    free(shared.noise);
+    return 0;
+}
+
 static void compare(const problem *p, const char *what)
 {
-    size_t voxels = (size_t)(p->size[0] * p->size[1] * p->size[2]), all = voxels * (size_t)p->volumes;
-    float *truth = malloc(all * sizeof *truth), *dwi = malloc(all * sizeof *dwi);
-    float *out = malloc(all * sizeof *out);
-    float *mask = malloc(voxels * sizeof *mask), *sigma = malloc(voxels * sizeof *sigma);
-    float *again = malloc(all * sizeof *again);
-    double *want = malloc(all * sizeof *want), *noise = malloc(voxels * sizeof *noise);
-    make(p, truth, dwi, mask);
-    ref_mppca(p->size, p->volumes, p->radius, dwi, p->masked ? mask : NULL, want, noise);
-    static const clv_entry *const entries[] = {&clv_entry_mppca_window, &clv_entry_mppca_gather};
-    for (int e = 0; e < 2; e++) {
-        int state = 0;
-        while (harness_next(ctx, entries[e], &state, what)) {
-            if (run(p, dwi, p->masked ? mask : NULL, out, sigma) < 0)
-                continue;
-            double error = harness_error(out, want, all, 0.02 * (double)p->noise + 1e-3, 1e-5);
-            CHECK_THAT(error <= 1, "values differ by %g of the tolerance", error);
-            error = harness_error(sigma, noise, voxels, p->noise > 0 ? 1e-2 : .2, 1e-3);
-            CHECK_THAT(error <= 1, "noise differs by %g of the tolerance", error);
-            run(p, dwi, p->masked ? mask : NULL, again, sigma);
-            CHECK(!memcmp(out, again, all * sizeof *out));
-        }
-    }
-    if (!p->masked && !p->spoilt && p->radius == 2 && p->size[2] > 4 && p->volumes > 20) {
-        double before = 0, after = 0, mean = 0;
-        CHECK_CASE("mppca: the noise is found and falls: %s", what);
-        run(p, dwi, NULL, out, sigma);
-        for (size_t i = 0; i < all; i++) {
-            before += ((double)dwi[i] - (double)truth[i]) * ((double)dwi[i] - (double)truth[i]);
-            after += ((double)out[i] - (double)truth[i]) * ((double)out[i] - (double)truth[i]);
-            mean += i < voxels ? (double)sigma[i] / (double)voxels : 0;
-        }
-        CHECK_THAT(after < .3 * before, "rmse %g of %g", sqrt(after / (double)all),
-                   sqrt(before / (double)all));
-        CHECK_THAT(fabs(mean / (double)p->noise - 1) < .03, "sigma %g for %g", mean, (double)p->noise);
-    }
-    free(truth);
-    free(dwi);
-    free(out);
-    free(again);
-    free(mask);
-    free(sigma);
-    free(want);
-    free(noise);
+    test_set_up(compare_set_up);
+    for (int e = 0; e < 2; e++)
+        harness_cases(entries[e], values_and_noise, TEST_OF(((compare_given){*p})), what);
+    if (!p->masked && !p->spoilt && p->radius == 2 && p->size[2] > 4 && p->volumes > 20)
+        test_case_at(mppca_the_noise_is_found_and_falls, TEST_OF(((compare_given){*p})),
+                     "mppca: the noise is found and falls: %s", what);
+    test_tear_down(compare_tear_down);
 }
 
 int main(void)
 {
-    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
     ctx = harness_open();
-    if (tiny) {
+    if (getenv("CLVOX_TEST_TINY")) {
         compare(&(problem){{4, 5, 3}, 7, 1, true, true, 10, 0}, "4x5x3x7");
         compare(&(problem){{3, 4, 1}, 9, 2, false, false, 10, 1}, "3x4x1x9");
-        return check_end();
+        return test_run("mppca", harness_close);
     }
     compare(&(problem){{11, 9, 7}, 33, 2, false, false, 10, 0}, "11x9x7x33");
     compare(&(problem){{11, 9, 7}, 33, 2, true, true, 10, 60000}, "with holes and NaN, row by row");
@@ -131,5 +173,5 @@ int main(void)
     compare(&(problem){{2, 7, 4}, 10, 3, true, false, 10, 0}, "wider than the volume");
     compare(&(problem){{6, 6, 5}, 100, 2, false, false, 10, 0}, "a hundred volumes");
     compare(&(problem){{9, 7, 6}, 16, 2, false, false, 0, 0}, "no noise");
-    return check_end();
+    return test_run("mppca", NULL);
 }

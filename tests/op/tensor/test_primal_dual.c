@@ -76,8 +76,8 @@ static void make(clvox_context *ctx, const problem *p, bool paper, float floor, 
     s->pd.links = s->links;
     s->pd.data.buffer = s->data_buffer;
     const clv_image mask = clv_image_on(&s->pd.data, s->mask_buffer, 1);
-    check_must(clv_tensor_links(ctx, &mask, s->links));
-    check_must(clv_tensor_pd_start(ctx, &s->pd, false));
+    assert_ok(clv_tensor_links(ctx, &mask, s->links));
+    assert_ok(clv_tensor_pd_start(ctx, &s->pd, false));
 }
 
 static void discard(setting *s)
@@ -112,7 +112,7 @@ static double *fetch(clvox_context *ctx, const setting *s)
             same = same && !memcmp(planes + i + c * s->n, s->data + i + c * s->n, sizeof(float));
         if (s->mask[i] > 0)
             continue;
-        CHECK(same);
+        assert_true(same);
         memcpy(nine + 9 * i, s->nine + 9 * i, 9 * sizeof(double));
     }
     free(planes);
@@ -136,10 +136,10 @@ static void give_radius(clvox_context *ctx, setting *s)
         abort();
     ref_tensor_share(&s->ref, s->nine, .5, share);
     clv_buffer *radius = harness_output(ctx, (size_t)s->n * sizeof *got);
-    CHECK(clv_tensor_pd_radius(ctx, &s->pd, .5f, radius) == CLVOX_OK);
+    assert_int_equal(clv_tensor_pd_radius(ctx, &s->pd, .5f, radius), CLVOX_OK);
     harness_download(ctx, radius, got, (size_t)s->n * sizeof *got);
     double error = harness_error(got, share, (size_t)s->n, 1e-6, 0);
-    CHECK_THAT(error <= 1, "the radius differs by %g of the tolerance", error);
+    assert_that(error <= 1, "the radius differs by %g of the tolerance", error);
     free(got);
     s->pd.radius = s->radius = radius;
     s->ref.share = s->share = share;
@@ -169,16 +169,17 @@ static void against_reference(clvox_context *ctx, const problem *p, bool paper, 
         ref_tensor_pd_step(&s.ref, tau, sigma, theta, radius, d, ahead, dual);
         tau *= theta;
         sigma /= theta;
-        CHECK(clv_tensor_pd_step(ctx, &s.pd) == CLVOX_OK);
+        assert_int_equal(clv_tensor_pd_step(ctx, &s.pd), CLVOX_OK);
     }
     double *got = fetch(ctx, &s), error = farthest(got, d, 9 * s.n);
-    CHECK_THAT(error < 2e-5, "%s, paper %d: error %g after %d steps", p->what, paper, error, STEPS);
+    assert_that(error < 2e-5, "%s, paper %d: error %g after %d steps", p->what, paper, error, STEPS);
     clv_tensor_pd_energies e, again;
-    CHECK(clv_tensor_pd_energy(ctx, &s.pd, &e) == CLVOX_OK);
+    assert_int_equal(clv_tensor_pd_energy(ctx, &s.pd, &e), CLVOX_OK);
     ref_tensor_pd_energy(&s.ref, got, &variation, &fit);
-    CHECK_THAT(fabs(e.variation - variation) < 1e-6 * (1 + variation) && fabs(e.fit - fit) < 1e-6 * (1 + fit),
-               "%s: %.9g and %.9g, not %.9g and %.9g", p->what, e.variation, e.fit, variation, fit);
-    CHECK(clv_tensor_pd_energy(ctx, &s.pd, &again) == CLVOX_OK && !memcmp(&e, &again, sizeof e));
+    assert_that(fabs(e.variation - variation) < 1e-6 * (1 + variation) &&
+                    fabs(e.fit - fit) < 1e-6 * (1 + fit),
+                "%s: %.9g and %.9g, not %.9g and %.9g", p->what, e.variation, e.fit, variation, fit);
+    assert_true(clv_tensor_pd_energy(ctx, &s.pd, &again) == CLVOX_OK && !memcmp(&e, &again, sizeof e));
     free(got);
     free(d);
     free(ahead);
@@ -186,70 +187,99 @@ static void against_reference(clvox_context *ctx, const problem *p, bool paper, 
     discard(&s);
 }
 
-static void test_entry(clvox_context *ctx, const clv_entry *entry)
+static void entry_iterations_against_reference(void **state)
 {
-    int state = 0;
-    while (harness_next(ctx, entry, &state, "iterations against reference"))
-        for (int k = 0; k < PROBLEMS; k++) {
-            against_reference(ctx, &problems[k], false, k % 2, .05f);
-            against_reference(ctx, &problems[k], true, false, k % 2 ? -1.0f : .05f);
-        }
+    (void)state;
+    clvox_context *ctx = harness_context();
+    for (int k = 0; k < PROBLEMS; k++) {
+        against_reference(ctx, &problems[k], false, k % 2, .05f);
+        against_reference(ctx, &problems[k], true, false, k % 2 ? -1.0f : .05f);
+    }
 }
 
-static void test_log(clvox_context *ctx)
+static void test_entry(const clv_entry *entry)
 {
-    int state = 0;
-    while (harness_next(ctx, &clv_entry_tensor_log, &state, "logarithm and exponential"))
-        for (int k = 0; k < PROBLEMS; k++) {
-            setting s;
-            make(ctx, &problems[k], false, 0, &s);
-            for (int back = 0; back < 2; back++) {
-                CHECK(clv_tensor_log(ctx, s.pd.tensor, s.links, s.n, .02f, back) == CLVOX_OK);
-                double *got = fetch(ctx, &s);
-                for (int i = 0; i < s.n; i++)
-                    if (s.mask[i] > 0)
-                        ref_tensor_log(s.nine + 9 * i, .02, back);
-                double error = farthest(got, s.nine, 9 * s.n);
-                CHECK_THAT(error < 2e-5, "%s, back %d: error %g", problems[k].what, back, error);
-                free(got);
-            }
-            discard(&s);
-        }
+    harness_cases(entry, entry_iterations_against_reference, NULL, 0, "iterations against reference");
 }
 
-static void test_inside(clvox_context *ctx)
+static void tensor_log_logarithm_and_exponential(void **state)
 {
-    int state = 0;
-    while (harness_next(ctx, &clv_entry_tensor_inside, &state, "what lies inside alone"))
-        for (int k = 0; k < PROBLEMS; k++) {
-            setting s;
-            make(ctx, &problems[k], false, 0, &s);
-            size_t count = 6 * (size_t)s.n, wrong = 0;
-            float *from = malloc(count * sizeof *from), *to = malloc(count * sizeof *to);
-            harness_random(from, count, 7, -1, 1);
-            harness_random(to, count, 8, -1, 1);
-            clv_buffer *a = harness_upload(ctx, from, count * sizeof *from);
-            clv_buffer *b = harness_upload(ctx, to, count * sizeof *to);
-            CHECK(clv_tensor_inside(ctx, a, s.links, s.n, 1e-3f, b) == CLVOX_OK);
-            for (size_t i = 0; i < count; i++)
-                from[i] = s.mask[i % (size_t)s.n] > 0 ? 1e-3f * from[i] : to[i];
-            harness_download(ctx, b, to, count * sizeof *to);
-            for (size_t i = 0; i < count; i++)
-                wrong += memcmp(&from[i], &to[i], sizeof *to) != 0;
-            CHECK_THAT(!wrong, "%s: %zu of %zu", problems[k].what, wrong, count);
-            clv_buffer_destroy(&a);
-            clv_buffer_destroy(&b);
-            free(from);
-            free(to);
-            discard(&s);
+    (void)state;
+    clvox_context *ctx = harness_context();
+    for (int k = 0; k < PROBLEMS; k++) {
+        setting s;
+        make(ctx, &problems[k], false, 0, &s);
+        for (int back = 0; back < 2; back++) {
+            assert_int_equal(clv_tensor_log(ctx, s.pd.tensor, s.links, s.n, .02f, back), CLVOX_OK);
+            double *got = fetch(ctx, &s);
+            for (int i = 0; i < s.n; i++)
+                if (s.mask[i] > 0)
+                    ref_tensor_log(s.nine + 9 * i, .02, back);
+            double error = farthest(got, s.nine, 9 * s.n);
+            assert_that(error < 2e-5, "%s, back %d: error %g", problems[k].what, back, error);
+            free(got);
         }
+        discard(&s);
+    }
+}
+
+static void test_log(void)
+{
+    harness_cases(&clv_entry_tensor_log, tensor_log_logarithm_and_exponential, NULL, 0,
+                  "logarithm and exponential");
+}
+
+static void tensor_inside_what_lies_inside_alone(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    for (int k = 0; k < PROBLEMS; k++) {
+        setting s;
+        make(ctx, &problems[k], false, 0, &s);
+        size_t count = 6 * (size_t)s.n, wrong = 0;
+        float *from = malloc(count * sizeof *from), *to = malloc(count * sizeof *to);
+        harness_random(from, count, 7, -1, 1);
+        harness_random(to, count, 8, -1, 1);
+        clv_buffer *a = harness_upload(ctx, from, count * sizeof *from);
+        clv_buffer *b = harness_upload(ctx, to, count * sizeof *to);
+        assert_int_equal(clv_tensor_inside(ctx, a, s.links, s.n, 1e-3f, b), CLVOX_OK);
+        for (size_t i = 0; i < count; i++)
+            from[i] = s.mask[i % (size_t)s.n] > 0 ? 1e-3f * from[i] : to[i];
+        harness_download(ctx, b, to, count * sizeof *to);
+        for (size_t i = 0; i < count; i++)
+            wrong += memcmp(&from[i], &to[i], sizeof *to) != 0;
+        assert_that(!wrong, "%s: %zu of %zu", problems[k].what, wrong, count);
+        clv_buffer_destroy(&a);
+        clv_buffer_destroy(&b);
+        free(from);
+        free(to);
+        discard(&s);
+    }
+}
+
+static void test_inside(void)
+{
+    harness_cases(&clv_entry_tensor_inside, tensor_inside_what_lies_inside_alone, NULL, 0,
+                  "what lies inside alone");
 }
 
 /* The minimum is the one that another method finds in double precision, and
  * the gap, which needs no other method, says so by itself. */
-static void test_minimum(clvox_context *ctx, const problem *p, bool paper, bool radii, float floor)
+typedef struct minimum_given {
+    const problem *p;
+    bool paper;
+    bool radii;
+    float floor;
+} minimum_given;
+
+static void the_minimum(void **state)
 {
-    CHECK_CASE("the minimum: %s, %s", p->what, paper ? "paper" : radii ? "local with radii" : "local");
+    const minimum_given *given = *state;
+    const problem *p = given->p;
+    bool paper = given->paper;
+    bool radii = given->radii;
+    float floor = given->floor;
+    clvox_context *ctx = harness_context();
     setting s;
     make(ctx, p, paper, floor, &s);
     if (radii)
@@ -264,49 +294,65 @@ static void test_minimum(clvox_context *ctx, const problem *p, bool paper, bool 
     clv_tensor_pd_energies e;
     for (int k = 0; k <= 400; k++) {
         if (k % 10 == 0) {
-            CHECK(clv_tensor_pd_energy(ctx, &s.pd, &e) == CLVOX_OK);
+            assert_int_equal(clv_tensor_pd_energy(ctx, &s.pd, &e), CLVOX_OK);
             start = k ? start : e.energy;
             reached = reached > 0 || e.energy - least > .01 * (start - least) ? reached : k + .5;
             if (k == 0 || k == 50 || k == 400) {
-                CHECK_THAT(e.energy - e.dual < gap || gap < 2e-5 * least, "gap %g after %g",
-                           e.energy - e.dual, gap);
+                assert_that(e.energy - e.dual < gap || gap < 2e-5 * least, "gap %g after %g",
+                            e.energy - e.dual, gap);
                 gap = e.energy - e.dual;
             }
-            CHECK_THAT(e.dual <= least * (1 + 1e-5), "dual %g above the minimum %g", e.dual, least);
+            assert_that(e.dual <= least * (1 + 1e-5), "dual %g above the minimum %g", e.dual, least);
         }
-        CHECK(clv_tensor_pd_step(ctx, &s.pd) == CLVOX_OK);
+        assert_int_equal(clv_tensor_pd_step(ctx, &s.pd), CLVOX_OK);
     }
     printf("# %s, %s: start %.7g, minimum %.7g, reached %.7g, dual %.7g; 1%% of it at %d\n", p->what,
            paper ? "paper" : "local", start, least, e.energy, e.dual, (int)reached);
-    CHECK_THAT(fabs(e.energy - least) < 1e-4 * least, "energy %.8g, not %.8g", e.energy, least);
-    CHECK_THAT(reached > 0 && reached < (paper ? 31 : 21), "1%% of the gap only after %d", (int)reached);
+    assert_that(fabs(e.energy - least) < 1e-4 * least, "energy %.8g, not %.8g", e.energy, least);
+    assert_that(reached > 0 && reached < (paper ? 31 : 21), "1%% of the gap only after %d", (int)reached);
     free(far);
     discard(&s);
 }
 
-/* What is constant inside the mask stays, bit by bit, whatever is outside. */
-static void test_constant(clvox_context *ctx, bool paper)
+static void test_minimum(const problem *p, bool paper, bool radii, float floor)
 {
-    CHECK_CASE("a constant stays: %s", paper ? "paper" : "local");
+    test_case_at(the_minimum, TEST_OF(((minimum_given){p, paper, radii, floor})), "the minimum: %s, %s",
+                 p->what,
+                 paper   ? "paper"
+                 : radii ? "local with radii"
+                         : "local");
+}
+
+/* What is constant inside the mask stays, bit by bit, whatever is outside. */
+static void a_constant_stays(void **state)
+{
+    const int *given = *state;
+    bool paper = given[0];
+    clvox_context *ctx = harness_context();
     setting s;
     make(ctx, &problems[1], paper, .05f, &s);
     static const float one[6] = {1.1f, .2f, -.1f, .7f, .05f, .4f};
     for (int c = 0; c < 6; c++)
         for (int i = 0; i < s.n; i++)
             s.data[i + c * s.n] = s.mask[i] > 0 ? one[c] : s.data[i + c * s.n];
-    check_must(clv_buffer_write(ctx, s.pd.tensor, 0, s.data, 6 * (size_t)s.n * sizeof(float)));
-    check_must(clv_buffer_write(ctx, s.data_buffer, 0, s.data, 6 * (size_t)s.n * sizeof(float)));
-    check_must(clv_tensor_pd_start(ctx, &s.pd, false));
+    assert_ok(clv_buffer_write(ctx, s.pd.tensor, 0, s.data, 6 * (size_t)s.n * sizeof(float)));
+    assert_ok(clv_buffer_write(ctx, s.data_buffer, 0, s.data, 6 * (size_t)s.n * sizeof(float)));
+    assert_ok(clv_tensor_pd_start(ctx, &s.pd, false));
     for (int k = 0; k < 20; k++)
-        CHECK(clv_tensor_pd_step(ctx, &s.pd) == CLVOX_OK);
+        assert_int_equal(clv_tensor_pd_step(ctx, &s.pd), CLVOX_OK);
     ref_tensor_unpack(s.data, s.n, s.nine);
     double *got = fetch(ctx, &s), most = 0;
     for (int i = 0; i < s.n; i++)
         for (int e = 0; e < 9 && s.mask[i] > 0; e++)
             most = fmax(most, fabs(got[9 * i + e] - s.nine[9 * i + e]));
-    CHECK_THAT(most <= 0, "moved by %g", most);
+    assert_that(most <= 0, "moved by %g", most);
     free(got);
     discard(&s);
+}
+
+static void test_constant(bool paper)
+{
+    test_case_at(a_constant_stays, TEST_AT(paper), "a constant stays: %s", paper ? "paper" : "local");
 }
 
 /* The minimum of sum |grad v| + mu/2 |v - f|^2 by gradient projection of its
@@ -350,9 +396,11 @@ static double scalar_minimum(const int size[3], const double *f, double mu)
 }
 
 /* D = d I: |grad D|_F = sqrt(3) |grad d|, in either coupling. */
-static void test_scalar(clvox_context *ctx, bool paper)
+static void multiples_of_the_identity_are_scalars(void **state)
 {
-    CHECK_CASE("multiples of the identity are scalars: %s", paper ? "paper" : "local");
+    const int *given = *state;
+    bool paper = given[0];
+    clvox_context *ctx = harness_context();
     setting s;
     make(ctx, &problems[0], paper, .01f, &s);
     double *f = malloc((size_t)s.n * sizeof *f), most = 0;
@@ -363,42 +411,47 @@ static void test_scalar(clvox_context *ctx, bool paper)
         s.data[i + s.n] = s.data[i + 2 * s.n] = s.data[i + 4 * s.n] = 0;
         f[i] = (double)s.data[i];
     }
-    check_must(clv_buffer_write(ctx, s.pd.tensor, 0, s.data, 6 * (size_t)s.n * sizeof(float)));
-    check_must(clv_buffer_write(ctx, s.data_buffer, 0, s.data, 6 * (size_t)s.n * sizeof(float)));
-    check_must(clv_tensor_pd_start(ctx, &s.pd, false));
+    assert_ok(clv_buffer_write(ctx, s.pd.tensor, 0, s.data, 6 * (size_t)s.n * sizeof(float)));
+    assert_ok(clv_buffer_write(ctx, s.data_buffer, 0, s.data, 6 * (size_t)s.n * sizeof(float)));
+    assert_ok(clv_tensor_pd_start(ctx, &s.pd, false));
     for (int k = 0; k < 300; k++)
-        CHECK(clv_tensor_pd_step(ctx, &s.pd) == CLVOX_OK);
+        assert_int_equal(clv_tensor_pd_step(ctx, &s.pd), CLVOX_OK);
     clv_tensor_pd_energies e;
-    CHECK(clv_tensor_pd_energy(ctx, &s.pd, &e) == CLVOX_OK);
+    assert_int_equal(clv_tensor_pd_energy(ctx, &s.pd, &e), CLVOX_OK);
     /* sqrt(3) TV[d] + lambda/2 3 |d - f|^2. */
     double want = sqrt(3) * scalar_minimum(s.pd.data.size, f, sqrt(3) * s.ref.lambda);
-    CHECK_THAT(fabs(e.energy - want) < 1e-4 * want, "energy %.8g, not %.8g", e.energy, want);
+    assert_that(fabs(e.energy - want) < 1e-4 * want, "energy %.8g, not %.8g", e.energy, want);
     double *got = fetch(ctx, &s);
     for (int i = 0; i < s.n; i++)
         for (int k = 0; k < 9; k++)
             most = fmax(most, fabs(got[9 * i + k] - (k % 4 ? 0 : got[9 * i])));
-    CHECK_THAT(most < 1e-6, "%g from a multiple of the identity", most);
+    assert_that(most < 1e-6, "%g from a multiple of the identity", most);
     free(got);
     free(f);
     discard(&s);
 }
 
+static void test_scalar(bool paper)
+{
+    test_case_at(multiples_of_the_identity_are_scalars, TEST_AT(paper),
+                 "multiples of the identity are scalars: %s", paper ? "paper" : "local");
+}
+
 int main(void)
 {
-    clvox_context *ctx = harness_open();
-    test_log(ctx);
-    test_inside(ctx);
-    test_entry(ctx, &clv_entry_tensor_pd_dual);
-    test_entry(ctx, &clv_entry_tensor_pd_radius);
-    test_entry(ctx, &clv_entry_tensor_pd_primal);
-    test_entry(ctx, &clv_entry_tensor_pd_sums);
-    test_entry(ctx, &clv_entry_tensor_pd_total);
+    harness_open();
+    test_log();
+    test_inside();
+    test_entry(&clv_entry_tensor_pd_dual);
+    test_entry(&clv_entry_tensor_pd_radius);
+    test_entry(&clv_entry_tensor_pd_primal);
+    test_entry(&clv_entry_tensor_pd_sums);
+    test_entry(&clv_entry_tensor_pd_total);
     for (int paper = 0; paper < 2 && !getenv("CLVOX_TEST_TINY"); paper++) {
         for (int k = 0; k < 3; k++)
-            test_minimum(ctx, &problems[k], paper, !paper && k == 1, .05f);
-        test_constant(ctx, paper);
-        test_scalar(ctx, paper);
+            test_minimum(&problems[k], paper, !paper && k == 1, .05f);
+        test_constant(paper);
+        test_scalar(paper);
     }
-    clvox_context_destroy(&ctx);
-    return check_end();
+    return test_run("primal dual", harness_close);
 }

@@ -7,28 +7,35 @@ static void step_case(clvox_context *ctx, const tv_setup *s, clv_tensor_coupling
     tv_problem_make(ctx, s->size, s->spacing, coupling, with_mask, &p);
     for (int k = 0; k < 2; k++) {
         if (coupling == CLV_TENSOR_PAPER && k == 0)
-            CHECK(clv_tensor_tv_sums(ctx, &p.args, p.a) == CLVOX_OK);
-        CHECK_THAT((k ? clv_tensor_tv_iterate(ctx, &p.args, p.b, p.a)
-                      : clv_tensor_tv_step(ctx, &p.args, p.a, p.b)) == CLVOX_OK, "%s", clvox_message());
+            assert_int_equal(clv_tensor_tv_sums(ctx, &p.args, p.a), CLVOX_OK);
+        assert_that((k ? clv_tensor_tv_iterate(ctx, &p.args, p.b, p.a)
+                       : clv_tensor_tv_step(ctx, &p.args, p.a, p.b)) == CLVOX_OK,
+                    "%s", clvox_message());
         ref_tensor_step(&p.ref, p.want);
     }
     harness_download(ctx, p.a, p.got, 6 * p.n * sizeof(float));
     double error = harness_error(p.got, p.want, 6 * p.n, 2e-5, 0);
-    CHECK_THAT(error <= 1, "%s %dx%dx%d%s: %g", tv_couplings[coupling], s->size[0], s->size[1], s->size[2],
-               with_mask ? " masked" : "", error);
+    assert_that(error <= 1, "%s %dx%dx%d%s: %g", tv_couplings[coupling], s->size[0], s->size[1], s->size[2],
+                with_mask ? " masked" : "", error);
     tv_problem_release(&p);
 }
 
-static void steps(clvox_context *ctx, int count)
+static const clv_entry *const entries[] = {&clv_entry_tensor_tv_step, &clv_entry_tensor_tv_step_paper};
+
+static void steps_two_steps(void **state)
 {
-    const clv_entry *const entries[] = {&clv_entry_tensor_tv_step, &clv_entry_tensor_tv_step_paper};
-    for (int coupling = 0; coupling < 2; coupling++) {
-        int state = 0;
-        while (harness_next(ctx, entries[coupling], &state, "two steps"))
-            for (int s = 0; s < count; s++)
-                for (int masked = 0; masked < 2; masked++)
-                    step_case(ctx, &tv_setups[s], (clv_tensor_coupling)coupling, masked);
-    }
+    const int *given = *state;
+    int count = given[0], coupling = given[1];
+    clvox_context *ctx = harness_context();
+    for (int s = 0; s < count; s++)
+        for (int masked = 0; masked < 2; masked++)
+            step_case(ctx, &tv_setups[s], (clv_tensor_coupling)coupling, masked);
+}
+
+static void steps(int count)
+{
+    for (int coupling = 0; coupling < 2; coupling++)
+        harness_cases(entries[coupling], steps_two_steps, TEST_AT(count, coupling), "two steps");
 }
 
 static void sum_cases(clvox_context *ctx, int count)
@@ -40,16 +47,16 @@ static void sum_cases(clvox_context *ctx, int count)
             double tv[6], total = 0;
             tv_problem_make(ctx, tv_setups[s].size, tv_setups[s].spacing, (clv_tensor_coupling)(k / 2), k % 2, &p);
             double energy = ref_tensor_energy(&p.ref, p.want, tv);
-            CHECK_THAT(clv_tensor_tv_energy(ctx, &p.args, p.a) == CLVOX_OK, "%s", clvox_message());
+            assert_that(clv_tensor_tv_energy(ctx, &p.args, p.a) == CLVOX_OK, "%s", clvox_message());
             harness_download(ctx, p.state, got, sizeof got);
             for (int c = 0; c < 6; c++)
                 total += (c == 0 || c == 3 || c == 5 ? 1 : 2) * tv[c] * tv[c];
             for (int c = 0; c < 6; c++) {
-                CHECK_THAT(fabs(got[c] - tv[c]) <= 1e-5 * tv[c], "%g of %g", got[c], tv[c]);
-                CHECK(fabs(got[CLV_TENSOR_TV_WEIGHT + c] - tv[c] / sqrt(total)) <= 1e-5);
+                assert_that(fabs(got[c] - tv[c]) <= 1e-5 * tv[c], "%g of %g", got[c], tv[c]);
+                assert_true(fabs(got[CLV_TENSOR_TV_WEIGHT + c] - tv[c] / sqrt(total)) <= 1e-5);
             }
-            CHECK_THAT(fabs(got[CLV_TENSOR_TV_ENERGY] - energy) <= 1e-5 * energy, "%g of %g",
-                       got[CLV_TENSOR_TV_ENERGY], energy);
+            assert_that(fabs(got[CLV_TENSOR_TV_ENERGY] - energy) <= 1e-5 * energy, "%g of %g",
+                        got[CLV_TENSOR_TV_ENERGY], energy);
             tv_problem_release(&p);
         }
 }
@@ -89,7 +96,7 @@ static void gradient_case(clvox_context *ctx, clv_tensor_coupling coupling)
             worst = fmax(worst, fabs((energy[1] - energy[0]) / (2 * h) - gradient[c * n + i]));
             most = fmax(most, fabs(gradient[c * n + i]));
         }
-    CHECK_THAT(worst <= 1e-6 * most, "%g of %g", worst, most);
+    assert_that(worst <= 1e-6 * most, "%g of %g", worst, most);
     free(l);
     free(gradient);
     tv_problem_release(&p);
@@ -105,12 +112,12 @@ static void fall_case(clvox_context *ctx, clv_tensor_coupling coupling, bool tin
     for (int k = 0; k < (tiny ? 4 : 60); k++) {
         float state[CLV_TENSOR_TV_STATE];
         clv_buffer *from = k % 2 ? p.b : p.a, *to = k % 2 ? p.a : p.b;
-        check_must(clv_tensor_tv_energy(ctx, &p.args, from));
-        check_must(clv_buffer_read(ctx, p.state, 0, state, sizeof state));
-        CHECK_THAT((double)state[CLV_TENSOR_TV_ENERGY] < last, "step %d: %g after %g", k,
-                   state[CLV_TENSOR_TV_ENERGY], last);
+        assert_ok(clv_tensor_tv_energy(ctx, &p.args, from));
+        assert_ok(clv_buffer_read(ctx, p.state, 0, state, sizeof state));
+        assert_that((double)state[CLV_TENSOR_TV_ENERGY] < last, "step %d: %g after %g", k,
+                    state[CLV_TENSOR_TV_ENERGY], last);
         last = (double)state[CLV_TENSOR_TV_ENERGY];
-        check_must(clv_tensor_tv_step(ctx, &p.args, from, to));
+        assert_ok(clv_tensor_tv_step(ctx, &p.args, from, to));
     }
     harness_download(ctx, p.a, p.got, 6 * p.n * sizeof(float));
     for (size_t i = 0; i < p.n; i++) {
@@ -120,7 +127,7 @@ static void fall_case(clvox_context *ctx, clv_tensor_coupling coupling, bool tin
         for (size_t c = 0; c < 6; c++)
             d[c] = (double)p.got[c * p.n + i];
         ref_tensor_factor(d, l);
-        CHECK(l[0] > 0 && l[3] > 0 && l[5] > 0);
+        assert_true(l[0] > 0 && l[3] > 0 && l[5] > 0);
     }
     tv_problem_release(&p);
 }
@@ -133,15 +140,15 @@ static void constant_case(clvox_context *ctx, clv_tensor_coupling coupling)
     for (size_t i = 0; i < 6 * p.n; i++)
         p.from[i] = one[i / p.n];
     size_t bytes = 6 * p.n * sizeof(float);
-    check_must(clv_buffer_write(ctx, p.a, 0, p.from, bytes));
-    check_must(clv_buffer_write(ctx, p.data_buffer, 0, p.from, bytes));
+    assert_ok(clv_buffer_write(ctx, p.a, 0, p.from, bytes));
+    assert_ok(clv_buffer_write(ctx, p.data_buffer, 0, p.from, bytes));
     for (int k = 0; k < 20; k++) {
-        check_must(clv_tensor_tv_sums(ctx, &p.args, k % 2 ? p.b : p.a));
-        check_must(clv_tensor_tv_step(ctx, &p.args, k % 2 ? p.b : p.a, k % 2 ? p.a : p.b));
+        assert_ok(clv_tensor_tv_sums(ctx, &p.args, k % 2 ? p.b : p.a));
+        assert_ok(clv_tensor_tv_step(ctx, &p.args, k % 2 ? p.b : p.a, k % 2 ? p.a : p.b));
     }
     harness_download(ctx, p.a, p.got, bytes);
     for (size_t i = 0; i < 6 * p.n; i++)
-        CHECK_THAT(fabsf(p.got[i] - p.from[i]) <= 2e-5f, "%g of %g", p.got[i], p.from[i]);
+        assert_that(fabsf(p.got[i] - p.from[i]) <= 2e-5f, "%g of %g", p.got[i], p.from[i]);
     tv_problem_release(&p);
 }
 
@@ -189,16 +196,16 @@ static void scalar_case(clvox_context *ctx, bool tiny)
         p.from[i] = i / p.n == 0 || i / p.n == 3 || i / p.n == 5 ? image[i % p.n] : 0;
     for (size_t i = 0; i < p.n; i++)
         d[i] = f[i] = (double)image[i];
-    check_must(clv_buffer_write(ctx, p.a, 0, p.from, 6 * p.n * sizeof(float)));
-    check_must(clv_buffer_write(ctx, p.data_buffer, 0, p.from, 6 * p.n * sizeof(float)));
+    assert_ok(clv_buffer_write(ctx, p.a, 0, p.from, 6 * p.n * sizeof(float)));
+    assert_ok(clv_buffer_write(ctx, p.data_buffer, 0, p.from, 6 * p.n * sizeof(float)));
     for (int k = 0; k < (tiny ? 2 : 4000); k++)
-        check_must(clv_tensor_tv_step(ctx, &p.args, k % 2 ? p.b : p.a, k % 2 ? p.a : p.b));
+        assert_ok(clv_tensor_tv_step(ctx, &p.args, k % 2 ? p.b : p.a, k % 2 ? p.a : p.b));
     harness_download(ctx, p.a, p.got, 6 * p.n * sizeof(float));
     scalar_descent(d, f, size, sqrt(3), 3 * p.ref.lambda, 0.01, 4000);
     for (size_t i = 0; i < 6 * p.n && !tiny; i++) {
         size_t c = i / p.n;
         double want = c == 0 || c == 3 || c == 5 ? d[i % p.n] : 0;
-        CHECK_THAT(fabs(p.got[i] - want) <= 1e-4, "entry %zu: %g of %g", c, p.got[i], want);
+        assert_that(fabs(p.got[i] - want) <= 1e-4, "entry %zu: %g of %g", c, p.got[i], want);
     }
     free(image);
     free(f);
@@ -206,27 +213,70 @@ static void scalar_case(clvox_context *ctx, bool tiny)
     tv_problem_release(&p);
 }
 
+static void tensor_tv_sums_sums_and_energy(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    bool tiny = getenv("CLVOX_TEST_TINY");
+    int count = TV_SETUPS - (tiny ? TV_LARGE : 0);
+    sum_cases(ctx, count);
+}
+
+static void tensor_tv_last_sums_and_energy(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    sum_cases(ctx, 3);
+}
+
+static void gradient_of_against_differences(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    clvox_context *ctx = harness_context();
+    gradient_case(ctx, (clv_tensor_coupling)k);
+}
+
+static void energy_of_falls_tensors_stay_positive(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    clvox_context *ctx = harness_context();
+    bool tiny = getenv("CLVOX_TEST_TINY");
+    fall_case(ctx, (clv_tensor_coupling)k, tiny);
+}
+
+static void a_constant_field_stays(void **state)
+{
+    const int *given = *state;
+    int k = given[0];
+    clvox_context *ctx = harness_context();
+    constant_case(ctx, (clv_tensor_coupling)k);
+}
+
+static void isotropic_tensors_scalar_total_variation(void **state)
+{
+    (void)state;
+    clvox_context *ctx = harness_context();
+    bool tiny = getenv("CLVOX_TEST_TINY");
+    scalar_case(ctx, tiny);
+}
+
 int main(void)
 {
-    clvox_context *ctx = harness_open();
+    harness_open();
     bool tiny = getenv("CLVOX_TEST_TINY");
-    int count = TV_SETUPS - (tiny ? TV_LARGE : 0), state = 0;
-    steps(ctx, count);
-    while (harness_next(ctx, &clv_entry_tensor_tv_sums, &state, "sums and energy"))
-        sum_cases(ctx, count);
-    state = 0;
-    while (harness_next(ctx, &clv_entry_tensor_tv_last, &state, "sums and energy"))
-        sum_cases(ctx, 3);
+    int count = TV_SETUPS - (tiny ? TV_LARGE : 0);
+    steps(count);
+    harness_cases(&clv_entry_tensor_tv_sums, tensor_tv_sums_sums_and_energy, NULL, 0, "sums and energy");
+    harness_cases(&clv_entry_tensor_tv_last, tensor_tv_last_sums_and_energy, NULL, 0, "sums and energy");
     for (int k = 0; k < 2; k++) {
-        CHECK_CASE("gradient of %s against differences of the energy", tv_couplings[k]);
-        gradient_case(ctx, (clv_tensor_coupling)k);
-        CHECK_CASE("energy of %s falls, tensors stay positive", tv_couplings[k]);
-        fall_case(ctx, (clv_tensor_coupling)k, tiny);
-        CHECK_CASE("a constant field stays, %s", tv_couplings[k]);
-        constant_case(ctx, (clv_tensor_coupling)k);
+        test_case_at(gradient_of_against_differences, TEST_AT(k),
+                     "gradient of %s against differences of the energy", tv_couplings[k]);
+        test_case_at(energy_of_falls_tensors_stay_positive, TEST_AT(k),
+                     "energy of %s falls, tensors stay positive", tv_couplings[k]);
+        test_case_at(a_constant_field_stays, TEST_AT(k), "a constant field stays, %s", tv_couplings[k]);
     }
-    CHECK_CASE("isotropic tensors: scalar total variation");
-    scalar_case(ctx, tiny);
-    clvox_context_destroy(&ctx);
-    return check_end();
+    test_case(isotropic_tensors_scalar_total_variation, "isotropic tensors: scalar total variation");
+    return test_run("tv", harness_close);
 }

@@ -66,7 +66,7 @@ void tv_problem_make(clvox_context *ctx, const int size[3], const float spacing[
         .partial = p->partial, .state = p->state,
     };
     const clv_image mask = clv_image_on(&p->args.data, with_mask ? p->mask_buffer : NULL, 1);
-    check_must(clv_tensor_links(ctx, &mask, p->links));
+    assert_ok(clv_tensor_links(ctx, &mask, p->links));
     for (size_t i = 0; i < 6 * n; i++)
         p->want[i] = (double)p->from[i];
 }

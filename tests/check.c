@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check.h"
+
+/* A case with its fixture. Cases of a fixture name the one that sets it up. */
+typedef struct test {
+    CMUnitTestFunction before, function;
+    CMFixtureFunction set_up, tear_down;
+    int first; /* of the fixture; -1: there is none */
+    bool ready;
+    void *before_data, *data;
+} test;
+
+static struct CMUnitTest *cases;
+static test *tests;
+static int count, room, first = -1;
+static CMFixtureFunction next_set_up, after_each;
+
+static int set_up(void **state)
+{
+    test *t = *state;
+    void *data = t->data;
+    int status = t->set_up ? t->set_up(&data) : 0;
+    t->ready = !status;
+    return status;
+}
+
+static void run(void **state)
+{
+    test *t = *state;
+    if (t->first >= 0 && !tests[t->first].ready)
+        fail_msg("the set-up of these cases failed");
+    void *data = t->before_data;
+    if (t->before)
+        t->before(&data);
+    data = t->data;
+    t->function(&data);
+}
+
+static int tear_down(void **state)
+{
+    test *t = *state;
+    void *data = t->data;
+    int status = after_each ? after_each(&data) : 0;
+    bool ready = t->first < 0 || tests[t->first].ready;
+    return ready && t->tear_down && t->tear_down(&data) ? -1 : status;
+}
+
+static void *must(void *memory)
+{
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static void *copy(const void *data, size_t bytes)
+{
+    return bytes ? memcpy(must(malloc(bytes)), data, bytes) : NULL;
+}
+
+static void add(CMUnitTestFunction function, const void *data, size_t bytes, const char *name, va_list list)
+{
+    if (count == room) {
+        room = 2 * room + 64;
+        cases = must(realloc(cases, (size_t)room * sizeof *cases));
+        tests = must(realloc(tests, (size_t)room * sizeof *tests));
+    }
+    char *text = must(malloc(512));
+    vsnprintf(text, 512, name, list);
+    if (next_set_up)
+        first = count;
+    tests[count] =
+        (test){.function = function, .set_up = next_set_up, .first = first, .data = copy(data, bytes)};
+    cases[count++] = (struct CMUnitTest){.name = text, .test_func = run};
+    next_set_up = NULL;
+}
+
+void test_case(CMUnitTestFunction function, const char *name, ...)
+{
+    va_list list;
+    va_start(list, name);
+    add(function, NULL, 0, name, list);
+    va_end(list);
+}
+
+void test_case_at(CMUnitTestFunction function, const void *data, size_t bytes, const char *name, ...)
+{
+    va_list list;
+    va_start(list, name);
+    add(function, data, bytes, name, list);
+    va_end(list);
+}
+
+void test_before(CMUnitTestFunction before, const void *data, size_t bytes)
+{
+    tests[count - 1].before = before;
+    tests[count - 1].before_data = copy(data, bytes);
+}
+
+void test_set_up(CMFixtureFunction function)
+{
+    next_set_up = function;
+    first = -1;
+}
+
+void test_after_each(CMFixtureFunction function)
+{
+    after_each = function;
+}
+
+void test_tear_down(CMFixtureFunction function)
+{
+    if (count && !next_set_up)
+        tests[count - 1].tear_down = function;
+    next_set_up = NULL;
+    first = -1;
+}
+
+int test_run(const char *group, CMFixtureFunction group_tear_down)
+{
+    for (int i = 0; i < count; i++) {
+        cases[i].initial_state = &tests[i];
+        cases[i].setup_func = set_up;
+        cases[i].teardown_func = tear_down;
+    }
+    int failed = _cmocka_run_group_tests(group, cases, (size_t)count, NULL, group_tear_down);
+    for (int i = 0; i < count; i++) {
+        free((void *)(uintptr_t)cases[i].name);
+        free(tests[i].before_data);
+        free(tests[i].data);
+    }
+    free(cases);
+    free(tests);
+    return failed ? 1 : 0;
+}
+
+void test_skip(const char *reason, ...)
+{
+    va_list list;
+    va_start(list, reason);
+    printf("# SKIP ");
+    vprintf(reason, list);
+    printf("\n");
+    va_end(list);
+    skip();
+    abort();
+}
+
+int test_skip_all(const char *reason, ...)
+{
+    va_list list;
+    va_start(list, reason);
+    printf("1..0 # SKIP ");
+    vprintf(reason, list);
+    printf("\n");
+    va_end(list);
+    return 77;
+}
+
+void test_status(int status, const char *what, const char *file, int line)
+{
+    if (status >= 0)
+        return;
+    print_message("# %s: %s\n", what, clvox_message());
+    _fail(file, line);
+}
