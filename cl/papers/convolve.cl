@@ -44,7 +44,7 @@ __kernel void convolve_direct(__global const float *in, __global float *out, int
 }
 
 #define WIDE (TILE_X + 2 * RADIUS)
-#define HIGH (TILE_Y * MARCH + 2 * RADIUS)
+#define HIGH (GROUP_Y + 2 * RADIUS)
 
 /* A block with its apron in local memory; each work-item makes MARCH values
  * TILE_Y rows apart. Tiles are one plane deep. */
@@ -53,7 +53,7 @@ __kernel void convolve_block(__global const float *in, __global float *out, int4
 {
     __local float block[WIDE * HIGH];
     int lx = get_local_id(0), ly = get_local_id(1), z = get_global_id(2);
-    int x = get_global_id(0), first = get_group_id(1) * TILE_Y * MARCH;
+    int x = get_global_id(0), first = get_group_id(1) * GROUP_Y;
     int plane = min(z, size.z - 1) * size.x * size.y;
     for (int i = ly * TILE_X + lx; i < WIDE * HIGH; i += TILE_X * TILE_Y) {
         int at_x = inside((int)get_group_id(0) * TILE_X - RADIUS + i % WIDE, size.x);

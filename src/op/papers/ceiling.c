@@ -11,29 +11,28 @@ static const char *const copy_builds[] = {"-DWIDTH=1", "-DWIDTH=2", "-DWIDTH=4",
 const clv_entry clv_entry_ceiling_copy = {"papers/ceiling", "ceiling_copy", copy_variants, 2, copy_builds};
 
 static const clv_variant local_variants[] = {
-    {.name = "group", .function = "ceiling_local", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
+    {.name = "group", .function = "ceiling_local", .devices = CLV_ON_ANY,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_ceiling_local = {"papers/ceiling", "ceiling_local", local_variants, 1, NULL};
 
 static const clv_variant atomic_variants[] = {
-    {.name = "item", .function = "ceiling_atomics", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "ceiling_atomics", .devices = CLV_ON_ANY,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
 };
 const clv_entry clv_entry_ceiling_atomics = {"papers/ceiling", "ceiling_atomics", atomic_variants, 1, NULL};
 
 static const clv_variant empty_variants[] = {
-    {.name = "item", .function = "ceiling_empty", .group = {1, 1, 1}, .devices = CLV_ON_ANY,
+    {.name = "item", .function = "ceiling_empty", .devices = CLV_ON_ANY,
      .tiles = {{1, 1, 1, 1}}},
 };
 const clv_entry clv_entry_ceiling_empty = {"papers/ceiling", "ceiling_empty", empty_variants, 1, NULL};
 
-static const int ONE[3] = {1, 1, 1};
-
-/* Groups that fill every compute unit several times over, `most` at most. */
-static int group_count(const clvox_context *ctx, int most)
+/* Work-items, a multiple of any group's, that fill every compute unit several times
+ * over, `most` at most. */
+static int item_count(const clvox_context *ctx, int most)
 {
-    int units = clvox_context_limits(ctx)->compute_units, wanted = units < 1 ? 16 : 16 * units;
+    int units = clvox_context_limits(ctx)->compute_units, wanted = (units < 1 ? 16 : 16 * units) * 256;
     return wanted < most ? wanted : most;
 }
 
@@ -52,33 +51,32 @@ int clv_ceiling_local(clvox_context *ctx, int steps, const clv_buffer *in, clv_b
                       int *group)
 {
     const clv_kernel *kernel;
-    int status = clv_kernel_get(ctx, &clv_entry_ceiling_local, NULL, ONE, 0, &kernel);
+    const int size[3] = {item_count(ctx, CLV_CEILING_ROOM / 4), 1, 1};
+    int status = clv_kernel_get(ctx, &clv_entry_ceiling_local, NULL, size, 0, &kernel);
     if (status < 0)
         return status;
-    int groups = group_count(ctx, CLV_CEILING_ROOM / (4 * kernel->tile.x));
     *group = kernel->tile.x;
-    *bytes = 16. * steps * kernel->tile.x * groups;
-    return CLV_LAUNCH(ctx, kernel, ((const int[3]){groups, 1, 1}), 0, CLV_BUF(in), CLV_INT(steps),
-                      CLV_BUF(out));
+    *bytes = 16. * steps * size[0];
+    return CLV_LAUNCH(ctx, kernel, size, 0, CLV_BUF(in), CLV_INT(steps), CLV_BUF(out));
 }
 
 int clv_ceiling_atomics(clvox_context *ctx, int count, int steps, clv_buffer *counters, double *additions)
 {
     const clv_kernel *kernel;
-    int status = clv_kernel_get(ctx, &clv_entry_ceiling_atomics, NULL, ONE, 0, &kernel);
+    const int size[3] = {item_count(ctx, 1 << 24), 1, 1};
+    int status = clv_kernel_get(ctx, &clv_entry_ceiling_atomics, NULL, size, 0, &kernel);
     if (status < 0)
         return status;
-    int groups = group_count(ctx, 1 << 16);
-    *additions = (double)steps * kernel->tile.x * groups;
-    return CLV_LAUNCH(ctx, kernel, ((const int[3]){groups, 1, 1}), 0, CLV_BUF(counters), CLV_INT(count - 1),
-                      CLV_INT(steps));
+    *additions = (double)steps * size[0];
+    return CLV_LAUNCH(ctx, kernel, size, 0, CLV_BUF(counters), CLV_INT(count - 1), CLV_INT(steps));
 }
 
 int clv_ceiling_empty(clvox_context *ctx, clv_buffer *any)
 {
+    static const int one[3] = {1, 1, 1};
     const clv_kernel *kernel;
-    int status = clv_kernel_get(ctx, &clv_entry_ceiling_empty, NULL, ONE, 0, &kernel);
-    return status < 0 ? status : CLV_LAUNCH(ctx, kernel, ONE, 0, CLV_BUF(any));
+    int status = clv_kernel_get(ctx, &clv_entry_ceiling_empty, NULL, one, 0, &kernel);
+    return status < 0 ? status : CLV_LAUNCH(ctx, kernel, one, 0, CLV_BUF(any));
 }
 
 const clv_entry *const clv_operation_papers_ceiling[] = {

@@ -9,12 +9,13 @@
 /* "rolled" and "strided" show what unrolled loops and neighbours that read
  * neighbours are worth (mueller2008). */
 static const clv_variant variants[] = {
-    {.name = "block", .function = "convolve_block", .devices = CLV_ON_GPU,
+    {.name = "block", .function = "convolve_block", .item = {1, CLV_MARCH, 1}, .devices = CLV_ON_GPU,
      .halo = {CLV_CONVOLVE_MAX_RADIUS, CLV_CONVOLVE_MAX_RADIUS, 0}, .cell_bytes = 4,
      .fixed_bytes = MORE_ROWS, .tiles = {{32, 8, 1, 4}, {32, 8, 1, 1}}},
     {.name = "direct", .function = "convolve_direct", .devices = CLV_ON_GPU,
      .tiles = {{32, 8, 1, 1}, {1, 1, 1, 1}}},
-    {.name = "rolled", .function = "convolve_direct", .defines = "-DROLLED=1", .devices = CLV_ON_GPU, .optional = true, .tiles = {{32, 8, 1, 1}}},
+    {.name = "rolled", .function = "convolve_direct", .defines = "-DROLLED=1", .devices = CLV_ON_GPU,
+     .optional = true, .tiles = {{32, 8, 1, 1}}},
     {.name = "strided", .function = "convolve_direct", .devices = CLV_ON_GPU,
      .optional = true, .tiles = {{1, 256, 1, 1}, {1, 64, 1, 1}}},
     {.name = "row", .function = "convolve_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
@@ -38,9 +39,7 @@ int clv_convolve(clvox_context *ctx, const clv_buffer *in, const int size[3], in
                         CLV_CONVOLVE_MAX_RADIUS, radius);
     snprintf(build, sizeof build, "-DRADIUS=%d", radius);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_convolve, build, size, 0, &kernel));
-    int march = kernel->tile.march;
-    const int launch[3] = {size[0], (size[1] + march - 1) / march, size[2]};
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * size[0] * size[1] * size[2], CLV_BUF(in), CLV_BUF(out),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 8.0 * size[0] * size[1] * size[2], CLV_BUF(in), CLV_BUF(out),
                        CLV_INT4(size[0], size[1], size[2], radius), CLV_BUF(mask)));
 end:
     return status;
