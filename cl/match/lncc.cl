@@ -81,7 +81,6 @@ void lncc_march(LNCC_ARGUMENTS)
 {
     __local float cell[SUMS * TALL * TILE_X];
     int lane = get_local_id(0);
-    int4 tile = tile_of(size, TILE_X - 2 * RADIUS, TALL, wanted);
     int across = TILES_ALONG(size.x, tile.x), down = TILES_ALONG(size.y, TALL);
     int tiles = across * down * TILES_ALONG(size.z, tile.z);
     float total = 0.0f, count = 0.0f;

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The byte of links of every voxel. */
+/* The byte of links of every voxel. MASK: there is a mask, which is known when the
+ * kernel is built: with tests in it the loads wait for one another. */
 #include "tensor/links.clh"
 
 static inline int inside(__global const float *mask, int i)
 {
-    return !mask || mask[i] > 0.0f;
+#if MASK
+    return mask[i] > 0.0f;
+#else
+    return 1;
+#endif
 }
 
 __kernel void tensor_links(__global const float *mask, __global uchar *links, int4 size)

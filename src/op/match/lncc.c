@@ -13,6 +13,11 @@ enum {
 
 /* TALL: rows of a march's column (H200, radius 2: 4 rows 0.32, 8 rows 0.48 ms at
  * 182x218x182; radius 4: 8 rows 0.52, 4 rows 0.74). */
+static int tall(int radius)
+{
+    return radius <= 2 ? 4 : 8;
+}
+
 #define RADII(options)                                                       \
     "-DRADIUS=1 -DTALL=4" options, "-DRADIUS=2 -DTALL=4" options,            \
         "-DRADIUS=3 -DTALL=8" options, "-DRADIUS=4 -DTALL=8" options
@@ -25,7 +30,7 @@ static const char *const terms_builds[] = {
 static const char *const derivative_builds[] = {RADII(" -DBOTH=0"), RADII(" -DBOTH=1"), NULL};
 
 /* Launched over voxels. A group of a march takes tiles as the volume asks for them
- * (tile_of in lncc.clh): the row says the smallest, and with it the most groups. */
+ * (tile_of): the row says the smallest, and with it the most groups. */
 #define MARCH(more, sums)                                                                              \
     .name = "march", .function = "lncc_march", .defines = more, .item = {1, 4, 4},                     \
     .rim = {MARCH_RADIUS}, .most_groups = MOST_GROUPS, .devices = CLV_ON_GPU,                          \
@@ -109,18 +114,36 @@ static int ceil_div(int n, int by)
 /* Tiles that keep a compute unit's work-groups busy to the end. */
 enum { TILES_A_UNIT = 8 };
 
+/* Equal strips of at most as many columns as a group makes, in whole vectors where
+ * an item makes a strip; a march of fewer planes, as many as its row says at
+ * least, where there would be fewer tiles than keep the device busy. */
+static void tile_of(const clvox_context *ctx, const clv_kernel *kernel, const clv_lncc_args *a, int tile[3])
+{
+    const int *item = kernel->item, *size = a->size;
+    bool strip = item[0] > 1;
+    int most = strip ? item[0] : kernel->tile.x - 2 * a->radius;
+    int width = ceil_div(size[0], ceil_div(size[0], most));
+    tile[0] = strip ? ceil_div(width, 8) * 8 : width;
+    tile[1] = strip ? item[1] : tall(a->radius);
+    tile[2] = kernel->tile.march;
+    double across = (double)ceil_div(size[0], tile[0]) * ceil_div(size[1], tile[1]);
+    int wanted = TILES_A_UNIT * clvox_context_limits(ctx)->compute_units;
+    while (tile[2] > item[2] && across * ceil_div(size[2], tile[2]) < wanted)
+        tile[2] /= 2;
+}
+
 static int launch(clvox_context *ctx, const clv_entry *entry, const char *build, const clv_lncc_args *a,
                   double bytes, int *groups)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
+    int tile[3];
     CLV_TRY(clv_kernel_get(ctx, entry, build, a->size, 0, &kernel));
+    tile_of(ctx, kernel, a, tile);
     *groups = clv_launch_groups(kernel, a->size, NULL);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
                        CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
-                       CLV_INT(TILES_A_UNIT * clvox_context_limits(ctx)->compute_units),
-                       CLV_FLOAT(a->epsilon),
-                       CLV_BUF(a->terms), CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
+                       CLV_INT4(tile[0], tile[1], tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms), CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
                        CLV_BUF(a->out ? a->partial : NULL)));
 end:
     return status;

@@ -8,8 +8,10 @@ static const clv_variant variants[] = {
      .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}, {1, 1, 1, 1}}},
 };
 
+static const char *const builds[] = {"", "-DMASK=1", NULL};
+
 const clv_entry clv_entry_tensor_links = {.file = "tensor/links", .name = "tensor_links",
-                                          .variants = variants, .count = 1};
+                                          .variants = variants, .count = 1, .builds = builds};
 
 size_t clv_tensor_links_bytes(const int size[3])
 {
@@ -22,7 +24,7 @@ int clv_tensor_links(clvox_context *ctx, const clv_image *mask, clv_buffer *link
     const clv_kernel *kernel;
     const int *size = mask->size;
     double moved = (double)clv_image_voxels(mask) * (mask->buffer ? 5 : 1);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_links, NULL, size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_links, builds[mask->buffer != NULL], size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(mask->buffer), CLV_BUF(links),
                        CLV_INT4(size[0], size[1], size[2], 0)));
 end:
