@@ -90,7 +90,8 @@ static int add(work *w, const clv_ahead_line *line, const int size[3])
 {
     clv_candidate first;
     clv_program_request *request = &w->request[w->count];
-    if (!clv_kernel_first(w->ctx, line->entry, line->extra, size, line->local_extra, &first))
+    if (!clv_kernel_first(w->ctx, line->entry, line->extra, size, line->local_extra, &first) ||
+        clv_kernel_built(w->ctx, line->entry, &first, line->extra))
         return CLVOX_OK;
     int status = clv_program_request_make(w->ctx, line->entry, first.variant, first.tile, line->extra, request);
     if (status < 0)

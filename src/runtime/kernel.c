@@ -246,8 +246,8 @@ end:
     return status;
 }
 
-static const clv_kernel *find_built(const clvox_context *ctx, const clv_entry *entry,
-                                    const clv_candidate *candidate, const char *extra)
+const clv_kernel *clv_kernel_built(const clvox_context *ctx, const clv_entry *entry,
+                                   const clv_candidate *candidate, const char *extra)
 {
     for (int i = 0; i < ctx->built_count; i++) {
         const clv_kernel *k = &ctx->built[i]->kernel;
@@ -260,7 +260,7 @@ static const clv_kernel *find_built(const clvox_context *ctx, const clv_entry *e
 static int get_candidate(clvox_context *ctx, const clv_entry *entry, const clv_candidate *candidate,
                          const char *extra, const clv_kernel **out)
 {
-    *out = find_built(ctx, entry, candidate, extra);
+    *out = clv_kernel_built(ctx, entry, candidate, extra);
     if (*out)
         return CLVOX_OK;
     return build(ctx, entry, candidate, extra, out);

@@ -38,6 +38,9 @@ int clv_kernel_get(clvox_context *ctx, const clv_entry *entry, const char *extra
 /* What clv_kernel_get would try first; false where it would find nothing. */
 bool clv_kernel_first(const clvox_context *ctx, const clv_entry *entry, const char *extra, const int size[3],
                       size_t local_extra, clv_candidate *out);
+/* The kernel of a candidate that the context has already; NULL: not yet. */
+const clv_kernel *clv_kernel_built(const clvox_context *ctx, const clv_entry *entry,
+                                   const clv_candidate *candidate, const char *extra);
 
 /* From now on the planner takes this variant (and, with tile >= 0, this tile)
  * for the entry, or with tile below 0 the one of those whose names begin with
