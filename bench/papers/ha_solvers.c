@@ -78,10 +78,10 @@ static int problem_create(clvox_context *ctx, const int size[3], bool rough, flo
         CLV_TRY(clv_buffer_create(ctx, field_bytes(p), "bench data", fields[i]));
     CLV_TRY(bench_force(data));
     CLV_TRY(clv_buffer_copy(ctx, data->field[0], 0, p->force, 0, field_bytes(p)));
-    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, p->force, p->force, NULL, 0, 3 * data->n, data->partial,
-                       data->state, 0));
-    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, data->v, data->v, NULL, 0, 3 * data->n, data->partial,
-                       data->state, 1));
+    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, &(clv_terms){p->force, p->force, NULL, 0, 3 * data->n},
+                       data->partial, data->state, 0));
+    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, &(clv_terms){data->v, data->v, NULL, 0, 3 * data->n},
+                       data->partial, data->state, 1));
     CLV_TRY(clv_buffer_read(ctx, data->state, 0, sums, sizeof sums));
     const float k[4] = {sqrtf(sums[0] / sums[1]), 0, 0, 0};
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, p->turn, 3 * data->n, data->v, NULL, NULL, k));
@@ -105,9 +105,11 @@ static int find_left(problem *p)
     int status = CLVOX_OK, count;
     bench_data *d = p->data;
     float sums[2];
-    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_DOT, p->f, p->f, NULL, 0, 3 * d->n, d->partial, d->state, 0));
+    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_DOT, &(clv_terms){p->f, p->f, NULL, 0, 3 * d->n}, d->partial,
+                       d->state, 0));
     CLV_TRY(clv_fluid_operator_residual(p->ctx, &p->op, p->v, p->f, d->field[1], d->partial, &count));
-    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_SUM, d->partial, NULL, NULL, 0, count, d->field[1], d->state, 1));
+    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_SUM, &(clv_terms){d->partial, NULL, NULL, 0, count}, d->field[1],
+                       d->state, 1));
     CLV_TRY(clv_buffer_read(p->ctx, d->state, 0, sums, sizeof sums));
     p->left = sqrt((double)sums[1] / (double)sums[0]);
 end:
@@ -404,9 +406,11 @@ static int find_apart(problem *p, const clv_buffer *exact, bool done, const char
     int status = CLVOX_OK, n = 3 * p->data->n;
     const bench_data *d = p->data;
     float sums[3];
-    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_SQUARE_DIFFERENCE, p->v, exact, NULL, 0, n, d->partial, d->state, 0));
-    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_DOT, exact, exact, NULL, 0, n, d->partial, d->state, 1));
-    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_DOT, p->f, p->f, NULL, 0, n, d->partial, d->state, 2));
+    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_SQUARE_DIFFERENCE, &(clv_terms){p->v, exact, NULL, 0, n},
+                       d->partial, d->state, 0));
+    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_DOT, &(clv_terms){exact, exact, NULL, 0, n}, d->partial, d->state,
+                       1));
+    CLV_TRY(clv_reduce(p->ctx, CLV_REDUCE_DOT, &(clv_terms){p->f, p->f, NULL, 0, n}, d->partial, d->state, 2));
     CLV_TRY(clv_buffer_read(p->ctx, d->state, 0, sums, sizeof sums));
     *apart = sqrt((double)sums[0] / (double)sums[1]);
     double explained = (most_left(p, SOR) + EXACT) * sqrt((double)sums[2] / (double)sums[1]) / (double)p->op.gamma;

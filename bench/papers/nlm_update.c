@@ -81,8 +81,8 @@ static int call_step(void *what)
 /* The largest sum of weights, which a step's length comes from. */
 static int prepare_step(update *u)
 {
-    return clv_reduce(u->b->ctx, CLV_REDUCE_MAX, u->sums, NULL, NULL, 0, u->b->patches.count, u->partial,
-                      u->state, 0);
+    return clv_reduce(u->b->ctx, CLV_REDUCE_MAX, &(clv_terms){u->sums, NULL, NULL, 0, u->b->patches.count},
+                      u->partial, u->state, 0);
 }
 
 static int compare(clvox_context *ctx, const char *name, const clv_buffer *buffer, const double *want,

@@ -34,12 +34,14 @@ static int row_blend(bench_data *d)
 
 static int row_sum(bench_data *d)
 {
-    return clv_reduce(d->ctx, CLV_REDUCE_SUM, d->in[0], NULL, NULL, 0, d->n, d->partial, d->state, 0);
+    return clv_reduce(d->ctx, CLV_REDUCE_SUM, &(clv_terms){d->in[0], NULL, NULL, 0, d->n}, d->partial,
+                      d->state, 0);
 }
 
 static int row_dot(bench_data *d)
 {
-    return clv_reduce(d->ctx, CLV_REDUCE_DOT, d->in[0], d->in[1], NULL, 0, d->n, d->partial, d->state, 0);
+    return clv_reduce(d->ctx, CLV_REDUCE_DOT, &(clv_terms){d->in[0], d->in[1], NULL, 0, d->n}, d->partial,
+                      d->state, 0);
 }
 
 static int row_longest(bench_data *d)
@@ -50,8 +52,9 @@ static int row_longest(bench_data *d)
 static int row_statistics(bench_data *d)
 {
     clv_statistics all;
-    int status = clv_statistics_lengths(d->ctx, d->u, (const float[3][3]){{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
-                                        NULL, NULL, d->size, UNIT, d->partial, &all);
+    int status = clv_statistics_lengths(d->ctx, CLV_VECTORS(d->u, d->size),
+                                        (const float[3][3]){{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, NULL, NULL,
+                                        d->partial, &all);
     const double answer[] = {all.smallest, all.largest, all.sum, all.sum_squares, (double)all.voxels};
     for (int i = 0; i < 5; i++)
         d->answer[i] = answer[i];
@@ -112,17 +115,18 @@ static int row_recursive(bench_data *d)
 
 static int row_smooth(bench_data *d)
 {
-    return clv_smooth(d->ctx, d->u, d->size, true, UNIT, d->field[0], NULL, NULL, 0, NULL);
+    return clv_smooth(d->ctx, CLV_VECTORS(d->u, d->size), UNIT, d->field[0], NULL);
 }
 
 static int row_smooth_scalar(bench_data *d)
 {
-    return clv_smooth(d->ctx, d->in[0], d->size, false, UNIT, d->out[0], NULL, NULL, 0, NULL);
+    return clv_smooth(d->ctx, CLV_VOLUME(d->in[0], d->size), UNIT, d->out[0], NULL);
 }
 
 static int row_smooth_longest(bench_data *d)
 {
-    return clv_smooth(d->ctx, d->u, d->size, true, UNIT, d->field[0], d->partial, d->state, 0, UNIT);
+    const clv_longest longest = {d->partial, d->state, 0, {1, 1, 1}};
+    return clv_smooth(d->ctx, CLV_VECTORS(d->u, d->size), UNIT, d->field[0], &longest);
 }
 
 static int row_unsharp(bench_data *d)

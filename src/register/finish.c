@@ -27,7 +27,7 @@ int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_
         turn[i / 3][i % 3] = (float)frame[i / 3][i % 3];
     CLV_TRY(clv_jacobian(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), false, scratch));
     CLV_TRY(clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial, determinants));
-    CLV_TRY(clv_statistics_lengths(run->ctx, u, CLV_TURN(turn), NULL, inside, grid->size, spacing,
+    CLV_TRY(clv_statistics_lengths(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), CLV_TURN(turn), NULL, inside,
                                    run->partial, lengths));
 end:
     return status;

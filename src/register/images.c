@@ -42,7 +42,7 @@ static int send_image(clvox_context *ctx, const clvox_volume *volume, clv_buffer
     float darkest;
     CLV_TRY(clv_buffer_write(ctx, to, 0, volume->data, (size_t)n * sizeof(float)));
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, to, n, to, NULL, NULL, (float[4]){NAN, 0, 0, 0}));
-    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MIN, to, NULL, NULL, 0, n, partial, state,
+    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MIN, &(clv_terms){to, NULL, NULL, 0, n}, partial, state,
                        CLV_STATE_SUMS));
     CLV_TRY(clv_buffer_read(ctx, state, CLV_STATE_SUMS * sizeof(float), &darkest, sizeof darkest));
     CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, to, n, to, NULL, NULL,
@@ -103,8 +103,8 @@ static int send_mask(clv_registration *run, const clvox_volume *mask, const char
     float sum;
     CLV_TRY(clv_buffer_write(run->ctx, to, 0, mask->data, (size_t)n * sizeof(float)));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, to, n, to, NULL, NULL, (float[4]){0, 1, 0, 0}));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, to, NULL, NULL, 0, n, run->partial, run->state,
-                       CLV_STATE_SUMS));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){to, NULL, NULL, 0, n}, run->partial,
+                       run->state, CLV_STATE_SUMS));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), &sum, sizeof sum));
     if (!(sum > 0))
         status = clv_fail(CLVOX_ERROR_DATA,

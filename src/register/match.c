@@ -33,10 +33,10 @@ static int measure(clv_registration *run, const clv_buffer *image, const clv_buf
     int status = CLVOX_OK;
     clv_buffer *counts = NULL;
     float range[2];
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, image, NULL, weight, 0, n, run->partial, run->state,
-                       CLV_STATE_SUMS));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, image, NULL, weight, 0, n, run->partial, run->state,
-                       CLV_STATE_SUMS + 1));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, &(clv_terms){image, NULL, weight, 0, n}, run->partial,
+                       run->state, CLV_STATE_SUMS));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, &(clv_terms){image, NULL, weight, 0, n}, run->partial,
+                       run->state, CLV_STATE_SUMS + 1));
     CLV_TRY(read_state(run, CLV_STATE_SUMS, 2, range));
     if (!isfinite(range[0]) || !isfinite(range[1]) || range[1] <= range[0]) {
         /* Nothing at all, or one value, as a segmentation has inside. */
@@ -238,11 +238,11 @@ int clv_register_metrics(clv_registration *run, const clv_buffer *a, const clv_b
         {CLV_REDUCE_DOT, b, b},    {CLV_REDUCE_DOT, a, b},    {CLV_REDUCE_SQUARE_DIFFERENCE, a, b},
     };
     for (int i = 0; i < 6; i++)
-        CLV_TRY(clv_reduce(run->ctx, sums[i].kind, sums[i].x, sums[i].y, weight, 0, n, run->partial,
-                           run->state, CLV_STATE_SUMS + i));
+        CLV_TRY(clv_reduce(run->ctx, sums[i].kind, &(clv_terms){sums[i].x, sums[i].y, weight, 0, n},
+                           run->partial, run->state, CLV_STATE_SUMS + i));
     if (weight)
-        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, weight, NULL, NULL, 0, n, run->partial, run->state,
-                           CLV_STATE_SUMS + 6));
+        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){weight, NULL, NULL, 0, n}, run->partial,
+                           run->state, CLV_STATE_SUMS + 6));
     CLV_TRY(read_state(run, CLV_STATE_SUMS, weight ? 7 : 6, s));
     double count = weight ? s[6] : n;
     *mean_square = count > 0 ? s[5] / count : 0;

@@ -175,8 +175,8 @@ static int smallest_determinant(clv_registration *run, const clv_buffer *u, cons
     clvox_grid_spacing(grid, edge);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
     CLV_TRY(clv_jacobian(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), false, determinant));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, determinant, NULL, NULL, 0, (int)clvox_grid_voxels(grid),
-                       run->partial, run->state, CLV_STATE_SUMS));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, &(clv_terms){determinant, NULL, NULL, 0,
+                       (int)clvox_grid_voxels(grid)}, run->partial, run->state, CLV_STATE_SUMS));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), smallest,
                             sizeof *smallest));
 end:

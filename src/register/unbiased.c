@@ -87,16 +87,16 @@ static int refit(clv_registration *run, const clv_pyramid_level *l)
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, warped, l->n, warped, NULL, NULL,
                           (float[4]){0, 0, 0, 0}));
     const clv_buffer *fixed = run->channels[0].level_fixed;
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, weight, NULL, NULL, 0, l->n, run->partial, run->state,
-                       CLV_STATE_SUMS));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, warped, NULL, weight, 0, l->n, run->partial, run->state,
-                       CLV_STATE_SUMS + 1));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, fixed, NULL, weight, 0, l->n, run->partial, run->state,
-                       CLV_STATE_SUMS + 2));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, warped, warped, weight, 0, l->n, run->partial,
-                       run->state, CLV_STATE_SUMS + 3));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, warped, fixed, weight, 0, l->n, run->partial, run->state,
-                       CLV_STATE_SUMS + 4));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){weight, NULL, NULL, 0, l->n}, run->partial,
+                       run->state, CLV_STATE_SUMS));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){warped, NULL, weight, 0, l->n}, run->partial,
+                       run->state, CLV_STATE_SUMS + 1));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){fixed, NULL, weight, 0, l->n}, run->partial,
+                       run->state, CLV_STATE_SUMS + 2));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){warped, warped, weight, 0, l->n},
+                       run->partial, run->state, CLV_STATE_SUMS + 3));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){warped, fixed, weight, 0, l->n}, run->partial,
+                       run->state, CLV_STATE_SUMS + 4));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
     double variance = s[3] - (double)s[1] * s[1] / s[0], covariance = s[4] - (double)s[1] * s[2] / s[0];
     if (!(s[0] > 0) || !(variance > 1e-6 * s[3]) || !(covariance > 0))

@@ -192,8 +192,8 @@ static int measure_energy(clv_denoise *run, const clv_nlm_graph *graph, int whic
     int status = CLVOX_OK;
     float sum;
     CLV_TRY(clv_nlm_energy(run->ctx, graph, run->phi, run->sums));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, run->sums, NULL, NULL, 0, run->count, run->partial,
-                       run->state, ENERGY));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){run->sums, NULL, NULL, 0, run->count},
+                       run->partial, run->state, ENERGY));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, ENERGY * sizeof(float), &sum, sizeof sum));
     run->result->energy[which] = (double)sum;
 end:
@@ -274,8 +274,8 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     }
     CLV_TRY(clv_nlm_weights(run->ctx, graph, run->weights, &grid,
                             o->c1 > 0 ? (float)o->c1 : INFINITY, (float)r->c2, run->sums));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, run->sums, NULL, NULL, 0, run->count, run->partial,
-                       run->state, LARGEST_ROW));
+    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, &(clv_terms){run->sums, NULL, NULL, 0, run->count},
+                       run->partial, run->state, LARGEST_ROW));
     r->energy[0] = r->energy[1] = (double)NAN;
     if (o->update == CLVOX_DENOISE_PAPER)
         CLV_TRY(measure_energy(run, graph, 0));

@@ -43,8 +43,8 @@ int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffe
     CLV_TRY(clv_compose(ctx, v, 1, CLV_VECTORS(u, grid->size), &map, plus, CLV_VECTORS(error, grid->size)));
     for (int unit = 0; unit < 2; unit++) {
         double *to = unit ? residual_mm : residual_voxels;
-        CLV_TRY(clv_statistics_lengths(ctx, error, CLV_TURN(turn[unit]), v, NULL, grid->size, spacing,
-                                       partial, &s));
+        CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS_MM(error, grid->size, spacing), CLV_TURN(turn[unit]), v,
+                                       NULL, partial, &s));
         /* Without a voxel to look at nothing is known. */
         to[0] = s.voxels ? s.largest : NAN;
         to[1] = s.voxels ? s.sum / (double)s.voxels : NAN;

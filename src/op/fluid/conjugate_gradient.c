@@ -71,7 +71,8 @@ int clv_cg_begin(clvox_context *ctx, const clv_fluid_problem *p, const clv_cg_wo
 {
     int status = CLVOX_OK, count, n = elements(&p->op);
     CLV_TRY(clv_fluid_operator_check(&p->op));
-    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, p->f, p->f, NULL, 0, n, w->partial, w->state, WHOLE));
+    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, &(clv_terms){p->f, p->f, NULL, 0, n}, w->partial, w->state,
+                       WHOLE));
     CLV_TRY(clv_fluid_operator_residual(ctx, &p->op, p->v, p->f, w->residual, w->partial, &count));
     CLV_TRY(total(ctx, w, count, BEGIN, (float)(p->tolerance * p->tolerance)));
     CLV_TRY(clv_buffer_copy(ctx, w->residual, 0, w->direction, 0, (size_t)n * sizeof(float)));

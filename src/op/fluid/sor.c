@@ -112,11 +112,12 @@ int clv_sor_solve(clvox_context *ctx, const clv_fluid_problem *p, const clv_sor_
     *report = (clv_fluid_report){0, 0};
     CLV_TRY(clv_sor_check(op));
     float omega = (float)clv_sor_omega(op);
-    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, p->f, p->f, NULL, 0, 3 * op->size[0] * op->size[1] * op->size[2],
-                       w->partial, w->state, 0));
+    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_DOT, &(clv_terms){p->f, p->f, NULL, 0,
+                       3 * op->size[0] * op->size[1] * op->size[2]}, w->partial, w->state, 0));
     for (;;) {
         CLV_TRY(clv_fluid_operator_residual(ctx, op, p->v, p->f, w->other, w->partial, &count));
-        CLV_TRY(clv_reduce(ctx, CLV_REDUCE_SUM, w->partial, NULL, NULL, 0, count, w->other, w->state, 1));
+        CLV_TRY(clv_reduce(ctx, CLV_REDUCE_SUM, &(clv_terms){w->partial, NULL, NULL, 0, count}, w->other,
+                           w->state, 1));
         CLV_TRY(clv_buffer_read(ctx, w->state, 0, sums, sizeof sums));
         report->left = sums[0] > 0 ? sqrt((double)sums[1] / (double)sums[0]) : sums[1] > 0 ? INFINITY : 0;
         int next = p->most - report->iterations < EVERY ? p->most - report->iterations : EVERY;

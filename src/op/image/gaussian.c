@@ -192,7 +192,7 @@ int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bo
                  clv_gaussian_radius(sigma[1]) <= MAX_FUSED_RADIUS;
     int passes = axes[0] + axes[1] + axes[2] - fused;
     if (method == CLV_GAUSSIAN_AUTO && passes > 1 && clv_smooth_takes(sigma))
-        return clv_smooth(ctx, in, size, vectors, sigma, out, NULL, NULL, 0, NULL);
+        return clv_smooth(ctx, vectors ? CLV_VECTORS(in, size) : CLV_VOLUME(in, size), sigma, out, NULL);
     if (!passes) {
         size_t bytes = (size_t)size[0] * (size_t)size[1] * (size_t)size[2] * (vectors ? 12 : 4);
         return clv_buffer_copy(ctx, in, 0, out, 0, bytes);

@@ -51,23 +51,23 @@ end:
     return status;
 }
 
-int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_buffer *a, const clv_buffer *b,
-               const clv_buffer *weight, float k, int n, clv_buffer *partial, clv_buffer *out,
-               int slot)
+int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_terms *t, clv_buffer *partial,
+               clv_buffer *out, int slot)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    int size[3] = {n, 1, 1};
+    int size[3] = {t->n, 1, 1};
     bool two = kind == CLV_REDUCE_DOT || kind == CLV_REDUCE_SQUARE_DIFFERENCE;
-    if (two != (b != NULL))
+    if (two != (t->b != NULL))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "reduction: one input image too many or too few");
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce, builds[2 * (int)kind + (weight != NULL)], size, 0,
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce, builds[2 * (int)kind + (t->weight != NULL)], size, 0,
                            &kernel));
     int count = clv_launch_groups(kernel, size, NULL);
-    double moved = 4.0 * n * (1 + two + (weight != NULL));
+    double moved = 4.0 * t->n * (1 + two + (t->weight != NULL));
     if (count > 0)
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(a), CLV_BUF(b), CLV_BUF(weight), CLV_FLOAT(k),
-                           CLV_INT(n), CLV_BUF(partial)));
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(t->a), CLV_BUF(t->b), CLV_BUF(t->weight),
+                           CLV_FLOAT(t->k),
+                           CLV_INT(t->n), CLV_BUF(partial)));
     int join = kind == CLV_REDUCE_MIN ? JOIN_MIN
                : kind == CLV_REDUCE_MAX || kind == CLV_REDUCE_MAX_ABS ? JOIN_MAX : JOIN_SUM;
     CLV_TRY(last(ctx, last_builds[join], partial, count, false, out, slot));

@@ -40,10 +40,11 @@ bool clv_smooth_takes(const float sigma[3])
     return true;
 }
 
-int clv_smooth(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
-               const float sigma[3], clv_buffer *out, clv_buffer *partial, clv_buffer *state, int slot,
-               const float scale[3])
+int clv_smooth(clvox_context *ctx, const clv_image *in, const float sigma[3], clv_buffer *out,
+               const clv_longest *longest)
 {
+    const int *size = in->size;
+    const bool vectors = in->components == 3;
     int status = CLVOX_OK, radius[3];
     const clv_kernel *kernel, *last;
     char build[80];
@@ -61,22 +62,22 @@ int clv_smooth(clvox_context *ctx, const clv_buffer *in, const int size[3], bool
     snprintf(build, sizeof build, "-DCOMPONENTS=%d -DRADIUS_X=%d -DRADIUS_Y=%d -DRADIUS_Z=%d",
              vectors ? 3 : 1, radius[0], radius[1], radius[2]);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_smooth, build, size, 0, &kernel));
-    bool longest = vectors && state;
+    static const float none[3] = {0, 0, 0};
+    const float *scale = longest ? longest->scale : none;
     /* In floats of a row, of which packed vectors take three. */
     const int launch[3] = {size[0] * (vectors && clv_fields_packed(ctx) ? 3 : 1), size[1], size[2]};
     int count = clv_launch_groups(kernel, launch, NULL);
     double moved = (vectors ? 24.0 : 8.0) * size[0] * size[1] * size[2];
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, moved, CLV_BUF(in), CLV_BUF(out),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, moved, CLV_BUF(in->buffer), CLV_BUF(out),
                        CLV_INT4(size[0], size[1], size[2], 0), CLV_FLOAT4V(weights[0]),
                        CLV_FLOAT4V(weights[1]), CLV_FLOAT4V(weights[2]),
-                       CLV_FLOAT4(longest ? scale[0] : 0, longest ? scale[1] : 0, longest ? scale[2] : 0,
-                                  longest ? 1 : 0),
-                       CLV_BUF(longest ? partial : NULL)));
+                       CLV_FLOAT4(scale[0], scale[1], scale[2], longest ? 1 : 0),
+                       CLV_BUF(longest ? longest->partial : NULL)));
     if (longest) {
         const int line[3] = {count, 1, 1};
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_smooth_longest, longest_builds[0], line, 0, &last));
-        CLV_TRY(CLV_LAUNCH(ctx, last, line, 4.0 * count, CLV_BUF(partial), CLV_INT(count), CLV_BUF(state),
-                           CLV_INT(slot)));
+        CLV_TRY(CLV_LAUNCH(ctx, last, line, 4.0 * count, CLV_BUF(longest->partial), CLV_INT(count),
+                           CLV_BUF(longest->state), CLV_INT(longest->slot)));
     }
 end:
     return status;

@@ -2,7 +2,7 @@
 #ifndef CLV_OP_IMAGE_SMOOTH_H
 #define CLV_OP_IMAGE_SMOOTH_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 /* The widest kernel, in voxels to either side, and the floats of `partial`. */
 enum { CLV_SMOOTH_MAX_RADIUS = 3, CLV_SMOOTH_PARTIALS = 4096 };
@@ -10,18 +10,23 @@ enum { CLV_SMOOTH_MAX_RADIUS = 3, CLV_SMOOTH_PARTIALS = 4096 };
 /* Whether clv_smooth takes these widths: up to 1 voxel along each axis. */
 bool clv_smooth_takes(const float sigma[3]);
 
+/* Where the longest vector of a result goes: the longest |(scale v)|, component by
+ * component, into state[slot]; 1/spacing gives voxels. NaN where it holds one. */
+typedef struct clv_longest {
+    clv_buffer *partial; /* CLV_SMOOTH_PARTIALS floats */
+    clv_buffer *state;
+    int slot;
+    float scale[3];
+} clv_longest;
+
 /* out = G_sigma * in along all axes in one pass over memory, the same to
  * rounding as clv_gaussian's separable form: sampled kernel, cut at 3 sigma (at
  * least 1 voxel), edge value repeated, NaN reaches as far as the radius. sigma
- * in voxels, 0 leaves an axis alone. vectors: in and out are vector fields,
- * else scalars. in and out are distinct; in is kept.
- * state not NULL (vectors alone): also state[slot] = the longest |(scale v)| of
- * out, component by component; 1/spacing gives voxels. NaN where out holds one.
- * partial: CLV_SMOOTH_PARTIALS floats. state NULL: partial, slot and scale do
- * not count. The same bits run after run. */
-int clv_smooth(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
-               const float sigma[3], clv_buffer *out, clv_buffer *partial, clv_buffer *state, int slot,
-               const float scale[3]);
+ * in voxels, 0 leaves an axis alone. out: another buffer of the same kind; in is
+ * kept. longest (of vector fields alone; NULL: not asked for): also the longest
+ * vector of out. The same bits run after run. */
+int clv_smooth(clvox_context *ctx, const clv_image *in, const float sigma[3], clv_buffer *out,
+               const clv_longest *longest);
 
 extern const clv_entry clv_entry_smooth;
 extern const clv_entry clv_entry_smooth_longest;

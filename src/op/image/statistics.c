@@ -57,12 +57,12 @@ int clv_statistics_determinants(clvox_context *ctx, const clv_buffer *determinan
     return measure(ctx, false, determinants, none, NULL, weight, size, none[0], partial, out);
 }
 
-int clv_statistics_lengths(clvox_context *ctx, const clv_buffer *field, const float turn[3][3],
-                           const clv_buffer *through, const clv_buffer *weight, const int size[3],
-                           const float spacing[3], clv_buffer *partial, clv_statistics *out)
+int clv_statistics_lengths(clvox_context *ctx, const clv_image *field, const float turn[3][3],
+                           const clv_buffer *through, const clv_buffer *weight, clv_buffer *partial,
+                           clv_statistics *out)
 {
-    const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
-    return measure(ctx, true, field, turn, through, weight, size, per_mm, partial, out);
+    const float *spacing = field->spacing, per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
+    return measure(ctx, true, field->buffer, turn, through, weight, field->size, per_mm, partial, out);
 }
 
 const clv_entry *const clv_operation_image_statistics[] = {

@@ -2,7 +2,7 @@
 #ifndef CLV_OP_IMAGE_STATISTICS_H
 #define CLV_OP_IMAGE_STATISTICS_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 /* C11 does not convert float[3][3] to const float[3][3] by itself. */
 #define CLV_TURN(m) ((const float(*)[3])(m))
@@ -26,10 +26,10 @@ int clv_statistics_determinants(clvox_context *ctx, const clv_buffer *determinan
 
 /* Of the lengths |turn v(x)| of a field's vectors, as above. With through (a
  * field on the same grid; NULL: none) only voxels x count whose x + through(x)
- * lies in the grid or up to half a voxel outside; spacing is the grid's. */
-int clv_statistics_lengths(clvox_context *ctx, const clv_buffer *field, const float turn[3][3],
-                           const clv_buffer *through, const clv_buffer *weight, const int size[3],
-                           const float spacing[3], clv_buffer *partial, clv_statistics *out);
+ * lies in the grid or up to half a voxel outside. */
+int clv_statistics_lengths(clvox_context *ctx, const clv_image *field, const float turn[3][3],
+                           const clv_buffer *through, const clv_buffer *weight, clv_buffer *partial,
+                           clv_statistics *out);
 
 extern const clv_entry clv_entry_statistics;
 

@@ -45,8 +45,10 @@ static void folds(void)
     scalars = harness_output(ctx, sizeof got);
     assert_int_equal(clv_jacobian(ctx, CLV_VECTORS_MM(field, size, spacing), false, out), CLVOX_OK);
     assert_true(
-        clv_reduce(ctx, CLV_REDUCE_COUNT_NOT_ABOVE, out, NULL, NULL, 0, (int)n, partial, scalars, 0) == 0);
-    assert_true(clv_reduce(ctx, CLV_REDUCE_MIN, out, NULL, NULL, 0, (int)n, partial, scalars, 1) == 0);
+        clv_reduce(ctx, CLV_REDUCE_COUNT_NOT_ABOVE, &(clv_terms){out, NULL, NULL, 0, (int)n}, partial,
+                   scalars, 0) == 0);
+    assert_true(clv_reduce(ctx, CLV_REDUCE_MIN, &(clv_terms){out, NULL, NULL, 0, (int)n}, partial, scalars,
+                           1) == 0);
     harness_download(ctx, scalars, got, sizeof got);
     ref_jacobian(u, size, spacing, false, want);
     int count = 0;

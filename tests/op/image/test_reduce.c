@@ -10,7 +10,7 @@ static float reduce(clv_reduce_kind kind, const clv_buffer *a, const clv_buffer 
 {
     float got[3];
     clv_buffer *out = harness_output(ctx, sizeof got);
-    int status = clv_reduce(ctx, kind, a, b, weight, k, n, partial, out, 1);
+    int status = clv_reduce(ctx, kind, &(clv_terms){a, b, weight, k, n}, partial, out, 1);
     assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, out, got, sizeof got);
     assert_true(isnan(got[0]) && isnan(got[2]));
@@ -140,7 +140,7 @@ static void reductions_of_nothing_and_wrong_inputs(void **state)
     clv_buffer *x = harness_upload(ctx, zero, sizeof zero);
     assert_true(reduce(CLV_REDUCE_SUM, x, NULL, NULL, 0, 0) == 0);
     assert_true(reduce(CLV_REDUCE_MIN, x, NULL, NULL, 0, 0) == INFINITY);
-    assert_int_equal(clv_reduce(ctx, CLV_REDUCE_DOT, x, NULL, NULL, 0, 4, partial, x, 0),
+    assert_int_equal(clv_reduce(ctx, CLV_REDUCE_DOT, &(clv_terms){x, NULL, NULL, 0, 4}, partial, x, 0),
                      CLVOX_ERROR_ARGUMENT);
     clv_buffer_destroy(&x);
 }

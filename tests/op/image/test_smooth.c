@@ -50,8 +50,9 @@ static void compare(clvox_context *ctx, const trial *t, const float *values)
     clv_buffer *out = harness_output(ctx, count * sizeof(float));
     clv_buffer *partial = harness_output(ctx, CLV_SMOOTH_PARTIALS * sizeof(float));
     clv_buffer *numbers = harness_output(ctx, sizeof state);
-    assert_that(clv_smooth(ctx, a, t->size, vectors, t->sigma, out, partial, vectors ? numbers : NULL, SLOT,
-                           scale) >= 0,
+    const clv_longest of_out = {partial, numbers, SLOT, {scale[0], scale[1], scale[2]}};
+    assert_that(clv_smooth(ctx, vectors ? CLV_VECTORS(a, t->size) : CLV_VOLUME(a, t->size), t->sigma, out,
+                           vectors ? &of_out : NULL) >= 0,
                 "%s", clvox_message());
     if (vectors)
         harness_download_field(ctx, out, got, voxels);
@@ -113,7 +114,7 @@ static void smooth_the_same_to_rounding(void **state)
     shared.out = harness_output(ctx, 12 * n);
     shared.tmp = harness_output(ctx, 12 * n);
     shared.two = harness_output(ctx, 12 * n);
-    assert_true(clv_smooth(ctx, shared.in, size, true, sigma, shared.out, NULL, NULL, 0, NULL) >= 0);
+    assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), sigma, shared.out, NULL) >= 0);
     assert_true(
         clv_gaussian(ctx, shared.in, size, true, sigma, CLV_GAUSSIAN_SEPARABLE, shared.tmp, shared.two) >= 0);
     harness_download(ctx, shared.out, shared.values, 12 * n);
@@ -133,12 +134,9 @@ static void smooth_widths_that_it_cannot_take(void **state)
     (void)state;
     clvox_context *ctx = harness_context();
     const int *size = getenv("CLVOX_TEST_TINY") ? small : large;
-    assert_true(clv_smooth(ctx, shared.in, size, true, (const float[3]){1, 1.1f, 1}, shared.out, NULL, NULL,
-                           0, NULL) < 0);
-    assert_true(clv_smooth(ctx, shared.in, size, true, (const float[3]){-1, 1, 1}, shared.out, NULL, NULL, 0,
-                           NULL) < 0);
-    assert_true(clv_smooth(ctx, shared.in, size, true, (const float[3]){1, 1, NAN}, shared.out, NULL, NULL, 0,
-                           NULL) < 0);
+    assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), (const float[3]){1, 1.1f, 1}, shared.out, NULL) < 0);
+    assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), (const float[3]){-1, 1, 1}, shared.out, NULL) < 0);
+    assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), (const float[3]){1, 1, NAN}, shared.out, NULL) < 0);
     clv_buffer_destroy(&shared.in);
     clv_buffer_destroy(&shared.out);
     clv_buffer_destroy(&shared.tmp);

@@ -54,14 +54,15 @@ static void run(const int size[3], bool with_nan)
         compare(&got, &want, n, "determinants");
         for (int along = 0; along < 2; along++) {
             ref_statistics_lengths(field, turn, along ? through : NULL, hw, size, spacing, &want);
-            assert_int_equal(
-                clv_statistics_lengths(ctx, f, turn, along ? t : NULL, dw, size, spacing, partial, &got),
-                CLVOX_OK);
+            assert_int_equal(clv_statistics_lengths(ctx, CLV_VECTORS_MM(f, size, spacing), turn,
+                                                    along ? t : NULL, dw, partial, &got),
+                             CLVOX_OK);
             compare(&got, &want, n, along ? "lengths within" : "lengths");
         }
     }
     clv_statistics again;
-    assert_int_equal(clv_statistics_lengths(ctx, f, turn, t, w, size, spacing, partial, &again), CLVOX_OK);
+    assert_int_equal(
+        clv_statistics_lengths(ctx, CLV_VECTORS_MM(f, size, spacing), turn, t, w, partial, &again), CLVOX_OK);
     assert_memory_equal(&got, &again, sizeof got);
     clv_buffer_destroy(&a);
     clv_buffer_destroy(&f);

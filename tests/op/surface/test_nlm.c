@@ -223,7 +223,8 @@ static void run_step(problem *p)
     for (size_t i = 0; i < n; i++)
         want[i] = (double)moved[i];
     assert_ok(find_weights(p, &graph));
-    assert_ok(clv_reduce(ctx, CLV_REDUCE_MAX, p->d_sums, NULL, NULL, 0, p->count, partial, state, 2));
+    assert_ok(clv_reduce(ctx, CLV_REDUCE_MAX, &(clv_terms){p->d_sums, NULL, NULL, 0, p->count}, partial,
+                         state, 2));
     assert_int_equal(clv_nlm_step(ctx, &graph, state, 2, next, phi), CLVOX_OK);
     same("step", p, phi, want, n, 1e-5);
     harness_download(ctx, phi, moved, n * sizeof(float));
