@@ -44,7 +44,8 @@ static int set_up(clvox_context *ctx)
     static const char variable[] = "CLFFT_CACHE_PATH";
     int status = CLVOX_OK;
     char *folder = NULL;
-    clfftSetupData data;
+    /* As clfftInitSetupData does, which is inline and has no definition to link with. */
+    const clfftSetupData data = {.major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch};
     pthread_mutex_lock(&state);
     if (plans == 0) {
         bool ours = ctx->cache_dir && !getenv(variable);
@@ -52,7 +53,6 @@ static int set_up(clvox_context *ctx)
             folder = NULL;
         if (folder && clv_cache_make(folder))
             setenv(variable, folder, 1);
-        clfftInitSetupData(&data);
         clfftStatus error = clfftSetup(&data);
         if (folder)
             unsetenv(variable);
