@@ -77,7 +77,9 @@ int bench_tensors_create(clvox_context *ctx, const int size[3], bench_tensors *p
     CLV_TRY(clv_buffer_create(ctx, CLV_TENSOR_TV_PARTIALS * sizeof(float), "bench sums", &p->partial));
     CLV_TRY(clv_buffer_create(ctx, CLV_TENSOR_TV_STATE * sizeof(float), "bench state", &p->state));
     p->args = (clv_tensor_tv_args){
-        .data = {p->data, {size[0], size[1], size[2]}, {1, 1, 1}, 6}, .links = p->links, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f, .partial = p->partial, .state = p->state,
+        .data = {p->data, {size[0], size[1], size[2]}, {1, 1, 1}, 6},
+        .links = p->links, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f, .partial = p->partial,
+        .state = p->state,
     };
     const clv_image everywhere = clv_image_on(&p->args.data, NULL, 1);
     CLV_TRY(clv_tensor_links(ctx, &everywhere, p->links));

@@ -66,7 +66,8 @@ void bench_band_release(bench_band *b)
 int bench_band_create(clvox_context *ctx, int wanted, float noise, bench_band *b)
 {
     int status = CLVOX_OK, count;
-    *b = (bench_band){.ctx = ctx, .form = BENCH_PRUNED, .patches = {.radius = BENCH_RADIUS, .phi = {.spacing = {1, 1, 1}, .components = 1}}};
+    *b = (bench_band){.ctx = ctx, .form = BENCH_PRUNED,
+                      .patches = {.radius = BENCH_RADIUS, .phi = {.spacing = {1, 1, 1}, .components = 1}}};
     CLV_TRY(make_band(wanted, noise, b->patches.phi.size, &b->host_phi, &b->host_band, &count));
     size_t voxels = (size_t)b->patches.phi.size[0] * (size_t)b->patches.phi.size[1] * (size_t)b->patches.phi.size[2];
     size_t answers = (size_t)count * BENCH_MOST * 4;

@@ -91,7 +91,8 @@ static int row_log(bench_data *d)
 static clv_tensor_tv_args tv_args(const bench_data *d, clv_tensor_coupling coupling)
 {
     return (clv_tensor_tv_args){
-        .data = {d->tensor_data, {d->size[0], d->size[1], d->size[2]}, {1, 1, 1}, 6}, .links = d->links, .coupling = coupling, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f,
+        .data = {d->tensor_data, {d->size[0], d->size[1], d->size[2]}, {1, 1, 1}, 6},
+        .links = d->links, .coupling = coupling, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f,
         .partial = d->partial, .state = d->state,
     };
 }

@@ -92,8 +92,9 @@ enum { CLV_MAX_CANDIDATES = 160 };
  * planner tries them. Within a variant: tiles that leave a compute unit enough
  * work first, of these the least halo waste, of equals the table's order; on a
  * CPU device the least halo waste, of equals, where groups share local memory, an
- * item alone, then the largest group, else the table's order. Variants keep the table's order. Where no tile of a variant fits, a tile is
- * halved along y, x, z until it does, so that a poor device has an answer too.
+ * item alone, then the largest group, else the table's order. Variants keep the
+ * table's order. Where no tile of a variant fits, a tile is halved along y, x, z
+ * until it does, so that a poor device has an answer too.
  * Returns the number of candidates, at most room. */
 int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entry,
                         size_t local_extra, clv_candidate *out, int room);

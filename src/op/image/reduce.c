@@ -4,7 +4,8 @@
 /* march: elements of a chunk at least. Chunks depend on n and the variant
  * alone, so that the order of additions does. */
 static const clv_variant variants[] = {
-    {.name = "groups", .function = "reduce_groups", .group = {CLV_MARCH}, .most_groups = CLV_REDUCE_PARTIALS, .devices = CLV_ON_GPU,
+    {.name = "groups", .function = "reduce_groups", .group = {CLV_MARCH},
+     .most_groups = CLV_REDUCE_PARTIALS, .devices = CLV_ON_GPU,
      .fixed_bytes = 256 * 4, .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
     {.name = "chunks", .function = "reduce_chunks", .group = {CLV_MARCH}, .most_groups = CLV_REDUCE_PARTIALS,
      .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 32768}}},

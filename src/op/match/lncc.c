@@ -143,7 +143,8 @@ static int launch(clvox_context *ctx, const clv_entry *entry, const char *build,
     *groups = clv_launch_groups(kernel, a->size, NULL);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
                        CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
-                       CLV_INT4(tile[0], tile[1], tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms), CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
+                       CLV_INT4(tile[0], tile[1], tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms),
+                       CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
                        CLV_BUF(a->out ? a->partial : NULL)));
 end:
     return status;
