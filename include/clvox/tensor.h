@@ -14,6 +14,7 @@ typedef struct clvox_gradients {
     int count;
     double *b;
     double (*direction)[3];
+    double length[2]; /* shortest and longest direction as it was read, of the volumes with b; 0: none */
 } clvox_gradients;
 
 /* Releases the table and sets *gradients to NULL. NULL is legal. */
@@ -23,9 +24,10 @@ CLVOX_API void clvox_gradients_destroy(clvox_gradients **gradients);
  * (or three columns, said by their counts) in the axes of grid's voxels, x
  * turned round where grid's determinant is positive, as FSL does; where the axes
  * of a sheared grid are not perpendicular, in the nearest that are. Directions
- * that are not of unit length are made so; the b-value stays. Below 50 s/mm^2 a
+ * that are not of unit length are made so (length: what they were); the b-value stays. Below 50 s/mm^2 a
  * direction may be 0 0 0 or NaN, both read as 0 0 0. grid: of the DWI; volumes:
- * its frames, which both files must have. On success *out is the caller's, to be
+ * its frames, which both files must have. b-values none of which reaches 50 are in ms/um^2
+ * and refused. On success *out is the caller's, to be
  * released with clvox_gradients_destroy; on failure NULL. Errors
  * (CLVOX_ERROR_FILE, _FORMAT, _MEMORY) name the file and the line. */
 CLVOX_API int clvox_gradients_read_fsl(const char *bval, const char *bvec, const clvox_grid *grid,
@@ -287,7 +289,7 @@ CLVOX_API int clvox_dwi_mask(const clvox_volume *dwi, clvox_volume **out);
  * measurements like all others. gradients: an entry for each frame of dwi. mask:
  * on dwi's grid, above 0 inside; NULL: everywhere. options NULL: the defaults.
  * D is in RAS, as the gradients are. Errors: CLVOX_ERROR_ARGUMENT,
- * CLVOX_ERROR_DATA where the gradients do not determine a tensor. On success the
+ * CLVOX_ERROR_DATA where the gradients do not determine a tensor or no voxel has a signal. On success the
  * volumes of *out are the caller's, to be released with
  * clvox_tensor_fit_release; on failure they are NULL. */
 CLVOX_API int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi,

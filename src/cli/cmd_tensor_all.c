@@ -52,9 +52,10 @@ static void report_seconds(command *cli, double read, const clvox_tensor_all_res
 }
 
 /* The file that a failure is about. */
-static const char *blamed(const request *r, clvox_tensor_stage stage)
+static const char *blamed(const request *r, const clvox_tensor_all_result *made)
 {
-    return stage == CLVOX_TENSOR_STAGE_FIT ? r->table ? r->table : r->bvec : r->dwi;
+    const bool empty = made->fit.asked && !made->fit.fitted;
+    return made->stage != CLVOX_TENSOR_STAGE_FIT || empty ? r->dwi : r->table ? r->table : r->bvec;
 }
 
 static int run(command *cli, request *r)
@@ -86,7 +87,7 @@ static int run(command *cli, request *r)
     status = clvox_tensor_all(cli->ctx, dwi, gradients, mask, &r->all, &made);
     cli_bar_end(&bar);
     if (status == CLVOX_ERROR_DATA)
-        clv_fail_in(status, blamed(r, made.stage));
+        clv_fail_in(status, blamed(r, &made));
     if (status < 0)
         goto end;
     mark = cli_seconds();

@@ -97,7 +97,7 @@ static int run(command *cli, const request *r)
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_fit_table, &r->options);
     status = clvox_tensor_fit(cli->ctx, dwi, gradients, mask, &r->options, &made);
     if (status == CLVOX_ERROR_DATA)
-        clv_fail_in(status, r->table ? r->table : r->bvec);
+        clv_fail_in(status, made.asked && !made.fitted ? r->dwi : r->table ? r->table : r->bvec);
     if (status < 0)
         goto end;
     clvox_volume_destroy(&dwi);

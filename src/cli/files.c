@@ -127,6 +127,12 @@ int cli_read_gradients(command *cli, const char *bval, const char *bvec, const c
     log_input(cli, mrtrix ? mrtrix : bval);
     if (!mrtrix)
         log_input(cli, bvec);
+    const double *length = (*out)->length;
+    if (length[1] > 0 && (length[0] < 0.95 || length[1] > 1.05))
+        cli_remark(cli, 0,
+                   "%s: its directions are %.4g to %.4g long and were made unit vectors, the b-values left as "
+                   "they are; where the lengths weight the b-values, multiply these by their squares\n",
+                   mrtrix ? mrtrix : bvec, length[0], length[1]);
     return status;
 }
 

@@ -141,6 +141,25 @@ static int take_direction(const table *t, const row *r, int volume, const double
     double length = sqrt(y[0] * y[0] + y[1] * y[1] + y[2] * y[2]);
     for (int c = 0; c < 3; c++)
         to[c] = y[c] / length;
+    if (g->b[volume] >= WEAK) {
+        g->length[0] = g->length[1] > 0 ? fmin(g->length[0], length * largest) : length * largest;
+        g->length[1] = fmax(g->length[1], length * largest);
+    }
+    return CLVOX_OK;
+}
+
+/* A scan is weighted by hundreds or thousands of s/mm^2; 0.7, 2 or 3 are ms/um^2, and taken as they are would
+ * make every volume one without weighting. */
+static int check_unit(const table *t, const clvox_gradients *g)
+{
+    double largest = 0;
+    for (int v = 0; v < g->count; v++)
+        largest = fmax(largest, g->b[v]);
+    if (largest > 0 && largest < WEAK)
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: its largest b-value is %g; b-values are in s/mm^2, as 1000: multiply those in "
+                        "ms/um^2 by 1000",
+                        t->path, largest);
     return CLVOX_OK;
 }
 
@@ -189,7 +208,7 @@ static int take_bval(const table *t, int volumes, clvox_gradients *g)
                         t->path, t->rows[t->count - 1].line, count, volumes);
     for (int v = 0; v < volumes && status >= 0; v++)
         status = take_b(t, &t->rows[t->count == 1 ? 0 : v], v, t->values[v], g);
-    return status;
+    return status < 0 ? status : check_unit(t, g);
 }
 
 static int take_bvec(const table *t, int volumes, const double to_ras[3][3], clvox_gradients *g)
@@ -294,6 +313,7 @@ int clvox_gradients_read_mrtrix(const char *path, int volumes, clvox_gradients *
         CLV_TRY(take_b(&t, &t.rows[v], v, x[3], g));
         CLV_TRY(take_direction(&t, &t.rows[v], v, x, g));
     }
+    CLV_TRY(check_unit(&t, g));
     *out = g;
     g = NULL;
 end:

@@ -298,6 +298,13 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
     started = now();
     CLV_TRY(run(context, &f, out));
     CLV_TRY(count_kinds(&f, out));
+    if (!out->fitted) {
+        status = clv_fail(CLVOX_ERROR_DATA,
+                          "no voxel can be fitted: of %zu, %zu have no signal without weighting and %zu hold "
+                          "values that are not finite; is this the scan, and the mask on it?",
+                          out->asked, out->without_signal, out->not_finite);
+        goto end;
+    }
     if (out->scan_noise)
         CLV_TRY(clv_tensor_fit_denoised(out, out->scan_noise));
     if (!options->keep_scan)

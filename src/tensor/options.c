@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -69,6 +70,17 @@ static int read_window(const clv_option *row, const char *text, void *values)
     return CLVOX_OK;
 }
 
+/* 0 means none to the library, which nobody types on purpose. */
+static int read_bmax(const clv_option *row, const char *text, void *values)
+{
+    char *end;
+    double b = strtod(text, &end);
+    if (end == text || *end || !(b > 0) || isinf(b))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "not a b-value above 0, in s/mm^2");
+    memcpy((char *)values + row->offset, &b, sizeof b);
+    return CLVOX_OK;
+}
+
 /* holder: the struct that holds them, at: their place in it. idle says when a row has no effect: the row's own
  * function, of those that it has. */
 #define FIT_ROWS(holder, at, idle_of)                                                                       \
@@ -77,6 +89,7 @@ static int read_window(const clv_option *row, const char *text, void *values)
     {.name = "robust", .type = CLV_OPTION_FLAG, CLV_FIELD(holder, at robust),                               \
      .help = "reject, in each voxel, volumes more than 3 noise levels off"},                                \
     {.name = "bmax", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at bmax), .argument = "B",                \
+     .read = read_bmax,                                                                                     \
      .help = "leave out volumes of more than this b, s/mm^2"},                                              \
     {.name = "steps", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at steps), .most = 1000,                \
      .help = "of iwls and nlls", .idle = idle_of(steps_of_fit)},                                            \

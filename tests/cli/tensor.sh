@@ -210,4 +210,24 @@ exits 1 clvox tensor measures t.nii -o gone/x --order fsl; one_sentence; says 'g
 exits 1 clvox tensor fit f_dwi.nii.gz --grad f.b --mask m.nii -o x -q; one_sentence; says 'grid'
 absent x_tensor.nii.gz
 
+begin "fit: b-values in ms/um^2, long directions, a scan of zeros, --bmax 0"
+awk '{ $4 /= 1000; print }' f.b > micro.b
+awk '{ for (i = 1; i <= NF; i++) printf "%g ", $i / 1000; print "" }' f.bval > micro.bval
+awk '{ for (i = 1; i <= NF; i++) printf "%g ", $i * 3; print "" }' f.bvec > long.bvec
+python3 - <<'P'
+b = bytearray(__import__("gzip").open("f_dwi.nii.gz").read())
+open("zero.nii", "wb").write(b[:352] + bytes(len(b) - 352))
+P
+for verb in fit all; do
+    exits 1 clvox tensor $verb f_dwi.nii.gz --grad micro.b -o x -q; one_sentence; says 'micro.b: its largest b-value is 1;.*1000'
+    exits 1 clvox tensor $verb f_dwi.nii.gz --bval micro.bval --bvec f.bvec -o x -q; one_sentence; says 'micro.bval: its largest'
+    exits 2 clvox tensor $verb f_dwi.nii.gz --grad f.b -o x --bmax 0; says 'bmax 0: not a b-value above 0'
+    exits 1 clvox tensor $verb zero.nii --grad f.b -o x -q; one_sentence; says 'zero.nii: no voxel'
+done
+absent x_tensor.nii.gz
+exits 0 clvox tensor fit f_dwi.nii.gz --bval f.bval --bvec long.bvec -o f_long; says 'long.bvec: its directions are 3 to 3 long'
+exits 0 clvox tensor fit f_dwi.nii.gz --bval f.bval --bvec f.bvec -o f_unit
+grep -q 'directions are' log/err && complain 'unit vectors are remarked on'
+exits 0 clvox compare f_long_s0.nii.gz f_unit_s0.nii.gz; near NCC 1 1e-6; below largest_difference 0.5
+
 finish

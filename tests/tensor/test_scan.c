@@ -27,7 +27,7 @@ static void make_scheme(int plain, int count, double b, scheme *s)
         g[1] = r * sin(2.399963 * i);
         g[2] = z;
     }
-    s->table = (clvox_gradients){plain + count, s->b, s->direction};
+    s->table = (clvox_gradients){.count = plain + count, .b = s->b, .direction = s->direction};
 }
 
 /* xx xy xz yy yz zz, mm^2/s: another in every voxel. */
@@ -121,9 +121,9 @@ static void shells_and_masks(void)
     assert_that(r.volumes == 22 && error_of(&r, mask) < 1e-5, "%d volumes, off by %g", r.volumes,
                 error_of(&r, mask));
     clvox_tensor_fit_release(&r);
-    assert_int_equal(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r), CLVOX_OK);
+    assert_true(clvox_tensor_fit(ctx, dwi, &s.table, mask, NULL, &r) == CLVOX_ERROR_DATA && !r.tensor);
     assert_true(r.fitted == 0 && r.not_finite == r.asked && r.volumes == 32);
-    clvox_tensor_fit_release(&r);
+    assert_that(strstr(clvox_message(), "no voxel can be fitted"), "%s", clvox_message());
     options.bmax = 100;
     assert_true(clvox_tensor_fit(ctx, dwi, &s.table, mask, &options, &r) == CLVOX_ERROR_DATA && !r.tensor);
     assert_that(strstr(clvox_message(), "with b up to 100: only 2 volumes"), "%s", clvox_message());
