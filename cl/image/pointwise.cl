@@ -47,6 +47,8 @@
 #define APPLY(T, a, b, c) ((a) > (T)(k.x) ? (T)(k.y) : (T)(k.z))
 #elif KIND == 8
 #define APPLY(T, a, b, c) (fabs(a) <= (T)(FLT_MAX) ? (a) : (T)(k.x))
+#elif KIND == 9
+#define APPLY(T, a, b, c) exp(k.x * (a) + k.y)
 #endif
 
 #define ONE(i) out[i] = APPLY(float, a[i], b[i], c[i])

@@ -44,4 +44,43 @@ CLVOX_API int clvox_filter_unsharp(clvox_context *context, const clvox_volume *v
                                    const double sigma[3], int in_voxels, double amount,
                                    clvox_volume **out);
 
+/* ---- uneven brightness -------------------------------------------------- */
+
+enum { CLVOX_BIAS_LEVELS = 8 };
+
+/* As N4 (Tustison et al. 2010) names them. */
+typedef struct clvox_bias_options {
+    int levels;                        /* each with splines of half the spacing of the one before */
+    int iterations[CLVOX_BIAS_LEVELS]; /* at most, at each */
+    double spline_mm;                  /* spacing of the first level's splines */
+    double shrink;                     /* the field is found on a grid with voxels so many times the image's
+                                          smallest edge */
+    double tolerance; /* end a level when an iteration changes the field by less: the standard deviation, over
+                         the mask, of the logarithm of its change */
+    double fwhm;      /* of the Gaussian that blurs the histogram of logarithms */
+    double noise;     /* of the Wiener filter that sharpens it */
+    int bins;
+} clvox_bias_options;
+
+typedef struct clvox_bias_report {
+    size_t voxels; /* of the coarser grid that counted */
+    int iterations[CLVOX_BIAS_LEVELS]; /* done */
+    double change[CLVOX_BIAS_LEVELS];  /* by the last one */
+} clvox_bias_report;
+
+/* ANTs' defaults: 50x50x50x50, 200 mm, 4, 1e-7, 0.15, 0.01 and 200. */
+CLVOX_API void clvox_bias_defaults(clvox_bias_options *options);
+
+/* Divides a volume of one frame by the smooth field that makes its histogram
+ * sharp: image = field * true, field = exp of cubic B-splines, its geometric mean 1
+ * over the voxels that count. These are where mask (on the volume's grid) is above
+ * 0, NULL: above Otsu's threshold; and of them those with values above 0, which
+ * have a logarithm. What is not finite stays. field (NULL: not wanted), of the
+ * volume's grid, and out are the caller's; options NULL: the defaults; report may be
+ * NULL. CLVOX_ERROR_ARGUMENT for several frames, options out of range or a mask on
+ * another grid, _DATA where no voxel counts; and as filters do. */
+CLVOX_API int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
+                                const clvox_bias_options *options, clvox_volume **out, clvox_volume **field,
+                                clvox_bias_report *report);
+
 #endif

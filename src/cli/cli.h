@@ -53,6 +53,7 @@ int cmd_compare(command *cli, int argc, char **argv);
 int cmd_compose(command *cli, int argc, char **argv);
 int cmd_devices(command *cli, int argc, char **argv);
 int cmd_filter(command *cli, int argc, char **argv);
+int cmd_filter_n4(command *cli, int argc, char **argv);
 int cmd_info(command *cli, int argc, char **argv);
 int cmd_invert(command *cli, int argc, char **argv);
 int cmd_measure(command *cli, int argc, char **argv);

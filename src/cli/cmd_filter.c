@@ -67,6 +67,7 @@ int cmd_filter(command *cli, int argc, char **argv)
             "  gaussian  smooths by S; a full width at half maximum (FWHM) is 2.355 S\n"
             "  sobel     edges: the length of the gradient, per millimetre\n"
             "  unsharp   sharpens: IN + A (IN - IN smoothed by S)\n"
+            "  n4        evens out brightness; `clvox filter n4 --help` explains its options\n"
             "Values that are not finite spread as far as the filter reaches. Label maps are refused.",
         .example = "  clvox filter gaussian t1.nii.gz -o smooth.nii.gz --sigma 2mm\n"
                    "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"
@@ -75,6 +76,16 @@ int cmd_filter(command *cli, int argc, char **argv)
         .least = 2,
         .most = 2,
     };
+    /* Filters with options of their own. */
+    static const cli_subcommand others[] = {
+        {"n4", "filter n4", NULL, cmd_filter_n4},
+        {NULL, NULL, NULL, NULL},
+    };
+    for (const cli_subcommand *s = others; s->name && argc > 1; s++)
+        if (!strcmp(argv[1], s->name)) {
+            cli->verb = s->verb;
+            return s->run(cli, argc - 1, argv + 1);
+        }
     clvox_volume *in = NULL, *out = NULL;
     char **words;
     int kind = 0, count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
@@ -83,7 +94,7 @@ int cmd_filter(command *cli, int argc, char **argv)
     while (kind < FILTERS && strcmp(filters[kind], words[0]) != 0)
         kind++;
     if (kind == FILTERS)
-        return cli_misuse("%s: not known; the filters are gaussian, sobel and unsharp", words[0]);
+        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp and n4", words[0]);
     if (!out_path)
         return cli_misuse("-o OUT is missing");
     if (kind == SOBEL && sigma.count)

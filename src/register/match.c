@@ -5,21 +5,12 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "op/image/histogram.h"
+#include "image/distribution.h"
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
-#include "image/otsu.h"
 #include "register/metric.h"
 #include "register/model.h"
-
-enum { BINS = 1024 };
-
-typedef struct distribution {
-    double low, high; /* edges of the histogram; equal where all values are one */
-    int32_t counts[BINS];
-    double total; /* 0: there are no values */
-} distribution;
 
 static int read_state(clv_registration *run, int slot, int count, float *values)
 {
@@ -28,60 +19,9 @@ static int read_state(clv_registration *run, int slot, int count, float *values)
 }
 
 static int measure(clv_registration *run, const clv_buffer *image, const clv_buffer *weight, int n,
-                   distribution *d)
+                   clv_distribution *d)
 {
-    int status = CLVOX_OK;
-    clv_buffer *counts = NULL;
-    float range[2];
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MIN, &(clv_terms){image, NULL, weight, 0, n}, run->partial,
-                       run->state, CLV_STATE_SUMS));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_MAX, &(clv_terms){image, NULL, weight, 0, n}, run->partial,
-                       run->state, CLV_STATE_SUMS + 1));
-    CLV_TRY(read_state(run, CLV_STATE_SUMS, 2, range));
-    if (!isfinite(range[0]) || !isfinite(range[1]) || range[1] <= range[0]) {
-        /* Nothing at all, or one value, as a segmentation has inside. */
-        bool some = isfinite(range[0]) && isfinite(range[1]);
-        memset(d, 0, sizeof *d);
-        d->low = d->high = some ? range[0] : 0;
-        d->total = d->counts[0] = some;
-        goto end;
-    }
-    d->low = range[0];
-    d->high = range[1];
-    CLV_TRY(clv_buffer_create(run->ctx, sizeof d->counts, "histogram", &counts));
-    CLV_TRY(clv_histogram(run->ctx, image, weight, n, range[0], range[1], BINS, counts));
-    CLV_TRY(clv_buffer_read(run->ctx, counts, 0, d->counts, sizeof d->counts));
-    d->total = 0;
-    for (int i = 0; i < BINS; i++)
-        d->total += d->counts[i];
-end:
-    clv_buffer_destroy(&counts);
-    return status;
-}
-
-static double quantile(const distribution *d, double q)
-{
-    double sum = 0, want = q * d->total;
-    for (int i = 0; i < BINS; i++) {
-        if (sum + d->counts[i] >= want && d->counts[i] > 0)
-            return d->low + (d->high - d->low) * (i + (want - sum) / d->counts[i]) / BINS;
-        sum += d->counts[i];
-    }
-    return d->high;
-}
-
-/* Otsu's threshold between background and tissue, over the values up to the
- * 99.5 % quantile so that a few bright voxels do not decide. */
-static double otsu(const distribution *d)
-{
-    if (d->high <= d->low)
-        return d->low;
-    int last = (int)ceil((quantile(d, 0.995) - d->low) / (d->high - d->low) * BINS);
-    last = last < 2 ? 2 : last > BINS ? BINS : last;
-    double counts[BINS];
-    for (int i = 0; i < last; i++)
-        counts[i] = d->counts[i];
-    return d->low + (d->high - d->low) * clv_otsu(counts, last) / BINS;
+    return clv_distribution_measure(run->ctx, image, weight, n, run->partial, run->state, CLV_STATE_SUMS, d);
 }
 
 /* Appends a knot where both tables stay ascending. */
@@ -101,14 +41,14 @@ static int common_region(clv_registration *run, const clv_channel *channel, cons
 {
     int status = CLVOX_OK;
     const float keep[4] = {1, 0, 0, 0};
-    distribution d;
+    clv_distribution d;
     if (run->fixed_mask) {
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, region, run->n, run->fixed_mask, NULL,
                               NULL, keep));
     } else {
         CLV_TRY(measure(run, channel->fixed, NULL, run->n, &d));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, run->n, channel->fixed, NULL,
-                              NULL, (float[4]){(float)(otsu(&d)), 1, 0, 0}));
+                              NULL, (float[4]){(float)(clv_distribution_otsu(&d)), 1, 0, 0}));
     }
     if (run->moving_mask) {
         clv_map map;
@@ -118,7 +58,7 @@ static int common_region(clv_registration *run, const clv_channel *channel, cons
     } else {
         CLV_TRY(measure(run, resampled, NULL, run->n, &d));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, scratch, run->n, resampled, NULL, NULL,
-                              (float[4]){(float)(otsu(&d)), 1, 0, 0}));
+                              (float[4]){(float)(clv_distribution_otsu(&d)), 1, 0, 0}));
     }
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, region, run->n, region, scratch, NULL, keep));
 end:
@@ -136,18 +76,18 @@ static bool compares_values(const clvox_register_options *o)
 /* Background at 0, the brightest of the tissue at 1, nothing above 1.2: by this
  * image alone, as the other may be dark where it is bright. region: scratch. */
 static int to_unit_range(clv_registration *run, clv_buffer *image, const clv_buffer *mask, int n,
-                         const distribution *all, clv_buffer *region)
+                         const clv_distribution *all, clv_buffer *region)
 {
     int status = CLVOX_OK;
-    distribution d;
+    clv_distribution d;
     CLV_TRY(measure(run, image, mask, n, &d));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, n, image, NULL, NULL,
-                          (float[4]){(float)otsu(&d), 1, 0, 0}));
+                          (float[4]){(float)clv_distribution_otsu(&d), 1, 0, 0}));
     if (mask)
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, region, n, region, mask, NULL,
                               (float[4]){1, 0, 0, 0}));
     CLV_TRY(measure(run, image, region, n, &d));
-    double low = fmin(quantile(all, .02), quantile(&d, .02)), unit = quantile(&d, .995) - low;
+    double low = fmin(clv_distribution_quantile(all, .02), clv_distribution_quantile(&d, .02)), unit = clv_distribution_quantile(&d, .995) - low;
     if (!(d.total > 0) || unit <= 0) {
         low = all->low;
         unit = all->high - all->low;
@@ -164,7 +104,7 @@ static int match(clv_registration *run, const clv_channel *channel)
     enum { LEVELS = sizeof levels / sizeof *levels };
     int status = CLVOX_OK;
     clv_buffer *resampled = run->scratch_a, *region = channel->level_fixed, *scratch = run->scratch_b;
-    distribution fixed_all, moving_all, fixed, moving;
+    clv_distribution fixed_all, moving_all, fixed, moving;
     clv_map map;
     float from[LEVELS + 4], to[LEVELS + 4];
 
@@ -195,16 +135,16 @@ static int match(clv_registration *run, const clv_channel *channel)
         goto end;
     }
     /* The darkest two percent of the whole image is the background's level. */
-    double fixed_low = fmin(quantile(&fixed_all, .02), quantile(&fixed, .02));
-    double moving_low = fmin(quantile(&moving_all, .02), quantile(&moving, .02));
-    double unit = quantile(&fixed, .98) - fixed_low;
+    double fixed_low = fmin(clv_distribution_quantile(&fixed_all, .02), clv_distribution_quantile(&fixed, .02));
+    double moving_low = fmin(clv_distribution_quantile(&moving_all, .02), clv_distribution_quantile(&moving, .02));
+    double unit = clv_distribution_quantile(&fixed, .98) - fixed_low;
     if (unit <= 0)
         unit = fixed_all.high - fixed_all.low;
 
     int knots = knot(from, to, 0, moving_low, 0);
     for (int i = 0; i < LEVELS; i++)
-        knots = knot(from, to, knots, quantile(&moving, levels[i]),
-                     (quantile(&fixed, levels[i]) - fixed_low) / unit);
+        knots = knot(from, to, knots, clv_distribution_quantile(&moving, levels[i]),
+                     (clv_distribution_quantile(&fixed, levels[i]) - fixed_low) / unit);
     /* Above the last quantile both go on with the same slope and stop at 1.2. */
     double rise = to[knots - 1] > 0 ? (from[knots - 1] - moving_low) / to[knots - 1] : 1;
     knots = knot(from, to, knots, from[knots - 1] + fmax(0, 1.2 - to[knots - 1]) * rise, 1.2);

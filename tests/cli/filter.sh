@@ -35,6 +35,17 @@ exits 0 clvox compare t.nii.gz same.nii; below largest_difference 1e-3
 exits 0 clvox filter unsharp t.nii.gz -o sharp.nii --sigma 2mm --amount 1 --json -
 exits 0 clvox compare t.nii.gz sharp.nii; near RMS "$changed" 1e-3
 
+begin "n4 writes the image over its field, and its report"
+exits 0 clvox filter n4 t.nii.gz -o n4.nii.gz --field field.nii.gz --iterations 4x3 --shrink 2 --json log/n4.json
+prints '^level 2'; exists field.nii.gz
+json log/n4.json 'j["options"]["levels"] == 2 and j["filter"]["iterations"][1] == 3'
+exits 0 clvox filter n4 k.nii -o same.nii --mask k.nii
+exits 0 clvox compare k.nii same.nii; below largest_difference 1e-3
+exits 2 clvox filter n4 t.nii.gz; says '-o OUT is missing'
+exits 2 clvox filter n4 t.nii.gz -o x.nii --spline 0mm; says '--spline'
+exits 1 clvox filter n4 labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz'
+absent x.nii
+
 begin "misuse is answered by what is missing or does not belong"
 exits 2 clvox filter; says 'missing'
 exits 2 clvox filter gaussian; says 'missing'
@@ -45,7 +56,7 @@ exits 2 clvox filter gaussian t.nii.gz -o x.nii --sigma 1x2; says 'one width or 
 exits 2 clvox filter gaussian t.nii.gz -o x.nii --sigma 1cm; says 'not of the form'
 exits 2 clvox filter gaussian t.nii.gz -o x.nii --sigma 1 --amount 1; says 'belongs to unsharp'
 exits 2 clvox filter sobel t.nii.gz -o x.nii --sigma 1; says 'belongs to gaussian and unsharp'
-exits 2 clvox filter blur t.nii.gz -o x.nii; says 'gaussian, sobel and unsharp'
+exits 2 clvox filter blur t.nii.gz -o x.nii; says 'gaussian, sobel, unsharp'
 exits 2 clvox filter sobel t.nii.gz k.nii -o x.nii; says 'not expected'
 absent x.nii
 

@@ -36,6 +36,9 @@ void ref_pointwise(clv_pointwise_kind kind, double *out, int n, const float *a, 
         case CLV_POINTWISE_FINITE:
             out[i] = isfinite(x) ? x : k[0];
             break;
+        case CLV_POINTWISE_EXP:
+            out[i] = exp(k[0] * x + k[1]);
+            break;
         }
     }
 }

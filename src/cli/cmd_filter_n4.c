@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+#include "image/bias.h"
+
+static int check(const void *values)
+{
+    return clv_options_check(&clv_bias_table, values);
+}
+
+static void report(command *cli, const clvox_bias_options *o, const clvox_bias_report *found)
+{
+    int done[CLVOX_BIAS_LEVELS];
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
+    cli_print(cli, "%-12s %zu\n", "voxels", found->voxels);
+    cJSON_AddStringToObject(to, "kind", "n4");
+    cJSON_AddNumberToObject(to, "voxels", (double)found->voxels);
+    for (int i = 0; i < o->levels; i++) {
+        cli_print(cli, "%s %d %*s %d iterations, the last changed the field by %.2g\n", "level", i + 1, 4, "",
+                  found->iterations[i], found->change[i]);
+        done[i] = found->iterations[i];
+    }
+    cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(done, o->levels));
+    cJSON_AddItemToObject(to, "change", cJSON_CreateDoubleArray(found->change, o->levels));
+}
+
+int cmd_filter_n4(command *cli, int argc, char **argv)
+{
+    const char *out_path = NULL, *mask_path = NULL, *field_path = NULL, *given[CLV_MAX_OPTIONS] = {NULL};
+    clvox_bias_options o;
+    clvox_bias_report found;
+    const cli_option options[] = {
+        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the corrected image"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "where the image counts (above 0; default: by Otsu's threshold)"},
+        {"field", 0, CLI_TEXT, &field_path, "FILE", "also the field that the image was divided by"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "IN -o OUT [--mask FILE] [--field FILE] [options]",
+        .about = "Corrects uneven brightness as N4 does (Tustison et al. 2010): divides the image by the smooth\n"
+                 "field that makes its histogram sharp. The field has a geometric mean of 1 over the voxels\n"
+                 "that count, which are those of the mask with values above 0.",
+        .example = "  clvox filter n4 t1.nii.gz -o t1_even.nii.gz --mask brain.nii.gz --field field.nii.gz\n"
+                   "  clvox filter n4 t1.nii.gz -o t1_even.nii.gz --shrink 2 --iterations 50x50x30x20",
+        .options = options,
+        .table = &clv_bias_table,
+        .given = given,
+        .least = 1,
+        .most = 1,
+    };
+    clvox_volume *in = NULL, *mask = NULL, *out = NULL, *field = NULL;
+    char **words;
+    clvox_bias_defaults(&o);
+    int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    if ((status = cli_settle_fields(&clv_bias_table, given, check, &o)))
+        return status;
+    const cli_input inputs[] = {{words[0], &in, false}, {mask_path, &mask, true}};
+    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_bias_table, &o);
+    status = clvox_filter_bias(cli->ctx, in, mask, &o, &out, field_path ? &field : NULL, &found);
+    if (status < 0) {
+        clv_fail_in(status, words[0]);
+        goto end;
+    }
+    CLV_TRY(cli_write_volume(cli, out, out_path));
+    if (field)
+        CLV_TRY(cli_write_volume(cli, field, field_path));
+    report(cli, &o, &found);
+    CLV_TRY(cli_profile(cli));
+end:
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&out);
+    clvox_volume_destroy(&field);
+    return status;
+}

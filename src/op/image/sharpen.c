@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/image/sharpen.h"
+
+static const clv_variant variants[] = {
+    {.name = "item", .function = "sharpen_voxels", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
+     .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}, {1, 1, 1, 1}}},
+    {.name = "run", .function = "sharpen_voxels", .item = {CLV_MARCH}, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 8192}}},
+};
+
+const clv_entry clv_entry_sharpen = {"image/sharpen", "sharpen", variants, 2, NULL};
+
+int clv_sharpen(clvox_context *ctx, const clv_buffer *u, const clv_buffer *mask, const clv_buffer *table,
+                float low, float high, int bins, clv_buffer *r, int n)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    const int size[3] = {n, 1, 1};
+    if (bins < 2)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "sharpening: %d bins; at least 2 are needed", bins);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sharpen, NULL, size, 0, &kernel));
+    float scale = high > low ? (float)(bins - 1) / (high - low) : 0.0f;
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * n, CLV_BUF(u), CLV_BUF(mask), CLV_BUF(table), CLV_FLOAT(low),
+                       CLV_FLOAT(scale), CLV_INT(bins), CLV_BUF(r), CLV_INT(n)));
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_image_sharpen[] = {
+    &clv_entry_sharpen, NULL};
