@@ -83,4 +83,37 @@ CLVOX_API int clvox_filter_bias(clvox_context *context, const clvox_volume *volu
                                 const clvox_bias_options *options, clvox_volume **out, clvox_volume **field,
                                 clvox_bias_report *report);
 
+/* ---- comparable intensities ---------------------------------------------- */
+
+/* Brings values below the quantile low, and above the quantile high, to these: few
+ * very bright or dark voxels no longer decide on scales. Quantiles (0 <= low < high
+ * <= 1) are those of the finite values inside mask (above 0, on the volume's grid;
+ * NULL: everywhere), exactly. What is not finite is taken for very large or small,
+ * NaN stays. One frame; out is the caller's. CLVOX_ERROR_ARGUMENT for label
+ * volumes, several frames, quantiles that do not ascend and a mask on another
+ * grid, _DATA where there is no finite value. */
+CLVOX_API int clvox_filter_winsorize(const clvox_volume *volume, const clvox_volume *mask, double low,
+                                     double high, clvox_volume **out);
+
+enum { CLVOX_MATCH_POINTS = 1024 };
+
+typedef struct clvox_match_options {
+    int levels; /* bins of either histogram */
+    int points; /* quantiles that are matched, besides the ends */
+    int whole;  /* match all values; 0: those from the mean on, as foreground */
+} clvox_match_options;
+
+/* 256 levels, 64 points, foreground alone. */
+CLVOX_API void clvox_match_defaults(clvox_match_options *options);
+
+/* Maps a volume's values so that its quantiles become those of reference, which
+ * may lie on any grid: piecewise linear between the points, as ITK's
+ * HistogramMatchingImageFilter (Nyul and Udupa). Below the foreground the line
+ * from one smallest value to the other goes on. What is not finite stays. options
+ * NULL: the defaults. One frame each; out, to be written as float32, is the
+ * caller's. CLVOX_ERROR_ARGUMENT for label volumes, several frames and options out
+ * of range, _DATA where one of the two has one value alone. */
+CLVOX_API int clvox_filter_match(const clvox_volume *volume, const clvox_volume *reference,
+                                 const clvox_match_options *options, clvox_volume **out);
+
 #endif

@@ -71,6 +71,13 @@ typedef struct clvox_register_options {
     int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
     int local_gradient;        /* LNCC: the usual local approximation of the gradient, not the true one */
     clvox_force force;
+    /* Intensities as they are compared; the warped image keeps its own. In this order: bias-field correction of
+     * each image inside its mask (clvox_filter_bias with its defaults), values outside of these quantiles to
+     * them (clvox_filter_winsorize; 0 and 1: none), the moving image's histogram to that of the fixed one
+     * (clvox_filter_match with its defaults). */
+    int bias;
+    double winsorize_low, winsorize_high;
+    int histogram_match;
     int levels;
     double shrink[CLVOX_MAX_LEVELS];  /* coarse to fine: 4, 2, 1 */
     int iterations[CLVOX_MAX_LEVELS]; /* coarse to fine */

@@ -64,10 +64,13 @@ int cmd_filter(command *cli, int argc, char **argv)
         .synopsis = "gaussian|sobel|unsharp IN -o OUT [--sigma S] [--amount A]",
         .about =
             "Filters a volume, 4-D ones frame by frame. Beyond the border the edge value is repeated.\n"
-            "  gaussian  smooths by S; a full width at half maximum (FWHM) is 2.355 S\n"
-            "  sobel     edges: the length of the gradient, per millimetre\n"
-            "  unsharp   sharpens: IN + A (IN - IN smoothed by S)\n"
-            "  n4        evens out brightness; `clvox filter n4 --help` explains its options\n"
+            "  gaussian   smooths by S; a full width at half maximum (FWHM) is 2.355 S\n"
+            "  sobel      edges: the length of the gradient, per millimetre\n"
+            "  unsharp    sharpens: IN + A (IN - IN smoothed by S)\n"
+            "  n4         evens out brightness (bias-field correction)\n"
+            "  winsorize  brings the brightest and darkest values to a quantile\n"
+            "  match      brings the histogram to that of another image\n"
+            "The last three have options of their own: `clvox filter n4 --help` and so on.\n"
             "Values that are not finite spread as far as the filter reaches. Label maps are refused.",
         .example = "  clvox filter gaussian t1.nii.gz -o smooth.nii.gz --sigma 2mm\n"
                    "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"
@@ -79,6 +82,8 @@ int cmd_filter(command *cli, int argc, char **argv)
     /* Filters with options of their own. */
     static const cli_subcommand others[] = {
         {"n4", "filter n4", NULL, cmd_filter_n4},
+        {"winsorize", "filter winsorize", NULL, cmd_filter_winsorize},
+        {"match", "filter match", NULL, cmd_filter_match},
         {NULL, NULL, NULL, NULL},
     };
     for (const cli_subcommand *s = others; s->name && argc > 1; s++)
@@ -94,7 +99,7 @@ int cmd_filter(command *cli, int argc, char **argv)
     while (kind < FILTERS && strcmp(filters[kind], words[0]) != 0)
         kind++;
     if (kind == FILTERS)
-        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp and n4", words[0]);
+        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp, n4, winsorize and match", words[0]);
     if (!out_path)
         return cli_misuse("-o OUT is missing");
     if (kind == SOBEL && sigma.count)

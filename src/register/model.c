@@ -58,6 +58,7 @@ void clvox_register_defaults(clvox_register_options *options)
         .linear_bins = 32,
         .deform = CLVOX_DEFORM_SYN,
         .consistency = 1,
+        .winsorize_high = 1,
     };
     for (int i = 0; i < 4; i++)
         options->matrix[i][i] = 1;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/intensity.h"
 #include "register/metric.h"
 #include "register/model.h"
 
@@ -148,6 +149,13 @@ end:
     return status;
 }
 
+static int read_winsorize(const clv_option *row, const char *text, void *values)
+{
+    clvox_register_options *o = values;
+    (void)row;
+    return clv_quantiles_read(text, &o->winsorize_low, &o->winsorize_high);
+}
+
 /* Of all levels, or of the coarser ones and of the last. */
 static int read_step(const clv_option *row, const char *text, void *values)
 {
@@ -203,6 +211,14 @@ static const clv_option rows[] = {
     {.key = "bins", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
     {.name = "gradient", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(local_gradient), .words = gradient_words,
      .help = "of lncc: its own, or the usual local approximation", .idle = of_windows},
+    {.name = "n4", .key = "bias", .type = CLV_OPTION_FLAG, FIELD(bias),
+     .help = "correct the brightness of both images first, inside their masks"},
+    {.name = "winsorize", .key = "winsorize_low", .type = CLV_OPTION_NUMBER, FIELD(winsorize_low), .most = 1,
+     .argument = "0.005,0.995", .read = read_winsorize,
+     .help = "bring values beyond these quantiles to them first"},
+    {.key = "winsorize_high", .type = CLV_OPTION_NUMBER, FIELD(winsorize_high), .most = 1},
+    {.name = "histogram-match", .type = CLV_OPTION_FLAG, FIELD(histogram_match),
+     .help = "bring the moving image's histogram to that of the fixed one first"},
     {.key = "levels", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(levels), .least = 1,
      .most = CLVOX_MAX_LEVELS},
     {.name = "shrink", .preset = true, .type = CLV_OPTION_NUMBERS, LEVELS(shrink), .least = 1, .argument = "4x2x1",

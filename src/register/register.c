@@ -84,6 +84,9 @@ static int check(const clvox_register_images *images, const clvox_register_optio
     if (!clv_model_compares(o->deform, o->metric))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
                         clv_model_name(o->deform));
+    if (o->winsorize_low >= o->winsorize_high)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "winsorising takes two quantiles that ascend, as 0.005 and 0.995; "
+                                              "0 and 1 are none");
     if (o->init == CLVOX_INIT_MATRIX && !clv_matrix_regular(o->matrix))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "the initial matrix is singular or not finite; give one that can be inverted");
@@ -128,6 +131,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     CLV_TRY(clv_register_refuse(context, &full, options));
     CLV_TRY(clv_register_place(context, &full, &copies));
     images = full;
+    CLV_TRY(clv_register_prepare(context, options, &images, &copies));
     run.moving_first = clv_register_order(&full, true) > 0;
     run.turned = run.moving_first && clv_register_turns(&full, options);
     if (run.turned)

@@ -189,13 +189,16 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
 /* Copies of images that lay on another grid; to be released by the caller,
  * also after a failure (images.c). */
 typedef struct clv_register_copies {
-    clvox_volume *own[4 * CLVOX_MAX_CHANNELS + 4];
+    clvox_volume *own[6 * CLVOX_MAX_CHANNELS + 4];
     int count;
 } clv_register_copies;
 
 /* Brings further channels and the masks onto the grids of the first images.
  * What a channel does not cover is NaN. */
 int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_register_copies *copies);
+/* Puts prepared copies in the place of images whose intensities are to be prepared by options (prepare.c). */
+int clv_register_prepare(clvox_context *ctx, const clvox_register_options *options, clvox_register_images *images,
+                         clv_register_copies *copies);
 /* Brings all images onto coarser grids, and masks by the nearest voxel. */
 int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvox_grid *moving,
                          clvox_register_images *images, clv_register_copies *copies);

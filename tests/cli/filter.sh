@@ -46,6 +46,21 @@ exits 2 clvox filter n4 t.nii.gz -o x.nii --spline 0mm; says '--spline'
 exits 1 clvox filter n4 labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz'
 absent x.nii
 
+begin "winsorize and match keep to what was asked"
+exits 0 clvox filter winsorize t.nii.gz -o w.nii.gz --quantiles 0,0.9 --json log/w.json; silent
+json log/w.json 'j["filter"]["quantiles"] == [0, 0.9]'
+exits 0 clvox filter winsorize t.nii.gz -o same.nii --quantiles [0,1]
+exits 0 clvox compare t.nii.gz same.nii; below largest_difference 1e-6
+exits 0 clvox filter match w.nii.gz -r t.nii.gz -o m.nii.gz; silent
+exits 0 clvox filter match t.nii.gz -r t.nii.gz -o same.nii
+exits 0 clvox compare t.nii.gz same.nii; below largest_difference 1e-3
+for q in 0.5 0.9,0.1 -1,1 0.1,0.9x; do
+    exits 2 clvox filter winsorize t.nii.gz -o x.nii --quantiles=$q; says '--quantiles'
+done
+exits 2 clvox filter match t.nii.gz -o x.nii; says '-r REFERENCE is missing'
+exits 2 clvox filter match t.nii.gz -r t.nii.gz -o x.nii --points 0; says '--points'
+exits 1 clvox filter match t.nii.gz -r k.nii -o x.nii; one_sentence; says 'one value'; absent x.nii
+
 begin "misuse is answered by what is missing or does not belong"
 exits 2 clvox filter; says 'missing'
 exits 2 clvox filter gaussian; says 'missing'

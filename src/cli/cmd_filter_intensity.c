@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clvox filter winsorize and match. */
+#include "cli/cli.h"
+#include "clvox/filter.h"
+#include "image/intensity.h"
+
+int cmd_filter_winsorize(command *cli, int argc, char **argv)
+{
+    const char *out_path = NULL, *mask_path = NULL, *quantiles = "0.005,0.995";
+    double low, high;
+    const cli_option options[] = {
+        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the file to write"},
+        {"quantiles", 0, CLI_TEXT, &quantiles, "LOW,HIGH", "shares of the values (default 0.005,0.995)"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "take quantiles where this is above 0 (default: everywhere)"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "IN -o OUT [--quantiles LOW,HIGH] [--mask FILE]",
+        .about = "Brings values below one quantile, and above another, to these, so that few very bright or dark\n"
+                 "voxels no longer decide on scales.",
+        .example = "  clvox filter winsorize t1.nii.gz -o t1_calm.nii.gz --quantiles 0.005,0.995",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    clvox_volume *in = NULL, *mask = NULL, *out = NULL;
+    char **words;
+    int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    if (clv_quantiles_read(quantiles, &low, &high) < 0)
+        return cli_misuse("--quantiles %s: %s", quantiles, clvox_message());
+    const cli_input inputs[] = {{words[0], &in, false}, {mask_path, &mask, true}};
+    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
+    CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    status = clvox_filter_winsorize(in, mask, low, high, &out);
+    if (status < 0) {
+        clv_fail_in(status, words[0]);
+        goto end;
+    }
+    CLV_TRY(cli_write_volume(cli, out, out_path));
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
+    cJSON_AddStringToObject(to, "kind", "winsorize");
+    cJSON_AddItemToObject(to, "quantiles", cJSON_CreateDoubleArray((const double[]){low, high}, 2));
+end:
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&out);
+    return status;
+}
+
+int cmd_filter_match(command *cli, int argc, char **argv)
+{
+    const char *out_path = NULL, *reference_path = NULL;
+    clvox_match_options o;
+    bool whole = false;
+    clvox_match_defaults(&o);
+    const cli_option options[] = {
+        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the file to write"},
+        {"reference", 'r', CLI_TEXT, &reference_path, "FILE", "the image whose histogram is wanted, on any grid"},
+        {"levels", 0, CLI_INTEGER, &o.levels, "N", "bins of either histogram (default 256)"},
+        {"points", 0, CLI_INTEGER, &o.points, "N", "quantiles that are matched (default 64)"},
+        {"whole", 0, CLI_FLAG, &whole, NULL, "match all values, not those from the mean on alone"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "IN -r REFERENCE -o OUT [--levels N] [--points N] [--whole]",
+        .about = "Maps intensities so that their quantiles become those of REFERENCE, as ITK's histogram\n"
+                 "matching: piecewise linear, of the foreground (values from the mean on).",
+        .example = "  clvox filter match moving.nii.gz -r fixed.nii.gz -o matched.nii.gz",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    clvox_volume *in = NULL, *reference = NULL, *out = NULL;
+    char **words;
+    int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    if (!reference_path)
+        return cli_misuse("-r REFERENCE is missing");
+    if (o.levels < 2 || o.levels > 65536)
+        return cli_misuse("--levels %d: 2 to 65536 are possible", o.levels);
+    if (o.points < 1 || o.points > CLVOX_MATCH_POINTS)
+        return cli_misuse("--points %d: 1 to %d are possible", o.points, CLVOX_MATCH_POINTS);
+    o.whole = whole;
+    const cli_input inputs[] = {{words[0], &in, false}, {reference_path, &reference, false}};
+    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
+    status = clvox_filter_match(in, reference, &o, &out);
+    if (status < 0) {
+        clv_fail_in(status, words[0]);
+        goto end;
+    }
+    CLV_TRY(cli_write_volume(cli, out, out_path));
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
+    cJSON_AddStringToObject(to, "kind", "match");
+    cJSON_AddNumberToObject(to, "levels", o.levels);
+    cJSON_AddNumberToObject(to, "points", o.points);
+    cJSON_AddBoolToObject(to, "whole", whole);
+end:
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&reference);
+    clvox_volume_destroy(&out);
+    return status;
+}

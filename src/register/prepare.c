@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Intensities of images as they come, before anything is compared. */
+#include "clvox/filter.h"
+#include "register/register.h"
+
+/* One step: its result takes the image's place. */
+static void replace(const clvox_volume **image, clvox_volume **own, clvox_volume **made)
+{
+    clvox_volume_destroy(own);
+    *image = *own = *made;
+    *made = NULL;
+}
+
+static int prepare(clvox_context *ctx, const clvox_register_options *o, const clvox_volume **image,
+                   const clvox_volume *mask, clvox_volume **own)
+{
+    int status = CLVOX_OK;
+    clvox_volume *made = NULL;
+    if (o->bias) {
+        CLV_TRY(clvox_filter_bias(ctx, *image, mask, NULL, &made, NULL, NULL));
+        replace(image, own, &made);
+    }
+    if (o->winsorize_low > 0 || o->winsorize_high < 1) {
+        CLV_TRY(clvox_filter_winsorize(*image, mask, o->winsorize_low, o->winsorize_high, &made));
+        replace(image, own, &made);
+    }
+end:
+    return status;
+}
+
+int clv_register_prepare(clvox_context *ctx, const clvox_register_options *o, clvox_register_images *images,
+                         clv_register_copies *copies)
+{
+    int status = CLVOX_OK;
+    clvox_volume *made = NULL;
+    for (int i = 0; i < images->channels; i++) {
+        clvox_volume **fixed = &copies->own[copies->count++], **moving = &copies->own[copies->count++];
+        CLV_TRY(prepare(ctx, o, &images->fixed[i], images->fixed_mask, fixed));
+        CLV_TRY(prepare(ctx, o, &images->moving[i], images->moving_mask, moving));
+        if (o->histogram_match) {
+            CLV_TRY(clvox_filter_match(images->moving[i], images->fixed[i], NULL, &made));
+            replace(&images->moving[i], moving, &made);
+        }
+    }
+end:
+    return status;
+}
