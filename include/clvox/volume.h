@@ -21,7 +21,8 @@ typedef enum clvox_kind {
     CLVOX_KIND_LABEL,        /* integers that are names: never interpolated linearly */
     CLVOX_KIND_DISPLACEMENT, /* 3 frames, RAS millimetres */
     CLVOX_KIND_VECTOR,       /* 3 frames, any other vector */
-    CLVOX_KIND_TENSOR        /* 6 frames, upper triangle row by row, RAS */
+    CLVOX_KIND_TENSOR,       /* 6 frames, upper triangle row by row, RAS */
+    CLVOX_KIND_COLOUR        /* 3 frames, red, green, blue, or 4 with opacity: 0 to 255 */
 } clvox_kind;
 
 /* Element types on disk. Values are float32 in memory, whatever the file. */
@@ -67,16 +68,26 @@ CLVOX_API int clvox_volume_create(const clvox_grid *grid, int frames, clvox_kind
 /* Releases the volume and sets *volume to NULL. NULL is legal. */
 CLVOX_API void clvox_volume_destroy(clvox_volume **volume);
 
-/* Reads NIfTI-1 or NIfTI-2: .nii, .nii.gz, .hdr/.img (either may be .gz),
- * any integer or float type, either byte order, scl_slope and scl_inter
- * applied. World coordinates come from the sform when its code is positive,
- * else the qform, else pixdim. Displacements are converted from their file's
- * frame (ITK: LPS) to RAS. Errors: CLVOX_ERROR_FILE, _FORMAT, _MEMORY.
+/* 1 when the name or the content of a file is that of a volume. */
+CLVOX_API int clvox_volume_is_file(const char *path);
+
+/* Reads a volume, told by its content, else by its name; any integer or float
+ * type, either byte order, compressed or not:
+ *   NIfTI-1, NIfTI-2 (.nii, .nii.gz) and Analyze (.hdr/.img, either may be .gz), scl_slope and
+ *     scl_inter applied, place from the sform when its code is positive, else the qform, else
+ *     pixdim; displacements are converted from their file's frame (ITK: LPS) to RAS;
+ *   FreeSurfer (.mgz, .mgh), with its own c_ras, or where it says none FreeSurfer's coronal default;
+ *   NRRD (.nrrd, .nhdr; raw and gzip), in whatever space (none: LPS, as ITK takes it), three
+ *     components before the axes of space being a displacement in LPS, as ITK writes it;
+ *   MRtrix (.mif, .mif.gz, .mih), in the order of its axes, however strides store them.
+ * RGB and RGBA are CLVOX_KIND_COLOUR. Errors: CLVOX_ERROR_FILE, _FORMAT, _MEMORY.
  * Ownership as clvox_volume_create. */
 CLVOX_API int clvox_volume_read(const char *path, clvox_volume **out);
 
 /* Writes NIfTI-1 (NIfTI-2 where a dimension exceeds 32767) with volume->type,
- * compressed when path ends in .gz. Writes under a temporary name beside path
+ * or FreeSurfer's MGH where path ends in .mgh or .mgz (which has no tensors, warps
+ * and colours, and keeps types that it lacks in the next that it has);
+ * compressed when path ends in gz. Writes under a temporary name beside path
  * and renames at the end, so that path is whole or untouched. */
 CLVOX_API int clvox_volume_write(const clvox_volume *volume, const char *path);
 

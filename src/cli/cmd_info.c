@@ -6,7 +6,8 @@
 #include "cli/cli.h"
 #include "transform/field.h"
 
-static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor"};
+static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor",
+                                    "colour"};
 static const char *const types[] = {"float32", "float64", "int8",   "uint8", "int16",
                                     "uint16",  "int32",   "uint32", "int64", "uint64"};
 
@@ -272,28 +273,13 @@ static int print_surface(const command *cli, const clvox_surface *s, cJSON *to)
 
 /* ---- files -------------------------------------------------------------- */
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t n = strlen(path), m = strlen(end);
-    return n > m && !strcmp(path + n - m, end);
-}
-
-static bool is_volume(const char *path)
-{
-    static const char *const ends[] = {".nii", ".nii.gz", ".hdr", ".hdr.gz", ".img", ".img.gz"};
-    for (int i = 0; i < 6; i++)
-        if (ends_in(path, ends[i]))
-            return true;
-    return false;
-}
-
 static int info(command *cli, const char *path, cJSON *to)
 {
     int status;
     clvox_volume *volume = NULL;
     clvox_transform *transform = NULL;
     clvox_surface *surface = NULL;
-    if (is_volume(path))
+    if (clvox_volume_is_file(path))
         CLV_TRY(cli_read_volume(cli, path, &volume));
     else if (clvox_surface_is_file(path))
         CLV_TRY(cli_read_surface(cli, path, &surface));

@@ -169,3 +169,14 @@ void clv_to_file(clvox_type type, const float *in, size_t count, void *bytes)
         break;
     }
 }
+
+void clv_swap_elements(void *bytes, size_t element, size_t count)
+{
+    uint8_t *at = bytes;
+    for (size_t i = 0; i < count; i++, at += element)
+        for (size_t low = 0, high = element - 1; low < high; low++, high--) {
+            uint8_t keep = at[low];
+            at[low] = at[high];
+            at[high] = keep;
+        }
+}

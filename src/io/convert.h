@@ -20,4 +20,7 @@ void clv_from_file(clvox_type type, bool swap, double slope, double inter, const
  * becomes 0. This machine's byte order. */
 void clv_to_file(clvox_type type, const float *in, size_t count, void *bytes);
 
+/* Turns elements of that many bytes into the other byte order. */
+void clv_swap_elements(void *bytes, size_t element, size_t count);
+
 #endif

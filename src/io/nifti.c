@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/nifti.h"
-
-#include <limits.h>
+/* NIfTI-1, NIfTI-2 and Analyze. */
 #include <math.h>
 #include <nifti2_io.h>
 #include <stdlib.h>
@@ -10,15 +8,19 @@
 
 #include "base/matrix.h"
 #include "base/status.h"
-#include "io/convert.h"
+#include "io/volume_format.h"
+
+enum {
+    NIFTI1_BYTES = 352, /* header and the four bytes that announce extensions */
+    NIFTI2_BYTES = 544,
+    /* NIfTI's numbers for FSL's fields */
+    INTENT_FSL_FIELD = 2006,
+    INTENT_FSL_CUBIC,
+    INTENT_FSL_COSINES,
+    INTENT_FSL_QUADRATIC
+};
 
 /* ---- names -------------------------------------------------------------- */
-
-static bool ends_in(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length > tail && !strcasecmp(path + length - tail, end);
-}
 
 static char *replace_end(const char *path, size_t drop, const char *end)
 {
@@ -52,18 +54,18 @@ static int partner(const char *path, size_t drop, const char *end, bool packed, 
     return clv_fail(CLVOX_ERROR_FILE, "%s: the other half of the pair, its %s file, is missing", path, end);
 }
 
-int clv_nifti_files(const char *path, char **header, char **data)
+static int find(const char *path, char **header, char **data)
 {
     int status = CLVOX_OK;
-    bool packed = ends_in(path, ".gz");
+    bool packed = clv_ends_in(path, ".gz");
     size_t drop = packed ? 7 : 4;
     *header = *data = NULL;
-    if (ends_in(path, ".img") || ends_in(path, ".img.gz")) {
+    if (clv_ends_in(path, ".img") || clv_ends_in(path, ".img.gz")) {
         CLV_TRY(partner(path, drop, ".hdr", packed, header));
         *data = strdup(path);
     } else {
         *header = strdup(path);
-        if (ends_in(path, ".hdr") || ends_in(path, ".hdr.gz"))
+        if (clv_ends_in(path, ".hdr") || clv_ends_in(path, ".hdr.gz"))
             CLV_TRY(partner(path, drop, ".img", packed, data));
     }
     if (!*header)
@@ -82,14 +84,6 @@ end:
 /* Says what a file is that is no NIfTI file. */
 static int not_nifti(const char *path, const uint8_t *bytes, size_t size)
 {
-    if (ends_in(path, ".mgz") || ends_in(path, ".mgh"))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is a FreeSurfer MGH file, which clvox does not read; convert it with "
-                        "mri_convert to .nii.gz",
-                        path);
-    if (size >= 4 && !memcmp(bytes, "NRRD", 4))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is an NRRD file, which clvox does not read; convert it to .nii.gz", path);
     if (size >= 132 && !memcmp(bytes + 128, "DICM", 4))
         return clv_fail(
             CLVOX_ERROR_FORMAT,
@@ -104,10 +98,14 @@ static int not_nifti(const char *path, const uint8_t *bytes, size_t size)
     return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI or Analyze file", path);
 }
 
-static int element_type(const char *path, int code, clvox_type *out)
+/* Colours are bytes; colours: 3 or 4 of them, else 0. */
+static int element_type(const char *path, int code, clvox_type *out, int *colours)
 {
     const char *what = NULL;
+    *colours = code == DT_RGB24 ? 3 : code == DT_RGBA32 ? 4 : 0;
     switch (code) {
+    case DT_RGB24:
+    case DT_RGBA32:
     case DT_UINT8: *out = CLVOX_TYPE_UINT8; return CLVOX_OK;
     case DT_INT8: *out = CLVOX_TYPE_INT8; return CLVOX_OK;
     case DT_INT16: *out = CLVOX_TYPE_INT16; return CLVOX_OK;
@@ -119,8 +117,6 @@ static int element_type(const char *path, int code, clvox_type *out)
     case DT_FLOAT32: *out = CLVOX_TYPE_FLOAT32; return CLVOX_OK;
     case DT_FLOAT64: *out = CLVOX_TYPE_FLOAT64; return CLVOX_OK;
     case DT_BINARY: what = "single bits"; break;
-    case DT_RGB24:
-    case DT_RGBA32: what = "colours (RGB)"; break;
     case DT_COMPLEX64:
     case DT_COMPLEX128:
     case DT_COMPLEX256: what = "complex numbers"; break;
@@ -133,31 +129,67 @@ static int element_type(const char *path, int code, clvox_type *out)
                     what);
 }
 
-/* Checks the sizes; from these on no product overflows. */
-static int check_dimensions(const char *path, const int64_t dim[8], clv_nifti *out)
+/* Colours stand together in the file and are frames in memory. */
+static int dimensions(const char *path, const int64_t dim[8], int colours, clv_volume_header *out)
 {
+    int64_t size[8];
+    int count = 0, status;
     if (dim[0] < 1 || dim[0] > 7)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its header is damaged: %lld dimensions, 1 to 7 are possible", path,
-                        (long long)dim[0]);
-    int64_t bytes = (int64_t)clv_type_bytes(out->type), frames = 1;
-    out->dim[0] = dim[0];
-    for (int i = 1; i < 8; i++) {
-        out->dim[i] = i <= dim[0] ? dim[i] : 1;
-        if (out->dim[i] < 1)
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: dimension %d is %lld", path, i,
-                            (long long)out->dim[i]);
-        if (i > 3 && __builtin_mul_overflow(frames, out->dim[i], &frames))
-            frames = INT64_MAX;
-        if (out->dim[i] > INT_MAX || frames > INT_MAX || __builtin_mul_overflow(bytes, out->dim[i], &bytes) ||
-            bytes > INT64_MAX / 16)
-            return clv_fail(CLVOX_ERROR_FORMAT,
-                            "%s: its header is damaged: the dimensions exceed any memory", path);
-    }
-    out->frames = (int)frames;
-    for (int i = 0; i < 3; i++)
-        out->grid.size[i] = (int)out->dim[i + 1];
+        return clv_header_damaged(path, "%lld dimensions, 1 to 7 are possible", (long long)dim[0]);
+    for (int i = 0; i < 7; i++)
+        size[count++] = i < dim[0] ? dim[i + 1] : 1;
+    if (colours)
+        size[count++] = colours;
+    status = clv_header_sizes(path, size, count, out);
+    if (status < 0 || !colours)
+        return status;
+    if (out->frames != colours)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds %d frames of colours; clvox reads one", path,
+                        out->frames / colours);
+    size_t voxels = clvox_grid_voxels(&out->grid);
+    out->kind = CLVOX_KIND_COLOUR;
+    out->axes = 2;
+    out->axis[0] = (clv_axis){(size_t)colours, (int64_t)voxels};
+    out->axis[1] = (clv_axis){voxels, 1};
     return CLVOX_OK;
+}
+
+/* [X, Y, Z, 1, 3] with intent VECTOR, DISPVECT or none is ITK's; with the name NREG_TRANS it is NiftyReg's,
+ * told apart by intent_p1; with the name Mapping it is SPM's deformation. */
+static clv_field field_of(const nifti_image *image, const int64_t dim[8], int frames)
+{
+    int intent = image->intent_code;
+    if (intent >= INTENT_FSL_FIELD && intent <= INTENT_FSL_QUADRATIC && frames == 3)
+        return intent == INTENT_FSL_FIELD   ? CLV_FIELD_FSL
+               : intent == INTENT_FSL_CUBIC ? CLV_FIELD_FSL_CUBIC
+               : intent == INTENT_FSL_COSINES ? CLV_FIELD_FSL_COSINES
+                                              : CLV_FIELD_FSL_QUADRATIC;
+    bool three = dim[0] >= 5 && dim[4] == 1 && dim[5] == 3 && frames == 3;
+    bool vectors = intent == NIFTI_INTENT_VECTOR || intent == NIFTI_INTENT_DISPVECT;
+    if (!three)
+        return CLV_FIELD_NONE;
+    if (!strcmp(image->intent_name, "NREG_TRANS"))
+        return image->intent_p1 == 0   ? CLV_FIELD_DEFORMATION
+               : image->intent_p1 == 1 ? CLV_FIELD_DISPLACEMENT
+                                       : CLV_FIELD_NIFTYREG;
+    if (!strcmp(image->intent_name, "Mapping") && vectors)
+        return CLV_FIELD_DEFORMATION;
+    return vectors || intent == NIFTI_INTENT_NONE ? CLV_FIELD_ITK : CLV_FIELD_NONE;
+}
+
+static clvox_kind kind_of(const nifti_image *image, clv_field field, int frames)
+{
+    if (field == CLV_FIELD_NIFTYREG)
+        return CLVOX_KIND_VECTOR;
+    if (field == CLV_FIELD_ITK || field == CLV_FIELD_DISPLACEMENT || field == CLV_FIELD_DEFORMATION)
+        return CLVOX_KIND_DISPLACEMENT;
+    if (image->intent_code == NIFTI_INTENT_LABEL)
+        return CLVOX_KIND_LABEL;
+    if (image->intent_code == NIFTI_INTENT_SYMMATRIX && frames == 6)
+        return CLVOX_KIND_TENSOR;
+    if (image->intent_code == NIFTI_INTENT_VECTOR && frames == 3)
+        return CLVOX_KIND_VECTOR;
+    return CLVOX_KIND_SCALAR;
 }
 
 static double unit_in_mm(int units)
@@ -241,23 +273,38 @@ static double edge(double pixdim)
 }
 
 /* Where the data start in a .nii file: never inside of the header. */
-static int data_offset(const char *path, double offset, size_t header, clv_nifti *out)
+static int data_offset(const char *path, double offset, size_t header, bool separate,
+                       clv_volume_header *out)
 {
     if (!(offset >= 0 && offset < 0x1p62))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: the data start at byte %g", path,
-                        offset);
+        return clv_header_damaged(path, "the data start at byte %g", offset);
     out->offset = (uint64_t)offset;
-    if (!out->separate && out->offset < header)
+    if (!separate && out->offset < header)
         out->offset = header + 4;
     return CLVOX_OK;
 }
 
 /* What both versions have in common, from the structure of nifticlib. */
-static int take(const char *path, const nifti_image *image, bool qform_finite, clv_nifti *out)
+static int take(const char *path, const nifti_image *image, const int64_t dim[8], bool qform_finite,
+                clv_volume_header *out)
 {
-    int status = choose_matrix(path, image, qform_finite, out->grid.to_ras);
+    /* FSL's coefficients have FLIRT's matrix and sizes where others have their place in space. */
+    out->field = field_of(image, dim, out->frames);
+    bool coefficients = out->field > CLV_FIELD_FSL;
+    int status = CLVOX_OK;
+    clv_matrix_identity(out->grid.to_ras);
+    if (!coefficients)
+        status = choose_matrix(path, image, qform_finite, out->grid.to_ras);
     if (status < 0)
         return status;
+    for (int i = 0; i < 3 && coefficients; i++) {
+        out->fsl.knots[i] = image->pixdim[i + 1];
+        out->fsl.edge[i] = i == 0 ? image->intent_p1 : i == 1 ? image->intent_p2 : image->intent_p3;
+        out->fsl.size[i] = i == 0 ? image->qoffset_x : i == 1 ? image->qoffset_y : image->qoffset_z;
+    }
+    clv_matrix_identity(out->fsl.affine);
+    if (coefficients && image->sform_code > 0)
+        memcpy(out->fsl.affine, image->sto_xyz.m, sizeof out->fsl.affine);
     /* ConnDense and its kin, 3000 to 3099: brain ordinates without a grid. */
     if (image->intent_code >= 3000 && image->intent_code < 3100)
         return clv_fail(
@@ -265,7 +312,8 @@ static int take(const char *path, const nifti_image *image, bool qform_finite, c
             "%s: is a CIFTI file, whose values lie on no grid; extract its volume, for instance with "
             "wb_command -cifti-separate",
             path);
-    out->forms_gap = forms_gap(image, qform_finite, out->grid.size);
+    if (!coefficients)
+        out->forms_gap = forms_gap(image, qform_finite, out->grid.size);
     out->slope = image->scl_slope;
     out->inter = image->scl_inter;
     if (!isfinite(out->slope) || out->slope == 0) {
@@ -274,10 +322,24 @@ static int take(const char *path, const nifti_image *image, bool qform_finite, c
     } else if (!isfinite(out->inter)) {
         out->inter = 0;
     }
-    out->frame_seconds = out->dim[4] > 1 ? frame_seconds(image->time_units, image->pixdim[4]) : 0;
-    out->intent = image->intent_code;
-    out->intent_p1 = image->intent_p1;
-    memcpy(out->intent_name, image->intent_name, 16);
+    out->frame_seconds =
+        dim[0] >= 4 && dim[4] > 1 ? frame_seconds(image->time_units, image->pixdim[4]) : 0;
+    out->matrix = CLV_MATRIX_LOWER;
+    if (out->kind != CLVOX_KIND_COLOUR)
+        out->kind = kind_of(image, out->field, out->frames);
+    return CLVOX_OK;
+}
+
+/* A pair's values are in a file of their own, which find has named. */
+static int check_pair(const char *path, bool separate, clv_volume_header *out)
+{
+    if (separate && !out->data)
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: is only a header, whose data are elsewhere; name the .hdr or .img file", path);
+    if (!separate) {
+        free(out->data);
+        out->data = NULL;
+    }
     return CLVOX_OK;
 }
 
@@ -298,17 +360,17 @@ static int take(const char *path, const nifti_image *image, bool qform_finite, c
      isfinite((header).quatern_d) && isfinite((header).qoffset_x) &&                \
      isfinite((header).qoffset_y) && isfinite((header).qoffset_z))
 
-static int parse1(const char *path, const uint8_t *bytes, clv_nifti *out)
+static int parse1(const char *path, const uint8_t *bytes, clv_volume_header *out)
 {
     nifti_1_header header;
-    int status, size;
+    int status, size, colours;
     nifti_image *image = NULL;
     memcpy(&header, bytes, sizeof header);
     bool nifti = header.magic[0] == 'n' && (header.magic[1] == '+' || header.magic[1] == 'i') &&
                  header.magic[2] == '1' && !header.magic[3];
     memcpy(&size, bytes, 4);
     out->swapped = size != 348;
-    out->separate = !nifti || header.magic[1] == 'i';
+    bool separate = !nifti || header.magic[1] == 'i';
     if (out->swapped && nifti)
         nifti_swap_as_nifti1(&header);
     else if (out->swapped)
@@ -316,9 +378,10 @@ static int parse1(const char *path, const uint8_t *bytes, clv_nifti *out)
     int64_t dim[8];
     for (int i = 0; i < 8; i++)
         dim[i] = header.dim[i];
-    CLV_TRY(element_type(path, header.datatype, &out->type));
-    CLV_TRY(check_dimensions(path, dim, out));
-    CLV_TRY(data_offset(path, (double)header.vox_offset, 348, out));
+    CLV_TRY(element_type(path, header.datatype, &out->type, &colours));
+    CLV_TRY(dimensions(path, dim, colours, out));
+    CLV_TRY(data_offset(path, (double)header.vox_offset, 348, separate, out));
+    CLV_TRY(check_pair(path, separate, out));
     TAME(header);
     if (!nifti) {
         /* Analyze has other things where NIfTI keeps scale, units and intent. */
@@ -332,53 +395,64 @@ static int parse1(const char *path, const uint8_t *bytes, clv_nifti *out)
         status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
         goto end;
     }
-    status = take(path, image, QFORM_FINITE(header), out);
+    status = take(path, image, dim, QFORM_FINITE(header), out);
 end:
     nifti_image_free(image);
     return status;
 }
 
-static int parse2(const char *path, const uint8_t *bytes, clv_nifti *out)
+static int parse2(const char *path, const uint8_t *bytes, clv_volume_header *out)
 {
     nifti_2_header header;
-    int status, size;
+    int status, size, colours;
     nifti_image *image = NULL;
     memcpy(&header, bytes, sizeof header);
     memcpy(&size, bytes, 4);
     out->swapped = size != 540;
-    out->separate = header.magic[1] == 'i';
+    bool separate = header.magic[1] == 'i';
     if (memcmp(header.magic, "n+2", 4) && memcmp(header.magic, "ni2", 4)) {
         status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI or Analyze file", path);
         goto end;
     }
     if (out->swapped)
         nifti_swap_as_nifti2(&header);
-    CLV_TRY(element_type(path, header.datatype, &out->type));
-    CLV_TRY(check_dimensions(path, header.dim, out));
-    CLV_TRY(data_offset(path, (double)header.vox_offset, 540, out));
+    CLV_TRY(element_type(path, header.datatype, &out->type, &colours));
+    int64_t dim[8];
+    memcpy(dim, header.dim, sizeof dim);
+    CLV_TRY(dimensions(path, dim, colours, out));
+    CLV_TRY(data_offset(path, (double)header.vox_offset, 540, separate, out));
+    CLV_TRY(check_pair(path, separate, out));
     TAME(header);
     image = nifti_convert_n2hdr2nim(header, NULL);
     if (!image) {
         status = clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged", path);
         goto end;
     }
-    status = take(path, image, QFORM_FINITE(header), out);
+    status = take(path, image, dim, QFORM_FINITE(header), out);
 end:
     nifti_image_free(image);
     return status;
 }
 
-int clv_nifti_parse(const char *path, const uint8_t *bytes, size_t size, clv_nifti *out)
+static bool is(const uint8_t *bytes, size_t size)
 {
     int header = 0;
-    memset(out, 0, sizeof *out);
+    if (size >= 4)
+        memcpy(&header, bytes, 4);
+    int other = (int)__builtin_bswap32((unsigned)header);
+    return header == 348 || other == 348 || header == 540 || other == 540;
+}
+
+static int parse(const clv_source *source, const uint8_t *bytes, size_t size, clv_volume_header *out)
+{
+    int header = 0;
     if (size >= 4)
         memcpy(&header, bytes, 4);
     if (size >= 348 && (header == 348 || header == (int)__builtin_bswap32(348)))
-        return parse1(path, bytes, out);
+        return parse1(source->path, bytes, out);
     if (size >= 540 && (header == 540 || header == (int)__builtin_bswap32(540)))
-        return parse2(path, bytes, out);
-    return not_nifti(path, bytes, size);
+        return parse2(source->path, bytes, out);
+    return not_nifti(source->path, bytes, size);
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -405,39 +479,74 @@ static bool orthogonal(const double m[4][4], const double spacing[3])
     return true;
 }
 
-void clv_nifti_make(const clv_nifti *header, uint8_t bytes[CLV_NIFTI_BYTES], size_t *size)
+/* How the frames of a kind are laid out in the file, and what it calls them. */
+static void shape(const clvox_volume *v, int intent, nifti_image *image)
+{
+    for (int i = 1; i < 8; i++)
+        image->dim[i] = i < 4 ? v->grid.size[i - 1] : 1;
+    image->dim[0] = v->frames > 1 ? 4 : 3;
+    image->dim[4] = v->frames;
+    if (v->kind == CLVOX_KIND_DISPLACEMENT || v->kind == CLVOX_KIND_TENSOR) {
+        image->dim[0] = 5;
+        image->dim[4] = 1;
+        image->dim[5] = v->frames;
+    } else if (v->kind == CLVOX_KIND_COLOUR) {
+        image->dim[0] = 3;
+        image->dim[4] = 1;
+    }
+    image->intent_code = intent                            ? intent
+                         : v->kind == CLVOX_KIND_LABEL     ? NIFTI_INTENT_LABEL
+                         : v->kind == CLVOX_KIND_TENSOR    ? NIFTI_INTENT_SYMMATRIX
+                         : v->kind == CLVOX_KIND_DISPLACEMENT || v->kind == CLVOX_KIND_VECTOR
+                             ? NIFTI_INTENT_VECTOR
+                             : NIFTI_INTENT_NONE;
+    if (v->kind == CLVOX_KIND_TENSOR)
+        image->intent_p1 = 3;
+}
+
+/* NIfTI-2 where a dimension exceeds NIfTI-1's 32767. */
+static int make(const char *path, const clvox_volume *v, int intent, clv_volume_header *out, uint8_t **bytes,
+                size_t *size)
 {
     nifti_image image;
     double spacing[3];
-    memset(&image, 0, sizeof image);
-    memset(bytes, 0, CLV_NIFTI_BYTES);
     bool large = false;
-    clvox_grid_spacing(&header->grid, spacing);
-    for (int i = 0; i < 8; i++) {
-        image.dim[i] = header->dim[i];
-        image.pixdim[i] = 1;
-        large = large || header->dim[i] > 32767;
+    size_t voxels = clvox_grid_voxels(&v->grid);
+    memset(&image, 0, sizeof image);
+    *bytes = calloc(1, NIFTI2_BYTES);
+    if (!*bytes)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    out->type = v->type;
+    out->matrix = v->kind == CLVOX_KIND_TENSOR ? CLV_MATRIX_LOWER : CLV_MATRIX_UPPER;
+    out->field = v->kind == CLVOX_KIND_DISPLACEMENT ? CLV_FIELD_ITK : CLV_FIELD_NONE;
+    image.datatype = type_code(v->type);
+    if (v->kind == CLVOX_KIND_COLOUR) {
+        out->type = CLVOX_TYPE_UINT8;
+        out->axes = 2;
+        out->axis[0] = (clv_axis){(size_t)v->frames, (int64_t)voxels};
+        out->axis[1] = (clv_axis){voxels, 1};
+        image.datatype = v->frames == 3 ? DT_RGB24 : DT_RGBA32;
     }
-    for (int i = 0; i < 3; i++)
-        image.pixdim[i + 1] = spacing[i];
-    if (header->dim[4] > 1)
-        image.pixdim[4] = header->frame_seconds;
-    image.ndim = image.dim[0];
+    clvox_grid_spacing(&v->grid, spacing);
+    shape(v, intent, &image);
+    for (int i = 0; i < 8; i++) {
+        image.pixdim[i] = i >= 1 && i <= 3 ? spacing[i - 1] : 1;
+        large = large || image.dim[i] > 32767;
+    }
+    if (image.dim[4] > 1)
+        image.pixdim[4] = v->frame_seconds;
+    int64_t axes = image.ndim = image.dim[0];
     nifti_update_dims_from_array(&image);
-    image.datatype = header->colours ? DT_RGB24 : type_code(header->type);
     nifti_datatype_sizes(image.datatype, &image.nbyper, &image.swapsize);
     image.scl_slope = 1;
     image.xyz_units = NIFTI_UNITS_MM;
     image.time_units = NIFTI_UNITS_SEC;
     image.nifti_type = large ? NIFTI_FTYPE_NIFTI2_1 : NIFTI_FTYPE_NIFTI1_1;
-    image.intent_code = header->intent;
-    image.intent_p1 = header->intent_p1;
-    memcpy(image.intent_name, header->intent_name, sizeof image.intent_name);
     strcpy(image.descrip, "clvox " CLVOX_VERSION);
-    image.iname_offset = large ? CLV_NIFTI2_BYTES : CLV_NIFTI1_BYTES;
+    image.iname_offset = large ? NIFTI2_BYTES : NIFTI1_BYTES;
     image.sform_code = NIFTI_XFORM_SCANNER_ANAT;
-    memcpy(image.sto_xyz.m, header->grid.to_ras, sizeof image.sto_xyz.m);
-    if (orthogonal(header->grid.to_ras, spacing)) {
+    memcpy(image.sto_xyz.m, v->grid.to_ras, sizeof image.sto_xyz.m);
+    if (orthogonal(v->grid.to_ras, spacing)) {
         image.qform_code = NIFTI_XFORM_SCANNER_ANAT;
         nifti_dmat44_to_quatern(image.sto_xyz, &image.quatern_b, &image.quatern_c, &image.quatern_d,
                                 &image.qoffset_x, &image.qoffset_y, &image.qoffset_z, NULL, NULL, NULL,
@@ -449,14 +558,24 @@ void clv_nifti_make(const clv_nifti *header, uint8_t bytes[CLV_NIFTI_BYTES], siz
     if (large) {
         nifti_2_header h;
         nifti_convert_nim2n2hdr(&image, &h);
-        h.dim[0] = header->dim[0];
-        memcpy(bytes, &h, sizeof h);
-        *size = CLV_NIFTI2_BYTES;
+        h.dim[0] = axes;
+        memcpy(*bytes, &h, sizeof h);
+        *size = NIFTI2_BYTES;
     } else {
         nifti_1_header h;
         nifti_convert_nim2n1hdr(&image, &h);
-        h.dim[0] = (short)header->dim[0];
-        memcpy(bytes, &h, sizeof h);
-        *size = CLV_NIFTI1_BYTES;
+        h.dim[0] = (short)axes;
+        memcpy(*bytes, &h, sizeof h);
+        *size = NIFTI1_BYTES;
     }
+    return CLVOX_OK;
 }
+
+const clv_volume_format clv_nifti_format = {
+    .ends = {".nii", ".nii.gz", ".hdr", ".img"},
+    .head = NIFTI2_BYTES,
+    .is = is,
+    .find = find,
+    .parse = parse,
+    .make = make,
+};

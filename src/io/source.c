@@ -21,19 +21,30 @@ enum {
 
 int clv_source_open(const char *path, clv_source *out)
 {
-    unsigned char magic[2];
-    *out = (clv_source){.path = path, .fd = -1};
+    return clv_source_open_at(path, 0, CLV_PACKED_BY_CONTENT, out);
+}
+
+int clv_source_open_at(const char *path, uint64_t start, clv_packing packing, clv_source *out)
+{
+    unsigned char magic[2] = {0, 0};
+    *out = (clv_source){.path = path, .fd = -1, .start = start};
     int status = clv_file_open(path, &out->fd, &out->size);
     if (status < 0)
         return status;
     if (!out->size)
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty", path);
-    if (out->size > 2) {
-        status = clv_file_read_at(out->fd, path, magic, 2, 0);
+    if (start >= out->size)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is cut short: its values would begin at byte %llu, get a fresh copy",
+                        path, (unsigned long long)start);
+    out->size -= start;
+    if (packing != CLV_PACKED_NOT && out->size > 2) {
+        status = clv_file_read_at(out->fd, path, magic, 2, start);
         if (status < 0)
             return status;
         out->gzip = magic[0] == 0x1f && magic[1] == 0x8b;
     }
+    if (packing == CLV_PACKED_GZIP && !out->gzip)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its values are not compressed, though its header says so", path);
     return CLVOX_OK;
 }
 
@@ -109,12 +120,12 @@ int clv_source_head(const clv_source *source, void *bytes, size_t wanted, size_t
 {
     int status;
     uint8_t *packed = NULL;
-    size_t size = source->gzip ? HEAD : wanted;
+    size_t size = source->gzip && wanted < HEAD ? HEAD : wanted;
     *got = 0;
     if (size > source->size)
         size = (size_t)source->size;
     if (!source->gzip) {
-        CLV_TRY(clv_file_read_at(source->fd, source->path, bytes, size, 0));
+        CLV_TRY(clv_file_read_at(source->fd, source->path, bytes, size, source->start));
         *got = size;
     } else {
         packed = malloc(size);
@@ -122,7 +133,7 @@ int clv_source_head(const clv_source *source, void *bytes, size_t wanted, size_t
             status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
             goto end;
         }
-        CLV_TRY(clv_file_read_at(source->fd, source->path, packed, size, 0));
+        CLV_TRY(clv_file_read_at(source->fd, source->path, packed, size, source->start));
         CLV_TRY(inflate_some(source->path, packed, size, bytes, wanted, false, got));
     }
 end:
@@ -160,7 +171,8 @@ static int read_piece(void *user, size_t index, int worker)
     size_t at = index * PIECE, size = r->total - at < PIECE ? r->total - at : PIECE;
     int status;
     CLV_TRY(scratch_of(r, worker, PIECE, &bytes));
-    CLV_TRY(clv_file_read_at(r->source->fd, r->source->path, bytes, size, r->offset + at));
+    CLV_TRY(clv_file_read_at(r->source->fd, r->source->path, bytes, size,
+                             r->source->start + r->offset + at));
     CLV_TRY(r->consume(r->user, bytes, size, at));
 end:
     return status;
@@ -179,7 +191,7 @@ static int load_piece(void *user, size_t index, int worker)
     (void)worker;
     reading *r = user;
     size_t file = (size_t)r->source->size, at = index * PIECE, size = file - at < PIECE ? file - at : PIECE;
-    return clv_file_read_at(r->source->fd, r->source->path, r->packed + at, size, at);
+    return clv_file_read_at(r->source->fd, r->source->path, r->packed + at, size, r->source->start + at);
 }
 
 /* Decompresses a run of blocks, each to its place in `whole`, or to scratch

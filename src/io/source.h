@@ -8,15 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef enum clv_packing { CLV_PACKED_BY_CONTENT = 0, CLV_PACKED_NOT, CLV_PACKED_GZIP } clv_packing;
+
 typedef struct clv_source {
     const char *path; /* the caller's */
     int fd;
-    uint64_t size;    /* of the file itself */
+    uint64_t start;   /* bytes of the file that are passed over: all offsets count from there */
+    uint64_t size;    /* of the rest of the file itself */
     bool gzip;
 } clv_source;
 
 /* Opens a file; release with clv_source_close, legal also after a failure. */
 int clv_source_open(const char *path, clv_source *out);
+/* The same, from byte `start` on, which is compressed or not as packing says. */
+int clv_source_open_at(const char *path, uint64_t start, clv_packing packing, clv_source *out);
 void clv_source_close(clv_source *source);
 
 /* The first bytes, as many as there are up to wanted. Costs no more than

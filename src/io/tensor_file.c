@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Diffusion tensors and vectors from and to files, in the orders and frames of
  * the programs that exchange them. */
-#include <nifti1.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -104,14 +103,14 @@ static int choose_turn(const clvox_grid *grid, bool bvecs, bool out_of, double t
 int clvox_tensor_read(const char *path, clvox_tensor_order order_, clvox_volume **out)
 {
     int status;
-    clv_nifti header;
+    clv_volume_header header;
     clvox_volume *v = NULL;
     const order *o = find_order(order_, path);
     *out = NULL;
     if (!o)
         return CLVOX_ERROR_ARGUMENT;
     CLV_TRY(clv_volume_read(path, &header, &v));
-    bool says = header.intent == NIFTI_INTENT_SYMMATRIX;
+    bool says = v->kind == CLVOX_KIND_TENSOR; /* NIfTI's or NRRD's symmetric matrix */
     if (v->frames != 6)
         status = clv_fail(CLVOX_ERROR_DATA, "%s: a tensor has 6 volumes, this file has %d", path, v->frames);
     else if (order_ == CLVOX_TENSOR_AUTO && !says)

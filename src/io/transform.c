@@ -50,22 +50,23 @@ static bool holds_positions(const clvox_volume *v)
 static int read_warp(const char *path, clvox_volume **out)
 {
     int status;
-    clv_nifti header;
+    clv_volume_header header;
     clvox_volume *v = NULL;
     CLV_TRY(clv_volume_read(path, &header, &v));
-    clv_field field = clv_field_of(&header);
-    if (field == CLV_FIELD_OTHER) {
+    if (header.field == CLV_FIELD_NIFTYREG) {
         status = clv_fail(
             CLVOX_ERROR_FORMAT,
             "%s: is a NiftyReg control grid or velocity field, which clvox does not read; turn it into a "
             "deformation field with reg_transform -def",
             path);
-    } else if (header.intent >= 2006 && header.intent <= 2009) {
+    } else if (header.field >= CLV_FIELD_FSL) {
         status = clv_fail(
             CLVOX_ERROR_FORMAT,
             "%s: is an FSL FNIRT field, whose coordinates are FSL's own; convert it, for instance with "
             "wb_command -convert-warpfield",
             path);
+    } else if (v->kind == CLVOX_KIND_COLOUR) {
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is an image of colours, not a warp", path);
     } else if (v->kind != CLVOX_KIND_DISPLACEMENT && v->frames != 3) {
         status = clv_fail(CLVOX_ERROR_FORMAT,
                           "%s: is an image of %d frame%s, not a warp, which has three components a voxel",
@@ -113,21 +114,12 @@ end:
     return status;
 }
 
-/* 1 when the file begins as NIfTI or Analyze does, or is compressed, as only
- * images are. */
+/* 1 when the file is a volume, or is compressed, as only those are. */
 static int is_image(const char *path, bool *out)
 {
-    int status, size = 0;
-    size_t got = 0, length = strlen(path);
     clv_source source;
-    CLV_TRY(clv_source_open(path, &source));
-    *out = source.gzip || (length > 4 && !strcasecmp(path + length - 4, ".img"));
-    if (!*out) {
-        CLV_TRY(clv_source_head(&source, &size, sizeof size, &got));
-        int swapped = (int)__builtin_bswap32((unsigned)size);
-        *out = got == sizeof size && (size == 348 || size == 540 || swapped == 348 || swapped == 540);
-    }
-end:
+    int status = clv_source_open(path, &source);
+    *out = status >= 0 && (source.gzip || clvox_volume_is_file(path));
     clv_source_close(&source);
     return status;
 }

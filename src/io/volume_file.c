@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Volumes from and to NIfTI files. */
+/* Volumes from and to files: which format a file has, and how values move. */
 #include "io/volume_file.h"
 
-#include <nifti1.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,50 +14,171 @@
 #include "base/status.h"
 #include "io/bgzf.h"
 #include "io/convert.h"
-#include "io/source.h"
+
+/* ---- formats ------------------------------------------------------------ */
+
+/* What a name does not tell and no other format claims is the first's, to be refused in its words. */
+static const clv_volume_format *const formats[] = {
+    &clv_nifti_format,
+    &clv_mgh_format,
+    &clv_nrrd_format,
+    &clv_mif_format,
+};
+enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
+#define WRITTEN ".nii, .nii.gz, .mgz or .mgh"
+
+bool clv_ends_in(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length > tail && !strcasecmp(path + length - tail, end);
+}
+
+/* The format that a name asks for; a ".gz" behind it is overlooked. */
+static const clv_volume_format *by_name(const char *path)
+{
+    size_t length = strlen(path), packed = clv_ends_in(path, ".gz") ? 3 : 0;
+    for (int f = 0; f < FORMATS; f++)
+        for (int e = 0; e < 5 && formats[f]->ends[e]; e++) {
+            size_t end = strlen(formats[f]->ends[e]);
+            if (clv_ends_in(path, formats[f]->ends[e]) ||
+                (length > packed + end && !strncasecmp(path + length - packed - end, formats[f]->ends[e], end)))
+                return formats[f];
+        }
+    return NULL;
+}
+
+static const clv_volume_format *by_content(const uint8_t *head, size_t size)
+{
+    for (int f = 0; f < FORMATS; f++)
+        if (formats[f]->is && formats[f]->is(head, size))
+            return formats[f];
+    return NULL;
+}
+
+int clvox_volume_is_file(const char *path)
+{
+    clv_source source = {.fd = -1};
+    uint8_t head[LOOK];
+    size_t got = 0;
+    bool is = by_name(path) != NULL;
+    if (!is && clv_source_open(path, &source) >= 0 && clv_source_head(&source, head, sizeof head, &got) >= 0)
+        is = by_content(head, got) != NULL;
+    clv_source_close(&source);
+    return is;
+}
+
+int clv_header_damaged(const char *path, const char *format, ...)
+{
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return clv_fail(CLVOX_ERROR_FORMAT, "%s: its header is damaged: %s", path, what);
+}
+
+int clv_header_sizes(const char *path, const int64_t *size, int count, clv_volume_header *out)
+{
+    int64_t bytes = (int64_t)clv_type_bytes(out->type), frames = 1;
+    for (int i = 0; i < count; i++) {
+        if (size[i] < 1)
+            return clv_header_damaged(path, "dimension %d is %lld", i + 1, (long long)size[i]);
+        if (i >= 3 && __builtin_mul_overflow(frames, size[i], &frames))
+            frames = INT64_MAX;
+        if (size[i] > INT_MAX || frames > INT_MAX || __builtin_mul_overflow(bytes, size[i], &bytes) ||
+            bytes > INT64_MAX / 16)
+            return clv_header_damaged(path, "the dimensions exceed any memory");
+    }
+    out->frames = (int)frames;
+    for (int i = 0; i < 3; i++)
+        out->grid.size[i] = i < count ? (int)size[i] : 1;
+    return CLVOX_OK;
+}
+
+char *clv_beside(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash && *name != '/' ? (size_t)(slash - path) + 1 : 0;
+    char *out = malloc(folder + strlen(name) + 1);
+    if (out) {
+        memcpy(out, path, folder);
+        strcpy(out + folder, name);
+    }
+    return out;
+}
+
+/* ---- the places of values ----------------------------------------------- */
+
+/* Goes through the values in the file's order and knows the place of each in memory. */
+typedef struct walk {
+    const clv_volume_header *header;
+    size_t index[CLV_MAX_AXES], place;
+} walk;
+
+static walk walk_from(const clv_volume_header *h, size_t at)
+{
+    walk w = {.header = h, .place = h->first};
+    for (int a = 0; a < h->axes; a++) {
+        w.index[a] = at % h->axis[a].count;
+        at /= h->axis[a].count;
+        w.place += w.index[a] * (size_t)h->axis[a].step; /* backwards too: modulo 2^64 */
+    }
+    return w;
+}
+
+static inline void walk_on(walk *w)
+{
+    const clv_volume_header *h = w->header;
+    for (int a = 0; a < h->axes; a++) {
+        w->place += (size_t)h->axis[a].step;
+        if (++w->index[a] < h->axis[a].count)
+            return;
+        w->place -= h->axis[a].count * (size_t)h->axis[a].step;
+        w->index[a] = 0;
+    }
+}
 
 /* ---- reading ------------------------------------------------------------ */
 
-clv_field clv_field_of(const clv_nifti *h)
-{
-    bool three = h->dim[4] == 1 && h->dim[5] == 3 && h->frames == 3;
-    bool vectors = h->intent == NIFTI_INTENT_VECTOR || h->intent == NIFTI_INTENT_DISPVECT;
-    if (!three)
-        return CLV_FIELD_NONE;
-    if (!strcmp(h->intent_name, "NREG_TRANS"))
-        return h->intent_p1 == 0   ? CLV_FIELD_DEFORMATION
-               : h->intent_p1 == 1 ? CLV_FIELD_DISPLACEMENT
-                                   : CLV_FIELD_OTHER;
-    if (!strcmp(h->intent_name, "Mapping") && vectors)
-        return CLV_FIELD_DEFORMATION;
-    return vectors || h->intent == NIFTI_INTENT_NONE ? CLV_FIELD_ITK : CLV_FIELD_NONE;
-}
-
-static clvox_kind kind_of(const clv_nifti *h, clv_field field)
-{
-    if (field == CLV_FIELD_OTHER)
-        return CLVOX_KIND_VECTOR;
-    if (field != CLV_FIELD_NONE)
-        return CLVOX_KIND_DISPLACEMENT;
-    if (h->intent == NIFTI_INTENT_LABEL)
-        return CLVOX_KIND_LABEL;
-    if (h->intent == NIFTI_INTENT_SYMMATRIX && h->frames == 6)
-        return CLVOX_KIND_TENSOR;
-    if (h->intent == NIFTI_INTENT_VECTOR && h->frames == 3)
-        return CLVOX_KIND_VECTOR;
-    return CLVOX_KIND_SCALAR;
-}
+enum { RUN = 1024 }; /* values that are converted at once where they do not stay in order */
 
 typedef struct filling {
-    const clv_nifti *header;
+    const clv_volume_header *header;
     float *data;
-    size_t flipped; /* values that change sign, from the first: x and y in LPS */
+    size_t values;
+    size_t flipped; /* values in memory that change sign, from the first: x and y in LPS */
 } filling;
+
+/* Values in another order than memory's. */
+static void fill_places(const filling *f, const uint8_t *bytes, size_t size, size_t at)
+{
+    const clv_volume_header *h = f->header;
+    size_t element = clv_type_bytes(h->type), first = h->bits ? at * 8 : at / element;
+    size_t count = h->bits ? size * 8 : size / element;
+    if (count > f->values - first)
+        count = f->values - first;
+    walk w = walk_from(h, first);
+    float values[RUN];
+    uint8_t unpacked[RUN];
+    for (size_t done = 0; done < count; done += RUN) {
+        size_t some = count - done < RUN ? count - done : RUN;
+        for (size_t i = 0; h->bits && i < some; i++)
+            unpacked[i] = bytes[(done + i) / 8] >> (7 - (done + i) % 8) & 1;
+        clv_from_file(h->type, h->swapped, h->slope, h->inter, h->bits ? unpacked : bytes + done * element,
+                      some, values);
+        for (size_t i = 0; i < some; i++, walk_on(&w))
+            f->data[w.place] = w.place < f->flipped ? 0.0f - values[i] : values[i];
+    }
+}
 
 static int fill(void *user, const uint8_t *bytes, size_t size, size_t at)
 {
     const filling *f = user;
-    const clv_nifti *h = f->header;
+    const clv_volume_header *h = f->header;
+    if (h->axes) {
+        fill_places(f, bytes, size, at);
+        return CLVOX_OK;
+    }
     size_t element = clv_type_bytes(h->type), first = at / element, count = size / element;
     size_t flip = first >= f->flipped ? 0 : f->flipped - first < count ? f->flipped - first : count;
     if (flip)
@@ -87,64 +210,140 @@ void clv_positions_to_displacements(clvox_volume *volume)
     clv_parallel((size_t)volume->grid.size[2], subtract_positions, volume);
 }
 
-/* The file's lower triangle, row by row, and our upper one differ in the third
- * and fourth component. Its own inverse. */
-static void swap_tensor_frames(clvox_volume *v)
+/* The tensor's six frames out of what the file has. */
+static void take_matrix(clvox_volume *v, clv_matrix_form form)
 {
+    static const int full[6][2] = {{0, 0}, {1, 3}, {2, 6}, {4, 4}, {5, 7}, {8, 8}};
+    static const int lower[6][2] = {{0, 0}, {1, 1}, {3, 3}, {2, 2}, {4, 4}, {5, 5}};
     size_t voxels = clvox_grid_voxels(&v->grid);
-    float *a = v->data + 2 * voxels, *b = v->data + 3 * voxels;
+    size_t from = form == CLV_MATRIX_MASKED_UPPER || form == CLV_MATRIX_MASKED_FULL;
+    bool all = form == CLV_MATRIX_FULL || form == CLV_MATRIX_MASKED_FULL;
     for (size_t i = 0; i < voxels; i++) {
-        float keep = a[i];
-        a[i] = b[i];
-        b[i] = keep;
+        float six[6];
+        for (int c = 0; c < 6; c++) {
+            size_t a = from + (size_t)(all ? full[c][0] : form == CLV_MATRIX_LOWER ? lower[c][0] : c);
+            size_t b = all ? from + (size_t)full[c][1] : a;
+            six[c] = a == b ? v->data[a * voxels + i] : (v->data[a * voxels + i] + v->data[b * voxels + i]) / 2;
+        }
+        for (size_t c = 0; c < 6; c++)
+            v->data[c * voxels + i] = six[c];
     }
+    if (v->frames == 6)
+        return;
+    v->frames = 6;
+    float *shorter = realloc(v->data, 6 * voxels * sizeof *shorter);
+    v->data = shorter ? shorter : v->data;
+}
+
+/* T = R T R' of every voxel, R from the tensor's axes to RAS. */
+static void turn_tensors(clvox_volume *v, const double r[3][3])
+{
+    static const int entry[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
+    size_t voxels = clvox_grid_voxels(&v->grid);
+    for (size_t i = 0; i < voxels; i++) {
+        double in[6], out;
+        for (size_t c = 0; c < 6; c++)
+            in[c] = (double)v->data[c * voxels + i];
+        for (int a = 0; a < 3; a++)
+            for (int b = a; b < 3; b++) {
+                out = 0;
+                for (int k = 0; k < 3; k++)
+                    for (int l = 0; l < 3; l++)
+                        out += r[a][k] * in[entry[k][l]] * r[b][l];
+                v->data[(size_t)entry[a][b] * voxels + i] = (float)out;
+            }
+    }
+}
+
+/* A file being opened: its header, and where its values are. */
+typedef struct opened {
+    clv_source source, image;
+    const clv_source *data;
+    char *header_path;
+} opened;
+
+static void close_file(opened *o, clv_volume_header *h)
+{
+    clv_source_close(&o->source);
+    clv_source_close(&o->image);
+    free(o->header_path);
+    free(h->data);
+    h->data = NULL;
+}
+
+/* Reads the header of a file. Ends with close_file, after a failure too. */
+static int open_header(const char *path, opened *o, clv_volume_header *h)
+{
+    int status;
+    uint8_t look[LOOK], *bytes = look;
+    size_t got;
+    const clv_volume_format *named = by_name(path), *format;
+    memset(h, 0, sizeof *h);
+    *o = (opened){.source = {.fd = -1}, .image = {.fd = -1}};
+    h->slope = 1;
+    if (named && named->find)
+        CLV_TRY(named->find(path, &o->header_path, &h->data));
+    CLV_TRY(clv_source_open(o->header_path ? o->header_path : path, &o->source));
+    CLV_TRY(clv_source_head(&o->source, look, sizeof look, &got));
+    format = by_content(look, got);
+    format = format ? format : named ? named : formats[0];
+    if (format->head > LOOK && got == LOOK) {
+        bytes = malloc(format->head);
+        if (!bytes) {
+            status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+            goto end;
+        }
+        CLV_TRY(clv_source_head(&o->source, bytes, format->head, &got));
+    }
+    CLV_TRY(format->parse(&o->source, bytes, got, h));
+end:
+    if (bytes != look)
+        free(bytes);
+    return status;
+}
+
+/* Finds the values: their file, opened, and their number of bytes. */
+static int open_values(const char *path, opened *o, clv_volume_header *h, size_t values, size_t *total)
+{
+    int status = CLVOX_OK;
+    *total = h->bits ? (values + 7) / 8 : values * clv_type_bytes(h->type);
+    o->data = &o->source;
+    if (h->data || h->start || h->packing != CLV_PACKED_BY_CONTENT) {
+        if (!h->data && o->source.gzip && h->packing == CLV_PACKED_GZIP)
+            return clv_fail(CLVOX_ERROR_FORMAT, "%s: is compressed twice; decompress the file once", path);
+        CLV_TRY(clv_source_open_at(h->data ? h->data : o->source.path, h->start, h->packing, &o->image));
+        o->data = &o->image;
+    }
+    if (h->at_end && o->data->gzip)
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: says that its values end with the file, which cannot be found in a compressed one",
+                        path);
+    if (h->at_end)
+        h->offset = o->data->size >= *total ? o->data->size - *total : 0;
+    CLV_TRY(clv_source_check(o->data, h->offset, *total));
+end:
+    return status;
 }
 
 double clv_volume_forms_gap(const char *path)
 {
-    int status;
-    char *header_path = NULL, *data_path = NULL;
-    clv_source source = {.fd = -1};
-    clv_nifti header = {.forms_gap = 0};
-    uint8_t bytes[CLV_NIFTI_BYTES];
-    size_t got;
-    CLV_TRY(clv_nifti_files(path, &header_path, &data_path));
-    CLV_TRY(clv_source_open(header_path, &source));
-    CLV_TRY(clv_source_head(&source, bytes, sizeof bytes, &got));
-    CLV_TRY(clv_nifti_parse(header_path, bytes, got, &header));
-end:
-    clv_source_close(&source);
-    free(header_path);
-    free(data_path);
-    return status < 0 ? 0 : header.forms_gap;
+    opened o;
+    clv_volume_header header;
+    double gap = open_header(path, &o, &header) < 0 ? 0 : header.forms_gap;
+    close_file(&o, &header);
+    return gap;
 }
 
-int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out)
+int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **out)
 {
     int status;
-    char *header_path = NULL, *data_path = NULL;
-    clv_source source = {.fd = -1}, image = {.fd = -1};
-    const clv_source *data = &source;
+    opened o;
     clvox_volume *volume = NULL;
-    uint8_t bytes[CLV_NIFTI_BYTES];
-    size_t got;
+    size_t total;
     *out = NULL;
-    CLV_TRY(clv_nifti_files(path, &header_path, &data_path));
-    CLV_TRY(clv_source_open(header_path, &source));
-    CLV_TRY(clv_source_head(&source, bytes, sizeof bytes, &got));
-    CLV_TRY(clv_nifti_parse(header_path, bytes, got, header));
-    if (header->separate && !data_path) {
-        status =
-            clv_fail(CLVOX_ERROR_FORMAT,
-                     "%s: is only a header, whose data are elsewhere; name the .hdr or .img file", path);
-        goto end;
-    }
-    if (header->separate) {
-        CLV_TRY(clv_source_open(data_path, &image));
-        data = &image;
-    }
+    CLV_TRY(open_header(path, &o, header));
     size_t values = clvox_grid_voxels(&header->grid) * (size_t)header->frames;
-    CLV_TRY(clv_source_check(data, header->offset, values * clv_type_bytes(header->type)));
+    CLV_TRY(open_values(path, &o, header, values, &total));
     volume = calloc(1, sizeof *volume);
     /* Not touched before there are data to fill it with: a header that
      * promises too much costs nothing. */
@@ -155,35 +354,33 @@ int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out)
                           (double)values * 4e-9);
         goto end;
     }
-    clv_field field = clv_field_of(header);
     volume->grid = header->grid;
     volume->frames = header->frames;
-    volume->kind = kind_of(header, field);
+    volume->kind = header->kind;
     /* Scaled integers would not survive being written as integers again. */
     volume->type = header->slope == 1 && header->inter == 0 ? header->type : CLVOX_TYPE_FLOAT32;
     volume->frame_seconds = header->frame_seconds;
-    filling f = {.header = header, .data = volume->data};
-    if (field == CLV_FIELD_ITK)
+    filling f = {.header = header, .data = volume->data, .values = values};
+    if (header->field == CLV_FIELD_ITK)
         f.flipped = 2 * clvox_grid_voxels(&volume->grid);
-    CLV_TRY(clv_source_read(data, header->offset, values * clv_type_bytes(header->type), fill, &f));
-    if (field == CLV_FIELD_DEFORMATION)
+    CLV_TRY(clv_source_read(o.data, header->offset, total, fill, &f));
+    if (header->field == CLV_FIELD_DEFORMATION)
         clv_positions_to_displacements(volume);
-    if (volume->kind == CLVOX_KIND_TENSOR)
-        swap_tensor_frames(volume);
+    if (volume->kind == CLVOX_KIND_TENSOR && header->matrix != CLV_MATRIX_UPPER)
+        take_matrix(volume, header->matrix);
+    if (volume->kind == CLVOX_KIND_TENSOR && clv_matrix3_determinant(CLV_MATRIX3(header->frame)) != 0)
+        turn_tensors(volume, CLV_MATRIX3(header->frame));
     *out = volume;
     volume = NULL;
 end:
     clvox_volume_destroy(&volume);
-    clv_source_close(&source);
-    clv_source_close(&image);
-    free(header_path);
-    free(data_path);
+    close_file(&o, header);
     return status;
 }
 
 int clvox_volume_read(const char *path, clvox_volume **out)
 {
-    clv_nifti header;
+    clv_volume_header header;
     return clv_volume_read(path, &header, out);
 }
 
@@ -191,7 +388,7 @@ int clvox_volume_read(const char *path, clvox_volume **out)
 
 typedef struct emptying {
     const clvox_volume *volume;
-    const uint8_t *rgb; /* instead of a volume */
+    const clv_volume_header *header;
     size_t voxels;
     clv_file_writer *writer;
     uint64_t offset;
@@ -199,41 +396,59 @@ typedef struct emptying {
 } emptying;
 
 /* The values of one stretch of the file, of one frame. */
-static void pour(const clvox_volume *v, size_t voxels, size_t at, size_t count, uint8_t *to)
+static void pour(const emptying *e, size_t at, size_t count, uint8_t *to)
 {
-    static const int tensor[6] = {0, 1, 3, 2, 4, 5};
-    size_t frame = at / voxels, in_frame = at % voxels, element = clv_type_bytes(v->type);
-    if (v->kind == CLVOX_KIND_TENSOR)
-        frame = (size_t)tensor[frame];
-    const float *from = v->data + frame * voxels + in_frame;
-    if (v->kind != CLVOX_KIND_DISPLACEMENT || frame == 2) {
-        clv_to_file(v->type, from, count, to);
+    static const int lower[6] = {0, 1, 3, 2, 4, 5};
+    const clv_volume_header *h = e->header;
+    size_t frame = at / e->voxels, in_frame = at % e->voxels, element = clv_type_bytes(h->type);
+    if (h->matrix == CLV_MATRIX_LOWER)
+        frame = (size_t)lower[frame];
+    const float *from = e->volume->data + frame * e->voxels + in_frame;
+    if (h->field != CLV_FIELD_ITK || frame == 2) {
+        clv_to_file(h->type, from, count, to);
         return;
     }
-    float flipped[1024];
-    for (size_t done = 0; done < count; done += 1024) {
-        size_t some = count - done < 1024 ? count - done : 1024;
+    float flipped[RUN];
+    for (size_t done = 0; done < count; done += RUN) {
+        size_t some = count - done < RUN ? count - done : RUN;
         for (size_t i = 0; i < some; i++)
             flipped[i] = 0.0f - from[done + i];
-        clv_to_file(v->type, flipped, some, to + done * element);
+        clv_to_file(h->type, flipped, some, to + done * element);
+    }
+}
+
+/* Values in another order than memory's. */
+static void pour_places(const emptying *e, size_t at, size_t count, uint8_t *to)
+{
+    const clv_volume_header *h = e->header;
+    walk w = walk_from(h, at);
+    float values[RUN];
+    for (size_t done = 0; done < count; done += RUN) {
+        size_t some = count - done < RUN ? count - done : RUN;
+        for (size_t i = 0; i < some; i++, walk_on(&w))
+            values[i] = e->volume->data[w.place];
+        clv_to_file(h->type, values, some, to + done * clv_type_bytes(h->type));
     }
 }
 
 static int produce(void *user, size_t at, size_t size, uint8_t *to)
 {
     const emptying *e = user;
-    if (e->rgb) {
-        memcpy(to, e->rgb + at, size);
-        return CLVOX_OK;
+    size_t element = clv_type_bytes(e->header->type), first = at / element, count = size / element;
+    uint8_t *begin = to;
+    if (e->header->axes) {
+        pour_places(e, first, count, to);
+        count = 0;
     }
-    size_t element = clv_type_bytes(e->volume->type), first = at / element, count = size / element;
     while (count) {
         size_t left = e->voxels - first % e->voxels, some = left < count ? left : count;
-        pour(e->volume, e->voxels, first, some, to);
+        pour(e, first, some, to);
         first += some;
         count -= some;
         to += some * element;
     }
+    if (e->header->swapped)
+        clv_swap_elements(begin, element, size / element);
     return CLVOX_OK;
 }
 
@@ -254,68 +469,30 @@ static int write_piece(void *user, size_t index, int worker)
     return status;
 }
 
-/* How the frames of a kind are laid out in the file, and what it calls them. */
-static int shape(const clvox_volume *v, const char *path, clv_nifti *h)
+/* What a file of that name is written as; a name that does not say it is refused. */
+static int format_to_write(const char *path, const clv_volume_format **out)
+{
+    *out = by_name(path);
+    /* Devices, such as /dev/null, have names of their own. */
+    if (!strncmp(path, "/dev/", 5))
+        *out = formats[0];
+    if (!*out || !(*out)->make || clv_ends_in(path, ".hdr") || clv_ends_in(path, ".img") ||
+        clv_ends_in(path, ".hdr.gz") || clv_ends_in(path, ".img.gz"))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: volumes are written as " WRITTEN ", give such a name", path);
+    return CLVOX_OK;
+}
+
+/* How many frames a volume of a kind has, where it is not free. */
+static int check_frames(const clvox_volume *v, const char *path)
 {
     int wanted = v->kind == CLVOX_KIND_TENSOR                                           ? 6
                  : v->kind == CLVOX_KIND_DISPLACEMENT || v->kind == CLVOX_KIND_VECTOR ? 3
-                                                                                       : v->frames;
+                 : v->kind == CLVOX_KIND_COLOUR && v->frames != 4                       ? 3
+                                                                                        : v->frames;
     if (v->frames != wanted || v->frames < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a volume of this kind has %d frames, this one has %d",
                         path, wanted, v->frames);
-    memset(h, 0, sizeof *h);
-    for (int i = 1; i < 8; i++)
-        h->dim[i] = i < 4 ? v->grid.size[i - 1] : 1;
-    h->dim[0] = v->frames > 1 ? 4 : 3;
-    h->dim[4] = v->frames;
-    if (v->kind == CLVOX_KIND_DISPLACEMENT || v->kind == CLVOX_KIND_TENSOR) {
-        h->dim[0] = 5;
-        h->dim[4] = 1;
-        h->dim[5] = v->frames;
-    }
-    h->intent = v->kind == CLVOX_KIND_LABEL    ? NIFTI_INTENT_LABEL
-                : v->kind == CLVOX_KIND_SCALAR ? NIFTI_INTENT_NONE
-                : v->kind == CLVOX_KIND_TENSOR ? NIFTI_INTENT_SYMMATRIX
-                                               : NIFTI_INTENT_VECTOR;
-    if (v->kind == CLVOX_KIND_TENSOR)
-        h->intent_p1 = 3;
-    h->grid = v->grid;
-    h->type = v->type;
-    h->frame_seconds = v->frame_seconds;
     return CLVOX_OK;
-}
-
-/* Whether a file of that name is compressed; a name that says neither is refused. */
-static int packed_by_name(const char *path, bool *packed)
-{
-    size_t length = strlen(path);
-    *packed = length > 7 && !strcasecmp(path + length - 7, ".nii.gz");
-    /* Devices, such as /dev/null, have names of their own. */
-    if (!*packed && !(length > 4 && !strcasecmp(path + length - 4, ".nii")) && strncmp(path, "/dev/", 5))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: volumes are written as .nii or .nii.gz, give such a name",
-                        path);
-    return CLVOX_OK;
-}
-
-/* Writes header and e->total bytes; level: of the compression. */
-static int write_file(const clv_nifti *header, emptying *e, bool packed, int level, const char *path)
-{
-    int status;
-    uint8_t bytes[CLV_NIFTI_BYTES];
-    size_t size;
-    clv_nifti_make(header, bytes, &size);
-    e->offset = size;
-    CLV_TRY(clv_file_create(path, &e->writer));
-    if (packed) {
-        CLV_TRY(clv_bgzf_write(e->writer, path, level, bytes, size, e->total, produce, e));
-    } else {
-        CLV_TRY(clv_file_write_at(e->writer, bytes, size, 0));
-        CLV_TRY(clv_parallel((e->total + PIECE - 1) / PIECE, write_piece, e));
-    }
-    status = clv_file_commit(&e->writer);
-end:
-    clv_file_discard(&e->writer);
-    return status;
 }
 
 int clvox_volume_write(const clvox_volume *volume, const char *path)
@@ -326,35 +503,47 @@ int clvox_volume_write(const clvox_volume *volume, const char *path)
 int clv_volume_write(const clvox_volume *volume, int intent, const char *path)
 {
     int status;
-    clv_nifti header;
-    bool packed;
-    emptying e = {.volume = volume};
-    CLV_TRY(packed_by_name(path, &packed));
+    clv_volume_header header = {.frames = 0};
+    const clv_volume_format *format;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    emptying e = {.volume = volume, .header = &header};
+    CLV_TRY(format_to_write(path, &format));
     if (!volume->data || !clv_matrix_regular(volume->grid.to_ras))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the volume has no values or no place in space", path);
-    CLV_TRY(shape(volume, path, &header));
-    if (intent)
-        header.intent = intent;
+    CLV_TRY(check_frames(volume, path));
+    CLV_TRY(format->make(path, volume, intent, &header, &bytes, &size));
+    e.offset = size;
     e.voxels = clvox_grid_voxels(&volume->grid);
-    e.total = e.voxels * (size_t)volume->frames * clv_type_bytes(volume->type);
-    /* Floats are noise in their low bits: higher levels gain nothing. Label
-     * maps become a third smaller for a tenth more time. */
-    bool floats = volume->type == CLVOX_TYPE_FLOAT32 || volume->type == CLVOX_TYPE_FLOAT64;
-    status = write_file(&header, &e, packed, floats ? 1 : 6, path);
+    e.total = e.voxels * (size_t)volume->frames * clv_type_bytes(header.type);
+    CLV_TRY(clv_file_create(path, &e.writer));
+    if (clv_ends_in(path, "gz")) {
+        /* Floats are noise in their low bits: higher levels gain nothing. Label
+         * maps become a third smaller for a tenth more time. */
+        bool floats = header.type == CLVOX_TYPE_FLOAT32 || header.type == CLVOX_TYPE_FLOAT64;
+        CLV_TRY(clv_bgzf_write(e.writer, path, floats ? 1 : 6, bytes, size, e.total, produce, &e));
+    } else {
+        CLV_TRY(clv_file_write_at(e.writer, bytes, size, 0));
+        CLV_TRY(clv_parallel((e.total + PIECE - 1) / PIECE, write_piece, &e));
+    }
+    status = clv_file_commit(&e.writer);
 end:
+    clv_file_discard(&e.writer);
+    free(bytes);
     return status;
 }
 
 int clv_volume_write_colours(const clvox_grid *grid, const uint8_t *rgb, const char *path)
 {
     int status;
-    clv_nifti header = {.grid = *grid, .colours = true, .dim = {3, 1, 1, 1, 1, 1, 1, 1}};
-    bool packed;
-    emptying e = {.rgb = rgb, .total = 3 * clvox_grid_voxels(grid)};
-    CLV_TRY(packed_by_name(path, &packed));
-    for (int i = 0; i < 3; i++)
-        header.dim[i + 1] = grid->size[i];
-    status = write_file(&header, &e, packed, 6, path);
+    clvox_volume *v = NULL;
+    size_t voxels = clvox_grid_voxels(grid);
+    CLV_TRY(clvox_volume_create(grid, 3, CLVOX_KIND_COLOUR, &v));
+    v->type = CLVOX_TYPE_UINT8;
+    for (size_t i = 0; i < 3 * voxels; i++)
+        v->data[i % 3 * voxels + i / 3] = rgb[i];
+    status = clvox_volume_write(v, path);
 end:
+    clvox_volume_destroy(&v);
     return status;
 }

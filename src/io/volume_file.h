@@ -2,24 +2,10 @@
 #ifndef CLV_IO_VOLUME_FILE_H
 #define CLV_IO_VOLUME_FILE_H
 
-#include "io/nifti.h"
+#include "io/volume_format.h"
 
-/* What the three frames of a file are. */
-typedef enum clv_field {
-    CLV_FIELD_NONE = 0,     /* no field in the first place */
-    CLV_FIELD_ITK,          /* displacement, LPS mm */
-    CLV_FIELD_DISPLACEMENT, /* displacement, RAS mm */
-    CLV_FIELD_DEFORMATION,  /* position to look at, RAS mm */
-    CLV_FIELD_OTHER         /* a NiftyReg control grid or velocity */
-} clv_field;
-
-/* Which field a header announces: [X, Y, Z, 1, 3] with intent VECTOR, DISPVECT
- * or none is ITK's; with the name NREG_TRANS it is NiftyReg's, told apart by
- * intent_p1; with the name Mapping it is SPM's deformation. */
-clv_field clv_field_of(const clv_nifti *header);
-
-/* As clvox_volume_read, and the header, too. */
-int clv_volume_read(const char *path, clv_nifti *header, clvox_volume **out);
+/* As clvox_volume_read, and the header, too; header->data is NULL then. */
+int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **out);
 
 /* As clvox_volume_write, with this NIfTI intent (0: that of the kind). */
 int clv_volume_write(const clvox_volume *volume, int intent, const char *path);

@@ -69,6 +69,45 @@ def volumes():
     yield "gzip", gzip.compress(nifti1([3, 2, 2, 2], 2, 8, few))
 
 
+def mghs():
+    place = struct.pack(">h15f", 1, 1, 2, 2.5, -1, 0, 0, 0, 0, -1, 0, 1, 0, 5, -6, 7)
+    for code, size in (0, 1), (1, 4), (3, 4), (4, 2), (10, 2), (2, 4):
+        head = struct.pack(">7i", 1, 3, 2, 2, 2, code, 0)
+        yield f"type{code}", (head + place).ljust(284, b"\0") + bytes(range(24)) * size + bytes(20)
+    yield "coronal", struct.pack(">7i", 1, 3, 2, 1, 1, 0, 0).ljust(284, b"\0") + bytes(6)
+    yield "warp", struct.pack(">7i", 0x401, 3, 2, 1, 1, 3, 0).ljust(284, b"\0") + bytes(24)
+    yield "gzip", gzip.compress(struct.pack(">7i", 1, 3, 2, 1, 1, 0, 0).ljust(284, b"\0") + bytes(6))
+
+
+def nrrds():
+    head = "NRRD0005\n# remark\ntype: {}\ndimension: {}\nsizes: {}\nencoding: {}\nendian: big\n"
+    space = ("space: {}\nspace directions: none (1,0.1,0) (0,-1,0) (0,0,2.5)\nspace origin: (1,2,3)\n"
+             "kinds: {} domain domain domain\nmeasurement frame: (0,1,0) (1,0,0) (0,0,1)\nspace units: \"mm\" \"um\"\n")
+    few = bytes(range(96))
+    for i, (kind, frames) in enumerate([("list", 2), ("vector", 3), ("RGB-color", 3), ("3D-symmetric-matrix", 6),
+                                        ("3D-masked-symmetric-matrix", 7), ("3D-matrix", 9), ("none", 1)]):
+        text = head.format(("float", "double", "uchar", "float", "short", "int8", "longlong")[i], 4, f"{frames} 2 1 2", "raw")
+        yield f"kind{i}", (text + space.format(("RAS", "left-anterior-superior", "LPS")[i % 3], kind) + "\n").encode() + few * 4
+    plain = head.format("uchar", 3, "3 2 1", "raw") + "spacings: 1 nan 2\nkey:=value: x\nbyte skip: -1\n\n"
+    yield "plain", plain.encode() + few[:9]
+    yield "flat", (head.format("uchar", 2, "3 2", "raw") + "space directions: (1,0,0) (0,1,0)\n\n").encode() + few
+    yield "gzip", (head.format("short", 3, "3 2 1", "gzip") + "byte skip: 2\n\n").encode() + gzip.compress(few)
+    yield "whole", gzip.compress(plain.replace("byte skip: -1\n", "").encode() + few)
+    yield "detached", (head.format("uchar", 3, "3 2 1", "raw") + "data file: none.raw").encode()
+
+
+def mifs():
+    few = bytes(range(96))
+    for i, kind in enumerate(("Bit", "UInt8", "Int16BE", "Float32LE", "Float64", "CFloat32")):
+        layout = ("+0,+1,+2,+3", "-1,+0,-2,+3", "+3,-2,-1,-0")[i % 3]
+        text = (f"mrtrix image\ndim: 3,1,2,2\nvox: 1,nan,2.5,3\nlayout: {layout}\ndatatype: {kind}\n"
+                "transform: 1,0,0,4\ntransform: 0,0,-1,5\ntransform: 0,1,0,6\nscaling: 1,2\ndw_scheme: 0,0,1,1000\n"
+                "file: . 256\nEND\n").encode().ljust(256, b"\0") + few
+        yield kind, text
+        yield kind + "gz", gzip.compress(text)
+    yield "mih", b"mrtrix image\ndim: 3,2,1\nlayout: +0,+1,+2\ndatatype: UInt8\nfile: a b.dat 4\nEND\n"
+
+
 def transforms():
     head = b"#Insight Transform File V1.0\n#Transform 0\nTransform: "
     for name, count, fixed in [(b"AffineTransform", 12, 3), (b"MatrixOffsetTransformBase", 12, 3),
@@ -233,7 +272,7 @@ def surfaces():
 
 
 def main():
-    for make in volumes, transforms, surfaces, gradients, records:
+    for make in volumes, mghs, nrrds, mifs, transforms, surfaces, gradients, records:
         name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)

@@ -24,6 +24,7 @@ class Tap(unittest.TestResult):
     def startTest(self, test):
         super().startTest(test)
         self.begun = time.monotonic()
+        self.told = None
 
     def say(self, good, test, note=""):
         text = test.shortDescription() or test.id()
@@ -45,6 +46,14 @@ class Tap(unittest.TestResult):
     def addFailure(self, test, err):
         super().addFailure(test, err)
         self.complain(test, err)
+
+    def addSubTest(self, test, subtest, err):
+        """The first part that fails tells for the case."""
+        super().addSubTest(test, subtest, err)
+        if err and self.told != test:
+            self.told = test
+            print(f"# {subtest._subDescription()}")
+            self.complain(test, err)
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)

@@ -430,11 +430,11 @@ static void pairs(void)
 static void types_without_one_real_number_a_voxel(void **state)
 {
     (void)state;
-    static const int bad[] = {1, 32, 128, 1536, 1792, 2048, 2304, 0, 7, 99, -1};
+    static const int bad[] = {1, 32, 1536, 1792, 2048, 0, 7, 99, -1};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         files_nifti h = files_header(1, 1, 1, 1);
         h.type = bad[i];
-        refuses_header(&h, i < 7 ? "convert it" : "unknown");
+        refuses_header(&h, i < 5 ? "convert it" : "unknown");
     }
 }
 
@@ -449,9 +449,9 @@ static void files_of_other_kinds_are_named(void **state)
     assert_true(!files_write(files_in("e.nii"), bytes, 1000));
     refuses(files_in("e.nii"), CLVOX_ERROR_FORMAT, "no NIfTI");
     assert_true(!files_write(files_in("e.mgz"), bytes, 1000));
-    refuses(files_in("e.mgz"), CLVOX_ERROR_FORMAT, "mri_convert");
+    refuses(files_in("e.mgz"), CLVOX_ERROR_FORMAT, "no FreeSurfer");
     assert_true(!files_write(files_in("e.nrrd"), "NRRD0004\n", 9));
-    refuses(files_in("e.nrrd"), CLVOX_ERROR_FORMAT, "NRRD");
+    refuses(files_in("e.nrrd"), CLVOX_ERROR_FORMAT, "does not end");
     assert_true(!files_write(files_in("e.nia"), "<nifti_image nx=4", 17));
     refuses(files_in("e.nia"), CLVOX_ERROR_FORMAT, "ASCII");
     memcpy(bytes + 128, "DICM", 4);

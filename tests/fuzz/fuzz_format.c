@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hostile files of one format (EXTENSION): read as a volume and as a transform, whatever they hold they do no harm,
+ * and what was read can be written. */
+#include <stdlib.h>
+
+#include "base/parallel.h"
+#include "clvox/transform.h"
+#include "clvox/volume.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *path = fuzz_file(EXTENSION, data, size);
+    clvox_volume *v = NULL;
+    clvox_transform *t = NULL;
+    clv_set_threads(1);
+    if (clvox_volume_read(path, &v) >= 0 ? clvox_volume_write(v, "/dev/null") < 0 : v || !*clvox_message())
+        abort();
+    clvox_volume_destroy(&v);
+    if (clvox_transform_read(path, &t) < 0 && (t || !*clvox_message()))
+        abort();
+    clvox_transform_destroy(&t);
+    return 0;
+}
