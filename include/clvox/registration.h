@@ -179,8 +179,10 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
  * and with SYN of the whole map where the grids have voxels of about one volume
  * and about as many of them (either within a factor of 1.5): which image a run
  * begins with is decided by the images (a mask on one side alone, fewer voxels,
- * contents), and what was found for the exchanged pair is turned round. All of
- * the result is of the images as given. On success the result's volumes are the caller's, to be released
+ * contents), and what was found for the exchanged pair is turned round. How the
+ * voxels of an image are stored, by axes in any order and direction, does not
+ * change the map: the run sees them in the storage nearest to RAS, for which it
+ * holds a copy of what lies otherwise. All of the result is of the images as given. On success the result's volumes are the caller's, to be released
  * with clvox_register_result_free; on failure the result holds none. */
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);

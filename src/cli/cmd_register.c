@@ -8,6 +8,7 @@
 #include "cli/register_options.h"
 #include "cli/register_report.h"
 #include "io/png.h"
+#include "register/register.h"
 #include "report/figure.h"
 
 /* What the picture shows. */
@@ -17,13 +18,29 @@ typedef struct picture {
 
 static int write_picture(const void *what, int how, const char *path)
 {
+    int status = CLVOX_OK;
     const picture *p = what;
+    const clvox_volume *shown[5] = {p->fixed, p->warped, p->labels, p->log_jacobian, p->mask};
+    clvox_volume *own[5] = {NULL};
     clv_raster raster = {.rgb = NULL};
-    int status = clv_figure_registration(p->fixed, p->warped, p->labels, p->log_jacobian, p->mask, &raster);
     (void)how;
-    if (status >= 0)
-        status = clv_png_write(path, raster.width, raster.height, raster.rgb);
+    /* It shows the world: what it cuts at does not hang on the storage either. */
+    for (int i = 0; i < 5; i++) {
+        clv_orientation o;
+        if (!shown[i])
+            continue;
+        clv_orientation_of(&shown[i]->grid, &o);
+        if (clv_orientation_same(&o))
+            continue;
+        CLV_TRY(clv_orientation_volume(shown[i], &o, NULL, &own[i]));
+        shown[i] = own[i];
+    }
+    CLV_TRY(clv_figure_registration(shown[0], shown[1], shown[2], shown[3], shown[4], &raster));
+    CLV_TRY(clv_png_write(path, raster.width, raster.height, raster.rgb));
+end:
     clv_raster_free(&raster);
+    for (int i = 0; i < 5; i++)
+        clvox_volume_destroy(&own[i]);
     return status;
 }
 
@@ -31,19 +48,6 @@ static int write_affine(const void *what, int how, const char *path)
 {
     const clvox_register_result *result = what;
     return clvox_affine_write(CLV_MATRIX(result->matrix), (clvox_affine_form)how, path);
-}
-
-static int carry_labels(command *cli, const clvox_volume *labels, const clvox_grid *grid,
-                        const clvox_register_result *result, clvox_volume **out)
-{
-    clvox_transform affine = {.is_warp = 0}, warp = {.is_warp = 1, .warp = result->warp};
-    clvox_link links[2];
-    int count = 0;
-    clv_matrix_copy(CLV_MATRIX(result->matrix), affine.matrix);
-    if (result->warp)
-        links[count++] = (clvox_link){&warp, 0};
-    links[count++] = (clvox_link){&affine, 0};
-    return clvox_apply(cli->ctx, labels, grid, links, count, CLVOX_INTERPOLATE_LABEL, 0, out);
 }
 
 static int write_results(command *cli, const cli_register_request *r, const clvox_volume *fixed,
@@ -55,7 +59,7 @@ static int write_results(command *cli, const cli_register_request *r, const clvo
     cli_outputs outputs = {.count = 0};
     picture shown = {.fixed = fixed, .warped = result->warped, .mask = mask};
     if (labels)
-        CLV_TRY(carry_labels(cli, labels, &fixed->grid, result, &carried));
+        CLV_TRY(clv_register_carry_labels(cli->ctx, labels, &fixed->grid, result, &carried));
     if (result->warp && !r->no_picture)
         CLV_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &log_jacobian, NULL));
     shown.labels = carried;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/matrix.h"
+#include "io/orientation.h"
 #include "register/model.h"
 #include "register/options.h"
 
@@ -178,7 +179,12 @@ end:
 int cli_register_smoothing(const cli_register_request *r, const clvox_grid *fixed, clvox_register_options *o)
 {
     double edge[3];
-    clvox_grid_spacing(fixed, edge);
+    clv_orientation ras;
+    clvox_grid grid;
+    /* However the voxels are stored, the product of their edges is rounded alike. */
+    clv_orientation_of(fixed, &ras);
+    clv_orientation_grid(fixed, &ras, &grid);
+    clvox_grid_spacing(&grid, edge);
     return cli_read_fields(&clv_register_table, r->given, cbrt(edge[0] * edge[1] * edge[2]), o);
 }
 

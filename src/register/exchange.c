@@ -29,12 +29,52 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
+/* In canonical storage, wherever the voxels lie. */
 static int compare_contents(const clvox_volume *a, const clvox_volume *b)
 {
+    const clvox_volume *volume[2] = {a, b};
+    clvox_grid grid[2];
+    clv_strides strides[2];
+    for (int k = 0; k < 2; k++) {
+        clv_orientation o;
+        clv_orientation_of(&volume[k]->grid, &o);
+        clv_orientation_grid(&volume[k]->grid, &o, &grid[k]);
+        strides[k] = clv_orientation_strides(volume[k]->grid.size, &o);
+    }
+    const int *size = grid[0].size;
     for (int i = 0; i < 3; i++)
-        if (a->grid.size[i] != b->grid.size[i])
-            return a->grid.size[i] < b->grid.size[i] ? -1 : 1;
-    return memcmp(a->data, b->data, clvox_grid_voxels(&a->grid) * sizeof(float));
+        if (size[i] != grid[1].size[i])
+            return size[i] < grid[1].size[i] ? -1 : 1;
+    const ptrdiff_t *s = strides[0].step, *t = strides[1].step;
+    for (int z = 0; z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++) {
+            const float *p = a->data + strides[0].first + z * s[2] + y * s[1];
+            const float *q = b->data + strides[1].first + z * t[2] + y * t[1];
+            for (int x = 0; x < size[0]; x++, p += s[0], q += t[0])
+                if (memcmp(p, q, sizeof *p) != 0)
+                    return memcmp(p, q, sizeof *p);
+        }
+    return 0;
+}
+
+/* Which of two images with the same contents comes first, by where they lie. What headers of single
+ * precision round off does not count. */
+static int compare_places(const clvox_grid *a, const clvox_grid *b)
+{
+    clv_orientation o;
+    clvox_grid grid[2];
+    int order = 0;
+    clv_orientation_of(a, &o);
+    clv_orientation_grid(a, &o, &grid[0]);
+    clv_orientation_of(b, &o);
+    clv_orientation_grid(b, &o, &grid[1]);
+    if (clvox_grid_equal(&grid[0], &grid[1]))
+        return 0;
+    for (int i = 0; i < 12 && order == 0; i++) {
+        double x = grid[0].to_ras[i / 4][i % 4], y = grid[1].to_ras[i / 4][i % 4];
+        order = fabs(x - y) > 1e-6 * (1 + fabs(x) + fabs(y)) ? compare_numbers(x, y) : 0;
+    }
+    return order;
 }
 
 /* Channels without weight decide nothing; all 0: equal weights. */
@@ -63,9 +103,7 @@ int clv_register_order(const clvox_register_images *images, bool contents)
             order = compare_contents(images->fixed[i], images->moving[i]);
     if (order == 0 && images->fixed_mask)
         order = compare_contents(images->fixed_mask, images->moving_mask);
-    for (int i = 0; i < 12 && order == 0; i++)
-        order = compare_numbers(fixed->to_ras[i / 4][i % 4], moving->to_ras[i / 4][i % 4]);
-    return order;
+    return order ? order : compare_places(fixed, moving);
 }
 
 bool clv_register_turns(const clvox_register_images *images, const clvox_register_options *o)
@@ -74,8 +112,9 @@ bool clv_register_turns(const clvox_register_images *images, const clvox_registe
     double voxels = (double)clvox_grid_voxels(fixed) / (double)clvox_grid_voxels(moving);
     double volume = fabs(clv_matrix_determinant(fixed->to_ras) / clv_matrix_determinant(moving->to_ras));
     const clv_model *m = clv_model_find(o->deform);
-    return m && m->exchangeable && fabs(log(voxels)) <= log(COMPARABLE) &&
-           fabs(log(volume)) <= log(COMPARABLE);
+    /* A factor of exactly that much counts, however its parts were rounded. */
+    const double most = log(COMPARABLE) + 1e-6;
+    return m && m->exchangeable && fabs(log(voxels)) <= most && fabs(log(volume)) <= most;
 }
 
 void clv_register_exchange_images(clvox_register_images *images, clvox_register_options *o)

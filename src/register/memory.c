@@ -156,9 +156,11 @@ static size_t predict(const clvox_register_images *images, const clvox_register_
 size_t clvox_register_bytes(const clvox_register_images *images, const clvox_register_options *options)
 {
     size_t largest;
-    if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS || options->levels > CLVOX_MAX_LEVELS)
+    clv_register_canonical canonical;
+    if (images->channels < 1 || images->channels > CLVOX_MAX_CHANNELS || options->levels > CLVOX_MAX_LEVELS ||
+        clv_register_canonical_make(images, false, &canonical) < 0)
         return 0;
-    return predict(images, options, &largest);
+    return predict(&canonical.images, options, &largest);
 }
 
 static bool fits(const clvox_register_images *images, const clvox_register_options *o, size_t available,

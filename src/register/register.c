@@ -113,8 +113,9 @@ static void release(clv_registration *run, const clv_request *requests, int coun
     clv_buffer_destroy(&run->moving_mask);
 }
 
-int clvox_register(clvox_context *context, const clvox_register_images *given,
-                   const clvox_register_options *options, clvox_register_result *result)
+/* Images that have been checked, in canonical storage. */
+static int run_canonical(clvox_context *context, const clvox_register_images *given,
+                         const clvox_register_options *options, double mark, clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
     clvox_register_images full = *given, images;
@@ -124,10 +125,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *given,
     clv_register_copies copies = {.count = 0};
     clv_metric_report before, linear, after;
     clvox_grid fixed_grid, moving_grid;
-    double mark = now();
     size_t held = clv_peak_start(context);
-    memset(result, 0, sizeof *result);
-    CLV_TRY(check(&full, options));
     CLV_TRY(clv_register_refuse(context, &full, options));
     CLV_TRY(clv_register_place(context, &full, &copies));
     images = full;
@@ -178,6 +176,22 @@ end:
     release(&run, requests, count);
     for (int i = 0; i < copies.count; i++)
         clvox_volume_destroy(&copies.own[i]);
+    return status;
+}
+
+int clvox_register(clvox_context *context, const clvox_register_images *images,
+                   const clvox_register_options *options, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    clv_register_canonical canonical = {.count = 0};
+    double mark = now();
+    memset(result, 0, sizeof *result);
+    CLV_TRY(check(images, options));
+    CLV_TRY(clv_register_canonical_make(images, true, &canonical));
+    CLV_TRY(run_canonical(context, &canonical.images, options, mark, result));
+    CLV_TRY(clv_register_canonical_return(&images->fixed[0]->grid, result));
+end:
+    clv_register_canonical_free(&canonical);
     if (status < 0)
         clvox_register_result_free(result);
     return status;

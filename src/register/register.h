@@ -4,6 +4,7 @@
 #define CLV_REGISTER_REGISTER_H
 
 #include "clvox/registration.h"
+#include "io/orientation.h"
 #include "op/fluid/force.h"
 #include "op/image/statistics.h"
 #include "op/field/warp.h"
@@ -77,11 +78,35 @@ int clv_register_match(clv_registration *run);
 /* Builds the kernels that such a run asks for, as far as they are listed (kernels.c). */
 int clv_register_build_ahead(const clv_registration *run, bool masks);
 
+/* ---- storage (canonical.c) -------------------------------------- */
+
+/* Images as a run sees them: those given, or copies of them in the storage
+ * nearest to RAS. */
+typedef struct clv_register_canonical {
+    clvox_register_images images;
+    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 2];
+    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 2], shell[2 * CLVOX_MAX_CHANNELS + 2];
+    int count;
+} clv_register_canonical;
+
+/* data false: grids alone, the volumes' data stay in the given storage. To be
+ * freed also after a failure; c->images points into c. */
+int clv_register_canonical_make(const clvox_register_images *given, bool data, clv_register_canonical *c);
+void clv_register_canonical_free(clv_register_canonical *c);
+/* The result's volumes in the axes of the fixed image that was given. */
+int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result *result);
+
+/* Labels of the moving image through a result, on the fixed image's grid; the
+ * same for all storages of both. Ownership as clvox_apply. */
+int clv_register_carry_labels(clvox_context *ctx, const clvox_volume *labels, const clvox_grid *fixed,
+                              const clvox_register_result *result, clvox_volume **out);
+
 /* ---- exchanged images (exchange.c) ----------------------------- */
 
 /* Which image comes first: below 0 the fixed one, above 0 the moving one. The
  * one that alone has a mask; else that of fewer voxels; else by sizes and
- * contents. 0: they are the same, or contents, needed, were not to be read. */
+ * contents. 0: they are the same, or contents, needed, were not to be read. How
+ * their voxels are stored does not count. */
 int clv_register_order(const clvox_register_images *images, bool contents);
 
 /* Whether such a run begins with the image that comes first: syn, which moves

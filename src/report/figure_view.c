@@ -6,24 +6,18 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "io/orientation.h"
 
 void clv_view_orient(const clvox_grid *grid, clv_view *v)
 {
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    double spacing[3], best = -1;
+    double spacing[3];
+    clv_orientation o;
     clvox_grid_spacing(grid, spacing);
-    for (int o = 0; o < 6; o++) {
-        double sum = 0;
-        for (int w = 0; w < 3; w++)
-            sum += fabs(grid->to_ras[w][orders[o][w]]) / spacing[orders[o][w]];
-        if (sum > best + 1e-9) {
-            best = sum;
-            memcpy(v->axis, orders[o], sizeof v->axis);
-        }
-    }
+    clv_orientation_of(grid, &o);
     for (int w = 0; w < 3; w++) {
+        v->axis[w] = o.axis[w];
         v->spacing[w] = spacing[v->axis[w]];
-        v->flipped[w] = grid->to_ras[w][v->axis[w]] < 0;
+        v->flipped[w] = o.flipped[w];
     }
 }
 

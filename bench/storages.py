@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a registration depends on how the voxels are stored: axes in any order and direction are 48 storages.
+
+    bench/storages.py --clvox build/src/cli/clvox --json bench/results/storages.json \\
+        'heads=Subj1_T1.nii.gz,Subj2_T1.nii.gz' 'brains=MNI152_T1_1mm_brain.nii.gz,t1_brain.nii.gz'
+    bench/storages.py --model syn --preset default --storages 8 --header float32 --shrink 2 ...
+
+Every pair is registered as it is, then with the fixed image in each of the other storages, then with the moving one.
+What is compared is the whole map, affine after warp, at the places of the fixed image's voxels, in mm: the mean and the
+largest difference inside of the foreground (where the fixed image is above its mean), and in how many storages the
+warp, the affine, the inverse warp and the warped image are the same bits once brought to one storage. The headers are
+rounded to single precision, as NIfTI keeps them; --header exact first brings every image to a header whose numbers
+are multiples of 1/64, so that all storages say exactly the same.
+--storages N takes N of them, of other axes and directions each; --shrink N keeps every Nth voxel along each axis, --turn DEGREES
+makes headers oblique, about the axis (1, 2, 3), which leaves the values as they are. Needs numpy and nibabel."""
+import argparse
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+from records import keep, markdown, named, short
+
+try:
+    import nibabel as nib
+    import numpy as np
+    from quality.measures import read_itk_affine
+except ImportError as error:  # --help, too, needs no package
+    raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
+
+STORAGES = [(axes, flips) for axes in itertools.permutations(range(3)) for flips in itertools.product((0, 1), repeat=3)]
+
+
+def stored(data, affine, storage):
+    """Data and affine of the same image in another storage."""
+    axes, flips = storage
+    to = np.eye(4)
+    to[:3, :3] = 0
+    for new, (old, flip) in enumerate(zip(axes, flips)):
+        to[old, new] = -1 if flip else 1
+        to[old, 3] = data.shape[old] - 1 if flip else 0
+    rest = tuple(range(3, data.ndim))
+    moved = np.transpose(data, axes + rest)
+    for new, flip in enumerate(flips):
+        moved = np.flip(moved, new) if flip else moved
+    return moved, affine @ to
+
+
+def back(data, storage):
+    axes, flips = storage
+    for new, flip in enumerate(flips):
+        data = np.flip(data, new) if flip else data
+    return np.transpose(data, tuple(np.argsort(axes)) + tuple(range(3, data.ndim)))
+
+
+def turned(degrees):
+    """The 4x4 of a turn about (1, 2, 3)."""
+    x, y, z = np.array([1, 2, 3]) / math.sqrt(14)
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    angle, out = math.radians(degrees), np.eye(4)
+    out[:3, :3] += math.sin(angle) * cross + (1 - math.cos(angle)) * cross @ cross
+    return out
+
+
+def load(path, options):
+    image = nib.load(path)
+    data, affine = np.asanyarray(image.dataobj), image.affine
+    data = np.asarray(data.reshape(data.shape[:3]))
+    if data.dtype not in (np.uint8, np.int16, np.uint16, np.float32):
+        data = data.astype(np.float32)
+    n = options.shrink
+    data, affine = data[::n, ::n, ::n], affine @ np.diag([n, n, n, 1.0])
+    affine = turned(options.turn) @ affine
+    return data, np.rint(affine * 64) / 64 if options.header == "exact" else affine
+
+
+def write(path, data, affine):
+    image = nib.Nifti1Image(np.ascontiguousarray(data), affine)
+    image.set_sform(affine, 1)
+    image.set_qform(None, 0)
+    nib.save(image, path)
+
+
+class Outcome:
+    """What a registration leaves, in the storage of the fixed image as it is."""
+
+    def __init__(self, prefix, storage):
+        self.affine = read_itk_affine(prefix + "_affine.txt")
+        self.files = [open(prefix + "_affine.txt", "rb").read()]
+        self.warp = None
+        for name in ("warp", "inverse_warp", "warped"):
+            path = f"{prefix}_{name}.nii.gz"
+            if os.path.exists(path):
+                data = back(np.asarray(nib.load(path).dataobj), storage)
+                self.files.append(data.tobytes())
+                if name == "warp":
+                    self.warp = data.reshape(data.shape[:3] + (3,)).astype(np.float64) * [-1, -1, 1]
+
+    def places(self, points):
+        moved = points if self.warp is None else points + self.warp
+        return moved @ self.affine[:3, :3].T + self.affine[:3, 3]
+
+
+def register(options, folder, images, storages, words, logs):
+    paths = []
+    for name, (data, affine), storage in zip(("fixed", "moving"), images, storages):
+        paths.append(os.path.join(folder, name + ".nii"))
+        write(paths[-1], *stored(data, affine, storage))
+    out = os.path.join(folder, "r")
+    done = subprocess.run([options.clvox, "register", "-q", "-f", paths[0], "-m", paths[1], "-o", out, "--no-picture",
+                           *(["--device", options.device] if options.device else []), *words],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"storages.py: {' '.join(words)}: {done.stderr.strip()}")
+    with open(out + ".json", encoding="utf-8") as file:
+        logs.append(json.load(file))
+    return Outcome(out, storages[0])
+
+
+def row_of(options, name, images, model, preset, logs):
+    words = ["--deform", model, *([] if preset == "default" else ["--" + preset]), *options.clvox_option.split()]
+    data, affine = images[0]
+    grid = np.stack(np.meshgrid(*[np.arange(n, dtype=float) for n in data.shape], indexing="ij"), -1)
+    points = grid @ affine[:3, :3].T + affine[:3, 3]
+    inside = np.isfinite(data) & (data > np.nanmean(data))
+    same, apart, affines = 0, [], []
+    chosen = [STORAGES[11 * k % len(STORAGES)] for k in range(options.storages)]
+    with tempfile.TemporaryDirectory() as folder:
+        first = register(options, folder, images, (STORAGES[0], STORAGES[0]), words, logs)
+        start = first.places(points)
+        for side in (0, 1):
+            for storage in chosen:
+                if storage == STORAGES[0]:
+                    continue
+                both = (storage, STORAGES[0]) if side == 0 else (STORAGES[0], storage)
+                other = register(options, folder, images, both, words, logs)
+                same += other.files == first.files
+                apart.append(np.linalg.norm(other.places(points) - start, axis=-1)[inside])
+                affines.append(np.abs(other.affine - first.affine).max())
+    return {"pair": name, "size": list(data.shape), "model": model, "preset": preset, "storages": len(apart), "same": same,
+            "mean_mm": max(float(a.mean()) for a in apart), "mean_of_means_mm": float(np.mean([a.mean() for a in apart])),
+            "largest_mm": max(float(a.max()) for a in apart), "affine": float(max(affines))}
+
+
+def text(record):
+    body = [[row["pair"] + ", " + "x".join(map(str, row["size"])), row["model"], row["preset"],
+             f"{row['same']} of {row['storages']}", short(row["mean_of_means_mm"]), short(row["mean_mm"]),
+             short(row["largest_mm"])] for row in record["rows"]]
+    words = [f"headers {record['header']}"] + ([f"turned by {record['turn']:g} degrees"] if record["turn"] else []) + \
+        ([f"every {record['shrink']}th voxel"] if record["shrink"] > 1 else [])
+    return f"{named(record['device'])}; clvox {record['version']}, {record['date'][:10]}, {', '.join(words)}; mm:\n\n" + \
+        markdown(["pair", "model", "preset", "the same bits", "mean", "mean of the worst", "largest"], body)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pairs", nargs="+", metavar="NAME=FIXED,MOVING")
+    parser.add_argument("--clvox", default="clvox", help="the program (default: clvox in PATH)")
+    parser.add_argument("--device", help="as clvox takes it")
+    parser.add_argument("--model", action="append", choices=["none", "unbiased", "greedy", "syn"], help="repeat (default: all)")
+    parser.add_argument("--preset", action="append", choices=["quick", "default", "best"], help="repeat (default: default)")
+    parser.add_argument("--storages", type=int, default=48, help="of either image (default 48)")
+    parser.add_argument("--header", choices=["float32", "exact"], default="float32")
+    parser.add_argument("--shrink", type=int, default=1)
+    parser.add_argument("--turn", type=float, default=0)
+    parser.add_argument("--clvox-option", default="", metavar="TEXT", help="more for clvox register")
+    parser.add_argument("--json", metavar="FILE", help="where the record goes")
+    options = parser.parse_args()
+    rows, logs, record = [], [], None
+    for pair in options.pairs:
+        name, _, files = pair.partition("=")
+        images = [load(path, options) for path in files.split(",")]
+        for model in options.model or ["none", "unbiased", "greedy", "syn"]:
+            for preset in options.preset or ["default"]:
+                rows.append(row_of(options, name, images, model, preset, logs))
+                record = {"program": "clvox", "version": logs[0]["version"], "date": logs[0]["date"],
+                          "command": sys.argv, "device": logs[0]["device"], "header": options.header,
+                          "turn": options.turn, "shrink": options.shrink, "clvox_option": options.clvox_option,
+                          "rows": rows}
+                keep(options.json, record)
+                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    print(text(record), end="")
+
+
+if __name__ == "__main__":
+    main()
