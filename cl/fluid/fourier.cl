@@ -107,25 +107,28 @@ void fft_rows_back(__global const float2 *in, __global float *out, int rows, flo
 
 /* Numbers of columns along z over the operator's eigenvalues. */
 INLINE void divide(__local lanes *numbers, int n, int lines, int pitch, int item, int inner, int columns,
-                   int first, int4 size, float4 weight, float scale, __global const float2 *waves)
+                   int first, int4 size, float4 weight, float scale, int twice, __global const float2 *waves)
 {
     int kept = size.x / 2 + 1;
     for (int i = item; i < n * lines; i += ITEMS) {
         int k = i / lines, line = i - k * lines, c = min(first + line, columns - 1) % inner;
         float value = weight.w + weight.x * waves[c % kept].x + weight.y * waves[size.x + c / kept].x +
                       weight.z * waves[size.x + size.y + k].x;
-        AT(numbers, k, line) *= scale / value;
-        AT(numbers + n * pitch, k, line) *= scale / value;
+        float factor = scale / value;
+        factor = twice ? factor / value : factor;
+        AT(numbers, k, line) *= factor;
+        AT(numbers + n * pitch, k, line) *= factor;
     }
 }
 
 /* How columns are transformed. */
 #define BACK 1
 #define SOLVE 2
+#define SOLVE_TWICE 3
 
 /* Columns of n numbers, `inner` apart, of which `inner` lie beside one another.
  * SOLVE: the columns are along z, and what they are transformed to is divided by
- * the operator's eigenvalue, then transformed back. size: of the field. weight:
+ * the operator's eigenvalue (SOLVE_TWICE: by its square), then transformed back. size: of the field. weight:
  * alpha / spacing^2 and gamma. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void fft_columns(__global float2 *data, int inner, int columns, int how, int4 size, float4 weight,
@@ -163,11 +166,11 @@ void fft_columns(__global float2 *data, int inner, int columns, int how, int4 si
     }
 #endif
     int now = 0;
-    for (int left = how == SOLVE ? 2 : 1; left > 0; left--) {
+    for (int left = how >= SOLVE ? 2 : 1; left > 0; left--) {
         now = TRANSFORM;
         if (left == 2) {
             divide(memory + now * n * pitch, n, lines, pitch, item, inner, columns, first, size, weight,
-                   scale, tables + size.x + size.y + size.z);
+                   scale, how == SOLVE_TWICE, tables + size.x + size.y + size.z);
             /* Back: real and imaginary parts change places, each by the item that divided it. */
             __local lanes *p = memory + now * n * pitch, *q = p + n * pitch;
             for (int i = item; i < n << shift; i += ITEMS) {

@@ -34,7 +34,8 @@ typedef enum clvox_deform {
     CLVOX_DEFORM_NONE = 0,
     CLVOX_DEFORM_UNBIASED, /* Lee et al. 2012: one-sided, fluid, log-unbiased penalty */
     CLVOX_DEFORM_GREEDY,   /* one-sided, compositive updates */
-    CLVOX_DEFORM_SYN       /* both images move towards a middle, compositive updates */
+    CLVOX_DEFORM_SYN,      /* both images move towards a middle, compositive updates */
+    CLVOX_DEFORM_LDDMM     /* a flow of least energy between the images, compared at its middle */
 } clvox_deform;
 
 /* What is compared. All of them take values of any scale. */
@@ -85,7 +86,10 @@ typedef struct clvox_register_options {
                                                negative: by the shrink factor */
     double update_sigma;     /* of the fluid regulariser, in voxels of the level */
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
-    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1] */
+    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of LDDMM's energy of
+                                the flow, sigma^2 */
+    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm) */
+    int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm) */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double finest_step;      /* the same on the last level */
     double momentum;         /* share of the force that an iteration keeps of the one before, 0 to below 1

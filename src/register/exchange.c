@@ -192,6 +192,24 @@ end:
     return status;
 }
 
+int clv_register_join(clv_registration *run, const clvox_grid *at, clv_buffer *u_fixed, clv_buffer *between,
+                      clv_buffer *out)
+{
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    int status = CLVOX_OK;
+    clv_map map;
+    clv_map_between(at, at, NULL, 1, &map);
+    CLV_TRY(clv_invert_field(run->ctx, u_fixed, at, between));
+    CLV_TRY(clv_compose_extended(run->ctx, between, 1, CLV_VECTORS(run->u, at->size), &map, one,
+                                 CLV_VECTORS(out, at->size)));
+    CLV_TRY(clv_invert_field(run->ctx, run->u, at, between));
+    CLV_TRY(clv_compose_extended(run->ctx, between, 1, CLV_VECTORS(u_fixed, at->size), &map, one,
+                                 CLV_VECTORS(run->inverse, at->size)));
+    CLV_TRY(clv_buffer_copy(run->ctx, out, 0, run->u, 0, 3 * clvox_grid_voxels(at) * sizeof(float)));
+end:
+    return status;
+}
+
 int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
 {
     int status = CLVOX_OK, passes = 0;

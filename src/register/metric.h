@@ -59,6 +59,7 @@ typedef struct clv_metric_row {
     int (*derivative)(clvox_context *ctx, const clv_metric_call *call);
     bool compares_values; /* images are matched in intensity, as equal tissue must have equal values */
     bool approximates;    /* its derivative has a usual local approximation */
+    double strength;      /* times its S a flow weighs against its energy, so that one lambda suits all metrics */
     bool content;         /* the report's mean is over windows with content: air says nothing */
     /* What the report states, of the mean squared difference and the correlation; NULL: S a voxel. */
     double (*report)(double mean_square, double ncc);

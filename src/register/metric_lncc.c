@@ -45,6 +45,7 @@ const clv_metric_row clv_metric_lncc = {
     .compared = {1, 4, INT_MAX},
     .scratch = clv_lncc_terms,
     .derivative = derivative,
+    .strength = 1,
     .approximates = true,
     .content = true,
     .worse = worse,

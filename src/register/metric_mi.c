@@ -85,6 +85,7 @@ const clv_metric_row clv_metric_mi = {
     .compared = {2, 64, 1024},
     .scratch = scratch,
     .derivative = derivative,
+    .strength = 10,
     .score = score,
     .search = CLVOX_METRIC_MI,
     .coarse = CLVOX_METRIC_MI,

@@ -94,6 +94,7 @@ const clv_metric_row clv_metric_ncc = {
     .title = "NCC",
     .scratch = scratch,
     .derivative = derivative,
+    .strength = 10,
     .report = report,
     .score = clv_metric_correlation,
     .add = add,

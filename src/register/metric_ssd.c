@@ -61,6 +61,7 @@ const clv_metric_row clv_metric_ssd = {
     .title = "SSD",
     .scratch = scratch,
     .derivative = derivative,
+    .strength = 100, /* a tenth of the range is one unit */
     .compares_values = true,
     .report = report,
     .worse = worse,

@@ -9,7 +9,8 @@
 #define MODELS(model) \
     model(UNBIASED, unbiased) \
     model(GREEDY, greedy) \
-    model(SYN, syn)
+    model(SYN, syn) \
+    model(LDDMM, lddmm)
 
 #define DECLARE(value, name) extern const clv_model clv_model_##name;
 #define LIST(value, name) [CLVOX_DEFORM_##value] = &clv_model_##name,

@@ -172,6 +172,40 @@ static int read_step(const clv_option *row, const char *text, void *values)
     return CLVOX_OK;
 }
 
+/* "ALPHA,BETA,GAMMA" */
+static int read_operator(const clv_option *row, const char *text, void *values)
+{
+    clvox_register_options *o = values;
+    double number[3];
+    const char *at = text;
+    char *end = NULL;
+    (void)row;
+    for (int i = 0; i < 3; i++, at = end + 1) {
+        number[i] = strtod(at, &end);
+        if (end == at || *end != (i < 2 ? ',' : 0) || !isfinite(number[i]))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "three numbers, ALPHA,BETA,GAMMA, as 0.01,0,0.001");
+    }
+    if (!(number[0] >= 0 && number[1] >= 0 && number[2] > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "alpha and beta are at least 0, and gamma is above 0: the operator "
+                                              "must be positive definite");
+    o->alpha = number[0];
+    o->beta = number[1];
+    o->gamma = number[2];
+    return CLVOX_OK;
+}
+
+/* The images meet in the middle of the flow. */
+static int read_timesteps(const clv_option *row, const char *text, void *values)
+{
+    clvox_register_options *o = values;
+    char *end = NULL;
+    long count = strtol(text, &end, 10);
+    if (end == text || *end || count < row->least || count > row->most || count % 2)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "an even number from %g to %g", row->least, row->most);
+    o->timesteps = (int)count;
+    return CLVOX_OK;
+}
+
 /* Levels that the preset does not have are twice as coarse each, and do what its coarsest does. */
 static void resize_shrink(const void *before, void *values)
 {
@@ -240,8 +274,15 @@ static const clv_option rows[] = {
      .unit = CLV_UNIT_VOXELS},
     {.name = "momentum", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(momentum), .most = 1, .open = CLV_OPTION_BELOW,
      .help = "share of the force kept from one iteration to the next", .idle = of_model},
-    {.name = "lambda", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(lambda), .help = "weight of the unbiased penalty",
-     .idle = of_model},
+    {.name = "lambda", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(lambda),
+     .help = "weight of the unbiased penalty, or of a flow's energy", .idle = of_model},
+    {.name = "operator", .key = "alpha", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(alpha),
+     .read = read_operator, .argument = "ALPHA,BETA,GAMMA",
+     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm", .idle = of_model},
+    {.key = "beta", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(beta)},
+    {.key = "gamma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(gamma)},
+    {.name = "timesteps", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(timesteps), .most = 32,
+     .read = read_timesteps, .help = "velocities of a flow", .idle = of_model},
     {.name = "kernel", .type = CLV_OPTION_CHOICE, FIELD(force), .words = force_words,
      .help = "how the unbiased force is computed", .idle = of_model},
     {.name = "tolerance", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(tolerance),

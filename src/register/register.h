@@ -20,8 +20,8 @@ enum {
 
 enum {
     CLV_REGISTER_PARTIALS = 8192, /* floats of run->partial: enough for every reduction */
-    CLV_MODEL_REQUESTS = 32,      /* buffers that a model may ask for */
-    CLV_MODEL_BYTES = 256         /* of its private state */
+    CLV_MODEL_REQUESTS = 96,      /* buffers that a model may ask for */
+    CLV_MODEL_BYTES = 1024        /* of its private state */
 };
 
 /* Added to the variances of LNCC's windows, of images scaled to about [0, 1]:
@@ -131,6 +131,11 @@ typedef struct clv_halves {
     clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
 } clv_halves;
 int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *halves);
+
+/* The halves of a run that was not exchanged, on grid at: u = phi2 o phi1^-1 and inverse = phi1 o phi2^-1 with
+ * phi1 = x + u_fixed and phi2 = x + u. between, out: fields, overwritten. */
+int clv_register_join(clv_registration *run, const clvox_grid *at, clv_buffer *u_fixed, clv_buffer *between,
+                      clv_buffer *out);
 
 /* The metric that the report states: the deformation's, else the linear part's. */
 clvox_metric clv_register_metric(const clvox_register_options *options);

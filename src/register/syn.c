@@ -3,8 +3,6 @@
  * middle that lies on the fixed grid, by compositive steps. phi1 = x + u1 leads
  * from the middle to the fixed image, phi2 = x + u2 to the moving one, and what
  * the run leaves is h = phi2 o phi1^-1 with its inverse phi1 o phi2^-1. */
-#include "op/field/compose.h"
-#include "op/image/resample.h"
 #include "register/compositive.h"
 #include "register/pyramid.h"
 #include "transform/invert.h"
@@ -12,25 +10,6 @@
 static int requests(clv_registration *run, clv_request *list)
 {
     return clv_compositive_requests(run, true, list);
-}
-
-/* Joins the halves on grid: u = phi2 o phi1^-1, inverse = phi1 o phi2^-1. */
-static int join(clv_registration *run, const clvox_grid *grid)
-{
-    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    int status = CLVOX_OK;
-    clv_compositive *c = clv_compositive_of(run);
-    clv_map map;
-    clv_map_between(grid, grid, NULL, 1, &map);
-    CLV_TRY(clv_invert_field(run->ctx, c->u_fixed, grid, c->force));
-    CLV_TRY(clv_compose_extended(run->ctx, c->force, 1, CLV_VECTORS(run->u, grid->size), &map, one,
-                                 CLV_VECTORS(run->metric_scratch, grid->size)));
-    CLV_TRY(clv_invert_field(run->ctx, run->u, grid, c->force));
-    CLV_TRY(clv_compose_extended(run->ctx, c->force, 1, CLV_VECTORS(c->u_fixed, grid->size), &map, one,
-                                 CLV_VECTORS(run->inverse, grid->size)));
-    CLV_TRY(clv_buffer_copy(run->ctx, run->metric_scratch, 0, run->u, 0, 3 * clvox_grid_voxels(grid) * sizeof(float)));
-end:
-    return status;
 }
 
 static int run_syn(clv_registration *run, clvox_register_result *result)
@@ -44,7 +23,7 @@ static int run_syn(clv_registration *run, clvox_register_result *result)
         CLV_TRY(clv_register_turn(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));
         goto end;
     }
-    CLV_TRY(join(run, &at));
+    CLV_TRY(clv_register_join(run, &at, c->u_fixed, c->force, run->metric_scratch));
     CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, c->velocity));
     CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
     /* What was mended has another inverse. */

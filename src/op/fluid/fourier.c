@@ -213,7 +213,7 @@ size_t clv_fft_bytes(const int size[3])
 }
 
 /* How columns are transformed, as in cl/fluid/fourier.cl. */
-typedef enum way { FORWARD, BACK, SOLVE } way;
+typedef enum way { FORWARD, BACK, SOLVE, SOLVE_TWICE } way;
 
 /* How a kernel is launched along an axis. */
 typedef struct pass {
@@ -385,8 +385,8 @@ end:
     return status;
 }
 
-int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
-                  clv_buffer *v, clv_buffer *spectrum)
+static int solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
+                 clv_buffer *v, clv_buffer *spectrum, bool twice)
 {
     int status = CLVOX_OK;
     float scale = (float)(1 / voxels_of(fft)), weight[4];
@@ -405,7 +405,8 @@ int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operat
     weight[3] = op->gamma;
     if (fft->provider->by) {
         CLV_TRY(library_forward(ctx, fft, f, spectrum));
-        CLV_TRY(divide(ctx, fft, op, weight, 1, spectrum));
+        for (int i = 0; i <= twice; i++)
+            CLV_TRY(divide(ctx, fft, op, weight, 1, spectrum));
         return library_back(ctx, fft, spectrum, v);
     }
     CLV_TRY(rows(ctx, fft, f, spectrum));
@@ -414,17 +415,30 @@ int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operat
     if (op->beta > 0) {
         if (fft->size[2] > 1)
             CLV_TRY(columns(ctx, fft, spectrum, 2, FORWARD, NULL, 1));
-        CLV_TRY(divide(ctx, fft, op, weight, scale, spectrum));
+        for (int i = 0; i <= twice; i++)
+            CLV_TRY(divide(ctx, fft, op, weight, i ? 1 : scale, spectrum));
         if (fft->size[2] > 1)
             CLV_TRY(columns(ctx, fft, spectrum, 2, BACK, NULL, 1));
     } else {
-        CLV_TRY(columns(ctx, fft, spectrum, 2, SOLVE, weight, scale));
+        CLV_TRY(columns(ctx, fft, spectrum, 2, twice ? SOLVE_TWICE : SOLVE, weight, scale));
     }
     if (fft->size[1] > 1)
         CLV_TRY(columns(ctx, fft, spectrum, 1, BACK, NULL, 1));
     CLV_TRY(rows_back(ctx, fft, spectrum, 1, v));
 end:
     return status;
+}
+
+int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
+                  clv_buffer *v, clv_buffer *spectrum)
+{
+    return solve(ctx, fft, op, f, v, spectrum, false);
+}
+
+int clv_fft_solve_twice(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
+                        clv_buffer *v, clv_buffer *spectrum)
+{
+    return solve(ctx, fft, op, f, v, spectrum, true);
 }
 
 const clv_entry *const clv_operation_fluid_fourier[] = {

@@ -51,6 +51,10 @@ int clv_fft_back(clvox_context *ctx, const clv_fft *fft, clv_buffer *spectrum, c
 int clv_fft_solve(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
                   clv_buffer *v, clv_buffer *spectrum);
 
+/* L L v = f, in as many transforms. */
+int clv_fft_solve_twice(clvox_context *ctx, const clv_fft *fft, const clv_fluid_operator *op, const clv_buffer *f,
+                        clv_buffer *v, clv_buffer *spectrum);
+
 /* From a field to one that is planar on every device, or to a field from that. */
 int clv_fft_reorder(clvox_context *ctx, const clv_buffer *from, clv_buffer *to, int voxels, bool to_field);
 

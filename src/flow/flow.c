@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "flow/flow.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/matrix.h"
+#include "op/field/compose.h"
+#include "op/field/compose_adjoint.h"
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "op/image/resample.h"
+#include "op/match/metric_force.h"
+#include "register/metric.h"
+#include "transform/invert.h"
+
+/* Determinants of either half, and of the whole map, are kept above these. */
+static const float SMALLEST_HALF = 0.1f, SMALLEST = 0.04f;
+
+/* R falls over an eighth of the shortest side, but not over more than so many voxels. */
+static const double LONGEST_RIM = 6;
+
+int clv_flow_check(const clvox_register_options *o)
+{
+    if (o->timesteps < 2 || o->timesteps > CLV_FLOW_STEPS || o->timesteps % 2)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "timesteps is %d; a flow has an even number of them, 2 to %d",
+                        o->timesteps, CLV_FLOW_STEPS);
+    if (!(o->lambda > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "lambda is %g; the energy of a flow needs a weight above 0", o->lambda);
+    return CLVOX_OK;
+}
+
+/* What a line of n voxels costs in transforms and in all else. */
+static double cost(int n)
+{
+    double sum = 6;
+    int left = n;
+    for (int p = 2; left > 1; p++)
+        for (; left % p == 0; left /= p)
+            sum += p < 5 ? 1 : p < 8 ? p / 2. : p;
+    return n * sum;
+}
+
+/* Lengths with large prime factors take several times as long to transform. What stands still along the
+ * border bears a few voxels more, or of many two less. */
+void clv_flow_domain(clv_registration *run)
+{
+    enum { MORE = 8, LESS = 2, LARGE = 64 };
+    clvox_grid *domain = &run->domain;
+    double inverse[4][4], at[3];
+    if (clv_matrix_invert(CLV_MATRIX(run->fixed_grid.to_ras), inverse) < 0)
+        return;
+    for (int a = 0; a < 3; a++) {
+        at[a] = inverse[a][3];
+        for (int r = 0; r < 3; r++)
+            at[a] += inverse[a][r] * domain->to_ras[r][3];
+    }
+    for (int a = 0; a < 3; a++) {
+        int first = (int)rint(at[a]), size = domain->size[a], best = size, whole = run->fixed_grid.size[a];
+        for (int n = size - (size < LARGE ? 0 : LESS); n <= size + MORE && n <= whole; n++)
+            if (cost(n) < cost(best))
+                best = n;
+        int start = first - (best - size) / 2;
+        start = start < 0 ? 0 : start + best > whole ? whole - best : start;
+        for (int r = 0; r < 3; r++)
+            domain->to_ras[r][3] += (start - first) * run->fixed_grid.to_ras[r][a];
+        domain->size[a] = best;
+    }
+}
+
+/* ---- memory --------------------------------------------------------------- */
+
+/* Of the metric; the report looks at local derivatives, on the other grid where what is found is turned round,
+ * and joining the halves keeps a field there. */
+static size_t scratch_floats(const clv_registration *run, int turned)
+{
+    const clvox_register_options *o = run->options;
+    const clv_metric_row *metric = clv_metric_find(o->metric);
+    const int size[3] = {run->n, 1, 1};
+    const size_t needed[] = {
+        metric->scratch(size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, true),
+        clv_register_measure_floats(o, turned),
+        3 * (size_t)(run->turned ? turned : run->n),
+    };
+    size_t most = 0;
+    for (int i = 0; i < 3; i++)
+        most = needed[i] > most ? needed[i] : most;
+    return most;
+}
+
+int clv_flow_requests(clv_registration *run, clv_request *list)
+{
+    clv_flow *own = clv_flow_of(run);
+    int count = 0, other = run->turned && run->m > run->n ? run->m : run->n;
+    size_t n = (size_t)run->n * sizeof(float), turned = (size_t)other * sizeof(float);
+    for (int k = 0; k < run->options->timesteps; k++) {
+        list[count++] = (clv_request){&own->v[k], 3 * n, "velocity field"};
+        list[count++] = (clv_request){&own->w[k], 3 * n, "gradient by a velocity field"};
+    }
+    list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
+    list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
+    list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
+    list[count++] = (clv_request){&own->force[0], 3 * turned, "force field"};
+    list[count++] = (clv_request){&own->force[1], 3 * turned, "force field of the fixed image"};
+    list[count++] = (clv_request){&own->spare, 3 * n, "spare field"};
+    list[count++] = (clv_request){&own->sums, 3 * n, "sums of the adjoint"};
+    list[count++] = (clv_request){&own->window, 3 * n, "window at the border"};
+    list[count++] = (clv_request){&own->derivative[0], n, "derivative of the metric"};
+    list[count++] = (clv_request){&own->derivative[1], n, "derivative of the metric, fixed image"};
+    list[count++] = (clv_request){&own->spectrum, clv_fft_bytes(run->fixed_grid.size), "spectrum"};
+    list[count++] = (clv_request){&own->numbers, CLV_FLOW_NUMBERS * sizeof(float), "sums of a flow"};
+    list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, other) * sizeof(float),
+                                  "scratch of the metric"};
+    return count;
+}
+
+/* ---- a level -------------------------------------------------------------- */
+
+/* R along one axis: 0 on the outermost voxels, 1 from rim on; without corners, so that L L v stays finite. */
+static float share(int i, int n, double rim)
+{
+    int nearest = i < n - 1 - i ? i : n - 1 - i;
+    double t = n > 1 ? fmin(1, nearest / rim) : 1;
+    return (float)(t * t * (3 - 2 * t));
+}
+
+static int make_window(const clv_flow_level *flow)
+{
+    int status = CLVOX_OK;
+    clvox_context *ctx = flow->run->ctx;
+    const int *size = flow->level->fixed.size;
+    size_t plane = (size_t)size[0] * (size_t)size[1], n = (size_t)flow->level->n;
+    bool packed = clv_fields_packed(ctx);
+    float *values = malloc(3 * plane * sizeof *values);
+    clv_buffer *to = clv_flow_of(flow->run)->window;
+    if (!values)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int z = 0; z < size[2]; z++) {
+        for (int y = 0; y < size[1]; y++)
+            for (int x = 0; x < size[0]; x++) {
+                float r = share(x, size[0], flow->rim) * share(y, size[1], flow->rim) *
+                          share(z, size[2], flow->rim);
+                size_t i = (size_t)y * (size_t)size[0] + (size_t)x;
+                for (size_t c = 0; c < 3; c++)
+                    values[packed ? 3 * i + c : c * plane + i] = r;
+            }
+        for (size_t c = 0; c < (packed ? 1 : 3); c++)
+            CLV_TRY(clv_buffer_write(ctx, to, ((packed ? 3 : 1) * plane * (size_t)z + c * n) * sizeof(float),
+                                     values + c * plane, (packed ? 3 : 1) * plane * sizeof(float)));
+    }
+end:
+    free(values);
+    return status;
+}
+
+int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyramid_level *level)
+{
+    int status = CLVOX_OK, shortest = INT_MAX;
+    const clvox_register_options *o = run->options;
+    const int *size = level->fixed.size;
+    *flow = (clv_flow_level){.run = run, .level = level, .steps = o->timesteps};
+    flow->op = (clv_fluid_operator){.size = {size[0], size[1], size[2]},
+                                    .spacing = {level->spacing[0], level->spacing[1], level->spacing[2]},
+                                    .alpha = (float)o->alpha, .beta = (float)o->beta, .gamma = (float)o->gamma,
+                                    .periodic = true};
+    for (int i = 0; i < 3; i++)
+        if (size[i] > 1 && size[i] < shortest)
+            shortest = size[i];
+    flow->rim = fmax(1, fmin(LONGEST_RIM, shortest / 8.));
+    clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &flow->moving);
+    clv_map_between(&level->fixed, &level->fixed, NULL, 1, &flow->fixed);
+    CLV_TRY(clv_fft_create(run->ctx, size, &flow->fft));
+    CLV_TRY(make_window(flow));
+    CLV_TRY(clv_buffer_fill(run->ctx, clv_flow_of(run)->sums, 0, 0, 3 * (size_t)level->n * sizeof(float)));
+end:
+    return status;
+}
+
+void clv_flow_end(clv_flow_level *flow)
+{
+    clv_fft_destroy(&flow->fft);
+}
+
+static int window(const clv_flow_level *flow, const clv_buffer *f, clv_buffer *out)
+{
+    return clv_pointwise(flow->run->ctx, CLV_POINTWISE_MULTIPLY, out, 3 * flow->level->n, f,
+                         clv_flow_of(flow->run)->window, NULL, (float[4]){1, 0, 0, 0});
+}
+
+/* L L out = f; out may be f. */
+static int solve(const clv_flow_level *flow, const clv_buffer *f, clv_buffer *out)
+{
+    return clv_fft_solve_twice(flow->run->ctx, &flow->fft, &flow->op, f, out, clv_flow_of(flow->run)->spectrum);
+}
+
+int clv_flow_smooth(const clv_flow_level *flow, const clv_buffer *f, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(window(flow, f, out));
+    CLV_TRY(solve(flow, out, out));
+    CLV_TRY(window(flow, out, out));
+end:
+    return status;
+}
+
+int clv_flow_momentum(const clv_flow_level *flow, const clv_buffer *v, clv_buffer *scratch, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_fluid_operator_apply(flow->run->ctx, &flow->op, v, scratch));
+    CLV_TRY(clv_fluid_operator_apply(flow->run->ctx, &flow->op, scratch, out));
+end:
+    return status;
+}
+
+/* ---- there and back ------------------------------------------------------- */
+
+/* One half of the flow, from the middle outwards. */
+typedef struct half {
+    int first, way; /* its step next to the middle; 1 forward in time, -1 backward */
+    clv_buffer *u, *force;
+} half;
+
+static half half_of(const clv_flow_level *flow, bool fixed)
+{
+    clv_registration *run = flow->run;
+    clv_flow *own = clv_flow_of(run);
+    if (fixed)
+        return (half){flow->steps / 2 - 1, -1, own->u_fixed, own->force[1]};
+    return (half){flow->steps / 2, 1, run->u, own->force[0]};
+}
+
+static float step_of(const clv_flow_level *flow, const half *h)
+{
+    return (float)h->way / (float)flow->steps;
+}
+
+/* next = d + s w(x + d); d NULL: 0. */
+static int advance(const clv_flow_level *flow, const clv_buffer *d, const clv_buffer *w, float s, clv_buffer *next)
+{
+    clvox_context *ctx = flow->run->ctx;
+    const int *size = flow->level->fixed.size;
+    const float turn[3][3] = {{s, 0, 0}, {0, s, 0}, {0, 0, s}};
+    if (!d)
+        return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, next, 3 * flow->level->n, w, NULL, NULL,
+                             (float[4]){s, 0, 0, 0});
+    return clv_compose_extended(ctx, d, 1, CLV_VECTORS(w, size), &flow->fixed, turn, CLV_VECTORS(next, size));
+}
+
+int clv_flow_integrate(const clv_flow_level *flow)
+{
+    int status = CLVOX_OK, steps = flow->steps / 2;
+    clv_flow *own = clv_flow_of(flow->run);
+    for (int fixed = 0; fixed < 2; fixed++) {
+        half h = half_of(flow, fixed);
+        clv_buffer *before = NULL;
+        for (int j = 0; j < steps; j++) {
+            clv_buffer *next = (steps - 1 - j) % 2 ? own->spare : h.u;
+            CLV_TRY(advance(flow, before, own->v[h.first + j * h.way], step_of(flow, &h), next));
+            before = next;
+        }
+    }
+end:
+    return status;
+}
+
+static int compare_channel(const clv_flow_level *flow, int index)
+{
+    int status = CLVOX_OK;
+    clv_registration *run = flow->run;
+    clv_flow *own = clv_flow_of(run);
+    const clvox_register_options *o = run->options;
+    const clv_channel *c = &run->channels[index];
+    const clv_pyramid_level *l = flow->level;
+    const int *size = l->fixed.size;
+    const clv_metric_row *metric = clv_metric_find(o->metric);
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_moving, l->moving.size), &flow->moving, run->u, CLV_LINEAR, NAN,
+                     CLV_VOLUME(run->scratch_a, size)));
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_fixed, size), &flow->fixed, own->u_fixed, CLV_LINEAR, NAN,
+                     CLV_VOLUME(run->scratch_b, size)));
+    const clv_metric_call call = {
+        .fixed = run->scratch_b, .moving = run->scratch_a, .size = {size[0], size[1], size[2]},
+        .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,
+        .local = o->local_gradient != 0,
+        .derivative_moving = own->derivative[0], .derivative_fixed = own->derivative[1],
+        .scratch = run->metric_scratch, .partial = run->partial,
+        .out = own->numbers, .slot = CLV_FLOW_METRIC + 2 * index,
+    };
+    CLV_TRY(metric->derivative(run->ctx, &call));
+    for (int fixed = 0; fixed < 2; fixed++) {
+        half h = half_of(flow, fixed);
+        const clv_metric_force_args args = {
+            .moving = clv_image_of(fixed ? c->level_fixed : c->level_moving, fixed ? size : l->moving.size, NULL, 1),
+            .map = fixed ? &flow->fixed : &flow->moving, .u = h.u, .derivative = own->derivative[fixed],
+            .weight = (float)c->weight, .keep = index > 0,
+            .force = clv_image_of(h.force, size, NULL, 3),
+        };
+        CLV_TRY(clv_metric_force(run->ctx, &args));
+    }
+end:
+    return status;
+}
+
+int clv_flow_compare(const clv_flow_level *flow)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(clv_flow_integrate(flow));
+    for (int c = 0; c < flow->run->channel_count; c++)
+        CLV_TRY(compare_channel(flow, c));
+end:
+    return status;
+}
+
+void clv_flow_metric(const clv_registration *run, const float *numbers, double *mean, double *sum)
+{
+    double strength = clv_metric_find(run->options->metric)->strength;
+    *mean = *sum = 0;
+    for (int c = 0; c < run->channel_count; c++) {
+        double s = (double)numbers[2 * c], voxels = (double)numbers[2 * c + 1], weight = run->channels[c].weight;
+        *sum += weight * strength * s;
+        if (voxels > 0)
+            *mean += weight * s / voxels;
+    }
+}
+
+/* The positions before each step but the first, in w of that step. */
+static int retrace(const clv_flow_level *flow, const half *h)
+{
+    int status = CLVOX_OK;
+    clv_flow *own = clv_flow_of(flow->run);
+    const clv_buffer *before = NULL;
+    for (int j = 0; j + 1 < flow->steps / 2; j++) {
+        int k = h->first + j * h->way;
+        CLV_TRY(advance(flow, before, own->v[k], step_of(flow, h), own->w[k + h->way]));
+        before = own->w[k + h->way];
+    }
+end:
+    return status;
+}
+
+int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const clv_flow_level *flow, int k))
+{
+    int status = CLVOX_OK;
+    static const float one[3] = {1, 1, 1};
+    clv_registration *run = flow->run;
+    clv_flow *own = clv_flow_of(run);
+    const clv_pyramid_level *l = flow->level;
+    factor *= (float)clv_metric_find(run->options->metric)->strength;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        half h = half_of(flow, fixed);
+        float s = step_of(flow, &h);
+        CLV_TRY(retrace(flow, &h));
+        for (int j = flow->steps / 2 - 1; j >= 0; j--) {
+            int k = h.first + j * h.way;
+            if (j == 0) {
+                CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, own->w[k], 3 * l->n, h.force, NULL, NULL,
+                                      (float[4]){factor * s, 0, 0, 0}));
+            } else {
+                const clv_compose_adjoint_args args = {
+                    .d = clv_image_of(own->w[k], l->fixed.size, l->spacing, 3), .w = own->v[k], .s = s,
+                    .g = h.force, .sums = own->sums, .state = own->numbers, .slot = CLV_FLOW_LONGEST,
+                };
+                CLV_TRY(clv_reduce_longest(run->ctx, h.force, one, l->n, false, run->partial, own->numbers,
+                                           CLV_FLOW_LONGEST));
+                CLV_TRY(clv_compose_adjoint(run->ctx, &args));
+                CLV_TRY(clv_compose_adjoint_total(run->ctx, &args, factor * s, own->w[k]));
+            }
+            if (each)
+                CLV_TRY(each(flow, k));
+        }
+    }
+end:
+    return status;
+}
+
+/* ---- the end -------------------------------------------------------------- */
+
+static int mend(clv_registration *run, clv_buffer *u, const clvox_grid *grid, float smallest, int *passes)
+{
+    clv_flow *own = clv_flow_of(run);
+    const clv_mending scratch = {own->spare, run->metric_scratch, own->force[0], own->derivative[0]};
+    return clv_mend_folds(run, u, grid, smallest, &scratch, passes);
+}
+
+int clv_flow_finish(clv_registration *run, const clvox_grid *at)
+{
+    int status = CLVOX_OK, passes = 0;
+    clv_flow *own = clv_flow_of(run);
+    CLV_TRY(mend(run, run->u, at, SMALLEST_HALF, NULL));
+    CLV_TRY(mend(run, own->u_fixed, at, SMALLEST_HALF, NULL));
+    const clv_halves halves = {own->u_fixed, &own->force[0], &own->force[1], own->spare, run->metric_scratch};
+    if (run->turned) {
+        CLV_TRY(clv_register_turn(run, at, SMALLEST, &halves));
+        goto end;
+    }
+    CLV_TRY(clv_register_join(run, at, own->u_fixed, own->force[0], run->metric_scratch));
+    CLV_TRY(clv_pyramid_carry(run, run->u, at, &run->fixed_grid, own->spare));
+    CLV_TRY(mend(run, run->u, &run->fixed_grid, SMALLEST, &passes));
+    /* What was mended has another inverse. */
+    if (passes > 0)
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
+    else
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, at, &run->fixed_grid, own->spare));
+end:
+    return status;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flows between two images: what LDDMM (lddmm.c) and geodesic shooting
+ * (shooting.c) share. The fixed image lies at time 0, the moving one at time 1,
+ * and N velocities v_k, constant over dt = 1 / N each, lead from one to the
+ * other. Images are compared at time 1/2: positions of the middle's voxels
+ * travel there and back,
+ *   d <- d + dt v_k(x + d), k = N/2 .. N-1       to the moving image: run->u
+ *   d <- d - dt v_k(x + d), k = N/2-1 .. 0       to the fixed one: u_fixed
+ * so that exchanging the images turns the flow round and nothing else. With
+ * S the metric (to be raised), what is minimised is, a voxel's volume left out,
+ *   E = lambda sum_k dt <v_k, v_k>_V - S,   |v|_V^2 = sum |L v|^2,   lambda = sigma^2
+ * and its gradient the exact one of these sums: op/field/compose_adjoint.h.
+ * V is the space of v = K m, K = R L^-1 L^-1 R, where R falls to 0 towards the
+ * border: it stays where it is, and the periodic L feels nothing across it. */
+#ifndef CLV_FLOW_FLOW_H
+#define CLV_FLOW_FLOW_H
+
+#include "op/fluid/fourier.h"
+#include "register/model.h"
+#include "register/pyramid.h"
+
+enum { CLV_FLOW_STEPS = 32, CLV_FLOW_NUMBERS = 128 };
+
+/* The private state of a run by flows. Fields are as large as run->u where nothing else is said. */
+typedef struct clv_flow {
+    clv_buffer *v[CLV_FLOW_STEPS]; /* velocities, mm in unit time along the grid's axes */
+    clv_buffer *w[CLV_FLOW_STEPS]; /* positions on the way, then K dS/dv */
+    clv_buffer *u_fixed, *force[2], *spare;
+    clv_buffer *derivative[2]; /* of the metric by the warped images */
+    clv_buffer *sums;          /* of the adjoint */
+    clv_buffer *window;        /* R, three equal components */
+    clv_buffer *spectrum, *numbers;
+} clv_flow;
+_Static_assert(sizeof(clv_flow) <= CLV_MODEL_BYTES, "more state than a run has room for");
+
+static inline clv_flow *clv_flow_of(clv_registration *run)
+{
+    return CLV_MODEL_STATE(clv_flow, run);
+}
+
+/* Slots of clv_flow.numbers. */
+enum {
+    CLV_FLOW_DOTS = 0,     /* two of each time step: <F, v> and <F, K F> */
+    CLV_FLOW_METRIC = 64,  /* S and voxels of each channel */
+    CLV_FLOW_LONGEST = 80, /* of the forces of the adjoint */
+    CLV_FLOW_STEP = 81,    /* the longest K F of all, voxels */
+    CLV_FLOW_OTHER = 82
+};
+
+/* One level of a run. */
+typedef struct clv_flow_level {
+    clv_registration *run;
+    const clv_pyramid_level *level;
+    clv_fluid_operator op;
+    clv_fft fft;
+    clv_map moving, fixed; /* of the level's grid to either image's */
+    int steps;
+    double rim; /* voxels over which R falls */
+} clv_flow_level;
+
+/* CLVOX_ERROR_ARGUMENT where the options say no flow. */
+int clv_flow_check(const clvox_register_options *options);
+
+/* Makes run->domain a size that transforms quickly. */
+void clv_flow_domain(clv_registration *run);
+
+/* Buffers of --timesteps velocities and all that goes with them; returns their number. */
+int clv_flow_requests(clv_registration *run, clv_request *list);
+
+/* Tables of the transform and the window R of a level; clv_flow_end releases them, also after a failure. */
+int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyramid_level *level);
+void clv_flow_end(clv_flow_level *flow);
+
+/* out = K f; out may be f. */
+int clv_flow_smooth(const clv_flow_level *flow, const clv_buffer *f, clv_buffer *out);
+
+/* out = L L v, which R K f is for f inside. out is not v; scratch is as large. */
+int clv_flow_momentum(const clv_flow_level *flow, const clv_buffer *v, clv_buffer *scratch, clv_buffer *out);
+
+/* Positions at both ends of the flow: run->u and u_fixed. */
+int clv_flow_integrate(const clv_flow_level *flow);
+
+/* The same, S and voxels of each channel at CLV_FLOW_METRIC, and the forces dS/du. */
+int clv_flow_compare(const clv_flow_level *flow);
+
+/* The mean metric a voxel, and S times the metric's strength, over the channels by their weights, from what
+ * was read of numbers at CLV_FLOW_METRIC. */
+void clv_flow_metric(const clv_registration *run, const float *numbers, double *mean, double *sum);
+
+/* w_k = factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. For each, once it is there, `each`
+ * (may be NULL). */
+int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const clv_flow_level *flow, int k));
+
+/* After the last level, on its grid: run->u and run->inverse on the fixed grid, without folds. */
+int clv_flow_finish(clv_registration *run, const clvox_grid *at);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LDDMM: its gradient, and what holds of its maps. */
+#include "check.h"
+#include "flow_problem.h"
+#include "op/harness.h"
+#include "ref/field/compose_adjoint.h"
+
+static void options_of(clvox_register_options *o, clvox_metric metric)
+{
+    pair_options(o, CLVOX_DEFORM_LDDMM, metric);
+    o->iterations[0] = 25;
+    o->iterations[1] = 15;
+    o->inverse = 1;
+}
+
+/* ---- gradients ------------------------------------------------------------ */
+
+enum { STEPS = 3, X = 6, Y = 5, Z = 4, N = X * Y * Z };
+static const int tiny[3] = {X, Y, Z};
+static const double uneven[3] = {1, 1.4, .8};
+
+/* Positions after STEPS steps, compared with somewhere by half their squared distance. */
+static double reference_flow(double (*v)[3 * N], double (*d)[3 * N], const double *goal)
+{
+    double sum = 0;
+    memset(d[0], 0, sizeof d[0]);
+    for (int k = 0; k < STEPS; k++)
+        ref_flow_step(d[k], v[k], tiny, uneven, 1. / STEPS, d[k + 1]);
+    for (int i = 0; i < 3 * N; i++)
+        sum += .5 * (d[STEPS][i] - goal[i]) * (d[STEPS][i] - goal[i]);
+    return sum;
+}
+
+static void the_adjoint_of_a_chain_of_steps(void **state)
+{
+    (void)state;
+    static double v[STEPS][3 * N], d[STEPS + 1][3 * N], other[STEPS + 1][3 * N], w[STEPS][3 * N], g[3 * N],
+        goal[3 * N];
+    float values[3 * N];
+    memset(w, 0, sizeof w);
+    for (int k = 0; k <= STEPS; k++) {
+        harness_random(values, 3 * N, 20 + (unsigned)k, -1, 1);
+        for (int i = 0; i < 3 * N; i++)
+            *(k < STEPS ? &v[k][i] : &goal[i]) = (double)values[i];
+    }
+    reference_flow(v, d, goal);
+    for (int i = 0; i < 3 * N; i++)
+        g[i] = d[STEPS][i] - goal[i];
+    for (int k = STEPS - 1; k >= 0; k--)
+        ref_compose_adjoint(d[k], v[k], tiny, uneven, 1. / STEPS, g, w[k]);
+    for (int k = 0; k < STEPS; k++)
+        for (int i = k; i < 3 * N; i += 23) {
+            double h = 1e-6, kept = v[k][i];
+            v[k][i] = kept + h;
+            double above = reference_flow(v, other, goal);
+            v[k][i] = kept - h;
+            double below = reference_flow(v, other, goal);
+            v[k][i] = kept;
+            double found = (above - below) / (2 * h);
+            assert_that(fabs(found - w[k][i]) < 1e-6 * (1 + fabs(found)), "step %d, %d: %g, %g", k, i, found, w[k][i]);
+        }
+}
+
+static void set(flow_problem *p, float *const *v, float *const *way, double h)
+{
+    float *sum = malloc(3 * p->n * sizeof *sum);
+    for (int k = 0; k < p->options.timesteps; k++) {
+        for (size_t i = 0; i < 3 * p->n; i++)
+            sum[i] = v[k][i] + (float)h * way[k][i];
+        clv_buffer *from = harness_upload_field(p->run.ctx, sum, p->n);
+        assert_ok(clv_buffer_copy(p->run.ctx, from, 0, clv_flow_of(&p->run)->v[k], 0, 3 * p->n * sizeof(float)));
+        clv_buffer_destroy(&from);
+    }
+    free(sum);
+}
+
+static const struct {
+    clvox_metric metric;
+    const char *name;
+} metrics[] = {{CLVOX_METRIC_SSD, "ssd"}, {CLVOX_METRIC_NCC, "ncc"}, {CLVOX_METRIC_LNCC, "lncc"},
+               {CLVOX_METRIC_MI, "mi"}};
+
+static void the_gradient_against_finite_differences(void **state)
+{
+    const int *given = *state;
+    flow_problem p;
+    clvox_register_options o;
+    float *v[CLV_FLOW_STEPS], *way[CLV_FLOW_STEPS];
+    options_of(&o, metrics[given[0]].metric);
+    o.timesteps = 4;
+    o.levels = 1;
+    o.shrink[0] = 1;
+    o.smooth_voxels[0] = 1.5; /* fewer kinks between voxels */
+    flow_problem_make(harness_context(), &p, (int[3]){27, 23, 19}, (double[3]){1, 1.2, 1.5}, &o);
+    for (int k = 0; k < o.timesteps; k++) {
+        v[k] = flow_problem_field(&p, (unsigned)k, 1.5);
+        way[k] = flow_problem_field(&p, 7 + (unsigned)(2 * k), 1);
+    }
+    set(&p, v, way, 0);
+    double here = flow_problem_metric(&p), slope = 0, left[2];
+    assert_ok(clv_flow_adjoint(&p.flow, 1, NULL));
+    float *w = malloc(3 * p.n * sizeof *w);
+    for (int k = 0; k < o.timesteps; k++) {
+        clv_buffer *copy = harness_output(p.run.ctx, 3 * p.n * sizeof(float));
+        assert_ok(clv_buffer_copy(p.run.ctx, clv_flow_of(&p.run)->w[k], 0, copy, 0, 3 * p.n * sizeof(float)));
+        harness_download_field(p.run.ctx, copy, w, p.n);
+        clv_buffer_destroy(&copy);
+        for (size_t i = 0; i < 3 * p.n; i++)
+            slope += (double)w[i] * (double)way[k][i];
+    }
+    double h = .08, sides[2];
+    for (int side = 0; side < 2; side++) {
+        set(&p, v, way, side ? h : -h);
+        sides[side] = flow_problem_metric(&p);
+    }
+    double found = (sides[1] - sides[0]) / (2 * h);
+    /* What is left of S(v + h q) after S(v) + h <dS, q> falls with h^2. */
+    for (int i = 0; i < 2; i++) {
+        double far = i ? .2 : .4;
+        set(&p, v, way, far);
+        left[i] = fabs(flow_problem_metric(&p) - here - far * slope);
+    }
+    printf("# S %.6g, slope %.6g by the adjoint, %.6g by differences; left %.3g and %.3g\n", here, slope, found,
+           left[0], left[1]);
+    assert_that(fabs(found - slope) < 1e-3 * fabs(slope), "%g, %g", found, slope);
+    assert_that(left[0] > 3 * left[1], "%g, %g", left[0], left[1]);
+    for (int k = 0; k < o.timesteps; k++) {
+        free(v[k]);
+        free(way[k]);
+    }
+    free(w);
+    flow_problem_free(&p);
+}
+
+/* ---- maps ----------------------------------------------------------------- */
+
+static struct {
+    pair p;
+} shared;
+
+static int maps_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){37, 34, 29}, (double[3]){1, 1, 1.3}, true, 2.2, 61);
+    return 0;
+}
+
+static int maps_tear_down(void **state)
+{
+    (void)state;
+    pair_free(&shared.p);
+    return 0;
+}
+
+static void it_recovers_a_known_warp(void **state)
+{
+    const int *given = *state;
+    clvox_register_options o;
+    clvox_register_result r, syn, again;
+    double largest, ours, theirs, there, back, total = 0;
+    clvox_volume *j = NULL;
+    options_of(&o, metrics[given[0]].metric);
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &again));
+    assert_memory_equal(r.warp->data, again.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&r.warp->grid));
+    options_of(&o, metrics[given[0]].metric);
+    o.deform = CLVOX_DEFORM_SYN;
+    pair_options(&o, CLVOX_DEFORM_SYN, metrics[given[0]].metric);
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &syn));
+    ours = pair_error(&shared.p, &r, NULL, &largest);
+    theirs = pair_error(&shared.p, &syn, NULL, &largest);
+    there = pair_detour(r.warp, r.inverse_warp, shared.p.labels, &largest);
+    back = pair_detour(r.inverse_warp, r.warp, shared.p.labels, &largest);
+    assert_ok(clvox_jacobian(harness_context(), r.warp, NULL, 0, &j, NULL));
+    size_t n = clvox_grid_voxels(&j->grid);
+    for (size_t i = 0; i < n; i++)
+        total += (double)j->data[i] / (double)n;
+    printf("# error %.3f of %.3f voxels (syn %.3f), sd log J %.3f (syn %.3f), there and back %.4f and %.4f, mean J "
+           "%.5f\n",
+           ours, pair_start(&shared.p, NULL), theirs, r.jacobian.sd_log, syn.jacobian.sd_log, there, back, total);
+    assert_that(ours <= theirs, "%g, %g", ours, theirs);
+    assert_that(there <= .02 && back <= .02, "%g, %g", there, back);
+    assert_that(fabs(total - 1) < .005, "%g", total);
+    assert_true(r.jacobian.folded == 0);
+    clvox_volume_destroy(&j);
+    clvox_register_result_free(&again);
+    clvox_register_result_free(&r);
+    clvox_register_result_free(&syn);
+}
+
+static void exchanging_the_images_gives_the_inverse(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    clvox_register_result a, b;
+    double largest;
+    options_of(&o, CLVOX_METRIC_LNCC);
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &a));
+    assert_ok(pair_register(harness_context(), shared.p.moving, shared.p.fixed, NULL, NULL, &o, &b));
+    double detour = pair_detour(a.warp, b.warp, shared.p.labels, &largest);
+    assert_that(detour <= .1, "%g voxels", detour);
+    clvox_register_result_free(&a);
+    clvox_register_result_free(&b);
+}
+
+static void what_is_no_flow_is_refused(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    clvox_register_result r;
+    options_of(&o, CLVOX_METRIC_SSD);
+    o.timesteps = 5;
+    assert_int_equal(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
+                     CLVOX_ERROR_ARGUMENT);
+    o.timesteps = 4;
+    o.lambda = 0;
+    assert_int_equal(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
+                     CLVOX_ERROR_ARGUMENT);
+    o.lambda = 1;
+    o.gamma = 0;
+    assert_int_equal(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
+                     CLVOX_ERROR_ARGUMENT);
+}
+
+int main(void)
+{
+    harness_open();
+    test_case(the_adjoint_of_a_chain_of_steps, "the adjoint of a chain of steps against finite differences");
+    for (int m = 0; m < 4; m++)
+        test_case_at(the_gradient_against_finite_differences, TEST_AT(m),
+                     "the gradient against finite differences: %s", metrics[m].name);
+    test_set_up(maps_set_up);
+    test_case_at(it_recovers_a_known_warp, TEST_AT(2), "recovers a known warp, keeps volume, repeats: lncc");
+    test_case_at(it_recovers_a_known_warp, TEST_AT(0), "recovers a known warp, keeps volume, repeats: ssd");
+    test_case(exchanging_the_images_gives_the_inverse, "exchanging the images gives the inverse");
+    test_case(what_is_no_flow_is_refused, "what is no flow is refused");
+    test_tear_down(maps_tear_down);
+    return test_run("lddmm", harness_close);
+}
