@@ -2,7 +2,7 @@
 /* out(i) = own u(i) + turn w(p(i)), p(i) = linear (i, 1) + shift u(i); w is 0
  * outside of its grid, or goes on with its border's vectors (extend).
  * HAS_FIELD: whether there is a u. */
-#include "common/sample_vec.clh"
+#include "common/position.clh"
 
 static inline float3 turned(rows m, float3 v)
 {
@@ -70,12 +70,12 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
             v = load_vec8(u, start + x + c, n);
 #endif
             vec8 p = positions_of8(linear, shift, row, x + c, v);
-            find8(&at, c, extend ? clamp8(p, w_size) : p, w_size);
+            place8(&at, c, p, w_size, false);
         }
-        read_chunk(&found, w, &at);
+        read_vectors(&found, w, &at);
         for (int c = 0; c < CHUNK; c += 8) {
             float8 ax = vload8(0, found.x + c), ay = vload8(0, found.y + c), az = vload8(0, found.z + c);
-            int8 inside = vload8(0, at.within + c);
+            int8 inside = (GET_INT8(at.inside + c) != 0) | (int8)(extend ? -1 : 0);
             vec8 v;
             v.x = muladd((float8)turn_x.x, ax, muladd((float8)turn_x.y, ay, (float8)turn_x.z * az));
             v.y = muladd((float8)turn_y.x, ax, muladd((float8)turn_y.y, ay, (float8)turn_y.z * az));

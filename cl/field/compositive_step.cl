@@ -2,7 +2,7 @@
 /* out(x) = s v(x) + u(x + s v(x)), s = step / state[slot]: the step of a
  * displacement by the rate v, whose longest vector state[slot] is. Within rim
  * voxels of the border s falls to 0, and out is 0 on the border. */
-#include "common/sample_vec.clh"
+#include "common/sample_row.clh"
 
 /* Lengths below it are taken as if they were so long, so that s stays finite. */
 #define SHORTEST 1e-30f
@@ -64,9 +64,9 @@ __kernel void compositive_step_row(__global const float *u, __global const float
             p.x = muladd((float8)(rate.x), f * p.x, column);
             p.y = muladd((float8)(rate.y), f * p.y, (float8)(y));
             p.z = muladd((float8)(rate.z), f * p.z, (float8)(z));
-            find_clamped8(&at, c, clamp8(p, size), size);
+            find8(&at, c, clamp8(p, size), size, false);
         }
-        read_chunk(&found, u, &at);
+        read_vectors(&found, u, &at);
         for (int c = 0; c < CHUNK; c += 8) {
             vec8 d = load_vec8(v, start + x + c, n);
             float8 f = vload8(0, scale + c);

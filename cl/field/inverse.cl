@@ -3,7 +3,7 @@
  * Newton's steps with the interpolant's own derivative. A step that does not
  * come nearer is halved. The whole search stays in registers: u is gathered
  * near one place, and a voxel that has arrived stops. */
-#include "common/field.clh"
+#include "common/sample.clh"
 
 /* Squared distance in voxels at which a voxel has arrived. */
 #define NEAR 1e-6f
@@ -16,39 +16,18 @@ typedef struct trial {
     float square; /* of left, in voxels */
 } trial;
 
-static inline float3 along3(float3 a, float3 b, float t)
-{
-    return a + t * (b - a);
-}
-
 /* u at x + d, trilinear; beyond the border its vectors go on. */
 static inline trial look(__global const float *u, float3 at, float3 d, int4 size, float3 per_mm)
 {
     trial t;
-    int n = size.x * size.y * size.z;
-    float3 top = (float3)((float)(size.x - 1), (float)(size.y - 1), (float)(size.z - 1));
-    float3 p = at + d * per_mm, q = fmin(fmax(p, (float3)(0.0f)), top);
-    int x = min((int)q.x, max(size.x - 2, 0)), y = min((int)q.y, max(size.y - 2, 0));
-    int z = min((int)q.z, max(size.z - 2, 0));
-    float fx = q.x - (float)x, fy = q.y - (float)y, fz = q.z - (float)z;
-    int right = size.x > 1 ? 1 : 0, back = size.y > 1 ? size.x : 0, up = size.z > 1 ? size.x * size.y : 0;
-    int i = (z * size.y + y) * size.x + x;
-    float3 a = load_vec(u, i, n), b = load_vec(u, i + right, n);
-    float3 c = load_vec(u, i + back, n), e = load_vec(u, i + back + right, n);
-    float3 f = load_vec(u, i + up, n), g = load_vec(u, i + up + right, n);
-    float3 h = load_vec(u, i + up + back, n), k = load_vec(u, i + up + back + right, n);
-    float3 ab = along3(a, b, fx), ce = along3(c, e, fx), fg = along3(f, g, fx), hk = along3(h, k, fx);
-    float3 low = along3(ab, ce, fy), high = along3(fg, hk, fy);
-    t.left = d + along3(low, high, fz);
+    float3 g0, g1, g2;
+    t.left = d + sample_vec_gradient(u, size, at + d * per_mm, &g0, &g1, &g2);
     float3 vox = t.left * per_mm;
     t.square = dot(vox, vox);
-    /* Columns of the derivative by x, y, z in mm; 0 where the border goes on. */
-    float3 g0 = along3(along3(b - a, e - c, fy), along3(g - f, k - h, fy), fz) * per_mm.x;
-    float3 g1 = along3(ce - ab, hk - fg, fz) * per_mm.y;
-    float3 g2 = (high - low) * per_mm.z;
-    g0 = q.x == p.x ? g0 : (float3)(0.0f);
-    g1 = q.y == p.y ? g1 : (float3)(0.0f);
-    g2 = q.z == p.z ? g2 : (float3)(0.0f);
+    /* Columns of the derivative by x, y, z in mm. */
+    g0 *= per_mm.x;
+    g1 *= per_mm.y;
+    g2 *= per_mm.z;
     g0.x += 1.0f;
     g1.y += 1.0f;
     g2.z += 1.0f;

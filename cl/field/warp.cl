@@ -38,12 +38,6 @@ __kernel void warp_item(__global const float *in, int4 in_size, float4 linear_x,
         warp_voxel(in, in_size, linear, shift, field, outside, x, y, z, size);
 }
 
-/* A row in chunks: first the positions of a chunk, eight at a time, into small
- * private arrays, then the reads one voxel after another. Both x corners are
- * one vload2, for which the last column is reached as fraction 1 of the pair
- * before it. */
-#define CHUNK 32
-
 #if INTERPOLATION != 1
 /* The value at p: the pair at base with fractions f; dy and dz lead to the
  * upper corners. Where the common case does not hold, as warp_voxel. */
@@ -87,64 +81,38 @@ __kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, 
         return;
     rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
     int start = (z * size.y + y) * size.x, x = 0;
-    int n = size.x * size.y * size.z, plane = in_size.x * in_size.y;
-    int nx = in_size.x;
+    int n = size.x * size.y * size.z;
     vec8 row = row_positions(linear, y, z);
-    bool chunks = nx > 1 && size.x >= CHUNK;
+    bool chunks = in_size.x > 1 && size.x >= CHUNK;
     for (; chunks && x < size.x; x += CHUNK) {
         x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
-        float fx[CHUNK], fy[CHUNK], fz[CHUNK];
-#if INTERPOLATION == 1
-        float pair[2 * CHUNK];
-#else
+        places at;
+#if INTERPOLATION != 1
         float at_x[CHUNK], at_y[CHUNK], at_z[CHUNK];
 #endif
-        int base[CHUNK], dy[CHUNK], dz[CHUNK], beyond[CHUNK];
         for (int c = 0; c < CHUNK; c += 8) {
             vec8 u = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
             u = load_vec8(field, start + x + c, n);
 #endif
-            vec8 p = positions_of8(linear, shift, row, x + c, u);
-            int8 inside = keep_inside8(&p, in_size);
-            /* oclgrind misreads a scalar bound of vector integers: a vector one. */
-            int8 ix = min(convert_int8(p.x), (int8)(nx - 2));
-            int8 iy = convert_int8(p.y), iz = convert_int8(p.z);
-            float8 gy = p.y - convert_float8(iy), gz = p.z - convert_float8(iz);
-            vstore8(p.x - convert_float8(ix), 0, fx + c);
-            vstore8(gy, 0, fy + c);
-            vstore8(gz, 0, fz + c);
+            vec8 p = place8(&at, c, positions_of8(linear, shift, row, x + c, u), in_size, false);
 #if INTERPOLATION != 1
-            vstore8(p.x, 0, at_x + c);
-            vstore8(p.y, 0, at_y + c);
-            vstore8(p.z, 0, at_z + c);
+            PUT8(p.x, at_x + c);
+            PUT8(p.y, at_y + c);
+            PUT8(p.z, at_z + c);
 #endif
-            vstore8((iz * in_size.y + iy) * nx + ix, 0, base + c);
-            vstore8((gy > 0.0f) & nx, 0, dy + c);
-            vstore8((gz > 0.0f) & plane, 0, dz + c);
-            vstore8(~inside, 0, beyond + c);
         }
 #if INTERPOLATION == 1
-        for (int c = 0; c < CHUNK; c++) {
-            __global const float *a = in + base[c], *b = a + dz[c];
-            float4 low = (float4)(vload2(0, a), vload2(0, a + dy[c]));
-            float4 high = (float4)(vload2(0, b), vload2(0, b + dy[c]));
-            float4 v = muladd((float4)(fz[c]), high - low, low);
-            vstore2(muladd((float2)(fy[c]), v.hi - v.lo, v.lo), c, pair);
-        }
+        ends_x found;
+        read_ends(&found, in, in_size, &at, false, false, 0, CHUNK);
         for (int c = 0; c < CHUNK; c += 8) {
-            float16 both = vload16(0, pair + 2 * c);
-            float8 f = vload8(0, fx + c), a = both.even, b = both.odd;
-            float8 v = muladd(f, b - a, a);
-            v = select(v, a, f == 0.0f);
-            v = select(v, b, f == 1.0f);
-            vstore8(select(v, (float8)outside, vload8(0, beyond + c)), 0, out + start + x + c);
+            int8 inside = GET_INT8(at.inside + c) != 0;
+            STORE8(inside ? sample8(&at, &found, c) : (float8)(outside), out + start + x + c);
         }
 #else
         for (int c = 0; c < CHUNK; c++) {
-            float3 f = (float3)(fx[c], fy[c], fz[c]), p = (float3)(at_x[c], at_y[c], at_z[c]);
-            float v = gather(in, in_size, base[c], dy[c], dz[c], f, p);
-            out[start + x + c] = beyond[c] ? outside : v;
+            float3 f = (float3)(at.fx[c], at.fy[c], at.fz[c]), p = (float3)(at_x[c], at_y[c], at_z[c]);
+            out[start + x + c] = at.inside[c] ? gather(in, in_size, at.base[c], at.dy[c], at.dz[c], f, p) : outside;
         }
 #endif
     }

@@ -90,8 +90,8 @@ void energy_row(ENERGY_ARGUMENTS)
         float image = 0.0f, penalty = 0.0f;
         float8 image8 = 0.0f;
         int k = 0;
-        while (moving_size.x > 1 && k + 8 <= size.x) {
-            int count = min(PART, (size.x - k) / 8 * 8);
+        while (k + 8 <= size.x) {
+            int count = min(CHUNK, (size.x - k) / 8 * 8);
             row_part part;
             read_part(&part, moving, moving_size, u, n, first, k, y, z, count, MAP);
             for (int c = 0; c < count; c += 8) {

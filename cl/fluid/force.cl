@@ -298,9 +298,9 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x;
     int x = from;
-    if (to - from >= 8 && moving_size.x > 1)
+    if (to - from >= 8)
         while (x < to) {
-            int count = min(PART, to - x);
+            int count = min(CHUNK, to - x);
             if (count < 8) {
                 count = 8;
                 x = to - 8;

@@ -99,7 +99,7 @@ __kernel void histogram_rows(__global const float *fixed, int4 size, __global co
         for (int x = 0; x < size.x; x += CHUNK) {
             samples s;
             if (!look_up_chunk(fixed + (z * size.y + y) * size.x, size.x, x, moving, moving_size, linear,
-                               start, &s))
+                               start, false, &s))
                 continue;
             float value[CHUNK];
             int line[CHUNK], counts_here[CHUNK];
@@ -255,7 +255,7 @@ __kernel void sums_rows(__global const float *fixed, int4 size, __global const f
             normal[i] = 0.0f;
         for (int x = 0; x < size.x; x += CHUNK) {
             samples s;
-            if (!LOOK_UP_CHUNK(fixed + start_at, size.x, x, moving, moving_size, linear, start, &s))
+            if (!LOOK_UP_CHUNK(fixed + start_at, size.x, x, moving, moving_size, linear, start, true, &s))
                 continue;
             some = 1;
 #if SOURCE == 1 || SOURCE == 2

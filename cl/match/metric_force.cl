@@ -3,7 +3,6 @@
  * p(i) = linear (i, 1) + shift u(i). HAS_FIELD: whether there is a u.
  * Background, where derivative is 0, is neither placed nor looked up. */
 #include "common/position.clh"
-#include "common/sample_row.clh"
 
 static inline void metric_force_voxel(__global const float *moving, int4 moving_size, rows linear, rows shift,
                               __global const float *u, float k, float keep, __global float *force, int x,
@@ -61,30 +60,30 @@ __kernel void metric_force_row(__global const float *moving, int4 moving_size, f
     rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
     vec8 row = row_positions(linear, y, z);
-    bool parts = moving_size.x > 1 && size.x >= 8;
-    for (; parts && x < size.x; x = min(x + PART, size.x)) {
-        int count = min(PART, size.x - x), counts[PART / 8];
-        row_part part;
+    for (; size.x >= 8 && x < size.x; x = min(x + CHUNK, size.x)) {
+        int count = min(CHUNK, size.x - x), counts[CHUNK / 8];
+        places at;
+        ends_x found;
         for (int c = 0; c < count; c += 8) {
             int i = start + min(x + c, size.x - 8);
             counts[c / 8] = any(weight * LOAD8(derivative + i) != 0.0f);
             if (counts[c / 8]) {
-                vec8 at = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
+                vec8 v = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)};
 #if HAS_FIELD
-                at = load_vec8(u, i, n);
+                v = load_vec8(u, i, n);
 #endif
-                place8(&part, c, moving_size, positions_of8(linear, shift, row, i - start, at));
+                place8(&at, c, positions_of8(linear, shift, row, i - start, v), moving_size, true);
             }
         }
         for (int c = 0; c < count; c += 8)
             if (counts[c / 8])
-                gather_part(&part, moving, moving_size, c, c + 8);
+                read_ends(&found, moving, moving_size, &at, true, true, c, c + 8);
         for (int c = 0; c < count; c += 8) {
             int i = start + min(x + c, size.x - 8), skip = start + x + c - i;
             vec8 f = {(float8)(0.0f), (float8)(0.0f), (float8)(0.0f)}, g;
             if (counts[c / 8]) {
                 float8 k = weight * LOAD8(derivative + i);
-                int8 whole = (fabs(sample_gradient8(&part, c, &g)) < INFINITY) & (k != 0.0f);
+                int8 whole = (fabs(sample_gradient8(&at, &found, c, &g)) < INFINITY) & (k != 0.0f);
                 f.x = select(f.x, k * (shift.x.x * g.x + shift.y.x * g.y + shift.z.x * g.z), whole);
                 f.y = select(f.y, k * (shift.x.y * g.x + shift.y.y * g.y + shift.z.y * g.z), whole);
                 f.z = select(f.z, k * (shift.x.z * g.x + shift.y.z * g.y + shift.z.z * g.z), whole);

@@ -7,7 +7,8 @@
 /* What a linear registration needs of two images, for many maps in one launch.
  * Samples are the voxels x of the fixed image on rows whose y and z are
  * multiples of step; M(p), p = map (x, 1), is the moving image, trilinear, and
- * g(p) the gradient of that interpolation along the moving voxels. A sample
+ * g(p) the gradient of that interpolation along the moving voxels (0 where the
+ * border's value goes on). A sample
  * counts where F is a number, p lies inside (up to half a voxel beyond the
  * outermost centres) and no corner of p's cell is NaN: masks are NaN outside.
  * Images lie in [0, 1] (clv_affine_prepare). */

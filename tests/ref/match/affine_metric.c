@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Trilinear with its gradient; 0 where the sample does not count. */
+/* Trilinear with its gradient, 0 along an axis on which the border goes on; 0 where the sample does not count. */
 static int sample(const float *in, const int n[3], const double p[3], double *value, double gradient[3])
 {
     int low[3];
@@ -24,7 +24,7 @@ static int sample(const float *in, const int n[3], const double p[3], double *va
         for (int a = 0; a < 3; a++) {
             at[a] = n[a] > 1 ? low[a] + up[a] : 0;
             w[a] = up[a] ? f[a] : 1 - f[a];
-            d[a] = up[a] ? 1 : -1;
+            d[a] = !(p[a] >= 0 && p[a] <= n[a] - 1) ? 0 : up[a] ? 1 : -1;
         }
         double v = (double)in[((size_t)at[2] * (size_t)n[1] + (size_t)at[1]) * (size_t)n[0] + (size_t)at[0]];
         *value += w[0] * w[1] * w[2] * v;
