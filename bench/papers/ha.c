@@ -353,7 +353,7 @@ int bench_ha2011(bench_run *run)
     CLV_TRY(bench_limits(run));
     CLV_TRY(bench_data_create(run->ctx, run->size, false, &data));
     fprintf(run->out,
-            "Ha 2011, chapter 2, %dx%dx%d, on %s.\n"
+            "Ha 2011, chapter 2 and appendix A, %dx%dx%d, on %s.\n"
             "The thesis ran on a GTX 260 and a Tesla S1070 and mostly does not say which. Textures are left\n"
             "out, as kernels of clvox read buffers, and so are matrices that are stored.\n\n",
             run->size[0], run->size[1], run->size[2], clvox_context_limits(run->ctx)->name);
@@ -374,6 +374,7 @@ int bench_ha2011(bench_run *run)
                   "Figure 2.5, GTX 260: arithmetic in one pass against operations with two inputs. By its bytes\n"
                   "a x + b y should be 7/3 times as fast; that and the range were \"up to 2-3\" times",
                   "GTX 260", arithmetic, COUNT(arithmetic)));
+    CLV_TRY(bench_ha2011_sort(run, &data));
     status = bench_ha2011_solvers(run);
     if (!paper_passed_over(run, "solvers", &status))
         CLV_TRY(status);

@@ -123,4 +123,9 @@ int check_mppca(bench_check *c);
 int check_links(bench_check *c);
 int check_log(bench_check *c);
 
+/* Sorting of random keys, with values or without, of 32 bits or of 24 (narrow); bench_begin_sort comes first. */
+int bench_begin_sort(bench_data *data);
+int bench_sort(bench_data *data, bool with_values, bool narrow, bool limit_range);
+int bench_check_sort(bench_check *c, bool with_values, bool narrow);
+
 #endif

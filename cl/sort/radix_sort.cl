@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stable radix sort from the lowest digit of eight bits to the highest, three steps a
+ * digit: each work-group counts the digits of its share of the keys, a scan turns the
+ * counts into places, and each group takes its share there. No group waits for another.
+ * Built with KIND (clv_sort_kind) and, where values go with the keys, VALUES. */
+#include "common/group_scan.clh"
+
+#ifndef KIND
+#define KIND 0
+#endif
+#ifndef VALUES
+#define VALUES 1
+#endif
+
+#define DIGITS 256
+#define WIDE (KIND >= 3)
+#if WIDE
+typedef ulong word;
+typedef ulong2 words;
+#define LANES 2
+#define SIGN 0x8000000000000000ul
+#define ENDLESS 0x7ff0000000000000ul
+#else
+typedef uint word;
+typedef uint4 words;
+#define LANES 4
+#define SIGN 0x80000000u
+#define ENDLESS 0x7f800000u
+#endif
+
+/* The key as an unsigned number of the same order. Floating-point keys go from
+ * -infinity over -0 and +0 to +infinity; every NaN comes after. */
+static inline word ordered(word key)
+{
+#if KIND % 3 == 1
+    return key ^ SIGN;
+#elif KIND % 3 == 2
+    if ((key & ~SIGN) > ENDLESS)
+        return ~(word)0;
+    return key & SIGN ? ~key : key | SIGN;
+#else
+    return key;
+#endif
+}
+
+/* low: the smallest key in that order, or 0. */
+static inline uint digit_of(word key, word low, int shift)
+{
+    return (uint)((ordered(key) - low) >> shift) & (DIGITS - 1);
+}
+
+/* ---- the range of the keys ---- */
+
+/* The smallest and the largest key of each share, as ordered(). */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+sort_range(__global const word *keys, int n, __global word *range)
+{
+    __local word least[TILE_X], most[TILE_X];
+    int item = get_local_id(0), stride = get_global_size(0);
+    word low = ~(word)0, high = 0;
+    for (int i = get_global_id(0); i < n; i += stride) {
+        word key = ordered(keys[i]);
+        low = min(low, key);
+        high = max(high, key);
+    }
+    least[item] = low;
+    most[item] = high;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item > 0)
+        return;
+    for (int i = 1; i < TILE_X; i++) {
+        low = min(low, least[i]);
+        high = max(high, most[i]);
+    }
+    range[2 * get_group_id(0)] = low;
+    range[2 * get_group_id(0) + 1] = high;
+}
+
+/* ---- counts[digit * groups + group] ---- */
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+sort_count_group(__global const word *keys, int n, int share, word low, int shift, __global uint *counts)
+{
+    __local uint count[DIGITS];
+    int item = get_local_id(0), first = get_group_id(0) * share, end = first + min(share, n - first);
+    for (int d = item; d < DIGITS; d += TILE_X)
+        count[d] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int i = first + LANES * item;
+    for (; i + LANES <= end; i += LANES * TILE_X) {
+        words four = *(__global const words *)(keys + i);
+        atomic_inc(&count[digit_of(four.x, low, shift)]);
+        atomic_inc(&count[digit_of(four.y, low, shift)]);
+#if !WIDE
+        atomic_inc(&count[digit_of(four.z, low, shift)]);
+        atomic_inc(&count[digit_of(four.w, low, shift)]);
+#endif
+    }
+    for (; i < end; i++)
+        atomic_inc(&count[digit_of(keys[i], low, shift)]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int d = item; d < DIGITS; d += TILE_X)
+        counts[d * get_num_groups(0) + get_group_id(0)] = count[d];
+}
+
+/* Four tables, so that neighbours of equal digit do not wait for each other's store. */
+__kernel void sort_count_chunk(__global const word *keys, int n, int share, word low, int shift,
+                               __global uint *counts)
+{
+    uint count[4][DIGITS];
+    int i = get_group_id(0) * share, end = i + min(share, n - i);
+    for (int d = 0; d < DIGITS; d++)
+        count[0][d] = count[1][d] = count[2][d] = count[3][d] = 0;
+    for (; i + 4 <= end; i += 4) {
+        count[0][digit_of(keys[i], low, shift)]++;
+        count[1][digit_of(keys[i + 1], low, shift)]++;
+        count[2][digit_of(keys[i + 2], low, shift)]++;
+        count[3][digit_of(keys[i + 3], low, shift)]++;
+    }
+    for (; i < end; i++)
+        count[0][digit_of(keys[i], low, shift)]++;
+    for (int d = 0; d < DIGITS; d++)
+        counts[d * get_num_groups(0) + get_group_id(0)] = count[0][d] + count[1][d] + count[2][d] + count[3][d];
+}
+
+/* ---- a share of the keys to its places ---- */
+
+/* A work-group's keys are known in local memory by digit << 16 | place in the share,
+ * and ordered there by the bits of the digit, SWEEP bits at a time. */
+#ifndef SWEEP
+#define SWEEP 4
+#endif
+#define SHARE (TILE_X * MARCH)
+/* Items read words MARCH apart, and tallies eight apart: one more for every 16 keeps
+ * them in different banks, as does an odd MARCH. */
+#define SPREAD(i) ((i) + ((i) >> 4))
+#if MARCH & 1
+#define PLACE(i) (i)
+#else
+#define PLACE(i) SPREAD(i)
+#endif
+
+#if SWEEP == 4
+/* An item counts its at most 15 keys by sixteen values in as many half-bytes. For the
+ * scan they spread over eight words in halves: count b in word b % 8, above those of
+ * b < 8 where b >= 8. */
+typedef uint tally;
+#define TALLIES 8
+static inline tally sum_tallies(tally a, tally b)
+{
+    return a + b;
+}
+GROUP_SCAN(tallies_before, tally, 0, sum_tallies)
+
+static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *count, __local tally *scan,
+                         int item)
+{
+    ulong seen = 0, rank = 0;
+#pragma unroll
+    for (int k = 0; k < MARCH; k++) {
+        uint at = (w[k] >> (16 + bit) & 15) * 4;
+        rank |= (seen >> at & 15) << 4 * k;
+        seen += (ulong)1 << at;
+    }
+    for (int b = 0; b < TALLIES; b++)
+        count[SPREAD(b * TILE_X + item)] =
+            ((uint)(seen >> 4 * b) & 15) | ((uint)(seen >> (4 * b + 32)) & 15) << 16;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    tally sum = 0, all;
+    for (int b = 0; b < TALLIES; b++)
+        sum += count[SPREAD(item * TALLIES + b)];
+    tally before = tallies_before(sum, scan, item, TILE_X, &all);
+    before += all << 16; /* what the lower halves count comes before the upper */
+    for (int b = 0; b < TALLIES; b++) {
+        int at = SPREAD(item * TALLIES + b);
+        tally mine = count[at];
+        count[at] = before;
+        before += mine;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int k = 0; k < MARCH; k++) {
+        uint b = w[k] >> (16 + bit) & 15;
+        uint first = count[SPREAD((b & 7) * TILE_X + item)] >> (b >> 3) * 16 & 0xffff;
+        cell[PLACE(first + ((uint)(rank >> 4 * k) & 15))] = w[k];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+#else
+/* The implicit counts of Ha 2011, section A.3.1: three counts in one number, and the
+ * fourth is what remains of the elements before. */
+typedef ulong tally;
+#define TALLIES 1
+static inline tally sum_tallies(tally a, tally b)
+{
+    return a + b;
+}
+GROUP_SCAN(tallies_before, tally, 0, sum_tallies)
+
+#define ONE(b) ((tally)((b) < 3) << 21 * (b))
+#define COUNT(t, b) ((uint)((t) >> 21 * (b)) & 0x1fffff)
+
+static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *count, __local tally *scan,
+                         int item)
+{
+    tally sum = 0, all;
+#pragma unroll
+    for (int k = 0; k < MARCH; k++) {
+        uint b = w[k] >> (16 + bit) & 3;
+        sum += ONE(b);
+    }
+    tally seen = tallies_before(sum, scan, item, TILE_X, &all);
+    uint second = COUNT(all, 0), third = second + COUNT(all, 1), fourth = third + COUNT(all, 2);
+#pragma unroll
+    for (int k = 0; k < MARCH; k++) {
+        uint b = w[k] >> (16 + bit) & 3;
+        uint c0 = COUNT(seen, 0), c1 = COUNT(seen, 1), c2 = COUNT(seen, 2);
+        uint place = b == 0   ? c0
+                     : b == 1 ? second + c1
+                     : b == 2 ? third + c2
+                              : fourth + item * MARCH + k - c0 - c1 - c2;
+        cell[PLACE(place)] = w[k];
+        seen += ONE(b);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+#endif
+
+/* Keys of 32 bits, and then values, wait in local memory: read from there in their new
+ * order they cost a fraction of what scattered reads of the device's memory do. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+sort_scatter_group(__global const word *keys, __global const uint *values, int n, word low, int shift,
+                   __global const uint *counts, __global word *keys_out, __global uint *values_out)
+{
+    __local uint cell[PLACE(SHARE)], stage[PLACE(SHARE)];
+    __local tally count[SPREAD(TALLIES * TILE_X)], scan[2 * TILE_X];
+    __local uint start[DIGITS];
+    int item = get_local_id(0), first = get_group_id(0) * SHARE, held = min(SHARE, n - first);
+    uint w[MARCH];
+    keys += first;
+#if WIDE
+#define KEY(at) keys[at]
+#else
+#define KEY(at) stage[PLACE(at)]
+#pragma unroll
+    for (int k = 0; k < MARCH; k++)
+        if (item + k * TILE_X < held)
+            stage[PLACE(item + k * TILE_X)] = keys[item + k * TILE_X];
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+    /* What is beyond the last key goes behind all others. */
+#pragma unroll
+    for (int k = 0; k < MARCH; k++) {
+        uint at = item * MARCH + k;
+        w[k] = ((int)at < held ? digit_of(KEY(at), low, shift) : DIGITS - 1) << 16 | at;
+    }
+#pragma unroll
+    for (int bit = 0; bit < 8; bit += SWEEP) {
+        if (bit > 0) {
+#pragma unroll
+            for (int k = 0; k < MARCH; k++)
+                w[k] = cell[PLACE(item * MARCH + k)];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        sweep(w, bit, cell, count, scan, item);
+    }
+    /* From places in the share to those in the whole. */
+#pragma unroll
+    for (int k = 0; k < MARCH; k++) {
+        int i = item + k * TILE_X;
+        w[k] = cell[PLACE(i)];
+        uint d = w[k] >> 16;
+        if (i == 0 || cell[PLACE(i - 1)] >> 16 != d)
+            start[d] = counts[d * get_num_groups(0) + get_group_id(0)] - i;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int k = 0; k < MARCH; k++)
+        if (item + k * TILE_X < held)
+            keys_out[start[w[k] >> 16] + item + k * TILE_X] = KEY(w[k] & 0xffff);
+#if VALUES
+    values += first;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int k = 0; k < MARCH; k++)
+        if (item + k * TILE_X < held)
+            stage[PLACE(item + k * TILE_X)] = values[item + k * TILE_X];
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int k = 0; k < MARCH; k++)
+        if (item + k * TILE_X < held)
+            values_out[start[w[k] >> 16] + item + k * TILE_X] = stage[PLACE(w[k] & 0xffff)];
+#endif
+}
+
+/* A work-item a chunk. Keys gather in lines of their digit that go out when they are
+ * full: places that 256 digits apart are written to in turn would each want a line of
+ * the cache. */
+#define LINE 16
+__kernel void sort_scatter_chunk(__global const word *keys, __global const uint *values, int n, word low,
+                                 int shift, __global const uint *counts, __global word *keys_out,
+                                 __global uint *values_out)
+{
+    word key_line[DIGITS * LINE];
+#if VALUES
+    uint value_line[DIGITS * LINE];
+#endif
+    uint next[DIGITS], begun[DIGITS]; /* places: of the next key, and of the first one that waits */
+    int first = get_group_id(0) * GROUP_X, end = first + min(GROUP_X, n - first);
+    for (int d = 0; d < DIGITS; d++)
+        begun[d] = next[d] = counts[d * get_num_groups(0) + get_group_id(0)];
+    for (int i = first; i < end; i++) {
+        word key = keys[i];
+        uint d = digit_of(key, low, shift), to = next[d]++, at = d * LINE + to % LINE;
+        key_line[at] = key;
+#if VALUES
+        value_line[at] = values[i];
+#endif
+        if (to % LINE < LINE - 1)
+            continue;
+        uint from = begun[d];
+        begun[d] = to + 1;
+        if (to - from == LINE - 1) {
+            for (int k = 0; k < LINE; k++)
+                keys_out[from + k] = key_line[d * LINE + k];
+#if VALUES
+            for (int k = 0; k < LINE; k++)
+                values_out[from + k] = value_line[d * LINE + k];
+#endif
+            continue;
+        }
+        for (uint p = from; p <= to; p++) {
+            keys_out[p] = key_line[d * LINE + p % LINE];
+#if VALUES
+            values_out[p] = value_line[d * LINE + p % LINE];
+#endif
+        }
+    }
+    for (int d = 0; d < DIGITS; d++)
+        for (uint p = begun[d]; p < next[d]; p++) {
+            keys_out[p] = key_line[d * LINE + p % LINE];
+#if VALUES
+            values_out[p] = value_line[d * LINE + p % LINE];
+#endif
+        }
+}
+
+/* The same without lines, for small numbers of keys and for comparison. */
+__kernel void sort_scatter_direct(__global const word *keys, __global const uint *values, int n, word low,
+                                  int shift, __global const uint *counts, __global word *keys_out,
+                                  __global uint *values_out)
+{
+    uint next[DIGITS];
+    int first = get_group_id(0) * GROUP_X, end = first + min(GROUP_X, n - first);
+    for (int d = 0; d < DIGITS; d++)
+        next[d] = counts[d * get_num_groups(0) + get_group_id(0)];
+    for (int i = first; i < end; i++) {
+        word key = keys[i];
+        uint to = next[digit_of(key, low, shift)]++;
+        keys_out[to] = key;
+#if VALUES
+        values_out[to] = values[i];
+#endif
+    }
+}

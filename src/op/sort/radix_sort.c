@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/sort/radix_sort.h"
+
+#include "op/sort/scan.h"
+
+enum { DIGITS = 256, DIGIT_BITS = 8, RANGE_GROUPS = 256 };
+
+/* march: keys of an item, or of a chunk. */
+static const clv_variant range_variants[] = {
+    {.name = "group", .function = "sort_range", .group = {CLV_MARCH}, .most_groups = RANGE_GROUPS,
+     .devices = CLV_ON_GPU, .cell_bytes = 16, .tiles = {{256, 1, 1, 4096}, {64, 1, 1, 4096}}},
+    {.name = "item", .function = "sort_range", .group = {CLV_MARCH}, .most_groups = RANGE_GROUPS,
+     .devices = CLV_ON_ANY, .cell_bytes = 16, .tiles = {{1, 1, 1, 65536}}},
+};
+static const clv_variant count_variants[] = {
+    {.name = "group", .function = "sort_count_group", .group = {1}, .devices = CLV_ON_GPU,
+     .fixed_bytes = DIGITS * 4, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "chunk", .function = "sort_count_chunk", .group = {1}, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}},
+};
+/* Local memory of an item: its keys twice, in places that are spread, tallies, and room for their scan. */
+#define BYTES(keys, tallies) ((keys) * 17 / 16 * 8 + (tallies))
+#define FIXED (DIGITS * 4 + 64)
+static const clv_variant scatter_variants[] = {
+    {.name = "group", .function = "sort_scatter_group", .defines = "-DSWEEP=4", .item = {CLV_MARCH},
+     .devices = CLV_ON_GPU, .cell_bytes = BYTES(15, 42), .fixed_bytes = FIXED,
+     .tiles = {{256, 1, 1, 15}, {128, 1, 1, 15}}},
+    {.name = "implicit", .function = "sort_scatter_group", .defines = "-DSWEEP=2", .item = {CLV_MARCH},
+     .devices = CLV_ON_GPU, .optional = true, .cell_bytes = BYTES(16, 26), .fixed_bytes = FIXED,
+     .tiles = {{128, 1, 1, 15}, {256, 1, 1, 4}}},
+    {.name = "lines", .function = "sort_scatter_chunk", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,
+     .tiles = {{1, 1, 1, 65536}}},
+    {.name = "direct", .function = "sort_scatter_direct", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,
+     .optional = true, .tiles = {{1, 1, 1, 65536}}},
+};
+
+static const char *const kind_builds[] = {"-DKIND=0", "-DKIND=1", "-DKIND=2", "-DKIND=3", "-DKIND=4", "-DKIND=5", NULL};
+#define WITH_VALUES(k) "-DKIND=" #k " -DVALUES=0", "-DKIND=" #k " -DVALUES=1"
+static const char *const scatter_builds[] = {WITH_VALUES(0), WITH_VALUES(1), WITH_VALUES(2),
+                                             WITH_VALUES(3), WITH_VALUES(4), WITH_VALUES(5), NULL};
+
+#define ROWS(list) (int)(sizeof(list) / sizeof *(list))
+const clv_entry clv_entry_sort_range = {"sort/radix_sort", "sort_range", range_variants, ROWS(range_variants),
+                                        kind_builds};
+const clv_entry clv_entry_sort_count = {"sort/radix_sort", "sort_count", count_variants, ROWS(count_variants),
+                                        kind_builds};
+const clv_entry clv_entry_sort_scatter = {"sort/radix_sort", "sort_scatter", scatter_variants,
+                                          ROWS(scatter_variants), scatter_builds};
+
+size_t clv_sort_key_bytes(clvox_sort_kind kind)
+{
+    return kind >= CLVOX_SORT_UINT64 ? 8 : 4;
+}
+
+static int scatter_kernel(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n,
+                          const clv_kernel **kernel, long long *counts)
+{
+    int status = CLVOX_OK;
+    const int line[3] = {n, 1, 1};
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_scatter, scatter_builds[2 * (int)kind + with_values], line, 0, kernel));
+    *counts = (long long)DIGITS * clv_launch_groups(*kernel, line, NULL);
+    if (*counts > INT32_MAX)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d keys are too many to be sorted at once on %s", n,
+                        clvox_context_limits(ctx)->name);
+end:
+    return status;
+}
+
+int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, int n, size_t *counts, size_t *totals)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    long long words;
+    CLV_TRY(scatter_kernel(ctx, kind, with_values, n, &kernel, &words));
+    int scan = clv_scan_words(ctx, (int)words);
+    CLV_TRY(scan);
+    *counts = words > 4 * RANGE_GROUPS ? (size_t)words : 4 * RANGE_GROUPS; /* the range lies there before */
+    *totals = (size_t)scan;
+    status = CLVOX_OK;
+end:
+    return status;
+}
+
+/* The smallest key, as the kernels order them, and the bits of the difference to the largest. */
+static int find_range(clvox_context *ctx, const clv_sort_args *a, uint64_t *low, int *bits)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    uint64_t wide[2 * RANGE_GROUPS], high = 0;
+    uint32_t narrow[2 * RANGE_GROUPS];
+    const int line[3] = {a->n, 1, 1};
+    size_t bytes = clv_sort_key_bytes(a->kind);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_range, kind_builds[a->kind], line, 0, &kernel));
+    int groups = clv_launch_groups(kernel, line, NULL);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, (double)bytes * a->n, CLV_BUF(a->keys), CLV_INT(a->n),
+                       CLV_BUF(a->counts)));
+    CLV_TRY(clv_buffer_read(ctx, a->counts, 0, bytes == 8 ? (void *)wide : narrow, 2 * bytes * (size_t)groups));
+    *low = UINT64_MAX;
+    for (int i = 0; i < 2 * groups; i++) {
+        uint64_t key = bytes == 8 ? wide[i] : narrow[i];
+        *low = key < *low ? key : *low;
+        high = key > high ? key : high;
+    }
+    for (*bits = 0; *bits < 64 && (high - *low) >> *bits; ++*bits)
+        ;
+end:
+    return status;
+}
+
+/* One digit: from keys and values to the other ones. */
+static int sort_digit(clvox_context *ctx, const clv_sort_args *a, clv_arg low, int shift)
+{
+    int status = CLVOX_OK;
+    const clv_kernel *scatter, *count;
+    long long counts;
+    CLV_TRY(scatter_kernel(ctx, a->kind, a->values != NULL, a->n, &scatter, &counts));
+    const int line[3] = {a->n, 1, 1}, groups[3] = {(int)(counts / DIGITS), 1, 1};
+    double keys = (double)clv_sort_key_bytes(a->kind) * a->n, all = keys + (a->values ? 4. * a->n : 0);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sort_count, kind_builds[a->kind], groups, 0, &count));
+    CLV_TRY(CLV_LAUNCH(ctx, count, groups, keys + 4. * (double)counts, CLV_BUF(a->keys), CLV_INT(a->n),
+                       CLV_INT(scatter->group[0]), low, CLV_INT(shift), CLV_BUF(a->counts)));
+    CLV_TRY(clv_scan(ctx, &(clv_scan_args){.in = a->counts, .n = (int)counts, .totals = a->totals, .out = a->counts}));
+    CLV_TRY(CLV_LAUNCH(ctx, scatter, line, 2 * all + 4. * (double)counts, CLV_BUF(a->keys), CLV_BUF(a->values),
+                       CLV_INT(a->n), low, CLV_INT(shift), CLV_BUF(a->counts), CLV_BUF(a->other_keys),
+                       CLV_BUF(a->other_values)));
+end:
+    return status;
+}
+
+static void exchange(clv_buffer **a, clv_buffer **b)
+{
+    clv_buffer *c = *a;
+    *a = *b;
+    *b = c;
+}
+
+int clv_sort(clvox_context *ctx, const clv_sort_args *args)
+{
+    int status = CLVOX_OK, bits = 8 * (int)clv_sort_key_bytes(args->kind);
+    uint64_t low = 0;
+    clv_sort_args a = *args;
+    if (a.n <= 1)
+        return CLVOX_OK;
+    if (a.limit_range)
+        CLV_TRY(find_range(ctx, &a, &low, &bits));
+    const uint32_t narrow = (uint32_t)low;
+    const clv_arg least = bits > 32 || clv_sort_key_bytes(a.kind) == 8 ? (clv_arg){8, &low, NULL}
+                                                                      : (clv_arg){4, &narrow, NULL};
+    for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
+        CLV_TRY(sort_digit(ctx, &a, least, shift));
+        exchange(&a.keys, &a.other_keys);
+        exchange(&a.values, &a.other_values);
+    }
+    if (a.keys != args->keys) {
+        size_t bytes = clv_sort_key_bytes(a.kind) * (size_t)a.n;
+        CLV_TRY(clv_buffer_copy(ctx, a.keys, 0, args->keys, 0, bytes));
+        if (a.values)
+            CLV_TRY(clv_buffer_copy(ctx, a.values, 0, args->values, 0, 4 * (size_t)a.n));
+    }
+end:
+    return status;
+}
+
+int clvox_sort(clvox_context *ctx, clvox_sort_kind kind, void *keys, void *values, size_t count)
+{
+    int status = CLVOX_OK;
+    clv_sort_args a = {.kind = kind, .n = (int)count};
+    size_t bytes = clv_sort_key_bytes(kind) * count, counts, totals;
+    if (!ctx || (!keys && count > 0) || (unsigned)kind > CLVOX_SORT_FLOAT64)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a sort wants a context, keys and a known kind of key");
+    if (count > INT32_MAX)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%zu keys are too many to be sorted at once: 2147483647 are possible",
+                        count);
+    if (count < 2)
+        return CLVOX_OK;
+    CLV_TRY(clv_sort_words(ctx, kind, values != NULL, a.n, &counts, &totals));
+    const clv_request requests[] = {
+        {&a.keys, bytes, "keys"},
+        {&a.other_keys, bytes, "keys in their new order"},
+        {&a.counts, 4 * counts, "counts of digits"},
+        {&a.totals, 4 * totals, "totals of counts"},
+        {&a.values, 4 * count, "values"},
+        {&a.other_values, 4 * count, "values in their new order"},
+    };
+    int wanted = values ? 6 : 4;
+    CLV_TRY(clv_pool_take(ctx, requests, wanted));
+    status = clv_buffer_write(ctx, a.keys, 0, keys, bytes);
+    if (status >= 0 && values)
+        status = clv_buffer_write(ctx, a.values, 0, values, 4 * count);
+    if (status >= 0)
+        status = clv_sort(ctx, &a);
+    if (status >= 0)
+        status = clv_finish(ctx);
+    if (status >= 0 && values)
+        status = clv_buffer_read(ctx, a.values, 0, values, 4 * count);
+    if (status >= 0)
+        status = clv_buffer_read(ctx, a.keys, 0, keys, bytes);
+    clv_pool_release(requests, wanted);
+end:
+    return status;
+}
+
+const clv_entry *const clv_operation_sort_radix_sort[] = {
+    &clv_entry_sort_range, &clv_entry_sort_count, &clv_entry_sort_scatter, NULL};

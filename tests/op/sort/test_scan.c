@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op/harness.h"
+#include "ref/sort/scan.h"
+
+static clvox_context *ctx;
+
+enum { LONGEST = 70001 };
+
+/* keys: runs of about `run` elements; 0: none. */
+static void scan(int n, int run, bool inclusive, bool in_place, uint32_t most)
+{
+    static uint32_t in[LONGEST], keys[LONGEST], want[LONGEST], got[LONGEST];
+    uint32_t seed = 77u + (uint32_t)n, key = 5;
+    for (int i = 0; i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        in[i] = most ? (seed >> 3) % most : seed;
+        key += run > 0 && (seed >> 7) % (uint32_t)run == 0;
+        keys[i] = key;
+    }
+    size_t bytes = (size_t)n * 4;
+    int words = clv_scan_words(ctx, n);
+    assert_true(words >= 0);
+    clv_buffer *device = harness_upload(ctx, in, bytes), *other = run ? harness_upload(ctx, keys, bytes) : NULL;
+    clv_buffer *totals = harness_output(ctx, 4 * (size_t)words + 4), *out = in_place ? device : harness_output(ctx, bytes);
+    const clv_scan_args args = {.in = device, .keys = other, .n = n, .inclusive = inclusive, .totals = totals, .out = out};
+    assert_ok(clv_scan(ctx, &args));
+    harness_download(ctx, out, got, bytes);
+    ref_scan(in, run ? keys : NULL, n, inclusive, want);
+    for (int i = 0; i < n; i++)
+        if (got[i] != want[i])
+            assert_that(false, "n %d, runs of %d, inclusive %d: sum %d is %u, not %u", n, run, inclusive, i, got[i], want[i]);
+    if (!in_place)
+        clv_buffer_destroy(&out);
+    clv_buffer_destroy(&device);
+    clv_buffer_destroy(&other);
+    clv_buffer_destroy(&totals);
+}
+
+static void sums_of_all_lengths(void **state)
+{
+    (void)state;
+    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
+    const int lengths[] = {1, 64, 65, 1023, 1025, 4096, 4097, LONGEST};
+    int count = tiny ? 4 : sizeof lengths / sizeof *lengths;
+    for (int i = 0; i < count; i++) {
+        scan(lengths[i], 0, i % 2, i % 3 == 0, 100);
+        scan(lengths[i], i % 2 ? 3 : 2000, i % 3 == 0, i % 2, 0); /* sums run over */
+        scan(lengths[i], 1, true, false, 7);
+    }
+}
+
+static void nothing_to_add(void **state)
+{
+    (void)state;
+    assert_ok(clv_scan(ctx, &(clv_scan_args){.n = 0}));
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    harness_cases(&clv_entry_scan_totals, sums_of_all_lengths, NULL, 0, "sums of all lengths");
+    harness_cases(&clv_entry_scan_before, sums_of_all_lengths, NULL, 0, "sums of all lengths");
+    harness_cases(&clv_entry_scan_sums, sums_of_all_lengths, NULL, 0, "sums of all lengths");
+    test_case(nothing_to_add, "nothing to add");
+    return test_run("scan", harness_close);
+}
