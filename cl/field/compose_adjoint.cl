@@ -3,59 +3,16 @@
  * place, and of w, added to sums in whole units, so that the order in which
  * voxels arrive does not show. w goes on beyond its border; there its derivative
  * across the border is 0. */
-#include "common/field.clh"
+#include "common/sample.clh"
 
 #define UNITS 1048576.0f
 
-typedef struct place {
-    int base, right, back, up;
-    float3 fraction, live;
-} place;
-
-/* Where index i + offset lies on an axis of n voxels. */
-static inline int place_axis(float p, int n, float *fraction, float *live)
-{
-    float top = (float)(n - 1), c = fmin(fmax(p, 0.0f), top);
-    int base = max(min((int)c, n - 2), 0);
-    *fraction = c - (float)base;
-    *live = n > 1 && p >= 0.0f && p <= top ? 1.0f : 0.0f;
-    return base;
-}
-
-static inline place place_of(float3 p, int4 size)
-{
-    place at;
-    float fx, fy, fz, lx, ly, lz;
-    int x = place_axis(p.x, size.x, &fx, &lx), y = place_axis(p.y, size.y, &fy, &ly);
-    int z = place_axis(p.z, size.z, &fz, &lz);
-    at.base = (z * size.y + y) * size.x + x;
-    at.right = size.x > 1 ? 1 : 0;
-    at.back = size.y > 1 ? size.x : 0;
-    at.up = size.z > 1 ? size.x * size.y : 0;
-    at.fraction = (float3)(fx, fy, fz);
-    at.live = (float3)(lx, ly, lz);
-    return at;
-}
-
-static inline float3 along(float3 a, float3 b, float t)
-{
-    return a + t * (b - a);
-}
-
 /* g + s (Dw)^T g with the interpolant's own derivative; rate: s / spacing. */
-static inline float3 turned_back(__global const float *w, int n, place at, float3 g, float3 rate)
+static inline float3 turned_back(__global const float *w, int4 size, float3 p, float3 g, float3 rate)
 {
-    int i = at.base, j = at.base + at.up;
-    float fx = at.fraction.x, fy = at.fraction.y, fz = at.fraction.z;
-    float3 a = load_vec(w, i, n), b = load_vec(w, i + at.right, n);
-    float3 c = load_vec(w, i + at.back, n), e = load_vec(w, i + at.back + at.right, n);
-    float3 f = load_vec(w, j, n), h = load_vec(w, j + at.right, n);
-    float3 k = load_vec(w, j + at.back, n), l = load_vec(w, j + at.back + at.right, n);
-    float3 ab = along(a, b, fx), ce = along(c, e, fx), fh = along(f, h, fx), kl = along(k, l, fx);
-    float3 dx = along(along(b - a, e - c, fy), along(h - f, l - k, fy), fz);
-    float3 dy = along(ce - ab, kl - fh, fz);
-    float3 dz = along(fh, kl, fy) - along(ab, ce, fy);
-    return g + rate * at.live * (float3)(dot(dx, g), dot(dy, g), dot(dz, g));
+    float3 dx, dy, dz;
+    sample_vec_gradient(w, size, p, &dx, &dy, &dz);
+    return g + rate * (float3)(dot(dx, g), dot(dy, g), dot(dz, g));
 }
 
 static inline float3 position(__global const float *d, int i, int n, int x, int y, int z, float3 per_mm)
@@ -84,25 +41,25 @@ __kernel void compose_adjoint_item(__global const float *d, __global const float
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
-    place at = place_of(position(d, i, n, x, y, z, per_mm.xyz), size);
-    float3 here = load_vec(g, i, n), units = units_of(state[slot]) * here;
-    store_vec(turned_back(w, n, at, here, s * per_mm.xyz), g, i, n);
-    float3 f = at.fraction, r = 1.0f - f;
-    int j = at.base, k = at.base + at.up;
+    float3 p = position(d, i, n, x, y, z, per_mm.xyz), here = load_vec(g, i, n), units = units_of(state[slot]) * here;
+    cell at = whole_cell(position_clamp(p, size), size);
+    store_vec(turned_back(w, size, p, here, s * per_mm.xyz), g, i, n);
+    float3 f = (float3)(at.fx, at.fy, at.fz), r = 1.0f - f;
+    int j = at.base, k = at.base + at.dz;
     add(sums, j, n, r.x * r.y * r.z * units);
-    add(sums, j + at.right, n, f.x * r.y * r.z * units);
-    add(sums, j + at.back, n, r.x * f.y * r.z * units);
-    add(sums, j + at.back + at.right, n, f.x * f.y * r.z * units);
+    add(sums, j + at.dx, n, f.x * r.y * r.z * units);
+    add(sums, j + at.dy, n, r.x * f.y * r.z * units);
+    add(sums, j + at.dy + at.dx, n, f.x * f.y * r.z * units);
     add(sums, k, n, r.x * r.y * f.z * units);
-    add(sums, k + at.right, n, f.x * r.y * f.z * units);
-    add(sums, k + at.back, n, r.x * f.y * f.z * units);
-    add(sums, k + at.back + at.right, n, f.x * f.y * f.z * units);
+    add(sums, k + at.dx, n, f.x * r.y * f.z * units);
+    add(sums, k + at.dy, n, r.x * f.y * f.z * units);
+    add(sums, k + at.dy + at.dx, n, f.x * f.y * f.z * units);
 }
 
-static inline void flush(__global int *sums, place at, int n, const int3 kept[4])
+static inline void flush(__global int *sums, cell at, int n, const int3 kept[4])
 {
-    int edges[4] = {at.base + at.right, at.base + at.right + at.back, at.base + at.right + at.up,
-                    at.base + at.right + at.up + at.back};
+    int edges[4] = {at.base + at.dx, at.base + at.dx + at.dy, at.base + at.dx + at.dz,
+                    at.base + at.dx + at.dz + at.dy};
     for (int e = 0; e < 4; e++) {
         atomic_add(&sums[VEC_AT(edges[e], 0, n)], kept[e].x);
         atomic_add(&sums[VEC_AT(edges[e], 1, n)], kept[e].y);
@@ -122,16 +79,16 @@ __kernel void compose_adjoint_row(__global const float *d, __global const float 
     int n = size.x * size.y * size.z, row = (z * size.y + y) * size.x;
     float scale = units_of(state[slot]);
     int3 kept[4];
-    place before;
+    cell before;
     for (int x = 0; x < size.x; x++) {
         int i = row + x;
-        place at = place_of(position(d, i, n, x, y, z, per_mm.xyz), size);
-        float3 here = load_vec(g, i, n), units = scale * here;
-        store_vec(turned_back(w, n, at, here, s * per_mm.xyz), g, i, n);
-        float3 f = at.fraction, r = 1.0f - f;
+        float3 p = position(d, i, n, x, y, z, per_mm.xyz), here = load_vec(g, i, n), units = scale * here;
+        cell at = whole_cell(position_clamp(p, size), size);
+        store_vec(turned_back(w, size, p, here, s * per_mm.xyz), g, i, n);
+        float3 f = (float3)(at.fx, at.fy, at.fz), r = 1.0f - f;
         float share[4] = {r.y * r.z, f.y * r.z, r.y * f.z, f.y * f.z};
-        int edges[4] = {at.base, at.base + at.back, at.base + at.up, at.base + at.up + at.back};
-        bool joined = x > 0 && at.base == before.base + before.right;
+        int edges[4] = {at.base, at.base + at.dy, at.base + at.dz, at.base + at.dz + at.dy};
+        bool joined = x > 0 && at.base == before.base + before.dx;
         if (x > 0 && !joined)
             flush(sums, before, n, kept);
         for (int e = 0; e < 4; e++) {

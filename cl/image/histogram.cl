@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts into equal bins. Built with HAS_MASK. */
-
+#include "common/bins.clh"
 #include "common/field_row.clh"
 
 #ifndef HAS_MASK
@@ -12,13 +12,6 @@
 #else
 #define COUNTED(i) (a[i] == a[i])
 #endif
-
-/* The comparisons put what scale = 0 makes of an infinite value into bin 0. */
-static inline int bin_of(float value, float low, float scale, int bins)
-{
-    float place = (value - low) * scale;
-    return place > 0.0f ? (int)min(place, (float)(bins - 1)) : 0;
-}
 
 /* Runs of one bin, as in the background of an image, are added at once: equal
  * addresses are what slows local atomics down. */

@@ -5,7 +5,7 @@
  * SOURCE says what a sample's derivative is: 0 three sets of sums, with 1, F and M
  * as derivatives; 1 from the table of a histogram's derivative; 2 from an image; 3 as
  * 0, each sample with its weight of an image. */
-#include "match/affine_metric_prepare.clh"
+#include "common/bins.clh"
 #include "match/affine_metric_smooth.clh"
 
 #ifndef SOURCE
@@ -22,6 +22,44 @@
 #define LOOK_UP look_up
 #define LOOK_UP_CHUNK look_up_chunk
 #endif
+
+/* ---- values: on one scale, or seen against their surroundings ------------ */
+
+/* Brings values to [0, 1]. in is an image times its mask and share the mask,
+ * both smoothed alike: under half of a share is outside and becomes NaN. NULL:
+ * there is no mask. */
+static inline float prepared(float v, float share, float scale, float offset)
+{
+    float out = fmin(fmax(muladd(v, scale, offset), 0.0f), 1.0f);
+    return v == v && share >= 0.5f ? out : NAN;
+}
+
+__kernel void prepare(__global const float *in, __global const float *share, int n, float scale,
+                      float offset, __global float *out)
+{
+    int first = get_global_id(0) * MARCH;
+    for (int i = first; i < min(first + MARCH, n); i++) {
+        float m = share ? share[i] : 1.0f;
+        out[i] = prepared(share ? in[i] / m : in[i], m, scale, offset);
+    }
+}
+
+/* A value by the mean and spread of its surroundings, between -1/2 and 1/2: sums
+ * of products that are about 0 lose nothing to the squares of means. The
+ * outermost rim voxels along each axis are left out. */
+__kernel void localise(__global const float *in, __global const float *mean, __global const float *square,
+                       __global const float *share, int4 size, int4 rim, float epsilon, __global float *out)
+{
+    int first = get_global_id(0) * MARCH, n = size.x * size.y * size.z;
+    for (int i = first; i < min(first + MARCH, n); i++) {
+        int x = i % size.x, y = i / size.x % size.y, z = i / (size.x * size.y);
+        int inside = x >= rim.x && x < size.x - rim.x && y >= rim.y && y < size.y - rim.y && z >= rim.z &&
+                     z < size.z - rim.z;
+        float w = fmax(share[i], 1e-3f), m = mean[i] / w, v = fmax(square[i] / w - m * m, 0.0f);
+        float at = (in[i] - m) / (sqrt(v) + epsilon) * (1.0f / 6.0f);
+        out[i] = in[i] == in[i] && inside ? fmin(fmax(at, -0.5f), 0.5f) : NAN;
+    }
+}
 
 /* ---- what all kernels over samples share -------------------------------- */
 
@@ -52,24 +90,24 @@ histogram_groups(__global const float *fixed, int4 size, __global const float *m
                  int4 moving_size, __global const float4 *maps, int4 lattice, int bins, int band,
                  float scale, __global uint *counts, __local uint *own)
 {
-    int lane = get_local_id(0), which = get_group_id(1), first_bin = get_group_id(2) * band;
-    int some_bins = min(band, bins - first_bin), total = some_bins * bins;
-    __global uint *to = counts + (which * bins + first_bin) * bins;
+    int lane = get_local_id(0), which = get_group_id(1), lowest = get_group_id(2) * band;
+    int some_bins = min(band, bins - lowest), total = some_bins * bins;
+    __global uint *to = counts + (which * bins + lowest) * bins;
     int first = get_group_id(0) * lattice.z, count = min(lattice.z, lattice.w - first) * size.x;
     rows linear = map_of(maps, which);
     for (int i = lane; i < total; i += TILE_X)
         own[i] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lane; i < count; i += TILE_X) {
-        int row = first + i / size.x, x = i % size.x, y = ROW_Y(row), z = ROW_Z(row), bin;
+        int row = first + i / size.x, x = i % size.x, y = ROW_Y(row), z = ROW_Z(row);
         float f = fixed[(z * size.y + y) * size.x + x];
         float4 m;
         float3 p = position_of(linear, linear, x, y, z, (float3)(0.0f));
-        int line = fixed_bin(f, bins) - first_bin;
+        int line = bin_of(f, 0.0f, (float)bins, bins) - lowest;
         if (line >= 0 && line < some_bins && look_up(moving, moving_size, p, &m) && f == f) {
-            float t = spline_place(m.x, bins, &bin);
-            uint4 w = spline_counts(spline_weights(t), scale);
-            __local uint *at = own + line * bins + bin - 1;
+            float t;
+            __local uint *at = own + line * bins + first_bin(kept_inside(m.x), bins, &t);
+            uint4 w = spline_counts(window(t), scale);
             atomic_add(at, w.x);
             atomic_add(at + 1, w.y);
             atomic_add(at + 2, w.z);
@@ -105,17 +143,16 @@ __kernel void histogram_rows(__global const float *fixed, int4 size, __global co
             int line[CHUNK], counts_here[CHUNK];
             for (int c = 0; c < CHUNK / 8; c++) {
                 float8 f = min(max(s.fixed[c], 0.0f), 1.0f) * (float)bins;
-                vstore8(min(convert_int8(f), (int8)(bins - 1)) * bins - 1, c, line);
+                vstore8(min(convert_int8(f), (int8)(bins - 1)) * bins, c, line);
                 vstore8(s.value[c], c, value);
                 vstore8(s.counts[c], c, counts_here);
             }
             for (int c = 0; c < CHUNK; c++) {
-                int bin;
+                float t;
                 if (!counts_here[c])
                     continue;
-                float t = spline_place(value[c], bins, &bin);
-                uint *at = own + line[c] + bin;
-                vstore4(vload4(0, at) + spline_counts(spline_weights(t), scale), 0, at);
+                uint *at = own + line[c] + first_bin(kept_inside(value[c]), bins, &t);
+                vstore4(vload4(0, at) + spline_counts(window(t), scale), 0, at);
             }
         }
     }
@@ -130,10 +167,10 @@ __kernel void histogram_rows(__global const float *fixed, int4 size, __global co
  * the normal matrix for each bin of F. */
 static inline float table_derivative(__global const float *table, int bins, float f, float m, float *weight)
 {
-    int bin, line = fixed_bin(f, bins);
-    float t = spline_place(m, bins, &bin);
+    float t;
+    int line = bin_of(f, 0.0f, (float)bins, bins), first = first_bin(kept_inside(m), bins, &t);
     *weight = table[bins * bins + line];
-    return dot(vload4(0, table + line * bins + bin - 1), spline_derivatives(t)) * (float)(bins - 3);
+    return dot(vload4(0, table + line * bins + first), window_derivative(t)) * (float)(bins - 3);
 }
 
 /* What a sample adds, of one derivative s: n F M FF MM FM; s g_j {1, x, y, z} by j;

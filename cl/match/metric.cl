@@ -4,8 +4,29 @@
  * more work-group joins them in an order that depends on their number alone, and
  * derivatives are written from the result.
  * Built with MI: mutual information instead. */
+#include "common/field_row.clh"
+#include "common/group_reduce.clh"
 #include "common/share.clh"
-#include "match/metric.clh"
+
+/* PoCL 3.1 loses the result of functions given local memory that it does not inline. */
+#define INLINED __attribute__((always_inline)) static inline
+
+/* Comparisons with NaN are false. */
+#define COUNTS(f, m) (fabs(f) <= FLT_MAX && fabs(m) <= FLT_MAX)
+#define COUNTS8(f, m) ((fabs(f) <= (float8)(FLT_MAX)) & (fabs(m) <= (float8)(FLT_MAX)))
+
+/* Four neighbouring words from any address that a word may have. */
+#ifdef __clang__
+typedef float4 float4_anywhere __attribute__((aligned(4)));
+typedef uint4 uint4_anywhere __attribute__((aligned(4)));
+#define LOAD4(p) (*(__global const float4_anywhere *)(p))
+#define LOAD4U(p) (*(__global const uint4_anywhere *)(p))
+#define STORE4U(v, p) (*(__global uint4_anywhere *)(p) = (v))
+#else
+#define LOAD4(p) vload4(0, p)
+#define LOAD4U(p) vload4(0, p)
+#define STORE4U(v, p) vstore4(v, 0, p)
+#endif
 
 #ifdef MI
 #include "match/metric_mi.clh"

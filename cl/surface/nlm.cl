@@ -3,8 +3,7 @@
  * `stride` floats a row: the samples, x fastest, then zeros. */
 #include "common/field_row.clh"
 #include "common/grid.clh"
-#include "surface/patch_search_patch.clh"
-#include "surface/tetrahedron.clh"
+#include "surface/extrapolate.clh"
 
 /* ---- the band ----------------------------------------------------------- */
 
@@ -55,7 +54,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
         for (int dy = -radius; dy <= radius; dy++) {
             __global const float *from = phi + at + (dz * size.y + dy) * size.x - radius;
             for (int i = 0; i < edge; i++, s++)
-                to[s] = inside ? from[i] : patch_sample(phi, size, x - radius + i, y + dy, z + dz);
+                to[s] = inside ? from[i] : extrapolated(phi, size, x - radius + i, y + dy, z + dz, 1.0f);
         }
     while (s < stride)
         to[s++] = 0.0f;
@@ -65,7 +64,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
         float v = 0.0f;
         if (s < samples)
             v = inside ? phi[at + (dz * size.y + dy) * size.x + dx]
-                       : patch_sample(phi, size, x + dx, y + dy, z + dz);
+                       : extrapolated(phi, size, x + dx, y + dy, z + dz, 1.0f);
         to[s] = v;
     }
 #endif
@@ -354,6 +353,29 @@ __kernel void nlm_overlap(__global const float *estimates, __global const int *b
         if (first + part >= count)
             phi[at] = sum.x / sum.y;
     }
+}
+
+/* The share of a tetrahedron on which the linear function with these values at
+ * its corners is below 0. */
+static inline float share_below(float a, float b, float c, float d)
+{
+    float p = min(a, b), q = max(a, b), r = min(c, d), s = max(c, d);
+    a = min(p, r); /* now a <= b, c <= d; b and c come in either order */
+    d = max(q, s);
+    p = max(p, r);
+    q = min(q, s);
+    b = min(p, q);
+    c = max(p, q);
+    if (a >= 0.0f)
+        return 0.0f;
+    if (d < 0.0f)
+        return 1.0f;
+    if (b >= 0.0f)
+        return a / (a - b) * (a / (a - c)) * (a / (a - d));
+    if (c < 0.0f)
+        return 1.0f - d / (d - a) * (d / (d - b)) * (d / (d - c));
+    return (a * a * b * b - a * b * (a + b) * (c + d) + c * d * (a * a + a * b + b * b)) /
+           ((a - c) * (a - d) * (b - c) * (b - d));
 }
 
 /* ---- volume ------------------------------------------------------------- */

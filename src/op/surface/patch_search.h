@@ -36,7 +36,7 @@ typedef struct clv_patch_search_args {
  * ascending order of (D, l): neighbours[j most + k] and distances[j most + k] (D
  * summed directly, in a fixed order). They are exactly those that comparing
  * every pair gives. Samples beyond the grid continue phi linearly across its
- * border (cl/surface/patch_search_patch.clh). Where the band has fewer than
+ * border (cl/surface/extrapolate.clh). Where the band has fewer than
  * most + 1 voxels, the rest is -1 and INFINITY. A patch that is not finite has no
  * neighbours and is nobody's. The same bits run after run. */
 int clv_patch_search(clvox_context *ctx, const clv_patch_search_args *args);
