@@ -87,7 +87,8 @@ end:
 int check_metric_force(bench_check *c)
 {
     int status = CLVOX_OK;
-    ref_metric_force(c->in[0], c->data->size, &SAME, c->u, c->in[1], 1, 0, 2e-5, c->want, c->unsure, c->data->size);
+    ref_metric_force(c->in[0], c->data->size, &SAME, c->u, c->in[1], 1, 0, NULL, 2e-5, c->want,
+                     c->unsure, c->data->size);
     CLV_TRY(check_sure(c));
     CLV_TRY(check_field(c, c->data->field[0], c->want, 1e-4, 1e-6));
 end:

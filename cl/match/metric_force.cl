@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* force(i) = keep force(i) + weight derivative(i) shift^T dT/dp (p(i)),
- * p(i) = linear (i, 1) + shift u(i). HAS_FIELD: whether there is a u.
+ * p(i) = linear (i, 1) + shift u(i). HAS_FIELD: whether there is a u. HAS_AXES: each
+ * component of what is added is multiplied by its number of axes.
  * Background, where derivative is 0, is neither placed nor looked up. */
 #include "common/position.clh"
 
+#if HAS_AXES
+#define ALONG(c, f) (axes.c * (f))
+#else
+#define ALONG(c, f) (f)
+#endif
+
 static inline void metric_force_voxel(__global const float *moving, int4 moving_size, rows linear, rows shift,
-                              __global const float *u, float k, float keep, __global float *force, int x,
+                              __global const float *u, float k, float4 axes, float keep, __global float *force, int x,
                               int y, int z, int4 size)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
@@ -16,7 +23,7 @@ static inline void metric_force_voxel(__global const float *moving, int4 moving_
         at = load_vec(u, i, n);
 #endif
         if (isfinite(sample_gradient(moving, moving_size, position_of(linear, shift, x, y, z, at), &g)))
-            f = k * (shift.x.xyz * g.x + shift.y.xyz * g.y + shift.z.xyz * g.z);
+            f = ALONG(xyz, k * (shift.x.xyz * g.x + shift.y.xyz * g.y + shift.z.xyz * g.z));
     }
     if (keep != 0.0f)
         f = muladd((float3)(keep), load_vec(force, i, n), f);
@@ -25,7 +32,7 @@ static inline void metric_force_voxel(__global const float *moving, int4 moving_
 
 __kernel void metric_force_item(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
                         float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
-                        __global const float *u, __global const float *derivative, float weight, float keep,
+                        __global const float *u, __global const float *derivative, float weight, float4 axes, float keep,
                         __global float *force, int4 size)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
@@ -33,7 +40,7 @@ __kernel void metric_force_item(__global const float *moving, int4 moving_size, 
         return;
     rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
     float k = weight * derivative[(z * size.y + y) * size.x + x];
-    metric_force_voxel(moving, moving_size, linear, shift, u, k, keep, force, x, y, z, size);
+    metric_force_voxel(moving, moving_size, linear, shift, u, k, axes, keep, force, x, y, z, size);
 }
 
 /* Of eight vectors only those from skip on. */
@@ -51,7 +58,7 @@ static inline void store_rest(vec8 v, __global float *field, int i, int n, int s
  * last eight may overlap those before them, which keep what they have got. */
 __kernel void metric_force_row(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
                        float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
-                       __global const float *u, __global const float *derivative, float weight, float keep,
+                       __global const float *u, __global const float *derivative, float weight, float4 axes, float keep,
                        __global float *force, int4 size)
 {
     int y = get_global_id(1), z = get_global_id(2), x = 0;
@@ -84,9 +91,9 @@ __kernel void metric_force_row(__global const float *moving, int4 moving_size, f
             if (counts[c / 8]) {
                 float8 k = weight * LOAD8(derivative + i);
                 int8 whole = (fabs(sample_gradient8(&at, &found, c, &g)) < INFINITY) & (k != 0.0f);
-                f.x = select(f.x, k * (shift.x.x * g.x + shift.y.x * g.y + shift.z.x * g.z), whole);
-                f.y = select(f.y, k * (shift.x.y * g.x + shift.y.y * g.y + shift.z.y * g.z), whole);
-                f.z = select(f.z, k * (shift.x.z * g.x + shift.y.z * g.y + shift.z.z * g.z), whole);
+                f.x = select(f.x, ALONG(x, k * (shift.x.x * g.x + shift.y.x * g.y + shift.z.x * g.z)), whole);
+                f.y = select(f.y, ALONG(y, k * (shift.x.y * g.x + shift.y.y * g.y + shift.z.y * g.z)), whole);
+                f.z = select(f.z, ALONG(z, k * (shift.x.z * g.x + shift.y.z * g.y + shift.z.z * g.z)), whole);
             }
             if (keep != 0.0f) {
                 vec8 before = load_vec8(force, i, n);
@@ -101,6 +108,6 @@ __kernel void metric_force_row(__global const float *moving, int4 moving_size, f
         }
     }
     for (; x < size.x; x++)
-        metric_force_voxel(moving, moving_size, linear, shift, u, weight * derivative[start + x], keep, force, x, y, z,
+        metric_force_voxel(moving, moving_size, linear, shift, u, weight * derivative[start + x], axes, keep, force, x, y, z,
                    size);
 }

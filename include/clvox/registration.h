@@ -27,6 +27,7 @@ typedef enum clvox_linear {
     CLVOX_LINEAR_TRANSLATION,
     CLVOX_LINEAR_RIGID,
     CLVOX_LINEAR_SIMILARITY,
+    CLVOX_LINEAR_SCALES, /* rigid, after a scale along each axis of the fixed image: 9 degrees of freedom */
     CLVOX_LINEAR_AFFINE
 } clvox_linear;
 
@@ -94,6 +95,8 @@ typedef struct clvox_register_options {
     double finest_step;      /* the same on the last level */
     double momentum;         /* share of the force that an iteration keeps of the one before, 0 to below 1
                                 (greedy and syn) */
+    double restrict_axes[3]; /* what steps along x, y and z are multiplied by, 0 to 1: those axes of the fixed
+                                image that lie nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
                                 the metric, by less than this share of what the level began with, in
                                 the mean over ten */
@@ -183,7 +186,9 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
  * and with SYN of the whole map where the grids have voxels of about one volume
  * and about as many of them (either within a factor of 1.5): which image a run
  * begins with is decided by the images (a mask on one side alone, fewer voxels,
- * contents), and what was found for the exchanged pair is turned round. How the
+ * contents), and what was found for the exchanged pair is turned round. Neither
+ * holds where the fixed image's axes are given a meaning, by LINEAR_SCALES or
+ * restrict_axes. How the
  * voxels of an image are stored, by axes in any order and direction, does not
  * change the map: the run sees them in the storage nearest to RAS, for which it
  * holds a copy of what lies otherwise. All of the result is of the images as given. On success the result's volumes are the caller's, to be released

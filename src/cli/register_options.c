@@ -72,16 +72,16 @@ static int read_channels(cli_register_request *r)
 /* --dof is --linear by another name. */
 static int read_dof(cli_register_request *r)
 {
-    static const int freedom[] = {0, 3, 6, 7, 12};
+    static const int freedom[] = {0, 3, 6, 7, 9, 12};
     const clv_option *row = clv_option_find(&clv_register_table, "linear");
     const char **linear = given(r, "linear"), *word = NULL;
     if (r->dof < 0)
         return CLVOX_OK;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (r->dof == freedom[i])
             word = clv_option_word(row, i);
     if (!word)
-        return cli_misuse("--dof %d: the choices are 0, 3, 6, 7 and 12", r->dof);
+        return cli_misuse("--dof %d: the choices are 0, 3, 6, 7, 9 and 12", r->dof);
     if (*linear && strcmp(*linear, word) != 0)
         return cli_misuse("--dof %d and --linear contradict each other; one of them is enough", r->dof);
     *linear = word;
@@ -141,7 +141,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"output", 'o', CLI_TEXT, &r->prefix, "PREFIX", "beginning of the names of the results"},
         {"quick", 0, CLI_FLAG, &r->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
         {"best", 0, CLI_FLAG, &r->best, NULL, "more regular maps, more iterations; less overlap than the default"},
-        {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|12", "--linear by degrees of freedom"},
+        {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear by degrees of freedom"},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "where the fixed image counts (above 0)"},
         {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "where the moving image counts"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",

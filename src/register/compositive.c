@@ -29,7 +29,7 @@ enum { LOOK = 10 };
 /* Determinants of what moves one image are kept above this. */
 static const float SMALLEST_HALF = 0.1f;
 
-const char *const clv_compositive_takes[] = {"update-sigma", "total-sigma", "step", "momentum", NULL};
+const char *const clv_compositive_takes[] = {"update-sigma", "total-sigma", "step", "momentum", "restrict", NULL};
 
 /* Length of the last step of a level in shares of its first. */
 static const float LAST = 0.1f;
@@ -62,6 +62,8 @@ typedef struct work {
     int count;
     float rim;         /* voxels over which steps fall to 0 towards the border */
     float length;      /* of the longest step, voxels */
+    float axes[3];     /* weights of the components of steps */
+    bool restricted;   /* not all of them are 1 */
     bool hold;         /* the factor of steps does not grow from here on */
     float total_sigma; /* of the elastic smoothing, voxels */
 } work;
@@ -69,6 +71,25 @@ typedef struct work {
 static clv_buffer *image_of(const clv_channel *channel, const side *s)
 {
     return s->fixed ? channel->level_fixed : channel->level_moving;
+}
+
+/* Which weight goes with which axis of the grid: the order of axes in which they
+ * lie nearest to the world's. */
+static void weigh_axes(const clvox_grid *grid, const double weights[3], float axes[3])
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    double edge[3], most = -1;
+    clvox_grid_spacing(grid, edge);
+    for (int k = 0; k < 6; k++) {
+        double along = 0;
+        for (int a = 0; a < 3; a++)
+            along += fabs(grid->to_ras[orders[k][a]][a]) / edge[a];
+        if (along <= most + 1e-9)
+            continue;
+        most = along;
+        for (int a = 0; a < 3; a++)
+            axes[a] = (float)weights[orders[k][a]];
+    }
 }
 
 static void set_up(work *w, clv_registration *run, const clv_pyramid_level *level)
@@ -83,6 +104,8 @@ static void set_up(work *w, clv_registration *run, const clv_pyramid_level *leve
     for (int i = 0; i < 3; i++)
         if (level->fixed.size[i] > 1 && level->fixed.size[i] < shortest)
             shortest = level->fixed.size[i];
+    weigh_axes(&level->fixed, run->options->restrict_axes, w->axes);
+    w->restricted = w->axes[0] < 1 || w->axes[1] < 1 || w->axes[2] < 1;
     w->rim = fmaxf(1, fminf(LONGEST_RIM, (float)shortest / 8));
     if (symmetric) {
         w->sides[1] = (side){.u = own->u_fixed, .force = own->force_fixed, .derivative = own->derivative_fixed,
@@ -159,6 +182,7 @@ static int iterate(const work *w, float momentum, int slot)
                 .moving = {.buffer = image_of(channel, s), .size = {s->size[0], s->size[1], s->size[2]}},
                 .map = &s->map, .u = s->u, .derivative = s->derivative,
                 .weight = (float)channel->weight, .keep = c > 0 ? 1 : momentum,
+                .axes = w->restricted ? w->axes : NULL,
                 .force = {.buffer = s->force, .size = {size[0], size[1], size[2]}, .components = 3},
             };
             CLV_TRY(clv_metric_force(run->ctx, &args));

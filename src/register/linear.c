@@ -132,6 +132,8 @@ static int first_view(const clv_registration *run, clv_registration *view)
 {
     *view = *run;
     clv_matrix_identity(view->matrix);
+    if (run->options->linear == CLVOX_LINEAR_SCALES) /* along the fixed image's axes */
+        return CLVOX_OK;
     return run->turned == run->moving_first ? CLVOX_OK : clv_register_exchange(view);
 }
 

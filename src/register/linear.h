@@ -73,7 +73,7 @@ void linear_levels_free(linear_stage *stage);
 int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bins, clvox_linear kind,
                     linear_state *states, int count, bool derivatives);
 
-/* 3, 6, 7, 12. */
+/* 3, 6, 7, 9, 12. */
 int linear_parameters(clvox_linear kind);
 /* Takes out of delta what would move an image of one slice out of its plane, where
  * nothing is known of it; all of it stays where there is none. */

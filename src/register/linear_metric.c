@@ -13,11 +13,37 @@
 int linear_parameters(clvox_linear kind)
 {
     return kind == CLVOX_LINEAR_TRANSLATION ? 3 : kind == CLVOX_LINEAR_RIGID ? 6
-           : kind == CLVOX_LINEAR_SIMILARITY ? 7 : 12;
+           : kind == CLVOX_LINEAR_SIMILARITY ? 7 : kind == CLVOX_LINEAR_SCALES ? 9 : 12;
+}
+
+/* An axis of the fixed image, of length 1. */
+static void fixed_axis(const linear_stage *stage, int axis, double out[3])
+{
+    double turn[3][3];
+    if (clv_matrix_rotation(CLV_MATRIX(stage->run->fixed_grid.to_ras), turn) < 0)
+        memset(turn, 0, sizeof turn);
+    for (int i = 0; i < 3; i++)
+        out[i] = turn[i][axis];
+}
+
+/* A scale along the fixed axis a comes before the turn R that state has: R a a^T R^-1. */
+static void scale_generator(const linear_stage *stage, const linear_state *state, int axis, double g[3][3])
+{
+    double a[3], m[4][4], turn[3][3], b[3] = {0};
+    clv_matrix_identity(m);
+    for (int i = 0; i < 9; i++)
+        m[i / 3][i % 3] = state->linear[i / 3][i % 3];
+    fixed_axis(stage, axis, a);
+    if (clv_matrix_rotation(CLV_MATRIX(m), turn) >= 0)
+        for (int i = 0; i < 9; i++)
+            b[i / 3] += turn[i / 3][i % 3] * a[i % 3];
+    for (int i = 0; i < 9; i++)
+        g[i / 3][i % 3] = b[i / 3] * b[i % 3] / stage->radius;
 }
 
 /* What a parameter adds to the velocity at y = linear (x - center): G y + t. */
-static void generator(const linear_stage *stage, clvox_linear kind, int p, double g[3][3], double t[3])
+static void generator(const linear_stage *stage, clvox_linear kind, const linear_state *state, int p, double g[3][3],
+                      double t[3])
 {
     memset(g, 0, 9 * sizeof(double));
     for (int i = 0; i < 3; i++)
@@ -31,6 +57,8 @@ static void generator(const linear_stage *stage, clvox_linear kind, int p, doubl
     } else if (k < 3) {
         g[(k + 2) % 3][(k + 1) % 3] = unit;
         g[(k + 1) % 3][(k + 2) % 3] = -unit;
+    } else if (kind == CLVOX_LINEAR_SCALES) {
+        scale_generator(stage, state, k - 3, g);
     } else {
         for (int i = 0; i < 3; i++)
             g[i][i] = unit;
@@ -67,6 +95,12 @@ void linear_keep_in_plane(const linear_stage *stage, clvox_linear kind, double d
         for (int i = 0; i < 3; i++)
             turn[i] -= rest[i];
     }
+    for (int i = 0; kind == CLVOX_LINEAR_SCALES && i < 3; i++) {
+        double a[3];
+        fixed_axis(stage, i, a);
+        if (fabs(a[0] * n[0] + a[1] * n[1] + a[2] * n[2]) > .5)
+            delta[6 + i] = 0;
+    }
 }
 
 /* exp(g) by its series, halved until small. */
@@ -97,18 +131,24 @@ static void exponential(double g[3][3], double out[3][3])
 void linear_move(const linear_stage *stage, clvox_linear kind, const linear_state *from,
                  const double delta[12], linear_state *to)
 {
-    double sum[3][3] = {{0}}, g[3][3], t[3], e[3][3];
+    double sum[3][3] = {{0}}, scale[3][3] = {{0}}, g[3][3], t[3], e[3][3];
     *to = *from;
     for (int p = 0; p < linear_parameters(kind); p++) {
-        generator(stage, kind, p, g, t);
+        bool scales = kind == CLVOX_LINEAR_SCALES && p >= 6;
+        generator(stage, kind, from, p, g, t);
         for (int i = 0; i < 3; i++) {
             to->shift[i] += delta[p] * t[i];
             for (int j = 0; j < 3; j++)
-                sum[i][j] += delta[p] * g[i][j];
+                (scales ? scale : sum)[i][j] += delta[p] * g[i][j];
         }
     }
+    /* Scales first, which commute, so that a turn after scales stays one. */
+    if (kind == CLVOX_LINEAR_SCALES) {
+        exponential(scale, e);
+        clv_matrix3_multiply(CLV_MATRIX3(e), CLV_MATRIX3(to->linear), to->linear);
+    }
     exponential(sum, e);
-    clv_matrix3_multiply(CLV_MATRIX3(e), CLV_MATRIX3(from->linear), to->linear);
+    clv_matrix3_multiply(CLV_MATRIX3(e), CLV_MATRIX3(to->linear), to->linear);
 }
 
 void linear_from_matrix(const linear_stage *stage, const double matrix[4][4], linear_state *state)
@@ -174,7 +214,7 @@ static void bases(const linear_stage *stage, const linear_level *level, const fl
     memcpy(turn, moved, sizeof turn);
     for (int p = 0; p < linear_parameters(kind); p++) {
         double velocity[3];
-        generator(stage, kind, p, g, t);
+        generator(stage, kind, state, p, g, t);
         clv_matrix3_multiply(CLV_MATRIX3(g), CLV_MATRIX3(spread), moved);
         for (int i = 0; i < 3; i++)
             velocity[i] = t[i] + g[i][0] * far[0] + g[i][1] * far[1] + g[i][2] * far[2];

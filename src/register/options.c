@@ -14,7 +14,7 @@
 #define LEVELS(field) CLV_LEVELS(clvox_register_options, field, levels)
 
 static const char *const init_words[] = {"auto", "identity", "header", "centers", "moments", "matrix", NULL};
-static const char *const linear_words[] = {"none", "translation", "rigid", "similarity", "affine", NULL};
+static const char *const linear_words[] = {"none", "translation", "rigid", "similarity", "scales", "affine", NULL};
 static const char *const gradient_words[] = {"true", "local", NULL};
 static const char *const force_words[] = {"auto", "recompute", "reuse", "capped", "twopass", NULL};
 
@@ -156,6 +156,21 @@ static int read_winsorize(const clv_option *row, const char *text, void *values)
     return clv_quantiles_read(text, &o->winsorize_low, &o->winsorize_high);
 }
 
+static int read_restrict(const clv_option *row, const char *text, void *values)
+{
+    clvox_register_options *o = values;
+    clv_numbers n;
+    (void)row;
+    if (!clv_numbers_read(text, &n) || n.count != 3 || n.unit != CLV_UNIT_NONE)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "three weights, as 1x1x0");
+    for (int i = 0; i < 3; i++) {
+        if (!(n.value[i] >= 0 && n.value[i] <= 1))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "weights of axes are 0 to 1");
+        o->restrict_axes[i] = n.value[i];
+    }
+    return CLVOX_OK;
+}
+
 /* Of all levels, or of the coarser ones and of the last. */
 static int read_step(const clv_option *row, const char *text, void *values)
 {
@@ -274,6 +289,11 @@ static const clv_option rows[] = {
      .unit = CLV_UNIT_VOXELS},
     {.name = "momentum", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(momentum), .most = 1, .open = CLV_OPTION_BELOW,
      .help = "share of the force kept from one iteration to the next", .idle = of_model},
+    {.name = "restrict", .key = "restrict_x", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[0]), .most = 1,
+     .argument = "1x1x0", .read = read_restrict,
+     .help = "weights of the axes of FIXED nearest to left-right, back-front, foot-head", .idle = of_model},
+    {.key = "restrict_y", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[1]), .most = 1},
+    {.key = "restrict_z", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[2]), .most = 1},
     {.name = "lambda", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(lambda),
      .help = "weight of the unbiased penalty, or of a flow's energy", .idle = of_model},
     {.name = "operator", .key = "alpha", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(alpha),

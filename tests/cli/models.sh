@@ -43,7 +43,7 @@ for model in greedy syn; do
     for change in "--update-sigma 1vox" "--total-sigma 1.5vox" "--step 0.3vox" "--momentum 0.5" "--gradient local" \
         "--metric lncc:3" "--metric ssd" "--metric ncc" "--metric mi" "--metric ncc,mi:16" "--tolerance 0.2" \
         "--smooth 3x2vox" "--fixed-mask p_fixed_labels.nii.gz" "--moving-mask p_moving_labels.nii.gz" \
-        "--n4" "--winsorize 0.005,0.9" "--histogram-match" \
+        "--restrict 1x0.5x1" "--n4" "--winsorize 0.005,0.9" "--histogram-match" \
         "-f p_fixed_labels.nii.gz -m p_moving_labels.nii.gz"; do
         exits 0 clvox register $base $change -o n$i
         exits 1 cmp -s n0_warp.nii.gz n${i}_warp.nii.gz

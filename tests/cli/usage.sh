@@ -100,7 +100,7 @@ exits 2 clvox register -f a.nii -f a.nii -m a.nii -o r; says "2 fixed and 1 movi
 exits 2 clvox register -f a.nii -m a.nii --weight 1 --weight 2 -o r; says "2 weights for 1 channels"
 exits 2 clvox register -f a.nii -m a.nii --weight -1 -o r; says "at least 0"
 exits 2 clvox register -f a.nii -m a.nii --weight 0 -o r; says "above 0"
-exits 2 clvox register -f a.nii -m a.nii -o r --dof 9; says '0, 3, 6, 7 and 12'
+exits 2 clvox register -f a.nii -m a.nii -o r --dof 8; says '0, 3, 6, 7, 9 and 12'
 exits 2 clvox register -f a.nii -m a.nii -o r --dof 6 --linear affine; says 'contradict'
 exits 2 clvox register -f a.nii -m a.nii -o r --quick --best; says 'contradict'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric lncc:0,ssd; says '1 to 64'

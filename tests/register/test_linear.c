@@ -27,6 +27,10 @@ static void make_truth(clvox_linear kind, bool flat, double m[4][4])
         stretch[0][1] = .05;
         stretch[1][2] = flat ? 0 : -.04;
     }
+    if (kind == CLVOX_LINEAR_SCALES) {
+        stretch[0][0] = 1.06;
+        stretch[1][1] = .93;
+    }
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             turn[i][j] = (flat && (i == 2 || j == 2) ? 1 : scale) *
@@ -95,6 +99,8 @@ static double run(const pair *p, const clvox_register_images *images, const clvo
     clvox_register_result r;
     assert_ok(clvox_register(ctx, images, o, &r));
     double error = apart(p, CLV_MATRIX(r.matrix), CLV_MATRIX(p->truth));
+    for (int i = 0; i < 3 && o->linear == CLVOX_LINEAR_SCALES; i++)
+        assert_that(fabs(r.parts.shear[i]) < 1e-6, "shear %g", r.parts.shear[i]);
     printf("# off by %.3f mm, correlation %.3f\n", error, r.ncc_linear);
     clvox_register_result_free(&r);
     return error;
@@ -105,7 +111,7 @@ static clvox_register_images images_of(const pair *p)
     return (clvox_register_images){.fixed = {p->fixed}, .moving = {p->moving}, .channels = 1};
 }
 
-static const char *const kinds[] = {"", "translation", "rigid", "similarity", "affine"};
+static const char *const kinds[] = {"", "translation", "rigid", "similarity", "scales", "affine"};
 static const char *const metrics[] = {"SSD", "NCC", "LNCC", "MI"};
 
 /* What cases leave to those after them. */

@@ -19,6 +19,7 @@ typedef struct clv_metric_force_args {
     const clv_map *map;
     const clv_buffer *u, *derivative; /* on the force's grid */
     float weight, keep;
+    const float *axes; /* NULL, or what the components that are added are multiplied by */
     clv_image force;
 } clv_metric_force_args;
 

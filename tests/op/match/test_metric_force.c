@@ -33,7 +33,7 @@ static void make_map(const int in[3], const int out[3], clv_map *map)
 }
 
 static void run(clvox_context *ctx, const float *moving, const int moving_size[3], const clv_map *map,
-                const float *u, const float *derivative, float weight, float keep, double slack,
+                const float *u, const float *derivative, float weight, float keep, const float *axes, double slack,
                 const int size[3])
 {
     size_t n = voxels(size);
@@ -51,12 +51,12 @@ static void run(clvox_context *ctx, const float *moving, const int moving_size[3
                                      : harness_output(ctx, 3 * n * sizeof(float));
     const clv_metric_force_args args = {
         .moving = {.buffer = image, .size = {moving_size[0], moving_size[1], moving_size[2]}},
-        .map = map, .u = field, .derivative = derivatives, .weight = weight, .keep = keep,
+        .map = map, .u = field, .derivative = derivatives, .weight = weight, .keep = keep, .axes = axes,
         .force = {.buffer = force, .size = {size[0], size[1], size[2]}, .components = 3},
     };
     assert_that(clv_metric_force(ctx, &args) == CLVOX_OK, "%s", clvox_message());
     harness_download_field(ctx, force, got, n);
-    ref_metric_force(moving, moving_size, map, u, derivative, (double)weight, (double)keep, slack, want,
+    ref_metric_force(moving, moving_size, map, u, derivative, (double)weight, (double)keep, axes, slack, want,
                      unsure, size);
     size_t passed_over = 0;
     for (size_t i = 0; i < n; i++)
@@ -87,7 +87,7 @@ static void make_derivative(float *derivative, size_t n)
             derivative[i] = 0;
 }
 
-static void random_case(clvox_context *ctx, const setup *s, bool with_field, bool with_nan, float keep)
+static void random_case(clvox_context *ctx, const setup *s, bool with_field, bool with_nan, float keep, const float *axes)
 {
     size_t n = voxels(s->in), m = voxels(s->out);
     float *moving = malloc(n * sizeof *moving), *u = malloc(3 * m * sizeof *u);
@@ -104,7 +104,7 @@ static void random_case(clvox_context *ctx, const setup *s, bool with_field, boo
         u[m + m / 3] = 1e30f;
         u[2 * m + m / 4] = -INFINITY;
     }
-    run(ctx, moving, s->in, &map, with_field ? u : NULL, derivative, 0.7f, keep, 2e-5, s->out);
+    run(ctx, moving, s->in, &map, with_field ? u : NULL, derivative, 0.7f, keep, axes, 2e-5, s->out);
     free(moving);
     free(u);
     free(derivative);
@@ -123,7 +123,7 @@ static void exact_case(clvox_context *ctx, bool with_nan)
     harness_random(derivative, 64 * 11 * 13, 3, -1, 1);
     if (with_nan)
         moving[29] = NAN;
-    run(ctx, moving, in_size, &map, NULL, derivative, -1, 0, 0, size);
+    run(ctx, moving, in_size, &map, NULL, derivative, -1, 0, NULL, 0, size);
 }
 
 enum { X = 5, Y = 4, Z = 6, N = X * Y * Z };
@@ -145,7 +145,7 @@ static void derivative(void **state)
     harness_random(derivative, N, 17, -1, 1);
     for (int i = 0; i < 3 * N; i++)
         u[i] = rintf(u[i] / h) * h; /* so that u - h and u + h are exact */
-    ref_metric_force(moving, in, &map, u, derivative, 1, 0, 2e-3, force, unsure, size);
+    ref_metric_force(moving, in, &map, u, derivative, 1, 0, NULL, 2e-3, force, unsure, size);
     for (int i = 0; i < 3 * N; i++) {
         if (unsure[i % N])
             continue;
@@ -166,13 +166,14 @@ static void metric_force_with_and_without_a_field_nan(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
+    static const float axes[3] = {0.5f, 1, 0};
     int count = getenv("CLVOX_TEST_TINY") ? TINY : (int)(sizeof setups / sizeof *setups);
     for (int s = 0; s < count; s++) {
-        random_case(ctx, &setups[s], true, false, 0);
-        random_case(ctx, &setups[s], true, true, 0.25f);
+        random_case(ctx, &setups[s], true, false, 0, NULL);
+        random_case(ctx, &setups[s], true, true, 0.25f, s % 2 ? axes : NULL);
     }
-    random_case(ctx, &setups[count - 1], false, true, 0);
-    random_case(ctx, &setups[count - 1], false, false, -1);
+    random_case(ctx, &setups[count - 1], false, true, 0, axes);
+    random_case(ctx, &setups[count - 1], false, false, -1, NULL);
     exact_case(ctx, false);
     exact_case(ctx, true);
 }

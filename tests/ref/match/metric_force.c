@@ -57,7 +57,7 @@ static bool gradient(const float *in, const int n[3], const double p[3], double 
 }
 
 void ref_metric_force(const float *moving, const int moving_size[3], const clv_map *map, const float *u,
-              const float *derivative, double weight, double keep, double slack, double *force,
+              const float *derivative, double weight, double keep, const float *axes, double slack, double *force,
               int *unsure, const int size[3])
 {
     size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2], i = 0;
@@ -71,7 +71,7 @@ void ref_metric_force(const float *moving, const int moving_size[3], const clv_m
                 for (int a = 0; a < 3; a++) {
                     double *f = &force[(size_t)a * n + i], sum = 0;
                     for (int b = 0; counts && derivative[i] != 0 && b < 3; b++)
-                        sum += weight * derivative[i] * map->shift[b][a] * d[b];
+                        sum += (axes ? (double)axes[a] : 1) * weight * derivative[i] * map->shift[b][a] * d[b];
                     *f = (keep != 0 ? keep * *f : 0) + sum;
                 }
             }

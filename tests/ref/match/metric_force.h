@@ -8,7 +8,7 @@
  * flag a voxel, set where a rounding of the position by slack could decide
  * otherwise. */
 void ref_metric_force(const float *moving, const int moving_size[3], const clv_map *map, const float *u,
-              const float *derivative, double weight, double keep, double slack, double *force,
+              const float *derivative, double weight, double keep, const float *axes, double slack, double *force,
               int *unsure, const int size[3]);
 
 /* sum over voxels of derivative(i) T(p(i)), whose derivative by u ref_metric_force claims to be. */
