@@ -54,7 +54,8 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
         for (int dy = -radius; dy <= radius; dy++) {
             __global const float *from = phi + at + (dz * size.y + dy) * size.x - radius;
             for (int i = 0; i < edge; i++, s++)
-                to[s] = inside ? from[i] : extrapolated(phi, size, x - radius + i, y + dy, z + dz, 1.0f);
+                to[s] = inside ? from[i]
+                               : extrapolated(phi, (int4)(x - radius + i, y + dy, z + dz, 0), size, 1.0f);
         }
     while (s < stride)
         to[s++] = 0.0f;
@@ -64,7 +65,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
         float v = 0.0f;
         if (s < samples)
             v = inside ? phi[at + (dz * size.y + dy) * size.x + dx]
-                       : extrapolated(phi, size, x + dx, y + dy, z + dz, 1.0f);
+                       : extrapolated(phi, (int4)(x + dx, y + dy, z + dz, 0), size, 1.0f);
         to[s] = v;
     }
 #endif
