@@ -4,6 +4,7 @@
  * ROW_FORM: for CPU devices. memory: 4 n pitch lanes. tables: roots of one of each axis, those for n from
  * `root` on, then of each axis 4 sin^2(a / 2) and sin a of its angles a. lists:
  * radices, those for n from `list` on. */
+#include "common/border.clh"
 #include "common/field_row.clh"
 #include "fluid/fourier.clh"
 
@@ -244,4 +245,34 @@ __kernel void fft_reorder(__global const float *from, __global float *to, int n,
             to[i + n] = v.y;
             to[i + 2 * n] = v.z;
         }
+}
+
+/* A field on another grid that begins at the same voxel. */
+__kernel void fft_fit_item(__global const float *from, __global float *to, int4 from_size, int4 size)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    bool there = x < from_size.x && y < from_size.y && z < from_size.z;
+    int at = (z * from_size.y + y) * from_size.x + x;
+    float3 v = there ? load_vec(from, at, from_size.x * from_size.y * from_size.z) : (float3)(0.0f);
+    store_vec(v, to, (z * size.y + y) * size.x + x, size.x * size.y * size.z);
+}
+
+__kernel void fft_fit_row(__global const float *from, __global float *to, int4 from_size, int4 size)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    int length = size.x * INNER, kept = min(size.x, from_size.x) * INNER;
+    if (y >= from_size.y || z >= from_size.z)
+        kept = 0;
+    for (int c = 0; c < VOLUMES; c++) {
+        __global const float *p = from + ((c * from_size.z + z) * from_size.y + y) * from_size.x * INNER;
+        __global float *q = to + ((c * size.z + z) * size.y + y) * length;
+        for (int i = 0; i < kept; i++)
+            q[i] = p[i];
+        for (int i = kept; i < length; i++)
+            q[i] = 0.0f;
+    }
 }

@@ -39,6 +39,13 @@ static const clv_variant reorder_variants[] = {
 };
 const clv_entry clv_entry_fft_reorder = {"fluid/fourier", "fft_reorder", reorder_variants, 2, NULL};
 
+static const clv_variant fit_variants[] = {
+    {.name = "item", .function = "fft_fit_item", .devices = CLV_ON_GPU, .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
+    {.name = "row", .function = "fft_fit_row", .item = {CLV_WHOLE}, .devices = CLV_ON_CPU,
+     .tiles = {{1, 1, 1, 1}}},
+};
+const clv_entry clv_entry_fft_fit = {"fluid/fourier", "fft_fit", fit_variants, 2, NULL};
+
 /* Of those that take a volume, the first that is the default on this kind of
  * device, as measured (bench rows "fft"), else the first. */
 const clv_fft_provider clv_fft_providers[] = {
@@ -317,6 +324,24 @@ end:
     return status;
 }
 
+int clv_fft_fit(clvox_context *ctx, const clv_buffer *from, const int from_size[3], clv_buffer *to,
+                const int to_size[3])
+{
+    int status = CLVOX_OK;
+    const clv_kernel *kernel;
+    double read = 12, written = 12;
+    for (int a = 0; a < 3; a++) {
+        read *= from_size[a] < to_size[a] ? from_size[a] : to_size[a];
+        written *= to_size[a];
+    }
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_fft_fit, NULL, to_size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, to_size, read + written, CLV_BUF(from), CLV_BUF(to),
+                       CLV_INT4(from_size[0], from_size[1], from_size[2], 0),
+                       CLV_INT4(to_size[0], to_size[1], to_size[2], 0)));
+end:
+    return status;
+}
+
 static int library_forward(clvox_context *ctx, const clv_fft *fft, const clv_buffer *field, clv_buffer *spectrum)
 {
     int status = CLVOX_OK;
@@ -443,4 +468,4 @@ int clv_fft_solve_twice(clvox_context *ctx, const clv_fft *fft, const clv_fluid_
 
 const clv_entry *const clv_operation_fluid_fourier[] = {
     &clv_entry_fft_rows, &clv_entry_fft_rows_back, &clv_entry_fft_columns, &clv_entry_fft_solve, &clv_entry_fft_reorder,
-    NULL};
+    &clv_entry_fft_fit, NULL};

@@ -58,7 +58,12 @@ int clv_fft_solve_twice(clvox_context *ctx, const clv_fft *fft, const clv_fluid_
 /* From a field to one that is planar on every device, or to a field from that. */
 int clv_fft_reorder(clvox_context *ctx, const clv_buffer *from, clv_buffer *to, int voxels, bool to_field);
 
+/* The field on another grid that begins at the same voxel: cut, or 0 where there was nothing. */
+int clv_fft_fit(clvox_context *ctx, const clv_buffer *from, const int from_size[3], clv_buffer *to,
+                const int to_size[3]);
+
 extern const clv_entry clv_entry_fft_columns;
+extern const clv_entry clv_entry_fft_fit;
 extern const clv_entry clv_entry_fft_reorder;
 extern const clv_entry clv_entry_fft_rows;
 extern const clv_entry clv_entry_fft_rows_back;
