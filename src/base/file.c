@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/place.h"
 #include "base/status.h"
 
 /* Names of temporary files, for the signal handler, which may neither lock nor
@@ -142,7 +143,10 @@ static int open_temporary(clv_file_writer *w, mode_t mode)
         if (errno != EEXIST)
             break;
     }
-    return clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(errno));
+    const int why = errno;
+    return clv_place_check(w->path) < 0
+               ? CLVOX_ERROR_FILE
+               : clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", w->path, strerror(why));
 }
 
 int clv_file_create(const char *path, clv_file_writer **out)
@@ -156,7 +160,7 @@ int clv_file_create(const char *path, clv_file_writer **out)
     w->fd = w->slot = -1;
     w->path = strdup(path);
     bool exists = !stat(path, &info);
-    w->target = exists ? realpath(path, NULL) : strdup(path);
+    w->target = exists ? realpath(path, NULL) : clv_place_target(path);
     if (!w->path || !w->target) {
         status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written (%s)", path, strerror(errno));
         goto end;

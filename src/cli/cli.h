@@ -10,6 +10,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/status.h"
+#include "cli/claims.h"
 #include "cli/options.h"
 #include "clvox/apply.h"
 #include "clvox/device.h"
@@ -21,8 +22,10 @@ typedef struct command {
     const char *device;
     int threads;
     const char *json; /* NULL, a file, or "-" */
-    bool profile, no_cache, no_wisdom, quiet;
+    bool profile, no_cache, no_wisdom, no_clobber, quiet;
     int verbose;
+    bool parsed;        /* what was typed makes sense, and the log may be written */
+    cli_claims *claims; /* what is read and will be written */
     cJSON *log;       /* provenance and results */
     clvox_context *ctx; /* opened by cli_open */
     double started;
@@ -104,10 +107,6 @@ int cli_read_gradients(command *cli, const char *bval, const char *bvec, const c
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
 int cli_read_surface(command *cli, const char *path, clvox_surface **out);
 
-/* A long run must not end at a folder that cannot be written: CLVOX_ERROR_FILE where
- * that of path (a file, or the beginning of names) is such a one. */
-int cli_check_folder(const char *path);
-
 /* Writers: enter the file into the log and remark on it. */
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
@@ -178,6 +177,8 @@ void cli_outputs_free(cli_outputs *o);
 
 /* Adds the maps that there are as PREFIX_fa.nii.gz and so on, eigenvectors in
  * RAS or in the axes of FSL's bvecs, and the colours where FA and V1 are there. */
+enum { CLI_MEASURE_ENDS = CLVOX_MEASURES + 2 };
+void cli_measure_ends(unsigned wanted, cli_end ends[CLI_MEASURE_ENDS + 1]); /* the same files, to be claimed */
 int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const maps[CLVOX_MEASURES], bool fsl);
 
 /* Numbers into the log; NaN becomes null. */

@@ -56,7 +56,10 @@ static int table_read(const char *path, table *out)
         status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory for its points", path);
         goto end;
     }
-    for (rest = out->text; (line = strsep(&rest, "\n")) != NULL;) {
+    rest = out->text;
+    if (size >= 3 && !memcmp(rest, "\xEF\xBB\xBF", 3)) /* the mark that spreadsheets put before UTF-8 */
+        rest += 3;
+    while ((line = strsep(&rest, "\n")) != NULL) {
         size_t length = strlen(line);
         number++;
         if (length && line[length - 1] == '\r')
@@ -149,7 +152,7 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "the volume whose grid is filled"},
         {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
          "a transform; the last is applied first; ,-1 inverts it"},
-        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the file to write"},
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
         {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label",
          "auto: label for label images, else linear"},
         {"outside", 0, CLI_NUMBER, &outside, "VALUE", "where REFERENCE reaches beyond IMAGE (default 0)"},

@@ -36,7 +36,7 @@ int cmd_compose(command *cli, int argc, char **argv)
          "the volume on whose grid the warp is written"},
         {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
          "a transform; the last is applied first; ,-1 inverts it"},
-        {"output", 'o', CLI_TEXT, &out_path, "OUT",
+        {"output", 'o', CLI_OUT, &out_path, "OUT",
          "the warp to write; for a chain of affines also a matrix, .txt or .mat"},
         {"format", 0, CLI_CHOICE, &format, "itk|mrtrix|fsl", "whose form OUT takes (default itk)"},
         {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, which FSL's form depends on"},

@@ -54,7 +54,7 @@ int cmd_filter(command *cli, int argc, char **argv)
     clv_numbers sigma = {.count = 0};
     double amount = NAN;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the file to write"},
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
         {"sigma", 0, CLI_NUMBERS, &sigma, "2mm|1.5vox|2x2x3mm",
          "gaussian, unsharp: standard deviation, for all axes or each; mm by default"},
         {"amount", 0, CLI_NUMBER, &amount, "A", "unsharp: how much of the detail is added (default 1)"},

@@ -84,19 +84,24 @@ static double sd(const request *r)
     return r->noise.count ? r->noise.value[0] : 0;
 }
 
-static int write_pair(command *cli, const request *r)
+static int write_pair(command *cli, request *r)
 {
-    static const char *const names[] = {"fixed.nii.gz",  "moving.nii.gz",        "truth_warp.nii.gz",
-                                        "truth_affine.txt", "truth_inverse_warp.nii.gz",
-                                        "fixed_labels.nii.gz", "moving_labels.nii.gz"};
+    const cli_end ends[] = {{"_fixed.nii.gz", true},
+                            {"_moving.nii.gz", true},
+                            {"_truth_warp.nii.gz", true},
+                            {"_truth_affine.txt", r->has_matrix},
+                            {"_truth_inverse_warp.nii.gz", true},
+                            {"_fixed_labels.nii.gz", true},
+                            {"_moving_labels.nii.gz", true},
+                            {0}};
     char path[7][4096];
     clv_phantom phantom = {0}, shells = {0};
     clv_phantom_warp warp;
     clvox_volume *volume = NULL;
     int status = CLVOX_OK;
+    CLV_TRY(cli_claim_prefix(cli, &r->out, ends));
     for (int i = 0; i < 7; i++)
-        if (snprintf(path[i], sizeof path[i], "%s_%s", r->out, names[i]) >= (int)sizeof path[i])
-            return cli_misuse("--output: the prefix is too long");
+        snprintf(path[i], sizeof path[i], "%s%s", r->out, ends[i].end);
     const double(*matrix)[4] = r->has_matrix ? CLV_MATRIX(r->matrix) : NULL;
     CLV_TRY(make_warp(cli, r, &warp));
     CLV_TRY(clv_phantom_make(CLV_PHANTOM_TEXTURED, &r->grid, r->seed, sd(r), &phantom));
@@ -119,7 +124,7 @@ end:
     return status;
 }
 
-static int write_request(command *cli, const request *r)
+static int write_request(command *cli, request *r)
 {
     clv_phantom phantom = {0};
     clv_phantom_warp warp;
@@ -136,6 +141,8 @@ static int write_request(command *cli, const request *r)
                                                      .noise = r->noise,
                                                      .correlation = r->correlation,
                                                      .seed = r->seed});
+    CLV_TRY(cli_claim_output(cli, "output", r->out));
+    CLV_TRY(cli_claims_check(cli));
     if (r->kind == KIND_WARP) {
         CLV_TRY(make_warp(cli, r, &warp));
         CLV_TRY(write_warp(cli, &warp, &r->grid, false, r->out));
@@ -227,7 +234,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
     clv_numbers size = {.count = 0}, spacing = {.count = 0};
     int direction = 0, seed = 1;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &r.out, "OUT",
+        {"output", 'o', CLI_PREFIX, &r.out, "OUT",
          "the file to write; for pair, surface:... and tensor:... a PREFIX"},
         {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
         {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
@@ -250,8 +257,8 @@ int cmd_phantom(command *cli, int argc, char **argv)
          "longest displacement (default: 5, or less where that could fold)"},
         {"affine", 0, CLI_TEXT, &affine, "FILE",
          "pull the image (of a pair: the fixed image) through this too"},
-        {"labels", 0, CLI_TEXT, &r.labels, "FILE", "also the phantom's label map"},
-        {"inverse", 0, CLI_TEXT, &r.inverse, "FILE", "warp: also its inverse"},
+        {"labels", 0, CLI_OUT, &r.labels, "FILE", "also the phantom's label map"},
+        {"inverse", 0, CLI_OUT, &r.inverse, "FILE", "warp: also its inverse"},
         {0},
     };
     const cli_usage usage = {

@@ -82,10 +82,19 @@ end:
     return status;
 }
 
-static int run(command *cli, const cli_register_request *r, clvox_register_options *o)
+static int run(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX];
+    const bool deforms = o->deform != CLVOX_DEFORM_NONE;
+    const cli_end ends[] = {{"_affine.txt", true},
+                            {"_warp.nii.gz", deforms},
+                            {"_inverse_warp.nii.gz", deforms && o->inverse},
+                            {"_warped.nii.gz", true},
+                            {"_labels.nii.gz", r->labels != NULL},
+                            {".png", !r->no_picture},
+                            {".json", true},
+                            {0}};
     clvox_volume *fixed[CLVOX_MAX_CHANNELS] = {0}, *moving[CLVOX_MAX_CHANNELS] = {0};
     clvox_volume *fixed_mask = NULL, *moving_mask = NULL, *labels = NULL;
     clvox_register_images images = {.channels = r->fixed.count};
@@ -95,9 +104,8 @@ static int run(command *cli, const cli_register_request *r, clvox_register_optio
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 3];
     int count = 0;
     double mark = cli_seconds();
-    CLV_TRY(cli_check_folder(r->prefix));
-    if ((size_t)snprintf(path, sizeof path, "%s.json", r->prefix) + 32 >= sizeof path)
-        return clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", r->prefix);
+    CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
+    snprintf(path, sizeof path, "%s.json", r->prefix);
     for (int i = 0; i < images.channels; i++) {
         inputs[count++] = (cli_input){r->fixed.item[i], &fixed[i], false};
         inputs[count++] = (cli_input){r->moving.item[i], &moving[i], false};

@@ -219,9 +219,6 @@ static int run(command *cli, request *r)
     r->source.whole = r->options.distance = r->sdf || is_volume(r->out);
     if (!is_volume(r->out))
         CLV_TRY(clvox_surface_check_name(r->out));
-    CLV_TRY(cli_check_folder(r->out));
-    if (r->sdf)
-        CLV_TRY(cli_check_folder(r->sdf));
     CLV_TRY(cli_level_set(cli, r->in, &r->source, &level_set));
     s.read = cli_seconds() - mark;
     CLV_TRY(cli_read_fields(&clv_denoise_table, r->given, smallest_edge(&level_set.distance->grid),
@@ -263,8 +260,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
     clvox_level_set_source_defaults(&r.source);
     clvox_denoise_defaults(&r.options);
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz)"},
-        {"sdf", 0, CLI_TEXT, &r.sdf, "FILE", "also the signed distance, mm, negative inside"},
+        {"output", 'o', CLI_OUT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz)"},
+        {"sdf", 0, CLI_OUT, &r.sdf, "FILE", "also the signed distance, mm, negative inside"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
@@ -298,8 +295,6 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return status;
     if (r.sdf && !is_volume(r.sdf))
         return cli_misuse("--sdf %s: a signed distance is written as .nii or .nii.gz", r.sdf);
-    if (r.sdf && !strcmp(r.sdf, r.out))
-        return cli_misuse("--sdf %s: is the file of -o, too", r.sdf);
     if (voxel.count && !clvox_surface_is_file(in[0]))
         return cli_misuse("--voxel belongs to meshes; a volume is worked on on its own grid");
     if (voxel.count > 1 || (voxel.count && (voxel.unit == CLV_UNIT_VOXELS || !(voxel.value[0] > 0))))

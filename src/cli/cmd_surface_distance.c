@@ -213,7 +213,7 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
     request r = {.label = -1, .iso = NAN};
     const char *label = NULL;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &r.out, "SDF", "the distance to write (.nii, .nii.gz)"},
+        {"output", 'o', CLI_OUT, &r.out, "SDF", "the distance to write (.nii, .nii.gz)"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.iso, "VALUE", "IN is an image: inside is above VALUE"},
         {"voxel", 0, CLI_NUMBERS, &r.voxel, "1mm|1x1x2mm",

@@ -53,7 +53,7 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
     request r = {.label = -1, .iso = NAN, .level = NAN};
     const char *out_path = NULL, *label = NULL;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &out_path, "OUT",
+        {"output", 'o', CLI_OUT, &out_path, "OUT",
          "the mesh to write: .surf.gii, .vtk, .ply, .stl, .obj, .byu, lh.* or rh.*"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.iso, "VALUE", "IN is an image: inside is above VALUE"},

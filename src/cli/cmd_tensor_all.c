@@ -70,7 +70,10 @@ static int run(command *cli, request *r)
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
     double mark = cli_seconds(), read;
-    CLV_TRY(cli_check_folder(r->prefix));
+    cli_end ends[5 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_noise.nii.gz", true},
+                                          {"_mask.nii.gz", !r->mask && !r->all.everywhere}};
+    cli_measure_ends(r->few ? few & ~(1u << CLVOX_MEASURE_L3) : CLVOX_MEASURES_ALL, ends + 4);
+    CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
     CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
@@ -126,8 +129,6 @@ static int check(request *r)
     int status;
     if (!r->prefix)
         return cli_misuse("-o PREFIX is missing");
-    if (strlen(r->prefix) > 4000)
-        return cli_misuse("--output: the prefix is too long");
     if ((status = cli_check_gradients(r->bval, r->bvec, r->table)))
         return status;
     if ((status = cli_settle_fields(&clv_tensor_all_table, r->given, check_values, &r->all)))
@@ -150,7 +151,7 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
          "of the brain: work above 0 only (default: by Otsu's threshold, PREFIX_mask)"},
         {"few", 0, CLI_FLAG, &r.few, NULL, "of the maps only fa, md, ad, rd, v1 and colours"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
-        {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "what the files' names begin with"},
+        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "what the files' names begin with"},
         {0},
     };
     const cli_usage usage = {

@@ -113,7 +113,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
     request r = {.order = CLVOX_TENSOR_AUTO};
     clvox_tensor_denoise_defaults(&r.options);
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &r.out, "OUT", "the denoised tensor"},
+        {"output", 'o', CLI_OUT, &r.out, "OUT", "the denoised tensor"},
         {"noise", 0, CLI_TEXT, &r.noise, "FILE", "PREFIX_sigma.nii.gz of `clvox tensor fit`"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise above 0 only; nothing flows through its border"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS,

@@ -75,7 +75,7 @@ static void end_stage(cJSON *to, const char *name, double *mark)
     *mark = now;
 }
 
-static int run(command *cli, const request *r)
+static int run(command *cli, request *r)
 {
     int status = CLVOX_OK;
     clvox_volume *dwi = NULL, *mask = NULL;
@@ -84,9 +84,10 @@ static int run(command *cli, const request *r)
     cli_outputs outputs = {.count = 0};
     const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
     double mark = cli_seconds();
-    CLV_TRY(cli_check_folder(r->prefix));
-    if (r->denoised)
-        CLV_TRY(cli_check_folder(r->denoised));
+    const cli_end ends[] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_sigma.nii.gz", true},
+                            {"_noise.nii.gz", true},
+                            {"_mppca_noise.nii.gz", r->options.denoise == CLVOX_SCAN_MPPCA}, {0}};
+    CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     cli_log_grid(cli->log, "grid", &dwi->grid);
     CLV_TRY(cli_on_grid(r->mask, mask, r->dwi, dwi));
@@ -140,9 +141,9 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
         {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit above 0 only"},
-        {"save-denoised", 0, CLI_TEXT, &r.denoised, "FILE", "the scan without noise"},
+        {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the scan without noise"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},
-        {"output", 'o', CLI_TEXT, &r.prefix, "PREFIX", "what the files' names begin with"},
+        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "what the files' names begin with"},
         {0},
     };
     const cli_usage usage = {

@@ -3,8 +3,20 @@
 
 #include "cli/cli.h"
 
-static const char *const names[CLVOX_MEASURES] = {"fa", "md", "ad", "rd", "mode", "cl", "cp",
-                                                  "cs", "l1", "l2", "l3", "v1",   "v2", "v3"};
+/* What the files are called behind the prefix, by clvox_measure. */
+static const char *const measure_ends[CLVOX_MEASURES] = {
+    "_fa.nii.gz", "_md.nii.gz", "_ad.nii.gz", "_rd.nii.gz", "_mode.nii.gz", "_cl.nii.gz", "_cp.nii.gz",
+    "_cs.nii.gz", "_l1.nii.gz", "_l2.nii.gz", "_l3.nii.gz", "_v1.nii.gz",   "_v2.nii.gz", "_v3.nii.gz"};
+
+void cli_measure_ends(unsigned wanted, cli_end ends[CLI_MEASURE_ENDS + 1])
+{
+    const bool colours = (wanted >> CLVOX_MEASURE_FA & 1) && (wanted >> CLVOX_MEASURE_V1 & 1);
+    for (int m = 0; m < CLVOX_MEASURES; m++)
+        ends[m] = (cli_end){measure_ends[m], wanted >> m & 1};
+    ends[CLVOX_MEASURES] = (cli_end){"_colour.nii.gz", colours};
+    ends[CLVOX_MEASURES + 1] = (cli_end){"_colour.png", colours};
+    ends[CLI_MEASURE_ENDS] = (cli_end){NULL, false};
+}
 
 int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], const clvox_volume *mask)
 {
@@ -44,16 +56,14 @@ int cli_outputs_measures(cli_outputs *o, const char *prefix, clvox_volume *const
                          bool fsl)
 {
     int status = CLVOX_OK;
-    char end[32];
     /* Eigenvectors, the largest, first. */
     for (int m = CLVOX_MEASURES - 1; m >= 0; m--) {
         if (!maps[m])
             continue;
-        snprintf(end, sizeof end, "_%s.nii.gz", names[m]);
         if (m < CLVOX_MEASURE_V1)
-            CLV_TRY(cli_outputs_volume(o, maps[m], prefix, end));
+            CLV_TRY(cli_outputs_volume(o, maps[m], prefix, measure_ends[m]));
         else
-            CLV_TRY(cli_outputs_add(o, write_vectors, maps[m], fsl, prefix, end));
+            CLV_TRY(cli_outputs_add(o, write_vectors, maps[m], fsl, prefix, measure_ends[m]));
     }
     if (maps[CLVOX_MEASURE_FA] && maps[CLVOX_MEASURE_V1]) {
         CLV_TRY(cli_outputs_add(o, write_colours, maps, 0, prefix, "_colour.nii.gz"));
@@ -86,7 +96,7 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     const char *prefix = NULL, *mask_path = NULL;
     int order = CLVOX_TENSOR_AUTO, frame = 0;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &prefix, "PREFIX", "what the names of the files begin with"},
+        {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "what the names of the files begin with"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "measure where it is above 0; elsewhere every map is 0"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
          "how TENSOR holds its six volumes, and in which frame (auto: by its intent)"},
@@ -114,13 +124,15 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     };
     clvox_volume *tensor = NULL, *mask = NULL, *maps[CLVOX_MEASURES] = {NULL};
     cli_outputs outputs = {.count = 0};
+    cli_end ends[CLI_MEASURE_ENDS + 1];
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
     if (!prefix)
         return cli_misuse("-o PREFIX is missing");
-    CLV_TRY(cli_check_folder(prefix));
+    cli_measure_ends(CLVOX_MEASURES_ALL, ends);
+    CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
     CLV_TRY(cli_read_tensor(cli, words[0], (clvox_tensor_order)order, &tensor));
     CLV_TRY(cli_read_mask(cli, mask_path, &mask));
     CLV_TRY(cli_on_grid(mask_path, mask, words[0], tensor));

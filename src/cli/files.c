@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <libdeflate.h>
 
@@ -136,20 +134,6 @@ int cli_read_gradients(command *cli, const char *bval, const char *bvec, const c
     return status;
 }
 
-int cli_check_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    int status = CLVOX_OK;
-    if (!folder)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    if (access(folder, W_OK | X_OK) != 0)
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: the folder of the results cannot be written (%s)", folder,
-                          strerror(errno));
-    free(folder);
-    return status;
-}
-
 int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path)
 {
     int status = clvox_tensor_write(tensor, order, path);
@@ -160,6 +144,7 @@ int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_orde
 
 void cli_log_output(command *cli, const char *path)
 {
+    cli_claim_written(cli, path);
     cJSON_AddItemToArray(list(cli, "outputs"), cJSON_CreateString(path));
     cli_remark(cli, 1, "wrote %s\n", path);
 }

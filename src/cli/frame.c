@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/place.h"
 #include "cli/cli.h"
 #include "runtime/compiler.h"
 #include "runtime/pocl.h"
@@ -21,12 +22,13 @@ static void on_signal(int signal_number)
     /* Once is a request where somebody looks at the flag, twice an order. */
     if (watched && !interrupted) {
         static const char note[] = "\nstopping; once more to stop at once\n";
-        interrupted = 1;
+        interrupted = signal_number;
         ssize_t ignored = write(STDERR_FILENO, note, sizeof note - 1);
         (void)ignored;
         return;
     }
     clv_file_remove_unfinished();
+    clv_place_remove_folders();
     _exit(128 + signal_number);
 }
 
@@ -69,6 +71,13 @@ static const cli_verb *find_verb(const cli_verb *verbs, const char *name)
 
 /* ---- one verb ----------------------------------------------------------- */
 
+static int exit_code(int status)
+{
+    if (status == CLVOX_ERROR_STOPPED && interrupted)
+        return 128 + interrupted;
+    return status >= 0 ? 0 : status == CLI_USAGE ? 2 : 1;
+}
+
 static cJSON *begin_log(const cli_verb *verb, int argc, char **argv)
 {
     cJSON *log = cJSON_CreateObject();
@@ -86,6 +95,18 @@ static cJSON *begin_log(const cli_verb *verb, int argc, char **argv)
     return log;
 }
 
+/* The log of a run that failed says why. What comes of it does not hide that. */
+static void log_failure(command *cli, int status)
+{
+    char message[2048];
+    snprintf(message, sizeof message, "%s", clvox_message());
+    cJSON_DeleteItemFromObject(cli->log, "error");
+    cJSON_AddStringToObject(cli->log, "error", message);
+    cJSON_AddNumberToObject(cli->log, "exit_code", exit_code(status));
+    cli_write_log(cli, cli->json);
+    clv_fail((clvox_status)status, "%s", message);
+}
+
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
@@ -96,19 +117,26 @@ static int run(const cli_verb *verb, int argc, char **argv)
         status = cli_profile(&cli);
     if (status >= 0 && status != CLI_DONE && cli.json)
         status = cli_write_log(&cli, cli.json);
+    else if (status < 0 && cli.parsed && cli_log_is_free(&cli))
+        log_failure(&cli, status);
+    if (status != CLI_DONE)
+        cli_claims_settle(&cli);
+    if (status < 0)
+        clv_place_remove_folders(); /* those that nothing was written into */
+    cli_claims_free(&cli);
     if (status >= 0 && (fflush(stdout) || ferror(stdout)))
         status = clv_fail(CLVOX_ERROR_FILE, "standard output cannot be written");
     clvox_context_destroy(&cli.ctx);
     cJSON_Delete(cli.log);
     if (status == CLVOX_ERROR_STOPPED && interrupted) {
         fprintf(stderr, "clvox %s: interrupted\n", cli.verb);
-        return 130;
+        return exit_code(status);
     }
     if (status < 0)
         fprintf(stderr, "clvox %s: %s\n", cli.verb, clvox_message());
     if (status == CLI_USAGE)
         fprintf(stderr, "`clvox %s --help` explains the options.\n", cli.verb);
-    return status >= 0 ? 0 : status == CLI_USAGE ? 2 : 1;
+    return exit_code(status);
 }
 
 int cli_main(const cli_verb *verbs, int argc, char **argv)

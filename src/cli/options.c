@@ -108,6 +108,8 @@ static int read_value(const cli_option *option, const char *text)
         ++*(int *)option->target;
         break;
     case CLI_TEXT:
+    case CLI_OUT:
+    case CLI_PREFIX:
         if (!*text)
             return cli_misuse("--%s: the value is empty", option->name);
         *(const char **)option->target = text;
@@ -236,6 +238,11 @@ static void list_fields(const cli_usage *usage, cli_option *fields)
     }
 }
 
+static bool is_output(const cli_option *row)
+{
+    return row->kind == CLI_OUT || (row->kind == CLI_TEXT && !strcmp(row->name, "output"));
+}
+
 int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count)
 {
     const cli_option everywhere[] = {
@@ -243,6 +250,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
          "index of `clvox devices`, gpu, cpu, or a part of a name (CLVOX_DEVICE)"},
         {"threads", 0, CLI_INTEGER, &cli->threads, "N", "host threads (default: one a core)"},
         {"json", 0, CLI_TEXT, &cli->json, "FILE", "machine-readable log; - for standard output, alone"},
+        {"no-clobber", 0, CLI_FLAG, &cli->no_clobber, NULL, "keep files that exist: refuse to replace a result"},
         {"profile", 0, CLI_FLAG, &cli->profile, NULL, "a table of time and bytes for each kernel"},
         {"quiet", 'q', CLI_FLAG, &cli->quiet, NULL, "no progress, no remarks"},
         {"verbose", 'v', CLI_COUNT, &cli->verbose, NULL, "more remarks; repeat for still more"},
@@ -256,7 +264,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
     const cli_option *rows[MAX_OPTIONS] = {0};
     struct option known[MAX_OPTIONS + 1] = {{0}};
     char letters[2 * MAX_OPTIONS + 2] = ":";
-    int n = 0, used = 1;
+    int n = 0, used = 1, status;
     list_fields(usage, fields);
     const cli_option *tables[] = {usage->options, fields, everywhere};
     for (int t = 0; t < 3; t++)
@@ -294,7 +302,11 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
             if (got == known[i].val || (got < OPTION_HELP && got == rows[i]->letter))
                 row = rows[i];
         if (row && row->target) {
-            int status = read_value(row, optarg);
+            const bool input = (row->kind == CLI_TEXT && !is_output(row)) || row->kind == CLI_REPEAT;
+            const bool own = row < everywhere || row >= everywhere + sizeof everywhere / sizeof *everywhere;
+            status = read_value(row, optarg);
+            if (status >= 0 && input && own)
+                status = cli_claim_input(cli, optarg);
             if (status < 0)
                 return status;
         } else if (row && *row->name == 'h') {
@@ -313,7 +325,17 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
                           usage->synopsis);
     if (*count > usage->most)
         return cli_misuse("%s: not an option, and not expected here", (*rest)[usage->most]);
-    return check_log(cli->json);
+    for (int i = 0; i < *count; i++)
+        if ((status = cli_claim_input(cli, (*rest)[i])) < 0)
+            return status;
+    for (const cli_option *o = usage->options; o && o->name; o++)
+        if (is_output(o) && *(const char **)o->target &&
+            (status = cli_claim_output(cli, o->name, *(const char **)o->target)) < 0)
+            return status;
+    if ((status = cli_claims_check(cli)) < 0 || (status = check_log(cli->json)) < 0)
+        return status;
+    cli->parsed = true;
+    return CLVOX_OK;
 }
 
 /* ---- fields of a pipeline's options ------------------------------------- */

@@ -21,6 +21,8 @@ typedef enum cli_option_kind {
     CLI_FLAG,    /* bool */
     CLI_COUNT,   /* int, one more each time */
     CLI_TEXT,    /* const char * */
+    CLI_OUT,     /* const char *: a file that is written */
+    CLI_PREFIX,  /* const char *: what the names of the files begin with; the verb calls cli_claim_prefix */
     CLI_REPEAT,  /* cli_texts */
     CLI_INTEGER, /* int, not negative */
     CLI_NUMBER,  /* double */

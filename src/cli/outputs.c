@@ -84,6 +84,10 @@ static void *write_all(void *user)
 int cli_outputs_write(command *cli, cli_outputs *o, bool close)
 {
     int status = CLVOX_OK;
+    for (int i = 0; i < o->count; i++)
+        if (!cli_is_claimed(cli, o->item[i].path)) /* by the verb's cli_claim_prefix: its table lacks the end */
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is not among the files that `clvox %s` announced",
+                            o->item[i].path, cli->verb);
     writing w = {.outputs = o};
     pthread_t thread;
     /* As in cli_load: the driver is left by the thread that opened it. */

@@ -44,17 +44,20 @@ end:
 
 int cli_phantom_surface(command *cli, const cli_solid *r)
 {
-    static const char *const names[FILES] = {"truth_distance.nii.gz", "truth.surf.gii", "mask.nii.gz",
-                                             "noisy_mask.nii.gz", "noisy.surf.gii"};
+    const bool noisy = r->noise.count && r->noise.value[0] > 0;
+    const cli_end ends[FILES + 1] = {{"_truth_distance.nii.gz", true}, {"_truth.surf.gii", true},
+                                     {"_mask.nii.gz", true}, {"_noisy_mask.nii.gz", noisy},
+                                     {"_noisy.surf.gii", noisy}, {0}};
+    const char *prefix = r->prefix;
     enum { MOST = 8000000 }; /* voxels of a grid whose mesh is refined: eight times as many */
     char path[FILES][4096];
     clv_solid solid = {0};
     clvox_volume *distance = NULL, *mask = NULL;
     clvox_surface *mesh = NULL;
     int status = CLVOX_OK;
+    CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
     for (int i = 0; i < FILES; i++)
-        if (snprintf(path[i], sizeof path[i], "%s_%s", r->prefix, names[i]) >= (int)sizeof path[i])
-            return cli_misuse("--output: the prefix is too long");
+        snprintf(path[i], sizeof path[i], "%s%s", prefix, ends[i].end);
     CLV_TRY(clv_solid_make(r->kind, r->grid, &solid));
     double unit = r->noise.unit == CLV_UNIT_VOXELS ? solid.voxel : 1;
     double sigma = r->noise.count ? r->noise.value[0] * unit : 0;

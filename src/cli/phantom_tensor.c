@@ -23,17 +23,18 @@ int cli_check_scan(const cli_scan *scan, bool tensor)
 int cli_phantom_tensor(command *cli, clv_tensor_phantom_kind kind, const char *prefix,
                        const clvox_grid *grid, uint64_t seed, const cli_scan *scan)
 {
-    static const char *const names[FILES] = {"_dwi.nii.gz",  "_truth_tensor.nii.gz", "_truth_fa.nii.gz",
-                                             "_mask.nii.gz", ".bval", ".bvec", ".b"};
+    static const cli_end ends[FILES + 1] = {
+        {"_dwi.nii.gz", true}, {"_truth_tensor.nii.gz", true}, {"_truth_fa.nii.gz", true}, {"_mask.nii.gz", true},
+        {".bval", true}, {".bvec", true}, {".b", true}, {0}};
     char path[FILES][4096];
     clv_tensor_phantom phantom;
     clvox_gradients *gradients = NULL;
     clvox_volume *dwi = NULL, *tensor = NULL, *fa = NULL, *mask = NULL;
     double snr = isnan(scan->snr) ? 20 : scan->snr, b = isnan(scan->b) ? 1000 : scan->b;
     int status = CLVOX_OK;
+    CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
     for (int i = 0; i < FILES; i++)
-        if (snprintf(path[i], sizeof path[i], "%s%s", prefix, names[i]) >= (int)sizeof path[i])
-            return cli_misuse("--output: the prefix is too long");
+        snprintf(path[i], sizeof path[i], "%s%s", prefix, ends[i].end);
     CLV_TRY(clv_tensor_phantom_make(kind, grid, seed, &phantom));
     CLV_TRY(clv_tensor_phantom_gradients(scan->directions ? scan->directions : 30, b, seed, &gradients));
     CLV_TRY(clv_tensor_phantom_dwi(&phantom, grid, gradients, snr > 0 ? snr : INFINITY, scan->noise == 0,

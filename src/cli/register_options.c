@@ -138,7 +138,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "the fixed image: its grid carries the warp; repeat for channels"},
         {"moving", 'm', CLI_REPEAT, &r->moving, "FILE", "the moving image; as many as -f"},
         {"weight", 0, CLI_REPEAT, &r->weights, "N", "of each channel, in their order (default: equal)"},
-        {"output", 'o', CLI_TEXT, &r->prefix, "PREFIX", "beginning of the names of the results"},
+        {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "beginning of the names of the results"},
         {"quick", 0, CLI_FLAG, &r->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
         {"best", 0, CLI_FLAG, &r->best, NULL, "more regular maps, more iterations; less overlap than the default"},
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear by degrees of freedom"},

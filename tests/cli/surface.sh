@@ -242,16 +242,16 @@ exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --neighbours 300; says '25
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --radius 5; says 'no effect without --search radius'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --update paper --rounds 2; says 'no effect with --update paper'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --label 1 --iso 2; says 'one or the other'
-exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --sdf x.ply; says 'signed distance'
+exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --sdf y.ply; says 'signed distance'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --c2 0; says 'not above 0'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --voxel 2mm; says 'belongs to meshes'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --steps 3; says 'no effect without --update paper'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --update paper --steps 0; says '0 is below 1'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --rounds 101; says '101 is not from 0 to 100'
-exits 2 clvox surface denoise dt_mask.nii.gz -o x.nii --sdf x.nii; says 'file of -o'
+exits 1 clvox surface denoise dt_mask.nii.gz -o x.nii --sdf x.nii; says 'two results'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --band 1e12 -q; says 'band 1e12: 1e+12 is not from above 0 to 16'
 exits 2 clvox surface denoise dt_mask.nii.gz -o x.ply --band 1e12mm -q; says 'is not from above 0 to 16'
-exits 1 clvox surface denoise dt_mask.nii.gz -o gone/x.ply; one_sentence; says 'gone/: the folder'; silent
-exits 1 clvox surface denoise dt_mask.nii.gz -o x.ply --sdf gone/x.nii; one_sentence; says 'gone/: the folder'
+exits 1 clvox surface denoise dt_mask.nii.gz -o gone/x.ply; one_sentence; says 'the folder gone does not exist'; silent
+exits 1 clvox surface denoise dt_mask.nii.gz -o x.ply --sdf gone/x.nii; one_sentence; says 'the folder gone does not exist'
 absent x.ply; absent x.doc; absent x.nii
 finish

@@ -202,11 +202,11 @@ awk '{ $1 = 1; $2 = 0; $3 = 0; print }' f.b > one.b
 exits 1 clvox tensor fit f_dwi.nii.gz --grad one.b -o x -q; one_sentence; says "one.b: only 1 of the gradients' directions"
 exits 1 clvox tensor fit f_dwi.nii.gz --grad f.b --mask none.nii -o x; one_sentence; says 'empty'
 for verb in fit all; do
-    exits 1 clvox tensor $verb f_dwi.nii.gz --grad f.b -o gone/x -q; one_sentence; says 'gone/: the folder of the results'
+    exits 1 clvox tensor $verb f_dwi.nii.gz --grad f.b -o f.b/x -q; one_sentence; says 'the folder f.b cannot be made'
 done
 exits 1 clvox tensor fit f_dwi.nii.gz --grad f.b -o x --denoise mppca --save-denoised gone/d.nii.gz -q
-one_sentence; says 'gone/: the folder of the results'; absent x_tensor.nii.gz
-exits 1 clvox tensor measures t.nii -o gone/x --order fsl; one_sentence; says 'gone/: the folder of the results'
+one_sentence; says 'the folder gone does not exist'; absent x_tensor.nii.gz
+exits 1 clvox tensor measures t.nii -o f.b/x --order fsl; one_sentence; says 'the folder f.b cannot be made'
 exits 1 clvox tensor fit f_dwi.nii.gz --grad f.b --mask m.nii -o x -q; one_sentence; says 'grid'
 absent x_tensor.nii.gz
 

@@ -65,7 +65,7 @@ for verb in 'phantom ball -o x.nii' 'info l.nii' 'apply -i l.nii -r l.nii -o x.n
     'bench compare a.json' 'tune --kernel copy' 'jacobian -t l.nii -o x.nii' 'surface mesh l.nii -o x.ply' \
     'tensor measures l.nii -o x' 'register -f l.nii -m l.nii -o x'; do
     exits 1 clvox $verb --json no/folder/log.json; silent; one_sentence
-    says 'no/folder/log.json: cannot be written (No such file or directory)'
+    says 'no/folder/log.json: cannot be written: the folder no/folder does not exist'
     exits 1 clvox $verb --json logs; silent; one_sentence; says 'logs: is a directory, name a file in it'
 done
 absent x.nii; absent x.ply; absent x.json
@@ -73,9 +73,10 @@ exits 0 clvox info l.nii --json /dev/null; quiet
 exits 1 clvox info l.nii --json /dev/full; says '/dev/full: cannot be written (No space left'
 exits 0 clvox info l.nii --json -; quiet
 exits 0 clvox info l.nii --json log.json; exists log.json
-exits 2 clvox info --json log.json; cp log.json before.json
+cp log.json before.json; exits 2 clvox info --json log.json
+cmp -s log.json before.json || complain "a log was lost to a command that was misused"
 exits 1 clvox info gone.nii --json log.json
-cmp -s log.json before.json || complain "a log of before was lost"
+json log.json 'j["error"].startswith("gone.nii: cannot be opened") and j["exit_code"] == 1'
 
 begin "a value follows its option behind = or a space, and may be negative"
 exits 0 clvox phantom constant --output a.nii --size 3x4x5 --spacing 2mm --noise=0; exists a.nii
@@ -131,8 +132,8 @@ exits 1 clvox apply -i gone.nii -r a.nii -o x.nii; one_sentence; absent x.nii
 exits 1 clvox apply -i a.nii -r a.nii -t gone.txt,-1 -o x.nii; one_sentence; says 'gone.txt: '; absent x.nii
 exits 1 clvox apply --points gone.csv -o x.csv; one_sentence; absent x.csv
 exits 1 clvox register -f a.nii -m a.nii -o r --fixed-mask gone.nii; one_sentence; says gone.nii
-exits 1 clvox register -f a.nii -m a.nii -o no/folder/r; one_sentence; says 'no/folder'
-exits 1 clvox phantom ball -o no/folder/x.nii; one_sentence
+exits 1 clvox phantom ball -o no/folder/x.nii; one_sentence; says 'no/folder'
+exits 1 clvox register -f a.nii -m gone.nii -o no/folder/r; one_sentence; absent no
 absent r.json; absent r_affine.txt
 
 begin "a mask without a voxel above 0 is said"

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/place.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "clvox/files.h"
+
+char *clv_place_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+/* Where a link points to, as a name from here; NULL: path is no link. */
+static char *next_link(const char *path)
+{
+    char to[PATH_MAX];
+    ssize_t length = readlink(path, to, sizeof to - 1);
+    const char *slash = strrchr(path, '/');
+    if (length < 0)
+        return NULL;
+    to[length] = 0;
+    size_t folder = *to != '/' && slash ? (size_t)(slash - path) + 1 : 0;
+    char *out = malloc(folder + (size_t)length + 1);
+    if (out) {
+        memcpy(out, path, folder);
+        memcpy(out + folder, to, (size_t)length + 1);
+    }
+    return out;
+}
+
+char *clv_place_target(const char *path)
+{
+    enum { MOST_LINKS = 40 };
+    char *at = strdup(path), *next;
+    for (int i = 0; at && i < MOST_LINKS && (next = next_link(at)) != NULL; i++) {
+        free(at);
+        at = next;
+    }
+    if (!at)
+        clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    return at;
+}
+
+/* A file that is there is its device and inode; one that is not, those of its folder and its name. */
+typedef struct place {
+    bool known;
+    struct stat info;
+    char name[NAME_MAX + 1];
+} place;
+
+static place place_of(const char *path)
+{
+    place p = {.known = false};
+    char *target = clv_place_target(path), *folder = target ? clv_place_folder(target) : NULL;
+    if (folder && !stat(target, &p.info)) {
+        p.known = S_ISREG(p.info.st_mode);
+    } else if (folder && !stat(folder, &p.info)) {
+        const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+        p.known = strlen(name) < sizeof p.name;
+        if (p.known)
+            strcpy(p.name, name);
+    }
+    free(target);
+    free(folder);
+    return p;
+}
+
+bool clv_place_same(const char *a, const char *b)
+{
+    const place x = place_of(a), y = place_of(b);
+    return x.known && y.known && x.info.st_dev == y.info.st_dev && x.info.st_ino == y.info.st_ino &&
+           !strcmp(x.name, y.name);
+}
+
+int clv_place_check(const char *path)
+{
+    int status = CLVOX_OK;
+    struct stat info;
+    char *target = clv_place_target(path), *folder = target ? clv_place_folder(target) : NULL;
+    if (!folder)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    bool exists = !stat(target, &info);
+    if (exists && S_ISDIR(info.st_mode))
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: is a directory, name a file in it", path);
+    else if (exists && access(target, W_OK))
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be replaced (%s)", path, strerror(errno));
+    else if (exists && !S_ISREG(info.st_mode))
+        status = CLVOX_OK; /* /dev/null and the like need no folder */
+    else if (stat(folder, &info))
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written: the folder %s does not exist (%s)", path,
+                          folder, strerror(errno));
+    else if (!S_ISDIR(info.st_mode))
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written: %s is no folder", path, folder);
+    else if (access(folder, W_OK | X_OK))
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written: nor can its folder %s (%s)", path, folder,
+                          strerror(errno));
+    free(target);
+    free(folder);
+    return status;
+}
+
+int clvox_outputs_check(const char *const *inputs, int input_count, const char *const *outputs,
+                        int output_count)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < output_count; i++) {
+        if (!outputs[i])
+            continue;
+        CLV_TRY(clv_place_check(outputs[i]));
+        for (int k = 0; k < input_count; k++)
+            if (inputs[k] && clv_place_same(outputs[i], inputs[k])) {
+                const bool spelt = strcmp(outputs[i], inputs[k]) != 0;
+                return clv_fail(CLVOX_ERROR_FILE,
+                                "%s: would be overwritten, and is an input%s%s; give the results another name",
+                                outputs[i], spelt ? ": " : "", spelt ? inputs[k] : "");
+            }
+        for (int k = 0; k < i; k++)
+            if (outputs[k] && clv_place_same(outputs[i], outputs[k]))
+                return clv_fail(CLVOX_ERROR_FILE, "%s: two results would have this name (%s); give one another",
+                                outputs[i], outputs[k]);
+    }
+end:
+    return status;
+}
+
+/* ---- folders ------------------------------------------------------------ */
+
+/* For the signal handler, which may neither lock nor allocate. */
+enum { MOST_MADE = 32 };
+static struct {
+    char name[PATH_MAX];
+    atomic_bool there;
+} made[MOST_MADE];
+static atomic_int made_count;
+
+static int make_folder(const char *path, const char *folder)
+{
+    if (!mkdir(folder, 0777)) {
+        int at = atomic_load(&made_count);
+        if (at < MOST_MADE && strlen(folder) < PATH_MAX) {
+            strcpy(made[at].name, folder);
+            atomic_store(&made[at].there, true);
+            atomic_store(&made_count, at + 1);
+        }
+        return CLVOX_OK;
+    }
+    struct stat info;
+    const int why = errno;
+    if (!stat(folder, &info) && S_ISDIR(info.st_mode))
+        return CLVOX_OK;
+    return clv_fail(CLVOX_ERROR_FILE, "%s: cannot be written: the folder %s cannot be made (%s)", path, folder,
+                    strerror(why));
+}
+
+int clv_place_make_folders(const char *path)
+{
+    int status = CLVOX_OK;
+    char *at = strdup(path);
+    if (!at)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    for (char *slash = strchr(at + (*at == '/'), '/'); status >= 0 && slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        status = make_folder(path, at);
+        *slash = '/';
+    }
+    free(at);
+    return status;
+}
+
+void clv_place_remove_folders(void)
+{
+    for (int i = atomic_load(&made_count) - 1; i >= 0; i--)
+        if (atomic_exchange(&made[i].there, false))
+            rmdir(made[i].name); /* one that is not empty stays */
+}

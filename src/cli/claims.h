@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run reads and what it is about to write: no input is overwritten, no result of an earlier run stays
+ * unsaid beside those of this one. Whatever is typed and is the name of a file counts as an input, unless its
+ * option is one of outputs; a new verb is covered by the kinds of its options. */
+#ifndef CLI_CLAIMS_H
+#define CLI_CLAIMS_H
+
+#include <stdbool.h>
+
+struct command;
+typedef struct cli_claims cli_claims;
+
+/* A file of a result, PREFIX and this end. */
+typedef struct cli_end {
+    const char *end; /* "_warp.nii.gz"; the last row's is NULL */
+    bool written;    /* by this run; else only by others of the same prefix */
+} cli_end;
+
+/* Takes a word of the command line for an input where it names a file (also FILE,-1 and [FILE,1]). */
+int cli_claim_input(struct command *cli, const char *word);
+
+/* A file that will be written. A misuse where --option names a folder. */
+int cli_claim_output(struct command *cli, const char *option, const char *path);
+
+/* The files that will begin with *prefix. Makes their folder, and *prefix as it is meant: without the _ that
+ * the ends begin with, and for a folder (out/, .) that and the name of the verb. Names of files (x.nii.gz) are
+ * a misuse. *prefix is then owned by cli. */
+int cli_claim_prefix(struct command *cli, const char **prefix, const cli_end *ends);
+
+/* CLVOX_ERROR_FILE where an output cannot be written, is an input or another output, or exists and
+ * --no-clobber keeps it. */
+int cli_claims_check(struct command *cli);
+
+/* Whether the file of --json is nothing else, so that a run that failed can say why in it. */
+bool cli_log_is_free(const struct command *cli);
+
+/* One of the outputs is there now. false: it was not claimed. */
+bool cli_claim_written(struct command *cli, const char *path);
+bool cli_is_claimed(const struct command *cli, const char *path);
+
+/* Once a run has written results: removes those of an earlier one with the same prefix that it does not
+ * replace, where that one's log lists them, names the others, and enters both into the log. */
+void cli_claims_settle(struct command *cli);
+
+void cli_claims_free(struct command *cli);
+
+#endif

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Names of results: no input is overwritten, nothing of an earlier run stays unsaid, folders and links are
+# taken as they are meant, and logs are JSON whatever happens.
+. "$(dirname "$0")/lib.sh"
+quick='--linear none --deform greedy --shrink 1 --iterations 1 --no-picture -q'
+clvox phantom pair -o pair --size 9x8x7 --amplitude 0.5 -q > log/out 2>&1
+clvox phantom tensor:steps -o scan --size 5x5x5 --directions 6 -q > log/out 2>&1
+# overwrites WORDS...: the command says so before it starts, and every file is as it was.
+overwrites() {
+    cat pair_* scan* > log/before
+    exits 1 clvox "$@" -q
+    one_sentence; says 'would be overwritten, and is an input'
+    cat pair_* scan* | cmp -s - log/before || complain "a file changed: $*"
+}
+
+begin "no verb overwrites what it reads, through links and other spellings too"
+ln -s pair_fixed.nii.gz link.nii.gz; ln pair_truth_warp.nii.gz hard.nii.gz; mkdir sub
+overwrites register -f pair_fixed.nii.gz -m pair_moving.nii.gz --labels pair_labels.nii.gz -o x --fixed-mask pair_fixed.nii.gz \
+    --json pair_fixed.nii.gz
+cp pair_fixed_labels.nii.gz pair_labels.nii.gz; cp pair_fixed.nii.gz pair_warped.nii.gz
+overwrites register -f pair_fixed.nii.gz -m pair_moving.nii.gz --labels pair_labels.nii.gz -o pair
+overwrites register -f pair_warped.nii.gz -m pair_moving.nii.gz -o ./pair
+echo '1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1' | xargs -n 4 > pair_affine.txt
+overwrites register -f pair_fixed.nii.gz -m pair_moving.nii.gz --init pair_affine.txt -o sub/../pair
+overwrites apply -i pair_fixed.nii.gz -r pair_moving.nii.gz -o link.nii.gz
+overwrites apply -i pair_moving.nii.gz -r pair_fixed.nii.gz -t pair_affine.txt,-1 -o pair_affine.txt
+overwrites compose -r pair_fixed.nii.gz -t pair_truth_warp.nii.gz -o hard.nii.gz
+overwrites invert -t pair_truth_warp.nii.gz -o pair_truth_warp.nii.gz
+overwrites jacobian -t pair_truth_warp.nii.gz -o "$work/pair_truth_warp.nii.gz"
+overwrites filter gaussian pair_fixed.nii.gz --sigma 1mm -o sub/../pair_fixed.nii.gz
+overwrites info pair_fixed.nii.gz --json pair_fixed.nii.gz
+overwrites compare pair_fixed.nii.gz pair_moving.nii.gz --json pair_moving.nii.gz
+overwrites surface distance pair_fixed_labels.nii.gz --label 1 -o pair_fixed_labels.nii.gz
+overwrites surface denoise pair_fixed_labels.nii.gz -o x.ply --sdf pair_fixed_labels.nii.gz
+overwrites tensor fit scan_dwi.nii.gz --grad scan.b -o x --denoise mppca --save-denoised scan_dwi.nii.gz
+cp scan_mask.nii.gz scan_s0.nii.gz
+overwrites tensor all scan_dwi.nii.gz --grad scan.b --mask scan_s0.nii.gz -o scan
+overwrites tensor denoise scan_truth_tensor.nii.gz -o scan_truth_tensor.nii.gz
+cp scan_truth_tensor.nii.gz scan_fa.nii.gz
+overwrites tensor measures scan_fa.nii.gz -o scan
+overwrites phantom ball --like pair_fixed.nii.gz -o pair_fixed.nii.gz
+rm pair_labels.nii.gz pair_warped.nii.gz pair_affine.txt scan_s0.nii.gz scan_fa.nii.gz
+
+begin "two results of one name are refused; a mask that a verb only sometimes writes is no clash"
+exits 1 clvox surface denoise pair_fixed_labels.nii.gz -o x.nii --sdf ./x.nii; one_sentence; says 'two results would have this name'
+exits 1 clvox phantom shells -o x.nii --labels x.nii; one_sentence; says 'two results'; absent x.nii
+exits 1 clvox phantom ball -o x.nii --json x.nii; says 'two results'; absent x.nii
+exits 0 clvox tensor all scan_dwi.nii.gz --grad scan.b --mask scan_mask.nii.gz -o scan --few --plain -q; exists scan_fa.nii.gz
+
+begin "results of an earlier run are removed, those of others are named"
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --inverse; exists r_inverse_warp.nii.gz; quiet
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r --linear none --deform none --no-picture
+absent r_warp.nii.gz; absent r_inverse_warp.nii.gz; says 'r_warp.nii.gz: of an earlier run.*removed'
+json r.json 'sorted(j["removed"]) == ["r_inverse_warp.nii.gz", "r_warp.nii.gz"]'
+cp pair_truth_warp.nii.gz r_warp.nii.gz; cp pair_fixed.nii.gz r_labels.nii.gz
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r --linear none --deform none --no-picture -q \
+    --fixed-mask r_labels.nii.gz
+one_sentence; says 'r_warp.nii.gz: was there before and does not belong to these results'; exists r_warp.nii.gz
+json r.json 'j["left_from_before"] == ["r_warp.nii.gz"]'
+exits 0 clvox tensor fit scan_dwi.nii.gz --grad scan.b -o t --denoise mppca -q; quiet
+exits 0 clvox tensor fit scan_dwi.nii.gz --grad scan.b -o t -q; one_sentence; says 't_mppca_noise.nii.gz: was there before'
+
+begin "prefixes: folders are made, out/, . and sub_ are taken as meant, names of files refused"
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o new/deep/r $quick; exists new/deep/r_warp.nii.gz
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o sub/p_ $quick; exists sub/p_warp.nii.gz; exists sub/p.json
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o other/ $quick; exists other/register_warp.nii.gz
+(cd sub && clvox register -f ../pair_fixed.nii.gz -m ../pair_moving.nii.gz -o . $quick) > log/out 2> log/err
+exists sub/register.json; absent sub/._warp.nii.gz
+exits 2 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o y.nii.gz $quick; says 'as -o y for y_affine.txt'; absent y_affine.txt
+exits 2 clvox tensor fit scan_dwi.nii.gz --grad scan.b -o y.NII; says 'as -o y for y_tensor.nii.gz'
+exits 1 clvox register -f pair_fixed.nii.gz -m gone.nii -o leaves/no/r $quick; absent leaves
+exits 2 clvox apply -i pair_fixed.nii.gz -r pair_fixed.nii.gz -o sub; says 'sub: is a directory, name a file in it, as sub/NAME'
+exits 2 clvox apply -i pair_fixed.nii.gz -r pair_fixed.nii.gz -o .; says 'is a directory'
+exits 1 clvox apply -i pair_fixed.nii.gz -r pair_fixed.nii.gz -o none/x.nii; one_sentence; says 'the folder none does not exist'; absent none
+
+begin "a link to nothing is followed, --no-clobber keeps what is there"
+ln -s ../there.nii sub/dangling.nii
+exits 0 clvox phantom ball -o sub/dangling.nii --size 3x3x3; exists there.nii; [ -L sub/dangling.nii ] || complain 'the link was replaced'
+cp there.nii before.nii
+exits 1 clvox phantom constant -o sub/dangling.nii --size 3x3x3 --no-clobber; one_sentence; says '--no-clobber keeps it'
+cmp -s there.nii before.nii || complain 'it was replaced'
+exits 1 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --no-clobber; says 'r_affine.txt: exists'
+exits 0 clvox phantom constant -o fresh.nii --size 3x3x3 --no-clobber; exists fresh.nii
+
+begin "a log is JSON with names that are not UTF-8, and with the error of a run that failed"
+odd=$(printf 'k\351rn.nii'); cp there.nii "$odd"
+exits 0 clvox info "$odd" --json log/odd.json; json log/odd.json 'j["files"][0]["path"] == "k\u00e9rn.nii"'
+cp there.nii 'käse"\.nii'
+exits 0 clvox info 'käse"\.nii' --json log/odd.json; json log/odd.json 'j["files"][0]["path"] == "k\u00e4se\"\\.nii"'
+exits 1 clvox compare there.nii gone.nii --json log/failed.json
+json log/failed.json '"gone.nii" in j["error"] and j["exit_code"] == 1 and j["verb"] == "compare"'
+code=0; clvox compare there.nii pair_fixed.nii.gz --json - > log/failed.json 2> log/err || code=$?
+[ $code = 1 ] || complain "exit code $code"; json log/failed.json '"grids differ" in j["error"]'
+
+begin "a table of points with the mark of a spreadsheet"
+printf '\357\273\277x,y,z,name\r\n1,2,3,a\r\n' > points.csv
+exits 0 clvox apply --points points.csv -o moved.csv; [ "$(tail -1 moved.csv)" = '1,2,3,a' ] || complain "$(cat moved.csv)"
+finish
