@@ -9,7 +9,7 @@ int cmd_filter_winsorize(command *cli, int argc, char **argv)
     const char *out_path = NULL, *mask_path = NULL, *quantiles = "0.005,0.995";
     double low, high;
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the file to write"},
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
         {"quantiles", 0, CLI_TEXT, &quantiles, "LOW,HIGH", "shares of the values (default 0.005,0.995)"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "take quantiles where this is above 0 (default: everywhere)"},
         {0},
@@ -58,7 +58,7 @@ int cmd_filter_match(command *cli, int argc, char **argv)
     bool whole = false;
     clvox_match_defaults(&o);
     const cli_option options[] = {
-        {"output", 'o', CLI_TEXT, &out_path, "OUT", "the file to write"},
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
         {"reference", 'r', CLI_TEXT, &reference_path, "FILE", "the image whose histogram is wanted, on any grid"},
         {"levels", 0, CLI_INTEGER, &o.levels, "N", "bins of either histogram (default 256)"},
         {"points", 0, CLI_INTEGER, &o.points, "N", "quantiles that are matched (default 64)"},
