@@ -14,6 +14,7 @@
 
 #define DEVICE "GTX 260 or Tesla S1070"
 
+static const float UNIT[3] = {1, 1, 1};
 static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
                              {{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}}};
 
@@ -22,7 +23,7 @@ static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
 static int run_gradient(bench_data *d, const paper_line *line)
 {
     (void)line;
-    return clv_gradient(d->ctx, CLV_VOLUME(d->in[0], d->size), d->field[0]);
+    return clv_gradient(d->ctx, d->in[0], d->size, UNIT, d->field[0]);
 }
 
 static int check_differences(bench_check *c, const paper_line *line)

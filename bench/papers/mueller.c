@@ -10,6 +10,7 @@
 /* Of 11 taps: 121 of the full mask, as the paper's 10 x 10. */
 #define SIGMA 1.66f
 
+static const float UNIT[3] = {1, 1, 1};
 
 /* The outer product of the weights of both passes. */
 static int prepare_mask(bench_data *d, const paper_line *line)
@@ -30,7 +31,7 @@ static int run_mask(bench_data *d, const paper_line *line)
 
 static int blur(bench_data *d, const clv_buffer *in, float x, float y, clv_buffer *out)
 {
-    return clv_gaussian(d->ctx, CLV_VOLUME(in, d->size), (const float[3]){x, y, 0}, CLV_GAUSSIAN_SEPARABLE,
+    return clv_gaussian(d->ctx, in, d->size, false, (const float[3]){x, y, 0}, CLV_GAUSSIAN_SEPARABLE,
                         d->out[2], out);
 }
 
@@ -48,7 +49,7 @@ static int run_plane(bench_data *d, const paper_line *line)
 static int run_sobel(bench_data *d, const paper_line *line)
 {
     (void)line;
-    return clv_sobel(d->ctx, CLV_VOLUME(d->in[0], d->size), d->out[0]);
+    return clv_sobel(d->ctx, d->in[0], d->size, UNIT, d->out[0]);
 }
 
 static int check_edges(bench_check *c, const paper_line *line)
@@ -60,7 +61,7 @@ static int check_edges(bench_check *c, const paper_line *line)
 static int run_unsharp(bench_data *d, const paper_line *line)
 {
     const float sigma[3] = {line->sigma, line->sigma, line->sigma};
-    return clv_unsharp(d->ctx, CLV_VOLUME(d->in[0], d->size), sigma, 1, d->out[1], d->out[0]);
+    return clv_unsharp(d->ctx, d->in[0], d->size, sigma, 1, d->out[1], d->out[0]);
 }
 
 static int check_masking(bench_check *c, const paper_line *line)

@@ -68,12 +68,12 @@ static int row_histogram(bench_data *d)
 
 static int row_gradient(bench_data *d)
 {
-    return clv_gradient(d->ctx, CLV_VOLUME(d->in[0], d->size), d->field[0]);
+    return clv_gradient(d->ctx, d->in[0], d->size, UNIT, d->field[0]);
 }
 
 static int row_sobel(bench_data *d)
 {
-    return clv_sobel(d->ctx, CLV_VOLUME(d->in[0], d->size), d->out[0]);
+    return clv_sobel(d->ctx, d->in[0], d->size, UNIT, d->out[0]);
 }
 
 static int row_jacobian(bench_data *d)
@@ -84,7 +84,7 @@ static int row_jacobian(bench_data *d)
 static int gaussian(bench_data *d, bool vectors, float sigma, clv_gaussian_method method)
 {
     const float s[3] = {sigma, sigma, sigma};
-    return clv_gaussian(d->ctx, vectors ? CLV_VECTORS(d->u, d->size) : CLV_VOLUME(d->in[0], d->size), s, method,
+    return clv_gaussian(d->ctx, vectors ? d->u : d->in[0], d->size, vectors, s, method,
                         vectors ? d->field[1] : d->out[1], vectors ? d->field[0] : d->out[0]);
 }
 
@@ -131,8 +131,8 @@ static int row_smooth_longest(bench_data *d)
 
 static int row_unsharp(bench_data *d)
 {
-    return clv_unsharp(d->ctx, CLV_VOLUME(d->in[0], d->size), (const float[3]){1.7f, 1.7f, 1.7f}, 1,
-                       d->out[1], d->out[0]);
+    return clv_unsharp(d->ctx, d->in[0], d->size, (const float[3]){1.7f, 1.7f, 1.7f}, 1, d->out[1],
+                       d->out[0]);
 }
 
 static int row_downsample(bench_data *d)

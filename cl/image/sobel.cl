@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Magnitude of the Sobel gradient: along each axis the difference of
  * difference.clh, smoothed by 1/4 1/2 1/4 along the two others (the edge value
- * repeated). */
+ * repeated). inverse.xyz is 1 / spacing. */
 #include "common/difference.clh"
 #include "common/field_row.clh"
-#include "common/grid.clh"
 
 #define SPAN 32
 
@@ -53,9 +52,8 @@ static inline float sobel_at(__global const float *in, const around *rows, int x
     return sqrt(dx * dx + dy * dy + dz * dz);
 }
 
-__kernel void sobel_item(__global const float *in, __global float *out, grid on)
+__kernel void sobel_item(__global const float *in, __global float *out, int4 size, float4 inverse)
 {
-    TAKE_INVERSE(on);
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
@@ -76,9 +74,8 @@ static inline float3 plane_at(__global const float *p, int west, int east, int s
 }
 
 /* Walks MARCH planes and keeps what it made of the last two. */
-__kernel void sobel_march(__global const float *in, __global float *out, grid on)
+__kernel void sobel_march(__global const float *in, __global float *out, int4 size, float4 inverse)
 {
-    TAKE_INVERSE(on);
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2) * MARCH;
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
@@ -130,9 +127,8 @@ static inline void sobel_span(__global const float *in, __global float *out, con
     }
 }
 
-__kernel void sobel_row(__global const float *in, __global float *out, grid on)
+__kernel void sobel_row(__global const float *in, __global float *out, int4 size, float4 inverse)
 {
-    TAKE_INVERSE(on);
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;

@@ -39,11 +39,9 @@ static inline clv_image clv_image_of(const clv_buffer *buffer, const int size[3]
 }
 
 /* The same as an argument: of one component, and a vector field, both where voxels
- * are the measure, and both in mm. */
+ * are the measure, and a vector field in mm. */
 #define CLV_VOLUME(buffer, size) ((const clv_image[1]){clv_image_of((buffer), (size), NULL, 1)})
 #define CLV_VECTORS(buffer, size) ((const clv_image[1]){clv_image_of((buffer), (size), NULL, 3)})
-#define CLV_VOLUME_MM(buffer, size, spacing) \
-    ((const clv_image[1]){clv_image_of((buffer), (size), (spacing), 1)})
 #define CLV_VECTORS_MM(buffer, size, spacing) \
     ((const clv_image[1]){clv_image_of((buffer), (size), (spacing), 3)})
 

@@ -158,12 +158,11 @@ static int step(const work *w, const side *s)
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
     clv_buffer *v = own->velocity, *next = run->metric_scratch;
     int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
-    CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next,
-                         v));
+    CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
     CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->hold, run->partial, run->state, slot));
     CLV_TRY(clv_compositive_step(run->ctx, CLV_VECTORS_MM(s->u, l->fixed.size, l->spacing), v,
                                  &(clv_step_length){w->length, w->rim, run->state, slot}, next));
-    CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(next, l->fixed.size), total, CLV_GAUSSIAN_AUTO, v, s->u));
+    CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
 end:
     return status;
 }

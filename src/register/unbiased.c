@@ -171,7 +171,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
         if (iteration == o->iterations[index])
             break;
         CLV_TRY(clv_force(run->ctx, &args));
-        CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(own->field_a, l->fixed.size), sigma, CLV_GAUSSIAN_AUTO,
+        CLV_TRY(clv_gaussian(run->ctx, own->field_a, l->fixed.size, true, sigma, CLV_GAUSSIAN_AUTO,
                              own->field_b, own->field_c));
         CLV_TRY(clv_fluid_rate(run->ctx, run->u, own->field_c, l->fixed.size, l->spacing, own->field_a,
                                run->partial, run->state));

@@ -27,7 +27,8 @@ begin() { close; title=$1; }
 complain() {
     bad=1
     echo "# $*"
-    sed 's/^/#   err: /' log/err | head -n 8
+    sed 's/^/#   err: /' log/err 2> /dev/null | tail -n 12
+    grep -a '[^ ]' log/out 2> /dev/null | tail -n 4 | cut -c 1-200 | sed 's/^/#   out: /'
 }
 # exits CODE COMMAND...: runs it, keeps its output in log/out and log/err.
 exits() {

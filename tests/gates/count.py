@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the cases of a meson test run: count.py BUILD [TAP FILE...]
+"""Counts the cases of a meson test run and names the slowest tests: count.py BUILD [TAP FILE...]
 
 A program that prints TAP or the plain output of cmocka counts once a case, any other once. A program that ends badly without
 a failed case of its own (a crash, a time-out, no output) counts as one failure."""
@@ -11,6 +11,7 @@ import sys
 
 LINE = re.compile(r"(not )?ok\b(.*)")
 CMOCKA = re.compile(r"\[ +(OK|FAILED|ERROR|SKIPPED) +\] (.*)")
+SLOWEST = 15
 REASON = re.compile(r"#\s*skip\S*\s*(.*)", re.I)
 
 
@@ -63,6 +64,22 @@ def cases(record):
     return passed, failed, skipped, why, bad
 
 
+def complaint(record, bad):
+    """What a program said of its failed cases: comments of TAP and of cmocka's cases before them, and errors."""
+    lines, said = [], []
+    for line in (record.get("stdout") or "").split("\n"):
+        plain = CMOCKA.match(line)
+        if line.startswith("not ok") or plain and plain.group(1) in ("FAILED", "ERROR"):
+            said += lines[-12:]
+        if LINE.match(line) or plain:
+            lines = []
+        elif line.strip() and not line.startswith(("[ RUN", "[=====")):
+            lines.append(line)
+    if bad and not said:
+        said = lines[-12:]
+    return said[:40] + [line for line in (record.get("stderr") or "").split("\n") if line.strip()][:20]
+
+
 def main():
     log = os.path.join(sys.argv[1], "meson-logs", "testlog.json")
     total = [0, 0, 0]
@@ -79,14 +96,20 @@ def main():
         total = [a + b for a, b in zip(total, counts)]
         for reason in why:
             reasons[reason] = reasons.get(reason, 0) + 1
-        failures += [f"{record['name']}: {name}" for name in bad]
+        failures += [(f"{record['name']}: {name}", []) for name in bad[:-1]]
+        failures += [(f"{record['name']}: {name}", complaint(record, bad)) for name in bad[-1:]]
     for reason, count in sorted(reasons.items()):
         print(f"skipped {count}: {reason}")
-    for failure in failures:
+    for failure, said in failures:
         print(f"FAILED {failure}")
+        for line in said:
+            print(f"    {line}")
     if not total[0] + total[1]:
         print("Nothing ran: that is a failure.")
         total[1] += 1
+    timed = sorted((record for record in records if "duration" in record), key=lambda record: -record["duration"])
+    if timed:
+        print("The slowest: " + ", ".join(f"{r['name'].split(' / ')[-1]} {r['duration']:.0f} s" for r in timed[:SLOWEST]))
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
     return 1 if total[1] else 0
 

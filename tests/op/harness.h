@@ -22,13 +22,18 @@ int harness_close(void **state);
  * memory for a form made for CPU devices. data as in test_case_at. */
 void harness_cases(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
                    const char *what);
-/* The same of the first tile of each variant alone: other tiles differ in the work-group. */
+/* The same of the first tile of each variant alone: other tiles differ in the work-group. Where CLVOX_SANITIZED is set,
+ * which is for what the host does, harness_cases does so too. */
 void harness_cases_first(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
                          const char *what);
 /* Within such a case: which one of its harness_cases it is, from 0; whether it is the first of its variant; the variant. */
 int harness_turn(void);
 bool harness_first(void);
 const clv_variant *harness_variant(void);
+
+/* How many of its problems a case runs: all. Where CLVOX_TEST_TINY is set, as in the simulator, the first few are
+ * enough, and the first two for the other tiles of a variant, which differ in the work-group alone. */
+int harness_problems(int few, int all);
 
 /* Fills with uniform values in [low, high), from a fixed generator. */
 void harness_random(float *values, size_t count, unsigned seed, float low, float high);

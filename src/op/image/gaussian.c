@@ -70,11 +70,10 @@ typedef struct lines {
     int inner, n, outer;
 } lines;
 
-static lines lines_along(const clvox_context *ctx, const clv_image *in, int axis)
+static lines lines_along(const clvox_context *ctx, const int size[3], bool vectors, int axis)
 {
-    const int *size = in->size;
-    bool packed = clv_fields_packed(ctx);
-    lines l = {packed ? in->components : 1, size[axis], packed ? 1 : in->components};
+    bool packed = vectors && clv_fields_packed(ctx);
+    lines l = {packed ? 3 : 1, size[axis], vectors && !packed ? 3 : 1};
     for (int a = 0; a < axis; a++)
         l.inner *= size[a];
     for (int a = axis + 1; a < 3; a++)
@@ -101,56 +100,59 @@ static size_t set_weights(float sigma, float weights[CLV_GAUSSIAN_MAX_RADIUS + 1
     return (size_t)(clv_gaussian_radius(sigma) + 1) * sizeof(float);
 }
 
-static int filter_x(clvox_context *ctx, const clv_image *in, float sigma, clv_buffer *out)
+static int filter_x(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
+                    float sigma, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     char build[32];
     float weights[CLV_GAUSSIAN_MAX_RADIUS + 1];
     size_t bytes = set_weights(sigma, weights);
-    lines l = lines_along(ctx, in, 0);
-    int planes = l.outer / in->size[1];
+    lines l = lines_along(ctx, size, vectors, 0);
+    int planes = l.outer / size[1];
     snprintf(build, sizeof build, "-DRADIUS=%d", clv_gaussian_radius(sigma));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_x, build, in->size, 0, &kernel));
-    const int launch[3] = {l.inner * l.n, in->size[1], planes};
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in->buffer), CLV_BUF(out),
-                       CLV_INT4(l.inner, l.n, in->size[1], planes), (clv_arg){bytes, weights, NULL}));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_x, build, size, 0, &kernel));
+    const int launch[3] = {l.inner * l.n, size[1], planes};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
+                       CLV_INT4(l.inner, l.n, size[1], planes), (clv_arg){bytes, weights, NULL}));
 end:
     return status;
 }
 
-static int filter_axis(clvox_context *ctx, const clv_image *in, int axis, float sigma, clv_buffer *out)
+static int filter_axis(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
+                       int axis, float sigma, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     char build[32];
     float weights[CLV_GAUSSIAN_MAX_RADIUS + 1];
     size_t bytes = set_weights(sigma, weights);
-    lines l = lines_along(ctx, in, axis);
+    lines l = lines_along(ctx, size, vectors, axis);
     snprintf(build, sizeof build, "-DRADIUS=%d", clv_gaussian_radius(sigma));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_axis, build, in->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_axis, build, size, 0, &kernel));
     const int launch[3] = {l.inner, l.n, l.outer};
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in->buffer), CLV_BUF(out),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * l.inner * l.n * l.outer, CLV_BUF(in), CLV_BUF(out),
                        CLV_INT4(l.inner, l.n, l.outer, 0), (clv_arg){bytes, weights, NULL}));
 end:
     return status;
 }
 
-static int filter_xy(clvox_context *ctx, const clv_image *in, const float sigma[2], clv_buffer *out)
+static int filter_xy(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
+                     const float sigma[2], clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     char build[48];
     float weights[2][CLV_GAUSSIAN_MAX_RADIUS + 1];
     size_t bytes[2] = {set_weights(sigma[0], weights[0]), set_weights(sigma[1], weights[1])};
-    lines l = lines_along(ctx, in, 0);
-    int planes = l.outer / in->size[1], length = l.inner * l.n;
+    lines l = lines_along(ctx, size, vectors, 0);
+    int planes = l.outer / size[1], length = l.inner * l.n;
     snprintf(build, sizeof build, "-DRADIUS=%d -DRADIUS_X=%d", clv_gaussian_radius(sigma[1]),
              clv_gaussian_radius(sigma[0]));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_xy, build, in->size, 0, &kernel));
-    const int launch[3] = {length, in->size[1], planes};
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * length * l.outer, CLV_BUF(in->buffer), CLV_BUF(out),
-                       CLV_INT4(l.inner, l.n, in->size[1], planes), (clv_arg){bytes[0], weights[0], NULL},
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gaussian_xy, build, size, 0, &kernel));
+    const int launch[3] = {length, size[1], planes};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, launch, 8.0 * length * l.outer, CLV_BUF(in), CLV_BUF(out),
+                       CLV_INT4(l.inner, l.n, size[1], planes), (clv_arg){bytes[0], weights[0], NULL},
                        (clv_arg){bytes[1], weights[1], NULL}));
 end:
     return status;
@@ -172,8 +174,8 @@ static bool is_recursive(const clvox_context *ctx, clv_gaussian_method method, i
     return clv_gaussian_radius(sigma) >= from;
 }
 
-int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], clv_gaussian_method method,
-                 clv_buffer *tmp, clv_buffer *out)
+int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
+                 const float sigma[3], clv_gaussian_method method, clv_buffer *tmp, clv_buffer *out)
 {
     int status = CLVOX_OK;
     bool axes[3], recursive[3];
@@ -182,7 +184,7 @@ int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], 
             return clv_fail(CLVOX_ERROR_ARGUMENT,
                             "Gaussian: the width %g along axis %d is not a length; give 0 or more voxels",
                             (double)sigma[a], a);
-        axes[a] = sigma[a] > 0 && in->size[a] > 1;
+        axes[a] = sigma[a] > 0 && size[a] > 1;
         recursive[a] = is_recursive(ctx, method, a, sigma[a]);
     }
     bool fused = is_cpu(ctx) && axes[0] && axes[1] && !recursive[0] && !recursive[1] &&
@@ -190,25 +192,26 @@ int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], 
                  clv_gaussian_radius(sigma[1]) <= MAX_FUSED_RADIUS;
     int passes = axes[0] + axes[1] + axes[2] - fused;
     if (method == CLV_GAUSSIAN_AUTO && passes > 1 && clv_smooth_takes(sigma))
-        return clv_smooth(ctx, in, sigma, out, NULL);
-    if (!passes)
-        return clv_buffer_copy(ctx, in->buffer, 0, out, 0,
-                               clv_image_voxels(in) * (size_t)in->components * sizeof(float));
+        return clv_smooth(ctx, vectors ? CLV_VECTORS(in, size) : CLV_VOLUME(in, size), sigma, out, NULL);
+    if (!passes) {
+        size_t bytes = (size_t)size[0] * (size_t)size[1] * (size_t)size[2] * (vectors ? 12 : 4);
+        return clv_buffer_copy(ctx, in, 0, out, 0, bytes);
+    }
     /* The last pass writes out, the one before tmp, the first of three out. */
-    clv_image from = *in;
+    const clv_buffer *from = in;
     for (int a = 0; a < 3; a++) {
         if (!axes[a] || (a == 1 && fused))
             continue;
         clv_buffer *to = --passes % 2 ? tmp : out;
         if (recursive[a])
-            CLV_TRY(clv_recursive(ctx, &from, a, sigma[a], to));
+            CLV_TRY(clv_recursive(ctx, from, size, vectors, a, sigma[a], to));
         else if (a == 0 && fused)
-            CLV_TRY(filter_xy(ctx, &from, sigma, to));
+            CLV_TRY(filter_xy(ctx, from, size, vectors, sigma, to));
         else if (a == 0)
-            CLV_TRY(filter_x(ctx, &from, sigma[0], to));
+            CLV_TRY(filter_x(ctx, from, size, vectors, sigma[0], to));
         else
-            CLV_TRY(filter_axis(ctx, &from, a, sigma[a], to));
-        from.buffer = to;
+            CLV_TRY(filter_axis(ctx, from, size, vectors, a, sigma[a], to));
+        from = to;
     }
 end:
     return status;

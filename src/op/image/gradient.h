@@ -2,12 +2,13 @@
 #ifndef CLV_OP_IMAGE_GRADIENT_H
 #define CLV_OP_IMAGE_GRADIENT_H
 
-#include "op/image.h"
+#include "runtime/runtime.h"
 
 /* Physical gradient along the grid's axes: central differences inside,
- * one-sided at the borders, 0 along an axis of one voxel, per mm. out: vector
- * field. */
-int clv_gradient(clvox_context *ctx, const clv_image *in, clv_buffer *out);
+ * one-sided at the borders, 0 along an axis of one voxel. spacing in mm.
+ * out: vector field. */
+int clv_gradient(clvox_context *ctx, const clv_buffer *a, const int size[3],
+                 const float spacing[3], clv_buffer *out);
 
 extern const clv_entry clv_entry_gradient;
 

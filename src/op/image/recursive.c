@@ -48,7 +48,8 @@ static void set_poles(float sigma, poles *g)
         g->c[k] = (float)(a[k / 2][k % 2] / total);
 }
 
-int clv_recursive(clvox_context *ctx, const clv_image *in, int axis, float sigma, clv_buffer *out)
+int clv_recursive(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors, int axis,
+                  float sigma, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -56,9 +57,8 @@ int clv_recursive(clvox_context *ctx, const clv_image *in, int axis, float sigma
     poles g;
     set_poles(sigma, &g);
     /* Packed components are part of the row, planar ones volumes behind one another. */
-    const int *size = in->size;
-    bool packed = clv_fields_packed(ctx);
-    int inner = packed ? in->components : 1, volumes = packed ? 1 : in->components, n = size[axis];
+    bool packed = vectors && clv_fields_packed(ctx);
+    int inner = packed ? 3 : 1, volumes = vectors && !packed ? 3 : 1, n = size[axis];
     for (int a = 0; a < axis; a++)
         inner *= size[a];
     int outer = volumes;
@@ -67,7 +67,7 @@ int clv_recursive(clvox_context *ctx, const clv_image *in, int axis, float sigma
     CLV_TRY(clv_kernel_get(ctx, entry, NULL, size, 0, &kernel));
     /* Lines side by side: along x those of the rows, then a row's components. */
     const int across[3] = {axis ? inner : outer, axis ? outer : inner, 1};
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, across, 8.0 * inner * n * outer, CLV_BUF(in->buffer), CLV_BUF(out),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, across, 8.0 * inner * n * outer, CLV_BUF(in), CLV_BUF(out),
                        CLV_INT4(inner, n, outer, axis), (clv_arg){sizeof g, &g, NULL}));
 end:
     return status;

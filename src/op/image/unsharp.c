@@ -3,13 +3,13 @@
 
 #include "op/image/pointwise.h"
 
-int clv_unsharp(clvox_context *ctx, const clv_image *in, const float sigma[3], float amount, clv_buffer *tmp,
-                clv_buffer *out)
+int clv_unsharp(clvox_context *ctx, const clv_buffer *in, const int size[3], const float sigma[3],
+                float amount, clv_buffer *tmp, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const float k[4] = {1 + amount, -amount, 0, 0};
-    CLV_TRY(clv_gaussian(ctx, in, sigma, CLV_GAUSSIAN_AUTO, tmp, out));
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, out, (int)clv_image_voxels(in), in->buffer, out, NULL, k));
+    CLV_TRY(clv_gaussian(ctx, in, size, false, sigma, CLV_GAUSSIAN_AUTO, tmp, out));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, out, size[0] * size[1] * size[2], in, out, NULL, k));
 end:
     return status;
 }

@@ -149,7 +149,7 @@ static void sor_sweeps_against_the_reference(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
+    int count = harness_problems(TINY, PROBLEMS);
     for (int i = 0; i < count; i++)
         sweep(ctx, &problems[i], 1 + i % 3);
 }
@@ -158,7 +158,7 @@ static void known_solutions_are_found(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    int count = getenv("CLVOX_TEST_TINY") ? TINY : PROBLEMS;
+    int count = harness_problems(TINY, PROBLEMS);
     for (int i = 0; i < count; i++)
         solve(ctx, &problems[i], 1e-5);
 }

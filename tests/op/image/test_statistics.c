@@ -71,12 +71,12 @@ static void run(const int size[3], bool with_nan)
     free(values);
 }
 
-static const int sizes[][3] = {{1, 1, 1}, {1, 5, 7}, {13, 11, 7}, {8, 3, 4}, {2049, 3, 2}, {31, 37, 43}};
+static const int sizes[][3] = {{1, 1, 1}, {1, 5, 7}, {8, 3, 4}, {13, 11, 7}, {2049, 3, 2}, {31, 37, 43}};
 
 static void statistics_six_numbers_of_a_volume_weights(void **state)
 {
     (void)state;
-    for (int s = 0; s < (getenv("CLVOX_TEST_TINY") ? 4 : 6); s++) {
+    for (int s = 0; s < harness_problems(3, 6); s++) {
         run(sizes[s], false);
         run(sizes[s], true);
     }

@@ -130,8 +130,7 @@ static void entry_test_variants(void **state)
     const variants_given *given = *state;
     clv_metric_kind kind = given->kind;
     clvox_context *ctx = harness_context();
-    bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
-    int count = tiny ? 4 : kind == CLV_METRIC_MI ? 5 : 6;
+    int count = harness_problems(4, kind == CLV_METRIC_MI ? 5 : 6);
     for (int s = 0; s < count; s++)
         for (int holes = 0; holes < 2; holes++) {
             int bins = holes ? 32 : s == 4 ? 128 : s == 3 ? 8 : 61;
@@ -188,7 +187,7 @@ static void test_constant(void **state)
     for (int which = 0; which < 3; which++)
         for (int kind = CLV_METRIC_NCC; kind <= CLV_METRIC_MI; kind++) {
             pair p;
-            pair_make(&p, (const int[3]){19, 11, 9});
+            pair_make(&p, getenv("CLVOX_TEST_TINY") ? (const int[3]){7, 5, 3} : (const int[3]){19, 11, 9});
             pair_fill(&p, which == 1);
             for (size_t i = 0; i < p.n; i++) {
                 if (which == 0)

@@ -548,7 +548,7 @@ static struct {
 static void all_problems(void **state)
 {
     const int *given = *state;
-    int what = given[0], count = getenv("CLVOX_TEST_TINY") ? 5 : SETUPS;
+    int what = given[0], count = harness_problems(5, SETUPS);
     for (int i = 0; i < count; i++)
         run(&shared.problems[i], what);
 }
