@@ -16,22 +16,39 @@ typedef struct clvox_transform {
 /* File forms that an affine is written in. */
 typedef enum clvox_affine_form {
     CLVOX_AFFINE_ITK =
-        0, /* "#Insight Transform File V1.0", LPS; ITK's binary form where the name ends in .mat */
+        0, /* "#Insight Transform File V1.0", LPS; ITK's binary form where the name ends in .mat, HDF5 in .h5 */
     CLVOX_AFFINE_RAS /* four rows of four numbers, RAS */
 } clvox_affine_form;
 
 /* Reads an affine or a warp, told apart by content:
- *   ITK text and binary .mat: affine, rigid, similarity, scales, skews, translation; LPS;
+ *   ITK text, binary .mat and HDF5 .h5 (where clvox is built with that library): affine, rigid,
+ *     similarity, scales, skews, translation; displacement field; cubic B-spline, sampled so finely
+ *     that linear interpolation errs by less than 0.002 mm as far as 2^24 samples go; LPS;
+ *   FreeSurfer's LTA between voxels, RAS or tkRAS: the source moves, so that it is inverted;
  *   four rows of four numbers: RAS (greedy, NiftyReg, MRtrix);
  *   NIfTI [X, Y, Z, 1, 3]: ITK displacement (LPS), or by intent_name NiftyReg's
  *     deformation or displacement (NREG_TRANS), or SPM's deformation (Mapping);
- *   NIfTI [X, Y, Z, 3]: MRtrix, which marks neither kind: values that rise with
+ *   volumes [X, Y, Z, 3]: MRtrix, which marks neither kind: values that rise with
  *     their voxel's own position (slope of the regression above 1/2) are a
- *     deformation, others a displacement.
- * Composite transforms, control grids and velocity fields are refused with a
- * sentence that says how to convert them. On success *out is the caller's, to
+ *     deformation, others a displacement; FSL's fields and FNIRT's cubic coefficients (by intent),
+ *     which clvox_transforms_read alone can understand.
+ * A composite of affines is their product, one with a warp is refused; control grids and velocity fields
+ * are refused with a sentence that says how to convert them. On success *out is the caller's, to
  * be released with clvox_transform_destroy. */
 CLVOX_API int clvox_transform_read(const char *path, clvox_transform **out);
+
+/* The same for files that may hold several: ITK's composites. out receives them
+ * in the order of a chain (clvox_link), a point passing out[0] first. fixed and moving are the grids of
+ * the images, which FSL's warps depend on; NULL where they are not known, and such warps are refused. On success
+ * out[0] to out[*count - 1] are the caller's, on failure *count is 0. */
+CLVOX_API int clvox_transforms_read(const char *path, const clvox_grid *fixed, const clvox_grid *moving,
+                                    clvox_transform **out, int room, int *count);
+
+/* Writes a chain in this order as ITK reads it: to .h5 as a composite, whose warps are float32
+ * displacement fields (an affine alone is no composite); affines alone also to
+ * .mat, and to any other name as text, as their product. The rename rule of
+ * clvox_volume_write holds. */
+CLVOX_API int clvox_transforms_write(const clvox_transform *const *transforms, int count, const char *path);
 
 /* Writes an affine. The rename rule of clvox_volume_write holds. */
 CLVOX_API int clvox_affine_write(const double matrix[4][4], clvox_affine_form form,

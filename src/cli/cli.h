@@ -105,6 +105,8 @@ int cli_check_gradients(const char *bval, const char *bvec, const char *mrtrix);
 int cli_read_gradients(command *cli, const char *bval, const char *bvec, const char *mrtrix,
                        const clvox_volume *dwi, clvox_gradients **out);
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
+/* All that a file holds; on failure *count is 0. */
+int cli_read_transforms(command *cli, const char *path, clvox_transform **out, int room, int *count);
 int cli_read_surface(command *cli, const char *path, clvox_surface **out);
 
 /* Writers: enter the file into the log and remark on it. */
@@ -124,10 +126,12 @@ void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);
 
-/* A chain of -t options: FILE or FILE,-1. */
+/* A chain of -t options: FILE, FILE,-1 or, as ANTs has it, [FILE,1]; a composite is as many links as it has parts. */
+enum { CLI_MAX_LINKS = 128 };
 typedef struct cli_chain {
-    clvox_transform *transform[CLI_MAX_TEXTS];
-    clvox_link link[CLI_MAX_TEXTS];
+    const char *fixed, *moving; /* set before it is read: the images between which it leads, NULL: not known */
+    clvox_transform *transform[CLI_MAX_LINKS];
+    clvox_link link[CLI_MAX_LINKS];
     int count;
 } cli_chain;
 int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out);

@@ -204,6 +204,8 @@ int cmd_apply(command *cli, int argc, char **argv)
     bool named = order != CLVOX_TENSOR_AUTO;
     const cli_input inputs[] = {{named ? NULL : image_path, &image, false},
                                 {reference_path, &reference, false}};
+    chain.fixed = reference_path;
+    chain.moving = image_path;
     CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, true));
     if (named)
         CLV_TRY(cli_read_tensor(cli, image_path, (clvox_tensor_order)order, &image));

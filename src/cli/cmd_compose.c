@@ -11,6 +11,30 @@ static bool ends_in(const char *path, const char *end)
     return length > tail && !strcasecmp(path + length - tail, end);
 }
 
+/* The parts as they are, in ITK's composite. */
+static int write_composite(command *cli, const cli_chain *chain, const char *path)
+{
+    const clvox_transform *part[CLI_MAX_LINKS];
+    clvox_transform turned[CLI_MAX_LINKS];
+    for (int i = 0; i < chain->count; i++) {
+        part[i] = chain->link[i].transform;
+        if (!chain->link[i].inverse)
+            continue;
+        if (part[i]->is_warp)
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "%s: a composite holds no inverse of a warp; write that with clvox invert first", path);
+        turned[i] = *part[i];
+        int status = clv_matrix_invert(part[i]->matrix, turned[i].matrix);
+        if (status < 0)
+            return status;
+        part[i] = &turned[i];
+    }
+    int status = clvox_transforms_write(part, chain->count, path);
+    if (status >= 0)
+        cli_log_output(cli, path);
+    return status;
+}
+
 static int write_matrix(command *cli, const cli_chain *chain, int format, const clvox_volume *fixed,
                         const clvox_volume *moving, const char *path)
 {
@@ -37,9 +61,9 @@ int cmd_compose(command *cli, int argc, char **argv)
         {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
          "a transform; the last is applied first; ,-1 inverts it"},
         {"output", 'o', CLI_OUT, &out_path, "OUT",
-         "the warp to write; for a chain of affines also a matrix, .txt or .mat"},
+         "the warp to write; a matrix, .txt or .mat, for a chain of affines; ITK's composite, .h5"},
         {"format", 0, CLI_CHOICE, &format, "itk|mrtrix|fsl", "whose form OUT takes (default itk)"},
-        {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, which FSL's form depends on"},
+        {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, which FSL's warps depend on, in and out"},
         {0},
     };
     const cli_usage usage = {
@@ -49,7 +73,8 @@ int cmd_compose(command *cli, int argc, char **argv)
                  "  mrtrix  a deformation: mrtransform MOVING -warp OUT -interp linear result.mif\n"
                  "  fsl     a relative field: applywarp -i MOVING -r REFERENCE -w OUT --rel -o result\n"
                  "Where OUT ends in .txt or .mat, it writes one affine: ITK's (binary in .mat), for mrtrix\n"
-                 "rows of RAS millimetres (mrtransform -linear; greedy, NiftyReg), for fsl FLIRT's matrix.",
+                 "rows of RAS millimetres (mrtransform -linear; greedy, NiftyReg), for fsl FLIRT's matrix.\n"
+                 "Where it ends in .h5, the parts of the chain as they are, as ITK's composite.",
         .example = "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt \\\n"
                    "      -o both_warp.nii.gz\n"
                    "  clvox compose -r fixed.nii.gz -t result_warp.nii.gz -t result_affine.txt \\\n"
@@ -68,15 +93,22 @@ int cmd_compose(command *cli, int argc, char **argv)
     if (!out_path)
         return cli_misuse("-o OUT is missing");
     bool affine = ends_in(out_path, ".txt") || ends_in(out_path, ".mat");
-    if (!reference_path && (!affine || format == CLVOX_WARP_FSL))
+    bool composite = ends_in(out_path, ".h5") || ends_in(out_path, ".hdf5");
+    if (composite && format != CLVOX_WARP_ITK)
+        return cli_misuse("--format: a .h5 file is ITK's");
+    if (!reference_path && ((!affine && !composite) || format == CLVOX_WARP_FSL))
         return cli_misuse("-r REFERENCE is missing");
     if (format == CLVOX_WARP_FSL && !moving_path)
         return cli_misuse("--format fsl needs --moving FILE, the image that the warp will be applied to");
-    if (format != CLVOX_WARP_FSL && moving_path)
-        cli_remark(cli, 0, "--moving has no effect without --format fsl\n");
     const cli_input inputs[] = {{reference_path, &reference, false},
                                 {format == CLVOX_WARP_FSL ? moving_path : NULL, &moving, false}};
-    CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, !affine));
+    chain.fixed = reference_path;
+    chain.moving = moving_path;
+    CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, !affine && !composite));
+    if (composite) {
+        status = write_composite(cli, &chain, out_path);
+        goto end;
+    }
     if (affine) {
         status = write_matrix(cli, &chain, format, reference, moving, out_path);
         goto end;

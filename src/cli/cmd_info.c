@@ -273,31 +273,48 @@ static int print_surface(const command *cli, const clvox_surface *s, cJSON *to)
 
 /* ---- files -------------------------------------------------------------- */
 
+/* A composite's, in the order in which a point passes them. */
+static void print_parts(const command *cli, clvox_transform *const *part, int parts, cJSON *to)
+{
+    cJSON *list = parts > 1 ? cJSON_AddArrayToObject(to, "parts") : NULL;
+    for (int i = 0; i < parts; i++) {
+        cJSON *entry = list ? cJSON_CreateObject() : to;
+        if (list) {
+            cJSON_AddItemToArray(list, entry);
+            cli_print(cli, "  part %d of %d\n", i + 1, parts);
+        }
+        if (part[i]->is_warp)
+            print_volume(cli, part[i]->warp, entry);
+        else
+            print_affine(cli, CLV_MATRIX(part[i]->matrix), entry);
+    }
+}
+
 static int info(command *cli, const char *path, cJSON *to)
 {
     int status;
     clvox_volume *volume = NULL;
-    clvox_transform *transform = NULL;
+    clvox_transform *part[CLI_MAX_LINKS];
+    int parts = 0;
     clvox_surface *surface = NULL;
     if (clvox_volume_is_file(path))
         CLV_TRY(cli_read_volume(cli, path, &volume));
     else if (clvox_surface_is_file(path))
         CLV_TRY(cli_read_surface(cli, path, &surface));
     else
-        CLV_TRY(cli_read_transform(cli, path, &transform));
+        CLV_TRY(cli_read_transforms(cli, path, part, CLI_MAX_LINKS, &parts));
     cli_print(cli, "%s\n", path);
     cJSON_AddStringToObject(to, "path", path);
     if (volume)
         print_volume(cli, volume, to);
     else if (surface)
         CLV_TRY(print_surface(cli, surface, to));
-    else if (transform->is_warp)
-        print_volume(cli, transform->warp, to);
     else
-        print_affine(cli, CLV_MATRIX(transform->matrix), to);
+        print_parts(cli, part, parts, to);
 end:
     clvox_volume_destroy(&volume);
-    clvox_transform_destroy(&transform);
+    for (int i = 0; i < parts; i++)
+        clvox_transform_destroy(&part[i]);
     clvox_surface_destroy(&surface);
     return status;
 }

@@ -94,6 +94,14 @@ int cli_read_transform(command *cli, const char *path, clvox_transform **out)
     return status;
 }
 
+int cli_read_transforms(command *cli, const char *path, clvox_transform **out, int room, int *count)
+{
+    int status = clvox_transforms_read(path, NULL, NULL, out, room, count);
+    if (status >= 0)
+        log_input(cli, path);
+    return status;
+}
+
 int cli_read_surface(command *cli, const char *path, clvox_surface **out)
 {
     int status = clvox_surface_read(path, out);
@@ -190,7 +198,7 @@ int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out)
 
 void cli_chain_free(cli_chain *chain)
 {
-    for (int i = 0; i < CLI_MAX_TEXTS; i++)
+    for (int i = 0; i < CLI_MAX_LINKS; i++)
         clvox_transform_destroy(&chain->transform[i]);
     memset(chain, 0, sizeof *chain);
 }
@@ -201,6 +209,10 @@ typedef struct loading {
     cli_input input[CLI_MAX_TEXTS];
     int inputs;
     char *file[CLI_MAX_TEXTS]; /* of the chain, without ,-1 */
+    bool inverse[CLI_MAX_TEXTS];
+    clvox_transform *part[CLI_MAX_TEXTS][CLI_MAX_LINKS]; /* what each file holds */
+    int parts[CLI_MAX_TEXTS];
+    clvox_grid fixed, moving; /* of size 0: not known */
     cli_chain *chain;
     int count;
     int status;
@@ -211,79 +223,116 @@ static int load_one(void *user, size_t index, int worker)
 {
     loading *l = user;
     (void)worker;
-    if (index >= (size_t)l->inputs)
-        return clvox_transform_read(l->file[index - (size_t)l->inputs],
-                                    &l->chain->transform[index - (size_t)l->inputs]);
+    if (index >= (size_t)l->inputs) {
+        size_t i = index - (size_t)l->inputs;
+        return clvox_transforms_read(l->file[i], l->fixed.size[0] ? &l->fixed : NULL,
+                                     l->moving.size[0] ? &l->moving : NULL, l->part[i], CLI_MAX_LINKS, &l->parts[i]);
+    }
     return l->input[index].path ? clvox_volume_read(l->input[index].path, l->input[index].out) : CLVOX_OK;
 }
 
 static void *load_all(void *user)
 {
     loading *l = user;
+    /* Where they cannot be read, reading them whole says why. */
+    if (l->count && l->chain->fixed && clv_volume_grid(l->chain->fixed, &l->fixed) < 0)
+        l->fixed.size[0] = 0;
+    if (l->count && l->chain->moving && clv_volume_grid(l->chain->moving, &l->moving) < 0)
+        l->moving.size[0] = 0;
     l->status = clv_parallel((size_t)(l->inputs + l->count), load_one, l);
     if (l->status < 0) /* the sentence belongs to this thread: take it along */
         snprintf(l->message, sizeof l->message, "%s", clvox_message());
     return NULL;
 }
 
-/* Splits FILE,-1. */
+/* Takes FILE,-1 and ANTs' [FILE,1] and [FILE,0] apart. */
 static int parse_chain(loading *l, const cli_texts *texts)
 {
-    memset(l->chain, 0, sizeof *l->chain);
     for (int i = 0; i < texts->count; i++, l->count++) {
-        char *file = strdup(texts->item[i]);
+        const char *text = texts->item[i];
+        bool brackets = *text == '[' && text[strlen(text) - 1] == ']';
+        char *file = brackets ? strndup(text + 1, strlen(text) - 2) : strdup(text);
         if (!file)
             return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        size_t length = strlen(file);
         l->file[i] = file;
-        if (length > 3 && !strcmp(file + length - 3, ",-1")) {
-            file[length - 3] = 0;
-            l->chain->link[i].inverse = 1;
-        }
+        char *comma = strrchr(file, ',');
+        const char *number = comma ? comma + 1 : "";
+        l->inverse[i] = !strcmp(number, "-1") || (brackets && !strcmp(number, "1"));
+        if (l->inverse[i] || (brackets && !strcmp(number, "0")))
+            *comma = 0;
     }
     return CLVOX_OK;
+}
+
+/* The links of all files, a composite's in its order, its inverse's the other way round. */
+static int make_links(loading *l)
+{
+    cli_chain *chain = l->chain;
+    for (int i = 0; i < l->count; i++)
+        for (int k = 0; k < l->parts[i]; k++) {
+            clvox_transform **part = &l->part[i][l->inverse[i] ? l->parts[i] - 1 - k : k];
+            if (chain->count == CLI_MAX_LINKS)
+                return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: there are more than %d transforms", l->file[i], CLI_MAX_LINKS);
+            chain->transform[chain->count] = *part;
+            chain->link[chain->count] = (clvox_link){*part, l->inverse[i]};
+            chain->count++;
+            *part = NULL;
+        }
+    return CLVOX_OK;
+}
+
+static void free_loading(loading *l)
+{
+    for (int i = 0; i < l->count; i++) {
+        free(l->file[i]);
+        for (int k = 0; k < l->parts[i]; k++)
+            clvox_transform_destroy(&l->part[i][k]);
+    }
+    free(l);
 }
 
 int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain,
              bool device)
 {
     int status = CLVOX_OK, opened = CLVOX_OK;
-    loading l = {.inputs = count, .chain = chain};
     pthread_t thread;
+    loading *l = calloc(1, sizeof *l);
+    if (!l)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    l->inputs = count;
+    l->chain = chain;
     for (int i = 0; i < count; i++) {
-        l.input[i] = inputs[i];
+        l->input[i] = inputs[i];
         *inputs[i].out = NULL;
     }
     if (texts)
-        CLV_TRY(parse_chain(&l, texts));
+        CLV_TRY(parse_chain(l, texts));
     /* The device is opened in this thread and the files are read in another:
      * drivers are at home in the thread that stays. */
-    bool apart = device && !pthread_create(&thread, NULL, load_all, &l);
+    bool apart = device && !pthread_create(&thread, NULL, load_all, l);
     if (device)
         opened = cli_open(cli);
     if (apart)
         pthread_join(thread, NULL);
     else
-        load_all(&l);
-    if (l.status < 0) {
-        status = clv_fail((clvox_status)l.status, "%s", l.message);
+        load_all(l);
+    if (l->status < 0) {
+        status = clv_fail((clvox_status)l->status, "%s", l->message);
         goto end;
     }
     CLV_TRY(opened);
     for (int i = 0; i < count; i++)
         if (inputs[i].path)
             log_input(cli, inputs[i].path);
-    for (int i = 0; i < l.count; i++) {
-        log_input(cli, l.file[i]);
-        chain->link[i].transform = chain->transform[i];
-        chain->count++;
-    }
+    for (int i = 0; i < l->count; i++)
+        log_input(cli, l->file[i]);
+    if (texts)
+        CLV_TRY(make_links(l));
     for (int i = 0; i < count; i++)
         if (inputs[i].path && inputs[i].mask)
             CLV_TRY(check_mask(inputs[i].path, inputs[i].out));
 end:
-    for (int i = 0; i < l.count; i++)
-        free(l.file[i]);
+    free_loading(l);
     for (int i = 0; status < 0 && i < count; i++)
         clvox_volume_destroy(inputs[i].out);
     if (status < 0 && texts)

@@ -1,45 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/itk.h"
 
+#include <limits.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/matrix.h"
 #include "base/status.h"
-#include "io/plain.h"
-
-enum { MOST = 16 }; /* numbers in a list */
-
-/* Reads numbers up to the end of the line (or of the text, across lines);
- * returns how many, at most MOST, or -1 at anything else. */
-static int numbers(const char *text, bool one_line, double out[MOST])
-{
-    int count = 0;
-    clv_plain plain = clv_plain_begin();
-    for (;;) {
-        text += strspn(text, one_line ? " \t\r" : " \t\r\n");
-        if (!one_line && *text == '#') {
-            text += strcspn(text, "\n");
-            continue;
-        }
-        if (!*text || *text == '\n')
-            break;
-        char *end;
-        double x = strtod(text, &end);
-        if (end == text || count == MOST || !isfinite(x) || !strchr(" \t\r\n", *end)) {
-            count = -1;
-            break;
-        }
-        out[count++] = x;
-        text = end;
-    }
-    clv_plain_end(plain);
-    return count;
-}
 
 /* ---- what ITK's parameters mean ----------------------------------------- */
 
@@ -159,32 +127,19 @@ static int linear_part(kind k, const double *p, bool zyx, double m[3][3])
 }
 
 /* The RAS matrix of an ITK transform: y = M (x - c) + c + t in LPS. */
-static int assemble(const char *path, const char *name, const double *p, int count, const double *fixed,
-                    int fixed_count, double out[4][4])
+static int add_linear(const char *path, kind k, const clv_itk *itk, clv_parts *parts)
 {
-    double m[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, t[3] = {0}, c[3] = {0};
-    kind k = AFFINE;
-    if (strstr(name, "_2_2") || strstr(name, "_4_4"))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds a transform that is not of three dimensions (%s)",
-                        path, name);
-    while (k < KINDS && !is_class(name, kinds[k].name))
-        k++;
-    if (k == KINDS)
-        return clv_fail(
-            CLVOX_ERROR_FORMAT,
-            "%s: holds an ITK transform of the kind %.60s, which clvox does not read; convert it to an "
-            "affine or a displacement field",
-            path, name);
-    bool zyx = fixed_count > 3 && fixed[3] != 0;
-    if (count != kinds[k].count || (kinds[k].centred && fixed_count != 3 && fixed_count != 4) ||
-        linear_part(k, p, zyx, m))
+    double m[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, t[3] = {0}, c[3] = {0}, out[4][4];
+    bool zyx = itk->fixeds > 3 && itk->fixed[3] != 0;
+    bool centred = !kinds[k].centred || itk->fixeds == 3 || itk->fixeds == 4;
+    if (itk->parameters != (size_t)kinds[k].count || !centred || linear_part(k, itk->parameter, zyx, m))
         return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its %.60s has %d parameters and %d fixed ones, which do not fit", path, name,
-                        count, fixed_count);
+                        "%s: its %.60s has %zu parameters and %zu fixed ones, which do not fit", path, itk->name,
+                        itk->parameters, itk->fixeds);
     if (kinds[k].centred)
-        memcpy(c, fixed, sizeof c);
+        memcpy(c, itk->fixed, sizeof c);
     if (kinds[k].shift >= 0)
-        memcpy(t, p + kinds[k].shift, sizeof t);
+        memcpy(t, itk->parameter + kinds[k].shift, sizeof t);
     clv_matrix_identity(out);
     for (int i = 0; i < 3; i++) {
         out[i][3] = t[i] + c[i];
@@ -194,187 +149,154 @@ static int assemble(const char *path, const char *name, const double *p, int cou
         }
     }
     clv_matrix_flip_lps(CLV_MATRIX(out), out);
+    return clv_parts_affine(path, parts, CLV_MATRIX(out));
+}
+
+/* ---- fields ------------------------------------------------------------- */
+
+/* Size, origin, spacing and direction: the 18 fixed parameters of what lies on a grid, in LPS. */
+static int take_grid(const char *path, const clv_itk *itk, clvox_grid *grid)
+{
+    const double *f = itk->fixed;
+    double values = 1;
+    bool good = itk->fixeds == 18;
+    for (int i = 0; i < 3 && good; i++) {
+        good = f[i] >= 1 && f[i] <= INT_MAX && f[i] == floor(f[i]);
+        grid->size[i] = good ? (int)f[i] : 0;
+        values *= f[i];
+    }
+    if (!good || 3 * values != (double)itk->parameters)
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: its %.60s has %zu parameters and %zu fixed ones, which do not fit", path, itk->name,
+                        itk->parameters, itk->fixeds);
+    clv_matrix_identity(grid->to_ras);
+    for (int i = 0; i < 3; i++) {
+        double sign = i < 2 ? -1 : 1;
+        for (int j = 0; j < 3; j++)
+            grid->to_ras[i][j] = sign * f[9 + 3 * i + j] * f[6 + j];
+        grid->to_ras[i][3] = sign * f[3 + i];
+    }
+    if (!clv_matrix_regular(CLV_MATRIX(grid->to_ras)))
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: the grid of its %.60s is singular or not finite", path, itk->name);
     return CLVOX_OK;
 }
 
-/* ---- text --------------------------------------------------------------- */
-
-/* The text behind a line's key; NULL when the line has another key. */
-static const char *value_of(const char *line, const char *key)
+/* The components of a vector stand together. */
+static int add_field(const char *path, const clv_itk *itk, clv_parts *parts)
 {
-    size_t length = strlen(key);
-    return strncmp(line, key, length) ? NULL : line + length;
+    int status;
+    clvox_grid grid;
+    clvox_volume *v = NULL;
+    CLV_TRY(take_grid(path, itk, &grid));
+    CLV_TRY(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &v));
+    size_t voxels = clvox_grid_voxels(&grid);
+    for (size_t i = 0; i < voxels; i++)
+        for (size_t c = 0; c < 3; c++)
+            v->data[c * voxels + i] = (float)(c < 2 ? 0.0 - itk->parameter[3 * i + c] : itk->parameter[3 * i + c]);
+    status = clv_parts_warp(path, parts, v);
+end:
+    return status;
 }
 
-int clv_itk_text_parse(const char *path, const char *text, double out[4][4])
+/* The spline moves points between its second coefficient and the last but one along each axis, and no others: as
+ * a field that is zero outside does. */
+static int add_spline(const char *path, const clv_itk *itk, clv_parts *parts)
 {
-    char name[128] = "";
-    double p[MOST] = {0}, fixed[MOST] = {0};
-    int count = 0, fixed_count = 0, transforms = 0;
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        const char *value;
-        if ((value = value_of(line, "Transform:"))) {
-            value += strspn(value, " \t");
-            snprintf(name, sizeof name, "%.*s", (int)strcspn(value, " \t\r\n"), value);
-            transforms++;
-        } else if ((value = value_of(line, "Parameters:"))) {
-            count = numbers(value, true, p);
-        } else if ((value = value_of(line, "FixedParameters:"))) {
-            fixed_count = numbers(value, true, fixed);
-        }
+    static const double NEAR = 0.002, MOST = 1 << 24;
+    int status;
+    clvox_grid control, grid;
+    clvox_volume *v = NULL;
+    CLV_TRY(take_grid(path, itk, &control));
+    size_t each = itk->parameters / 3;
+    clv_spline s = {.component = {itk->parameter, itk->parameter + each, itk->parameter + 2 * each}};
+    double cells = 1, cuts;
+    for (int a = 0; a < 3; a++) {
+        s.size[a] = control.size[a];
+        if (s.size[a] < 4)
+            return clv_fail(CLVOX_ERROR_FORMAT, "%s: its B-spline has %d coefficients along an axis, 4 are the least",
+                            path, s.size[a]);
+        cells *= s.size[a] - 3;
     }
-    if (!transforms)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds no transform", path);
-    if (transforms > 1 || is_class(name, "CompositeTransform"))
+    cuts = fmin(clv_spline_cuts(&s, NEAR), fmax(1, floor(cbrt(MOST / cells))));
+    grid = control;
+    for (int a = 0; a < 3; a++) {
+        s.start[a] = 1;
+        s.step[a] = 1 / cuts;
+        grid.size[a] = (int)((control.size[a] - 3) * cuts) + 1;
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            grid.to_ras[i][j] /= cuts;
+            grid.to_ras[i][3] += control.to_ras[i][j];
+        }
+    CLV_TRY(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &v));
+    status = clv_spline_sample(&s, v);
+    size_t voxels = clvox_grid_voxels(&grid);
+    for (size_t i = 0; i < 2 * voxels; i++)
+        v->data[i] = 0.0f - v->data[i];
+    if (status < 0)
+        clvox_volume_destroy(&v);
+    else
+        status = clv_parts_warp(path, parts, v);
+end:
+    return status;
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+bool clv_itk_is_composite(const clv_itk *itk)
+{
+    return is_class(itk->name, "CompositeTransform");
+}
+
+int clv_itk_add(const char *path, const clv_itk *itk, clv_parts *parts)
+{
+    kind k = AFFINE;
+    const char *type = strchr(itk->name, '_');
+    if (strstr(itk->name, "_2_2") || strstr(itk->name, "_4_4"))
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds a transform that is not of three dimensions (%s)",
+                        path, itk->name);
+    if (is_class(itk->name, "DisplacementFieldTransform"))
+        return add_field(path, itk, parts);
+    if ((is_class(itk->name, "BSplineTransform") || is_class(itk->name, "BSplineDeformableTransform")) &&
+        (!type || !strcmp(type, "_double_3_3") || !strcmp(type, "_float_3_3")))
+        return add_spline(path, itk, parts);
+    while (k < KINDS && !is_class(itk->name, kinds[k].name))
+        k++;
+    if (k == KINDS)
         return clv_fail(
             CLVOX_ERROR_FORMAT,
-            "%s: holds several transforms; take it apart with CompositeTransformUtil --disassemble "
-            "and name the parts one by one",
-            path);
-    if (count < 0 || fixed_count < 0)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its parameters (%.60s) are damaged or more than clvox reads", path, name);
-    return assemble(path, name, p, count, fixed, fixed_count, out);
+            "%s: holds an ITK transform of the kind %.60s, which clvox does not read; convert it to an "
+            "affine or a displacement field",
+            path, itk->name);
+    return add_linear(path, k, itk, parts);
 }
 
-size_t clv_itk_text_make(const double matrix[4][4], char *out)
+void clv_itk_turn_round(clv_parts *parts, int first)
+{
+    for (int i = first, j = parts->count - 1; i < j; i++, j--) {
+        clvox_transform *keep = parts->part[i];
+        parts->part[i] = parts->part[j];
+        parts->part[j] = keep;
+    }
+}
+
+void clv_itk_affine(const double matrix[4][4], double p[12])
 {
     double m[4][4];
     clv_matrix_flip_lps(matrix, m);
-    clv_plain plain = clv_plain_begin();
-    int at = snprintf(out, CLV_AFFINE_BYTES,
-                      "#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n"
-                      "Parameters:");
-    /* + 0.0 turns the -0 that negation leaves into 0. */
-    for (int i = 0; i < 9; i++)
-        at += snprintf(out + at, CLV_AFFINE_BYTES - (size_t)at, " %.17g", m[i / 3][i % 3] + 0.0);
-    for (int i = 0; i < 3; i++)
-        at += snprintf(out + at, CLV_AFFINE_BYTES - (size_t)at, " %.17g", m[i][3] + 0.0);
-    at += snprintf(out + at, CLV_AFFINE_BYTES - (size_t)at, "\nFixedParameters: 0 0 0\n");
-    clv_plain_end(plain);
-    return (size_t)at;
+    for (int i = 0; i < 12; i++) /* + 0.0 turns the -0 that negation leaves into 0 */
+        p[i] = (i < 9 ? m[i / 3][i % 3] : m[i - 9][3]) + 0.0;
 }
 
-int clv_rows_parse(const char *path, const char *text, double out[4][4])
+int clv_parts_join(const char *path, const clvox_transform *const *parts, int count, double out[4][4])
 {
-    double x[MOST];
-    int count = numbers(text, false, x);
-    if (count != 12 && count != 16)
-        return clv_fail(
-            CLVOX_ERROR_FORMAT,
-            "%s: is no transform that clvox reads: neither an ITK transform, nor four rows of four "
-            "numbers, nor a NIfTI warp",
-            path);
     clv_matrix_identity(out);
-    memcpy(out, x, (size_t)count * sizeof(double));
-    if (fabs(out[3][0]) + fabs(out[3][1]) + fabs(out[3][2]) + fabs(out[3][3] - 1) > 1e-6)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no affine matrix: its last row is not 0 0 0 1", path);
-    out[3][0] = out[3][1] = out[3][2] = 0;
-    out[3][3] = 1;
-    return CLVOX_OK;
-}
-
-size_t clv_rows_make(const double matrix[4][4], char *out)
-{
-    int at = 0;
-    clv_plain plain = clv_plain_begin();
-    for (int i = 0; i < 16; i++)
-        at += snprintf(out + at, CLV_AFFINE_BYTES - (size_t)at, "%.17g%c", matrix[i / 4][i % 4] + 0.0,
-                       i % 4 == 3 ? '\n' : ' ');
-    clv_plain_end(plain);
-    return (size_t)at;
-}
-
-/* ---- MATLAB 4 ----------------------------------------------------------- */
-
-/* One vector of the file. */
-typedef struct record {
-    char name[128];
-    int count;
-    double values[MOST];
-} record;
-
-static uint32_t word(const char *bytes, bool big)
-{
-    uint32_t x;
-    memcpy(&x, bytes, 4);
-    return big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? x : __builtin_bswap32(x);
-}
-
-/* Reads a record, which may hold no number; returns its length in bytes or 0.
- * Its first word is MOPT in decimal digits: M the byte order, P 0 for double
- * and 1 for single. */
-static size_t next_record(const char *bytes, size_t left, record *out)
-{
-    if (left < 20)
-        return 0;
-    bool big = word(bytes, false) > 9999;
-    uint32_t type = word(bytes, big), rows = word(bytes + 4, big), columns = word(bytes + 8, big);
-    uint32_t imaginary = word(bytes + 12, big), name = word(bytes + 16, big);
-    uint32_t order = type / 1000, precision = type / 10 % 10;
-    big = big || order == 1;
-    size_t element = precision ? 4 : 8;
-    if (order > 1 || precision > 1 || type % 10 || imaginary || !name || name > sizeof out->name ||
-        rows > MOST || columns > MOST || rows * columns > MOST)
-        return 0;
-    size_t count = rows * columns, length = 20 + name + count * element;
-    if (length > left)
-        return 0;
-    memcpy(out->name, bytes + 20, name);
-    out->name[name - 1] = 0;
-    out->count = (int)count;
-    for (size_t i = 0; i < count; i++) {
-        const char *from = bytes + 20 + name + i * element;
-        if (element == 4) {
-            uint32_t bits = word(from, big);
-            float value;
-            memcpy(&value, &bits, 4);
-            out->values[i] = value;
-        } else {
-            uint64_t low = word(from + (big ? 4 : 0), big), high = word(from + (big ? 0 : 4), big);
-            uint64_t bits = high << 32 | low;
-            memcpy(&out->values[i], &bits, 8);
-        }
-        if (!isfinite(out->values[i]))
-            return 0;
+    for (int i = 0; i < count; i++) {
+        if (parts[i]->is_warp)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a file of this kind holds no warp; name a .h5 or .nii.gz file",
+                            path);
+        clv_matrix_multiply(parts[i]->matrix, CLV_MATRIX(out), out);
     }
-    return length;
-}
-
-int clv_itk_mat_is(const char *bytes, size_t size)
-{
-    record r;
-    return next_record(bytes, size, &r) > 0;
-}
-
-int clv_itk_mat_parse(const char *path, const char *bytes, size_t size, double out[4][4])
-{
-    record parameters, fixed = {.count = 0};
-    size_t length = next_record(bytes, size, &parameters);
-    size_t second = length ? next_record(bytes + length, size - length, &fixed) : 0;
-    if (!second || length + second != size || strcmp(fixed.name, "fixed"))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no ITK transform of one part, or is damaged", path);
-    return assemble(path, parameters.name, parameters.values, parameters.count, fixed.values, fixed.count,
-                    out);
-}
-
-static size_t put_record(const char *name, const double *values, uint32_t count, char *out)
-{
-    uint32_t length = (uint32_t)strlen(name) + 1;
-    const uint32_t head[5] = {__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1000 : 0, count, 1, 0, length};
-    memcpy(out, head, sizeof head);
-    memcpy(out + 20, name, length);
-    memcpy(out + 20 + length, values, count * sizeof *values);
-    return 20 + length + count * sizeof *values;
-}
-
-size_t clv_itk_mat_make(const double matrix[4][4], char *out)
-{
-    double m[4][4], p[12];
-    static const double center[3] = {0};
-    clv_matrix_flip_lps(matrix, m);
-    for (int i = 0; i < 12; i++)
-        p[i] = i < 9 ? m[i / 3][i % 3] : m[i - 9][3];
-    size_t at = put_record("AffineTransform_double_3_3", p, 12, out);
-    return at + put_record("fixed", center, 3, out + at);
+    return CLVOX_OK;
 }

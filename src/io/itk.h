@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Affine maps as text and as ITK's binary files. Matrices are RAS mm. */
+/* What the parameters of ITK's transforms mean, whatever file they are in. */
 #ifndef CLV_IO_ITK_H
 #define CLV_IO_ITK_H
 
-#include <stddef.h>
+#include "io/transform_format.h"
 
-/* ITK's text form: affine, rigid, similarity, scales, skews and translation,
- * with a centre. text ends in 0. path is for messages. */
-int clv_itk_text_parse(const char *path, const char *text, double out[4][4]);
+/* A transform as ITK's files hold it. */
+typedef struct clv_itk {
+    char name[128]; /* of its class: AffineTransform_double_3_3 */
+    double *parameter, *fixed;
+    size_t parameters, fixeds;
+} clv_itk;
 
-/* ITK's binary form, a MATLAB 4 file of two vectors, as ANTs writes it. */
-int clv_itk_mat_parse(const char *path, const char *bytes, size_t size, double out[4][4]);
-/* 1 when the bytes begin as such a file does. */
-int clv_itk_mat_is(const char *bytes, size_t size);
+/* Adds the transform that it is: an affine, rigid, similarity, scales, skews or translation with a centre; a
+ * cubic B-spline, sampled so finely that linear interpolation errs by less than 0.002 mm, as far as 2^24 samples
+ * go; a displacement field. */
+int clv_itk_add(const char *path, const clv_itk *itk, clv_parts *parts);
 
-/* Three or four rows of four numbers; lines that begin with # are remarks. */
-int clv_rows_parse(const char *path, const char *text, double out[4][4]);
+/* Whether the class is that of a list of transforms, which follow it. */
+bool clv_itk_is_composite(const clv_itk *itk);
 
-/* Each returns the length of what it wrote to out, which has CLV_AFFINE_BYTES. */
-enum { CLV_AFFINE_BYTES = 1024 };
-size_t clv_itk_text_make(const double matrix[4][4], char *out);
-size_t clv_itk_mat_make(const double matrix[4][4], char *out);
-size_t clv_rows_make(const double matrix[4][4], char *out);
+/* ITK applies the last transform of a list first: turns the parts from `first` on round. */
+void clv_itk_turn_round(clv_parts *parts, int first);
+
+/* The parameters of an affine, in LPS with the centre 0 0 0. */
+void clv_itk_affine(const double matrix[4][4], double parameters[12]);
+
+/* Multiplies affines, a point passing the first one first; CLVOX_ERROR_ARGUMENT where one is a warp, which
+ * a file of that name cannot hold. */
+int clv_parts_join(const char *path, const clvox_transform *const *parts, int count, double out[4][4]);
 
 #endif

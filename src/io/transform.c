@@ -1,173 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms from and to files: which format a file has. */
 #include "clvox/transform.h"
 
-#include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/matrix.h"
 #include "base/status.h"
-#include "io/itk.h"
 #include "io/source.h"
-#include "io/volume_file.h"
+#include "io/transform_format.h"
+#include "io/volume_format.h"
 
-enum { TEXT_LIMIT = 1 << 20 }; /* bytes of an affine's file */
+/* The first that claims a file reads it. */
+static const clv_transform_format *const formats[] = {
+    &clv_warp_transform,    &clv_itk_text_transform, &clv_itk_hdf5_transform,
+    &clv_itk_mat_transform, &clv_lta_transform,      &clv_rows_transform,
+};
+enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
 
-/* MRtrix stores positions and displacements alike, as three volumes without
- * any mark. Positions rise with the voxel's own position by about one
- * millimetre each, displacements by about none: the slope of the regression of
- * values on positions is nearer to 1 or to 0. Voxels outside of the warp's
- * range are NaN (or all 0 in older files) and do not count. */
-static bool holds_positions(const clvox_volume *v)
+static const clv_transform_format *by_name(const char *path)
 {
-    const int *n = v->grid.size;
-    size_t voxels = clvox_grid_voxels(&v->grid), used = 0;
-    double sum_x[3] = {0}, sum_v[3] = {0}, square = 0, product = 0;
-    for (size_t at = 0; at < voxels; at++) {
-        double x[3] = {(double)(at % (size_t)n[0]), (double)(at / (size_t)n[0] % (size_t)n[1]),
-                       (double)(at / (size_t)n[0] / (size_t)n[1])};
-        double y[3] = {v->data[at], v->data[at + voxels], v->data[at + 2 * voxels]};
-        if (!isfinite(y[0] + y[1] + y[2]) || (y[0] == 0 && y[1] == 0 && y[2] == 0))
-            continue;
-        clv_matrix_apply(v->grid.to_ras, x, x);
-        used++;
-        for (int c = 0; c < 3; c++) {
-            sum_x[c] += x[c];
-            sum_v[c] += y[c];
-            square += x[c] * x[c];
-            product += x[c] * y[c];
-        }
-    }
-    for (int c = 0; used && c < 3; c++) {
-        square -= sum_x[c] * sum_x[c] / (double)used;
-        product -= sum_x[c] * sum_v[c] / (double)used;
-    }
-    return product > 0.5 * square;
+    for (int f = 0; f < FORMATS; f++)
+        for (int e = 0; e < 4 && formats[f]->ends[e]; e++)
+            if (clv_ends_in(path, formats[f]->ends[e]))
+                return formats[f];
+    return NULL;
 }
 
-static int read_warp(const char *path, clvox_volume **out)
-{
-    int status;
-    clv_volume_header header;
-    clvox_volume *v = NULL;
-    CLV_TRY(clv_volume_read(path, &header, &v));
-    if (header.field == CLV_FIELD_NIFTYREG) {
-        status = clv_fail(
-            CLVOX_ERROR_FORMAT,
-            "%s: is a NiftyReg control grid or velocity field, which clvox does not read; turn it into a "
-            "deformation field with reg_transform -def",
-            path);
-    } else if (header.field >= CLV_FIELD_FSL) {
-        status = clv_fail(
-            CLVOX_ERROR_FORMAT,
-            "%s: is an FSL FNIRT field, whose coordinates are FSL's own; convert it, for instance with "
-            "wb_command -convert-warpfield",
-            path);
-    } else if (v->kind == CLVOX_KIND_COLOUR) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is an image of colours, not a warp", path);
-    } else if (v->kind != CLVOX_KIND_DISPLACEMENT && v->frames != 3) {
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: is an image of %d frame%s, not a warp, which has three components a voxel",
-                          path, v->frames, v->frames == 1 ? "" : "s");
-    } else if (v->kind != CLVOX_KIND_DISPLACEMENT) {
-        if (holds_positions(v))
-            clv_positions_to_displacements(v);
-        v->kind = CLVOX_KIND_DISPLACEMENT;
-    }
-    if (status < 0)
-        goto end;
-    v->type = CLVOX_TYPE_FLOAT32;
-    *out = v;
-    v = NULL;
-end:
-    clvox_volume_destroy(&v);
-    return status;
-}
+/* ---- parts -------------------------------------------------------------- */
 
-static int read_affine(const char *path, double out[4][4])
+static int add(const char *path, clv_parts *parts, clvox_transform **out)
 {
-    int status;
-    char *text = NULL;
-    size_t size;
-    CLV_TRY(clv_file_read_all(path, TEXT_LIMIT, &text, &size));
-    if (!strncmp(text, "#Insight Transform File", 23))
-        status = clv_itk_text_parse(path, text, out);
-    else if (size >= 4 && !memcmp(text, "\x89HDF", 4))
-        status = clv_fail(
-            CLVOX_ERROR_FORMAT,
-            "%s: is an ITK transform in HDF5, which clvox does not read; take it apart with "
-            "CompositeTransformUtil --disassemble and name the parts one by one",
-            path);
-    else if (clv_itk_mat_is(text, size))
-        status = clv_itk_mat_parse(path, text, size, out);
-    else
-        status = clv_rows_parse(path, text, out);
-    for (int i = 0; status >= 0 && i < 16; i++)
-        (&out[0][0])[i] += 0.0; /* -0 becomes 0 */
-    if (status >= 0 && !clv_matrix_regular(CLV_MATRIX(out)))
-        status = clv_fail(CLVOX_ERROR_FORMAT,
-                          "%s: its matrix is singular, so that it maps no volume to a volume", path);
-end:
-    free(text);
-    return status;
-}
-
-/* 1 when the file is a volume, or is compressed, as only those are. */
-static int is_image(const char *path, bool *out)
-{
-    clv_source source;
-    int status = clv_source_open(path, &source);
-    *out = status >= 0 && (source.gzip || clvox_volume_is_file(path));
-    clv_source_close(&source);
-    return status;
-}
-
-int clvox_transform_read(const char *path, clvox_transform **out)
-{
-    int status;
-    bool image = false;
-    *out = NULL;
-    clvox_transform *t = calloc(1, sizeof *t);
-    if (!t)
+    if (parts->count == CLV_MAX_PARTS)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: holds more than %d transforms", path, CLV_MAX_PARTS);
+    *out = calloc(1, sizeof **out);
+    if (!*out)
         return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
-    clv_matrix_identity(t->matrix);
-    CLV_TRY(is_image(path, &image));
-    t->is_warp = image;
-    if (image)
-        CLV_TRY(read_warp(path, &t->warp));
-    else
-        CLV_TRY(read_affine(path, t->matrix));
-    *out = t;
-    t = NULL;
-end:
-    clvox_transform_destroy(&t);
+    clv_matrix_identity((*out)->matrix);
+    parts->part[parts->count++] = *out;
+    return CLVOX_OK;
+}
+
+int clv_parts_affine(const char *path, clv_parts *parts, const double matrix[4][4])
+{
+    clvox_transform *t;
+    if (!clv_matrix_regular(matrix))
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: its matrix is singular, so that it maps no volume to a volume", path);
+    int status = add(path, parts, &t);
+    for (int i = 0; status >= 0 && i < 16; i++)
+        t->matrix[i / 4][i % 4] = matrix[i / 4][i % 4] + 0.0; /* -0 becomes 0 */
     return status;
 }
 
-int clvox_affine_write(const double matrix[4][4], clvox_affine_form form, const char *path)
+int clv_parts_warp(const char *path, clv_parts *parts, clvox_volume *warp)
 {
-    char bytes[CLV_AFFINE_BYTES];
-    size_t size, length = strlen(path);
-    if (!clv_matrix_regular(matrix))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a singular matrix is not written", path);
-    if (form == CLVOX_AFFINE_RAS)
-        size = clv_rows_make(matrix, bytes);
-    else if (length > 4 && !strcasecmp(path + length - 4, ".mat"))
-        size = clv_itk_mat_make(matrix, bytes);
-    else
-        size = clv_itk_text_make(matrix, bytes);
-    return clv_file_write_all(path, bytes, size);
+    clvox_transform *t;
+    int status = add(path, parts, &t);
+    if (status < 0) {
+        clvox_volume_destroy(&warp);
+        return status;
+    }
+    t->is_warp = 1;
+    t->warp = warp;
+    return CLVOX_OK;
 }
 
-int clvox_warp_write(const clvox_volume *warp, const char *path)
+void clv_parts_free(clv_parts *parts)
 {
-    if (warp->kind != CLVOX_KIND_DISPLACEMENT)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: only a displacement field can be written as a warp", path);
-    clvox_volume copy = *warp;
-    copy.type = CLVOX_TYPE_FLOAT32;
-    return clvox_volume_write(&copy, path);
+    for (int i = 0; i < parts->count; i++)
+        clvox_transform_destroy(&parts->part[i]);
+    parts->count = 0;
 }
 
 void clvox_transform_destroy(clvox_transform **transform)
@@ -177,4 +80,107 @@ void clvox_transform_destroy(clvox_transform **transform)
     clvox_volume_destroy(&(*transform)->warp);
     free(*transform);
     *transform = NULL;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static int read_parts(const char *path, const clvox_grid *fixed, const clvox_grid *moving, clv_parts *parts)
+{
+    int status;
+    clv_source source = {.fd = -1};
+    uint8_t head[LOOK];
+    size_t got = 0;
+    const clv_transform_format *format = NULL;
+    parts->count = 0;
+    CLV_TRY(clv_source_open_at(path, 0, CLV_PACKED_NOT, &source));
+    CLV_TRY(clv_source_head(&source, head, sizeof head, &got));
+    for (int f = 0; f < FORMATS && !format; f++)
+        if (!formats[f]->is || formats[f]->is(path, head, got))
+            format = formats[f];
+    status = format->read(path, fixed, moving, parts);
+end:
+    if (status < 0)
+        clv_parts_free(parts);
+    clv_source_close(&source);
+    return status;
+}
+
+int clvox_transforms_read(const char *path, const clvox_grid *fixed, const clvox_grid *moving,
+                          clvox_transform **out, int room, int *count)
+{
+    clv_parts parts;
+    int status = read_parts(path, fixed, moving, &parts);
+    *count = 0;
+    if (status >= 0 && parts.count > room)
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: holds %d transforms, more than the %d that there is room for", path,
+                          parts.count, room);
+    if (status < 0) {
+        clv_parts_free(&parts);
+        return status;
+    }
+    memcpy(out, parts.part, (size_t)parts.count * sizeof *out);
+    *count = parts.count;
+    return CLVOX_OK;
+}
+
+int clvox_transform_read(const char *path, clvox_transform **out)
+{
+    int status;
+    clv_parts parts;
+    *out = NULL;
+    CLV_TRY(read_parts(path, NULL, NULL, &parts));
+    for (int i = 1; i < parts.count; i++) {
+        if (parts.part[0]->is_warp || parts.part[i]->is_warp) {
+            status = clv_fail(CLVOX_ERROR_FORMAT,
+                              "%s: holds %d transforms, a warp among them, where one is wanted; make one of them with "
+                              "clvox compose -r FIXED -t %s -o warp.nii.gz",
+                              path, parts.count, path);
+            goto end;
+        }
+        clv_matrix_multiply(CLV_MATRIX(parts.part[i]->matrix), CLV_MATRIX(parts.part[0]->matrix),
+                            parts.part[0]->matrix);
+    }
+    *out = parts.part[0];
+    parts.part[0] = NULL;
+end:
+    clv_parts_free(&parts);
+    return status;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+int clvox_transforms_write(const clvox_transform *const *transforms, int count, const char *path)
+{
+    const clv_transform_format *format = by_name(path);
+    if (!format || !format->write)
+        format = &clv_itk_text_transform;
+    for (int i = 0; i < count; i++) {
+        const clvox_transform *t = transforms[i];
+        if (t->is_warp ? !t->warp || t->warp->kind != CLVOX_KIND_DISPLACEMENT || t->warp->frames != 3
+                       : !clv_matrix_regular(t->matrix))
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            t->is_warp ? "%s: only a displacement field can be written as a warp"
+                                       : "%s: a singular matrix is not written",
+                            path);
+    }
+    return format->write(path, transforms, count);
+}
+
+int clvox_affine_write(const double matrix[4][4], clvox_affine_form form, const char *path)
+{
+    clvox_transform t = {.is_warp = 0};
+    const clvox_transform *one = &t;
+    clv_matrix_copy(matrix, t.matrix);
+    if (!clv_matrix_regular(matrix))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a singular matrix is not written", path);
+    return form == CLVOX_AFFINE_RAS ? clv_rows_transform.write(path, &one, 1) : clvox_transforms_write(&one, 1, path);
+}
+
+int clvox_warp_write(const clvox_volume *warp, const char *path)
+{
+    if (warp->kind != CLVOX_KIND_DISPLACEMENT)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: only a displacement field can be written as a warp", path);
+    clvox_volume copy = *warp;
+    copy.type = CLVOX_TYPE_FLOAT32;
+    return clvox_volume_write(&copy, path);
 }

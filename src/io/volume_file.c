@@ -334,6 +334,16 @@ double clv_volume_forms_gap(const char *path)
     return gap;
 }
 
+int clv_volume_grid(const char *path, clvox_grid *grid)
+{
+    opened o;
+    clv_volume_header header;
+    int status = open_header(path, &o, &header);
+    *grid = header.grid;
+    close_file(&o, &header);
+    return status;
+}
+
 int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **out)
 {
     int status;

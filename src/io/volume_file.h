@@ -7,6 +7,9 @@
 /* As clvox_volume_read, and the header, too; header->data is NULL then. */
 int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **out);
 
+/* Its grid alone. */
+int clv_volume_grid(const char *path, clvox_grid *grid);
+
 /* As clvox_volume_write, with this NIfTI intent (0: that of the kind). */
 int clv_volume_write(const clvox_volume *volume, int intent, const char *path);
 

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "clvox/transform.h"
 #include "io/volume_file.h"
+#include "io/warp_form.h"
 
 /* NIfTI's number for FNIRT's displacement fields. */
 enum { INTENT_FSL_FIELD = 2006 };
@@ -33,9 +34,7 @@ static int convert_plane(void *user, size_t z, int worker)
     return CLVOX_OK;
 }
 
-/* Voxel -> FSL's scaled millimetres: the index times the edge, with x counted
- * from the other end where the voxel axes are right-handed. */
-static void fsl_frame(const clvox_grid *grid, double out[4][4])
+void clv_fsl_frame(const clvox_grid *grid, double out[4][4])
 {
     double edge[3];
     clvox_grid_spacing(grid, edge);
@@ -53,11 +52,11 @@ int clvox_flirt_matrix(const double matrix[4][4], const clvox_grid *fixed, const
 {
     int status;
     double from_moving[4][4], to_fixed[4][4], inverse[4][4];
-    fsl_frame(moving, from_moving);
+    clv_fsl_frame(moving, from_moving);
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(from_moving), from_moving));
     clv_matrix_multiply(moving->to_ras, CLV_MATRIX(from_moving), from_moving);
     CLV_TRY(clv_matrix_invert(fixed->to_ras, inverse));
-    fsl_frame(fixed, to_fixed);
+    clv_fsl_frame(fixed, to_fixed);
     clv_matrix_multiply(CLV_MATRIX(to_fixed), CLV_MATRIX(inverse), to_fixed);
     CLV_TRY(clv_matrix_invert(matrix, inverse));
     clv_matrix_multiply(CLV_MATRIX(to_fixed), CLV_MATRIX(inverse), to_fixed);
@@ -85,10 +84,10 @@ int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form, const cl
         clv_matrix_identity(c.turn);
     } else {
         CLV_TRY(clv_matrix_invert(moving->to_ras, inverse));
-        fsl_frame(moving, c.turn);
+        clv_fsl_frame(moving, c.turn);
         clv_matrix_multiply(CLV_MATRIX(c.turn), CLV_MATRIX(inverse), c.turn);
         clv_matrix_multiply(CLV_MATRIX(c.turn), warp->grid.to_ras, c.from_voxel);
-        fsl_frame(&warp->grid, from_fixed);
+        clv_fsl_frame(&warp->grid, from_fixed);
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 4; j++)
                 c.from_voxel[i][j] -= from_fixed[i][j];

@@ -61,10 +61,27 @@ exits 0 clvox compose -r p_fixed.nii.gz -t p_truth_warp.nii.gz -t p_truth_affine
 exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t m.nii.gz -o by_m.nii.gz
 exits 0 clvox compare by_both.nii.gz by_m.nii.gz; below RMS 0.01
 exits 0 clvox compose -r p_fixed.nii.gz -t both.nii.gz --format fsl --moving p_moving.nii.gz -o f.nii.gz
-exits 1 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t f.nii.gz -o x.nii.gz; says FSL
+exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t f.nii.gz -o by_f.nii.gz
+exits 0 clvox compare by_both.nii.gz by_f.nii.gz; below RMS 0.01
+exits 1 clvox invert -t f.nii.gz -o x.nii.gz; says 'FSL FNIRT warp'; one_sentence; absent x.nii.gz
 exits 2 clvox compose -r p_fixed.nii.gz -t both.nii.gz --format fsl -o x.nii.gz; says '--moving FILE'
-exits 0 clvox compose -r p_fixed.nii.gz -t both.nii.gz --moving p_moving.nii.gz -o x.nii.gz; says 'no effect'
-exists x.nii.gz
+exits 0 clvox compose -r p_fixed.nii.gz -t f.nii.gz --moving p_moving.nii.gz -o back.nii.gz
+exits 0 clvox compare both.nii.gz back.nii.gz
+
+begin "a chain as ITK's composite, read as the chain, inverted with its inverse"
+if clvox compose -t p_truth_warp.nii.gz -t p_truth_affine.txt -o chain.h5 2> log/err; then
+    exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t chain.h5 -o by_chain.nii.gz
+    exits 0 clvox compare by_both.nii.gz by_chain.nii.gz; below RMS 0.05
+    exits 0 clvox info chain.h5; prints 'part 2 of 2'; prints 'affine, fixed to moving'
+    exits 0 clvox compose -r p_fixed.nii.gz -t chain.h5 -t chain.h5,-1 -o none.nii.gz
+    exits 0 clvox info none.nii.gz --json log/none.json
+    json log/none.json 'j["files"][0]["mean_displacement_mm"] < 0.05'
+    exits 1 clvox invert -t chain.h5 -o x.nii.gz; says 'holds 2 transforms'; one_sentence; absent x.nii.gz
+    exits 1 clvox compose -t p_truth_warp.nii.gz,-1 -o x.h5; says 'clvox invert'; absent x.h5
+    exits 2 clvox compose -t shift.txt --format mrtrix -o x.h5; says format
+else
+    says libhdf5-dev
+fi
 
 begin "a chain of affines composed to one, in each form"
 exits 0 clvox compose -t shift.txt -t shift.txt -o twice.mat

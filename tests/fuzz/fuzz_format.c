@@ -20,5 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (clvox_transform_read(path, &t) < 0 && (t || !*clvox_message()))
         abort();
     clvox_transform_destroy(&t);
+    /* As several, between images. */
+    const clvox_grid fixed = {{5, 4, 3}, {{-2, 0, 0, 1}, {0, 2, 0, 2}, {0, 0, 2, 3}, {0, 0, 0, 1}}},
+                     moving = {{3, 4, 5}, {{1, 0, 0, 1}, {0, 0, 1, 2}, {0, -1, 0, 3}, {0, 0, 0, 1}}};
+    clvox_transform *part[8];
+    int count = 0;
+    if (clvox_transforms_read(path, &fixed, &moving, part, 8, &count) < 0 && (count || !*clvox_message()))
+        abort();
+    while (count)
+        clvox_transform_destroy(&part[--count]);
     return 0;
 }

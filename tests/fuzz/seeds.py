@@ -126,6 +126,36 @@ def transforms():
     yield "warp", nifti1([5, 2, 2, 2, 1, 3], 16, 32, bytes(96), intent=1007)
 
 
+def ltas():
+    info = ("valid = 1  # volume info valid\nfilename = x\nvolume = 5 4 3\nvoxelsize = 1 2 1.5\nxras   = -1 0 0\n"
+            "yras   = 0 0 -1\nzras   = 0 1 0\ncras   = 5 -6 7\n")
+    for kind in 0, 1, 14, 21:
+        yield f"type{kind}", (f"# x\ntype      = {kind}\nnxforms   = 1\nmean      = 0 0 0\nsigma     = 1.0\n1 4 4\n"
+                              "0.9 0.1 0 5e0\n-1E-1 0.9 0 -6\n0 0 1.1 7\n0 0 0 1\n"
+                              f"src volume info\n{info}dst volume info\n{info}subject me\n").encode()
+    yield "unknown", b"type = 0\nnxforms = 1\n1 4 4\n1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\nsrc volume info\nvalid = 0\n"
+
+
+def itks():
+    head = "#Insight Transform File V1.0\n#Transform 0\nTransform: {}\nParameters: {}\nFixedParameters: {}\n"
+    place = "0 1 2 2 2 2.5 1 0 0 0 1 0 0 0 -1"
+    spline = head.format("BSplineTransform_double_3_3", " ".join(str(i % 7) for i in range(240)), "4 4 5 " + place)
+    field = head.format("DisplacementFieldTransform_float_3_3", " ".join(str(i % 5) for i in range(36)), "2 3 2 " + place)
+    move = head.format("TranslationTransform_double_3_3", "1 2 3", "")
+    yield "spline", spline.encode()
+    yield "field", field.encode()
+    yield "several", (head.format("CompositeTransform_double_3_3", "", "") + move + field + spline + move).encode()
+
+
+def fnirts():
+    for code in 2006, 2007, 2008, 2009:
+        volume = bytearray(nifti1([4, 4, 4, 3, 3], 16, 32, bytes(range(96)) * 6, intent=code, qform=1, sform=1))
+        struct.pack_into("<3f", volume, 56, 2, 2, 2)
+        struct.pack_into("<3f", volume, 80, 2, 1, 3)
+        struct.pack_into("<6f", volume, 256, 0, 0, 0, 5, 4, 3)
+        yield str(code), bytes(volume)
+
+
 def gradients():
     yield "fsl", b"\x040 1000 995 2000\n%0 1 0 0.6\n0 0 1 0\n0 0 0 -.8e0\n"
     yield "transposed", b"\x04\xef\xbb\xbf0\r\n1000\r\n995\n5\n%nan nan nan\n0,2,0\n-3\t0 4\n0 0 0"
@@ -272,7 +302,7 @@ def surfaces():
 
 
 def main():
-    for make in volumes, mghs, nrrds, mifs, transforms, surfaces, gradients, records:
+    for make in volumes, mghs, nrrds, mifs, ltas, itks, fnirts, transforms, surfaces, gradients, records:
         name = make.__name__ if make is gradients else make.__name__[:-1]
         folder = os.path.join(sys.argv[1], name)
         os.makedirs(folder, exist_ok=True)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FreeSurfer's linear transforms (LTA): text, a matrix from a source volume to
+ * a destination between voxels or RAS, and the places of both. As of
+ * mri_vol2vol, the source is what moves. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/matrix.h"
+#include "base/status.h"
+#include "io/plain.h"
+#include "io/transform_format.h"
+
+enum { VOX_TO_VOX = 0, RAS_TO_RAS = 1, TKRAS_TO_TKRAS = 21 };
+
+/* Behind "key =" at the begin of a line from `text` on; NULL: there is none. */
+static const char *value_of(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        const char *at = line + strspn(line, " \t");
+        if (strncmp(at, key, length))
+            continue;
+        at += length;
+        at += strspn(at, " \t");
+        if (*at == '=')
+            return at + 1;
+    }
+    return NULL;
+}
+
+static bool read_numbers(const char *text, int count, double *out)
+{
+    bool good = true;
+    for (int i = 0; i < count && good; i++) {
+        char *end;
+        out[i] = strtod(text, &end);
+        good = end != text && isfinite(out[i]);
+        text = end;
+    }
+    return good;
+}
+
+/* Voxels of the volume whose description begins at text to RAS, and to FreeSurfer's tkRAS. */
+static int geometry(const char *path, const char *text, const char *which, double ras[4][4], double tkras[4][4])
+{
+    static const char *const axis[] = {"xras", "yras", "zras", "cras"};
+    static const double tk[3][3] = {{-1, 0, 0}, {0, 0, 1}, {0, -1, 0}};
+    double size[3], edge[3], direction[4][3], valid = 0;
+    const char *at = text ? value_of(text, "valid") : NULL;
+    bool good = at && read_numbers(at, 1, &valid);
+    if (good && valid == 0)
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: does not know the %s volume (valid = 0); write it again with lta_convert --src and --trg",
+                        path, which);
+    at = good ? value_of(text, "volume") : NULL;
+    good = at && read_numbers(at, 3, size);
+    at = good ? value_of(text, "voxelsize") : NULL;
+    good = at && read_numbers(at, 3, edge);
+    for (int a = 0; a < 4 && good; a++)
+        good = (at = value_of(text, axis[a])) && read_numbers(at, 3, direction[a]);
+    clv_matrix_identity(ras);
+    clv_matrix_identity(tkras);
+    for (int i = 0; i < 3 && good; i++) {
+        ras[i][3] = direction[3][i];
+        for (int j = 0; j < 3; j++) {
+            ras[i][j] = direction[j][i] * edge[j];
+            tkras[i][j] = tk[i][j] * edge[j];
+            ras[i][3] -= ras[i][j] * size[j] / 2;
+            tkras[i][3] -= tkras[i][j] * size[j] / 2;
+        }
+    }
+    if (!good || !clv_matrix_regular(CLV_MATRIX(ras)))
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its description of the %s volume is damaged", path, which);
+    return CLVOX_OK;
+}
+
+/* m = target m source^-1 */
+static int turn_around(const double source[4][4], double m[4][4], const double target[4][4])
+{
+    int status;
+    double inverse[4][4];
+    CLV_TRY(clv_matrix_invert(source, inverse));
+    clv_matrix_multiply(CLV_MATRIX(m), CLV_MATRIX(inverse), m);
+    clv_matrix_multiply(target, CLV_MATRIX(m), m);
+end:
+    return status;
+}
+
+static int parse(const char *path, const char *text, double m[4][4])
+{
+    int status = CLVOX_OK;
+    double type, count, from[4][4], from_tk[4][4], to[4][4], to_tk[4][4], inverse[4][4];
+    const char *at = value_of(text, "type");
+    if (!at || !read_numbers(at, 1, &type))
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: does not say its type", path);
+    at = value_of(text, "nxforms");
+    if (!at || !read_numbers(at, 1, &count) || count != 1)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: does not hold one transform", path);
+    if (type != VOX_TO_VOX && type != RAS_TO_RAS && type != TKRAS_TO_TKRAS)
+        return clv_fail(CLVOX_ERROR_FORMAT,
+                        "%s: is of the type %g, which clvox does not read; convert it with lta_convert --outlta (RAS to RAS)", path,
+                        type);
+    /* Behind the line that says 1 4 4 stand four rows. */
+    at = strstr(text, "\n1 4 4");
+    at = at ? strchr(at + 1, '\n') : NULL;
+    if (!at || !read_numbers(at, 16, &m[0][0]) || fabs(m[3][0]) + fabs(m[3][1]) + fabs(m[3][2]) + fabs(m[3][3] - 1) > 1e-6)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is damaged", path);
+    if (!clv_matrix_regular(CLV_MATRIX(m)))
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is singular, so that it maps no volume to a volume", path);
+    if (type != RAS_TO_RAS) {
+        CLV_TRY(geometry(path, strstr(text, "src volume info"), "source", from, from_tk));
+        CLV_TRY(geometry(path, strstr(text, "dst volume info"), "destination", to, to_tk));
+    }
+    if (type == VOX_TO_VOX)
+        CLV_TRY(turn_around(CLV_MATRIX(from), m, CLV_MATRIX(to)));
+    if (type == TKRAS_TO_TKRAS) {
+        /* tkRAS -> voxels -> RAS on either side. */
+        CLV_TRY(clv_matrix_invert(CLV_MATRIX(from_tk), inverse));
+        clv_matrix_multiply(CLV_MATRIX(from), CLV_MATRIX(inverse), from);
+        CLV_TRY(clv_matrix_invert(CLV_MATRIX(to_tk), inverse));
+        clv_matrix_multiply(CLV_MATRIX(to), CLV_MATRIX(inverse), to);
+        CLV_TRY(turn_around(CLV_MATRIX(from), m, CLV_MATRIX(to)));
+    }
+    /* The file takes the moving image to the fixed one; a pull-back goes the other way. */
+    status = clv_matrix_invert(CLV_MATRIX(m), m);
+end:
+    return status;
+}
+
+static bool is(const char *path, const uint8_t *head, size_t size)
+{
+    (void)path;
+    /* A remark or two may come first. */
+    const uint8_t *type = memmem(head, size < 2048 ? size : 2048, "type", 4);
+    return type && memmem(head, size, "nxforms", 7);
+}
+
+static int read(const char *path, const clvox_grid *fixed, const clvox_grid *moving, clv_parts *parts)
+{
+    int status;
+    char *text = NULL;
+    size_t size;
+    double m[4][4];
+    (void)fixed;
+    (void)moving;
+    CLV_TRY(clv_file_read_all(path, CLV_AFFINE_LIMIT, &text, &size));
+    clv_plain plain = clv_plain_begin();
+    status = parse(path, text, m);
+    clv_plain_end(plain);
+    if (status >= 0)
+        status = clv_parts_affine(path, parts, CLV_MATRIX(m));
+end:
+    free(text);
+    return status;
+}
+
+const clv_transform_format clv_lta_transform = {
+    .is = is,
+    .read = read,
+};

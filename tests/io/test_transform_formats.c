@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms in LTA, in ITK's fields, splines and composites, and in HDF5: order, and what is refused.
+ * tests/interop has them beside the programs that write them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "check.h"
+#include "clvox/apply.h"
+#include "files.h"
+
+enum { ROOM = 8 };
+
+static const char *text_file(const char *name, const char *text)
+{
+    const char *path = files_in(name);
+    assert_true(!files_write(path, text, strlen(text)));
+    return path;
+}
+
+static void refuses(const char *path, const char *word)
+{
+    clvox_transform *t = NULL, *part[ROOM];
+    int count = 1;
+    assert_true(clvox_transform_read(path, &t) == CLVOX_ERROR_FORMAT && !t);
+    assert_that(strstr(clvox_message(), word), "\"%s\" lacks \"%s\"", clvox_message(), word);
+    assert_true(clvox_transforms_read(path, NULL, NULL, part, ROOM, &count) == CLVOX_ERROR_FORMAT && !count);
+}
+
+/* ---- LTA ---------------------------------------------------------------- */
+
+#define HEAD(type) "type      = " type "\nnxforms   = 1\nmean      = 0 0 0\nsigma     = 1\n"
+#define ROWS "1 4 4\n1 0 0 5\n0 1 0 -6\n0 0 1 7\n0 0 0 1\n"
+#define INFO                                                                                                       \
+    "valid = 1  # volume info valid\nfilename = x\nvolume = 4 4 4\nvoxelsize = 1 2 1\nxras   = -1 0 0\nyras   = 0 1 0\n" \
+    "zras   = 0 0 1\ncras   = 1 2 3\n"
+
+static void lta(void **state)
+{
+    (void)state;
+    clvox_transform *t = NULL;
+    assert_ok(clvox_transform_read(text_file("a.lta", "# by me\n" HEAD("1") ROWS), &t));
+    assert_true(t->matrix[0][3] == -5 && t->matrix[1][3] == 6 && t->matrix[2][3] == -7 && t->matrix[0][0] == 1);
+    clvox_transform_destroy(&t);
+    assert_ok(clvox_transform_read(
+        text_file("a.lta", HEAD("0") ROWS "src volume info\n" INFO "dst volume info\n" INFO), &t));
+    assert_true(t->matrix[0][3] == 5 && t->matrix[1][3] == 12 && t->matrix[2][3] == -7);
+    clvox_transform_destroy(&t);
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {HEAD("0") ROWS "src volume info\nvalid = 0\ndst volume info\n" INFO, "source volume (valid = 0)"},
+        {HEAD("0") ROWS "src volume info\n" INFO, "destination volume is damaged"},
+        {HEAD("0") ROWS "src volume info\nvalid = 1\nvolume = 4 4\n", "source volume is damaged"},
+        {HEAD("14") ROWS, "type 14"},
+        {HEAD("x") ROWS, "its type"},
+        {"type = 1\nnxforms = 2\n" ROWS, "one transform"},
+        {HEAD("1") "1 4 4\n1 0 0 5\n0 1 0\n", "matrix is damaged"},
+        {HEAD("1") "1 4 4\n1 0 0 5\n0 1 0 nan\n0 0 1 7\n0 0 0 1\n", "matrix is damaged"},
+        {HEAD("1") "1 4 4\n1 0 0 5\n0 1 0 0\n0 0 1 7\n0 0 1 1\n", "matrix is damaged"},
+        {HEAD("1") "1 4 4\n1 0 0 5\n0 1 0 0\n0 1 0 7\n0 0 0 1\n", "singular"},
+        {HEAD("1"), "matrix is damaged"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refuses(text_file("b.lta", bad[i].text), bad[i].says);
+}
+
+/* ---- ITK ---------------------------------------------------------------- */
+
+#define ITK "#Insight Transform File V1.0\n"
+#define PART(class, parameters, fixed) "Transform: " class "\nParameters: " parameters "\nFixedParameters: " fixed "\n"
+#define MOVE(x) PART("TranslationTransform_double_3_3", x, "")
+#define PLACE " 0 0 0 1 1 1 1 0 0 0 1 0 0 0 1"
+#define FIELD PART("DisplacementFieldTransform_float_3_3", "1 2 3 4 5 6", "2 1 1" PLACE)
+#define LIST PART("CompositeTransform_double_3_3", "", "")
+
+static void composites(void **state)
+{
+    (void)state;
+    clvox_transform *t = NULL, *part[ROOM];
+    int count;
+    const char *path = text_file("c.tfm", ITK LIST MOVE("1 0 0") PART("ScaleTransform_double_3_3", "2 2 2", "0 0 0"));
+    assert_ok(clvox_transform_read(path, &t)); /* the last first: scaled, then moved */
+    assert_true(!t->is_warp && t->matrix[0][0] == 2 && t->matrix[0][3] == -1);
+    clvox_transform_destroy(&t);
+    path = text_file("c.tfm", ITK LIST MOVE("1 0 0") FIELD);
+    assert_true(clvox_transform_read(path, &t) == CLVOX_ERROR_FORMAT && strstr(clvox_message(), "compose"));
+    assert_ok(clvox_transforms_read(path, NULL, NULL, part, ROOM, &count));
+    assert_true(count == 2 && part[0]->is_warp && !part[1]->is_warp && part[1]->matrix[0][3] == -1);
+    static const float want[6] = {-1, -4, -2, -5, 3, 6};
+    assert_true(!memcmp(part[0]->warp->data, want, sizeof want));
+    const clvox_transform *const parts[] = {part[0], part[1]};
+    assert_true(clvox_transforms_write(parts, 2, files_in("c.mat")) == CLVOX_ERROR_ARGUMENT &&
+                strstr(clvox_message(), ".h5"));
+    for (int i = 0; i < count; i++)
+        clvox_transform_destroy(&part[i]);
+    assert_true(clvox_transforms_read(path, NULL, NULL, part, 1, &count) == CLVOX_ERROR_FORMAT && !count);
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {ITK LIST, "no transform"},
+        {ITK PART("DisplacementFieldTransform_float_3_3", "1 2 3 4 5", "2 1 1" PLACE), "do not fit"},
+        {ITK PART("DisplacementFieldTransform_float_3_3", "", "0 1 1" PLACE), "do not fit"},
+        {ITK PART("DisplacementFieldTransform_float_3_3", "1 2 3", "1e9 1e9 1e9" PLACE), "do not fit"},
+        {ITK PART("DisplacementFieldTransform_float_3_3", "1 2 3", "1 1 1 0 0 0 1 0 1 1 0 0 0 1 0 0 0 1"), "singular"},
+        {ITK PART("DisplacementFieldTransform_float_2_2", "1 2", "1 1" PLACE), "three dimensions"},
+        {ITK PART("BSplineTransform_double_3_3", "1 2 3", "1 1 1" PLACE), "4 are the least"},
+        {ITK PART("BSplineTransform_double_3_3_2", "1 2 3", "1 1 1" PLACE), "of the kind"},
+        {ITK PART("GaussianExponentialDiffeomorphicTransform_double_3_3", "", ""), "of the kind"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refuses(text_file("b.tfm", bad[i].text), bad[i].says);
+}
+
+/* What is linear in space is a spline of coefficients that are; its samples are few and exact. */
+static void splines(void **state)
+{
+    (void)state;
+    char text[16384];
+    int at = snprintf(text, sizeof text, ITK "Transform: BSplineTransform_double_3_3\nParameters:");
+    for (int c = 0; c < 3; c++)
+        for (int i = 0; i < 4 * 5 * 6; i++)
+            at += snprintf(text + at, sizeof text - (size_t)at, " %d", c == 0 ? i % 4 : c == 1 ? 2 * (i / 4 % 5) : 7);
+    snprintf(text + at, sizeof text - (size_t)at, "\nFixedParameters: 4 5 6 -2 -3 -4 2 3 4 1 0 0 0 1 0 0 0 1\n");
+    clvox_transform *t = NULL;
+    assert_ok(clvox_transform_read(text_file("s.tfm", text), &t));
+    const clvox_volume *v = t->warp;
+    size_t n = clvox_grid_voxels(&v->grid);
+    assert_true(v->grid.size[0] == 2 && v->grid.size[1] == 3 && v->grid.size[2] == 4);
+    assert_true(v->grid.to_ras[0][3] == 0 && v->grid.to_ras[1][1] == -3 && v->grid.to_ras[2][2] == 4);
+    for (size_t i = 0; i < n; i++) {
+        float x = (float)(i % 2 + 1), y = (float)(2 * (i / 2 % 3 + 1));
+        assert_that(fabsf(v->data[i] + x) < 1e-6f && fabsf(v->data[n + i] + y) < 1e-5f &&
+                        fabsf(v->data[2 * n + i] - 7) < 1e-5f,
+                    "%zu: %g %g %g", i, (double)v->data[i], (double)v->data[n + i], (double)v->data[2 * n + i]);
+    }
+    clvox_transform_destroy(&t);
+}
+
+/* A composite in HDF5 comes back as it was; every cut and many damages are refused or read, never fatal. */
+static void hdf5(void **state)
+{
+    (void)state;
+    clvox_transform affine = {.matrix = {{1, 0.25, 0, 3}, {0, 1, 0, 4}, {0, 0, 2, 5}, {0, 0, 0, 1}}}, warp = {.is_warp = 1};
+    const clvox_grid grid = {{3, 4, 5}, {{0, -2, 0, 1}, {1.5, 0, 0, 2}, {0, 0, 3, 3}, {0, 0, 0, 1}}};
+    const clvox_transform *const parts[] = {&warp, &affine};
+    clvox_transform *part[ROOM];
+    int count;
+    assert_ok(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &warp.warp));
+    for (int i = 0; i < 180; i++)
+        warp.warp->data[i] = (float)sin(i);
+    const char *path = files_in("c.h5");
+    int status = clvox_transforms_write(parts, 2, path);
+    if (status < 0 && strstr(clvox_message(), "built without")) {
+        clvox_volume_destroy(&warp.warp);
+        test_skip("clvox is built without HDF5");
+        return;
+    }
+    assert_true(status == 0);
+    assert_ok(clvox_transforms_read(path, NULL, NULL, part, ROOM, &count));
+    assert_true(count == 2 && part[0]->is_warp && clvox_grid_equal(&part[0]->warp->grid, &grid));
+    assert_true(!memcmp(part[0]->warp->data, warp.warp->data, 180 * sizeof(float)));
+    assert_true(!memcmp(part[1]->matrix, affine.matrix, sizeof affine.matrix));
+    for (int i = 0; i < count; i++)
+        clvox_transform_destroy(&part[i]);
+    size_t size;
+    uint8_t *bytes = files_read(path, &size);
+    for (size_t cut = 8; cut < size; cut += 1 + size / 7) {
+        assert_true(!files_write(files_in("cut.h5"), bytes, cut));
+        refuses(files_in("cut.h5"), "cut.h5");
+    }
+    free(bytes);
+    clvox_volume_destroy(&warp.warp);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    files_end();
+    return 0;
+}
+
+int main(void)
+{
+    test_case(lta, "LTA: the source moves; what is damaged is refused with its reason");
+    test_case(composites, "ITK: composites apply the last first; what is damaged is refused with its reason");
+    test_case(splines, "ITK: a B-spline of a linear map is that map");
+    test_case(hdf5, "HDF5: a composite comes back as it was, and what is cut is refused");
+    return test_run("transform formats", tear_down);
+}
