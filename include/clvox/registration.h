@@ -63,6 +63,16 @@ typedef enum clvox_force {
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
                               double fraction);
 
+/* How L v = f is solved, v = 0 far from the images or at their border. SOR, conjugate gradients and multigrid
+ * start from the velocity of the iteration before, HYBRID is FFT and then conjugate gradients. SOR takes a beta
+ * of 0 alone. */
+typedef enum clvox_solver {
+    CLVOX_SOLVER_FFT,
+    CLVOX_SOLVER_SOR,
+    CLVOX_SOLVER_CG,
+    CLVOX_SOLVER_HYBRID
+} clvox_solver;
+
 typedef struct clvox_register_options {
     clvox_init init;
     double matrix[4][4];
@@ -89,7 +99,9 @@ typedef struct clvox_register_options {
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of LDDMM's energy of
                                 the flow, sigma^2 */
-    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm) */
+    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm). greedy: with gamma
+                                  above 0 forces become velocities by 1 / L instead of update_sigma */
+    clvox_solver solver;     /* of L v = f (greedy with an operator) */
     int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm) */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double finest_step;      /* the same on the last level */

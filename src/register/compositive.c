@@ -2,7 +2,7 @@
 /* Greedy and symmetric registration by compositive steps, coarse to fine. With
  * S the metric of the two warped images, each iteration and each side does
  *   f = momentum f + dS/du        op/match/lncc.h or op/match/metric.h, then op/match/metric_force.h
- *   v = G_update * f              fluid regularisation
+ *   v = G_update * f              fluid regularisation, or v = K f of op/fluid/solve.h
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
  * greedy.c moves the moving image alone, h = x + u; syn.c both.
@@ -29,7 +29,7 @@ enum { LOOK = 10 };
 /* Determinants of what moves one image are kept above this. */
 static const float SMALLEST_HALF = 0.1f;
 
-const char *const clv_compositive_takes[] = {"update-sigma", "total-sigma", "step", "momentum", "restrict", NULL};
+const char *const clv_compositive_takes[] = {CLV_COMPOSITIVE_TAKES, NULL};
 
 /* Length of the last step of a level in shares of its first. */
 static const float LAST = 0.1f;
@@ -39,6 +39,11 @@ static const float LAST = 0.1f;
  * hand, so that there they keep their length over this share of a level. */
 static const double STRONG = 1;
 static const float KEPT = 0.3f;
+
+/* Solvers that iterate end at this share of the force, or after so many iterations: what is left is below
+ * what an iteration changes. */
+static const double SOLVED = 1e-2;
+enum { MOST_SOLVING = 200 };
 
 /* A level gains where its metric rises by more than this share, which sums
  * in single precision may change by. */
@@ -64,6 +69,7 @@ typedef struct work {
     float length;      /* of the longest step, voxels */
     float axes[3];     /* weights of the components of steps */
     bool restricted;   /* not all of them are 1 */
+    bool warm;         /* v of the iteration before is a guess of this one's */
     bool hold;         /* the factor of steps does not grow from here on */
     float total_sigma; /* of the elastic smoothing, voxels */
 } work;
@@ -156,13 +162,16 @@ static int step(const work *w, const side *s)
     const float update[3] = {(float)o->update_sigma, (float)o->update_sigma, (float)o->update_sigma};
     const float total[3] = {w->total_sigma, w->total_sigma, w->total_sigma};
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
-    clv_buffer *v = own->velocity, *next = run->metric_scratch;
+    clv_buffer *v = own->solved ? own->solved : own->velocity, *next = run->metric_scratch;
     int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
-    CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
+    if (own->solver)
+        CLV_TRY(clv_solver_solve(run->ctx, own->solver, s->force, v, w->warm, NULL));
+    else
+        CLV_TRY(clv_gaussian(run->ctx, s->force, l->fixed.size, true, update, CLV_GAUSSIAN_AUTO, next, v));
     CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->hold, run->partial, run->state, slot));
     CLV_TRY(clv_compositive_step(run->ctx, CLV_VECTORS_MM(s->u, l->fixed.size, l->spacing), v,
                                  &(clv_step_length){w->length, w->rim, run->state, slot}, next));
-    CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, v, s->u));
+    CLV_TRY(clv_gaussian(run->ctx, next, l->fixed.size, true, total, CLV_GAUSSIAN_AUTO, own->velocity, s->u));
 end:
     return status;
 }
@@ -261,6 +270,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     set_up(&w, run, l);
     for (; iteration < o->iterations[index]; iteration++) {
         shorten(&w, index, iteration);
+        w.warm = iteration > 0;
         CLV_TRY(iterate(&w, iteration > 0 ? (float)o->momentum : 0, CLV_STATE_METRIC));
         if (iteration % LOOK != 0)
             continue;
@@ -312,6 +322,22 @@ static size_t scratch_floats(const clv_registration *run, bool symmetric, int tu
     return most;
 }
 
+/* What regularises forces; false: the Gaussian. The image stops where the grid does: v is 0 there or beyond. */
+static bool operator_of(const clv_registration *run, const clvox_grid *grid, clv_fluid_operator *op,
+                        clv_solver_options *how)
+{
+    const clvox_register_options *o = run->options;
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    *op = (clv_fluid_operator){.alpha = (float)o->alpha, .beta = (float)o->beta, .gamma = (float)o->gamma};
+    for (int a = 0; a < 3; a++) {
+        op->size[a] = grid->size[a];
+        op->spacing[a] = (float)edge[a];
+    }
+    *how = (clv_solver_options){(clv_solver_kind)o->solver, SOLVED, MOST_SOLVING};
+    return o->gamma > 0 && clv_model_takes(clv_model_find(o->deform), "operator");
+}
+
 int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list)
 {
     clv_compositive *own = clv_compositive_of(run);
@@ -329,6 +355,13 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
         list[count++] = (clv_request){&own->force_fixed, 3 * turned, "force field of the fixed image"};
         list[count++] = (clv_request){&own->derivative_fixed, n, "derivative of the metric, fixed image"};
         list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
+    }
+    clv_fluid_operator op;
+    clv_solver_options how;
+    if (operator_of(run, &run->fixed_grid, &op, &how)) {
+        count += clv_solver_requests(&op, &how, &own->solver_room, list + count);
+        if (how.kind != CLV_SOLVER_FFT)
+            list[count++] = (clv_request){&own->solved, 3 * n, "velocities of the solver"};
     }
     size_t kept = 0;
     for (int i = 0; i + 1 < o->levels; i++) {
@@ -366,9 +399,15 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         }
         clvox_grid before_level = at;
         at = l.fixed;
+        clv_fluid_operator op;
+        clv_solver_options how;
+        if (operator_of(run, &at, &op, &how))
+            CLV_TRY(clv_solver_create(run->ctx, &op, &how, &own->solver_room, &own->solver));
         CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? share[i] / total : 0, &result->iterations[i]));
+        clv_solver_destroy(&own->solver);
     }
     *last = at;
 end:
+    clv_solver_destroy(&own->solver);
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef CLV_REGISTER_COMPOSITIVE_H
 #define CLV_REGISTER_COMPOSITIVE_H
 
+#include "op/fluid/solve.h"
 #include "register/model.h"
 
 /* run->u moves the moving image, u_fixed (NULL: it stays) the fixed one. */
@@ -10,6 +11,9 @@ typedef struct clv_compositive {
     clv_buffer *u_fixed, *force, *force_fixed, *velocity;
     clv_buffer *derivative, *derivative_fixed; /* of the metric by the warped images */
     clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
+    clv_buffer *solved;                        /* velocities that iterative solvers start from; else NULL */
+    clv_solver_room solver_room;
+    clv_solver *solver;                        /* of the level, where L regularises and no Gaussian */
 } clv_compositive;
 _Static_assert(sizeof(clv_compositive) <= CLV_MODEL_BYTES, "more state than a run has room for");
 
@@ -18,6 +22,8 @@ static inline clv_compositive *clv_compositive_of(clv_registration *run)
     return CLV_MODEL_STATE(clv_compositive, run);
 }
 
+/* Options of theirs alone. */
+#define CLV_COMPOSITIVE_TAKES "update-sigma", "total-sigma", "step", "momentum", "restrict"
 extern const char *const clv_compositive_takes[];
 
 /* The whole map is kept above this determinant. */

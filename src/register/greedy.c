@@ -19,6 +19,8 @@ end:
     return status;
 }
 
+static const char *const takes[] = {CLV_COMPOSITIVE_TAKES, "operator", "solver", NULL};
+
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK
 
 const clv_model clv_model_greedy = {
@@ -28,7 +30,7 @@ const clv_model clv_model_greedy = {
     .run = run_greedy,
     .metrics = ~0u,
     .border_stays = true,
-    .takes = clv_compositive_takes,
+    .takes = takes,
     .presets = {
         [CLVOX_PRESET_QUICK] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {30, 30, 12},
             .update_sigma = 1.25, .total_sigma = 0.91, .step = 1, .finest_step = 1, .momentum = 0.8,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "image/intensity.h"
+#include "op/fluid/solve.h"
 #include "register/metric.h"
 #include "register/model.h"
 
@@ -17,6 +18,11 @@ static const char *const init_words[] = {"auto", "identity", "header", "centers"
 static const char *const linear_words[] = {"none", "translation", "rigid", "similarity", "scales", "affine", NULL};
 static const char *const gradient_words[] = {"true", "local", NULL};
 static const char *const force_words[] = {"auto", "recompute", "reuse", "capped", "twopass", NULL};
+
+static const char *solver_word(int at)
+{
+    return clv_solver_name(at);
+}
 
 static const char *deform_word(int at)
 {
@@ -49,6 +55,14 @@ static const char *of_model(const clv_option *row, const void *values, const cha
     if (!m)
         return of_deformation(row, values, text);
     return clv_model_takes(m, row->name) ? NULL : with_model(m, "");
+}
+
+/* --solver: of a model that takes it and has an operator. */
+static const char *of_operator(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    const char *other = of_model(row, values, text);
+    return other ? other : o->gamma > 0 ? NULL : "without --operator";
 }
 
 static const char *of_windows(const clv_option *row, const void *values, const char *text)
@@ -298,9 +312,12 @@ static const clv_option rows[] = {
      .help = "weight of the unbiased penalty, or of a flow's energy", .idle = of_model},
     {.name = "operator", .key = "alpha", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(alpha),
      .read = read_operator, .argument = "ALPHA,BETA,GAMMA",
-     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm", .idle = of_model},
+     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma",
+     .idle = of_model},
     {.key = "beta", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(beta)},
     {.key = "gamma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(gamma)},
+    {.name = "solver", .type = CLV_OPTION_CHOICE, FIELD(solver), .word = solver_word,
+     .help = "of that operator; sor: beta 0 alone", .idle = of_operator},
     {.name = "timesteps", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(timesteps), .most = 32,
      .read = read_timesteps, .help = "velocities of a flow", .idle = of_model},
     {.name = "kernel", .type = CLV_OPTION_CHOICE, FIELD(force), .words = force_words,
@@ -335,7 +352,7 @@ static bool varies(const clv_option *row, char *out, size_t room)
         o.deform = (clvox_deform)i;
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         m = clv_model_find(o.deform);
-        if (clv_model_takes(m, row->name))
+        if (clv_model_takes(m, row->name) && !(row->read == read_operator && !(o.gamma > 0)))
             used += (size_t)snprintf(out + used, room - used, "%s%g %s", used ? ", " : "",
                                      clv_option_value(row, &o, 0), m->name);
     }
