@@ -36,7 +36,8 @@ typedef enum clvox_deform {
     CLVOX_DEFORM_UNBIASED, /* Lee et al. 2012: one-sided, fluid, log-unbiased penalty */
     CLVOX_DEFORM_GREEDY,   /* one-sided, compositive updates */
     CLVOX_DEFORM_SYN,      /* both images move towards a middle, compositive updates */
-    CLVOX_DEFORM_LDDMM     /* a flow of least energy between the images, compared at its middle */
+    CLVOX_DEFORM_LDDMM,    /* a flow of least energy between the images, compared at its middle */
+    CLVOX_DEFORM_SHOOTING  /* the geodesic that an initial momentum on the fixed image begins */
 } clvox_deform;
 
 /* What is compared. All of them take values of any scale. */
@@ -97,12 +98,12 @@ typedef struct clvox_register_options {
                                                negative: by the shrink factor */
     double update_sigma;     /* of the fluid regulariser, in voxels of the level */
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
-    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of LDDMM's energy of
-                                the flow, sigma^2 */
-    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm). greedy: with gamma
-                                  above 0 forces become velocities by 1 / L instead of update_sigma */
+    double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy
+                                of a flow, sigma^2 (lddmm, shooting) */
+    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting). greedy: with
+                                  gamma above 0 forces become velocities by 1 / L instead of update_sigma */
     clvox_solver solver;     /* of L v = f (greedy with an operator) */
-    int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm) */
+    int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double finest_step;      /* the same on the last level */
     double momentum;         /* share of the force that an iteration keeps of the one before, 0 to below 1
@@ -153,6 +154,8 @@ typedef struct clvox_register_result {
     unsigned suspicions;       /* CLVOX_SUSPECT_...; 0: nothing speaks against the result */
     clvox_volume *warp;        /* RAS mm on the fixed grid; NULL without deformation */
     clvox_volume *inverse_warp; /* NULL unless asked */
+    clvox_volume *momentum;    /* SHOOTING: at time 0, on the part of the fixed grid that moves, for
+                                  clvox_shoot; else NULL */
     clvox_volume *warped;      /* moving through both, on the fixed grid, moving's intensities */
     double overlap;            /* share of the smaller grid that lies in the other, after the linear part */
     /* At the start, after the linear part and at the end, on the full grid inside the fixed mask:
@@ -211,5 +214,23 @@ CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images
 /* Releases the result's volumes and sets them to NULL; the numbers stay. NULL
  * is legal. */
 CLVOX_API void clvox_register_result_free(clvox_register_result *result);
+
+/* Where along a geodesic to stop, and the operator and time steps of the registration that gave the
+ * momentum (an even number up to 32, of a unit of time). */
+typedef struct clvox_shoot_options {
+    double time; /* 1: where the registration ended; above it, and below 0, too */
+    double alpha, beta, gamma;
+    int timesteps;
+} clvox_shoot_options;
+
+/* Those of a registration by CLVOX_DEFORM_SHOOTING without options, to time 1. */
+CLVOX_API void clvox_shoot_defaults(clvox_shoot_options *options);
+
+/* The geodesic from a momentum (result.momentum): EPDiff, dm/dt = -ad*_v m. *warp leads from the reference
+ * grid to what lies at options->time, RAS mm, and *inverse_warp (may be NULL) back; both are the caller's.
+ * CLVOX_ERROR_ARGUMENT where the momentum does not lie on the reference's grid or a part of it. On failure
+ * nothing is made. */
+CLVOX_API int clvox_shoot(clvox_context *context, const clvox_volume *momentum, const clvox_grid *reference,
+                          const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp);
 
 #endif

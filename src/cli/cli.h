@@ -65,6 +65,7 @@ int cmd_measure(command *cli, int argc, char **argv);
 int cmd_jacobian(command *cli, int argc, char **argv);
 int cmd_phantom(command *cli, int argc, char **argv);
 int cmd_register(command *cli, int argc, char **argv);
+int cmd_shoot(command *cli, int argc, char **argv);
 int cmd_surface(command *cli, int argc, char **argv);
 int cmd_surface_distance(command *cli, int argc, char **argv);
 int cmd_surface_mesh(command *cli, int argc, char **argv);

@@ -70,6 +70,8 @@ static int write_results(command *cli, const cli_register_request *r, const clvo
         CLV_TRY(cli_outputs_warp(&outputs, result->warp, r->prefix, "_warp.nii.gz"));
     if (result->inverse_warp)
         CLV_TRY(cli_outputs_warp(&outputs, result->inverse_warp, r->prefix, "_inverse_warp.nii.gz"));
+    if (result->momentum)
+        CLV_TRY(cli_outputs_warp(&outputs, result->momentum, r->prefix, "_momentum.nii.gz"));
     CLV_TRY(cli_outputs_volume(&outputs, result->warped, r->prefix, "_warped.nii.gz"));
     if (carried)
         CLV_TRY(cli_outputs_volume(&outputs, carried, r->prefix, "_labels.nii.gz"));

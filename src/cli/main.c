@@ -6,6 +6,7 @@ static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
     {"info", "say what volumes and transforms hold", cmd_info},
     {"register", "bring one image onto another", cmd_register},
+    {"shoot", "follow a geodesic from its momentum, beyond its end and backwards", cmd_shoot},
     {"apply", "resample an image, or move points, through transforms", cmd_apply},
     {"compose", "write one warp that does what a chain does", cmd_compose},
     {"invert", "invert a warp or an affine", cmd_invert},

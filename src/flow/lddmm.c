@@ -299,7 +299,7 @@ end:
 static const char *const takes[] = {"step", "lambda", "operator", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .alpha = 4, .beta = 0, .gamma = 1, .lambda = .002, .timesteps = 6, .levels = 3, .shrink = {4, 2, 1}
+    .alpha = 2, .beta = 0, .gamma = 1, .lambda = .005, .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
 
 const clv_model clv_model_lddmm = {
     .deform = CLVOX_DEFORM_LDDMM,
@@ -312,10 +312,10 @@ const clv_model clv_model_lddmm = {
     .gives_inverse = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .step = 1, .finest_step = 1, .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .step = 1, .finest_step = 1,
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .step = 3, .finest_step = 3, .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .step = 3, .finest_step = 3,
             .tolerance = 1e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .step = 1, .finest_step = 1,
+        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .step = 3, .finest_step = 3,
             .tolerance = 1e-6},
     },
 };

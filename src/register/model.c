@@ -10,7 +10,8 @@
     model(UNBIASED, unbiased) \
     model(GREEDY, greedy) \
     model(SYN, syn) \
-    model(LDDMM, lddmm)
+    model(LDDMM, lddmm) \
+    model(SHOOTING, shooting)
 
 #define DECLARE(value, name) extern const clv_model clv_model_##name;
 #define LIST(value, name) [CLVOX_DEFORM_##value] = &clv_model_##name,

@@ -206,5 +206,6 @@ void clvox_register_result_free(clvox_register_result *result)
         return;
     clvox_volume_destroy(&result->warp);
     clvox_volume_destroy(&result->inverse_warp);
+    clvox_volume_destroy(&result->momentum);
     clvox_volume_destroy(&result->warped);
 }

@@ -20,7 +20,7 @@ enum {
 
 enum {
     CLV_REGISTER_PARTIALS = 8192, /* floats of run->partial: enough for every reduction */
-    CLV_MODEL_REQUESTS = 96,      /* buffers that a model may ask for */
+    CLV_MODEL_REQUESTS = 128,     /* buffers that a model may ask for */
     CLV_MODEL_BYTES = 1024        /* of its private state */
 };
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "clvox/registration.h"
+#include "register/options.h"
+
+/* What is typed as in clvox register: the rows of its table. */
+static int read_fields(const char *operator_text, const char *steps_text, clvox_shoot_options *s)
+{
+    int status = CLVOX_OK;
+    clvox_register_options o;
+    const char *given[CLV_MAX_OPTIONS] = {NULL};
+    clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_SHOOTING;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+    given[clv_option_index(&clv_register_table, "operator")] = operator_text;
+    given[clv_option_index(&clv_register_table, "timesteps")] = steps_text;
+    CLV_TRY(cli_read_fields(&clv_register_table, given, 0, &o));
+    s->alpha = o.alpha;
+    s->beta = o.beta;
+    s->gamma = o.gamma;
+    s->timesteps = o.timesteps;
+end:
+    return status;
+}
+
+int cmd_shoot(command *cli, int argc, char **argv)
+{
+    const char *momentum_path = NULL, *reference_path = NULL, *prefix = NULL, *time = NULL, *operator_text = NULL,
+               *steps = NULL;
+    const cli_option options[] = {
+        {"momentum", 'p', CLI_TEXT, &momentum_path, "MOMENTUM", "PREFIX_momentum.nii.gz of a registration"},
+        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "its fixed image, whose grid the warps take"},
+        {"output", 'o', CLI_TEXT, &prefix, "PREFIX", "beginning of the names of the results"},
+        {"time", 0, CLI_TEXT, &time, "T", "where to stop: 1 is the moving image (default 1)"},
+        {"operator", 0, CLI_TEXT, &operator_text, "ALPHA,BETA,GAMMA", "as in the registration"},
+        {"timesteps", 0, CLI_TEXT, &steps, "N", "of a unit of time, as in the registration"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "-p MOMENTUM -r REFERENCE -o PREFIX [--time T]",
+        .about = "Follows the geodesic that a momentum begins, from REFERENCE (time 0) through the moving\n"
+                 "image of the registration (time 1) and beyond it, or backwards. Writes PREFIX_warp.nii.gz,\n"
+                 "as `clvox register --deform shooting` does, and PREFIX_inverse_warp.nii.gz. Momenta of one\n"
+                 "reference may be averaged and shot. --operator and --timesteps must be the registration's.",
+        .example = "  clvox register -f template.nii.gz -m subject.nii.gz --deform shooting -o result\n"
+                   "  clvox shoot -p result_momentum.nii.gz -r template.nii.gz --time 1.5 -o beyond",
+        .options = options,
+    };
+    clvox_shoot_options s;
+    clvox_transform *momentum = NULL;
+    clvox_volume *reference = NULL, *warp = NULL, *inverse = NULL;
+    cli_outputs outputs = {.count = 0};
+    char **rest, *end = NULL;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    if (!momentum_path)
+        return cli_misuse("-p MOMENTUM is missing");
+    if (!reference_path)
+        return cli_misuse("-r REFERENCE is missing");
+    if (!prefix)
+        return cli_misuse("-o PREFIX is missing");
+    clvox_shoot_defaults(&s);
+    if (time) {
+        s.time = strtod(time, &end);
+        if (end == time || *end || !isfinite(s.time))
+            return cli_misuse("--time %s: not a number", time);
+    }
+    CLV_TRY(read_fields(operator_text, steps, &s));
+    CLV_TRY(cli_check_folder(prefix));
+    CLV_TRY(cli_read_transform(cli, momentum_path, &momentum));
+    if (!momentum->is_warp) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; a momentum is a vector field", momentum_path);
+        goto end;
+    }
+    CLV_TRY(cli_read_volume(cli, reference_path, &reference));
+    CLV_TRY(cli_open(cli));
+    CLV_TRY(clvox_shoot(cli->ctx, momentum->warp, &reference->grid, &s, &warp, &inverse));
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "shoot");
+    cJSON_AddNumberToObject(to, "time", s.time);
+    cJSON_AddNumberToObject(to, "timesteps", s.timesteps);
+    CLV_TRY(cli_outputs_warp(&outputs, warp, prefix, "_warp.nii.gz"));
+    CLV_TRY(cli_outputs_warp(&outputs, inverse, prefix, "_inverse_warp.nii.gz"));
+    CLV_TRY(cli_outputs_write(cli, &outputs, true));
+end:
+    cli_outputs_free(&outputs);
+    clvox_transform_destroy(&momentum);
+    clvox_volume_destroy(&reference);
+    clvox_volume_destroy(&warp);
+    clvox_volume_destroy(&inverse);
+    return status;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A geodesic from its momentum: the same steps as at the end of a registration by shooting, so that its
+ * momentum gives its map. To time T a momentum leads where T times it leads in unit time. */
+#include <math.h>
+
+#include "base/matrix.h"
+#include "flow/shooting.h"
+#include "transform/field.h"
+
+void clvox_shoot_defaults(clvox_shoot_options *options)
+{
+    clvox_register_options o;
+    clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_SHOOTING;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+    *options = (clvox_shoot_options){.time = 1, .alpha = o.alpha, .beta = o.beta, .gamma = o.gamma,
+                                     .timesteps = o.timesteps};
+}
+
+/* The momentum lies on the reference's grid or on a part of it, maybe of larger voxels. */
+static int check_grids(const clvox_grid *momentum, const clvox_grid *reference)
+{
+    int status = CLVOX_OK;
+    double inverse[4][4], edge[3], coarse[3];
+    CLV_TRY(clv_matrix_invert(CLV_MATRIX(reference->to_ras), inverse));
+    clvox_grid_spacing(reference, edge);
+    clvox_grid_spacing(momentum, coarse);
+    bool fits = clvox_grid_voxels(momentum) <= clvox_grid_voxels(reference);
+    for (int a = 0; a < 3; a++) {
+        double along[3] = {0}, first = inverse[a][3], across = 0;
+        for (int r = 0; r < 3; r++) {
+            first += inverse[a][r] * momentum->to_ras[r][3];
+            for (int k = 0; k < 3; k++)
+                along[k] += inverse[a][r] * momentum->to_ras[r][k];
+        }
+        for (int k = 0; k < 3; k++)
+            across = k == a ? across : fmax(across, fabs(along[k]) * (momentum->size[k] - 1));
+        double last = first + along[a] * (momentum->size[a] - 1), room = .5 * fmax(1, along[a]);
+        fits = fits && across < .05 && along[a] > .99 && first > -room - .01 &&
+               last < reference->size[a] - 1 + room + .01;
+    }
+    if (!fits)
+        status = clv_fail(CLVOX_ERROR_ARGUMENT,
+                          "the momentum lies on another grid (%d x %d x %d voxels of %.3g x %.3g x %.3g mm) than the "
+                          "reference; give as reference the fixed image of the registration that made it",
+                          momentum->size[0], momentum->size[1], momentum->size[2], coarse[0], coarse[1], coarse[2]);
+end:
+    return status;
+}
+
+/* As many steps a unit of time as asked for, at least those of one. */
+static int steps_of(const clvox_shoot_options *s)
+{
+    double steps = s->timesteps * fmax(1, ceil(fabs(s->time) - 1e-9));
+    return steps > CLV_FLOW_STEPS ? CLV_FLOW_STEPS : (int)steps;
+}
+
+int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_grid *reference,
+                const clvox_shoot_options *s, clvox_volume **warp, clvox_volume **inverse_warp)
+{
+    int status = CLVOX_OK, count = 0;
+    clvox_register_options o;
+    clv_flow_level flow = {.steps = 0};
+    clv_registration run = {.ctx = ctx, .options = &o};
+    clv_request requests[CLV_REGISTER_REQUESTS];
+    clv_pyramid_level level;
+    double edge[3];
+    *warp = NULL;
+    if (inverse_warp)
+        *inverse_warp = NULL;
+    clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_SHOOTING;
+    clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
+    o.alpha = s->alpha;
+    o.beta = s->beta;
+    o.gamma = s->gamma;
+    o.timesteps = s->timesteps;
+    CLV_TRY(clv_flow_check(&o));
+    if (!isfinite(s->time))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "time is not a finite number");
+    o.timesteps = steps_of(s);
+    CLV_TRY(clv_field_check(reference));
+    CLV_TRY(check_grids(&momentum->grid, reference));
+    run.fixed_grid = run.moving_grid = *reference;
+    run.domain = momentum->grid;
+    run.n = run.m = (int)clvox_grid_voxels(reference);
+    for (int i = 0; i < 4; i++)
+        run.matrix[i][i] = 1;
+    count = clv_register_list(&run, false, false, requests);
+    CLV_TRY(clv_pool_take(ctx, requests, count));
+    clvox_grid_spacing(&momentum->grid, edge);
+    level = (clv_pyramid_level){.fixed = momentum->grid, .moving = momentum->grid,
+                                .n = (int)clvox_grid_voxels(&momentum->grid),
+                                .spacing = {(float)edge[0], (float)edge[1], (float)edge[2]}};
+    level.m = level.n;
+    CLV_TRY(clv_flow_begin(&flow, &run, &level));
+    CLV_TRY(clv_field_upload(ctx, momentum, s->time, clv_shooting_of(&run)->momentum));
+    CLV_TRY(clv_shooting_forward(&flow));
+    CLV_TRY(clv_flow_integrate(&flow));
+    CLV_TRY(clv_flow_finish(&run, &momentum->grid));
+    CLV_TRY(clv_field_download(ctx, run.u, reference, 1, warp));
+    if (inverse_warp)
+        CLV_TRY(clv_field_download(ctx, run.inverse, reference, 1, inverse_warp));
+end:
+    if (flow.run)
+        clv_flow_end(&flow);
+    clv_pool_release(requests, count);
+    if (status < 0)
+        clvox_volume_destroy(warp);
+    return status;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registration by geodesic shooting (Miller, Trouve and Younes 2006; Vialard et al.
+ * 2012): of all flows those that are geodesics, from one momentum m. With y =
+ * dS/dm / lambda - 2 K m each iteration
+ *   m <- m + e L L y
+ * which is the way down the gradient of E / lambda in V, and e is halved until the energy has
+ * fallen. E = lambda <m, K m> - S, as |v|_V stays what it is along a geodesic. */
+#include "flow/shooting.h"
+
+#include <math.h>
+
+#include "op/image/pointwise.h"
+#include "op/image/reduce.h"
+#include "transform/field.h"
+
+enum { LOOK = 10, MOST_TRIES = 12 };
+static const double LARGEST = .45, LONGER = 1.4, SHORTER = .4;
+
+typedef struct descent {
+    clv_flow_level flow;
+    double lambda, energy, mean;
+} descent;
+
+int clv_shooting_requests(clv_registration *run, clv_request *list)
+{
+    clv_shooting *own = clv_shooting_of(run);
+    size_t bytes = 3 * (size_t)run->n * sizeof(float);
+    int count = clv_flow_requests(run, list);
+    for (int k = 0; k < run->options->timesteps; k++)
+        list[count++] = (clv_request){&own->node[k], bytes, "momentum on the way"};
+    list[count++] = (clv_request){&own->momentum, bytes, "initial momentum"};
+    list[count++] = (clv_request){&own->before, bytes, "momentum of the iteration before"};
+    list[count++] = (clv_request){&own->direction, bytes, "gradient by the momentum"};
+    for (int i = 0; i < CLV_SHOOTING_FIELDS; i++)
+        list[count++] = (clv_request){&own->field[i], bytes, "stage of a step"};
+    return count;
+}
+
+/* E / lambda and the mean metric at the present momentum; the forces are there afterwards. */
+static int look(descent *d, double *energy, double *mean)
+{
+    int status = CLVOX_OK;
+    clv_registration *run = d->flow.run;
+    float numbers[CLV_FLOW_NUMBERS];
+    double metric;
+    CLV_TRY(clv_shooting_forward(&d->flow));
+    CLV_TRY(clv_flow_compare(&d->flow));
+    CLV_TRY(clv_buffer_read(run->ctx, clv_flow_of(run)->numbers, 0, numbers, sizeof numbers));
+    clv_flow_metric(run, numbers + CLV_FLOW_METRIC, mean, &metric);
+    *energy = (double)numbers[CLV_FLOW_DOTS] - metric / d->lambda;
+end:
+    return status;
+}
+
+/* L L y into direction, and the longest y in voxels at CLV_FLOW_STEP. */
+static int find_direction(const descent *d)
+{
+    int status = CLVOX_OK;
+    clv_registration *run = d->flow.run;
+    clv_shooting *own = clv_shooting_of(run);
+    const float *spacing = d->flow.level->spacing;
+    const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
+    clv_buffer *y = own->field[0], *v = own->field[1];
+    CLV_TRY(clv_flow_adjoint(&d->flow, 1, NULL));
+    CLV_TRY(clv_shooting_adjoint(&d->flow));
+    CLV_TRY(clv_flow_smooth(&d->flow, own->momentum, v));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, y, 3 * d->flow.level->n, own->direction, v, NULL,
+                          (float[4]){(float)(1 / d->lambda), -2, 0, 0}));
+    CLV_TRY(clv_reduce_longest(run->ctx, y, per_mm, d->flow.level->n, false, run->partial, own->flow.numbers,
+                               CLV_FLOW_STEP));
+    CLV_TRY(clv_flow_momentum(&d->flow, y, v, own->direction));
+end:
+    return status;
+}
+
+/* One iteration; *e: the step to try, 0 to be found, then the next one, 0 where none lowers the energy. */
+static int iterate(descent *d, double longest, double *e)
+{
+    int status = CLVOX_OK;
+    clv_registration *run = d->flow.run;
+    clv_shooting *own = clv_shooting_of(run);
+    int n = 3 * d->flow.level->n;
+    float most;
+    double energy, mean;
+    CLV_TRY(find_direction(d));
+    CLV_TRY(clv_buffer_read(run->ctx, own->flow.numbers, CLV_FLOW_STEP * sizeof(float), &most, sizeof most));
+    double bound = fmin(longest / fmax(1e-30, (double)most), LARGEST), try = *e > 0 ? fmin(*e, bound) : bound;
+    clv_buffer *kept = own->before;
+    own->before = own->momentum;
+    own->momentum = kept;
+    for (int i = 0; i < MOST_TRIES; i++, try *= SHORTER) {
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, own->momentum, n, own->before, own->direction, NULL,
+                              (float[4]){1, (float)try, 0, 0}));
+        CLV_TRY(look(d, &energy, &mean));
+        if (energy < d->energy) {
+            d->energy = energy;
+            d->mean = mean;
+            *e = try * (i ? 1 : LONGER);
+            goto end;
+        }
+    }
+    own->momentum = own->before;
+    own->before = kept;
+    *e = 0;
+end:
+    return status;
+}
+
+static int report(const descent *d, int index, int iteration, double fraction)
+{
+    const clvox_register_options *o = d->flow.run->options;
+    if (o->progress && o->progress(o->user, index, iteration, d->mean, fraction))
+        return clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+    return CLVOX_OK;
+}
+
+static int descend(descent *d, int index, double share, int *done)
+{
+    clv_registration *run = d->flow.run;
+    const clvox_register_options *o = run->options;
+    int status = CLVOX_OK, iteration = 0;
+    double e = 0, start = 0, before = 0, longest = index + 1 < o->levels ? o->step : o->finest_step;
+    CLV_TRY(look(d, &d->energy, &d->mean));
+    start = before = d->energy;
+    for (; iteration < o->iterations[index]; iteration++) {
+        if (iteration % LOOK == 0) {
+            CLV_TRY(report(d, index, iteration, run->fraction_done + share * iteration / o->iterations[index]));
+            if (iteration > 0 && before - d->energy < LOOK * o->tolerance * fabs(start))
+                break;
+            before = d->energy;
+        }
+        CLV_TRY(iterate(d, longest, &e));
+        if (!(e > 0))
+            break;
+    }
+    run->fraction_done += share;
+    CLV_TRY(report(d, index, iteration, run->fraction_done));
+    *done = iteration;
+end:
+    return status;
+}
+
+static int run_level(clv_registration *run, int index, double share, clvox_grid *at, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    clv_pyramid_level level;
+    clv_shooting *own = clv_shooting_of(run);
+    descent d = {.lambda = run->options->lambda};
+    CLV_TRY(clv_pyramid_make(run, index, true, &level));
+    CLV_TRY(clv_flow_begin(&d.flow, run, &level));
+    if (index)
+        CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed, own->field[0]));
+    else
+        CLV_TRY(clv_buffer_fill(run->ctx, own->momentum, 0, 0, 3 * (size_t)level.n * sizeof(float)));
+    CLV_TRY(descend(&d, index, share, &result->iterations[index]));
+    *at = level.fixed;
+    if (index + 1 == run->options->levels) {
+        CLV_TRY(clv_shooting_forward(&d.flow));
+        CLV_TRY(clv_flow_integrate(&d.flow));
+        CLV_TRY(clv_field_download(run->ctx, own->momentum, at, 1, &result->momentum));
+    }
+end:
+    clv_flow_end(&d.flow);
+    return status;
+}
+
+static int run_shooting(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    double share[CLVOX_MAX_LEVELS], total = 0;
+    clvox_grid at;
+    CLV_TRY(clv_flow_check(o));
+    clv_flow_domain(run);
+    at = run->domain;
+    for (int i = 0; i < o->levels; i++)
+        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
+    for (int i = 0; i < o->levels; i++)
+        CLV_TRY(run_level(run, i, total > 0 ? share[i] / total : 0, &at, result));
+    CLV_TRY(clv_flow_finish(run, &at));
+end:
+    return status;
+}
+
+static const char *const takes[] = {"step", "lambda", "operator", "timesteps", NULL};
+
+#define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
+    .alpha = 2, .beta = 0, .gamma = 1, .lambda = .005, .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
+
+const clv_model clv_model_shooting = {
+    .deform = CLVOX_DEFORM_SHOOTING,
+    .name = "shooting",
+    .requests = clv_shooting_requests,
+    .run = run_shooting,
+    .metrics = ~0u,
+    .border_stays = true,
+    .gives_inverse = true,
+    .takes = takes,
+    .presets = {
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .step = 3, .finest_step = 3, .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .step = 3, .finest_step = 3,
+            .tolerance = 1e-5},
+        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .step = 3, .finest_step = 3,
+            .tolerance = 1e-6},
+    },
+};

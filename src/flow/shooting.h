@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Geodesic shooting: the flow of flow.h that a momentum m at time 0, on the
+ * fixed image, begins, by EPDiff
+ *   dm/dt = -ad*_v m,   v = K m                 op/fluid/coadjoint.h
+ * in steps of Runge and Kutta's fourth order. The first goes half a time step, the others a whole one:
+ * v_k is the velocity in the middle of the k-th. The momentum is any vector field, so that every
+ * metric can drive it. */
+#ifndef CLV_FLOW_SHOOTING_H
+#define CLV_FLOW_SHOOTING_H
+
+#include "flow/flow.h"
+
+enum { CLV_SHOOTING_FIELDS = 12 };
+
+/* The private state: that of the flow, the momenta in the middles of the time steps, and room. */
+typedef struct clv_shooting {
+    clv_flow flow;
+    clv_buffer *node[CLV_FLOW_STEPS];
+    clv_buffer *momentum, *before, *direction;
+    clv_buffer *field[CLV_SHOOTING_FIELDS];
+} clv_shooting;
+_Static_assert(sizeof(clv_shooting) <= CLV_MODEL_BYTES, "more state than a run has room for");
+
+static inline clv_shooting *clv_shooting_of(clv_registration *run)
+{
+    return CLV_MODEL_STATE(clv_shooting, run);
+}
+
+int clv_shooting_requests(clv_registration *run, clv_request *list);
+
+/* Velocities of all time steps from the momentum; <m, K m> of the beginning at CLV_FLOW_DOTS, and of the
+ * k-th time step at CLV_FLOW_DOTS + 1 + k. */
+int clv_shooting_forward(const clv_flow_level *flow);
+
+/* dS/dm into direction, from w_k = dS/dv_k as clv_flow_adjoint leaves them. */
+int clv_shooting_adjoint(const clv_flow_level *flow);
+
+#endif

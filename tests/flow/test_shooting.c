@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Geodesic shooting: what EPDiff keeps, its gradient, and its maps. */
+#include "check.h"
+#include "flow/shooting.h"
+#include "flow_problem.h"
+#include "op/harness.h"
+
+static void options_of(clvox_register_options *o, clvox_metric metric)
+{
+    pair_options(o, CLVOX_DEFORM_SHOOTING, metric);
+    o->iterations[0] = 20;
+    o->iterations[1] = 8;
+    o->inverse = 1;
+}
+
+static void level_options(clvox_register_options *o, int steps)
+{
+    options_of(o, CLVOX_METRIC_SSD);
+    o->timesteps = steps;
+    o->levels = 1;
+    o->shrink[0] = 1;
+    o->smooth_voxels[0] = 1.5;
+}
+
+static void set(flow_problem *p, const float *m, const float *way, double h)
+{
+    float *sum = malloc(3 * p->n * sizeof *sum);
+    for (size_t i = 0; i < 3 * p->n; i++)
+        sum[i] = m[i] + (float)h * way[i];
+    clv_buffer *from = harness_upload_field(p->run.ctx, sum, p->n);
+    assert_ok(clv_buffer_copy(p->run.ctx, from, 0, clv_shooting_of(&p->run)->momentum, 0,
+                              3 * p->n * sizeof(float)));
+    clv_buffer_destroy(&from);
+    free(sum);
+}
+
+/* Largest change of <m, K m> along the way, as a share. */
+static double drift(int steps, double strength)
+{
+    flow_problem p;
+    clvox_register_options o;
+    float numbers[CLV_FLOW_NUMBERS];
+    double most = 0;
+    level_options(&o, steps);
+    flow_problem_make(harness_context(), &p, (int[3]){23, 21, 19}, (double[3]){1, 1.2, 1.5}, &o);
+    float *m = flow_problem_field(&p, 3, strength);
+    set(&p, m, m, 0);
+    assert_ok(clv_shooting_forward(&p.flow));
+    assert_ok(clv_buffer_read(p.run.ctx, clv_flow_of(&p.run)->numbers, 0, numbers, sizeof numbers));
+    assert_true(numbers[CLV_FLOW_DOTS] > 0);
+    for (int k = 1; k <= steps; k++)
+        most = fmax(most, fabs((double)numbers[CLV_FLOW_DOTS + k] / (double)numbers[CLV_FLOW_DOTS] - 1));
+    free(m);
+    flow_problem_free(&p);
+    return most;
+}
+
+static void the_energy_of_a_geodesic_is_kept(void **state)
+{
+    (void)state;
+    double usual = drift(10, 3), coarse = drift(8, 12), fine = drift(16, 12);
+    printf("# drift %.2g in 10 steps; %.3g in 8 steps of a strong one, %.3g in 16\n", usual, coarse, fine);
+    assert_that(usual <= 1e-4, "%g", usual);
+    assert_that(coarse > 1e-4 && coarse > 10 * fine && coarse < 60 * fine, "%g, %g", coarse, fine);
+}
+
+static void the_gradient_against_finite_differences(void **state)
+{
+    (void)state;
+    flow_problem p;
+    clvox_register_options o;
+    level_options(&o, 4);
+    flow_problem_make(harness_context(), &p, (int[3]){23, 21, 19}, (double[3]){1, 1.2, 1.5}, &o);
+    float *m = flow_problem_field(&p, 3, 4), *way = flow_problem_field(&p, 8, 3), *g = malloc(3 * p.n * sizeof *g);
+    double slope = 0, sides[2], h = .05, left[2], here;
+    set(&p, m, way, 0);
+    assert_ok(clv_shooting_forward(&p.flow));
+    here = flow_problem_metric(&p);
+    assert_ok(clv_flow_adjoint(&p.flow, 1, NULL));
+    assert_ok(clv_shooting_adjoint(&p.flow));
+    clv_buffer *copy = harness_output(p.run.ctx, 3 * p.n * sizeof(float));
+    assert_ok(clv_buffer_copy(p.run.ctx, clv_shooting_of(&p.run)->direction, 0, copy, 0, 3 * p.n * sizeof(float)));
+    harness_download_field(p.run.ctx, copy, g, p.n);
+    for (size_t i = 0; i < 3 * p.n; i++)
+        slope += (double)g[i] * (double)way[i];
+    for (int side = 0; side < 2; side++) {
+        set(&p, m, way, side ? h : -h);
+        assert_ok(clv_shooting_forward(&p.flow));
+        sides[side] = flow_problem_metric(&p);
+    }
+    for (int i = 0; i < 2; i++) {
+        double far = i ? .2 : .4;
+        set(&p, m, way, far);
+        assert_ok(clv_shooting_forward(&p.flow));
+        left[i] = fabs(flow_problem_metric(&p) - here - far * slope);
+    }
+    double found = (sides[1] - sides[0]) / (2 * h);
+    printf("# slope %.6g by the adjoint, %.6g by differences; left %.3g and %.3g\n", slope, found, left[0], left[1]);
+    assert_that(fabs(found - slope) < 1e-3 * fabs(slope), "%g, %g", found, slope);
+    assert_that(left[0] > 3 * left[1], "%g, %g", left[0], left[1]);
+    clv_buffer_destroy(&copy);
+    free(m);
+    free(way);
+    free(g);
+    flow_problem_free(&p);
+}
+
+static struct {
+    pair p;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_shoot_options s;
+} shared;
+
+static int maps_set_up(void **state)
+{
+    (void)state;
+    pair_make(&shared.p, (int[3]){33, 30, 27}, (double[3]){1, 1, 1.3}, true, 2, 61);
+    options_of(&shared.o, CLVOX_METRIC_LNCC);
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &shared.r));
+    clvox_shoot_defaults(&shared.s);
+    return 0;
+}
+
+static int maps_tear_down(void **state)
+{
+    (void)state;
+    clvox_register_result_free(&shared.r);
+    pair_free(&shared.p);
+    return 0;
+}
+
+static void it_recovers_a_known_warp_and_repeats(void **state)
+{
+    (void)state;
+    clvox_register_result again, lddmm;
+    double largest, ours = pair_error(&shared.p, &shared.r, NULL, &largest), before = pair_start(&shared.p, NULL);
+    size_t bytes = 3 * sizeof(float) * clvox_grid_voxels(&shared.r.warp->grid);
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &again));
+    assert_memory_equal(shared.r.warp->data, again.warp->data, bytes);
+    clvox_register_options o = shared.o;
+    o.deform = CLVOX_DEFORM_LDDMM;
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &lddmm));
+    double apart = pair_distance(lddmm.warp, shared.r.warp, shared.p.labels, &largest);
+    double there = pair_detour(shared.r.warp, shared.r.inverse_warp, shared.p.labels, &largest);
+    printf("# error %.3f of %.3f voxels (lddmm %.3f), %.3f from lddmm, there and back %.4f\n", ours, before,
+           pair_error(&shared.p, &lddmm, NULL, &largest), apart, there);
+    assert_that(ours < .5 * before, "%g of %g", ours, before);
+    assert_that(apart < .15, "%g", apart);
+    assert_that(there <= .02, "%g", there);
+    assert_true(shared.r.jacobian.folded == 0);
+    clvox_register_result_free(&again);
+    clvox_register_result_free(&lddmm);
+}
+
+static void its_momentum_gives_its_map(void **state)
+{
+    (void)state;
+    clvox_volume *warp = NULL, *inverse = NULL, *half = NULL, *back = NULL;
+    double largest;
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, &inverse));
+    double apart = pair_distance(warp, shared.r.warp, NULL, &largest);
+    assert_that(apart < 1e-4 && largest < 1e-3, "%g, %g", apart, largest);
+    /* Other times: half of the way is about half as far, and T < 0 leads to the other side. */
+    shared.s.time = .5;
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &half, NULL));
+    shared.s.time = -1;
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &back, NULL));
+    double one = 0, other = 0, opposite = 0;
+    for (size_t i = 0; i < 3 * clvox_grid_voxels(&warp->grid); i++) {
+        one += (double)warp->data[i] * (double)warp->data[i];
+        other += (double)warp->data[i] * (double)half->data[i];
+        opposite += (double)warp->data[i] * (double)back->data[i];
+    }
+    assert_that(fabs(other / one - .5) < .05 && opposite < -.8 * one, "%g, %g of %g", other, opposite, one);
+    clvox_volume_destroy(&back);
+    /* No momentum, no way. */
+    shared.s.time = 0;
+    assert_ok(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &back, NULL));
+    for (size_t i = 0; i < 3 * clvox_grid_voxels(&warp->grid); i++)
+        assert_true(back->data[i] == 0);
+    clvox_volume_destroy(&warp);
+    clvox_volume_destroy(&inverse);
+    clvox_volume_destroy(&half);
+    clvox_volume_destroy(&back);
+}
+
+static void another_grid_is_refused(void **state)
+{
+    (void)state;
+    clvox_volume *warp = NULL;
+    clvox_grid other = shared.p.fixed->grid;
+    other.to_ras[0][3] += 40;
+    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &other, &shared.s, &warp, NULL),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "another grid"));
+    assert_null(warp);
+    shared.s.timesteps = 3;
+    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &shared.s, &warp, NULL),
+                     CLVOX_ERROR_ARGUMENT);
+}
+
+int main(void)
+{
+    harness_open();
+    test_case(the_energy_of_a_geodesic_is_kept, "the energy of a geodesic is kept, with order 4");
+    test_case(the_gradient_against_finite_differences, "the gradient against finite differences");
+    test_set_up(maps_set_up);
+    test_case(it_recovers_a_known_warp_and_repeats, "recovers a known warp as lddmm does, repeats");
+    test_case(its_momentum_gives_its_map, "its momentum gives its map, and other times");
+    test_case(another_grid_is_refused, "a momentum on another grid is refused");
+    test_tear_down(maps_tear_down);
+    return test_run("shooting", harness_close);
+}
