@@ -92,6 +92,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     const cli_end ends[] = {{"_affine.txt", true},
                             {"_warp.nii.gz", deforms},
                             {"_inverse_warp.nii.gz", deforms && o->inverse},
+                            {"_momentum.nii.gz", o->deform == CLVOX_DEFORM_SHOOTING},
                             {"_warped.nii.gz", true},
                             {"_labels.nii.gz", r->labels != NULL},
                             {".png", !r->no_picture},

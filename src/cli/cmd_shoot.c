@@ -33,7 +33,7 @@ int cmd_shoot(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"momentum", 'p', CLI_TEXT, &momentum_path, "MOMENTUM", "PREFIX_momentum.nii.gz of a registration"},
         {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "its fixed image, whose grid the warps take"},
-        {"output", 'o', CLI_TEXT, &prefix, "PREFIX", "beginning of the names of the results"},
+        {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "beginning of the names of the results"},
         {"time", 0, CLI_TEXT, &time, "T", "where to stop: 1 is the moving image (default 1)"},
         {"operator", 0, CLI_TEXT, &operator_text, "ALPHA,BETA,GAMMA", "as in the registration"},
         {"timesteps", 0, CLI_TEXT, &steps, "N", "of a unit of time, as in the registration"},
@@ -49,6 +49,7 @@ int cmd_shoot(command *cli, int argc, char **argv)
                    "  clvox shoot -p result_momentum.nii.gz -r template.nii.gz --time 1.5 -o beyond",
         .options = options,
     };
+    const cli_end ends[] = {{"_warp.nii.gz", true}, {"_inverse_warp.nii.gz", true}, {0}};
     clvox_shoot_options s;
     clvox_transform *momentum = NULL;
     clvox_volume *reference = NULL, *warp = NULL, *inverse = NULL;
@@ -70,7 +71,7 @@ int cmd_shoot(command *cli, int argc, char **argv)
             return cli_misuse("--time %s: not a number", time);
     }
     CLV_TRY(read_fields(operator_text, steps, &s));
-    CLV_TRY(cli_check_folder(prefix));
+    CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
     CLV_TRY(cli_read_transform(cli, momentum_path, &momentum));
     if (!momentum->is_warp) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; a momentum is a vector field", momentum_path);

@@ -229,8 +229,8 @@ static int read_timesteps(const clv_option *row, const char *text, void *values)
     clvox_register_options *o = values;
     char *end = NULL;
     long count = strtol(text, &end, 10);
-    if (end == text || *end || count < row->least || count > row->most || count % 2)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "an even number from %g to %g", row->least, row->most);
+    if (end == text || *end || count < 2 || (double)count > row->most || count % 2)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "an even number from 2 to %g", row->most);
     o->timesteps = (int)count;
     return CLVOX_OK;
 }
