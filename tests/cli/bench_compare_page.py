@@ -79,7 +79,7 @@ class Browser:
     def run(self, page, *options):
         # A home of its own: it writes there.
         env = {**os.environ, "HOME": self.folder}
-        done = subprocess.run([*self.command, *options, "file://" + page], capture_output=True, text=True, timeout=120,
+        done = subprocess.run([*self.command, *options, "file://" + page], capture_output=True, text=True, timeout=3600,
                               env=env, check=False)
         return done.stdout, [line for line in done.stderr.split("\n") if "CONSOLE" in line]
 

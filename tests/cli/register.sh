@@ -142,7 +142,7 @@ for line in run.stderr:
         break
 run.send_signal(signal.SIGINT)
 rest = run.stderr.read()
-code = run.wait(timeout=60)
+code = run.wait()
 sys.stderr.write(rest)
 sys.exit(0 if code == 130 and rest.splitlines()[-1] == "clvox register: interrupted" else 1)
 P
