@@ -183,6 +183,9 @@ typedef struct clvox_register_images {
     double weight[CLVOX_MAX_CHANNELS]; /* of the channels, any scale; all 0: equal */
     int channels;
     const clvox_volume *fixed_mask, *moving_mask; /* NULL: everything counts; on any grid */
+    /* NULL, or the displacement u that a deformation starts from, on any grid: in the map x -> A (x + u(x)),
+     * A the linear part, which is found without it. unbiased, greedy and syn take one. */
+    const clvox_volume *initial_warp;
 } clvox_register_images;
 
 /* The most device memory that a registration of such images takes, in bytes;
@@ -203,7 +206,7 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
  * begins with is decided by the images (a mask on one side alone, fewer voxels,
  * contents), and what was found for the exchanged pair is turned round. Neither
  * holds where the fixed image's axes are given a meaning, by LINEAR_SCALES or
- * restrict_axes. How the
+ * restrict_axes, or a warp to start from. How the
  * voxels of an image are stored, by axes in any order and direction, does not
  * change the map: the run sees them in the storage nearest to RAS, for which it
  * holds a copy of what lies otherwise. All of the result is of the images as given. On success the result's volumes are the caller's, to be released

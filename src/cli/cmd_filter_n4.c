@@ -31,7 +31,7 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the corrected image"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "where the image counts (above 0; default: by Otsu's threshold)"},
-        {"field", 0, CLI_TEXT, &field_path, "FILE", "also the field that the image was divided by"},
+        {"field", 0, CLI_OUT, &field_path, "FILE", "also the field that the image was divided by"},
         {0},
     };
     const cli_usage usage = {

@@ -84,6 +84,27 @@ end:
     return status;
 }
 
+/* What a run would leave. */
+static void list_files(command *cli, const char *prefix, const cli_end *ends)
+{
+    char path[PATH_MAX];
+    cJSON *list = cJSON_AddArrayToObject(cJSON_GetObjectItem(cli->log, "plan"), "files");
+    for (; ends->end; ends++)
+        if (ends->written) {
+            snprintf(path, sizeof path, "%s%s", prefix, ends->end);
+            cli_print(cli, "%s\n", path);
+            cJSON_AddItemToArray(list, cJSON_CreateString(path));
+        }
+}
+
+static int read_initial_warp(command *cli, const char *path, clvox_transform **out)
+{
+    int status = path ? cli_read_transform(cli, path, out) : CLVOX_OK;
+    if (status >= 0 && *out && !(*out)->is_warp)
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", path);
+    return status;
+}
+
 static int run(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
@@ -104,10 +125,12 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     clvox_register_result result = {.warp = NULL};
     cli_progress progress;
     cli_stages stages = {0};
+    clvox_transform *initial = NULL;
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 3];
     int count = 0;
     double mark = cli_seconds();
-    CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
+    if (!r->dry_run)
+        CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     snprintf(path, sizeof path, "%s.json", r->prefix);
     for (int i = 0; i < images.channels; i++) {
         inputs[count++] = (cli_input){r->fixed.item[i], &fixed[i], false};
@@ -124,11 +147,17 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     }
     images.fixed_mask = fixed_mask;
     images.moving_mask = moving_mask;
+    CLV_TRY(read_initial_warp(cli, r->initial_warp, &initial));
+    images.initial_warp = initial ? initial->warp : NULL;
     CLV_TRY(cli_register_smoothing(r, &fixed[0]->grid, o));
     cli_register_log_options(cli, r, o);
     cli_register_remarks(cli, r, o);
     stages.read = cli_seconds() - mark;
     cli_register_plan(cli, &images, o);
+    if (r->dry_run) {
+        list_files(cli, r->prefix, ends);
+        goto end;
+    }
     cli_progress_begin(&progress, cli, o);
     o->progress = cli_register_progress;
     o->user = &progress;
@@ -148,6 +177,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     status = cli_register_doubts(cli, &result, r->strict);
 end:
     clvox_register_result_free(&result);
+    clvox_transform_destroy(&initial);
     for (int i = 0; i < images.channels; i++) {
         clvox_volume_destroy(&fixed[i]);
         clvox_volume_destroy(&moving[i]);

@@ -10,10 +10,10 @@
 typedef struct cli_register_request {
     cli_texts fixed, moving, weights;
     double weight[CLVOX_MAX_CHANNELS];
-    const char *prefix, *fixed_mask, *moving_mask, *labels;
+    const char *prefix, *fixed_mask, *moving_mask, *labels, *initial_warp;
     const char *given[CLV_MAX_OPTIONS]; /* of the rows of clv_register_table */
     int dof; /* -1: not given */
-    bool quick, best, strict, no_picture;
+    bool quick, best, strict, no_picture, dry_run;
 } cli_register_request;
 
 /* Parses and checks everything that needs no image. CLVOX_OK, CLI_DONE,

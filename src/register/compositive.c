@@ -239,6 +239,14 @@ static void shorten(work *w, int index, int iteration)
     w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }
 
+/* The moving image's side starts from what is given, the fixed one's from 0. */
+static int begin_side(clv_registration *run, const clvox_grid *grid, int which, clv_buffer *u)
+{
+    if (which == 0)
+        return clv_register_start(run, grid, u);
+    return clv_buffer_fill(run->ctx, u, 0, 0, 3 * clvox_grid_voxels(grid) * sizeof(float));
+}
+
 /* Undoes a level that left the images less alike than it found them, as images
  * do that had nothing to gain. */
 static int go_back(const work *w, int index, const clvox_grid *from)
@@ -249,7 +257,7 @@ static int go_back(const work *w, int index, const clvox_grid *from)
     for (int i = 0; i < w->count; i++) {
         clv_buffer *u = w->sides[i].u;
         if (index == 0) {
-            CLV_TRY(clv_buffer_fill(run->ctx, u, 0, 0, 3 * (size_t)w->level->n * sizeof(float)));
+            CLV_TRY(begin_side(run, &w->level->fixed, i, u));
             continue;
         }
         CLV_TRY(clv_buffer_copy(run->ctx, own->kept[i], 0, u, 0, 3 * clvox_grid_voxels(from) * sizeof(float)));
@@ -390,7 +398,7 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         CLV_TRY(clv_pyramid_make(run, i, true, &l));
         for (int k = 0; k < 2 && halves[k]; k++) {
             if (i == 0) {
-                CLV_TRY(clv_buffer_fill(run->ctx, halves[k], 0, 0, 3 * (size_t)l.n * sizeof(float)));
+                CLV_TRY(begin_side(run, &l.fixed, k, halves[k]));
                 continue;
             }
             CLV_TRY(clv_buffer_copy(run->ctx, halves[k], 0, own->kept[k], 0,

@@ -112,8 +112,8 @@ bool clv_register_turns(const clvox_register_images *images, const clvox_registe
     double voxels = (double)clvox_grid_voxels(fixed) / (double)clvox_grid_voxels(moving);
     double volume = fabs(clv_matrix_determinant(fixed->to_ras) / clv_matrix_determinant(moving->to_ras));
     const clv_model *m = clv_model_find(o->deform);
-    /* What is said of the fixed image's axes holds for that image alone. */
-    if (o->linear == CLVOX_LINEAR_SCALES || o->restrict_axes[0] < 1 || o->restrict_axes[1] < 1 ||
+    /* What is said of the fixed image's axes, or places, holds for that image alone. */
+    if (images->initial_warp || o->linear == CLVOX_LINEAR_SCALES || o->restrict_axes[0] < 1 || o->restrict_axes[1] < 1 ||
         o->restrict_axes[2] < 1)
         return false;
     /* A factor of exactly that much counts, however its parts were rounded. */

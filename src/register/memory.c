@@ -123,6 +123,8 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
     size_t linear = clv_register_linear_bytes(&run, images->fixed_mask, images->moving_mask);
     size_t held =
         clv_pool_bytes(list, count) + linear + SMALL_BYTES;
+    if (given->initial_warp)
+        held += 3 * sizeof(float) * clvox_grid_voxels(&given->initial_warp->grid);
     *largest = 0;
     for (int i = 0; i < count; i++)
         *largest = most(*largest, list[i].bytes);

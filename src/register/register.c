@@ -11,6 +11,7 @@
 #include "base/matrix.h"
 #include "register/model.h"
 #include "register/options.h"
+#include "transform/field.h"
 
 static double now(void)
 {
@@ -67,6 +68,14 @@ static int check_images(const clvox_register_images *images, const clvox_registe
         CLV_TRY(check_volume(images->fixed_mask, "fixed mask"));
     if (images->moving_mask)
         CLV_TRY(check_volume(images->moving_mask, "moving mask"));
+    if (images->initial_warp && (!m || !clv_model_takes(m, "initial-warp")))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s%s starts from no warp; unbiased, greedy and syn do",
+                        m ? "the model " : "a linear part alone", m ? m->name : "");
+    if (images->initial_warp && images->initial_warp->frames != 3)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the initial warp has %d components; a displacement has 3",
+                        images->initial_warp->frames);
+    if (images->initial_warp)
+        CLV_TRY(clv_field_check(&images->initial_warp->grid));
 end:
     return status;
 }
@@ -144,7 +153,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     const clv_model *deform = clv_model_find(options->deform);
     count = clv_register_list(&run, images.fixed_mask, images.moving_mask, requests);
     CLV_TRY(clv_pool_take(context, requests, count));
-    if (deform && deform->border_stays)
+    run.initial_warp = images.initial_warp;
+    if (deform && deform->border_stays && !run.initial_warp)
         CLV_TRY(clv_register_domain(&run, &images));
     CLV_TRY(clv_register_build_ahead(&run, images.fixed_mask || images.moving_mask));
     CLV_TRY(clv_register_upload(&run, &images));

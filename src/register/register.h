@@ -58,12 +58,16 @@ typedef struct clv_registration {
      * by one that needs it, or the model asks for it; else NULL. */
     clv_buffer *metric_scratch;
     clv_buffer *partial, *state;
+    const clvox_volume *initial_warp; /* NULL: none */
     double fraction_done;
     bool turned;       /* fixed and moving here are the moving and the fixed image of the one who asked */
     bool moving_first; /* of his images the moving one comes first (clv_register_order) */
     bool constant; /* an image of some channel has one value */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
+
+/* Fills u, on that grid, with what a deformation starts from: the initial warp or 0 (start.c). */
+int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer *u);
 
 /* Sets run->matrix by options: a start, and from it the best map of the kind
  * asked for, seen from the image that comes first (linear.c). What it

@@ -217,7 +217,7 @@ static int run_unbiased(clv_registration *run, clvox_register_result *result)
         clv_pyramid_level l;
         CLV_TRY(clv_pyramid_make(run, i, false, &l));
         if (i == 0)
-            CLV_TRY(clv_buffer_fill(run->ctx, run->u, 0, 0, 3 * (size_t)l.n * sizeof(float)));
+            CLV_TRY(clv_register_start(run, &l.fixed, run->u));
         else
             CLV_TRY(carry(run, &at, &l.fixed));
         at = l.fixed;
@@ -232,7 +232,7 @@ end:
     return status;
 }
 
-static const char *const takes[] = {"update-sigma", "step", "lambda", "kernel", NULL};
+static const char *const takes[] = {"update-sigma", "step", "lambda", "kernel", "initial-warp", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_SSD, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .update_sigma = 2.5, .lambda = 0.003, .step = 0.4, .finest_step = 0.4

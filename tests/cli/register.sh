@@ -116,6 +116,21 @@ exits 0 clvox phantom pair -o slice --size 61x57x1
 exits 0 clvox register -f slice_fixed.nii.gz -m slice_moving.nii.gz -o k --strict -q --no-picture
 json k.json 'j["result"]["jacobian"]["folded"] == 0 and j["result"]["ncc_after"] > j["result"]["ncc_before"]'
 
+begin "a dry run says the plan and the files, and does nothing"
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o dry/x --dry-run --labels p_moving_labels.nii.gz --json log/dry.json
+prints '^dry/x_inverse_warp.nii.gz$'; prints '^dry/x_labels.nii.gz$'; says 'device .* needed'
+absent dry; absent x_affine.txt; json log/dry.json 'len(j["plan"]["files"]) == 7 and j["plan"]["device_bytes"] > 0'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --dry-run --linear rigid --deform none --no-picture
+[ "$(cat log/out | tr '\n' ' ')" = "x_affine.txt x_warped.nii.gz x.json " ] || complain "other files: $(cat log/out)"
+
+begin "a deformation starts from a warp"
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o w --initial-warp p_truth_warp.nii.gz --init header \
+    --linear none --deform greedy --shrink 2 --iterations 0 --no-picture -q
+exits 0 clvox compare w_warp.nii.gz p_truth_warp.nii.gz; below mean_voxels 0.2
+exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --initial-warp w_affine.txt -q; one_sentence; says 'is an affine'
+exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --initial-warp w_warp.nii.gz --deform none -q; one_sentence
+absent x_affine.txt
+
 begin "options without effect are named"
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --linear none --init header --weight 2 \
     --quick --metric ncc,ssd --gradient local --shrink 2 --iterations 1 --smooth 1vox --update-sigma 1 \

@@ -121,7 +121,7 @@ static void nichart_subj_subj_dice_rises_over(void **state)
         o.deform = CLVOX_DEFORM_UNBIASED;
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         o.init = CLVOX_INIT_MOMENTS;
-        const clvox_register_images images = {{v[0]}, {v[1]}, {0}, 1, v[2], v[3]};
+        const clvox_register_images images = {.fixed = {v[0]}, .moving = {v[1]}, .channels = 1, .fixed_mask = v[2], .moving_mask = v[3]};
         assert_ok(clvox_register(ctx, &images, &o, &r));
         double before = carried(v[3], v[2], &r, false), after = carried(v[3], v[2], &r, true);
         printf("# Dice %.3f -> %.3f, J %.3f..%.3f, sd log J %.3f, %.1f s\n", before, after,
