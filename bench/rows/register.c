@@ -165,10 +165,9 @@ static int row_iteration(bench_data *d)
 
 static int metric(bench_data *d, clv_metric_kind kind)
 {
-    return clv_metric(d->ctx, &(clv_metric_args){
-        .kind = kind, .fixed = d->in[0], .moving = d->in[1], .size = {d->size[0], d->size[1], d->size[2]},
-        .bins = 32, .derivative_moving = d->out[0], .derivative_fixed = d->out[1], .scratch = d->partial,
-        .out = d->state,
+    return clv_metric(d->ctx, kind, &(clv_metric_args){
+        .fixed = clv_image_of(d->in[0], d->size, NULL, 1), .moving = d->in[1], .parameter = 32,
+        .derivative_moving = d->out[0], .derivative_fixed = d->out[1], .scratch = d->partial, .out = d->state,
     });
 }
 
@@ -189,10 +188,10 @@ static int row_mi(bench_data *d)
 
 static int lncc(bench_data *d, int radius, bool local, bool both)
 {
-    const clv_lncc_args args = {
-        .fixed = d->in[0], .moving = d->in[1], .size = {d->size[0], d->size[1], d->size[2]}, .radius = radius,
+    const clv_metric_args args = {
+        .fixed = clv_image_of(d->in[0], d->size, NULL, 1), .moving = d->in[1], .parameter = radius,
         .epsilon = 1e-4f, .local = local, .derivative_moving = d->out[0], .derivative_fixed = both ? d->out[1] : NULL,
-        .terms = d->nine, .partial = d->partial, .out = d->state,
+        .scratch = d->nine, .partial = d->partial, .out = d->state,
     };
     return clv_lncc(d->ctx, &args);
 }

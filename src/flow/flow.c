@@ -278,15 +278,15 @@ static int compare_channel(const clv_flow_level *flow, int index)
                      CLV_VOLUME(run->scratch_a, size)));
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_fixed, size), &flow->fixed, own->u_fixed, CLV_LINEAR, NAN,
                      CLV_VOLUME(run->scratch_b, size)));
-    const clv_metric_call call = {
-        .fixed = run->scratch_b, .moving = run->scratch_a, .size = {size[0], size[1], size[2]},
+    const clv_metric_args compared = {
+        .fixed = clv_image_of(run->scratch_b, size, NULL, 1), .moving = run->scratch_a,
         .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,
         .local = o->local_gradient != 0,
         .derivative_moving = own->derivative[0], .derivative_fixed = own->derivative[1],
         .scratch = run->metric_scratch, .partial = run->partial,
         .out = own->numbers, .slot = CLV_FLOW_METRIC + 2 * index,
     };
-    CLV_TRY(metric->derivative(run->ctx, &call));
+    CLV_TRY(metric->derivative(run->ctx, &compared));
     for (int fixed = 0; fixed < 2; fixed++) {
         half h = half_of(flow, fixed);
         const clv_metric_force_args args = {

@@ -136,15 +136,14 @@ static int compare(const work *w, const clv_channel *channel, int slot)
     const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
     clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
     const clv_metric_row *metric = clv_metric_find(o->metric);
-    const clv_metric_call call = {
-        .fixed = fixed, .moving = w->sides[0].warped,
-        .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
+    const clv_metric_args args = {
+        .fixed = clv_image_of(fixed, l->fixed.size, NULL, 1), .moving = w->sides[0].warped,
         .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,
         .local = o->local_gradient != 0,
         .derivative_moving = w->sides[0].derivative, .derivative_fixed = derivative_fixed,
         .scratch = run->metric_scratch, .partial = run->partial, .out = run->state, .slot = slot,
     };
-    CLV_TRY(metric->derivative(run->ctx, &call));
+    CLV_TRY(metric->derivative(run->ctx, &args));
 end:
     return status;
 }

@@ -389,12 +389,12 @@ static int evaluate_image(batch *b, const linear_state *from)
     linear_to_matrix(stage, from, matrix);
     clv_map_between(&b->level->fixed_grid, &b->level->moving_grid, CLV_MATRIX(matrix), 0, &map);
     CLV_TRY(clv_warp(run->ctx, &b->pair.moving, &map, NULL, CLV_LINEAR, NAN, CLV_VOLUME(stage->warped, size)));
-    const clv_metric_call call = {
-        .fixed = b->pair.fixed.buffer, .moving = stage->warped, .size = {size[0], size[1], size[2]},
+    const clv_metric_args args = {
+        .fixed = b->pair.fixed, .moving = stage->warped,
         .parameter = clv_metric_parameter(b->metric, run->options, true), .epsilon = 1e-4f,
         .derivative_moving = stage->derivatives, .scratch = stage->terms, .partial = stage->partial,
         .out = stage->sums};
-    CLV_TRY(b->metric->derivative(run->ctx, &call));
+    CLV_TRY(b->metric->derivative(run->ctx, &args));
     CLV_TRY(clv_buffer_read(run->ctx, stage->sums, 0, s, sizeof s));
     CLV_TRY(clv_affine_sums(run->ctx, &b->pair, CLV_AFFINE_IMAGE, 8, NULL, stage->derivatives, stage->partial,
                             stage->sums));

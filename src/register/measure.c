@@ -43,10 +43,9 @@ static int mean_metric(clv_registration *run, const clv_channel *c, const clv_me
     const clv_buffer *fixed;
     float s[2];
     CLV_TRY(masked_fixed(run, c, metric->content, &fixed));
-    const clv_metric_call call = {
-        .fixed = fixed,
+    const clv_metric_args args = {
+        .fixed = clv_image_of(fixed, size, NULL, 1),
         .moving = run->scratch_a,
-        .size = {size[0], size[1], size[2]},
         .parameter = clv_metric_parameter(metric, o, o->deform == CLVOX_DEFORM_NONE),
         .epsilon = CLV_REGISTER_EPSILON,
         .local = true, /* the sum alone is wanted: the cheaper derivative */
@@ -56,7 +55,7 @@ static int mean_metric(clv_registration *run, const clv_channel *c, const clv_me
         .out = run->state,
         .slot = CLV_STATE_SUMS,
     };
-    CLV_TRY(metric->derivative(run->ctx, &call));
+    CLV_TRY(metric->derivative(run->ctx, &args));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
     *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
 end:

@@ -7,22 +7,7 @@
 
 #include "clvox/registration.h"
 #include "image/compare.h"
-#include "runtime/runtime.h"
-
-/* Two images on one grid, scaled to about [0, 1]; voxels that are not finite in
- * either do not count. */
-typedef struct clv_metric_call {
-    const clv_buffer *fixed, *moving;
-    int size[3];
-    int parameter; /* as the row says: a window's radius, bins */
-    float epsilon; /* of windows: added to their variances */
-    bool local;    /* of windows: the usual local approximation of the derivative */
-    clv_buffer *derivative_moving, *derivative_fixed; /* dS/dM and dS/dF by voxel; the second may be NULL */
-    clv_buffer *scratch;                              /* row->scratch floats */
-    clv_buffer *partial;                              /* CLV_REGISTER_PARTIALS floats */
-    clv_buffer *out; /* out[slot] = S, to be raised, out[slot + 1] = voxels that count */
-    int slot;
-} clv_metric_call;
+#include "op/match/metric.h"
 
 /* Normalised joint distribution of the samples of one map (linear_score.c). */
 typedef struct clv_joint {
@@ -56,7 +41,7 @@ typedef struct clv_metric_row {
 
     /* ---- deformation and report ---- */
     size_t (*scratch)(const int size[3], int parameter, bool local, bool both); /* floats; both: derivatives */
-    int (*derivative)(clvox_context *ctx, const clv_metric_call *call);
+    int (*derivative)(clvox_context *ctx, const clv_metric_args *args);
     bool compares_values; /* images are matched in intensity, as equal tissue must have equal values */
     bool approximates;    /* its derivative has a usual local approximation */
     double strength;      /* times its S a flow weighs against its energy, so that one lambda suits all metrics */

@@ -7,25 +7,6 @@
 #include "op/match/lncc.h"
 #include "register/metric.h"
 
-static int derivative(clvox_context *ctx, const clv_metric_call *call)
-{
-    const clv_lncc_args args = {
-        .fixed = call->fixed,
-        .moving = call->moving,
-        .size = {call->size[0], call->size[1], call->size[2]},
-        .radius = call->parameter,
-        .epsilon = call->epsilon,
-        .local = call->local,
-        .derivative_moving = call->derivative_moving,
-        .derivative_fixed = call->derivative_fixed,
-        .terms = call->scratch,
-        .partial = call->partial,
-        .out = call->out,
-        .slot = call->slot,
-    };
-    return clv_lncc(ctx, &args);
-}
-
 /* It counts the noise of the background, too, which interpolation changes much: it
  * must have fallen clearly, and the correlation with it. */
 static bool worse(double before, double ncc_before, double after, double ncc_after)
@@ -43,8 +24,8 @@ const clv_metric_row clv_metric_lncc = {
     .field = offsetof(clvox_register_options, radius),
     .says = {"radius ", ""},
     .compared = {1, 4, INT_MAX},
-    .scratch = clv_lncc_terms,
-    .derivative = derivative,
+    .scratch = clv_lncc_scratch,
+    .derivative = clv_lncc,
     .strength = 1,
     .approximates = true,
     .content = true,

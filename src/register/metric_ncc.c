@@ -3,33 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "op/match/metric.h"
 #include "register/metric.h"
 
-static size_t scratch(const int size[3], int parameter, bool local, bool both)
+static int derivative(clvox_context *ctx, const clv_metric_args *args)
 {
-    (void)size;
-    (void)parameter;
-    (void)local;
-    (void)both;
-    return CLV_METRIC_SCRATCH;
-}
-
-static int derivative(clvox_context *ctx, const clv_metric_call *call)
-{
-    const clv_metric_args args = {
-        .kind = CLV_METRIC_NCC,
-        .fixed = call->fixed,
-        .moving = call->moving,
-        .size = {call->size[0], call->size[1], call->size[2]},
-        .bins = call->parameter,
-        .derivative_moving = call->derivative_moving,
-        .derivative_fixed = call->derivative_fixed,
-        .scratch = call->scratch,
-        .out = call->out,
-        .slot = call->slot,
-    };
-    return clv_metric(ctx, &args);
+    return clv_metric(ctx, CLV_METRIC_NCC, args);
 }
 
 static double report(double mean_square, double ncc)
@@ -92,7 +70,7 @@ const clv_metric_row clv_metric_ncc = {
     .metric = CLVOX_METRIC_NCC,
     .name = "ncc",
     .title = "NCC",
-    .scratch = scratch,
+    .scratch = clv_metric_scratch,
     .derivative = derivative,
     .strength = 10,
     .report = report,

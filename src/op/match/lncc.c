@@ -117,14 +117,14 @@ enum { TILES_A_UNIT = 8 };
 /* Equal strips of at most as many columns as a group makes, in whole vectors where
  * an item makes a strip; a march of fewer planes, as many as its row says at
  * least, where there would be fewer tiles than keep the device busy. */
-static void tile_of(const clvox_context *ctx, const clv_kernel *kernel, const clv_lncc_args *a, int tile[3])
+static void tile_of(const clvox_context *ctx, const clv_kernel *kernel, const clv_metric_args *a, int tile[3])
 {
-    const int *item = kernel->item, *size = a->size;
+    const int *item = kernel->item, *size = a->fixed.size;
     bool strip = item[0] > 1;
-    int most = strip ? item[0] : kernel->tile.x - 2 * a->radius;
+    int most = strip ? item[0] : kernel->tile.x - 2 * a->parameter;
     int width = ceil_div(size[0], ceil_div(size[0], most));
     tile[0] = strip ? ceil_div(width, 8) * 8 : width;
-    tile[1] = strip ? item[1] : tall(a->radius);
+    tile[1] = strip ? item[1] : tall(a->parameter);
     tile[2] = kernel->tile.march;
     double across = (double)ceil_div(size[0], tile[0]) * ceil_div(size[1], tile[1]);
     int wanted = TILES_A_UNIT * clvox_context_limits(ctx)->compute_units;
@@ -132,47 +132,47 @@ static void tile_of(const clvox_context *ctx, const clv_kernel *kernel, const cl
         tile[2] /= 2;
 }
 
-static int launch(clvox_context *ctx, const clv_entry *entry, const char *build, const clv_lncc_args *a,
+static int launch(clvox_context *ctx, const clv_entry *entry, const char *build, const clv_metric_args *a,
                   double bytes, int *groups)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     int tile[3];
-    CLV_TRY(clv_kernel_get(ctx, entry, build, a->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, entry, build, a->fixed.size, 0, &kernel));
     tile_of(ctx, kernel, a, tile);
-    *groups = clv_launch_groups(kernel, a->size, NULL);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
-                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0),
-                       CLV_INT4(tile[0], tile[1], tile[2], 0), CLV_FLOAT(a->epsilon), CLV_BUF(a->terms),
-                       CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
-                       CLV_BUF(a->out ? a->partial : NULL)));
+    *groups = clv_launch_groups(kernel, a->fixed.size, NULL);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, bytes * voxels(a->fixed.size), CLV_BUF(a->fixed.buffer),
+                       CLV_BUF(a->moving), CLV_SIZE(&a->fixed), CLV_INT4(tile[0], tile[1], tile[2], 0),
+                       CLV_FLOAT(a->epsilon), CLV_BUF(a->scratch), CLV_BUF(a->derivative_moving),
+                       CLV_BUF(a->derivative_fixed), CLV_BUF(a->out ? a->partial : NULL)));
 end:
     return status;
 }
 
-size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both)
+size_t clv_lncc_scratch(const int size[3], int radius, bool local, bool both)
 {
     int terms = local ? 0 : both ? 5 : 3;
     return (size_t)voxels(size) * (size_t)(radius > MARCH_RADIUS ? (local ? 7 : 6 + terms) : terms);
 }
 
-static int check(const clv_lncc_args *a)
+static int check(const clv_metric_args *a)
 {
-    size_t bytes = (size_t)voxels(a->size) * sizeof(float);
+    size_t bytes = (size_t)voxels(a->fixed.size) * sizeof(float);
     bool both = a->derivative_fixed != NULL;
-    size_t scratch = clv_lncc_terms(a->size, a->radius, a->local, both) * sizeof(float);
-    if (!a->fixed || !a->moving || !a->derivative_moving || (scratch && !a->terms))
+    size_t scratch = clv_lncc_scratch(a->fixed.size, a->parameter, a->local, both) * sizeof(float);
+    if (!a->fixed.buffer || !a->moving || !a->derivative_moving || (scratch && !a->scratch))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "LNCC: a buffer is missing; pass fixed, moving, derivative_moving and terms");
-    if (a->size[0] < 1 || a->size[1] < 1 || a->size[2] < 1)
+                        "LNCC: a buffer is missing; pass fixed, moving, derivative_moving and scratch");
+    if (a->fixed.size[0] < 1 || a->fixed.size[1] < 1 || a->fixed.size[2] < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: sizes must be at least 1");
-    if (a->radius < 1 || a->radius > 64)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: the radius %d is not one of 1 to 64 voxels", a->radius);
+    if (a->parameter < 1 || a->parameter > 64)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: the radius %d is not one of 1 to 64 voxels",
+                        a->parameter);
     if (!(a->epsilon > 0))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: epsilon must be above 0");
-    if (a->fixed->bytes < bytes || a->moving->bytes < bytes || a->derivative_moving->bytes < bytes ||
+    if (a->fixed.buffer->bytes < bytes || a->moving->bytes < bytes || a->derivative_moving->bytes < bytes ||
         (a->derivative_fixed && a->derivative_fixed->bytes < bytes) ||
-        (scratch && a->terms->bytes < scratch))
+        (scratch && a->scratch->bytes < scratch))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "LNCC: a buffer is smaller than its volumes");
     if (a->out && (!a->partial || a->partial->bytes < CLV_LNCC_PARTIALS * sizeof(float) || a->slot < 0 ||
                    a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
@@ -189,58 +189,58 @@ static int stretch(int radius)
 }
 
 /* Sums along x of the images or of the terms, into slots `to` on. */
-static int box_x(clvox_context *ctx, const clv_lncc_args *a, bool derivative, int from, int to)
+static int box_x(clvox_context *ctx, const clv_metric_args *a, bool derivative, int from, int to)
 {
-    int status = CLVOX_OK, each = stretch(a->radius), both = a->derivative_fixed != NULL;
+    int status = CLVOX_OK, each = stretch(a->parameter), both = a->derivative_fixed != NULL;
     const clv_kernel *kernel;
-    const int lines[3] = {ceil_div(a->size[0], each), a->size[1], a->size[2]};
+    const int lines[3] = {ceil_div(a->fixed.size[0], each), a->fixed.size[1], a->fixed.size[2]};
     double bytes = derivative ? (both ? 40 : 24) : 32;
     CLV_TRY(clv_kernel_get(ctx, derivative ? &clv_entry_lncc_box_x_terms : &clv_entry_lncc_box_x,
                            derivative ? both_builds[both] : NULL, lines, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, bytes * voxels(a->size), CLV_BUF(a->fixed), CLV_BUF(a->moving),
-                       CLV_BUF(a->terms), CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, bytes * voxels(a->fixed.size), CLV_BUF(a->fixed.buffer),
+                       CLV_BUF(a->moving), CLV_BUF(a->scratch), CLV_SIZE(&a->fixed), CLV_INT(a->parameter),
                        CLV_INT(each), CLV_INT(from), CLV_INT(to)));
 end:
     return status;
 }
 
-static int box_y(clvox_context *ctx, const clv_lncc_args *a, int from, int to)
+static int box_y(clvox_context *ctx, const clv_metric_args *a, int from, int to)
 {
-    int status = CLVOX_OK, each = stretch(a->radius);
+    int status = CLVOX_OK, each = stretch(a->parameter);
     const clv_kernel *kernel;
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_box_y, NULL, a->size, 0, &kernel));
-    const int lines[3] = {a->size[0], ceil_div(a->size[1], each), a->size[2]};
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, 8 * voxels(a->size), CLV_BUF(a->terms),
-                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_box_y, NULL, a->fixed.size, 0, &kernel));
+    const int lines[3] = {a->fixed.size[0], ceil_div(a->fixed.size[1], each), a->fixed.size[2]};
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, 8 * voxels(a->fixed.size), CLV_BUF(a->scratch),
+                       CLV_SIZE(&a->fixed), CLV_INT(a->parameter), CLV_INT(each),
                        CLV_INT(from), CLV_INT(to)));
 end:
     return status;
 }
 
 /* Slots `from` on, summed along z, give the terms in slots `to` on or the derivatives. */
-static int box_z(clvox_context *ctx, const clv_lncc_args *a, bool derivative, int from, int to, int *groups)
+static int box_z(clvox_context *ctx, const clv_metric_args *a, bool derivative, int from, int to, int *groups)
 {
-    int status = CLVOX_OK, each = stretch(a->radius), both = a->derivative_fixed != NULL;
+    int status = CLVOX_OK, each = stretch(a->parameter), both = a->derivative_fixed != NULL;
     int given = derivative || a->local ? 1 + both : 3 + 2 * both;
     const clv_kernel *kernel;
     CLV_TRY(clv_kernel_get(ctx, derivative ? &clv_entry_lncc_box_derivative : &clv_entry_lncc_box_terms,
-                           derivative ? both_builds[both] : box_builds[2 * a->local + both], a->size, 0,
+                           derivative ? both_builds[both] : box_builds[2 * a->local + both], a->fixed.size, 0,
                            &kernel));
-    const int lines[3] = {a->size[0], a->size[1], ceil_div(a->size[2], each)};
+    const int lines[3] = {a->fixed.size[0], a->fixed.size[1], ceil_div(a->fixed.size[2], each)};
     double bytes = 4 * ((derivative ? 3 + 2 * both : 6) + 2 + given);
     *groups = clv_launch_groups(kernel, lines, NULL);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, bytes * voxels(a->size), CLV_BUF(a->fixed),
-                       CLV_BUF(a->moving), CLV_BUF(a->terms),
-                       CLV_INT4(a->size[0], a->size[1], a->size[2], 0), CLV_INT(a->radius), CLV_INT(each),
-                       CLV_INT(from), CLV_INT(to), CLV_FLOAT(a->epsilon), CLV_BUF(a->derivative_moving),
-                       CLV_BUF(a->derivative_fixed), CLV_BUF(a->out ? a->partial : NULL)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, lines, bytes * voxels(a->fixed.size), CLV_BUF(a->fixed.buffer),
+                       CLV_BUF(a->moving), CLV_BUF(a->scratch), CLV_SIZE(&a->fixed), CLV_INT(a->parameter),
+                       CLV_INT(each), CLV_INT(from), CLV_INT(to), CLV_FLOAT(a->epsilon),
+                       CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed),
+                       CLV_BUF(a->out ? a->partial : NULL)));
 end:
     return status;
 }
 
 /* A sum moves one slot down with the pass along y, into the slot that the one
  * before has left; the terms come behind. */
-static int box_passes(clvox_context *ctx, const clv_lncc_args *a, int *groups)
+static int box_passes(clvox_context *ctx, const clv_metric_args *a, int *groups)
 {
     int status = CLVOX_OK, unused, terms = a->derivative_fixed ? 5 : 3;
     CLV_TRY(box_x(ctx, a, false, 0, 1));
@@ -257,25 +257,25 @@ end:
     return status;
 }
 
-static int march_passes(clvox_context *ctx, const clv_lncc_args *a, int *groups)
+static int march_passes(clvox_context *ctx, const clv_metric_args *a, int *groups)
 {
     int status = CLVOX_OK, unused;
     int both = a->derivative_fixed != NULL, derivatives = 1 + both, terms = 3 + 2 * both;
-    CLV_TRY(launch(ctx, &clv_entry_lncc_terms, terms_builds[8 * a->local + 4 * both + a->radius - 1], a,
+    CLV_TRY(launch(ctx, &clv_entry_lncc_terms, terms_builds[8 * a->local + 4 * both + a->parameter - 1], a,
                    8 + 4 * (a->local ? derivatives : terms), groups));
     if (!a->local)
-        CLV_TRY(launch(ctx, &clv_entry_lncc_derivative, derivative_builds[4 * both + a->radius - 1], a,
+        CLV_TRY(launch(ctx, &clv_entry_lncc_derivative, derivative_builds[4 * both + a->parameter - 1], a,
                        8 + 4 * terms + 4 * derivatives, &unused));
 end:
     return status;
 }
 
-int clv_lncc(clvox_context *ctx, const clv_lncc_args *a)
+int clv_lncc(clvox_context *ctx, const clv_metric_args *a)
 {
     int status = CLVOX_OK, groups = 0;
     const clv_kernel *total;
     CLV_TRY(check(a));
-    CLV_TRY((a->radius > MARCH_RADIUS ? box_passes : march_passes)(ctx, a, &groups));
+    CLV_TRY((a->parameter > MARCH_RADIUS ? box_passes : march_passes)(ctx, a, &groups));
     if (a->out) {
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_lncc_total, NULL, (int[3]){1, 1, 1}, 0, &total));
         CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 8.0 * groups, CLV_BUF(a->partial),

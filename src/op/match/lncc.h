@@ -2,7 +2,7 @@
 #ifndef CLV_OP_MATCH_LNCC_H
 #define CLV_OP_MATCH_LNCC_H
 
-#include "runtime/runtime.h"
+#include "op/match/metric.h"
 
 extern const clv_entry clv_entry_lncc_terms, clv_entry_lncc_derivative, clv_entry_lncc_total;
 /* Of any radius: along x from the images and from the terms, along y, and along
@@ -27,28 +27,13 @@ extern const clv_entry clv_entry_lncc_box_x, clv_entry_lncc_box_x_terms, clv_ent
  * n (a (F(y) - mF) - b (M(y) - mM)) at x = y: n times what the true
  * gradient of cc(y) alone has at y, so that both have one scale.
  * Where a voxel is not valid the derivatives are 0.
- * out[slot] = S and out[slot + 1] = number of valid voxels, in fixed order;
- * out may be NULL. partial holds CLV_LNCC_PARTIALS floats. terms: scratch of
- * clv_lncc_terms floats; not looked at when that is 0.
- * derivative_fixed may be NULL. No buffer appears twice. 1 <= radius <= 64. */
-typedef struct clv_lncc_args {
-    const clv_buffer *fixed, *moving; /* on one grid */
-    int size[3];
-    int radius;
-    float epsilon;
-    bool local;
-    clv_buffer *derivative_moving, *derivative_fixed;
-    clv_buffer *terms;
-    clv_buffer *partial, *out;
-    int slot;
-} clv_lncc_args;
+ * The sums are in fixed order. The radius is 1 to 64. */
+int clv_lncc(clvox_context *ctx, const clv_metric_args *args);
 
 enum { CLV_LNCC_PARTIALS = 8192 };
 
-/* Floats that terms holds for such a call. Up to radius 4: 3 n, with derivative_fixed
+/* Floats that scratch holds for such a call. Up to radius 4: 3 n, with derivative_fixed
  * 5 n, local 0. Above, where sums along each axis are stored: 9 n, 11 n, 7 n. */
-size_t clv_lncc_terms(const int size[3], int radius, bool local, bool both);
-
-int clv_lncc(clvox_context *ctx, const clv_lncc_args *args);
+size_t clv_lncc_scratch(const int size[3], int radius, bool local, bool both);
 
 #endif

@@ -91,23 +91,22 @@ static int parts_of(int a, int b)
 }
 
 /* scratch: the groups' sums, then the line's figures. */
-static int from_sums(clvox_context *ctx, const clv_metric_args *a, int n)
+static int from_sums(clvox_context *ctx, const clv_metric_args *a, bool ncc, int n)
 {
     int status = CLVOX_OK;
     const clv_kernel *sums, *total, *line;
-    bool ncc = a->kind == CLV_METRIC_NCC;
     double both = a->derivative_fixed ? 16.0 : 12.0;
     clv_buffer *partial = a->scratch;
     const int line_of_voxels[3] = {n, 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, ncc ? &clv_entry_metric_ncc : &clv_entry_metric_ssd, NULL, a->size, 0,
+    CLV_TRY(clv_kernel_get(ctx, ncc ? &clv_entry_metric_ncc : &clv_entry_metric_ssd, NULL, a->fixed.size, 0,
                            &sums));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_total, NULL, (int[3]){1, 1, 1}, 0, &total));
     int groups = clv_launch_groups(sums, line_of_voxels, NULL);
     if (ncc)
-        CLV_TRY(CLV_LAUNCH(ctx, sums, line_of_voxels, 8.0 * n, CLV_BUF(a->fixed), CLV_BUF(a->moving),
+        CLV_TRY(CLV_LAUNCH(ctx, sums, line_of_voxels, 8.0 * n, CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving),
                            CLV_INT(n), CLV_BUF(partial)));
     else
-        CLV_TRY(CLV_LAUNCH(ctx, sums, line_of_voxels, both * n, CLV_BUF(a->fixed), CLV_BUF(a->moving),
+        CLV_TRY(CLV_LAUNCH(ctx, sums, line_of_voxels, both * n, CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving),
                            CLV_INT(n), CLV_BUF(partial), CLV_BUF(a->derivative_moving),
                            CLV_BUF(a->derivative_fixed)));
     if (ncc || a->out)
@@ -116,7 +115,7 @@ static int from_sums(clvox_context *ctx, const clv_metric_args *a, int n)
                            CLV_BUF(a->out), CLV_INT(a->slot)));
     if (ncc) {
         CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_line, NULL, line_of_voxels, 0, &line));
-        CLV_TRY(CLV_LAUNCH(ctx, line, line_of_voxels, both * n, CLV_BUF(a->fixed), CLV_BUF(a->moving),
+        CLV_TRY(CLV_LAUNCH(ctx, line, line_of_voxels, both * n, CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving),
                            CLV_INT(n), CLV_BUF(partial), CLV_INT(LINE_AT), CLV_BUF(a->derivative_moving),
                            CLV_BUF(a->derivative_fixed)));
     }
@@ -140,44 +139,54 @@ static int from_counts(clvox_context *ctx, const clv_metric_args *a, int n)
 {
     int status = CLVOX_OK;
     const clv_kernel *counts, *table, *derivatives;
-    int bins = a->bins, square = bins * bins, table_at = HEAD + 2 * square, own_at = HEAD + 3 * square;
+    int bins = a->parameter, square = bins * bins, table_at = HEAD + 2 * square, own_at = HEAD + 3 * square;
     int rows = at_most(bins, MOST_LOCAL / bins);
     const int linear[3] = {n, 1, 1};
     size_t local = ((size_t)rows * (size_t)bins + NOTES) * 4;
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_counts, NULL, a->size, local, &counts));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_counts, NULL, a->fixed.size, local, &counts));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table, NULL, (int[3]){1, 1, 1}, 0, &table));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_metric_table_derivatives, NULL, linear, 0, &derivatives));
     int chunk = at_most(at_least(n / 256, LEAST_CHUNK), MOST_CHUNK), chunks = parts_of(n, chunk);
     int places = (CLV_METRIC_SCRATCH - own_at) / square;
     const int shares[3] = {chunks, parts_of(bins, rows), 1};
     CLV_TRY(clv_buffer_fill(ctx, a->scratch, 0, 0, (size_t)table_at * 4));
-    CLV_TRY(CLV_LAUNCH(ctx, counts, shares, 8.0 * n, CLV_BUF(a->fixed), CLV_BUF(a->moving), CLV_INT(n),
+    CLV_TRY(CLV_LAUNCH(ctx, counts, shares, 8.0 * n, CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving), CLV_INT(n),
                        CLV_INT(bins), CLV_INT(chunk), CLV_INT(rows), CLV_FLOAT(units_of_one(n, chunk)),
                        CLV_INT(own_at), CLV_INT(places), CLV_BUF(a->scratch), CLV_LOCAL(local)));
     CLV_TRY(CLV_LAUNCH(ctx, table, ((int[3]){1, 1, 1}), 12.0 * square, CLV_BUF(a->scratch), CLV_INT(bins),
                        CLV_INT(table_at), CLV_BUF(a->out), CLV_INT(a->slot)));
-    CLV_TRY(CLV_LAUNCH(ctx, derivatives, linear, (a->derivative_fixed ? 16.0 : 12.0) * n, CLV_BUF(a->fixed),
-                       CLV_BUF(a->moving), CLV_INT(n), CLV_INT(bins), CLV_BUF(a->scratch),
-                       CLV_INT(table_at), CLV_BUF(a->derivative_moving), CLV_BUF(a->derivative_fixed)));
+    CLV_TRY(CLV_LAUNCH(ctx, derivatives, linear, (a->derivative_fixed ? 16.0 : 12.0) * n,
+                       CLV_BUF(a->fixed.buffer), CLV_BUF(a->moving), CLV_INT(n), CLV_INT(bins),
+                       CLV_BUF(a->scratch), CLV_INT(table_at), CLV_BUF(a->derivative_moving),
+                       CLV_BUF(a->derivative_fixed)));
 end:
     return status;
 }
 
-int clv_metric(clvox_context *ctx, const clv_metric_args *a)
+size_t clv_metric_scratch(const int size[3], int parameter, bool local, bool both)
 {
-    double voxels = (double)a->size[0] * a->size[1] * a->size[2];
-    if (a->size[0] < 1 || a->size[1] < 1 || a->size[2] < 1 || voxels >= 2147483648.0 / 3)
+    (void)size;
+    (void)parameter;
+    (void)local;
+    (void)both;
+    return CLV_METRIC_SCRATCH;
+}
+
+int clv_metric(clvox_context *ctx, clv_metric_kind kind, const clv_metric_args *a)
+{
+    double voxels = (double)a->fixed.size[0] * a->fixed.size[1] * a->fixed.size[2];
+    if (a->fixed.size[0] < 1 || a->fixed.size[1] < 1 || a->fixed.size[2] < 1 || voxels >= 2147483648.0 / 3)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: a size of %d x %d x %d voxels is not possible",
-                        a->size[0], a->size[1], a->size[2]);
+                        a->fixed.size[0], a->fixed.size[1], a->fixed.size[2]);
     if (!a->scratch || a->scratch->bytes < CLV_METRIC_SCRATCH * sizeof(float) || a->slot < 0 ||
         (a->out && a->out->bytes < (size_t)(a->slot + 2) * sizeof(float)))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: scratch holds %d floats and out two from slot on",
                         CLV_METRIC_SCRATCH);
-    if (a->kind == CLV_METRIC_MI && (a->bins < LEAST_BINS || a->bins > MOST_BINS))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: %d bins asked for; %d to %d are possible", a->bins,
-                        LEAST_BINS, MOST_BINS);
-    return a->kind == CLV_METRIC_MI ? from_counts(ctx, a, (int)voxels)
-                                      : from_sums(ctx, a, (int)voxels);
+    if (kind == CLV_METRIC_MI && (a->parameter < LEAST_BINS || a->parameter > MOST_BINS))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "metric: %d bins asked for; %d to %d are possible",
+                        a->parameter, LEAST_BINS, MOST_BINS);
+    return kind == CLV_METRIC_MI ? from_counts(ctx, a, (int)voxels)
+                                 : from_sums(ctx, a, kind == CLV_METRIC_NCC, (int)voxels);
 }
 
 const clv_entry *const clv_operation_match_metric[] = {

@@ -2,11 +2,26 @@
 #ifndef CLV_OP_MATCH_METRIC_H
 #define CLV_OP_MATCH_METRIC_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
+
+/* Two images on one grid, scaled to about [0, 1], as any metric S takes them; voxels that are not
+ * finite in either do not count. No buffer appears twice. */
+typedef struct clv_metric_args {
+    clv_image fixed; /* the grid of all */
+    const clv_buffer *moving;
+    int parameter; /* bins of mutual information, radius of windows */
+    float epsilon; /* of windows (clv_lncc) */
+    bool local;    /* of windows: the usual local approximation of the derivative */
+    clv_buffer *derivative_moving, *derivative_fixed; /* dS/dM and dS/dF by voxel; the second may be NULL */
+    clv_buffer *scratch; /* clv_metric_scratch or clv_lncc_scratch floats */
+    clv_buffer *partial; /* of windows: CLV_LNCC_PARTIALS floats */
+    clv_buffer *out;     /* out[slot] = S, to be raised, out[slot + 1] = voxels that count; may be NULL */
+    int slot;
+} clv_metric_args;
 
 /* Global metrics of two images on one grid and their derivatives dS/dM(y),
- * dS/dF(y), for clv_metric_force; all without a host read. Voxels where one image is
- * not finite do not count and get derivative 0. Images are scaled to about [0, 1].
+ * dS/dF(y), for clv_metric_force; all without a host read. Voxels that do not count get
+ * derivative 0.
  *   SSD: S = -1/2 sum (M - F)^2
  *   NCC: S = N c^2 / (vF vM)   (N valid voxels; c, vF, vM over all of them; S
  *        and derivatives are 0 where a variance is not above 1e-10)
@@ -18,26 +33,17 @@
  *        derivatives are 0 where an image is constant. Window weights are counted
  *        in whole units of 2^-18 to 2^-22: the same bits run after run, however the
  *        voxels are spread over the device.
- * out[slot] = S, out[slot + 1] = N; out may be NULL. derivative_fixed may be NULL.
- * scratch: CLV_METRIC_SCRATCH floats. bins: 8 to 128, MI alone. No buffer
- * appears twice. */
+ * bins: 8 to 128, MI alone. */
 typedef enum clv_metric_kind { CLV_METRIC_SSD, CLV_METRIC_NCC, CLV_METRIC_MI } clv_metric_kind;
 
 /* 2 MiB: three times 128 x 128 bins, and as many histograms as leave none of a
  * CPU's cores without one. */
 enum { CLV_METRIC_SCRATCH = 1 << 19 };
 
-typedef struct clv_metric_args {
-    clv_metric_kind kind;
-    const clv_buffer *fixed, *moving;
-    int size[3];
-    int bins;
-    clv_buffer *derivative_moving, *derivative_fixed;
-    clv_buffer *scratch, *out;
-    int slot;
-} clv_metric_args;
+/* CLV_METRIC_SCRATCH, whatever the arguments. */
+size_t clv_metric_scratch(const int size[3], int parameter, bool local, bool both);
 
-int clv_metric(clvox_context *ctx, const clv_metric_args *args);
+int clv_metric(clvox_context *ctx, clv_metric_kind kind, const clv_metric_args *args);
 
 extern const clv_entry clv_entry_metric_counts;
 extern const clv_entry clv_entry_metric_line;

@@ -90,12 +90,11 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
     const setup *s = p->is;
     size_t bytes = p->n * sizeof(float);
     clv_buffer *fixed = harness_upload(ctx, p->fixed, bytes), *moving = harness_upload(ctx, p->moving, bytes);
-    clv_lncc_args args = {
-        .fixed = fixed, .moving = moving,
-        .size = {s->size[0], s->size[1], s->size[2]}, .radius = s->radius, .epsilon = s->epsilon,
-        .local = local, .derivative_moving = harness_output(ctx, bytes),
+    clv_metric_args args = {
+        .fixed = clv_image_of(fixed, s->size, NULL, 1), .moving = moving, .parameter = s->radius,
+        .epsilon = s->epsilon, .local = local, .derivative_moving = harness_output(ctx, bytes),
         .derivative_fixed = both ? harness_output(ctx, bytes) : NULL,
-        .terms = harness_output(ctx, clv_lncc_terms(s->size, s->radius, local, both) * sizeof(float)),
+        .scratch = harness_output(ctx, clv_lncc_scratch(s->size, s->radius, local, both) * sizeof(float)),
         .partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float)), .out = harness_output(ctx, 16),
         .slot = 1,
     };
@@ -115,8 +114,8 @@ static void run(clvox_context *ctx, const problem *p, bool local, bool both)
         harness_download(ctx, args.out, out[1], 16);
         assert_memory_equal(out[0], out[1], 16);
     }
-    clv_buffer *all[] = {fixed, moving, args.derivative_moving, args.derivative_fixed, args.terms, args.partial,
-                         args.out};
+    clv_buffer *all[] = {fixed, moving, args.derivative_moving, args.derivative_fixed, args.scratch,
+                         args.partial, args.out};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(&all[i]);
 }
@@ -153,12 +152,13 @@ static void equal(clvox_context *ctx, const problem *p, bool local)
     const setup *s = p->is;
     size_t bytes = p->n * sizeof(float), nonzero = 0;
     clv_buffer *image[2] = {harness_upload(ctx, p->fixed, bytes), harness_upload(ctx, p->fixed, bytes)};
-    clv_buffer *terms = harness_output(ctx, clv_lncc_terms(s->size, s->radius, local, true) * sizeof(float));
+    clv_buffer *terms =
+        harness_output(ctx, clv_lncc_scratch(s->size, s->radius, local, true) * sizeof(float));
     clv_buffer *derivative[2] = {harness_output(ctx, bytes), harness_output(ctx, bytes)};
-    const clv_lncc_args args = {
-        .fixed = image[0], .moving = image[1], .size = {s->size[0], s->size[1], s->size[2]},
-        .radius = s->radius, .epsilon = s->epsilon, .local = local, .derivative_moving = derivative[0],
-        .derivative_fixed = derivative[1], .terms = terms,
+    const clv_metric_args args = {
+        .fixed = clv_image_of(image[0], s->size, NULL, 1), .moving = image[1], .parameter = s->radius,
+        .epsilon = s->epsilon, .local = local, .derivative_moving = derivative[0],
+        .derivative_fixed = derivative[1], .scratch = terms,
     };
     float *got = malloc(bytes);
     assert_that(clv_lncc(ctx, &args) == CLVOX_OK, "%s", clvox_message());
@@ -274,11 +274,11 @@ static void refusals(void **state)
     for (int i = 0; i < 7; i++)
         b[i] = harness_output(ctx, 4 * 64 * 12);
     clv_buffer *partial = harness_output(ctx, CLV_LNCC_PARTIALS * sizeof(float));
-    const clv_lncc_args good = {.fixed = b[0], .moving = b[1], .size = {4, 4, 4}, .radius = 2,
+    const clv_metric_args good = {.fixed = {b[0], {4, 4, 4}, {1, 1, 1}, 1}, .moving = b[1], .parameter = 2,
                                 .epsilon = 1e-5f, .derivative_moving = b[2], .derivative_fixed = b[3],
-                                .terms = b[4], .partial = partial, .out = b[5]};
+                                .scratch = b[4], .partial = partial, .out = b[5]};
     assert_int_equal(clv_lncc(ctx, &good), CLVOX_OK);
-    clv_lncc_args a = good;
+    clv_metric_args a = good;
     a.out = NULL;
     a.partial = NULL;
     assert_int_equal(clv_lncc(ctx, &a), CLVOX_OK);
@@ -292,10 +292,10 @@ static void refusals(void **state)
                {2, 1, 4, NULL, partial}, {2, 1, 4, b[4], b[6]}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         a = good;
-        a.radius = bad[i].radius;
+        a.parameter = bad[i].radius;
         a.epsilon = bad[i].epsilon;
-        a.size[0] = bad[i].size;
-        a.terms = bad[i].terms;
+        a.fixed.size[0] = bad[i].size;
+        a.scratch = bad[i].terms;
         a.partial = bad[i].partial;
         assert_that(clv_lncc(ctx, &a) == CLVOX_ERROR_ARGUMENT, "case %zu", i);
     }

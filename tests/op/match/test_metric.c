@@ -61,11 +61,11 @@ static void pair_run(clvox_context *ctx, pair *p, clv_metric_kind kind, int bins
     clv_buffer *scratch = harness_output(ctx, CLV_METRIC_SCRATCH * sizeof(float));
     clv_buffer *out = harness_output(ctx, sizeof p->out);
     const clv_metric_args args = {
-        .kind = kind, .fixed = fixed, .moving = moving, .size = {p->size[0], p->size[1], p->size[2]},
-        .bins = bins, .derivative_moving = derivative_m, .derivative_fixed = both ? derivative_f : NULL, .scratch = scratch,
+        .fixed = clv_image_of(fixed, p->size, NULL, 1), .moving = moving, .parameter = bins,
+        .derivative_moving = derivative_m, .derivative_fixed = both ? derivative_f : NULL, .scratch = scratch,
         .out = value ? out : NULL, .slot = 1,
     };
-    assert_that(clv_metric(ctx, &args) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_metric(ctx, kind, &args) == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, derivative_m, p->derivative_moving, bytes);
     harness_download(ctx, derivative_f, p->derivative_fixed, bytes);
     harness_download(ctx, out, p->out, sizeof p->out);
@@ -316,18 +316,19 @@ static void test_misuse(void **state)
     clvox_context *ctx = harness_context();
     clv_buffer *b = harness_output(ctx, 64);
     clv_buffer *scratch = harness_output(ctx, CLV_METRIC_SCRATCH * sizeof(float));
-    const clv_metric_args good = {CLV_METRIC_MI, b, b, {2, 2, 1}, 32, b, NULL, scratch, b, 0};
+    const clv_metric_args good = {.fixed = {b, {2, 2, 1}, {1, 1, 1}, 1}, .moving = b, .parameter = 32,
+                                  .derivative_moving = b, .scratch = scratch, .out = b};
     clv_metric_args bad = good;
-    bad.bins = 7;
-    assert_int_equal(clv_metric(ctx, &bad), CLVOX_ERROR_ARGUMENT);
-    bad.bins = 129;
-    assert_int_equal(clv_metric(ctx, &bad), CLVOX_ERROR_ARGUMENT);
+    bad.parameter = 7;
+    assert_int_equal(clv_metric(ctx, CLV_METRIC_MI, &bad), CLVOX_ERROR_ARGUMENT);
+    bad.parameter = 129;
+    assert_int_equal(clv_metric(ctx, CLV_METRIC_MI, &bad), CLVOX_ERROR_ARGUMENT);
     bad = good;
     bad.scratch = b;
-    assert_int_equal(clv_metric(ctx, &bad), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_metric(ctx, CLV_METRIC_MI, &bad), CLVOX_ERROR_ARGUMENT);
     bad = good;
-    bad.size[1] = 0;
-    assert_int_equal(clv_metric(ctx, &bad), CLVOX_ERROR_ARGUMENT);
+    bad.fixed.size[1] = 0;
+    assert_int_equal(clv_metric(ctx, CLV_METRIC_MI, &bad), CLVOX_ERROR_ARGUMENT);
     clv_buffer_destroy(&b);
     clv_buffer_destroy(&scratch);
 }
