@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/status.h"
 
@@ -33,9 +34,9 @@ bool clv_numbers_read(const char *text, clv_numbers *out)
             break;
         text++;
     }
-    if (!strcmp(text, "mm"))
+    if (!strcasecmp(text, "mm"))
         numbers.unit = CLV_UNIT_MM;
-    else if (!strcmp(text, "vox"))
+    else if (!strcasecmp(text, "vox"))
         numbers.unit = CLV_UNIT_VOXELS;
     else if (*text)
         return false;
@@ -230,7 +231,7 @@ static int read_choice(const clv_option *row, const char *text, void *values)
 {
     char all[256];
     for (int i = 0; clv_option_word(row, i); i++)
-        if (!strcmp(text, clv_option_word(row, i))) {
+        if (!strcasecmp(text, clv_option_word(row, i))) {
             set_value(row, values, 0, i);
             return CLVOX_OK;
         }
@@ -280,7 +281,7 @@ int clv_option_read(const clv_option *row, const char *text, double mm, void *va
 {
     char context[160];
     int status = CLVOX_OK;
-    if (row->automatic && !strcmp(text, row->automatic))
+    if (row->automatic && !strcasecmp(text, row->automatic))
         return CLVOX_OK;
     if (row->type == CLV_OPTION_FLAG)
         set_value(row, values, 0, 1);

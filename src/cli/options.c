@@ -79,14 +79,23 @@ bool cli_whole_size(const clv_numbers *numbers, int least, int most, int size[3]
     return true;
 }
 
+/* Words of other programs for the same thing; letters of either case do for all. */
+static const struct {
+    const char *theirs, *ours;
+} synonyms[] = {{"nearestneighbor", "nearest"}, {"nn", "nearest"}, {"genericlabel", "label"}, {"multilabel", "label"},
+                {"trilinear", "linear"}};
+
 static int read_choice(const cli_option *option, const char *text)
 {
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (!strcasecmp(text, synonyms[i].theirs) && strstr(option->argument, synonyms[i].ours))
+            text = synonyms[i].ours;
     size_t length = strlen(text);
     int index = 0;
     for (const char *word = option->argument; word; index++) {
         const char *bar = strchr(word, '|');
         size_t n = bar ? (size_t)(bar - word) : strlen(word);
-        if (n == length && !memcmp(word, text, n)) {
+        if (n == length && !strncasecmp(word, text, n)) {
             *(int *)option->target = index;
             return CLVOX_OK;
         }
@@ -200,20 +209,106 @@ static void print_help(const command *cli, const cli_usage *usage, const cli_opt
 
 /* ---- parsing ------------------------------------------------------------ */
 
+/* What ANTs, FSL, FreeSurfer and NiftyReg call an option, where a verb has ours. A letter stands for itself. */
+static const struct {
+    const char *theirs, *ours, *answer;
+} foreign[] = {
+    {"mask", "fixed-mask", "give --fixed-mask FILE, --moving-mask FILE or both"},
+    {"masks", "fixed-mask", "give --fixed-mask FILE, --moving-mask FILE or both"},
+    {"x", "fixed-mask", "give --fixed-mask FILE, --moving-mask FILE or both"},
+    {"transform", "deform", "--linear says how far the linear part goes (affine), --deform which model follows (syn)"},
+    {"t", "deform", "--linear says how far the linear part goes (affine), --deform which model follows (syn)"},
+    {"initial-moving-transform", "init", "it is --init FILE"},
+    {"init-transform", "init", "it is --init FILE"},
+    {"r", "init", "it is --init FILE"},
+    {"convergence", "iterations", "it is --iterations, and --tolerance for its threshold"},
+    {"c", "iterations", "it is --iterations, and --tolerance for its threshold"},
+    {"shrink-factors", "shrink", "it is --shrink"},
+    {"smoothing-sigmas", "smooth", "it is --smooth"},
+    {"fixed-image", "fixed", "it is --fixed"},
+    {"moving-image", "moving", "it is --moving"},
+    {"cost", "metric", "it is --metric"},
+    {"restrict-deformation", "restrict", "it is --restrict"},
+    {"use-histogram-matching", "histogram-match", "it is --histogram-match"},
+    {"winsorize-image-intensities", "winsorize", "it is --winsorize"},
+    {"n", "interp", "it is --interp"},
+    {"interpolation", "interp", "it is --interp"},
+    {"interpolator", "interp", "it is --interp"},
+    {"reference-image", "reference", "it is --reference"},
+    {"default-value", "outside", "it is --outside"},
+    {"fwhm", "sigma", "give --sigma, which is the full width at half maximum divided by 2.355"},
+    {"nthreads", "threads", "it is --threads"},
+    {"num-threads", "threads", "it is --threads"},
+    {"omp", "threads", "it is --threads"},
+};
+
+static const char *answer_to(const char *name, const struct option *known, int count)
+{
+    for (size_t f = 0; f < sizeof foreign / sizeof *foreign; f++)
+        for (int i = 0; !strcasecmp(name, foreign[f].theirs) && i < count; i++)
+            if (!strcmp(known[i].name, foreign[f].ours))
+                return foreign[f].answer;
+    return NULL;
+}
+
+static int unknown_letter(int letter, const struct option *known, int count)
+{
+    const char name[2] = {(char)letter, 0}, *answer = answer_to(name, known, count);
+    return answer ? cli_misuse("-%c: not known; %s", letter, answer) : cli_misuse("-%c: not known", letter);
+}
+
 static int unknown(const char *typed, const struct option *known, int count)
 {
-    char name[64];
+    char name[64], list[512] = "";
     snprintf(name, sizeof name, "%.63s", typed + 2);
     name[strcspn(name, "=")] = 0;
     int alike = 0;
     for (int i = 0; i < count; i++)
-        alike += !strncmp(known[i].name, name, strlen(name));
+        if (!strncmp(known[i].name, name, strlen(name))) {
+            size_t used = strlen(list);
+            snprintf(list + used, sizeof list - used, "%s--%s", alike ? ", " : "", known[i].name);
+            alike++;
+        }
+    const char *answer = answer_to(name, known, count);
+    if (answer)
+        return cli_misuse("--%s: not known; %s", name, answer);
     if (*name && alike > 1)
-        return cli_misuse("--%s: %d options begin like this; write it out", name, alike);
+        return cli_misuse("--%s: %d options begin like this, write out which: %s", name, alike, list);
     const char *near = cli_nearest(name, &known[0].name, count, sizeof known[0]);
     if (near)
         return cli_misuse("--%s: not known; did you mean --%s?", name, near);
     return cli_misuse("--%s: not known", name);
+}
+
+/* ANTs asks for the number of dimensions: takes -d 3 out of the arguments. */
+static int drop_dimensions(const command *cli, const char *letters, int *argc, char **argv)
+{
+    static const char *const names[] = {"--dimensionality", "--image-dimensionality"};
+    for (int i = 1; i < *argc && strcmp(argv[i], "--"); i++) {
+        const char *value = NULL;
+        int words = 1;
+        if (!strncmp(argv[i], "-d", 2))
+            value = strchr(letters, 'd') ? NULL : argv[i] + 2;
+        for (int n = 0; n < 2; n++)
+            if (!strncmp(argv[i], names[n], strlen(names[n])))
+                value = argv[i] + strlen(names[n]);
+        if (!value)
+            continue;
+        if (!*value && i + 1 < *argc) {
+            value = argv[i + 1];
+            words = 2;
+        }
+        value += *value == '=';
+        if (strlen(value) != 1 || !strchr("234", *value))
+            continue;
+        if (*value != '3')
+            return cli_misuse("%s: clvox is for volumes of three dimensions", argv[i]);
+        cli_remark(cli, 0, "%s has no effect: volumes have three dimensions here\n", argv[i]);
+        *argc -= words;
+        for (int k = i--; k < *argc; k++)
+            argv[k] = argv[k + words];
+    }
+    return CLVOX_OK;
 }
 
 /* A log that cannot be written must not show only after the work. What is opened here and given up
@@ -281,6 +376,8 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
             }
         }
     letters[used] = 0;
+    if ((status = drop_dimensions(cli, letters, &argc, argv)) < 0)
+        return status;
     optind = 0;
     opterr = 0;
     for (;;) {
@@ -291,7 +388,7 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
         if (got == '?' && optopt >= OPTION_HELP)
             return cli_misuse("%s: this option takes no value", argv[optind - 1]);
         if (got == '?' && optopt)
-            return cli_misuse("-%c: not known", optopt);
+            return unknown_letter(optopt, known, n);
         if (got == '?')
             return unknown(argv[optind - 1], known, n);
         if (got == ':' && optopt >= OPTION_FIRST)

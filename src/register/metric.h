@@ -28,6 +28,7 @@ typedef struct clv_pair_sums {
 typedef struct clv_metric_row {
     clvox_metric metric;
     const char *name;  /* --metric NAME, the log */
+    const char *also;  /* what others call it; NULL: the same */
     const char *title; /* `clvox compare` */
     const char *unit;  /* of its value, "nats"; NULL: none */
     /* A number of its own, "RADIUS" as --help shows it; NULL: none. The fields of the options that hold it

@@ -17,6 +17,7 @@ static bool worse(double before, double ncc_before, double after, double ncc_aft
 const clv_metric_row clv_metric_lncc = {
     .metric = CLVOX_METRIC_LNCC,
     .name = "lncc",
+    .also = "cc",
     .title = "LNCC",
     .parameter = "RADIUS",
     .meaning = "cubes of 2 N + 1 voxels",

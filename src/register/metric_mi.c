@@ -53,6 +53,7 @@ static double score(const clv_joint *joint, float *table, float *weight)
 const clv_metric_row clv_metric_mi = {
     .metric = CLVOX_METRIC_MI,
     .name = "mi",
+    .also = "mattes",
     .title = "MI",
     .unit = "nats",
     .parameter = "BINS",

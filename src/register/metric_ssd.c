@@ -36,6 +36,7 @@ static void add(const clv_pair_sums *s, double weight, double *value, double gra
 const clv_metric_row clv_metric_ssd = {
     .metric = CLVOX_METRIC_SSD,
     .name = "ssd",
+    .also = "meansquares",
     .title = "SSD",
     .scratch = clv_metric_scratch,
     .derivative = derivative,

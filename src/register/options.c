@@ -121,9 +121,13 @@ static int read_metric(const char *text, bool linear, clvox_register_options *o)
     size_t length = strcspn(text, ":");
     const clv_metric_row *row = NULL;
     char words[128], *end = NULL;
-    for (int i = 0; clv_metric_name(i); i++)
-        if (strlen(clv_metric_name(i)) == length && !memcmp(clv_metric_name(i), text, length))
-            row = clv_metric_find((clvox_metric)i);
+    for (int i = 0; clv_metric_name(i); i++) {
+        const clv_metric_row *one = clv_metric_find((clvox_metric)i);
+        const char *const names[] = {one->name, one->also};
+        for (int k = 0; k < 2 && names[k]; k++)
+            if (strlen(names[k]) == length && !strncasecmp(names[k], text, length))
+                row = one;
+    }
     if (!row || (text[length] && !row->parameter))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
                         metric_words(words, sizeof words));

@@ -28,7 +28,7 @@ done
 
 begin "options: misspelt, shortened, without and with too many values"
 exits 2 clvox phantom ball -o x.nii --sise 3x3x3; says 'did you mean --size'
-exits 2 clvox phantom ball -o x.nii --s 3x3x3; says 'begin like this'
+exits 2 clvox phantom ball -o x.nii --s 3x3x3; says 'begin like this'; says ': --s[a-z]*, --s[a-z]*'
 exits 2 clvox phantom ball -o; says 'value is missing'
 exits 2 clvox phantom ball --output; says '--output: the value is missing'
 exits 2 clvox phantom ball -o x.nii --quiet=1; says 'takes no value'
@@ -46,6 +46,29 @@ exits 2 clvox phantom ball -o x.nii --spacing 1xx1
 exits 2 clvox phantom ball -o x.nii --direction up; says 'axial|oblique'
 exits 2 clvox phantom ball -o x.nii --amplitude 3; says 'warp and pair'
 absent x.nii
+
+begin "options of other programs are answered with ours"
+exits 2 clvox register --mask a.nii; says '--mask: not known; give --fixed-mask FILE, --moving-mask FILE'
+exits 2 clvox register -x a.nii; says '--fixed-mask FILE'
+exits 2 clvox register --transform 'SyN[0.1]'; says '--deform which model'; says '--linear'
+exits 2 clvox register --convergence 100x50; says '--iterations'
+exits 2 clvox apply -n Linear; says '-n: not known; it is --interp'
+exits 2 clvox filter gaussian --fwhm 5mm; says '--sigma, which is the full width at half maximum divided by 2.355'
+exits 2 clvox jacobian --fwhm 5mm; says '--fwhm: not known'
+exits 2 clvox register --mo; says '--moving, --moving-mask'
+
+begin "values as people write them, and the number of dimensions"
+exits 0 clvox phantom pair -o p --size 9x8x7 -q
+exits 0 clvox register -d 3 -f p_fixed.nii.gz -m p_moving.nii.gz -o own --linear Rigid --deform SyN --metric MI,CC --shrink 1 \
+    --iterations 1 --json own.json
+says '-d has no effect: volumes have three dimensions'
+json own.json 'j["options"]["deform"] == "syn" and "lncc" in str(j["options"]["metric"])'
+exits 0 clvox apply --dimensionality=3 -i p_fixed.nii.gz -r p_fixed.nii.gz --interp NearestNeighbor -o n.nii.gz
+exits 2 clvox apply -d 2 -i p_fixed.nii.gz -r p_fixed.nii.gz -o n.nii.gz; says 'three dimensions'
+exits 0 clvox apply -d3 -i p_fixed.nii.gz -r p_fixed.nii.gz -t '[own_affine.txt,1]' -o a.nii.gz
+exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -t own_affine.txt,-1 -o b.nii.gz
+exits 0 clvox compare a.nii.gz b.nii.gz; prints 'largest.* 0$'
+rm -f own* p_* n.nii.gz a.nii.gz b.nii.gz
 
 begin "sizes and names of what is timed"
 for size in 20x10 9x9x9x9 9.7 9x9x9.5 9mm 0 3 9x9x2049 1e9; do
