@@ -71,7 +71,8 @@ typedef enum clvox_solver {
     CLVOX_SOLVER_FFT,
     CLVOX_SOLVER_SOR,
     CLVOX_SOLVER_CG,
-    CLVOX_SOLVER_HYBRID
+    CLVOX_SOLVER_HYBRID,
+    CLVOX_SOLVER_MULTIGRID
 } clvox_solver;
 
 typedef struct clvox_register_options {

@@ -95,7 +95,7 @@ static int check(const clvox_register_images *images, const clvox_register_optio
                         clv_model_name(o->deform));
     if (o->deform == CLVOX_DEFORM_GREEDY && o->gamma > 0 && o->solver == CLVOX_SOLVER_SOR && o->beta > 0)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "over-relaxation takes operators with a beta of 0, not %g; solve by fft, "
-                                              "cg or hybrid", o->beta);
+                                              "cg, hybrid or multigrid", o->beta);
     if (o->winsorize_low >= o->winsorize_high)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "winsorising takes two quantiles that ascend, as 0.005 and 0.995; "
                                               "0 and 1 are none");

@@ -65,7 +65,7 @@ static void greedy_by_an_operator_recovers_it_too(void **state)
 {
     (void)state;
     clvox_register_options o;
-    clvox_register_result r[CLVOX_SOLVER_HYBRID + 2];
+    clvox_register_result r[CLVOX_SOLVER_MULTIGRID + 2];
     enum { RUNS = sizeof r / sizeof *r };
     pair_options(&o, CLVOX_DEFORM_GREEDY, CLVOX_METRIC_SSD);
     o.init = CLVOX_INIT_MATRIX;

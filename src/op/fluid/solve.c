@@ -27,6 +27,7 @@ static const struct {
     [CLV_SOLVER_SOR] = {"sor", false, true, 1},
     [CLV_SOLVER_CG] = {"cg", false, true, 3},
     [CLV_SOLVER_HYBRID] = {"hybrid", true, true, 3},
+    [CLV_SOLVER_MULTIGRID] = {"multigrid", false, true, 2},
 };
 
 const char *clv_solver_name(int kind)
@@ -88,12 +89,17 @@ int clv_solver_requests(const clv_fluid_operator *op, const clv_solver_options *
                                       "sums of the solver"};
         list[count++] = (clv_request){&room->state, CLV_CG_STATE * sizeof(float), "state of the solver"};
     }
+    clv_fluid_operator level = *op;
+    for (int i = 0; i < CLV_MG_COARSER && o->kind == CLV_SOLVER_MULTIGRID && clv_mg_coarsen(&level, &level); i++)
+        for (int k = 0; k < 2; k++)
+            list[count++] = (clv_request){&room->coarse[2 * i + k], 12 * voxels_of(level.size),
+                                          "coarser field of the solver"};
     return count;
 }
 
 size_t clv_solver_bytes(const clv_fluid_operator *op, const clv_solver_options *options)
 {
-    clv_solver_room room;
+    clv_solver_room room = {{NULL}, NULL, NULL, {NULL}};
     clv_request list[CLV_SOLVER_REQUESTS];
     return clv_pool_bytes(list, clv_solver_requests(op, options, &room, list));
 }
@@ -172,6 +178,16 @@ int clv_solver_solve(clvox_context *ctx, clv_solver *s, const clv_buffer *f, clv
         const clv_sor_workspace w = {s->room.field[0], s->room.partial, s->room.state};
         CLV_TRY(clv_sor_solve(ctx, &problem, &w, &iterated));
         report->bytes = 72 * n * iterated.iterations;
+    } else if (s->options.kind == CLV_SOLVER_MULTIGRID) {
+        clv_mg_workspace w = {.residual = s->room.field[0], .other = s->room.field[1], .partial = s->room.partial,
+                              .state = s->room.state};
+        for (int i = 0; i < CLV_MG_COARSER; i++) {
+            w.v[i] = s->room.coarse[2 * i];
+            w.f[i] = s->room.coarse[2 * i + 1];
+        }
+        CLV_TRY(clv_mg_solve(ctx, &problem, &w, &iterated));
+        /* A residual, and twice as many steps as a polynomial has; a third more on coarser levels at most. */
+        report->bytes = (36 + (s->op.beta > 0 ? 8 : 4) * 84) * n * iterated.iterations;
     } else {
         const clv_cg_workspace w = {s->room.field[0], s->room.field[1], s->room.field[2], s->room.partial,
                                     s->room.state};

@@ -2,7 +2,7 @@
 #ifndef CLV_OP_FLUID_SOLVE_H
 #define CLV_OP_FLUID_SOLVE_H
 
-#include "op/fluid/fluid_operator.h"
+#include "op/fluid/multigrid.h"
 #include "runtime/runtime.h"
 
 /* v = K f with K = 1 / L, by whichever solver.
@@ -17,12 +17,14 @@
  * border, exactly; the two differ within the reach of K from it.
  *
  * hybrid is fft where there is no guess, and conjugate gradients from one. sor
- * takes beta 0 alone, and no odd side of a periodic grid. */
+ * takes beta 0 alone, and no odd side of a periodic grid. multigrid takes all;
+ * a cycle is an iteration. */
 typedef enum clv_solver_kind {
     CLV_SOLVER_FFT,
     CLV_SOLVER_SOR,
     CLV_SOLVER_CG,
     CLV_SOLVER_HYBRID,
+    CLV_SOLVER_MULTIGRID,
     CLV_SOLVERS
 } clv_solver_kind;
 
@@ -35,12 +37,13 @@ typedef struct clv_solver_options {
     int most;         /* iterations */
 } clv_solver_options;
 
-/* What solvers work in, the caller's: he asks for what his largest grid needs, and
- * has solvers of all his grids share it (one at a time). */
+/* What solvers work in, the caller's, zeroed at first: he asks for what his largest
+ * grid needs, and has solvers of all his grids share it (one at a time). */
 typedef struct clv_solver_room {
     clv_buffer *field[3], *partial, *state;
+    clv_buffer *coarse[2 * CLV_MG_COARSER];
 } clv_solver_room;
-enum { CLV_SOLVER_REQUESTS = 5 };
+enum { CLV_SOLVER_REQUESTS = 5 + 2 * CLV_MG_COARSER };
 
 /* Returns the number of requests. Grids that are no finer along any axis need no more. */
 int clv_solver_requests(const clv_fluid_operator *op, const clv_solver_options *options, clv_solver_room *room,

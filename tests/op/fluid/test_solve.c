@@ -228,7 +228,7 @@ static void what_no_solver_takes_is_refused(void **state)
 {
     clv_solver_options o = {CLV_SOLVER_SOR, 1e-3, 10};
     clv_fluid_operator op = problems[0];
-    const clv_solver_room room = {{NULL}, NULL, NULL};
+    const clv_solver_room room = {{NULL}, NULL, NULL, {NULL}};
     clv_solver *solver;
     (void)state;
     assert_int_equal(clv_solver_create(harness_context(), &op, &o, &room, &solver), CLVOX_ERROR_ARGUMENT);
