@@ -100,9 +100,8 @@ static int row_linear_sums(bench_data *d)
 static clv_force_args force_args(const bench_data *d)
 {
     return (clv_force_args){
-        .moving = d->in[0], .moving_size = {d->size[0], d->size[1], d->size[2]}, .fixed = d->in[1], .u = d->u,
-        .size = {d->size[0], d->size[1], d->size[2]}, .spacing = {1, 1, 1}, .map = SAME, .lambda = .01f,
-        .nine = d->nine, .force = d->field[0],
+        .moving = clv_image_of(d->in[0], d->size, NULL, 1), .fixed = clv_image_of(d->in[1], d->size, NULL, 1),
+        .u = d->u, .map = SAME, .lambda = .01f, .nine = d->nine, .force = d->field[0],
     };
 }
 

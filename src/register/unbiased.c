@@ -132,11 +132,9 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
     int rises = 0, iteration = 0;
     clv_map_between(&l->fixed, &l->moving, CLV_MATRIX(run->matrix), 1, &map);
     const clv_force_args args = {
-        .moving = run->channels[0].level_moving, .moving_size = {l->moving.size[0], l->moving.size[1], l->moving.size[2]},
-        .fixed = run->channels[0].level_fixed, .mask = l->mask, .u = run->u,
-        .size = {l->fixed.size[0], l->fixed.size[1], l->fixed.size[2]},
-        .spacing = {l->spacing[0], l->spacing[1], l->spacing[2]},
-        .map = map, .lambda = (float)o->lambda, .nine = own->nine, .force = own->field_a,
+        .moving = clv_image_of(run->channels[0].level_moving, l->moving.size, NULL, 1),
+        .fixed = clv_image_of(run->channels[0].level_fixed, l->fixed.size, l->spacing, 1), .mask = l->mask,
+        .u = run->u, .map = map, .lambda = (float)o->lambda, .nine = own->nine, .force = own->field_a,
     };
     for (;; iteration++) {
         if (iteration % LOOK == 0 || iteration == o->iterations[index]) {

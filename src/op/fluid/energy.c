@@ -35,10 +35,10 @@ int clv_energy(clvox_context *ctx, const clv_force_args *a, clv_buffer *partial,
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "energy: partial holds %d floats and out four from slot on",
                         CLV_ENERGY_PARTIALS);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy, builds[a->mask != NULL], a->size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy, builds[a->mask != NULL], a->fixed.size, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_energy_total, NULL, (int[3]){1, 1, 1}, 0, &total));
-    int groups = clv_launch_groups(kernel, a->size, NULL);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, clv_force_voxels(a) * (a->mask ? 24 : 20),
+    int groups = clv_launch_groups(kernel, a->fixed.size, NULL);
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, (double)clv_image_voxels(&a->fixed) * (a->mask ? 24 : 20),
                        CLV_FORCE_ARGS(a), CLV_BUF(partial)));
     CLV_TRY(CLV_LAUNCH(ctx, total, ((int[3]){1, 1, 1}), 16.0 * groups, CLV_BUF(partial),
                        CLV_INT(groups), CLV_BUF(out), CLV_INT(slot)));

@@ -47,12 +47,12 @@ const clv_entry clv_entry_force_image = ENTRY("force_image", image_variants, ima
 
 int clv_force_check(const clv_force_args *a, bool with_force)
 {
-    if (!a->moving || !a->fixed || !a->u || (with_force && !a->force))
+    if (!a->moving.buffer || !a->fixed.buffer || !a->u || (with_force && !a->force))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "force: a buffer is missing; pass moving, fixed, u and force");
     if (with_force && a->force == a->u)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the force may not overwrite u; pass another buffer");
     for (int i = 0; i < 3; i++)
-        if (a->size[i] < 1 || a->moving_size[i] < 1 || !(a->spacing[i] > 0))
+        if (a->fixed.size[i] < 1 || a->moving.size[i] < 1 || !(a->fixed.spacing[i] > 0))
             return clv_fail(CLVOX_ERROR_ARGUMENT,
                             "force: sizes must be at least 1 and spacings positive");
     return CLVOX_OK;
@@ -64,17 +64,18 @@ int clv_force(clvox_context *ctx, const clv_force_args *a)
     const clv_kernel *kernel, *products;
     CLV_TRY(clv_force_check(a, true));
     const clv_entry *entry = a->lambda != 0 ? &clv_entry_force : &clv_entry_force_image;
-    double n = clv_force_voxels(a), moved = a->mask ? 36 : 32;
-    CLV_TRY(clv_kernel_get(ctx, entry, entry->builds[a->mask != NULL], a->size, 0, &kernel));
+    double n = (double)clv_image_voxels(&a->fixed), moved = a->mask ? 36 : 32;
+    CLV_TRY(clv_kernel_get(ctx, entry, entry->builds[a->mask != NULL], a->fixed.size, 0, &kernel));
     if (kernel->variant->before) {
         if (!a->nine || a->nine->bytes < (size_t)(36 * n))
             return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the two-pass form needs 9 floats a voxel in nine");
-        CLV_TRY(clv_kernel_get(ctx, kernel->variant->before, NULL, a->size, 0, &products));
-        CLV_TRY(CLV_LAUNCH(ctx, products, a->size, 48 * n, CLV_BUF(a->u), CLV_FORCE_SIZE(a->size),
+        CLV_TRY(clv_kernel_get(ctx, kernel->variant->before, NULL, a->fixed.size, 0, &products));
+        CLV_TRY(CLV_LAUNCH(ctx, products, a->fixed.size, 48 * n, CLV_BUF(a->u), CLV_SIZE(&a->fixed),
                            CLV_FORCE_INVERSE(a), CLV_BUF(a->nine)));
         moved += 36;
     }
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, moved * n, CLV_FORCE_ARGS(a), CLV_BUF(a->nine), CLV_BUF(a->force)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, moved * n, CLV_FORCE_ARGS(a), CLV_BUF(a->nine),
+                       CLV_BUF(a->force)));
 end:
     return status;
 }

@@ -26,13 +26,10 @@ extern const clv_entry clv_entry_force, clv_entry_force_image, clv_entry_force_p
  * nine: scratch of 9 floats a voxel, needed where the two-pass form is forced
  * (clv_force_variant), else NULL will do. force may not be u. */
 typedef struct clv_force_args {
-    const clv_buffer *moving;
-    int moving_size[3];
-    const clv_buffer *fixed;
+    clv_image moving; /* T */
+    clv_image fixed;  /* R, and the grid of all but T */
     const clv_buffer *mask;
     const clv_buffer *u;
-    int size[3];
-    float spacing[3];
     clv_map map;
     float lambda;
     clv_buffer *nine;

@@ -8,22 +8,15 @@
 /* with_force: the force buffer is needed as well. */
 int clv_force_check(const clv_force_args *args, bool with_force);
 
-static inline double clv_force_voxels(const clv_force_args *a)
-{
-    return (double)a->size[0] * a->size[1] * a->size[2];
-}
-
-#define CLV_FORCE_SIZE(s) CLV_INT4((s)[0], (s)[1], (s)[2], 0)
 #define CLV_FORCE_SHIFT(row) CLV_FLOAT4((row)[0], (row)[1], (row)[2], 0)
 #define CLV_FORCE_INVERSE(a) \
-    CLV_FLOAT4(1 / (a)->spacing[0], 1 / (a)->spacing[1], 1 / (a)->spacing[2], (a)->lambda)
+    CLV_FLOAT4(1 / (a)->fixed.spacing[0], 1 / (a)->fixed.spacing[1], 1 / (a)->fixed.spacing[2], (a)->lambda)
 #define CLV_FORCE_MAP(m)                                                                   \
     CLV_FLOAT4V((m)->linear[0]), CLV_FLOAT4V((m)->linear[1]), CLV_FLOAT4V((m)->linear[2]), \
         CLV_FORCE_SHIFT((m)->shift[0]), CLV_FORCE_SHIFT((m)->shift[1]),                    \
         CLV_FORCE_SHIFT((m)->shift[2])
-#define CLV_FORCE_ARGS(a)                                                                     \
-    CLV_BUF((a)->moving), CLV_FORCE_SIZE((a)->moving_size), CLV_BUF((a)->fixed),              \
-        CLV_BUF((a)->mask), CLV_BUF((a)->u), CLV_FORCE_SIZE((a)->size), CLV_FORCE_INVERSE(a), \
-        CLV_FORCE_MAP(&(a)->map)
+#define CLV_FORCE_ARGS(a)                                                                           \
+    CLV_BUF((a)->moving.buffer), CLV_SIZE(&(a)->moving), CLV_BUF((a)->fixed.buffer), CLV_BUF((a)->mask), \
+        CLV_BUF((a)->u), CLV_SIZE(&(a)->fixed), CLV_FORCE_INVERSE(a), CLV_FORCE_MAP(&(a)->map)
 
 #endif

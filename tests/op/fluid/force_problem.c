@@ -59,9 +59,9 @@ void force_make(const force_problem *p, force_data *d)
             a->map.shift[r][c] = ((float)(r == c) + 0.7f * turn) / p->spacing[c];
         }
         a->map.linear[r][3] = p->turned ? 0.37f - 0.21f * (float)r : 0;
-        a->size[r] = d->ref.size[r] = p->size[r];
-        a->moving_size[r] = d->ref.moving_size[r] = p->moving_size[r];
-        a->spacing[r] = p->spacing[r];
+        a->fixed.size[r] = d->ref.size[r] = p->size[r];
+        a->moving.size[r] = d->ref.moving_size[r] = p->moving_size[r];
+        a->fixed.spacing[r] = p->spacing[r];
         d->ref.spacing[r] = p->spacing[r];
         for (int c = 0; c < 4; c++)
             d->ref.linear[r][c] = a->map.linear[r][c];
@@ -77,8 +77,8 @@ void force_make(const force_problem *p, force_data *d)
 
 void force_upload(clvox_context *ctx, const force_problem *p, force_data *d)
 {
-    d->args.moving = harness_upload(ctx, d->moving, d->moving_voxels * sizeof(float));
-    d->args.fixed = harness_upload(ctx, d->fixed, d->voxels * sizeof(float));
+    d->args.moving.buffer = harness_upload(ctx, d->moving, d->moving_voxels * sizeof(float));
+    d->args.fixed.buffer = harness_upload(ctx, d->fixed, d->voxels * sizeof(float));
     if (p->mask)
         d->args.mask = harness_upload(ctx, d->mask, d->voxels * sizeof(float));
     d->args.u = harness_upload_field(ctx, d->u, d->voxels);
@@ -87,7 +87,7 @@ void force_upload(clvox_context *ctx, const force_problem *p, force_data *d)
 
 void force_discard(force_data *d)
 {
-    clv_buffer *all[] = {(clv_buffer *)d->args.moving, (clv_buffer *)d->args.fixed,
+    clv_buffer *all[] = {d->args.moving.buffer, d->args.fixed.buffer,
                          (clv_buffer *)d->args.mask, (clv_buffer *)d->args.u, d->args.nine,
                          d->args.force};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -152,10 +152,10 @@ static void test_refusals(void **state)
     wrong.force = (clv_buffer *)wrong.u;
     assert_int_equal(clv_force(ctx, &wrong), CLVOX_ERROR_ARGUMENT);
     wrong = d.args;
-    wrong.spacing[1] = 0;
+    wrong.fixed.spacing[1] = 0;
     assert_int_equal(clv_force(ctx, &wrong), CLVOX_ERROR_ARGUMENT);
     wrong = d.args;
-    wrong.moving = NULL;
+    wrong.moving.buffer = NULL;
     assert_int_equal(clv_force(ctx, &wrong), CLVOX_ERROR_ARGUMENT);
     assert_int_equal(clv_force_variant(ctx, "force", "twopass", -1), CLVOX_OK);
     assert_int_equal(clv_force(ctx, &d.args), CLVOX_ERROR_ARGUMENT);
