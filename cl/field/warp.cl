@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out(i) = in(p(i)), p(i) = linear (i, 1) + shift u(i).
- * INTERPOLATION: 0 nearest, 1 linear, 2 cubic, 3 label voting.
+ * INTERPOLATION: 0 nearest, 1 linear, 2 cubic, 3 label voting, 4 cubic B-spline (in: its coefficients), 5 Lanczos.
  * HAS_FIELD: whether there is a u. */
 #include "common/position.clh"
 
@@ -10,6 +10,9 @@
 #define SAMPLE sample_linear
 #elif INTERPOLATION == 2
 #define SAMPLE sample_cubic
+#elif INTERPOLATION >= 4
+#include "common/sample_wide.clh"
+#define SAMPLE sample_wide
 #else
 #define SAMPLE sample_label
 #endif
@@ -61,6 +64,8 @@ static inline float gather(__global const float *in, int4 n, int base, int dy, i
         sum = muladd((float4)(wz[k]), plane, sum);
     }
     return dot(wx, sum);
+#elif INTERPOLATION >= 4
+    return sample_wide(in, n, p);
 #else
     __global const float *a = in + base;
     float4 low = (float4)(vload2(0, a), vload2(0, a + dy));

@@ -140,7 +140,8 @@ int cmd_apply(command *cli, int argc, char **argv)
 {
     static const clvox_interpolation methods[] = {CLVOX_INTERPOLATE_AUTO, CLVOX_INTERPOLATE_LINEAR,
                                                   CLVOX_INTERPOLATE_NEAREST, CLVOX_INTERPOLATE_CUBIC,
-                                                  CLVOX_INTERPOLATE_LABEL};
+                                                  CLVOX_INTERPOLATE_LABEL, CLVOX_INTERPOLATE_BSPLINE,
+                                                  CLVOX_INTERPOLATE_LANCZOS};
     static const clvox_reorientation turns[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
     const char *image_path = NULL, *reference_path = NULL, *out_path = NULL, *points = NULL;
@@ -153,7 +154,7 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
          "a transform; the last is applied first; ,-1 inverts it"},
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
-        {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label",
+        {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label|bspline|lanczos",
          "auto: label for label images, else linear"},
         {"outside", 0, CLI_NUMBER, &outside, "VALUE", "where REFERENCE reaches beyond IMAGE (default 0)"},
         {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",

@@ -114,6 +114,58 @@ end:
     return status;
 }
 
+/* Row i of the inverse of (1 4 1) / 6, whose ends are (4 2) / 6: column i of its
+ * transpose's, by elimination. n is above 1. */
+static void invert_row(int n, int i, double *work, double *x)
+{
+    /* Transposed, the entries below the diagonal are those above it before. */
+    for (int k = 0; k < n; k++)
+        x[k] = k == i ? 6 : 0;
+    double pivot = 4;
+    for (int k = 0; k < n; k++) {
+        double below = k == 1 ? 2 : 1, above = k == n - 2 ? 2 : 1;
+        if (k > 0) {
+            pivot = 4 - below * work[k - 1];
+            x[k] -= below * x[k - 1];
+        }
+        x[k] /= pivot;
+        work[k] = above / pivot;
+    }
+    for (int k = n - 2; k >= 0; k--)
+        x[k] -= work[k] * x[k + 1];
+    for (int k = 0; k < n; k++)
+        x[k] = fabs(x[k]) < 1e-8 ? 0 : x[k];
+}
+
+int clv_spline_samples(clvox_context *ctx, const int size[3], clv_spline *out)
+{
+    int status = CLVOX_OK;
+    double *matrix = NULL, *work = NULL;
+    *out = (clv_spline){.along = {{.rows = 0}}};
+    for (int a = 0; a < 3; a++) {
+        int n = size[a];
+        matrix = calloc((size_t)n * (size_t)n, sizeof *matrix);
+        work = calloc((size_t)n, sizeof *work);
+        if (!matrix || !work) {
+            status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+            goto end;
+        }
+        matrix[0] = 1;
+        for (int i = 0; i < n && n > 1; i++)
+            invert_row(n, i, work, matrix + (size_t)i * (size_t)n);
+        CLV_TRY(clv_bands_make(ctx, n, n, matrix, &out->along[a]));
+        free(matrix);
+        free(work);
+        matrix = work = NULL;
+    }
+end:
+    free(matrix);
+    free(work);
+    if (status < 0)
+        clv_spline_free(out);
+    return status;
+}
+
 void clv_spline_free(clv_spline *spline)
 {
     for (int a = 0; a < 3; a++)

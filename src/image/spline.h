@@ -36,7 +36,13 @@ int clv_spline_make(clvox_context *ctx, const clv_lattice *lattice, const clvox_
 /* From control points to those of clv_lattice_half, which give the same values. */
 int clv_spline_refine(clvox_context *ctx, const clv_lattice *lattice, clv_spline *out);
 
-/* Along x, y and z. tmp: two buffers of at least clv_spline_room floats. */
+/* From values on a grid to the coefficients of the splines through them, one at each
+ * voxel, mirrored at the outermost ones: the inverse of (1 4 1) / 6, what is below
+ * 1e-8 of it left out. */
+int clv_spline_samples(clvox_context *ctx, const int size[3], clv_spline *out);
+
+/* Along x, y and z. tmp: two buffers of at least clv_spline_room floats; where
+ * both sizes are one, these may be out and in. */
 size_t clv_spline_room(const int in[3], const int out[3]);
 int clv_spline_apply(clvox_context *ctx, const clv_spline *spline, clv_buffer *in, const int in_size[3],
                      clv_buffer *const tmp[2], clv_buffer *out, const int out_size[3]);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "image/spline.h"
 #include "op/image/resample.h"
 #include "op/field/warp.h"
 #include "transform/chain.h"
@@ -16,7 +17,7 @@ static int choose(const clvox_volume *image, clvox_interpolation *interpolation)
     bool names = image->kind == CLVOX_KIND_LABEL;
     if (*interpolation == CLVOX_INTERPOLATE_AUTO)
         *interpolation = names ? CLVOX_INTERPOLATE_LABEL : CLVOX_INTERPOLATE_LINEAR;
-    if (names && (*interpolation == CLVOX_INTERPOLATE_LINEAR || *interpolation == CLVOX_INTERPOLATE_CUBIC))
+    if (names && *interpolation != CLVOX_INTERPOLATE_LABEL && *interpolation != CLVOX_INTERPOLATE_NEAREST)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "labels are names and have no values in between; use label or nearest "
                         "interpolation for this image");
@@ -34,6 +35,8 @@ static int sample(clvox_context *ctx, clvox_interpolation interpolation, const c
     clv_interpolation kind = interpolation == CLVOX_INTERPOLATE_LABEL     ? CLV_LABEL
                              : interpolation == CLVOX_INTERPOLATE_NEAREST ? CLV_NEAREST
                              : interpolation == CLVOX_INTERPOLATE_LINEAR  ? CLV_LINEAR
+                             : interpolation == CLVOX_INTERPOLATE_BSPLINE ? CLV_BSPLINE
+                             : interpolation == CLVOX_INTERPOLATE_LANCZOS ? CLV_LANCZOS
                                                                           : CLV_CUBIC;
     return clv_warp(ctx, CLV_VOLUME(in, from->size), map, field, kind, outside,
                     CLV_VOLUME(to, grid->size));
@@ -46,22 +49,31 @@ static int apply_map(clvox_context *ctx, const clvox_volume *image, const clv_bu
 {
     int status = CLVOX_OK;
     size_t from = clvox_grid_voxels(&image->grid), to = clvox_grid_voxels(&made->grid);
-    clv_buffer *in = NULL, *out = NULL;
+    clv_buffer *in = NULL, *out = NULL, *coefficients = NULL;
     clv_map map;
+    clv_spline spline = {.along = {{.rows = 0}}};
+    const int buffers = interpolation == CLVOX_INTERPOLATE_BSPLINE ? 3 : 2;
     const clv_request requests[] = {
         {&in, from * sizeof(float), "image"},
         {&out, to * sizeof(float), "resampled image"},
+        {&coefficients, from * sizeof(float), "coefficients of the image"},
     };
-    CLV_TRY(clv_pool_take(ctx, requests, 2));
+    CLV_TRY(clv_pool_take(ctx, requests, buffers));
+    if (coefficients)
+        status = clv_spline_samples(ctx, image->grid.size, &spline);
     clv_map_between(&made->grid, &image->grid, matrix, 1, &map);
     for (int frame = 0; frame < image->frames && status >= 0; frame++) {
         status = clv_buffer_write(ctx, in, 0, image->data + (size_t)frame * from, from * sizeof(float));
+        if (status >= 0 && coefficients)
+            status = clv_spline_apply(ctx, &spline, in, image->grid.size, (clv_buffer *[2]){coefficients, in},
+                                      coefficients, image->grid.size);
         if (status >= 0)
-            status = sample(ctx, interpolation, in, &image->grid, &map, field, outside, out, &made->grid);
+            status = sample(ctx, interpolation, coefficients ? coefficients : in, &image->grid, &map, field, outside, out, &made->grid);
         if (status >= 0)
             status = clv_buffer_read(ctx, out, 0, made->data + (size_t)frame * to, to * sizeof(float));
     }
-    clv_pool_release(requests, 2);
+    clv_spline_free(&spline);
+    clv_pool_release(requests, buffers);
 end:
     return status;
 }

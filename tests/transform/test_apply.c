@@ -558,9 +558,71 @@ static void refusals(void)
     test_case(warps_and_grids_without_a_voxel_are_refused, "warps and grids without a voxel are refused");
 }
 
+static double wave(const double at[3])
+{
+    return 100 * cos(1.1 * at[0] + .3) * cos(.9 * at[1]) * cos(1.2 * at[2] - .5);
+}
+
+/* Waves of five to seven voxels, looked at between them: what each method errs by, away from the border. */
+static double wave_error(clvox_interpolation how)
+{
+    const clvox_grid grid = {{29, 31, 27}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    clvox_transform shift = {.matrix = {{1, 0, 0, .5}, {0, 1, 0, .37}, {0, 0, 1, -.41}, {0, 0, 0, 1}}};
+    const clvox_link link = {&shift, 0};
+    clvox_volume *v, *out;
+    double worst = 0, x[3];
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
+    for (size_t i = 0; i < clvox_grid_voxels(&grid); i++) {
+        voxel(&grid, i, x);
+        v->data[i] = (float)wave(x);
+    }
+    assert_ok(clvox_apply(ctx, v, &grid, &link, 1, how, 0, &out));
+    for (size_t i = 0; i < clvox_grid_voxels(&grid); i++) {
+        voxel(&grid, i, x);
+        bool within = true;
+        for (int a = 0; a < 3; a++)
+            within = within && x[a] > 8 && x[a] < grid.size[a] - 9;
+        double at[3] = {x[0] + .5, x[1] + .37, x[2] - .41};
+        if (within)
+            worst = fmax(worst, fabs((double)out->data[i] - wave(at)));
+    }
+    clvox_volume_destroy(&out);
+    /* At voxels both give the values that there are. */
+    assert_ok(clvox_apply(ctx, v, &grid, NULL, 0, how, 0, &out));
+    for (size_t i = 0; i < clvox_grid_voxels(&grid); i++)
+        assert_true(fabsf(out->data[i] - v->data[i]) < 2e-4f);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&out);
+    return worst;
+}
+
+static void wider_kernels_err_less(void **state)
+{
+    (void)state;
+    double linear = wave_error(CLVOX_INTERPOLATE_LINEAR), cubic = wave_error(CLVOX_INTERPOLATE_CUBIC);
+    double spline = wave_error(CLVOX_INTERPOLATE_BSPLINE), lanczos = wave_error(CLVOX_INTERPOLATE_LANCZOS);
+    printf("# linear %.2f, cubic %.2f, B-spline %.2f, Lanczos %.2f of 100\n", linear, cubic, spline, lanczos);
+    assert_true(cubic < .5 * linear && spline < .5 * cubic && lanczos < .6 * cubic);
+    /* Axes of one and of two voxels. */
+    const clvox_grid thin = {{2, 1, 9}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    clvox_volume *v, *out;
+    assert_ok(clvox_volume_create(&thin, 2, CLVOX_KIND_SCALAR, &v));
+    harness_random(v->data, 36, 5, -9, 9);
+    for (int how = CLVOX_INTERPOLATE_BSPLINE; how <= CLVOX_INTERPOLATE_LANCZOS; how++) {
+        assert_ok(clvox_apply(ctx, v, &thin, NULL, 0, (clvox_interpolation)how, 0, &out));
+        for (size_t i = 0; i < 36; i++)
+            assert_true(fabsf(out->data[i] - v->data[i]) < 2e-5f);
+        clvox_volume_destroy(&out);
+    }
+    v->kind = CLVOX_KIND_LABEL;
+    assert_int_equal(clvox_apply(ctx, v, &thin, NULL, 0, CLVOX_INTERPOLATE_BSPLINE, 0, &out), CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&v);
+}
+
 int main(void)
 {
     ctx = harness_open();
+    test_case(wider_kernels_err_less, "wider kernels err less, and thin axes stay");
     test_case(same_grid, "no transform, same grid: every voxel as it was, NaN too");
     ramps();
     points();

@@ -16,8 +16,11 @@ typedef enum clv_interpolation {
     CLV_NEAREST,
     CLV_LINEAR,
     CLV_CUBIC, /* interpolating Catmull-Rom */
-    CLV_LABEL  /* for label images: each corner's trilinear weight votes for its label, the
+    CLV_LABEL, /* for label images: each corner's trilinear weight votes for its label, the
                   largest total wins, ties go to the smaller label */
+    CLV_BSPLINE, /* cubic B-spline; in holds its coefficients (clv_spline_samples of image/spline.h), mirrored
+                    beyond the outermost centres */
+    CLV_LANCZOS  /* sinc under Lanczos' window of three lobes, weights that add up to 1 */
 } clv_interpolation;
 
 /* out(i) = in(p(i)) for one scalar frame. field may be NULL (affine only).

@@ -2,6 +2,7 @@
 #include "ref/field/warp.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 void ref_position(const clv_map *map, const float *field, const int size[3], int x, int y, int z,
                   double p[3])
@@ -16,18 +17,26 @@ void ref_position(const clv_map *map, const float *field, const int size[3], int
     }
 }
 
-static double at(const float *in, const int n[3], int x, int y, int z)
+static double at(const float *in, const int n[3], int kind, int x, int y, int z)
 {
     int i[3] = {x, y, z};
+    for (int a = 0; a < 3; a++)
+        if (kind == REF_BSPLINE && n[a] > 1)
+            i[a] = (n[a] - 1) - abs((n[a] - 1) - abs(i[a]));
     for (int a = 0; a < 3; a++)
         i[a] = i[a] < 0 ? 0 : i[a] >= n[a] ? n[a] - 1 : i[a];
     return in[((size_t)i[2] * (size_t)n[1] + (size_t)i[1]) * (size_t)n[0] + (size_t)i[0]];
 }
 
-/* Weight of the voxel at distance d: the textbook kernels of Keys (a = -1/2). */
+/* Weight of the voxel at distance d: the textbook kernels, of Keys (a = -1/2) where cubic. */
 static double weight(int kind, double d)
 {
     d = fabs(d);
+    if (kind == REF_BSPLINE)
+        return d < 1 ? 2. / 3 - d * d + d * d * d / 2 : d < 2 ? (2 - d) * (2 - d) * (2 - d) / 6 : 0;
+    if (kind == REF_LANCZOS)
+        return !(d > 0) ? 1 : d >= 3 || fabs(d - rint(d)) < 1e-12 ? 0
+               : 3 * sin(M_PI * d) * sin(M_PI * d / 3) / (M_PI * M_PI * d * d);
     if (kind != REF_CUBIC)
         return d < 1 ? 1 - d : 0;
     return d < 1 ? 1.5 * d * d * d - 2.5 * d * d + 1 : d < 2 ? -0.5 * d * d * d + 2.5 * d * d - 4 * d + 2 : 0;
@@ -55,17 +64,19 @@ double ref_sample(const float *in, const int n[3], const double p[3], int kind, 
     if (!inside)
         return outside;
     if (kind == REF_NEAREST)
-        return at(in, n, (int)floor(q[0] + 0.5), (int)floor(q[1] + 0.5), (int)floor(q[2] + 0.5));
-    double sum = 0;
-    for (int dz = -1; dz <= 2; dz++)
-        for (int dy = -1; dy <= 2; dy++)
-            for (int dx = -1; dx <= 2; dx++) {
+        return at(in, n, kind, (int)floor(q[0] + 0.5), (int)floor(q[1] + 0.5), (int)floor(q[2] + 0.5));
+    double sum = 0, weights = 0;
+    const int first = kind == REF_LANCZOS ? -2 : -1, last = kind == REF_LANCZOS ? 3 : 2;
+    for (int dz = first; dz <= last; dz++)
+        for (int dy = first; dy <= last; dy++)
+            for (int dx = first; dx <= last; dx++) {
                 double w = weight(kind, base[0] + dx - q[0]) * weight(kind, base[1] + dy - q[1]) *
                            weight(kind, base[2] + dz - q[2]);
-                double v = at(in, n, base[0] + dx, base[1] + dy, base[2] + dz);
+                double v = at(in, n, kind, base[0] + dx, base[1] + dy, base[2] + dz);
                 if (w == 0)
                     continue;
                 sum += w * v;
+                weights += w;
                 int k = 0;
                 while (k < labels && label[k] != v)
                     k++;
@@ -78,7 +89,7 @@ double ref_sample(const float *in, const int n[3], const double p[3], int kind, 
                 votes[k] += w;
             }
     if (kind != REF_LABEL)
-        return sum;
+        return kind == REF_LANCZOS ? sum / weights : sum;
     int best = 0;
     for (int k = 1; k < labels; k++)
         if (votes[k] > votes[best] || (votes[k] == votes[best] && label[k] < label[best]))
