@@ -155,8 +155,9 @@ typedef struct bench_row {
 
 /* By field; each ends with a NULL name. bench_fields are all of them. */
 extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_solvers[],
-    bench_rows_surface[], bench_rows_tensor[], bench_rows_sort[];
-enum { BENCH_FIELDS = 6 };
+    bench_rows_surface[], bench_rows_tensor[], bench_rows_sort[],
+    bench_rows_anatomy[];
+enum { BENCH_FIELDS = 7 };
 extern const bench_row *const bench_fields[BENCH_FIELDS];
 
 /* Runs the row on small volumes, odd and even, with the kernels that are chosen or

@@ -81,6 +81,23 @@ typedef struct clvox_surface_facts {
 /* CLVOX_ERROR_DATA where a corner is no vertex or a point no number. */
 CLVOX_API int clvox_surface_inspect(const clvox_surface *surface, clvox_surface_facts *facts);
 
+/* Inner products of two surfaces in the space of currents or of varifolds, mm^4. */
+typedef struct clvox_surface_products {
+    double aa, bb, ab;
+    double squared_distance; /* aa + bb - 2 ab: 0 for a surface and itself */
+} clvox_surface_products;
+
+/* Surfaces are sums of elements, their triangles' centroids x with unit normals n and
+ * areas a, and
+ *   <A, B> = sum_i sum_j exp(-|x_i - y_j|^2 / width^2) a_i b_j (n_i . m_j)^p
+ * over all pairs, with p = 1 for currents, which tell the two sides of a surface apart,
+ * and p = 2 for varifolds, which do not (Ha 2011, section 3.4). width in mm, in which
+ * details smaller than it count for little. No correspondence, closedness or equal
+ * number of triangles is needed. aa, bb and ab are exact to about 1e-6 of aa.
+ * CLVOX_ERROR_ARGUMENT for a width that is not above 0, _DATA as clvox_surface_inspect. */
+CLVOX_API int clvox_surface_currents(clvox_context *context, const clvox_surface *a, const clvox_surface *b,
+                                     double width, int varifold, clvox_surface_products *out);
+
 /* ---- values, distances and meshes --------------------------------------- */
 
 /* What the values of a volume are taken for. */

@@ -69,6 +69,7 @@ int cmd_shoot(command *cli, int argc, char **argv);
 int cmd_surface(command *cli, int argc, char **argv);
 int cmd_surface_distance(command *cli, int argc, char **argv);
 int cmd_surface_mesh(command *cli, int argc, char **argv);
+int cmd_surface_compare(command *cli, int argc, char **argv);
 int cmd_surface_denoise(command *cli, int argc, char **argv);
 int cmd_tensor(command *cli, int argc, char **argv);
 int cmd_tensor_all(command *cli, int argc, char **argv);

@@ -10,6 +10,8 @@ int cmd_surface(command *cli, int argc, char **argv)
          cmd_surface_mesh},
         {"denoise", "surface denoise", "removes noise and staircases, keeps edges and volume",
          cmd_surface_denoise},
+        {"compare", "surface compare", "how far two meshes are apart: as currents, varifolds, point by point",
+         cmd_surface_compare},
         {NULL, NULL, NULL, NULL},
     };
     return cli_run_subcommand(cli, rows, "Surfaces as meshes and as signed distances on a grid.",

@@ -26,6 +26,10 @@ int clv_surface_compare(const clvox_surface *a, const clvox_surface *b, int samp
 /* 1 for the voxels of the grid that clvox_distance_from_surface finds inside, else 0. */
 int clv_surface_inside(const clvox_surface *surface, const clvox_grid *grid, unsigned char *inside);
 
+/* Dice of what two closed surfaces enclose, by voxels of a 192nd of the longest extent;
+ * NaN where neither encloses one. */
+int clv_surface_overlap(const clvox_surface *a, const clvox_surface *b, double *dice);
+
 /* The zero level of a signed distance (mm) on a grid twice as fine, refined by
  * cubics, with about four times the triangles: nearer where the surface bends.
  * Too large a grid is taken as it is. */

@@ -24,6 +24,16 @@ exits 0 clvox surface mesh l.nii.gz -o l.ply; near components 2 0
 exits 0 clvox surface distance sh_labels.nii.gz -o m.nii.gz
 exits 0 clvox surface mesh m.nii.gz -o m.ply; near components 1 0
 
+begin "compare: currents, varifolds, distances and overlap of two meshes"
+exits 2 clvox surface compare i.ply d.ply; says 'width'
+exits 2 clvox surface compare i.ply d.ply --width 3vox; says 'width'
+exits 0 clvox surface compare i.ply i.ply --width 3mm --json log/c.json
+json log/c.json 'abs(j["result"]["currents"]) < 1e-6 * j["result"]["currents_products"]["AA"]'
+json log/c.json 'j["result"]["hausdorff_mm"] < 1e-9 and j["result"]["dice"] == 1'
+exits 0 clvox surface compare i.ply d.ply --width 3mm --json log/c.json
+json log/c.json '0 < j["result"]["varifold"] < .2 * j["result"]["varifold_products"]["AA"]'
+json log/c.json '.9 < j["result"]["dice"] < 1 and 0 < j["result"]["mean_distance_mm"] < j["result"]["hausdorff_mm"] < 1.5'
+
 begin "distance: a mesh, on a grid around it and on a given one"
 exits 0 clvox surface distance i.ply -o p.nii.gz --voxel 0.8mm --json log/p.json; quiet
 json log/p.json 'j["distance"]["from"] == "mesh" and not j["distance"]["faced_inward"]'

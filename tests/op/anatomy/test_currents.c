@@ -107,12 +107,11 @@ static void products_and_gradients(void **state)
 {
     (void)state;
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
-    for (int varifold = 0; varifold < 2; varifold++) {
+    for (int varifold = 0; varifold < (harness_first() && !tiny ? 2 : 1); varifold++) { /* two builds each */
         compare(1, 1, 2, varifold, true, 0);
         compare(tiny ? 9 : 257, tiny ? 17 : 300, 1.7, varifold, true, 0);
         compare(tiny ? 20 : 1111, tiny ? 20 : 1197, 0.9, varifold, !varifold, 60); /* some blocks lie far apart */
     }
-    compare(13, 5, 40, false, false, 0);
 }
 
 /* Centres and normals (kept unit, areas apart) moved along a direction. */

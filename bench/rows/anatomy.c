@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of surfaces as currents. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench/rows/check.h"
+#include "ref/anatomy/currents.h"
+
+enum { MOST = 131072, WIDTH = 8 };
+
+/* Elements on a sphere of 60 mm, along a spiral so that neighbours are neighbours: two sets of so many. */
+static int count_of(const bench_data *d)
+{
+    return d->n / 8 < MOST ? d->n / 8 : MOST;
+}
+
+static void element_of(int i, int count, float shift, float e[8])
+{
+    double z = 1 - (2. * i + 1) / count, angle = 2.399963229728653 * i, r = sqrt(1 - z * z);
+    const double normal[3] = {r * cos(angle), r * sin(angle), z};
+    for (int k = 0; k < 3; k++) {
+        e[k] = (float)(60 * normal[k]) + (k == 0 ? shift : 0);
+        e[4 + k] = (float)normal[k];
+    }
+    e[3] = 0;
+    e[7] = (float)(45239.0 / count); /* the sphere's area in all */
+}
+
+static void elements(int count, float shift, float *element)
+{
+    for (int i = 0; i < count; i++)
+        element_of(i, count, shift, element + 8 * (size_t)i);
+}
+
+static int upload(bench_data *d, float shift, clv_buffer *element, clv_buffer *box)
+{
+    int status = CLVOX_OK, count = count_of(d);
+    float *e = malloc(32 * (size_t)(count + 1)), *b = calloc((size_t)CLV_CURRENTS_BLOCKS(count) + 1, 32);
+    if (!e || !b) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    elements(count, shift, e);
+    for (int i = 0; i < 8 * CLV_CURRENTS_BLOCKS(count); i++)
+        b[i] = i % 8 < 4 ? -100 : 100; /* no pair is passed over */
+    CLV_TRY(clv_buffer_write(d->ctx, element, 0, e, 32 * (size_t)count));
+    CLV_TRY(clv_buffer_write(d->ctx, box, 0, b, 32 * (size_t)CLV_CURRENTS_BLOCKS(count)));
+    CLV_TRY(clv_buffer_fill(d->ctx, d->nine, 0, 0, 32 * (size_t)count));
+end:
+    free(e);
+    free(b);
+    return status;
+}
+
+static int begin(bench_data *d)
+{
+    int status = upload(d, 0, d->out[0], d->solver[0]);
+    return status < 0 ? status : upload(d, 1.5f, d->out[1], d->solver[1]);
+}
+
+static int currents(bench_data *d, bool varifold, bool gradient)
+{
+    int count = count_of(d);
+    return clv_currents(d->ctx, &(clv_currents_args){.target = {d->out[0], d->solver[0], count},
+                                                     .source = {d->out[1], d->solver[1], count},
+                                                     .width = WIDTH, .varifold = varifold, .partial = d->partial,
+                                                     .gradient = gradient ? d->nine : NULL, .factor = 1});
+}
+
+static int row_currents(bench_data *d)
+{
+    return currents(d, false, false);
+}
+
+static int row_currents_gradient(bench_data *d)
+{
+    return currents(d, false, true);
+}
+
+static int row_varifold_gradient(bench_data *d)
+{
+    return currents(d, true, true);
+}
+
+static int check(bench_check *c, bool varifold)
+{
+    int status = CLVOX_OK, count = count_of(c->data), blocks = CLV_CURRENTS_BLOCKS(count);
+    float *a = malloc(32 * (size_t)(count + 1)), *b = malloc(32 * (size_t)(count + 1));
+    double got = 0;
+    if (!a || !b) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    elements(count, 0, a);
+    elements(count, 1.5f, b);
+    CLV_TRY(clv_buffer_read(c->data->ctx, c->data->partial, 0, c->got, 4 * (size_t)blocks));
+    for (int i = 0; i < blocks; i++)
+        got += (double)c->got[i];
+    double want = ref_currents(a, count, b, count, WIDTH, varifold, NULL);
+    CLV_TRY(check_number(c, got, want, 1e-5 * want));
+end:
+    free(a);
+    free(b);
+    return status;
+}
+
+static int check_currents(bench_check *c)
+{
+    return check(c, false);
+}
+
+static int check_varifold(bench_check *c)
+{
+    return check(c, true);
+}
+
+/* A voxel is a pair of elements. */
+static void pairs(const bench_data *d, int size[3])
+{
+    size[0] = size[1] = count_of(d);
+    size[2] = 1;
+}
+
+/* Bytes are none to speak of; an exponential counts as one operation. */
+const bench_row bench_rows_anatomy[] = {
+    {"currents", NULL, 0, 17, row_currents, check_currents, begin, pairs},
+    {"currents, gradient", "currents", 0, 30, row_currents_gradient, check_currents, begin, pairs},
+    {"varifold, gradient", NULL, 0, 33, row_varifold_gradient, check_varifold, begin, pairs},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "anatomy/elements.h"
+
+/* The inner product, from the sums of the blocks. */
+static int product(clvox_context *ctx, const clv_element_set *a, const clv_element_set *b, float width, bool varifold,
+                   clv_buffer *partial, float *host, double *out)
+{
+    int status = CLVOX_OK, blocks = CLV_CURRENTS_BLOCKS(a->count);
+    *out = 0;
+    if (a->count == 0 || b->count == 0)
+        return CLVOX_OK;
+    CLV_TRY(clv_currents(ctx, &(clv_currents_args){.target = clv_element_set_view(a), .source = clv_element_set_view(b),
+                                                   .width = width, .varifold = varifold, .partial = partial}));
+    CLV_TRY(clv_buffer_read(ctx, partial, 0, host, 4 * (size_t)blocks));
+    for (int i = 0; i < blocks; i++)
+        *out += (double)host[i];
+end:
+    return status;
+}
+
+int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b, double width,
+                           int varifold, clvox_surface_products *out)
+{
+    int status = CLVOX_OK;
+    clv_element_set sets[2] = {{NULL, NULL, 0}, {NULL, NULL, 0}};
+    clv_buffer *partial = NULL;
+    float *host = NULL;
+    double origin[3];
+    const clvox_surface *surfaces[2] = {a, b};
+    clvox_surface_facts facts[2];
+    *out = (clvox_surface_products){0};
+    if (!ctx || !a || !b || !(width > 0) || !isfinite(width))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "currents want two surfaces and a width above 0 mm");
+    for (int i = 0; i < 2; i++)
+        CLV_TRY(clvox_surface_inspect(surfaces[i], &facts[i]));
+    for (int k = 0; k < 3; k++)
+        origin[k] = (facts[0].bounds[0][k] + facts[0].bounds[1][k]) / 2;
+    for (int i = 0; i < 2; i++)
+        CLV_TRY(clv_element_set_create(ctx, surfaces[i], origin, &sets[i]));
+    int most = sets[0].count > sets[1].count ? sets[0].count : sets[1].count;
+    size_t bytes = 4 * (size_t)(CLV_CURRENTS_BLOCKS(most) + 1);
+    CLV_TRY(clv_buffer_create(ctx, bytes, "inner products of surfaces", &partial));
+    host = malloc(bytes);
+    if (!host) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
+        goto end;
+    }
+    CLV_TRY(product(ctx, &sets[0], &sets[0], (float)width, varifold, partial, host, &out->aa));
+    CLV_TRY(product(ctx, &sets[1], &sets[1], (float)width, varifold, partial, host, &out->bb));
+    CLV_TRY(product(ctx, &sets[0], &sets[1], (float)width, varifold, partial, host, &out->ab));
+    out->squared_distance = out->aa + out->bb - 2 * out->ab;
+end:
+    for (int i = 0; i < 2; i++)
+        clv_element_set_release(&sets[i]);
+    clv_buffer_destroy(&partial);
+    free(host);
+    return status;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anatomy/elements.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "clvox/sort.h"
+
+enum { CODE_BITS = 10 };
+
+/* Every third bit of the result is a bit of v. */
+static uint32_t spread(uint32_t v)
+{
+    uint32_t code = 0;
+    for (int b = 0; b < CODE_BITS; b++)
+        code |= (v >> b & 1) << 3 * b;
+    return code;
+}
+
+/* The order along a Morton curve through the box of all elements. */
+static int order_of(clvox_context *ctx, const float *element, int count, uint32_t *order)
+{
+    int status = CLVOX_OK;
+    float least[3] = {INFINITY, INFINITY, INFINITY}, most[3] = {-INFINITY, -INFINITY, -INFINITY}, longest = 0;
+    uint32_t *code = malloc(sizeof *code * (size_t)count);
+    if (!code)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for %d elements", count);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < 3; k++) {
+            least[k] = fminf(least[k], element[8 * i + k]);
+            most[k] = fmaxf(most[k], element[8 * i + k]);
+        }
+    for (int k = 0; k < 3; k++)
+        longest = fmaxf(longest, most[k] - least[k]);
+    const float scale = longest > 0 ? ((1 << CODE_BITS) - 1) / longest : 0;
+    for (int i = 0; i < count; i++) {
+        code[i] = 0;
+        order[i] = (uint32_t)i;
+        for (int k = 0; k < 3; k++)
+            code[i] |= spread((uint32_t)((element[8 * i + k] - least[k]) * scale)) << k;
+    }
+    status = clvox_sort(ctx, CLVOX_SORT_UINT32, code, order, (size_t)count);
+    free(code);
+    return status;
+}
+
+/* The elements of the triangles that have an area; their number, negative where a point is no number. */
+static int elements_of(const clvox_surface *s, const double origin[3], float *element)
+{
+    int count = 0;
+    for (size_t t = 0; t < s->triangles; t++) {
+        const double *p[3];
+        double normal[3], twice = 0;
+        for (int k = 0; k < 3; k++)
+            p[k] = s->points + 3 * (size_t)s->corners[3 * t + (size_t)k];
+        for (int k = 0; k < 3; k++) {
+            int l = (k + 1) % 3, m = (k + 2) % 3;
+            normal[k] = (p[1][l] - p[0][l]) * (p[2][m] - p[0][m]) - (p[1][m] - p[0][m]) * (p[2][l] - p[0][l]);
+            twice += normal[k] * normal[k];
+        }
+        twice = sqrt(twice);
+        if (!isfinite(twice))
+            return clv_fail(CLVOX_ERROR_DATA, "a point of the surface is no number");
+        if (twice == 0)
+            continue;
+        float *e = element + 8 * count++;
+        for (int k = 0; k < 3; k++) {
+            e[k] = (float)((p[0][k] + p[1][k] + p[2][k]) / 3 - origin[k]);
+            e[4 + k] = (float)(normal[k] / twice);
+        }
+        e[3] = 0;
+        e[7] = (float)(twice / 2);
+    }
+    return count;
+}
+
+/* Least and greatest corner around each block of elements. */
+static void boxes_of(const float *element, int count, float *box)
+{
+    for (int i = 0; i < count; i++) {
+        float *b = box + 8 * (size_t)(i / CLV_CURRENTS_BLOCK);
+        for (int k = 0; k < 4; k++) {
+            bool first = i % CLV_CURRENTS_BLOCK == 0;
+            b[k] = first ? element[8 * i + k] : fminf(b[k], element[8 * i + k]);
+            b[4 + k] = first ? element[8 * i + k] : fmaxf(b[4 + k], element[8 * i + k]);
+        }
+    }
+}
+
+static int upload(clvox_context *ctx, const float *data, size_t bytes, clv_buffer **out)
+{
+    int status = clv_buffer_create(ctx, bytes, "elements of a surface", out);
+    return status < 0 ? status : clv_buffer_write(ctx, *out, 0, data, bytes);
+}
+
+int clv_element_set_create(clvox_context *ctx, const clvox_surface *surface, const double origin[3],
+                           clv_element_set *out)
+{
+    int status = CLVOX_OK;
+    size_t most = surface->triangles ? surface->triangles : 1;
+    float *element = NULL, *sorted = NULL, *box = NULL;
+    uint32_t *order = NULL;
+    *out = (clv_element_set){NULL, NULL, 0};
+    if (surface->triangles > INT32_MAX / 8)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a surface of %zu triangles is too large", surface->triangles);
+    element = malloc(32 * most);
+    sorted = malloc(32 * most);
+    order = malloc(4 * most);
+    box = calloc((size_t)CLV_CURRENTS_BLOCKS(most), 32);
+    if (!element || !sorted || !order || !box) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for %zu triangles", surface->triangles);
+        goto end;
+    }
+    int count = elements_of(surface, origin, element);
+    CLV_TRY(count);
+    status = CLVOX_OK;
+    if (count == 0)
+        goto end;
+    CLV_TRY(order_of(ctx, element, count, order));
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < 8; k++)
+            sorted[8 * i + k] = element[8 * order[i] + (uint32_t)k];
+    boxes_of(sorted, count, box);
+    CLV_TRY(upload(ctx, sorted, 32 * (size_t)count, &out->element));
+    CLV_TRY(upload(ctx, box, 32 * (size_t)CLV_CURRENTS_BLOCKS(count), &out->box));
+    out->count = count;
+end:
+    free(element);
+    free(sorted);
+    free(order);
+    free(box);
+    return status;
+}
+
+void clv_element_set_release(clv_element_set *set)
+{
+    clv_buffer_destroy(&set->element);
+    clv_buffer_destroy(&set->box);
+    set->count = 0;
+}
+
+clv_elements clv_element_set_view(const clv_element_set *set)
+{
+    return (clv_elements){set->element, set->box, set->count};
+}

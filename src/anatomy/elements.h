@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Surfaces as the elements of currents and varifolds, on the device. */
+#ifndef CLV_ANATOMY_ELEMENTS_H
+#define CLV_ANATOMY_ELEMENTS_H
+
+#include "clvox/surface.h"
+#include "op/anatomy/currents.h"
+
+/* Elements on the device, in an order in which neighbours in space lie near one another. */
+typedef struct clv_element_set {
+    clv_buffer *element, *box;
+    int count;
+} clv_element_set;
+
+/* A triangle each: its centroid, unit normal and area; those without area are left out.
+ * Positions are relative to `origin`, so that float32 holds them well. CLVOX_ERROR_DATA
+ * where a point is no number. Release with clv_element_set_release, also after a failure. */
+int clv_element_set_create(clvox_context *ctx, const clvox_surface *surface, const double origin[3],
+                           clv_element_set *out);
+void clv_element_set_release(clv_element_set *set);
+
+/* What clv_currents takes. */
+clv_elements clv_element_set_view(const clv_element_set *set);
+
+#endif
