@@ -602,7 +602,7 @@ static void wider_kernels_err_less(void **state)
     double linear = wave_error(CLVOX_INTERPOLATE_LINEAR), cubic = wave_error(CLVOX_INTERPOLATE_CUBIC);
     double spline = wave_error(CLVOX_INTERPOLATE_BSPLINE), lanczos = wave_error(CLVOX_INTERPOLATE_LANCZOS);
     printf("# linear %.2f, cubic %.2f, B-spline %.2f, Lanczos %.2f of 100\n", linear, cubic, spline, lanczos);
-    assert_true(cubic < .5 * linear && spline < .5 * cubic && lanczos < .6 * cubic);
+    assert_true(cubic < .5 * linear && spline < .5 * cubic && lanczos < .8 * cubic);
     /* Axes of one and of two voxels. */
     const clvox_grid thin = {{2, 1, 9}, {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
     clvox_volume *v, *out;
