@@ -34,7 +34,7 @@ CLVOX_API int clvox_gradients_read_fsl(const char *bval, const char *bvec, const
                                        int volumes, clvox_gradients **out);
 
 /* Reads MRtrix's table: a line x y z b for each volume, x y z in RAS; # starts a
- * remark. Otherwise as clvox_gradients_read_fsl. */
+ * remark; or the one that an MRtrix image holds (dw_scheme). Otherwise as clvox_gradients_read_fsl. */
 CLVOX_API int clvox_gradients_read_mrtrix(const char *path, int volumes, clvox_gradients **out);
 
 /* Writes FSL's pair of files for a DWI on that grid. Each file is whole or

@@ -146,7 +146,7 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
-        {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b instead of both"},
+        {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE",
          "of the brain: work above 0 only (default: by Otsu's threshold, PREFIX_mask)"},
         {"few", 0, CLI_FLAG, &r.few, NULL, "of the maps only fa, md, ad, rd, v1 and colours"},

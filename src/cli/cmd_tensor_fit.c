@@ -139,7 +139,7 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
-        {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b instead of both"},
+        {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit above 0 only"},
         {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the scan without noise"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},

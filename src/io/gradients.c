@@ -12,6 +12,7 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "clvox/tensor.h"
+#include "io/mif.h"
 #include "io/plain.h"
 
 enum {
@@ -90,10 +91,14 @@ static int read_table(const char *path, table *t)
 {
     int status;
     char *text = NULL;
-    size_t size;
+    size_t size = 0;
     memset(t, 0, sizeof *t);
     t->path = path;
-    CLV_TRY(clv_file_read_all(path, TEXT_LIMIT, &text, &size));
+    CLV_TRY(clv_mif_gradients(path, &text));
+    if (text)
+        size = strlen(text);
+    else
+        CLV_TRY(clv_file_read_all(path, TEXT_LIMIT, &text, &size));
     t->rows = malloc((size / 2 + 1) * sizeof *t->rows);
     t->values = malloc((size / 2 + 1) * sizeof *t->values);
     if (!t->rows || !t->values) {

@@ -157,6 +157,12 @@ static void mrtrixs_table_is_in_ras_whatever_the_grid(void **state)
     assert_true(far(shared.g->direction[1], (double[3]){1, 0, 0}) == 0 && shared.g->b[2] == 2500);
     assert_true(far(shared.g->direction[2], (double[3]){0, -0.6, 0.8}) < 1e-15);
     clvox_gradients_destroy(&shared.g);
+    status = clvox_gradients_read_mrtrix(
+        text("dwi.mif", "mrtrix image\ndim: 1,1,1,2\ndw_scheme: 0,0,0,0\ndw_scheme: 0,-0.6,0.8,2500\nEND\n\1\2"), 2, &shared.g);
+    assert_that(status == 0, "%s", clvox_message());
+    assert_true(far(shared.g->direction[1], (double[3]){0, -0.6, 0.8}) < 1e-15 && shared.g->b[1] == 2500);
+    clvox_gradients_destroy(&shared.g);
+    refuses_b("mrtrix image\ndim: 1,1,1,2\nEND\n", 2, "grad.b", "no gradients");
     refuses_b("0 0 0 0\n1 0 0\n", 2, "grad.b, line 2", "has 3 numbers");
     refuses_b("0 0 0 0\n1 0 0 1000\n", 3, "grad.b, line 2", "2 directions");
     refuses_b("0 0 0 0\n0 0 0 1000\n", 2, "grad.b, line 2", "volume 2 has b = 1000");
