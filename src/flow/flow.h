@@ -40,11 +40,10 @@ static inline clv_flow *clv_flow_of(clv_registration *run)
 
 /* Slots of clv_flow.numbers. */
 enum {
-    CLV_FLOW_DOTS = 0,     /* two of each time step: <F, v> and <F, K F> */
-    CLV_FLOW_METRIC = 64,  /* S and voxels of each channel */
-    CLV_FLOW_LONGEST = 80, /* of the forces of the adjoint */
-    CLV_FLOW_STEP = 81,    /* the longest K F of all, voxels */
-    CLV_FLOW_OTHER = 82
+    CLV_FLOW_DOTS = 0,      /* three of each time step: what a model sums */
+    CLV_FLOW_METRIC = 96,   /* S and voxels of each channel */
+    CLV_FLOW_LONGEST = 112, /* of the forces of the adjoint */
+    CLV_FLOW_STEP = 113,    /* the longest vector of a step, voxels */
 };
 
 /* One level of a run. */

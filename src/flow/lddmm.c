@@ -2,11 +2,12 @@
 /* Large deformation diffeomorphic metric mapping (Beg et al. 2005; Ha 2011, section
  * 2.2.1.2), between two images that meet in the middle (flow.h). Coarse to fine;
  * with F_k = dS/dv_k / (lambda dt), each iteration
- *   w_k = K F_k                        flow.h
- *   v_k <- v_k + e (w_k - 2 v_k)       down the gradient 2 v - K F of E / lambda in V
- * and e is halved until the energy has fallen. |v_k|_V^2 follows from <F, v> and
- * <F, K F>, so that no L is applied. Between levels v is brought to constant speed
- * and carried up as its momentum L L v. */
+ *   w_k = K F_k                          flow.h
+ *   p_k <- w_k - 2 v_k + momentum p_k    down the gradient 2 v - K F of E / lambda in V
+ *   v_k <- v_k + e p_k
+ * and e is made smaller until the energy has fallen; where p does not lead down, it is the gradient
+ * alone. Norms and products in V follow from sums over F, so that no L is applied. Between levels v is
+ * brought to constant speed and carried up as its momentum L L v. */
 #include <math.h>
 #include <string.h>
 
@@ -14,59 +15,64 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 
-enum { LOOK = 10, MOST_TRIES = 12 };
+enum { LOOK = 10, MOST_TRIES = 12, PATIENCE = 3 };
 
-/* Of 1/2, which would forget the velocities at once. */
+/* Steps: of 1/2 the gradient alone would forget the velocities at once. */
 static const double LARGEST = .4, LONGER = 1.4, SHORTER = .4;
+
+typedef struct state {
+    clv_flow flow;
+    clv_buffer *p[CLV_FLOW_STEPS]; /* the direction of the iteration before */
+} state;
+_Static_assert(sizeof(state) <= CLV_MODEL_BYTES, "more state than a run has room for");
+
+static state *state_of(clv_registration *run)
+{
+    return CLV_MODEL_STATE(state, run);
+}
+
+/* <v, v>, <v, p> and <p, p> in V of a time step. */
+typedef struct products {
+    double vv, vp, pp;
+} products;
 
 typedef struct descent {
     clv_flow_level flow;
-    double lambda;
-    double norm[CLV_FLOW_STEPS]; /* |v_k|_V^2 */
-    double energy;               /* E / lambda */
-    double metric, mean;         /* S, and a voxel */
+    double lambda, momentum;
+    bool begun; /* p is a direction */
+    products of[CLV_FLOW_STEPS];
+    double energy; /* E / lambda */
+    double mean;   /* metric a voxel */
 } descent;
 
-static double kinetic(const double *norm, int steps)
+/* The energy of the velocities after a step e along p. */
+static double kinetic(const descent *d, double e)
 {
     double sum = 0;
-    for (int k = 0; k < steps; k++)
-        sum += norm[k] / steps;
+    for (int k = 0; k < d->flow.steps; k++)
+        sum += fmax(0, d->of[k].vv + e * (2 * d->of[k].vp + e * d->of[k].pp)) / d->flow.steps;
     return sum;
 }
 
-/* w_k is F: leaves K F there, what its dots say, and the longest K F of all. */
-static int each_step(const clv_flow_level *flow, int k)
+static int dot(const clv_flow_level *flow, const clv_buffer *a, const clv_buffer *b, int slot)
 {
-    int status = CLVOX_OK;
     clv_registration *run = flow->run;
-    clv_flow *own = clv_flow_of(run);
-    const float *spacing = flow->level->spacing;
-    const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
-    int n = 3 * flow->level->n;
-    clv_buffer *force = own->w[k], *smooth = own->spare;
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){force, own->v[k], NULL, 0, n}, run->partial,
-                       own->numbers, CLV_FLOW_DOTS + 2 * k));
-    CLV_TRY(clv_flow_smooth(flow, force, smooth));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){force, smooth, NULL, 0, n}, run->partial,
-                       own->numbers, CLV_FLOW_DOTS + 2 * k + 1));
-    CLV_TRY(clv_reduce_longest(run->ctx, smooth, per_mm, flow->level->n, true, run->partial, own->numbers,
-                               CLV_FLOW_STEP));
-    own->w[k] = smooth;
-    own->spare = force;
-end:
-    return status;
+    return clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){a, b, NULL, 0, 3 * flow->level->n}, run->partial,
+                      clv_flow_of(run)->numbers, slot);
 }
 
-/* v_k = keep v_k + add w_k. */
-static int update(const clv_flow_level *flow, double keep, double add)
+/* w_k is F: leaves K F there, and what its sums say. */
+static int each_step(const clv_flow_level *flow, int k)
 {
-    int status = CLVOX_OK;
-    clv_registration *run = flow->run;
-    clv_flow *own = clv_flow_of(run);
-    for (int k = 0; k < flow->steps; k++)
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, own->v[k], 3 * flow->level->n, own->v[k], own->w[k],
-                              NULL, (float[4]){(float)keep, (float)add, 0, 0}));
+    int status = CLVOX_OK, slot = CLV_FLOW_DOTS + 3 * k;
+    clv_flow *own = clv_flow_of(flow->run);
+    clv_buffer *force = own->w[k], *smooth = own->spare;
+    CLV_TRY(dot(flow, force, own->v[k], slot));
+    CLV_TRY(dot(flow, force, state_of(flow->run)->p[k], slot + 2));
+    CLV_TRY(clv_flow_smooth(flow, force, smooth));
+    CLV_TRY(dot(flow, force, smooth, slot + 1));
+    own->w[k] = smooth;
+    own->spare = force;
 end:
     return status;
 }
@@ -77,67 +83,115 @@ static int read_numbers(const clv_flow_level *flow, float numbers[CLV_FLOW_NUMBE
                            CLV_FLOW_NUMBERS * sizeof *numbers);
 }
 
-/* |v_k|^2 after a step e, from what the dots say. */
-static void norms_after(const descent *d, const float *numbers, double e, double norm[CLV_FLOW_STEPS])
-{
-    double keep = 1 - 2 * e;
-    for (int k = 0; k < d->flow.steps; k++) {
-        double b = (double)numbers[CLV_FLOW_DOTS + 2 * k], c = (double)numbers[CLV_FLOW_DOTS + 2 * k + 1];
-        norm[k] = fmax(0, keep * keep * d->norm[k] + 2 * e * keep * b + e * e * c);
-    }
-}
-
-static int look_first(descent *d)
+/* v_k += add p_k. */
+static int advance(const descent *d, double add)
 {
     int status = CLVOX_OK;
-    float numbers[CLV_FLOW_NUMBERS];
-    CLV_TRY(clv_flow_compare(&d->flow));
-    CLV_TRY(read_numbers(&d->flow, numbers));
-    clv_flow_metric(d->flow.run, numbers + CLV_FLOW_METRIC, &d->mean, &d->metric);
-    d->energy = kinetic(d->norm, d->flow.steps) - d->metric / d->lambda;
+    clv_registration *run = d->flow.run;
+    for (int k = 0; k < d->flow.steps; k++) {
+        clv_buffer *v = clv_flow_of(run)->v[k];
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, v, 3 * d->flow.level->n, v, state_of(run)->p[k], NULL,
+                              (float[4]){1, (float)add, 0, 0}));
+    }
 end:
     return status;
 }
 
-/* One iteration: *e is the step that was taken, and the next one to try; 0 where none lowers the energy.
- * longest: voxels that a step may move. */
-static int iterate(descent *d, double longest, double *e)
+/* p and its products, with `keep` of the p before, unless that would not lead down; and its longest vector. */
+static int find_direction(descent *d, const float *numbers, double keep, double *longest)
 {
     int status = CLVOX_OK;
-    clv_flow_level *flow = &d->flow;
-    clv_registration *run = flow->run;
+    clv_registration *run = d->flow.run;
     clv_flow *own = clv_flow_of(run);
-    float numbers[CLV_FLOW_NUMBERS];
-    double norm[CLV_FLOW_STEPS], mean, metric, taken = 0, try = *e;
+    const float *spacing = d->flow.level->spacing;
+    const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
+    double slope = 0, gg[CLV_FLOW_STEPS], gp[CLV_FLOW_STEPS], gv[CLV_FLOW_STEPS];
+    float found;
+    for (int k = 0; k < d->flow.steps; k++) {
+        const float *n = numbers + CLV_FLOW_DOTS + 3 * k;
+        const products *of = &d->of[k];
+        gv[k] = (double)n[0] - 2 * of->vv;
+        gg[k] = fmax(0, (double)n[1] - 4 * (double)n[0] + 4 * of->vv);
+        gp[k] = keep > 0 ? (double)n[2] - 2 * of->vp : 0;
+        slope += gg[k] + keep * gp[k];
+    }
+    if (!(slope > 0))
+        keep = 0;
     CLV_TRY(clv_buffer_fill(run->ctx, own->numbers, CLV_FLOW_STEP * sizeof(float), 0, sizeof(float)));
-    CLV_TRY(clv_flow_adjoint(flow, (float)(flow->steps / d->lambda), each_step));
-    if (!(try > 0)) {
-        CLV_TRY(read_numbers(flow, numbers));
-        try = longest / fmax(1e-30, (double)numbers[CLV_FLOW_STEP]);
-        try = fmin(try, LARGEST);
+    for (int k = 0; k < d->flow.steps; k++) {
+        products *of = &d->of[k];
+        clv_buffer *p = state_of(run)->p[k];
+        of->vp = gv[k] + (keep > 0 ? keep * of->vp : 0);
+        of->pp = gg[k] + (keep > 0 ? keep * (2 * gp[k] + keep * of->pp) : 0);
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, p, 3 * d->flow.level->n, own->w[k], own->v[k],
+                              keep > 0 ? p : NULL, (float[4]){1, -2, (float)keep, 0}));
+        CLV_TRY(clv_reduce_longest(run->ctx, p, per_mm, d->flow.level->n, true, run->partial, own->numbers,
+                                   CLV_FLOW_STEP));
     }
-    for (int i = 0; i < MOST_TRIES; i++) {
-        double keep = (1 - 2 * try) / (1 - 2 * taken);
-        CLV_TRY(update(flow, keep, try - keep * taken));
-        taken = try;
-        CLV_TRY(clv_flow_compare(flow));
-        CLV_TRY(read_numbers(flow, numbers));
-        clv_flow_metric(run, numbers + CLV_FLOW_METRIC, &mean, &metric);
-        norms_after(d, numbers, try, norm);
-        double energy = kinetic(norm, flow->steps) - metric / d->lambda;
+    CLV_TRY(clv_buffer_read(run->ctx, own->numbers, CLV_FLOW_STEP * sizeof(float), &found, sizeof found));
+    *longest = fmax(1e-30, (double)found);
+end:
+    return status;
+}
+
+/* E / lambda and the mean metric of the present velocities, whose energy is kinetic. */
+static int look(const descent *d, double of_velocities, double *energy, double *mean)
+{
+    int status = CLVOX_OK;
+    float numbers[CLV_FLOW_NUMBERS];
+    double metric;
+    CLV_TRY(clv_flow_compare(&d->flow));
+    CLV_TRY(read_numbers(&d->flow, numbers));
+    clv_flow_metric(d->flow.run, numbers + CLV_FLOW_METRIC, mean, &metric);
+    *energy = of_velocities - metric / d->lambda;
+end:
+    return status;
+}
+
+/* Along p, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy, or 0. */
+static int search(descent *d, double try, int tries, double *taken, int *count)
+{
+    int status = CLVOX_OK;
+    double at = 0, energy, mean;
+    for (*count = 0; *count < tries; ++*count, try *= SHORTER) {
+        CLV_TRY(advance(d, try - at));
+        at = try;
+        CLV_TRY(look(d, kinetic(d, try), &energy, &mean));
         if (energy < d->energy) {
-            memcpy(d->norm, norm, sizeof norm);
             d->energy = energy;
-            d->metric = metric;
             d->mean = mean;
-            double most = longest / fmax(1e-30, (double)numbers[CLV_FLOW_STEP]);
-            *e = fmin(fmin(try * (i ? 1 : LONGER), LARGEST), most);
-            goto end;
+            for (int k = 0; k < d->flow.steps; k++) {
+                products *of = &d->of[k];
+                of->vv = fmax(0, of->vv + try * (2 * of->vp + try * of->pp));
+                of->vp += try * of->pp;
+            }
+            *taken = try;
+            return CLVOX_OK;
         }
-        try *= SHORTER;
     }
-    CLV_TRY(update(flow, 1 / (1 - 2 * taken), -taken / (1 - 2 * taken)));
-    *e = 0;
+    CLV_TRY(advance(d, -at));
+    *taken = 0;
+end:
+    return status;
+}
+
+/* One iteration: *e is the step to try, 0 to be found, then the next one; 0 where none lowers the energy.
+ * most: voxels that a step may move. */
+static int iterate(descent *d, double most, double *e)
+{
+    int status = CLVOX_OK, count = 0;
+    float numbers[CLV_FLOW_NUMBERS];
+    double longest, taken = 0, keep = d->begun ? d->momentum : 0;
+    CLV_TRY(clv_flow_adjoint(&d->flow, (float)(d->flow.steps / d->lambda), each_step));
+    CLV_TRY(read_numbers(&d->flow, numbers));
+    for (int again = 0; again < (keep > 0 ? 2 : 1) && !(taken > 0); again++) {
+        bool last = again || !(keep > 0);
+        CLV_TRY(find_direction(d, numbers, again ? 0 : keep, &longest));
+        d->begun = true;
+        double bound = fmin(most / longest, LARGEST);
+        CLV_TRY(search(d, *e > 0 && !again ? fmin(*e, bound) : bound, last ? MOST_TRIES : PATIENCE, &taken, &count));
+    }
+    *e = taken * (count ? 1 : LONGER);
 end:
     return status;
 }
@@ -157,7 +211,7 @@ static int descend(descent *d, int index, double share, int *done)
     int status = CLVOX_OK, iteration = 0;
     double e = 0, start = 0, before = 0;
     double longest = index + 1 < o->levels ? o->step : o->finest_step;
-    CLV_TRY(look_first(d));
+    CLV_TRY(look(d, kinetic(d, 0), &d->energy, &d->mean));
     start = before = d->energy;
     for (; iteration < o->iterations[index]; iteration++) {
         if (iteration % LOOK == 0) {
@@ -186,13 +240,13 @@ static int reparametrise(descent *d)
     clv_flow *own = clv_flow_of(run);
     double length = 0, at = 0;
     for (int k = 0; k < steps; k++)
-        length += sqrt(d->norm[k]);
+        length += sqrt(d->of[k].vv);
     if (!(length > 0))
         return CLVOX_OK;
     double start[CLV_FLOW_STEPS + 1];
     for (int k = 0; k < steps; k++) {
         start[k] = at;
-        at += sqrt(d->norm[k]) / length * steps;
+        at += sqrt(d->of[k].vv) / length * steps;
     }
     start[steps] = steps;
     for (int j = 0; j < steps; j++) {
@@ -241,21 +295,27 @@ static int arrive(descent *d, const clvox_grid *from)
     for (int k = 0; k < d->flow.steps; k++) {
         if (!from) {
             CLV_TRY(clv_buffer_fill(run->ctx, own->v[k], 0, 0, n * sizeof(float)));
-            d->norm[k] = 0;
             continue;
         }
         CLV_TRY(clv_pyramid_carry(run, own->w[k], from, &d->flow.level->fixed, own->spare));
         CLV_TRY(clv_flow_smooth(&d->flow, own->w[k], own->v[k]));
-        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){own->w[k], own->v[k], NULL, 0, (int)n},
-                           run->partial, own->numbers, CLV_FLOW_DOTS + 2 * k));
+        CLV_TRY(dot(&d->flow, own->w[k], own->v[k], CLV_FLOW_DOTS + k));
     }
     if (from) {
         CLV_TRY(read_numbers(&d->flow, numbers));
         for (int k = 0; k < d->flow.steps; k++)
-            d->norm[k] = fmax(0, (double)numbers[CLV_FLOW_DOTS + 2 * k]);
+            d->of[k].vv = fmax(0, (double)numbers[CLV_FLOW_DOTS + k]);
     }
 end:
     return status;
+}
+
+static int requests(clv_registration *run, clv_request *list)
+{
+    int count = clv_flow_requests(run, list);
+    for (int k = 0; k < run->options->timesteps; k++)
+        list[count++] = (clv_request){&state_of(run)->p[k], 3 * (size_t)run->n * sizeof(float), "step of a velocity"};
+    return count;
 }
 
 static int run_level(clv_registration *run, int index, double share, clvox_grid *at, int *done)
@@ -263,7 +323,7 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
     clv_pyramid_level level;
-    descent d = {.lambda = o->lambda};
+    descent d = {.lambda = o->lambda, .momentum = o->momentum};
     CLV_TRY(clv_pyramid_make(run, index, true, &level));
     CLV_TRY(clv_flow_begin(&d.flow, run, &level));
     CLV_TRY(arrive(&d, index ? at : NULL));
@@ -296,7 +356,7 @@ end:
     return status;
 }
 
-static const char *const takes[] = {"step", "lambda", "operator", "timesteps", NULL};
+static const char *const takes[] = {"step", "momentum", "lambda", "operator", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .alpha = 2, .beta = 0, .gamma = 1, .lambda = .005, .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
@@ -304,7 +364,7 @@ static const char *const takes[] = {"step", "lambda", "operator", "timesteps", N
 const clv_model clv_model_lddmm = {
     .deform = CLVOX_DEFORM_LDDMM,
     .name = "lddmm",
-    .requests = clv_flow_requests,
+    .requests = requests,
     .run = run_lddmm,
     .metrics = ~0u,
     .border_stays = true,
@@ -312,10 +372,10 @@ const clv_model clv_model_lddmm = {
     .gives_inverse = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .step = 3, .finest_step = 3, .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .step = 3, .finest_step = 3,
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .step = 3, .finest_step = 3, .momentum = .7, .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .step = 3, .finest_step = 3, .momentum = .7,
             .tolerance = 1e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .step = 3, .finest_step = 3,
+        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .step = 3, .finest_step = 3, .momentum = .7,
             .tolerance = 1e-6},
     },
 };
