@@ -46,6 +46,7 @@ def run(arguments, threads, log):
 # ---- clvox ------------------------------------------------------------------
 
 CLVOX = {"clvox": [], "clvox-quick": ["--quick"], "clvox-best": ["--best"],
+         "clvox-lddmm": ["--deform", "lddmm"], "clvox-shooting": ["--deform", "shooting"],
          "clvox-affine": ["--deform", "none"]}
 AFTER = "-after-greedy"  # the same presets started from greedy's affine: the deformable stage alone
 CLVOX.update({k + AFTER: CLVOX[k] + ["--linear", "none"] for k in ("clvox", "clvox-quick", "clvox-best")})

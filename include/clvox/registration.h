@@ -100,9 +100,9 @@ typedef struct clvox_register_options {
     double update_sigma;     /* of the fluid regulariser, in voxels of the level */
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy
-                                of a flow, sigma^2 (lddmm, shooting) */
-    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting). greedy: with
-                                  gamma above 0 forces become velocities by 1 / L instead of update_sigma */
+                                of a flow, sigma^2 (lddmm, shooting; 0: by the voxels of the finest level) */
+    double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0: by the
+                                  voxels of the finest level). greedy: with gamma above 0 forces become velocities by 1 / L instead of update_sigma */
     clvox_solver solver;     /* of L v = f (greedy with an operator) */
     int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
     double step;             /* largest displacement of an iteration, in voxels of the level */

@@ -18,6 +18,9 @@
 /* Determinants of either half, and of the whole map, are kept above these. */
 static const float SMALLEST_HALF = 0.1f, SMALLEST = 0.04f;
 
+/* Of the operator and the energy, where they are not given. */
+static const double ALPHA = 2, LAMBDA = 0.005;
+
 /* R falls over an eighth of the shortest side, but not over more than so many voxels. */
 static const double LONGEST_RIM = 6;
 
@@ -26,8 +29,9 @@ int clv_flow_check(const clvox_register_options *o)
     if (o->timesteps < 2 || o->timesteps > CLV_FLOW_STEPS || o->timesteps % 2)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "timesteps is %d; a flow has an even number of them, 2 to %d",
                         o->timesteps, CLV_FLOW_STEPS);
-    if (!(o->lambda > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "lambda is %g; the energy of a flow needs a weight above 0", o->lambda);
+    if (!(o->gamma > 0) && (o->alpha > 0 || o->beta > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "gamma is %g; the operator of a flow must be positive definite",
+                        o->gamma);
     return CLVOX_OK;
 }
 
@@ -154,6 +158,22 @@ end:
     return status;
 }
 
+/* The operator and lambda. In voxels of the finest level both are then the same for every resolution. */
+static void settle(clv_flow_level *flow)
+{
+    const clvox_register_options *o = flow->run->options;
+    clvox_grid finest;
+    double edge[3];
+    clv_register_level(&flow->run->domain, o->shrink[o->levels - 1], &finest);
+    clvox_grid_spacing(&finest, edge);
+    double square = pow(edge[0] * edge[1] * edge[2], 2 / 3.);
+    bool given = o->gamma > 0;
+    flow->op.alpha = (float)(given ? o->alpha : ALPHA * square);
+    flow->op.beta = given ? (float)o->beta : 0;
+    flow->op.gamma = given ? (float)o->gamma : 1;
+    flow->lambda = o->lambda > 0 ? o->lambda : LAMBDA / square;
+}
+
 int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyramid_level *level)
 {
     int status = CLVOX_OK, shortest = INT_MAX;
@@ -162,8 +182,8 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     *flow = (clv_flow_level){.run = run, .level = level, .steps = o->timesteps};
     flow->op = (clv_fluid_operator){.size = {size[0], size[1], size[2]},
                                     .spacing = {level->spacing[0], level->spacing[1], level->spacing[2]},
-                                    .alpha = (float)o->alpha, .beta = (float)o->beta, .gamma = (float)o->gamma,
                                     .periodic = true};
+    settle(flow);
     for (int i = 0; i < 3; i++)
         if (size[i] > 1 && size[i] < shortest)
             shortest = size[i];

@@ -323,9 +323,10 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
     clv_pyramid_level level;
-    descent d = {.lambda = o->lambda, .momentum = o->momentum};
+    descent d = {.momentum = o->momentum};
     CLV_TRY(clv_pyramid_make(run, index, true, &level));
     CLV_TRY(clv_flow_begin(&d.flow, run, &level));
+    d.lambda = d.flow.lambda;
     CLV_TRY(arrive(&d, index ? at : NULL));
     CLV_TRY(descend(&d, index, share, done));
     if (index + 1 < o->levels)
@@ -359,7 +360,7 @@ end:
 static const char *const takes[] = {"step", "momentum", "lambda", "operator", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .alpha = 2, .beta = 0, .gamma = 1, .lambda = .005, .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
+    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
 
 const clv_model clv_model_lddmm = {
     .deform = CLVOX_DEFORM_LDDMM,

@@ -145,9 +145,10 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     int status = CLVOX_OK;
     clv_pyramid_level level;
     clv_shooting *own = clv_shooting_of(run);
-    descent d = {.lambda = run->options->lambda};
+    descent d = {.energy = 0};
     CLV_TRY(clv_pyramid_make(run, index, true, &level));
     CLV_TRY(clv_flow_begin(&d.flow, run, &level));
+    d.lambda = d.flow.lambda;
     if (index)
         CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed, own->field[0]));
     else
@@ -185,7 +186,7 @@ end:
 static const char *const takes[] = {"step", "lambda", "operator", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .alpha = 2, .beta = 0, .gamma = 1, .lambda = .005, .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
+    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
 
 const clv_model clv_model_shooting = {
     .deform = CLVOX_DEFORM_SHOOTING,

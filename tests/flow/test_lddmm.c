@@ -213,10 +213,7 @@ static void what_is_no_flow_is_refused(void **state)
     assert_int_equal(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
                      CLVOX_ERROR_ARGUMENT);
     o.timesteps = 4;
-    o.lambda = 0;
-    assert_int_equal(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
-                     CLVOX_ERROR_ARGUMENT);
-    o.lambda = 1;
+    o.alpha = 1;
     o.gamma = 0;
     assert_int_equal(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r),
                      CLVOX_ERROR_ARGUMENT);
