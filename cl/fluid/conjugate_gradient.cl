@@ -6,7 +6,7 @@
 #include "common/group_reduce.clh"
 #include "common/share.clh"
 
-/* Built with the places of the state (SQUARE; STEP; TURN, how much of the old
+/* Built with the places of the state (SQUARE; STEP; BETA, how much of the old
  * direction is kept; GOAL, a square no larger ends it; DONE iterations; WHOLE, the
  * square of f) and what is added up: BEGIN, the first residual's square; ALONG, the
  * direction's product with the matrix; else the next residual's square. */
@@ -41,7 +41,7 @@ void cg_total(__global const float *partial, int count, int kind, float goal, __
                 state[STEP] = going && sum > 0.0f ? state[SQUARE] / sum : 0.0f;
                 state[DONE] += going ? 1.0f : 0.0f;
             } else {
-                state[TURN] = going ? sum / state[SQUARE] : 0.0f;
+                state[BETA] = going ? sum / state[SQUARE] : 0.0f;
                 state[SQUARE] = going ? sum : state[SQUARE];
             }
         }
@@ -100,41 +100,41 @@ void cg_descend_chunks(__global float *r, __global const float *q, __global cons
     partial[get_group_id(0)] = rest + (four.x + four.y) + (four.z + four.w);
 }
 
-/* v += step d, d = r + turn d. A turn of 0 with a step of 0 is the end: d stays. */
-#define ADVANCE(T, V, D, R, i)                \
+/* v += step d, d = r + beta d. A beta of 0 with a step of 0 is the end: d stays. */
+#define CG_STEP(T, V, D, R, i)                \
     {                                         \
         T old = D;                            \
         V = V + step * old;                   \
-        D = R + turn * old;                   \
+        D = R + beta * old;                   \
     }
 
 __kernel void cg_direction_lanes(__global float *v, __global float *d, __global const float *r,
                                    __global const float *state, int n)
 {
-    float step = state[STEP], turn = state[TURN];
+    float step = state[STEP], beta = state[BETA];
     __global float4 *v4 = (__global float4 *)v, *d4 = (__global float4 *)d;
     __global const float4 *r4 = (__global const float4 *)r;
     int group = get_group_id(0) * TILE_X * (MARCH / 4) + get_local_id(0);
     for (int k = 0; k < MARCH / 4; k++) {
         int i = group + k * TILE_X;
         if (i < n / 4)
-            ADVANCE(float4, v4[i], d4[i], r4[i], i)
+            CG_STEP(float4, v4[i], d4[i], r4[i], i)
         else
             for (int j = 4 * i; j < n && j < 4 * i + 4; j++)
-                ADVANCE(float, v[j], d[j], r[j], j)
+                CG_STEP(float, v[j], d[j], r[j], j)
     }
 }
 
 __kernel void cg_direction_runs(__global float *v, __global float *d, __global const float *r,
                                   __global const float *state, int n)
 {
-    float step = state[STEP], turn = state[TURN];
+    float step = state[STEP], beta = state[BETA];
     int i = get_global_id(0) * MARCH, last = i + min(MARCH, n - i);
     for (; i + 8 <= last; i += 8) {
         float8 old = LOAD8(d + i);
         STORE8(LOAD8(v + i) + step * old, v + i);
-        STORE8(LOAD8(r + i) + turn * old, d + i);
+        STORE8(LOAD8(r + i) + beta * old, d + i);
     }
     for (; i < last; i++)
-        ADVANCE(float, v[i], d[i], r[i], i)
+        CG_STEP(float, v[i], d[i], r[i], i)
 }

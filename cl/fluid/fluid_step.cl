@@ -173,8 +173,8 @@ void bend_march(BEND_ARGUMENTS)
     ends ez = ends_at(z, size.z, size.x * size.y, inverse.z);                            \
     ends inner = ends_at(1, 3, 1, inverse.x);
 
-#define SLOPES1(f, i, e) difference1(load_vec1(f, (i) + e.low, n), load_vec1(f, (i) + e.high, n), e.weight)
-#define SLOPES8(f, i, e) difference_vec8(f, (i) + e.high, (i) + e.low, e.weight, n)
+#define DIFFERENCES1(f, i, e) difference1(load_vec1(f, (i) + e.low, n), load_vec1(f, (i) + e.high, n), e.weight)
+#define DIFFERENCES8(f, i, e) difference_vec8(f, (i) + e.high, (i) + e.low, e.weight, n)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void rate_row(RATE_ARGUMENTS)
@@ -210,15 +210,15 @@ void bend_row(BEND_ARGUMENTS)
         if (x > 0 && x + 9 <= size.x) {
             vec8 ax, ay, az;
             columns8(u, i, n, inner, ey, ez, &ax, &ay, &az);
-            largest8 = max(largest8, bend8(ax, ay, az, SLOPES8(p, i, inner), SLOPES8(p, i, ey),
-                                           SLOPES8(p, i, ez)));
+            largest8 = max(largest8, bend8(ax, ay, az, DIFFERENCES8(p, i, inner), DIFFERENCES8(p, i, ey),
+                                           DIFFERENCES8(p, i, ez)));
             x += 8;
         } else {
             vec1 ax, ay, az;
             ends ex = ends_at(x, size.x, 1, inverse.x);
             columns1(u, i, n, ex, ey, ez, &ax, &ay, &az);
-            largest = max(largest, bend1(ax, ay, az, SLOPES1(p, i, ex), SLOPES1(p, i, ey),
-                                         SLOPES1(p, i, ez)));
+            largest = max(largest, bend1(ax, ay, az, DIFFERENCES1(p, i, ex), DIFFERENCES1(p, i, ey),
+                                         DIFFERENCES1(p, i, ez)));
             x++;
         }
     }

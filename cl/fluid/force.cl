@@ -149,7 +149,7 @@ void force_reuse(FORCE_ARGUMENTS)
         ay.y += 1.0f;
         az.z += 1.0f;
         vec1 gx = cross1(ay, az);
-        float rate = -inverse.w * penalty_slope1(dot1(ax, gx));
+        float rate = -inverse.w * penalty_derivative1(dot1(ax, gx));
         vec1 gy = scaled1(cross1(az, ax), rate), gz = scaled1(cross1(ax, ay), rate);
         __local float *c = cell + (k & 1) * 6 * PLANE + item;
         c[0] = gx.x * rate;
@@ -211,7 +211,7 @@ static inline void put_flux1(flux_row *row, int cell, vec1 ax, vec1 ay, vec1 az,
                              float wx, float wy, float wz)
 {
     vec1 c = cross1(ay, az);
-    float rate = -lambda * penalty_slope1(dot1(ax, c));
+    float rate = -lambda * penalty_derivative1(dot1(ax, c));
     float *f = &row->flux[0][cell];
     c *= rate * wx;
     f[0] = c.x, f[SPAN] = c.y, f[2 * SPAN] = c.z;
@@ -244,7 +244,7 @@ static inline void compute_row(flux_row *row, __global const float *u, int4 size
         vec8 ax, ay, az;
         columns8(u, i + x, n, inner, ey, ez, &ax, &ay, &az);
         vec8 c = cross8(ay, az);
-        float8 rate = -inverse.w * penalty_slope8(dot8(ax, c));
+        float8 rate = -inverse.w * penalty_derivative8(dot8(ax, c));
         put3(f, c, rate * inner.weight);
         put3(f + 3 * SPAN, cross8(az, ax), rate * ey.weight);
         put3(f + 6 * SPAN, cross8(ax, ay), rate * ez.weight);

@@ -20,7 +20,7 @@ typedef struct poles {
     s[3] = g.start[3] * (x);
 
 /* s := p s */
-#define TURN(type, s)                                   \
+#define RECURSE(type, s)                                \
     {                                                   \
         type a = s[0], b = s[2];                        \
         s[0] = g.p[0] * a - g.p[1] * s[1];              \
@@ -89,7 +89,7 @@ __kernel void recursive_axis_row(__global const float *in, __global float *out, 
         int line = base + i * inner;
         for (int v = 0; 8 * v < count; v++) {
             float8 x = load_some(in + line + 8 * v, count - 8 * v);
-            TURN(float8, state[v])
+            RECURSE(float8, state[v])
             ADD(state[v], x)
             store_some(SUM(state[v]), out + line + 8 * v, count - 8 * v);
         }
@@ -103,7 +103,7 @@ __kernel void recursive_axis_row(__global const float *in, __global float *out, 
         for (int v = 0; 8 * v < count; v++) {
             float8 x = load_some(in + line + 8 * v, count - 8 * v);
             float8 causal = load_some(out + line + 8 * v, count - 8 * v);
-            TURN(float8, state[v])
+            RECURSE(float8, state[v])
             store_some(causal + SUM(state[v]), out + line + 8 * v, count - 8 * v);
             ADD(state[v], x)
         }
@@ -120,7 +120,7 @@ __kernel void recursive_axis_row(__global const float *in, __global float *out, 
     a = t;
 
 /* Transposes 8 x 8 floats. */
-static inline void turn_block(float8 r[8])
+static inline void transpose8(float8 r[8])
 {
     float8 t, q[8];
     for (int i = 0; i < 8; i += 2) {
@@ -148,9 +148,9 @@ static inline void turn_block(float8 r[8])
 #define LOAD_BLOCK(r, from, e, count)                                      \
     for (int l = 0; l < 8; l++)                                            \
         (r)[l] = load_some((from) + ROW_OF(l) + (e), count);               \
-    turn_block(r);
+    transpose8(r);
 #define STORE_BLOCK(r, to, e, count)                                       \
-    turn_block(r);                                                         \
+    transpose8(r);                                                         \
     for (int l = 0; l < 8 && first + l < rows; l++)                        \
         store_some((r)[l], (to) + ROW_OF(l) + (e), count);
 
@@ -178,7 +178,7 @@ __kernel void recursive_x_row(__global const float *in, __global float *out, con
         BLOCKS(x, LOAD_BLOCK, in, i)
         for (int m = 0; m < min(8, n - i); m++)
             for (int c = 0; c < inner; c++) {
-                TURN(float8, state[c])
+                RECURSE(float8, state[c])
                 ADD(state[c], x[m * inner + c])
                 made[m * inner + c] = SUM(state[c]);
             }
@@ -192,7 +192,7 @@ __kernel void recursive_x_row(__global const float *in, __global float *out, con
         BLOCKS(made, LOAD_BLOCK, out, i)
         for (int m = min(8, n - i) - 1; m >= 0; m--)
             for (int c = 0; c < inner; c++) {
-                TURN(float8, state[c])
+                RECURSE(float8, state[c])
                 made[m * inner + c] += SUM(state[c]);
                 ADD(state[c], x[m * inner + c])
             }
@@ -221,7 +221,7 @@ __kernel void recursive_lines(__global const float *in, __global float *out, con
             x[m] = in[base + min(i + m, n - 1) * inner];
 #pragma unroll
         for (int m = 0; m < AHEAD; m++) {
-            TURN(float, s)
+            RECURSE(float, s)
             ADD(s, x[m])
             if (i + m < n)
                 out[base + (i + m) * inner] = SUM(s);
@@ -236,7 +236,7 @@ __kernel void recursive_lines(__global const float *in, __global float *out, con
         }
 #pragma unroll
         for (int m = 0; m < AHEAD; m++) {
-            TURN(float, s)
+            RECURSE(float, s)
             if (i - m >= 0)
                 out[base + (i - m) * inner] = causal[m] + SUM(s);
             ADD(s, x[m])
@@ -265,7 +265,7 @@ __kernel void recursive_tile(__global const float *in, __global float *out, cons
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int m = 0; m < SPAN; m++) {
-            TURN(float, s)
+            RECURSE(float, s)
             ADD(s, x[lid][m])
             made[lid][m] = SUM(s);
         }
@@ -290,7 +290,7 @@ __kernel void recursive_tile(__global const float *in, __global float *out, cons
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int m = min(SPAN, n - i) - 1; m >= 0; m--) {
-            TURN(float, s)
+            RECURSE(float, s)
             made[lid][m] += SUM(s);
             ADD(s, x[lid][m])
         }

@@ -140,14 +140,14 @@ __kernel void tensor_fit_start(__global const float *dwi, __global const float *
 static inline void improve_at(__global const float *dwi, __global const float *design, int volumes, int n,
                               __global float *state, __global const float *kind, int hard, int mode, int i)
 {
-    real p[PARAMETERS], sums[SUMS], normal[PACKED], slope[PARAMETERS], energy = 0.0f;
+    real p[PARAMETERS], sums[SUMS], normal[PACKED], gradient[PARAMETERS], energy = 0.0f;
     flag good = (load_bits(kind, i, n) & FITTED) != 0;
     if (!ANY(good))
         return;
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++) {
         p[c] = load(state + c * n, i, n);
-        slope[c] = 0.0f;
+        gradient[c] = 0.0f;
     }
 #pragma unroll
     for (int c = 0; c < SUMS; c++)
@@ -176,14 +176,14 @@ static inline void improve_at(__global const float *dwi, __global const float *d
 #endif
 #endif
         gather(w, x, sums);
-        slope[0] += pull;
+        gradient[0] += pull;
 #pragma unroll
         for (int c = 1; c < PARAMETERS; c++)
-            slope[c] += pull * x[c];
+            gradient[c] += pull * x[c];
     }
     unfold(sums, normal);
     flag sound = good & factor(normal);
-    substitute(normal, slope);
+    substitute(normal, gradient);
 #if WEIGHT == 2
     real before = load(state + ENERGY * n, i, n);
     flag better = sound;
@@ -193,7 +193,7 @@ static inline void improve_at(__global const float *dwi, __global const float *d
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++) {
         real last = mode & 1 ? (real)(0.0f) : load(state + (MOVE + c) * n, i, n);
-        real move = select(shrink * last, mode & 2 ? (real)(0.0f) : slope[c], better);
+        real move = select(shrink * last, mode & 2 ? (real)(0.0f) : gradient[c], better);
         store(select(p[c] - last, p[c], better) + move, state + c * n, i, n);
         store(move, state + (MOVE + c) * n, i, n);
     }
@@ -201,7 +201,7 @@ static inline void improve_at(__global const float *dwi, __global const float *d
 #else
 #pragma unroll
     for (int c = 0; c < PARAMETERS; c++)
-        store(p[c] + select((real)(0.0f), slope[c], sound), state + c * n, i, n);
+        store(p[c] + select((real)(0.0f), gradient[c], sound), state + c * n, i, n);
 #endif
 }
 

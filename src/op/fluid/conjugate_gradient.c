@@ -11,13 +11,13 @@
 #define NEXT 2
 #define SQUARE 0
 #define STEP 1
-#define TURN 2
+#define BETA 2
 #define GOAL 3
 #define DONE 4
 #define WHOLE 5
 #define NUMBERS                                                                                    \
     "-DBEGIN=" CLV_TEXT(BEGIN) " -DALONG=" CLV_TEXT(ALONG) " -DSQUARE=" CLV_TEXT(SQUARE) " -DSTEP=" \
-    CLV_TEXT(STEP) " -DTURN=" CLV_TEXT(TURN) " -DGOAL=" CLV_TEXT(GOAL) " -DDONE=" CLV_TEXT(DONE)   \
+    CLV_TEXT(STEP) " -DBETA=" CLV_TEXT(BETA) " -DGOAL=" CLV_TEXT(GOAL) " -DDONE=" CLV_TEXT(DONE)   \
     " -DWHOLE=" CLV_TEXT(WHOLE)
 static const char *const builds[] = {NUMBERS, NULL};
 
