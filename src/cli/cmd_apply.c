@@ -117,14 +117,16 @@ static void flip(table *t)
     }
 }
 
-static int move_points(command *cli, const cli_chain *chain, const char *in, const char *out)
+static int move_points(command *cli, const cli_chain *chain, const char *in, bool ras, const char *out)
 {
     int status = CLVOX_OK;
     table t;
     CLV_TRY(table_read(in, &t));
-    flip(&t); /* LPS to RAS */
+    if (!ras)
+        flip(&t); /* LPS to RAS */
     CLV_TRY(clvox_apply_points(chain->link, chain->count, t.points, t.count));
-    flip(&t);
+    if (!ras)
+        flip(&t);
     CLV_TRY(table_write(&t, out));
     cli_log_output(cli, out);
     cJSON_AddNumberToObject(cli->log, "points", t.count);
@@ -146,7 +148,7 @@ int cmd_apply(command *cli, int argc, char **argv)
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
     const char *image_path = NULL, *reference_path = NULL, *out_path = NULL, *points = NULL;
     cli_texts transforms = {.count = 0};
-    int interp = 0, reorient = 0, order = CLVOX_TENSOR_AUTO;
+    int interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO;
     double outside = 0;
     const cli_option options[] = {
         {"input", 'i', CLI_TEXT, &image_path, "IMAGE", "the volume to resample, 3-D or 4-D"},
@@ -163,11 +165,12 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
          "of a tensor's six volumes, in and out (auto: what NIfTI marks as tensors)"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
+        {"frames", 0, CLI_CHOICE, &frames, "lps|ras", "of the points, in and out (default lps, as ITK and ANTs)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "-i IMAGE -r REFERENCE -t T [-t T ...] -o OUT\n"
-                    "       clvox apply --points IN.csv -t T [-t T ...] -o OUT.csv",
+                    "       clvox apply --points IN.csv [--frames ras] -t T [-t T ...] -o OUT.csv",
         .about =
             "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
             "antsApplyTransforms does: a voxel of REFERENCE at x looks in IMAGE at last(... first(x)).\n"
@@ -178,7 +181,7 @@ int cmd_apply(command *cli, int argc, char **argv)
             "alone. Files of FSL, DIPY and MRtrix do not say that they hold tensors: --order does.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
-            "(negate x and y of RAS coordinates); further columns are kept.",
+            "(RAS with --frames ras); further columns are kept.",
         .example = "  clvox apply -i atlas_labels.nii.gz -r subject.nii.gz -t result_warp.nii.gz "
                    "-t result_affine.txt \\\n      --interp label -o labels_on_subject.nii.gz",
         .options = options,
@@ -191,6 +194,8 @@ int cmd_apply(command *cli, int argc, char **argv)
         return status;
     if (!out_path)
         return cli_misuse("-o OUT is missing");
+    if (!points && frames)
+        return cli_misuse("--frames belongs to --points");
     if (points && (image_path || reference_path))
         return cli_misuse("--points takes neither -i nor -r");
     if (!points && !image_path)
@@ -199,7 +204,7 @@ int cmd_apply(command *cli, int argc, char **argv)
         return cli_misuse("-r REFERENCE is missing");
     if (points) {
         CLV_TRY(cli_read_chain(cli, &transforms, &chain));
-        status = move_points(cli, &chain, points, out_path);
+        status = move_points(cli, &chain, points, frames == 1, out_path);
         goto end;
     }
     bool named = order != CLVOX_TENSOR_AUTO;

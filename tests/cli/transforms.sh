@@ -116,6 +116,13 @@ exits 0 clvox apply --points points.csv -t shift.txt -o moved.csv
 exits 0 cat moved.csv
 prints '^x,y,z,t,label,comment$'; prints '^-19,-8,33,0,7,a point$'; prints '^-24.5,-10,40,0,8,$'
 exits 0 clvox apply --points moved.csv -t shift.txt,-1 -o again.csv
+# The same points in RAS: x and y change their sign on both sides.
+awk -F, 'NR > 1 && NF > 2 { $1 = -$1; $2 = -$2 } 1' OFS=, moved.csv > want_ras.csv
+awk -F, 'NR > 1 && NF > 2 { $1 = -$1; $2 = -$2 } 1' OFS=, points.csv > ras.csv
+exits 0 clvox apply --points ras.csv --frames ras -t shift.txt -o moved_ras.csv
+paste -d, want_ras.csv moved_ras.csv | tr -d '\r' | awk -F, 'NR > 1 && ($1 - $7) ^ 2 + ($2 - $8) ^ 2 + ($3 - $9) ^ 2 > 1e-10 { bad = 1 }
+    END { exit bad || NR < 3 }' || complain "other points with --frames ras: $(cat moved_ras.csv)"
+exits 2 clvox apply -i a.nii -r a.nii -o x.nii --frames ras; says 'belongs to --points'
 exits 0 cat again.csv; prints '^1,2,3,0,7,a point$'
 printf '1,2,3\n' > bad.csv
 exits 1 clvox apply --points bad.csv -o x.csv; one_sentence; says 'x,y,z'; absent x.csv
