@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "op/fluid/fourier.h"
+#include "op/fluid/solve.h"
 #include "op/fluid/force.h"
 #include "op/surface/mesh_distance.h"
 #include "op/image/statistics.h"
@@ -110,6 +111,10 @@ typedef struct bench_data {
     clv_buffer *sums;                 /* of linear registration */
     clv_tensor_pd pd;
     clv_buffer *solver[2];            /* fields */
+    clv_solver *solve;                /* of the row, in a room of its own; NULL: none */
+    clv_solver_room room;
+    clv_request room_list[CLV_SOLVER_REQUESTS];
+    int room_count;
     clv_fft fft;                      /* once a row has wanted it */
     double answer[10];                /* what a row brought to the host */
 } bench_data;

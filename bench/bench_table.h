@@ -40,10 +40,12 @@ int bench_moazeni2009_solvers(bench_run *run);
 int bench_mueller2008(bench_run *run);
 /* Ha 2011: gradients, interpolation, Gaussians, arithmetic, solvers of the
  * fluid's equation (bench_ha2011_solvers), one scale against two
- * (bench_ha2011_scales), and sorting, on the rows' data. */
+ * (bench_ha2011_scales), solvers inside registrations
+ * (bench_ha2011_registration), and sorting, on the rows' data. */
 int bench_ha2011(bench_run *run);
 int bench_ha2011_solvers(bench_run *run);
 int bench_ha2011_scales(bench_run *run);
+int bench_ha2011_registration(bench_run *run);
 int bench_ha2011_sort(bench_run *run, bench_data *data);
 
 #endif

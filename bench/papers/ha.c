@@ -378,6 +378,9 @@ int bench_ha2011(bench_run *run)
     status = bench_ha2011_solvers(run);
     if (!paper_passed_over(run, "solvers", &status))
         CLV_TRY(status);
+    status = bench_ha2011_registration(run);
+    if (!paper_passed_over(run, "solvers inside registrations", &status))
+        CLV_TRY(status);
     status = bench_ha2011_scales(run);
     if (!paper_passed_over(run, "one scale against two", &status))
         CLV_TRY(status);

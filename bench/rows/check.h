@@ -101,6 +101,8 @@ int check_sor(bench_check *c);
 int check_conjugate(bench_check *c);
 int check_fft(bench_check *c);
 int check_fft_solve(bench_check *c);
+int check_multigrid(bench_check *c);
+int check_multigrid_coupled(bench_check *c);
 int check_fft_solve_coupled(bench_check *c);
 
 int check_redistance(bench_check *c);

@@ -268,4 +268,7 @@ void bench_data_release(bench_data *d)
         clv_buffer_destroy(all[i]);
     clv_tensor_design_destroy(&d->design);
     clv_fft_destroy(&d->fft);
+    clv_solver_destroy(&d->solve);
+    clv_pool_release(d->room_list, d->room_count);
+    d->room_count = 0;
 }
