@@ -4,7 +4,7 @@
 
     bench/storages.py --clvox build/src/cli/clvox --json bench/results/storages.json \\
         'heads=Subj1_T1.nii.gz,Subj2_T1.nii.gz' 'brains=MNI152_T1_1mm_brain.nii.gz,t1_brain.nii.gz'
-    bench/storages.py --model syn --preset default --storages 8 --header float32 --shrink 2 ...
+    bench/storages.py --model syn --preset default --storages 8 --header float32 --longest 60 ...
 
 Every pair is registered as it is, then with the fixed image in each of the other storages, then with the moving one.
 What is compared is the whole map, affine after warp, at the places of the fixed image's voxels, in mm: the mean and the
@@ -12,8 +12,8 @@ largest difference inside of the foreground (where the fixed image is above its 
 warp, the affine, the inverse warp and the warped image are the same bits once brought to one storage. The headers are
 rounded to single precision, as NIfTI keeps them; --header exact first brings every image to a header whose numbers
 are multiples of 1/64, so that all storages say exactly the same.
---storages N takes N of them, of other axes and directions each; --shrink N keeps every Nth voxel along each axis, --turn DEGREES
-makes headers oblique, about the axis (1, 2, 3), which leaves the values as they are. Needs numpy and nibabel."""
+--storages N takes N of them, of other axes and directions each; --longest N keeps every second or third or ... voxel along each
+axis, so that no axis has more than N; --turn DEGREES makes headers oblique, about the axis (1, 2, 3), which leaves the values as they are. Needs numpy and nibabel."""
 import argparse
 import itertools
 import json
@@ -72,7 +72,7 @@ def load(path, options):
     data = np.asarray(data.reshape(data.shape[:3]))
     if data.dtype not in (np.uint8, np.int16, np.uint16, np.float32):
         data = data.astype(np.float32)
-    n = options.shrink
+    n = max(1, *(-(-size // options.longest) for size in data.shape)) if options.longest else 1
     data, affine = data[::n, ::n, ::n], affine @ np.diag([n, n, n, 1.0])
     affine = turned(options.turn) @ affine
     return data, np.rint(affine * 64) / 64 if options.header == "exact" else affine
@@ -150,8 +150,7 @@ def text(record):
     body = [[row["pair"] + ", " + "x".join(map(str, row["size"])), row["model"], row["preset"],
              f"{row['same']} of {row['storages']}", short(row["mean_of_means_mm"]), short(row["mean_mm"]),
              short(row["largest_mm"])] for row in record["rows"]]
-    words = [f"headers {record['header']}"] + ([f"turned by {record['turn']:g} degrees"] if record["turn"] else []) + \
-        ([f"every {record['shrink']}th voxel"] if record["shrink"] > 1 else [])
+    words = [f"headers {record['header']}"] + ([f"turned by {record['turn']:g} degrees"] if record["turn"] else [])
     return f"{named(record['device'])}; clvox {record['version']}, {record['date'][:10]}, {', '.join(words)}; mm:\n\n" + \
         markdown(["pair", "model", "preset", "the same bits", "mean", "mean of the worst", "largest"], body)
 
@@ -165,7 +164,7 @@ def main():
     parser.add_argument("--preset", action="append", choices=["quick", "default", "best"], help="repeat (default: default)")
     parser.add_argument("--storages", type=int, default=48, help="of either image (default 48)")
     parser.add_argument("--header", choices=["float32", "exact"], default="float32")
-    parser.add_argument("--shrink", type=int, default=1)
+    parser.add_argument("--longest", type=int)
     parser.add_argument("--turn", type=float, default=0)
     parser.add_argument("--clvox-option", default="", metavar="TEXT", help="more for clvox register")
     parser.add_argument("--json", metavar="FILE", help="where the record goes")
@@ -179,7 +178,7 @@ def main():
                 rows.append(row_of(options, name, images, model, preset, logs))
                 record = {"program": "clvox", "version": logs[0]["version"], "date": logs[0]["date"],
                           "command": sys.argv, "device": logs[0]["device"], "header": options.header,
-                          "turn": options.turn, "shrink": options.shrink, "clvox_option": options.clvox_option,
+                          "turn": options.turn, "longest": options.longest, "clvox_option": options.clvox_option,
                           "rows": rows}
                 keep(options.json, record)
                 print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
