@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "base/matrix.h"
 #include "cli/cli.h"
 
@@ -13,12 +15,15 @@ int cmd_invert(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "-t WARP -o OUT",
         .about = "Writes the inverse of a warp and prints the error that remains, |w(x) + x' - x| in\n"
-                 "voxels, largest and mean. The inverse of an affine is exact and needs no device.",
+                 "voxels, largest and mean. Where the warp folds there is none: it says at how many voxels, and\n"
+             "fails where what it finds is off by more than a voxel in the mean. The inverse of an affine is\n"
+             "exact and needs no device.",
         .example = "  clvox invert -t result_warp.nii.gz -o result_inverse_warp.nii.gz",
         .options = options,
     };
     clvox_transform *transform = NULL;
     clvox_volume *out = NULL;
+    clvox_jacobian_summary jacobian = {.folded = 0};
     double error[2] = {0};
     char **rest;
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
@@ -31,7 +36,12 @@ int cmd_invert(command *cli, int argc, char **argv)
     CLV_TRY(cli_read_transform(cli, path, &transform));
     if (transform->is_warp) {
         CLV_TRY(cli_open(cli));
-        CLV_TRY(clvox_invert(cli->ctx, transform->warp, &out, error));
+        status = clvox_invert(cli->ctx, transform->warp, &out, error);
+        if (status < 0) {
+            clv_fail_in(status, path);
+            goto end;
+        }
+        CLV_TRY(clvox_jacobian(cli->ctx, transform->warp, NULL, 0, NULL, &jacobian));
         CLV_TRY(cli_write_warp(cli, out, out_path));
     } else {
         double inverse[4][4];
@@ -45,6 +55,14 @@ int cmd_invert(command *cli, int argc, char **argv)
     cli_print(cli, "largest_error_voxels  %.6g\nmean_error_voxels     %.6g\n", error[0], error[1]);
     cli_log_number(cli->log, "largest_error_voxels", error[0]);
     cli_log_number(cli->log, "mean_error_voxels", error[1]);
+    cJSON_AddNumberToObject(cli->log, "folded", (double)jacobian.folded);
+    if (jacobian.folded > 0)
+        fprintf(stderr,
+                "clvox invert: WARNING: %s folds at %ld of %ld voxels, where it has no inverse; the error there is up to "
+                "%.3g voxels\n",
+                path, jacobian.folded, jacobian.voxels, error[0]);
+    else if (error[0] > 1)
+        fprintf(stderr, "clvox invert: WARNING: the inverse of %s is off by up to %.3g voxels\n", path, error[0]);
 end:
     clvox_transform_destroy(&transform);
     clvox_volume_destroy(&out);

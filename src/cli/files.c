@@ -20,7 +20,15 @@ static cJSON *list(command *cli, const char *name)
  * are not the same: transforms between them are then off by the difference. */
 static void remark_forms(command *cli, const char *path, cJSON *entry)
 {
-    double gap = clv_volume_forms_gap(path);
+    bool unplaced;
+    double gap = clv_volume_forms_gap(path, &unplaced);
+    if (unplaced) {
+        cJSON_AddBoolToObject(entry, "orientation_assumed", true);
+        cli_remark(cli, 0,
+                   "%s: has neither sform nor qform: its orientation is assumed, voxels running to the right, to "
+                   "the front and up; check it, and that left is not taken for right\n",
+                   path);
+    }
     if (!(gap > 0.1))
         return;
     cJSON_AddNumberToObject(entry, "sform_from_qform_mm", gap);

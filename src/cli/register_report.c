@@ -21,6 +21,15 @@ static const struct {
     {CLVOX_SUSPECT_FOLDS, "folds", "the deformation folds"},
     {CLVOX_SUSPECT_CONSTANT, "constant",
      "an image has one value everywhere: there is nothing to align it by"},
+    {CLVOX_SUSPECT_SPARSE, "sparse",
+     "all but a few voxels of an image have one value: there is too little to align it by"},
+    {CLVOX_SUSPECT_TURNED, "turned",
+     "an image turned by 90 or 180 degrees would fit better: check the orientation in the headers"},
+    {CLVOX_SUSPECT_COARSE, "coarse",
+     "the finest level has fewer than six voxels along an axis: take a smaller last --shrink"},
+    {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},
+    {CLVOX_SUSPECT_UNLIKE, "unlike",
+     "measures that were not optimised say that the images became less alike; look at the picture"},
 };
 enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
 

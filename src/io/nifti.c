@@ -312,6 +312,7 @@ static int take(const char *path, const nifti_image *image, const int64_t dim[8]
             "%s: is a CIFTI file, whose values lie on no grid; extract its volume, for instance with "
             "wb_command -cifti-separate",
             path);
+    out->unplaced = !coefficients && !out->field && image->sform_code <= 0 && image->qform_code <= 0;
     if (!coefficients)
         out->forms_gap = forms_gap(image, qform_finite, out->grid.size);
     out->slope = image->scl_slope;

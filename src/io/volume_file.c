@@ -325,11 +325,14 @@ end:
     return status;
 }
 
-double clv_volume_forms_gap(const char *path)
+double clv_volume_forms_gap(const char *path, bool *unplaced)
 {
     opened o;
     clv_volume_header header;
-    double gap = open_header(path, &o, &header) < 0 ? 0 : header.forms_gap;
+    bool readable = open_header(path, &o, &header) >= 0;
+    double gap = readable ? header.forms_gap : 0;
+    if (unplaced)
+        *unplaced = readable && header.unplaced;
     close_file(&o, &header);
     return gap;
 }

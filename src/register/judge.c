@@ -79,9 +79,43 @@ static bool less_alike(const clv_metric_row *metric, double before, double ncc, 
     return before - r->metric_after > .03 * fabs(before) + 1e-12;
 }
 
-void clv_register_judge(const clv_registration *run, clvox_register_result *r)
+/* Whether the deformation costs more than it brings: noise and other contrasts are matched at the price of
+ * volumes that change at random. Pairs of T1 gain at least YIELD of LNCC for the variance of the logarithm of
+ * the determinant where there is content; pairs of contrasts whose labels end no nearer than the affine
+ * brought them gain less. */
+static bool dear(const clv_registration *run, double content, const clvox_register_result *r)
 {
-    r->suspicions = 0;
+    static const double YIELD = .6, SHOWS = .05;
+    double variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
+    return run->options->metric == CLVOX_METRIC_LNCC && variance > SHOWS &&
+           r->metric_after - r->metric_linear < YIELD * variance;
+}
+
+/* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */
+static bool unlike(const clv_registration *run, double content, const clvox_register_result *r)
+{
+    static const double FALL = .05;
+    const clvox_register_options *o = run->options;
+    bool linear = o->linear != CLVOX_LINEAR_NONE && fabs(r->ncc_linear) < fabs(r->ncc_before) - FALL;
+    bool deform = o->deform != CLVOX_DEFORM_NONE &&
+                  (fabs(r->ncc_after) < fabs(r->ncc_linear) - FALL || dear(run, content, r));
+    return linear || deform;
+}
+
+/* Whether a deformation was asked for, and images that differ stayed where they were. */
+static bool still(const clv_registration *run, const clvox_register_result *r)
+{
+    static const double SAME = .9999, MOVED = 1e-6; /* correlation, mm */
+    const clvox_register_options *o = run->options;
+    int iterations = 0;
+    for (int i = 0; i < o->levels; i++)
+        iterations += o->iterations[i];
+    return o->deform != CLVOX_DEFORM_NONE && iterations > 0 && r->largest_mm < MOVED && r->ncc_linear < SAME;
+}
+
+void clv_register_judge(const clv_registration *run, double content, clvox_register_result *r)
+{
+    r->suspicions = run->suspicions;
     r->overlap = overlap(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix));
     if (r->overlap < .1)
         r->suspicions |= CLVOX_SUSPECT_OVERLAP;
@@ -98,8 +132,10 @@ void clv_register_judge(const clv_registration *run, clvox_register_result *r)
     if (less_alike(metric, r->metric_before, r->ncc_before, r) ||
         less_alike(metric, r->metric_linear, r->ncc_linear, r))
         r->suspicions |= CLVOX_SUSPECT_METRIC;
-    if (run->constant)
-        r->suspicions |= CLVOX_SUSPECT_CONSTANT;
+    if (!(r->suspicions & CLVOX_SUSPECT_CONSTANT) && still(run, r))
+        r->suspicions |= CLVOX_SUSPECT_STILL;
+    if (!(r->suspicions & CLVOX_SUSPECT_METRIC) && unlike(run, content, r))
+        r->suspicions |= CLVOX_SUSPECT_UNLIKE;
     if (run->options->deform != CLVOX_DEFORM_NONE && r->jacobian.folded > 0)
         r->suspicions |= CLVOX_SUSPECT_FOLDS;
 }

@@ -181,8 +181,14 @@ static int find(clv_registration *run)
     }
     if (count > 0)
         CLV_TRY(refine(&stage, &start, states, count));
-    if (count > 0 && isfinite(states[0].value))
+    if (count > 0 && isfinite(states[0].value)) {
+        bool turned = false;
         linear_to_matrix(&stage, &states[0], run->matrix);
+        if (search)
+            CLV_TRY(linear_turned(&stage, &states[0], &turned));
+        if (turned)
+            run->suspicions |= CLVOX_SUSPECT_TURNED;
+    }
 end:
     linear_levels_free(&stage);
     return status;
@@ -197,6 +203,7 @@ int clv_register_linear(clv_registration *run)
     if (view.turned != run->turned)
         CLV_TRY(clv_register_exchange(&view));
     clv_matrix_copy(CLV_MATRIX(view.matrix), run->matrix);
+    run->suspicions |= view.suspicions;
 end:
     return status;
 }

@@ -97,6 +97,11 @@ int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bin
 int linear_search(linear_stage *stage, const linear_state *given, int given_count, linear_state *best,
                   int room, int *count);
 
+/* Whether one of the images, turned by 90 or 180 degrees about axes of the world,
+ * fits the other one better than where state leads, by the search's own measure:
+ * so headers are wrong that were made with axes in another order (linear_turns.c). */
+int linear_turned(linear_stage *stage, const linear_state *state, bool *better);
+
 /* Where the start is as good already, nothing has been gained: it stays
  * (linear.c). */
 int linear_settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,

@@ -12,6 +12,9 @@
 #include "register/metric.h"
 #include "register/model.h"
 
+/* A cube of 3 x 3 x 3 voxels: fewer do not show where an image is. */
+static const double FEW = 27;
+
 static int read_state(clv_registration *run, int slot, int count, float *values)
 {
     return clv_buffer_read(run->ctx, run->state, (size_t)slot * sizeof(float), values,
@@ -32,6 +35,15 @@ static int knot(float *from, float *to, int count, double x, double y)
     from[count] = (float)x;
     to[count] = (float)(count > 0 ? fmax(y, to[count - 1]) : y);
     return count + 1;
+}
+
+/* Voxels that do not have the value, by bins of the histogram, that most of them have. */
+static double stand_out(const clv_distribution *d)
+{
+    int32_t most = 0;
+    for (int i = 0; i < CLV_DISTRIBUTION_BINS; i++)
+        most = d->counts[i] > most ? d->counts[i] : most;
+    return d->total - most;
 }
 
 /* The voxels that both images' distributions are taken from: the masks, or
@@ -118,11 +130,13 @@ static int match(clv_registration *run, const clv_channel *channel)
     CLV_TRY(measure(run, resampled, region, run->n, &moving));
     if (fixed_all.high <= fixed_all.low || moving_all.high <= moving_all.low) {
         /* A constant image has no scale: both become 0 and no force arises. */
-        run->constant = true;
+        run->suspicions |= CLVOX_SUSPECT_CONSTANT;
         CLV_TRY(clv_buffer_fill(run->ctx, channel->fixed, 0, 0, (size_t)run->n * sizeof(float)));
         CLV_TRY(clv_buffer_fill(run->ctx, channel->moving, 0, 0, (size_t)run->m * sizeof(float)));
         goto end;
     }
+    if (stand_out(&fixed_all) < FEW || stand_out(&moving_all) < FEW)
+        run->suspicions |= CLVOX_SUSPECT_SPARSE;
     if (fixed.total == 0 || moving.total == 0) {
         status = clv_fail(CLVOX_ERROR_DATA, "the two images do not overlap where they and their masks "
                                             "have content; try --init moments or --init centers");

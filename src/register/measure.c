@@ -35,7 +35,8 @@ end:
 }
 
 /* What the metric says by itself, a voxel, of the image in scratch_a and the fixed one. */
-static int mean_metric(clv_registration *run, const clv_channel *c, const clv_metric_row *metric, double *mean)
+static int mean_metric(clv_registration *run, const clv_channel *c, const clv_metric_row *metric, double *mean,
+                       double *content)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
@@ -58,6 +59,7 @@ static int mean_metric(clv_registration *run, const clv_channel *c, const clv_me
     CLV_TRY(metric->derivative(run->ctx, &args));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
     *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
+    *content = metric->content && !run->fixed_mask ? (double)s[1] / run->n : 1;
 end:
     return status;
 }
@@ -74,7 +76,7 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
     int status = CLVOX_OK;
     const clv_metric_row *metric = clv_metric_find(clv_register_metric(run->options));
     clv_map map;
-    *report = (clv_metric_report){0};
+    *report = (clv_metric_report){.content = 1};
     clv_map_between(&run->fixed_grid, &run->moving_grid, linear ? CLV_MATRIX(run->matrix) : NULL, 1, &map);
     for (int i = 0; i < run->channel_count; i++) {
         const clv_channel *c = &run->channels[i];
@@ -87,7 +89,7 @@ static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_
         if (metric->report)
             value = metric->report(square, ncc);
         else
-            CLV_TRY(mean_metric(run, c, metric, &value));
+            CLV_TRY(mean_metric(run, c, metric, &value, &report->content));
         report->metric += c->weight * value;
     }
 end:

@@ -117,6 +117,16 @@ static void state_metric(const clv_metric_report *before, const clv_metric_repor
     result->mismatch = linear->mean_square > 0 ? after->mean_square / linear->mean_square : 1;
 }
 
+/* Whether so few voxels are left along an axis that neither a turn nor a deformation shows. */
+static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
+{
+    enum { LEAST = 6 };
+    bool few = false;
+    for (int i = 0; i < 3; i++)
+        few = few || (to->size[i] < LEAST && to->size[i] < from->size[i]);
+    return few;
+}
+
 /* A mask of one image alone stands in the other's slot once the pair has been exchanged. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
@@ -147,6 +157,9 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     if (run.turned)
         clv_register_exchange_images(&images, &first);
     bool coarse = clv_register_work(&images, &first, &fixed_grid, &moving_grid, &work);
+    if (coarse && (too_coarse(&images.fixed[0]->grid, &fixed_grid) ||
+                   too_coarse(&images.moving[0]->grid, &moving_grid)))
+        run.suspicions |= CLVOX_SUSPECT_COARSE;
     if (coarse)
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
@@ -182,7 +195,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     release(&run, requests, count);
     if (coarse)
         CLV_TRY(clv_register_enlarge(&run, &full, result));
-    clv_register_judge(&run, result);
+    clv_register_judge(&run, after.content, result);
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds_finish = now() - mark;
 end:

@@ -62,7 +62,7 @@ typedef struct clv_registration {
     double fraction_done;
     bool turned;       /* fixed and moving here are the moving and the fixed image of the one who asked */
     bool moving_first; /* of his images the moving one comes first (clv_register_order) */
-    bool constant; /* an image of some channel has one value */
+    unsigned suspicions; /* what stages have found to speak against the result: CLVOX_SUSPECT_... */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
 
@@ -146,6 +146,7 @@ clvox_metric clv_register_metric(const clvox_register_options *options);
 
 typedef struct clv_metric_report {
     double metric, mean_square, ncc;
+    double content; /* share of the fixed grid's voxels that the metric was taken from, of windows; else 1 */
 } clv_metric_report;
 
 /* How alike the images are on the full fixed grid of the one who asked, under
@@ -158,8 +159,8 @@ int clv_register_measure(const clv_registration *run, bool linear, const clv_buf
 size_t clv_register_measure_floats(const clvox_register_options *options, int n);
 
 /* Fills parts, overlap and suspicions of a result whose numbers are known
- * (judge.c). */
-void clv_register_judge(const clv_registration *run, clvox_register_result *result);
+ * (judge.c). content: of the report. */
+void clv_register_judge(const clv_registration *run, double content, clvox_register_result *result);
 
 
 /* Sum of squared differences (mean over the weights) and normalised

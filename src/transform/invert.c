@@ -12,6 +12,9 @@
 
 enum { MOST_LOOKS = 50 };
 
+/* Voxels that an inverse is off by in the mean, from which on it is of no use. */
+static const double USELESS = 1;
+
 static const float plus[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
 
 int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *grid, clv_buffer *v)
@@ -78,6 +81,15 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
         status = clv_invert_field(ctx, u, &warp->grid, v);
     if (status >= 0 && residual_voxels)
         status = clv_invert_residual(ctx, u, v, &warp->grid, error, partial, residual_voxels, mm);
+    /* Beyond a voxel in the mean it is the inverse of nothing; NaN: it leads out of the grid everywhere. */
+    if (status >= 0 && residual_voxels && !(residual_voxels[1] <= USELESS))
+        status = isnan(residual_voxels[1])
+                     ? clv_fail(CLVOX_ERROR_DATA, "the warp has no inverse on its grid: it leads out of the grid, or "
+                                                  "is not finite, everywhere; check that its vectors are millimetres")
+                     : clv_fail(CLVOX_ERROR_DATA,
+                                "the warp has no inverse: what was found is off by %.3g voxels in the mean and %.3g at "
+                                "most; smooth the warp until it does not fold (clvox jacobian)",
+                                residual_voxels[1], residual_voxels[0]);
     if (status >= 0)
         status = clv_field_download(ctx, v, &warp->grid, 1, out);
     clv_pool_release(requests, count);

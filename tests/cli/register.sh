@@ -98,6 +98,13 @@ rm -f k_affine.txt
 exits 1 clvox register $doubtful -o k --strict; says 'looks wrong'; exists k_affine.txt; exists k.json
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --strict -q; quiet
 
+begin "an orientation that is assumed is said"
+exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz -o unplaced.nii
+printf '\0\0\0\0' | dd of=unplaced.nii bs=1 seek=252 conv=notrunc 2> log/dd # the codes of qform and sform
+exits 0 clvox register -f p_fixed.nii.gz -m unplaced.nii -o k --deform none --no-picture
+says 'unplaced.nii: has neither sform nor qform: its orientation is assumed'
+json k.json '[i.get("orientation_assumed", False) for i in j["inputs"]] == [False, True]'
+
 begin "bad inputs are sensible or one sentence"
 exits 0 clvox phantom constant -o one.nii --like p_fixed.nii.gz
 exits 0 clvox register -f p_fixed.nii.gz -m one.nii -o k -q --no-picture; says 'WARNING: an image has one value'

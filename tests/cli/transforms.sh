@@ -110,6 +110,20 @@ near folded 0 0; json log/j.json '0 < j["jacobian"]["smallest"] < 1 < j["jacobia
 exits 0 clvox jacobian -t p_truth_warp.nii.gz; near folded 0 0
 exits 1 clvox jacobian -t turn.txt; one_sentence; says 'affine'
 
+# slope OUT NUMBER-IN-OCTAL: the truth's warp with its vectors so many times longer, which scl_slope does
+slope() { cp truth.nii "$1"; printf "$2" | dd of="$1" bs=1 seek=112 conv=notrunc 2> log/dd; }
+begin "folds and what leads out of the grid are said, and have no inverse"
+exits 0 clvox compose -r p_fixed.nii.gz -t p_truth_warp.nii.gz -o truth.nii
+slope folded.nii '\000\000\100\100' # 3
+slope far.nii '\000\044\164\111'    # 1e6
+exits 0 clvox jacobian -t folded.nii --log -o log.nii; says 'WARNING: .* voxels are folded'
+[ "$(sed -n 's/.*WARNING: \([0-9]*\) voxels.*/\1/p' log/err)" -ge "$(value folded)" ] || complain "too few folds are said"
+[ "$(value folded)" -gt 0 ] || complain "there is no fold"
+exits 0 clvox jacobian -t p_truth_warp.nii.gz --log -o log.nii -q; quiet
+exits 0 clvox invert -t folded.nii -o x.nii; says 'folds at [0-9]* of [0-9]* voxels'; exists x.nii; rm x.nii
+exits 1 clvox invert -t far.nii -o x.nii; one_sentence; says 'far.nii.*no inverse'; absent x.nii
+exits 0 clvox invert -t p_truth_warp.nii.gz -o x.nii -q; quiet
+
 begin "points move by the transform itself, in LPS, and keep their columns"
 printf 'x,y,z,t,label,comment\r\n1,2,3,0,7,a point\r\n-4.5, 0 ,1e1,0,8,\n\n' > points.csv
 exits 0 clvox apply --points points.csv -t shift.txt -o moved.csv

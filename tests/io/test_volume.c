@@ -221,15 +221,15 @@ static void two_forms_that_differ_are_told_apart(void **state)
     h.qform = h.sform = 1;
     set_rows(&h, 2, 2, 2, 0, 0, 0);
     place_is(&h, 2, 2, 2);
-    assert_true(clv_volume_forms_gap(files_in("p.nii")) == 0);
+    assert_true(clv_volume_forms_gap(files_in("p.nii"), NULL) == 0);
     h.rows[0][0] = 5;
     h.rows[1][3] = -4;
     place_is(&h, 5, -2, 2);
-    assert_true(fabs(clv_volume_forms_gap(files_in("p.nii")) - 5) < 1e-6);
+    assert_true(fabs(clv_volume_forms_gap(files_in("p.nii"), NULL) - 5) < 1e-6);
     h.qform = 0;
     place_is(&h, 5, -2, 2);
-    assert_true(clv_volume_forms_gap(files_in("p.nii")) == 0);
-    assert_true(clv_volume_forms_gap(files_in("none.nii")) == 0);
+    assert_true(clv_volume_forms_gap(files_in("p.nii"), NULL) == 0);
+    assert_true(clv_volume_forms_gap(files_in("none.nii"), NULL) == 0);
 }
 
 static void places(void)

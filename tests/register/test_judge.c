@@ -108,14 +108,15 @@ static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double 
         .fixed_grid = *fixed,
         .moving_grid = *moving,
         .matrix = {{scale, 0, 0, shift}, {0, scale, 0, 0}, {0, 0, scale, 0}, {0, 0, 0, 1}}};
+    bool like = metric != CLVOX_METRIC_SSD; /* the larger the more alike */
     clvox_register_result r = {.metric_before = before,
                                .metric_linear = before,
                                .metric_after = after,
-                               .ncc_before = before,
-                               .ncc_linear = before,
-                               .ncc_after = after,
+                               .ncc_before = like ? before : .5,
+                               .ncc_linear = like ? before : .5,
+                               .ncc_after = like ? after : .5,
                                .jacobian = {.folded = folded}};
-    clv_register_judge(&run, &r);
+    clv_register_judge(&run, 1, &r);
     *overlap = r.overlap;
     return r.suspicions;
 }
