@@ -6,7 +6,7 @@
 #include "clvox/transform.h"
 
 typedef enum clvox_interpolation {
-    CLVOX_INTERPOLATE_AUTO = 0, /* label for label volumes, else linear */
+    CLVOX_INTERPOLATE_AUTO = 0, /* label for label maps and what looks like one, else linear */
     CLVOX_INTERPOLATE_NEAREST,
     CLVOX_INTERPOLATE_LINEAR,
     CLVOX_INTERPOLATE_CUBIC,

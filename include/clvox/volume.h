@@ -39,6 +39,16 @@ typedef enum clvox_type {
     CLVOX_TYPE_UINT64
 } clvox_type;
 
+/* Why a volume whose file does not say so looks like a label map: the values are whole numbers, mostly those of
+ * their neighbours, and */
+typedef enum clvox_label_hint {
+    CLVOX_LABELS_NONE = 0, /* it does not */
+    CLVOX_LABELS_MASK,     /* stored as such, one value beside 0 */
+    CLVOX_LABELS_VALUES,   /* stored as such, few values */
+    CLVOX_LABELS_TABLE,    /* all in FreeSurfer's table */
+    CLVOX_LABELS_NAME      /* the file is named so: seg, label, parc, atlas */
+} clvox_label_hint;
+
 /* A volume in host memory. data holds frames * size[2] * size[1] * size[0]
  * float32 values, x fastest, frames (time points or components) slowest. */
 typedef struct clvox_volume {
@@ -46,8 +56,13 @@ typedef struct clvox_volume {
     int frames;
     clvox_kind kind;
     clvox_type type;         /* to be written with: as on disk, float32 where that was scaled */
+    clvox_type stored;       /* as on disk, whatever scaling makes of it */
     double frame_seconds;    /* distance of frames in time, 0 where it means nothing */
     float *data;
+    clvox_label_hint hint;   /* of a scalar volume: whether it looks like labels all the same */
+    /* Labels that float32 cannot hold, NULL as a rule: a value v of data then stands for names[v]. */
+    int64_t *names;
+    int name_count;
 } clvox_volume;
 
 /* Number of voxels of a grid. */
@@ -83,6 +98,14 @@ CLVOX_API int clvox_volume_is_file(const char *path);
  * RGB and RGBA are CLVOX_KIND_COLOUR. Errors: CLVOX_ERROR_FILE, _FORMAT, _MEMORY.
  * Ownership as clvox_volume_create. */
 CLVOX_API int clvox_volume_read(const char *path, clvox_volume **out);
+
+/* As clvox_volume_read, and where the volume is or looks like a label map with values beyond 2^24, which float32
+ * does not tell apart, data holds places in a table of names. clvox_apply, clvox_volume_write, comparisons of
+ * labels and surfaces by label know it; 0 stays 0. */
+CLVOX_API int clvox_labels_read(const char *path, clvox_volume **out);
+
+/* The reason of a hint in words, "" for none. Static. */
+CLVOX_API const char *clvox_label_reason(clvox_label_hint hint);
 
 /* Writes NIfTI-1 (NIfTI-2 where a dimension exceeds 32767) with volume->type,
  * or FreeSurfer's MGH where path ends in .mgh or .mgz (which has no tensors, warps

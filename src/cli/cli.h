@@ -139,11 +139,12 @@ typedef struct cli_chain {
 int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out);
 void cli_chain_free(cli_chain *chain);
 
+enum { CLI_AS_MASK = 1, CLI_AS_LABELS };
 /* A volume to read; with path NULL *out stays NULL. */
 typedef struct cli_input {
     const char *path;
     clvox_volume **out;
-    bool mask; /* checked as by cli_read_mask */
+    int as; /* 0: an image; CLI_AS_MASK: checked as by cli_read_mask; CLI_AS_LABELS: by clvox_labels_read */
 } cli_input;
 /* Reads volumes (at most CLI_MAX_TEXTS) and a chain (texts NULL: none) side by
  * side and, where device is set, opens the device meanwhile. On failure what

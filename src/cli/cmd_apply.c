@@ -208,13 +208,18 @@ int cmd_apply(command *cli, int argc, char **argv)
         goto end;
     }
     bool named = order != CLVOX_TENSOR_AUTO;
-    const cli_input inputs[] = {{named ? NULL : image_path, &image, false},
-                                {reference_path, &reference, false}};
+    const cli_input inputs[] = {{named ? NULL : image_path, &image, CLI_AS_LABELS},
+                                {reference_path, &reference, 0}};
     chain.fixed = reference_path;
     chain.moving = image_path;
     CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, true));
     if (named)
         CLV_TRY(cli_read_tensor(cli, image_path, (clvox_tensor_order)order, &image));
+    if (interp == 0 && image->kind == CLVOX_KIND_SCALAR && image->hint != CLVOX_LABELS_NONE) {
+        cli_remark(cli, 0, "%s: taken for labels (%s), which are kept; --interp linear takes it for an image\n",
+                   image_path, clvox_label_reason(image->hint));
+        cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));
+    }
     const clvox_apply_options how = {.interpolation = methods[interp],
                                      .outside = (float)outside,
                                      .reorientation = turns[reorient]};

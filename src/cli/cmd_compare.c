@@ -252,7 +252,9 @@ int cmd_compare(command *cli, int argc, char **argv)
         return cli_misuse("--labels and --mask are for images: %s is a surface", files[0]);
     if (surface[0])
         return surfaces(cli, files, samples);
-    const cli_input inputs[] = {{files[0], &a, false}, {files[1], &b, false}, {mask_path, &mask, true}};
+    const cli_input inputs[] = {{files[0], &a, as_labels ? CLI_AS_LABELS : 0},
+                                {files[1], &b, as_labels ? CLI_AS_LABELS : 0},
+                                {mask_path, &mask, CLI_AS_MASK}};
     CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");
     if (as_labels)

@@ -100,8 +100,8 @@ int cmd_compose(command *cli, int argc, char **argv)
         return cli_misuse("-r REFERENCE is missing");
     if (format == CLVOX_WARP_FSL && !moving_path)
         return cli_misuse("--format fsl needs --moving FILE, the image that the warp will be applied to");
-    const cli_input inputs[] = {{reference_path, &reference, false},
-                                {format == CLVOX_WARP_FSL ? moving_path : NULL, &moving, false}};
+    const cli_input inputs[] = {{reference_path, &reference, 0},
+                                {format == CLVOX_WARP_FSL ? moving_path : NULL, &moving, 0}};
     chain.fixed = reference_path;
     chain.moving = moving_path;
     CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, !affine && !composite));

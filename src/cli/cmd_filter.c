@@ -114,7 +114,7 @@ int cmd_filter(command *cli, int argc, char **argv)
         amount = 1;
     const bool voxels = sigma.unit == CLV_UNIT_VOXELS, each = sigma.count == 3;
     const double widths[3] = {sigma.value[0], sigma.value[each ? 1 : 0], sigma.value[each ? 2 : 0]};
-    const cli_input inputs[] = {{words[1], &in, false}};
+    const cli_input inputs[] = {{words[1], &in, 0}};
     CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
     if (kind == GAUSSIAN)
         CLV_TRY(clvox_filter_gaussian(cli->ctx, in, widths, voxels, &out));

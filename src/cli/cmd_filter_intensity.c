@@ -32,7 +32,7 @@ int cmd_filter_winsorize(command *cli, int argc, char **argv)
         return cli_misuse("-o OUT is missing");
     if (clv_quantiles_read(quantiles, &low, &high) < 0)
         return cli_misuse("--quantiles %s: %s", quantiles, clvox_message());
-    const cli_input inputs[] = {{words[0], &in, false}, {mask_path, &mask, true}};
+    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
     CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
     status = clvox_filter_winsorize(in, mask, low, high, &out);
@@ -88,7 +88,7 @@ int cmd_filter_match(command *cli, int argc, char **argv)
     if (o.points < 1 || o.points > CLVOX_MATCH_POINTS)
         return cli_misuse("--points %d: 1 to %d are possible", o.points, CLVOX_MATCH_POINTS);
     o.whole = whole;
-    const cli_input inputs[] = {{words[0], &in, false}, {reference_path, &reference, false}};
+    const cli_input inputs[] = {{words[0], &in, 0}, {reference_path, &reference, 0}};
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
     status = clvox_filter_match(in, reference, &o, &out);
     if (status < 0) {

@@ -57,7 +57,7 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
         return cli_misuse("-o OUT is missing");
     if ((status = cli_settle_fields(&clv_bias_table, given, check, &o)))
         return status;
-    const cli_input inputs[] = {{words[0], &in, false}, {mask_path, &mask, true}};
+    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_bias_table, &o);

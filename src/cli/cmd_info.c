@@ -4,6 +4,7 @@
 
 #include "base/matrix.h"
 #include "cli/cli.h"
+#include "io/labels.h"
 #include "transform/field.h"
 
 static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor",
@@ -114,20 +115,32 @@ static void print_volume(const command *cli, const clvox_volume *v, cJSON *to)
 {
     size_t values = clvox_grid_voxels(&v->grid) * (size_t)v->frames;
     print_grid(cli, &v->grid, to);
-    cli_print(cli, "  type         %s, %s", types[v->type], kinds[v->kind]);
+    cli_print(cli, "  type         %s", types[v->stored]);
+    if (v->stored != v->type)
+        cli_print(cli, " stored, %s after scaling", types[v->type]);
+    cli_print(cli, ", %s", kinds[v->kind]);
     if (v->frames > 1)
         cli_print(cli, ", %d frames", v->frames);
     if (v->frame_seconds > 0)
         cli_print(cli, " %g s apart", v->frame_seconds);
     cli_print(cli, "\n");
+    if (v->hint != CLVOX_LABELS_NONE)
+        cli_print(cli, "  labels       looks like them: %s\n", clvox_label_reason(v->hint));
+    cJSON_AddStringToObject(to, "labels", clvox_label_reason(v->hint));
     cJSON_AddStringToObject(to, "type", types[v->type]);
+    cJSON_AddStringToObject(to, "stored_type", types[v->stored]);
     cJSON_AddStringToObject(to, "kind", kinds[v->kind]);
     cJSON_AddNumberToObject(to, "frames", v->frames);
     cJSON_AddNumberToObject(to, "frame_seconds", v->frame_seconds);
     range r = range_of(v->data, values);
+    if (v->names) {
+        r.smallest = v->name_count > 1 && v->names[1] < 0 ? (double)v->names[1] : 0;
+        r.largest = (double)v->names[v->name_count - 1];
+        r.mean = NAN;
+    }
     if (v->kind == CLVOX_KIND_DISPLACEMENT && v->frames == 3)
         print_lengths(cli, v, to);
-    cli_print(cli, "  values       smallest %g, largest %g, mean %g\n", r.smallest, r.largest, r.mean);
+    cli_print(cli, "  values       smallest %.10g, largest %.10g, mean %g\n", r.smallest, r.largest, r.mean);
     if (r.nan || r.infinite)
         cli_print(cli, "  not finite   %zu NaN, %zu infinite of %zu\n", r.nan, r.infinite, values);
     cli_log_number(to, "smallest", r.smallest);
@@ -298,7 +311,7 @@ static int info(command *cli, const char *path, cJSON *to)
     int parts = 0;
     clvox_surface *surface = NULL;
     if (clvox_volume_is_file(path))
-        CLV_TRY(cli_read_volume(cli, path, &volume));
+        CLV_TRY(cli_load(cli, &(cli_input){path, &volume, CLI_AS_LABELS}, 1, NULL, NULL, false));
     else if (clvox_surface_is_file(path))
         CLV_TRY(cli_read_surface(cli, path, &surface));
     else

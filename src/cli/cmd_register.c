@@ -133,12 +133,12 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
         CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     snprintf(path, sizeof path, "%s.json", r->prefix);
     for (int i = 0; i < images.channels; i++) {
-        inputs[count++] = (cli_input){r->fixed.item[i], &fixed[i], false};
-        inputs[count++] = (cli_input){r->moving.item[i], &moving[i], false};
+        inputs[count++] = (cli_input){r->fixed.item[i], &fixed[i], 0};
+        inputs[count++] = (cli_input){r->moving.item[i], &moving[i], 0};
     }
-    inputs[count++] = (cli_input){r->fixed_mask, &fixed_mask, true};
-    inputs[count++] = (cli_input){r->moving_mask, &moving_mask, true};
-    inputs[count++] = (cli_input){r->labels, &labels, false};
+    inputs[count++] = (cli_input){r->fixed_mask, &fixed_mask, CLI_AS_MASK};
+    inputs[count++] = (cli_input){r->moving_mask, &moving_mask, CLI_AS_MASK};
+    inputs[count++] = (cli_input){r->labels, &labels, CLI_AS_LABELS};
     CLV_TRY(cli_load(cli, inputs, count, NULL, NULL, true));
     for (int i = 0; i < images.channels; i++) {
         images.fixed[i] = fixed[i];

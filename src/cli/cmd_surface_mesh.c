@@ -92,7 +92,8 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
         return cli_misuse("--above belongs to --level");
     if ((status = cli_surface_label(label, &r.label)))
         return status;
-    CLV_TRY(cli_read_volume(cli, words[0], &in));
+    const cli_input inputs[] = {{words[0], &in, r.label >= 0 ? CLI_AS_LABELS : 0}};
+    CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, false));
     CLV_TRY(choose(cli, words[0], in, &r, &inside, &mask));
     status = clvox_surface_extract(mask ? mask : in, inside.level, inside.above, &surface);
     if (status < 0) {

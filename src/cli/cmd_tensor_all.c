@@ -68,7 +68,7 @@ static int run(command *cli, request *r)
     cli_bar bar;
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
-    const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
+    const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
     double mark = cli_seconds(), read;
     cli_end ends[5 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_noise.nii.gz", true},
                                           {"_mask.nii.gz", !r->mask && !r->all.everywhere}};

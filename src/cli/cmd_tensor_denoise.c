@@ -69,7 +69,7 @@ static int run(command *cli, request *r)
     clvox_volume *tensor = NULL, *noise = NULL, *mask = NULL;
     clvox_tensor_denoise_result made = {.tensor = NULL};
     cli_bar bar;
-    const cli_input inputs[] = {{r->noise, &noise, false}, {r->mask, &mask, true}};
+    const cli_input inputs[] = {{r->noise, &noise, 0}, {r->mask, &mask, CLI_AS_MASK}};
     CLV_TRY(cli_read_tensor(cli, r->in, (clvox_tensor_order)r->order, &tensor));
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
     CLV_TRY(cli_on_grid(r->noise, noise, r->in, tensor));

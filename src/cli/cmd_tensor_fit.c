@@ -82,7 +82,7 @@ static int run(command *cli, request *r)
     clvox_gradients *gradients = NULL;
     clvox_tensor_fit_result made = {0};
     cli_outputs outputs = {.count = 0};
-    const cli_input inputs[] = {{r->dwi, &dwi, false}, {r->mask, &mask, true}};
+    const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
     double mark = cli_seconds();
     const cli_end ends[] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_sigma.nii.gz", true},
                             {"_noise.nii.gz", true},

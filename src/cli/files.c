@@ -236,7 +236,10 @@ static int load_one(void *user, size_t index, int worker)
         return clvox_transforms_read(l->file[i], l->fixed.size[0] ? &l->fixed : NULL,
                                      l->moving.size[0] ? &l->moving : NULL, l->part[i], CLI_MAX_LINKS, &l->parts[i]);
     }
-    return l->input[index].path ? clvox_volume_read(l->input[index].path, l->input[index].out) : CLVOX_OK;
+    const cli_input *one = &l->input[index];
+    return !one->path                  ? CLVOX_OK
+           : one->as == CLI_AS_LABELS ? clvox_labels_read(one->path, one->out)
+                                       : clvox_volume_read(one->path, one->out);
 }
 
 static void *load_all(void *user)
@@ -337,7 +340,7 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
     if (texts)
         CLV_TRY(make_links(l));
     for (int i = 0; i < count; i++)
-        if (inputs[i].path && inputs[i].mask)
+        if (inputs[i].path && inputs[i].as == CLI_AS_MASK)
             CLV_TRY(check_mask(inputs[i].path, inputs[i].out));
 end:
     free_loading(l);

@@ -2,6 +2,7 @@
 #include "cli/surface_input.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 int cli_level_set(command *cli, const char *path, clvox_level_set_source *source, clvox_level_set *out)
@@ -9,7 +10,7 @@ int cli_level_set(command *cli, const char *path, clvox_level_set_source *source
     int status = CLVOX_OK;
     clvox_volume *volume = NULL;
     clvox_surface *surface = NULL;
-    const cli_input inputs[] = {{path, &volume, false}};
+    const cli_input inputs[] = {{path, &volume, source->label >= 0 ? CLI_AS_LABELS : 0}};
     *out = (clvox_level_set){.distance = NULL};
     if (clvox_surface_is_file(path)) {
         CLV_TRY(cli_read_surface(cli, path, &surface));
@@ -43,7 +44,7 @@ int cli_surface_label(const char *text, int *label)
         return 0;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (!*text || *end || errno || value < 0 || value > 1 << 24)
+    if (!*text || *end || errno || value < 0 || value > INT_MAX)
         return cli_misuse("--label %s: not a label (0 or a whole number above)", text);
     *label = (int)value;
     return 0;

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/status.h"
+#include "io/labels.h"
 #include "image/compare.h"
 
 /* More are no label map but an image, and would take hours. */
@@ -212,7 +213,7 @@ static int *whole(const clvox_volume *v, const clvox_volume *mask, size_t n)
 {
     int *out = malloc(n * sizeof *out);
     for (size_t i = 0; out && i < n; i++) {
-        double value = rint((double)v->data[i]);
+        double value = v->names ? (double)clv_label_name(v, v->data[i]) : rint((double)v->data[i]);
         out[i] = (!mask || mask->data[i] > 0) && fabs(value) < 2147483647.0 ? (int)value : 0;
     }
     return out;

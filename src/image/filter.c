@@ -66,6 +66,11 @@ static int refuse_labels(const clvox_volume *volume)
     if (volume->kind == CLVOX_KIND_LABEL)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "labels are names and have no values to filter; give an image, not a label map");
+    if (volume->hint > CLVOX_LABELS_MASK)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "it looks like a label map (%s), whose names have no values to filter; where they are "
+                        "intensities, store them as floats under another name",
+                        clvox_label_reason(volume->hint));
     return CLVOX_OK;
 }
 

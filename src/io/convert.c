@@ -98,6 +98,71 @@ void clv_from_file(clvox_type type, bool swap, double slope, double inter, const
         from_file(type, true, false, slope, inter, bytes, count, out);
 }
 
+#define WHOLE_FROM_FILE(TYPE, BITS, SWAP)                                            \
+    do {                                                                             \
+        BITS bits;                                                                   \
+        TYPE value;                                                                  \
+        memcpy(&bits, from + i * sizeof bits, sizeof bits);                          \
+        if (swap)                                                                    \
+            bits = SWAP(bits);                                                       \
+        memcpy(&value, &bits, sizeof value);                                         \
+        out[i] = (int64_t)value;                                                     \
+    } while (0)
+
+void clv_whole_from_file(clvox_type type, bool swap, const void *bytes, size_t count, int64_t *out)
+{
+    const char *from = bytes;
+    for (size_t i = 0; i < count; i++) {
+        float narrow;
+        if (type == CLVOX_TYPE_INT32) {
+            WHOLE_FROM_FILE(int32_t, uint32_t, __builtin_bswap32);
+        } else if (type == CLVOX_TYPE_UINT32) {
+            WHOLE_FROM_FILE(uint32_t, uint32_t, __builtin_bswap32);
+        } else if (type == CLVOX_TYPE_INT64 || type == CLVOX_TYPE_UINT64) {
+            WHOLE_FROM_FILE(int64_t, uint64_t, __builtin_bswap64);
+            if (type == CLVOX_TYPE_UINT64 && out[i] < 0)
+                out[i] = INT64_MAX;
+        } else if (type == CLVOX_TYPE_FLOAT64) {
+            uint64_t bits;
+            double value;
+            memcpy(&bits, from + i * sizeof bits, sizeof bits);
+            bits = swap ? __builtin_bswap64(bits) : bits;
+            memcpy(&value, &bits, sizeof value);
+            out[i] = fabs(value) < 0x1p62 ? llrint(value) : 0;
+        } else {
+            clv_from_file(type, swap, 1, 0, from + i * clv_type_bytes(type), 1, &narrow);
+            out[i] = fabsf(narrow) < 0x1p62f ? llrintf(narrow) : 0;
+        }
+    }
+}
+
+#define WHOLE_TO_FILE(TYPE, LOW, HIGH)                                               \
+    do {                                                                             \
+        TYPE value = (TYPE)(in[i] < (LOW) ? (LOW) : in[i] > (HIGH) ? (HIGH) : in[i]); \
+        memcpy(to + i * sizeof value, &value, sizeof value);                         \
+    } while (0)
+
+void clv_whole_to_file(clvox_type type, const int64_t *in, size_t count, void *bytes)
+{
+    char *to = bytes;
+    for (size_t i = 0; i < count; i++) {
+        float narrow = (float)in[i];
+        double wide = (double)in[i];
+        if (type == CLVOX_TYPE_INT32)
+            WHOLE_TO_FILE(int32_t, INT32_MIN, INT32_MAX);
+        else if (type == CLVOX_TYPE_UINT32)
+            WHOLE_TO_FILE(uint32_t, 0, UINT32_MAX);
+        else if (type == CLVOX_TYPE_INT64)
+            WHOLE_TO_FILE(int64_t, INT64_MIN, INT64_MAX);
+        else if (type == CLVOX_TYPE_UINT64)
+            WHOLE_TO_FILE(uint64_t, 0, INT64_MAX);
+        else if (type == CLVOX_TYPE_FLOAT64)
+            memcpy(to + i * sizeof wide, &wide, sizeof wide);
+        else
+            clv_to_file(type, &narrow, 1, to + i * clv_type_bytes(type));
+    }
+}
+
 #define TO_FILE(TYPE, LOW, HIGH)                                                     \
     do {                                                                             \
         char *to = bytes;                                                            \

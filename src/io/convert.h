@@ -20,6 +20,10 @@ void clv_from_file(clvox_type type, bool swap, double slope, double inter, const
  * becomes 0. This machine's byte order. */
 void clv_to_file(clvox_type type, const float *in, size_t count, void *bytes);
 
+/* The same of whole numbers, exactly; floats are rounded. Beyond 64 bits with a sign they are clamped. */
+void clv_whole_from_file(clvox_type type, bool swap, const void *bytes, size_t count, int64_t *out);
+void clv_whole_to_file(clvox_type type, const int64_t *in, size_t count, void *bytes);
+
 /* Turns elements of that many bytes into the other byte order. */
 void clv_swap_elements(void *bytes, size_t element, size_t count);
 

@@ -98,6 +98,7 @@ void clvox_volume_destroy(clvox_volume **volume)
     if (!volume || !*volume)
         return;
     free((*volume)->data);
+    free((*volume)->names);
     free(*volume);
     *volume = NULL;
 }

@@ -3,6 +3,7 @@
 #include "io/volume_file.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "base/status.h"
 #include "io/bgzf.h"
 #include "io/convert.h"
+#include "io/labels.h"
 
 /* ---- formats ------------------------------------------------------------ */
 
@@ -372,6 +374,7 @@ int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **
     volume->kind = header->kind;
     /* Scaled integers would not survive being written as integers again. */
     volume->type = header->slope == 1 && header->inter == 0 ? header->type : CLVOX_TYPE_FLOAT32;
+    volume->stored = header->type;
     volume->frame_seconds = header->frame_seconds;
     filling f = {.header = header, .data = volume->data, .values = values};
     if (header->field == CLV_FIELD_ITK)
@@ -391,10 +394,79 @@ end:
     return status;
 }
 
+static bool is_whole(const clv_volume_header *h)
+{
+    return h->type != CLVOX_TYPE_FLOAT32 && h->type != CLVOX_TYPE_FLOAT64 && h->slope == 1 && h->inter == 0;
+}
+
 int clvox_volume_read(const char *path, clvox_volume **out)
 {
     clv_volume_header header;
-    return clv_volume_read(path, &header, out);
+    int status = clv_volume_read(path, &header, out);
+    if (status >= 0)
+        (*out)->hint = clv_labels_hint(path, is_whole(&header), *out);
+    return status;
+}
+
+typedef struct exact_filling {
+    const clv_volume_header *header;
+    int64_t *data;
+} exact_filling;
+
+static int fill_exact(void *user, const uint8_t *bytes, size_t size, size_t at)
+{
+    const exact_filling *f = user;
+    const clv_volume_header *h = f->header;
+    size_t element = clv_type_bytes(h->type), first = at / element, count = size / element;
+    int64_t values[RUN];
+    walk w = walk_from(h, first);
+    for (size_t done = 0; done < count; done += RUN) {
+        size_t some = count - done < RUN ? count - done : RUN;
+        clv_whole_from_file(h->type, h->swapped, bytes + done * element, some, values);
+        for (size_t i = 0; i < some; i++)
+            if (h->axes) {
+                f->data[w.place] = values[i];
+                walk_on(&w);
+            } else {
+                f->data[first + done + i] = values[i];
+            }
+    }
+    return CLVOX_OK;
+}
+
+int clvox_labels_read(const char *path, clvox_volume **out)
+{
+    opened o;
+    clv_volume_header header;
+    size_t total;
+    float largest = 0;
+    int64_t *exact = NULL;
+    int status = clvox_volume_read(path, out);
+    if (status < 0)
+        return status;
+    clvox_volume *v = *out;
+    size_t values = clvox_grid_voxels(&v->grid) * (size_t)v->frames;
+    bool names = v->kind == CLVOX_KIND_LABEL || v->hint != CLVOX_LABELS_NONE;
+    for (size_t i = 0; names && i < values; i++)
+        largest = fmaxf(largest, fabsf(v->data[i]));
+    if (!names || largest < 0x1p24f || v->type == CLVOX_TYPE_FLOAT32)
+        return CLVOX_OK;
+    CLV_TRY(open_header(path, &o, &header));
+    CLV_TRY(open_values(path, &o, &header, values, &total));
+    exact = malloc(values * sizeof *exact);
+    if (!exact) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory for its labels", path);
+        goto end;
+    }
+    exact_filling f = {.header = &header, .data = exact};
+    CLV_TRY(clv_source_read(o.data, header.offset, total, fill_exact, &f));
+    status = clv_labels_rank(v, exact);
+end:
+    close_file(&o, &header);
+    free(exact);
+    if (status < 0)
+        clvox_volume_destroy(out);
+    return status;
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -408,6 +480,19 @@ typedef struct emptying {
     size_t total;
 } emptying;
 
+/* Names in place of what stands for them. */
+static void put_names(const emptying *e, const float *from, size_t count, uint8_t *to)
+{
+    const clvox_type type = e->header->type;
+    int64_t names[RUN];
+    for (size_t done = 0; done < count; done += RUN) {
+        size_t some = count - done < RUN ? count - done : RUN;
+        for (size_t i = 0; i < some; i++)
+            names[i] = clv_label_name(e->volume, from[done + i]);
+        clv_whole_to_file(type, names, some, to + done * clv_type_bytes(type));
+    }
+}
+
 /* The values of one stretch of the file, of one frame. */
 static void pour(const emptying *e, size_t at, size_t count, uint8_t *to)
 {
@@ -417,6 +502,10 @@ static void pour(const emptying *e, size_t at, size_t count, uint8_t *to)
     if (h->matrix == CLV_MATRIX_LOWER)
         frame = (size_t)lower[frame];
     const float *from = e->volume->data + frame * e->voxels + in_frame;
+    if (e->volume->names) {
+        put_names(e, from, count, to);
+        return;
+    }
     if (h->field != CLV_FIELD_ITK || frame == 2) {
         clv_to_file(h->type, from, count, to);
         return;
@@ -440,7 +529,11 @@ static void pour_places(const emptying *e, size_t at, size_t count, uint8_t *to)
         size_t some = count - done < RUN ? count - done : RUN;
         for (size_t i = 0; i < some; i++, walk_on(&w))
             values[i] = e->volume->data[w.place];
-        clv_to_file(h->type, values, some, to + done * clv_type_bytes(h->type));
+        uint8_t *at_once = to + done * clv_type_bytes(h->type);
+        if (e->volume->names)
+            put_names(e, values, some, at_once);
+        else
+            clv_to_file(h->type, values, some, at_once);
     }
 }
 

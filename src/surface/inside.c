@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "clvox/surface.h"
+#include "io/labels.h"
 
 /* What the values look like. */
 typedef struct look {
@@ -59,9 +60,9 @@ static look look_at(const clvox_volume *v)
     return l;
 }
 
-static bool is_inside(const clvox_inside *inside, float x)
+static bool is_inside(const clvox_volume *v, const clvox_inside *inside, float x)
 {
-    return inside->kind == CLVOX_INSIDE_LABEL ? x == (float)inside->label : x > 0;
+    return inside->kind == CLVOX_INSIDE_LABEL ? clv_label_name(v, x) == inside->label && x == rintf(x) : x > 0;
 }
 
 static bool needs_mask(const clvox_inside *inside)
@@ -74,7 +75,7 @@ static int check_sides(const clvox_volume *v, const clvox_inside *inside)
 {
     size_t count = 0, voxels = clvox_grid_voxels(&v->grid);
     for (size_t i = 0; i < voxels; i++)
-        count += is_inside(inside, v->data[i]);
+        count += is_inside(v, inside, v->data[i]);
     if (count == 0 || count == voxels)
         return clv_fail(CLVOX_ERROR_DATA, "%s of its voxels lie inside (%s); there is no surface",
                         count ? "all" : "none", inside->text);
@@ -125,6 +126,6 @@ int clvox_inside_mask(const clvox_volume *values, const clvox_inside *inside, cl
         return CLVOX_OK;
     int status = clvox_volume_create(&values->grid, 1, CLVOX_KIND_SCALAR, out);
     for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&values->grid); i++)
-        (*out)->data[i] = is_inside(inside, values->data[i]);
+        (*out)->data[i] = is_inside(values, inside, values->data[i]);
     return status;
 }

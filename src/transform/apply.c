@@ -5,6 +5,7 @@
 
 #include "base/matrix.h"
 #include "image/spline.h"
+#include "io/labels.h"
 #include "op/image/resample.h"
 #include "op/field/warp.h"
 #include "transform/chain.h"
@@ -14,9 +15,11 @@
 /* What AUTO means for this image, and whether the choice suits it. */
 static int choose(const clvox_volume *image, clvox_interpolation *interpolation)
 {
-    bool names = image->kind == CLVOX_KIND_LABEL;
+    /* What only looks like labels may be interpolated by who says so. */
+    bool names = image->kind == CLVOX_KIND_LABEL || image->names;
     if (*interpolation == CLVOX_INTERPOLATE_AUTO)
-        *interpolation = names ? CLVOX_INTERPOLATE_LABEL : CLVOX_INTERPOLATE_LINEAR;
+        *interpolation = names || image->hint != CLVOX_LABELS_NONE ? CLVOX_INTERPOLATE_LABEL
+                                                                    : CLVOX_INTERPOLATE_LINEAR;
     if (names && *interpolation != CLVOX_INTERPOLATE_LABEL && *interpolation != CLVOX_INTERPOLATE_NEAREST)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "labels are names and have no values in between; use label or nearest "
@@ -104,6 +107,17 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
     CLV_TRY(clv_field_check(&image->grid));
     CLV_TRY(clvox_volume_create(grid, image->frames, image->kind, &made));
     made->type = image->type;
+    /* What was carried as labels is marked as such from now on; masks may still be smoothed. */
+    bool kept = interpolation == CLVOX_INTERPOLATE_LABEL || interpolation == CLVOX_INTERPOLATE_NEAREST;
+    if (image->names || (kept && image->hint > CLVOX_LABELS_MASK))
+        made->kind = CLVOX_KIND_LABEL;
+    else
+        made->hint = image->hint;
+    if (image->names) {
+        const int64_t fills = llrintf(outside);
+        CLV_TRY(clv_labels_copy_names(image, &fills, made));
+        outside = clv_label_value(made, fills);
+    }
     made->frame_seconds = image->frame_seconds;
     CLV_TRY(clv_chain_make(context, links, count, &chain));
     CLV_TRY(clv_chain_field(context, &chain, grid, &field, matrix));
