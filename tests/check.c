@@ -6,7 +6,7 @@ typedef struct test {
     CMUnitTestFunction before, function;
     CMFixtureFunction set_up, tear_down;
     int first; /* of the fixture; -1: there is none */
-    bool ready;
+    bool ready, generated, left_out;
     void *before_data, *data;
 } test;
 
@@ -29,6 +29,8 @@ static void run(void **state)
     test *t = *state;
     if (t->first >= 0 && !tests[t->first].ready)
         fail_msg("the set-up of these cases failed");
+    if (t->left_out)
+        return;
     void *data = t->before_data;
     if (t->before)
         t->before(&data);
@@ -87,6 +89,7 @@ void test_case_at(CMUnitTestFunction function, const void *data, size_t bytes, c
     va_list list;
     va_start(list, name);
     add(function, data, bytes, name, list);
+    tests[count - 1].generated = true;
     va_end(list);
 }
 
@@ -115,8 +118,24 @@ void test_tear_down(CMFixtureFunction function)
     first = -1;
 }
 
+/* What the host does for a kernel, the first and the last of generated cases show. */
+static void leave_out_middles(void)
+{
+    for (int i = 0; i < count; i++) {
+        bool before = false, after = false;
+        for (int k = 0; k < count; k++)
+            if (tests[k].function == tests[i].function) {
+                before |= k < i;
+                after |= k > i;
+            }
+        tests[i].left_out = tests[i].generated && before && after;
+    }
+}
+
 int test_run(const char *group, CMFixtureFunction group_tear_down)
 {
+    if (getenv("CLVOX_TEST_FEW"))
+        leave_out_middles();
     for (int i = 0; i < count; i++) {
         cases[i].initial_state = &tests[i];
         cases[i].setup_func = set_up;

@@ -28,6 +28,7 @@ void test_case(CMUnitTestFunction function, const char *name, ...) __attribute__
 void test_case_at(CMUnitTestFunction function, const void *data, size_t bytes, const char *name, ...)
     __attribute__((format(printf, 4, 5)));
 #define TEST_AT(...) (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__})
+/* Where CLVOX_TEST_FEW is set, only the first and the last of the cases of a function run; their fixtures run for all. */
 /* The same of a struct of what a case works on. */
 #define TEST_OF(object) &(object), sizeof(object)
 

@@ -22,8 +22,7 @@ int harness_close(void **state);
  * memory for a form made for CPU devices. data as in test_case_at. */
 void harness_cases(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
                    const char *what);
-/* The same of the first tile of each variant alone: other tiles differ in the work-group. Where CLVOX_SANITIZED is set,
- * which is for what the host does, harness_cases does so too. */
+/* The same of the first tile of each variant alone: other tiles differ in the work-group. */
 void harness_cases_first(const clv_entry *entry, CMUnitTestFunction function, const void *data, size_t bytes,
                          const char *what);
 /* Within such a case: which one of its harness_cases it is, from 0; whether it is the first of its variant; the variant. */
