@@ -19,7 +19,7 @@
 static const float SMALLEST_HALF = 0.1f, SMALLEST = 0.04f;
 
 /* Of the operator and the energy, where they are not given. */
-static const double ALPHA = 2, LAMBDA = 0.005;
+static const double ALPHA = 2, LAMBDA = 0.015;
 
 /* R falls over an eighth of the shortest side, but not over more than so many voxels. */
 static const double LONGEST_RIM = 6;

@@ -59,7 +59,7 @@ typedef struct clv_flow_level {
 } clv_flow_level;
 
 /* Where gamma or lambda is 0, as by default, it follows the finest level, whose voxels have edges of h mm:
- * alpha = 2 h^2, beta = 0, gamma = 1; lambda = 0.005 / h^2. */
+ * alpha = 2 h^2, beta = 0, gamma = 1; lambda = 0.015 / h^2. */
 
 /* CLVOX_ERROR_ARGUMENT where the options say no flow. */
 int clv_flow_check(const clvox_register_options *options);

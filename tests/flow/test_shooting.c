@@ -11,6 +11,7 @@ static void options_of(clvox_register_options *o, clvox_metric metric)
     o->iterations[0] = 20;
     o->iterations[1] = 8;
     o->inverse = 1;
+    o->lambda = .005;
 }
 
 static void level_options(clvox_register_options *o, int steps)
