@@ -88,8 +88,8 @@ int clv_register_build_ahead(const clv_registration *run, bool masks);
  * nearest to RAS. */
 typedef struct clv_register_canonical {
     clvox_register_images images;
-    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 2];
-    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 2], shell[2 * CLVOX_MAX_CHANNELS + 2];
+    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 3];
+    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 3], shell[2 * CLVOX_MAX_CHANNELS + 3];
     int count;
 } clv_register_canonical;
 
