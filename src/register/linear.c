@@ -102,7 +102,8 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     clvox_metric metric = stage->metric, coarse = clv_metric_find(metric)->coarse;
     const linear_level *level = stage->level;
     bool done = false;
-    CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, stiff, states, count, 8, .05 * level[2].mm));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){2, coarse, stage->bins, stiff, 8, .05 * level[2].mm},
+                            states, count));
     CLV_TRY(linear_sort(stage, states, &count, level[2].mm));
     count = count < 5 ? count : 5;
     if (clv_metric_find(metric)->detail && count > 0) {
@@ -111,16 +112,20 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
             goto end;
     }
     if (kind != stiff)
-        CLV_TRY(linear_optimise(stage, 2, coarse, stage->bins, kind, states, count, 8, .05 * level[2].mm));
+        CLV_TRY(linear_optimise(stage, &(linear_climb){2, coarse, stage->bins, kind, 8, .05 * level[2].mm},
+                                states, count));
     CLV_TRY(linear_sort(stage, states, &count, .25 * level[2].mm));
     if (count > 1)
         CLV_TRY(rank(stage, states, &count));
     count = count < 2 ? count : 2;
-    CLV_TRY(linear_optimise(stage, 1, metric, stage->bins, kind, states, count, 3, .02 * level[1].mm));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){1, metric, stage->bins, kind, 3, .02 * level[1].mm},
+                            states, count));
     if (count > 1)
         CLV_TRY(rank(stage, states, &count));
-    CLV_TRY(linear_optimise(stage, 1, metric, stage->bins, kind, states, 1, 12, .01 * level[1].mm));
-    CLV_TRY(linear_optimise(stage, 0, metric, stage->bins, kind, states, 1, 12, .003 * level[0].mm));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){1, metric, stage->bins, kind, 12, .01 * level[1].mm},
+                            states, 1));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){0, metric, stage->bins, kind, 12, .003 * level[0].mm},
+                            states, 1));
     CLV_TRY(linear_settle(stage, 0, metric, start, &states[0]));
 end:
     return status;

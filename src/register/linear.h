@@ -87,10 +87,19 @@ void linear_move(const linear_stage *stage, clvox_linear kind, const linear_stat
 double linear_score(const clv_metric_row *metric, int bins, const uint32_t *counts, double *total, float *table,
                     float *weight);
 
-/* Raises the metric of all states together by damped Gauss-Newton steps, until
- * none moves by more than tolerance mm (linear_optimise.c). */
-int linear_optimise(linear_stage *stage, int level, clvox_metric metric, int bins, clvox_linear kind,
-                    linear_state *states, int count, int iterations, double tolerance);
+/* What is raised, over which maps, and where it ends. */
+typedef struct linear_climb {
+    int level;
+    clvox_metric metric;
+    int bins;
+    clvox_linear kind;
+    int iterations;   /* at most */
+    double tolerance; /* mm: where no state moves by more */
+} linear_climb;
+
+/* Raises the metric of all states together by damped Gauss-Newton steps
+ * (linear_optimise.c). */
+int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state *states, int count);
 
 /* The best few starts, found at the coarsest level: at most room states in
  * falling order, *count of them (linear_search.c). */

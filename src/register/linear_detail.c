@@ -154,8 +154,10 @@ static int climb(linear_stage *stage, int at, clvox_linear kind, linear_state *s
     CLV_TRY(make_ramps(stage, level));
     for (int round = 0; round < ROUNDS; round++) {
         CLV_TRY(settle_weights(stage, level, &trial));
-        CLV_TRY(linear_optimise(stage, at, CLVOX_METRIC_NCC, 8, kind, &trial, 1, most[round],
-                                near[round] * level->mm));
+        CLV_TRY(linear_optimise(stage,
+                                &(linear_climb){at, CLVOX_METRIC_NCC, 8, kind, most[round],
+                                                near[round] * level->mm},
+                                &trial, 1));
         if (!(isfinite(trial.value) && trial.overlap > ENOUGH * state->overlap))
             goto end;
     }
@@ -176,7 +178,8 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
     linear_state trials[LAST + STRETCHES];
     memcpy(trials, states, sizeof *trials * (size_t)count);
     CLV_TRY(linear_localise(stage, 1, WIDE, &trials[0]));
-    CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, count, 8, .01 * mm));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, kind, 8, .01 * mm}, trials,
+                            count));
     CLV_TRY(linear_sort(stage, trials, &count, .25 * mm));
     CLV_TRY(linear_localise(stage, 1, NARROW, &trials[0]));
     for (int way = 0; kind == CLVOX_LINEAR_AFFINE && way < STRETCHES; way++) {
@@ -185,10 +188,12 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
         linear_keep_in_plane(stage, kind, delta);
         linear_move(stage, kind, &trials[0], delta, &trials[count++]);
     }
-    CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, count, 3, .01 * mm));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, kind, 3, .01 * mm}, trials,
+                            count));
     CLV_TRY(linear_sort(stage, trials, &count, 0));
     count = count < LAST ? count : LAST;
-    CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, count, 6, .01 * mm));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, kind, 6, .01 * mm}, trials,
+                            count));
     CLV_TRY(linear_sort(stage, trials, &count, 0));
     CLV_TRY(climb(stage, level, kind, &trials[0]));
     states[0] = trials[0];
@@ -264,10 +269,12 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
     doubt(trials, around);
     CLV_TRY(linear_sort(stage, trials, &around, 0));
     around = around < IMPROVED ? around : IMPROVED;
-    CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, stiff, trials, around, 5, .05 * mm));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, stiff, 5, .05 * mm}, trials,
+                            around));
     CLV_TRY(linear_sort(stage, trials, &around, .5 * mm));
     around = around < LAST ? around : LAST;
-    CLV_TRY(linear_optimise(stage, level, CLVOX_METRIC_NCC, 8, kind, trials, around, 12, .02 * mm));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, kind, 12, .02 * mm}, trials,
+                            around));
     CLV_TRY(linear_sort(stage, trials, &around, .25 * mm));
     if (around == 0 || !(trials[0].value > SAME_CONTRAST))
         goto end;

@@ -127,8 +127,10 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
     t.count = t.count < IMPROVED ? t.count : IMPROVED;
     for (int i = 0; i < given_count; i++)
         t.state[t.count++] = given[i];
-    CLV_TRY(linear_optimise(stage, level, metric, LINEAR_SEARCH_BINS, coarse, t.state, t.count, 6,
-                            .1 * stage->level[level].mm));
+    CLV_TRY(linear_optimise(stage,
+                            &(linear_climb){level, metric, LINEAR_SEARCH_BINS, coarse, 6,
+                                            .1 * stage->level[level].mm},
+                            t.state, t.count));
     doubt(t.state, t.count);
     CLV_TRY(linear_sort(stage, t.state, &t.count, 1.5 * stage->level[level].mm));
     *count = t.count < room ? t.count : room;

@@ -55,9 +55,12 @@ int linear_turned(linear_stage *stage, const linear_state *state, bool *better)
     CLV_TRY(linear_sort(stage, states, &count, 0));
     count = count < IMPROVED ? count : IMPROVED;
     CLV_TRY(
-        linear_optimise(stage, level, metric, LINEAR_SEARCH_BINS, stiff, states, count, STEPS, tolerance));
+        linear_optimise(stage, &(linear_climb){level, metric, LINEAR_SEARCH_BINS, stiff, STEPS, tolerance},
+                        states, count));
     doubt(states, count);
-    CLV_TRY(linear_optimise(stage, level, metric, LINEAR_SEARCH_BINS, stiff, &found, 1, STEPS, tolerance));
+    CLV_TRY(linear_optimise(stage,
+                            &(linear_climb){level, metric, LINEAR_SEARCH_BINS, stiff, STEPS, tolerance},
+                            &found, 1));
     doubt(&found, 1);
     for (int i = 0; i < count && isfinite(found.value); i++)
         *better = *better || states[i].value > MARGIN * found.value;
