@@ -20,15 +20,21 @@ static volatile sig_atomic_t interrupted, watched;
 static void on_signal(int signal_number)
 {
     /* Once is a request where somebody looks at the flag, twice an order. */
-    if (watched && !interrupted) {
+    if (watched && !interrupted && signal_number != SIGXFSZ) {
         static const char note[] = "\nstopping; once more to stop at once\n";
         interrupted = signal_number;
         ssize_t ignored = write(STDERR_FILENO, note, sizeof note - 1);
         (void)ignored;
         return;
     }
+    static const char term[] = "\nclvox: ended by SIGTERM; unfinished files are removed\n",
+                      hup[] = "\nclvox: ended by SIGHUP; unfinished files are removed\n",
+                      xfsz[] = "clvox: a file is larger than the limit (ulimit -f); unfinished files are removed\n";
     clv_file_remove_unfinished();
     clv_place_remove_folders();
+    const char *said = signal_number == SIGTERM ? term : signal_number == SIGHUP ? hup : xfsz;
+    ssize_t unused = signal_number == SIGINT ? 0 : write(STDERR_FILENO, said, strlen(said));
+    (void)unused;
     _exit(128 + signal_number);
 }
 
@@ -143,8 +149,8 @@ int cli_main(const cli_verb *verbs, int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], CLV_COMPILER_VERB)) /* no verb for people: this program called itself */
         return clv_compiler_serve(argv[2]);
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    for (int i = 0; i < 3; i++) {
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction old, action = {.sa_handler = on_signal};
         /* What the caller ignores (nohup) stays ignored. */
         if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)

@@ -93,6 +93,11 @@ json log/failed.json '"gone.nii" in j["error"] and j["exit_code"] == 1 and j["ve
 code=0; clvox compare there.nii pair_fixed.nii.gz --json - > log/failed.json 2> log/err || code=$?
 [ $code = 1 ] || complain "exit code $code"; json log/failed.json '"grids differ" in j["error"]'
 
+begin "a limit on the size of files is a sentence, 128 + 25, and leaves nothing"
+(ulimit -f 8; exec "$program" phantom ball -o limited.nii --size 40x40x40) > log/out 2> log/err; code=$?
+[ $code = 153 ] || complain "exit code $code"; one_sentence; says 'ulimit -f'; absent limited.nii
+[ -z "$(ls -A | grep '[.]part')" ] || complain 'a temporary file stayed'
+
 begin "a table of points with the mark of a spreadsheet"
 printf '\357\273\277x,y,z,name\r\n1,2,3,a\r\n' > points.csv
 exits 0 clvox apply --points points.csv -o moved.csv; [ "$(tail -1 moved.csv)" = '1,2,3,a' ] || complain "$(cat moved.csv)"
