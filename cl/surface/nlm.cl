@@ -55,7 +55,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
             __global const float *from = phi + at + (dz * size.y + dy) * size.x - radius;
             for (int i = 0; i < edge; i++, s++)
                 to[s] = inside ? from[i]
-                               : extrapolated(phi, (int4)(x - radius + i, y + dy, z + dz, 0), size, 1.0f);
+                               : extrapolated(phi, (int4)(x - radius + i, y + dy, z + dz, 0), size);
         }
     while (s < stride)
         to[s++] = 0.0f;
@@ -65,7 +65,7 @@ nlm_patches(__global const float *phi, int4 size, __global const int *band, int 
         float v = 0.0f;
         if (s < samples)
             v = inside ? phi[at + (dz * size.y + dy) * size.x + dx]
-                       : extrapolated(phi, (int4)(x + dx, y + dy, z + dz, 0), size, 1.0f);
+                       : extrapolated(phi, (int4)(x + dx, y + dy, z + dz, 0), size);
         to[s] = v;
     }
 #endif
