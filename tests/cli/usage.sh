@@ -110,7 +110,7 @@ begin "register names what exists"
 exits 2 clvox register; says 'FIXED is missing'
 exits 2 clvox register -f a.nii; says 'MOVING is missing'
 exits 2 clvox register -f a.nii -m a.nii; says 'PREFIX is missing'
-exits 2 clvox register -f a.nii -m a.nii -o r --deform lddmm; says 'choices are none|unbiased|greedy|syn'
+exits 2 clvox register -f a.nii -m a.nii -o r --deform wavy; says 'choices are none|unbiased|greedy|syn|lddmm|shooting'
 exits 2 clvox register -f a.nii -m a.nii -o r --deform unbiased --metric mi; says 'ssd or ncc'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric ncc,xyz; says 'lncc'
 exits 2 clvox register -f a.nii -m a.nii -o r --linear thin; says 'none|translation|rigid'
