@@ -30,6 +30,7 @@ const clv_model clv_model_greedy = {
     .run = run_greedy,
     .metrics = ~0u,
     .border_stays = true,
+    .starts_from_warp = true,
     .takes = takes,
     .presets = {
         [CLVOX_PRESET_QUICK] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {30, 30, 12},

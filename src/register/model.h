@@ -27,6 +27,7 @@ typedef struct clv_model {
     bool border_stays;       /* the border of its grid does not move: it may work on a part of the fixed one */
     bool exchangeable;       /* of two comparable images it may take either as the fixed one (exchange.c) */
     bool gives_inverse;      /* without being asked */
+    bool starts_from_warp;   /* of clvox_register_images */
     const char *const *takes; /* options that are of some models alone, of which it takes these; ends with NULL */
     /* The fields of the table's rows with `preset`, by clvox_preset. */
     clvox_register_options presets[CLV_PRESETS];

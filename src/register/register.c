@@ -68,7 +68,7 @@ static int check_images(const clvox_register_images *images, const clvox_registe
         CLV_TRY(check_volume(images->fixed_mask, "fixed mask"));
     if (images->moving_mask)
         CLV_TRY(check_volume(images->moving_mask, "moving mask"));
-    if (images->initial_warp && (!m || !clv_model_takes(m, "initial-warp")))
+    if (images->initial_warp && (!m || !m->starts_from_warp))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s%s starts from no warp; unbiased, greedy and syn do",
                         m ? "the model " : "a linear part alone", m ? m->name : "");
     if (images->initial_warp && images->initial_warp->frames != 3)

@@ -44,6 +44,7 @@ const clv_model clv_model_syn = {
     .border_stays = true,
     .exchangeable = true,
     .gives_inverse = true,
+    .starts_from_warp = true,
     .takes = clv_compositive_takes,
     .presets = {
         [CLVOX_PRESET_QUICK] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,

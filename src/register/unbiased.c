@@ -230,7 +230,7 @@ end:
     return status;
 }
 
-static const char *const takes[] = {"update-sigma", "step", "lambda", "kernel", "initial-warp", NULL};
+static const char *const takes[] = {"update-sigma", "step", "lambda", "kernel", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_SSD, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .update_sigma = 2.5, .lambda = 0.003, .step = 0.4, .finest_step = 0.4
@@ -243,6 +243,7 @@ const clv_model clv_model_unbiased = {
     .metrics = 1u << CLVOX_METRIC_SSD | 1u << CLVOX_METRIC_NCC,
     .one_channel = true,
     .compares_values = true,
+    .starts_from_warp = true,
     .takes = takes,
     .presets = {
         [CLVOX_PRESET_QUICK] = {COMMON, .levels = 2, .shrink = {4, 2}, .iterations = {100, 60},
