@@ -75,7 +75,7 @@ refused() { # refused NAME WORD...
     shift
     rm -f log/w.json
     exits 1 env CLVOX_KERNEL_DIR=kernels "$program" bench "$@" --size 12 --seconds 0.001 --json log/w.json
-    one_sentence; says "^clvox bench: $what.* is wrong"; absent log/w.json
+    one_sentence; says "^clvox bench: $what.* is wrong"; json log/w.json '"is wrong" in j["error"] and j["exit_code"] == 1'
     ! grep -q "^$what  " log/out || complain "a wrong result was timed"
 }
 begin "a wrong kernel makes the bench fail, and is not timed"

@@ -54,9 +54,9 @@ exits 0 poor memory:64 clvox bench blend --seconds 0.001 --json log/s.json
 fits log/s.json; quiet
 json log/s.json 'all(16 < n < 128 for n in j["rows"][0]["size"])'
 exits 1 poor memory:64 clvox bench blend --size 200 --seconds 0.001 --json log/x.json
-one_sentence; says 'MiB'; absent log/x.json
+one_sentence; says 'MiB'; json log/x.json '"MiB" in j["error"] and not j.get("rows")'
 exits 1 poor taken:1 clvox bench blend --size 64 --seconds 0.001 --json log/x.json
-one_sentence; says 'memory'; absent log/x.json
+one_sentence; says 'memory'; json log/x.json '"memory" in j["error"]'
 
 begin "small work-groups and little local memory"
 exits 0 poor group:64,local:4096 clvox bench blend jacobian "warp linear" --size 9 --seconds 0.001
@@ -74,7 +74,7 @@ while [ "$at" -le "$total" ]; do
     poor "fail:$at" clvox bench jacobian --size 9 --seconds 0 --json log/f.json > log/out 2> log/err < /dev/null || code=$?
     if [ $code = 1 ]; then
         refused=$((refused + 1))
-        one_sentence; absent log/f.json
+        one_sentence; json log/f.json 'j["error"] and j["exit_code"] == 1'
     elif [ $code != 0 ]; then
         complain "call $at of $total: exit code $code"
     fi

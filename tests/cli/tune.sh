@@ -116,7 +116,7 @@ exits 1 env CLVOX_WISDOM= "$program" tune --kernel copy; one_sentence; says 'CLV
 
 begin "a file of wisdom that cannot be written is found before anything is measured"
 exits 1 env CLVOX_WISDOM=/proc/no/w.txt "$program" tune --size 12 --seconds 0.001 --kernel copy --json log/p.json
-one_sentence; says '/proc/no/w.txt: cannot be written'; silent; absent log/p.json
+one_sentence; says '/proc/no/w.txt: cannot be written'; silent; json log/p.json '"cannot be written" in j["error"]'
 exits 1 env CLVOX_WISDOM="$work" "$program" tune --size 12 --seconds 0.001 --kernel copy
 one_sentence; says 'is a directory'; silent
 
