@@ -424,3 +424,61 @@ int clv_flow_finish(clv_registration *run, const clvox_grid *at)
 end:
     return status;
 }
+
+/* ---- descent ---- */
+
+enum { LOOK = 10 };
+
+static int report(const clv_flow_descent *d, int index, int iteration, double fraction)
+{
+    const clvox_register_options *o = d->flow.run->options;
+    if (o->progress && o->progress(o->user, index, iteration, d->mean, fraction))
+        return clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+    return CLVOX_OK;
+}
+
+int clv_flow_descend(clv_flow_descent *d, const clv_flow_steps *steps, int index, double share, int *done)
+{
+    clv_registration *run = d->flow.run;
+    const clvox_register_options *o = run->options;
+    int status = CLVOX_OK, iteration = 0;
+    double e = 0, start = 0, before = 0, longest = index + 1 < o->levels ? o->step : o->finest_step;
+    CLV_TRY(steps->look(d, &d->energy, &d->mean));
+    start = before = d->energy;
+    for (; iteration < o->iterations[index]; iteration++) {
+        if (iteration % LOOK == 0) {
+            CLV_TRY(report(d, index, iteration, run->fraction_done + share * iteration / o->iterations[index]));
+            if (iteration > 0 && before - d->energy < LOOK * o->tolerance * fabs(start))
+                break;
+            before = d->energy;
+        }
+        CLV_TRY(steps->iterate(d, longest, &e));
+        if (!(e > 0))
+            break;
+    }
+    run->fraction_done += share;
+    CLV_TRY(report(d, index, iteration, run->fraction_done));
+    *done = iteration;
+end:
+    return status;
+}
+
+int clv_flow_run(clv_registration *run, clvox_register_result *result,
+                 int (*level)(clv_registration *run, int index, double share, clvox_grid *at,
+                              clvox_register_result *result))
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    double share[CLVOX_MAX_LEVELS], total = 0;
+    clvox_grid at;
+    CLV_TRY(clv_flow_check(o));
+    clv_flow_domain(run);
+    at = run->domain;
+    for (int i = 0; i < o->levels; i++)
+        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
+    for (int i = 0; i < o->levels; i++)
+        CLV_TRY(level(run, i, total > 0 ? share[i] / total : 0, &at, result));
+    CLV_TRY(clv_flow_finish(run, &at));
+end:
+    return status;
+}

@@ -97,4 +97,31 @@ int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const
 /* After the last level, on its grid: run->u and run->inverse on the fixed grid, without folds. */
 int clv_flow_finish(clv_registration *run, const clvox_grid *at);
 
+/* ---- the energy going down, as LDDMM and shooting share it ---- */
+
+/* First member of what a model knows of a level. */
+typedef struct clv_flow_descent {
+    clv_flow_level flow;
+    double lambda;
+    double energy; /* E / lambda */
+    double mean;   /* metric a voxel */
+} clv_flow_descent;
+
+typedef struct clv_flow_steps {
+    /* E / lambda and the mean metric of where the model stands. */
+    int (*look)(clv_flow_descent *d, double *energy, double *mean);
+    /* One iteration, which updates d->energy and d->mean. *e: the step to try, 0 to be found, then the next
+     * one; 0 where none lowers the energy. longest: voxels that a step may move. */
+    int (*iterate)(clv_flow_descent *d, double longest, double *e);
+} clv_flow_steps;
+
+/* The iterations of a level: until they are done, the energy stands still or no step lowers it. share: of
+ * the whole work. *done: their number. */
+int clv_flow_descend(clv_flow_descent *d, const clv_flow_steps *steps, int index, double share, int *done);
+
+/* All levels, each with its share of the work; leaves the maps. at: the grid of the level before, then its own. */
+int clv_flow_run(clv_registration *run, clvox_register_result *result,
+                 int (*level)(clv_registration *run, int index, double share, clvox_grid *at,
+                              clvox_register_result *result));
+
 #endif

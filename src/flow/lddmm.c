@@ -15,7 +15,7 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 
-enum { LOOK = 10, MOST_TRIES = 12, PATIENCE = 3 };
+enum { MOST_TRIES = 12, PATIENCE = 3 };
 
 /* Steps: of 1/2 the gradient alone would forget the velocities at once. */
 static const double LARGEST = .4, LONGER = 1.4, SHORTER = .4;
@@ -37,20 +37,18 @@ typedef struct products {
 } products;
 
 typedef struct descent {
-    clv_flow_level flow;
-    double lambda, momentum;
+    clv_flow_descent base;
+    double momentum;
     bool begun; /* p is a direction */
     products of[CLV_FLOW_STEPS];
-    double energy; /* E / lambda */
-    double mean;   /* metric a voxel */
 } descent;
 
 /* The energy of the velocities after a step e along p. */
 static double kinetic(const descent *d, double e)
 {
     double sum = 0;
-    for (int k = 0; k < d->flow.steps; k++)
-        sum += fmax(0, d->of[k].vv + e * (2 * d->of[k].vp + e * d->of[k].pp)) / d->flow.steps;
+    for (int k = 0; k < d->base.flow.steps; k++)
+        sum += fmax(0, d->of[k].vv + e * (2 * d->of[k].vp + e * d->of[k].pp)) / d->base.flow.steps;
     return sum;
 }
 
@@ -87,10 +85,10 @@ static int read_numbers(const clv_flow_level *flow, float numbers[CLV_FLOW_NUMBE
 static int advance(const descent *d, double add)
 {
     int status = CLVOX_OK;
-    clv_registration *run = d->flow.run;
-    for (int k = 0; k < d->flow.steps; k++) {
+    clv_registration *run = d->base.flow.run;
+    for (int k = 0; k < d->base.flow.steps; k++) {
         clv_buffer *v = clv_flow_of(run)->v[k];
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, v, 3 * d->flow.level->n, v, state_of(run)->p[k], NULL,
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, v, 3 * d->base.flow.level->n, v, state_of(run)->p[k], NULL,
                               (float[4]){1, (float)add, 0, 0}));
     }
 end:
@@ -101,13 +99,13 @@ end:
 static int find_direction(descent *d, const float *numbers, double keep, double *longest)
 {
     int status = CLVOX_OK;
-    clv_registration *run = d->flow.run;
+    clv_registration *run = d->base.flow.run;
     clv_flow *own = clv_flow_of(run);
-    const float *spacing = d->flow.level->spacing;
+    const float *spacing = d->base.flow.level->spacing;
     const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
     double slope = 0, gg[CLV_FLOW_STEPS], gp[CLV_FLOW_STEPS], gv[CLV_FLOW_STEPS];
     float found;
-    for (int k = 0; k < d->flow.steps; k++) {
+    for (int k = 0; k < d->base.flow.steps; k++) {
         const float *n = numbers + CLV_FLOW_DOTS + 3 * k;
         const products *of = &d->of[k];
         gv[k] = (double)n[0] - 2 * of->vv;
@@ -118,14 +116,14 @@ static int find_direction(descent *d, const float *numbers, double keep, double 
     if (!(slope > 0))
         keep = 0;
     CLV_TRY(clv_buffer_fill(run->ctx, own->numbers, CLV_FLOW_STEP * sizeof(float), 0, sizeof(float)));
-    for (int k = 0; k < d->flow.steps; k++) {
+    for (int k = 0; k < d->base.flow.steps; k++) {
         products *of = &d->of[k];
         clv_buffer *p = state_of(run)->p[k];
         of->vp = gv[k] + (keep > 0 ? keep * of->vp : 0);
         of->pp = gg[k] + (keep > 0 ? keep * (2 * gp[k] + keep * of->pp) : 0);
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, p, 3 * d->flow.level->n, own->w[k], own->v[k],
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, p, 3 * d->base.flow.level->n, own->w[k], own->v[k],
                               keep > 0 ? p : NULL, (float[4]){1, -2, (float)keep, 0}));
-        CLV_TRY(clv_reduce_longest(run->ctx, p, per_mm, d->flow.level->n, true, run->partial, own->numbers,
+        CLV_TRY(clv_reduce_longest(run->ctx, p, per_mm, d->base.flow.level->n, true, run->partial, own->numbers,
                                    CLV_FLOW_STEP));
     }
     CLV_TRY(clv_buffer_read(run->ctx, own->numbers, CLV_FLOW_STEP * sizeof(float), &found, sizeof found));
@@ -134,16 +132,16 @@ end:
     return status;
 }
 
-/* E / lambda and the mean metric of the present velocities, whose energy is kinetic. */
-static int look(const descent *d, double of_velocities, double *energy, double *mean)
+/* E / lambda and the mean metric of the present velocities, whose energy is of_velocities. */
+static int compare(const descent *d, double of_velocities, double *energy, double *mean)
 {
     int status = CLVOX_OK;
     float numbers[CLV_FLOW_NUMBERS];
     double metric;
-    CLV_TRY(clv_flow_compare(&d->flow));
-    CLV_TRY(read_numbers(&d->flow, numbers));
-    clv_flow_metric(d->flow.run, numbers + CLV_FLOW_METRIC, mean, &metric);
-    *energy = of_velocities - metric / d->lambda;
+    CLV_TRY(clv_flow_compare(&d->base.flow));
+    CLV_TRY(read_numbers(&d->base.flow, numbers));
+    clv_flow_metric(d->base.flow.run, numbers + CLV_FLOW_METRIC, mean, &metric);
+    *energy = of_velocities - metric / d->base.lambda;
 end:
     return status;
 }
@@ -156,11 +154,11 @@ static int search(descent *d, double try, int tries, double *taken, int *count)
     for (*count = 0; *count < tries; ++*count, try *= SHORTER) {
         CLV_TRY(advance(d, try - at));
         at = try;
-        CLV_TRY(look(d, kinetic(d, try), &energy, &mean));
-        if (energy < d->energy) {
-            d->energy = energy;
-            d->mean = mean;
-            for (int k = 0; k < d->flow.steps; k++) {
+        CLV_TRY(compare(d, kinetic(d, try), &energy, &mean));
+        if (energy < d->base.energy) {
+            d->base.energy = energy;
+            d->base.mean = mean;
+            for (int k = 0; k < d->base.flow.steps; k++) {
                 products *of = &d->of[k];
                 of->vv = fmax(0, of->vv + try * (2 * of->vp + try * of->pp));
                 of->vp += try * of->pp;
@@ -175,15 +173,20 @@ end:
     return status;
 }
 
-/* One iteration: *e is the step to try, 0 to be found, then the next one; 0 where none lowers the energy.
- * most: voxels that a step may move. */
-static int iterate(descent *d, double most, double *e)
+static int look(clv_flow_descent *base, double *energy, double *mean)
 {
+    const descent *d = (const descent *)base;
+    return compare(d, kinetic(d, 0), energy, mean);
+}
+
+static int iterate(clv_flow_descent *base, double most, double *e)
+{
+    descent *d = (descent *)base;
     int status = CLVOX_OK, count = 0;
     float numbers[CLV_FLOW_NUMBERS];
     double longest, taken = 0, keep = d->begun ? d->momentum : 0;
-    CLV_TRY(clv_flow_adjoint(&d->flow, (float)(d->flow.steps / d->lambda), each_step));
-    CLV_TRY(read_numbers(&d->flow, numbers));
+    CLV_TRY(clv_flow_adjoint(&d->base.flow, (float)(d->base.flow.steps / d->base.lambda), each_step));
+    CLV_TRY(read_numbers(&d->base.flow, numbers));
     for (int again = 0; again < (keep > 0 ? 2 : 1) && !(taken > 0); again++) {
         bool last = again || !(keep > 0);
         CLV_TRY(find_direction(d, numbers, again ? 0 : keep, &longest));
@@ -196,47 +199,14 @@ end:
     return status;
 }
 
-static int report(const descent *d, int index, int iteration, double fraction)
-{
-    const clvox_register_options *o = d->flow.run->options;
-    if (o->progress && o->progress(o->user, index, iteration, d->mean, fraction))
-        return clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
-    return CLVOX_OK;
-}
-
-static int descend(descent *d, int index, double share, int *done)
-{
-    clv_registration *run = d->flow.run;
-    const clvox_register_options *o = run->options;
-    int status = CLVOX_OK, iteration = 0;
-    double e = 0, start = 0, before = 0;
-    double longest = index + 1 < o->levels ? o->step : o->finest_step;
-    CLV_TRY(look(d, kinetic(d, 0), &d->energy, &d->mean));
-    start = before = d->energy;
-    for (; iteration < o->iterations[index]; iteration++) {
-        if (iteration % LOOK == 0) {
-            CLV_TRY(report(d, index, iteration, run->fraction_done + share * iteration / o->iterations[index]));
-            if (iteration > 0 && before - d->energy < LOOK * o->tolerance * fabs(start))
-                break;
-            before = d->energy;
-        }
-        CLV_TRY(iterate(d, longest, &e));
-        if (!(e > 0))
-            break;
-    }
-    run->fraction_done += share;
-    CLV_TRY(report(d, index, iteration, run->fraction_done));
-    *done = iteration;
-end:
-    return status;
-}
+static const clv_flow_steps down = {look, iterate};
 
 /* The same path at constant speed: step j goes over its N-th part of the length,
  * which takes shares of the steps that there were. */
 static int reparametrise(descent *d)
 {
-    int status = CLVOX_OK, steps = d->flow.steps;
-    clv_registration *run = d->flow.run;
+    int status = CLVOX_OK, steps = d->base.flow.steps;
+    clv_registration *run = d->base.flow.run;
     clv_flow *own = clv_flow_of(run);
     double length = 0, at = 0;
     for (int k = 0; k < steps; k++)
@@ -255,13 +225,13 @@ static int reparametrise(descent *d)
             double over = fmin(start[k + 1], j + 1) - fmax(start[k], j), all = start[k + 1] - start[k];
             if (!(over > 0) || !(all > 0))
                 continue;
-            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, own->w[j], 3 * d->flow.level->n,
+            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, own->w[j], 3 * d->base.flow.level->n,
                                   first ? own->v[k] : own->w[j], first ? NULL : own->v[k], NULL,
                                   (float[4]){first ? (float)(over / all) : 1, (float)(over / all), 0, 0}));
             first = false;
         }
         if (first) /* nothing but rounding lies there */
-            CLV_TRY(clv_buffer_fill(run->ctx, own->w[j], 0, 0, 3 * (size_t)d->flow.level->n * sizeof(float)));
+            CLV_TRY(clv_buffer_fill(run->ctx, own->w[j], 0, 0, 3 * (size_t)d->base.flow.level->n * sizeof(float)));
     }
     for (int k = 0; k < steps; k++) {
         clv_buffer *v = own->v[k];
@@ -276,10 +246,10 @@ end:
 static int leave(descent *d)
 {
     int status = CLVOX_OK;
-    clv_flow *own = clv_flow_of(d->flow.run);
+    clv_flow *own = clv_flow_of(d->base.flow.run);
     CLV_TRY(reparametrise(d));
-    for (int k = 0; k < d->flow.steps; k++)
-        CLV_TRY(clv_flow_momentum(&d->flow, own->v[k], own->spare, own->w[k]));
+    for (int k = 0; k < d->base.flow.steps; k++)
+        CLV_TRY(clv_flow_momentum(&d->base.flow, own->v[k], own->spare, own->w[k]));
 end:
     return status;
 }
@@ -288,22 +258,22 @@ end:
 static int arrive(descent *d, const clvox_grid *from)
 {
     int status = CLVOX_OK;
-    clv_registration *run = d->flow.run;
+    clv_registration *run = d->base.flow.run;
     clv_flow *own = clv_flow_of(run);
-    size_t n = 3 * (size_t)d->flow.level->n;
+    size_t n = 3 * (size_t)d->base.flow.level->n;
     float numbers[CLV_FLOW_NUMBERS];
-    for (int k = 0; k < d->flow.steps; k++) {
+    for (int k = 0; k < d->base.flow.steps; k++) {
         if (!from) {
             CLV_TRY(clv_buffer_fill(run->ctx, own->v[k], 0, 0, n * sizeof(float)));
             continue;
         }
-        CLV_TRY(clv_pyramid_carry(run, own->w[k], from, &d->flow.level->fixed, own->spare));
-        CLV_TRY(clv_flow_smooth(&d->flow, own->w[k], own->v[k]));
-        CLV_TRY(dot(&d->flow, own->w[k], own->v[k], CLV_FLOW_DOTS + k));
+        CLV_TRY(clv_pyramid_carry(run, own->w[k], from, &d->base.flow.level->fixed, own->spare));
+        CLV_TRY(clv_flow_smooth(&d->base.flow, own->w[k], own->v[k]));
+        CLV_TRY(dot(&d->base.flow, own->w[k], own->v[k], CLV_FLOW_DOTS + k));
     }
     if (from) {
-        CLV_TRY(read_numbers(&d->flow, numbers));
-        for (int k = 0; k < d->flow.steps; k++)
+        CLV_TRY(read_numbers(&d->base.flow, numbers));
+        for (int k = 0; k < d->base.flow.steps; k++)
             d->of[k].vv = fmax(0, (double)numbers[CLV_FLOW_DOTS + k]);
     }
 end:
@@ -318,43 +288,31 @@ static int requests(clv_registration *run, clv_request *list)
     return count;
 }
 
-static int run_level(clv_registration *run, int index, double share, clvox_grid *at, int *done)
+static int run_level(clv_registration *run, int index, double share, clvox_grid *at,
+                     clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
     clv_pyramid_level level;
     descent d = {.momentum = o->momentum};
     CLV_TRY(clv_pyramid_make(run, index, true, &level));
-    CLV_TRY(clv_flow_begin(&d.flow, run, &level));
-    d.lambda = d.flow.lambda;
+    CLV_TRY(clv_flow_begin(&d.base.flow, run, &level));
+    d.base.lambda = d.base.flow.lambda;
     CLV_TRY(arrive(&d, index ? at : NULL));
-    CLV_TRY(descend(&d, index, share, done));
+    CLV_TRY(clv_flow_descend(&d.base, &down, index, share, &result->iterations[index]));
     if (index + 1 < o->levels)
         CLV_TRY(leave(&d));
     else
-        CLV_TRY(clv_flow_integrate(&d.flow));
+        CLV_TRY(clv_flow_integrate(&d.base.flow));
     *at = level.fixed;
 end:
-    clv_flow_end(&d.flow);
+    clv_flow_end(&d.base.flow);
     return status;
 }
 
 static int run_lddmm(clv_registration *run, clvox_register_result *result)
 {
-    int status = CLVOX_OK;
-    const clvox_register_options *o = run->options;
-    double share[CLVOX_MAX_LEVELS], total = 0;
-    clvox_grid at;
-    CLV_TRY(clv_flow_check(o));
-    clv_flow_domain(run);
-    at = run->domain;
-    for (int i = 0; i < o->levels; i++)
-        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
-    for (int i = 0; i < o->levels; i++)
-        CLV_TRY(run_level(run, i, total > 0 ? share[i] / total : 0, &at, &result->iterations[i]));
-    CLV_TRY(clv_flow_finish(run, &at));
-end:
-    return status;
+    return clv_flow_run(run, result, run_level);
 }
 
 static const char *const takes[] = {"step", "momentum", "lambda", "operator", "timesteps", NULL};

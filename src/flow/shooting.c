@@ -13,13 +13,8 @@
 #include "op/image/reduce.h"
 #include "transform/field.h"
 
-enum { LOOK = 10, MOST_TRIES = 12 };
+enum { MOST_TRIES = 12 };
 static const double LARGEST = .45, LONGER = 1.4, SHORTER = .4;
-
-typedef struct descent {
-    clv_flow_level flow;
-    double lambda, energy, mean;
-} descent;
 
 int clv_shooting_requests(clv_registration *run, clv_request *list)
 {
@@ -37,7 +32,7 @@ int clv_shooting_requests(clv_registration *run, clv_request *list)
 }
 
 /* E / lambda and the mean metric at the present momentum; the forces are there afterwards. */
-static int look(descent *d, double *energy, double *mean)
+static int look(clv_flow_descent *d, double *energy, double *mean)
 {
     int status = CLVOX_OK;
     clv_registration *run = d->flow.run;
@@ -53,7 +48,7 @@ end:
 }
 
 /* L L y into direction, and the longest y in voxels at CLV_FLOW_STEP. */
-static int find_direction(const descent *d)
+static int find_direction(const clv_flow_descent *d)
 {
     int status = CLVOX_OK;
     clv_registration *run = d->flow.run;
@@ -74,7 +69,7 @@ end:
 }
 
 /* One iteration; *e: the step to try, 0 to be found, then the next one, 0 where none lowers the energy. */
-static int iterate(descent *d, double longest, double *e)
+static int iterate(clv_flow_descent *d, double longest, double *e)
 {
     int status = CLVOX_OK;
     clv_registration *run = d->flow.run;
@@ -106,46 +101,14 @@ end:
     return status;
 }
 
-static int report(const descent *d, int index, int iteration, double fraction)
-{
-    const clvox_register_options *o = d->flow.run->options;
-    if (o->progress && o->progress(o->user, index, iteration, d->mean, fraction))
-        return clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
-    return CLVOX_OK;
-}
-
-static int descend(descent *d, int index, double share, int *done)
-{
-    clv_registration *run = d->flow.run;
-    const clvox_register_options *o = run->options;
-    int status = CLVOX_OK, iteration = 0;
-    double e = 0, start = 0, before = 0, longest = index + 1 < o->levels ? o->step : o->finest_step;
-    CLV_TRY(look(d, &d->energy, &d->mean));
-    start = before = d->energy;
-    for (; iteration < o->iterations[index]; iteration++) {
-        if (iteration % LOOK == 0) {
-            CLV_TRY(report(d, index, iteration, run->fraction_done + share * iteration / o->iterations[index]));
-            if (iteration > 0 && before - d->energy < LOOK * o->tolerance * fabs(start))
-                break;
-            before = d->energy;
-        }
-        CLV_TRY(iterate(d, longest, &e));
-        if (!(e > 0))
-            break;
-    }
-    run->fraction_done += share;
-    CLV_TRY(report(d, index, iteration, run->fraction_done));
-    *done = iteration;
-end:
-    return status;
-}
+static const clv_flow_steps down = {look, iterate};
 
 static int run_level(clv_registration *run, int index, double share, clvox_grid *at, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_pyramid_level level;
     clv_shooting *own = clv_shooting_of(run);
-    descent d = {.energy = 0};
+    clv_flow_descent d = {.energy = 0};
     CLV_TRY(clv_pyramid_make(run, index, true, &level));
     CLV_TRY(clv_flow_begin(&d.flow, run, &level));
     d.lambda = d.flow.lambda;
@@ -153,7 +116,7 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
         CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed, own->field[0]));
     else
         CLV_TRY(clv_buffer_fill(run->ctx, own->momentum, 0, 0, 3 * (size_t)level.n * sizeof(float)));
-    CLV_TRY(descend(&d, index, share, &result->iterations[index]));
+    CLV_TRY(clv_flow_descend(&d, &down, index, share, &result->iterations[index]));
     *at = level.fixed;
     if (index + 1 == run->options->levels) {
         CLV_TRY(clv_shooting_forward(&d.flow));
@@ -167,20 +130,7 @@ end:
 
 static int run_shooting(clv_registration *run, clvox_register_result *result)
 {
-    int status = CLVOX_OK;
-    const clvox_register_options *o = run->options;
-    double share[CLVOX_MAX_LEVELS], total = 0;
-    clvox_grid at;
-    CLV_TRY(clv_flow_check(o));
-    clv_flow_domain(run);
-    at = run->domain;
-    for (int i = 0; i < o->levels; i++)
-        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
-    for (int i = 0; i < o->levels; i++)
-        CLV_TRY(run_level(run, i, total > 0 ? share[i] / total : 0, &at, result));
-    CLV_TRY(clv_flow_finish(run, &at));
-end:
-    return status;
+    return clv_flow_run(run, result, run_level);
 }
 
 static const char *const takes[] = {"step", "lambda", "operator", "timesteps", NULL};
