@@ -18,8 +18,10 @@ enum { VOX_TO_VOX = 0, RAS_TO_RAS = 1, TKRAS_TO_TKRAS = 21 };
 static const char *value_of(const char *text, const char *key)
 {
     size_t length = strlen(key);
-    for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+    for (const char *line = text, *next; line && *line; line = next) {
         const char *at = line + strspn(line, " \t");
+        next = strchr(line, '\n');
+        next = next ? next + 1 : NULL;
         if (strncmp(at, key, length))
             continue;
         at += length;
