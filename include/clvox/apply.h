@@ -47,6 +47,7 @@ typedef struct clvox_apply_options {
     clvox_interpolation interpolation;
     float outside;
     clvox_reorientation reorientation;
+    clvox_output output; /* what an image is written as; what is kept as labels stays as it is */
 } clvox_apply_options;
 
 /* As clvox_apply, with all that can be chosen; options NULL: zeros. */

@@ -115,6 +115,7 @@ typedef struct clvox_register_options {
                                 the metric, by less than this share of what the level began with, in
                                 the mean over ten */
     int inverse;             /* also the inverse warp */
+    clvox_output output;     /* what the warped image is written as; labels stay as they are */
     int consistency;         /* measure how well the map inverts even where no inverse is asked for */
     clvox_progress progress; /* may be NULL */
     void *user;

@@ -57,6 +57,9 @@ typedef struct clvox_volume {
     clvox_kind kind;
     clvox_type type;         /* to be written with: as on disk, float32 where that was scaled */
     clvox_type stored;       /* as on disk, whatever scaling makes of it */
+    /* A type of integers can be written with NIfTI's scl_slope and scl_inter: a value v as the nearest integer to
+     * (v - inter) / slope. slope 0: as it is. Reading leaves them 0. */
+    double slope, inter;
     double frame_seconds;    /* distance of frames in time, 0 where it means nothing */
     float *data;
     clvox_label_hint hint;   /* of a scalar volume: whether it looks like labels all the same */
@@ -64,6 +67,25 @@ typedef struct clvox_volume {
     int64_t *names;
     int name_count;
 } clvox_volume;
+
+/* What an image that is made from another one is written as. */
+typedef enum clvox_output {
+    CLVOX_OUTPUT_AUTO = 0, /* the type of the other one, float32 where that was scaled */
+    CLVOX_OUTPUT_INPUT,    /* its type on disk */
+    CLVOX_OUTPUT_FLOAT,
+    CLVOX_OUTPUT_DOUBLE,
+    CLVOX_OUTPUT_SHORT,
+    CLVOX_OUTPUT_USHORT,
+    CLVOX_OUTPUT_UCHAR,
+    CLVOX_OUTPUT_INT
+} clvox_output;
+
+/* Sets type, slope and inter of a volume made from source and from the value outside. In a type of integers,
+ * values are rounded to the nearest and end at those of the type; where source or outside has values that are not
+ * whole or not in the type, a slope (and below 0, of types without a sign, an inter) brings its range to that of
+ * the type, 0 staying 0. Labels, colours, vectors and tensors stay as they are. */
+CLVOX_API int clvox_volume_store_as(clvox_volume *volume, const clvox_volume *source, double outside,
+                                    clvox_output output);
 
 /* Number of voxels of a grid. */
 CLVOX_API size_t clvox_grid_voxels(const clvox_grid *grid);
@@ -109,7 +131,7 @@ CLVOX_API const char *clvox_label_reason(clvox_label_hint hint);
 
 /* Writes NIfTI-1 (NIfTI-2 where a dimension exceeds 32767) with volume->type,
  * or FreeSurfer's MGH where path ends in .mgh or .mgz (which has no tensors, warps
- * and colours, and keeps types that it lacks in the next that it has);
+ * and colours, keeps types that it lacks in the next that it has, and refuses a slope);
  * compressed when path ends in gz. Writes under a temporary name beside path
  * and renames at the end, so that path is whole or untouched. */
 CLVOX_API int clvox_volume_write(const clvox_volume *volume, const char *path);

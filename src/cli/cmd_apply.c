@@ -148,7 +148,7 @@ int cmd_apply(command *cli, int argc, char **argv)
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
     const char *image_path = NULL, *reference_path = NULL, *out_path = NULL, *points = NULL;
     cli_texts transforms = {.count = 0};
-    int interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO;
+    int interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
     double outside = 0;
     const cli_option options[] = {
         {"input", 'i', CLI_TEXT, &image_path, "IMAGE", "the volume to resample, 3-D or 4-D"},
@@ -159,6 +159,8 @@ int cmd_apply(command *cli, int argc, char **argv)
         {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label|bspline|lanczos",
          "auto: label for label images, else linear"},
         {"outside", 0, CLI_NUMBER, &outside, "VALUE", "where REFERENCE reaches beyond IMAGE (default 0)"},
+        {"output-type", 0, CLI_CHOICE, &output, "auto|input|float|double|short|ushort|uchar|int",
+         "of an image (labels stay); input: as IMAGE's file, auto: the same, float where that was scaled"},
         {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",
          "how tensors and vectors turn: finite strain, preservation of principal direction (auto: ppd for "
          "tensors, fs for vectors)"},
@@ -176,6 +178,8 @@ int cmd_apply(command *cli, int argc, char **argv)
             "antsApplyTransforms does: a voxel of REFERENCE at x looks in IMAGE at last(... first(x)).\n"
             "label keeps label values: of the eight neighbours' labels the one with the largest weight.\n"
             "Without -t it only resamples.\n\n"
+            "--output-type: integers are rounded to the nearest and end at those of the type; where IMAGE has\n"
+            "values that are not whole or not in the type, scl_slope spreads its range over that of the type.\n\n"
             "Tensors and vectors turn with the tissue. ppd (the default for tensors, as of ANTs and FSL)\n"
             "keeps them along the fibres that shear or stretching turns; fs (finite strain) takes the rotation\n"
             "alone. Files of FSL, DIPY and MRtrix do not say that they hold tensors: --order does.\n\n"
@@ -222,7 +226,8 @@ int cmd_apply(command *cli, int argc, char **argv)
     }
     const clvox_apply_options how = {.interpolation = methods[interp],
                                      .outside = (float)outside,
-                                     .reorientation = turns[reorient]};
+                                     .reorientation = turns[reorient],
+                                     .output = (clvox_output)output};
     CLV_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &how, &out));
     if (named)
         CLV_TRY(cli_write_tensor(cli, out, (clvox_tensor_order)order, out_path));

@@ -539,7 +539,10 @@ static int make(const char *path, const clvox_volume *v, int intent, clv_volume_
     int64_t axes = image.ndim = image.dim[0];
     nifti_update_dims_from_array(&image);
     nifti_datatype_sizes(image.datatype, &image.nbyper, &image.swapsize);
-    image.scl_slope = 1;
+    out->slope = v->slope > 0 ? v->slope : 1;
+    out->inter = v->slope > 0 ? v->inter : 0;
+    image.scl_slope = out->slope;
+    image.scl_inter = out->inter;
     image.xyz_units = NIFTI_UNITS_MM;
     image.time_units = NIFTI_UNITS_SEC;
     image.nifti_type = large ? NIFTI_FTYPE_NIFTI2_1 : NIFTI_FTYPE_NIFTI1_1;

@@ -493,6 +493,21 @@ static void put_names(const emptying *e, const float *from, size_t count, uint8_
     }
 }
 
+/* Values that the file holds by a slope; what is not a number becomes 0. */
+static void put_scaled(const emptying *e, const float *from, size_t count, uint8_t *to)
+{
+    const clv_volume_header *h = e->header;
+    float scaled[RUN];
+    for (size_t done = 0; done < count; done += RUN) {
+        size_t some = count - done < RUN ? count - done : RUN;
+        for (size_t i = 0; i < some; i++) {
+            double v = isnan(from[done + i]) ? 0 : (double)from[done + i];
+            scaled[i] = (float)((v - h->inter) / h->slope);
+        }
+        clv_to_file(h->type, scaled, some, to + done * clv_type_bytes(h->type));
+    }
+}
+
 /* The values of one stretch of the file, of one frame. */
 static void pour(const emptying *e, size_t at, size_t count, uint8_t *to)
 {
@@ -504,6 +519,10 @@ static void pour(const emptying *e, size_t at, size_t count, uint8_t *to)
     const float *from = e->volume->data + frame * e->voxels + in_frame;
     if (e->volume->names) {
         put_names(e, from, count, to);
+        return;
+    }
+    if (e->volume->slope > 0) {
+        put_scaled(e, from, count, to);
         return;
     }
     if (h->field != CLV_FIELD_ITK || frame == 2) {
@@ -619,6 +638,12 @@ int clv_volume_write(const clvox_volume *volume, int intent, const char *path)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the volume has no values or no place in space", path);
     CLV_TRY(check_frames(volume, path));
     CLV_TRY(format->make(path, volume, intent, &header, &bytes, &size));
+    if (volume->slope > 0 && !(header.slope > 0)) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT,
+                          "%s: values that are not whole or not in the type need a scale, which this format does "
+                          "not have; take NIfTI or a type of floats", path);
+        goto end;
+    }
     e.offset = size;
     e.voxels = clvox_grid_voxels(&volume->grid);
     e.total = e.voxels * (size_t)volume->frames * clv_type_bytes(header.type);

@@ -16,6 +16,8 @@
 
 static const char *const init_words[] = {"auto", "identity", "header", "centers", "moments", "matrix", NULL};
 static const char *const linear_words[] = {"none", "translation", "rigid", "similarity", "scales", "affine", NULL};
+static const char *const output_words[] = {"auto", "input", "float", "double", "short", "ushort", "uchar", "int",
+                                           NULL};
 static const char *const gradient_words[] = {"true", "local", NULL};
 static const char *const force_words[] = {"auto", "recompute", "reuse", "capped", "twopass", NULL};
 
@@ -330,6 +332,8 @@ static const clv_option rows[] = {
      .help = "end a level when an iteration changes less than this share", .idle = of_deformation},
     {.name = "inverse", .type = CLV_OPTION_FLAG, FIELD(inverse), .help = "also the inverse warp",
      .idle = of_inverse},
+    {.name = "output-type", .type = CLV_OPTION_CHOICE, FIELD(output), .words = output_words,
+     .help = "of the warped image; input: as MOVING's file, auto: the same, float where that was scaled"},
 };
 
 static void defaults(void *values)

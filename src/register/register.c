@@ -216,6 +216,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));
     CLV_TRY(run_canonical(context, &canonical.images, options, mark, result));
     CLV_TRY(clv_register_canonical_return(&images->fixed[0]->grid, result));
+    CLV_TRY(clvox_volume_store_as(result->warped, images->moving[0], 0, options->output));
 end:
     clv_register_canonical_free(&canonical);
     if (status < 0)

@@ -119,6 +119,8 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
         outside = clv_label_value(made, fills);
     }
     made->frame_seconds = image->frame_seconds;
+    if (!(kept && image->hint != CLVOX_LABELS_NONE))
+        CLV_TRY(clvox_volume_store_as(made, image, (double)outside, options ? options->output : CLVOX_OUTPUT_AUTO));
     CLV_TRY(clv_chain_make(context, links, count, &chain));
     CLV_TRY(clv_chain_field(context, &chain, grid, &field, matrix));
     CLV_TRY(apply_map(context, image, field, CLV_MATRIX(matrix), interpolation, outside, made));

@@ -48,6 +48,12 @@ exits 1 clvox phantom shells -o x.nii --labels x.nii; one_sentence; says 'two re
 exits 1 clvox phantom ball -o x.nii --json x.nii; says 'two results'; absent x.nii
 exits 0 clvox tensor all scan_dwi.nii.gz --grad scan.b --mask scan_mask.nii.gz -o scan --few --plain -q; exists scan_fa.nii.gz
 
+begin "the warped image is written as asked for, its labels as they were"
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz --labels pair_moving_labels.nii.gz -o typed $quick --output-type short
+exits 0 clvox info typed_warped.nii.gz; prints 'int16'
+exits 0 clvox info typed_labels.nii.gz; prints 'uint8, label'
+json typed.json 'j["options"]["output_type"] == "short"'
+
 begin "results of an earlier run are removed, those of others are named"
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --inverse; exists r_inverse_warp.nii.gz; quiet
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r --linear none --deform none --no-picture

@@ -42,6 +42,19 @@ exits 0 clvox compare p_fixed.nii.gz same.nii.gz; below RMS 0.05
 exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -o same.nii.gz
 exits 0 clvox compare p_fixed.nii.gz same.nii.gz; near SSD 0 0
 
+begin "--output-type decides what images are written as, not labels"
+for row in 'uchar uint8' 'short int16' 'ushort uint16' 'int int32' 'float float32' 'double float64'; do
+    exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz --output-type ${row% *} -o typed.nii
+    exits 0 clvox info typed.nii; prints "${row#* }"
+    exits 0 clvox compare p_moving.nii.gz typed.nii; below RMS 0.5
+done
+exits 0 clvox apply -i typed.nii -r typed.nii --output-type short -o short.nii # beyond whole numbers: by a slope
+exits 0 clvox apply -i short.nii -r short.nii --output-type input -o again.nii; exits 0 clvox info again.nii; prints 'int16 stored'
+exits 0 clvox apply -i short.nii -r short.nii -o again.nii; exits 0 clvox info again.nii; prints 'float32'
+exits 0 clvox apply -i p_moving_labels.nii.gz -r p_moving.nii.gz --output-type int -o l.nii; exits 0 clvox info l.nii
+prints 'uint8, label'
+exits 2 clvox apply -i k.nii -r k.nii --output-type char -o x.nii; says 'auto|input|float'
+
 begin "nearest, and what lies outside"
 exits 0 clvox phantom constant -o k.nii $size
 exits 0 clvox apply -i k.nii -r k.nii -t shift.txt --interp nearest --outside -7 -o moved.nii

@@ -38,6 +38,57 @@ static void type_is_written_rounded_and_clamped(void **state)
     clvox_volume_destroy(&w);
 }
 
+/* What comes back of values that were stored for an image with the first six of them. */
+static void stored_as(clvox_output output, clvox_type disk, double tolerance, const float values[6], const float want[6])
+{
+    clvox_volume *v = made(6, 1, 1, 1, CLVOX_KIND_SCALAR), *source = made(6, 1, 1, 1, CLVOX_KIND_SCALAR), *w;
+    memcpy(source->data, values, 6 * sizeof *values);
+    memcpy(v->data, values, 6 * sizeof *values);
+    source->stored = CLVOX_TYPE_UINT16;
+    v->data[5] *= 3; /* as cubic interpolation may go beyond the image's values */
+    assert_true(clvox_volume_store_as(v, source, NAN, output) == 0);
+    const char *path = files_in("stored.nii");
+    assert_true(clvox_volume_write(v, path) == 0);
+    w = reads(path);
+    assert_true(w && w->stored == disk);
+    for (int i = 0; w && i < 6; i++)
+        assert_that(fabs((double)w->data[i] - (double)want[i]) <= tolerance, "output %d: %g became %g, not %g", (int)output,
+                    (double)v->data[i], (double)w->data[i], (double)want[i]);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&source);
+    clvox_volume_destroy(&w);
+}
+
+static void output_types(void **state)
+{
+    (void)state;
+    const float whole[6] = {0, 1, 2, 3, 7, 255}, cut[6] = {0, 1, 2, 3, 7, 765};
+    const float share[6] = {0, 0.25f, 0.5f, 0.125f, NAN, 1}, ends[6] = {0, 0.25f, 0.5f, 0.125f, 0, 1};
+    const float both[6] = {0, -300, 2, 0.5f, 0, 1000};
+    const float both_cut[6] = {0, -300, 2, 0.5f, 0, 1000}, both_free[6] = {0, -300, 2, 0.5f, 0, 3000};
+    /* As they are, rounded and ending where the type ends. */
+    stored_as(CLVOX_OUTPUT_UCHAR, CLVOX_TYPE_UINT8, 0, whole, whole);
+    stored_as(CLVOX_OUTPUT_SHORT, CLVOX_TYPE_INT16, 0, whole, cut);
+    stored_as(CLVOX_OUTPUT_INPUT, CLVOX_TYPE_UINT16, 0, whole, cut);
+    stored_as(CLVOX_OUTPUT_INT, CLVOX_TYPE_INT32, 0, whole, cut);
+    stored_as(CLVOX_OUTPUT_FLOAT, CLVOX_TYPE_FLOAT32, 0, both, both_free);
+    stored_as(CLVOX_OUTPUT_DOUBLE, CLVOX_TYPE_FLOAT64, 0, both, both_free);
+    /* By a slope: within half a step of the type, and what lies beyond the image's values ends at them. */
+    stored_as(CLVOX_OUTPUT_UCHAR, CLVOX_TYPE_UINT8, 0.51 / 255, share, ends);
+    stored_as(CLVOX_OUTPUT_USHORT, CLVOX_TYPE_UINT16, 0.51 / 65535, share, ends);
+    stored_as(CLVOX_OUTPUT_UCHAR, CLVOX_TYPE_UINT8, 1.01 * 1300 / 254, both, both_cut);
+    stored_as(CLVOX_OUTPUT_SHORT, CLVOX_TYPE_INT16, 0.51 * 1000 / 32767, both, both_cut);
+    clvox_volume *v = made(6, 1, 1, 1, CLVOX_KIND_SCALAR);
+    memcpy(v->data, share, sizeof share);
+    assert_true(clvox_volume_store_as(v, v, 0, CLVOX_OUTPUT_SHORT) == 0);
+    assert_true(clvox_volume_write(v, files_in("stored.mgh")) == CLVOX_ERROR_ARGUMENT); /* no slope there */
+    v->kind = CLVOX_KIND_LABEL;
+    v->type = CLVOX_TYPE_INT64;
+    v->slope = 0;
+    assert_true(clvox_volume_store_as(v, v, 0, CLVOX_OUTPUT_UCHAR) == 0 && v->type == CLVOX_TYPE_INT64);
+    clvox_volume_destroy(&v);
+}
+
 static void written_types(void)
 {
     for (int t = 0; t < 10; t++)
@@ -329,6 +380,7 @@ int main(void)
 {
     written_types();
     grids_kept();
+    test_case(output_types, "images are stored as asked for: whole as they are, others by a slope, labels as before");
     test_case(long_volume, "a dimension beyond 32767 makes a NIfTI-2 file");
     kinds();
     failures();
