@@ -315,10 +315,10 @@ static const clv_option rows[] = {
     {.key = "restrict_y", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[1]), .most = 1},
     {.key = "restrict_z", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[2]), .most = 1},
     {.name = "lambda", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(lambda),
-     .help = "weight of the unbiased penalty, or of a flow's energy", .idle = of_model},
+     .help = "weight of the unbiased penalty, or of a flow's energy (flows: 0.015 by h^2, h the edge of a voxel)", .idle = of_model},
     {.name = "operator", .key = "alpha", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(alpha),
      .read = read_operator, .argument = "ALPHA,BETA,GAMMA",
-     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma",
+     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma; flows: 2 h^2,0,1",
      .idle = of_model},
     {.key = "beta", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(beta)},
     {.key = "gamma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(gamma)},
@@ -360,11 +360,12 @@ static bool varies(const clv_option *row, char *out, size_t room)
         o.deform = (clvox_deform)i;
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         m = clv_model_find(o.deform);
-        if (clv_model_takes(m, row->name) && !(row->read == read_operator && !(o.gamma > 0)))
+        /* 0: the model goes by the voxels. */
+        if (clv_model_takes(m, row->name) && clv_option_value(row, &o, 0) > 0)
             used += (size_t)snprintf(out + used, room - used, "%s%g %s", used ? ", " : "",
                                      clv_option_value(row, &o, 0), m->name);
     }
-    return true;
+    return used > 0;
 }
 
 const clv_option_table clv_register_table = {
