@@ -30,7 +30,7 @@ typedef enum clvox_affine_form {
  *     deformation or displacement (NREG_TRANS), or SPM's deformation (Mapping);
  *   volumes [X, Y, Z, 3]: MRtrix, which marks neither kind: values that rise with
  *     their voxel's own position (slope of the regression above 1/2) are a
- *     deformation, others a displacement; FSL's fields and FNIRT's cubic coefficients (by intent),
+ *     deformation, others a displacement in MIF or with the intent 1006 or 1007, and no warp elsewhere; FSL's fields and FNIRT's cubic coefficients (by intent),
  *     which clvox_transforms_read alone can understand.
  * A composite of affines is their product, one with a warp is refused; control grids and velocity fields
  * are refused with a sentence that says how to convert them. On success *out is the caller's, to

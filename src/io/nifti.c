@@ -187,7 +187,7 @@ static clvox_kind kind_of(const nifti_image *image, clv_field field, int frames)
         return CLVOX_KIND_LABEL;
     if (image->intent_code == NIFTI_INTENT_SYMMATRIX && frames == 6)
         return CLVOX_KIND_TENSOR;
-    if (image->intent_code == NIFTI_INTENT_VECTOR && frames == 3)
+    if ((image->intent_code == NIFTI_INTENT_VECTOR || image->intent_code == NIFTI_INTENT_DISPVECT) && frames == 3)
         return CLVOX_KIND_VECTOR;
     return CLVOX_KIND_SCALAR;
 }

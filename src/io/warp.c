@@ -8,18 +8,20 @@
 #include "base/status.h"
 #include "io/transform_format.h"
 #include "io/volume_file.h"
+#include "io/volume_format.h"
 #include "io/warp_form.h"
 
 /* MRtrix stores positions and displacements alike, as three volumes without
  * any mark, and so does FSL. Positions rise with the voxel's own position by about one
  * millimetre each, displacements by about none: the slope of the regression of
- * values on positions is nearer to 1 or to 0. Voxels outside of the warp's
+ * values on positions is nearer to 1 or to 0. surely: they also rise
+ * with it closely, so that they are no frames of a scan either. Voxels outside of the warp's
  * range are NaN (or all 0 in older files) and do not count. place: voxel -> position. */
-static bool holds_positions(const clvox_volume *v, const double place[4][4])
+static bool holds_positions(const clvox_volume *v, const double place[4][4], bool surely)
 {
     const int *n = v->grid.size;
     size_t voxels = clvox_grid_voxels(&v->grid), used = 0;
-    double sum_x[3] = {0}, sum_v[3] = {0}, square = 0, product = 0;
+    double sum_x[3] = {0}, sum_v[3] = {0}, square = 0, product = 0, spread = 0;
     for (size_t at = 0; at < voxels; at++) {
         double x[3] = {(double)(at % (size_t)n[0]), (double)(at / (size_t)n[0] % (size_t)n[1]),
                        (double)(at / (size_t)n[0] / (size_t)n[1])};
@@ -33,13 +35,16 @@ static bool holds_positions(const clvox_volume *v, const double place[4][4])
             sum_v[c] += y[c];
             square += x[c] * x[c];
             product += x[c] * y[c];
+            spread += y[c] * y[c];
         }
     }
     for (int c = 0; used && c < 3; c++) {
         square -= sum_x[c] * sum_x[c] / (double)used;
         product -= sum_x[c] * sum_v[c] / (double)used;
+        spread -= sum_v[c] * sum_v[c] / (double)used;
     }
-    return product > 0.5 * square;
+    return product > 0.5 * square &&
+           (!surely || (product < 2 * square && product * product > 0.2 * square * spread));
 }
 
 /* FSL's scaled millimetres of an image -> RAS. */
@@ -152,7 +157,7 @@ static int read_fsl(const char *path, const clv_volume_header *h, const clvox_gr
         clv_matrix_copy(CLV_MATRIX(h->fsl.affine), affine);
     double place[4][4];
     clv_fsl_frame(&(*v)->grid, place);
-    status = take_fsl(*v, moving, CLV_MATRIX(affine), field && holds_positions(*v, CLV_MATRIX(place)));
+    status = take_fsl(*v, moving, CLV_MATRIX(affine), field && holds_positions(*v, CLV_MATRIX(place), false));
 end:
     return status;
 }
@@ -178,8 +183,16 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
                           "%s: is an image of %d frame%s, not a warp, which has three components a voxel",
                           path, v->frames, v->frames == 1 ? "" : "s");
     } else if (v->kind != CLVOX_KIND_DISPLACEMENT) {
-        if (holds_positions(v, CLV_MATRIX(v->grid.to_ras)))
+        bool known = v->kind == CLVOX_KIND_VECTOR || clv_ends_in(path, ".mif") || clv_ends_in(path, ".mif.gz") ||
+                     clv_ends_in(path, ".mih");
+        if (holds_positions(v, CLV_MATRIX(v->grid.to_ras), !known))
             clv_positions_to_displacements(v);
+        else if (!known)
+            status = clv_fail(CLVOX_ERROR_FORMAT,
+                              "%s: is an image of 3 frames that does not say that it is a warp (NIfTI's intent 1006 or "
+                              "1007, or a fifth dimension); if it holds MRtrix's displacements, turn it into a "
+                              "deformation with warpconvert %s displacement2deformation OUT",
+                              path, path);
         v->kind = CLVOX_KIND_DISPLACEMENT;
     }
     if (status < 0)

@@ -491,7 +491,12 @@ static void mrtrixs_displacement_and_deformation_nan(void **state)
     (void)state;
     shared.h = field_header(4);
     assert_true(!files_nifti_write(shared.path, &shared.h, displacement, sizeof displacement));
-    is_the_field(shared.path, 0);
+    refuses(shared.path, "does not say that it is a warp");
+    for (shared.h.intent = 1006; shared.h.intent <= 1007; shared.h.intent++) {
+        assert_true(!files_nifti_write(shared.path, &shared.h, displacement, sizeof displacement));
+        is_the_field(shared.path, 0);
+    }
+    shared.h.intent = 0;
     assert_true(!files_nifti_write(shared.path, &shared.h, position, sizeof position));
     is_the_field(shared.path, 1e-4);
     float keep = position[40];
@@ -503,14 +508,37 @@ static void mrtrixs_displacement_and_deformation_nan(void **state)
     clvox_transform_destroy(&t);
     position[40] = keep;
     assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
+    refuses(shared.path, "does not say that it is a warp");
+    shared.h.intent = 1006;
+    assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
     t = reads(shared.path);
     assert_true(t && t->warp->data[7] == 0);
+    shared.h.intent = 0;
+    clvox_transform_destroy(&t);
+}
+
+static void frames_of_a_scan_are_no_warp(void **state)
+{
+    (void)state;
+    static float scan[3 * VOXELS];
+    for (int i = 0; i < 3 * VOXELS; i++)
+        scan[i] = (float)(400 + 300 * sin(0.7 * i) + 20 * position[i]); /* brighter along an axis, too */
+    shared.h = field_header(4);
+    assert_true(!files_nifti_write(shared.path, &shared.h, scan, sizeof scan));
+    refuses(shared.path, "does not say that it is a warp");
+    FILE *f = fopen(files_in("u.mif"), "w");
+    assert_true(f && fprintf(f, "%-128s\1\2\3\4\5\6",
+                             "mrtrix image\ndim: 2,1,1,3\nvox: 1,1,1,1\ndatatype: UInt8\n"
+                             "layout: +0,+1,+2,+3\nfile: . 128\nEND\n") > 0 && !fclose(f));
+    clvox_transform *t = reads(files_in("u.mif"));
+    assert_true(t && t->is_warp && t->warp->data[5] == 6);
     clvox_transform_destroy(&t);
 }
 
 static void images_and_fsls_fields_are_no_warps(void **state)
 {
     (void)state;
+    shared.h = field_header(4);
     shared.h.dim[4] = 2;
     assert_true(!files_nifti_write(shared.path, &shared.h, shared.zero, sizeof shared.zero));
     refuses(shared.path, "2 frames");
@@ -544,6 +572,7 @@ static void warps(void)
     test_case(niftyregs_control_grids_and_velocities, "NiftyReg's control grids and velocities are refused");
     test_case(spms_deformation, "SPM's deformation");
     test_case(mrtrixs_displacement_and_deformation_nan, "MRtrix's displacement and deformation, NaN outside");
+    test_case(frames_of_a_scan_are_no_warp, "three frames of a scan are no warp, a MIF's are");
     test_case(images_and_fsls_fields_are_no_warps, "images and FSL's fields are no warps");
     test_case(a_warp_survives_and_other_volumes, "a warp survives, and other volumes are not written as one");
 }
