@@ -115,6 +115,31 @@ static void one_that_does_not_build_does_not_stop(void **state)
     assert_int_equal(clv_kernel_get(opened, line[1].entry, line[1].extra, size, 0, &kernel), CLVOX_OK);
 }
 
+static void a_compilers_warnings_stay_off_the_terminal(void **state)
+{
+    (void)state;
+    char text[256], said[16];
+    clv_code code;
+    FILE *file = tmpfile();
+    int terminal = dup(STDERR_FILENO);
+    /* No compiler has seen this text before: what one remembers it does not warn of again. */
+    snprintf(text, sizeof text,
+             "__kernel void warned(__global int *x)\n{\n    if (x[0] = x[1])\n        x[2] = %d;\n}\n"
+             "__kernel void clv_%s(void)\n{\n}\n",
+             (int)getpid(), strrchr(folder, '-') + 1);
+    assert_true(file && terminal >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    int status = clv_code_compile(opened, text, "-cl-std=CL1.2", &code);
+    bool back = dup2(terminal, STDERR_FILENO) >= 0;
+    close(terminal);
+    rewind(file);
+    size_t bytes = fread(said, 1, sizeof said - 1, file);
+    said[bytes] = 0;
+    fclose(file);
+    clv_code_free(&code);
+    assert_true(back && status == CLVOX_OK);
+    assert_that(bytes == 0, "%s", said);
+}
+
 static int check_ahead_set_up(void **state)
 {
     (void)state;
@@ -129,6 +154,7 @@ static void check_ahead(void)
               "what a list holds is built at once, and each once");
     test_case(it_is_there_when_it_is_asked,
               "it is there when it is asked for, and what is not listed is built then");
+    test_case(a_compilers_warnings_stay_off_the_terminal, "a compiler's warnings stay off the terminal");
     test_case(one_that_does_not_build_does_not_stop,
               "one that does not build does not stop the others, and says so when it is asked for");
 }
