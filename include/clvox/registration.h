@@ -222,6 +222,18 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
 CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images *images,
                              const clvox_register_options *options, clvox_register_result *result);
 
+/* Distances between corresponding points in mm: in world coordinates as they are, after the linear part, and at
+ * the end. */
+typedef struct clvox_landmark_errors {
+    double mean_before, mean_linear, mean_after;
+    double largest_before, largest_linear, largest_after;
+} clvox_landmark_errors;
+
+/* How far the map of a result leaves n points of the fixed image (RAS mm, n x 3) from those of the moving image that
+ * they correspond to. CLVOX_ERROR_ARGUMENT without points. */
+CLVOX_API int clvox_register_landmarks(const clvox_register_result *result, const double *fixed,
+                                       const double *moving, int n, clvox_landmark_errors *out);
+
 /* Releases the result's volumes and sets them to NULL; the numbers stay. NULL
  * is legal. */
 CLVOX_API void clvox_register_result_free(clvox_register_result *result);

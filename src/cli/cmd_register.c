@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "cli/points.h"
 #include "cli/register_options.h"
 #include "cli/register_report.h"
 #include "io/png.h"
@@ -105,6 +106,24 @@ static int read_initial_warp(command *cli, const char *path, clvox_transform **o
     return status;
 }
 
+/* Corresponding points, all of them inside of their images. */
+static int read_landmarks(const cli_register_request *r, const clvox_register_images *images, cli_points *fixed,
+                          cli_points *moving)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(cli_points_read(r->fixed_points, r->frames == 1, fixed));
+    CLV_TRY(cli_points_read(r->moving_points, r->frames == 1, moving));
+    if (fixed->count != moving->count || !fixed->count) {
+        status = clv_fail(CLVOX_ERROR_DATA, "%s has %d points and %s %d; landmarks correspond row by row",
+                          r->fixed_points, fixed->count, r->moving_points, moving->count);
+        goto end;
+    }
+    CLV_TRY(cli_points_inside(r->fixed_points, fixed, &images->fixed[0]->grid, r->fixed.item[0]));
+    CLV_TRY(cli_points_inside(r->moving_points, moving, &images->moving[0]->grid, r->moving.item[0]));
+end:
+    return status;
+}
+
 static int run(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
@@ -123,6 +142,8 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     clvox_volume *fixed_mask = NULL, *moving_mask = NULL, *labels = NULL;
     clvox_register_images images = {.channels = r->fixed.count};
     clvox_register_result result = {.warp = NULL};
+    cli_points fixed_points = {.count = 0}, moving_points = {.count = 0};
+    clvox_landmark_errors errors;
     cli_progress progress;
     cli_stages stages = {0};
     clvox_transform *initial = NULL;
@@ -147,6 +168,8 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     }
     images.fixed_mask = fixed_mask;
     images.moving_mask = moving_mask;
+    if (r->points)
+        CLV_TRY(read_landmarks(r, &images, &fixed_points, &moving_points));
     CLV_TRY(read_initial_warp(cli, r->initial_warp, &initial));
     images.initial_warp = initial ? initial->warp : NULL;
     CLV_TRY(cli_register_smoothing(r, &fixed[0]->grid, o));
@@ -172,10 +195,16 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     CLV_TRY(write_results(cli, r, fixed[0], fixed_mask, labels, &result));
     stages.write = cli_seconds() - mark;
     cli_register_report(cli, o, &result, &stages);
+    if (r->points) {
+        CLV_TRY(clvox_register_landmarks(&result, fixed_points.points, moving_points.points, fixed_points.count, &errors));
+        cli_register_landmarks(cli, fixed_points.count, &errors);
+    }
     CLV_TRY(cli_profile(cli));
     CLV_TRY(cli_write_log(cli, path));
     status = cli_register_doubts(cli, &result, r->strict);
 end:
+    cli_points_free(&fixed_points);
+    cli_points_free(&moving_points);
     clvox_register_result_free(&result);
     clvox_transform_destroy(&initial);
     for (int i = 0; i < images.channels; i++) {
@@ -193,5 +222,8 @@ int cmd_register(command *cli, int argc, char **argv)
     cli_register_request r;
     clvox_register_options o;
     int status = cli_register_parse(cli, argc, argv, &r, &o);
-    return status ? status : run(cli, &r, &o);
+    status = status ? status : run(cli, &r, &o);
+    free(r.fixed_points);
+    free(r.moving_points);
+    return status;
 }

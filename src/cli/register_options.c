@@ -88,6 +88,19 @@ static int read_dof(cli_register_request *r)
     return CLVOX_OK;
 }
 
+/* "FIXED.csv,MOVING.csv" */
+static int read_points(cli_register_request *r)
+{
+    const char *comma = r->points ? strchr(r->points, ',') : NULL;
+    if (!r->points)
+        return CLVOX_OK;
+    if (!comma || comma == r->points || !comma[1] || strchr(comma + 1, ','))
+        return cli_misuse("--points %s: two files, FIXED.csv,MOVING.csv, are needed", r->points);
+    r->fixed_points = strndup(r->points, (size_t)(comma - r->points));
+    r->moving_points = strdup(comma + 1);
+    return r->fixed_points && r->moving_points ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
 static int read_options(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK, deform = clv_option_index(&clv_register_table, "deform");
@@ -147,6 +160,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "where the moving image counts"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",
          "a label map of the moving image to carry to the fixed grid"},
+        {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
+         "corresponding landmarks, tables as of apply --points: their distances are reported"},
+        {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "of these points (default lps, as ITK and ANTs)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from it; its affine is given by --init FILE --linear none"},
         {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, the memory and the files; do and write nothing"},
@@ -175,7 +191,10 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     CLV_TRY(read_channels(r));
     if (!r->prefix)
         return cli_misuse("-o PREFIX is missing");
-    status = read_options(cli, r, o);
+    if (r->frames && !r->points)
+        return cli_misuse("--frames belongs to --points");
+    CLV_TRY(read_options(cli, r, o));
+    status = read_points(r);
 end:
     return status;
 }

@@ -231,6 +231,20 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
     cJSON_AddNumberToObject(seconds, "write", stages->write);
 }
 
+void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *e)
+{
+    print_stages(cli, "landmarks, mean mm", e->mean_before, e->mean_linear, e->mean_after);
+    print_stages(cli, "landmarks, largest", e->largest_before, e->largest_linear, e->largest_after);
+    cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "landmarks");
+    cJSON_AddNumberToObject(to, "count", count);
+    cli_log_number(to, "mean_before_mm", e->mean_before);
+    cli_log_number(to, "mean_linear_mm", e->mean_linear);
+    cli_log_number(to, "mean_after_mm", e->mean_after);
+    cli_log_number(to, "largest_before_mm", e->largest_before);
+    cli_log_number(to, "largest_linear_mm", e->largest_linear);
+    cli_log_number(to, "largest_after_mm", e->largest_after);
+}
+
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict)
 {
     for (int i = 0; i < DOUBTS; i++)

@@ -31,6 +31,9 @@ typedef struct cli_stages {
 void cli_register_report(command *cli, const clvox_register_options *options,
                          const clvox_register_result *result, const cli_stages *stages);
 
+/* How far corresponding points are apart, printed and added to the result in the log. */
+void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *errors);
+
 /* A loud remark on standard error for each suspicion, also with -q;
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);

@@ -54,6 +54,29 @@ exits 0 clvox info typed_warped.nii.gz; prints 'int16'
 exits 0 clvox info typed_labels.nii.gz; prints 'uint8, label'
 json typed.json 'j["options"]["output_type"] == "short"'
 
+begin "landmarks: distances before, after the affine and at the end"
+printf '1 0 0 2\n0 1 0 -1\n0 0 1 0\n0 0 0 1\n' > by_two.txt
+printf 'x,y,z\n0,0,0\n1,1,1\n' > at.csv
+exits 0 clvox apply --points at.csv -t by_two.txt -o gone.csv
+awk -F, 'NR == 3 { $3 += 1 } 1' OFS=, gone.csv > apart.csv # of two points the second is 1 mm off
+still='--linear none --no-picture'
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $still --deform none --init by_two.txt --points at.csv,apart.csv
+json lm.json '[round(j["result"]["landmarks"][k], 5) for k in ("count", "mean_linear_mm", "largest_linear_mm", "mean_after_mm",
+    "largest_after_mm", "mean_before_mm", "largest_before_mm")] == [2, .5, 1, .5, 1, round((5**.5 + 6**.5) / 2, 5), round(6**.5, 5)]'
+prints '^landmarks, largest .* at the end 1$'
+# The warp counts as apply --points does it, and RAS is LPS with x and y turned round.
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $quick --init by_two.txt
+exits 0 clvox apply --points at.csv -t lm_warp.nii.gz -t lm_affine.txt -o there.csv
+for table in at there; do awk -F, 'NR > 1 { $1 = -$1; $2 = -$2 } 1' OFS=, $table.csv > ${table}_ras.csv; done
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $quick --init by_two.txt --points at_ras.csv,there_ras.csv --frames ras
+json lm.json 'j["result"]["landmarks"]["largest_after_mm"] < 1e-4 and j["result"]["landmarks"]["mean_linear_mm"] > 0.5'
+head -2 at.csv > one.csv; printf 'x,y,z\n0,0,0\n0,400,0\n' > far.csv
+lm="-f pair_fixed.nii.gz -m pair_moving.nii.gz -o none $quick --points"
+exits 1 clvox register $lm at.csv,one.csv; one_sentence; says 'has 2 points and one.csv 1'; absent none_warped.nii.gz
+exits 1 clvox register $lm at.csv,far.csv; one_sentence; says 'far.csv: point 2 lies outside of pair_moving'
+exits 1 clvox register $lm at.csv,nowhere.csv; one_sentence; says 'nowhere.csv'
+exits 2 clvox register $lm at.csv; says 'two files'
+
 begin "results of an earlier run are removed, those of others are named"
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --inverse; exists r_inverse_warp.nii.gz; quiet
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r --linear none --deform none --no-picture
