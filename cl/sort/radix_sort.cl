@@ -188,8 +188,9 @@ static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *co
 }
 #else
 /* The implicit counts of Ha 2011, section A.3.1: three counts in one number, and the
- * fourth is what remains of the elements before. */
-typedef ulong tally;
+ * fourth is what remains of the elements before. Ten bits each are enough for a share
+ * of less than 1024 keys. */
+typedef uint tally;
 #define TALLIES 1
 static inline tally sum_tallies(tally a, tally b)
 {
@@ -197,30 +198,31 @@ static inline tally sum_tallies(tally a, tally b)
 }
 GROUP_SCAN(tallies_before, tally, 0, sum_tallies)
 
-#define ONE(b) ((tally)((b) < 3) << 21 * (b))
-#define COUNT(t, b) ((uint)((t) >> 21 * (b)) & 0x1fffff)
+#define ONE(b) ((tally)((b) < 3) << 10 * (b))
+#define COUNT(t, b) ((t) >> 10 * (b) & 0x3ff)
 
 static inline void sweep(uint *w, int bit, __local uint *cell, __local tally *count, __local tally *scan,
                          int item)
 {
-    tally sum = 0, all;
+    tally sum = 0, all, own[MARCH]; /* own: of the item's keys before each */
 #pragma unroll
     for (int k = 0; k < MARCH; k++) {
         uint b = w[k] >> (16 + bit) & 3;
+        own[k] = sum;
         sum += ONE(b);
     }
-    tally seen = tallies_before(sum, scan, item, TILE_X, &all);
+    tally others = tallies_before(sum, scan, item, TILE_X, &all);
     uint second = COUNT(all, 0), third = second + COUNT(all, 1), fourth = third + COUNT(all, 2);
 #pragma unroll
     for (int k = 0; k < MARCH; k++) {
         uint b = w[k] >> (16 + bit) & 3;
+        tally seen = others + own[k];
         uint c0 = COUNT(seen, 0), c1 = COUNT(seen, 1), c2 = COUNT(seen, 2);
         uint place = b == 0   ? c0
                      : b == 1 ? second + c1
                      : b == 2 ? third + c2
                               : fourth + item * MARCH + k - c0 - c1 - c2;
         cell[PLACE(place)] = w[k];
-        seen += ONE(b);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 }

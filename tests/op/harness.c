@@ -137,6 +137,11 @@ void harness_cases_first(const clv_entry *entry, CMUnitTestFunction function, co
     generate(entry, function, data, bytes, what, true);
 }
 
+bool harness_simulated(void)
+{
+    return getenv("CLVOX_TEST_SIMULATED") != NULL;
+}
+
 void harness_random(float *values, size_t count, unsigned seed, float low, float high)
 {
     uint64_t s = seed * 0x9E3779B97F4A7C15ull + 1;

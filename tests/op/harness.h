@@ -34,6 +34,9 @@ const clv_variant *harness_variant(void);
  * enough, and the first two for the other tiles of a variant, which differ in the work-group alone. */
 int harness_problems(int few, int all);
 
+/* Whether oclgrind runs the kernels. What it computes wrongly, and devices do not, is left out there. */
+bool harness_simulated(void);
+
 /* Fills with uniform values in [low, high), from a fixed generator. */
 void harness_random(float *values, size_t count, unsigned seed, float low, float high);
 
