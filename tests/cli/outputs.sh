@@ -78,7 +78,7 @@ exits 1 clvox register $lm at.csv,nowhere.csv; one_sentence; says 'nowhere.csv'
 exits 2 clvox register $lm at.csv; says 'two files'
 
 begin "results of an earlier run are removed, those of others are named"
-exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --inverse; exists r_inverse_warp.nii.gz; quiet
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --inverse; exists r_inverse_warp.nii.gz
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r --linear none --deform none --no-picture
 absent r_warp.nii.gz; absent r_inverse_warp.nii.gz; says 'r_warp.nii.gz: of an earlier run.*removed'
 json r.json 'sorted(j["removed"]) == ["r_inverse_warp.nii.gz", "r_warp.nii.gz"]'

@@ -441,9 +441,9 @@ static void a_folder_in_the_files_place(void **state)
                 strstr(clvox_message(), "is a directory"));
     assert_true(clv_wisdom_writable(folder) == CLVOX_ERROR_FILE && strstr(clvox_message(), "is a directory"));
     assert_int_equal(clv_wisdom_store(nowhere, &gpu, &shared.r, NULL), CLVOX_ERROR_FILE);
-    assert_that(strstr(clvox_message(), "w.txt: cannot be written ("), "%s", clvox_message());
+    assert_that(strstr(clvox_message(), "w.txt: cannot be written"), "%s", clvox_message());
     assert_true(clv_wisdom_writable(nowhere) == CLVOX_ERROR_FILE &&
-                strstr(clvox_message(), "w.txt: cannot be written ("));
+                strstr(clvox_message(), "w.txt: cannot be written"));
 }
 
 static void what_can_be_written_and_that_asking_changes(void **state)
