@@ -217,6 +217,8 @@ static void lncc_of_radius_gradient(void **state)
     assert_that(mean <= .45 * shared.before, "%.3f of the start", mean / shared.before);
     assert_true(improved(&r, o.metric) && r.jacobian.folded == 0);
     for (int other = 0; other < k; other++) {
+        if (!shared.warps[other])
+            continue; /* a run that was left out */
         pair_distance(r.warp, shared.warps[other], shared.p.labels, &shared.largest);
         assert_that(shared.largest > 1e-3, "as with run %d: %g voxels", other, shared.largest);
     }
