@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "bench/bench_table.h"
 #include "base/file.h"
@@ -39,39 +38,6 @@ static void log_comparison(cJSON *log, const compare_set *set)
     }
 }
 
-/* Whether two paths name one file, be it there already or not. */
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    bool there = !stat(a, &one), also = !stat(b, &other);
-    if (there || also)
-        return there && also && S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
-    if (strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b))
-        return false;
-    char *folder_a = slash_a ? strndup(a, (size_t)(slash_a - a) + 1) : strdup(".");
-    char *folder_b = slash_b ? strndup(b, (size_t)(slash_b - b) + 1) : strdup(".");
-    bool same = folder_a && folder_b && !stat(folder_a, &one) && !stat(folder_b, &other) &&
-                one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-    free(folder_a);
-    free(folder_b);
-    return same;
-}
-
-/* Neither the page nor the log may take the place of a record, or of the other. */
-static int check_outputs(const char *page, const char *log, char **records, int count)
-{
-    for (int i = 0; i < count; i++) {
-        if (page && is_same_file(page, records[i]))
-            return cli_misuse("-o %s: is one of the records", page);
-        if (log && is_same_file(log, records[i]))
-            return cli_misuse("--json %s: is one of the records", log);
-    }
-    if (page && log && is_same_file(page, log))
-        return cli_misuse("--json %s: is the page of -o", log);
-    return CLVOX_OK;
-}
-
 int cmd_bench_compare(command *cli, int argc, char **argv)
 {
     const char *page = NULL;
@@ -99,10 +65,6 @@ int cmd_bench_compare(command *cli, int argc, char **argv)
     text_buffer text = {0}, html = {0};
     char **paths;
     int count, status = cli_parse(cli, &usage, argc, argv, &paths, &count);
-    if (status)
-        return status;
-    const char *log = cli->json && strcmp(cli->json, "-") ? cli->json : NULL;
-    status = check_outputs(page, log, paths, count);
     if (status)
         return status;
     for (int i = 0; i < count; i++, set.count++)

@@ -107,19 +107,19 @@ tail -n 1 page.html | grep -q '</html>' || complain "the page does not end"
 grep -qE '(src|href)="?(http|//)|@import|url\(' page.html && complain "the page refers to something else"
 exits 1 clvox bench compare gpu.json cpu.json -o none/page.html
 one_sentence; silent
-exits 2 clvox bench compare gpu.json cpu.json -o cpu.json
-says 'is one of the records'
+exits 1 clvox bench compare gpu.json cpu.json -o cpu.json
+says 'cpu.json: would be overwritten, and is an input'
 json cpu.json 'j["schema"] == 1'
 for log in cpu.json ./cpu.json; do
-    exits 2 clvox bench compare gpu.json cpu.json -o spared.html --json $log
-    says "json $log: is one of the records"; silent; absent spared.html
+    exits 1 clvox bench compare gpu.json cpu.json -o spared.html --json $log
+    says "$log: would be overwritten, and is an input"; silent; absent spared.html
 done
 json cpu.json 'j["schema"] == 1'
-exits 2 clvox bench compare gpu.json cpu.json -o page.html --json ./page.html
-says 'is the page of -o'; silent
+exits 1 clvox bench compare gpu.json cpu.json -o page.html --json ./page.html
+says 'two results would have this name'; silent
 head -n 1 page.html | grep -q DOCTYPE || complain "the log took the page's place"
-exits 2 clvox bench compare gpu.json cpu.json -o new.html --json "$work/new.html"
-says 'is the page of -o'; absent new.html
+exits 1 clvox bench compare gpu.json cpu.json -o new.html --json "$work/new.html"
+says 'two results would have this name'; absent new.html
 exits 1 clvox bench compare gpu.json cpu.json -o spared.html --json none/log.json
 one_sentence; absent spared.html
 exits 1 clvox bench compare gpu.json cpu.json -o spared.html --json log

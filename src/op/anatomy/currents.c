@@ -7,7 +7,7 @@
 static const clv_variant variants[] = {
     {.name = "group", .function = "currents_group", .group = {CLV_CURRENTS_BLOCK}, .devices = CLV_ON_GPU,
      .cell_bytes = 36, .tiles = {{128, 1, 1, 1}, {64, 1, 1, 1}, {256, 1, 1, 1}}},
-    {.name = "row", .function = "currents_row", .group = {CLV_CURRENTS_BLOCK}, .devices = CLV_ON_ANY,
+    {.name = "row", .function = "currents_row", .group = {CLV_CURRENTS_BLOCK}, .devices = CLV_ON_CPU,
      .tiles = {{1, 1, 1, 1}}},
 };
 #define BUILD(varifold, gradient) \
