@@ -5,6 +5,10 @@
 #include "clvox/device.h"
 #include "clvox/transform.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum clvox_interpolation {
     CLVOX_INTERPOLATE_AUTO = 0, /* label for label maps and what looks like one, else linear */
     CLVOX_INTERPOLATE_NEAREST,
@@ -88,5 +92,9 @@ CLVOX_API int clvox_jacobian(clvox_context *context, const clvox_volume *warp,
 /* Moves points (RAS mm, n x 3, in place) through a chain in clvox_apply's
  * order, on the host. */
 CLVOX_API int clvox_apply_points(const clvox_link *links, int count, double *points, int n);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

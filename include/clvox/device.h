@@ -7,6 +7,10 @@
 
 #include "clvox/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum clvox_device_type {
     CLVOX_DEVICE_CPU = 0,
     CLVOX_DEVICE_GPU,
@@ -86,5 +90,9 @@ CLVOX_API void clvox_context_destroy(clvox_context **context);
 
 /* The limits of the context's device. Owned by the context. */
 CLVOX_API const clvox_device_limits *clvox_context_limits(const clvox_context *context);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -5,6 +5,10 @@
 #include "clvox/device.h"
 #include "clvox/volume.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Filters of whole volumes. All of them take every frame by itself and repeat
  * the edge value beyond the border; an axis of one voxel has nothing to
  * smooth and no slope. The result lies on the same grid, is to be written as
@@ -115,5 +119,9 @@ CLVOX_API void clvox_match_defaults(clvox_match_options *options);
  * of range, _DATA where one of the two has one value alone. */
 CLVOX_API int clvox_filter_match(const clvox_volume *volume, const clvox_volume *reference,
                                  const clvox_match_options *options, clvox_volume **out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

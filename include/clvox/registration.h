@@ -6,6 +6,10 @@
 #include "clvox/device.h"
 #include "clvox/transform.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8 };
 
 typedef enum clvox_init {
@@ -255,5 +259,9 @@ CLVOX_API void clvox_shoot_defaults(clvox_shoot_options *options);
  * nothing is made. */
 CLVOX_API int clvox_shoot(clvox_context *context, const clvox_volume *momentum, const clvox_grid *reference,
                           const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

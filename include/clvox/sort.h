@@ -5,6 +5,10 @@
 
 #include "clvox/device.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What keys are. Signed integers are two's complement. Floating-point keys are in the
  * order -infinity .. -0, +0 .. +infinity, and every NaN after that. */
 typedef enum clvox_sort_kind {
@@ -22,5 +26,9 @@ typedef enum clvox_sort_kind {
  * of keys and values. CLVOX_ERROR_ARGUMENT, CLVOX_ERROR_MEMORY or CLVOX_ERROR_DEVICE leave
  * the arrays as they were. */
 CLVOX_API int clvox_sort(clvox_context *context, clvox_sort_kind kind, void *keys, void *values, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

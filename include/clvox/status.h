@@ -10,6 +10,10 @@
 #define CLVOX_PRINTF(at, first)
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Every function that can fail returns one of these as an int: 0 or a positive
  * count on success, a negative code on failure. After a failure
  * clvox_message() holds one sentence for the person at the desk: which file or
@@ -33,5 +37,9 @@ CLVOX_API const char *clvox_message(void);
 
 /* The version of the library, "major.minor.patch". Static storage. */
 CLVOX_API const char *clvox_version(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

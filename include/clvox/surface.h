@@ -9,6 +9,10 @@
 #include "clvox/status.h"
 #include "clvox/volume.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A triangle mesh in host memory. Vertices are in RAS millimetres; seen from
  * outside, the corners of a triangle run counter-clockwise. */
 typedef struct clvox_surface {
@@ -355,5 +359,9 @@ CLVOX_API int clvox_surface_denoise(clvox_context *context, const clvox_level_se
 
 /* Releases the result's surface and distance; the numbers stay. NULL is legal. */
 CLVOX_API void clvox_denoise_result_free(clvox_denoise_result *result);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

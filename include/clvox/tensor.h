@@ -5,6 +5,10 @@
 #include "clvox/device.h"
 #include "clvox/volume.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Diffusion tensors are volumes of 6 frames, Dxx Dxy Dxz Dyy Dyz Dzz in RAS,
  * mm^2/s (CLVOX_KIND_TENSOR). */
 
@@ -298,5 +302,9 @@ CLVOX_API int clvox_tensor_fit(clvox_context *context, const clvox_volume *dwi,
 
 /* Releases the volumes and sets them to NULL. */
 CLVOX_API void clvox_tensor_fit_release(clvox_tensor_fit_result *result);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

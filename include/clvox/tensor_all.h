@@ -5,6 +5,10 @@
 
 #include "clvox/tensor.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct clvox_tensor_all_options {
     int everywhere;    /* 1: without a mask all voxels; 0: those of clvox_dwi_mask */
     clvox_tensor_fit_options fit;
@@ -46,5 +50,9 @@ CLVOX_API int clvox_tensor_all(clvox_context *context, const clvox_volume *dwi,
 
 /* Releases the volumes and sets them to NULL. */
 CLVOX_API void clvox_tensor_all_release(clvox_tensor_all_result *result);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "clvox/volume.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A pull-back: says for a point of the fixed space where in the moving space
  * to look. Affine: y = matrix * x. Warp: y = x + u(x), u sampled on its own
  * grid, trilinear inside and zero outside. All in RAS millimetres. */
@@ -82,5 +86,9 @@ CLVOX_API int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form
 
 /* Releases the transform and what it owns; sets *transform to NULL. */
 CLVOX_API void clvox_transform_destroy(clvox_transform **transform);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 
 #include "clvox/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A sampling grid: voxel (i, j, k) sits at to_ras * (i, j, k, 1) in RAS+
  * millimetres. The matrix may be oblique, left-handed or sheared, but never
  * singular; its last row is 0 0 0 1. */
@@ -135,5 +139,9 @@ CLVOX_API const char *clvox_label_reason(clvox_label_hint hint);
  * compressed when path ends in gz. Writes under a temporary name beside path
  * and renames at the end, so that path is whole or untouched. */
 CLVOX_API int clvox_volume_write(const clvox_volume *volume, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

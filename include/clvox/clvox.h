@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All of the library, for C and C++. */
+#ifndef CLVOX_CLVOX_H
+#define CLVOX_CLVOX_H
+
+#include "clvox/apply.h"
+#include "clvox/device.h"
+#include "clvox/files.h"
+#include "clvox/filter.h"
+#include "clvox/registration.h"
+#include "clvox/sort.h"
+#include "clvox/status.h"
+#include "clvox/surface.h"
+#include "clvox/tensor.h"
+#include "clvox/tensor_all.h"
+#include "clvox/transform.h"
+#include "clvox/volume.h"
+
+#endif
