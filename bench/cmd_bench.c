@@ -167,8 +167,8 @@ int cmd_bench(command *cli, int argc, char **argv)
         .synopsis =
             "[ceilings | [kernels] [NAME...] | pipelines | nlm | papers [PAPER] | compare FILE...] [options]",
         .about =
-            "Measures what the device can do at most (copies, local memory, multiply-adds, launches,\n"
-            "transfers, atomics) and then every operation and pipeline against it. Only right results\n"
+            "Measures the limits of the device (copies, local memory, multiply-adds, launches,\n"
+            "transfers, atomics), then every operation and pipeline against them. Only correct results\n"
             "are timed: each is compared with a reference in double precision first, on a small volume\n"
             "and with the same kernel; pipelines are held against the truth of their phantoms.\n"
             "`kernels` times the operations whose name contains NAME (default: all); a bare NAME too.\n"

@@ -55,14 +55,14 @@ int cmd_tune(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "[--kernel NAME] [options]",
         .about = "Times the variants and tiles among which the planner chooses for this device, checks that\n"
-                 "they compute the same, and keeps the fastest for each kernel as wisdom, which every verb then\n"
-                 "goes by. What was measured is kept at once, so that Ctrl-C loses nothing; --no-wisdom measures\n"
+                 "their results agree, and keeps the fastest for each kernel as wisdom, which every verb then\n"
+                 "uses. Measurements are kept at once, so that Ctrl-C loses nothing; --no-wisdom measures\n"
                  "and keeps nothing. The file is CLVOX_WISDOM, else ~/.cache/clvox-wisdom.txt. It holds for\n"
-                 "this device, driver and version of the kernels; others are passed over. The best tile may\n"
+                 "this device, driver and version of the kernels, and is ignored elsewhere. The best tile may\n"
                  "depend on the volume: a further run with another --size adds to what is kept, for volumes to\n"
                  "2^20 voxels, to 2^23, and above; one that was not measured goes by the nearest.\n"
-                 "The table says how far the planner's own choice is from the best: loss is its time over that\n"
-                 "of the best. Tune on a quiet machine.",
+                 "The table shows the loss of the planner's own choice: its time over that\n"
+                 "of the fastest. Tune on an idle machine.",
         .example = "  clvox tune\n  clvox tune --kernel smooth --kernel lncc_terms --size 192x224x192 --json tune.json",
         .options = options,
     };

@@ -70,7 +70,7 @@ CLVOX_API int clvox_compose_affine(const clvox_link *links, int count, double ma
 /* The inverse of a warp on its own grid, searched voxel by voxel;
  * residual_voxels (may be NULL) receives the largest and the mean of
  * |w(x) + x' - x| left, in voxels, over the voxels whose inverse stays on the
- * grid; then what is off by more than a voxel in the mean, and what leads out
+ * grid; then what is off by more than a voxel on average, and what leads out
  * of the grid everywhere, is CLVOX_ERROR_DATA. */
 CLVOX_API int clvox_invert(clvox_context *context, const clvox_volume *warp, clvox_volume **out,
                            double residual_voxels[2]);

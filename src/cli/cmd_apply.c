@@ -36,22 +36,22 @@ int cmd_apply(command *cli, int argc, char **argv)
     double outside = 0;
     const cli_option options[] = {
         {"input", 'i', CLI_TEXT, &image_path, "IMAGE", "the volume to resample, 3-D or 4-D"},
-        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "the volume whose grid is filled"},
+        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "the output is on its grid"},
         {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
          "a transform; the last is applied first; ,-1 inverts it"},
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
         {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label|bspline|lanczos",
          "auto: label for label images, else linear"},
-        {"outside", 0, CLI_NUMBER, &outside, "VALUE", "where REFERENCE reaches beyond IMAGE (default 0)"},
+        {"outside", 0, CLI_NUMBER, &outside, "VALUE", "value beyond the border of IMAGE (default 0)"},
         {"output-type", 0, CLI_CHOICE, &output, "auto|input|float|double|short|ushort|uchar|int",
-         "of an image (labels stay); input: as IMAGE's file, auto: the same, float where that was scaled"},
+         "of an image (labels stay); input: type of IMAGE's file; auto: the same, but float if that was scaled"},
         {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",
          "how tensors and vectors turn: finite strain, preservation of principal direction (auto: ppd for "
          "tensors, fs for vectors)"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
          "of a tensor's six volumes, in and out (auto: what NIfTI marks as tensors)"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
-        {"frames", 0, CLI_CHOICE, &frames, "lps|ras", "of the points, in and out (default lps, as ITK and ANTs)"},
+        {"frames", 0, CLI_CHOICE, &frames, "lps|ras", "frame of the points, in and out (default lps, as in ITK and ANTs)"},
         {0},
     };
     const cli_usage usage = {
@@ -59,14 +59,14 @@ int cmd_apply(command *cli, int argc, char **argv)
                     "       clvox apply --points IN.csv [--frames ras] -t T [-t T ...] -o OUT.csv",
         .about =
             "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
-            "antsApplyTransforms does: a voxel of REFERENCE at x looks in IMAGE at last(... first(x)).\n"
-            "label keeps label values: of the eight neighbours' labels the one with the largest weight.\n"
+            "antsApplyTransforms does: the voxel of REFERENCE at x takes the value of IMAGE at last(... first(x)).\n"
+            "label keeps label values: the one of the eight neighbours with the largest summed weight.\n"
             "Without -t it only resamples.\n\n"
-            "--output-type: integers are rounded to the nearest and end at those of the type; where IMAGE has\n"
-            "values that are not whole or not in the type, scl_slope spreads its range over that of the type.\n\n"
-            "Tensors and vectors turn with the tissue. ppd (the default for tensors, as of ANTs and FSL)\n"
-            "keeps them along the fibres that shear or stretching turns; fs (finite strain) takes the rotation\n"
-            "alone. Files of FSL, DIPY and MRtrix do not say that they hold tensors: --order does.\n\n"
+            "--output-type: values are rounded and clipped to integer types; where IMAGE has\n"
+            "values that do not fit the type, scl_slope spreads its range over that of the type.\n\n"
+            "Tensors and vectors are reoriented. ppd (the default for tensors, as in ANTs and FSL)\n"
+            "follows fibres through shear and stretching; fs (finite strain) applies the rotation\n"
+            "alone. Files of FSL, DIPY and MRtrix do not declare tensors: give --order.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
             "(RAS with --frames ras); further columns are kept.",

@@ -112,7 +112,7 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     cli_print(cli, "%10s %10s %10s %8.5f %8.5f %14.4f\n", "mean", "", "", dice, jaccard, distance);
     if (with_distance < count)
         cli_remark(cli, 0,
-                   "%d of %d labels occur in one map only; their Dice is 0, their distance not in the mean\n",
+                   "%d of %d labels occur in one map only; their Dice is 0, their distance is left out of the average\n",
                    count - with_distance, count);
     cli_log_number(to, "mean_dice", dice);
     cli_log_number(to, "mean_jaccard", jaccard);
@@ -218,14 +218,14 @@ int cmd_compare(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "A B [--labels] [--mask FILE]",
         .about =
-            "Measures how alike two files on one grid are, or two surfaces.\n"
+            "Compares two files on one grid, or two surfaces.\n"
             "Images: sum of squared differences (SSD), its root mean (RMS), correlation (NCC), the mean\n"
             "of the squared local correlation (LNCC, as the CC of ANTs), mutual information (MI, NMI),\n"
-            "and the largest difference. Values that are not finite are left out.\n"
+            "and the largest difference. NaN and infinite values are ignored.\n"
             "Label maps, with --labels: Dice, Jaccard, and the larger of the two directed 95th\n"
-            "percentiles of the distance between the surfaces (Hausdorff95), by label and in the mean.\n"
+            "percentiles of the distance between the surfaces (Hausdorff95), by label and on average.\n"
             "Displacement fields: the length of the difference of the two vectors at each voxel.\n"
-            "Surfaces: distances in mm from evenly spread points of each to the other, the mean angle\n"
+            "Surfaces: distances in mm from evenly spaced points of each to the other, the mean angle\n"
             "of the normals there, and volume, area, Euler characteristic and components of both.",
         .example = "  clvox compare fixed.nii.gz result_warped.nii.gz --mask brain.nii.gz\n"
                    "  clvox compare --labels fixed_labels.nii.gz result_labels.nii.gz\n"

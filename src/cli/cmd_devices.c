@@ -157,8 +157,8 @@ int cmd_devices(command *cli, int argc, char **argv)
         .synopsis = "[-v]",
         .about = "Lists the OpenCL devices, best first, the default marked with *, and those passed over\n"
                  "with the reason. -v adds the limits of each and, for the default or --device, every\n"
-                 "variant of every kernel: tile, registers, spills, local memory, work-groups that live\n"
-                 "on a compute unit at once, occupancy and what limits it. What is not known is called so.",
+                 "variant of every kernel: tile, registers, spills, local memory, work-groups resident\n"
+                 "on a compute unit, occupancy and what limits it.",
         .example = "  clvox devices\n  clvox devices -v --device gpu",
         .options = NULL,
     };

@@ -57,21 +57,21 @@ int cmd_filter(command *cli, int argc, char **argv)
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
         {"sigma", 0, CLI_NUMBERS, &sigma, "2mm|1.5vox|2x2x3mm",
          "gaussian, unsharp: standard deviation, for all axes or each; mm by default"},
-        {"amount", 0, CLI_NUMBER, &amount, "A", "unsharp: how much of the detail is added (default 1)"},
+        {"amount", 0, CLI_NUMBER, &amount, "A", "unsharp: amount of detail added (default 1)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "gaussian|sobel|unsharp IN -o OUT [--sigma S] [--amount A]",
         .about =
-            "Filters a volume, 4-D ones frame by frame. Beyond the border the edge value is repeated.\n"
+            "Filters a volume (4-D: frame by frame). Edge values are repeated beyond the border.\n"
             "  gaussian   smooths by S; a full width at half maximum (FWHM) is 2.355 S\n"
             "  sobel      edges: the length of the gradient, per millimetre\n"
             "  unsharp    sharpens: IN + A (IN - IN smoothed by S)\n"
-            "  n4         evens out brightness (bias-field correction)\n"
-            "  winsorize  brings the brightest and darkest values to a quantile\n"
-            "  match      brings the histogram to that of another image\n"
+            "  n4         bias-field correction\n"
+            "  winsorize  clips the brightest and darkest values\n"
+            "  match      matches the histogram to that of another image\n"
             "The last three have options of their own: `clvox filter n4 --help` and so on.\n"
-            "Values that are not finite spread as far as the filter reaches. Label maps are refused.",
+            "NaN and infinite values spread as far as the filter reaches. Label maps are refused.",
         .example = "  clvox filter gaussian t1.nii.gz -o smooth.nii.gz --sigma 2mm\n"
                    "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"
                    "  clvox filter unsharp t1.nii.gz -o sharp.nii.gz --sigma 1.5vox --amount 0.8",

@@ -10,14 +10,14 @@ int cmd_filter_winsorize(command *cli, int argc, char **argv)
     double low, high;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
-        {"quantiles", 0, CLI_TEXT, &quantiles, "LOW,HIGH", "shares of the values (default 0.005,0.995)"},
-        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "take quantiles where this is above 0 (default: everywhere)"},
+        {"quantiles", 0, CLI_TEXT, &quantiles, "LOW,HIGH", "the two quantiles (default 0.005,0.995)"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "compute the quantiles where this is above 0 (default: everywhere)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "IN -o OUT [--quantiles LOW,HIGH] [--mask FILE]",
-        .about = "Brings values below one quantile, and above another, to these, so that few very bright or dark\n"
-                 "voxels no longer decide on scales.",
+        .about = "Clips intensities at two quantiles, so that a few very bright or dark voxels do not\n"
+                 "determine the scale.",
         .example = "  clvox filter winsorize t1.nii.gz -o t1_calm.nii.gz --quantiles 0.005,0.995",
         .options = options,
         .least = 1,
@@ -59,16 +59,16 @@ int cmd_filter_match(command *cli, int argc, char **argv)
     clvox_match_defaults(&o);
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
-        {"reference", 'r', CLI_TEXT, &reference_path, "FILE", "the image whose histogram is wanted, on any grid"},
-        {"levels", 0, CLI_INTEGER, &o.levels, "N", "bins of either histogram (default 256)"},
-        {"points", 0, CLI_INTEGER, &o.points, "N", "quantiles that are matched (default 64)"},
-        {"whole", 0, CLI_FLAG, &whole, NULL, "match all values, not those from the mean on alone"},
+        {"reference", 'r', CLI_TEXT, &reference_path, "FILE", "the image with the target histogram, on any grid"},
+        {"levels", 0, CLI_INTEGER, &o.levels, "N", "bins of each histogram (default 256)"},
+        {"points", 0, CLI_INTEGER, &o.points, "N", "number of matched quantiles (default 64)"},
+        {"whole", 0, CLI_FLAG, &whole, NULL, "match all values, not only the foreground"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "IN -r REFERENCE -o OUT [--levels N] [--points N] [--whole]",
-        .about = "Maps intensities so that their quantiles become those of REFERENCE, as ITK's histogram\n"
-                 "matching: piecewise linear, of the foreground (values from the mean on).",
+        .about = "Matches the histogram to that of REFERENCE at corresponding quantiles, as ITK's histogram\n"
+                 "matching does: piecewise linear, foreground only (values from the mean on).",
         .example = "  clvox filter match moving.nii.gz -r fixed.nii.gz -o matched.nii.gz",
         .options = options,
         .least = 1,

@@ -30,15 +30,15 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
     clvox_bias_report found;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the corrected image"},
-        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "where the image counts (above 0; default: by Otsu's threshold)"},
-        {"field", 0, CLI_OUT, &field_path, "FILE", "also the field that the image was divided by"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "estimate where this is above 0 (default: Otsu's threshold)"},
+        {"field", 0, CLI_OUT, &field_path, "FILE", "also write the bias field"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "IN -o OUT [--mask FILE] [--field FILE] [options]",
-        .about = "Corrects uneven brightness as N4 does (Tustison et al. 2010): divides the image by the smooth\n"
-                 "field that makes its histogram sharp. The field has a geometric mean of 1 over the voxels\n"
-                 "that count, which are those of the mask with values above 0.",
+        .about = "N4 bias-field correction (Tustison et al. 2010): divides the image by the smooth\n"
+                 "field that sharpens its histogram. The field has a geometric mean of 1 over the voxels\n"
+                 "of the mask with values above 0.",
         .example = "  clvox filter n4 t1.nii.gz -o t1_even.nii.gz --mask brain.nii.gz --field field.nii.gz\n"
                    "  clvox filter n4 t1.nii.gz -o t1_even.nii.gz --shrink 2 --iterations 50x50x30x20",
         .options = options,

@@ -336,7 +336,7 @@ int cmd_info(command *cli, int argc, char **argv)
 {
     const cli_usage usage = {
         .synopsis = "FILE...",
-        .about = "Says what each file holds. Volumes: size, spacing, the letters that the axes point to\n"
+        .about = "Describes each file. Volumes: size, spacing, orientation of the axes\n"
                  "(RAS: right, anterior, superior), type, kind, range of values; displacement fields also\n"
                  "their longest vector. Affines: matrix, rotation, scale, shear, translation. Surfaces\n"
                  "(GIFTI, VTK polydata, PLY, STL, OBJ, BYU, FreeSurfer): counts, bounds, area, whether they\n"

@@ -26,7 +26,7 @@ int cmd_jacobian(command *cli, int argc, char **argv)
         {"transform", 't', CLI_TEXT, &path, "WARP", "a warp"},
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the determinant at every voxel"},
         {"log", 0, CLI_FLAG, &log, NULL, "write its natural logarithm"},
-        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "print what holds where this is above 0"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "restrict the summary to where this is above 0"},
         {0},
     };
     const cli_usage usage = {

@@ -239,26 +239,26 @@ int cmd_phantom(command *cli, int argc, char **argv)
         {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
         {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
         {"direction", 0, CLI_CHOICE, &direction, "axial|oblique|left|left-oblique",
-         "axes along R, A, S, or turned by 28 degrees; left: the first turned round"},
-        {"like", 0, CLI_TEXT, &like, "FILE", "the grid of this volume instead"},
-        {"seed", 0, CLI_INTEGER, &seed, "N", "another texture, warp and noise (default 1)"},
+         "axes along R, A, S, or rotated by 28 degrees; left: the first axis reversed"},
+        {"like", 0, CLI_TEXT, &like, "FILE", "use the grid of this volume"},
+        {"seed", 0, CLI_INTEGER, &seed, "N", "seed of texture, warp and noise (default 1)"},
         {"noise", 0, CLI_NUMBERS, &r.noise, "SD",
          "standard deviation of noise: added to images, or as 0.3vox or 0.3mm to surfaces (default 0)"},
         {"correlation", 0, CLI_NUMBER, &r.correlation, "VOXELS",
-         "surfaces: smooth the noise of the mask's edge by such a Gaussian (default 0: white)"},
+         "surfaces: Gaussian smoothing of the noise at the mask's edge (default 0: white noise)"},
         {"snr", 0, CLI_NUMBER, &r.scan.snr, "RATIO",
-         "tensors: signal without weighting / noise (default 20; 0: no noise)"},
+         "tensors: b = 0 signal / noise (default 20; 0: no noise)"},
         {"directions", 0, CLI_INTEGER, &r.scan.directions, "N",
-         "tensors: of the gradients, spread evenly (default 30)"},
-        {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: weighting (default 1000)"},
+         "tensors: gradient directions, evenly spread (default 30)"},
+        {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: b-value (default 1000)"},
         {"noise-kind", 0, CLI_CHOICE, &r.scan.noise, "rician|gaussian",
          "tensors: of a magnitude image, or added"},
         {"amplitude", 0, CLI_NUMBER, &r.amplitude, "MM",
          "longest displacement (default: 5, or less where that could fold)"},
         {"affine", 0, CLI_TEXT, &affine, "FILE",
-         "pull the image (of a pair: the fixed image) through this too"},
-        {"labels", 0, CLI_OUT, &r.labels, "FILE", "also the phantom's label map"},
-        {"inverse", 0, CLI_OUT, &r.inverse, "FILE", "warp: also its inverse"},
+         "apply this to the image too (pair: to the fixed image)"},
+        {"labels", 0, CLI_OUT, &r.labels, "FILE", "also write the label map"},
+        {"inverse", 0, CLI_OUT, &r.inverse, "FILE", "warp: also write the inverse"},
         {0},
     };
     const cli_usage usage = {
@@ -267,8 +267,8 @@ int cmd_phantom(command *cli, int argc, char **argv)
             "Makes images, warps, surfaces and scans with a known truth, the same on every machine for\n"
             "one seed.\n"
             "KIND:\n"
-            "  textured  a head: smooth random texture of three scales inside of an ellipsoid\n"
-            "  ball      100 inside of a ball, 0 outside\n"
+            "  textured  a head: smooth random texture of three scales inside an ellipsoid\n"
+            "  ball      100 inside a ball, 0 outside\n"
             "  shells    nested ellipsoids of 100, 200, 300, 400 (labels 1 to 4)\n"
             "  constant  100 everywhere\n"
             "  warp      a smooth displacement that never folds and is 0 at the border\n"
@@ -281,7 +281,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
             "            plus noise, and OUT_noisy.surf.gii, its vertices moved along their normals\n"
             "  tensor:helix (a bundle in isotropic surroundings), tensor:rings (of three sizes, which\n"
             "  cross), tensor:steps (blocks)  a scan OUT_dwi with .bval and .bvec (FSL) and .b (MRtrix),\n"
-            "            one volume without weighting for every ten directions, these first;\n"
+            "            one b = 0 volume for every ten directions, these first;\n"
             "            OUT_truth_tensor (RAS, mm^2/s), OUT_truth_fa, OUT_mask",
         .example = "  clvox phantom pair -o pair --size 65x47x33 --spacing 1x1x2mm --seed 3\n"
                    "  clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o result\n"

@@ -33,15 +33,15 @@ int cmd_shoot(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"momentum", 'p', CLI_TEXT, &momentum_path, "MOMENTUM", "PREFIX_momentum.nii.gz of a registration"},
         {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "its fixed image, whose grid the warps take"},
-        {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "beginning of the names of the results"},
-        {"time", 0, CLI_TEXT, &time, "T", "where to stop: 1 is the moving image (default 1)"},
+        {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "prefix of the output files"},
+        {"time", 0, CLI_TEXT, &time, "T", "end time; 1 is the moving image (default 1)"},
         {"operator", 0, CLI_TEXT, &operator_text, "ALPHA,BETA,GAMMA", "as in the registration"},
         {"timesteps", 0, CLI_TEXT, &steps, "N", "of a unit of time, as in the registration"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "-p MOMENTUM -r REFERENCE -o PREFIX [--time T]",
-        .about = "Follows the geodesic that a momentum begins, from REFERENCE (time 0) through the moving\n"
+        .about = "Shoots the geodesic of an initial momentum, from REFERENCE (time 0) through the moving\n"
                  "image of the registration (time 1) and beyond it, or backwards. Writes PREFIX_warp.nii.gz,\n"
                  "as `clvox register --deform shooting` does, and PREFIX_inverse_warp.nii.gz. Momenta of one\n"
                  "reference may be averaged and shot. --operator and --timesteps must be the registration's.",

@@ -261,7 +261,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
     clvox_denoise_defaults(&r.options);
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &r.out, "OUT", "the mesh to write, or a signed distance (.nii, .nii.gz)"},
-        {"sdf", 0, CLI_OUT, &r.sdf, "FILE", "also the signed distance, mm, negative inside"},
+        {"sdf", 0, CLI_OUT, &r.sdf, "FILE", "also write the signed distance, mm, negative inside"},
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
@@ -271,10 +271,10 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "IN -o OUT [options]",
         .about =
-            "Denoises a surface by non-local means of its signed distance: every patch becomes the mean of\n"
-            "those that look alike, anywhere on the surface, so that edges stay. IN is a mesh, a mask, a\n"
+            "Denoises a surface by non-local means of its signed distance: each patch becomes the mean of\n"
+            "similar patches anywhere on the surface, which preserves edges. IN is a mesh, a mask, a\n"
             "label map with --label, an image with --iso, or a signed distance in mm, negative inside.\n"
-            "How strong it is follows from the noise.",
+            "The strength follows from the noise.",
         .example = "  clvox surface denoise labels.nii.gz --label 17 -o hippocampus.surf.gii\n"
                    "  clvox surface denoise scan.ply -o smooth.ply --voxel 0.5mm --sdf smooth.nii.gz",
         .options = options,

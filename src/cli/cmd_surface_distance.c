@@ -220,7 +220,7 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
          "IN is a mesh: voxels of the grid around it (default: its mean edge, at most 1 mm)"},
         {"grid", 0, CLI_TEXT, &r.like, "REF", "IN is a mesh: the grid of this volume instead"},
         {"band", 0, CLI_NUMBERS, &r.band, "5mm|8vox",
-         "IN is a mesh: exact so near to it (default 8vox), nearly exact beyond"},
+         "IN is a mesh: exact within this distance (default 8vox), nearly exact beyond"},
         {0},
     };
     const cli_usage usage = {
@@ -228,10 +228,10 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
         .about =
             "Signed distance in mm to a surface, negative inside. IN is a closed mesh (GIFTI, FreeSurfer,\n"
             "VTK, PLY, STL, OBJ, BYU), or a mask, label map, probability (above 0.5) or image (--iso).\n"
-            "In a volume the surface runs where values, linear between voxels, cross the level: half-way\n"
-            "between the voxels of a mask. The grid around a mesh is laid along R, A and S; what lies\n"
-            "inside of a mesh that is open, crosses itself or faces inward is decided by its winding\n"
-            "number, and said. The output is a float32 volume.",
+            "In a volume the surface is where the linearly interpolated values cross the level: half-way\n"
+            "between the voxels of a mask. The grid around a mesh is aligned with R, A and S. For a mesh\n"
+            "that is open, intersects itself or faces inward, the winding number decides what is inside,\n"
+            "and a message says so. The output is a float32 volume.",
         .example = "  clvox surface distance lh.pial -o pial.nii.gz --voxel 0.8mm\n"
                    "  clvox surface distance aparc+aseg.nii.gz --label 17 -o hippocampus.nii.gz",
         .options = options,

@@ -68,8 +68,8 @@ int cmd_surface_mesh(command *cli, int argc, char **argv)
             "RAS mm, by a marching cubes with the topology of trilinear interpolation: always closed,\n"
             "without cracks or degenerate triangles, facing outward. Without options IN is a signed\n"
             "distance when it has negative values, else a mask (all above 0), or a probability (above 0.5).\n"
-            "A value at the level, or NaN, is outside; where inside reaches the border of the grid a cap\n"
-            "closes the surface. A mask keeps its staircase: `clvox surface denoise` takes it away.",
+            "A value at the level, or NaN, is outside. Where the inside reaches the border of the grid a cap\n"
+            "closes the surface. Masks keep their staircase: `clvox surface denoise` removes it.",
         .example = "  clvox surface mesh distance.nii.gz -o surface.surf.gii\n"
                    "  clvox surface mesh aparc+aseg.nii.gz --label 17 -o hippocampus.ply",
         .options = options,

@@ -148,16 +148,16 @@ int cmd_tensor_all(command *cli, int argc, char **argv)
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
         {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE",
-         "of the brain: work above 0 only (default: by Otsu's threshold, PREFIX_mask)"},
-        {"few", 0, CLI_FLAG, &r.few, NULL, "of the maps only fa, md, ad, rd, v1 and colours"},
+         "brain mask (default: by Otsu's threshold, PREFIX_mask)"},
+        {"few", 0, CLI_FLAG, &r.few, NULL, "write only fa, md, ad, rd, v1 and colours"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
-        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "what the files' names begin with"},
+        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "DWI (--bval FILE --bvec FILE | --grad FILE) -o PREFIX [--mask FILE]",
         .about =
-            "From the scan to maps in one go: `tensor fit`, `tensor denoise` with the noise of the fit's\n"
+            "From the scan to the maps in one command: `tensor fit`, `tensor denoise` with the noise of the fit's\n"
             "residuals, `tensor measures`. Writes PREFIX_tensor.nii.gz (denoised; mm^2/s, RAS), PREFIX_s0,\n"
             "PREFIX_noise (standard deviation of the signal) and the maps of `tensor measures`.",
         .example = "  clvox tensor all dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --mask brain.nii.gz -o sub",

@@ -115,7 +115,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &r.out, "OUT", "the denoised tensor"},
         {"noise", 0, CLI_TEXT, &r.noise, "FILE", "PREFIX_sigma.nii.gz of `clvox tensor fit`"},
-        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise above 0 only; nothing flows through its border"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise only where this is above 0; no smoothing across its border"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS,
          "how TENSOR and OUT hold the six volumes, and in which frame"},
         {0},
@@ -123,10 +123,10 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "TENSOR -o OUT [--noise SIGMA] [--mask FILE] [options]",
         .about =
-            "Denoises diffusion tensors by total variation: noise goes, edges stay, and tensors stay\n"
-            "positive. How strong it is follows from the noise that `clvox tensor fit` found in the\n"
-            "residuals of its fit, and from how much of the differences of neighbours that explains. Of\n"
-            "a voxel's neighbours only those inside the mask count.",
+            "Denoises diffusion tensors by total variation, preserving edges and keeping tensors\n"
+            "positive definite. The strength follows from the noise that `clvox tensor fit` found in the\n"
+            "residuals of its fit, and from how much of the differences of neighbours it explains. Only\n"
+            "neighbours inside the mask are used.",
         .example = "  clvox tensor denoise dti_tensor.nii.gz --noise dti_sigma.nii.gz -o denoised.nii.gz\n"
                    "  clvox tensor denoise tensor.nii.gz --model paper --bregman 1 --lambda 8 -o out.nii.gz",
         .options = options,

@@ -140,17 +140,17 @@ int cmd_tensor_fit(command *cli, int argc, char **argv)
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "FSL's directions, with --bval"},
         {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
-        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit above 0 only"},
-        {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the scan without noise"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "fit only where this is above 0"},
+        {"save-denoised", 0, CLI_OUT, &r.denoised, "FILE", "the denoised scan"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS, "of the tensor that is written (auto: nifti)"},
-        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "what the files' names begin with"},
+        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "DWI (--bval FILE --bvec FILE | --grad FILE) -o PREFIX",
         .about =
             "Diffusion tensors from a series of diffusion-weighted volumes: ln S = ln S0 - b g'Dg in every\n"
-            "voxel, volumes without weighting as measurements like the others, any number of shells. Writes\n"
+            "voxel; b = 0 volumes are measurements like the others; any number of shells. Writes\n"
             "PREFIX_tensor.nii.gz (mm^2/s), PREFIX_s0, PREFIX_noise (standard deviation of the signal, from\n"
             "the residuals) and PREFIX_sigma (the same of the tensor's components, which\n"
             "`clvox tensor denoise --noise` takes), with --denoise mppca PREFIX_mppca_noise.",

@@ -96,8 +96,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
     const char *prefix = NULL, *mask_path = NULL;
     int order = CLVOX_TENSOR_AUTO, frame = 0;
     const cli_option options[] = {
-        {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "what the names of the files begin with"},
-        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "measure where it is above 0; elsewhere every map is 0"},
+        {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "prefix of the output files"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "compute where this is above 0; maps are 0 elsewhere"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
          "how TENSOR holds its six volumes, and in which frame (auto: by its intent)"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
@@ -114,8 +114,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
             "Dzz Dxy Dxz Dyz in RAS), nifti (SYMMATRIX, lower triangle, in RAS, as clvox writes), dipy\n"
             "(SYMMATRIX in the axes of the bvecs, as dipy_fit_dti writes).\n"
             "Eigenvectors are in RAS, as MRtrix has them; --frame fsl writes them in the axes of the bvecs,\n"
-            "as dtifit does and FSLeyes expects. Where fibres would hold together clearly better with an axis\n"
-            "of the gradients turned round or exchanged, it says so.",
+            "as dtifit does and FSLeyes expects. If fibres would be clearly more coherent with a gradient\n"
+            "axis flipped or swapped, a warning says so.",
         .example = "  clvox tensor measures tensor.nii.gz -o subject --mask brain.nii.gz\n"
                    "  clvox tensor measures dti_tensor.nii.gz --order fsl --frame fsl -o dti",
         .options = options,

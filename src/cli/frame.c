@@ -58,7 +58,7 @@ static void print_help(const cli_verb *verbs, FILE *to)
     for (int i = 0; verbs[i].name; i++)
         fprintf(to, "  %-10s  %s\n", verbs[i].name, verbs[i].help);
     fprintf(to, "\n`clvox help VERB` or `clvox VERB --help` explains a verb, with an example.\n"
-                "Exit codes: 0 done; 1 it could not be done; 2 misused; 130 interrupted.\n");
+                "Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.\n");
 }
 
 static const cli_verb *find_verb(const cli_verb *verbs, const char *name)

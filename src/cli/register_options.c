@@ -130,7 +130,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
                        clvox_register_options *o)
 {
     static const char about[] =
-        "Registers MOVING to FIXED: a linear part, then a deformation from coarse to fine that never\n"
+        "Registers MOVING to FIXED: a linear transform, then a coarse-to-fine deformation without\n"
         "folds. Writes\n"
         "  PREFIX_affine.txt            ITK affine\n"
         "  PREFIX_warp.nii.gz           ITK displacement, applied as\n"
@@ -140,33 +140,33 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "                               `-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz`\n"
         "  PREFIX_warped.nii.gz         MOVING on the grid of FIXED\n"
         "  PREFIX_labels.nii.gz         with --labels\n"
-        "  PREFIX.png                   three planes: fixed, warped, labels or edges, squares, log-Jacobian\n"
+        "  PREFIX.png                   three planes: fixed, warped, labels or edges, checkerboard, log-Jacobian\n"
         "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
-        "Exchanging -f and -m gives the inverse: of the linear part always, of the whole map with syn\n"
-        "where both grids have about as many voxels of about one volume (within a factor of 1.5; else\n"
-        "syn, like the others, works on the grid of FIXED). The results are on the grid of FIXED.";
+        "Exchanging -f and -m gives the inverse of the linear transform, and with syn of the whole map\n"
+        "if both grids have similar numbers of voxels and voxel volumes (within a factor of 1.5;\n"
+        "otherwise syn works on the grid of FIXED, as the other models do).";
     clvox_register_defaults(o);
     *r = (cli_register_request){.dof = -1};
     const cli_option options[] = {
         {"fixed", 'f', CLI_REPEAT, &r->fixed, "FILE",
-         "the fixed image: its grid carries the warp; repeat for channels"},
+         "the fixed image, whose grid carries the warp; repeat for channels"},
         {"moving", 'm', CLI_REPEAT, &r->moving, "FILE", "the moving image; as many as -f"},
-        {"weight", 0, CLI_REPEAT, &r->weights, "N", "of each channel, in their order (default: equal)"},
-        {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "beginning of the names of the results"},
+        {"weight", 0, CLI_REPEAT, &r->weights, "N", "one for each channel, in order (default: equal)"},
+        {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "prefix of the output files"},
         {"quick", 0, CLI_FLAG, &r->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
         {"best", 0, CLI_FLAG, &r->best, NULL, "more regular maps, more iterations; less overlap than the default"},
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear by degrees of freedom"},
-        {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "where the fixed image counts (above 0)"},
-        {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "where the moving image counts"},
+        {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
+        {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "use the moving image only where this is above 0"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",
-         "a label map of the moving image to carry to the fixed grid"},
+         "label map of the moving image, resampled to the fixed grid"},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
-         "corresponding landmarks, tables as of apply --points: their distances are reported"},
-        {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "of these points (default lps, as ITK and ANTs)"},
+         "corresponding landmarks (tables as for apply --points): report their distances"},
+        {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "frame of these points (default lps, as in ITK and ANTs)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
-         "start the deformation from it; its affine is given by --init FILE --linear none"},
-        {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, the memory and the files; do and write nothing"},
-        {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 when the result looks wrong"},
+         "start the deformation from this warp; give its affine by --init FILE --linear none"},
+        {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, memory and output files, and stop"},
+        {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 if the result is suspicious"},
         {"no-picture", 0, CLI_FLAG, &r->no_picture, NULL, "do not draw PREFIX.png"},
         {0},
     };

@@ -41,7 +41,7 @@ static const double STRONG = 1;
 static const float KEPT = 0.3f;
 
 /* Solvers that iterate end at this share of the force, or after so many iterations. Maps of two hippocampi by
- * different ones then differ by .005 voxels in the mean. */
+ * different ones then differ by .005 voxels on average. */
 static const double SOLVED = 1e-2;
 enum { MOST_SOLVING = 200 };
 

@@ -85,34 +85,34 @@ static int read_bmax(const clv_option *row, const char *text, void *values)
  * function, of those that it has. */
 #define FIT_ROWS(holder, at, idle_of)                                                                       \
     {.name = "method", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at method), .words = method_words,      \
-     .help = "plain, weighted or repeatedly weighted log-linear, or nonlinear least squares"},              \
+     .help = "ordinary, weighted or iteratively reweighted log-linear, or nonlinear least squares"},              \
     {.name = "robust", .type = CLV_OPTION_FLAG, CLV_FIELD(holder, at robust),                               \
      .help = "reject, in each voxel, volumes more than 3 noise levels off"},                                \
     {.name = "bmax", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at bmax), .argument = "B",                \
      .read = read_bmax,                                                                                     \
-     .help = "leave out volumes of more than this b, s/mm^2"},                                              \
+     .help = "ignore volumes with a larger b-value, s/mm^2"},                                              \
     {.name = "steps", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at steps), .most = 1000,                \
-     .help = "of iwls and nlls", .idle = idle_of(steps_of_fit)},                                            \
+     .help = "iterations of iwls and nlls", .idle = idle_of(steps_of_fit)},                                            \
     {.name = "denoise", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at denoise), .words = scan_words,      \
-     .help = "first, noise out of the scan by Marchenko-Pastur PCA"},                                       \
+     .help = "denoise the scan first by Marchenko-Pastur PCA"},                                       \
     {.name = "window", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at window), .most = 99,                \
-     .read = read_window, .help = "voxels along a side of its windows, odd", .idle = idle_of(window_of_fit)}
+     .read = read_window, .help = "edge of its windows in voxels, odd", .idle = idle_of(window_of_fit)}
 
 #define DENOISE_ROWS(holder, at, idle_of)                                                                   \
     {.name = "model", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at model), .words = model_words,         \
      .help = "sum of |grad D|, Moazeni et al. 2009, or that of log D", .idle = idle_of(NULL)},              \
     {.name = "reweight", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at reweight), .most = 20,            \
-     .unset = true, .help = "rounds that smooth less where the one before found an edge",                   \
+     .unset = true, .help = "rounds of reweighting that smooth less across edges",                   \
      .idle = idle_of(NULL)},                                                                                \
     {.name = "bregman", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at bregman), .least = 1, .most = 20,  \
      .unset = true, .help = "Bregman iterations instead; 1: plain", .idle = idle_of(NULL)},                 \
     {.name = "lambda", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at lambda), .open = CLV_OPTION_ABOVE,   \
      .unset = true, .automatic = "auto", .argument = "auto|X",                                              \
-     .help = "how near to the data, per 1e-3 mm^2/s", .idle = idle_of(NULL)},                               \
+     .help = "weight of the data term, per 1e-3 mm^2/s", .idle = idle_of(NULL)},                               \
     {.name = "iterations", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at iterations), .least = 1,        \
      .unset = true, .help = "in each Bregman iteration, instead of a tolerance", .idle = idle_of(NULL)},    \
     {.name = "tolerance", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at tolerance),                       \
-     .open = CLV_OPTION_ABOVE, .argument = "X", .help = "stop within this share of the least energy",       \
+     .open = CLV_OPTION_ABOVE, .argument = "X", .help = "stop within this fraction of the minimum energy",       \
      .idle = idle_of(tolerance_of_denoise)},                                                                \
     {.name = "solver", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at solver), .words = solver_words,      \
      .help = "descent: the paper's steps in L, D = L L'", .idle = idle_of(NULL)},                           \
@@ -125,7 +125,7 @@ static const clv_option fit_rows[] = {FIT_ROWS(clvox_tensor_fit_options, , OWN)}
 static const clv_option denoise_rows[] = {DENOISE_ROWS(clvox_tensor_denoise_options, , OWN)};
 static const clv_option all_rows[] = {
     {.name = "everywhere", .type = CLV_OPTION_FLAG, CLV_FIELD(clvox_tensor_all_options, everywhere),
-     .help = "no mask, air and all"},
+     .help = "process every voxel"},
     FIT_ROWS(clvox_tensor_all_options, fit., ALL),
     {.name = "plain", .type = CLV_OPTION_FLAG, CLV_FIELD(clvox_tensor_all_options, plain),
      .help = "do not denoise the tensors"},

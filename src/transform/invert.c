@@ -12,7 +12,7 @@
 
 enum { MOST_LOOKS = 50 };
 
-/* Voxels that an inverse is off by in the mean, from which on it is of no use. */
+/* Mean error in voxels from which on an inverse is of no use. */
 static const double USELESS = 1;
 
 static const float plus[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
@@ -81,13 +81,13 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
         status = clv_invert_field(ctx, u, &warp->grid, v);
     if (status >= 0 && residual_voxels)
         status = clv_invert_residual(ctx, u, v, &warp->grid, error, partial, residual_voxels, mm);
-    /* Beyond a voxel in the mean it is the inverse of nothing; NaN: it leads out of the grid everywhere. */
+    /* With a mean error above a voxel it is the inverse of nothing; NaN: it leads out of the grid everywhere. */
     if (status >= 0 && residual_voxels && !(residual_voxels[1] <= USELESS))
         status = isnan(residual_voxels[1])
                      ? clv_fail(CLVOX_ERROR_DATA, "the warp has no inverse on its grid: it leads out of the grid, or "
                                                   "is not finite, everywhere; check that its vectors are millimetres")
                      : clv_fail(CLVOX_ERROR_DATA,
-                                "the warp has no inverse: what was found is off by %.3g voxels in the mean and %.3g at "
+                                "the warp has no inverse: the result is off by %.3g voxels on average and %.3g at "
                                 "most; smooth the warp until it does not fold (clvox jacobian)",
                                 residual_voxels[1], residual_voxels[0]);
     if (status >= 0)
