@@ -58,6 +58,8 @@ int check_longest(bench_check *c);
 int check_statistics(bench_check *c);
 int check_histogram(bench_check *c);
 int check_gradient(bench_check *c);
+int check_median(bench_check *c);
+int check_median_wide(bench_check *c);
 int check_sobel(bench_check *c);
 int check_jacobian(bench_check *c);
 int check_gaussian_scalar(bench_check *c);

@@ -13,6 +13,7 @@
 #include "ref/field/jacobian.h"
 #include "ref/image/pointwise.h"
 #include "ref/image/recursive.h"
+#include "ref/image/median.h"
 #include "ref/image/reduce.h"
 #include "ref/image/resample.h"
 #include "ref/image/smooth.h"
@@ -99,6 +100,22 @@ int check_sobel(bench_check *c)
 {
     ref_sobel(c->in[0], c->data->size, UNIT, c->want);
     return check_buffer(c, c->data->out[0], c->want, c->n, 2e-6, 2e-6);
+}
+
+static int check_median_of(bench_check *c, int radius)
+{
+    ref_median(c->in[0], c->data->size, (const int[3]){radius, radius, radius}, c->want);
+    return check_buffer(c, c->data->out[0], c->want, c->n, 1e-30, 0);
+}
+
+int check_median(bench_check *c)
+{
+    return check_median_of(c, 1);
+}
+
+int check_median_wide(bench_check *c)
+{
+    return check_median_of(c, 2);
 }
 
 int check_jacobian(bench_check *c)

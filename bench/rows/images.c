@@ -8,6 +8,7 @@
 #include "op/image/histogram.h"
 #include "op/field/jacobian.h"
 #include "op/image/pointwise.h"
+#include "op/image/median.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "op/image/smooth.h"
@@ -74,6 +75,16 @@ static int row_gradient(bench_data *d)
 static int row_sobel(bench_data *d)
 {
     return clv_sobel(d->ctx, d->in[0], d->size, UNIT, d->out[0]);
+}
+
+static int row_median(bench_data *d)
+{
+    return clv_median_filter(d->ctx, CLV_VOLUME(d->in[0], d->size), (const int[3]){1, 1, 1}, d->out[0]);
+}
+
+static int row_median_wide(bench_data *d)
+{
+    return clv_median_filter(d->ctx, CLV_VOLUME(d->in[0], d->size), (const int[3]){2, 2, 2}, d->out[0]);
 }
 
 static int row_jacobian(bench_data *d)
@@ -156,6 +167,9 @@ const bench_row bench_rows_images[] = {
     {"histogram 256", "histogram", 4, 3, row_histogram, check_histogram, NULL, NULL},
     {"gradient", "gradient", 16, 6, row_gradient, check_gradient, NULL, NULL},
     {"sobel", "sobel", 8, 0, row_sobel, check_sobel, NULL, NULL},
+    /* 153 comparators of two operations and 27 keys; about ten rounds over 125 values of seven. */
+    {"median 1", "median", 8, 387, row_median, check_median, NULL, NULL},
+    {"median 2", NULL, 8, 8750, row_median_wide, check_median_wide, NULL, NULL},
     {"jacobian", "jacobian", 16, 35, row_jacobian, check_jacobian, NULL, NULL},
     {"gaussian 1.7 scalar", NULL, 24, 78, row_gaussian_scalar, check_gaussian_scalar, NULL, NULL},
     {"gaussian 1.7 field", "gaussian_x", 72, 234, row_gaussian, check_gaussian, NULL, NULL},

@@ -15,7 +15,8 @@ extern "C" {
  * float32, and is the caller's on success, NULL on failure. The frames of
  * vectors and tensors are filtered as numbers.
  * Values that are not finite spread: NaN and infinity in the volume make NaN
- * or infinity of every voxel that the filter's weights carry them to. That is
+ * or infinity of every voxel that the filter's weights carry them to (the median's
+ * have none). That is
  * one voxel for Sobel; for the Gaussian and unsharp masking, three sigma along
  * each axis (at least one voxel), or whole lines where sigma is above about
  * eight voxels and the recursive form takes over.
@@ -47,6 +48,16 @@ CLVOX_API int clvox_filter_sobel(clvox_context *context, const clvox_volume *vol
 CLVOX_API int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume,
                                    const double sigma[3], int in_voxels, double amount,
                                    clvox_volume **out);
+
+enum { CLVOX_MEDIAN_RADIUS = 7 }; /* voxels, at most */
+
+/* The median of the box of 2 radius + 1 voxels along each axis around a voxel, the
+ * edge value repeated: always of an odd number of values. 0 leaves an axis out. NaN
+ * counts as above every number, so that single ones vanish and the result is NaN
+ * where more than half of the box are. CLVOX_ERROR_ARGUMENT for a radius below 0 or
+ * above CLVOX_MEDIAN_RADIUS. */
+CLVOX_API int clvox_filter_median(clvox_context *context, const clvox_volume *volume, const int radius[3],
+                                  clvox_volume **out);
 
 /* ---- uneven brightness -------------------------------------------------- */
 

@@ -67,10 +67,12 @@ int cmd_filter(command *cli, int argc, char **argv)
             "  gaussian   smooths by S; a full width at half maximum (FWHM) is 2.355 S\n"
             "  sobel      edges: the length of the gradient, per millimetre\n"
             "  unsharp    sharpens: IN + A (IN - IN smoothed by S)\n"
+            "  median     median of the values around each voxel\n"
+            "  dwi        denoises a diffusion-weighted scan (MP-PCA)\n"
             "  n4         bias-field correction\n"
             "  winsorize  clips the brightest and darkest values\n"
             "  match      matches the histogram to that of another image\n"
-            "The last three have options of their own: `clvox filter n4 --help` and so on.\n"
+            "From median on they have options of their own: `clvox filter median --help` and so on.\n"
             "NaN and infinite values spread as far as the filter reaches. Label maps are refused.",
         .example = "  clvox filter gaussian t1.nii.gz -o smooth.nii.gz --sigma 2mm\n"
                    "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"
@@ -81,6 +83,8 @@ int cmd_filter(command *cli, int argc, char **argv)
     };
     /* Filters with options of their own. */
     static const cli_subcommand others[] = {
+        {"median", "filter median", NULL, cmd_filter_median},
+        {"dwi", "filter dwi", NULL, cmd_filter_dwi},
         {"n4", "filter n4", NULL, cmd_filter_n4},
         {"winsorize", "filter winsorize", NULL, cmd_filter_winsorize},
         {"match", "filter match", NULL, cmd_filter_match},
@@ -99,7 +103,8 @@ int cmd_filter(command *cli, int argc, char **argv)
     while (kind < FILTERS && strcmp(filters[kind], words[0]) != 0)
         kind++;
     if (kind == FILTERS)
-        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp, n4, winsorize and match", words[0]);
+        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp, median, dwi, n4, winsorize and match",
+                          words[0]);
     if (!out_path)
         return cli_misuse("-o OUT is missing");
     if (kind == SOBEL && sigma.count)

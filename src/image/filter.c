@@ -4,17 +4,19 @@
 #include <float.h>
 #include <math.h>
 
+#include "op/image/median.h"
 #include "op/image/sobel.h"
 #include "op/image/unsharp.h"
 #include "transform/field.h"
 
-typedef enum filter_kind { GAUSSIAN, SOBEL, UNSHARP } filter_kind;
+typedef enum filter_kind { GAUSSIAN, SOBEL, UNSHARP, MEDIAN } filter_kind;
 
 typedef struct filter {
     filter_kind kind;
     float sigma[3];   /* voxels */
     float spacing[3]; /* mm */
     float amount;
+    int radius[3]; /* voxels */
 } filter;
 
 static int filter_frame(clvox_context *ctx, const filter *f, const int size[3], const clv_buffer *in,
@@ -27,6 +29,8 @@ static int filter_frame(clvox_context *ctx, const filter *f, const int size[3], 
         return clv_sobel(ctx, in, size, f->spacing, out);
     case UNSHARP:
         return clv_unsharp(ctx, in, size, f->sigma, f->amount, tmp, out);
+    case MEDIAN:
+        return clv_median_filter(ctx, CLV_VOLUME(in, size), f->radius, out);
     }
     return clv_fail(CLVOX_ERROR_ARGUMENT, "filter %d is not known", (int)f->kind);
 }
@@ -42,7 +46,7 @@ static int filter_volume(clvox_context *ctx, const filter *f, const clvox_volume
         {&filtered, bytes, "filtered volume"},
         {&tmp, bytes, "volume smoothed in part"},
     };
-    const int buffers = f->kind == SOBEL ? 2 : 3;
+    const int buffers = f->kind == SOBEL || f->kind == MEDIAN ? 2 : 3;
     CLV_TRY(clv_field_check(&volume->grid));
     CLV_TRY(clvox_volume_create(&volume->grid, volume->frames,
                                 f->kind == SOBEL ? CLVOX_KIND_SCALAR : volume->kind, &made));
@@ -136,6 +140,18 @@ int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume, con
     }
     f.amount = (float)amount;
     CLV_TRY(set_sigma(&f, &volume->grid, sigma, in_voxels));
+    CLV_TRY(filter_volume(context, &f, volume, out));
+end:
+    return status;
+}
+
+int clvox_filter_median(clvox_context *context, const clvox_volume *volume, const int radius[3],
+                        clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    filter f = {.kind = MEDIAN, .radius = {radius[0], radius[1], radius[2]}};
+    *out = NULL;
+    CLV_TRY(refuse_labels(volume));
     CLV_TRY(filter_volume(context, &f, volume, out));
 end:
     return status;

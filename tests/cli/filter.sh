@@ -61,6 +61,36 @@ exits 2 clvox filter match t.nii.gz -o x.nii; says '-r REFERENCE is missing'
 exits 2 clvox filter match t.nii.gz -r t.nii.gz -o x.nii --points 0; says '--points'
 exits 1 clvox filter match t.nii.gz -r k.nii -o x.nii; one_sentence; says 'one value'; absent x.nii
 
+begin "median: as wide as asked for, by whole voxels"
+exits 0 clvox filter median k.nii -o same.nii; silent
+exits 0 clvox compare k.nii same.nii; near largest_difference 0 0
+exits 0 clvox filter median t.nii.gz -o m.nii.gz --radius 1x2x0 --json log/m.json
+json log/m.json 'j["filter"]["kind"] == "median" and j["filter"]["radius_voxels"] == [1, 2, 0]'
+exits 0 clvox filter median t.nii.gz -o same.nii --radius 0
+exits 0 clvox compare t.nii.gz same.nii; near largest_difference 0 0
+for radius in 1.5 -1 8 1x1 2mm; do
+    exits 2 clvox filter median t.nii.gz -o x.nii --radius=$radius; says '--radius'
+done
+exits 2 clvox filter median t.nii.gz; says '-o OUT is missing'
+exits 1 clvox filter median labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz: labels are names'
+absent x.nii
+
+begin "dwi: the scan without noise, and how much there was"
+exits 0 clvox phantom tensor:steps -o d --size 11x9x7 --snr 20 --directions 20 -q
+exits 0 clvox filter dwi d_dwi.nii.gz -o d.nii.gz --noise sd.nii.gz --mask d_mask.nii.gz --window 3 --json log/d.json
+prints '^noise'; exists sd.nii.gz
+# Of the signal without weighting, 1000, a twentieth.
+json log/d.json '25 < j["filter"]["noise"] < 75 and j["filter"]["window_voxels"] == 3'
+exits 0 clvox tensor fit d_dwi.nii.gz --grad d.b --mask d_mask.nii.gz -o f --denoise mppca --window 3 \
+    --save-denoised same.nii.gz -q
+exits 0 clvox compare d.nii.gz same.nii.gz; near largest_difference 0 0
+exits 0 clvox compare sd.nii.gz f_mppca_noise.nii.gz; near largest_difference 0 0
+exits 2 clvox filter dwi d_dwi.nii.gz -o x.nii --window 4; says 'odd'
+exits 2 clvox filter dwi d_dwi.nii.gz; says '-o OUT is missing'
+exits 1 clvox filter dwi t.nii.gz -o x.nii; one_sentence; says 't.nii.gz'
+exits 1 clvox filter dwi d_dwi.nii.gz -o x.nii --mask k.nii; one_sentence; says 'k.nii'
+absent x.nii
+
 begin "misuse is answered by what is missing or does not belong"
 exits 2 clvox filter; says 'missing'
 exits 2 clvox filter gaussian; says 'missing'

@@ -332,6 +332,61 @@ static void test_not_finite(void **state)
     clvox_volume_destroy(&edges);
 }
 
+/* ---- median ------------------------------------------------------------- */
+
+static clvox_volume *median(const clvox_volume *in, int rx, int ry, int rz)
+{
+    clvox_volume *out;
+    assert_ok(clvox_filter_median(ctx, in, (const int[3]){rx, ry, rz}, &out));
+    return out;
+}
+
+/* On an odd, anisotropic grid, a prime line and a plane: a constant with single wrong voxels is a
+ * constant again, a step stays where it is, and two frames do not mix. */
+static void median_of_spikes_and_a_step(void **state)
+{
+    (void)state;
+    static const int sizes[][3] = {{13, 7, 5}, {31, 1, 1}, {17, 11, 1}};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        clvox_grid grid = turned(sizes[s][0], sizes[s][1], sizes[s][2], 0.8, 1.3, 3);
+        clvox_volume *in = volume(&grid, 2, 7);
+        size_t nx = (size_t)sizes[s][0], voxels = clvox_grid_voxels(&grid);
+        for (size_t i = 0; i < voxels; i++)
+            if (i % nx >= nx / 2)
+                in->data[voxels + i] = 9;
+        in->data[2] = NAN;
+        in->data[voxels + 2] = INFINITY;
+        in->data[nx - 3] = -1e30f;
+        clvox_volume *out = median(in, 1, 1, 1);
+        assert_true(clvox_grid_equal(&in->grid, &out->grid) && out->frames == 2);
+        for (size_t i = 0; i < voxels; i++) {
+            const float right = i % nx >= nx / 2 ? 9 : 7;
+            assert_float_equal(out->data[i], 7, 0);
+            assert_float_equal(out->data[voxels + i], right, 0);
+        }
+        clvox_volume_destroy(&out);
+        out = median(in, 0, 0, 0);
+        assert_true(isnan(out->data[2]));
+        out->data[2] = in->data[2];
+        assert_memory_equal(in->data, out->data, 2 * voxels * sizeof(float));
+        clvox_volume_destroy(&in);
+        clvox_volume_destroy(&out);
+    }
+}
+
+static void median_radii_that_are_refused(void **state)
+{
+    (void)state;
+    clvox_grid grid = turned(3, 3, 3, 1, 1, 1);
+    clvox_volume *in = volume(&grid, 1, 1), *out = in;
+    assert_true(clvox_filter_median(ctx, in, (const int[3]){1, 1, CLVOX_MEDIAN_RADIUS + 1}, &out) ==
+                    CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_median(ctx, in, (const int[3]){-1, 1, 1}, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    in->kind = CLVOX_KIND_LABEL;
+    assert_true(clvox_filter_median(ctx, in, (const int[3]){1, 1, 1}, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    clvox_volume_destroy(&in);
+}
+
 static const double fine[3] = {1, 1, 1};
 
 static void widths_and_amounts_that_make_no_sense(void **state)
@@ -394,6 +449,8 @@ int main(void)
     test_case(test_unsharp, "unsharp masking adds what the Gaussian took, and 0 of it changes nothing");
     test_frames();
     test_case(test_not_finite, "a NaN spreads as far as the weights reach");
+    test_case(median_of_spikes_and_a_step, "the median takes spikes and NaN away, and leaves a step");
+    test_case(median_radii_that_are_refused, "the median refuses radii out of range and labels");
     test_refusals();
     return test_run("filter", harness_close);
 }

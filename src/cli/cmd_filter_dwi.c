@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/select.h"
+#include "cli/cli.h"
+
+/* The middle one of the noise where there is any; NaN: nowhere. */
+static int level(const clvox_volume *noise, double *out)
+{
+    size_t count = 0, voxels = clvox_grid_voxels(&noise->grid);
+    float *values = malloc(voxels * sizeof *values);
+    if (!values)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (size_t i = 0; i < voxels; i++)
+        if (noise->data[i] > 0)
+            values[count++] = noise->data[i];
+    *out = count ? clv_median(values, count) : (double)NAN;
+    free(values);
+    return CLVOX_OK;
+}
+
+int cmd_filter_dwi(command *cli, int argc, char **argv)
+{
+    const char *out_path = NULL, *mask_path = NULL, *noise_path = NULL;
+    int window = 5;
+    const cli_option options[] = {
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "the denoised scan"},
+        {"noise", 0, CLI_OUT, &noise_path, "FILE", "also a map of the noise's standard deviation"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "where to work (above 0); elsewhere OUT is 0"},
+        {"window", 0, CLI_INTEGER, &window, "N", "voxels along a side of the window, odd (default 5)"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "DWI -o OUT [--noise FILE] [--mask FILE] [--window N]",
+        .about = "Denoises a scan of many volumes by Marchenko-Pastur PCA (Veraart et al. 2016), as MRtrix's\n"
+                 "dwidenoise does, and prints the noise level. The noise must be uncorrelated between voxels: run\n"
+                 "it first, before motion correction or any other interpolation. `clvox tensor fit --denoise\n"
+                 "mppca` is the same in one step.",
+        .example = "  clvox filter dwi dwi.nii.gz -o dwi_clean.nii.gz --noise noise.nii.gz --mask brain.nii.gz",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    clvox_volume *in = NULL, *mask = NULL, *out = NULL, *noise = NULL;
+    char **words;
+    double sigma = 0;
+    int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    if (window < 3 || window % 2 == 0)
+        return cli_misuse("--window %d: an odd number from 3 on", window);
+    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
+    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    status = clvox_dwi_denoise(cli->ctx, in, mask, window / 2, &out, &noise);
+    if (status < 0) {
+        clv_fail_in(status, words[0]);
+        goto end;
+    }
+    CLV_TRY(level(noise, &sigma));
+    CLV_TRY(cli_write_volume(cli, out, out_path));
+    if (noise_path)
+        CLV_TRY(cli_write_volume(cli, noise, noise_path));
+    cli_print(cli, "%-12s %.6g (median of the map)\n", "noise", sigma);
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
+    cJSON_AddStringToObject(to, "kind", "dwi");
+    cJSON_AddNumberToObject(to, "window_voxels", window);
+    cli_log_number(to, "noise", sigma);
+    CLV_TRY(cli_profile(cli));
+end:
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&out);
+    clvox_volume_destroy(&noise);
+    return status;
+}

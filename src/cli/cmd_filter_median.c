@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "cli/cli.h"
+#include "clvox/filter.h"
+
+static int set_radius(const clv_numbers *given, int radius[3])
+{
+    if (given->count > 1 && given->count != 3)
+        return cli_misuse("--radius: one number of voxels or three, as 1 or 2x2x1");
+    if (given->unit == CLV_UNIT_MM)
+        return cli_misuse("--radius: in voxels, not in mm");
+    for (int a = 0; a < 3; a++) {
+        double r = given->count == 0 ? 1 : given->value[given->count == 3 ? a : 0];
+        if (!(r >= 0 && r <= CLVOX_MEDIAN_RADIUS && r <= floor(r)))
+            return cli_misuse("--radius: %g is not a whole number of voxels from 0 to %d", r, CLVOX_MEDIAN_RADIUS);
+        radius[a] = (int)r;
+    }
+    return CLVOX_OK;
+}
+
+int cmd_filter_median(command *cli, int argc, char **argv)
+{
+    const char *out_path = NULL;
+    clv_numbers given = {.count = 0};
+    int radius[3];
+    const cli_option options[] = {
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
+        {"radius", 0, CLI_NUMBERS, &given, "1|2x2x1", "voxels on either side, of all axes or each (default 1)"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "IN -o OUT [--radius N]",
+        .about = "The median of the box of 2 N + 1 voxels along each axis around every voxel, 4-D volumes frame by\n"
+                 "frame. Beyond the border the edge value is repeated, so that it is always of an odd number.\n"
+                 "NaN counts as above every number: single ones vanish.",
+        .example = "  clvox filter median t1.nii.gz -o calm.nii.gz\n"
+                   "  clvox filter median slices.nii.gz -o calm.nii.gz --radius 2x2x0",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    clvox_volume *in = NULL, *out = NULL;
+    char **words;
+    int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    if ((status = set_radius(&given, radius)))
+        return status;
+    const cli_input inputs[] = {{words[0], &in, 0}};
+    CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
+    status = clvox_filter_median(cli->ctx, in, radius, &out);
+    if (status < 0) {
+        clv_fail_in(status, words[0]);
+        goto end;
+    }
+    CLV_TRY(cli_write_volume(cli, out, out_path));
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
+    cJSON_AddStringToObject(to, "kind", "median");
+    cJSON_AddItemToObject(to, "radius_voxels", cJSON_CreateIntArray(radius, 3));
+    CLV_TRY(cli_profile(cli));
+end:
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&out);
+    return status;
+}
