@@ -67,14 +67,14 @@ int cmd_tune(command *cli, int argc, char **argv)
         .options = options,
     };
     char **rest;
-    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    int unused, kept = 0, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
     bool profile = cli->profile, keep = !cli->no_wisdom;
     char *path = keep ? clv_wisdom_path() : NULL, *remark = NULL;
     cli_bar bar = {0};
     tune_options tune = {.seconds = seconds, .kernels = kernels.item, .count = kernels.count, .all = all,
-                         .path = path, .remark = &remark, .stop = cli_interrupted, .tell = tell, .user = &bar};
+                         .path = path, .remark = &remark, .kept = &kept, .stop = cli_interrupted, .tell = tell, .user = &bar};
     status = choose_size(&size, tune.size);
     if (!status && keep && !path)
         status = clv_fail(CLVOX_ERROR_FILE, "there is no place for what is measured; name a file in CLVOX_WISDOM, "
@@ -97,10 +97,10 @@ int cmd_tune(command *cli, int argc, char **argv)
     cli_bar_end(&bar);
     if (remark)
         cli_remark(cli, 0, "%s\n", remark);
-    if (path && status >= 0)
-        cli_remark(cli, 0, "wisdom: %s\n", path);
-    if (path && status == CLVOX_ERROR_STOPPED)
-        cli_remark(cli, 0, "what was measured is kept in %s\n", path);
+    if (path && status >= 0 && kept == 0)
+        cli_remark(cli, 0, "nothing was kept: no kernel has a choice here\n");
+    if (kept > 0)
+        cli_remark(cli, 0, status < 0 ? "what was measured is kept in %s\n" : "wisdom: %s\n", path);
     if (status < 0)
         log_part(cli, status);
 end:

@@ -31,6 +31,7 @@ typedef struct trial {
 typedef struct pair {
     const clv_entry *entry;
     char build[192];
+    bool measured;
 } pair;
 
 typedef struct tuner {
@@ -241,7 +242,10 @@ static int keep(tuner *t, const clv_asked *a, const trial *best)
     snprintf(record.kernel, sizeof record.kernel, "%s", a->entry->name);
     snprintf(record.build, sizeof record.build, "%s", a->extra);
     snprintf(record.variant, sizeof record.variant, "%s", best->c.variant->name);
-    return clv_wisdom_store(t->options->path, t->limits, &record, t->options->remark);
+    int status = clv_wisdom_store(t->options->path, t->limits, &record, t->options->remark);
+    if (t->options->kept)
+        *t->options->kept += status >= 0;
+    return status;
 }
 
 /* A work-group that leaves most lanes of its only warp idle is for devices that
@@ -341,9 +345,11 @@ static int tune_row(tuner *t, const bench_row *row)
     for (int i = 0; i < count; i++) {
         if (!is_wanted(t, asked[i].entry->name) || is_done(t, &asked[i]) || t->done_count == MOST_DONE)
             continue;
+        int before = t->losses;
         CLV_TRY(tune_kernel(t, row, &asked[i]));
         pair *done = &t->done[t->done_count++];
         done->entry = asked[i].entry;
+        done->measured = t->losses > before;
         snprintf(done->build, sizeof done->build, "%s", asked[i].extra);
     }
 end:
@@ -377,6 +383,14 @@ static bool found(const tuner *t, const clv_entry *entry)
 {
     for (int i = 0; i < t->done_count; i++)
         if (t->done[i].entry == entry)
+            return true;
+    return false;
+}
+
+static bool was_measured(const tuner *t, const clv_entry *entry)
+{
+    for (int i = 0; i < t->done_count; i++)
+        if (t->done[i].entry == entry && t->done[i].measured)
             return true;
     return false;
 }
@@ -461,6 +475,11 @@ int bench_tune(clvox_context *ctx, const tune_options *options, FILE *out, cJSON
     for (int i = 0; i < wanted_count; i++)
         if (!found(t, wanted[i]))
             fprintf(out, "%-50s not measured: no row runs it\n", wanted[i]->name);
+        else if (!was_measured(t, wanted[i]))
+            fprintf(out, "%-50s not measured: one variant and tile are all that run here\n", wanted[i]->name);
+    if (t->losses == 0 && options->count > 0)
+        status = clv_fail(CLVOX_ERROR_DATA, "none of the kernels that were asked for can be tuned on this device: %s",
+                          options->kernels[0]);
 end:
     if (t->losses > 0) {
         double mean = exp(t->log_loss / t->losses);

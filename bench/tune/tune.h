@@ -15,6 +15,7 @@ typedef struct tune_options {
     bool all;                   /* also variants that the planner would not choose: never kept */
     const char *path;           /* of the wisdom; NULL: nothing is kept */
     char **remark;              /* of clv_wisdom_store; may be NULL */
+    int *kept;                  /* counts the choices that were kept; may be NULL */
     bool (*stop)(void);         /* asked between candidates; may be NULL */
     void (*tell)(void *user, double share, const char *what); /* may be NULL */
     void *user;

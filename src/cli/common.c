@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/parallel.h"
 #include "cli/cli.h"
+#include "runtime/ahead.h"
 #include "runtime/compiler.h"
 #include "runtime/runtime.h"
 #include "runtime/timing.h"
@@ -162,6 +164,13 @@ int cli_write_log(command *cli, const char *path)
 
 /* ---- the device --------------------------------------------------------- */
 
+/* The first run on a device may take a minute before there is anything to show. */
+static void say_building(const char *device, int count, const char *kept_in)
+{
+    fprintf(stderr, "building %d kernels for %s%s%s\n", count, device,
+            kept_in ? ", once; they are kept in " : ": without a cache, in every run", kept_in ? kept_in : "");
+}
+
 int cli_open(command *cli)
 {
     clvox_context_options options = {
@@ -177,6 +186,8 @@ int cli_open(command *cli)
     if (status < 0)
         return status;
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    if (!cli->quiet && isatty(STDERR_FILENO))
+        clv_ahead_announce(cli->ctx, say_building);
     clv_compilers_allow(cli->ctx, "/proc/self/exe", clv_threads() - 1);
     cJSON *device = cJSON_AddObjectToObject(cli->log, "device");
     cJSON_AddStringToObject(device, "name", limits->name);

@@ -14,6 +14,9 @@
 #define FIELD(field) CLV_FIELD(clvox_register_options, field)
 #define LEVELS(field) CLV_LEVELS(clvox_register_options, field, levels)
 
+/* Voxels; a step beyond any grid only keeps folds from being mended. */
+enum { LONGEST_STEP = 1000 };
+
 static const char *const init_words[] = {"auto", "identity", "header", "centers", "moments", "matrix", NULL};
 static const char *const linear_words[] = {"none", "translation", "rigid", "similarity", "scales", "affine", NULL};
 static const char *const output_words[] = {"auto", "input", "float", "double", "short", "ushort", "uchar", "int",
@@ -196,14 +199,13 @@ static int read_step(const clv_option *row, const char *text, void *values)
 {
     clvox_register_options *o = values;
     clv_numbers numbers;
-    (void)row;
     if (!clv_numbers_read(text, &numbers) || numbers.count > 2 || numbers.unit == CLV_UNIT_MM)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "one length in voxels of the level, as 0.5vox, or two, as 1x1.5vox");
     o->step = numbers.value[0];
     o->finest_step = numbers.value[numbers.count - 1];
-    if (!(o->step > 0 && o->finest_step > 0))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "steps are above 0");
+    if (!(fmin(o->step, o->finest_step) > 0 && fmax(o->step, o->finest_step) <= row->most))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "steps are above 0 and at most %g voxels", row->most);
     return CLVOX_OK;
 }
 
@@ -302,10 +304,11 @@ static const clv_option rows[] = {
      .help = "sigma of the fluid regularisation", .idle = of_model},
     {.name = "total-sigma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(total_sigma), .unit = CLV_UNIT_VOXELS,
      .help = "sigma of the elastic regularisation", .idle = of_model},
-    {.name = "step", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(step), .open = CLV_OPTION_ABOVE,
+    {.name = "step", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(step), .open = CLV_OPTION_ABOVE, .most = LONGEST_STEP,
      .unit = CLV_UNIT_VOXELS, .read = read_step, .argument = "N[xM]vox",
      .help = "longest step of an iteration, and on the last level", .idle = of_model},
     {.key = "finest_step", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(finest_step), .open = CLV_OPTION_ABOVE,
+     .most = LONGEST_STEP,
      .unit = CLV_UNIT_VOXELS},
     {.name = "momentum", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(momentum), .most = 1, .open = CLV_OPTION_BELOW,
      .help = "fraction of the force carried to the next iteration", .idle = of_model},

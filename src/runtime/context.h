@@ -75,6 +75,7 @@ struct clvox_context {
     int compiler_count, compilers_allowed;
     int device_number; /* in the list of devices */
     bool not_ahead; /* nothing is built ahead, for tests */
+    void (*building)(const char *device, int count, const char *kept_in); /* as of clv_ahead_announce */
     int compiled;   /* programs that were built from their text, */
     int late;       /* and those of them that were not built ahead, for tests */
     clv_forced *forced;

@@ -16,6 +16,12 @@ json log/t.json 'all(len(c["samples"]) >= 1 and c["seconds"] > 0 for r in j["tun
 [ "$(head -c 15 w.txt)" = 'clvox wisdom 2,' ] || complain "the file does not say what it is"
 [ "$(sed 1d w.txt | cut -f 5,7)" = "$(printf 'copy\t0')" ] || complain "one choice for small volumes is not what is kept"
 
+begin "what cannot be measured is said, and a file that was not written is not named"
+mv w.txt kept.txt
+exits 1 tune --kernel reduce_last -q; one_sentence; says reduce_last; prints 'not measured'; absent w.txt
+grep -q 'wisdom: ' log/err && complain "it names a file that it did not write"
+mv kept.txt w.txt
+
 begin "another one is added; nothing but the table without --no-wisdom"
 exits 0 tune --kernel tensor_links
 [ "$(kept)" = 'copy tensor_links ' ] || complain "not both are kept: $(kept)"

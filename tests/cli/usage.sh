@@ -119,6 +119,7 @@ exits 2 clvox register -f a.nii -m a.nii -o r --shrink 4x2x1 --iterations 3x3; s
 exits 2 clvox register -f a.nii -m a.nii -o r --shrink 0.5; says 'below 1'
 exits 2 clvox register -f a.nii -m a.nii -o r --iterations 1.5; says 'whole number'
 exits 2 clvox register -f a.nii -m a.nii -o r --step 0; says 'above 0'
+exits 2 clvox register -f a.nii -m a.nii -o r --step 1e9; says 'at most 1000 voxels'
 exits 2 clvox register -f a.nii -m a.nii -o r --update-sigma 2mm; says 'voxels'
 exits 2 clvox register -f a.nii -f a.nii -m a.nii -o r; says "2 fixed and 1 moving"
 exits 2 clvox register -f a.nii -m a.nii --weight 1 --weight 2 -o r; says "2 weights for 1 channels"
@@ -162,4 +163,15 @@ absent r.json; absent r_affine.txt
 begin "a mask without a voxel above 0 is said"
 exits 0 clvox phantom ball -o ball.nii --size 1x1x5 --labels zero.nii --affine far.txt
 exits 1 clvox compare ball.nii ball.nii --mask zero.nii; one_sentence; says 'zero.nii: the mask is empty'
+
+begin "on a terminal a first run says that it builds kernels, the second and a quiet one do not"
+exits 0 clvox phantom pair -o pair --size 13x11x9
+on_terminal() {
+    CLVOX_CACHE_DIR=$work/$1 script -qec "'$program' register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o first ${2:-} \
+        --linear none --deform greedy --metric ssd --iterations 1 --shrink 1 --no-picture" /dev/null
+}
+exits 0 on_terminal kernels; prints "building [0-9]* kernels for .*, once; they are kept in .*kernels"
+exits 0 on_terminal kernels; cp log/out again
+exits 0 on_terminal others -q
+grep -h building again log/out && complain "it says so where it does not build, or is quiet"
 finish
