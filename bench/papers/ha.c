@@ -14,7 +14,6 @@
 
 #define DEVICE "GTX 260 or Tesla S1070"
 
-static const float UNIT[3] = {1, 1, 1};
 static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
                              {{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}}};
 
@@ -23,7 +22,7 @@ static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
 static int run_gradient(bench_data *d, const paper_line *line)
 {
     (void)line;
-    return clv_gradient(d->ctx, d->in[0], d->size, UNIT, d->field[0]);
+    return clv_gradient(d->ctx, CLV_VOLUME(d->in[0], d->size), d->field[0]);
 }
 
 static int check_differences(bench_check *c, const paper_line *line)
@@ -166,7 +165,8 @@ static const paper_line gaussians[] = {
 static int combine(bench_data *d, clv_buffer *out, const clv_buffer *a, const clv_buffer *b, float ka,
                    float kb, float more)
 {
-    return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, out, d->n, a, b, NULL, (float[4]){ka, kb, 0, more});
+    return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(out, d->size), a, b, NULL,
+                         (float[4]){ka, kb, 0, more});
 }
 
 static int check_combined(bench_check *c, double ka, double kb, double kc, double more)
@@ -242,8 +242,8 @@ static int run_mean(bench_data *d, const paper_line *line)
 {
     const float third = 1 / 3.f;
     (void)line;
-    return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, d->out[0], d->n, d->in[0], d->in[1], d->labels,
-                         (float[4]){third, third, third, 0});
+    return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(d->out[0], d->size), d->in[0], d->in[1],
+                         d->labels, (float[4]){third, third, third, 0});
 }
 
 static int run_mean_chain(bench_data *d, const paper_line *line)
@@ -285,18 +285,18 @@ end:
 static int run_blend(bench_data *d, const paper_line *line)
 {
     (void)line;
-    return clv_blend(d->ctx, d->field[1], d->v, d->in[0], d->n);
+    return clv_blend(d->ctx, CLV_VECTORS(d->field[1], d->size), d->v, d->in[0]);
 }
 
 static int run_blend_chain(bench_data *d, const paper_line *line)
 {
     static const float apart[4] = {1, -1}, times[4] = {1}, sum[4] = {1, 1};
-    int status = CLVOX_OK, n = 3 * d->n;
+    int status = CLVOX_OK;
     clv_buffer *u = d->field[1], *t = d->field[0];
     (void)line;
-    CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, t, n, d->v, u, NULL, apart));
-    CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_MULTIPLY, t, n, t, d->nine, NULL, times));
-    CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, u, n, u, t, NULL, sum));
+    CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(t, d->size), d->v, u, NULL, apart));
+    CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_MULTIPLY, CLV_VECTORS(t, d->size), t, d->nine, NULL, times));
+    CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(u, d->size), u, t, NULL, sum));
 end:
     return status;
 }

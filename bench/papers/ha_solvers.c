@@ -62,7 +62,8 @@ static size_t field_bytes(const problem *p)
 static int set_step(problem *p, int step)
 {
     const float k[4] = {(float)cos(step * TURN), (float)sin(step * TURN), 0, 0};
-    return clv_pointwise(p->ctx, CLV_POINTWISE_LINEAR, p->f, 3 * p->data->n, p->force, p->turn, NULL, k);
+    return clv_pointwise(p->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p->f, p->data->size), p->force, p->turn,
+                         NULL, k);
 }
 
 /* The force of a registration of two of the bench's images, and waves as long as it. */
@@ -84,7 +85,8 @@ static int problem_create(clvox_context *ctx, const int size[3], bool rough, flo
                        data->partial, data->state, 1));
     CLV_TRY(clv_buffer_read(ctx, data->state, 0, sums, sizeof sums));
     const float k[4] = {sqrtf(sums[0] / sums[1]), 0, 0, 0};
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, p->turn, 3 * data->n, data->v, NULL, NULL, k));
+    CLV_TRY(
+        clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p->turn, data->size), data->v, NULL, NULL, k));
     CLV_TRY(set_step(p, 0));
 end:
     return status;

@@ -24,13 +24,13 @@ static int row_copy(bench_data *d)
 
 static int row_pointwise(bench_data *d)
 {
-    return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, d->out[0], d->n, d->in[0], d->in[1], NULL,
-                         (float[4]){.5f, .5f, 0, 0});
+    return clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(d->out[0], d->size), d->in[0], d->in[1],
+                         NULL, (float[4]){.5f, .5f, 0, 0});
 }
 
 static int row_blend(bench_data *d)
 {
-    return clv_blend(d->ctx, d->field[1], d->v, d->in[0], d->n);
+    return clv_blend(d->ctx, CLV_VECTORS(d->field[1], d->size), d->v, d->in[0]);
 }
 
 static int row_sum(bench_data *d)
@@ -64,17 +64,17 @@ static int row_statistics(bench_data *d)
 
 static int row_histogram(bench_data *d)
 {
-    return clv_histogram(d->ctx, d->in[0], NULL, d->n, 0, 1, 256, d->nine);
+    return clv_histogram(d->ctx, CLV_VOLUME(d->in[0], d->size), NULL, &(clv_bins){0, 1, 256}, d->nine);
 }
 
 static int row_gradient(bench_data *d)
 {
-    return clv_gradient(d->ctx, d->in[0], d->size, UNIT, d->field[0]);
+    return clv_gradient(d->ctx, CLV_VOLUME(d->in[0], d->size), d->field[0]);
 }
 
 static int row_sobel(bench_data *d)
 {
-    return clv_sobel(d->ctx, d->in[0], d->size, UNIT, d->out[0]);
+    return clv_sobel(d->ctx, CLV_VOLUME(d->in[0], d->size), d->out[0]);
 }
 
 static int row_median(bench_data *d)

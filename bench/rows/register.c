@@ -132,7 +132,8 @@ static int row_energy(bench_data *d)
 
 static int row_rate(bench_data *d)
 {
-    return clv_fluid_rate(d->ctx, d->u, d->v, d->size, UNIT, d->field[0], d->partial, d->state);
+    return clv_fluid_rate(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), d->v, d->field[0], d->partial,
+                          d->state);
 }
 
 /* Steps of 1e-3 voxels, so that many of them stay near the start. */
@@ -144,7 +145,7 @@ static int begin_update(bench_data *d)
 
 static int row_update(bench_data *d)
 {
-    return clv_fluid_update(d->ctx, d->field[1], d->v, d->size, 1e-3f, d->state);
+    return clv_fluid_update(d->ctx, CLV_VECTORS(d->field[1], d->size), d->v, 1e-3f, d->state);
 }
 
 static int row_iteration(bench_data *d)
@@ -154,9 +155,10 @@ static int row_iteration(bench_data *d)
         status = clv_gaussian(d->ctx, d->field[0], d->size, true, (float[3]){1.7f, 1.7f, 1.7f},
                               CLV_GAUSSIAN_AUTO, d->field[1], d->nine);
     if (status >= 0)
-        status = clv_fluid_rate(d->ctx, d->u, d->nine, d->size, UNIT, d->field[0], d->partial, d->state);
+        status = clv_fluid_rate(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), d->nine, d->field[0], d->partial,
+                                d->state);
     if (status >= 0) /* so small a step leaves the data as they are */
-        status = clv_fluid_update(d->ctx, d->u, d->field[0], d->size, 1e-30f, d->state);
+        status = clv_fluid_update(d->ctx, CLV_VECTORS(d->u, d->size), d->field[0], 1e-30f, d->state);
     return status;
 }
 

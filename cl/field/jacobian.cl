@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* det(I + Du) or its logarithm (built with LOG). inverse.xyz is 1 / spacing. */
+/* det(I + Du) or its logarithm (built with LOG). */
 #include "common/difference.clh"
 #include "common/field_row.clh"
+#include "common/grid.clh"
 
 #ifndef LOG
 #define LOG 0
@@ -38,16 +39,20 @@ static inline float jacobian_at(__global const float *u, int x, int y, int z, in
     return FINISH(float, det);
 }
 
-__kernel void jacobian_item(__global const float *u, __global float *out, int4 size, float4 inverse)
+__kernel void jacobian_item(__global const float *u, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     out[(z * size.y + y) * size.x + x] = jacobian_at(u, x, y, z, size, inverse);
 }
 
-__kernel void jacobian_row(__global const float *u, __global float *out, int4 size, float4 inverse)
+__kernel void jacobian_row(__global const float *u, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
@@ -73,8 +78,10 @@ __kernel void jacobian_row(__global const float *u, __global float *out, int4 si
 /* Walks MARCH planes: the voxels above and below stay in registers. Inside,
  * the neighbours along x are a constant away, which saves as many instructions
  * as the borders cost. */
-__kernel void jacobian_march(__global const float *u, __global float *out, int4 size, float4 inverse)
+__kernel void jacobian_march(__global const float *u, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2) * MARCH;
     if (x >= size.x || y >= size.y || z >= size.z)
         return;

@@ -2,6 +2,7 @@
 /* The viscous fluid's step. The two rates are maxima, which depend on no
  * order: non-negative floats compare as their bits do, with NaN above all, so
  * that a field that is not finite shows. Slots spread the atomics. */
+#include "common/grid.clh"
 #include "fluid/force.clh"
 
 /* SLOTS: places of the longest rate in partial; as many for the bend follow. */
@@ -90,14 +91,15 @@ static inline int largest_of8(int8 v)
 }
 
 #define RATE_ARGUMENTS                                                                   \
-    __global const float *u, __global const float *v, int4 size, float4 inverse,         \
-        __global float *p, __global int *slots
-#define BEND_ARGUMENTS                                                                   \
-    __global const float *u, __global const float *p, int4 size, float4 inverse,         \
+    __global const float *u, __global const float *v, grid on, __global float *p,        \
         __global int *slots
+#define BEND_ARGUMENTS                                                                   \
+    __global const float *u, __global const float *p, grid on, __global int *slots
 
 /* A column of MARCH planes; the values along z stay in registers. */
 #define MARCH_BEGIN                                                                      \
+    const int4 size = on.size;                                                           \
+    const float4 inverse = on.inverse;                                                   \
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2) * MARCH;        \
     int plane = size.x * size.y, n = plane * size.z, largest = 0;                        \
     int end = min(z + MARCH, size.z);                                                    \
@@ -164,6 +166,8 @@ void bend_march(BEND_ARGUMENTS)
 
 /* A row along x, eight voxels at a time; its borders apart. */
 #define ROW_BEGIN                                                                        \
+    const int4 size = on.size;                                                           \
+    const float4 inverse = on.inverse;                                                   \
     int y = get_global_id(1), z = get_global_id(2);                                      \
     if (y >= size.y || z >= size.z)                                                      \
         return;                                                                          \

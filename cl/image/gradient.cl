@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical gradient by the differences of difference.clh. inverse.xyz is
- * 1 / spacing. */
+/* Physical gradient by the differences of difference.clh. */
 #include "common/difference.clh"
 #include "common/field_row.clh"
+#include "common/grid.clh"
 
 static inline float3 gradient_at(__global const float *a, int x, int y, int z, int4 size, float4 inverse)
 {
@@ -18,8 +18,10 @@ static inline float3 gradient_at(__global const float *a, int x, int y, int z, i
     return g;
 }
 
-__kernel void gradient_item(__global const float *a, __global float *out, int4 size, float4 inverse)
+__kernel void gradient_item(__global const float *a, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
@@ -27,8 +29,10 @@ __kernel void gradient_item(__global const float *a, __global float *out, int4 s
               size.x * size.y * size.z);
 }
 
-__kernel void gradient_row(__global const float *a, __global float *out, int4 size, float4 inverse)
+__kernel void gradient_row(__global const float *a, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
@@ -56,8 +60,10 @@ __kernel void gradient_row(__global const float *a, __global float *out, int4 si
 
 /* Marches through MARCH planes: the plane with its border in local memory, what
  * lies above and below in registers. Tiles are one plane deep. */
-__kernel void gradient_local(__global const float *a, __global float *out, int4 size, float4 inverse)
+__kernel void gradient_local(__global const float *a, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     __local float cells[LOCAL_CELLS];
     int lx = get_local_id(0), ly = get_local_id(1), x = get_global_id(0), y = get_global_id(1);
     int x0 = x - lx - 1, y0 = y - ly - 1, z = get_global_id(2) * MARCH;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Magnitude of the Sobel gradient: along each axis the difference of
  * difference.clh, smoothed by 1/4 1/2 1/4 along the two others (the edge value
- * repeated). inverse.xyz is 1 / spacing. */
+ * repeated). */
 #include "common/difference.clh"
 #include "common/field_row.clh"
+#include "common/grid.clh"
 
 #define SPAN 32
 
@@ -52,8 +53,10 @@ static inline float sobel_at(__global const float *in, const around *rows, int x
     return sqrt(dx * dx + dy * dy + dz * dz);
 }
 
-__kernel void sobel_item(__global const float *in, __global float *out, int4 size, float4 inverse)
+__kernel void sobel_item(__global const float *in, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
@@ -74,8 +77,10 @@ static inline float3 plane_at(__global const float *p, int west, int east, int s
 }
 
 /* Walks MARCH planes and keeps what it made of the last two. */
-__kernel void sobel_march(__global const float *in, __global float *out, int4 size, float4 inverse)
+__kernel void sobel_march(__global const float *in, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2) * MARCH;
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
@@ -127,8 +132,10 @@ static inline void sobel_span(__global const float *in, __global float *out, con
     }
 }
 
-__kernel void sobel_row(__global const float *in, __global float *out, int4 size, float4 inverse)
+__kernel void sobel_row(__global const float *in, __global float *out, grid on)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;

@@ -17,8 +17,8 @@ enum { RATE = 0, SUM = 1, GRADIENT = 2, TURNED = 3, LEFT = 4, PLACES = 5, SPEEDS
 static int combine(const clv_flow_level *flow, float a, const clv_buffer *x, float b, const clv_buffer *y,
                    clv_buffer *out)
 {
-    return clv_pointwise(flow->run->ctx, CLV_POINTWISE_LINEAR, out, 3 * flow->level->n, x, y, NULL,
-                         (float[4]){a, b, 0, 0});
+    return clv_pointwise(flow->run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(out, flow->level->fixed.size), x,
+                         y, NULL, (float[4]){a, b, 0, 0});
 }
 
 static clv_image image(const clv_flow_level *flow, const clv_buffer *field)

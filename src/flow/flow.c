@@ -204,7 +204,7 @@ void clv_flow_end(clv_flow_level *flow)
 
 static int window(const clv_flow_level *flow, const clv_buffer *f, clv_buffer *out)
 {
-    return clv_pointwise(flow->run->ctx, CLV_POINTWISE_MULTIPLY, out, 3 * flow->level->n, f,
+    return clv_pointwise(flow->run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VECTORS(out, flow->level->fixed.size), f,
                          clv_flow_of(flow->run)->window, NULL, (float[4]){1, 0, 0, 0});
 }
 
@@ -262,8 +262,8 @@ static int advance(const clv_flow_level *flow, const clv_buffer *d, const clv_bu
     const int *size = flow->level->fixed.size;
     const float turn[3][3] = {{s, 0, 0}, {0, s, 0}, {0, 0, s}};
     if (!d)
-        return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, next, 3 * flow->level->n, w, NULL, NULL,
-                             (float[4]){s, 0, 0, 0});
+        return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(next, flow->level->fixed.size), w, NULL,
+                             NULL, (float[4]){s, 0, 0, 0});
     return clv_compose_extended(ctx, d, 1, CLV_VECTORS(w, size), &flow->fixed, turn, CLV_VECTORS(next, size));
 }
 
@@ -373,8 +373,8 @@ int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const
         for (int j = flow->steps / 2 - 1; j >= 0; j--) {
             int k = h.first + j * h.way;
             if (j == 0) {
-                CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, own->w[k], 3 * l->n, h.force, NULL, NULL,
-                                      (float[4]){factor * s, 0, 0, 0}));
+                CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(own->w[k], l->fixed.size),
+                                      h.force, NULL, NULL, (float[4]){factor * s, 0, 0, 0}));
             } else {
                 const clv_compose_adjoint_args args = {
                     .d = clv_image_of(own->w[k], l->fixed.size, l->spacing, 3), .w = own->v[k], .s = s,

@@ -88,8 +88,8 @@ static int advance(const descent *d, double add)
     clv_registration *run = d->base.flow.run;
     for (int k = 0; k < d->base.flow.steps; k++) {
         clv_buffer *v = clv_flow_of(run)->v[k];
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, v, 3 * d->base.flow.level->n, v, state_of(run)->p[k], NULL,
-                              (float[4]){1, (float)add, 0, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(v, d->base.flow.level->fixed.size),
+                              v, state_of(run)->p[k], NULL, (float[4]){1, (float)add, 0, 0}));
     }
 end:
     return status;
@@ -121,8 +121,8 @@ static int find_direction(descent *d, const float *numbers, double keep, double 
         clv_buffer *p = state_of(run)->p[k];
         of->vp = gv[k] + (keep > 0 ? keep * of->vp : 0);
         of->pp = gg[k] + (keep > 0 ? keep * (2 * gp[k] + keep * of->pp) : 0);
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, p, 3 * d->base.flow.level->n, own->w[k], own->v[k],
-                              keep > 0 ? p : NULL, (float[4]){1, -2, (float)keep, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p, d->base.flow.level->fixed.size),
+                              own->w[k], own->v[k], keep > 0 ? p : NULL, (float[4]){1, -2, (float)keep, 0}));
         CLV_TRY(clv_reduce_longest(run->ctx, p, per_mm, d->base.flow.level->n, true, run->partial, own->numbers,
                                    CLV_FLOW_STEP));
     }
@@ -225,7 +225,8 @@ static int reparametrise(descent *d)
             double over = fmin(start[k + 1], j + 1) - fmax(start[k], j), all = start[k + 1] - start[k];
             if (!(over > 0) || !(all > 0))
                 continue;
-            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, own->w[j], 3 * d->base.flow.level->n,
+            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR,
+                                  CLV_VECTORS(own->w[j], d->base.flow.level->fixed.size),
                                   first ? own->v[k] : own->w[j], first ? NULL : own->v[k], NULL,
                                   (float[4]){first ? (float)(over / all) : 1, (float)(over / all), 0, 0}));
             first = false;

@@ -59,8 +59,8 @@ static int find_direction(const clv_flow_descent *d)
     CLV_TRY(clv_flow_adjoint(&d->flow, 1, NULL));
     CLV_TRY(clv_shooting_adjoint(&d->flow));
     CLV_TRY(clv_flow_smooth(&d->flow, own->momentum, v));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, y, 3 * d->flow.level->n, own->direction, v, NULL,
-                          (float[4]){(float)(1 / d->lambda), -2, 0, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(y, d->flow.level->fixed.size),
+                          own->direction, v, NULL, (float[4]){(float)(1 / d->lambda), -2, 0, 0}));
     CLV_TRY(clv_reduce_longest(run->ctx, y, per_mm, d->flow.level->n, false, run->partial, own->flow.numbers,
                                CLV_FLOW_STEP));
     CLV_TRY(clv_flow_momentum(&d->flow, y, v, own->direction));
@@ -74,7 +74,6 @@ static int iterate(clv_flow_descent *d, double longest, double *e)
     int status = CLVOX_OK;
     clv_registration *run = d->flow.run;
     clv_shooting *own = clv_shooting_of(run);
-    int n = 3 * d->flow.level->n;
     float most;
     double energy, mean;
     CLV_TRY(find_direction(d));
@@ -84,8 +83,9 @@ static int iterate(clv_flow_descent *d, double longest, double *e)
     own->before = own->momentum;
     own->momentum = kept;
     for (int i = 0; i < MOST_TRIES; i++, try *= SHORTER) {
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, own->momentum, n, own->before, own->direction, NULL,
-                              (float[4]){1, (float)try, 0, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR,
+                              CLV_VECTORS(own->momentum, d->flow.level->fixed.size), own->before,
+                              own->direction, NULL, (float[4]){1, (float)try, 0, 0}));
         CLV_TRY(look(d, &energy, &mean));
         if (energy < d->energy) {
             d->energy = energy;

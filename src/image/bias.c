@@ -185,19 +185,23 @@ static int sum(bias *b, clv_reduce_kind kind, const clv_buffer *x, const clv_buf
     return clv_reduce(b->ctx, kind, &(clv_terms){x, y, weight, 0, n}, b->partial, b->state, slot);
 }
 
-static int line(bias *b, clv_buffer *out, int n, const clv_buffer *x, float kx, const clv_buffer *y, float ky)
+static int line(bias *b, clv_buffer *out, const int size[3], const clv_buffer *x, float kx,
+                const clv_buffer *y, float ky)
 {
-    return clv_pointwise(b->ctx, CLV_POINTWISE_LINEAR, out, n, x, y, NULL, (float[4]){kx, ky, 0, 0});
+    return clv_pointwise(b->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(out, size), x, y, NULL,
+                         (float[4]){kx, ky, 0, 0});
 }
 
-static int threshold(bias *b, clv_buffer *out, int n, const clv_buffer *x, float above)
+static int threshold(bias *b, clv_buffer *out, const int size[3], const clv_buffer *x, float above)
 {
-    return clv_pointwise(b->ctx, CLV_POINTWISE_THRESHOLD, out, n, x, NULL, NULL, (float[4]){above, 1, 0, 0});
+    return clv_pointwise(b->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(out, size), x, NULL, NULL,
+                         (float[4]){above, 1, 0, 0});
 }
 
-static int multiply(bias *b, clv_buffer *out, int n, const clv_buffer *x, const clv_buffer *y)
+static int multiply(bias *b, clv_buffer *out, const int size[3], const clv_buffer *x, const clv_buffer *y)
 {
-    return clv_pointwise(b->ctx, CLV_POINTWISE_MULTIPLY, out, n, x, y, NULL, (float[4]){1, 0, 0, 0});
+    return clv_pointwise(b->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(out, size), x, y, NULL,
+                         (float[4]){1, 0, 0, 0});
 }
 
 /* Which voxels count, and the logarithms on the coarse grid. */
@@ -208,25 +212,28 @@ static int begin(bias *b, const clvox_volume *volume, const clvox_volume *mask)
     clv_distribution d;
     clv_map map;
     CLV_TRY(clv_buffer_write(b->ctx, b->image, 0, volume->data, bytes));
-    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_FINITE, b->image, b->n, b->image, NULL, NULL,
-                          (float[4]){0, 0, 0, 0}));
+    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(b->image, b->full->size), b->image, NULL,
+                          NULL, (float[4]){0, 0, 0, 0}));
     if (mask) {
         CLV_TRY(clv_buffer_write(b->ctx, b->mask, 0, mask->data, bytes));
-        CLV_TRY(threshold(b, b->mask, b->n, b->mask, 0));
+        CLV_TRY(threshold(b, b->mask, b->full->size, b->mask, 0));
     } else {
-        CLV_TRY(clv_distribution_measure(b->ctx, b->image, NULL, b->n, b->partial, b->state, 0, &d));
+        CLV_TRY(clv_distribution_measure(b->ctx, CLV_VOLUME(b->image, b->full->size), NULL, b->partial,
+                                         b->state, 0, &d));
         /* One value everywhere lies above no threshold and is to count. */
-        CLV_TRY(threshold(b, b->mask, b->n, b->image, d.high > d.low ? (float)clv_distribution_otsu(&d) : 0));
+        CLV_TRY(threshold(b, b->mask, b->full->size, b->image,
+                          d.high > d.low ? (float)clv_distribution_otsu(&d) : 0));
     }
     clv_map_between(&b->grid, b->full, NULL, 0, &map);
     CLV_TRY(clv_warp(b->ctx, CLV_VOLUME(b->mask, b->full->size), &map, NULL, CLV_NEAREST, 0,
                      CLV_VOLUME(b->inside, b->grid.size)));
     CLV_TRY(clv_warp(b->ctx, CLV_VOLUME(b->image, b->full->size), &map, NULL, CLV_NEAREST, 0,
                      CLV_VOLUME(b->u, b->grid.size)));
-    CLV_TRY(threshold(b, b->r, b->m, b->u, 0));
-    CLV_TRY(multiply(b, b->inside, b->m, b->inside, b->r));
-    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_LOG, b->v, b->m, b->u, NULL, NULL, (float[4]){1e-37f, 0, 0, 0}));
-    CLV_TRY(multiply(b, b->v, b->m, b->v, b->inside));
+    CLV_TRY(threshold(b, b->r, b->grid.size, b->u, 0));
+    CLV_TRY(multiply(b, b->inside, b->grid.size, b->inside, b->r));
+    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_LOG, CLV_VOLUME(b->v, b->grid.size), b->u, NULL, NULL,
+                          (float[4]){1e-37f, 0, 0, 0}));
+    CLV_TRY(multiply(b, b->v, b->grid.size, b->v, b->inside));
     CLV_TRY(sum(b, CLV_REDUCE_SUM, b->inside, NULL, NULL, b->m, 0));
     CLV_TRY(clv_buffer_read(b->ctx, b->state, 0, &b->count, sizeof b->count));
     if (!(b->count > 0)) {
@@ -244,19 +251,21 @@ static int residual(bias *b, bool *flat)
     int status = CLVOX_OK;
     float range[2];
     int32_t counts[CLV_DISTRIBUTION_BINS];
-    CLV_TRY(line(b, b->u, b->m, b->v, 1, b->f, -1));
+    CLV_TRY(line(b, b->u, b->grid.size, b->v, 1, b->f, -1));
     CLV_TRY(sum(b, CLV_REDUCE_MIN, b->u, NULL, b->inside, b->m, 0));
     CLV_TRY(sum(b, CLV_REDUCE_MAX, b->u, NULL, b->inside, b->m, 1));
     CLV_TRY(clv_buffer_read(b->ctx, b->state, 0, range, sizeof range));
     *flat = !(range[1] - range[0] > 1e-6f * fabsf(range[1]));
     if (*flat)
         goto end;
-    CLV_TRY(clv_histogram(b->ctx, b->u, b->inside, b->m, range[0], range[1], CLV_DISTRIBUTION_BINS, b->counts));
+    CLV_TRY(clv_histogram(b->ctx, CLV_VOLUME(b->u, b->grid.size), b->inside,
+                          &(clv_bins){range[0], range[1], CLV_DISTRIBUTION_BINS}, b->counts));
     CLV_TRY(clv_buffer_read(b->ctx, b->counts, 0, counts, sizeof counts));
     CLV_TRY(clv_bias_expect(counts, (double)range[0], (double)range[1], b->o->bins, b->o->fwhm, b->o->noise,
                             b->expected));
     CLV_TRY(clv_buffer_write(b->ctx, b->table, 0, b->expected, (size_t)b->o->bins * sizeof(float)));
-    CLV_TRY(clv_sharpen(b->ctx, b->u, b->inside, b->table, range[0], range[1], b->o->bins, b->r, b->m));
+    CLV_TRY(clv_sharpen(b->ctx, CLV_VOLUME(b->u, b->grid.size), b->inside,
+                        &(clv_bins){range[0], range[1], b->o->bins}, b->table, b->r));
 end:
     return status;
 }
@@ -282,7 +291,6 @@ static int run_level(bias *b, int level, clvox_bias_report *report)
     const float *one = (float[4]){1, 1e-12f, 0, 0};
     bool flat = false;
     clv_lattice_size(&b->lattice, points);
-    int count = points[0] * points[1] * points[2];
     CLV_TRY(clv_spline_make(b->ctx, &b->lattice, &b->grid, CLV_SPLINE_VALUES, &values));
     CLV_TRY(clv_spline_make(b->ctx, &b->lattice, &b->grid, CLV_SPLINE_NUMERATOR, &numerator));
     CLV_TRY(clv_spline_make(b->ctx, &b->lattice, &b->grid, CLV_SPLINE_DENOMINATOR, &denominator));
@@ -292,10 +300,11 @@ static int run_level(bias *b, int level, clvox_bias_report *report)
         if (flat)
             break;
         CLV_TRY(clv_spline_apply(b->ctx, &numerator, b->r, b->grid.size, b->tmp, b->step, points));
-        CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_DIVIDE, b->step, count, b->step, b->weight, NULL, one));
-        CLV_TRY(line(b, b->points, count, b->points, 1, b->step, 1));
+        CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(b->step, points), b->step, b->weight,
+                              NULL, one));
+        CLV_TRY(line(b, b->points, points, b->points, 1, b->step, 1));
         CLV_TRY(clv_spline_apply(b->ctx, &values, b->step, points, b->tmp, b->r, b->grid.size));
-        CLV_TRY(line(b, b->f, b->m, b->f, 1, b->r, 1));
+        CLV_TRY(line(b, b->f, b->grid.size, b->f, 1, b->r, 1));
         CLV_TRY(measure_change(b, &report->change[level]));
         report->iterations[level] = i + 1;
         if (report->change[level] < b->o->tolerance)
@@ -337,22 +346,22 @@ static int finish(bias *b, const clvox_volume *volume, clvox_volume *out, clvox_
     clv_lattice_size(&b->lattice, points);
     CLV_TRY(clv_spline_make(b->ctx, &b->lattice, b->full, CLV_SPLINE_VALUES, &values));
     /* Values of 0 and below had no logarithm. */
-    CLV_TRY(threshold(b, b->image, b->n, b->image, 0));
-    CLV_TRY(multiply(b, b->mask, b->n, b->mask, b->image));
+    CLV_TRY(threshold(b, b->image, b->full->size, b->image, 0));
+    CLV_TRY(multiply(b, b->mask, b->full->size, b->mask, b->image));
     CLV_TRY(clv_spline_apply(b->ctx, &values, b->points, points, b->tmp, b->image, b->full->size));
     CLV_TRY(sum(b, CLV_REDUCE_SUM, b->image, NULL, b->mask, b->n, 0));
     CLV_TRY(sum(b, CLV_REDUCE_SUM, b->mask, NULL, NULL, b->n, 1));
     CLV_TRY(clv_buffer_read(b->ctx, b->state, 0, s, sizeof s));
     float mean = s[1] > 0 ? s[0] / s[1] : 0;
     if (field) {
-        CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_EXP, b->mask, b->n, b->image, NULL, NULL,
-                              (float[4]){1, -mean, 0, 0}));
+        CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_EXP, CLV_VOLUME(b->mask, b->full->size), b->image, NULL,
+                              NULL, (float[4]){1, -mean, 0, 0}));
         CLV_TRY(clv_buffer_read(b->ctx, b->mask, 0, field->data, bytes));
     }
-    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_EXP, b->image, b->n, b->image, NULL, NULL,
-                          (float[4]){-1, mean, 0, 0}));
+    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_EXP, CLV_VOLUME(b->image, b->full->size), b->image, NULL,
+                          NULL, (float[4]){-1, mean, 0, 0}));
     CLV_TRY(clv_buffer_write(b->ctx, b->mask, 0, volume->data, bytes));
-    CLV_TRY(multiply(b, b->mask, b->n, b->mask, b->image));
+    CLV_TRY(multiply(b, b->mask, b->full->size, b->mask, b->image));
     CLV_TRY(clv_buffer_read(b->ctx, b->mask, 0, out->data, bytes));
 end:
     clv_spline_free(&values);

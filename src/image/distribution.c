@@ -10,14 +10,15 @@
 
 enum { BINS = CLV_DISTRIBUTION_BINS };
 
-int clv_distribution_measure(clvox_context *ctx, const clv_buffer *image, const clv_buffer *weight, int n,
+int clv_distribution_measure(clvox_context *ctx, const clv_image *image, const clv_buffer *weight,
                              clv_buffer *partial, clv_buffer *state, int slot, clv_distribution *d)
 {
     int status = CLVOX_OK;
+    const clv_terms values = {image->buffer, NULL, weight, 0, clv_image_floats(image)};
     clv_buffer *counts = NULL;
     float range[2];
-    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MIN, &(clv_terms){image, NULL, weight, 0, n}, partial, state, slot));
-    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MAX, &(clv_terms){image, NULL, weight, 0, n}, partial, state, slot + 1));
+    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MIN, &values, partial, state, slot));
+    CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MAX, &values, partial, state, slot + 1));
     CLV_TRY(clv_buffer_read(ctx, state, (size_t)slot * sizeof(float), range, sizeof range));
     if (!isfinite(range[0]) || !isfinite(range[1]) || range[1] <= range[0]) {
         /* Nothing at all, or one value, as a segmentation has inside. */
@@ -30,7 +31,7 @@ int clv_distribution_measure(clvox_context *ctx, const clv_buffer *image, const 
     d->low = range[0];
     d->high = range[1];
     CLV_TRY(clv_buffer_create(ctx, sizeof d->counts, "histogram", &counts));
-    CLV_TRY(clv_histogram(ctx, image, weight, n, range[0], range[1], BINS, counts));
+    CLV_TRY(clv_histogram(ctx, image, weight, &(clv_bins){range[0], range[1], BINS}, counts));
     CLV_TRY(clv_buffer_read(ctx, counts, 0, d->counts, sizeof d->counts));
     d->total = 0;
     for (int i = 0; i < BINS; i++)

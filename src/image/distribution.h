@@ -3,7 +3,7 @@
 #ifndef CLV_IMAGE_DISTRIBUTION_H
 #define CLV_IMAGE_DISTRIBUTION_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 enum { CLV_DISTRIBUTION_BINS = 1024 };
 
@@ -13,9 +13,9 @@ typedef struct clv_distribution {
     double total; /* 0: there are no values */
 } clv_distribution;
 
-/* Of the n values of image whose weight (NULL: 1) is above 0. partial as clv_reduce
+/* Of the values of image whose weight (NULL: 1) is above 0. partial as clv_reduce
  * takes it; state: two floats from slot on are overwritten. Blocking. */
-int clv_distribution_measure(clvox_context *ctx, const clv_buffer *image, const clv_buffer *weight, int n,
+int clv_distribution_measure(clvox_context *ctx, const clv_image *image, const clv_buffer *weight,
                              clv_buffer *partial, clv_buffer *state, int slot, clv_distribution *d);
 
 /* The value below which a share q lies. */

@@ -26,7 +26,7 @@ static int filter_frame(clvox_context *ctx, const filter *f, const int size[3], 
     case GAUSSIAN:
         return clv_gaussian(ctx, in, size, false, f->sigma, CLV_GAUSSIAN_AUTO, tmp, out);
     case SOBEL:
-        return clv_sobel(ctx, in, size, f->spacing, out);
+        return clv_sobel(ctx, CLV_VOLUME_MM(in, size, f->spacing), out);
     case UNSHARP:
         return clv_unsharp(ctx, in, size, f->sigma, f->amount, tmp, out);
     case MEDIAN:

@@ -18,6 +18,12 @@ static inline size_t clv_image_voxels(const clv_image *image)
     return (size_t)image->size[0] * (size_t)image->size[1] * (size_t)image->size[2];
 }
 
+/* Its numbers, as one row: what operations on each number alone are launched over. */
+static inline int clv_image_floats(const clv_image *image)
+{
+    return (int)clv_image_voxels(image) * image->components;
+}
+
 /* Another buffer of the same grid. */
 static inline clv_image clv_image_on(const clv_image *grid, clv_buffer *buffer, int components)
 {
@@ -45,16 +51,22 @@ static inline clv_image clv_image_of(const clv_buffer *buffer, const int size[3]
 #define CLV_VECTORS_MM(buffer, size, spacing) \
     ((const clv_image[1]){clv_image_of((buffer), (size), (spacing), 3)})
 
+/* An image of one component in mm. */
+#define CLV_VOLUME_MM(buffer, size, spacing)                                                                 \
+    ((const clv_image[1]){clv_image_of((buffer), (size), (spacing), 1)})
+
 /* The image's grid as a kernel's argument: `grid` of cl/common/grid.clh. */
 typedef struct clv_grid_arg {
     int32_t size[4]; /* the last: voxels */
     float spacing[4];
+    float inverse[4]; /* 1 / spacing */
 } clv_grid_arg;
 
 static inline clv_grid_arg clv_grid_of(const clv_image *image)
 {
     return (clv_grid_arg){{image->size[0], image->size[1], image->size[2], (int32_t)clv_image_voxels(image)},
-                          {image->spacing[0], image->spacing[1], image->spacing[2], 0}};
+                          {image->spacing[0], image->spacing[1], image->spacing[2], 0},
+                          {1 / image->spacing[0], 1 / image->spacing[1], 1 / image->spacing[2], 0}};
 }
 
 /* The size alone, for kernels that measure in voxels. */

@@ -41,11 +41,12 @@ static int send_image(clvox_context *ctx, const clvox_volume *volume, clv_buffer
     int n = (int)clvox_grid_voxels(&volume->grid);
     float darkest;
     CLV_TRY(clv_buffer_write(ctx, to, 0, volume->data, (size_t)n * sizeof(float)));
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, to, n, to, NULL, NULL, (float[4]){NAN, 0, 0, 0}));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(to, volume->grid.size), to, NULL, NULL,
+                          (float[4]){NAN, 0, 0, 0}));
     CLV_TRY(clv_reduce(ctx, CLV_REDUCE_MIN, &(clv_terms){to, NULL, NULL, 0, n}, partial, state,
                        CLV_STATE_SUMS));
     CLV_TRY(clv_buffer_read(ctx, state, CLV_STATE_SUMS * sizeof(float), &darkest, sizeof darkest));
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, to, n, to, NULL, NULL,
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(to, volume->grid.size), to, NULL, NULL,
                           (float[4]){isfinite(darkest) ? darkest : 0, 0, 0, 0}));
 end:
     return status;
@@ -102,7 +103,8 @@ static int send_mask(clv_registration *run, const clvox_volume *mask, const char
     int n = (int)clvox_grid_voxels(&mask->grid);
     float sum;
     CLV_TRY(clv_buffer_write(run->ctx, to, 0, mask->data, (size_t)n * sizeof(float)));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, to, n, to, NULL, NULL, (float[4]){0, 1, 0, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(to, mask->grid.size), to, NULL, NULL,
+                          (float[4]){0, 1, 0, 0}));
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){to, NULL, NULL, 0, n}, run->partial,
                        run->state, CLV_STATE_SUMS));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), &sum, sizeof sum));

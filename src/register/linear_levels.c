@@ -80,8 +80,8 @@ static int sample(linear_stage *stage, bool is_moving, int channel)
     const clvox_grid *grid = is_moving ? &run->moving_grid : &run->fixed_grid;
     size_t bytes = voxels(grid) * sizeof(float);
     if (mask)
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, whole, (int)voxels(grid), from, mask, NULL,
-                              (float[4]){1, 0, 0, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(whole, grid->size), from, mask,
+                              NULL, (float[4]){1, 0, 0, 0}));
     for (int k = 0; k < LINEAR_LEVELS; k++) {
         linear_level *level = &stage->level[k];
         const clvox_grid *to = is_moving ? &level->moving_grid : &level->fixed_grid;
@@ -388,7 +388,7 @@ end:
 static int localise(linear_stage *stage, const clvox_grid *grid, clv_buffer *image, double width,
                     clv_buffer *out)
 {
-    int status = CLVOX_OK, n = (int)voxels(grid), rim[3];
+    int status = CLVOX_OK, rim[3];
     clvox_context *ctx = stage->run->ctx;
     clv_buffer *known = stage->warped, *between = stage->derivatives;
     const float keep[4] = {1, 0, 0, 0};
@@ -399,12 +399,14 @@ static int localise(linear_stage *stage, const clvox_grid *grid, clv_buffer *ima
         sigma[a] = grid->size[a] > 1 ? (float)fmin(width / edge[a], grid->size[a]) : 0;
         rim[a] = (int)fmin(round(RIM / edge[a]), grid->size[a] / 8);
     }
-    CLV_TRY(
-        clv_pointwise(ctx, CLV_POINTWISE_THRESHOLD, known, n, image, NULL, NULL, (float[4]){-1, 1, 0, 0}));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(known, grid->size), image, NULL, NULL,
+                          (float[4]){-1, 1, 0, 0}));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->share));
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, known, n, image, NULL, NULL, (float[4]){0, 0, 0, 0}));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(known, grid->size), image, NULL, NULL,
+                          (float[4]){0, 0, 0, 0}));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->mean));
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, known, n, known, known, NULL, keep));
+    CLV_TRY(
+        clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(known, grid->size), known, known, NULL, keep));
     CLV_TRY(clv_gaussian(ctx, known, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, between, stage->square));
     const clv_image local = {.buffer = image, .size = {grid->size[0], grid->size[1], grid->size[2]}};
     const clv_surroundings surroundings = {stage->mean, stage->square, stage->share};

@@ -21,10 +21,11 @@ static int read_state(clv_registration *run, int slot, int count, float *values)
                            (size_t)count * sizeof(float));
 }
 
-static int measure(clv_registration *run, const clv_buffer *image, const clv_buffer *weight, int n,
-                   clv_distribution *d)
+static int measure(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
+                   const clv_buffer *weight, clv_distribution *d)
 {
-    return clv_distribution_measure(run->ctx, image, weight, n, run->partial, run->state, CLV_STATE_SUMS, d);
+    return clv_distribution_measure(run->ctx, CLV_VOLUME(image, grid->size), weight, run->partial, run->state,
+                                    CLV_STATE_SUMS, d);
 }
 
 /* Appends a knot where both tables stay ascending. */
@@ -55,12 +56,13 @@ static int common_region(clv_registration *run, const clv_channel *channel, cons
     const float keep[4] = {1, 0, 0, 0};
     clv_distribution d;
     if (run->fixed_mask) {
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, region, run->n, run->fixed_mask, NULL,
-                              NULL, keep));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(region, run->fixed_grid.size),
+                              run->fixed_mask, NULL, NULL, keep));
     } else {
-        CLV_TRY(measure(run, channel->fixed, NULL, run->n, &d));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, run->n, channel->fixed, NULL,
-                              NULL, (float[4]){(float)(clv_distribution_otsu(&d)), 1, 0, 0}));
+        CLV_TRY(measure(run, channel->fixed, &run->fixed_grid, NULL, &d));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(region, run->fixed_grid.size),
+                              channel->fixed, NULL, NULL,
+                              (float[4]){(float)(clv_distribution_otsu(&d)), 1, 0, 0}));
     }
     if (run->moving_mask) {
         clv_map map;
@@ -68,11 +70,13 @@ static int common_region(clv_registration *run, const clv_channel *channel, cons
         CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->moving_mask, run->moving_grid.size), &map, NULL,
                          CLV_NEAREST, 0, CLV_VOLUME(scratch, run->fixed_grid.size)));
     } else {
-        CLV_TRY(measure(run, resampled, NULL, run->n, &d));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, scratch, run->n, resampled, NULL, NULL,
+        CLV_TRY(measure(run, resampled, &run->fixed_grid, NULL, &d));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(scratch, run->fixed_grid.size),
+                              resampled, NULL, NULL,
                               (float[4]){(float)(clv_distribution_otsu(&d)), 1, 0, 0}));
     }
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, region, run->n, region, scratch, NULL, keep));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(region, run->fixed_grid.size), region,
+                          scratch, NULL, keep));
 end:
     return status;
 }
@@ -87,24 +91,24 @@ static bool compares_values(const clvox_register_options *o)
 
 /* Background at 0, the brightest of the tissue at 1, nothing above 1.2: by this
  * image alone, as the other may be dark where it is bright. region: scratch. */
-static int to_unit_range(clv_registration *run, clv_buffer *image, const clv_buffer *mask, int n,
-                         const clv_distribution *all, clv_buffer *region)
+static int to_unit_range(clv_registration *run, clv_buffer *image, const clvox_grid *grid,
+                         const clv_buffer *mask, const clv_distribution *all, clv_buffer *region)
 {
     int status = CLVOX_OK;
     clv_distribution d;
-    CLV_TRY(measure(run, image, mask, n, &d));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, region, n, image, NULL, NULL,
-                          (float[4]){(float)clv_distribution_otsu(&d), 1, 0, 0}));
+    CLV_TRY(measure(run, image, grid, mask, &d));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(region, grid->size), image, NULL,
+                          NULL, (float[4]){(float)clv_distribution_otsu(&d), 1, 0, 0}));
     if (mask)
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, region, n, region, mask, NULL,
-                              (float[4]){1, 0, 0, 0}));
-    CLV_TRY(measure(run, image, region, n, &d));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(region, grid->size), region, mask,
+                              NULL, (float[4]){1, 0, 0, 0}));
+    CLV_TRY(measure(run, image, grid, region, &d));
     double low = fmin(clv_distribution_quantile(all, .02), clv_distribution_quantile(&d, .02)), unit = clv_distribution_quantile(&d, .995) - low;
     if (!(d.total > 0) || unit <= 0) {
         low = all->low;
         unit = all->high - all->low;
     }
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, image, n, image, NULL, NULL,
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, CLV_VOLUME(image, grid->size), image, NULL, NULL,
                           (float[4]){(float)(1 / unit), (float)(-low / unit), 0, 1.2f}));
 end:
     return status;
@@ -124,10 +128,10 @@ static int match(clv_registration *run, const clv_channel *channel)
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(channel->moving, run->moving_grid.size), &map, NULL,
                      CLV_LINEAR, NAN, CLV_VOLUME(resampled, run->fixed_grid.size)));
     CLV_TRY(common_region(run, channel, resampled, region, scratch));
-    CLV_TRY(measure(run, channel->fixed, NULL, run->n, &fixed_all));
-    CLV_TRY(measure(run, channel->moving, NULL, run->m, &moving_all));
-    CLV_TRY(measure(run, channel->fixed, region, run->n, &fixed));
-    CLV_TRY(measure(run, resampled, region, run->n, &moving));
+    CLV_TRY(measure(run, channel->fixed, &run->fixed_grid, NULL, &fixed_all));
+    CLV_TRY(measure(run, channel->moving, &run->moving_grid, NULL, &moving_all));
+    CLV_TRY(measure(run, channel->fixed, &run->fixed_grid, region, &fixed));
+    CLV_TRY(measure(run, resampled, &run->fixed_grid, region, &moving));
     if (fixed_all.high <= fixed_all.low || moving_all.high <= moving_all.low) {
         /* A constant image has no scale: both become 0 and no force arises. */
         run->suspicions |= CLVOX_SUSPECT_CONSTANT;
@@ -143,8 +147,9 @@ static int match(clv_registration *run, const clv_channel *channel)
         goto end;
     }
     if (!compares_values(run->options)) {
-        CLV_TRY(to_unit_range(run, channel->fixed, run->fixed_mask, run->n, &fixed_all, channel->level_fixed));
-        CLV_TRY(to_unit_range(run, channel->moving, run->moving_mask, run->m, &moving_all,
+        CLV_TRY(to_unit_range(run, channel->fixed, &run->fixed_grid, run->fixed_mask, &fixed_all,
+                              channel->level_fixed));
+        CLV_TRY(to_unit_range(run, channel->moving, &run->moving_grid, run->moving_mask, &moving_all,
                               channel->level_moving));
         goto end;
     }
@@ -162,10 +167,12 @@ static int match(clv_registration *run, const clv_channel *channel)
     /* Above the last quantile both go on with the same slope and stop at 1.2. */
     double rise = to[knots - 1] > 0 ? (from[knots - 1] - moving_low) / to[knots - 1] : 1;
     knots = knot(from, to, knots, from[knots - 1] + fmax(0, 1.2 - to[knots - 1]) * rise, 1.2);
-    CLV_TRY(clv_pointwise_table(run->ctx, channel->moving, run->m, channel->moving, from, to, knots));
+    CLV_TRY(clv_pointwise_table(run->ctx, CLV_VOLUME(channel->moving, run->moving_grid.size), channel->moving,
+                                from, to, knots));
     knots = knot(from, to, 0, fixed_low, 0);
     knots = knot(from, to, knots, fixed_low + 1.2 * unit, 1.2);
-    CLV_TRY(clv_pointwise_table(run->ctx, channel->fixed, run->n, channel->fixed, from, to, knots));
+    CLV_TRY(clv_pointwise_table(run->ctx, CLV_VOLUME(channel->fixed, run->fixed_grid.size), channel->fixed,
+                                from, to, knots));
 end:
     return status;
 }

@@ -24,11 +24,11 @@ static int masked_fixed(clv_registration *run, const clv_channel *c, bool window
     *fixed = c->fixed;
     if (!run->fixed_mask && !windows)
         return CLVOX_OK;
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, c->level_fixed, run->n,
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(c->level_fixed, run->fixed_grid.size),
                           run->fixed_mask ? run->fixed_mask : c->fixed, NULL, NULL,
                           (float[4]){run->fixed_mask ? 0 : CONTENT, 0, NAN, 0}));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, c->level_fixed, run->n, c->level_fixed, c->fixed,
-                          NULL, (float[4]){1, 1, 0, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(c->level_fixed, run->fixed_grid.size),
+                          c->level_fixed, c->fixed, NULL, (float[4]){1, 1, 0, 0}));
     *fixed = c->level_fixed;
 end:
     return status;

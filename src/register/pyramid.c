@@ -69,12 +69,13 @@ void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out)
 }
 
 /* Voxels of an image outside of its mask become NaN: unknown. scratch: the mask on the level. */
-static int cut(clv_registration *run, clv_buffer *image, clv_buffer *mask, int n)
+static int cut(clv_registration *run, const clvox_grid *grid, clv_buffer *image, clv_buffer *mask)
 {
     int status = CLVOX_OK;
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, mask, n, mask, NULL, NULL,
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(mask, grid->size), mask, NULL, NULL,
                           (float[4]){.5f, 0, NAN, 0}));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, image, n, image, mask, NULL, (float[4]){1, 1, 0, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(image, grid->size), image, mask, NULL,
+                          (float[4]){1, 1, 0, 0}));
 end:
     return status;
 }
@@ -87,13 +88,13 @@ static int shrink_inside(clv_registration *run, const clv_channel *channel, cons
 {
     int status = CLVOX_OK;
     clv_buffer *inside = run->level_mask, *image = channel->level_fixed;
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, inside, run->n, channel->fixed, run->fixed_mask,
-                          NULL, (float[4]){1, 0, 0, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(inside, run->fixed_grid.size),
+                          channel->fixed, run->fixed_mask, NULL, (float[4]){1, 0, 0, 0}));
     CLV_TRY(shrink(run, inside, &run->fixed_grid, sigma, image, &l->fixed));
     CLV_TRY(shrink(run, run->fixed_mask, &run->fixed_grid, sigma, inside, &l->fixed));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, image, l->n, image, inside, NULL,
-                          (float[4]){1, 0.01f, 0, 0}));
-    CLV_TRY(cut(run, image, inside, l->n));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(image, l->fixed.size), image, inside,
+                          NULL, (float[4]){1, 0.01f, 0, 0}));
+    CLV_TRY(cut(run, &l->fixed, image, inside));
 end:
     return status;
 }
@@ -139,7 +140,7 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
         if (run->moving_mask) {
             level_sigma(&run->moving_grid, moving_factor, -1, mask_sigma);
             CLV_TRY(shrink(run, run->moving_mask, &run->moving_grid, mask_sigma, run->scratch_a, &l->moving));
-            CLV_TRY(cut(run, channel->level_moving, run->scratch_a, l->m));
+            CLV_TRY(cut(run, &l->moving, channel->level_moving, run->scratch_a));
         }
         if (run->fixed_mask && !holes) {
             level_sigma(&run->fixed_grid, factor, -1, mask_sigma);
@@ -187,7 +188,6 @@ int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid,
                    const clv_mending *s, int *passes)
 {
     int status = CLVOX_OK, pass = 0;
-    int n = (int)clvox_grid_voxels(grid);
     for (; pass < MOST_PASSES; pass++) {
         float found;
         CLV_TRY(smallest_determinant(run, u, grid, s->a, &found));
@@ -195,15 +195,15 @@ int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid,
             break;
         float wide = fminf(1.5f + .25f * (float)pass, 15);
         /* weight: 1 on and next to the bad voxels, falling to 0 around them */
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, s->a, n, s->a, NULL, NULL,
-                              (float[4]){2 * smallest, 0, 1, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(s->a, grid->size), s->a, NULL,
+                              NULL, (float[4]){2 * smallest, 0, 1, 0}));
         CLV_TRY(clv_gaussian(run->ctx, s->a, grid->size, false, (float[3]){wide, wide, wide},
                              CLV_GAUSSIAN_SEPARABLE, s->b, s->c));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, s->weight, n, s->c, NULL, NULL,
-                              (float[4]){60 * wide, 0, 0, 1}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, CLV_VOLUME(s->weight, grid->size), s->c, NULL,
+                              NULL, (float[4]){60 * wide, 0, 0, 1}));
         CLV_TRY(clv_gaussian(run->ctx, u, grid->size, true, (float[3]){1, 1, 1}, CLV_GAUSSIAN_SEPARABLE, s->a,
                              s->b));
-        CLV_TRY(clv_blend(run->ctx, u, s->b, s->weight, n));
+        CLV_TRY(clv_blend(run->ctx, CLV_VECTORS(u, grid->size), s->b, s->weight));
     }
     if (passes)
         *passes = pass;

@@ -77,15 +77,15 @@ static int refit(clv_registration *run, const clv_pyramid_level *l)
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->channels[0].level_moving, l->moving.size), &map, run->u,
                      CLV_LINEAR, NAN, CLV_VOLUME(warped, l->fixed.size)));
     /* weight = 1 where a value arrived, times the mask */
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, weight, l->n, warped, NULL, NULL,
-                          (float[4]){0, 0, 0, 1}));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, weight, l->n, weight, NULL, NULL,
-                          (float[4]){0, 0, 0, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(weight, l->fixed.size), warped, NULL,
+                          NULL, (float[4]){0, 0, 0, 1}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(weight, l->fixed.size), weight, NULL,
+                          NULL, (float[4]){0, 0, 0, 0}));
     if (l->mask)
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, weight, l->n, weight, l->mask, NULL,
-                              (float[4]){1, 0, 0, 0}));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, warped, l->n, warped, NULL, NULL,
-                          (float[4]){0, 0, 0, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(weight, l->fixed.size), weight,
+                              l->mask, NULL, (float[4]){1, 0, 0, 0}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(warped, l->fixed.size), warped, NULL,
+                          NULL, (float[4]){0, 0, 0, 0}));
     const clv_buffer *fixed = run->channels[0].level_fixed;
     CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){weight, NULL, NULL, 0, l->n}, run->partial,
                        run->state, CLV_STATE_SUMS));
@@ -102,8 +102,9 @@ static int refit(clv_registration *run, const clv_pyramid_level *l)
     if (!(s[0] > 0) || !(variance > 1e-6 * s[3]) || !(covariance > 0))
         goto end;
     float a = (float)(covariance / variance), b = (float)((s[2] - covariance / variance * s[1]) / s[0]);
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->channels[0].level_moving, l->m, run->channels[0].level_moving,
-                          NULL, NULL, (float[4]){a, 0, 0, b}));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR,
+                          CLV_VOLUME(run->channels[0].level_moving, l->moving.size),
+                          run->channels[0].level_moving, NULL, NULL, (float[4]){a, 0, 0, b}));
 end:
     return status;
 }
@@ -171,9 +172,10 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
         CLV_TRY(clv_force(run->ctx, &args));
         CLV_TRY(clv_gaussian(run->ctx, own->field_a, l->fixed.size, true, sigma, CLV_GAUSSIAN_AUTO,
                              own->field_b, own->field_c));
-        CLV_TRY(clv_fluid_rate(run->ctx, run->u, own->field_c, l->fixed.size, l->spacing, own->field_a,
-                               run->partial, run->state));
-        CLV_TRY(clv_fluid_update(run->ctx, run->u, own->field_a, l->fixed.size, largest, run->state));
+        CLV_TRY(clv_fluid_rate(run->ctx, CLV_VECTORS_MM(run->u, l->fixed.size, l->spacing), own->field_c,
+                               own->field_a, run->partial, run->state));
+        CLV_TRY(clv_fluid_update(run->ctx, CLV_VECTORS(run->u, l->fixed.size), own->field_a, largest,
+                                 run->state));
     }
     *done = iteration;
 end:

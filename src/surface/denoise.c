@@ -134,7 +134,7 @@ static int keep_volume(clv_denoise *run, clv_buffer *phi)
         return CLVOX_OK;
     CLV_TRY(clv_denoise_shift(run, phi, run->volume, &shift));
     run->shift += shift;
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, phi, run->box.n, phi, NULL, NULL,
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(phi, run->box.size), phi, NULL, NULL,
                           (const float[4]){1, 0, 0, (float)-shift}));
 end:
     return status;

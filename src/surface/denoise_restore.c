@@ -37,7 +37,8 @@ static int blur(const work *w, const clv_buffer *in, clv_buffer *out)
 static int pointwise(const work *w, clv_pointwise_kind kind, clv_buffer *out, const clv_buffer *a,
                      const clv_buffer *b, const clv_buffer *c, float k0, float k1, float k2, float k3)
 {
-    return clv_pointwise(w->run->ctx, kind, out, w->run->box.n, a, b, c, (const float[4]){k0, k1, k2, k3});
+    return clv_pointwise(w->run->ctx, kind, CLV_VOLUME(out, w->run->box.size), a, b, c,
+                         (const float[4]){k0, k1, k2, k3});
 }
 
 /* out = the mean of `of` over the voxels of inside near each of them, else 0; `of` is 0 elsewhere. */

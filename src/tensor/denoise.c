@@ -199,9 +199,10 @@ static int bregman(denoise *run)
 {
     int status = CLVOX_OK;
     for (run->round = 0; run->round < run->rounds; run->round++) {
+        const clv_image data = clv_image_on(&run->pd.data, run->data, 6);
         if (run->round)
-            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, run->data, 6 * run->n, run->data,
-                                  run->first, run->pd.tensor, (float[4]){1, 1, -1, 0}));
+            CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, &data, run->data, run->first,
+                                  run->pd.tensor, (float[4]){1, 1, -1, 0}));
         CLV_TRY(run->options->solver == CLVOX_TENSOR_DESCENT ? descent(run) : primal_dual(run));
     }
 end:

@@ -7,7 +7,11 @@
 
 #include "check.h"
 #include "clvox/device.h"
-#include "runtime/runtime.h"
+#include "op/image.h"
+
+/* n voxels in one row, for operations on each voxel alone. */
+#define HARNESS_LINE(buffer, n, components)                                                                  \
+    ((const clv_image[1]){clv_image_of((buffer), (const int[3]){(n), 1, 1}, NULL, (components))})
 
 /* Opens the device of CLVOX_DEVICE (default: the best); where there is none, ends
  * the program with a line that says that all is skipped. */

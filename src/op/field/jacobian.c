@@ -18,12 +18,10 @@ int clv_jacobian(clvox_context *ctx, const clv_image *u, bool log, clv_buffer *o
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const float *spacing = u->spacing;
     const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_jacobian, builds[log], size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 16. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(out),
-                       CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0)));
+                       CLV_GRID(u)));
 end:
     return status;
 }

@@ -40,55 +40,49 @@ static const clv_variant update_variants[] = {
 const clv_entry clv_entry_fluid_update = {"fluid/fluid_step", "fluid_update", update_variants,
                                           sizeof update_variants / sizeof *update_variants, builds};
 
-static double voxels(const int size[3])
-{
-    return (double)size[0] * size[1] * size[2];
-}
-
-int clv_fluid_rate(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v, const int size[3],
-                   const float spacing[3], clv_buffer *p, clv_buffer *partial, clv_buffer *state)
+int clv_fluid_rate(clvox_context *ctx, const clv_image *u, const clv_buffer *v, clv_buffer *p,
+                   clv_buffer *partial, clv_buffer *state)
 {
     int status = CLVOX_OK;
     const clv_kernel *rate, *bend, *largest;
-    if (!u || !v || !p || p == u || p == v)
+    if (!u->buffer || !v || !p || p == u->buffer || p == v)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "fluid rate: u, v and p must be three buffers");
     if (!partial || partial->bytes < CLV_FLUID_PARTIALS * sizeof(float) || !state ||
         state->bytes < CLV_FLUID_SLOTS * sizeof(float))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "fluid rate: partial holds at least %d floats and state %d",
                         CLV_FLUID_PARTIALS, CLV_FLUID_SLOTS);
-    clv_arg size4 = CLV_INT4(size[0], size[1], size[2], 0);
-    clv_arg inverse4 = CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0);
+    const int *size = u->size;
+    const double n = (double)clv_image_voxels(u);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_rate, builds[0], size, 0, &rate));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_bend, builds[0], size, 0, &bend));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_largest, builds[0], (int[3]){1, 1, 1}, 0, &largest));
     CLV_TRY(clv_buffer_fill(ctx, partial, 0, 0, 2 * SLOTS * sizeof(float)));
-    CLV_TRY(CLV_LAUNCH(ctx, rate, size, 36 * voxels(size), CLV_BUF(u), CLV_BUF(v), size4, inverse4,
-                       CLV_BUF(p), CLV_BUF(partial)));
-    CLV_TRY(CLV_LAUNCH(ctx, bend, size, 24 * voxels(size), CLV_BUF(u), CLV_BUF(p), size4, inverse4,
+    CLV_TRY(CLV_LAUNCH(ctx, rate, size, 36 * n, CLV_BUF(u->buffer), CLV_BUF(v), CLV_GRID(u), CLV_BUF(p),
                        CLV_BUF(partial)));
+    CLV_TRY(
+        CLV_LAUNCH(ctx, bend, size, 24 * n, CLV_BUF(u->buffer), CLV_BUF(p), CLV_GRID(u), CLV_BUF(partial)));
     CLV_TRY(CLV_LAUNCH(ctx, largest, ((int[3]){1, 1, 1}), 8.0 * SLOTS, CLV_BUF(partial),
                        CLV_BUF(state), CLV_INT(CLV_FLUID_LONGEST), CLV_INT(CLV_FLUID_BEND)));
 end:
     return status;
 }
 
-int clv_fluid_update(clvox_context *ctx, clv_buffer *u, const clv_buffer *p, const int size[3],
-                     float largest, clv_buffer *state)
+int clv_fluid_update(clvox_context *ctx, const clv_image *u, const clv_buffer *p, float largest,
+                     clv_buffer *state)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    if (!u || !p || u == p || !state || state->bytes < CLV_FLUID_SLOTS * sizeof(float))
+    if (!u->buffer || !p || u->buffer == p || !state || state->bytes < CLV_FLUID_SLOTS * sizeof(float))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "fluid update: u, p and state must be three buffers");
     if (!(largest > 0))
         return clv_fail(CLVOX_ERROR_ARGUMENT,
                         "fluid update: the largest step must be above 0 voxels");
-    int line[3] = {3 * size[0] * size[1] * size[2], 1, 1};
+    const int floats = clv_image_floats(u), line[3] = {floats, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_fluid_update, builds[0], line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 36 * voxels(size), CLV_BUF(u), CLV_BUF(p),
-                       CLV_INT(line[0]), CLV_FLOAT(largest), CLV_BUF(state),
-                       CLV_INT4(CLV_FLUID_LONGEST, CLV_FLUID_BEND, CLV_FLUID_STEP,
-                                CLV_FLUID_MOVED)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 12.0 * floats, CLV_BUF(u->buffer), CLV_BUF(p), CLV_INT(floats),
+                       CLV_FLOAT(largest), CLV_BUF(state),
+                       CLV_INT4(CLV_FLUID_LONGEST, CLV_FLUID_BEND, CLV_FLUID_STEP, CLV_FLUID_MOVED)));
 end:
     return status;
 }

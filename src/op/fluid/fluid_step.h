@@ -2,7 +2,7 @@
 #ifndef CLV_OP_FLUID_FLUID_STEP_H
 #define CLV_OP_FLUID_FLUID_STEP_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 extern const clv_entry clv_entry_fluid_rate, clv_entry_fluid_bend, clv_entry_fluid_largest,
     clv_entry_fluid_update;
@@ -23,8 +23,7 @@ enum {
  * differences; sets CLV_FLUID_LONGEST and CLV_FLUID_BEND in state (of
  * CLV_FLUID_SLOTS floats). Both are NaN where p is somewhere; BEND is 1e19 where
  * det A is 1e-6 or less, so that the update stands still. p may not be u or v. */
-int clv_fluid_rate(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
-                   const int size[3], const float spacing[3], clv_buffer *p,
+int clv_fluid_rate(clvox_context *ctx, const clv_image *u, const clv_buffer *v, clv_buffer *p,
                    clv_buffer *partial, clv_buffer *state);
 
 /* u += dt p with dt = min(largest / LONGEST, 0.5 / BEND), computed on the
@@ -32,7 +31,7 @@ int clv_fluid_rate(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
  * CLV_FLUID_STEP and CLV_FLUID_MOVED. |dt A^-1 Dp| <= 1/2 keeps det(I + D(u +
  * dt p)) above an eighth of what it was, so a step never folds (the proof is in
  * cl/fluid/fluid_step.cl). largest in voxels. */
-int clv_fluid_update(clvox_context *ctx, clv_buffer *u, const clv_buffer *p, const int size[3],
-                     float largest, clv_buffer *state);
+int clv_fluid_update(clvox_context *ctx, const clv_image *u, const clv_buffer *p, float largest,
+                     clv_buffer *state);
 
 #endif

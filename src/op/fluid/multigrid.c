@@ -85,7 +85,7 @@ static size_t voxels_of(const clv_fluid_operator *op)
 static int smooth(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *f, clv_buffer *v,
                   const clv_mg_workspace *w, double least, double most, int degree)
 {
-    int status = CLVOX_OK, count, n = (int)(3 * voxels_of(op));
+    int status = CLVOX_OK, count;
     double middle = (most + least) / 2, half = fmax((most - least) / 2, 1e-6 * most), sigma = middle / half;
     double rho = 1 / sigma;
     clv_buffer *now = v, *next = w->other;
@@ -99,7 +99,8 @@ static int smooth(clvox_context *ctx, const clv_fluid_operator *op, const clv_bu
             k[2] = (float)(2 * rho / half);
         }
         CLV_TRY(clv_fluid_operator_residual(ctx, op, now, f, w->residual, w->partial, &count));
-        CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, next, n, now, i ? next : now, w->residual, k));
+        CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(next, op->size), now, i ? next : now,
+                              w->residual, k));
         clv_buffer *swap = now;
         now = next;
         next = swap;

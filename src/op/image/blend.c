@@ -10,14 +10,14 @@ static const clv_variant variants[] = {
 
 const clv_entry clv_entry_blend = {"image/blend", "blend", variants, sizeof variants / sizeof *variants, NULL};
 
-int clv_blend(clvox_context *ctx, clv_buffer *u, const clv_buffer *v, const clv_buffer *w, int n)
+int clv_blend(clvox_context *ctx, const clv_image *u, const clv_buffer *v, const clv_buffer *w)
 {
-    const int size[3] = {n, 1, 1};
+    const int n = (int)clv_image_voxels(u), size[3] = {n, 1, 1};
     const clv_kernel *kernel;
     int status = clv_kernel_get(ctx, &clv_entry_blend, NULL, size, 0, &kernel);
     if (status < 0)
         return status;
-    return CLV_LAUNCH(ctx, kernel, size, 40. * n, CLV_BUF(u), CLV_BUF(v), CLV_BUF(w), CLV_INT(n));
+    return CLV_LAUNCH(ctx, kernel, size, 40. * n, CLV_BUF(u->buffer), CLV_BUF(v), CLV_BUF(w), CLV_INT(n));
 }
 
 const clv_entry *const clv_operation_image_blend[] = {

@@ -2,12 +2,12 @@
 #ifndef CLV_OP_IMAGE_BLEND_H
 #define CLV_OP_IMAGE_BLEND_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 extern const clv_entry clv_entry_blend;
 
-/* u += w (v - u) for fields u and v of n voxels, with one weight a voxel: v
- * where w is 1, u where it is 0. */
-int clv_blend(clvox_context *ctx, clv_buffer *u, const clv_buffer *v, const clv_buffer *w, int n);
+/* u += w (v - u) for vector fields u and v, with one weight a voxel: v where w
+ * is 1, u where it is 0. */
+int clv_blend(clvox_context *ctx, const clv_image *u, const clv_buffer *v, const clv_buffer *w);
 
 #endif

@@ -12,16 +12,13 @@ static const clv_variant variants[] = {
 };
 const clv_entry clv_entry_gradient = {"image/gradient", "gradient", variants, 3, NULL};
 
-int clv_gradient(clvox_context *ctx, const clv_buffer *a, const int size[3], const float spacing[3],
-                 clv_buffer *out)
+int clv_gradient(clvox_context *ctx, const clv_image *a, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double voxels = (double)size[0] * size[1] * size[2];
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gradient, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 16.0 * voxels, CLV_BUF(a), CLV_BUF(out),
-                       CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0)));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_gradient, NULL, a->size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->size, 16. * (double)clv_image_voxels(a), CLV_BUF(a->buffer),
+                       CLV_BUF(out), CLV_GRID(a)));
 end:
     return status;
 }

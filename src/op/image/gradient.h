@@ -2,13 +2,12 @@
 #ifndef CLV_OP_IMAGE_GRADIENT_H
 #define CLV_OP_IMAGE_GRADIENT_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 /* Physical gradient along the grid's axes: central differences inside,
  * one-sided at the borders, 0 along an axis of one voxel. spacing in mm.
  * out: vector field. */
-int clv_gradient(clvox_context *ctx, const clv_buffer *a, const int size[3],
-                 const float spacing[3], clv_buffer *out);
+int clv_gradient(clvox_context *ctx, const clv_image *a, clv_buffer *out);
 
 extern const clv_entry clv_entry_gradient;
 

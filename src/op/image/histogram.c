@@ -16,21 +16,22 @@ static const char *const builds[] = {"-DHAS_MASK=0 -DMOST_BINS=" CLV_TEXT(MOST_B
 
 const clv_entry clv_entry_histogram = {"image/histogram", "histogram", variants, 2, builds};
 
-int clv_histogram(clvox_context *ctx, const clv_buffer *a, const clv_buffer *mask, int n, float low,
-                  float high, int bins, clv_buffer *counts)
+int clv_histogram(clvox_context *ctx, const clv_image *a, const clv_buffer *mask, const clv_bins *bins,
+                  clv_buffer *counts)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    if (bins < 1 || bins > MOST_BINS)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "histogram: %d bins asked for; 1 to %d are possible", bins,
-                        MOST_BINS);
-    const int line[3] = {n, 1, 1};
+    const int n = clv_image_floats(a), line[3] = {n, 1, 1};
+    if (bins->count < 1 || bins->count > MOST_BINS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "histogram: %d bins asked for; 1 to %d are possible",
+                        bins->count, MOST_BINS);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_histogram, builds[mask != NULL], line, 0, &kernel));
-    CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, (size_t)bins * 4));
-    float scale = high > low ? (float)bins / (high - low) : 0.0f;
+    CLV_TRY(clv_buffer_fill(ctx, counts, 0, 0, (size_t)bins->count * 4));
+    float scale = bins->high > bins->low ? (float)bins->count / (bins->high - bins->low) : 0.0f;
     if (n > 0)
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * n * (mask ? 2 : 1), CLV_BUF(a), CLV_BUF(mask), CLV_INT(n),
-                           CLV_FLOAT(low), CLV_FLOAT(scale), CLV_INT(bins), CLV_BUF(counts)));
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 4.0 * n * (mask ? 2 : 1), CLV_BUF(a->buffer), CLV_BUF(mask),
+                           CLV_INT(n), CLV_FLOAT(bins->low), CLV_FLOAT(scale), CLV_INT(bins->count),
+                           CLV_BUF(counts)));
 end:
     return status;
 }

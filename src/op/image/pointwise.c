@@ -48,13 +48,13 @@ static const char *const builds[] = {
 const clv_entry clv_entry_pointwise = {"image/pointwise", "pointwise", variants, 2, builds};
 const clv_entry clv_entry_pointwise_table = {"image/pointwise", "pointwise_table", table_variants, 2, NULL};
 
-int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, clv_buffer *out, int n,
-                  const clv_buffer *a, const clv_buffer *b, const clv_buffer *c, const float k[4])
+int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, const clv_image *out, const clv_buffer *a,
+                  const clv_buffer *b, const clv_buffer *c, const float k[4])
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const kind_row *row = &kinds[kind];
-    const int size[3] = {n, 1, 1};
+    const int n = clv_image_floats(out), size[3] = {n, 1, 1};
     const char *build = row->builds[(b ? 1 : 0) + (c ? 2 : 0)];
     if (!build)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "pointwise %s: one input image too many or too few",
@@ -64,18 +64,18 @@ int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, clv_buffer *out, 
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_pointwise, build, size, 0, &kernel));
     int streams = 2 + (b != NULL) + (c != NULL);
     /* Absent inputs are never read; a stands in, as not every driver takes NULL. */
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 4.0 * streams * n, CLV_BUF(out), CLV_BUF(a),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 4.0 * streams * n, CLV_BUF(out->buffer), CLV_BUF(a),
                        CLV_BUF(b ? b : a), CLV_BUF(c ? c : a), CLV_FLOAT4V(k), CLV_INT(n)));
 end:
     return status;
 }
 
-int clv_pointwise_table(clvox_context *ctx, clv_buffer *out, int n, const clv_buffer *a,
-                        const float *from, const float *to, int knots)
+int clv_pointwise_table(clvox_context *ctx, const clv_image *out, const clv_buffer *a, const float *from,
+                        const float *to, int knots)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int size[3] = {n, 1, 1};
+    const int n = clv_image_floats(out), size[3] = {n, 1, 1};
     clv_buffer *table = NULL;
     if (knots < 1 || knots > 256)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "intensity map: %d knots given; 1 to 256 are possible",
@@ -90,7 +90,7 @@ int clv_pointwise_table(clvox_context *ctx, clv_buffer *out, int n, const clv_bu
     CLV_TRY(clv_buffer_write(ctx, table, 0, from, bytes));
     CLV_TRY(clv_buffer_write(ctx, table, bytes, to, bytes));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_pointwise_table, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 8.0 * n, CLV_BUF(out), CLV_BUF(a), CLV_BUF(table),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 8.0 * n, CLV_BUF(out->buffer), CLV_BUF(a), CLV_BUF(table),
                        CLV_INT(knots), CLV_INT(n)));
 end:
     clv_buffer_destroy(&table);

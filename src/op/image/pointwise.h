@@ -2,11 +2,11 @@
 #ifndef CLV_OP_IMAGE_POINTWISE_H
 #define CLV_OP_IMAGE_POINTWISE_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
-/* n-ary pointwise arithmetic in one pass over memory. a, b, c are arrays of n
- * floats (a vector field is 3 n floats); k are host constants. out may be one
- * of the inputs. NaN stays NaN where a kind does not say otherwise. */
+/* n-ary pointwise arithmetic in one pass over memory. a, b, c are as large as
+ * out, vector fields like any number of components; k are host constants. out
+ * may be one of the inputs. NaN stays NaN where a kind does not say otherwise. */
 typedef enum clv_pointwise_kind {
     CLV_POINTWISE_LINEAR,   /* k0 a + k1 b + k2 c + k3; b and c may be NULL */
     CLV_POINTWISE_MULTIPLY, /* k0 a b + k1 c; c may be NULL */
@@ -20,13 +20,13 @@ typedef enum clv_pointwise_kind {
     CLV_POINTWISE_EXP        /* exp(k0 a + k1) */
 } clv_pointwise_kind;
 
-int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, clv_buffer *out, int n,
-                  const clv_buffer *a, const clv_buffer *b, const clv_buffer *c, const float k[4]);
+int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, const clv_image *out, const clv_buffer *a,
+                  const clv_buffer *b, const clv_buffer *c, const float k[4]);
 
 /* Piecewise-linear map of intensities through `knots` pairs (from ascending,
  * to), constant beyond the ends; both tables on the host, knots <= 256. */
-int clv_pointwise_table(clvox_context *ctx, clv_buffer *out, int n, const clv_buffer *a,
-                        const float *from, const float *to, int knots);
+int clv_pointwise_table(clvox_context *ctx, const clv_image *out, const clv_buffer *a, const float *from,
+                        const float *to, int knots);
 
 extern const clv_entry clv_entry_pointwise;
 extern const clv_entry clv_entry_pointwise_table;

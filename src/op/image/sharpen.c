@@ -10,18 +10,19 @@ static const clv_variant variants[] = {
 
 const clv_entry clv_entry_sharpen = {"image/sharpen", "sharpen", variants, 2, NULL};
 
-int clv_sharpen(clvox_context *ctx, const clv_buffer *u, const clv_buffer *mask, const clv_buffer *table,
-                float low, float high, int bins, clv_buffer *r, int n)
+int clv_sharpen(clvox_context *ctx, const clv_image *u, const clv_buffer *mask, const clv_bins *places,
+                const clv_buffer *table, clv_buffer *r)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const int size[3] = {n, 1, 1};
-    if (bins < 2)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "sharpening: %d bins; at least 2 are needed", bins);
+    const int n = (int)clv_image_voxels(u), size[3] = {n, 1, 1};
+    const float low = places->low, high = places->high;
+    if (places->count < 2)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "sharpening: %d bins; at least 2 are needed", places->count);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_sharpen, NULL, size, 0, &kernel));
-    float scale = high > low ? (float)(bins - 1) / (high - low) : 0.0f;
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * n, CLV_BUF(u), CLV_BUF(mask), CLV_BUF(table), CLV_FLOAT(low),
-                       CLV_FLOAT(scale), CLV_INT(bins), CLV_BUF(r), CLV_INT(n)));
+    float scale = high > low ? (float)(places->count - 1) / (high - low) : 0.0f;
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * n, CLV_BUF(u->buffer), CLV_BUF(mask), CLV_BUF(table),
+                       CLV_FLOAT(low), CLV_FLOAT(scale), CLV_INT(places->count), CLV_BUF(r), CLV_INT(n)));
 end:
     return status;
 }

@@ -11,16 +11,13 @@ static const clv_variant variants[] = {
 };
 const clv_entry clv_entry_sobel = {"image/sobel", "sobel", variants, 3, NULL};
 
-int clv_sobel(clvox_context *ctx, const clv_buffer *in, const int size[3], const float spacing[3],
-              clv_buffer *out)
+int clv_sobel(clvox_context *ctx, const clv_image *in, clv_buffer *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double voxels = (double)size[0] * size[1] * size[2];
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sobel, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 8.0 * voxels, CLV_BUF(in), CLV_BUF(out),
-                       CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0)));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_sobel, NULL, in->size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, in->size, 8. * (double)clv_image_voxels(in), CLV_BUF(in->buffer),
+                       CLV_BUF(out), CLV_GRID(in)));
 end:
     return status;
 }

@@ -9,7 +9,7 @@ int clv_unsharp(clvox_context *ctx, const clv_buffer *in, const int size[3], con
     int status = CLVOX_OK;
     const float k[4] = {1 + amount, -amount, 0, 0};
     CLV_TRY(clv_gaussian(ctx, in, size, false, sigma, CLV_GAUSSIAN_AUTO, tmp, out));
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, out, size[0] * size[1] * size[2], in, out, NULL, k));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(out, size), in, out, NULL, k));
 end:
     return status;
 }

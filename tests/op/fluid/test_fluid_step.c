@@ -100,8 +100,8 @@ static void entry_rate_and_bounds_against_reference(void **state)
         make(ctx, p, &d);
         ref_fluid_rate(d.u_double, d.v_double, p->size, d.spacing, d.p_double, want);
         clv_buffer *slots = harness_output(ctx, sizeof got);
-        int status = clv_fluid_rate(ctx, d.u_device, d.v_device, p->size, p->spacing, d.p_device,
-                                    shared.partial, slots);
+        int status = clv_fluid_rate(ctx, CLV_VECTORS_MM(d.u_device, p->size, p->spacing), d.v_device,
+                                    d.p_device, shared.partial, slots);
         assert_that(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
         harness_download_field(ctx, d.p_device, d.p, d.voxels);
         double error = harness_error(d.p, d.p_double, 3 * d.voxels, 1e-5, 0);
@@ -147,7 +147,7 @@ static void fluid_update_update_against_reference(void **state)
             float slots[CLV_FLUID_SLOTS] = {cases[c][0], cases[c][1]};
             make(ctx, p, &d);
             clv_buffer *device = harness_upload(ctx, slots, sizeof slots);
-            int status = clv_fluid_update(ctx, d.u_device, d.v_device, p->size, 0.25f, device);
+            int status = clv_fluid_update(ctx, CLV_VECTORS(d.u_device, p->size), d.v_device, 0.25f, device);
             assert_that(status == CLVOX_OK, "%s: %s", p->what, clvox_message());
             harness_download(ctx, device, slots, sizeof slots);
             float dt = cases[c][2], moved = dt > 0 ? dt * cases[c][0] : 0;
@@ -189,12 +189,13 @@ static void no_fold_in_many_steps_of_velocities(void **state)
             clv_buffer_destroy(&d.v_device);
             d.v_device = harness_upload_field(ctx, d.v, d.voxels);
         }
-        assert_int_equal(clv_fluid_rate(ctx, d.u_device, d.v_device, never_folds_rough.size,
-                                        never_folds_rough.spacing, d.p_device, partial, slot_buffer),
-                         CLVOX_OK);
         assert_int_equal(
-            clv_fluid_update(ctx, d.u_device, d.p_device, never_folds_rough.size, 0.5f, slot_buffer),
+            clv_fluid_rate(ctx, CLV_VECTORS_MM(d.u_device, never_folds_rough.size, never_folds_rough.spacing),
+                           d.v_device, d.p_device, partial, slot_buffer),
             CLVOX_OK);
+        assert_int_equal(clv_fluid_update(ctx, CLV_VECTORS(d.u_device, never_folds_rough.size), d.p_device,
+                                          0.5f, slot_buffer),
+                         CLVOX_OK);
         float slots[CLV_FLUID_SLOTS];
         harness_download(ctx, slot_buffer, slots, sizeof slots);
         moved += (double)slots[CLV_FLUID_MOVED];
@@ -231,12 +232,12 @@ static void a_velocity_that_is_not_a_number_stops(void **state)
     shared.d.v[17] = NAN;
     clv_buffer_destroy(&shared.d.v_device);
     shared.d.v_device = harness_upload_field(ctx, shared.d.v, shared.d.voxels);
-    assert_int_equal(clv_fluid_rate(ctx, shared.d.u_device, shared.d.v_device, small.size, small.spacing,
-                                    shared.d.p_device, shared.partial, shared.slot_buffer),
+    assert_int_equal(clv_fluid_rate(ctx, CLV_VECTORS_MM(shared.d.u_device, small.size, small.spacing),
+                                    shared.d.v_device, shared.d.p_device, shared.partial, shared.slot_buffer),
                      CLVOX_OK);
-    assert_int_equal(
-        clv_fluid_update(ctx, shared.d.u_device, shared.d.p_device, small.size, 0.5f, shared.slot_buffer),
-        CLVOX_OK);
+    assert_int_equal(clv_fluid_update(ctx, CLV_VECTORS(shared.d.u_device, small.size), shared.d.p_device,
+                                      0.5f, shared.slot_buffer),
+                     CLVOX_OK);
     float slots[CLV_FLUID_SLOTS];
     harness_download(ctx, shared.slot_buffer, slots, sizeof slots);
     assert_true(isnan(slots[CLV_FLUID_LONGEST]) && slots[CLV_FLUID_STEP] == 0 && slots[CLV_FLUID_MOVED] == 0);
@@ -248,18 +249,19 @@ static void arguments_are_checked(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    assert_int_equal(clv_fluid_rate(ctx, shared.d.u_device, shared.d.v_device, small.size, small.spacing,
-                                    shared.d.v_device, shared.partial, shared.slot_buffer),
+    assert_int_equal(clv_fluid_rate(ctx, CLV_VECTORS_MM(shared.d.u_device, small.size, small.spacing),
+                                    shared.d.v_device, shared.d.v_device, shared.partial, shared.slot_buffer),
                      CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clv_fluid_rate(ctx, shared.d.u_device, shared.d.v_device, small.size, small.spacing,
-                                    shared.d.p_device, shared.slot_buffer, shared.slot_buffer),
+    assert_int_equal(clv_fluid_rate(ctx, CLV_VECTORS_MM(shared.d.u_device, small.size, small.spacing),
+                                    shared.d.v_device, shared.d.p_device, shared.slot_buffer,
+                                    shared.slot_buffer),
                      CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(
-        clv_fluid_update(ctx, shared.d.u_device, shared.d.u_device, small.size, 1, shared.slot_buffer),
-        CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(
-        clv_fluid_update(ctx, shared.d.u_device, shared.d.p_device, small.size, 0, shared.slot_buffer),
-        CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fluid_update(ctx, CLV_VECTORS(shared.d.u_device, small.size), shared.d.u_device, 1,
+                                      shared.slot_buffer),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_fluid_update(ctx, CLV_VECTORS(shared.d.u_device, small.size), shared.d.p_device, 0,
+                                      shared.slot_buffer),
+                     CLVOX_ERROR_ARGUMENT);
     clv_buffer_destroy(&shared.partial);
     clv_buffer_destroy(&shared.slot_buffer);
     discard(&shared.d);

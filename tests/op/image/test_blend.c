@@ -22,7 +22,7 @@ static void blend_mixes_two_fields_by_a_weight(void **state)
         ref_blend(u, v, w, n, want);
         clv_buffer *a = harness_upload_field(ctx, u, n), *b = harness_upload_field(ctx, v, n);
         clv_buffer *c = harness_upload(ctx, w, n * sizeof *w);
-        assert_int_equal(clv_blend(ctx, a, b, c, (int)n), CLVOX_OK);
+        assert_int_equal(clv_blend(ctx, HARNESS_LINE(a, (int)n, 3), b, c), CLVOX_OK);
         harness_download_field(ctx, a, u, n);
         assert_true(harness_error(u, want, 3 * n, 4e-6, 0) <= 1);
         clv_buffer_destroy(&a);

@@ -21,7 +21,7 @@ static void gradient_against_the_reference(void **state)
             a[n / 2] = NAN;
         clv_buffer *in = harness_upload(ctx, a, n * sizeof(float));
         clv_buffer *out = harness_output(ctx, 3 * n * sizeof(float));
-        assert_int_equal(clv_gradient(ctx, in, sizes[s], spacing, out), CLVOX_OK);
+        assert_int_equal(clv_gradient(ctx, CLV_VOLUME_MM(in, sizes[s], spacing), out), CLVOX_OK);
         harness_download_field(ctx, out, got, n);
         ref_gradient(a, sizes[s], spacing, want);
         double error = harness_error(got, want, 3 * n, 2e-5, 5e-7);

@@ -11,7 +11,8 @@ static void compare(const float *a, const float *mask, int n, float low, float h
     size_t bytes = (size_t)n * sizeof(float);
     clv_buffer *da = harness_upload(ctx, a, bytes), *dm = mask ? harness_upload(ctx, mask, bytes) : NULL;
     clv_buffer *counts = harness_output(ctx, (size_t)bins * 4);
-    assert_int_equal(clv_histogram(ctx, da, dm, n, low, high, bins, counts), CLVOX_OK);
+    assert_int_equal(clv_histogram(ctx, HARNESS_LINE(da, n, 1), dm, &(clv_bins){low, high, bins}, counts),
+                     CLVOX_OK);
     harness_download(ctx, counts, got, (size_t)bins * 4);
     ref_histogram(a, mask, n, low, high, bins, want);
     for (int b = 0; b < bins; b++)
@@ -44,8 +45,10 @@ static void a_histogram_of_too_many_bins_is_refused(void **state)
 {
     (void)state;
     clv_buffer *x = harness_upload(ctx, shared.a, 64);
-    assert_int_equal(clv_histogram(ctx, x, NULL, 16, 0, 1, 1025, x), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clv_histogram(ctx, x, NULL, 16, 0, 1, 0, x), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_histogram(ctx, HARNESS_LINE(x, 16, 1), NULL, &(clv_bins){0, 1, 1025}, x),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_histogram(ctx, HARNESS_LINE(x, 16, 1), NULL, &(clv_bins){0, 1, 0}, x),
+                     CLVOX_ERROR_ARGUMENT);
     clv_buffer_destroy(&x);
     free(shared.a);
     free(shared.mask);

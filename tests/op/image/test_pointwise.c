@@ -34,8 +34,8 @@ static void run(clvox_context *ctx, int which, int n, bool in_place)
     bool has_b = inputs == 2 || inputs == 3, has_c = inputs >= 3;
     clv_buffer *da = harness_upload(ctx, a, bytes), *db = harness_upload(ctx, b, bytes);
     clv_buffer *dc = harness_upload(ctx, c, bytes), *out = harness_output(ctx, bytes);
-    int status = clv_pointwise(ctx, cases[which].kind, in_place ? da : out, n, da, has_b ? db : NULL,
-                               has_c ? dc : NULL, cases[which].k);
+    int status = clv_pointwise(ctx, cases[which].kind, HARNESS_LINE(in_place ? da : out, n, 1), da,
+                               has_b ? db : NULL, has_c ? dc : NULL, cases[which].k);
     assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download(ctx, in_place ? da : out, got, bytes);
     ref_pointwise(cases[which].kind, want, n, a, has_b ? b : NULL, has_c ? c : NULL, cases[which].k);
@@ -53,7 +53,7 @@ static void table(clvox_context *ctx, int n)
     size_t bytes = (size_t)n * sizeof(float);
     clv_buffer *da = harness_upload(ctx, a, bytes), *out = harness_output(ctx, bytes);
     for (int knots = 1; knots <= 5; knots += 4) {
-        assert_int_equal(clv_pointwise_table(ctx, out, n, da, from, to, knots), CLVOX_OK);
+        assert_int_equal(clv_pointwise_table(ctx, HARNESS_LINE(out, n, 1), da, from, to, knots), CLVOX_OK);
         harness_download(ctx, out, got, bytes);
         ref_pointwise_table(want, n, a, from, to, knots);
         double error = harness_error(got, want, (size_t)n, 2e-6, 5e-7);
@@ -99,12 +99,16 @@ static void pointwise_refuses_wrong_inputs(void **state)
     clvox_context *ctx = harness_context();
     clv_buffer *x = harness_upload(ctx, a, 64);
     const float k[4] = {1, 1, 1, 1}, knots[2] = {1, 0};
-    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_ABS, x, 16, x, x, NULL, k), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, x, 16, x, NULL, NULL, k),
+    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_ABS, HARNESS_LINE(x, 16, 1), x, x, NULL, k),
                      CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clv_pointwise_table(ctx, x, 16, x, knots, knots, 2), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clv_pointwise_table(ctx, x, 16, x, knots, knots, 257), CLVOX_ERROR_ARGUMENT);
-    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_ABS, x, 0, x, NULL, NULL, k), CLVOX_OK);
+    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_MULTIPLY, HARNESS_LINE(x, 16, 1), x, NULL, NULL, k),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_pointwise_table(ctx, HARNESS_LINE(x, 16, 1), x, knots, knots, 2),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_pointwise_table(ctx, HARNESS_LINE(x, 16, 1), x, knots, knots, 257),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_pointwise(ctx, CLV_POINTWISE_ABS, HARNESS_LINE(x, 0, 1), x, NULL, NULL, k),
+                     CLVOX_OK);
     clv_buffer_destroy(&x);
 }
 

@@ -17,7 +17,7 @@ static void residual(clvox_context *ctx, int n, int bins, float low, float high)
     mask[n - 1] = NAN;
     clv_buffer *a = harness_upload(ctx, u, (size_t)n * 4), *b = harness_upload(ctx, mask, (size_t)n * 4);
     clv_buffer *t = harness_upload(ctx, table, (size_t)bins * 4), *r = harness_output(ctx, (size_t)n * 4);
-    assert_ok(clv_sharpen(ctx, a, b, t, low, high, bins, r, n));
+    assert_ok(clv_sharpen(ctx, HARNESS_LINE(a, n, 1), b, &(clv_bins){low, high, bins}, t, r));
     harness_download(ctx, r, got, (size_t)n * 4);
     ref_sharpen(u, mask, table, (double)low, (double)high, bins, want, n);
     double error = harness_error(got, want, (size_t)n, 3e-6 * bins, 0);

@@ -19,7 +19,7 @@ static void sobel_against_the_reference(void **state)
         harness_random(a, n, 7 + (unsigned)s, -100, 100);
         clv_buffer *in = harness_upload(ctx, a, n * sizeof(float));
         clv_buffer *out = harness_output(ctx, n * sizeof(float));
-        assert_int_equal(clv_sobel(ctx, in, sizes[s], spacing, out), CLVOX_OK);
+        assert_int_equal(clv_sobel(ctx, CLV_VOLUME_MM(in, sizes[s], spacing), out), CLVOX_OK);
         harness_download(ctx, out, got, n * sizeof(float));
         ref_sobel(a, sizes[s], spacing, want);
         double error = harness_error(got, want, n, 3e-5, 1e-6);
