@@ -32,6 +32,7 @@ try:
 except ImportError as error:  # --help, too, needs no package
     raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
 
+MODELS = ["none", "unbiased", "greedy", "syn", "lddmm", "shooting"]
 STORAGES = [(axes, flips) for axes in itertools.permutations(range(3)) for flips in itertools.product((0, 1), repeat=3)]
 
 
@@ -160,7 +161,7 @@ def main():
     parser.add_argument("pairs", nargs="+", metavar="NAME=FIXED,MOVING")
     parser.add_argument("--clvox", default="clvox", help="the program (default: clvox in PATH)")
     parser.add_argument("--device", help="as clvox takes it")
-    parser.add_argument("--model", action="append", choices=["none", "unbiased", "greedy", "syn"], help="repeat (default: all)")
+    parser.add_argument("--model", action="append", choices=MODELS, help="repeat (default: all)")
     parser.add_argument("--preset", action="append", choices=["quick", "default", "best"], help="repeat (default: default)")
     parser.add_argument("--storages", type=int, default=48, help="of either image (default 48)")
     parser.add_argument("--header", choices=["float32", "exact"], default="float32")
@@ -173,7 +174,7 @@ def main():
     for pair in options.pairs:
         name, _, files = pair.partition("=")
         images = [load(path, options) for path in files.split(",")]
-        for model in options.model or ["none", "unbiased", "greedy", "syn"]:
+        for model in options.model or MODELS:
             for preset in options.preset or ["default"]:
                 rows.append(row_of(options, name, images, model, preset, logs))
                 record = {"program": "clvox", "version": logs[0]["version"], "date": logs[0]["date"],
