@@ -8,6 +8,7 @@
 #include "clvox/files.h"
 #include "clvox/filter.h"
 #include "clvox/registration.h"
+#include "clvox/series.h"
 #include "clvox/sort.h"
 #include "clvox/status.h"
 #include "clvox/surface.h"

@@ -58,6 +58,11 @@ CLVOX_API int clvox_transforms_write(const clvox_transform *const *transforms, i
 CLVOX_API int clvox_affine_write(const double matrix[4][4], clvox_affine_form form,
                                  const char *path);
 
+/* Writes affines (each 4x4, RAS) as one ITK text file, a transform after the other, as fMRIPrep and nitransforms
+ * have those of head motion, one for each frame of a series. ITK reads a list of transforms; it is no composite, and
+ * clvox_transform_read refuses it. The rename rule of clvox_volume_write holds. */
+CLVOX_API int clvox_affines_write(const double (*matrix)[4][4], int count, const char *path);
+
 /* FLIRT's matrix of an affine: it takes FSL's scaled mm (CLVOX_WARP_FSL below)
  * of the moving image to those of the fixed one, which is the other way round,
  * and is written in the form CLVOX_AFFINE_RAS. CLVOX_ERROR_DATA for a singular

@@ -67,6 +67,9 @@ int cmd_measure(command *cli, int argc, char **argv);
 int cmd_jacobian(command *cli, int argc, char **argv);
 int cmd_phantom(command *cli, int argc, char **argv);
 int cmd_register(command *cli, int argc, char **argv);
+/* The same with --series, which has options of its own. */
+int cmd_register_series(command *cli, int argc, char **argv);
+bool cli_is_series(int argc, char **argv);
 int cmd_shoot(command *cli, int argc, char **argv);
 int cmd_surface(command *cli, int argc, char **argv);
 int cmd_surface_distance(command *cli, int argc, char **argv);

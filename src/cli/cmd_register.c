@@ -221,6 +221,8 @@ int cmd_register(command *cli, int argc, char **argv)
 {
     cli_register_request r;
     clvox_register_options o;
+    if (cli_is_series(argc, argv))
+        return cmd_register_series(cli, argc, argv);
     int status = cli_register_parse(cli, argc, argv, &r, &o);
     status = status ? status : run(cli, &r, &o);
     free(r.fixed_points);

@@ -144,7 +144,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
         "Exchanging -f and -m gives the inverse of the linear transform, and with syn of the whole map\n"
         "if both grids have similar numbers of voxels and voxel volumes (within a factor of 1.5;\n"
-        "otherwise syn works on the grid of FIXED, as the other models do).";
+        "otherwise syn works on the grid of FIXED, as the other models do).\n\n"
+        "Motion of 4-D scans (fMRI, DWI): clvox register --series SERIES -o PREFIX; its options:\n"
+        "`clvox register --series --help`.";
     clvox_register_defaults(o);
     *r = (cli_register_request){.dof = -1};
     const cli_option options[] = {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/matrix.h"
 #include "base/status.h"
 #include "io/itk.h"
 #include "io/plain.h"
@@ -70,8 +71,9 @@ static int parse(const char *path, const char *text, clv_parts *parts)
             transforms++;
             if (transforms > 1 && !composite) {
                 status = clv_fail(CLVOX_ERROR_FORMAT,
-                                  "%s: holds several transforms and does not say that they are one composite; take it "
-                                  "apart with CompositeTransformUtil --disassemble and name the parts one by one",
+                                  "%s: holds several transforms and does not say that they are one composite: of the frames "
+                                  "of a series name one by itself (`register --series --matrices` writes such "
+                                  "files), or take it apart with CompositeTransformUtil --disassemble",
                                   path);
                 goto end;
             }
@@ -119,22 +121,44 @@ end:
     return status;
 }
 
+/* One transform of a file; returns what it takes. */
+static int print(char *text, size_t room, int number, const double matrix[4][4])
+{
+    double p[12];
+    clv_itk_affine(matrix, p);
+    int at = snprintf(text, room, "#Transform %d\nTransform: AffineTransform_double_3_3\nParameters:", number);
+    for (int i = 0; i < 12; i++)
+        at += snprintf(text + at, room - (size_t)at, " %.17g", p[i]);
+    at += snprintf(text + at, room - (size_t)at, "\nFixedParameters: 0 0 0\n");
+    return at;
+}
+
+int clvox_affines_write(const double (*matrix)[4][4], int count, const char *path)
+{
+    int status = CLVOX_OK;
+    size_t at = strlen(MAGIC " V1.0\n"), room = at + (size_t)count * ROOM + 1;
+    char *text = malloc(room);
+    if (!text)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    strcpy(text, MAGIC " V1.0\n");
+    clv_plain plain = clv_plain_begin();
+    for (int i = 0; i < count && status >= 0; i++) {
+        if (!clv_matrix_regular(matrix[i]))
+            status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a singular matrix is not written", path);
+        at += (size_t)print(text + at, room - at, i, matrix[i]);
+    }
+    clv_plain_end(plain);
+    if (status >= 0)
+        status = clv_file_write_all(path, text, at);
+    free(text);
+    return status;
+}
+
 static int write(const char *path, const clvox_transform *const *parts, int count)
 {
-    int status;
-    double m[4][4], p[12];
-    char text[ROOM];
-    CLV_TRY(clv_parts_join(path, parts, count, m));
-    clv_itk_affine((const double(*)[4])m, p);
-    clv_plain plain = clv_plain_begin();
-    int at = snprintf(text, ROOM, MAGIC " V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\nParameters:");
-    for (int i = 0; i < 12; i++)
-        at += snprintf(text + at, ROOM - (size_t)at, " %.17g", p[i]);
-    at += snprintf(text + at, ROOM - (size_t)at, "\nFixedParameters: 0 0 0\n");
-    clv_plain_end(plain);
-    status = clv_file_write_all(path, text, (size_t)at);
-end:
-    return status;
+    double m[4][4];
+    int status = clv_parts_join(path, parts, count, m);
+    return status < 0 ? status : clvox_affines_write((const double(*)[4][4])&m, 1, path);
 }
 
 const clv_transform_format clv_itk_text_transform = {

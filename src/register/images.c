@@ -33,8 +33,7 @@ end:
     return status;
 }
 
-/* Sends an image; what is not a number counts as its darkest value. */
-static int send_image(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
+int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
                       clv_buffer *state)
 {
     int status = CLVOX_OK;
@@ -71,7 +70,7 @@ static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volum
         return CLVOX_OK;
     CLV_TRY(clv_pool_take(ctx, requests, count));
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &made));
-    CLV_TRY(send_image(ctx, *volume, in, partial, state));
+    CLV_TRY(clv_register_send(ctx, *volume, in, partial, state));
     CLV_TRY(clv_downsample(ctx, in, &(*volume)->grid, tmp, tmp2, out, grid));
     CLV_TRY(clv_buffer_read(ctx, out, 0, made->data, m));
     *volume = copies->own[copies->count++] = made;
@@ -121,8 +120,8 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
     int status = CLVOX_OK;
     for (int i = 0; i < images->channels; i++) {
         clv_channel *c = &run->channels[i];
-        CLV_TRY(send_image(run->ctx, images->fixed[i], c->fixed, run->partial, run->state));
-        CLV_TRY(send_image(run->ctx, images->moving[i], c->moving, run->partial, run->state));
+        CLV_TRY(clv_register_send(run->ctx, images->fixed[i], c->fixed, run->partial, run->state));
+        CLV_TRY(clv_register_send(run->ctx, images->moving[i], c->moving, run->partial, run->state));
     }
     if (images->fixed_mask)
         CLV_TRY(send_mask(run, images->fixed_mask, run->turned ? "moving" : "fixed", run->fixed_mask));

@@ -62,6 +62,10 @@ typedef struct linear_stage {
 /* Takes the levels and the batch's buffers, measures both shapes
  * (linear_levels.c). linear_levels_free is legal on a zeroed stage. */
 int linear_levels_make(linear_stage *stage);
+/* Its parts, for what compares many images with one: the buffers; and the levels and shape of one image, anew as
+ * often as its buffer has another one. */
+int linear_levels_take(linear_stage *stage);
+int linear_levels_fill(linear_stage *stage, bool is_moving);
 /* Fills level LINEAR_DETAIL + k: both images of level k with the same mean and
  * spread everywhere, so that detail is left. sigma: of the surroundings, in
  * radii of the head, which state says to be equally large in both. */

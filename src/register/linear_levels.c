@@ -356,30 +356,43 @@ size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, b
     return clv_pool_bytes(stage.own, stage.own_count);
 }
 
-int linear_levels_make(linear_stage *stage)
+int linear_levels_take(linear_stage *stage)
 {
-    int status = CLVOX_OK;
     clv_registration *run = stage->run;
     find_thin(stage);
     plan(stage, run->fixed_mask != NULL, run->moving_mask != NULL);
     size_t table = stage->table_floats * sizeof(float);
     stage->host_counts = malloc(table);
     stage->host = malloc(table + LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float));
-    status = stage->host && stage->host_counts
-                 ? clv_pool_take(run->ctx, stage->own, stage->own_count)
-                 : clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
-    if (status < 0) {
+    int status = stage->host && stage->host_counts
+                     ? clv_pool_take(run->ctx, stage->own, stage->own_count)
+                     : clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+    if (status < 0)
         stage->own_count = 0;
-        goto end;
+    return status;
+}
+
+int linear_levels_fill(linear_stage *stage, bool is_moving)
+{
+    int status = CLVOX_OK;
+    for (int c = 0; c < stage->run->channel_count; c++) {
+        CLV_TRY(sample(stage, is_moving, c));
+        CLV_TRY(scale(stage, is_moving, c));
     }
-    for (int c = 0; c < run->channel_count; c++) {
-        CLV_TRY(sample(stage, false, c));
-        CLV_TRY(sample(stage, true, c));
-        CLV_TRY(scale(stage, false, c));
-        CLV_TRY(scale(stage, true, c));
+    if (!is_moving) {
+        memcpy(stage->center, stage->fixed.center, sizeof stage->center);
+        stage->radius = fmax(1.25 * stage->fixed.spread, 1e-3);
     }
-    memcpy(stage->center, stage->fixed.center, sizeof stage->center);
-    stage->radius = fmax(1.25 * stage->fixed.spread, 1e-3);
+end:
+    return status;
+}
+
+int linear_levels_make(linear_stage *stage)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(linear_levels_take(stage));
+    CLV_TRY(linear_levels_fill(stage, false));
+    CLV_TRY(linear_levels_fill(stage, true));
 end:
     return status;
 }

@@ -26,7 +26,8 @@ static int check_volume(const clvox_volume *volume, const char *which)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no %s", which);
     if (volume->frames != 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "the %s has %d volumes; registration takes one 3-D volume: extract one first",
+                        "the %s has %d volumes; registration takes one 3-D volume: extract one first (motion "
+                        "between them: `register --series`)",
                         which, volume->frames);
     const int *size = volume->grid.size;
     if (size[0] < 1 || size[1] < 1 || size[2] < 1 || !clv_matrix_regular(volume->grid.to_ras))

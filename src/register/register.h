@@ -243,5 +243,8 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */
 int clv_register_upload(clv_registration *run, const clvox_register_images *images);
+/* One image likewise. partial, state: as of a run. */
+int clv_register_send(clvox_context *ctx, const clvox_volume *volume, clv_buffer *to, clv_buffer *partial,
+                      clv_buffer *state);
 
 #endif

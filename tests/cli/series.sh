@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Motion of a 4-D scan, from files to files.
+. "$(dirname "$0")/lib.sh"
+
+exits 0 clvox phantom tensor:rings -o p --size 17x19x11 --spacing 3x3x4mm --directions 12 --direction oblique
+
+begin "a DWI: what it writes, and that it can be used"
+exits 0 clvox register --series p_dwi.nii.gz --bval p.bval --bvec p.bvec -o s --matrices mats --mask p_mask.nii.gz
+for name in corrected.nii.gz mean.nii.gz motion.tsv transforms.txt corrected.bval corrected.bvec; do exists s_$name; done
+says 'series .*13 frames of 17 x 19 x 11'; prints 'framewise displacement'
+json s.json 'j["result"]["frames"] == 13 and j["result"]["reference"] == 0 and len(j["outputs"]) == 6 + 2 * 13'
+json s.json 'j["options"]["interpolation"] == "lanczos" and j["options"]["linear"] == "rigid"'
+[ "$(wc -l < s_motion.tsv)" = 14 ] || complain "no row for each frame"
+head -n 1 s_motion.tsv | grep -q 'trans_x	trans_y	trans_z	rot_x	rot_y	rot_z	framewise_displacement' || complain "columns"
+sed -n 2p s_motion.tsv | grep -q 'n/a' || complain "the first frame has a displacement"
+[ "$(grep -c '^Transform: ' s_transforms.txt)" = 13 ] || complain "no transform for each frame"
+exists mats/0012.txt; exists mats/MAT_0012
+exits 0 clvox info s_corrected.nii.gz; prints '17 x 19 x 11'
+exits 0 clvox tensor fit s_corrected.nii.gz --bval s_corrected.bval --bvec s_corrected.bvec -o t -q
+
+begin "a frame's own matrix is applied; all of them at once are refused"
+exits 0 clvox apply -i p_dwi.nii.gz -r p_dwi.nii.gz -t mats/0003.txt -o a.nii.gz -q
+exits 1 clvox apply -i p_dwi.nii.gz -r p_dwi.nii.gz -t s_transforms.txt -o b.nii.gz; one_sentence; says 'frames of a series'
+absent b.nii.gz
+
+begin "the same bytes again; the mean; another frame; affine"
+exits 0 clvox register --series p_dwi.nii.gz --bval p.bval --bvec p.bvec -o s2 --mask p_mask.nii.gz -q; quiet
+exits 0 cmp s_corrected.nii.gz s2_corrected.nii.gz
+exits 0 cmp s_motion.tsv s2_motion.tsv
+exits 0 clvox register --series p_dwi.nii.gz -o m --reference 2 --to mean --linear AFFINE --interp cubic --metric mi -q
+json m.json 'j["options"]["target"] == "mean" and j["options"]["linear"] == "affine" and j["result"]["reference"] == 2'
+exits 0 clvox register --series p_dwi.nii.gz -o m --reference s_mean.nii.gz -q
+json m.json '"reference" not in j["result"]'
+
+begin "sentences"
+exits 2 clvox register --series p_dwi.nii.gz; says '-o PREFIX is missing'
+exits 2 clvox register --series p_dwi.nii.gz -o e --reference none.nii; says 'neither a file nor the number of a frame'
+exits 2 clvox register --series p_dwi.nii.gz -o e --linear scales; says 'translation|rigid|similarity|affine'
+exits 2 clvox register --series p_dwi.nii.gz -o e --bval p.bval; says 'bvec'
+exits 1 clvox register --series p_dwi.nii.gz -o e --reference 13; says 'there is no frame 13'
+exits 1 clvox register --series p_truth_fa.nii.gz -o e; says 'one frame'
+exits 1 clvox register --series p_truth_tensor.nii.gz -o e; says 'not frames in time'
+exits 1 clvox register --series p_dwi.nii.gz -o e --reference p_dwi.nii.gz; says 'the reference has 13 volumes'
+exits 1 clvox register --series none.nii.gz -o e; says 'none.nii.gz'
+absent e_corrected.nii.gz; absent e_motion.tsv
+exits 1 clvox register -f p_dwi.nii.gz -m p_dwi.nii.gz -o e; says 'register --series'
+exits 0 clvox register --series --help; prints 'PREFIX_motion.tsv'
+exits 0 clvox register --help; prints 'register --series --help'
+finish
