@@ -124,6 +124,12 @@ end:
     return status;
 }
 
+/* NULL for no mask by its word. */
+static const char *file_of(const char *mask)
+{
+    return mask && !strcmp(mask, "none") ? NULL : mask;
+}
+
 static int run(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
@@ -140,6 +146,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
                             {0}};
     clvox_volume *fixed[CLVOX_MAX_CHANNELS] = {0}, *moving[CLVOX_MAX_CHANNELS] = {0};
     clvox_volume *fixed_mask = NULL, *moving_mask = NULL, *labels = NULL;
+    clvox_volume *linear_fixed_mask = NULL, *linear_moving_mask = NULL;
     clvox_register_images images = {.channels = r->fixed.count};
     clvox_register_result result = {.warp = NULL};
     cli_points fixed_points = {.count = 0}, moving_points = {.count = 0};
@@ -147,7 +154,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     cli_progress progress;
     cli_stages stages = {0};
     clvox_transform *initial = NULL;
-    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 3];
+    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 5];
     int count = 0;
     double mark = cli_seconds();
     if (!r->dry_run)
@@ -159,6 +166,8 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     }
     inputs[count++] = (cli_input){r->fixed_mask, &fixed_mask, CLI_AS_MASK};
     inputs[count++] = (cli_input){r->moving_mask, &moving_mask, CLI_AS_MASK};
+    inputs[count++] = (cli_input){file_of(r->linear_fixed_mask), &linear_fixed_mask, CLI_AS_MASK};
+    inputs[count++] = (cli_input){file_of(r->linear_moving_mask), &linear_moving_mask, CLI_AS_MASK};
     inputs[count++] = (cli_input){r->labels, &labels, CLI_AS_LABELS};
     CLV_TRY(cli_load(cli, inputs, count, NULL, NULL, true));
     for (int i = 0; i < images.channels; i++) {
@@ -168,6 +177,11 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     }
     images.fixed_mask = fixed_mask;
     images.moving_mask = moving_mask;
+    images.linear_masks = r->linear_fixed_mask || r->linear_moving_mask;
+    if (images.linear_masks) {
+        images.linear_fixed_mask = r->linear_fixed_mask ? linear_fixed_mask : fixed_mask;
+        images.linear_moving_mask = r->linear_moving_mask ? linear_moving_mask : moving_mask;
+    }
     if (r->points)
         CLV_TRY(read_landmarks(r, &images, &fixed_points, &moving_points));
     CLV_TRY(read_initial_warp(cli, r->initial_warp, &initial));
@@ -213,6 +227,8 @@ end:
     }
     clvox_volume_destroy(&fixed_mask);
     clvox_volume_destroy(&moving_mask);
+    clvox_volume_destroy(&linear_fixed_mask);
+    clvox_volume_destroy(&linear_moving_mask);
     clvox_volume_destroy(&labels);
     return status;
 }

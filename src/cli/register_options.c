@@ -160,6 +160,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear by degrees of freedom"},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
         {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "use the moving image only where this is above 0"},
+        {"linear-fixed-mask", 0, CLI_TEXT, &r->linear_fixed_mask, "FILE|none",
+         "for the linear transform instead of --fixed-mask, which then is for the deformation and the report"},
+        {"linear-moving-mask", 0, CLI_TEXT, &r->linear_moving_mask, "FILE|none", "the same for the moving image"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",
          "label map of the moving image, resampled to the fixed grid"},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
@@ -217,6 +220,9 @@ int cli_register_smoothing(const cli_register_request *r, const clvox_grid *fixe
 
 void cli_register_remarks(const command *cli, const cli_register_request *r, const clvox_register_options *o)
 {
+    if (o->linear == CLVOX_LINEAR_NONE && o->init != CLVOX_INIT_MOMENTS && (r->linear_fixed_mask || r->linear_moving_mask))
+        cli_remark(cli, 0, "--linear-%s-mask has no effect with --linear none\n",
+                   r->linear_fixed_mask ? "fixed" : "moving");
     if (r->weights.count == 1)
         cli_remark(cli, 0, "--weight has no effect with one channel\n");
     if ((r->quick || r->best) && o->deform == CLVOX_DEFORM_NONE)

@@ -10,7 +10,7 @@
 typedef struct cli_register_request {
     cli_texts fixed, moving, weights;
     double weight[CLVOX_MAX_CHANNELS];
-    const char *prefix, *fixed_mask, *moving_mask, *labels, *initial_warp, *points;
+    const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels, *initial_warp, *points;
     const char *given[CLV_MAX_OPTIONS]; /* of the rows of clv_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
     int frames; /* 1: points are in RAS */

@@ -86,7 +86,7 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
     run.n = run.m = (int)clvox_grid_voxels(reference);
     for (int i = 0; i < 4; i++)
         run.matrix[i][i] = 1;
-    count = clv_register_list(&run, false, false, requests);
+    count = clv_register_list(&run, NULL, requests);
     CLV_TRY(clv_pool_take(ctx, requests, count));
     clvox_grid_spacing(&momentum->grid, edge);
     level = (clv_pyramid_level){.fixed = momentum->grid, .moving = momentum->grid,

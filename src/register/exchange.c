@@ -131,6 +131,8 @@ void clv_register_exchange_images(clvox_register_images *images, clvox_register_
     }
     images->fixed_mask = given.moving_mask;
     images->moving_mask = given.fixed_mask;
+    images->linear_fixed_mask = given.linear_moving_mask;
+    images->linear_moving_mask = given.linear_fixed_mask;
     /* Widths stay what they are in mm. */
     edges[0] = cbrt(fabs(clv_matrix_determinant(given.fixed[0]->grid.to_ras)));
     edges[1] = cbrt(fabs(clv_matrix_determinant(given.moving[0]->grid.to_ras)));

@@ -29,6 +29,8 @@ int clv_register_place(clvox_context *ctx, clvox_register_images *images, clv_re
     }
     CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
     CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
+    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_fixed_mask, copies));
+    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_moving_mask, copies));
 end:
     return status;
 }
@@ -91,6 +93,8 @@ int clv_register_coarsen(clvox_context *ctx, const clvox_grid *fixed, const clvo
     }
     CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->fixed_mask, copies));
     CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->moving_mask, copies));
+    CLV_TRY(place(ctx, fixed, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_fixed_mask, copies));
+    CLV_TRY(place(ctx, moving, CLVOX_INTERPOLATE_NEAREST, 0, &images->linear_moving_mask, copies));
 end:
     return status;
 }
@@ -127,6 +131,12 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
         CLV_TRY(send_mask(run, images->fixed_mask, run->turned ? "moving" : "fixed", run->fixed_mask));
     if (images->moving_mask)
         CLV_TRY(send_mask(run, images->moving_mask, run->turned ? "fixed" : "moving", run->moving_mask));
+    if (run->linear_fixed_mask)
+        CLV_TRY(send_mask(run, images->linear_fixed_mask, run->turned ? "linear moving" : "linear fixed",
+                          run->linear_fixed_mask));
+    if (run->linear_moving_mask)
+        CLV_TRY(send_mask(run, images->linear_moving_mask, run->turned ? "linear fixed" : "linear moving",
+                          run->linear_moving_mask));
 end:
     return status;
 }

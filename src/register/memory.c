@@ -56,7 +56,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
 }
 
-int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list)
+int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list)
 {
     const clv_model *m = clv_model_find(run->options->deform);
     size_t fixed = (size_t)run->n * sizeof(float), moving = (size_t)run->m * sizeof(float);
@@ -72,12 +72,16 @@ int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, 
     }
     list[count++] = (clv_request){&run->scratch_a, larger, "scratch for smoothing"};
     list[count++] = (clv_request){&run->scratch_b, larger, "scratch for smoothing"};
-    if (fixed_mask) {
+    if (masks && masks->fixed_mask) {
         list[count++] = (clv_request){&run->fixed_mask, fixed, "fixed mask"};
         list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
     }
-    if (moving_mask)
+    if (masks && masks->moving_mask)
         list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
+    if (masks && masks->linear_masks && masks->linear_fixed_mask)
+        list[count++] = (clv_request){&run->linear_fixed_mask, fixed, "linear fixed mask"};
+    if (masks && masks->linear_masks && masks->linear_moving_mask)
+        list[count++] = (clv_request){&run->linear_moving_mask, moving, "linear moving mask"};
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
     if (m) {
@@ -118,9 +122,11 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
     clv_request list[CLV_REGISTER_REQUESTS];
     bool coarse = clv_register_work(images, options, &fixed, &moving, &work);
     clv_register_describe(&run, images, &fixed, &moving);
-    int count = clv_register_list(&run, images->fixed_mask, images->moving_mask, list);
+    int count = clv_register_list(&run, images, list);
     /* What operations take for themselves while the pool is held: histograms and tables. */
-    size_t linear = clv_register_linear_bytes(&run, images->fixed_mask, images->moving_mask);
+    const bool own = images->linear_masks;
+    size_t linear = clv_register_linear_bytes(&run, own ? images->linear_fixed_mask : images->fixed_mask,
+                                              own ? images->linear_moving_mask : images->moving_mask);
     size_t held =
         clv_pool_bytes(list, count) + linear + SMALL_BYTES;
     if (given->initial_warp)

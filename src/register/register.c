@@ -69,6 +69,10 @@ static int check_images(const clvox_register_images *images, const clvox_registe
         CLV_TRY(check_volume(images->fixed_mask, "fixed mask"));
     if (images->moving_mask)
         CLV_TRY(check_volume(images->moving_mask, "moving mask"));
+    if (images->linear_fixed_mask)
+        CLV_TRY(check_volume(images->linear_fixed_mask, "linear fixed mask"));
+    if (images->linear_moving_mask)
+        CLV_TRY(check_volume(images->linear_moving_mask, "linear moving mask"));
     if (images->initial_warp && (!m || !m->starts_from_warp))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s%s starts from no warp; unbiased, greedy and syn do",
                         m ? "the model " : "a linear part alone", m ? m->name : "");
@@ -128,12 +132,25 @@ static bool too_coarse(const clvox_grid *from, const clvox_grid *to)
     return few;
 }
 
-/* A mask of one image alone stands in the other's slot once the pair has been exchanged. */
+/* A mask of one image alone stands in the other's slot once the pair has been exchanged, and of one stage where
+ * another one has failed. */
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
     clv_pool_release(requests, count);
     clv_buffer_destroy(&run->fixed_mask);
     clv_buffer_destroy(&run->moving_mask);
+    clv_buffer_destroy(&run->linear_fixed_mask);
+    clv_buffer_destroy(&run->linear_moving_mask);
+}
+
+/* The masks of the linear part into the place of the others, and back. */
+static void exchange_masks(clv_registration *run)
+{
+    clv_buffer *fixed = run->fixed_mask, *moving = run->moving_mask;
+    run->fixed_mask = run->linear_fixed_mask;
+    run->moving_mask = run->linear_moving_mask;
+    run->linear_fixed_mask = fixed;
+    run->linear_moving_mask = moving;
 }
 
 /* Images that have been checked, in canonical storage. */
@@ -165,17 +182,22 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
         CLV_TRY(clv_register_coarsen(context, &fixed_grid, &moving_grid, &images, &copies));
     clv_register_describe(&run, &images, &fixed_grid, &moving_grid);
     const clv_model *deform = clv_model_find(options->deform);
-    count = clv_register_list(&run, images.fixed_mask, images.moving_mask, requests);
+    count = clv_register_list(&run, &images, requests);
     CLV_TRY(clv_pool_take(context, requests, count));
     run.initial_warp = images.initial_warp;
     if (deform && deform->border_stays && !run.initial_warp)
         CLV_TRY(clv_register_domain(&run, &images));
-    CLV_TRY(clv_register_build_ahead(&run, images.fixed_mask || images.moving_mask));
+    CLV_TRY(clv_register_build_ahead(&run, images.fixed_mask || images.moving_mask || images.linear_fixed_mask ||
+                                               images.linear_moving_mask));
     CLV_TRY(clv_register_upload(&run, &images));
     result->seconds_prepare = now() - mark;
 
     mark = now();
+    if (images.linear_masks)
+        exchange_masks(&run);
     CLV_TRY(clv_register_linear(&run));
+    if (images.linear_masks)
+        exchange_masks(&run);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
     CLV_TRY(clv_register_measure(&run, true, NULL, &linear));

@@ -49,6 +49,7 @@ typedef struct clv_registration {
     clv_channel channels[CLVOX_MAX_CHANNELS];
     int channel_count;
     clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
+    clv_buffer *linear_fixed_mask, *linear_moving_mask; /* take their place in the linear part, where that has its own */
     clv_buffer *level_mask;
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
@@ -88,8 +89,8 @@ int clv_register_build_ahead(const clv_registration *run, bool masks);
  * nearest to RAS. */
 typedef struct clv_register_canonical {
     clvox_register_images images;
-    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 3];
-    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 3], shell[2 * CLVOX_MAX_CHANNELS + 3];
+    const clvox_volume *from[2 * CLVOX_MAX_CHANNELS + 5];
+    clvox_volume *own[2 * CLVOX_MAX_CHANNELS + 5], shell[2 * CLVOX_MAX_CHANNELS + 5];
     int count;
 } clv_register_canonical;
 
@@ -213,9 +214,9 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
                            const clvox_grid *fixed, const clvox_grid *moving);
 
 /* The buffers of a run, in one place for taking them and for predicting their
- * size; returns their number. list has room for CLV_REGISTER_REQUESTS. */
-enum { CLV_REGISTER_REQUESTS = 10 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
-int clv_register_list(clv_registration *run, bool fixed_mask, bool moving_mask, clv_request *list);
+ * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
+enum { CLV_REGISTER_REQUESTS = 12 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
+int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
@@ -224,7 +225,7 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
 /* Copies of images that lay on another grid; to be released by the caller,
  * also after a failure (images.c). */
 typedef struct clv_register_copies {
-    clvox_volume *own[6 * CLVOX_MAX_CHANNELS + 4];
+    clvox_volume *own[6 * CLVOX_MAX_CHANNELS + 8];
     int count;
 } clv_register_copies;
 

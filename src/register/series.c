@@ -126,7 +126,7 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     t->run = (clv_registration){.ctx = s->ctx, .options = &t->options};
     clv_matrix_identity(t->run.matrix);
     clv_register_describe(&t->run, &images, &images.fixed[0]->grid, &images.moving[0]->grid);
-    int count = clv_register_list(&t->run, images.fixed_mask, false, t->requests);
+    int count = clv_register_list(&t->run, &images, t->requests);
     CLV_TRY(clv_pool_take(s->ctx, t->requests, count));
     t->count = count;
     CLV_TRY(clv_register_build_ahead(&t->run, images.fixed_mask));

@@ -56,6 +56,13 @@ exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform unbias
     --smooth 2x1vox --update-sigma 2vox --step 0.25vox --lambda 0.1 --tolerance 1e-4 \
     --fixed-mask p_fixed_labels.nii.gz --moving-mask p_moving_labels.nii.gz --init header --linear rigid -q
 json k.json 'j["options"]["metric"] == "ncc" and j["options"]["iterations"] == [3, 2] and j["options"]["lambda"] == 0.1'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --linear translation --init header \
+    --fixed-mask p_fixed_labels.nii.gz --linear-fixed-mask none --linear-moving-mask p_moving_labels.nii.gz --no-picture
+json k.json 'len(j["inputs"]) == 4'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --linear none --linear-fixed-mask p_fixed_labels.nii.gz \
+    --init header --no-picture
+says 'linear-fixed-mask has no effect'
+exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --linear-fixed-mask missing.nii.gz; says 'missing.nii.gz'
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --shrink 4 --iterations 1 --smooth 2mm --json -
 json log/out 'j["result"]["iterations"][0] <= 1'
 

@@ -19,7 +19,7 @@ void flow_problem_make(clvox_context *ctx, flow_problem *p, const int size[3], c
     clv_register_describe(&p->run, &images, &p->images.fixed->grid, &p->images.moving->grid);
     for (int i = 0; i < 4; i++)
         p->run.matrix[i][i] = 1;
-    p->count = clv_register_list(&p->run, false, false, p->requests);
+    p->count = clv_register_list(&p->run, NULL, p->requests);
     assert_ok(clv_pool_take(ctx, p->requests, p->count));
     assert_ok(clv_register_upload(&p->run, &images));
     assert_ok(clv_register_match(&p->run));

@@ -274,6 +274,44 @@ static void a_mask_leaves_out_a_bright_block(void **state)
     assert_that(error < .7, "%.3f mm", error);
 }
 
+/* With the bright block in place: the mask that each stage goes by decides what it finds. */
+static void masks_of_a_stage(void **state)
+{
+    enum { BOTH, LINEAR, NOT_LINEAR, NONE, CASES };
+    clvox_register_result r[CASES];
+    clvox_register_options o = shared.o;
+    double apart[CASES];
+    (void)state;
+    o.deform = CLVOX_DEFORM_GREEDY;
+    clvox_register_preset(&o, CLVOX_PRESET_QUICK);
+    o.levels = 1;
+    o.shrink[0] = 3;
+    o.iterations[0] = 4;
+    for (int i = 0; i < CASES; i++) {
+        clvox_register_images images = images_of(&shared.p);
+        images.fixed_mask = i == BOTH || i == NOT_LINEAR ? shared.p.mask : NULL;
+        images.linear_masks = i == LINEAR || i == NOT_LINEAR;
+        images.linear_fixed_mask = i == LINEAR ? shared.p.mask : NULL;
+        assert_ok(clvox_register(ctx, &images, &o, &r[i]));
+    }
+    for (int i = 0; i < CASES; i++) {
+        apart[i] = 0;
+        for (int k = 0; k < 3; k++)
+            apart[i] += fabs(r[i].matrix[k][3] - r[i < NOT_LINEAR ? BOTH : NONE].matrix[k][3]);
+    }
+    double masked = 0;
+    for (int k = 0; k < 3; k++)
+        masked += fabs(r[BOTH].matrix[k][3] - r[NONE].matrix[k][3]);
+    printf("# %.4f and %.4f mm apart; with and without a mask %.3f mm\n", apart[LINEAR], apart[NOT_LINEAR], masked);
+    assert_true(apart[LINEAR] < .1 * masked && apart[NOT_LINEAR] < .1 * masked);
+    /* What is reported, and the deformation, go by the other masks. */
+    assert_true(fabs(r[LINEAR].ncc_linear - r[BOTH].ncc_linear) > .01);
+    assert_true(fabs(r[NOT_LINEAR].ncc_linear - r[NONE].ncc_linear) > .01);
+    assert_true(r[LINEAR].mean_mm != r[BOTH].mean_mm && r[NOT_LINEAR].mean_mm != r[NONE].mean_mm);
+    for (int i = 0; i < CASES; i++)
+        clvox_register_result_free(&r[i]);
+}
+
 static void a_mask_too_thin_for_coarse_voxels(void **state)
 {
     (void)state;
@@ -310,6 +348,7 @@ static void masks_and_channels(void)
     test_case(two_channels_one_of_them_noise_of_little, "two channels, one of them noise of little weight");
     test_case(a_mask_leaves_out_a_bright_block,
               "a mask leaves out a bright block that is in one image alone");
+    test_case(masks_of_a_stage, "the linear part and the deformation go by masks of their own");
     test_case(a_mask_too_thin_for_coarse_voxels, "a mask too thin for coarse voxels is refused, and which");
 }
 
