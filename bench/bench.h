@@ -111,10 +111,10 @@ typedef struct bench_data {
     clv_buffer *sums;                 /* of linear registration */
     clv_tensor_pd pd;
     clv_buffer *solver[2];            /* fields */
-    clv_solver *solve;                /* of the row, in a room of its own; NULL: none */
-    clv_solver_room room;
-    clv_request room_list[CLV_SOLVER_REQUESTS];
-    int room_count;
+    clv_solver *solve;                /* of the row, in a workspace of its own; NULL: none */
+    clv_solver_workspace workspace;
+    clv_request workspace_list[CLV_SOLVER_REQUESTS];
+    int workspace_count;
     clv_fft fft;                      /* once a row has wanted it */
     double answer[10];                /* what a row brought to the host */
 } bench_data;

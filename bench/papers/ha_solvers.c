@@ -18,7 +18,7 @@
 /* The thesis ends at 1e-4 of the square. Steps: by how much f turns towards
  * another field in each, and how many there are. */
 static const double tolerances[] = {1e-2, 1e-4};
-static const double TURN = .05;
+static const double ANGLE = .05;
 /* What rounding may leave of f where it is solved exactly, and where a tolerance is kept. */
 static const double EXACT = 1e-4, ROUNDING = 5e-6;
 enum { TOLERANCES = 2, STEPS = 10, MOST = 1000, SMALL_SIZE = 3 };
@@ -38,7 +38,7 @@ typedef struct problem {
     clvox_context *ctx;
     bench_data *data;
     clv_fluid_operator op;
-    clv_buffer *force, *turn; /* f of step k: cos(k TURN) force + sin(k TURN) turn */
+    clv_buffer *force, *waves; /* f of step k: cos(k ANGLE) force + sin(k ANGLE) waves */
     clv_buffer *f, *v, *guess;
     bool warm; /* from guess, else from 0 */
     double tolerance;
@@ -61,8 +61,8 @@ static size_t field_bytes(const problem *p)
 /* f of a step. */
 static int set_step(problem *p, int step)
 {
-    const float k[4] = {(float)cos(step * TURN), (float)sin(step * TURN), 0, 0};
-    return clv_pointwise(p->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p->f, p->data->size), p->force, p->turn,
+    const float k[4] = {(float)cos(step * ANGLE), (float)sin(step * ANGLE), 0, 0};
+    return clv_pointwise(p->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p->f, p->data->size), p->force, p->waves,
                          NULL, k);
 }
 
@@ -74,7 +74,7 @@ static int problem_create(clvox_context *ctx, const int size[3], bool rough, flo
     float sums[2];
     CLV_TRY(bench_data_create(ctx, size, rough, data));
     *p = (problem){.ctx = ctx, .data = data, .op = bench_operator(size, true, beta)};
-    clv_buffer **fields[] = {&p->force, &p->turn, &p->f, &p->v, &p->guess};
+    clv_buffer **fields[] = {&p->force, &p->waves, &p->f, &p->v, &p->guess};
     for (int i = 0; i < 5; i++)
         CLV_TRY(clv_buffer_create(ctx, field_bytes(p), "bench data", fields[i]));
     CLV_TRY(bench_force(data));
@@ -86,7 +86,7 @@ static int problem_create(clvox_context *ctx, const int size[3], bool rough, flo
     CLV_TRY(clv_buffer_read(ctx, data->state, 0, sums, sizeof sums));
     const float k[4] = {sqrtf(sums[0] / sums[1]), 0, 0, 0};
     CLV_TRY(
-        clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p->turn, data->size), data->v, NULL, NULL, k));
+        clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p->waves, data->size), data->v, NULL, NULL, k));
     CLV_TRY(set_step(p, 0));
 end:
     return status;
@@ -94,7 +94,7 @@ end:
 
 static void problem_release(problem *p)
 {
-    clv_buffer **fields[] = {&p->force, &p->turn, &p->f, &p->v, &p->guess};
+    clv_buffer **fields[] = {&p->force, &p->waves, &p->f, &p->v, &p->guess};
     for (int i = 0; i < 5; i++)
         clv_buffer_destroy(fields[i]);
     if (p->data)
@@ -468,7 +468,7 @@ static int hybrid(bench_run *run, problem *p)
             "\n%d steps, in each of which f turns by %g: the FFT in each, or in the first and then others\n"
             "from the step before, to %g. The thesis: the hybrid with conjugate gradients gives \"exactly\n"
             "the same results\" almost three times faster.\n%-46s %6s %10s %8s %12s\n",
-            STEPS, TURN, tolerances[0], "steps", "rounds", "ms", "of FFT", "from FFT's");
+            STEPS, ANGLE, tolerances[0], "steps", "rounds", "ms", "of FFT", "from FFT's");
     p->tolerance = tolerances[0];
     for (int k = 0; k < 3; k++) {
         status = report_walk(run, p, later[k], &fft);

@@ -69,8 +69,8 @@ int check_statistics(bench_check *c)
     int status = CLVOX_OK;
     const double *got = c->data->answer;
     clv_statistics want;
-    ref_statistics_lengths(c->u, CLV_TURN(((const float[3][3]){{1, 0, 0}, {0, 1, 0}, {0, 0, 1}})), NULL, NULL,
-                           c->data->size, UNIT, &want);
+    ref_statistics_lengths(c->u, CLV_MATRIX3F(((const float[3][3]){{1, 0, 0}, {0, 1, 0}, {0, 0, 1}})), NULL,
+                           NULL, c->data->size, UNIT, &want);
     CLV_TRY(check_number(c, got[0], want.smallest, 1e-6));
     CLV_TRY(check_number(c, got[1], want.largest, 1e-5));
     CLV_TRY(check_number(c, got[2], want.sum, 1e-6 * (double)c->n + 1e-6 * want.sum));

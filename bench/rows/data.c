@@ -269,6 +269,6 @@ void bench_data_release(bench_data *d)
     clv_tensor_design_destroy(&d->design);
     clv_fft_destroy(&d->fft);
     clv_solver_destroy(&d->solve);
-    clv_pool_release(d->room_list, d->room_count);
-    d->room_count = 0;
+    clv_pool_release(d->workspace_list, d->workspace_count);
+    d->workspace_count = 0;
 }

@@ -103,7 +103,8 @@ end:
 
 /* Bytes that an iteration must move for each voxel.
  * Unbiased: force 32, smoothing 72, rate 60, update 36.
- * Greedy: warp 20, LNCC 44, push 32, smoothing 72, longest 12, advance 36, elastic smoothing 24.
+ * Greedy: warp 20, LNCC 44, metric force 32, smoothing 72, longest 12, compositive step 36, elastic
+ * smoothing 24.
  * Symmetric: two warps 40, LNCC with both derivatives 64, and the rest twice. */
 static const struct model {
     clvox_deform deform;

@@ -39,7 +39,7 @@ static int row_sor(bench_data *d)
     return clv_sor(d->ctx, &op, d->u, (float)clv_sor_omega(&op), 2, d->field[0], d->field[1]);
 }
 
-static clv_cg_workspace room_of(const bench_data *d)
+static clv_cg_workspace workspace_of(const bench_data *d)
 {
     return (clv_cg_workspace){.residual = d->field[1], .direction = d->solver[0], .product = d->solver[1],
                                 .partial = d->partial, .state = d->state};
@@ -54,16 +54,16 @@ static clv_fluid_problem problem_of(const bench_data *d)
 static int begin_conjugate(bench_data *d)
 {
     const clv_fluid_problem problem = problem_of(d);
-    const clv_cg_workspace room = room_of(d);
+    const clv_cg_workspace workspace = workspace_of(d);
     int status = begin_sor(d);
-    return status < 0 ? status : clv_cg_begin(d->ctx, &problem, &room);
+    return status < 0 ? status : clv_cg_begin(d->ctx, &problem, &workspace);
 }
 
 static int row_conjugate(bench_data *d)
 {
     const clv_fluid_problem problem = problem_of(d);
-    const clv_cg_workspace room = room_of(d);
-    return clv_cg_step(d->ctx, &problem, &room);
+    const clv_cg_workspace workspace = workspace_of(d);
+    return clv_cg_step(d->ctx, &problem, &workspace);
 }
 
 static int row_fft(bench_data *d)
@@ -105,14 +105,14 @@ static int begin_multigrid(bench_data *d, float beta)
     const clv_fluid_operator op = bench_operator(d->size, false, beta);
     const clv_solver_options how = {CLV_SOLVER_MULTIGRID, 0, CYCLES};
     clv_solver_destroy(&d->solve);
-    clv_pool_release(d->room_list, d->room_count);
-    d->room = (clv_solver_room){{NULL}, NULL, NULL, {NULL}};
-    d->room_count = clv_solver_requests(&op, &how, &d->room, d->room_list);
-    CLV_TRY(clv_pool_take(d->ctx, d->room_list, d->room_count));
-    CLV_TRY(clv_solver_create(d->ctx, &op, &how, &d->room, &d->solve));
+    clv_pool_release(d->workspace_list, d->workspace_count);
+    d->workspace = (clv_solver_workspace){{NULL}, NULL, NULL, {NULL}};
+    d->workspace_count = clv_solver_requests(&op, &how, &d->workspace, d->workspace_list);
+    CLV_TRY(clv_pool_take(d->ctx, d->workspace_list, d->workspace_count));
+    CLV_TRY(clv_solver_create(d->ctx, &op, &how, &d->workspace, &d->solve));
 end:
     if (status < 0)
-        d->room_count = 0;
+        d->workspace_count = 0;
     return status;
 }
 

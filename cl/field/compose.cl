@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* out(i) = own u(i) + turn w(p(i)), p(i) = linear (i, 1) + shift u(i); w is 0
+/* out(i) = own u(i) + reorient w(p(i)), p(i) = linear (i, 1) + shift u(i); w is 0
  * outside of its grid, or goes on with its border's vectors (extend).
  * HAS_FIELD: whether there is a u. */
 #include "common/position.clh"
@@ -12,7 +12,7 @@ static inline float3 turned(rows m, float3 v)
 }
 
 static inline void compose_voxel(__global const float *u, float own, __global const float *w,
-                                 int4 w_size, rows linear, rows shift, rows turn,
+                                 int4 w_size, rows linear, rows shift, rows reorient,
                                  int extend, __global float *out, int x, int y, int z, int4 size)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
@@ -23,7 +23,7 @@ static inline void compose_voxel(__global const float *u, float own, __global co
     float3 p = position_of(linear, shift, x, y, z, at);
     float3 v = (float3)(0.0f);
     if (extend || position_inside(p, w_size))
-        v = turned(turn, sample_vec(w, w_size, position_clamp(p, w_size)));
+        v = turned(reorient, sample_vec(w, w_size, position_clamp(p, w_size)));
 #if HAS_FIELD
     v = muladd((float3)(own), at, v);
 #endif
@@ -32,29 +32,29 @@ static inline void compose_voxel(__global const float *u, float own, __global co
 
 __kernel void compose_item(__global const float *u, float own, __global const float *w, int4 w_size,
                            float4 linear_x, float4 linear_y, float4 linear_z, float4 shift_x,
-                           float4 shift_y, float4 shift_z, float4 turn_x, float4 turn_y,
-                           float4 turn_z, int extend, __global float *out, int4 size)
+                           float4 shift_y, float4 shift_z, float4 reorient_x, float4 reorient_y,
+                           float4 reorient_z, int extend, __global float *out, int4 size)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
-    rows turn = {turn_x, turn_y, turn_z};
-    compose_voxel(u, own, w, w_size, linear, shift, turn, extend, out, x, y, z, size);
+    rows reorient = {reorient_x, reorient_y, reorient_z};
+    compose_voxel(u, own, w, w_size, linear, shift, reorient, extend, out, x, y, z, size);
 }
 
 /* As the row form of warp.cl: positions of a chunk eight at a time, then the
  * reads. */
 __kernel void compose_row(__global const float *u, float own, __global const float *w, int4 w_size,
                           float4 linear_x, float4 linear_y, float4 linear_z, float4 shift_x,
-                          float4 shift_y, float4 shift_z, float4 turn_x, float4 turn_y,
-                          float4 turn_z, int extend, __global float *out, int4 size)
+                          float4 shift_y, float4 shift_z, float4 reorient_x, float4 reorient_y,
+                          float4 reorient_z, int extend, __global float *out, int4 size)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
     rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
-    rows turn = {turn_x, turn_y, turn_z};
+    rows reorient = {reorient_x, reorient_y, reorient_z};
     int x = 0;
 #if FIELD_PACKED
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
@@ -77,9 +77,12 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
             float8 ax = vload8(0, found.x + c), ay = vload8(0, found.y + c), az = vload8(0, found.z + c);
             int8 inside = (GET_INT8(at.inside + c) != 0) | (int8)(extend ? -1 : 0);
             vec8 v;
-            v.x = muladd((float8)turn_x.x, ax, muladd((float8)turn_x.y, ay, (float8)turn_x.z * az));
-            v.y = muladd((float8)turn_y.x, ax, muladd((float8)turn_y.y, ay, (float8)turn_y.z * az));
-            v.z = muladd((float8)turn_z.x, ax, muladd((float8)turn_z.y, ay, (float8)turn_z.z * az));
+            v.x = muladd((float8)reorient_x.x, ax,
+                         muladd((float8)reorient_x.y, ay, (float8)reorient_x.z * az));
+            v.y = muladd((float8)reorient_y.x, ax,
+                         muladd((float8)reorient_y.y, ay, (float8)reorient_y.z * az));
+            v.z = muladd((float8)reorient_z.x, ax,
+                         muladd((float8)reorient_z.y, ay, (float8)reorient_z.z * az));
             v.x = select((float8)0.0f, v.x, inside);
             v.y = select((float8)0.0f, v.y, inside);
             v.z = select((float8)0.0f, v.z, inside);
@@ -94,5 +97,5 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
     }
 #endif
     for (; x < size.x; x++)
-        compose_voxel(u, own, w, w_size, linear, shift, turn, extend, out, x, y, z, size);
+        compose_voxel(u, own, w, w_size, linear, shift, reorient, extend, out, x, y, z, size);
 }

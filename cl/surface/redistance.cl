@@ -338,8 +338,8 @@ static inline float finish_at(__global const float *phi, __global const float *o
     float side = value_at(phi, at, size, spacing) < 0.0f ? -1.0f : 1.0f;
     if (!is_point(point))
         return side * reach;
-    float straight = sqrt(square_to(point, at, spacing)), room = fmax(spacing.x, fmax(spacing.y, spacing.z));
-    if (straight > CURVED_WITHIN * room || straight > reach + room)
+    float straight = sqrt(square_to(point, at, spacing)), edge = fmax(spacing.x, fmax(spacing.y, spacing.z));
+    if (straight > CURVED_WITHIN * edge || straight > reach + edge)
         return side * fmin(straight, reach);
     int4 from = giver_of(point);
     foot nearest;
@@ -353,11 +353,11 @@ static inline float finish_at(__global const float *phi, __global const float *o
     /* Beyond the border there are no points: the last ones go on. */
     int4 foot = convert_int4_rte(convert_float4(at) - h * s.normal / spacing);
     if (!in_grid(foot, size))
-        room *= CURVED_WITHIN;
+        edge *= CURVED_WITHIN;
     float turned = bend(&s, across) / fmax(square, 1e-12f);
     float spread = 1.0f + (h - nearest.level) * turned;
     float curved = side * (h + 0.5f * turned * square / spread);
-    bool fits = spread > 0.2f && square < room * room && side * h > 0.0f && curved > 0.0f &&
+    bool fits = spread > 0.2f && square < edge * edge && side * h > 0.0f && curved > 0.0f &&
                 curved < straight;
     float share = fits ? fmin(1.0f, 2.0f * s.smooth) : 0.0f;
     return side * fmin(fits ? share * curved + (1.0f - share) * straight : straight, reach);

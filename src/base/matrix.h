@@ -4,9 +4,10 @@
 #ifndef CLV_BASE_MATRIX_H
 #define CLV_BASE_MATRIX_H
 
-/* C11 does not convert double[4][4] to const double[4][4] by itself. */
+/* C11 does not convert double[4][4] to const double[4][4] by itself, nor the others. */
 #define CLV_MATRIX(m) ((const double(*)[4])(m))
 #define CLV_MATRIX3(m) ((const double(*)[3])(m))
+#define CLV_MATRIX3F(m) ((const float(*)[3])(m))
 
 void clv_matrix_identity(double out[4][4]);
 void clv_matrix_copy(const double m[4][4], double out[4][4]);

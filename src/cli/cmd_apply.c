@@ -28,7 +28,7 @@ int cmd_apply(command *cli, int argc, char **argv)
                                                   CLVOX_INTERPOLATE_NEAREST, CLVOX_INTERPOLATE_CUBIC,
                                                   CLVOX_INTERPOLATE_LABEL, CLVOX_INTERPOLATE_BSPLINE,
                                                   CLVOX_INTERPOLATE_LANCZOS};
-    static const clvox_reorientation turns[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
+    static const clvox_reorientation kinds[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
     const char *image_path = NULL, *reference_path = NULL, *out_path = NULL, *points = NULL;
     cli_texts transforms = {.count = 0};
@@ -110,7 +110,7 @@ int cmd_apply(command *cli, int argc, char **argv)
     }
     const clvox_apply_options how = {.interpolation = methods[interp],
                                      .outside = (float)outside,
-                                     .reorientation = turns[reorient],
+                                     .reorientation = kinds[reorient],
                                      .output = (clvox_output)output};
     CLV_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &how, &out));
     if (named)

@@ -15,7 +15,7 @@ static bool ends_in(const char *path, const char *end)
 static int write_composite(command *cli, const cli_chain *chain, const char *path)
 {
     const clvox_transform *part[CLI_MAX_LINKS];
-    clvox_transform turned[CLI_MAX_LINKS];
+    clvox_transform inverted[CLI_MAX_LINKS];
     for (int i = 0; i < chain->count; i++) {
         part[i] = chain->link[i].transform;
         if (!chain->link[i].inverse)
@@ -23,11 +23,11 @@ static int write_composite(command *cli, const cli_chain *chain, const char *pat
         if (part[i]->is_warp)
             return clv_fail(CLVOX_ERROR_ARGUMENT,
                             "%s: a composite holds no inverse of a warp; write that with clvox invert first", path);
-        turned[i] = *part[i];
-        int status = clv_matrix_invert(part[i]->matrix, turned[i].matrix);
+        inverted[i] = *part[i];
+        int status = clv_matrix_invert(part[i]->matrix, inverted[i].matrix);
         if (status < 0)
             return status;
-        part[i] = &turned[i];
+        part[i] = &inverted[i];
     }
     int status = clvox_transforms_write(part, chain->count, path);
     if (status >= 0)

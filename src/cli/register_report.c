@@ -66,14 +66,14 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                                : "",
                options->deform ? clv_model_name(options->deform) : "no",
                options->deform ? "" : " deformation");
-    bool turned = clv_register_turns(images, options) && clv_register_order(images, true) > 0;
-    if (turned)
+    bool exchanged = clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
+    if (exchanged)
         cli_remark(cli, 0, "order    from the moving image, turned round at the end\n");
     for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
         clvox_grid level;
         char by_metric[32];
         const clv_metric_row *metric = clv_metric_find(options->metric);
-        clv_register_level(turned ? &moving->grid : &fixed->grid, options->shrink[i], &level);
+        clv_register_level(exchanged ? &moving->grid : &fixed->grid, options->shrink[i], &level);
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
                    level.size[1], level.size[2], options->iterations[i],
                    clv_metric_says(metric, clv_metric_parameter(metric, options, false), by_metric));

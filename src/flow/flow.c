@@ -75,17 +75,17 @@ void clv_flow_domain(clv_registration *run)
 
 /* ---- memory --------------------------------------------------------------- */
 
-/* Of the metric; the report looks at local derivatives, on the other grid where what is found is turned round,
- * and joining the halves keeps a field there. */
-static size_t scratch_floats(const clv_registration *run, int turned)
+/* Of the metric; the report looks at local derivatives, on the other grid where what is found is exchanged
+ * back, and joining the halves keeps a field there. */
+static size_t scratch_floats(const clv_registration *run, int exchanged)
 {
     const clvox_register_options *o = run->options;
     const clv_metric_row *metric = clv_metric_find(o->metric);
     const int size[3] = {run->n, 1, 1};
     const size_t needed[] = {
         metric->scratch(size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, true),
-        clv_register_measure_floats(o, turned),
-        3 * (size_t)(run->turned ? turned : run->n),
+        clv_register_measure_floats(o, exchanged),
+        3 * (size_t)(run->exchanged ? exchanged : run->n),
     };
     size_t most = 0;
     for (int i = 0; i < 3; i++)
@@ -96,8 +96,8 @@ static size_t scratch_floats(const clv_registration *run, int turned)
 int clv_flow_requests(clv_registration *run, clv_request *list)
 {
     clv_flow *own = clv_flow_of(run);
-    int count = 0, other = run->turned && run->m > run->n ? run->m : run->n;
-    size_t n = (size_t)run->n * sizeof(float), turned = (size_t)other * sizeof(float);
+    int count = 0, other = run->exchanged && run->m > run->n ? run->m : run->n;
+    size_t n = (size_t)run->n * sizeof(float), exchanged = (size_t)other * sizeof(float);
     for (int k = 0; k < run->options->timesteps; k++) {
         list[count++] = (clv_request){&own->v[k], 3 * n, "velocity field"};
         list[count++] = (clv_request){&own->w[k], 3 * n, "gradient by a velocity field"};
@@ -105,8 +105,8 @@ int clv_flow_requests(clv_registration *run, clv_request *list)
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
     list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
     list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
-    list[count++] = (clv_request){&own->force[0], 3 * turned, "force field"};
-    list[count++] = (clv_request){&own->force[1], 3 * turned, "force field of the fixed image"};
+    list[count++] = (clv_request){&own->force[0], 3 * exchanged, "force field"};
+    list[count++] = (clv_request){&own->force[1], 3 * exchanged, "force field of the fixed image"};
     list[count++] = (clv_request){&own->spare, 3 * n, "spare field"};
     list[count++] = (clv_request){&own->sums, 3 * n, "sums of the adjoint"};
     list[count++] = (clv_request){&own->window, 3 * n, "window at the border"};
@@ -260,11 +260,12 @@ static int advance(const clv_flow_level *flow, const clv_buffer *d, const clv_bu
 {
     clvox_context *ctx = flow->run->ctx;
     const int *size = flow->level->fixed.size;
-    const float turn[3][3] = {{s, 0, 0}, {0, s, 0}, {0, 0, s}};
+    const float reorient[3][3] = {{s, 0, 0}, {0, s, 0}, {0, 0, s}};
     if (!d)
         return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(next, flow->level->fixed.size), w, NULL,
                              NULL, (float[4]){s, 0, 0, 0});
-    return clv_compose_extended(ctx, d, 1, CLV_VECTORS(w, size), &flow->fixed, turn, CLV_VECTORS(next, size));
+    return clv_compose_extended(ctx, d, 1, CLV_VECTORS(w, size), &flow->fixed, reorient,
+                                CLV_VECTORS(next, size));
 }
 
 int clv_flow_integrate(const clv_flow_level *flow)
@@ -409,8 +410,8 @@ int clv_flow_finish(clv_registration *run, const clvox_grid *at)
     CLV_TRY(mend(run, run->u, at, SMALLEST_HALF, NULL));
     CLV_TRY(mend(run, own->u_fixed, at, SMALLEST_HALF, NULL));
     const clv_halves halves = {own->u_fixed, &own->force[0], &own->force[1], own->spare, run->metric_scratch};
-    if (run->turned) {
-        CLV_TRY(clv_register_turn(run, at, SMALLEST, &halves));
+    if (run->exchanged) {
+        CLV_TRY(clv_register_exchange_back(run, at, SMALLEST, &halves));
         goto end;
     }
     CLV_TRY(clv_register_join(run, at, own->u_fixed, own->force[0], run->metric_scratch));

@@ -35,9 +35,9 @@ static int check_grids(const clvox_grid *momentum, const clvox_grid *reference)
         }
         for (int k = 0; k < 3; k++)
             across = k == a ? across : fmax(across, fabs(along[k]) * (momentum->size[k] - 1));
-        double last = first + along[a] * (momentum->size[a] - 1), room = .5 * fmax(1, along[a]);
-        fits = fits && across < .05 && along[a] > .99 && first > -room - .01 &&
-               last < reference->size[a] - 1 + room + .01;
+        double last = first + along[a] * (momentum->size[a] - 1), margin = .5 * fmax(1, along[a]);
+        fits = fits && across < .05 && along[a] > .99 && first > -margin - .01 &&
+               last < reference->size[a] - 1 + margin + .01;
     }
     if (!fits)
         status = clv_fail(CLVOX_ERROR_ARGUMENT,

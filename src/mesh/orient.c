@@ -67,17 +67,17 @@ static double area_of(const clvox_surface *s, size_t t)
     return sqrt(sum) / 2;
 }
 
-static void turn(int32_t corner[3])
+static void flip(int32_t corner[3])
 {
     int32_t b = corner[1];
     corner[1] = corner[2];
     corner[2] = b;
 }
 
-enum { UNSEEN = 0, AS_IS = 1, TURNED = 2 };
+enum { UNSEEN = 0, AS_IS = 1, FLIPPED = 2 };
 
 /* Goes through the patch of triangle `first`; queue[0 .. returned) are its
- * triangles. *one_sided: it meets itself turned over. */
+ * triangles. *one_sided: it meets itself flipped over. */
 static size_t walk_patch(const clvox_surface *surface, const int32_t *across, int32_t first,
                          unsigned char *state, int32_t *queue, bool *one_sided)
 {
@@ -92,7 +92,7 @@ static size_t walk_patch(const clvox_surface *surface, const int32_t *across, in
             if (other < 0)
                 continue;
             bool same_way = surface->corners[at] == surface->corners[other];
-            unsigned char wanted = same_way ? (unsigned char)(AS_IS + TURNED - state[t]) : state[t];
+            unsigned char wanted = same_way ? (unsigned char)(AS_IS + FLIPPED - state[t]) : state[t];
             if (state[other / 3] == UNSEEN) {
                 state[other / 3] = wanted;
                 queue[found++] = other / 3;
@@ -104,14 +104,14 @@ static size_t walk_patch(const clvox_surface *surface, const int32_t *across, in
     return found;
 }
 
-int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t count, int *turned)
+int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t count, int *flipped)
 {
     int status = CLVOX_OK;
     size_t n = surface->triangles;
     int32_t *across = malloc((3 * n + 1) * sizeof *across); /* the other side of the edge */
     int32_t *queue = malloc((n + 1) * sizeof *queue);
     unsigned char *state = calloc(n + 1, 1);
-    *turned = 0;
+    *flipped = 0;
     if (!across || !queue || !state) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface of %zu triangles", n);
         goto end;
@@ -133,11 +133,11 @@ int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t cou
         size_t patch = walk_patch(surface, across, (int32_t)first, state, queue, &one_sided);
         for (size_t i = 0; i < patch; i++)
             area[state[queue[i]]] += area_of(surface, (size_t)queue[i]);
-        unsigned char fewer = area[AS_IS] < area[TURNED] ? AS_IS : TURNED;
+        unsigned char fewer = area[AS_IS] < area[FLIPPED] ? AS_IS : FLIPPED;
         for (size_t i = 0; !one_sided && i < patch; i++)
             if (state[queue[i]] == fewer) {
-                turn(surface->corners + 3 * (size_t)queue[i]);
-                ++*turned;
+                flip(surface->corners + 3 * (size_t)queue[i]);
+                ++*flipped;
             }
     }
 end:
@@ -187,7 +187,8 @@ static void find_parts(const clvox_surface *surface, const clv_side *sides, size
     }
 }
 
-int clv_surface_turn_parts(clvox_surface *surface, const clv_side *sides, size_t count, int sign, int *turned)
+int clv_surface_flip_parts(clvox_surface *surface, const clv_side *sides, size_t count, int sign,
+                           int *flipped)
 {
     enum { AT_MOST = 200 }; /* parts, each of which looks at all triangles */
     int status = CLVOX_OK, looked = 0;
@@ -210,8 +211,8 @@ int clv_surface_turn_parts(clvox_surface *surface, const clv_side *sides, size_t
                 around += clv_winding_of(surface, t, p);
         for (size_t t = 0; sign * around < .5 && t < n; t++)
             if (lowest[t] == (int32_t)first) {
-                turn(surface->corners + 3 * t);
-                ++*turned;
+                flip(surface->corners + 3 * t);
+                ++*flipped;
             }
     }
 end:

@@ -15,15 +15,15 @@
  * that are then out of use. */
 int clv_surface_weld(clvox_surface *surface, int *welded);
 
-/* Turns triangles over so that neighbours across edges of two triangles run
+/* Flips triangles so that neighbours across edges of two triangles run
  * alike, in each patch the smaller area; patches that have no two sides (a
- * Moebius band) stay as they are. Returns the number of triangles turned. */
-int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t count, int *turned);
+ * Moebius band) stay as they are. Returns the number of triangles flipped. */
+int clv_surface_orient(clvox_surface *surface, const clv_side *sides, size_t count, int *flipped);
 
-/* Turns closed parts over that face inward, times sign, and lie in no other part:
- * what they bound is no cavity. Adds the number of triangles turned. */
-int clv_surface_turn_parts(clvox_surface *surface, const clv_side *sides, size_t count, int sign,
-                           int *turned);
+/* Flips closed parts that face inward, times sign, and lie in no other part:
+ * what they bound is no cavity. Adds the number of triangles flipped. */
+int clv_surface_flip_parts(clvox_surface *surface, const clv_side *sides, size_t count, int sign,
+                           int *flipped);
 
 /* The caps: a mesh whose border is that of the surface the other way round, so
  * that both together are closed. No triangle where the surface is closed. On

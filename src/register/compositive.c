@@ -312,16 +312,16 @@ end:
 }
 
 /* Of the steps, which keep a field there too, and of the report, which looks at
- * local derivatives: on the other grid where what is found is turned round. */
-static size_t scratch_floats(const clv_registration *run, bool symmetric, int turned)
+ * local derivatives: on the other grid where what is found is exchanged back. */
+static size_t scratch_floats(const clv_registration *run, bool symmetric, int exchanged)
 {
     const clvox_register_options *o = run->options;
     const clv_metric_row *metric = clv_metric_find(o->metric);
     const int size[3] = {run->n, 1, 1};
     const size_t needed[] = {
         metric->scratch(size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, symmetric),
-        clv_register_measure_floats(o, turned),
-        run->turned ? 3 * (size_t)turned : 0,
+        clv_register_measure_floats(o, exchanged),
+        run->exchanged ? 3 * (size_t)exchanged : 0,
     };
     size_t most = 3 * (size_t)run->n;
     for (int i = 0; i < 3; i++)
@@ -349,24 +349,24 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
 {
     clv_compositive *own = clv_compositive_of(run);
     const clvox_register_options *o = run->options;
-    int count = 0, other = run->turned && run->m > run->n ? run->m : run->n;
-    size_t n = (size_t)run->n * sizeof(float), turned = (size_t)other * sizeof(float);
+    int count = 0, other = run->exchanged && run->m > run->n ? run->m : run->n;
+    size_t n = (size_t)run->n * sizeof(float), exchanged = (size_t)other * sizeof(float);
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
-    list[count++] = (clv_request){&own->force, 3 * turned, "force field"};
+    list[count++] = (clv_request){&own->force, 3 * exchanged, "force field"};
     list[count++] = (clv_request){&own->velocity, 3 * n, "velocity field"};
     list[count++] = (clv_request){&run->metric_scratch, scratch_floats(run, symmetric, other) * sizeof(float),
                                   "scratch of the metric"};
     list[count++] = (clv_request){&own->derivative, n, "derivative of the metric"};
     if (symmetric) {
         list[count++] = (clv_request){&own->u_fixed, 3 * n, "displacement field of the fixed image"};
-        list[count++] = (clv_request){&own->force_fixed, 3 * turned, "force field of the fixed image"};
+        list[count++] = (clv_request){&own->force_fixed, 3 * exchanged, "force field of the fixed image"};
         list[count++] = (clv_request){&own->derivative_fixed, n, "derivative of the metric, fixed image"};
         list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
     }
     clv_fluid_operator op;
     clv_solver_options how;
     if (operator_of(run, &run->fixed_grid, &op, &how)) {
-        count += clv_solver_requests(&op, &how, &own->solver_room, list + count);
+        count += clv_solver_requests(&op, &how, &own->solver_workspace, list + count);
         if (how.kind != CLV_SOLVER_FFT)
             list[count++] = (clv_request){&own->solved, 3 * n, "velocities of the solver"};
     }
@@ -409,7 +409,7 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         clv_fluid_operator op;
         clv_solver_options how;
         if (operator_of(run, &at, &op, &how))
-            CLV_TRY(clv_solver_create(run->ctx, &op, &how, &own->solver_room, &own->solver));
+            CLV_TRY(clv_solver_create(run->ctx, &op, &how, &own->solver_workspace, &own->solver));
         CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? share[i] / total : 0, &result->iterations[i]));
         clv_solver_destroy(&own->solver);
     }

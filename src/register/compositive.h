@@ -12,7 +12,7 @@ typedef struct clv_compositive {
     clv_buffer *derivative, *derivative_fixed; /* of the metric by the warped images */
     clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
     clv_buffer *solved;                        /* velocities that iterative solvers start from; else NULL */
-    clv_solver_room solver_room;
+    clv_solver_workspace solver_workspace;
     clv_solver *solver;                        /* of the level, where L regularises and no Gaussian */
 } clv_compositive;
 _Static_assert(sizeof(clv_compositive) <= CLV_MODEL_BYTES, "more state than a run has room for");

@@ -106,7 +106,7 @@ int clv_register_order(const clvox_register_images *images, bool contents)
     return order ? order : compare_places(fixed, moving);
 }
 
-bool clv_register_turns(const clvox_register_images *images, const clvox_register_options *o)
+bool clv_register_exchanges(const clvox_register_images *images, const clvox_register_options *o)
 {
     const clvox_grid *fixed = &images->fixed[0]->grid, *moving = &images->moving[0]->grid;
     double voxels = (double)clvox_grid_voxels(fixed) / (double)clvox_grid_voxels(moving);
@@ -152,7 +152,7 @@ int clv_register_exchange(clv_registration *run)
     int status = CLVOX_OK;
     const clvox_grid grid = run->fixed_grid;
     int n = run->n;
-    run->turned = !run->turned;
+    run->exchanged = !run->exchanged;
     run->fixed_grid = run->domain = run->moving_grid;
     run->moving_grid = grid;
     run->n = run->m;
@@ -167,7 +167,8 @@ int clv_register_exchange(clv_registration *run)
     for (int i = 0; i < 12; i++)
         run->matrix[i / 4][i % 4] += 0.; /* no -0 */
     /* What was given and stays is not the inverse of an inverse. */
-    if (!run->turned && run->options->linear == CLVOX_LINEAR_NONE && run->options->init == CLVOX_INIT_MATRIX)
+    if (!run->exchanged && run->options->linear == CLVOX_LINEAR_NONE &&
+        run->options->init == CLVOX_INIT_MATRIX)
         clv_matrix_copy(run->options->matrix, run->matrix);
 end:
     return status;
@@ -182,18 +183,18 @@ static int join(clv_registration *run, const clvox_grid *at, const clv_buffer *i
 {
     int status = CLVOX_OK;
     const int *size = run->fixed_grid.size;
-    float turn[3][3], back[3][3];
+    float reorient[3][3], back[3][3];
     clv_map map;
-    CLV_TRY(clv_field_turn(&run->fixed_grid, at, CLV_MATRIX(run->matrix), turn));
+    CLV_TRY(clv_field_reorientation(&run->fixed_grid, at, CLV_MATRIX(run->matrix), reorient));
     for (int i = 0; i < 9; i++)
-        back[i / 3][i % 3] = -turn[i / 3][i % 3];
+        back[i / 3][i % 3] = -reorient[i / 3][i % 3];
     clv_map_between(&run->fixed_grid, at, CLV_MATRIX(run->matrix), 1, &map);
-    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, CLV_VECTORS(inverse, at->size), &map, CLV_TURN(turn),
-                                 CLV_VECTORS(out, size)));
-    CLV_TRY(clv_compose_extended(run->ctx, out, 0, CLV_VECTORS(inner, at->size), &map, CLV_TURN(back),
+    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, CLV_VECTORS(inverse, at->size), &map,
+                                 CLV_MATRIX3F(reorient), CLV_VECTORS(out, size)));
+    CLV_TRY(clv_compose_extended(run->ctx, out, 0, CLV_VECTORS(inner, at->size), &map, CLV_MATRIX3F(back),
                                  CLV_VECTORS(between, size)));
-    CLV_TRY(clv_compose_extended(run->ctx, between, 1, CLV_VECTORS(outer, at->size), &map, CLV_TURN(turn),
-                                 CLV_VECTORS(out, size)));
+    CLV_TRY(clv_compose_extended(run->ctx, between, 1, CLV_VECTORS(outer, at->size), &map,
+                                 CLV_MATRIX3F(reorient), CLV_VECTORS(out, size)));
 end:
     return status;
 }
@@ -216,7 +217,8 @@ end:
     return status;
 }
 
-int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
+int clv_register_exchange_back(clv_registration *run, const clvox_grid *at, float smallest,
+                               const clv_halves *h)
 {
     int status = CLVOX_OK, passes = 0;
     CLV_TRY(clv_register_exchange(run));

@@ -19,16 +19,16 @@ int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_
 {
     int status = CLVOX_OK;
     double edge[3], frame[3][3];
-    float turn[3][3];
+    float reorient[3][3];
     clvox_grid_spacing(grid, edge);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
     clv_field_frame(grid, frame);
     for (int i = 0; i < 9; i++)
-        turn[i / 3][i % 3] = (float)frame[i / 3][i % 3];
+        reorient[i / 3][i % 3] = (float)frame[i / 3][i % 3];
     CLV_TRY(clv_jacobian(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), false, scratch));
     CLV_TRY(clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial, determinants));
-    CLV_TRY(clv_statistics_lengths(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), CLV_TURN(turn), NULL, inside,
-                                   run->partial, lengths));
+    CLV_TRY(clv_statistics_lengths(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), CLV_MATRIX3F(reorient),
+                                   NULL, inside, run->partial, lengths));
 end:
     return status;
 }

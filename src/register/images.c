@@ -128,14 +128,14 @@ int clv_register_upload(clv_registration *run, const clvox_register_images *imag
         CLV_TRY(clv_register_send(run->ctx, images->moving[i], c->moving, run->partial, run->state));
     }
     if (images->fixed_mask)
-        CLV_TRY(send_mask(run, images->fixed_mask, run->turned ? "moving" : "fixed", run->fixed_mask));
+        CLV_TRY(send_mask(run, images->fixed_mask, run->exchanged ? "moving" : "fixed", run->fixed_mask));
     if (images->moving_mask)
-        CLV_TRY(send_mask(run, images->moving_mask, run->turned ? "fixed" : "moving", run->moving_mask));
+        CLV_TRY(send_mask(run, images->moving_mask, run->exchanged ? "fixed" : "moving", run->moving_mask));
     if (run->linear_fixed_mask)
-        CLV_TRY(send_mask(run, images->linear_fixed_mask, run->turned ? "linear moving" : "linear fixed",
+        CLV_TRY(send_mask(run, images->linear_fixed_mask, run->exchanged ? "linear moving" : "linear fixed",
                           run->linear_fixed_mask));
     if (run->linear_moving_mask)
-        CLV_TRY(send_mask(run, images->linear_moving_mask, run->turned ? "linear fixed" : "linear moving",
+        CLV_TRY(send_mask(run, images->linear_moving_mask, run->exchanged ? "linear fixed" : "linear moving",
                           run->linear_moving_mask));
 end:
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The linear part of a registration: starts from headers, centres and a search
- * over turns, the best of them improved from coarse to fine. */
+ * over rotations, the best of them improved from coarse to fine. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +139,7 @@ static int first_view(const clv_registration *run, clv_registration *view)
     clv_matrix_identity(view->matrix);
     if (run->options->linear == CLVOX_LINEAR_SCALES) /* along the fixed image's axes */
         return CLVOX_OK;
-    return run->turned == run->moving_first ? CLVOX_OK : clv_register_exchange(view);
+    return run->exchanged == run->moving_first ? CLVOX_OK : clv_register_exchange(view);
 }
 
 /* run->matrix, of a run that begins with the image that comes first. */
@@ -150,7 +150,7 @@ static int find(clv_registration *run)
     linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
     linear_state start, states[ROOM], given[4];
     int count = 0;
-    if (o->init == CLVOX_INIT_MATRIX && run->turned)
+    if (o->init == CLVOX_INIT_MATRIX && run->exchanged)
         CLV_TRY(clv_matrix_invert(o->matrix, run->matrix));
     else if (o->init == CLVOX_INIT_MATRIX)
         clv_matrix_copy(o->matrix, run->matrix);
@@ -187,11 +187,11 @@ static int find(clv_registration *run)
     if (count > 0)
         CLV_TRY(refine(&stage, &start, states, count));
     if (count > 0 && isfinite(states[0].value)) {
-        bool turned = false;
+        bool misoriented = false;
         linear_to_matrix(&stage, &states[0], run->matrix);
         if (search)
-            CLV_TRY(linear_turned(&stage, &states[0], &turned));
-        if (turned)
+            CLV_TRY(linear_misoriented(&stage, &states[0], &misoriented));
+        if (misoriented)
             run->suspicions |= CLVOX_SUSPECT_TURNED;
     }
 end:
@@ -205,7 +205,7 @@ int clv_register_linear(clv_registration *run)
     clv_registration view;
     CLV_TRY(first_view(run, &view));
     CLV_TRY(find(&view));
-    if (view.turned != run->turned)
+    if (view.exchanged != run->exchanged)
         CLV_TRY(clv_register_exchange(&view));
     clv_matrix_copy(CLV_MATRIX(view.matrix), run->matrix);
     run->suspicions |= view.suspicions;

@@ -45,7 +45,7 @@ typedef struct linear_stage {
     clv_buffer *fixed_masks[LINEAR_LEVELS], *moving_masks[LINEAR_LEVELS];
     linear_shape fixed, moving;
     bool flat;             /* an image is constant: there is nothing to align */
-    bool thin;             /* an image of one slice: no turn out of its plane is known */
+    bool thin;             /* an image of one slice: no rotation out of its plane is known */
     double thin_axis[3];   /* its normal in the fixed world */
     double center[3], radius;
     clv_request own[2 * (CLVOX_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 12];
@@ -112,8 +112,8 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
 
 /* Whether one of the images, turned by 90 or 180 degrees about axes of the world,
  * fits the other one better than where state leads, by the search's own measure:
- * so headers are wrong that were made with axes in another order (linear_turns.c). */
-int linear_turned(linear_stage *stage, const linear_state *state, bool *better);
+ * so headers are wrong that were made with axes in another order (linear_orientation.c). */
+int linear_misoriented(linear_stage *stage, const linear_state *state, bool *better);
 
 /* Where the start is as good already, nothing has been gained: it stays
  * (linear.c). */

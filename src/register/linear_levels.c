@@ -201,9 +201,10 @@ static int look_at(linear_stage *stage, bool is_moving, int channel, double *low
         stage->flat = stage->flat || channel == 0;
     }
     if (nowhere) {
-        status = clv_fail(CLVOX_ERROR_DATA, "the %s mask is nowhere as thick as voxels of %.3g mm, too thin to "
-                                            "align images by: give a thicker one, or --linear none",
-                          is_moving != run->turned ? "moving" : "fixed", level->mm);
+        status = clv_fail(CLVOX_ERROR_DATA,
+                          "the %s mask is nowhere as thick as voxels of %.3g mm, too thin to "
+                          "align images by: give a thicker one, or --linear none",
+                          is_moving != run->exchanged ? "moving" : "fixed", level->mm);
         goto end;
     }
     if (channel == 0)
@@ -343,7 +344,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
 size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask)
 {
     clv_registration described = *run;
-    bool exchanged = run->turned != run->moving_first;
+    bool exchanged = run->exchanged != run->moving_first;
     if (exchanged) {
         described.fixed_grid = run->moving_grid;
         described.moving_grid = run->fixed_grid;

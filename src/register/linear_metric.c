@@ -19,24 +19,24 @@ int linear_parameters(clvox_linear kind)
 /* An axis of the fixed image, of length 1. */
 static void fixed_axis(const linear_stage *stage, int axis, double out[3])
 {
-    double turn[3][3];
-    if (clv_matrix_rotation(CLV_MATRIX(stage->run->fixed_grid.to_ras), turn) < 0)
-        memset(turn, 0, sizeof turn);
+    double rotation[3][3];
+    if (clv_matrix_rotation(CLV_MATRIX(stage->run->fixed_grid.to_ras), rotation) < 0)
+        memset(rotation, 0, sizeof rotation);
     for (int i = 0; i < 3; i++)
-        out[i] = turn[i][axis];
+        out[i] = rotation[i][axis];
 }
 
-/* A scale along the fixed axis a comes before the turn R that state has: R a a^T R^-1. */
+/* A scale along the fixed axis a comes before the rotation R that state has: R a a^T R^-1. */
 static void scale_generator(const linear_stage *stage, const linear_state *state, int axis, double g[3][3])
 {
-    double a[3], m[4][4], turn[3][3], b[3] = {0};
+    double a[3], m[4][4], rotation[3][3], b[3] = {0};
     clv_matrix_identity(m);
     for (int i = 0; i < 9; i++)
         m[i / 3][i % 3] = state->linear[i / 3][i % 3];
     fixed_axis(stage, axis, a);
-    if (clv_matrix_rotation(CLV_MATRIX(m), turn) >= 0)
+    if (clv_matrix_rotation(CLV_MATRIX(m), rotation) >= 0)
         for (int i = 0; i < 9; i++)
-            b[i / 3] += turn[i / 3][i % 3] * a[i % 3];
+            b[i / 3] += rotation[i / 3][i % 3] * a[i % 3];
     for (int i = 0; i < 9; i++)
         g[i / 3][i % 3] = b[i / 3] * b[i % 3] / stage->radius;
 }
@@ -76,24 +76,24 @@ static void flatten(const double n[3], double v[3])
 void linear_keep_in_plane(const linear_stage *stage, clvox_linear kind, double delta[12])
 {
     const double *n = stage->thin_axis;
-    double *turn = delta + 3;
+    double *rotation = delta + 3;
     if (!stage->thin)
         return;
     flatten(n, delta);
     if (kind == CLVOX_LINEAR_AFFINE) {
         for (int i = 0; i < 3; i++)
-            flatten(n, turn + 3 * i);
+            flatten(n, rotation + 3 * i);
         for (int j = 0; j < 3; j++) {
-            double column[3] = {turn[j], turn[3 + j], turn[6 + j]};
+            double column[3] = {rotation[j], rotation[3 + j], rotation[6 + j]};
             flatten(n, column);
             for (int i = 0; i < 3; i++)
-                turn[3 * i + j] = column[i];
+                rotation[3 * i + j] = column[i];
         }
     } else if (linear_parameters(kind) >= 6) {
-        double rest[3] = {turn[0], turn[1], turn[2]};
+        double rest[3] = {rotation[0], rotation[1], rotation[2]};
         flatten(n, rest);
         for (int i = 0; i < 3; i++)
-            turn[i] -= rest[i];
+            rotation[i] -= rest[i];
     }
     for (int i = 0; kind == CLVOX_LINEAR_SCALES && i < 3; i++) {
         double a[3];
@@ -142,7 +142,7 @@ void linear_move(const linear_stage *stage, clvox_linear kind, const linear_stat
                 (scales ? scale : sum)[i][j] += delta[p] * g[i][j];
         }
     }
-    /* Scales first, which commute, so that a turn after scales stays one. */
+    /* Scales first, which commute, so that a rotation after scales stays one. */
     if (kind == CLVOX_LINEAR_SCALES) {
         exponential(scale, e);
         clv_matrix3_multiply(CLV_MATRIX3(e), CLV_MATRIX3(to->linear), to->linear);
@@ -183,7 +183,7 @@ void linear_to_matrix(const linear_stage *stage, const linear_state *state, doub
 static void bases(const linear_stage *stage, const linear_level *level, const float centre[3],
                   clvox_linear kind, const linear_state *state, bool back, double basis[12][12])
 {
-    double to_voxel[4][4], at[3], g[3][3], t[3], far[3], spread[3][3], moved[3][3], turn[3][3];
+    double to_voxel[4][4], at[3], g[3][3], t[3], far[3], spread[3][3], moved[3][3], chain[3][3];
     const clvox_grid *grid = back ? &level->moving_grid : &level->fixed_grid;
     const clvox_grid *seen = back ? &level->fixed_grid : &level->moving_grid;
     if (clv_matrix_invert(CLV_MATRIX(seen->to_ras), to_voxel) < 0)
@@ -191,7 +191,7 @@ static void bases(const linear_stage *stage, const linear_level *level, const fl
     clv_matrix_apply(CLV_MATRIX(grid->to_ras),
                      (double[3]){(double)centre[0], (double)centre[1], (double)centre[2]}, at);
     /* What the velocity G v + t is: of v = A (x - c) in the moving world, or
-     * of v = y - s there and then turned by -1/A into the fixed one. */
+     * of v = y - s there and then rotated by -1/A into the fixed one. */
     for (int i = 0; i < 3; i++) {
         far[i] = back ? at[i] - state->shift[i] : 0;
         for (int j = 0; j < 3; j++) {
@@ -201,17 +201,17 @@ static void bases(const linear_stage *stage, const linear_level *level, const fl
                 spread[i][j] += state->linear[i][k] * grid->to_ras[k][j];
         }
     }
-    if (back && clv_matrix3_invert(CLV_MATRIX3(state->linear), turn) < 0)
-        memset(turn, 0, sizeof turn);
+    if (back && clv_matrix3_invert(CLV_MATRIX3(state->linear), chain) < 0)
+        memset(chain, 0, sizeof chain);
     for (int i = 0; i < 9; i++)
-        turn[i / 3][i % 3] = back ? -turn[i / 3][i % 3] : i % 4 == 0;
+        chain[i / 3][i % 3] = back ? -chain[i / 3][i % 3] : i % 4 == 0;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
             moved[i][j] = 0;
             for (int k = 0; k < 3; k++)
-                moved[i][j] += to_voxel[i][k] * turn[k][j];
+                moved[i][j] += to_voxel[i][k] * chain[k][j];
         }
-    memcpy(turn, moved, sizeof turn);
+    memcpy(chain, moved, sizeof chain);
     for (int p = 0; p < linear_parameters(kind); p++) {
         double velocity[3];
         generator(stage, kind, state, p, g, t);
@@ -222,7 +222,7 @@ static void bases(const linear_stage *stage, const linear_level *level, const fl
             for (int k = 0; k < 4; k++) {
                 double sum = 0;
                 for (int i = 0; i < 3; i++)
-                    sum += turn[j][i] * (k ? moved[i][k - 1] : velocity[i]);
+                    sum += chain[j][i] * (k ? moved[i][k - 1] : velocity[i]);
                 basis[p][4 * j + k] = sum;
             }
     }

@@ -222,15 +222,15 @@ double linear_angle(const double linear[3][3])
 
 double linear_distance(const linear_stage *stage, const linear_state *a, const linear_state *b)
 {
-    double turn = 0, shift = 0;
+    double rotation = 0, shift = 0;
     for (int i = 0; i < 3; i++) {
         shift += (a->shift[i] - b->shift[i]) * (a->shift[i] - b->shift[i]);
         for (int j = 0; j < 3; j++) {
             double d = stage->radius * (a->linear[i][j] - b->linear[i][j]);
-            turn += d * d;
+            rotation += d * d;
         }
     }
-    return sqrt(shift) + sqrt(turn / 2);
+    return sqrt(shift) + sqrt(rotation / 2);
 }
 
 typedef struct place {

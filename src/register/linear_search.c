@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where to start: many turns, sizes and shifts at the coarsest level, the best
+/* Where to start: many rotations, sizes and shifts at the coarsest level, the best
  * of them improved there. */
 #include <math.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "base/matrix.h"
 #include "register/linear.h"
 
-/* Turns spread evenly over all rotations (Alexa, Super-Fibonacci spirals,
+/* Rotations spread evenly over all rotations (Alexa, Super-Fibonacci spirals,
  * 2022), about 27 degrees apart; of them those that heads need. */
-enum { TURNS = 1500, MOST_TRIALS = 4096, IMPROVED = 48 };
+enum { ROTATIONS = 1500, MOST_TRIALS = 4096, IMPROVED = 48 };
 static const double MOST_ANGLE = 80 * M_PI / 180;
 
 typedef struct trials {
@@ -18,7 +18,7 @@ typedef struct trials {
     int count;
 } trials;
 
-static void add(trials *t, const double turn[3][3], double scale, const double shift[3])
+static void add(trials *t, const double rotation[3][3], double scale, const double shift[3])
 {
     if (t->count == MOST_TRIALS)
         return;
@@ -27,11 +27,11 @@ static void add(trials *t, const double turn[3][3], double scale, const double s
     for (int i = 0; i < 3; i++) {
         s->shift[i] = shift[i];
         for (int j = 0; j < 3; j++)
-            s->linear[i][j] = scale * turn[i][j];
+            s->linear[i][j] = scale * rotation[i][j];
     }
 }
 
-static void turn_of(const double q[4], double r[3][3])
+static void rotation_of(const double q[4], double r[3][3])
 {
     const double x = q[0], y = q[1], z = q[2], w = q[3];
     const double m[3][3] = {{1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)},
@@ -40,12 +40,12 @@ static void turn_of(const double q[4], double r[3][3])
     memcpy(r, m, sizeof m);
 }
 
-/* The turns to try; the first is none. */
-static int turns_of(const linear_stage *stage, clvox_linear kind, double (*turns)[3][3])
+/* The rotations to try; the first is none. */
+static int rotations_of(const linear_stage *stage, clvox_linear kind, double (*rotations)[3][3])
 {
     static const double none[4] = {0, 0, 0, 1};
     int count = 0;
-    turn_of(none, turns[count++]);
+    rotation_of(none, rotations[count++]);
     if (kind == CLVOX_LINEAR_TRANSLATION)
         return count;
     if (stage->thin) {
@@ -54,16 +54,16 @@ static int turns_of(const linear_stage *stage, clvox_linear kind, double (*turns
             for (int i = 0; i < 3; i++)
                 q[i] = s * stage->thin_axis[i];
             if (fmin(2 * half, 2 * M_PI - 2 * half) < MOST_ANGLE)
-                turn_of(q, turns[count++]);
+                rotation_of(q, rotations[count++]);
         }
         return count;
     }
-    for (int i = 0; i < TURNS; i++) {
-        double s = i + .5, r = sqrt(s / TURNS), R = sqrt(1 - s / TURNS);
+    for (int i = 0; i < ROTATIONS; i++) {
+        double s = i + .5, r = sqrt(s / ROTATIONS), R = sqrt(1 - s / ROTATIONS);
         double a = 2 * M_PI * s / M_SQRT2, b = 2 * M_PI * s / 1.533751168755204288118041;
         const double q[4] = {r * sin(a), r * cos(a), R * sin(b), R * cos(b)};
         if (2 * acos(fmin(1, fabs(q[3]))) < MOST_ANGLE)
-            turn_of(q, turns[count++]);
+            rotation_of(q, rotations[count++]);
     }
     return count;
 }
@@ -81,22 +81,22 @@ static void offset_shift(const double from[3], const linear_stage *stage, int wa
 static void list_trials(const linear_stage *stage, clvox_linear kind, trials *t)
 {
     static const double scales[] = {1, .85, 1.18};
-    double(*turns)[3][3] = malloc(sizeof *turns * (TURNS + 1));
-    if (!turns)
+    double(*rotations)[3][3] = malloc(sizeof *rotations * (ROTATIONS + 1));
+    if (!rotations)
         return;
-    int count = turns_of(stage, kind, turns);
+    int count = rotations_of(stage, kind, rotations);
     int sizes = kind >= CLVOX_LINEAR_SIMILARITY ? 3 : 1;
     for (int i = 0; i < count; i++)
         for (int s = 0; s < sizes; s++)
             for (int way = 0; way < (s == 0 ? 7 : 1); way++) {
                 double shift[3];
                 offset_shift(stage->moving.center, stage, way, .35, shift);
-                add(t, CLV_MATRIX3(turns[i]), scales[s], shift);
+                add(t, CLV_MATRIX3(rotations[i]), scales[s], shift);
             }
-    free(turns);
+    free(rotations);
 }
 
-/* A turn beyond 60 degrees has to be better to be believed: headers are
+/* A rotation beyond 60 degrees has to be better to be believed: headers are
  * mostly right. */
 static void doubt(linear_state *states, int count)
 {

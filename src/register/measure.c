@@ -101,7 +101,7 @@ int clv_register_measure(const clv_registration *run, bool linear, const clv_buf
 {
     int status = CLVOX_OK;
     clv_registration view = *run;
-    if (run->turned)
+    if (run->exchanged)
         CLV_TRY(clv_register_exchange(&view));
     CLV_TRY(measure(&view, linear, u, report));
 end:

@@ -116,8 +116,8 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
     clvox_register_options first = *asked, *options = &first, work;
     clvox_grid fixed, moving;
     clv_registration run = {.options = &work, .moving_first = moving_first};
-    run.turned = moving_first && clv_register_turns(given, asked);
-    if (run.turned)
+    run.exchanged = moving_first && clv_register_exchanges(given, asked);
+    if (run.exchanged)
         clv_register_exchange_images(images, options);
     clv_request list[CLV_REGISTER_REQUESTS];
     bool coarse = clv_register_work(images, options, &fixed, &moving, &work);
@@ -136,7 +136,7 @@ static size_t predict_from(const clvox_register_images *given, const clvox_regis
         *largest = most(*largest, list[i].bytes);
     if (coarse) {
         size_t n = sizeof(float) * clvox_grid_voxels(&given->fixed[0]->grid),
-               small = sizeof(float) * (size_t)(run.turned ? run.m : run.n);
+               small = sizeof(float) * (size_t)(run.exchanged ? run.m : run.n);
         size_t m = sizeof(float) * clvox_grid_voxels(&given->moving[0]->grid);
         /* Making the images coarser, and bringing the result to the full grid. */
         held = most(held, 3 * most(n, m) + sizeof(float) * most((size_t)run.n, (size_t)run.m) + SMALL_BYTES);

@@ -171,8 +171,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     images = full;
     CLV_TRY(clv_register_prepare(context, options, &images, &copies));
     run.moving_first = clv_register_order(&full, true) > 0;
-    run.turned = run.moving_first && clv_register_turns(&full, options);
-    if (run.turned)
+    run.exchanged = run.moving_first && clv_register_exchanges(&full, options);
+    if (run.exchanged)
         clv_register_exchange_images(&images, &first);
     bool coarse = clv_register_work(&images, &first, &fixed_grid, &moving_grid, &work);
     if (coarse && (too_coarse(&images.fixed[0]->grid, &fixed_grid) ||
@@ -206,7 +206,7 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
 
     mark = now();
     if (deform) {
-        result->exchanged = run.turned;
+        result->exchanged = run.exchanged;
         CLV_TRY(deform->run(&run, result));
         CLV_TRY(clv_register_measure(&run, true, run.u, &after));
     }

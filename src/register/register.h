@@ -61,7 +61,7 @@ typedef struct clv_registration {
     clv_buffer *partial, *state;
     const clvox_volume *initial_warp; /* NULL: none */
     double fraction_done;
-    bool turned;       /* fixed and moving here are the moving and the fixed image of the one who asked */
+    bool exchanged;    /* fixed and moving here are the moving and the fixed image of the one who asked */
     bool moving_first; /* of his images the moving one comes first (clv_register_order) */
     unsigned suspicions; /* what stages have found to speak against the result: CLVOX_SUSPECT_... */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
@@ -116,7 +116,7 @@ int clv_register_order(const clvox_register_images *images, bool contents);
 
 /* Whether such a run begins with the image that comes first: syn, which moves
  * both, where the grids are comparable. Others keep the fixed grid. */
-bool clv_register_turns(const clvox_register_images *images, const clvox_register_options *options);
+bool clv_register_exchanges(const clvox_register_images *images, const clvox_register_options *options);
 
 /* Moving for fixed and the other way round; widths in voxels of the fixed grid
  * follow. */
@@ -135,7 +135,8 @@ typedef struct clv_halves {
                                   place */
     clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
 } clv_halves;
-int clv_register_turn(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *halves);
+int clv_register_exchange_back(clv_registration *run, const clvox_grid *at, float smallest,
+                               const clv_halves *halves);
 
 /* The halves of a run that was not exchanged, on grid at: u = phi2 o phi1^-1 and inverse = phi1 o phi2^-1 with
  * phi1 = x + u_fixed and phi2 = x + u. between, out: fields, overwritten. */

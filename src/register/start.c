@@ -14,15 +14,15 @@ int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer
     clv_buffer *w = NULL;
     double identity[4][4];
     clv_map map;
-    float turn[3][3];
+    float reorient[3][3];
     if (!warp)
         return clv_buffer_fill(run->ctx, u, 0, 0, 3 * voxels * sizeof(float));
     clv_matrix_identity(identity);
     CLV_TRY(clv_buffer_create(run->ctx, 3 * clvox_grid_voxels(&warp->grid) * sizeof(float), "initial warp", &w));
     CLV_TRY(clv_field_upload(run->ctx, warp, 1, w));
     clv_map_between(grid, &warp->grid, NULL, 1, &map);
-    CLV_TRY(clv_field_turn(grid, &warp->grid, CLV_MATRIX(identity), turn));
-    CLV_TRY(clv_compose(run->ctx, NULL, 1, CLV_VECTORS(w, warp->grid.size), &map, (const float(*)[3])turn,
+    CLV_TRY(clv_field_reorientation(grid, &warp->grid, CLV_MATRIX(identity), reorient));
+    CLV_TRY(clv_compose(run->ctx, NULL, 1, CLV_VECTORS(w, warp->grid.size), &map, CLV_MATRIX3F(reorient),
                         CLV_VECTORS(u, grid->size)));
 end:
     clv_buffer_destroy(&w);

@@ -113,13 +113,13 @@ clv_color clv_color_of_label(int label)
 {
     /* Steps of the golden ratio round the circle of hues never come close to
      * a recent one; two levels of saturation keep far ones apart. */
-    double turn = 6 * fmod(fabs(label * 0.61803398875), 1.0);
-    double fraction = turn - floor(turn);
+    double hue = 6 * fmod(fabs(label * 0.61803398875), 1.0);
+    double fraction = hue - floor(hue);
     double low = label % 2 ? 0.1 : 0.35;
     double up = low + (1 - low) * fraction, down = 1 - (1 - low) * fraction;
     double rgb[6][3] = {{1, up, low}, {down, 1, low}, {low, 1, up},
                         {low, down, 1}, {up, low, 1}, {1, low, down}};
-    const double *c = rgb[(int)turn % 6];
+    const double *c = rgb[(int)hue % 6];
     return (clv_color){byte(c[0]), byte(c[1]), byte(c[2])};
 }
 

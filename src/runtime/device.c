@@ -18,7 +18,7 @@ static const char packages[] =
 
 /* The library that an .icd file names, tried as the loader tries it. Returns
  * true and what is wrong with it when it cannot be loaded. */
-static bool broken_driver(const char *path, char *why, size_t room)
+static bool broken_driver(const char *path, char *why, size_t capacity)
 {
     char library[512] = "";
     FILE *file = fopen(path, "r");
@@ -28,7 +28,7 @@ static bool broken_driver(const char *path, char *why, size_t room)
         fclose(file);
     library[strcspn(library, "\r\n")] = 0;
     if (!library[0]) {
-        snprintf(why, room, "%s is empty", path);
+        snprintf(why, capacity, "%s is empty", path);
         return true;
     }
     void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
@@ -36,7 +36,7 @@ static bool broken_driver(const char *path, char *why, size_t room)
         dlclose(handle);
         return false;
     }
-    snprintf(why, room, "%.200s names a driver that cannot be loaded (%.300s)", path, dlerror());
+    snprintf(why, capacity, "%.200s names a driver that cannot be loaded (%.300s)", path, dlerror());
     return true;
 }
 
@@ -102,7 +102,7 @@ static void judge(clvox_device *d)
 }
 
 /* Adds the devices of one platform; one that has none is normal. */
-static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *room)
+static int add_platform(cl_platform_id platform, clvox_device **list, int *count, int *capacity)
 {
     int status = CLVOX_OK;
     cl_uint found = 0;
@@ -115,7 +115,7 @@ static int add_platform(cl_platform_id platform, clvox_device **list, int *count
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, found, ids, NULL) != CL_SUCCESS)
         goto end;
     for (cl_uint i = 0; i < found; i++) {
-        clvox_device *grown = clv_grown(*list, *count, room, sizeof *grown);
+        clvox_device *grown = clv_grown(*list, *count, capacity, sizeof *grown);
         if (!grown) {
             status = CLVOX_ERROR_MEMORY;
             goto end;
@@ -135,7 +135,7 @@ end:
 
 int clvox_devices_list(clvox_device **out)
 {
-    int status = CLVOX_OK, count = 0, room = 0;
+    int status = CLVOX_OK, count = 0, capacity = 0;
     cl_uint platforms = 0;
     clvox_device *list = NULL;
     cl_platform_id *ids = NULL;
@@ -147,7 +147,7 @@ int clvox_devices_list(clvox_device **out)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_CL(clGetPlatformIDs(platforms, ids, NULL), "clGetPlatformIDs", "listing OpenCL drivers");
     for (cl_uint i = 0; i < platforms; i++)
-        CLV_TRY(add_platform(ids[i], &list, &count, &room));
+        CLV_TRY(add_platform(ids[i], &list, &count, &capacity));
     if (count == 0) {
         status = clv_no_device();
         goto end;

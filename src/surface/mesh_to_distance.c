@@ -55,7 +55,7 @@ static int prepare(const clvox_surface *surface, clvox_surface **oriented, clvox
     notes->turned = cones(*oriented, middle) + cones(*caps, middle) < 0;
     /* Closed parts, which have no caps. */
     if (notes->facts.components > 1)
-        CLV_TRY(clv_surface_turn_parts(*oriented, sides, count, notes->turned ? -1 : 1,
+        CLV_TRY(clv_surface_flip_parts(*oriented, sides, count, notes->turned ? -1 : 1,
                                        &notes->triangles_turned));
 end:
     free(sides);

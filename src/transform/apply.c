@@ -95,7 +95,7 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
 {
     clvox_interpolation interpolation = options ? options->interpolation : CLVOX_INTERPOLATE_AUTO;
     float outside = options ? options->outside : 0;
-    clvox_reorientation turn = options ? options->reorientation : CLVOX_REORIENT_AUTO;
+    clvox_reorientation reorientation = options ? options->reorientation : CLVOX_REORIENT_AUTO;
     int status = CLVOX_OK;
     clv_chain chain = {0};
     clv_buffer *field = NULL;
@@ -124,12 +124,12 @@ int clvox_apply_with(clvox_context *context, const clvox_volume *image, const cl
     CLV_TRY(clv_chain_make(context, links, count, &chain));
     CLV_TRY(clv_chain_field(context, &chain, grid, &field, matrix));
     CLV_TRY(apply_map(context, image, field, CLV_MATRIX(matrix), interpolation, outside, made));
-    bool turns = image->kind == CLVOX_KIND_VECTOR || image->kind == CLVOX_KIND_DISPLACEMENT ||
-                 image->kind == CLVOX_KIND_TENSOR;
-    if (turns && turn != CLVOX_REORIENT_NONE) {
+    bool reorients = image->kind == CLVOX_KIND_VECTOR || image->kind == CLVOX_KIND_DISPLACEMENT ||
+                     image->kind == CLVOX_KIND_TENSOR;
+    if (reorients && reorientation != CLVOX_REORIENT_NONE) {
         if (field)
             CLV_TRY(clv_field_download(context, field, grid, 1, &u));
-        CLV_TRY(clv_reorient(made, u, CLV_MATRIX(matrix), turn));
+        CLV_TRY(clv_reorient(made, u, CLV_MATRIX(matrix), reorientation));
     }
     *out = made;
     made = NULL;

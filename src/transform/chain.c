@@ -120,13 +120,13 @@ int clv_chain_field(clvox_context *ctx, const clv_chain *chain, const clvox_grid
             CLV_TRY(clv_field_upload(ctx, warp, 1, u));
         } else {
             clv_map map;
-            float turn[3][3];
+            float reorient[3][3];
             CLV_TRY(clv_field_upload(ctx, warp, 1, w));
             clv_map_between(grid, &warp->grid, CLV_MATRIX(matrix), 1, &map);
-            CLV_TRY(clv_field_turn(grid, &warp->grid, CLV_MATRIX(matrix), turn));
+            CLV_TRY(clv_field_reorientation(grid, &warp->grid, CLV_MATRIX(matrix), reorient));
             clv_buffer *to = i ? next : u;
             CLV_TRY(clv_compose(ctx, i ? u : NULL, 1, CLV_VECTORS(w, warp->grid.size), &map,
-                                (const float(*)[3])turn, CLV_VECTORS(to, grid->size)));
+                                CLV_MATRIX3F(reorient), CLV_VECTORS(to, grid->size)));
             if (i) {
                 next = u;
                 u = to;

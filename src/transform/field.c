@@ -20,7 +20,8 @@ void clv_field_frame(const clvox_grid *grid, double to_ras[3][3])
             to_ras[i][j] = grid->to_ras[i][j] / spacing[j];
 }
 
-int clv_field_turn(const clvox_grid *to, const clvox_grid *from, const double matrix[4][4], float turn[3][3])
+int clv_field_reorientation(const clvox_grid *to, const clvox_grid *from, const double matrix[4][4],
+                            float reorient[3][3])
 {
     int status = CLVOX_OK;
     double to_ras[3][3], from_ras[3][3], linear[3][3], product[3][3];
@@ -32,7 +33,7 @@ int clv_field_turn(const clvox_grid *to, const clvox_grid *from, const double ma
     CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(product), product));
     clv_matrix3_multiply(CLV_MATRIX3(product), CLV_MATRIX3(from_ras), product);
     for (int i = 0; i < 9; i++)
-        turn[i / 3][i % 3] = (float)product[i / 3][i % 3];
+        reorient[i / 3][i % 3] = (float)product[i / 3][i % 3];
 end:
     return status;
 }
@@ -77,9 +78,9 @@ int clv_field_check_angles(const clvox_grid *grid, const char *what)
     return CLVOX_OK;
 }
 
-/* to = turn from (+ line (i, 1)), from and to with strides of their own. */
+/* to = reorient from (+ line (i, 1)), from and to with strides of their own. */
 typedef struct conversion {
-    double turn[3][3];
+    double reorient[3][3];
     bool has_line;
     double line[3][4]; /* voxel index -> RAS mm to be added */
     const int *size;
@@ -95,7 +96,7 @@ static inline __attribute__((always_inline)) void convert_run(const conversion *
                                                               size_t from_voxel, size_t from_part,
                                                               size_t to_voxel, size_t to_part)
 {
-    const double(*t)[3] = CLV_MATRIX3(c->turn);
+    const double(*t)[3] = CLV_MATRIX3(c->reorient);
     const float *from = c->from;
     float *restrict to = c->to;
     for (size_t i = begin; i < end; i++) {
@@ -128,7 +129,7 @@ static int convert_piece(void *user, size_t index, int worker)
         for (int j = 0; c->from && j < 3; j++)
             v[j] = (double)c->from[i * c->from_voxel + (size_t)j * c->from_part];
         for (int r = 0; r < 3; r++) {
-            double sum = c->turn[r][0] * v[0] + c->turn[r][1] * v[1] + c->turn[r][2] * v[2];
+            double sum = c->reorient[r][0] * v[0] + c->reorient[r][1] * v[1] + c->reorient[r][2] * v[2];
             if (c->has_line)
                 sum += c->line[r][0] * (double)x + c->line[r][1] * (double)y + c->line[r][2] * (double)z +
                        c->line[r][3];
@@ -161,9 +162,9 @@ int clv_field_upload(clvox_context *ctx, const clvox_volume *warp, double sign, 
     if (!values)
         return clv_fail(CLVOX_ERROR_MEMORY, "displacement field: out of host memory");
     clv_field_frame(&warp->grid, frame);
-    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(frame), c.turn));
+    CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(frame), c.reorient));
     for (int i = 0; i < 9; i++)
-        c.turn[i / 3][i % 3] *= sign;
+        c.reorient[i / 3][i % 3] *= sign;
     for (size_t first = 0; first < voxels; first += c.count) {
         c.first = first;
         c.count = voxels - first < chunk ? voxels - first : chunk;
@@ -243,9 +244,9 @@ int clv_field_download(clvox_context *ctx, const clv_buffer *field, const clvox_
                        double sign, clvox_volume **out)
 {
     conversion c = {0};
-    clv_field_frame(grid, c.turn);
+    clv_field_frame(grid, c.reorient);
     for (int i = 0; i < 9; i++)
-        c.turn[i / 3][i % 3] *= sign;
+        c.reorient[i / 3][i % 3] *= sign;
     return download(ctx, field, grid, &c, out);
 }
 
@@ -257,7 +258,7 @@ int clv_field_download_map(clvox_context *ctx, const clv_buffer *field, const cl
     clv_field_frame(grid, frame);
     for (int i = 0; i < 3; i++)
         memcpy(linear[i], matrix[i], sizeof linear[i]);
-    clv_matrix3_multiply(CLV_MATRIX3(linear), CLV_MATRIX3(frame), c.turn);
+    clv_matrix3_multiply(CLV_MATRIX3(linear), CLV_MATRIX3(frame), c.reorient);
     /* (matrix - 1) x, with the 1 taken off first: large world coordinates
      * must not cost the digits of a small displacement. */
     clv_matrix_copy(matrix, excess);

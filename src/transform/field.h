@@ -14,7 +14,8 @@
 void clv_field_frame(const clvox_grid *grid, double to_ras[3][3]);
 
 /* For vectors in mm along the axes of `from`: out of matrix, to mm along those of `to`. */
-int clv_field_turn(const clvox_grid *to, const clvox_grid *from, const double matrix[4][4], float turn[3][3]);
+int clv_field_reorientation(const clvox_grid *to, const clvox_grid *from, const double matrix[4][4],
+                            float reorient[3][3]);
 
 /* Refuses grids that kernels cannot count with 32-bit integers. */
 int clv_field_check(const clvox_grid *grid);

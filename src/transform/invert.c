@@ -31,23 +31,23 @@ int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffe
 {
     int status = CLVOX_OK;
     double edge[3], frame[3][3];
-    float turn[2][3][3] = {{{0}}};
+    float reorient[2][3][3] = {{{0}}};
     clv_map map;
     clv_statistics s;
     clvox_grid_spacing(grid, edge);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
     clv_field_frame(grid, frame);
     for (int i = 0; i < 3; i++) {
-        turn[0][i][i] = 1 / spacing[i];
+        reorient[0][i][i] = 1 / spacing[i];
         for (int j = 0; j < 3; j++)
-            turn[1][i][j] = (float)frame[i][j];
+            reorient[1][i][j] = (float)frame[i][j];
     }
     clv_map_between(grid, grid, NULL, 1, &map);
     CLV_TRY(clv_compose(ctx, v, 1, CLV_VECTORS(u, grid->size), &map, plus, CLV_VECTORS(error, grid->size)));
     for (int unit = 0; unit < 2; unit++) {
         double *to = unit ? residual_mm : residual_voxels;
-        CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS_MM(error, grid->size, spacing), CLV_TURN(turn[unit]), v,
-                                       NULL, partial, &s));
+        CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS_MM(error, grid->size, spacing),
+                                       CLV_MATRIX3F(reorient[unit]), v, NULL, partial, &s));
         /* Without a voxel to look at nothing is known. */
         to[0] = s.voxels ? s.largest : NAN;
         to[1] = s.voxels ? s.sum / (double)s.voxels : NAN;

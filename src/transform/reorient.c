@@ -122,7 +122,7 @@ static bool principal_rotation(const double f[3][3], const double d[3][3], doubl
 }
 
 /* map: as local_map gives it. */
-static void turn_voxel(float *v, size_t voxels, int frames, const double map[3][3], bool principal)
+static void reorient_voxel(float *v, size_t voxels, int frames, const double map[3][3], bool principal)
 {
     if (frames == 3) {
         double in[3] = {(double)v[0], (double)v[voxels], (double)v[2 * voxels]}, out[3];
@@ -149,7 +149,7 @@ static void turn_voxel(float *v, size_t voxels, int frames, const double map[3][
                 (float)(half[a][0] * r[b][0] + half[a][1] * r[b][1] + half[a][2] * r[b][2]);
 }
 
-static int turn_plane(void *user, size_t z, int worker)
+static int reorient_plane(void *user, size_t z, int worker)
 {
     const work *w = user;
     const int *n = w->image->grid.size;
@@ -161,7 +161,7 @@ static int turn_plane(void *user, size_t z, int worker)
         for (size_t x = 0; x < (size_t)n[0]; x++, i++) {
             if (w->u)
                 map_at(w, (const size_t[3]){x, y, z}, map);
-            turn_voxel(w->image->data + i, voxels, w->image->frames, CLV_MATRIX3(map), w->principal);
+            reorient_voxel(w->image->data + i, voxels, w->image->frames, CLV_MATRIX3(map), w->principal);
         }
     return CLVOX_OK;
 }
@@ -179,7 +179,7 @@ int clv_reorient(clvox_volume *image, const clvox_volume *u, const double matrix
         memcpy(axes[a], image->grid.to_ras[a], sizeof axes[a]);
     CLV_TRY(clv_matrix3_invert(CLV_MATRIX3(axes), w.to_index));
     CLV_TRY(local_map(matrix, w.principal, w.by_matrix));
-    CLV_TRY(clv_parallel((size_t)image->grid.size[2], turn_plane, &w));
+    CLV_TRY(clv_parallel((size_t)image->grid.size[2], reorient_plane, &w));
 end:
     return status;
 }

@@ -5,7 +5,7 @@
 #include "clvox/apply.h"
 #include "clvox/volume.h"
 
-/* Turns the vectors (3 frames) or tensors (6 frames, upper triangle row by
+/* Reorients the vectors (3 frames) or tensors (6 frames, upper triangle row by
  * row, RAS) of an image that was resampled through the pull-back
  * T(x) = matrix (x + u(x)), in place. What moved from T(x) to x did so by the
  * inverse of T, whose local linear part is F = J^-1, J = DT(x).

@@ -9,7 +9,7 @@
 typedef struct generated {
     const clv_entry *entry;
     const clv_variant *variant;
-    int tile, turn;
+    int tile, index;
     bool first;
 } generated;
 
@@ -46,9 +46,9 @@ int harness_close(void **state)
     return 0;
 }
 
-int harness_turn(void)
+int harness_case_index(void)
 {
-    return running->turn;
+    return running->index;
 }
 
 bool harness_first(void)
@@ -119,7 +119,7 @@ static void generate(const clv_entry *entry, CMUnitTestFunction function, const 
             test_case_at(function, data, bytes, "%s %s %dx%dx%d march %d: %s", entry->name, g.variant->name,
                          tile.x, tile.y, tile.z, tile.march, what);
             test_before(force, &g, sizeof g);
-            g.turn++;
+            g.index++;
             g.first = false;
         }
     }

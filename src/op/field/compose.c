@@ -19,7 +19,7 @@ const clv_entry clv_entry_compose = {.file = "field/compose", .name = "compose",
                                      .count = 2, .builds = builds};
 
 static int compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w, const clv_map *map,
-                   const float turn[3][3], const clv_image *out, bool extend)
+                   const float reorient[3][3], const clv_image *out, bool extend)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
@@ -31,26 +31,26 @@ static int compose(clvox_context *ctx, const clv_buffer *u, float own, const clv
             shift[i][j] = map->shift[i][j];
     CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, 12 * (from + to * (u ? 2 : 1)), CLV_BUF(u), CLV_FLOAT(own),
                        CLV_BUF(w->buffer), CLV_INT4(w->size[0], w->size[1], w->size[2], 0),
-                       CLV_FLOAT4V(map->linear[0]), CLV_FLOAT4V(map->linear[1]),
-                       CLV_FLOAT4V(map->linear[2]), CLV_FLOAT4V(shift[0]), CLV_FLOAT4V(shift[1]),
-                       CLV_FLOAT4V(shift[2]), CLV_FLOAT4(turn[0][0], turn[0][1], turn[0][2], 0),
-                       CLV_FLOAT4(turn[1][0], turn[1][1], turn[1][2], 0),
-                       CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0), CLV_INT(extend),
+                       CLV_FLOAT4V(map->linear[0]), CLV_FLOAT4V(map->linear[1]), CLV_FLOAT4V(map->linear[2]),
+                       CLV_FLOAT4V(shift[0]), CLV_FLOAT4V(shift[1]), CLV_FLOAT4V(shift[2]),
+                       CLV_FLOAT4(reorient[0][0], reorient[0][1], reorient[0][2], 0),
+                       CLV_FLOAT4(reorient[1][0], reorient[1][1], reorient[1][2], 0),
+                       CLV_FLOAT4(reorient[2][0], reorient[2][1], reorient[2][2], 0), CLV_INT(extend),
                        CLV_BUF(out->buffer), CLV_INT4(out->size[0], out->size[1], out->size[2], 0)));
 end:
     return status;
 }
 
 int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w, const clv_map *map,
-                const float turn[3][3], const clv_image *out)
+                const float reorient[3][3], const clv_image *out)
 {
-    return compose(ctx, u, own, w, map, turn, out, false);
+    return compose(ctx, u, own, w, map, reorient, out, false);
 }
 
 int clv_compose_extended(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w,
-                         const clv_map *map, const float turn[3][3], const clv_image *out)
+                         const clv_map *map, const float reorient[3][3], const clv_image *out)
 {
-    return compose(ctx, u, own, w, map, turn, out, true);
+    return compose(ctx, u, own, w, map, reorient, out, true);
 }
 
 const clv_entry *const clv_operation_field_compose[] = {

@@ -6,7 +6,7 @@
 
 /* The adjoint of a step of positions along a velocity,
  *   next(i) = d(i) + s w(i + d(i))
- * (clv_compose_extended of w after d with turn s I): with g = dS/dnext
+ * (clv_compose_extended of w after d with reorient s I): with g = dS/dnext
  *   dS/dd = g + s (Dw(i + d(i)))^T g     written over g
  *   dS/dw = s sum_i weight_j(i + d(i)) g(i)
  * exact for the trilinear w, which goes on beyond its border. dS/dw is summed in

@@ -12,7 +12,7 @@
 struct clv_solver {
     clv_fluid_operator op;
     clv_solver_options options;
-    clv_solver_room room;
+    clv_solver_workspace workspace;
     clv_fluid_operator wide; /* what the transform solves */
     clv_fft fft;
 };
@@ -68,8 +68,8 @@ static size_t voxels_of(const int size[3])
     return (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
 }
 
-int clv_solver_requests(const clv_fluid_operator *op, const clv_solver_options *o, clv_solver_room *room,
-                        clv_request *list)
+int clv_solver_requests(const clv_fluid_operator *op, const clv_solver_options *o,
+                        clv_solver_workspace *workspace, clv_request *list)
 {
     int count = 0, wide[3];
     size_t bytes[3] = {0};
@@ -83,29 +83,29 @@ int clv_solver_requests(const clv_fluid_operator *op, const clv_solver_options *
     }
     for (int i = 0; i < 3; i++)
         if (bytes[i])
-            list[count++] = (clv_request){&room->field[i], bytes[i], "field of the solver"};
+            list[count++] = (clv_request){&workspace->field[i], bytes[i], "field of the solver"};
     if (kinds[o->kind].iterates) {
-        list[count++] = (clv_request){&room->partial, CLV_FLUID_OPERATOR_PARTIALS * sizeof(float),
+        list[count++] = (clv_request){&workspace->partial, CLV_FLUID_OPERATOR_PARTIALS * sizeof(float),
                                       "sums of the solver"};
-        list[count++] = (clv_request){&room->state, CLV_CG_STATE * sizeof(float), "state of the solver"};
+        list[count++] = (clv_request){&workspace->state, CLV_CG_STATE * sizeof(float), "state of the solver"};
     }
     clv_fluid_operator level = *op;
     for (int i = 0; i < CLV_MG_COARSER && o->kind == CLV_SOLVER_MULTIGRID && clv_mg_coarsen(&level, &level); i++)
         for (int k = 0; k < 2; k++)
-            list[count++] = (clv_request){&room->coarse[2 * i + k], 12 * voxels_of(level.size),
+            list[count++] = (clv_request){&workspace->coarse[2 * i + k], 12 * voxels_of(level.size),
                                           "coarser field of the solver"};
     return count;
 }
 
 size_t clv_solver_bytes(const clv_fluid_operator *op, const clv_solver_options *options)
 {
-    clv_solver_room room = {{NULL}, NULL, NULL, {NULL}};
+    clv_solver_workspace workspace = {{NULL}, NULL, NULL, {NULL}};
     clv_request list[CLV_SOLVER_REQUESTS];
-    return clv_pool_bytes(list, clv_solver_requests(op, options, &room, list));
+    return clv_pool_bytes(list, clv_solver_requests(op, options, &workspace, list));
 }
 
 int clv_solver_create(clvox_context *ctx, const clv_fluid_operator *op, const clv_solver_options *o,
-                      const clv_solver_room *room, clv_solver **out)
+                      const clv_solver_workspace *workspace, clv_solver **out)
 {
     int status = CLVOX_OK;
     *out = NULL;
@@ -118,7 +118,7 @@ int clv_solver_create(clvox_context *ctx, const clv_fluid_operator *op, const cl
     *out = calloc(1, sizeof **out);
     if (!*out)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a solver");
-    **out = (clv_solver){.op = *op, .options = *o, .room = *room, .wide = *op};
+    **out = (clv_solver){.op = *op, .options = *o, .workspace = *workspace, .wide = *op};
     clv_solver_grid(op, (*out)->wide.size);
     (*out)->wide.periodic = true;
     if (kinds[o->kind].transforms)
@@ -141,7 +141,7 @@ void clv_solver_destroy(clv_solver **solver)
 static int transform(clvox_context *ctx, const clv_solver *s, const clv_buffer *f, clv_buffer *v)
 {
     int status = CLVOX_OK;
-    clv_buffer *spectrum = s->room.field[0], *padded = s->room.field[1];
+    clv_buffer *spectrum = s->workspace.field[0], *padded = s->workspace.field[1];
     if (s->op.periodic)
         return clv_fft_solve(ctx, &s->fft, &s->wide, f, v, spectrum);
     CLV_TRY(clv_fft_fit(ctx, f, s->op.size, padded, s->wide.size));
@@ -175,22 +175,24 @@ int clv_solver_solve(clvox_context *ctx, clv_solver *s, const clv_buffer *f, clv
     if (!warm)
         CLV_TRY(clv_buffer_fill(ctx, v, 0, 0, (size_t)(12 * n)));
     if (s->options.kind == CLV_SOLVER_SOR) {
-        const clv_sor_workspace w = {s->room.field[0], s->room.partial, s->room.state};
+        const clv_sor_workspace w = {s->workspace.field[0], s->workspace.partial, s->workspace.state};
         CLV_TRY(clv_sor_solve(ctx, &problem, &w, &iterated));
         report->bytes = 72 * n * iterated.iterations;
     } else if (s->options.kind == CLV_SOLVER_MULTIGRID) {
-        clv_mg_workspace w = {.residual = s->room.field[0], .other = s->room.field[1], .partial = s->room.partial,
-                              .state = s->room.state};
+        clv_mg_workspace w = {.residual = s->workspace.field[0],
+                              .other = s->workspace.field[1],
+                              .partial = s->workspace.partial,
+                              .state = s->workspace.state};
         for (int i = 0; i < CLV_MG_COARSER; i++) {
-            w.v[i] = s->room.coarse[2 * i];
-            w.f[i] = s->room.coarse[2 * i + 1];
+            w.v[i] = s->workspace.coarse[2 * i];
+            w.f[i] = s->workspace.coarse[2 * i + 1];
         }
         CLV_TRY(clv_mg_solve(ctx, &problem, &w, &iterated));
         /* A residual, and twice as many steps as a polynomial has; a third more on coarser levels at most. */
         report->bytes = (36 + (s->op.beta > 0 ? 8 : 4) * 84) * n * iterated.iterations;
     } else {
-        const clv_cg_workspace w = {s->room.field[0], s->room.field[1], s->room.field[2], s->room.partial,
-                                    s->room.state};
+        const clv_cg_workspace w = {s->workspace.field[0], s->workspace.field[1], s->workspace.field[2],
+                                    s->workspace.partial, s->workspace.state};
         CLV_TRY(clv_cg_solve(ctx, &problem, &w, &iterated));
         report->bytes = 120 * n * iterated.iterations;
     }

@@ -39,15 +39,15 @@ typedef struct clv_solver_options {
 
 /* What solvers work in, the caller's, zeroed at first: he asks for what his largest
  * grid needs, and has solvers of all his grids share it (one at a time). */
-typedef struct clv_solver_room {
+typedef struct clv_solver_workspace {
     clv_buffer *field[3], *partial, *state;
     clv_buffer *coarse[2 * CLV_MG_COARSER];
-} clv_solver_room;
+} clv_solver_workspace;
 enum { CLV_SOLVER_REQUESTS = 5 + 2 * CLV_MG_COARSER };
 
 /* Returns the number of requests. Grids that are no finer along any axis need no more. */
-int clv_solver_requests(const clv_fluid_operator *op, const clv_solver_options *options, clv_solver_room *room,
-                        clv_request *list);
+int clv_solver_requests(const clv_fluid_operator *op, const clv_solver_options *options,
+                        clv_solver_workspace *workspace, clv_request *list);
 size_t clv_solver_bytes(const clv_fluid_operator *op, const clv_solver_options *options);
 
 /* The grid that fft transforms. */
@@ -61,11 +61,11 @@ typedef struct clv_solver_report {
 
 typedef struct clv_solver clv_solver;
 
-/* For one grid; builds what transforms need, tables of some KiB among it. room: set, and
+/* For one grid; builds what transforms need, tables of some KiB among it. workspace: set, and
  * living longer. CLVOX_ERROR_ARGUMENT where the solver does not take the operator. On
  * success *out is to be destroyed before its context. */
 int clv_solver_create(clvox_context *ctx, const clv_fluid_operator *op, const clv_solver_options *options,
-                      const clv_solver_room *room, clv_solver **out);
+                      const clv_solver_workspace *workspace, clv_solver **out);
 void clv_solver_destroy(clv_solver **solver); /* NULL is legal */
 
 /* v = K f; v is not f. warm: v holds a guess, from which iterative solvers start

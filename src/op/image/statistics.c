@@ -16,7 +16,7 @@ static const char *const builds[] = {"-DLENGTHS=0", "-DLENGTHS=1", NULL};
 
 const clv_entry clv_entry_statistics = {"image/statistics", "statistics", variants, 2, builds};
 
-static int measure(clvox_context *ctx, bool lengths, const clv_buffer *a, const float turn[3][3],
+static int measure(clvox_context *ctx, bool lengths, const clv_buffer *a, const float reorient[3][3],
                    const clv_buffer *through, const clv_buffer *weight, const int size[3],
                    const float per_mm[3], clv_buffer *partial, clv_statistics *out)
 {
@@ -28,9 +28,9 @@ static int measure(clvox_context *ctx, bool lengths, const clv_buffer *a, const 
     int groups = clv_launch_groups(kernel, size, NULL);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(a), CLV_BUF(through), CLV_BUF(weight),
                        CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(turn[0][0], turn[0][1], turn[0][2], 0),
-                       CLV_FLOAT4(turn[1][0], turn[1][1], turn[1][2], 0),
-                       CLV_FLOAT4(turn[2][0], turn[2][1], turn[2][2], 0),
+                       CLV_FLOAT4(reorient[0][0], reorient[0][1], reorient[0][2], 0),
+                       CLV_FLOAT4(reorient[1][0], reorient[1][1], reorient[1][2], 0),
+                       CLV_FLOAT4(reorient[2][0], reorient[2][1], reorient[2][2], 0),
                        CLV_FLOAT4(per_mm[0], per_mm[1], per_mm[2], 0), CLV_BUF(partial)));
     CLV_TRY(clv_buffer_read(ctx, partial, 0, parts, sizeof(float) * PARTS * (size_t)groups));
     *out = (clv_statistics){.smallest = INFINITY, .largest = -INFINITY};
@@ -57,12 +57,12 @@ int clv_statistics_determinants(clvox_context *ctx, const clv_buffer *determinan
     return measure(ctx, false, determinants, none, NULL, weight, size, none[0], partial, out);
 }
 
-int clv_statistics_lengths(clvox_context *ctx, const clv_image *field, const float turn[3][3],
+int clv_statistics_lengths(clvox_context *ctx, const clv_image *field, const float reorient[3][3],
                            const clv_buffer *through, const clv_buffer *weight, clv_buffer *partial,
                            clv_statistics *out)
 {
     const float *spacing = field->spacing, per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
-    return measure(ctx, true, field->buffer, turn, through, weight, field->size, per_mm, partial, out);
+    return measure(ctx, true, field->buffer, reorient, through, weight, field->size, per_mm, partial, out);
 }
 
 const clv_entry *const clv_operation_image_statistics[] = {

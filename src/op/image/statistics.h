@@ -2,10 +2,8 @@
 #ifndef CLV_OP_IMAGE_STATISTICS_H
 #define CLV_OP_IMAGE_STATISTICS_H
 
+#include "base/matrix.h"
 #include "op/image.h"
-
-/* C11 does not convert float[3][3] to const float[3][3] by itself. */
-#define CLV_TURN(m) ((const float(*)[3])(m))
 
 /* Floats that the functions below need in partial. */
 enum { CLV_STATISTICS_PARTIALS = 6 * 1024 };
@@ -24,10 +22,10 @@ typedef struct clv_statistics {
 int clv_statistics_determinants(clvox_context *ctx, const clv_buffer *determinants, const clv_buffer *weight,
                                 const int size[3], clv_buffer *partial, clv_statistics *out);
 
-/* Of the lengths |turn v(x)| of a field's vectors, as above. With through (a
+/* Of the lengths |reorient v(x)| of a field's vectors, as above. With through (a
  * field on the same grid; NULL: none) only voxels x count whose x + through(x)
  * lies in the grid or up to half a voxel outside. */
-int clv_statistics_lengths(clvox_context *ctx, const clv_image *field, const float turn[3][3],
+int clv_statistics_lengths(clvox_context *ctx, const clv_image *field, const float reorient[3][3],
                            const clv_buffer *through, const clv_buffer *weight, clv_buffer *partial,
                            clv_statistics *out);
 

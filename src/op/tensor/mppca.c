@@ -107,7 +107,8 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     size_t lanes = p->kernel->item[0] ? row_windows : 1;
     size_t row = row_windows * window_floats(p) + lanes * p->slot;
     size_t likes = limits->type == CLVOX_DEVICE_CPU ? (size_t)limits->compute_units << 24 : (size_t)1 << 32;
-    size_t room = a->room ? a->room : least_of(likes, limits->global_bytes / 8);
+    size_t workspace_bytes =
+        a->workspace_bytes ? a->workspace_bytes : least_of(likes, limits->global_bytes / 8);
     /* Index arithmetic is int, and the largest buffer one allocation. */
     size_t most = limits->max_allocation ? least_of(INT_MAX, limits->max_allocation / 4) : INT_MAX;
     size_t widest = window_floats(p) * row_windows;
@@ -115,7 +116,7 @@ static int make_plan(clvox_context *ctx, const clv_mppca_args *a, plan *p)
     if (widest > most)
         return clv_fail(CLVOX_ERROR_MEMORY, "a row of windows of %d volumes is more than the device holds",
                         p->volumes);
-    size_t fit = least_of(room / 4 / row, most / widest), plane = (size_t)p->windows[1];
+    size_t fit = least_of(workspace_bytes / 4 / row, most / widest), plane = (size_t)p->windows[1];
     fit = fit ? fit : 1;
     p->rows = (int)least_of(fit, plane);
     p->planes = fit < plane ? 1 : (int)least_of(fit / plane, (size_t)p->windows[2]);

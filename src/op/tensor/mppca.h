@@ -13,7 +13,7 @@ typedef struct clv_mppca_args {
     const clv_buffer *mask; /* voxels floats, > 0 inside; may be NULL */
     clv_buffer *out;        /* as dwi, and may be dwi */
     clv_buffer *sigma;      /* voxels floats: standard deviation of the noise, in dwi's unit */
-    size_t room;            /* bytes of scratch for windows in flight; 0: what the device likes */
+    size_t workspace_bytes; /* bytes of scratch for windows in flight; 0: what the device likes */
 } clv_mppca_args;
 
 /* Marchenko-Pastur PCA (Veraart et al. 2016). In every window that fits into

@@ -12,7 +12,7 @@
 
 typedef struct plan {
     clfftPlanHandle forward, back; /* 0: not made */
-    clv_buffer *room;              /* between its passes; NULL: none is needed */
+    clv_buffer *workspace;         /* between its passes; NULL: none is needed */
 } plan;
 
 /* The library has one state in a process, which is there while somebody has a
@@ -128,7 +128,7 @@ static void destroy(void *made)
         clfftDestroyPlan(&p->forward);
     if (p->back)
         clfftDestroyPlan(&p->back);
-    clv_buffer_destroy(&p->room);
+    clv_buffer_destroy(&p->workspace);
     free(p);
     let_go();
 }
@@ -136,7 +136,7 @@ static void destroy(void *made)
 static int create(clvox_context *ctx, const int size[3], void **out)
 {
     int status = CLVOX_OK;
-    size_t room[2] = {0};
+    size_t workspace[2] = {0};
     *out = NULL;
     plan *p = calloc(1, sizeof *p);
     if (!p)
@@ -153,12 +153,12 @@ static int create(clvox_context *ctx, const int size[3], void **out)
         status = make(ctx, size, true, &p->back);
     clv_cache_unlock(lock);
     CLV_TRY(status);
-    TRY_CLFFT(clfftGetTmpBufSize(p->forward, &room[0]), "clfftGetTmpBufSize");
-    TRY_CLFFT(clfftGetTmpBufSize(p->back, &room[1]), "clfftGetTmpBufSize");
-    if (room[0] < room[1])
-        room[0] = room[1];
-    if (room[0] > 0)
-        CLV_TRY(clv_buffer_create(ctx, room[0], "room for clFFT", &p->room));
+    TRY_CLFFT(clfftGetTmpBufSize(p->forward, &workspace[0]), "clfftGetTmpBufSize");
+    TRY_CLFFT(clfftGetTmpBufSize(p->back, &workspace[1]), "clfftGetTmpBufSize");
+    if (workspace[0] < workspace[1])
+        workspace[0] = workspace[1];
+    if (workspace[0] > 0)
+        CLV_TRY(clv_buffer_create(ctx, workspace[0], "workspace for clFFT", &p->workspace));
     *out = p;
     p = NULL;
 end:
@@ -173,7 +173,8 @@ static int run(clvox_context *ctx, const plan *p, bool back, cl_mem from, cl_mem
     clv_span span;
     CLV_TRY(clv_span_begin(ctx, &span));
     TRY_CLFFT(clfftEnqueueTransform(back ? p->back : p->forward, back ? CLFFT_BACKWARD : CLFFT_FORWARD, 1,
-                                    &ctx->queue, 0, NULL, NULL, &from, &to, p->room ? p->room->mem : NULL),
+                                    &ctx->queue, 0, NULL, NULL, &from, &to,
+                                    p->workspace ? p->workspace->mem : NULL),
               "clfftEnqueueTransform");
 end:
     return clv_span_end(ctx, &span, back ? "clfft back" : "clfft forward", status);

@@ -12,7 +12,7 @@ static const setup setups[] = {
     {{9, 8, 1}, {34, 2, 3}}, {{11, 7, 12}, {33, 5, 9}}, {{37, 23, 19}, {67, 13, 29}},
 };
 
-static const float turn[3][3] = {{0.9f, 0.3f, -0.2f}, {-0.4f, 1.1f, 0.15f}, {0.1f, 0.2f, -0.8f}};
+static const float reorient[3][3] = {{0.9f, 0.3f, -0.2f}, {-0.4f, 1.1f, 0.15f}, {0.1f, 0.2f, -0.8f}};
 
 static size_t voxels(const int n[3])
 {
@@ -29,13 +29,13 @@ static void run_form(clvox_context *ctx, const float *u, float own, const float 
     clv_buffer *a = harness_upload_field(ctx, w, voxels(w_size));
     clv_buffer *b = u ? harness_upload_field(ctx, u, n) : NULL;
     clv_buffer *out = harness_output(ctx, 3 * n * sizeof(float));
-    int status = extend ? clv_compose_extended(ctx, b, own, CLV_VECTORS(a, w_size), map, turn,
-                                               CLV_VECTORS(out, out_size))
-                        : clv_compose(ctx, b, own, CLV_VECTORS(a, w_size), map, turn,
-                                      CLV_VECTORS(out, out_size));
+    int status =
+        extend ? clv_compose_extended(ctx, b, own, CLV_VECTORS(a, w_size), map, reorient,
+                                      CLV_VECTORS(out, out_size))
+               : clv_compose(ctx, b, own, CLV_VECTORS(a, w_size), map, reorient, CLV_VECTORS(out, out_size));
     assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download_field(ctx, out, got, n);
-    ref_compose(u, (double)own, w, w_size, map, turn, extend, slack, want, unsure, out_size);
+    ref_compose(u, (double)own, w, w_size, map, reorient, extend, slack, want, unsure, out_size);
     size_t passed_over = 0;
     for (size_t i = 0; i < n; i++)
         if (unsure[i]) {

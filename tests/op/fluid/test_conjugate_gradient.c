@@ -27,7 +27,7 @@ typedef struct given {
     double *v, *f, *got; /* f = L v */
     float *host;
     clv_buffer *known, *there;
-    clv_cg_workspace room;
+    clv_cg_workspace workspace;
 } given;
 
 static void begin(clvox_context *ctx, const clv_fluid_operator *op, given *g)
@@ -49,11 +49,11 @@ static void begin(clvox_context *ctx, const clv_fluid_operator *op, given *g)
     }
     g->known = harness_upload_field(ctx, g->host, g->n);
     g->there = harness_output(ctx, g->bytes);
-    clv_buffer **fields[] = {&g->room.residual, &g->room.direction, &g->room.product};
+    clv_buffer **fields[] = {&g->workspace.residual, &g->workspace.direction, &g->workspace.product};
     for (int i = 0; i < 3; i++)
         *fields[i] = harness_output(ctx, g->bytes);
-    g->room.partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
-    g->room.state = harness_output(ctx, 4 * CLV_CG_STATE);
+    g->workspace.partial = harness_output(ctx, 4 * CLV_FLUID_OPERATOR_PARTIALS);
+    g->workspace.state = harness_output(ctx, 4 * CLV_CG_STATE);
     assert_ok(clv_buffer_fill(ctx, g->there, 0, 0, g->bytes));
 }
 
@@ -66,8 +66,13 @@ static void download(given *g)
 
 static void end(given *g)
 {
-    clv_buffer **all[] = {&g->known,        &g->there,         &g->room.residual, &g->room.direction,
-                          &g->room.product, &g->room.partial, &g->room.state};
+    clv_buffer **all[] = {&g->known,
+                          &g->there,
+                          &g->workspace.residual,
+                          &g->workspace.direction,
+                          &g->workspace.product,
+                          &g->workspace.partial,
+                          &g->workspace.state};
     for (int i = 0; i < 7; i++)
         clv_buffer_destroy(all[i]);
     free(g->host);
@@ -82,7 +87,7 @@ static void follow(clvox_context *ctx, const clv_fluid_operator *op, int iterati
     double largest = 1e-30;
     begin(ctx, op, &g);
     const clv_fluid_problem problem = {*op, g.known, g.there, 0, iterations};
-    assert_int_equal(clv_cg_solve(ctx, &problem, &g.room, &report), CLVOX_OK);
+    assert_int_equal(clv_cg_solve(ctx, &problem, &g.workspace, &report), CLVOX_OK);
     download(&g);
     double *want = calloc(3 * g.n, sizeof *want);
     ref_conjugate_gradient(op, g.f, iterations, want);
@@ -103,7 +108,7 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
     begin(ctx, op, &g);
     float *first = malloc(g.bytes);
     clv_fluid_problem problem = {*op, g.known, g.there, tolerance, 400};
-    assert_int_equal(clv_cg_solve(ctx, &problem, &g.room, &report), CLVOX_OK);
+    assert_int_equal(clv_cg_solve(ctx, &problem, &g.workspace, &report), CLVOX_OK);
     int took = report.iterations;
     double left = report.left;
     download(&g);
@@ -122,11 +127,11 @@ static void solve(clvox_context *ctx, const clv_fluid_operator *op, double toler
     int bound = slope > 0 ? (int)ceil(log(tolerance / (2 * sqrt(c))) / log(slope)) : 1;
     assert_that(took <= bound, "%d iterations, at most %d", took, bound);
     assert_ok(clv_buffer_fill(ctx, g.there, 0, 0, g.bytes));
-    assert_int_equal(clv_cg_solve(ctx, &problem, &g.room, &report), CLVOX_OK);
+    assert_int_equal(clv_cg_solve(ctx, &problem, &g.workspace, &report), CLVOX_OK);
     download(&g);
     assert_true(report.iterations == took && !memcmp(first, g.host, g.bytes));
     problem.tolerance = 1.5 * tolerance;
-    assert_int_equal(clv_cg_solve(ctx, &problem, &g.room, &report), CLVOX_OK);
+    assert_int_equal(clv_cg_solve(ctx, &problem, &g.workspace, &report), CLVOX_OK);
     download(&g);
     assert_that(report.iterations == 0 && !memcmp(first, g.host, g.bytes), "from the solution %d iterations",
                 report.iterations);
@@ -163,9 +168,9 @@ static void of_nothing_comes_nothing(void **state)
     clv_fluid_report report;
     begin(ctx, &problems[0], &g);
     assert_ok(clv_buffer_fill(ctx, g.known, 0, 0, g.bytes));
-    assert_int_equal(
-        clv_cg_solve(ctx, &(clv_fluid_problem){problems[0], g.known, g.there, 1e-5, 10}, &g.room, &report),
-        CLVOX_OK);
+    assert_int_equal(clv_cg_solve(ctx, &(clv_fluid_problem){problems[0], g.known, g.there, 1e-5, 10},
+                                  &g.workspace, &report),
+                     CLVOX_OK);
     assert_true(report.iterations == 0 && !(report.left > 0));
     end(&g);
 }

@@ -108,7 +108,7 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
     clv_buffer *field[FIELDS], *there = harness_output(ctx, bytes);
     for (int i = 0; i < FIELDS; i++)
         field[i] = harness_output(ctx, i < 4 ? bytes : 4 * CLV_FLUID_OPERATOR_PARTIALS);
-    const clv_cg_workspace room = {field[0], field[1], field[2], field[4], field[5]};
+    const clv_cg_workspace workspace = {field[0], field[1], field[2], field[4], field[5]};
     const clv_sor_workspace other = {field[0], field[4], field[5]};
     const clv_fluid_problem problem = {op, f, there, tolerance, 300};
     int solvers = beta > 0 ? 2 : SOLVERS;
@@ -117,7 +117,7 @@ static void agree(clvox_context *ctx, const int size[3], float beta)
         if (s == 0)
             assert_int_equal(clv_fft_solve(ctx, &fft, &op, f, there, spectrum), CLVOX_OK);
         else if (s == 1)
-            assert_int_equal(clv_cg_solve(ctx, &problem, &room, &report), CLVOX_OK);
+            assert_int_equal(clv_cg_solve(ctx, &problem, &workspace, &report), CLVOX_OK);
         else
             assert_int_equal(clv_sor_solve(ctx, &problem, &other, &report), CLVOX_OK);
         harness_download_field(ctx, there, v + (size_t)s * 3 * n, n);

@@ -63,7 +63,7 @@ static double factor_of(const clv_fluid_operator *op)
     enum { CYCLES = 4 };
     const clv_solver_options o = {CLV_SOLVER_MULTIGRID, 1e-30, CYCLES};
     clvox_context *ctx = harness_context();
-    clv_solver_room room = {{NULL}, NULL, NULL, {NULL}};
+    clv_solver_workspace workspace = {{NULL}, NULL, NULL, {NULL}};
     clv_request list[CLV_SOLVER_REQUESTS];
     clv_solver *solver;
     clv_solver_report report;
@@ -73,9 +73,9 @@ static double factor_of(const clv_fluid_operator *op)
     for (size_t i = 0; i < 3 * n; i++)
         host[i] += 1;
     clv_buffer *f = harness_upload_field(ctx, host, n), *v = harness_output(ctx, 12 * n);
-    int count = clv_solver_requests(op, &o, &room, list);
+    int count = clv_solver_requests(op, &o, &workspace, list);
     assert_ok(clv_pool_take(ctx, list, count));
-    assert_ok(clv_solver_create(ctx, op, &o, &room, &solver));
+    assert_ok(clv_solver_create(ctx, op, &o, &workspace, &solver));
     assert_ok(clv_solver_solve(ctx, solver, f, v, false, &report));
     assert_int_equal(report.iterations, CYCLES);
     clv_solver_destroy(&solver);

@@ -37,12 +37,12 @@ static bool takes(int kind, const clv_fluid_operator *op)
     return kind != CLV_SOLVER_SOR || !(op->beta > 0 || (op->periodic && odd));
 }
 
-/* A solver with its room, a force and a place for what comes of it. */
+/* A solver with its workspace, a force and a place for what comes of it. */
 typedef struct given {
     clvox_context *ctx;
     clv_fluid_operator op;
     size_t n;
-    clv_solver_room room;
+    clv_solver_workspace workspace;
     clv_request list[CLV_SOLVER_REQUESTS];
     int count;
     clv_solver *solver;
@@ -64,11 +64,11 @@ static void begin(given *g, const clv_fluid_operator *op, const clv_solver_optio
         g->f[i] = (double)g->host[i];
     g->known = harness_upload_field(g->ctx, g->host, n);
     g->there = harness_output(g->ctx, 12 * n);
-    g->count = clv_solver_requests(op, o, &g->room, g->list);
+    g->count = clv_solver_requests(op, o, &g->workspace, g->list);
     assert_true(g->count <= CLV_SOLVER_REQUESTS);
     assert_true(clv_pool_bytes(g->list, g->count) == clv_solver_bytes(op, o));
     assert_ok(clv_pool_take(g->ctx, g->list, g->count));
-    assert_ok(clv_solver_create(g->ctx, op, o, &g->room, &g->solver));
+    assert_ok(clv_solver_create(g->ctx, op, o, &g->workspace, &g->solver));
 }
 
 static void run(given *g, bool warm, clv_solver_report *report)
@@ -228,16 +228,19 @@ static void what_no_solver_takes_is_refused(void **state)
 {
     clv_solver_options o = {CLV_SOLVER_SOR, 1e-3, 10};
     clv_fluid_operator op = problems[0];
-    const clv_solver_room room = {{NULL}, NULL, NULL, {NULL}};
+    const clv_solver_workspace workspace = {{NULL}, NULL, NULL, {NULL}};
     clv_solver *solver;
     (void)state;
-    assert_int_equal(clv_solver_create(harness_context(), &op, &o, &room, &solver), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_solver_create(harness_context(), &op, &o, &workspace, &solver),
+                     CLVOX_ERROR_ARGUMENT);
     o.kind = CLV_SOLVER_CG;
     o.most = 0;
-    assert_int_equal(clv_solver_create(harness_context(), &op, &o, &room, &solver), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_solver_create(harness_context(), &op, &o, &workspace, &solver),
+                     CLVOX_ERROR_ARGUMENT);
     o.kind = CLV_SOLVER_FFT;
     op.gamma = 0;
-    assert_int_equal(clv_solver_create(harness_context(), &op, &o, &room, &solver), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clv_solver_create(harness_context(), &op, &o, &workspace, &solver),
+                     CLVOX_ERROR_ARGUMENT);
     assert_true(strstr(clvox_message(), "gamma") && !solver);
 }
 

@@ -110,7 +110,7 @@ static const clv_entry *const entries[] = {&clv_entry_reduce, &clv_entry_reduce_
 static void all_kinds_odd_lengths_nan(void **state)
 {
     const int *given = *state;
-    int e = given[0], round = harness_turn();
+    int e = given[0], round = harness_case_index();
     bool tiny = getenv("CLVOX_TEST_TINY") != NULL;
     int step = e || round == 1 ? 3 : 1;
     kinds(1, false, round, step);

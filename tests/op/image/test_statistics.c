@@ -24,7 +24,7 @@ static void compare(const clv_statistics *got, const clv_statistics *want, int n
 
 static void run(const int size[3], bool with_nan)
 {
-    static const float turn[3][3] = {{.8f, -.2f, 0}, {.1f, 1.1f, .3f}, {0, .2f, -.9f}};
+    static const float reorient[3][3] = {{.8f, -.2f, 0}, {.1f, 1.1f, .3f}, {0, .2f, -.9f}};
     static const float spacing[3] = {1, 1.5f, .7f};
     int n = size[0] * size[1] * size[2];
     size_t count = (size_t)n;
@@ -53,8 +53,8 @@ static void run(const int size[3], bool with_nan)
         assert_int_equal(clv_statistics_determinants(ctx, a, dw, size, partial, &got), CLVOX_OK);
         compare(&got, &want, n, "determinants");
         for (int along = 0; along < 2; along++) {
-            ref_statistics_lengths(field, turn, along ? through : NULL, hw, size, spacing, &want);
-            assert_int_equal(clv_statistics_lengths(ctx, CLV_VECTORS_MM(f, size, spacing), turn,
+            ref_statistics_lengths(field, reorient, along ? through : NULL, hw, size, spacing, &want);
+            assert_int_equal(clv_statistics_lengths(ctx, CLV_VECTORS_MM(f, size, spacing), reorient,
                                                     along ? t : NULL, dw, partial, &got),
                              CLVOX_OK);
             compare(&got, &want, n, along ? "lengths within" : "lengths");
@@ -62,7 +62,8 @@ static void run(const int size[3], bool with_nan)
     }
     clv_statistics again;
     assert_int_equal(
-        clv_statistics_lengths(ctx, CLV_VECTORS_MM(f, size, spacing), turn, t, w, partial, &again), CLVOX_OK);
+        clv_statistics_lengths(ctx, CLV_VECTORS_MM(f, size, spacing), reorient, t, w, partial, &again),
+        CLVOX_OK);
     assert_memory_equal(&got, &again, sizeof got);
     clv_buffer_destroy(&a);
     clv_buffer_destroy(&f);

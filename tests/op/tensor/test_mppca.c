@@ -9,7 +9,7 @@ typedef struct problem {
     int size[3], volumes, radius;
     bool masked, spoilt;
     float noise;
-    size_t room;
+    size_t workspace_bytes;
 } problem;
 
 /* A signal of a few components that vary slowly over the volume, and noise that
@@ -50,7 +50,8 @@ static int run(const problem *p, const float *dwi, const float *mask, float *out
     size_t bytes = (size_t)(p->size[0] * p->size[1] * p->size[2]) * sizeof(float);
     size_t all = bytes * (size_t)p->volumes;
     clv_mppca_args a = {.dwi = {.size = {p->size[0], p->size[1], p->size[2]}, .components = p->volumes},
-                        .radius = p->radius, .room = p->room};
+                        .radius = p->radius,
+                        .workspace_bytes = p->workspace_bytes};
     clv_buffer *in = p->masked ? harness_upload(ctx, mask, bytes) : NULL;
     clv_buffer *from = harness_upload(ctx, dwi, all);
     a.dwi.buffer = from;

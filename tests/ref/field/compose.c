@@ -18,9 +18,9 @@ double ref_component(const float *w, const int n[3], const double p[3], int c)
     return sum;
 }
 
-void ref_compose(const float *u, double own, const float *w, const int w_size[3],
-                 const clv_map *map, const float turn[3][3], bool extend, double slack, double *out,
-                 int *unsure, const int out_size[3])
+void ref_compose(const float *u, double own, const float *w, const int w_size[3], const clv_map *map,
+                 const float reorient[3][3], bool extend, double slack, double *out, int *unsure,
+                 const int out_size[3])
 {
     size_t n = (size_t)out_size[0] * (size_t)out_size[1] * (size_t)out_size[2], i = 0;
     for (int z = 0; z < out_size[2]; z++)
@@ -47,7 +47,7 @@ void ref_compose(const float *u, double own, const float *w, const int w_size[3]
                     double *to = &out[(size_t)a * n + i];
                     *to = u ? own * u[(size_t)a * n + i] : 0;
                     for (int b = 0; inside && b < 3; b++)
-                        *to += turn[a][b] * value[b];
+                        *to += reorient[a][b] * value[b];
                 }
             }
 }

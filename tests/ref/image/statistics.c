@@ -21,7 +21,7 @@ void ref_statistics_determinants(const float *values, const float *weight, int n
             take((double)values[i], log(fmax((double)values[i], 1e-6)), out);
 }
 
-void ref_statistics_lengths(const float *field, const float turn[3][3], const float *through,
+void ref_statistics_lengths(const float *field, const float reorient[3][3], const float *through,
                             const float *weight, const int size[3], const float spacing[3],
                             clv_statistics *out)
 {
@@ -34,7 +34,7 @@ void ref_statistics_lengths(const float *field, const float turn[3][3], const fl
         for (int r = 0; r < 3; r++) {
             double v = 0;
             for (int c = 0; c < 3; c++)
-                v += (double)turn[r][c] * (double)field[c * n + i];
+                v += (double)reorient[r][c] * (double)field[c * n + i];
             square += v * v;
             if (through) {
                 double p = at[r] + (double)through[r * n + i] / (double)spacing[r];

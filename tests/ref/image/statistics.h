@@ -7,7 +7,7 @@
 /* weight may be NULL. */
 void ref_statistics_determinants(const float *values, const float *weight, int n, clv_statistics *out);
 /* Planar fields; through and weight may be NULL. */
-void ref_statistics_lengths(const float *field, const float turn[3][3], const float *through,
+void ref_statistics_lengths(const float *field, const float reorient[3][3], const float *through,
                             const float *weight, const int size[3], const float spacing[3],
                             clv_statistics *out);
 

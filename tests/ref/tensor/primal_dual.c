@@ -181,9 +181,9 @@ void ref_tensor_pd_step(const ref_tensor_pd *r, double tau, double sigma, double
         for (int a = 0; a < 3; a++) {
             int j = next(r, i, a);
             for (int e = 0; j >= 0 && e < 9; e++) {
-                double push = tau * r->weight[a] * dual[27 * i + 3 * e + a];
-                d[9 * i + e] += push;
-                d[9 * j + e] -= push;
+                double flux = tau * r->weight[a] * dual[27 * i + 3 * e + a];
+                d[9 * i + e] += flux;
+                d[9 * j + e] -= flux;
             }
         }
     for (int i = 0; i < n; i++) {
@@ -222,11 +222,11 @@ static void gradient(const ref_tensor_pd *r, const double *d, double eps, double
                 int j = next(r, i, a);
                 if (j < 0)
                     continue;
-                double push = share[e] * r->weight[a] * difference(r, d, i, e, a) /
-                              sqrt(r->paper ? own[e] : all);
-                push *= r->share ? r->share[i] : 1;
-                g[9 * i + e] -= push;
-                g[9 * j + e] += push;
+                double flux =
+                    share[e] * r->weight[a] * difference(r, d, i, e, a) / sqrt(r->paper ? own[e] : all);
+                flux *= r->share ? r->share[i] : 1;
+                g[9 * i + e] -= flux;
+                g[9 * j + e] += flux;
             }
     }
 }

@@ -8,10 +8,10 @@
 #include "base/matrix.h"
 #include "register/linear.h"
 
-/* The turns that take a cube onto itself, but for none at all; of them so many are improved. */
-enum { TURNS = 23, IMPROVED = 6, STEPS = 6 };
-/* By how much another turn has to be better to be believed: what the search takes off for turns beyond 60
- * degrees, and the symmetry of heads. */
+/* The rotations that take a cube onto itself, but for none at all; of them so many are improved. */
+enum { ROTATIONS = 23, IMPROVED = 6, STEPS = 6 };
+/* By how much another rotation has to be better to be believed: what the search takes off for rotations
+ * beyond 60 degrees, and the symmetry of heads. */
 static const double MARGIN = 1.1;
 
 static int list(const linear_stage *stage, linear_state *states)
@@ -38,13 +38,13 @@ static void doubt(linear_state *states, int count)
             states[i].value *= fmin(1, states[i].overlap / .6);
 }
 
-int linear_turned(linear_stage *stage, const linear_state *state, bool *better)
+int linear_misoriented(linear_stage *stage, const linear_state *state, bool *better)
 {
     int status = CLVOX_OK, level = LINEAR_LEVELS - 1, count;
     clvox_metric metric = clv_metric_find(stage->metric)->search;
     clvox_linear kind = stage->run->options->linear;
     clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
-    linear_state states[TURNS], found = *state;
+    linear_state states[ROTATIONS], found = *state;
     double tolerance = .1 * stage->level[level].mm;
     *better = false;
     if (stage->thin || linear_parameters(kind) < linear_parameters(CLVOX_LINEAR_RIGID))
@@ -54,13 +54,11 @@ int linear_turned(linear_stage *stage, const linear_state *state, bool *better)
     doubt(states, count);
     CLV_TRY(linear_sort(stage, states, &count, 0));
     count = count < IMPROVED ? count : IMPROVED;
-    CLV_TRY(
-        linear_optimise(stage, &(linear_climb){level, metric, LINEAR_SEARCH_BINS, stiff, STEPS, tolerance},
-                        states, count));
+    CLV_TRY(linear_optimise(
+        stage, &(linear_climb){level, metric, LINEAR_SEARCH_BINS, stiff, STEPS, tolerance}, states, count));
     doubt(states, count);
-    CLV_TRY(linear_optimise(stage,
-                            &(linear_climb){level, metric, LINEAR_SEARCH_BINS, stiff, STEPS, tolerance},
-                            &found, 1));
+    CLV_TRY(linear_optimise(
+        stage, &(linear_climb){level, metric, LINEAR_SEARCH_BINS, stiff, STEPS, tolerance}, &found, 1));
     doubt(&found, 1);
     for (int i = 0; i < count && isfinite(found.value); i++)
         *better = *better || states[i].value > MARGIN * found.value;
