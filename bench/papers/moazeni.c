@@ -104,17 +104,12 @@ static bool is_paper(const bench_tensors *p)
     return p->args.coupling == CLV_TENSOR_PAPER;
 }
 
-static const clv_entry *entry_of(const bench_tensors *p, const struct scheme *s)
-{
-    return s->scheme == CLV_TENSOR_EXACT && is_paper(p) ? &clv_entry_tensor_tv_step_paper : s->entry;
-}
-
 static int get_kernel(const bench_tensors *p, const struct scheme *s, const clv_kernel **k)
 {
     static const char *const builds[2][2] = {{"-DPAPER=0", "-DPAPER=1"},
                                              {"-DPAPER=0 -DEVEN=1", "-DPAPER=1 -DEVEN=1"}};
     bool even = s->scheme == CLV_TENSOR_EXACT && p->args.data.size[0] % 2 == 0;
-    return clv_kernel_get(p->ctx, entry_of(p, s), builds[even][is_paper(p)], p->args.data.size, 0, k);
+    return clv_kernel_get(p->ctx, s->entry, builds[even][is_paper(p)], p->args.data.size, 0, k);
 }
 
 /* A few steps of a small field as the reference makes them. */
@@ -222,7 +217,7 @@ static int measure(bench_run *run, bench_tensors *p, const struct scheme *s, rec
     float state[CLV_TENSOR_TV_STATE];
     void *both[] = {p, (void *)s};
     CLV_TRY(verify(p->ctx, s, p->args.coupling));
-    CLV_TRY(bench_measure(run, call_scheme, both, entry_of(p, s)->name, &time));
+    CLV_TRY(bench_measure(run, call_scheme, both, s->entry->name, &time));
     CLV_TRY(clv_tensor_tv_energy(p->ctx, &p->args, p->field));
     CLV_TRY(clv_buffer_read(p->ctx, p->state, 0, state, sizeof state));
     CLV_TRY(clv_buffer_read(p->ctx, p->field, 0, p->got, 24 * p->n));

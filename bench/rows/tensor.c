@@ -173,7 +173,7 @@ const bench_row bench_rows_tensor[] = {
     {"tensor links", "tensor_links", 5, 0, row_links, check_links, NULL, NULL},
     {"tensor log", "tensor_log", 49, 0, row_log, check_log, begin_log, NULL},
     {"tensor tv local", "tensor_tv_step", 73, 0, row_tv_local, check_tv_local, NULL, NULL},
-    {"tensor tv paper", "tensor_tv_step_paper", 98, 0, row_tv_paper, check_tv_paper, NULL, NULL},
+    {"tensor tv paper", "tensor_tv_step", 98, 0, row_tv_paper, check_tv_paper, NULL, NULL},
     {"tensor tv sums", "tensor_tv_sums", 25, 0, row_tv_sums, check_tv_sums, NULL, NULL},
     {"tensor primal-dual", "tensor_pd_dual", 338, 0, row_pd, check_pd, begin_pd, half_size},
     {"tensor primal-dual, primal", "tensor_pd_primal", 338, 0, row_pd, check_pd, begin_pd, half_size},

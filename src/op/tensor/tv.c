@@ -7,20 +7,14 @@
 #define STATE "-DWEIGHTS=" CLV_TEXT(CLV_TENSOR_TV_WEIGHT)
 
 /* A pair of voxels in a row; a voxel; rows of a block, of which a work-item takes so many lines and planes. */
-#define PAIR(z)                                                                                            \
-    {.name = "pair", .function = "tensor_tv_pair", .defines = "-DPART=STEP_VOXEL " STATE,                  \
-     .item = {CLV_MARCH, 1, 1}, .devices = CLV_ON_GPU, .tiles = {{32, 2, z, 2}}}
-#define ITEM                                                                                               \
-    {.name = "item", .function = "tensor_tv_item", .defines = "-DPART=STEP_VOXEL " STATE,                  \
-     .devices = CLV_ON_GPU, .tiles = {{32, 2, 2, 1}, {32, 4, 2, 1}}}
-#define ROW                                                                                                \
-    {.name = "row", .function = "tensor_tv_row", .defines = "-DPART=STEP_ROW " STATE,                      \
-     .item = {CLV_WHOLE, 16, CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}}
-static const clv_variant step_variants[] = {PAIR(2), ITEM, ROW};
-static const clv_variant paper_step_variants[] = {PAIR(1), ITEM, ROW};
-#undef PAIR
-#undef ITEM
-#undef ROW
+static const clv_variant step_variants[] = {
+    {.name = "pair", .function = "tensor_tv_pair", .defines = "-DPART=STEP_VOXEL " STATE,
+     .item = {CLV_MARCH, 1, 1}, .devices = CLV_ON_GPU, .tiles = {{32, 2, 2, 2}, {32, 2, 1, 2}}},
+    {.name = "item", .function = "tensor_tv_item", .defines = "-DPART=STEP_VOXEL " STATE,
+     .devices = CLV_ON_GPU, .tiles = {{32, 2, 2, 1}, {32, 4, 2, 1}}},
+    {.name = "row", .function = "tensor_tv_row", .defines = "-DPART=STEP_ROW " STATE,
+     .item = {CLV_WHOLE, 16, CLV_MARCH}, .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 8}}},
+};
 /* Sums, and where the results belong in the state. */
 #define PLACES                                                                                        \
     "-DPART=SUMS -DSUM=" CLV_TEXT(CLV_TENSOR_TV_SUM) " -DWEIGHTS=" CLV_TEXT(CLV_TENSOR_TV_WEIGHT)     \
@@ -46,14 +40,11 @@ static const clv_variant last_variants[] = {
 
 static const char *const coupling_builds[] = {"-DPAPER=0", "-DPAPER=1", NULL};
 static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
-/* By whether rows have an even length. */
-static const char *const local_builds[] = {"-DPAPER=0", "-DPAPER=0 -DEVEN=1", NULL};
-static const char *const paper_builds[] = {"-DPAPER=1", "-DPAPER=1 -DEVEN=1", NULL};
+/* By the coupling and whether rows have an even length. */
+static const char *const step_builds[] = {"-DPAPER=0", "-DPAPER=0 -DEVEN=1", "-DPAPER=1",
+                                          "-DPAPER=1 -DEVEN=1", NULL};
 
-/* The couplings have an entry each: a pair of voxels takes more registers with one of them. */
-const clv_entry clv_entry_tensor_tv_step = {"tensor/tv", "tensor_tv_step", step_variants, 3, local_builds};
-const clv_entry clv_entry_tensor_tv_step_paper = {"tensor/tv", "tensor_tv_step_paper", paper_step_variants,
-                                                  3, paper_builds};
+const clv_entry clv_entry_tensor_tv_step = {"tensor/tv", "tensor_tv_step", step_variants, 3, step_builds};
 const clv_entry clv_entry_tensor_tv_sums = {"tensor/tv", "tensor_tv_sums", sums_variants, 2, sums_builds};
 const clv_entry clv_entry_tensor_tv_last = {"tensor/tv", "tensor_tv_last", last_variants, 2,
                                             coupling_builds};
@@ -105,10 +96,10 @@ int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int *size = args->data.size;
-    bool paper = args->coupling == CLV_TENSOR_PAPER, even = size[0] % 2 == 0;
+    bool even = size[0] % 2 == 0;
     float w[4], rate = clv_tensor_tv_rate(args, w);
-    CLV_TRY(clv_kernel_get(ctx, paper ? &clv_entry_tensor_tv_step_paper : &clv_entry_tensor_tv_step,
-                           (paper ? paper_builds : local_builds)[even], size, 0, &kernel));
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_step, step_builds[2 * (int)args->coupling + even], size,
+                           0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 73. * (double)clv_image_voxels(&args->data), CLV_BUF(from),
                        CLV_BUF(args->data.buffer), CLV_BUF(args->links), CLV_BUF(args->state),
                        CLV_INT4(size[0], size[1], size[2], 0), CLV_FLOAT4V(w), CLV_FLOAT(args->lambda),
@@ -146,5 +137,4 @@ end:
 }
 
 const clv_entry *const clv_operation_tensor_tv[] = {
-    &clv_entry_tensor_tv_step, &clv_entry_tensor_tv_step_paper, &clv_entry_tensor_tv_sums,
-    &clv_entry_tensor_tv_last, NULL};
+    &clv_entry_tensor_tv_step, &clv_entry_tensor_tv_sums, &clv_entry_tensor_tv_last, NULL};

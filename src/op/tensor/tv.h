@@ -70,6 +70,5 @@ float clv_tensor_tv_rate(const clv_tensor_tv_args *args, float w[4]);
 extern const clv_entry clv_entry_tensor_tv_sums;
 extern const clv_entry clv_entry_tensor_tv_last;
 extern const clv_entry clv_entry_tensor_tv_step;
-extern const clv_entry clv_entry_tensor_tv_step_paper;
 
 #endif
