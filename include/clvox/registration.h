@@ -242,6 +242,14 @@ typedef struct clvox_landmark_errors {
 CLVOX_API int clvox_register_landmarks(const clvox_register_result *result, const double *fixed,
                                        const double *moving, int n, clvox_landmark_errors *out);
 
+/* The map of that kind (NONE: RIGID; SCALES: SIMILARITY) from n points of the fixed image to those of the moving one (RAS
+ * mm, n x 3): with the least sum of squared distances, by which AFFINE takes the moving space; a SIMILARITY scales by
+ * the spreads of both, so that exchanged points give the inverse (Horn 1987). For options.matrix, with CLVOX_INIT_MATRIX.
+ * CLVOX_ERROR_DATA where the points do not determine it: fewer than 3 or on a line, for AFFINE fewer than 4, in a plane or
+ * mirrored. */
+CLVOX_API int clvox_landmarks_fit(const double *fixed, const double *moving, int n, clvox_linear kind,
+                                  double matrix[4][4]);
+
 /* Releases the result's volumes and sets them to NULL; the numbers stay. NULL
  * is legal. */
 CLVOX_API void clvox_register_result_free(clvox_register_result *result);

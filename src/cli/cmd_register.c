@@ -184,6 +184,9 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     }
     if (r->points)
         CLV_TRY(read_landmarks(r, &images, &fixed_points, &moving_points));
+    if (r->init_points)
+        CLV_TRY(clvox_landmarks_fit(fixed_points.points, moving_points.points, fixed_points.count, o->linear,
+                                    o->matrix));
     CLV_TRY(read_initial_warp(cli, r->initial_warp, &initial));
     images.initial_warp = initial ? initial->warp : NULL;
     CLV_TRY(cli_register_smoothing(r, &fixed[0]->grid, o));

@@ -20,16 +20,25 @@ static const char **given(cli_register_request *r, const char *name)
 }
 
 /* A file for --init; what is a word instead is left to the table. */
-static int read_init(command *cli, const char **text, clvox_register_options *o)
+static int read_init(command *cli, cli_register_request *r, const char **text, clvox_register_options *o)
 {
     const clv_option *row = clv_option_find(&clv_register_table, "init");
     if (!*text)
         return CLVOX_OK;
+    if (!strcmp(*text, "points")) {
+        if (!r->points)
+            return cli_misuse("--init points needs --points FIXED.csv,MOVING.csv");
+        r->init_points = true;
+        o->init = CLVOX_INIT_MATRIX;
+        clv_matrix_identity(o->matrix); /* until they are read */
+        *text = NULL;
+        return CLVOX_OK;
+    }
     for (int i = 0; i < CLVOX_INIT_MATRIX; i++)
         if (!strcmp(*text, clv_option_word(row, i)))
             return CLVOX_OK;
     if (access(*text, F_OK) != 0)
-        return cli_misuse("--init %s: neither a file nor one of auto, identity, header, centers and moments",
+        return cli_misuse("--init %s: neither a file nor one of auto, identity, header, centers, moments and points",
                           *text);
     clvox_transform *transform = NULL;
     int status = cli_read_transform(cli, *text, &transform);
@@ -116,7 +125,7 @@ static int read_options(command *cli, cli_register_request *r, clvox_register_op
                              : r->best ? CLVOX_PRESET_BEST
                                        : CLVOX_PRESET_DEFAULT);
     CLV_TRY(read_dof(r));
-    CLV_TRY(read_init(cli, given(r, "init"), o));
+    CLV_TRY(read_init(cli, r, given(r, "init"), o));
     CLV_TRY(cli_read_fields(&clv_register_table, r->given, 0, o));
     const clv_model *m = clv_model_find(o->deform);
     o->inverse = o->inverse || (m && m->gives_inverse);
@@ -166,7 +175,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",
          "label map of the moving image, resampled to the fixed grid"},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
-         "corresponding landmarks (tables as for apply --points): report their distances"},
+         "corresponding landmarks (tables as for apply --points): report their distances; --init points begins with them"},
         {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "frame of these points (default lps, as in ITK and ANTs)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from this warp; give its affine by --init FILE --linear none"},

@@ -15,6 +15,7 @@ typedef struct cli_register_request {
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
     int frames; /* 1: points are in RAS */
     int dof; /* -1: not given */
+    bool init_points; /* --init points */
     bool quick, best, strict, no_picture, dry_run;
 } cli_register_request;
 

@@ -266,8 +266,9 @@ static void resize_iterations(const void *before, void *values)
 
 static const clv_option rows[] = {
     {.name = "init", .type = CLV_OPTION_CHOICE, FIELD(init), .words = init_words,
-     .argument = "auto|identity|header|centers|moments|FILE",
-     .help = "starting point; auto: the best of header, centres and rotations about them"},
+     .argument = "auto|identity|header|centers|moments|points|FILE",
+     .help = "starting point; auto: the best of header, centres and rotations about them; points: the linear map that "
+             "--points ask for"},
     {.name = "linear", .type = CLV_OPTION_CHOICE, FIELD(linear), .words = linear_words,
      .help = "degrees of freedom of the linear stage"},
     {.key = "linear_metric", .type = CLV_OPTION_CHOICE, FIELD(linear_metric), .word = clv_metric_name},

@@ -77,6 +77,17 @@ exits 1 clvox register $lm at.csv,far.csv; one_sentence; says 'far.csv: point 2 
 exits 1 clvox register $lm at.csv,nowhere.csv; one_sentence; says 'nowhere.csv'
 exits 2 clvox register $lm at.csv; says 'two files'
 
+begin "landmarks to begin with"
+printf '0.96 -0.28 0 .6\n0.28 0.96 0 -.4\n0 0 1 .5\n0 0 0 1\n' > turned.txt
+printf 'x,y,z\n0,0,0\n4,1,-1\n-2,3,2\n1,-3,1\n' > four.csv
+exits 0 clvox apply --points four.csv -t turned.txt -o four_gone.csv
+begins="-f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm --no-picture --deform none --init points"
+exits 0 clvox register $begins --linear none --points four.csv,four_gone.csv
+json lm.json 'j["result"]["landmarks"]["mean_before_mm"] > 0.4 and j["result"]["landmarks"]["largest_after_mm"] < 1e-5'
+exits 0 clvox register $begins --linear rigid --points four.csv,four_gone.csv
+exits 2 clvox register $begins; says 'needs --points'
+exits 1 clvox register $begins --points at.csv,gone.csv; one_sentence; says '2 landmarks; this linear transform needs 4'
+
 begin "results of an earlier run are removed, those of others are named"
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --inverse; exists r_inverse_warp.nii.gz
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r --linear none --deform none --no-picture
