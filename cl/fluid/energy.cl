@@ -9,8 +9,8 @@
 
 #define ENERGY_ARGUMENTS                                                                      \
     __global const float *moving, int4 moving_size, __global const float *fixed,              \
-        __global const float *mask, __global const float *u, int4 size, float4 inverse,       \
-        MAP_DECLARED, __global float *partial
+        __global const float *mask, __global const float *u, grid on, MAP_DECLARED,           \
+        __global float *partial
 
 static inline float image_energy(__global const float *moving, int4 moving_size,
                                  __global const float *fixed, __global const float *mask, vec1 u,
@@ -44,6 +44,8 @@ GROUP_REDUCTION(join_cells, float4, join)
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void energy_group(ENERGY_ARGUMENTS)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     __local float4 cell[TILE_X];
     int item = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
     int n = size.x * size.y * size.z, rows = size.y * size.z;
@@ -78,6 +80,8 @@ static inline float sum_of8(float8 v)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void energy_row(ENERGY_ARGUMENTS)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int group = get_group_id(0), groups = get_num_groups(0);
     int n = size.x * size.y * size.z, rows = size.y * size.z;
     int each = (rows + groups - 1) / groups;

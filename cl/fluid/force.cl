@@ -18,40 +18,43 @@ INLINED vec1 local_vec(__local const float *u, int cell, int cells)
 
 /* The flux at voxel (x, y, z), whose u is at index i of an array with these
  * strides along y and z: once from global memory and once from local. */
-#define DEFINE_FLUX(NAME, SPACE, LOAD)                                                        \
-    INLINED vec1 NAME(SPACE const float *u, int i, int n, int x, int y, int z,                \
-                      int stride_y, int stride_z, int4 size, float4 inverse, int axis)  \
-    {                                                                                         \
-        ends ex = ends_at(x, size.x, 1, inverse.x);                                           \
-        ends ey = ends_at(y, size.y, stride_y, inverse.y);                                    \
-        ends ez = ends_at(z, size.z, stride_z, inverse.z);                                    \
-        vec1 ax = difference1(LOAD(u, i + ex.low, n), LOAD(u, i + ex.high, n), ex.weight);         \
-        vec1 ay = difference1(LOAD(u, i + ey.low, n), LOAD(u, i + ey.high, n), ey.weight);         \
-        vec1 az = difference1(LOAD(u, i + ez.low, n), LOAD(u, i + ez.high, n), ez.weight);         \
-        ax.x += 1.0f;                                                                         \
-        ay.y += 1.0f;                                                                         \
-        az.z += 1.0f;                                                                         \
-        return flux_of(ax, ay, az, inverse.w, axis);                                          \
-    }                                                                                         \
-                                                                                              \
-    INLINED vec1 NAME##_divergence(SPACE const float *u, int i, int n, int x, int y, int z,   \
-                                   int stride_y, int stride_z, int4 size, float4 inverse)     \
-    {                                                                                         \
-        adjoint tx = adjoint_at(x, size.x, inverse.x), ty = adjoint_at(y, size.y, inverse.y); \
-        adjoint tz = adjoint_at(z, size.z, inverse.z);                                        \
-        int x0 = difference_below(x), x1 = difference_above(x, size.x);                       \
-        int y0 = difference_below(y), y1 = difference_above(y, size.y);                       \
-        int z0 = difference_below(z), z1 = difference_above(z, size.z);                       \
-        vec1 f = scaled1(NAME(u, i + x0 - x, n, x0, y, z, stride_y, stride_z, size, inverse, 0), tx.low); \
-        f = plus1(f, NAME(u, i + x1 - x, n, x1, y, z, stride_y, stride_z, size, inverse, 0), tx.high); \
-        f = plus1(f, NAME(u, i + (y0 - y) * stride_y, n, x, y0, z, stride_y, stride_z, size,  \
-                          inverse, 1), ty.low);                                               \
-        f = plus1(f, NAME(u, i + (y1 - y) * stride_y, n, x, y1, z, stride_y, stride_z, size,  \
-                          inverse, 1), ty.high);                                              \
-        f = plus1(f, NAME(u, i + (z0 - z) * stride_z, n, x, y, z0, stride_y, stride_z, size,  \
-                          inverse, 2), tz.low);                                               \
-        return plus1(f, NAME(u, i + (z1 - z) * stride_z, n, x, y, z1, stride_y, stride_z, size, \
-                             inverse, 2), tz.high);                                           \
+#define DEFINE_FLUX(NAME, SPACE, LOAD)                                                               \
+    INLINED vec1 NAME(SPACE const float *u, int i, int n, int x, int y, int z,                       \
+                      int stride_y, int stride_z, int4 size, float4 inverse, float lambda, int axis) \
+    {                                                                                                \
+        ends ex = ends_at(x, size.x, 1, inverse.x);                                                  \
+        ends ey = ends_at(y, size.y, stride_y, inverse.y);                                           \
+        ends ez = ends_at(z, size.z, stride_z, inverse.z);                                           \
+        vec1 ax = difference1(LOAD(u, i + ex.low, n), LOAD(u, i + ex.high, n), ex.weight);           \
+        vec1 ay = difference1(LOAD(u, i + ey.low, n), LOAD(u, i + ey.high, n), ey.weight);           \
+        vec1 az = difference1(LOAD(u, i + ez.low, n), LOAD(u, i + ez.high, n), ez.weight);           \
+        ax.x += 1.0f;                                                                                \
+        ay.y += 1.0f;                                                                                \
+        az.z += 1.0f;                                                                                \
+        return flux_of(ax, ay, az, lambda, axis);                                                    \
+    }                                                                                                \
+                                                                                                     \
+    INLINED vec1 NAME##_divergence(SPACE const float *u, int i, int n, int x, int y, int z,          \
+                                   int stride_y, int stride_z, int4 size, float4 inverse,            \
+                                   float lambda)                                                     \
+    {                                                                                                \
+        adjoint tx = adjoint_at(x, size.x, inverse.x), ty = adjoint_at(y, size.y, inverse.y);        \
+        adjoint tz = adjoint_at(z, size.z, inverse.z);                                               \
+        int x0 = difference_below(x), x1 = difference_above(x, size.x);                              \
+        int y0 = difference_below(y), y1 = difference_above(y, size.y);                              \
+        int z0 = difference_below(z), z1 = difference_above(z, size.z);                              \
+        vec1 f = scaled1(NAME(u, i + x0 - x, n, x0, y, z, stride_y, stride_z, size,                  \
+                               inverse, lambda, 0), tx.low);                                         \
+        f = plus1(f, NAME(u, i + x1 - x, n, x1, y, z, stride_y, stride_z, size,                      \
+                          inverse, lambda, 0), tx.high);                                             \
+        f = plus1(f, NAME(u, i + (y0 - y) * stride_y, n, x, y0, z, stride_y, stride_z, size,         \
+                          inverse, lambda, 1), ty.low);                                              \
+        f = plus1(f, NAME(u, i + (y1 - y) * stride_y, n, x, y1, z, stride_y, stride_z, size,         \
+                          inverse, lambda, 1), ty.high);                                             \
+        f = plus1(f, NAME(u, i + (z0 - z) * stride_z, n, x, y, z0, stride_y, stride_z, size,         \
+                          inverse, lambda, 2), tz.low);                                              \
+        return plus1(f, NAME(u, i + (z1 - z) * stride_z, n, x, y, z1, stride_y, stride_z, size,      \
+                             inverse, lambda, 2), tz.high);                                          \
     }
 
 DEFINE_FLUX(global_flux, __global, load_vec1)
@@ -61,13 +64,16 @@ DEFINE_FLUX(local_flux, __local, local_vec)
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void force_direct(FORCE_ARGUMENTS)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
     vec1 f = IMAGE_FORCE(load_vec1(u, i, n), x, y, z, i);
 #if PENALTY
-    f = plus1(f, global_flux_divergence(u, i, n, x, y, z, size.x, size.x * size.y, size, inverse), 1.0f);
+    f = plus1(f, global_flux_divergence(u, i, n, x, y, z, size.x, size.x * size.y, size, inverse,
+                                     lambda), 1.0f);
 #endif
     store_vec(f, force, i, n);
 }
@@ -83,6 +89,8 @@ void force_direct(FORCE_ARGUMENTS)
  * registers. */
 __kernel void force_recompute(FORCE_ARGUMENTS)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     __local float cell[3 * CELLS];
     int x0 = get_group_id(0) * TILE_X - HALO, y0 = get_group_id(1) * TILE_Y - HALO;
     int z0 = get_group_id(2) * TILE_Z - HALO, n = size.x * size.y * size.z;
@@ -103,7 +111,7 @@ __kernel void force_recompute(FORCE_ARGUMENTS)
         vec1 f = IMAGE_FORCE(local_vec(cell, here, CELLS), x, y, z, i);
 #if PENALTY
         f = plus1(f, local_flux_divergence(cell, here, CELLS, x, y, z, CELLS_X, CELLS_X * CELLS_Y,
-                                           size, inverse), 1.0f);
+                                           size, inverse, lambda), 1.0f);
 #endif
         store_vec(f, force, i, n);
     }
@@ -121,6 +129,8 @@ __kernel void force_recompute(FORCE_ARGUMENTS)
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void force_reuse(FORCE_ARGUMENTS)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     __local float cell[2 * 6 * PLANE];
     int lx = get_local_id(0), ly = get_local_id(1), item = ly * TILE_X + lx;
     int own_x = get_group_id(0) * GROUP_X + lx - 1, own_y = get_group_id(1) * GROUP_Y + ly - 1;
@@ -149,7 +159,7 @@ void force_reuse(FORCE_ARGUMENTS)
         ay.y += 1.0f;
         az.z += 1.0f;
         vec1 gx = cross1(ay, az);
-        float rate = -inverse.w * penalty_derivative1(dot1(ax, gx));
+        float rate = -lambda * penalty_derivative1(dot1(ax, gx));
         vec1 gy = scaled1(cross1(az, ax), rate), gz = scaled1(cross1(ax, ay), rate);
         __local float *c = cell + (k & 1) * 6 * PLANE + item;
         c[0] = gx.x * rate;
@@ -230,7 +240,7 @@ static inline void put3(float *f, vec8 c, float8 k)
 
 /* The fluxes of row (y, z) for voxels from - 1 to to. */
 static inline void compute_row(flux_row *row, __global const float *u, int4 size, float4 inverse,
-                               int from, int to, int y, int z)
+                               float lambda, int from, int to, int y, int z)
 {
     int plane = size.x * size.y, n = plane * size.z, i = z * plane + y * size.x;
     ends ey = ends_at(y, size.y, size.x, inverse.y), ez = ends_at(z, size.z, plane, inverse.z);
@@ -244,7 +254,7 @@ static inline void compute_row(flux_row *row, __global const float *u, int4 size
         vec8 ax, ay, az;
         columns8(u, i + x, n, inner, ey, ez, &ax, &ay, &az);
         vec8 c = cross8(ay, az);
-        float8 rate = -inverse.w * penalty_derivative8(dot8(ax, c));
+        float8 rate = -lambda * penalty_derivative8(dot8(ax, c));
         put3(f, c, rate * inner.weight);
         put3(f + 3 * SPAN, cross8(az, ax), rate * ey.weight);
         put3(f + 6 * SPAN, cross8(ax, ay), rate * ez.weight);
@@ -257,7 +267,7 @@ static inline void compute_row(flux_row *row, __global const float *u, int4 size
         ends ex = ends_at(x, size.x, 1, inverse.x);
         vec1 ax, ay, az;
         columns1(u, i + x, n, ex, ey, ez, &ax, &ay, &az);
-        put_flux1(row, x - from + 1, ax, ay, az, inverse.w, ex.weight, ey.weight, ez.weight);
+        put_flux1(row, x - from + 1, ax, ay, az, lambda, ex.weight, ey.weight, ez.weight);
     }
     for (int c = 0; c < 3; c++) {
         if (from == 0)
@@ -296,6 +306,7 @@ static inline void clear(row_sum sum)
 static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, row_sum sum, float k,
                               row_sum next)
 {
+    const int4 size = on.size;
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x;
     int x = from;
     if (to - from >= 8)
@@ -338,12 +349,14 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
 }
 
 #define FINISH(y, z, sum, k, next)                                                               \
-    finish_row(moving, moving_size, fixed, mask, u, size, inverse, MAP, nine, force, from, to, y, z, sum, \
-               k, next)
+    finish_row(moving, moving_size, fixed, mask, u, on, MAP, lambda, nine, force, from, to, y, z, sum, k, \
+               next)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void force_rolling(FORCE_ARGUMENTS)
 {
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
     row_sum open[3][ITEM_Y]; /* of plane z in open[z % 3] */
     flux_row row;
     int y0 = get_group_id(1) * ITEM_Y, y1 = min(y0 + ITEM_Y, size.y);
@@ -360,7 +373,7 @@ void force_rolling(FORCE_ARGUMENTS)
                 int own = y - y0;
                 if ((z < z0 || z == z1) && (own < 0 || y == y1))
                     continue;
-                compute_row(&row, u, size, inverse, from, to, y, z);
+                compute_row(&row, u, size, inverse, lambda, from, to, y, z);
                 if (own > 0)
                     add_row(here[own - 1], &row, 1, -1.0f);
                 if (own < y1 - y0 - 1)

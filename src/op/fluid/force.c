@@ -70,12 +70,12 @@ int clv_force(clvox_context *ctx, const clv_force_args *a)
         if (!a->nine || a->nine->bytes < (size_t)(36 * n))
             return clv_fail(CLVOX_ERROR_ARGUMENT, "force: the two-pass form needs 9 floats a voxel in nine");
         CLV_TRY(clv_kernel_get(ctx, kernel->variant->before, NULL, a->fixed.size, 0, &products));
-        CLV_TRY(CLV_LAUNCH(ctx, products, a->fixed.size, 48 * n, CLV_BUF(a->u), CLV_SIZE(&a->fixed),
-                           CLV_FORCE_INVERSE(a), CLV_BUF(a->nine)));
+        CLV_TRY(CLV_LAUNCH(ctx, products, a->fixed.size, 48 * n, CLV_BUF(a->u), CLV_GRID(&a->fixed),
+                           CLV_FLOAT(a->lambda), CLV_BUF(a->nine)));
         moved += 36;
     }
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, moved * n, CLV_FORCE_ARGS(a), CLV_BUF(a->nine),
-                       CLV_BUF(a->force)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->fixed.size, moved * n, CLV_FORCE_ARGS(a), CLV_FLOAT(a->lambda),
+                       CLV_BUF(a->nine), CLV_BUF(a->force)));
 end:
     return status;
 }

@@ -9,14 +9,12 @@
 int clv_force_check(const clv_force_args *args, bool with_force);
 
 #define CLV_FORCE_SHIFT(row) CLV_FLOAT4((row)[0], (row)[1], (row)[2], 0)
-#define CLV_FORCE_INVERSE(a) \
-    CLV_FLOAT4(1 / (a)->fixed.spacing[0], 1 / (a)->fixed.spacing[1], 1 / (a)->fixed.spacing[2], (a)->lambda)
 #define CLV_FORCE_MAP(m)                                                                   \
     CLV_FLOAT4V((m)->linear[0]), CLV_FLOAT4V((m)->linear[1]), CLV_FLOAT4V((m)->linear[2]), \
         CLV_FORCE_SHIFT((m)->shift[0]), CLV_FORCE_SHIFT((m)->shift[1]),                    \
         CLV_FORCE_SHIFT((m)->shift[2])
 #define CLV_FORCE_ARGS(a)                                                                           \
     CLV_BUF((a)->moving.buffer), CLV_SIZE(&(a)->moving), CLV_BUF((a)->fixed.buffer), CLV_BUF((a)->mask), \
-        CLV_BUF((a)->u), CLV_SIZE(&(a)->fixed), CLV_FORCE_INVERSE(a), CLV_FORCE_MAP(&(a)->map)
+        CLV_BUF((a)->u), CLV_GRID(&(a)->fixed), CLV_FORCE_MAP(&(a)->map)
 
 #endif
