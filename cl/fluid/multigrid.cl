@@ -70,32 +70,33 @@ static inline void restrict_at(__global const float *in, __global float *out, in
     store_vec(sum, out, (z * coarse.y + y) * coarse.x + x, coarse.x * coarse.y * coarse.z);
 }
 
+/* A work-item a voxel of the grid that is written, or a row of it. */
+#define OF_ITEM(AT, written)                                              \
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2); \
+    if (x < written.x && y < written.y && z < written.z)                  \
+        AT(in, out, x, y, z, fine, coarse, ratio, shift);
+#define OF_ROW(AT, written)                                               \
+    int y = get_global_id(1), z = get_global_id(2);                       \
+    if (y < written.y && z < written.z)                                   \
+        for (int x = 0; x < written.x; x++)                               \
+            AT(in, out, x, y, z, fine, coarse, ratio, shift);
+
 __kernel void mg_prolong_item(TRANSFER_ARGUMENTS)
 {
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    if (x < fine.x && y < fine.y && z < fine.z)
-        prolong_at(in, out, x, y, z, fine, coarse, ratio, shift);
+    OF_ITEM(prolong_at, fine)
 }
 
 __kernel void mg_prolong_row(TRANSFER_ARGUMENTS)
 {
-    int y = get_global_id(1), z = get_global_id(2);
-    if (y < fine.y && z < fine.z)
-        for (int x = 0; x < fine.x; x++)
-            prolong_at(in, out, x, y, z, fine, coarse, ratio, shift);
+    OF_ROW(prolong_at, fine)
 }
 
 __kernel void mg_restrict_item(TRANSFER_ARGUMENTS)
 {
-    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    if (x < coarse.x && y < coarse.y && z < coarse.z)
-        restrict_at(in, out, x, y, z, fine, coarse, ratio, shift);
+    OF_ITEM(restrict_at, coarse)
 }
 
 __kernel void mg_restrict_row(TRANSFER_ARGUMENTS)
 {
-    int y = get_global_id(1), z = get_global_id(2);
-    if (y < coarse.y && z < coarse.z)
-        for (int x = 0; x < coarse.x; x++)
-            restrict_at(in, out, x, y, z, fine, coarse, ratio, shift);
+    OF_ROW(restrict_at, coarse)
 }

@@ -118,6 +118,10 @@ int cli_read_surface(command *cli, const char *path, clvox_surface **out);
 
 /* Writers: enter the file into the log and remark on it. */
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
+/* What a filter made of the file `in`: written, and entered into the log as its kind; *entry takes
+ * what more there is to say of it. status is the filter's: below 0 the message names `in`. */
+int cli_write_filtered(command *cli, int status, const char *in, const clvox_volume *volume, const char *path,
+                       const char *kind, cJSON **entry);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
 int cli_write_surface(command *cli, const clvox_surface *surface, const char *path);

@@ -24,6 +24,7 @@ int cmd_filter_winsorize(command *cli, int argc, char **argv)
         .most = 1,
     };
     clvox_volume *in = NULL, *mask = NULL, *out = NULL;
+    cJSON *to;
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
@@ -36,13 +37,7 @@ int cmd_filter_winsorize(command *cli, int argc, char **argv)
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
     CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
     status = clvox_filter_winsorize(in, mask, low, high, &out);
-    if (status < 0) {
-        clv_fail_in(status, words[0]);
-        goto end;
-    }
-    CLV_TRY(cli_write_volume(cli, out, out_path));
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
-    cJSON_AddStringToObject(to, "kind", "winsorize");
+    CLV_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "winsorize", &to));
     cJSON_AddItemToObject(to, "quantiles", cJSON_CreateDoubleArray((const double[]){low, high}, 2));
 end:
     clvox_volume_destroy(&in);
@@ -75,6 +70,7 @@ int cmd_filter_match(command *cli, int argc, char **argv)
         .most = 1,
     };
     clvox_volume *in = NULL, *reference = NULL, *out = NULL;
+    cJSON *to;
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
@@ -91,13 +87,7 @@ int cmd_filter_match(command *cli, int argc, char **argv)
     const cli_input inputs[] = {{words[0], &in, 0}, {reference_path, &reference, 0}};
     CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, false));
     status = clvox_filter_match(in, reference, &o, &out);
-    if (status < 0) {
-        clv_fail_in(status, words[0]);
-        goto end;
-    }
-    CLV_TRY(cli_write_volume(cli, out, out_path));
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
-    cJSON_AddStringToObject(to, "kind", "match");
+    CLV_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "match", &to));
     cJSON_AddNumberToObject(to, "levels", o.levels);
     cJSON_AddNumberToObject(to, "points", o.points);
     cJSON_AddBoolToObject(to, "whole", whole);

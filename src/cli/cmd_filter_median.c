@@ -41,6 +41,7 @@ int cmd_filter_median(command *cli, int argc, char **argv)
         .most = 1,
     };
     clvox_volume *in = NULL, *out = NULL;
+    cJSON *to;
     char **words;
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
@@ -52,13 +53,7 @@ int cmd_filter_median(command *cli, int argc, char **argv)
     const cli_input inputs[] = {{words[0], &in, 0}};
     CLV_TRY(cli_load(cli, inputs, 1, NULL, NULL, true));
     status = clvox_filter_median(cli->ctx, in, radius, &out);
-    if (status < 0) {
-        clv_fail_in(status, words[0]);
-        goto end;
-    }
-    CLV_TRY(cli_write_volume(cli, out, out_path));
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
-    cJSON_AddStringToObject(to, "kind", "median");
+    CLV_TRY(cli_write_filtered(cli, status, words[0], out, out_path, "median", &to));
     cJSON_AddItemToObject(to, "radius_voxels", cJSON_CreateIntArray(radius, 3));
     CLV_TRY(cli_profile(cli));
 end:

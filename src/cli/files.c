@@ -173,6 +173,17 @@ int cli_write_volume(command *cli, const clvox_volume *volume, const char *path)
     return status;
 }
 
+int cli_write_filtered(command *cli, int status, const char *in, const clvox_volume *volume, const char *path,
+                       const char *kind, cJSON **entry)
+{
+    if (status < 0)
+        return clv_fail_in(status, in);
+    status = cli_write_volume(cli, volume, path);
+    *entry = cJSON_AddObjectToObject(cli->log, "filter");
+    cJSON_AddStringToObject(*entry, "kind", kind);
+    return status;
+}
+
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path)
 {
     int status = clvox_warp_write(warp, path);
