@@ -59,6 +59,44 @@ enum { CLVOX_MEDIAN_RADIUS = 7 }; /* voxels, at most */
 CLVOX_API int clvox_filter_median(clvox_context *context, const clvox_volume *volume, const int radius[3],
                                   clvox_volume **out);
 
+/* ---- noise --------------------------------------------------------------- */
+
+typedef enum clvox_noise {
+    CLVOX_NOISE_AUTO = 0, /* Rician where no value is negative */
+    CLVOX_NOISE_GAUSSIAN,
+    CLVOX_NOISE_RICIAN /* of magnitude images: what is averaged is the squares, less 2 sigma^2 */
+} clvox_noise;
+
+typedef struct clvox_nlm_options {
+    clvox_noise noise;
+    double sigma;    /* of the noise, in the image's unit; -1: measured in each frame */
+    double strength; /* 1: as the noise asks for */
+    int patch;       /* radius of the patches: 1 or 2 voxels */
+    int search;      /* radius of the box that is searched: 1 to 10 voxels, less along shorter axes */
+    int single;      /* 1: by patches alone, without the second pass */
+} clvox_nlm_options;
+
+typedef struct clvox_nlm_report {
+    size_t voxels; /* denoised, over all frames */
+    int rician;
+    double sigma[2]; /* of the frame with the least noise, and with the most */
+} clvox_nlm_report;
+
+/* Auto, -1, 1, 1, 3, 0. */
+CLVOX_API void clvox_nlm_defaults(clvox_nlm_options *options);
+
+/* Non-local means: a voxel becomes the mean of those around it by weights exp(-q), q =
+ * (D - 2 sigma^2) / (0.6 strength sigma^2), at least 0, D the mean squared difference of the
+ * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (strength
+ * sigma^2), d and m the differences of the first result and of its mean over 27 voxels (Manjon
+ * et al. 2012). Frames are taken one by one. Voxels outside the mask (above 0, on the volume's
+ * grid; NULL: everywhere) stay and serve as neighbours; so do values that are not finite, which
+ * count for others as the mean of those around them. options NULL: the defaults; report may be
+ * NULL. CLVOX_ERROR_ARGUMENT for labels, options out of range or a mask on another grid, _DATA
+ * where no noise can be measured or no voxel counts; and as filters do. */
+CLVOX_API int clvox_filter_nlm(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
+                               const clvox_nlm_options *options, clvox_volume **out, clvox_nlm_report *report);
+
 /* ---- uneven brightness -------------------------------------------------- */
 
 enum { CLVOX_BIAS_LEVELS = 8 };

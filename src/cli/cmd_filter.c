@@ -68,6 +68,7 @@ int cmd_filter(command *cli, int argc, char **argv)
             "  sobel      edges: the length of the gradient, per millimetre\n"
             "  unsharp    sharpens: IN + A (IN - IN smoothed by S)\n"
             "  median     median of the values around each voxel\n"
+            "  nlm        denoises by non-local means\n"
             "  dwi        denoises a diffusion-weighted scan (MP-PCA)\n"
             "  n4         bias-field correction\n"
             "  winsorize  clips the brightest and darkest values\n"
@@ -84,6 +85,7 @@ int cmd_filter(command *cli, int argc, char **argv)
     /* Filters with options of their own. */
     static const cli_subcommand others[] = {
         {"median", "filter median", NULL, cmd_filter_median},
+        {"nlm", "filter nlm", NULL, cmd_filter_nlm},
         {"dwi", "filter dwi", NULL, cmd_filter_dwi},
         {"n4", "filter n4", NULL, cmd_filter_n4},
         {"winsorize", "filter winsorize", NULL, cmd_filter_winsorize},
@@ -103,7 +105,7 @@ int cmd_filter(command *cli, int argc, char **argv)
     while (kind < FILTERS && strcmp(filters[kind], words[0]) != 0)
         kind++;
     if (kind == FILTERS)
-        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp, median, dwi, n4, winsorize and match",
+        return cli_misuse("%s: not known; the filters are gaussian, sobel, unsharp, median, nlm, dwi, n4, winsorize and match",
                           words[0]);
     if (!out_path)
         return cli_misuse("-o OUT is missing");

@@ -75,6 +75,23 @@ exits 2 clvox filter median t.nii.gz; says '-o OUT is missing'
 exits 1 clvox filter median labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz: labels are names'
 absent x.nii
 
+begin "nlm: the noise that was found, and what was done about it"
+exits 0 clvox phantom shells -o clean.nii --size 21x19x17
+exits 0 clvox phantom shells -o noisy.nii --size 21x19x17 --noise 20
+exits 0 clvox compare clean.nii noisy.nii; before=$(value RMS)
+exits 0 clvox filter nlm noisy.nii -o nlm.nii --json log/nlm.json; prints '^noise  *gaussian'
+json log/nlm.json '14 < j["filter"]["noise"][0] < 30 and j["filter"]["noise_kind"] == "gaussian"'
+json log/nlm.json 'j["options"]["search"] == 3 and j["filter"]["voxels"] == 21 * 19 * 17'
+exits 0 clvox compare clean.nii nlm.nii; below RMS "$(echo "$before" | awk '{ print 0.6 * $1 }')"
+exits 0 clvox filter nlm k.nii -o same.nii --noise 5 --search 1 --patch 2 --single --noise-kind gaussian
+exits 0 clvox compare k.nii same.nii; below largest_difference 1e-3
+exits 1 clvox filter nlm k.nii -o x.nii; one_sentence; says 'k.nii: .*noise'
+exits 1 clvox filter nlm labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz'
+exits 2 clvox filter nlm t.nii.gz; says '-o OUT is missing'
+exits 2 clvox filter nlm t.nii.gz -o x.nii --patch 3; says '--patch'
+exits 2 clvox filter nlm t.nii.gz -o x.nii --noise 0; says '--noise'
+absent x.nii
+
 begin "dwi: the scan without noise, and how much there was"
 exits 0 clvox phantom tensor:steps -o d --size 11x9x7 --snr 20 --directions 20 -q
 exits 0 clvox filter dwi d_dwi.nii.gz -o d.nii.gz --noise sd.nii.gz --mask d_mask.nii.gz --window 3 --json log/d.json

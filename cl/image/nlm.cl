@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Non-local means of a volume: a voxel becomes the mean of the voxels of a search
+ * box, weighted by how alike they are: by the squared differences of patches of
+ * 2 PATCH + 1 voxels a side (Buades et al. 2005), or with GUIDED by those of a
+ * volume that has less noise and of its local mean, which do not depend on how a
+ * structure is turned (Manjon et al. 2012). The weight (1 - q/8)^8, 0 from q = 8
+ * on, stands for exp(-q).
+ *
+ * Images are padded (nlm_pad), so that no read needs a test; neighbours beyond
+ * the border have no weight. An item makes ITEM_Y x ITEM_Z rows: the squares of a
+ * column serve all sums along y and z that they belong to, and only sums along x
+ * are taken from other items (block) or lanes (row). */
+#include "common/field_row.clh"
+
+#ifndef PATCH
+#define PATCH 1
+#endif
+#ifndef GUIDED
+#define GUIDED 0
+#endif
+
+/* What there is around the volume: margin.xyz before each axis; w: the radius of the search. */
+typedef struct padded {
+    int4 size; /* w: voxels of a plane */
+    int4 margin;
+} padded;
+
+#define MOST_PATCH 2
+#define FAR (-1e30f)
+/* Of the local mean, against the voxel's own difference. */
+#define MEANS 3.0f
+
+static inline __global const float *voxel_of(__global const float *in, padded p, int x, int y, int z)
+{
+    return in + (z + p.margin.z) * p.size.w + (y + p.margin.y) * p.size.x + x + p.margin.x;
+}
+
+/* Copies, the edge value repeated; box 1: the mean of 27 voxels. */
+__kernel void nlm_pad(__global const float *in, __global float *out, int4 size, padded p, int box)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= p.size.y || z >= p.size.z)
+        return;
+#if ROW_FORM
+    for (int x = 0; x < p.size.x; x++) {
+#else
+    int x = get_global_id(0);
+    if (x < p.size.x) {
+#endif
+        int ax = min(max(x - p.margin.x, 0), size.x - 1), ay = min(max(y - p.margin.y, 0), size.y - 1);
+        int az = min(max(z - p.margin.z, 0), size.z - 1);
+        float sum = 0.0f;
+        for (int c = -box; c <= box; c++)
+            for (int b = -box; b <= box; b++)
+                for (int a = -box; a <= box; a++)
+                    sum += in[(min(max(az + c, 0), size.z - 1) * size.y + min(max(ay + b, 0), size.y - 1)) * size.x +
+                              min(max(ax + a, 0), size.x - 1)];
+        out[z * p.size.w + y * p.size.x + x] = box ? sum / 27.0f : sum;
+    }
+}
+
+#define HIGH_Y (ITEM_Y + 2 * PATCH)
+#define HIGH_Z (ITEM_Z + 2 * PATCH)
+#define ROWS (ITEM_Y * ITEM_Z)
+
+/* weight.x - distance weight.y / sigma^2 is 1 - q/8. weight.z: 1 for Rician noise:
+ * squares are averaged, and 2 sigma^2 is taken off. A sigma of 0: the voxel stays. */
+static inline float finished(float num, float den, float own, float sigma, float4 weight)
+{
+    float mean = num / den;
+    if (weight.z > 0.0f)
+        mean = sqrt(fmax(mean - 2.0f * sigma * sigma, 0.0f));
+    return sigma > 0.0f ? mean : own;
+}
+
+#if !ROW_FORM
+__kernel void nlm_means(__global const float *value, __global const float *guide, __global const float *mean,
+                        __global const float *sigma, __global float *out, int4 size, padded p, int4 search,
+                        float4 weight)
+{
+    __local float line[2][ROWS][TILE_X];
+    int lane = get_local_id(0), x = (int)get_group_id(0) * GROUP_X + lane - MOST_PATCH;
+    int y = get_global_id(1) * ITEM_Y, z = get_global_id(2) * ITEM_Z;
+    bool mine = lane >= MOST_PATCH && lane < TILE_X - MOST_PATCH && x < size.x;
+    /* Columns beyond the border are there as far as a patch reaches. */
+    int column = min(x, size.x - 1 + MOST_PATCH), turn = 0;
+    float own[HIGH_Z][HIGH_Y], num[ROWS], den[ROWS], scale[ROWS];
+#if GUIDED
+    float own_mean[HIGH_Z][HIGH_Y];
+#endif
+#pragma unroll
+    for (int k = 0; k < HIGH_Z; k++)
+#pragma unroll
+        for (int j = 0; j < HIGH_Y; j++) {
+            own[k][j] = *voxel_of(guide, p, column, y + j - PATCH, z + k - PATCH);
+#if GUIDED
+            own_mean[k][j] = *voxel_of(mean, p, column, y + j - PATCH, z + k - PATCH);
+#endif
+        }
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
+        float v = *voxel_of(value, p, column, ry, rz);
+        float s = mine && ry < size.y && rz < size.z ? sigma[(rz * size.y + ry) * size.x + x] : 0.0f;
+        num[r] = weight.z > 0.0f ? v * v : v;
+        den[r] = 1.0f;
+        scale[r] = s > 0.0f ? weight.y / (s * s) : 0.0f;
+    }
+    for (int c = -search.z; c <= search.z; c++)
+        for (int b = -search.y; b <= search.y; b++)
+            for (int a = -search.x; a <= search.x; a++) {
+                if (a == 0 && b == 0 && c == 0)
+                    continue;
+                float sum[ROWS];
+                __global const float *corner = voxel_of(guide, p, column + a, y + b - PATCH, z + c - PATCH);
+#if GUIDED
+                __global const float *corner_mean = voxel_of(mean, p, column + a, y + b - PATCH, z + c - PATCH);
+#endif
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    sum[r] = 0.0f;
+#pragma unroll
+                for (int k = 0; k < HIGH_Z; k++) {
+                    float square[HIGH_Y];
+#pragma unroll
+                    for (int j = 0; j < HIGH_Y; j++) {
+                        float d = own[k][j] - corner[k * p.size.w + j * p.size.x];
+                        square[j] = d * d;
+#if GUIDED
+                        d = own_mean[k][j] - corner_mean[k * p.size.w + j * p.size.x];
+                        square[j] += MEANS * d * d;
+#endif
+                    }
+#pragma unroll
+                    for (int j = 0; j < ITEM_Y; j++) {
+                        float along = square[j];
+#pragma unroll
+                        for (int i = 1; i <= 2 * PATCH; i++)
+                            along += square[j + i];
+#pragma unroll
+                        for (int r = 0; r < ITEM_Z; r++)
+                            if (k >= r && k <= r + 2 * PATCH)
+                                sum[r * ITEM_Y + j] += along;
+                    }
+                }
+#if PATCH > 0
+                /* Two lines in turn: who writes to one has seen all read from it. */
+                for (int r = 0; r < ROWS; r++)
+                    line[turn][r][lane] = sum[r];
+                barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+                if (mine) {
+                    float inside = x + a >= 0 && x + a < size.x ? weight.x : FAR;
+                    __global const float *centre = voxel_of(value, p, column + a, y + b, z + c);
+#pragma unroll
+                    for (int r = 0; r < ROWS; r++) {
+                        int ry = r % ITEM_Y, rz = r / ITEM_Y;
+                        float d = sum[r];
+#if PATCH > 0
+                        d = line[turn][r][lane - PATCH];
+#pragma unroll
+                        for (int i = 1 - PATCH; i <= PATCH; i++)
+                            d += line[turn][r][lane + i];
+#endif
+                        bool there = y + ry + b >= 0 && y + ry + b < size.y && z + rz + c >= 0 && z + rz + c < size.z;
+                        float w = fmin(fmax((there ? inside : FAR) - d * scale[r], 0.0f), 1.0f);
+                        w *= w;
+                        w *= w;
+                        w *= w;
+                        float v = centre[rz * p.size.w + ry * p.size.x];
+                        num[r] += w * (weight.z > 0.0f ? v * v : v);
+                        den[r] += w;
+                    }
+                }
+                turn = 1 - turn;
+            }
+    if (mine)
+        for (int r = 0; r < ROWS; r++) {
+            int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
+            if (ry < size.y && rz < size.z) {
+                int i = (rz * size.y + ry) * size.x + x;
+                out[i] = finished(num[r], den[r], *voxel_of(value, p, x, ry, rz), sigma[i], weight);
+            }
+        }
+}
+#else
+/* Lanes of a chunk; the outermost ones help only. */
+#define LANES 64
+#define CHUNK (LANES - 2 * MOST_PATCH)
+
+/* Of one chunk: what every row has so far. */
+typedef struct chunk {
+    float num[ROWS][LANES], den[ROWS][LANES], scale[ROWS][LANES];
+    float sum[ROWS][LANES + 8];
+} chunk;
+
+static inline float8 squares(__global const float *own, __global const float *other)
+{
+    float8 d = LOAD8(own) - LOAD8(other);
+    return d * d;
+}
+
+/* Sums along y and z of the squared differences of eight columns. */
+static inline void columns(chunk *k, int l, __global const float *guide, __global const float *mean, int shift,
+                           padded p)
+{
+    float8 sum[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        sum[r] = 0.0f;
+#pragma unroll
+    for (int c = 0; c < HIGH_Z; c++) {
+        float8 square[HIGH_Y];
+#pragma unroll
+        for (int j = 0; j < HIGH_Y; j++) {
+            int at = c * p.size.w + j * p.size.x + l;
+            square[j] = squares(guide + at, guide + at + shift);
+#if GUIDED
+            square[j] += MEANS * squares(mean + at, mean + at + shift);
+#endif
+        }
+#pragma unroll
+        for (int j = 0; j < ITEM_Y; j++) {
+            float8 along = square[j];
+#pragma unroll
+            for (int i = 1; i <= 2 * PATCH; i++)
+                along += square[j + i];
+#pragma unroll
+            for (int r = 0; r < ITEM_Z; r++)
+                if (c >= r && c <= r + 2 * PATCH)
+                    sum[r * ITEM_Y + j] += along;
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        PUT8(sum[r], &k->sum[r][l + 4]);
+}
+
+/* Adds the neighbours `a` voxels on along a row. */
+static inline void gather(chunk *k, int r, __global const float *centre, int first, int n, float4 weight)
+{
+    for (int l = 0; l < LANES; l += 8) {
+        int8 x = first + l + (int8)(0, 1, 2, 3, 4, 5, 6, 7);
+        float8 inside = select((float8)(FAR), (float8)(weight.x), x >= 0 & x < (int8)(n));
+        float8 d = GET8(&k->sum[r][l + 4 - PATCH]);
+#pragma unroll
+        for (int i = 1 - PATCH; i <= PATCH; i++)
+            d += GET8(&k->sum[r][l + 4 + i]);
+        float8 w = inside - d * GET8(&k->scale[r][l]), v = LOAD8(centre + l);
+        w = w > 0.0f ? w : (float8)(0.0f);
+        w = w < 1.0f ? w : (float8)(1.0f);
+        w *= w;
+        w *= w;
+        w *= w;
+        if (weight.z > 0.0f)
+            v *= v;
+        PUT8(GET8(&k->num[r][l]) + w * v, &k->num[r][l]);
+        PUT8(GET8(&k->den[r][l]) + w, &k->den[r][l]);
+    }
+}
+
+__kernel void nlm_means(__global const float *value, __global const float *guide, __global const float *mean,
+                        __global const float *sigma, __global float *out, int4 size, padded p, int4 search,
+                        float4 weight)
+{
+    int y = get_global_id(1) * ITEM_Y, z = get_global_id(2) * ITEM_Z;
+    if (y >= size.y || z >= size.z)
+        return;
+    chunk k;
+    for (int r = 0; r < ROWS; r++)
+        for (int l = 0; l < LANES + 8; l++)
+            k.sum[r][l] = 0.0f;
+    for (int x = 0; x < size.x; x += CHUNK) {
+        int first = x - MOST_PATCH;
+        for (int r = 0; r < ROWS; r++) {
+            int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
+            __global const float *here = voxel_of(value, p, first, ry, rz);
+            for (int l = 0; l < LANES; l++) {
+                bool there = first + l >= 0 && first + l < size.x && ry < size.y && rz < size.z;
+                float s = there ? sigma[(rz * size.y + ry) * size.x + first + l] : 0.0f, v = here[l];
+                k.num[r][l] = weight.z > 0.0f ? v * v : v;
+                k.den[r][l] = 1.0f;
+                k.scale[r][l] = s > 0.0f ? weight.y / (s * s) : 0.0f;
+            }
+        }
+        __global const float *corner = voxel_of(guide, p, first, y - PATCH, z - PATCH);
+        __global const float *corner_mean = voxel_of(mean, p, first, y - PATCH, z - PATCH);
+        for (int c = -search.z; c <= search.z; c++)
+            for (int b = -search.y; b <= search.y; b++)
+                for (int a = -search.x; a <= search.x; a++) {
+                    if (a == 0 && b == 0 && c == 0)
+                        continue;
+                    int shift = c * p.size.w + b * p.size.x + a;
+                    for (int l = 0; l < LANES; l += 8)
+                        columns(&k, l, corner, corner_mean, shift, p);
+                    for (int r = 0; r < ROWS; r++) {
+                        int ry = y + r % ITEM_Y + b, rz = z + r / ITEM_Y + c;
+                        if (ry >= 0 && ry < size.y && rz >= 0 && rz < size.z)
+                            gather(&k, r, voxel_of(value, p, first + a, ry, rz), first + a, size.x, weight);
+                    }
+                }
+        int count = min(CHUNK, size.x - x);
+        for (int r = 0; r < ROWS; r++) {
+            int ry = y + r % ITEM_Y, rz = z + r / ITEM_Y;
+            if (ry >= size.y || rz >= size.z)
+                continue;
+            int i = (rz * size.y + ry) * size.x + x;
+            __global const float *here = voxel_of(value, p, x, ry, rz);
+            for (int l = 0; l < count; l++)
+                out[i + l] = finished(k.num[r][l + MOST_PATCH], k.den[r][l + MOST_PATCH], here[l], sigma[i + l], weight);
+        }
+    }
+}
+#endif

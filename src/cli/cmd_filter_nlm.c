@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+#include "image/nlm.h"
+
+static int check(const void *values)
+{
+    return clv_options_check(&clv_nlm_table, values);
+}
+
+static void report(command *cli, const clvox_nlm_report *found)
+{
+    const char *kind = found->rician ? "rician" : "gaussian";
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "filter");
+    cli_print(cli, "%-12s %zu\n", "voxels", found->voxels);
+    cli_print(cli, "%-12s %s, %.6g", "noise", kind, found->sigma[0]);
+    if (found->sigma[1] > found->sigma[0])
+        cli_print(cli, " to %.6g", found->sigma[1]);
+    cli_print(cli, "\n");
+    cJSON_AddStringToObject(to, "kind", "nlm");
+    cJSON_AddNumberToObject(to, "voxels", (double)found->voxels);
+    cJSON_AddStringToObject(to, "noise_kind", kind);
+    cJSON_AddItemToObject(to, "noise", cJSON_CreateDoubleArray(found->sigma, 2));
+}
+
+int cmd_filter_nlm(command *cli, int argc, char **argv)
+{
+    const char *out_path = NULL, *mask_path = NULL, *given[CLV_MAX_OPTIONS] = {NULL};
+    clvox_nlm_options o;
+    clvox_nlm_report found;
+    const cli_option options[] = {
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "the denoised image"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "denoise above 0 only; the rest stays"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "IN -o OUT [--mask FILE] [options]",
+        .about = "Denoises by non-local means, 4-D volumes frame by frame: a voxel becomes the mean of those around\n"
+                 "it, weighted by how alike their patches are, and then again, weighted by the first result. The\n"
+                 "strength follows from the noise level, which is estimated from the image; Rician bias is removed.",
+        .example = "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz\n"
+                   "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz --mask brain.nii.gz --search 5 --noise-kind rician",
+        .options = options,
+        .table = &clv_nlm_table,
+        .given = given,
+        .least = 1,
+        .most = 1,
+    };
+    clvox_volume *in = NULL, *mask = NULL, *out = NULL;
+    char **words;
+    clvox_nlm_defaults(&o);
+    int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
+    if (status)
+        return status;
+    if (!out_path)
+        return cli_misuse("-o OUT is missing");
+    if ((status = cli_settle_fields(&clv_nlm_table, given, check, &o)))
+        return status;
+    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
+    CLV_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    CLV_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_nlm_table, &o);
+    status = clvox_filter_nlm(cli->ctx, in, mask, &o, &out, &found);
+    if (status < 0) {
+        clv_fail_in(status, words[0]);
+        goto end;
+    }
+    CLV_TRY(cli_write_volume(cli, out, out_path));
+    report(cli, &found);
+    CLV_TRY(cli_profile(cli));
+end:
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&out);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_OP_IMAGE_NLM_H
+#define CLV_OP_IMAGE_NLM_H
+
+#include "op/image.h"
+
+enum { CLV_NLM_MAX_PATCH = 2, CLV_NLM_MAX_SEARCH = 10 };
+
+/* An image with room around it, as the means below read it. */
+typedef struct clv_nlm_padding {
+    int size[3], margin[3];
+} clv_nlm_padding;
+
+/* For neighbours up to `search` voxels away. */
+clv_nlm_padding clv_nlm_padding_of(const int size[3], int search);
+size_t clv_nlm_padded_bytes(const clv_nlm_padding *padding);
+/* The image padded, the edge value repeated; with means, that of the 3^3 voxels
+ * around each instead. Of clv_nlm_padded_bytes. */
+int clv_nlm_pad(clvox_context *ctx, const clv_image *in, const clv_nlm_padding *padding, bool means,
+                clv_buffer *out);
+
+typedef struct clv_nlm_means_args {
+    clv_nlm_padding padding;
+    const clv_buffer *value; /* padded: what is averaged */
+    const clv_buffer *guide; /* padded: compared voxel by voxel, with */
+    const clv_buffer *mean;  /* its padded means; NULL, both: patches of value are compared */
+    int patch;               /* their radius, 1 to CLV_NLM_MAX_PATCH */
+    int search;              /* radius of the box of neighbours, in voxels; less along shorter axes */
+    float strength;          /* of a weight exp(-q): q = (D - 2 sigma^2) / (strength sigma^2), at least 0, D the
+                                mean squared difference of patches; guided: q = (d^2 + 3 m^2) / (strength
+                                sigma^2), d and m the differences of guide and mean */
+    bool rician;             /* squares are averaged and 2 sigma^2 is taken off */
+    const clv_buffer *sigma; /* standard deviation of the noise in each voxel; 0: it stays */
+} clv_nlm_means_args;
+
+/* out (n floats): the weighted mean of the voxels of the search box inside the
+ * volume, the voxel itself by 1. exp(-q) is (1 - q/8)^8, 0 from q = 8 on. In
+ * fixed order. */
+int clv_nlm_means(clvox_context *ctx, const clv_image *grid, const clv_nlm_means_args *args, clv_buffer *out);
+
+extern const clv_entry clv_entry_nlm_means;
+extern const clv_entry clv_entry_nlm_pad;
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Non-local means of volumes: known answers. */
+#include <math.h>
+
+#include "clvox/filter.h"
+#include "image/noise.h"
+#include "op/harness.h"
+
+static clvox_context *ctx;
+
+static clvox_volume *volume(int nx, int ny, int nz, int frames)
+{
+    const clvox_grid grid = {{nx, ny, nz}, {{0.8, 0, 0, 0}, {0, 1.2, 0, 0}, {0, 0, 3, 0}, {0, 0, 0, 1}}};
+    clvox_volume *v;
+    assert_ok(clvox_volume_create(&grid, frames, CLVOX_KIND_SCALAR, &v));
+    return v;
+}
+
+static size_t count_of(const clvox_volume *v)
+{
+    return clvox_grid_voxels(&v->grid);
+}
+
+/* About normal, of standard deviation 1: twelve uniform ones. */
+static float normal(unsigned *seed)
+{
+    float u[12], sum = 0;
+    harness_random(u, 12, (*seed)++, -0.5f, 0.5f);
+    for (int k = 0; k < 12; k++)
+        sum += u[k];
+    return sum;
+}
+
+/* 20 left and 100 right of the middle, and noise of sd; Rician: the length of two. */
+static float truth_of(const clvox_volume *v, size_t i)
+{
+    int nx = v->grid.size[0];
+    return (int)(i % (size_t)nx) < nx / 2 ? 20 : 100;
+}
+
+static void fill(clvox_volume *v, float sd, bool rician, unsigned seed)
+{
+    for (size_t i = 0; i < count_of(v) * (size_t)v->frames; i++) {
+        float a = truth_of(v, i) + sd * normal(&seed), b = rician ? sd * normal(&seed) : 0;
+        v->data[i] = rician ? sqrtf(a * a + b * b) : a;
+    }
+}
+
+static double error_of(const clvox_volume *v)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count_of(v); i++) {
+        double d = (double)v->data[i] - (double)truth_of(v, i);
+        sum += d * d;
+    }
+    return sqrt(sum / (double)count_of(v));
+}
+
+/* Odd and prime sizes, one row, one plane: noise goes, the step stays. */
+static void a_step_with_noise(void **state)
+{
+    (void)state;
+    static const int sizes[][3] = {{19, 13, 7}, {67, 5, 1}, {131, 1, 1}};
+    static const double left[] = {0.4, 0.6, 0.8}; /* of the noise, at most */
+    for (int k = 0; k < 3; k++)
+        for (int rician = 0; rician < 2; rician++) {
+            clvox_volume *in = volume(sizes[k][0], sizes[k][1], sizes[k][2], 1), *out;
+            clvox_nlm_options o;
+            clvox_nlm_report found;
+            clvox_nlm_defaults(&o);
+            o.noise = rician ? CLVOX_NOISE_RICIAN : CLVOX_NOISE_GAUSSIAN;
+            fill(in, 8, rician, 3 + (unsigned)k);
+            assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out, &found));
+            assert_that(error_of(out) < 8 * left[k], "%d rician %d: error %g", k, rician, error_of(out));
+            assert_that(fabs(found.sigma[0] - 8) < 2.5 && found.rician == rician, "sigma %g", found.sigma[0]);
+            assert_true(found.voxels == count_of(in) && clvox_grid_equal(&in->grid, &out->grid));
+            clvox_volume_destroy(&in);
+            clvox_volume_destroy(&out);
+        }
+}
+
+static void noise_that_is_measured(void **state)
+{
+    (void)state;
+    clvox_volume *v = volume(31, 29, 17, 1);
+    double sigma;
+    for (int rician = 0; rician < 2; rician++) {
+        fill(v, 10, rician, 5);
+        assert_ok(clv_image_noise(v->data, v->grid.size, NULL, rician, &sigma));
+        assert_that(fabs(sigma - 10) < 0.5, "rician %d: %g", rician, sigma);
+    }
+    clvox_volume_destroy(&v);
+}
+
+/* A constant stays where sigma is given, and has no noise to measure; so does an image outside of the mask. */
+static void a_constant_and_a_mask(void **state)
+{
+    (void)state;
+    clvox_volume *in = volume(11, 7, 5, 2), *mask = volume(11, 7, 5, 1), *out = in;
+    clvox_nlm_options o;
+    clvox_nlm_defaults(&o);
+    o.noise = CLVOX_NOISE_GAUSSIAN;
+    size_t n = count_of(in);
+    for (size_t i = 0; i < 2 * n; i++)
+        in->data[i] = 7;
+    assert_true(clvox_filter_nlm(ctx, in, NULL, &o, &out, NULL) == CLVOX_ERROR_DATA && !out);
+    o.sigma = 3;
+    assert_ok(clvox_filter_nlm(ctx, in, NULL, &o, &out, NULL));
+    for (size_t i = 0; i < 2 * n; i++)
+        assert_true(fabsf(out->data[i] - 7) < 1e-5f);
+    clvox_volume_destroy(&out);
+    fill(in, 8, false, 9);
+    for (size_t i = 0; i < n; i++)
+        mask->data[i] = i < n / 2;
+    assert_ok(clvox_filter_nlm(ctx, in, mask, &o, &out, NULL));
+    assert_memory_equal(in->data + n / 2, out->data + n / 2, (n - n / 2) * sizeof(float));
+    assert_true(memcmp(in->data, out->data, n / 2 * sizeof(float)) != 0);
+    clvox_volume_destroy(&out);
+    for (size_t i = 0; i < n; i++)
+        mask->data[i] = 0;
+    out = in;
+    assert_true(clvox_filter_nlm(ctx, in, mask, &o, &out, NULL) == CLVOX_ERROR_DATA && !out);
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&mask);
+}
+
+static void nan_stays_where_it_is(void **state)
+{
+    (void)state;
+    clvox_volume *in = volume(19, 13, 7, 1), *out;
+    fill(in, 8, false, 3);
+    in->data[500] = NAN;
+    in->data[30] = INFINITY;
+    assert_ok(clvox_filter_nlm(ctx, in, NULL, NULL, &out, NULL));
+    for (size_t i = 0; i < count_of(in); i++)
+        assert_true(isfinite(out->data[i]) == (i != 500 && i != 30));
+    assert_true(isnan(out->data[500]) && isinf(out->data[30]));
+    out->data[500] = truth_of(in, 500);
+    out->data[30] = truth_of(in, 30);
+    assert_that(error_of(out) < 3.5, "error %g", error_of(out));
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&out);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    clvox_volume *in = volume(5, 4, 3, 1), *other = volume(4, 4, 3, 1), *out;
+    clvox_nlm_options o;
+    clvox_nlm_defaults(&o);
+    o.patch = 3;
+    assert_true(clvox_filter_nlm(ctx, in, NULL, &o, &out, NULL) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_filter_nlm(ctx, in, other, NULL, &out, NULL) == CLVOX_ERROR_ARGUMENT && !out);
+    in->kind = CLVOX_KIND_LABEL;
+    assert_true(clvox_filter_nlm(ctx, in, NULL, NULL, &out, NULL) == CLVOX_ERROR_ARGUMENT && !out);
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&other);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    test_case(a_step_with_noise, "noise goes and a step stays, in volumes, planes and lines");
+    test_case(noise_that_is_measured, "noise is measured, Gaussian and Rician");
+    test_case(a_constant_and_a_mask, "a constant stays, and what lies outside of the mask");
+    test_case(nan_stays_where_it_is, "NaN and infinity stay, and harm nobody");
+    test_case(what_is_refused, "labels, options out of range and masks on other grids are refused");
+    return test_run("nlm", harness_close);
+}
