@@ -75,7 +75,7 @@ typedef struct clvox_series_result {
 /* Registers each frame of series to the reference, beginning with what its neighbour nearer to it was found at,
  * and resamples the frames from the data as given. series: scalar, two frames or more. reference: NULL, or a 3-D
  * image on any grid whose world puts it over the series. mask: where the reference counts (above 0), on any grid;
- * NULL: everywhere. gradients: NULL, or one for each frame of a DWI; then frames of no weighting (below 50 s/mm^2)
+ * NULL: everywhere; not between frames of different weighting, where outlines decide. gradients: NULL, or one for each frame of a DWI; then frames of no weighting (below 50 s/mm^2)
  * are registered to each other, the weighted ones to their mean by MI, each again to the mean of its shell by NCC, and that
  * mean to the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
  * corrected. What is no number counts as a frame's darkest value. Errors: CLVOX_ERROR_ARGUMENT, _DATA (the

@@ -318,7 +318,7 @@ int cmd_register_series(command *cli, int argc, char **argv)
         {"reference", 0, CLI_TEXT, &r.reference, "N|FILE",
          "what frames are registered to: a frame, from 0 (default: the middle one; DWI: the first of the lowest b), or an "
          "image"},
-        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "where the reference counts (above 0)"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "where the reference counts (above 0); DWI: among frames of one weighting"},
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "DWI: FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "DWI: FSL's directions, which are turned and written"},
         {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},

@@ -235,6 +235,29 @@ static void bad_frames(void **state)
     release(&s);
 }
 
+/* Slices without signal in one frame: it is said, and of no other. */
+static void a_frame_unlike_the_others(void **state)
+{
+    clvox_series_options o;
+    clvox_series_result r;
+    scan s;
+    (void)state;
+    make(&s, 7, false, 20, false);
+    size_t n = clvox_grid_voxels(&s.series->grid), slice = (size_t)SIZE[0] * (size_t)SIZE[1];
+    for (size_t k = 5 * n + 7 * slice; k < 5 * n + 10 * slice; k++)
+        s.series->data[k] *= .1f;
+    clvox_series_defaults(&o);
+    o.outlier_mm = 1000;
+    o.reference = 2;
+    assert_ok(clvox_register_series(ctx, s.series, NULL, NULL, NULL, &o, &r));
+    for (int i = 0; i < 7; i++)
+        assert_that(r.frame[i].flags == (i == 5 ? CLVOX_FRAME_UNLIKE : 0), "frame %d: %u, likeness %g", i,
+                    r.frame[i].flags, r.frame[i].likeness);
+    assert_true(r.unlike == 1 && r.moved == 0 && isnan(r.frame[2].likeness));
+    clvox_series_result_free(&r);
+    release(&s);
+}
+
 /* Weighted frames of another contrast between those without; directions come with the head. */
 static void weighted(void **state)
 {
@@ -407,6 +430,7 @@ int main(void)
     test_case_at(known_motion, TEST_AT(CLVOX_SERIES_REFERENCE, -1, CLVOX_METRIC_MI, CLVOX_LINEAR_AFFINE),
                  "known motion, affine by mi");
     test_case(bad_frames, "empty frames, frames with holes, one frame, two frames");
+    test_case(a_frame_unlike_the_others, "a frame that has lost its signal is said to be unlike the others");
     test_case(weighted, "weighted frames, and their directions");
     test_case(reference_and_mask, "a reference and a mask on grids of their own");
     test_case(displacements, "displacements are those of their definitions");
