@@ -145,7 +145,7 @@ end:
 
 static int gaussian(bench_data *d, float sigma, clv_gaussian_method method)
 {
-    return clv_gaussian(d->ctx, d->in[0], d->size, false, (const float[3]){sigma, sigma, sigma}, method,
+    return clv_gaussian(d->ctx, CLV_VOLUME(d->in[0], d->size), (const float[3]){sigma, sigma, sigma}, method,
                         d->out[1], d->out[0]);
 }
 

@@ -29,7 +29,7 @@ static int run_mask(bench_data *d, const paper_line *line)
 
 static int blur(bench_data *d, const clv_buffer *in, float x, float y, clv_buffer *out)
 {
-    return clv_gaussian(d->ctx, in, d->size, false, (const float[3]){x, y, 0}, CLV_GAUSSIAN_SEPARABLE,
+    return clv_gaussian(d->ctx, CLV_VOLUME(in, d->size), (const float[3]){x, y, 0}, CLV_GAUSSIAN_SEPARABLE,
                         d->out[2], out);
 }
 
@@ -59,7 +59,7 @@ static int check_edges(bench_check *c, const paper_line *line)
 static int run_unsharp(bench_data *d, const paper_line *line)
 {
     const float sigma[3] = {line->sigma, line->sigma, line->sigma};
-    return clv_unsharp(d->ctx, d->in[0], d->size, sigma, 1, d->out[1], d->out[0]);
+    return clv_unsharp(d->ctx, CLV_VOLUME(d->in[0], d->size), sigma, 1, d->out[1], d->out[0]);
 }
 
 static int check_masking(bench_check *c, const paper_line *line)

@@ -95,8 +95,9 @@ static int row_jacobian(bench_data *d)
 static int gaussian(bench_data *d, bool vectors, float sigma, clv_gaussian_method method)
 {
     const float s[3] = {sigma, sigma, sigma};
-    return clv_gaussian(d->ctx, vectors ? d->u : d->in[0], d->size, vectors, s, method,
-                        vectors ? d->field[1] : d->out[1], vectors ? d->field[0] : d->out[0]);
+    return clv_gaussian(
+        d->ctx, (const clv_image[1]){clv_image_of(vectors ? d->u : d->in[0], d->size, NULL, vectors ? 3 : 1)},
+        s, method, vectors ? d->field[1] : d->out[1], vectors ? d->field[0] : d->out[0]);
 }
 
 static int row_gaussian(bench_data *d)
@@ -142,8 +143,8 @@ static int row_smooth_longest(bench_data *d)
 
 static int row_unsharp(bench_data *d)
 {
-    return clv_unsharp(d->ctx, d->in[0], d->size, (const float[3]){1.7f, 1.7f, 1.7f}, 1, d->out[1],
-                       d->out[0]);
+    return clv_unsharp(d->ctx, CLV_VOLUME(d->in[0], d->size), (const float[3]){1.7f, 1.7f, 1.7f}, 1,
+                       d->out[1], d->out[0]);
 }
 
 static int row_downsample(bench_data *d)

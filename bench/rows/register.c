@@ -152,7 +152,7 @@ static int row_iteration(bench_data *d)
 {
     int status = bench_force(d);
     if (status >= 0)
-        status = clv_gaussian(d->ctx, d->field[0], d->size, true, (float[3]){1.7f, 1.7f, 1.7f},
+        status = clv_gaussian(d->ctx, CLV_VECTORS(d->field[0], d->size), (float[3]){1.7f, 1.7f, 1.7f},
                               CLV_GAUSSIAN_AUTO, d->field[1], d->nine);
     if (status >= 0)
         status = clv_fluid_rate(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), d->nine, d->field[0], d->partial,

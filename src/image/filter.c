@@ -24,11 +24,11 @@ static int filter_frame(clvox_context *ctx, const filter *f, const int size[3], 
 {
     switch (f->kind) {
     case GAUSSIAN:
-        return clv_gaussian(ctx, in, size, false, f->sigma, CLV_GAUSSIAN_AUTO, tmp, out);
+        return clv_gaussian(ctx, CLV_VOLUME(in, size), f->sigma, CLV_GAUSSIAN_AUTO, tmp, out);
     case SOBEL:
         return clv_sobel(ctx, CLV_VOLUME_MM(in, size, f->spacing), out);
     case UNSHARP:
-        return clv_unsharp(ctx, in, size, f->sigma, f->amount, tmp, out);
+        return clv_unsharp(ctx, CLV_VOLUME(in, size), f->sigma, f->amount, tmp, out);
     case MEDIAN:
         return clv_median_filter(ctx, CLV_VOLUME(in, size), f->radius, out);
     }

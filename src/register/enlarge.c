@@ -80,7 +80,7 @@ static int smoothen(clvox_context *ctx, clvox_volume *warp, float sigma)
     const clv_request requests[] = {{&u, bytes, "warp"}, {&tmp, bytes, "scratch"}, {&out, bytes, "warp"}};
     CLV_TRY(clv_pool_take(ctx, requests, 3));
     CLV_TRY(clv_field_upload(ctx, warp, 1, u));
-    CLV_TRY(clv_gaussian(ctx, u, warp->grid.size, true, (float[3]){sigma, sigma, sigma},
+    CLV_TRY(clv_gaussian(ctx, CLV_VECTORS(u, warp->grid.size), (float[3]){sigma, sigma, sigma},
                          CLV_GAUSSIAN_SEPARABLE, tmp, out));
     CLV_TRY(clv_field_download(ctx, out, &warp->grid, 1, &made));
     memcpy(warp->data, made->data, bytes);

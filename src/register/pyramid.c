@@ -197,12 +197,12 @@ int clv_mend_folds(clv_registration *run, clv_buffer *u, const clvox_grid *grid,
         /* weight: 1 on and next to the bad voxels, falling to 0 around them */
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(s->a, grid->size), s->a, NULL,
                               NULL, (float[4]){2 * smallest, 0, 1, 0}));
-        CLV_TRY(clv_gaussian(run->ctx, s->a, grid->size, false, (float[3]){wide, wide, wide},
+        CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(s->a, grid->size), (float[3]){wide, wide, wide},
                              CLV_GAUSSIAN_SEPARABLE, s->b, s->c));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_CLAMP, CLV_VOLUME(s->weight, grid->size), s->c, NULL,
                               NULL, (float[4]){60 * wide, 0, 0, 1}));
-        CLV_TRY(clv_gaussian(run->ctx, u, grid->size, true, (float[3]){1, 1, 1}, CLV_GAUSSIAN_SEPARABLE, s->a,
-                             s->b));
+        CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(u, grid->size), (float[3]){1, 1, 1},
+                             CLV_GAUSSIAN_SEPARABLE, s->a, s->b));
         CLV_TRY(clv_blend(run->ctx, CLV_VECTORS(u, grid->size), s->b, s->weight));
     }
     if (passes)

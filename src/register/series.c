@@ -81,7 +81,8 @@ static int soften(target *t, bool is_moving)
     clvox_grid_spacing(grid, edge);
     for (int a = 0; a < 3; a++)
         sigma[a] = grid->size[a] > 1 ? (float)(t->smooth_mm / edge[a]) : 0;
-    CLV_TRY(clv_gaussian(run->ctx, image, grid->size, false, sigma, CLV_GAUSSIAN_AUTO, run->scratch_a, soft));
+    CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(image, grid->size), sigma, CLV_GAUSSIAN_AUTO, run->scratch_a,
+                         soft));
     CLV_TRY(clv_buffer_copy(run->ctx, soft, 0, image, 0, clvox_grid_voxels(grid) * sizeof(float)));
 end:
     return status;

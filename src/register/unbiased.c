@@ -170,7 +170,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
         if (iteration == o->iterations[index])
             break;
         CLV_TRY(clv_force(run->ctx, &args));
-        CLV_TRY(clv_gaussian(run->ctx, own->field_a, l->fixed.size, true, sigma, CLV_GAUSSIAN_AUTO,
+        CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(own->field_a, l->fixed.size), sigma, CLV_GAUSSIAN_AUTO,
                              own->field_b, own->field_c));
         CLV_TRY(clv_fluid_rate(run->ctx, CLV_VECTORS_MM(run->u, l->fixed.size, l->spacing), own->field_c,
                                own->field_a, run->partial, run->state));

@@ -31,7 +31,8 @@ static int blur(const work *w, const clv_buffer *in, clv_buffer *out)
     float sigma[3];
     for (int a = 0; a < 3; a++)
         sigma[a] = WIDTH / b->spacing[a];
-    return clv_gaussian(w->run->ctx, in, b->size, false, sigma, CLV_GAUSSIAN_SEPARABLE, w->run->other, out);
+    return clv_gaussian(w->run->ctx, CLV_VOLUME(in, b->size), sigma, CLV_GAUSSIAN_SEPARABLE, w->run->other,
+                        out);
 }
 
 static int pointwise(const work *w, clv_pointwise_kind kind, clv_buffer *out, const clv_buffer *a,

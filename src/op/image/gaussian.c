@@ -174,10 +174,12 @@ static bool is_recursive(const clvox_context *ctx, clv_gaussian_method method, i
     return clv_gaussian_radius(sigma) >= from;
 }
 
-int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
-                 const float sigma[3], clv_gaussian_method method, clv_buffer *tmp, clv_buffer *out)
+int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], clv_gaussian_method method,
+                 clv_buffer *tmp, clv_buffer *out)
 {
     int status = CLVOX_OK;
+    const int *size = in->size;
+    const bool vectors = in->components == 3;
     bool axes[3], recursive[3];
     for (int a = 0; a < 3; a++) {
         if (!(sigma[a] >= 0) || isinf(sigma[a]))
@@ -192,13 +194,11 @@ int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bo
                  clv_gaussian_radius(sigma[1]) <= MAX_FUSED_RADIUS;
     int passes = axes[0] + axes[1] + axes[2] - fused;
     if (method == CLV_GAUSSIAN_AUTO && passes > 1 && clv_smooth_takes(sigma))
-        return clv_smooth(ctx, vectors ? CLV_VECTORS(in, size) : CLV_VOLUME(in, size), sigma, out, NULL);
-    if (!passes) {
-        size_t bytes = (size_t)size[0] * (size_t)size[1] * (size_t)size[2] * (vectors ? 12 : 4);
-        return clv_buffer_copy(ctx, in, 0, out, 0, bytes);
-    }
+        return clv_smooth(ctx, in, sigma, out, NULL);
+    if (!passes)
+        return clv_buffer_copy(ctx, in->buffer, 0, out, 0, (size_t)clv_image_floats(in) * sizeof(float));
     /* The last pass writes out, the one before tmp, the first of three out. */
-    const clv_buffer *from = in;
+    const clv_buffer *from = in->buffer;
     for (int a = 0; a < 3; a++) {
         if (!axes[a] || (a == 1 && fused))
             continue;

@@ -2,7 +2,7 @@
 #ifndef CLV_OP_IMAGE_GAUSSIAN_H
 #define CLV_OP_IMAGE_GAUSSIAN_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 typedef enum clv_gaussian_method {
     CLV_GAUSSIAN_AUTO,      /* by sigma and device, as measured; clv_smooth where it takes sigma */
@@ -15,13 +15,12 @@ typedef enum clv_gaussian_method {
 enum { CLV_GAUSSIAN_MAX_RADIUS = 64 };
 
 /* out = G_sigma * in along each axis in turn; sigma in voxels, 0 leaves an
- * axis alone. vectors: in and out are vector fields, else scalars. Border:
- * the edge value is repeated. in, out and tmp (as large as in) are distinct;
+ * axis alone. in is a scalar or a vector field, and so is out. Border: the
+ * edge value is repeated. in, out and tmp (as large as in) are distinct;
  * in is kept. NaN reaches as far as the radius; the recursion spreads it over
  * its line, so take NaN out first where a filter may be wide. */
-int clv_gaussian(clvox_context *ctx, const clv_buffer *in, const int size[3], bool vectors,
-                 const float sigma[3], clv_gaussian_method method, clv_buffer *tmp,
-                 clv_buffer *out);
+int clv_gaussian(clvox_context *ctx, const clv_image *in, const float sigma[3], clv_gaussian_method method,
+                 clv_buffer *tmp, clv_buffer *out);
 
 /* The sampled kernel: its radius for a width above 0, and its radius + 1
  * weights, centre first. */

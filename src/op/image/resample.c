@@ -58,7 +58,7 @@ int clv_smooth_sample(clvox_context *ctx, const clv_buffer *in, const clvox_grid
     int status = CLVOX_OK;
     clv_map map;
     if (sigma[0] > 0 || sigma[1] > 0 || sigma[2] > 0) {
-        CLV_TRY(clv_gaussian(ctx, in, from->size, false, sigma, CLV_GAUSSIAN_AUTO, tmp, tmp2));
+        CLV_TRY(clv_gaussian(ctx, CLV_VOLUME(in, from->size), sigma, CLV_GAUSSIAN_AUTO, tmp, tmp2));
         in = tmp2;
     }
     clv_map_between(to, from, NULL, 0, &map);

@@ -47,8 +47,9 @@ static double compare(clvox_context *ctx, const trial *t, bool vectors, const fl
                             : harness_upload(ctx, values, count * sizeof(float));
     clv_buffer *tmp = harness_output(ctx, count * sizeof(float));
     clv_buffer *out = harness_output(ctx, count * sizeof(float));
-    assert_that(clv_gaussian(ctx, a, t->size, vectors, t->sigma, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0, "%s",
-                clvox_message());
+    assert_that(clv_gaussian(ctx, (const clv_image[1]){clv_image_of(a, t->size, NULL, vectors ? 3 : 1)},
+                             t->sigma, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0,
+                "%s", clvox_message());
     if (vectors)
         harness_download_field(ctx, out, got, voxels);
     else
@@ -120,8 +121,8 @@ static void gaussian_a_constant_image_stays_constant(void **state)
     shared.in = harness_upload(ctx, shared.values, shared.voxels * 4);
     shared.tmp = harness_output(ctx, shared.voxels * 4);
     shared.out = harness_output(ctx, shared.voxels * 4);
-    assert_true(clv_gaussian(ctx, shared.in, constants_size, false, sigma, CLV_GAUSSIAN_SEPARABLE, shared.tmp,
-                             shared.out) >= 0);
+    assert_true(clv_gaussian(ctx, CLV_VOLUME(shared.in, constants_size), sigma, CLV_GAUSSIAN_SEPARABLE,
+                             shared.tmp, shared.out) >= 0);
     harness_download(ctx, shared.out, shared.values, shared.voxels * 4);
     assert_true(harness_error(shared.values, shared.want, shared.voxels, 0, 1e-6) <= 1);
 }
@@ -130,8 +131,8 @@ static void gaussian_no_width_copies(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    assert_true(clv_gaussian(ctx, shared.in, constants_size, false, (float[3]){0, 0, 0}, CLV_GAUSSIAN_AUTO,
-                             shared.tmp, shared.out) >= 0);
+    assert_true(clv_gaussian(ctx, CLV_VOLUME(shared.in, constants_size), (float[3]){0, 0, 0},
+                             CLV_GAUSSIAN_AUTO, shared.tmp, shared.out) >= 0);
     harness_download(ctx, shared.out, shared.values, shared.voxels * 4);
     assert_true(harness_error(shared.values, shared.want, shared.voxels, 0, 0x1p-30) <= 1);
 }
@@ -140,10 +141,10 @@ static void gaussian_a_width_that_is_no_length(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    assert_true(clv_gaussian(ctx, shared.in, constants_size, false, (float[3]){-1, 0, 0}, CLV_GAUSSIAN_AUTO,
-                             shared.tmp, shared.out) < 0);
-    assert_true(clv_gaussian(ctx, shared.in, constants_size, false, (float[3]){0, NAN, 0}, CLV_GAUSSIAN_AUTO,
-                             shared.tmp, shared.out) < 0);
+    assert_true(clv_gaussian(ctx, CLV_VOLUME(shared.in, constants_size), (float[3]){-1, 0, 0},
+                             CLV_GAUSSIAN_AUTO, shared.tmp, shared.out) < 0);
+    assert_true(clv_gaussian(ctx, CLV_VOLUME(shared.in, constants_size), (float[3]){0, NAN, 0},
+                             CLV_GAUSSIAN_AUTO, shared.tmp, shared.out) < 0);
     clv_buffer_destroy(&shared.in);
     clv_buffer_destroy(&shared.tmp);
     clv_buffer_destroy(&shared.out);
@@ -169,8 +170,8 @@ static void sums(void **state)
     values[(10 * 23 + 11) * 27 + 13] = 1;
     clv_buffer *in = harness_upload(ctx, values, voxels * 4);
     clv_buffer *tmp = harness_output(ctx, voxels * 4), *out = harness_output(ctx, voxels * 4);
-    assert_true(
-        clv_gaussian(ctx, in, size, false, (float[3]){2, 1.8f, 0.3f}, CLV_GAUSSIAN_SEPARABLE, tmp, out) >= 0);
+    assert_true(clv_gaussian(ctx, CLV_VOLUME(in, size), (float[3]){2, 1.8f, 0.3f}, CLV_GAUSSIAN_SEPARABLE,
+                             tmp, out) >= 0);
     harness_download(ctx, out, values, voxels * 4);
     double sum = 0;
     for (size_t i = 0; i < voxels; i++)

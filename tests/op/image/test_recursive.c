@@ -37,8 +37,9 @@ static void run(clvox_context *ctx, const int size[3], bool vectors, const float
     size_t bytes = voxels * (vectors ? 12 : 4);
     clv_buffer *in = vectors ? harness_upload_field(ctx, values, voxels) : harness_upload(ctx, values, bytes);
     clv_buffer *tmp = harness_output(ctx, bytes), *out = harness_output(ctx, bytes);
-    assert_that(clv_gaussian(ctx, in, size, vectors, sigma, CLV_GAUSSIAN_RECURSIVE, tmp, out) >= 0, "%s",
-                clvox_message());
+    assert_that(clv_gaussian(ctx, (const clv_image[1]){clv_image_of(in, size, NULL, vectors ? 3 : 1)}, sigma,
+                             CLV_GAUSSIAN_RECURSIVE, tmp, out) >= 0,
+                "%s", clvox_message());
     if (vectors)
         harness_download_field(ctx, out, got, voxels);
     else
@@ -186,8 +187,8 @@ static void recursive_the_automatic_form_at_width(void **state)
     float sigma = given->sigma;
     clvox_context *ctx = harness_context();
     const float widths[3] = {sigma, sigma, sigma};
-    assert_true(clv_gaussian(ctx, shared.in, automatic_size, false, widths, CLV_GAUSSIAN_AUTO, shared.tmp,
-                             shared.out) >= 0);
+    assert_true(clv_gaussian(ctx, CLV_VOLUME(shared.in, automatic_size), widths, CLV_GAUSSIAN_AUTO,
+                             shared.tmp, shared.out) >= 0);
     harness_download(ctx, shared.out, shared.automatic_got, VOXELS * 4);
     filter_volume(shared.automatic_values, automatic_size, widths, ref_gaussian_line, shared.automatic_want);
     double worst = harness_error(shared.automatic_got, shared.automatic_want, VOXELS, 1, 0);

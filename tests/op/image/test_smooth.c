@@ -115,16 +115,16 @@ static void smooth_the_same_to_rounding(void **state)
     shared.tmp = harness_output(ctx, 12 * n);
     shared.two = harness_output(ctx, 12 * n);
     assert_true(clv_smooth(ctx, CLV_VECTORS(shared.in, size), sigma, shared.out, NULL) >= 0);
-    assert_true(
-        clv_gaussian(ctx, shared.in, size, true, sigma, CLV_GAUSSIAN_SEPARABLE, shared.tmp, shared.two) >= 0);
+    assert_true(clv_gaussian(ctx, CLV_VECTORS(shared.in, size), sigma, CLV_GAUSSIAN_SEPARABLE, shared.tmp,
+                             shared.two) >= 0);
     harness_download(ctx, shared.out, shared.values, 12 * n);
     harness_download(ctx, shared.two, shared.want, 12 * n);
     for (size_t i = 0; i < 3 * n; i++)
         shared.exact[i] = (double)shared.want[i];
     double error = harness_error(shared.values, shared.exact, 3 * n, 5e-7, 0);
     assert_that(error <= 1, "%g", error);
-    assert_true(clv_gaussian(ctx, shared.in, size, true, sigma, CLV_GAUSSIAN_AUTO, shared.tmp, shared.two) >=
-                0);
+    assert_true(clv_gaussian(ctx, CLV_VECTORS(shared.in, size), sigma, CLV_GAUSSIAN_AUTO, shared.tmp,
+                             shared.two) >= 0);
     harness_download(ctx, shared.two, shared.want, 12 * n);
     assert_memory_equal(shared.want, shared.values, 12 * n);
 }

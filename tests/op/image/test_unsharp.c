@@ -19,9 +19,11 @@ static void unsharp_masking_adds_what_the_gaussian(void **state)
     (void)state;
     clvox_context *ctx = harness_context();
     assert_int_equal(
-        clv_gaussian(ctx, shared.a, size, false, sigma, CLV_GAUSSIAN_AUTO, shared.tmp, shared.out), CLVOX_OK);
+        clv_gaussian(ctx, CLV_VOLUME(shared.a, size), sigma, CLV_GAUSSIAN_AUTO, shared.tmp, shared.out),
+        CLVOX_OK);
     harness_download(ctx, shared.out, shared.smooth, sizeof shared.in);
-    assert_int_equal(clv_unsharp(ctx, shared.a, size, sigma, 1.5f, shared.tmp, shared.out), CLVOX_OK);
+    assert_int_equal(clv_unsharp(ctx, CLV_VOLUME(shared.a, size), sigma, 1.5f, shared.tmp, shared.out),
+                     CLVOX_OK);
     harness_download(ctx, shared.out, shared.got, sizeof shared.in);
     ref_unsharp(shared.in, shared.smooth, N, 1.5, shared.want);
     assert_true(harness_error(shared.got, shared.want, N, 2e-6, 1e-6) <= 1);
@@ -31,7 +33,8 @@ static void unsharp_masking_of_amount_0_changes_nothing(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    assert_int_equal(clv_unsharp(ctx, shared.a, size, sigma, 0, shared.tmp, shared.out), CLVOX_OK);
+    assert_int_equal(clv_unsharp(ctx, CLV_VOLUME(shared.a, size), sigma, 0, shared.tmp, shared.out),
+                     CLVOX_OK);
     harness_download(ctx, shared.out, shared.got, sizeof shared.in);
     assert_memory_equal(shared.in, shared.got, sizeof shared.in);
     clv_buffer_destroy(&shared.a);
