@@ -195,8 +195,8 @@ typedef struct clvox_register_images {
     double weight[CLVOX_MAX_CHANNELS]; /* of the channels, any scale; all 0: equal */
     int channels;
     const clvox_volume *fixed_mask, *moving_mask; /* NULL: everything counts; on any grid */
-    /* linear_masks 1: the linear part goes by these two instead (NULL: everything counts for it), the preparation, the deformation and
-     * the report by those above. */
+    /* linear_masks 1: the linear part goes by these two instead (NULL: everything counts for it); the preparation,
+     * the deformation and the report by those above. */
     int linear_masks;
     const clvox_volume *linear_fixed_mask, *linear_moving_mask;
     /* NULL, or the displacement u that a deformation starts from, on any grid: in the map x -> A (x + u(x)),

@@ -20,12 +20,12 @@ typedef enum clvox_series_target {
 
 typedef struct clvox_series_options {
     clvox_series_target target;
-    int reference;       /* frame, from 0; -1: the middle one, with gradients the first of the lowest b */
-    clvox_linear linear; /* RIGID; also TRANSLATION, SIMILARITY, AFFINE */
-    clvox_metric metric; /* NCC; with gradients of the b = 0 frames and inside of shells, between these MI */
-    int bins;            /* of MI, 8 to 128 */
-    double smooth_voxels; /* sigma of what is compared, in edges of a cube as large as a voxel, as interpolated noise
-                             pulls to whole voxels; MI takes half of it */
+    int reference;        /* frame, from 0; -1: the middle one, with gradients the first of the lowest b */
+    clvox_linear linear;  /* RIGID; also TRANSLATION, SIMILARITY, AFFINE */
+    clvox_metric metric;  /* NCC; with gradients of the b = 0 frames and inside of shells, between these MI */
+    int bins;             /* of MI, 8 to 128 */
+    double smooth_voxels; /* sigma of what is compared, in edges of a cube as large as a voxel, as
+                             interpolated noise pulls to whole voxels; MI takes half of it */
     clvox_interpolation interpolation; /* of the corrected series: LINEAR, CUBIC, BSPLINE or LANCZOS */
     int ringing;         /* 1: values below the smallest of a frame (or 0, where that is above) stay as the
                             interpolation gives them */
@@ -40,50 +40,52 @@ typedef struct clvox_series_options {
 CLVOX_API void clvox_series_defaults(clvox_series_options *options);
 
 enum {
-    CLVOX_FRAME_EMPTY = 1,   /* one value, or no number: it keeps its place, with the map of its neighbour */
-    CLVOX_FRAME_MOVED = 2,   /* framewise_mm above outlier_mm */
-    CLVOX_FRAME_UNLIKE = 4   /* much less like the target than the others of its shell: signal lost, or not found */
+    CLVOX_FRAME_EMPTY = 1, /* one value, or no number: it keeps its place, with the map of its neighbour */
+    CLVOX_FRAME_MOVED = 2, /* framewise_mm above outlier_mm */
+    CLVOX_FRAME_UNLIKE = 4 /* much less like the target than others of its shell: no signal, or not found */
 };
 
-/* matrix leads from the reference to the frame, RAS mm: where in the frame the corrected one looks, and so where
- * the head has gone. It is T(center + shift) R T(-center) about the centre of the series' grid, with R = Rz Ry Rx,
- * for a rigid map; of others shift and rotation are those of clvox_affine_take_apart. */
+/* matrix leads from the reference to the frame, RAS mm: where in the frame the corrected one looks, and so
+ * where the head has gone. It is T(center + shift) R T(-center) about the centre of the series' grid, with R
+ * = Rz Ry Rx, for a rigid map; of others shift and rotation are those of clvox_affine_take_apart. */
 typedef struct clvox_series_frame {
     double matrix[4][4];
     double shift_mm[3];
-    double rotation[3];      /* radians about RAS x, y, z */
-    double framewise_mm;     /* since the frame before (Power et al. 2012): sum of |shift| and head_mm |rotation| */
-    double rms_mm;           /* the same by Jenkinson (1999), over a ball of 80 mm about that centre */
+    double rotation[3]; /* radians about RAS x, y, z */
+    double framewise_mm; /* since the frame before (Power 2012): sum of |shift| and head_mm |rotation| */
+    double rms_mm;       /* the same by Jenkinson (1999), over a ball of 80 mm about that centre */
     double rms_reference_mm; /* against the reference */
     double likeness;         /* of the last pass: squared correlation, or the metric */
     unsigned flags;          /* CLVOX_FRAME_... */
 } clvox_series_frame;
 
 typedef struct clvox_series_result {
-    clvox_volume *corrected;    /* the series' grid, frames, type and time */
-    clvox_volume *mean;         /* of its frames that are not empty, float32 */
-    clvox_series_frame *frame;  /* frames of the series; framewise_mm and rms_mm of the first and of empty ones NaN */
+    clvox_volume *corrected; /* the series' grid, frames, type and time */
+    clvox_volume *mean;      /* of its frames that are not empty, float32 */
+    clvox_series_frame *frame; /* of the series; framewise_mm and rms_mm of the first and of empty ones NaN */
     clvox_gradients *gradients; /* turned with the head, NULL without; as many as frames */
     double center[3];           /* about which it turns, RAS mm */
     int frames, reference;      /* reference: -1 with an image of its own */
     double mean_framewise_mm, largest_framewise_mm; /* 0 with fewer than two frames that are not empty */
-    int empty, moved, unlike;   /* frames with these flags */
+    int empty, moved, unlike;                       /* frames with these flags */
     double seconds_register, seconds_resample;
     size_t device_bytes;
 } clvox_series_result;
 
-/* Registers each frame of series to the reference, beginning with what its neighbour nearer to it was found at,
- * and resamples the frames from the data as given. series: scalar, two frames or more. reference: NULL, or a 3-D
- * image on any grid whose world puts it over the series. mask: where the reference counts (above 0), on any grid;
- * NULL: everywhere; not between frames of different weighting, where outlines decide. gradients: NULL, or one for each frame of a DWI; then frames of no weighting (below 50 s/mm^2)
- * are registered to each other, the weighted ones to their mean by MI, each again to the mean of its shell by NCC, and that
- * mean to the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
+/* Registers each frame of series to the reference, beginning with what its neighbour nearer to it was found
+ * at, and resamples the frames from the data as given. series: scalar, two frames or more. reference: NULL,
+ * or a 3-D image on any grid whose world puts it over the series. mask: where the reference counts (above
+ * 0), on any grid; NULL: everywhere; not between frames of different weighting, where outlines decide.
+ * gradients: NULL, or one for each frame of a DWI; then frames of the lowest shell are registered to each
+ * other, the weighted ones to their mean by MI, each again to the mean of its shell by NCC, and that mean
+ * to the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
  * corrected. What is no number counts as a frame's darkest value. Errors: CLVOX_ERROR_ARGUMENT, _DATA (the
- * reference or all frames are empty), _MEMORY, _STOPPED. On success the result is the caller's, to be released with
- * clvox_series_result_free; on failure it holds nothing. */
-CLVOX_API int clvox_register_series(clvox_context *context, const clvox_volume *series, const clvox_volume *reference,
-                                    const clvox_volume *mask, const clvox_gradients *gradients,
-                                    const clvox_series_options *options, clvox_series_result *result);
+ * reference or all frames are empty), _MEMORY, _STOPPED. On success the result is the caller's, to be
+ * released with clvox_series_result_free; on failure it holds nothing. */
+CLVOX_API int clvox_register_series(clvox_context *context, const clvox_volume *series,
+                                    const clvox_volume *reference, const clvox_volume *mask,
+                                    const clvox_gradients *gradients, const clvox_series_options *options,
+                                    clvox_series_result *result);
 
 /* Releases what the result holds; the numbers stay. NULL is legal. */
 CLVOX_API void clvox_series_result_free(clvox_series_result *result);

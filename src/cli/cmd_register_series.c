@@ -45,8 +45,8 @@ static int write_motion(const void *what, int how, const char *path)
     if (!to)
         return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
     clv_plain plain = clv_plain_begin();
-    fprintf(to, "frame\ttrans_x\ttrans_y\ttrans_z\trot_x\trot_y\trot_z\tframewise_displacement\trmsd\trmsd_reference\t"
-                "likeness\toutlier\n");
+    fprintf(to, "frame\ttrans_x\ttrans_y\ttrans_z\trot_x\trot_y\trot_z\tframewise_displacement\trmsd\t"
+                "rmsd_reference\tlikeness\toutlier\n");
     for (int i = 0; i < r->frames; i++) {
         const clvox_series_frame *f = &r->frame[i];
         fprintf(to, "%d", i);
@@ -108,17 +108,20 @@ static int write_matrices(command *cli, const request *r, const clvox_grid *grid
     for (int i = 0; i < result->frames; i++) {
         double flirt[4][4];
         const clvox_series_frame *f = &result->frame[i];
-        CLV_TRY(clvox_affine_write(CLV_MATRIX(f->matrix), CLVOX_AFFINE_ITK, matrix_path(r->matrices, i, 0, path)));
+        CLV_TRY(clvox_affine_write(CLV_MATRIX(f->matrix), CLVOX_AFFINE_ITK,
+                                   matrix_path(r->matrices, i, 0, path)));
         cli_log_output(cli, path);
         CLV_TRY(clvox_flirt_matrix(CLV_MATRIX(f->matrix), reference, grid, flirt));
-        CLV_TRY(clvox_affine_write(CLV_MATRIX(flirt), CLVOX_AFFINE_RAS, matrix_path(r->matrices, i, 1, path)));
+        CLV_TRY(
+            clvox_affine_write(CLV_MATRIX(flirt), CLVOX_AFFINE_RAS, matrix_path(r->matrices, i, 1, path)));
         cli_log_output(cli, path);
     }
 end:
     return status;
 }
 
-static int write_results(command *cli, const request *r, const clvox_volume *series, clvox_series_result *result)
+static int write_results(command *cli, const request *r, const clvox_volume *series,
+                         clvox_series_result *result)
 {
     int status = CLVOX_OK;
     char bval[PATH_MAX], bvec[PATH_MAX];
@@ -161,8 +164,8 @@ static void list_frames(const clvox_series_result *r, unsigned flags, char *out,
             snprintf(out + used, room - used, " and more");
             return;
         }
-        used += (size_t)snprintf(out + used, room - used, i < last ? "%s%d-%d" : "%s%d", stretches > 1 ? ", " : "", i,
-                                 last);
+        used += (size_t)snprintf(out + used, room - used, i < last ? "%s%d-%d" : "%s%d",
+                                 stretches > 1 ? ", " : "", i, last);
         i = last;
     }
 }
@@ -190,8 +193,8 @@ static void report(command *cli, const clvox_series_result *r)
     cJSON_AddNumberToObject(to, "seconds_resample", r->seconds_resample);
     cJSON_AddNumberToObject(to, "device_bytes", (double)r->device_bytes);
     cli_print(cli, "%-24s %d\n", "frames", r->frames);
-    cli_print(cli, "%-24s %.3f mm in the mean, at most %.3f mm\n", "framewise displacement", r->mean_framewise_mm,
-              r->largest_framewise_mm);
+    cli_print(cli, "%-24s %.3f mm in the mean, at most %.3f mm\n", "framewise displacement",
+              r->mean_framewise_mm, r->largest_framewise_mm);
     cli_print(cli, "%-24s at most %.3f mm rms\n", "from the reference", farthest);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         char frames[400];
@@ -203,12 +206,15 @@ static void report(command *cli, const clvox_series_result *r)
         if (*frames)
             cli_print(cli, "%-24s frames %s (%s)\n", kinds[k].name, frames, kinds[k].sentence);
     }
-    cli_print(cli, "%-24s %.2f registering, %.2f resampling\n", "seconds", r->seconds_register, r->seconds_resample);
+    cli_print(cli, "%-24s %.2f registering, %.2f resampling\n", "seconds", r->seconds_register,
+              r->seconds_resample);
     /* What the columns of the table mean, for whoever reads it later. */
     static const char *const columns[][2] = {
-        {"trans_x, trans_y, trans_z", "mm along RAS: where the centre of the grid is in the frame, from where it is in the reference"},
+        {"trans_x, trans_y, trans_z",
+         "mm along RAS: where the centre of the grid is in the frame, from where it is in the reference"},
         {"rot_x, rot_y, rot_z", "radians about RAS x, y and z through that centre; R = Rz Ry Rx"},
-        {"framewise_displacement", "mm since the frame before: sum of |differences|, turns times the radius of the head (Power 2012)"},
+        {"framewise_displacement",
+         "mm since the frame before: sum of |differences|, turns times the radius of the head (Power 2012)"},
         {"rmsd", "mm since the frame before: rms over a ball of 80 mm (Jenkinson 1999)"},
         {"rmsd_reference", "the same, from the reference"},
         {"likeness", "to what the frame was registered to last: squared correlation, or the metric"},
@@ -225,11 +231,13 @@ static void say_plan(command *cli, const request *r, const clvox_volume *series)
     const clvox_series_options *o = &r->options;
     const clv_option *linear = clv_option_find(&clv_series_table, "linear");
     clvox_grid_spacing(&series->grid, edge);
-    cli_remark(cli, 0, "series   %d frames of %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", series->frames, size[0],
-               size[1], size[2], edge[0], edge[1], edge[2]);
+    cli_remark(cli, 0, "series   %d frames of %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", series->frames,
+               size[0], size[1], size[2], edge[0], edge[1], edge[2]);
     cli_remark(cli, 0, "plan     %s, to %s%s\n", clv_option_word(linear, (int)o->linear),
                r->reference_is_file ? r->reference : "a frame",
-               r->bval || r->table ? ", then shell by shell" : o->target == CLVOX_SERIES_MEAN ? ", then to the mean" : "");
+               r->bval || r->table              ? ", then shell by shell"
+               : o->target == CLVOX_SERIES_MEAN ? ", then to the mean"
+                                                : "");
     cli_log_grid(cli->log, "grid", &series->grid);
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_series_table, o);
 }
@@ -241,10 +249,14 @@ static int run(command *cli, request *r)
     int status = CLVOX_OK;
     char path[PATH_MAX];
     const bool weighted = r->bval || r->table;
-    const cli_end ends[] = {{"_corrected.nii.gz", true}, {"_mean.nii.gz", true},
-                            {"_motion.tsv", true},       {"_transforms.txt", true},
-                            {"_corrected.bval", weighted}, {"_corrected.bvec", weighted},
-                            {".json", true},             {0}};
+    const cli_end ends[] = {{"_corrected.nii.gz", true},
+                            {"_mean.nii.gz", true},
+                            {"_motion.tsv", true},
+                            {"_transforms.txt", true},
+                            {"_corrected.bval", weighted},
+                            {"_corrected.bvec", weighted},
+                            {".json", true},
+                            {0}};
     clvox_volume *series = NULL, *reference = NULL, *mask = NULL;
     clvox_gradients *gradients = NULL;
     clvox_series_result result = {.frames = 0};
@@ -302,7 +314,8 @@ static int read_reference(request *r)
     } else if (!strcmp(r->reference, "mean")) {
         r->options.target = CLVOX_SERIES_MEAN;
     } else if (access(r->reference, F_OK) != 0) {
-        return cli_misuse("--reference %s: neither a file nor the number of a frame, counted from 0", r->reference);
+        return cli_misuse("--reference %s: neither a file nor the number of a frame, counted from 0",
+                          r->reference);
     } else {
         r->reference_is_file = true;
     }
@@ -316,12 +329,14 @@ int cmd_register_series(command *cli, int argc, char **argv)
         {"series", 0, CLI_TEXT, &r.series, "SERIES", "the 4-D scan: fMRI or DWI"},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "beginning of the names of the results"},
         {"reference", 0, CLI_TEXT, &r.reference, "N|FILE",
-         "what frames are registered to: a frame, from 0 (default: the middle one; DWI: the first of the lowest b), or an "
-         "image"},
-        {"mask", 0, CLI_TEXT, &r.mask, "FILE", "where the reference counts (above 0); DWI: among frames of one weighting"},
+         "what frames are registered to: a frame, from 0 (default: the middle one; DWI: the first of the "
+         "lowest b), or an image"},
+        {"mask", 0, CLI_TEXT, &r.mask, "FILE",
+         "where the reference counts (above 0); DWI: among frames of one weighting"},
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "DWI: FSL's b-values, s/mm^2"},
         {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "DWI: FSL's directions, which are turned and written"},
-        {"grad", 0, CLI_TEXT, &r.table, "FILE", "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
+        {"grad", 0, CLI_TEXT, &r.table, "FILE",
+         "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"matrices", 0, CLI_TEXT, &r.matrices, "FOLDER",
          "also each frame's matrix: 0000.txt (ITK), MAT_0000 (FLIRT, for applyxfm4D)"},
         {"strict", 0, CLI_FLAG, &r.strict, NULL, "exit with 1 when frames are empty or unlike the others"},
@@ -342,8 +357,9 @@ int cmd_register_series(command *cli, int argc, char **argv)
             "DWI (with gradients): frames without weighting are registered to each other, the weighted ones to\n"
             "their mean by mutual information, then to the mean of their shell. --linear affine takes up the\n"
             "shears and scales of eddy currents; their nonlinear part and susceptibility stay.",
-        .example = "  clvox register --series bold.nii.gz --to mean -o sub\n"
-                   "  clvox register --series dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --linear affine -o sub",
+        .example =
+            "  clvox register --series bold.nii.gz --to mean -o sub\n"
+            "  clvox register --series dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --linear affine -o sub",
         .options = options,
         .table = &clv_series_table,
         .given = r.given,

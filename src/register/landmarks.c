@@ -19,8 +19,8 @@ static void distances(const double *a, const double *b, int n, double *mean, dou
     }
 }
 
-int clvox_register_landmarks(const clvox_register_result *result, const double *fixed, const double *moving, int n,
-                             clvox_landmark_errors *out)
+int clvox_register_landmarks(const clvox_register_result *result, const double *fixed, const double *moving,
+                             int n, clvox_landmark_errors *out)
 {
     int status = CLVOX_OK;
     clvox_transform warp = {.is_warp = 1, .warp = result->warp}, affine = {.is_warp = 0};
@@ -51,8 +51,8 @@ end:
 
 /* ---- the linear map ------------------------------------------------------ */
 
-/* Squares of spreads across, as shares of that along: points on a line, and in a plane. The first is a product of those of both
- * images. */
+/* Squares of spreads across, as shares of that along: points on a line, and in a plane. The first is a
+ * product of those of both images. */
 static const double STRAIGHT = 1e-12, FLAT = 1e-8;
 
 /* Means, and sums of products of what is left: [a][b] of coordinate a of the first by b of the second. */
@@ -79,8 +79,8 @@ static void cross(const double a[3], const double b[3], double out[3])
     }
 }
 
-/* The turn with the largest trace of turn^T h, h of rank 2 or 3: its two largest singular pairs u, v go onto each other, and
- * the third direction, whose sign noise may have turned round, is what they leave. */
+/* The turn with the largest trace of turn^T h, h of rank 2 or 3: its two largest singular pairs u, v go onto
+ * each other, and the third direction, whose sign noise may have turned round, is what they leave. */
 static bool best_turn(const double h[3][3], double turn[3][3])
 {
     double square[3][3] = {{0}}, values[3], vectors[3][3], u[3][3], v[3][3];
@@ -99,7 +99,8 @@ static bool best_turn(const double h[3][3], double turn[3][3])
     cross(u[0], u[1], u[2]);
     cross(v[0], v[1], v[2]);
     for (int i = 0; i < 9; i++)
-        turn[i / 3][i % 3] = u[0][i / 3] * v[0][i % 3] + u[1][i / 3] * v[1][i % 3] + u[2][i / 3] * v[2][i % 3];
+        turn[i / 3][i % 3] =
+            u[0][i / 3] * v[0][i % 3] + u[1][i / 3] * v[1][i % 3] + u[2][i / 3] * v[2][i % 3];
     return true;
 }
 
@@ -112,11 +113,13 @@ static int fit_affine(const double *fixed, int n, const double moving_by_fixed[3
         return clv_fail(CLVOX_ERROR_DATA, "the landmarks lie in a plane: an affine needs four that do not");
     clv_matrix3_multiply(moving_by_fixed, CLV_MATRIX3(inverse), linear);
     if (!(clv_matrix3_determinant(CLV_MATRIX3(linear)) > 0))
-        return clv_fail(CLVOX_ERROR_DATA, "the landmarks mirror the images, or flatten the moving one: check their order");
+        return clv_fail(CLVOX_ERROR_DATA,
+                        "the landmarks mirror the images, or flatten the moving one: check their order");
     return CLVOX_OK;
 }
 
-int clvox_landmarks_fit(const double *fixed, const double *moving, int n, clvox_linear kind, double matrix[4][4])
+int clvox_landmarks_fit(const double *fixed, const double *moving, int n, clvox_linear kind,
+                        double matrix[4][4])
 {
     int status = CLVOX_OK;
     double mean[2][3], product[3][3], linear[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
@@ -128,7 +131,8 @@ int clvox_landmarks_fit(const double *fixed, const double *moving, int n, clvox_
         CLV_TRY(fit_affine(fixed, n, CLV_MATRIX3(product), linear));
     } else if (kind != CLVOX_LINEAR_TRANSLATION) {
         if (!best_turn(CLV_MATRIX3(product), linear))
-            return clv_fail(CLVOX_ERROR_DATA, "the landmarks lie on a line: a rotation needs three that do not");
+            return clv_fail(CLVOX_ERROR_DATA,
+                            "the landmarks lie on a line: a rotation needs three that do not");
         if (kind == CLVOX_LINEAR_SIMILARITY || kind == CLVOX_LINEAR_SCALES) {
             double spread[2] = {0, 0};
             for (int i = 0; i < 3 * n; i++) {

@@ -73,7 +73,8 @@ static int soften(target *t, bool is_moving)
     clv_registration *run = &t->run;
     clv_channel *c = &run->channels[0];
     const clvox_grid *grid = is_moving ? &run->moving_grid : &run->fixed_grid;
-    clv_buffer *image = is_moving ? c->moving : c->fixed, *soft = is_moving ? c->level_moving : c->level_fixed;
+    clv_buffer *image = is_moving ? c->moving : c->fixed,
+               *soft = is_moving ? c->level_moving : c->level_fixed;
     float sigma[3];
     double edge[3];
     if (!(t->smooth_mm > 0))
@@ -98,8 +99,8 @@ static void target_close(target *t)
     t->count = t->copies.count = 0;
 }
 
-/* By the edge of cubes as large as the series' voxels. Joint histograms smooth by themselves, and mixed tissues are
- * values of their own to them: half of it is best. */
+/* By the edge of cubes as large as the series' voxels. Joint histograms smooth by themselves, and mixed
+ * tissues are values of their own to them: half of it is best. */
 static double smooth_of(const series_run *s, clvox_metric metric)
 {
     double edge = cbrt(fabs(clv_matrix_determinant(s->series->grid.to_ras)));
@@ -111,10 +112,13 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
 {
     int status = CLVOX_OK;
     clvox_volume first = frame_of(s, 0);
-    /* Between weightings the outline of the head says most: mutual information inside of a brain alone was off by
-     * millimetres on real scans, while the whole heads agreed with others' results. */
+    /* Between weightings the outline of the head says most: mutual information inside of a brain alone was
+     * off by millimetres on real scans, while the whole heads agreed with others' results. */
     const bool outline = s->weighted && metric == CLVOX_METRIC_MI;
-    const clvox_register_images given = {.fixed = {image}, .moving = {&first}, .weight = {1}, .channels = 1,
+    const clvox_register_images given = {.fixed = {image},
+                                         .moving = {&first},
+                                         .weight = {1},
+                                         .channels = 1,
                                          .fixed_mask = outline ? NULL : s->mask};
     memset(t, 0, sizeof *t);
     t->smooth_mm = smooth_of(s, metric);
@@ -141,8 +145,9 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     CLV_TRY(linear_levels_take(&t->stage));
     CLV_TRY(linear_levels_fill(&t->stage, false));
     if (t->stage.flat)
-        status = clv_fail(CLVOX_ERROR_DATA, "the reference has one value%s: there is nothing to align frames by",
-                          s->mask ? " inside the mask" : "");
+        status =
+            clv_fail(CLVOX_ERROR_DATA, "the reference has one value%s: there is nothing to align frames by",
+                     s->mask ? " inside the mask" : "");
 end:
     return status;
 }
@@ -156,7 +161,8 @@ static int target_show(const series_run *s, target *t, const clvox_volume *image
     clv_orientation_of(&image->grid, &o);
     if (!clv_orientation_same(&o))
         CLV_TRY(clv_orientation_volume(image, &o, NULL, &own));
-    CLV_TRY(clv_register_send(s->ctx, own ? own : image, t->run.channels[0].moving, t->run.partial, t->run.state));
+    CLV_TRY(clv_register_send(s->ctx, own ? own : image, t->run.channels[0].moving, t->run.partial,
+                              t->run.state));
     CLV_TRY(soften(t, true));
     t->stage.flat = false;
     CLV_TRY(linear_levels_fill(&t->stage, true));
@@ -165,10 +171,10 @@ end:
     return status;
 }
 
-/* The best map of the image that is shown, from the better of count starts; near: all of them lie beside it. Where
- * nothing overlaps it is the first start, and likeness NaN. */
-static int target_find(const series_run *s, target *t, double starts[][4][4], int count, bool near, double matrix[4][4],
-                       double *likeness)
+/* The best map of the image that is shown, from the better of count starts; near: all of them lie beside it.
+ * Where nothing overlaps it is the first start, and likeness NaN. */
+static int target_find(const series_run *s, target *t, double starts[][4][4], int count, bool near,
+                       double matrix[4][4], double *likeness)
 {
     int status = CLVOX_OK;
     linear_stage *stage = &t->stage;
@@ -181,14 +187,16 @@ static int target_find(const series_run *s, target *t, double starts[][4][4], in
     for (int i = 0; i < count; i++)
         linear_from_matrix(stage, CLV_MATRIX(starts[i]), &states[i]);
     if (!near) {
-        CLV_TRY(linear_optimise(stage, &(linear_climb){2, coarse, stage->bins, stiff, 8, .02 * level[2].mm}, states,
-                                count));
+        CLV_TRY(linear_optimise(stage, &(linear_climb){2, coarse, stage->bins, stiff, 8, .02 * level[2].mm},
+                                states, count));
         CLV_TRY(linear_sort(stage, states, &count, 0));
         if (!count)
             goto end;
     }
-    CLV_TRY(linear_optimise(stage, &(linear_climb){1, metric, stage->bins, kind, 8, .005 * level[1].mm}, states, 1));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){0, metric, stage->bins, kind, 12, .001 * level[0].mm}, states, 1));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){1, metric, stage->bins, kind, 8, .005 * level[1].mm},
+                            states, 1));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){0, metric, stage->bins, kind, 12, .001 * level[0].mm},
+                            states, 1));
     if (isfinite(states[0].value)) {
         linear_to_matrix(stage, &states[0], matrix);
         *likeness = states[0].value;
@@ -204,7 +212,8 @@ static bool empty(const series_run *s, int i)
     return s->frame[i].flags & CLVOX_FRAME_EMPTY;
 }
 
-/* One frame, from where its neighbour was found (again: from its own place), and from the reference's place. */
+/* One frame, from where its neighbour was found (again: from its own place), and from the reference's place.
+ */
 static int follow(series_run *s, target *t, int i, bool again, const double neighbour[4][4])
 {
     int status = CLVOX_OK;
@@ -224,7 +233,8 @@ end:
 }
 
 /* The frames of a shell (of all, first to last), from the reference outwards. */
-static int pass(series_run *s, const clvox_volume *image, clvox_metric metric, int first, int last, bool again)
+static int pass(series_run *s, const clvox_volume *image, clvox_metric metric, int first, int last,
+                bool again)
 {
     int status = CLVOX_OK, from = s->reference < 0 ? s->series->frames / 2 : s->reference;
     target *t = calloc(1, sizeof *t);
@@ -271,7 +281,8 @@ static int mean_of(series_run *s, int first, int last, clvox_volume **out)
         clvox_volume image = frame_of(s, i);
         clvox_transform affine = {.is_warp = 0};
         clv_matrix_copy(CLV_MATRIX(s->frame[i].matrix), affine.matrix);
-        CLV_TRY(clvox_apply(s->ctx, &image, grid, &(clvox_link){&affine, 0}, 1, CLVOX_INTERPOLATE_CUBIC, NAN, &moved));
+        CLV_TRY(clvox_apply(s->ctx, &image, grid, &(clvox_link){&affine, 0}, 1, CLVOX_INTERPOLATE_CUBIC, NAN,
+                            &moved));
         for (size_t k = 0; k < n; k++)
             if (isfinite(moved->data[k])) {
                 sum[k] += (double)moved->data[k];
@@ -400,20 +411,23 @@ static int check(const clvox_volume *series, const clvox_volume *reference, cons
     if (!series || !series->data)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no series");
     if (series->kind != CLVOX_KIND_SCALAR)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the series holds labels, colours, vectors or tensors, not frames in time");
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the series holds labels, colours, vectors or tensors, not frames in time");
     if (series->frames < 2)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the series has one frame: there is no motion to find; `-f` and `-m` "
-                                              "register two images");
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the series has one frame: there is no motion to find; `-f` and `-m` "
+                        "register two images");
     if (!clv_matrix_regular(series->grid.to_ras) || clvox_grid_voxels(&series->grid) > INT32_MAX / 3)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "the series has no usable grid: its matrix must be regular, and a frame "
-                                              "have fewer than 2^31 / 3 voxels");
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the series has no usable grid: its matrix must be regular, and a frame "
+                        "have fewer than 2^31 / 3 voxels");
     for (int k = 0; k < 2; k++)
         if (alone[k] && alone[k]->frames != 1)
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s has %d volumes; one is needed", k ? "mask" : "reference",
-                            alone[k]->frames);
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s has %d volumes; one is needed",
+                            k ? "mask" : "reference", alone[k]->frames);
     if (o->reference >= series->frames)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no frame %d: the series has frames 0 to %d", o->reference,
-                        series->frames - 1);
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no frame %d: the series has frames 0 to %d",
+                        o->reference, series->frames - 1);
     if (gradients && gradients->count != series->frames)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%d gradients for %d frames", gradients->count, series->frames);
     if (o->linear == CLVOX_LINEAR_NONE || o->linear == CLVOX_LINEAR_SCALES)
@@ -460,15 +474,16 @@ static int find_shells(series_run *s, const clvox_gradients *gradients)
     return CLVOX_OK;
 }
 
-/* The frame asked for, or the one nearest to the middle, or the first without weighting, that is not empty. */
+/* The frame asked for, or the one nearest to the middle, or the first without weighting, that is not empty.
+ */
 static int choose_reference(series_run *s)
 {
     int frames = s->series->frames, at = s->o->reference;
     if (at >= 0 && empty(s, at))
         return clv_fail(CLVOX_ERROR_DATA, "frame %d, the reference, is empty; choose another one", at);
     if (at >= 0 && s->shell[at])
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "frame %d is weighted; the reference of a DWI is one of the lowest b",
-                        at);
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "frame %d is weighted; the reference of a DWI is one of the lowest b", at);
     for (int k = 0; at < 0 && k < frames; k++) {
         int i = s->weighted ? k : frames / 2 + (k & 1 ? -(k + 1) / 2 : k / 2);
         if (i >= 0 && i < frames && !empty(s, i) && !s->shell[i])
@@ -500,7 +515,8 @@ static int resample(series_run *s, clvox_series_result *r)
     const clvox_grid *grid = &s->series->grid;
     size_t n = clvox_grid_voxels(grid);
     clvox_volume *moved = NULL;
-    const clvox_apply_options how = {.interpolation = s->o->interpolation, .reorientation = CLVOX_REORIENT_NONE,
+    const clvox_apply_options how = {.interpolation = s->o->interpolation,
+                                     .reorientation = CLVOX_REORIENT_NONE,
                                      .output = CLVOX_OUTPUT_FLOAT};
     double *sum = calloc(n, sizeof *sum);
     int *count = calloc(n, sizeof *count);
@@ -545,7 +561,8 @@ end:
 }
 
 /* What a direction of the scanner is in the head, which matrix has turned. */
-static int turn_gradients(const clvox_gradients *given, const clvox_series_frame *frame, clvox_gradients **out)
+static int turn_gradients(const clvox_gradients *given, const clvox_series_frame *frame,
+                          clvox_gradients **out)
 {
     int status = CLVOX_OK;
     size_t n = (size_t)given->count;
@@ -579,8 +596,13 @@ end:
 
 void clvox_series_defaults(clvox_series_options *o)
 {
-    *o = (clvox_series_options){.reference = -1, .linear = CLVOX_LINEAR_RIGID, .metric = CLVOX_METRIC_NCC, .bins = 32,
-                                .smooth_voxels = 1.25, .interpolation = CLVOX_INTERPOLATE_LANCZOS, .head_mm = 50,
+    *o = (clvox_series_options){.reference = -1,
+                                .linear = CLVOX_LINEAR_RIGID,
+                                .metric = CLVOX_METRIC_NCC,
+                                .bins = 32,
+                                .smooth_voxels = 1.25,
+                                .interpolation = CLVOX_INTERPOLATE_LANCZOS,
+                                .head_mm = 50,
                                 .outlier_mm = .5};
 }
 
@@ -597,7 +619,11 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
 {
     int status = CLVOX_OK;
     double mark = now();
-    series_run s = {.ctx = context, .series = series, .mask = mask, .o = options, .reference = -1,
+    series_run s = {.ctx = context,
+                    .series = series,
+                    .mask = mask,
+                    .o = options,
+                    .reference = -1,
                     .weighted = gradients != NULL};
     memset(result, 0, sizeof *result);
     CLV_TRY(check(series, reference, mask, gradients, options));

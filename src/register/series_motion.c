@@ -10,8 +10,8 @@
 
 /* Jenkinson's ball, as FSL has it. */
 static const double BALL_MM = 80;
-/* A frame is unlike the others of its shell where it lies so many robust standard deviations below their median,
- * and by more than a share of that: of series without noise the deviation is next to nothing. */
+/* A frame is unlike the others of its shell where it lies so many robust standard deviations below their
+ * median, and by more than a share of that: of series without noise the deviation is next to nothing. */
 static const double DEVIATIONS = 5, LEAST_SHARE = .02;
 enum { LEAST_FRAMES = 5 };
 
@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* sorted: room for count values, which it takes. */
+/* Sorts them. */
 static double median(double *values, int count)
 {
     qsort(values, (size_t)count, sizeof *values, compare);
@@ -75,8 +75,8 @@ static void displace(const clvox_series_options *o, const clvox_series_frame *be
     f->framewise_mm = f->rms_mm = NAN;
     if (!before || f->flags & CLVOX_FRAME_EMPTY)
         return;
-    /* From a place in the head, where it is in one frame to where it is in the other: over the reference, the ball
-     * of which lies in both. */
+    /* From a place in the head, where it is in one frame to where it is in the other: over the reference, the
+     * ball of which lies in both. */
     f->rms_mm = clv_series_rms(CLV_MATRIX(f->matrix), CLV_MATRIX(before->matrix), center, BALL_MM);
     f->framewise_mm = 0;
     for (int a = 0; a < 3; a++)

@@ -28,8 +28,9 @@ static void known(clvox_linear kind, double m[4][4])
     memcpy(m, affine, sizeof affine);
     assert_ok(clv_matrix_rotation(CLV_MATRIX(m), turn));
     for (int i = 0; i < 9 && kind != CLVOX_LINEAR_AFFINE; i++)
-        m[i / 3][i % 3] = kind == CLVOX_LINEAR_TRANSLATION ? (i % 4 == 0)
-                          : kind == CLVOX_LINEAR_SIMILARITY ? 1.2 * turn[i / 3][i % 3] : turn[i / 3][i % 3];
+        m[i / 3][i % 3] = kind == CLVOX_LINEAR_TRANSLATION  ? (i % 4 == 0)
+                          : kind == CLVOX_LINEAR_SIMILARITY ? 1.2 * turn[i / 3][i % 3]
+                                                            : turn[i / 3][i % 3];
 }
 
 static void move(const double m[4][4], const double *points, double noise, double *out)
@@ -65,7 +66,8 @@ static void a_known_map(void **state)
 {
     const clvox_linear kind = (clvox_linear)((const int *)*state)[0];
     const double thick = ((const int *)*state)[1];
-    double fixed[3 * POINTS], moving[3 * POINTS], truth[4][4], found[4][4], back[4][4], product[4][4], identity[4][4];
+    double fixed[3 * POINTS], moving[3 * POINTS], truth[4][4], found[4][4], back[4][4], product[4][4],
+        identity[4][4];
     scatter(thick, fixed);
     known(kind, truth);
     move(CLV_MATRIX(truth), fixed, 0, moving);
@@ -104,7 +106,8 @@ static void a_known_map(void **state)
     clv_matrix_multiply(CLV_MATRIX(back), CLV_MATRIX(found), product);
     clv_matrix_identity(identity);
     assert_true(largest_difference(product, identity) < 1e-9);
-    assert_true(kind == CLVOX_LINEAR_SIMILARITY || fabs(clv_matrix_determinant(CLV_MATRIX(found)) - 1) < 1e-9);
+    assert_true(kind == CLVOX_LINEAR_SIMILARITY ||
+                fabs(clv_matrix_determinant(CLV_MATRIX(found)) - 1) < 1e-9);
 }
 
 static void refuse(const double *fixed, const double *moving, int n, clvox_linear kind, const char *says)
@@ -147,8 +150,8 @@ static void too_little(void **state)
 
 int main(void)
 {
-    static const clvox_linear kinds[] = {CLVOX_LINEAR_TRANSLATION, CLVOX_LINEAR_RIGID, CLVOX_LINEAR_SIMILARITY,
-                                         CLVOX_LINEAR_AFFINE};
+    static const clvox_linear kinds[] = {CLVOX_LINEAR_TRANSLATION, CLVOX_LINEAR_RIGID,
+                                         CLVOX_LINEAR_SIMILARITY, CLVOX_LINEAR_AFFINE};
     for (int i = 0; i < 4; i++)
         test_case_at(a_known_map, TEST_AT((int)kinds[i], 30), "a known map of kind %d", (int)kinds[i]);
     test_case_at(a_known_map, TEST_AT(CLVOX_LINEAR_RIGID, 0), "a turn, from points in a plane");

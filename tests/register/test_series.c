@@ -50,13 +50,14 @@ static void motion(int i, double angle[3], double shift[3])
     for (int a = 0; a < 3; a++) {
         double jump = i > 3 ? 1 : 0;
         angle[a] = i ? .01 * sin(.9 * i + a) - .01 * sin(a) + .02 * jump * (a - 1) : 0;
-        shift[a] = i ? .6 * sin(.7 * i + 2 * a) - .6 * sin(2 * a) + 2 * jump * (a == 1) - 1.5 * jump * (a == 2) : 0;
+        shift[a] =
+            i ? .6 * sin(.7 * i + 2 * a) - .6 * sin(2 * a) + 2 * jump * (a == 1) - 1.5 * jump * (a == 2) : 0;
     }
 }
 
 /* What voxels of a scan see: the mean of eight places. */
-static void expose(const clv_phantom *phantom, const clvox_grid *grid, const double matrix[4][4], uint64_t seed,
-                   float *out)
+static void expose(const clv_phantom *phantom, const clvox_grid *grid, const double matrix[4][4],
+                   uint64_t seed, float *out)
 {
     clvox_grid fine = *grid;
     clvox_volume *image;
@@ -105,7 +106,8 @@ static void release(scan *s)
     clv_phantom_free(&s->phantom);
 }
 
-/* Largest distance of the frames' maps from the truth, as rms over a ball of 35 mm, the head, both from frame `from`. */
+/* Largest distance of the frames' maps from the truth, as rms over a ball of 35 mm, the head, both from frame
+ * `from`. */
 static double error(const scan *s, const clvox_series_result *r, int from, double *mean)
 {
     double most = 0, sum = 0;
@@ -195,7 +197,8 @@ static void bad_frames(void **state)
     assert_int_equal(r.reference, 3);
     assert_int_equal(r.empty, 2);
     assert_true(r.frame[0].flags == CLVOX_FRAME_EMPTY && r.frame[4].flags == CLVOX_FRAME_EMPTY);
-    assert_true(isnan(r.frame[0].framewise_mm) && isnan(r.frame[4].framewise_mm) && isnan(r.frame[1].framewise_mm));
+    assert_true(isnan(r.frame[0].framewise_mm) && isnan(r.frame[4].framewise_mm) &&
+                isnan(r.frame[1].framewise_mm));
     assert_memory_equal(r.frame[0].matrix, r.frame[1].matrix, sizeof r.frame[0].matrix);
     assert_memory_equal(r.frame[4].matrix, r.frame[3].matrix, sizeof r.frame[0].matrix);
     /* The jump over the empty frame counts. */
@@ -294,7 +297,8 @@ static void weighted(void **state)
     }
     clvox_series_result_free(&r);
     o.reference = 1;
-    assert_int_equal(clvox_register_series(ctx, s.series, NULL, NULL, &gradients, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_register_series(ctx, s.series, NULL, NULL, &gradients, &o, &r),
+                     CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "weighted"));
     release(&s);
 }
@@ -330,7 +334,8 @@ static void reference_and_mask(void **state)
     assert_ok(clv_orientation_volume(s.series, &turned, NULL, &flipped));
     assert_ok(clvox_register_series(ctx, flipped, reference, mask, NULL, &o, &other));
     for (int i = 0; i < 3; i++)
-        assert_true(clv_series_rms(CLV_MATRIX(r.frame[i].matrix), CLV_MATRIX(other.frame[i].matrix), origin, 35) < 1e-3);
+        assert_true(clv_series_rms(CLV_MATRIX(r.frame[i].matrix), CLV_MATRIX(other.frame[i].matrix), origin,
+                                   35) < 1e-3);
     assert_true(fabs(r.frame[2].rotation[0] - other.frame[2].rotation[0]) < 1e-4);
     clvox_series_result_free(&other);
     clvox_series_result_free(&r);
@@ -382,8 +387,8 @@ static void displacements(void **state)
     assert_ok(clv_series_motion(&o, &grid, shell, 1, &r));
     assert_true(isnan(frame[0].framewise_mm) && frame[2].framewise_mm < 1e-12);
     for (int k = 0; k < 3; k++)
-        assert_true(fabs(frame[1].rotation[k] - angle[k]) < 1e-9 && fabs(frame[1].shift_mm[k] - shift[k]) < 1e-9 &&
-                    fabs(r.center[k]) < 1e-9);
+        assert_true(fabs(frame[1].rotation[k] - angle[k]) < 1e-9 &&
+                    fabs(frame[1].shift_mm[k] - shift[k]) < 1e-9 && fabs(r.center[k]) < 1e-9);
     assert_true(fabs(frame[1].framewise_mm - (3.5 + 40 * .1)) < 1e-9);
     assert_true(r.moved == 1 && fabs(r.mean_framewise_mm - 3.75) < 1e-9);
 }
