@@ -4,13 +4,12 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "clvox/registration.h"
 #include "register/pair.h"
 
 enum { MODELS = 2, METRICS = 4 };
 
-static clvox_context *ctx;
 static const clvox_deform models[MODELS] = {CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SYN};
 static const char *const model_names[MODELS] = {"greedy", "syn"};
 static const char *const metric_names[METRICS] = {"SSD", "NCC", "LNCC", "MI"};
@@ -584,17 +583,9 @@ static void few_voxels(void)
     }
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     recovery();
     contrasts();
     windows();
@@ -603,5 +594,5 @@ int main(void)
     climbs();
     channels();
     few_voxels();
-    return test_run("compositive", tear_down);
+    return test_run("compositive", shared_device_close);
 }

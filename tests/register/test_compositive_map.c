@@ -4,13 +4,12 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "clvox/registration.h"
 #include "register/pair.h"
 
 enum { MODELS = 2 };
 
-static clvox_context *ctx;
 static const clvox_deform models[MODELS] = {CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SYN};
 static const char *const model_names[MODELS] = {"greedy", "syn"};
 
@@ -847,17 +846,9 @@ static void near_starts(void)
     test_tear_down(near_starts_tear_down);
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     exchange();
     inverse();
     no_folds();
@@ -869,5 +860,5 @@ int main(void)
     progress();
     metric_may_fall();
     memory();
-    return test_run("compositive map", tear_down);
+    return test_run("compositive map", shared_device_close);
 }

@@ -4,11 +4,9 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "clvox/registration.h"
 #include "register/pair.h"
-
-static clvox_context *ctx;
 
 typedef struct setting {
     const char *name;
@@ -289,21 +287,13 @@ static void one_grid(void)
     test_case(an_image_and_itself, "an image and itself");
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     both_orders();
     own_numbers();
     test_case(other_grids,
               "grids that are not comparable: each order on its fixed grid, the affine of both one");
     one_grid();
-    return test_run("exchange", tear_down);
+    return test_run("exchange", shared_device_close);
 }

@@ -2,14 +2,12 @@
 /* What a registration says about itself: the affine taken apart, doubts,
  * presets, the memory it predicts. */
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "clvox/registration.h"
 #include "phantom/phantom.h"
 #include "register/metric.h"
 #include "register/model.h"
 #include "register/options.h"
-
-static clvox_context *ctx;
 
 static void grid_of(int x, int y, int z, double edge, clvox_grid *grid)
 {
@@ -315,21 +313,13 @@ static void memory(void)
     test_tear_down(memory_tear_down);
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     parts();
     doubts();
     test_case(presets, "every model has its presets, and they differ in work");
     rows();
     memory();
-    return test_run("judge", tear_down);
+    return test_run("judge", shared_device_close);
 }

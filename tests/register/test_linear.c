@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The linear part on phantoms whose true map is known, and on a real pair. */
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "clvox/registration.h"
 #include "phantom/phantom.h"
-
-static clvox_context *ctx;
 
 typedef struct pair {
     clvox_grid fixed_grid, moving_grid;
@@ -449,22 +447,14 @@ static void small_slices(void)
     }
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     recovery();
     contrast_and_repeats();
     rounding();
     masks_and_channels();
     odd_images();
     small_slices();
-    return test_run("linear", tear_down);
+    return test_run("linear", shared_device_close);
 }

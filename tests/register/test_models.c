@@ -3,11 +3,10 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "clvox/registration.h"
 #include "register/pair.h"
 
-static clvox_context *ctx;
 static const char *const names[] = {[CLVOX_DEFORM_GREEDY] = "greedy", [CLVOX_DEFORM_SYN] = "syn"};
 
 static void start(clvox_register_options *o, clvox_deform deform)
@@ -241,17 +240,9 @@ static void stopped(clvox_deform deform)
                  "%s without iterations is the linear part alone", names[deform]);
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     for (int deform = CLVOX_DEFORM_GREEDY; deform <= CLVOX_DEFORM_SYN; deform++) {
         recovery((clvox_deform)deform);
         repeats((clvox_deform)deform);
@@ -259,5 +250,5 @@ int main(void)
         stopped((clvox_deform)deform);
     }
     exchange();
-    return test_run("models", tear_down);
+    return test_run("models", shared_device_close);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Intensities prepared before a registration. */
-#include "check.h"
+#include "shared_device.h"
 #include "register/pair.h"
-
-static clvox_context *ctx;
 
 /* The moving image with a bright corner of the field and a few voxels far beyond the rest. */
 static void spoil(clvox_volume *v)
@@ -56,17 +54,9 @@ static void spoilt_intensities_matter_less_once_prepared(void **state)
     pair_free(&p);
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     test_case(spoilt_intensities_matter_less_once_prepared, "spoilt intensities matter less once prepared");
-    return test_run("prepare", tear_down);
+    return test_run("prepare", shared_device_close);
 }

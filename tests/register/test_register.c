@@ -3,11 +3,9 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "clvox/registration.h"
 #include "register/pair.h"
-
-static clvox_context *ctx;
 
 static void header_options(clvox_register_options *o)
 {
@@ -484,17 +482,9 @@ static void too_large(void **state)
     printf("# %s\n", clvox_message());
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     recovery();
     test_case(identity, "the identity is a fixed point");
     test_case(repeats, "two runs give the same bits");
@@ -505,5 +495,5 @@ int main(void)
     masks_and_memory();
     test_case(binary, "two segmentations are registered as images");
     test_case(too_large, "what does not fit the device is refused with the size that would");
-    return test_run("register", tear_down);
+    return test_run("register", shared_device_close);
 }

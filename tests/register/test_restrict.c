@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "register/pair.h"
-
-static clvox_context *ctx;
 
 /* The mean length of a warp along each axis of its grid, mm. */
 static void along_axes(const clvox_volume *warp, double mean[3])
@@ -74,18 +72,10 @@ static void an_axis_of_weight_0_does_not_move(void **state)
     pair_free(&p);
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     test_case_at(an_axis_of_weight_0_does_not_move, TEST_AT(CLVOX_DEFORM_GREEDY), "an axis of weight 0: greedy");
     test_case_at(an_axis_of_weight_0_does_not_move, TEST_AT(CLVOX_DEFORM_SYN), "an axis of weight 0: syn");
-    return test_run("restrict", tear_down);
+    return test_run("restrict", shared_device_close);
 }

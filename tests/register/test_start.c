@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deformations that start from a warp. */
-#include "check.h"
+#include "shared_device.h"
 #include "register/pair.h"
-
-static clvox_context *ctx;
 
 static const clvox_deform models[] = {CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SYN, CLVOX_DEFORM_UNBIASED};
 
@@ -44,19 +42,11 @@ static void the_truth_as_a_start_is_kept(void **state)
     pair_free(&p);
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     test_case_at(the_truth_as_a_start_is_kept, TEST_AT(0), "the truth as a start is kept: greedy");
     test_case_at(the_truth_as_a_start_is_kept, TEST_AT(1), "the truth as a start is kept: syn");
     test_case_at(the_truth_as_a_start_is_kept, TEST_AT(2), "the truth as a start is kept: unbiased");
-    return test_run("start", tear_down);
+    return test_run("start", shared_device_close);
 }

@@ -2,12 +2,10 @@
 /* What a registration makes of its images before and after the work: channels
  * on other grids, levels that end coarser than the images, and what it refuses. */
 #include "base/matrix.h"
-#include "check.h"
+#include "shared_device.h"
 #include "clvox/registration.h"
 #include "phantom/phantom.h"
 #include "register/model.h"
-
-static clvox_context *ctx;
 
 typedef struct pair {
     clv_phantom phantom;
@@ -294,20 +292,12 @@ static void memory(void **state)
     printf("# %s\n", clvox_message());
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    clvox_context_destroy(&ctx);
-    return 0;
-}
-
 int main(void)
 {
-    if (clvox_context_create(NULL, &ctx) < 0)
-        return test_skip_all("%s", clvox_message());
+    SHARED_DEVICE_OR_SKIP;
     coarse();
     channels();
     constant();
     test_case(memory, "what does not fit is refused with the levels that would");
-    return test_run("work", tear_down);
+    return test_run("work", shared_device_close);
 }
