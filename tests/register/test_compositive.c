@@ -4,9 +4,11 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
+#include "op/harness.h"
 #include "register/pair.h"
+
+static clvox_context *ctx;
 
 enum { MODELS = 2, METRICS = 4 };
 
@@ -585,7 +587,7 @@ static void few_voxels(void)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     recovery();
     contrasts();
     windows();
@@ -594,5 +596,5 @@ int main(void)
     climbs();
     channels();
     few_voxels();
-    return test_run("compositive", shared_device_close);
+    return test_run("compositive", harness_close);
 }

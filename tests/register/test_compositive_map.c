@@ -4,9 +4,11 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
+#include "op/harness.h"
 #include "register/pair.h"
+
+static clvox_context *ctx;
 
 enum { MODELS = 2 };
 
@@ -848,7 +850,7 @@ static void near_starts(void)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     exchange();
     inverse();
     no_folds();
@@ -860,5 +862,5 @@ int main(void)
     progress();
     metric_may_fall();
     memory();
-    return test_run("compositive map", shared_device_close);
+    return test_run("compositive map", harness_close);
 }

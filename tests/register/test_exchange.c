@@ -4,9 +4,11 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
+#include "op/harness.h"
 #include "register/pair.h"
+
+static clvox_context *ctx;
 
 typedef struct setting {
     const char *name;
@@ -289,11 +291,11 @@ static void one_grid(void)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     both_orders();
     own_numbers();
     test_case(other_grids,
               "grids that are not comparable: each order on its fixed grid, the affine of both one");
     one_grid();
-    return test_run("exchange", shared_device_close);
+    return test_run("exchange", harness_close);
 }

@@ -2,12 +2,14 @@
 /* What a registration says about itself: the affine taken apart, doubts,
  * presets, the memory it predicts. */
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
+#include "op/harness.h"
 #include "phantom/phantom.h"
 #include "register/metric.h"
 #include "register/model.h"
 #include "register/options.h"
+
+static clvox_context *ctx;
 
 static void grid_of(int x, int y, int z, double edge, clvox_grid *grid)
 {
@@ -315,11 +317,11 @@ static void memory(void)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     parts();
     doubts();
     test_case(presets, "every model has its presets, and they differ in work");
     rows();
     memory();
-    return test_run("judge", shared_device_close);
+    return test_run("judge", harness_close);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The linear part on phantoms whose true map is known, and on a real pair. */
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
+#include "op/harness.h"
 #include "phantom/phantom.h"
+
+static clvox_context *ctx;
 
 typedef struct pair {
     clvox_grid fixed_grid, moving_grid;
@@ -449,12 +451,12 @@ static void small_slices(void)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     recovery();
     contrast_and_repeats();
     rounding();
     masks_and_channels();
     odd_images();
     small_slices();
-    return test_run("linear", shared_device_close);
+    return test_run("linear", harness_close);
 }

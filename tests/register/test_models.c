@@ -3,9 +3,11 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
+#include "op/harness.h"
 #include "register/pair.h"
+
+static clvox_context *ctx;
 
 static const char *const names[] = {[CLVOX_DEFORM_GREEDY] = "greedy", [CLVOX_DEFORM_SYN] = "syn"};
 
@@ -242,7 +244,7 @@ static void stopped(clvox_deform deform)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     for (int deform = CLVOX_DEFORM_GREEDY; deform <= CLVOX_DEFORM_SYN; deform++) {
         recovery((clvox_deform)deform);
         repeats((clvox_deform)deform);
@@ -250,5 +252,5 @@ int main(void)
         stopped((clvox_deform)deform);
     }
     exchange();
-    return test_run("models", shared_device_close);
+    return test_run("models", harness_close);
 }

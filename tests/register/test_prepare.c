@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Intensities prepared before a registration. */
-#include "shared_device.h"
+#include "op/harness.h"
 #include "register/pair.h"
+
+static clvox_context *ctx;
 
 /* The moving image with a bright corner of the field and a few voxels far beyond the rest. */
 static void spoil(clvox_volume *v)
@@ -56,7 +58,7 @@ static void spoilt_intensities_matter_less_once_prepared(void **state)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     test_case(spoilt_intensities_matter_less_once_prepared, "spoilt intensities matter less once prepared");
-    return test_run("prepare", shared_device_close);
+    return test_run("prepare", harness_close);
 }

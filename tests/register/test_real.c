@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Real heads: skipped, saying so, where the shared images are missing. */
-#include "shared_device.h"
+#include "check.h"
 #include "clvox/registration.h"
 #include "register/pair.h"
 
+static clvox_context *ctx;
 static const char *folder;
 
 static clvox_volume *read(const char *name)
@@ -374,10 +375,18 @@ static void large(void **state)
     clvox_volume_destroy(&moving);
 }
 
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_context_destroy(&ctx);
+    return 0;
+}
+
 int main(void)
 {
     folder = getenv("CLVOX_DATA") ? getenv("CLVOX_DATA") : CLVOX_DATA_DEFAULT;
-    SHARED_DEVICE_OR_SKIP;
+    if (clvox_context_create(NULL, &ctx) < 0)
+        return test_skip_all("%s", clvox_message());
     test_case(claire, "pair_claire: mismatch at most 0.15, nothing folded");
     nichart();
     test_case(exchange, "nichart Subj6, Subj7: exchanged, and from a wrong header, the same affine");
@@ -385,5 +394,5 @@ int main(void)
     test_case(near_starts, "nichart Subj1 <- Subj2: a start that is 1e-5 mm away leads to the same map");
     near_images();
     test_case(large, "ds002748 at 0.87 mm runs within the predicted memory");
-    return test_run("real", shared_device_close);
+    return test_run("real", tear_down);
 }

@@ -3,9 +3,11 @@
 #include <stdint.h>
 
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
+#include "op/harness.h"
 #include "register/pair.h"
+
+static clvox_context *ctx;
 
 static void header_options(clvox_register_options *o)
 {
@@ -484,7 +486,7 @@ static void too_large(void **state)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     recovery();
     test_case(identity, "the identity is a fixed point");
     test_case(repeats, "two runs give the same bits");
@@ -495,5 +497,5 @@ int main(void)
     masks_and_memory();
     test_case(binary, "two segmentations are registered as images");
     test_case(too_large, "what does not fit the device is refused with the size that would");
-    return test_run("register", shared_device_close);
+    return test_run("register", harness_close);
 }

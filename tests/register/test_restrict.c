@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "shared_device.h"
+#include "op/harness.h"
 #include "register/pair.h"
+
+static clvox_context *ctx;
 
 /* The mean length of a warp along each axis of its grid, mm. */
 static void along_axes(const clvox_volume *warp, double mean[3])
@@ -74,8 +76,8 @@ static void an_axis_of_weight_0_does_not_move(void **state)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     test_case_at(an_axis_of_weight_0_does_not_move, TEST_AT(CLVOX_DEFORM_GREEDY), "an axis of weight 0: greedy");
     test_case_at(an_axis_of_weight_0_does_not_move, TEST_AT(CLVOX_DEFORM_SYN), "an axis of weight 0: syn");
-    return test_run("restrict", shared_device_close);
+    return test_run("restrict", harness_close);
 }

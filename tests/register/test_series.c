@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Motion in series of a phantom head that was moved by known maps. */
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/series.h"
 #include "io/orientation.h"
+#include "op/harness.h"
 #include "phantom/phantom.h"
 #include "register/series.h"
+
+static clvox_context *ctx;
 
 enum { MOST = 12 };
 static const int SIZE[3] = {23, 27, 17};
@@ -417,7 +419,7 @@ static void stops(void **state)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     test_case_at(known_motion, TEST_AT(CLVOX_SERIES_REFERENCE, 0, CLVOX_METRIC_NCC, CLVOX_LINEAR_RIGID),
                  "known motion, to the first frame");
     test_case_at(known_motion, TEST_AT(CLVOX_SERIES_MEAN, -1, CLVOX_METRIC_NCC, CLVOX_LINEAR_RIGID),
@@ -430,5 +432,5 @@ int main(void)
     test_case(reference_and_mask, "a reference and a mask on grids of their own");
     test_case(displacements, "displacements are those of their definitions");
     test_case(stops, "stops when told to");
-    return test_run("series", shared_device_close);
+    return test_run("series", harness_close);
 }

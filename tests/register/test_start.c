@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deformations that start from a warp. */
-#include "shared_device.h"
+#include "op/harness.h"
 #include "register/pair.h"
+
+static clvox_context *ctx;
 
 static const clvox_deform models[] = {CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SYN, CLVOX_DEFORM_UNBIASED};
 
@@ -44,9 +46,9 @@ static void the_truth_as_a_start_is_kept(void **state)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     test_case_at(the_truth_as_a_start_is_kept, TEST_AT(0), "the truth as a start is kept: greedy");
     test_case_at(the_truth_as_a_start_is_kept, TEST_AT(1), "the truth as a start is kept: syn");
     test_case_at(the_truth_as_a_start_is_kept, TEST_AT(2), "the truth as a start is kept: unbiased");
-    return test_run("start", shared_device_close);
+    return test_run("start", harness_close);
 }

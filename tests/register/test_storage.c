@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
 #include "io/orientation.h"
+#include "op/harness.h"
 #include "register/pair.h"
 #include "register/register.h"
+
+static clvox_context *ctx;
 
 static const clv_orientation as_it_is = {{0, 1, 2}, {false, false, false}};
 
@@ -270,7 +272,7 @@ static int pair_tear_down(void **state)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     test_case(all_storages_become_one, "all 48 storages of a grid become one");
     test_case(rounding_decides_nothing, "rounded headers do not decide between storages that are as near");
     test_case(values_move_with_their_places, "values move with their places, and back");
@@ -280,5 +282,5 @@ int main(void)
         test_case_at(registers_alike, TEST_AT(k), "all storages register alike, bit for bit: %s",
                      settings[k].name);
     test_tear_down(pair_tear_down);
-    return test_run("storage", shared_device_close);
+    return test_run("storage", harness_close);
 }

@@ -2,10 +2,12 @@
 /* What a registration makes of its images before and after the work: channels
  * on other grids, levels that end coarser than the images, and what it refuses. */
 #include "base/matrix.h"
-#include "shared_device.h"
 #include "clvox/registration.h"
+#include "op/harness.h"
 #include "phantom/phantom.h"
 #include "register/model.h"
+
+static clvox_context *ctx;
 
 typedef struct pair {
     clv_phantom phantom;
@@ -294,10 +296,10 @@ static void memory(void **state)
 
 int main(void)
 {
-    SHARED_DEVICE_OR_SKIP;
+    ctx = harness_open();
     coarse();
     channels();
     constant();
     test_case(memory, "what does not fit is refused with the levels that would");
-    return test_run("work", shared_device_close);
+    return test_run("work", harness_close);
 }
