@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the programs clvox and clvox-bench do around a verb: signals, help, log, exit code. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,7 +15,7 @@
 #include "runtime/compiler.h"
 #include "runtime/pocl.h"
 
-/* ---- Ctrl-C ------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------------ */
 
 static volatile sig_atomic_t interrupted, watched;
 
@@ -145,7 +147,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     return exit_code(status);
 }
 
-int cli_main(const cli_verb *verbs, int argc, char **argv)
+static int begin(const cli_verb *verbs, int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], CLV_COMPILER_VERB)) /* no verb for people: this program called itself */
         return clv_compiler_serve(argv[2]);
@@ -179,4 +181,37 @@ int cli_main(const cli_verb *verbs, int argc, char **argv)
         return 2;
     char asked[] = "--help", *question[] = {argv[1 + help], asked, NULL};
     return help ? run(verb, 2, question) : run(verb, argc - 1, argv + 1);
+}
+
+typedef struct arguments {
+    const cli_verb *verbs;
+    int argc, code;
+    char **argv;
+} arguments;
+
+static void *begin_apart(void *user)
+{
+    arguments *a = user;
+    a->code = begin(a->verbs, a->argc, a->argv);
+    return NULL;
+}
+
+int cli_main(const cli_verb *verbs, int argc, char **argv)
+{
+    /* Compilers inside of OpenCL drivers take megabytes of stack. Where the limit (ulimit -s) gives less, all runs in
+     * threads, whose stacks may be larger; those that drivers start, too. */
+    enum { STACK = 8 << 20 };
+    arguments a = {.verbs = verbs, .argc = argc, .argv = argv};
+    struct rlimit limit;
+    pthread_attr_t larger;
+    pthread_t thread;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK || pthread_attr_init(&larger))
+        return begin(verbs, argc, argv);
+    bool apart = !pthread_attr_setstacksize(&larger, STACK) && !pthread_setattr_default_np(&larger) &&
+                 !pthread_create(&thread, &larger, begin_apart, &a);
+    pthread_attr_destroy(&larger);
+    if (!apart)
+        return begin(verbs, argc, argv);
+    pthread_join(thread, NULL);
+    return a.code;
 }

@@ -138,6 +138,29 @@ begin "a limit on the size of files is a sentence, 128 + 25, and leaves nothing"
 [ $code = 153 ] || complain "exit code $code"; one_sentence; says 'ulimit -f'; absent limited.nii
 [ -z "$(ls -A | grep '[.]part')" ] || complain 'a temporary file stayed'
 
+begin "SIGTERM and SIGHUP are a sentence and 128 + n, and leave nothing"
+for signal in TERM:143 HUP:129; do # the file takes seconds to write
+    "$program" phantom ball -o ended.nii.gz --size 256x256x256 > log/out 2> log/err & writer=$!
+    while kill -0 $writer && ! ls -A | grep -q '[.]part'; do sleep 0.02; done
+    kill -"${signal%:*}" $writer; code=0; wait $writer || code=$?
+    [ $code = "${signal#*:}" ] || complain "$signal: exit code $code"
+    says "ended by SIG${signal%:*}"; absent ended.nii.gz
+    [ -z "$(ls -A | grep '[.]part')" ] || complain 'a temporary file stayed'
+done
+
+begin "a small stack is enough"
+(ulimit -s 256; exec "$program" register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o narrow $quick --no-cache) \
+    > log/out 2> log/err; code=$?
+[ $code = 0 ] || complain "exit code $code"; exists narrow_warp.nii.gz
+
+if (ulimit -v 100000; exec "$program" --version) > log/out 2>&1; then # sanitizers reserve more
+    begin "a limit on memory is a sentence, and leaves nothing"
+    (ulimit -v 100000; exec "$program" phantom ball -o limited.nii --size 500x500x500) > log/out 2> log/err; code=$?
+    [ $code = 1 ] || complain "exit code $code"; one_sentence; says 'out of memory'; absent limited.nii
+    (ulimit -v 100000; exec "$program" register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o limited $quick -q) > log/out 2> log/err; code=$?
+    [ $code = 1 ] || complain "exit code $code"; one_sentence; says 'no OpenCL device'; absent limited_warp.nii.gz
+fi
+
 begin "a table of points with the mark of a spreadsheet"
 printf '\357\273\277x,y,z,name\r\n1,2,3,a\r\n' > points.csv
 exits 0 clvox apply --points points.csv -o moved.csv; [ "$(tail -1 moved.csv)" = '1,2,3,a' ] || complain "$(cat moved.csv)"
