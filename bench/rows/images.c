@@ -47,7 +47,7 @@ static int row_dot(bench_data *d)
 
 static int row_longest(bench_data *d)
 {
-    return clv_reduce_longest(d->ctx, d->u, UNIT, d->n, false, d->partial, d->state, 0);
+    return clv_reduce_longest(d->ctx, CLV_VECTORS(d->u, d->size), UNIT, false, d->partial, d->state, 0);
 }
 
 static int row_statistics(bench_data *d)

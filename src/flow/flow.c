@@ -381,8 +381,8 @@ int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const
                     .d = clv_image_of(own->w[k], l->fixed.size, l->spacing, 3), .w = own->v[k], .s = s,
                     .g = h.force, .sums = own->sums, .state = own->numbers, .slot = CLV_FLOW_LONGEST,
                 };
-                CLV_TRY(clv_reduce_longest(run->ctx, h.force, one, l->n, false, run->partial, own->numbers,
-                                           CLV_FLOW_LONGEST));
+                CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(h.force, l->fixed.size), one, false,
+                                           run->partial, own->numbers, CLV_FLOW_LONGEST));
                 CLV_TRY(clv_compose_adjoint(run->ctx, &args));
                 CLV_TRY(clv_compose_adjoint_total(run->ctx, &args, factor * s, own->w[k]));
             }

@@ -123,8 +123,8 @@ static int find_direction(descent *d, const float *numbers, double keep, double 
         of->pp = gg[k] + (keep > 0 ? keep * (2 * gp[k] + keep * of->pp) : 0);
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p, d->base.flow.level->fixed.size),
                               own->w[k], own->v[k], keep > 0 ? p : NULL, (float[4]){1, -2, (float)keep, 0}));
-        CLV_TRY(clv_reduce_longest(run->ctx, p, per_mm, d->base.flow.level->n, true, run->partial, own->numbers,
-                                   CLV_FLOW_STEP));
+        CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(p, d->base.flow.level->fixed.size), per_mm, true,
+                                   run->partial, own->numbers, CLV_FLOW_STEP));
     }
     CLV_TRY(clv_buffer_read(run->ctx, own->numbers, CLV_FLOW_STEP * sizeof(float), &found, sizeof found));
     *longest = fmax(1e-30, (double)found);

@@ -61,8 +61,8 @@ static int find_direction(const clv_flow_descent *d)
     CLV_TRY(clv_flow_smooth(&d->flow, own->momentum, v));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(y, d->flow.level->fixed.size),
                           own->direction, v, NULL, (float[4]){(float)(1 / d->lambda), -2, 0, 0}));
-    CLV_TRY(clv_reduce_longest(run->ctx, y, per_mm, d->flow.level->n, false, run->partial, own->flow.numbers,
-                               CLV_FLOW_STEP));
+    CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(y, d->flow.level->fixed.size), per_mm, false,
+                               run->partial, own->flow.numbers, CLV_FLOW_STEP));
     CLV_TRY(clv_flow_momentum(&d->flow, y, v, own->direction));
 end:
     return status;

@@ -168,7 +168,8 @@ static int step(const work *w, const side *s)
     else
         CLV_TRY(
             clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next, v));
-    CLV_TRY(clv_reduce_longest(run->ctx, v, per_mm, l->n, w->hold, run->partial, run->state, slot));
+    CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(v, l->fixed.size), per_mm, w->hold, run->partial,
+                               run->state, slot));
     CLV_TRY(clv_compositive_step(run->ctx, CLV_VECTORS_MM(s->u, l->fixed.size, l->spacing), v,
                                  &(clv_step_length){w->length, w->rim, run->state, slot}, next));
     CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(next, l->fixed.size), total, CLV_GAUSSIAN_AUTO, own->velocity,

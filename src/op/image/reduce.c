@@ -76,18 +76,17 @@ end:
     return status;
 }
 
-int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float scale[3], int voxels,
-                       bool most, clv_buffer *partial, clv_buffer *out, int slot)
+int clv_reduce_longest(clvox_context *ctx, const clv_image *field, const float scale[3], bool most,
+                       clv_buffer *partial, clv_buffer *out, int slot)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    int size[3] = {voxels, 1, 1};
+    const int voxels = (int)clv_image_voxels(field), size[3] = {voxels, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_reduce_longest, longest_builds[0], size, 0, &kernel));
     int count = clv_launch_groups(kernel, size, NULL);
     if (count > 0)
-        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * voxels, CLV_BUF(field),
-                       CLV_FLOAT4(scale[0], scale[1], scale[2], 0), CLV_INT(voxels),
-                       CLV_BUF(partial)));
+        CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 12.0 * voxels, CLV_BUF(field->buffer),
+                           CLV_FLOAT4(scale[0], scale[1], scale[2], 0), CLV_INT(voxels), CLV_BUF(partial)));
     CLV_TRY(last(ctx, last_builds[JOIN_LENGTH], partial, count, most, out, slot));
 end:
     return status;

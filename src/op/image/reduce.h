@@ -2,7 +2,7 @@
 #ifndef CLV_OP_IMAGE_REDUCE_H
 #define CLV_OP_IMAGE_REDUCE_H
 
-#include "runtime/runtime.h"
+#include "op/image.h"
 
 /* Reductions in an order that depends only on n and the device: the same bits
  * run after run. Two launches, no host read; the result is one float at
@@ -35,8 +35,8 @@ int clv_reduce(clvox_context *ctx, clv_reduce_kind kind, const clv_terms *terms,
 /* The longest vector of a field: max over voxels of |v_i| with each component
  * first multiplied by scale (1/spacing gives voxels). most: out[slot] never
  * falls, so that call after call it is the longest of all. */
-int clv_reduce_longest(clvox_context *ctx, const clv_buffer *field, const float scale[3], int voxels,
-                       bool most, clv_buffer *partial, clv_buffer *out, int slot);
+int clv_reduce_longest(clvox_context *ctx, const clv_image *field, const float scale[3], bool most,
+                       clv_buffer *partial, clv_buffer *out, int slot);
 
 extern const clv_entry clv_entry_reduce;
 extern const clv_entry clv_entry_reduce_longest;

@@ -87,7 +87,8 @@ static void longest(int n)
     if (n > 2)
         field[1] = NAN;
     clv_buffer *device = harness_upload_field(ctx, field, (size_t)n), *out = harness_output(ctx, 8);
-    assert_int_equal(clv_reduce_longest(ctx, device, scale, n, false, partial, out, 0), CLVOX_OK);
+    assert_int_equal(clv_reduce_longest(ctx, HARNESS_LINE(device, n, 3), scale, false, partial, out, 0),
+                     CLVOX_OK);
     harness_download(ctx, out, got, 8);
     double want = ref_reduce_longest(field, scale, n);
     assert_that(fabs(got[0] - want) <= 1e-6 * want, "n %d: %g, not %g", n, got[0], want);
@@ -96,7 +97,8 @@ static void longest(int n)
     for (int longer = 0; longer < 2; longer++) {
         float there = longer ? 2 * got[0] : 0.5f * got[0], most;
         assert_int_equal(clv_buffer_write(ctx, out, 4, &there, 4), CLVOX_OK);
-        assert_int_equal(clv_reduce_longest(ctx, device, scale, n, true, partial, out, 1), CLVOX_OK);
+        assert_int_equal(clv_reduce_longest(ctx, HARNESS_LINE(device, n, 3), scale, true, partial, out, 1),
+                         CLVOX_OK);
         assert_int_equal(clv_buffer_read(ctx, out, 4, &most, 4), CLVOX_OK);
         assert_that(most == fmaxf(there, got[0]), "%g after %g", (double)most, (double)there);
     }
