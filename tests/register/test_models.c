@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every compositive model promises, on phantoms whose true map is known. */
+/* What every compositive model promises, and of flows how they stop and which sizes they take, on
+ * phantoms whose true map is known. */
 #include <stdint.h>
 
 #include "base/matrix.h"
@@ -9,7 +10,8 @@
 
 static clvox_context *ctx;
 
-static const char *const names[] = {[CLVOX_DEFORM_GREEDY] = "greedy", [CLVOX_DEFORM_SYN] = "syn"};
+static const char *const names[] = {[CLVOX_DEFORM_GREEDY] = "greedy", [CLVOX_DEFORM_SYN] = "syn",
+                                    [CLVOX_DEFORM_LDDMM] = "lddmm", [CLVOX_DEFORM_SHOOTING] = "shooting"};
 
 static void start(clvox_register_options *o, clvox_deform deform)
 {
@@ -250,6 +252,11 @@ int main(void)
         repeats((clvox_deform)deform);
         small((clvox_deform)deform);
         stopped((clvox_deform)deform);
+    }
+    static const clvox_deform flows[] = {CLVOX_DEFORM_LDDMM, CLVOX_DEFORM_SHOOTING};
+    for (int i = 0; i < 2; i++) {
+        small(flows[i]);
+        stopped(flows[i]);
     }
     exchange();
     return test_run("models", harness_close);
