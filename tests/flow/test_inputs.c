@@ -55,7 +55,8 @@ static void every_channel_counts(void **state)
     assert_ok(clvox_register(harness_context(), &images, &o, &r));
     double second = pair_error(&shared.p, &r, NULL, &largest);
     double start = pair_start(&shared.p, NULL);
-    printf("# twice: %.4f voxels from once; by the second channel alone: error %.3f of %.3f\n", same, second, start);
+    printf("# twice: %.4f voxels from once; by the second channel alone: error %.3f of %.3f\n", same, second,
+           start);
     assert_that(second < .75 * start, "%g of %g", second, start);
     clvox_register_result_free(&r);
     clvox_register_result_free(&one);
@@ -88,8 +89,8 @@ int main(void)
     test_set_up(set_up);
     for (int i = 0; i < 2; i++) {
         test_case_at(every_channel_counts, TEST_AT((int)flows[i]), "%s: every channel counts", names[i]);
-        test_case_at(presets_go_further_by_effort, TEST_AT((int)flows[i]), "%s: --best goes further than --quick",
-                     names[i]);
+        test_case_at(presets_go_further_by_effort, TEST_AT((int)flows[i]),
+                     "%s: --best goes further than --quick", names[i]);
     }
     test_tear_down(tear_down);
     return test_run("inputs", harness_close);
