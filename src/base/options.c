@@ -235,6 +235,8 @@ static int read_choice(const clv_option *row, const char *text, void *values)
             set_value(row, values, 0, i);
             return CLVOX_OK;
         }
+    if (row->brackets && strchr(text, '['))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s", row->brackets);
     return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
                     clv_option_argument(row, all, sizeof all));
 }

@@ -56,6 +56,7 @@ struct clv_option {
     const char *automatic;        /* a word that leaves the field as it is, "auto"; NULL: none */
     const char *const *words;     /* of a choice, ends with NULL; or */
     const char *(*word)(int at);  /* the same as a function: NULL from the first one that there is not */
+    const char *brackets;         /* of a choice: the answer to ANTs' WORD[...]; NULL: the choices */
     const char *argument; /* as --help shows it; NULL: by type, words and unit, or as */
     char *(*explain)(char *out, size_t room); /* writes it */
     const char *help;

@@ -5,6 +5,7 @@
 #include "base/matrix.h"
 #include "cli/cli.h"
 #include "io/labels.h"
+#include "io/orientation.h"
 #include "transform/field.h"
 
 static const char *const kinds[] = {"scalar", "label", "displacement", "vector", "tensor",
@@ -18,27 +19,17 @@ static const char *const types[] = {"float32", "float64", "int8",   "uint8", "in
  * an axis and the direction of its letter. */
 static double orientation(const clvox_grid *grid, char letters[4])
 {
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    double spacing[3], best = -1, angle = 0;
+    clv_orientation o;
+    double spacing[3], widest = 0;
     clvox_grid_spacing(grid, spacing);
-    for (int o = 0; o < 6; o++) {
-        double sum = 0, widest = 0;
-        char found[4] = "";
-        for (int a = 0; a < 3; a++) {
-            double c = grid->to_ras[orders[o][a]][a] / spacing[a];
-            sum += fabs(c);
-            widest = fmax(widest, acos(fmin(fabs(c), 1)) * 57.29577951308232);
-            found[a] = "LPSRAI"[orders[o][a] + (c > 0 ? 3 : 0)];
-        }
-        if (sum > best + 1e-9) {
-            best = sum;
-            angle = widest;
-            memcpy(letters, found, sizeof found);
-        }
+    clv_orientation_of(grid, &o);
+    for (int w = 0; w < 3; w++) {
+        const int a = o.axis[w];
+        letters[a] = (o.flipped[w] ? "LPI" : "RAS")[w];
+        widest = fmax(widest, acos(fmin(fabs(grid->to_ras[w][a]) / spacing[a], 1)) * 57.29577951308232);
     }
-    for (int a = 0; a < 3; a++) /* S is up, I is down */
-        letters[a] = letters[a] == 'S' ? 'I' : letters[a] == 'I' ? 'S' : letters[a];
-    return angle;
+    letters[3] = 0;
+    return widest;
 }
 
 static void print_grid(const command *cli, const clvox_grid *grid, cJSON *to)

@@ -216,8 +216,10 @@ static const struct {
     {"mask", "fixed-mask", "give --fixed-mask FILE, --moving-mask FILE or both"},
     {"masks", "fixed-mask", "give --fixed-mask FILE, --moving-mask FILE or both"},
     {"x", "fixed-mask", "give --fixed-mask FILE, --moving-mask FILE or both"},
-    {"transform", "deform", "--linear says how far the linear part goes (affine), --deform which model follows (syn)"},
-    {"t", "deform", "--linear says how far the linear part goes (affine), --deform which model follows (syn)"},
+    {"transform", "deform", "--linear says how far the linear part goes (affine), --deform which model follows (syn), and "
+     "--step, --update-sigma and --total-sigma what ANTs has in brackets"},
+    {"t", "deform", "--linear says how far the linear part goes (affine), --deform which model follows (syn), and "
+     "--step, --update-sigma and --total-sigma what ANTs has in brackets"},
     {"initial-moving-transform", "init", "it is --init FILE"},
     {"init-transform", "init", "it is --init FILE"},
     {"r", "init", "it is --init FILE"},

@@ -207,16 +207,23 @@ static int find(table *t, int label, row **out)
     return CLVOX_OK;
 }
 
-/* Labels are kept as whole numbers; NaN, what lies outside of the mask, and
- * what no int holds count as background. */
-static int *whole(const clvox_volume *v, const clvox_volume *mask, size_t n)
+/* Labels are kept as whole numbers; NaN, infinities and what lies outside of the mask count as background. */
+static int whole(const clvox_volume *v, const clvox_volume *mask, size_t n, int *out)
 {
-    int *out = malloc(n * sizeof *out);
-    for (size_t i = 0; out && i < n; i++) {
+    const bool exact = v->names || v->type == CLVOX_TYPE_FLOAT32; /* float32 holds what is in the file */
+    for (size_t i = 0; i < n; i++) {
         double value = v->names ? (double)clv_label_name(v, v->data[i]) : rint((double)v->data[i]);
-        out[i] = (!mask || mask->data[i] > 0) && fabs(value) < 2147483647.0 ? (int)value : 0;
+        if (!isfinite(value) || (mask && !(mask->data[i] > 0)))
+            value = 0;
+        if (fabs(value) > INT32_MAX)
+            return clv_fail(CLVOX_ERROR_DATA, "there is a label %.0f; labels are compared up to %d, renumber them", value,
+                            INT32_MAX);
+        if (!exact && fabs(value) >= 0x1p24)
+            return clv_fail(CLVOX_ERROR_DATA, "there are too many labels beyond %d for them to be told apart; renumber them",
+                            1 << 24);
+        out[i] = (int)value;
     }
-    return out;
+    return CLVOX_OK;
 }
 
 typedef struct measuring {
@@ -254,11 +261,13 @@ int clv_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox
     double spacing[3];
     clvox_grid_spacing(&a->grid, spacing);
     size_t n = clvox_grid_voxels(&a->grid);
-    int *of_a = whole(a, mask, n), *of_b = whole(b, mask, n);
+    int *of_a = malloc(n * sizeof *of_a), *of_b = malloc(n * sizeof *of_b);
     if (!of_a || !of_b) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for label maps");
         goto end;
     }
+    CLV_TRY(whole(a, mask, n, of_a));
+    CLV_TRY(whole(b, mask, n, of_b));
     for (size_t i = 0; i < n; i++) {
         int labels[2] = {of_a[i], of_b[i]};
         for (int s = 0; s < 2; s++) {

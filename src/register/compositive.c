@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "io/orientation.h"
 #include "op/field/compositive_step.h"
 #include "op/field/compose.h"
 #include "op/image/gaussian.h"
@@ -83,19 +84,10 @@ static clv_buffer *image_of(const clv_channel *channel, const side *s)
  * lie nearest to the world's. */
 static void weigh_axes(const clvox_grid *grid, const double weights[3], float axes[3])
 {
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    double edge[3], most = -1;
-    clvox_grid_spacing(grid, edge);
-    for (int k = 0; k < 6; k++) {
-        double along = 0;
-        for (int a = 0; a < 3; a++)
-            along += fabs(grid->to_ras[orders[k][a]][a]) / edge[a];
-        if (along <= most + 1e-9)
-            continue;
-        most = along;
-        for (int a = 0; a < 3; a++)
-            axes[a] = (float)weights[orders[k][a]];
-    }
+    clv_orientation o;
+    clv_orientation_of(grid, &o);
+    for (int w = 0; w < 3; w++)
+        axes[o.axis[w]] = (float)weights[w];
 }
 
 static void set_up(work *w, clv_registration *run, const clv_pyramid_level *level)

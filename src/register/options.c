@@ -133,6 +133,9 @@ static int read_metric(const char *text, bool linear, clvox_register_options *o)
             if (strlen(names[k]) == length && !strncasecmp(names[k], text, length))
                 row = one;
     }
+    if (!row && strchr(text, '['))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "values in brackets are options here; for CC[f.nii,m.nii,1,4] give -f f.nii "
+                                              "-m m.nii --metric lncc:4, and --weight for the third of several channels");
     if (!row || (text[length] && !row->parameter))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "not known; the choices are %s",
                         metric_words(words, sizeof words));
@@ -270,11 +273,14 @@ static const clv_option rows[] = {
      .help = "starting point; auto: the best of header, centres and rotations about them; points: the linear map that "
              "--points ask for"},
     {.name = "linear", .type = CLV_OPTION_CHOICE, FIELD(linear), .words = linear_words,
+     .brackets = "the number in brackets goes: the optimiser finds its steps by itself; give --linear affine",
      .help = "degrees of freedom of the linear stage"},
     {.key = "linear_metric", .type = CLV_OPTION_CHOICE, FIELD(linear_metric), .word = clv_metric_name},
     {.key = "linear_radius", .type = CLV_OPTION_INTEGER, FIELD(linear_radius), .least = 1, .most = 64},
     {.key = "linear_bins", .type = CLV_OPTION_INTEGER, FIELD(linear_bins), .least = 8, .most = 128},
     {.name = "deform", .type = CLV_OPTION_CHOICE, FIELD(deform), .word = deform_word,
+     .brackets = "numbers in brackets are options here; for SyN[0.1,3,0] give --deform syn --step 0.1 "
+                 "--update-sigma and --total-sigma, which are standard deviations and not variances",
      .help = "the deformation model"},
     {.name = "metric", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(metric), .word = clv_metric_name, .read = read_metrics,
      .explain = metric_words, .help = "for both stages, or LINEAR,DEFORM",

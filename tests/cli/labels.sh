@@ -12,14 +12,15 @@ code, bits, form = {"u8": (2, 8, "B"), "i16": (4, 16, "h"), "i32": (8, 32, "i"),
 n, rng, values = 20, random.Random(3), []
 names = {"aseg": [0, 2, 3, 41, 42, 17, 53], "atlas": [0] + list(range(1, 120)), "hippocampus": [0, 1, 2],
          "allen": [0] + list(range(312782546, 312782571, 3)), "wide": [0, 1 << 24, (1 << 24) + 1, (1 << 31) - 1],
-         "mask": [0, 1]}.get(kind)
+         "high": [0, 5, 3000000001], "many": [0] + [(1 << 24) + 1 + 2 * i for i in range(5000)], "mask": [0, 1]}.get(kind)
 for z in range(n):
     for y in range(n):
         for x in range(n):
             r = math.dist((x, y, z), (9.3, 9.6, 9.9))
             if names:
                 at = x // 8 if kind == "hippocampus" else (x // 5 + 4 * (y // 5) + 16 * (z // 5)) if kind == "atlas" else int(r * 0.9)
-                inside = r < 9
+                at = len(values) if kind == "many" else at
+                inside = r < 9 or kind == "many"
                 v = names[1 + at % (len(names) - 1)] if inside else 0
             else: # a head of three tissues with noise: 8 bits of it, or 12
                 top = 255 if kind == "t1_8" else 4095
@@ -95,6 +96,12 @@ exits 1 clvox surface mesh big_labels.nii --label 312782550 -o x.ply; says 'none
 exits 0 clvox surface distance big_labels.nii --label 312782549 -o d.nii
 exits 0 clvox register -f t1_12.nii -m t1_12.nii --labels big_labels.nii -o r --linear none --deform none --no-picture -q
 exits 0 clvox compare --labels big_labels.nii r_labels.nii.gz; prints '312782570 .* 1.00000'
+
+begin "labels that would be taken for one another are not compared"
+make high_labels.nii high u32
+exits 1 clvox compare --labels high_labels.nii high_labels.nii; one_sentence; says 'a label 3000000001; labels are compared up to 2147483647'
+make many_labels.nii many i32
+exits 1 clvox compare --labels many_labels.nii many_labels.nii; one_sentence; says 'too many labels beyond 16777216'
 
 begin "info says how values are stored beside what scaling makes of them"
 make scaled.nii t1_12 i16 0.5
