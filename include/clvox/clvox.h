@@ -4,6 +4,7 @@
 #define CLVOX_CLVOX_H
 
 #include "clvox/apply.h"
+#include "clvox/atlas.h"
 #include "clvox/device.h"
 #include "clvox/files.h"
 #include "clvox/filter.h"

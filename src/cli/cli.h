@@ -52,6 +52,7 @@ int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *int
                        int argc, char **argv);
 
 int cmd_apply(command *cli, int argc, char **argv);
+int cmd_atlas(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
 int cmd_compose(command *cli, int argc, char **argv);
 int cmd_devices(command *cli, int argc, char **argv);

@@ -6,6 +6,7 @@ static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
     {"info", "describe volumes, transforms and surfaces", cmd_info},
     {"register", "register one image to another", cmd_register},
+    {"atlas", "build an unbiased template of a population", cmd_atlas},
     {"shoot", "shoot a geodesic from its initial momentum", cmd_shoot},
     {"apply", "resample an image, or move points, through transforms", cmd_apply},
     {"compose", "compose a chain of transforms into one", cmd_compose},

@@ -118,6 +118,7 @@ static int read_value(const cli_option *option, const char *text)
         break;
     case CLI_TEXT:
     case CLI_OUT:
+    case CLI_FOLDER:
     case CLI_PREFIX:
         if (!*text)
             return cli_misuse("--%s: the value is empty", option->name);

@@ -22,6 +22,7 @@ typedef enum cli_option_kind {
     CLI_COUNT,   /* int, one more each time */
     CLI_TEXT,    /* const char * */
     CLI_OUT,     /* const char *: a file that is written */
+    CLI_FOLDER,  /* const char *: where files are written, which the verb claims */
     CLI_PREFIX,  /* const char *: what the names of the files begin with; the verb calls cli_claim_prefix */
     CLI_REPEAT,  /* cli_texts */
     CLI_INTEGER, /* int, not negative */

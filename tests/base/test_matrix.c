@@ -165,9 +165,44 @@ static void volumes_that_no_memory_holds_and_no_voxels(void **state)
     assert_int_equal(clvox_volume_create(&shared.g, 1, CLVOX_KIND_SCALAR, &v), CLVOX_ERROR_ARGUMENT);
 }
 
+static double apart(const double a[4][4], const double b[4][4])
+{
+    double most = 0;
+    for (int i = 0; i < 16; i++)
+        most = fmax(most, fabs(a[i / 4][i % 4] - b[i / 4][i % 4]));
+    return most;
+}
+
+static void logarithms_of_affines(void **state)
+{
+    double log[4][4], again[4][4], inverse[4][4], other[4][4];
+    (void)state;
+    /* A turn by t about z has the logarithm t [0 -1; 1 0], a scale that of its numbers. */
+    for (double t = .05; t < 3.1; t += .45) {
+        const double turn[4][4] = {{cos(t), -sin(t), 0, 0}, {sin(t), cos(t), 0, 0}, {0, 0, 2.5, 0}, {0, 0, 0, 1}};
+        const double want[4][4] = {{0, -t, 0, 0}, {t, 0, 0, 0}, {0, 0, log1p(1.5), 0}, {0}};
+        assert_true(clv_matrix_log(turn, log));
+        assert_that(apart(CLV_MATRIX(log), want) < 1e-9, "a turn by %g: %g off", t, apart(CLV_MATRIX(log), want));
+    }
+    const double affine[4][4] = {{1.1, .3, -.1, 40}, {-.25, .9, .2, -300}, {.05, -.3, 1.2, 7}, {0, 0, 0, 1}};
+    assert_true(clv_matrix_log(affine, log));
+    clv_matrix_exp(CLV_MATRIX(log), again);
+    assert_that(apart(CLV_MATRIX(again), affine) < 1e-9, "exp(log) is %g off", apart(CLV_MATRIX(again), affine));
+    assert_int_equal(clv_matrix_invert(affine, inverse), CLVOX_OK);
+    assert_true(clv_matrix_log(CLV_MATRIX(inverse), other));
+    for (int i = 0; i < 16; i++)
+        other[i / 4][i % 4] *= -1;
+    assert_that(apart(CLV_MATRIX(other), CLV_MATRIX(log)) < 1e-9, "the logarithm of the inverse is not its negative");
+    const double mirror[4][4] = {{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    const double half[4][4] = {{-1, 0, 0, 0}, {0, -1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    assert_false(clv_matrix_log(mirror, log));
+    assert_false(clv_matrix_log(half, log));
+}
+
 int main(void)
 {
     clv_matrix_identity(shared.one);
+    test_case(logarithms_of_affines, "exp(log M) is M, and log M of turns, scales and inverses what it must be");
     test_case(a_matrix_times_its_inverse_is_the_identity,
               "a matrix times its inverse is the identity, in place too");
     test_case(determinants_multiply, "determinants multiply");

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_ATLAS_H
+#define CLVOX_ATLAS_H
+
+#include "clvox/registration.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An unbiased template of a population: the image to which all subjects are registered, and whose maps to them
+ * have a mean of nothing. */
+
+typedef enum clvox_average {
+    CLVOX_AVERAGE_MEAN = 0, /* by weight */
+    CLVOX_AVERAGE_TRIMMED,  /* without a tenth of the weight at either end of the values */
+    CLVOX_AVERAGE_MEDIAN    /* by weight */
+} clvox_average;
+
+typedef struct clvox_atlas_subject {
+    const clvox_volume *image;  /* scalar, 3-D, on any grid */
+    const clvox_volume *mask;   /* where it counts in registrations (above 0); NULL: everywhere */
+    const clvox_volume *labels; /* NULL: it does not vote */
+    double weight;              /* in the averages, above 0; only ratios matter */
+    const char *name;           /* for messages */
+} clvox_atlas_subject;
+
+typedef struct clvox_atlas_options {
+    /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO, each
+     * other one where the one before ended. */
+    clvox_register_options registration;
+    int linear_rounds;    /* 2 */
+    int rounds;           /* with the deformation: 4; none where registration.deform is NONE */
+    double until;         /* end the rounds when the template changes by less than this share (0: never) */
+    clvox_average average;
+    int normalise;        /* 1: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
+    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    void *user;
+} clvox_atlas_options;
+
+/* The default registration, 2 and 4 rounds, mean, normalised. */
+CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
+
+typedef struct clvox_atlas_round {
+    int deformable;
+    double removed_voxels; /* rms length of the mean map that was removed, over the grid */
+    double left_voxels;    /* of the mean map that is left after that: what second order leaves */
+    double spread_mm;      /* rms displacement of the subjects' maps; linear rounds: after the mean was removed */
+    double change;         /* rms change of the template over its rms */
+    double sharpness;      /* rms gradient of the template over its rms, 1/mm */
+} clvox_atlas_round;
+
+typedef struct clvox_atlas_map {
+    double matrix[4][4];                 /* template -> subject, RAS mm, after the warp */
+    clvox_volume *warp, *inverse_warp;   /* on the template's grid, as of clvox_register; NULL without deformation */
+    double likeness;                     /* squared correlation with the template where both are */
+    double displacement_mm;              /* rms of the warp */
+} clvox_atlas_map;
+
+typedef struct clvox_atlas_result {
+    clvox_volume *average; /* the template, float32 */
+    clvox_volume *labels;  /* each voxel's label by weighted majority of the subjects that have labels, the smallest
+                              of equals; NULL where none has */
+    clvox_atlas_map *map;  /* one a subject, in the order given */
+    clvox_atlas_round *round;
+    int subjects, rounds;
+    size_t device_bytes;   /* the most that a registration held */
+} clvox_atlas_result;
+
+/* Builds the template of count subjects. Its grid is that of start, else the subjects' own where they share one,
+ * else one along R, A and S that holds all of them with their centroids on one point, with voxels of the median
+ * volume. start: NULL, or an image to begin with instead of the mean of the subjects.
+ *
+ * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that the mean of
+ * log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of the maps, log phi =
+ * (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same on the right of every map.
+ * The template is then the average of the images, each sampled once through its whole map. It does not depend on the
+ * order of the subjects, bit for bit.
+ *
+ * Errors name the subject. On success the result is the caller's, for clvox_atlas_result_free; on failure it holds
+ * nothing. CLVOX_ERROR_DATA: an image of one value, or no overlap. */
+CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
+                          const clvox_volume *start, const clvox_atlas_options *options,
+                          clvox_atlas_result *result);
+
+/* Releases what the result holds. NULL is legal. */
+CLVOX_API void clvox_atlas_result_free(clvox_atlas_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

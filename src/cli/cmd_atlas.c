@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/place.h"
+#include "cli/bar.h"
+#include "cli/claims.h"
+#include "cli/cli.h"
+#include "clvox/atlas.h"
+#include "io/plain.h"
+#include "register/options.h"
+
+typedef struct entry {
+    char *image, *mask, *labels, *name;
+    double weight;
+    clvox_volume *volume, *mask_volume, *label_volume;
+} entry;
+
+typedef struct request {
+    const char *folder, *list, *start;
+    const char *given[CLV_MAX_OPTIONS];
+    int rounds, linear_rounds, average;
+    double until;
+    bool quick, best, keep_intensities, skip_bad;
+    entry *entry;
+    int count, left_out;
+    clvox_volume *start_volume;
+} request;
+
+/* ---- subjects ------------------------------------------------------------ */
+
+static void entry_free(entry *e)
+{
+    free(e->image);
+    free(e->mask);
+    free(e->labels);
+    free(e->name);
+    clvox_volume_destroy(&e->volume);
+    clvox_volume_destroy(&e->mask_volume);
+    clvox_volume_destroy(&e->label_volume);
+}
+
+/* The file's name without its folder and ending, with _2 and so on where others have it too. */
+static int name_entry(request *r, entry *e)
+{
+    static const char *const endings[] = {".nii.gz", ".nii", ".mgz", ".mgh", ".nrrd", ".nhdr", ".mif.gz", ".mif", ".mih",
+                                          ".hdr", ".img", NULL};
+    const char *slash = strrchr(e->image, '/'), *base = slash ? slash + 1 : e->image;
+    size_t length = strlen(base);
+    for (int k = 0; endings[k]; k++) {
+        size_t end = strlen(endings[k]);
+        if (length > end && !strcmp(base + length - end, endings[k])) {
+            length -= end;
+            break;
+        }
+    }
+    for (int again = 1;; again++) {
+        char name[NAME_MAX + 16];
+        bool taken = false;
+        snprintf(name, sizeof name, again > 1 ? "%.*s_%d" : "%.*s", (int)length, base, again);
+        for (int i = 0; i < r->count; i++)
+            taken |= r->entry[i].name && !strcmp(r->entry[i].name, name);
+        if (taken)
+            continue;
+        e->name = strdup(name);
+        return e->name ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+}
+
+static int add_entry(request *r, const entry *e)
+{
+    entry *grown = realloc(r->entry, (size_t)(r->count + 1) * sizeof *grown);
+    if (!grown || !e->image)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    r->entry = grown;
+    r->entry[r->count] = *e;
+    return name_entry(r, &r->entry[r->count++]);
+}
+
+/* A path of the list, against its folder. NULL for none. */
+static char *path_of(const char *list, const char *field)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(list, '/');
+    if (!field || !*field || !strcmp(field, "n/a"))
+        return NULL;
+    if (*field == '/' || !slash)
+        return strdup(field);
+    snprintf(path, sizeof path, "%.*s/%s", (int)(slash - list), list, field);
+    return strdup(path);
+}
+
+enum { IMAGE, MASK, LABELS, WEIGHT, COLUMNS, MOST_FIELDS = 256 };
+
+static int split(char *line, char **field)
+{
+    int count = 0;
+    for (char *at; (at = strsep(&line, "\t")) && count < MOST_FIELDS;)
+        field[count++] = at;
+    return count;
+}
+
+static int read_row(request *r, char *line, int number, const int column[COLUMNS])
+{
+    char *field[MOST_FIELDS], *end = NULL;
+    int count = split(line, field);
+    const char *text[COLUMNS];
+    for (int k = 0; k < COLUMNS; k++)
+        text[k] = column[k] >= 0 && column[k] < count ? field[column[k]] : NULL;
+    if (!text[IMAGE] || !*text[IMAGE])
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no image", r->list, number);
+    entry e = {.image = path_of(r->list, text[IMAGE]), .mask = path_of(r->list, text[MASK]),
+               .labels = path_of(r->list, text[LABELS]), .weight = 1};
+    if (text[WEIGHT] && *text[WEIGHT])
+        e.weight = strtod(text[WEIGHT], &end);
+    if ((end && *end) || !(e.weight > 0) || !isfinite(e.weight)) {
+        entry_free(&e);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list, number,
+                        text[WEIGHT]);
+    }
+    return add_entry(r, &e);
+}
+
+/* A table with a header: image and, if wanted, mask, labels and weight, in any order. */
+static int read_list(request *r)
+{
+    static const char *const names[COLUMNS] = {"image", "mask", "labels", "weight"};
+    int status = CLVOX_OK, column[COLUMNS] = {-1, -1, -1, -1}, number = 0;
+    char *text = NULL, *field[MOST_FIELDS];
+    size_t size;
+    CLV_TRY(clv_file_read_all(r->list, (size_t)64 << 20, &text, &size));
+    char *rest = !strncmp(text, "\xef\xbb\xbf", 3) ? text + 3 : text;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        line[strcspn(line, "\r")] = 0;
+        number++;
+        if (number > 1) {
+            if (*line)
+                CLV_TRY(read_row(r, line, number, column));
+            continue;
+        }
+        int count = split(line, field);
+        for (int i = 0; i < count; i++)
+            for (int k = 0; k < COLUMNS; k++)
+                if (!strcmp(field[i], names[k]))
+                    column[k] = i;
+        if (column[IMAGE] < 0) {
+            status = clv_fail(CLVOX_ERROR_FORMAT,
+                              "%s: its first line names no column `image`; columns are separated by tabs", r->list);
+            goto end;
+        }
+    }
+    if (!r->count)
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
+end:
+    free(text);
+    return status;
+}
+
+static int load(command *cli, entry *e)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(cli_claim_input(cli, e->image));
+    CLV_TRY(cli_read_volume(cli, e->image, &e->volume));
+    if (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR)
+        return clv_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
+    if (e->mask)
+        CLV_TRY(cli_read_mask(cli, e->mask, &e->mask_volume));
+    if (e->labels) {
+        CLV_TRY(clvox_labels_read(e->labels, &e->label_volume));
+        if (e->label_volume->names)
+            return clv_fail(CLVOX_ERROR_DATA, "%s: labels above 2^24 cannot be voted on; renumber them", e->labels);
+        e->label_volume->kind = CLVOX_KIND_LABEL;
+    }
+end:
+    return status;
+}
+
+/* Reads all; with --skip-bad those that cannot be read are named and left out. */
+static int load_all(command *cli, request *r)
+{
+    int status = CLVOX_OK, kept = 0, count = r->count;
+    cJSON *left_out = cJSON_AddArrayToObject(cli->log, "left_out");
+    for (int i = 0; i < count; i++) {
+        entry *e = &r->entry[i];
+        status = load(cli, e);
+        if (status < 0 && r->skip_bad && status != CLVOX_ERROR_MEMORY) {
+            cli_remark(cli, 0, "left out: %s\n", clvox_message());
+            cJSON_AddItemToArray(left_out, cJSON_CreateString(e->image));
+            entry_free(e);
+            *e = (entry){.weight = 0};
+            r->left_out++;
+            continue;
+        }
+        CLV_TRY(status);
+        r->entry[kept] = *e;
+        if (kept++ < i)
+            *e = (entry){.weight = 0};
+    }
+    r->count = kept;
+    if (!kept)
+        status = clv_fail(CLVOX_ERROR_DATA, "none of the subjects can be read");
+end:
+    return status;
+}
+
+/* ---- results ------------------------------------------------------------- */
+
+static const char *path_in(const request *r, const char *name, const char *end, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/%s%s", r->folder, name, end);
+    return path;
+}
+
+static int claim_all(command *cli, const request *r, bool warps, bool labels)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    CLV_TRY(clv_place_make_folders(path_in(r, "template", ".nii.gz", path)));
+    CLV_TRY(cli_claim_output(cli, "output", path));
+    CLV_TRY(cli_claim_output(cli, "output", path_in(r, "summary", ".tsv", path)));
+    CLV_TRY(cli_claim_output(cli, "output", path_in(r, "report", ".json", path)));
+    if (labels)
+        CLV_TRY(cli_claim_output(cli, "output", path_in(r, "template_labels", ".nii.gz", path)));
+    for (int i = 0; i < r->count; i++) {
+        CLV_TRY(cli_claim_output(cli, "output", path_in(r, r->entry[i].name, "_affine.txt", path)));
+        if (!warps)
+            continue;
+        CLV_TRY(cli_claim_output(cli, "output", path_in(r, r->entry[i].name, "_warp.nii.gz", path)));
+        CLV_TRY(cli_claim_output(cli, "output", path_in(r, r->entry[i].name, "_inverse_warp.nii.gz", path)));
+    }
+    status = cli_claims_check(cli);
+end:
+    return status;
+}
+
+typedef struct summary {
+    const request *r;
+    const clvox_atlas_result *result;
+} summary;
+
+/* A row a subject, the least like the template first. */
+static int write_summary(const summary *s, const char *path)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    int *order = malloc((size_t)s->r->count * sizeof *order);
+    if (!to || !order) {
+        free(order);
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    }
+    for (int i = 0; i < s->r->count; i++) {
+        int at = i;
+        for (; at > 0 && s->result->map[order[at - 1]].likeness > s->result->map[i].likeness; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    clv_plain plain = clv_plain_begin();
+    fprintf(to, "subject\timage\tweight\tlikeness\tdisplacement_mm\n");
+    for (int k = 0; k < s->r->count; k++) {
+        const entry *e = &s->r->entry[order[k]];
+        const clvox_atlas_map *m = &s->result->map[order[k]];
+        fprintf(to, "%s\t%s\t%g\t%.6f\t%.4f\n", e->name, e->image, e->weight, m->likeness, m->displacement_mm);
+    }
+    clv_plain_end(plain);
+    free(order);
+    int status = fclose(to) ? clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
+                            : clv_file_write_all(path, text, size);
+    free(text);
+    return status;
+}
+
+static int write_all(command *cli, const request *r, const clvox_atlas_result *result)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    for (int i = 0; i < r->count; i++) {
+        const clvox_atlas_map *m = &result->map[i];
+        CLV_TRY(clvox_affine_write(m->matrix, CLVOX_AFFINE_ITK, path_in(r, r->entry[i].name, "_affine.txt", path)));
+        cli_log_output(cli, path);
+        if (!m->warp)
+            continue;
+        CLV_TRY(clvox_warp_write(m->warp, path_in(r, r->entry[i].name, "_warp.nii.gz", path)));
+        cli_log_output(cli, path);
+        CLV_TRY(clvox_warp_write(m->inverse_warp, path_in(r, r->entry[i].name, "_inverse_warp.nii.gz", path)));
+        cli_log_output(cli, path);
+    }
+    if (result->labels) {
+        CLV_TRY(clvox_volume_write(result->labels, path_in(r, "template_labels", ".nii.gz", path)));
+        cli_log_output(cli, path);
+    }
+    CLV_TRY(write_summary(&(summary){r, result}, path_in(r, "summary", ".tsv", path)));
+    cli_log_output(cli, path);
+    CLV_TRY(clvox_volume_write(result->average, path_in(r, "template", ".nii.gz", path)));
+    cli_log_output(cli, path);
+end:
+    return status;
+}
+
+static void report(command *cli, const clvox_atlas_result *result)
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "result"), *rounds;
+    cJSON_AddNumberToObject(to, "subjects", result->subjects);
+    cJSON_AddNumberToObject(to, "device_bytes", (double)result->device_bytes);
+    rounds = cJSON_AddArrayToObject(to, "rounds");
+    cli_print(cli, "%-12s %14s %12s %10s %9s %14s\n", "round", "mean removed", "left, voxel", "spread mm", "change",
+              "sharpness 1/mm");
+    for (int i = 0; i < result->rounds; i++) {
+        const clvox_atlas_round *k = &result->round[i];
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "stage", k->deformable ? "deformable" : "linear");
+        cli_log_number(row, "removed_voxels", k->removed_voxels);
+        cli_log_number(row, "left_voxels", k->left_voxels);
+        cli_log_number(row, "spread_mm", k->spread_mm);
+        cli_log_number(row, "change", k->change);
+        cli_log_number(row, "sharpness", k->sharpness);
+        cJSON_AddItemToArray(rounds, row);
+        cli_print(cli, "%-2d%-10s %14.4f %12.2g %10.3f %9.4f %14.4f\n", i + 1, k->deformable ? "deformable" : "linear",
+                  k->removed_voxels, k->left_voxels, k->spread_mm, k->change, k->sharpness);
+    }
+}
+
+/* ---- the run ------------------------------------------------------------- */
+
+static int run(command *cli, request *r, clvox_atlas_options *o)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    bool labels = false;
+    clvox_atlas_result result = {.average = NULL};
+    clvox_atlas_subject *subjects = NULL;
+    cli_bar bar;
+    CLV_TRY(load_all(cli, r));
+    if (r->start)
+        CLV_TRY(clvox_volume_read(r->start, &r->start_volume));
+    subjects = calloc((size_t)r->count, sizeof *subjects);
+    if (!subjects) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < r->count; i++) {
+        const entry *e = &r->entry[i];
+        subjects[i] = (clvox_atlas_subject){.image = e->volume, .mask = e->mask_volume, .labels = e->label_volume,
+                                            .weight = e->weight, .name = e->image};
+        labels |= e->label_volume != NULL;
+    }
+    CLV_TRY(claim_all(cli, r, o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0, labels));
+    CLV_TRY(cli_open(cli));
+    cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds\n", r->count, o->linear_rounds, o->rounds);
+    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_register_table, &o->registration);
+    cli_bar_begin(&bar, cli);
+    o->progress = cli_bar_stage;
+    o->user = &bar;
+    status = clvox_atlas(cli->ctx, subjects, r->count, r->start_volume, o, &result);
+    cli_bar_end(&bar);
+    CLV_TRY(status);
+    CLV_TRY(write_all(cli, r, &result));
+    report(cli, &result);
+    CLV_TRY(cli_profile(cli));
+    status = cli_write_log(cli, path_in(r, "report", ".json", path));
+end:
+    free(subjects);
+    clvox_atlas_result_free(&result);
+    return status;
+}
+
+static int read_options(request *r, clvox_atlas_options *o)
+{
+    int status = CLVOX_OK;
+    const int deform = clv_option_index(&clv_register_table, "deform"), init = clv_option_index(&clv_register_table, "init");
+    const char *model[CLV_MAX_OPTIONS] = {NULL};
+    if (r->quick && r->best)
+        return cli_misuse("--quick and --best contradict each other");
+    if (r->given[init])
+        return cli_misuse("--init has no place here: each round begins where the one before ended");
+    if (r->rounds < 0 || r->linear_rounds < 0 || r->rounds + r->linear_rounds < 1)
+        return cli_misuse("--rounds %d and --linear-rounds %d: one round or more", r->rounds, r->linear_rounds);
+    if (r->until < 0)
+        return cli_misuse("--until %g: a share of at least 0", r->until);
+    clvox_atlas_defaults(o);
+    if (r->quick)
+        o->registration.deform = CLVOX_DEFORM_GREEDY;
+    model[deform] = r->given[deform];
+    CLV_TRY(cli_read_fields(&clv_register_table, model, 0, &o->registration));
+    clvox_register_preset(&o->registration, r->quick  ? CLVOX_PRESET_QUICK
+                                            : r->best ? CLVOX_PRESET_BEST
+                                                      : CLVOX_PRESET_DEFAULT);
+    CLV_TRY(cli_read_fields(&clv_register_table, r->given, 0, &o->registration));
+    o->rounds = r->rounds;
+    o->linear_rounds = r->linear_rounds;
+    o->until = r->until;
+    o->average = (clvox_average)r->average;
+    o->normalise = !r->keep_intensities;
+end:
+    return status;
+}
+
+int cmd_atlas(command *cli, int argc, char **argv)
+{
+    request r = {.rounds = 4, .linear_rounds = 2};
+    clvox_atlas_options o;
+    const cli_option options[] = {
+        {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
+        {"list", 0, CLI_TEXT, &r.list, "FILE.tsv", "table of subjects instead: columns image, mask, labels, weight"},
+        {"template", 0, CLI_TEXT, &r.start, "FILE", "begin with this image and its grid (default: the mean)"},
+        {"linear-rounds", 0, CLI_INTEGER, &r.linear_rounds, "N", "rounds of linear registration (default 2)"},
+        {"rounds", 0, CLI_INTEGER, &r.rounds, "N", "rounds with the deformation (default 4)"},
+        {"until", 0, CLI_NUMBER, &r.until, "SHARE", "end when the template changes by less than this share of itself"},
+        {"average", 0, CLI_CHOICE, &r.average, "mean|trimmed|median", "trimmed: without a tenth at either end (default mean)"},
+        {"keep-intensities", 0, CLI_FLAG, &r.keep_intensities, NULL, "do not scale images to common percentiles first"},
+        {"skip-bad", 0, CLI_FLAG, &r.skip_bad, NULL, "leave out subjects that cannot be read, and name them"},
+        {"quick", 0, CLI_FLAG, &r.quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
+        {"best", 0, CLI_FLAG, &r.best, NULL, "more regular maps, more iterations"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "-o DIR IMAGE... [options]\n       clvox atlas -o DIR --list FILE.tsv [options]",
+        .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
+                 "removing the mean map, and averaging. The template does not depend on the order of subjects. Writes\n"
+                 "  DIR/template.nii.gz          the average\n"
+                 "  DIR/template_labels.nii.gz   with labels in the list: their weighted majority\n"
+                 "  DIR/NAME_affine.txt, _warp.nii.gz, _inverse_warp.nii.gz\n"
+                 "                               of each image, from the template: applied as\n"
+                 "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"
+                 "  DIR/summary.tsv              a row a subject, the least like the template first\n"
+                 "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
+                 "Paths in a list are relative to its folder.",
+        .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
+                   "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median",
+        .options = options,
+        .table = &clv_register_table,
+        .given = r.given,
+        .most = 1 << 20,
+    };
+    char **rest;
+    int count, status = cli_parse(cli, &usage, argc, argv, &rest, &count);
+    if (status)
+        return status;
+    if (!r.folder)
+        return cli_misuse("-o DIR is missing");
+    if (!count && !r.list)
+        return cli_misuse("the images are missing, or --list FILE.tsv");
+    if (count && r.list)
+        return cli_misuse("images and --list: one of them");
+    CLV_TRY(read_options(&r, &o));
+    for (int i = 0; i < count; i++)
+        CLV_TRY(add_entry(&r, &(entry){.image = strdup(rest[i]), .weight = 1}));
+    if (r.list)
+        CLV_TRY(read_list(&r));
+    status = run(cli, &r, &o);
+end:
+    for (int i = 0; i < r.count; i++)
+        entry_free(&r.entry[i]);
+    free(r.entry);
+    clvox_volume_destroy(&r.start_volume);
+    return status;
+}

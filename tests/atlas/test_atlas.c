@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates of populations whose middle is known. */
+#include "base/matrix.h"
+#include "clvox/atlas.h"
+#include "op/harness.h"
+#include "register/pair.h"
+
+static clvox_context *ctx;
+static const int SIZE[3] = {25, 23, 21};
+static const double EDGE[3] = {2, 2, 2.5};
+
+enum { MOST = 6 };
+
+typedef struct population {
+    clvox_volume *own[MOST];
+    clvox_atlas_subject s[MOST];
+    int count;
+} population;
+
+static void add_subject(population *p, clvox_volume *image)
+{
+    static const char *const names[MOST] = {"first", "second", "third", "fourth", "fifth", "sixth"};
+    p->own[p->count] = image;
+    p->s[p->count] = (clvox_atlas_subject){.image = image, .weight = 1, .name = names[p->count]};
+    p->count++;
+}
+
+static void release(population *p)
+{
+    for (int i = 0; i < p->count; i++)
+        clvox_volume_destroy(&p->own[i]);
+    p->count = 0;
+}
+
+static clvox_volume *copy_of(const clvox_volume *v)
+{
+    clvox_volume *out = NULL;
+    assert_int_equal(clvox_volume_create(&v->grid, v->frames, v->kind, &out), CLVOX_OK);
+    memcpy(out->data, v->data, clvox_grid_voxels(&v->grid) * (size_t)v->frames * sizeof(float));
+    return out;
+}
+
+static void options_of(clvox_atlas_options *o, clvox_deform deform)
+{
+    clvox_atlas_defaults(o);
+    pair_options(&o->registration, deform, CLVOX_METRIC_LNCC);
+    o->registration.linear = CLVOX_LINEAR_AFFINE;
+    o->linear_rounds = 1;
+    o->rounds = 2;
+}
+
+static void build(const population *p, const clvox_atlas_options *o, clvox_atlas_result *r)
+{
+    assert_that(clvox_atlas(ctx, p->s, p->count, NULL, o, r) == CLVOX_OK, "%s", clvox_message());
+}
+
+/* rms difference over the rms of b. */
+static double apart(const clvox_volume *a, const clvox_volume *b)
+{
+    double sum = 0, all = 0;
+    assert_true(clvox_grid_equal(&a->grid, &b->grid));
+    for (size_t i = 0; i < clvox_grid_voxels(&a->grid); i++) {
+        double d = (double)a->data[i] - (double)b->data[i];
+        sum += d * d, all += (double)b->data[i] * (double)b->data[i];
+    }
+    return sqrt(sum / all);
+}
+
+static void identical_images(void **state)
+{
+    pair p;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    (void)state;
+    pair_make(&p, SIZE, EDGE, true, 0, 3);
+    for (int i = 0; i < 3; i++)
+        add_subject(&all, copy_of(p.fixed));
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.normalise = 0;
+    o.rounds = 20;
+    build(&all, &o, &r);
+    assert_int_equal(r.rounds, 21);
+    assert_that(apart(r.average, p.fixed) < 1e-5, "the template of copies is %g off", apart(r.average, p.fixed));
+    for (int i = 0; i < r.rounds; i++)
+        assert_that(r.round[i].removed_voxels < 1e-4, "round %d removes %g voxels", i, r.round[i].removed_voxels);
+    clvox_atlas_result_free(&r);
+    release(&all);
+    pair_free(&p);
+}
+
+/* Images pulled through a map and through its inverse have the image itself in their middle. */
+static void mirrored_maps(void **state)
+{
+    pair p;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    (void)state;
+    pair_make(&p, SIZE, EDGE, true, 2.5, 5);
+    clvox_volume *u[2] = {NULL};
+    for (int inverse = 0; inverse < 2; inverse++) {
+        clvox_volume *image = NULL;
+        assert_int_equal(clv_phantom_warp_sample(&p.warp, &p.fixed_grid, inverse, &u[inverse]), CLVOX_OK);
+        clvox_transform warp = {.is_warp = 1, .warp = u[inverse]};
+        assert_int_equal(clvox_apply(ctx, p.fixed, &p.fixed_grid, &(clvox_link){&warp, 0}, 1,
+                                     CLVOX_INTERPOLATE_BSPLINE, 0, &image),
+                         CLVOX_OK);
+        add_subject(&all, image);
+    }
+    clvox_atlas_defaults(&o);
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.normalise = 0;
+    o.rounds = 0;
+    o.linear_rounds = 1;
+    build(&all, &o, &r);
+    double before = apart(r.average, p.fixed);
+    clvox_atlas_result_free(&r);
+    o.rounds = 3;
+    build(&all, &o, &r);
+    double after = apart(r.average, p.fixed);
+    assert_that(after < .9 * before, "the template is %g from the middle, the plain mean %g", after, before);
+    /* Where a subject looks by u, the middle looks in the subject by the inverse of u. */
+    clvox_volume *none = copy_of(u[0]);
+    memset(none->data, 0, 3 * clvox_grid_voxels(&none->grid) * sizeof(float));
+    for (int i = 0; i < 2; i++) {
+        double most, start = pair_distance(none, u[1 - i], p.labels, &most),
+                     error = pair_distance(r.map[i].warp, u[1 - i], p.labels, &most);
+        assert_that(error < .5 * start, "map %d is %g voxels off, nothing %g", i, error, start);
+    }
+    for (int i = 1; i < r.rounds; i++)
+        assert_that(r.round[i].left_voxels < .02 && r.round[i].left_voxels <= .5 * r.round[0].removed_voxels + .005,
+                    "round %d leaves %g of %g voxels", i, r.round[i].left_voxels, r.round[i].removed_voxels);
+    clvox_volume_destroy(&none);
+    /* One subject's map is the other's inverse. */
+    const clvox_transform one = {.is_warp = 1, .warp = r.map[0].warp}, two = {.is_warp = 1, .warp = r.map[1].warp};
+    double largest, detour = pair_detour_of((const clvox_link[]){{&one, 0}, {&two, 0}}, 2, p.labels, &largest);
+    assert_that(detour < .35, "there and back by both maps: %g voxels", detour);
+    clvox_volume_destroy(&u[0]);
+    clvox_volume_destroy(&u[1]);
+    clvox_atlas_result_free(&r);
+    release(&all);
+    pair_free(&p);
+}
+
+static void make_three(population *all)
+{
+    for (int i = 0; i < 3; i++) {
+        pair p;
+        pair_make(&p, SIZE, EDGE, false, 2, 7);
+        /* One texture by three warps. */
+        clv_phantom_warp warp;
+        clvox_volume *u = NULL, *image = NULL;
+        assert_int_equal(clv_phantom_warp_make(&p.fixed_grid, 2.5, (uint64_t)(20 + i), &warp), CLVOX_OK);
+        assert_int_equal(clv_phantom_warp_sample(&warp, &p.fixed_grid, false, &u), CLVOX_OK);
+        clvox_transform by = {.is_warp = 1, .warp = u};
+        assert_int_equal(clvox_apply(ctx, p.fixed, &p.fixed_grid, &(clvox_link){&by, 0}, 1, CLVOX_INTERPOLATE_LINEAR, 0,
+                                     &image),
+                         CLVOX_OK);
+        clvox_volume_destroy(&u);
+        add_subject(all, image);
+        pair_free(&p);
+    }
+}
+
+static void order_and_weights(void **state)
+{
+    population all = {.count = 0}, other = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r, s;
+    (void)state;
+    make_three(&all);
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.rounds = 1;
+    all.s[0].weight = 2;
+    build(&all, &o, &r);
+    size_t bytes = clvox_grid_voxels(&r.average->grid) * sizeof(float);
+    static const int order[3] = {2, 0, 1};
+    for (int i = 0; i < 3; i++) {
+        add_subject(&other, copy_of(all.own[order[i]]));
+        other.s[i].weight = 3 * all.s[order[i]].weight;
+    }
+    build(&other, &o, &s);
+    assert_memory_equal(r.average->data, s.average->data, bytes);
+    for (int i = 0; i < 3; i++)
+        assert_memory_equal(r.map[order[i]].warp->data, s.map[i].warp->data, 3 * bytes);
+    clvox_atlas_result_free(&s);
+    /* The first one twice, instead of its weight. */
+    for (int i = 0; i < 3; i++)
+        other.s[i].weight = 1;
+    add_subject(&other, copy_of(all.own[0]));
+    build(&other, &o, &s);
+    assert_that(apart(s.average, r.average) < 1e-4, "a subject twice is %g from its weight 2",
+                apart(s.average, r.average));
+    clvox_atlas_result_free(&s);
+    clvox_atlas_result_free(&r);
+    release(&other);
+    release(&all);
+}
+
+static void averages(void **state)
+{
+    clvox_grid grid;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    (void)state;
+    clv_phantom_grid(SIZE, EDGE, false, &grid);
+    static const float value[4] = {1, 2, 4, 90};
+    for (int i = 0; i < 4; i++) {
+        clvox_volume *v = NULL;
+        assert_int_equal(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v), CLVOX_OK);
+        for (size_t k = 0; k < clvox_grid_voxels(&grid); k++)
+            v->data[k] = value[i] * (float)(1 + k % 5);
+        if (i == 0)
+            v->data[11] = NAN;
+        add_subject(&all, v);
+    }
+    all.s[1].weight = 3;
+    options_of(&o, CLVOX_DEFORM_NONE);
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.normalise = 0;
+    /* Sorted by value with weights 1, 3, 1, 1: the median is 2, and a tenth of 6 is .6 of the first and the last. */
+    static const double want[3] = {(1 + 3 * 2 + 4 + 90) / 6., (.4 * 1 + 3 * 2 + 4 + .4 * 90) / 4.8, 2};
+    for (int a = 0; a < 3; a++) {
+        o.average = (clvox_average)a;
+        build(&all, &o, &r);
+        assert_float_equal(r.average->data[5], want[a], 1e-5 * want[a]);
+        assert_float_equal(r.average->data[8], 4 * want[a], 4e-5 * want[a]);
+        clvox_atlas_result_free(&r);
+    }
+    release(&all);
+}
+
+/* Balls of 12 and 20 mm: the template's radius lies between, by the mean of the logarithms. */
+static void concentric_balls(void **state)
+{
+    clvox_grid grid;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    static const int size[3] = {33, 31, 35};
+    static const double edge[3] = {2, 2, 2}, radius[2] = {13, 19};
+    (void)state;
+    clv_phantom_grid(size, edge, false, &grid);
+    for (int i = 0; i < 2; i++) {
+        clvox_volume *v = NULL;
+        assert_int_equal(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v), CLVOX_OK);
+        for (int k = 0; k < (int)clvox_grid_voxels(&grid); k++) {
+            const double at[3] = {k % size[0] - 16., k / size[0] % size[1] - 15., k / (size[0] * size[1]) - 17.};
+            double distance = 2 * sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]) - radius[i];
+            v->data[k] = (float)(100 / (1 + exp(distance / 1.2)));
+        }
+        add_subject(&all, v);
+    }
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    clvox_register_defaults(&o.registration);
+    o.registration.deform = CLVOX_DEFORM_GREEDY;
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.registration.metric = CLVOX_METRIC_SSD;
+    clvox_register_preset(&o.registration, CLVOX_PRESET_QUICK);
+    o.registration.metric = CLVOX_METRIC_SSD;
+    o.rounds = 3;
+    build(&all, &o, &r);
+    double volume = 0;
+    for (size_t k = 0; k < clvox_grid_voxels(&grid); k++)
+        volume += (double)r.average->data[k] / 100 * 8;
+    double found = cbrt(volume * 3 / (4 * 3.14159265358979));
+    assert_that(fabs(found - 16) < 1, "the template's ball has a radius of %g mm", found);
+    clvox_atlas_result_free(&r);
+    release(&all);
+}
+
+static void other_grids(void **state)
+{
+    pair p;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    (void)state;
+    clv_phantom_grid((const int[3]){27, 22, 19}, (const double[3]){2, 2.2, 2.4}, true, &p.fixed_grid);
+    clv_phantom_grid((const int[3]){24, 25, 23}, (const double[3]){2.1, 2, 2}, false, &p.moving_grid);
+    clv_matrix_identity(p.matrix);
+    p.matrix[0][3] = 6;
+    pair_fill(&p, 2, 11);
+    add_subject(&all, copy_of(p.fixed));
+    options_of(&o, CLVOX_DEFORM_SYN);
+    o.rounds = 1;
+    build(&all, &o, &r); /* of one */
+    assert_true(clvox_grid_equal(&r.average->grid, &p.fixed_grid));
+    clvox_atlas_result_free(&r);
+    add_subject(&all, copy_of(p.moving));
+    all.s[0].labels = p.labels;
+    build(&all, &o, &r);
+    assert_true(r.average->grid.to_ras[0][1] == 0 && r.average->grid.to_ras[2][0] == 0); /* along R, A and S */
+    assert_that(r.map[0].likeness > .7 && r.map[1].likeness > .7, "alike by %g and %g", r.map[0].likeness,
+                r.map[1].likeness);
+    double sum = fabs(r.map[0].matrix[0][3] + r.map[1].matrix[0][3]), span = r.map[1].matrix[0][3] - r.map[0].matrix[0][3];
+    assert_that(sum < 2.5 && fabs(span) > 2, "the shifts are %g and %g mm", r.map[0].matrix[0][3], r.map[1].matrix[0][3]);
+    assert_non_null(r.labels);
+    double inside = 0, voted = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&p.fixed_grid); i++)
+        inside += p.labels->data[i] > 0 ? fabs(clv_matrix_determinant(CLV_MATRIX(p.fixed_grid.to_ras))) : 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&r.labels->grid); i++)
+        voted += r.labels->data[i] > 0 ? fabs(clv_matrix_determinant(CLV_MATRIX(r.labels->grid.to_ras))) : 0;
+    assert_that(fabs(voted / inside - 1) < .2, "labels of %g mm^3 became %g", inside, voted);
+    clvox_atlas_result_free(&r);
+    release(&all);
+    pair_free(&p);
+}
+
+static int stop_soon(void *user, const char *stage, double fraction)
+{
+    (void)stage;
+    (void)fraction;
+    return ++*(int *)user > 3;
+}
+
+static void misuse(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    int calls = 0;
+    (void)state;
+    make_three(&all);
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    assert_int_equal(clvox_atlas(ctx, all.s, 0, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    all.s[1].weight = 0;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "second"));
+    all.s[1].weight = 1;
+    o.rounds = o.linear_rounds = 0;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.progress = stop_soon;
+    o.user = &calls;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_STOPPED);
+    assert_true(!r.average && !r.map && !r.round);
+    o.progress = NULL;
+    for (size_t i = 0; i < clvox_grid_voxels(&all.own[2]->grid); i++)
+        all.own[2]->data[i] = i % 2 ? NAN : 7;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_DATA);
+    assert_non_null(strstr(clvox_message(), "third"));
+    clvox_atlas_result_free(&r);
+    clvox_atlas_result_free(NULL);
+    release(&all);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    test_case(averages, "weighted mean, trimmed mean and median");
+    test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
+    test_case(identical_images, "the template of copies is the image, also after twenty rounds");
+    test_case(mirrored_maps, "images by a map and by its inverse have the image in their middle");
+    test_case(order_and_weights, "order and scale of weights change no bit; twice is a weight of 2");
+    test_case(concentric_balls, "balls of two radii average to one between");
+    test_case(other_grids, "one subject; two of other grids and orientations, with labels");
+    return test_run("atlas", harness_close);
+}

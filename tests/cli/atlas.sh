@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Templates of populations.
+. "$(dirname "$0")/lib.sh"
+for seed in 1 2 3; do
+    "$program" phantom warp -o "w$seed.nii" --size 17x16x15 --spacing 3x3x3.5mm --amplitude 2 --seed $seed -q
+    "$program" phantom textured -o t.nii --size 17x16x15 --spacing 3x3x3.5mm --seed 9 --labels l.nii -q
+    "$program" apply -i t.nii -r t.nii -t "w$seed.nii" -o "s$seed.nii" -q
+    "$program" apply -i l.nii -r t.nii -t "w$seed.nii" --interp label -o "l$seed.nii" -q
+done
+fast="--quick --linear rigid --linear-rounds 1 --rounds 1 --shrink 2x1 --iterations 3x3"
+hash_of() { md5sum < "$1"; }
+
+begin "a template, maps of every subject, a summary and a report"
+exits 0 clvox atlas -o out $fast s1.nii s2.nii s3.nii
+prints 'mean removed'
+for name in template.nii.gz summary.tsv report.json s1_affine.txt s2_warp.nii.gz s3_inverse_warp.nii.gz; do
+    exists "out/$name"
+done
+absent out/template_labels.nii.gz
+json out/report.json 'j["result"]["subjects"] == 3 and [r["stage"] for r in j["result"]["rounds"]] == ["linear", "deformable"]'
+json out/report.json 'all(r["left_voxels"] <= r["removed_voxels"] + 1e-6 for r in j["result"]["rounds"])'
+[ "$(wc -l < out/summary.tsv)" = 4 ] || complain "the summary has not a row a subject"
+sort -t "$(printf '\t')" -k 4 -g out/summary.tsv | tail -n 3 | cut -f 1 > sorted
+sed 1d out/summary.tsv | cut -f 1 | cmp -s - sorted || complain "the worst subject does not come first"
+
+begin "its files lead from the template to a subject and back"
+exits 0 clvox apply -i s2.nii -r out/template.nii.gz -t out/s2_warp.nii.gz -t out/s2_affine.txt -o back.nii
+exits 0 clvox compare back.nii out/template.nii.gz
+near NCC 1 0.2
+exits 0 clvox apply -i out/template.nii.gz -r s2.nii -t out/s2_affine.txt,-1 -t out/s2_inverse_warp.nii.gz -o there.nii
+exits 0 clvox compare there.nii s2.nii
+near NCC 1 0.2
+
+begin "the order of subjects changes no bit, and a list says the same; labels are voted on"
+mkdir -p lists
+printf 'weight\timage\tlabels\tage\n2\t../s3.nii\t../l3.nii\t70\n2\t../s1.nii\t\t\n2\t../s2.nii\t../l2.nii\t60\n' > lists/list.tsv
+exits 0 clvox atlas -o other $fast --list lists/list.tsv
+[ "$(hash_of out/template.nii.gz)" = "$(hash_of other/template.nii.gz)" ] || complain "another order gives another template"
+[ "$(hash_of out/s1_warp.nii.gz)" = "$(hash_of other/s1_warp.nii.gz)" ] || complain "another order gives another warp"
+exists other/template_labels.nii.gz
+exits 0 clvox info other/template_labels.nii.gz; prints 'label'
+
+begin "subjects of one name stay apart"
+mkdir -p a b && cp s1.nii a/t1.nii && cp s2.nii b/t1.nii
+exits 0 clvox atlas -o same $fast --deform none --rounds 0 a/t1.nii b/t1.nii
+exists same/t1_affine.txt; exists same/t1_2_affine.txt; absent same/t1_warp.nii.gz
+
+begin "a subject that cannot be read is named; --skip-bad leaves it out, and says so"
+echo nothing > bad.nii
+exits 1 clvox atlas -o bad $fast s1.nii bad.nii s2.nii; one_sentence; says 'bad.nii'; absent bad
+exits 0 clvox atlas -o bad $fast --skip-bad s1.nii bad.nii s2.nii; says 'left out: bad.nii'
+json bad/report.json 'j["left_out"] == ["bad.nii"] and j["result"]["subjects"] == 2'
+exits 1 clvox atlas -o worse $fast --skip-bad bad.nii; absent worse
+
+begin "misuse and inputs that make no sense are one sentence"
+exits 2 clvox atlas s1.nii; says '-o DIR'
+exits 2 clvox atlas -o x; says 'images are missing'
+exits 2 clvox atlas -o x s1.nii --list lists/list.tsv; says 'one of them'
+exits 2 clvox atlas -o x s1.nii --rounds 0 --linear-rounds 0; says 'one round or more'
+exits 2 clvox atlas -o x s1.nii --init header; says '--init'
+exits 1 clvox atlas -o x --list gone.tsv; one_sentence; says 'gone.tsv'
+printf 'file\tweight\n' > nohead.tsv
+exits 1 clvox atlas -o x --list nohead.tsv; one_sentence; says 'no column .image'
+printf 'image\tweight\ns1.nii\t-1\n' > weight.tsv
+exits 1 clvox atlas -o x --list weight.tsv; one_sentence; says 'line 2'
+"$program" phantom constant -o flat.nii --size 17x16x15 -q
+exits 1 clvox atlas -q -o x $fast s1.nii flat.nii; one_sentence; says 'flat.nii: .*one value'
+mkdir -p kept && cp t.nii kept/template.nii.gz
+exits 1 clvox atlas -o kept $fast --template kept/template.nii.gz s1.nii; one_sentence; says 'template.nii.gz'
+cmp -s t.nii kept/template.nii.gz || complain "the image it begins with was overwritten"
+absent x
+finish
