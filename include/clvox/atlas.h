@@ -44,8 +44,8 @@ CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
 typedef struct clvox_atlas_round {
     int deformable;
     double removed_voxels; /* rms length of the mean map that was removed, over the grid */
-    double left_voxels;    /* of the mean map that is left after that: what second order leaves */
-    double spread_mm;      /* rms displacement of the subjects' maps; linear rounds: after the mean was removed */
+    double left_voxels;    /* of the mean map that is left after that */
+    double spread_mm;      /* rms displacement of the subjects' maps after the mean was removed */
     double change;         /* rms change of the template over its rms */
     double sharpness;      /* rms gradient of the template over its rms, 1/mm */
 } clvox_atlas_round;
@@ -73,7 +73,8 @@ typedef struct clvox_atlas_result {
  *
  * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that the mean of
  * log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of the maps, log phi =
- * (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same on the right of every map.
+ * (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same on the right of every map, until
+ * it is below 5e-4 voxels.
  * The template is then the average of the images, each sampled once through its whole map. It does not depend on the
  * order of the subjects, bit for bit.
  *

@@ -11,8 +11,10 @@
 #include "base/select.h"
 #include "base/status.h"
 
-/* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS: until the mean of the logarithms is 0. */
-enum { SQUARINGS = 6, LOG_STEPS = 20 };
+/* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
+ * of the affines is 0, that of the warps below ENOUGH voxels. */
+enum { SQUARINGS = 6, LOG_STEPS = 20, WARP_STEPS = 4 };
+static const double ENOUGH = 5e-4;
 /* Of the work of a round, averaging a subject against registering it. */
 static const double AVERAGING = .15;
 
@@ -32,7 +34,7 @@ typedef struct atlas_run {
     int count;
     double weights; /* their sum */
     clvox_grid grid;
-    clvox_volume *average, *next, *to_middle, *from_middle; /* exp(-v) and exp(v) of a round's mean map */
+    clvox_volume *average, *next;
     clvox_atlas_result *out;
     const char *stage;
     double done, all;
@@ -300,7 +302,7 @@ static double likeness(const clvox_volume *image, const clvox_volume *average)
     return v > 0 ? c * c / v : NAN;
 }
 
-/* The images through their whole maps (to_middle, warp, affine), each sampled once. */
+/* The images through their whole maps (warp, affine), each sampled once. */
 static int average(atlas_run *a)
 {
     int status = CLVOX_OK;
@@ -312,12 +314,10 @@ static int average(atlas_run *a)
     }
     for (int i = 0; i < a->count; i++) {
         const subject *s = &a->s[i];
-        clvox_transform middle = {.is_warp = 1, .warp = a->to_middle}, warp = {.is_warp = 1, .warp = s->map.warp}, affine = {0};
-        clvox_link links[3];
+        clvox_transform warp = {.is_warp = 1, .warp = s->map.warp}, affine = {0};
+        clvox_link links[2];
         int count = 0;
         clv_matrix_copy(CLV_MATRIX(s->map.matrix), affine.matrix);
-        if (a->to_middle)
-            links[count++] = (clvox_link){&middle, 0};
         if (s->map.warp)
             links[count++] = (clvox_link){&warp, 0};
         links[count++] = (clvox_link){&affine, 0};
@@ -477,34 +477,14 @@ end:
     return status;
 }
 
-/* Finds exp(-v) and exp(v) of the mean map, for the average and then for the maps. */
-static int center_warps(atlas_run *a, clvox_atlas_round *round)
+/* phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1 */
+static int move_warps(atlas_run *a, const clvox_volume *v)
 {
     int status = CLVOX_OK;
-    clvox_volume *v = NULL;
-    double sum = 0, edge = edge_of(&a->grid);
-    CLV_TRY(mean_velocity(a, &v));
-    round->removed_voxels = length_of(v) / edge;
-    for (int i = 0; i < a->count; i++) {
-        double length = length_of(a->s[i].map.warp);
-        sum += a->s[i].weight * length * length / a->weights;
-    }
-    round->spread_mm = sqrt(sum);
-    clvox_volume_destroy(&a->to_middle);
-    clvox_volume_destroy(&a->from_middle);
-    CLV_TRY(exponential(a, v, -1, &a->to_middle));
-    CLV_TRY(exponential(a, v, 1, &a->from_middle));
-end:
-    clvox_volume_destroy(&v);
-    return status;
-}
-
-/* The maps of the new template: phi_i exp(-v), and exp(v) phi_i^-1. */
-static int move_warps(atlas_run *a, clvox_atlas_round *round)
-{
-    int status = CLVOX_OK;
-    clvox_volume *v = NULL, *warp = NULL, *inverse = NULL;
-    clvox_transform to = {.is_warp = 1, .warp = a->to_middle}, from = {.is_warp = 1, .warp = a->from_middle};
+    clvox_volume *to_middle = NULL, *from_middle = NULL, *warp = NULL, *inverse = NULL;
+    CLV_TRY(exponential(a, v, -1, &to_middle));
+    CLV_TRY(exponential(a, v, 1, &from_middle));
+    clvox_transform to = {.is_warp = 1, .warp = to_middle}, from = {.is_warp = 1, .warp = from_middle};
     for (int i = 0; i < a->count; i++) {
         clvox_atlas_map *m = &a->s[i].map;
         clvox_transform there = {.is_warp = 1, .warp = m->warp}, back = {.is_warp = 1, .warp = m->inverse_warp};
@@ -514,14 +494,39 @@ static int move_warps(atlas_run *a, clvox_atlas_round *round)
         clvox_volume_destroy(&m->inverse_warp);
         m->warp = warp, m->inverse_warp = inverse;
         warp = inverse = NULL;
-        m->displacement_mm = length_of(m->warp);
     }
-    CLV_TRY(mean_velocity(a, &v));
-    round->left_voxels = length_of(v) / edge_of(&a->grid);
 end:
-    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&to_middle);
+    clvox_volume_destroy(&from_middle);
     clvox_volume_destroy(&warp);
     clvox_volume_destroy(&inverse);
+    return status;
+}
+
+/* Removes the mean map until there is none: once leaves what is of second order in the maps' lengths. */
+static int center_warps(atlas_run *a, clvox_atlas_round *round)
+{
+    int status = CLVOX_OK;
+    clvox_volume *v = NULL;
+    double sum = 0;
+    for (int step = 0;; step++) {
+        CLV_TRY(mean_velocity(a, &v));
+        round->left_voxels = length_of(v) / edge_of(&a->grid);
+        if (step == 0)
+            round->removed_voxels = round->left_voxels;
+        if (round->left_voxels < ENOUGH || step == WARP_STEPS)
+            break;
+        CLV_TRY(move_warps(a, v));
+        clvox_volume_destroy(&v);
+        CLV_TRY(told(a, 0));
+    }
+    for (int i = 0; i < a->count; i++) {
+        double length = a->s[i].map.displacement_mm = length_of(a->s[i].map.warp);
+        sum += a->s[i].weight * length * length / a->weights;
+    }
+    round->spread_mm = sqrt(sum);
+end:
+    clvox_volume_destroy(&v);
     return status;
 }
 
@@ -574,8 +579,6 @@ static int run_round(atlas_run *a, bool deformable, bool first)
         CLV_TRY(center_affines(a, round));
     CLV_TRY(average(a));
     replace(a, round);
-    if (deformable)
-        CLV_TRY(move_warps(a, round));
     a->out->rounds++;
 end:
     return status;
@@ -714,8 +717,6 @@ release:
     for (int i = 0; a.s && i < count; i++)
         clvox_volume_destroy(&a.s[i].image);
     clvox_volume_destroy(&a.next);
-    clvox_volume_destroy(&a.to_middle);
-    clvox_volume_destroy(&a.from_middle);
     free(a.s);
 end:
     if (status < 0)
