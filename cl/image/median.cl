@@ -20,6 +20,12 @@ typedef float real;
 #define ANY(w) ((w) != 0)
 #define TRUE(w) (-(w))
 #endif
+/* Intel's compiler for CPUs (2026.22), which goes by SPIR, falls over the unrolled network of single values. */
+#if WIDE == 1 && (defined(__SPIR__) || defined(__SPIR64__))
+#define UNROLL
+#else
+#define UNROLL _Pragma("unroll")
+#endif
 #define LEAST ((int)0x80000000)
 #define MOST 0x7fffffff
 
@@ -83,21 +89,21 @@ static inline __global const float *row_at(__global const float *in, int y, int 
 static inline real median_of_27(__global const float *in, int x, int y, int z, int4 size)
 {
     whole k[27];
-#pragma unroll
+    UNROLL
     for (int i = 0; i < 9; i++) {
         __global const float *row = row_at(in, y + i % 3 - 1, z + i / 3 - 1, size);
-#pragma unroll
+    UNROLL
         for (int j = 0; j < 3; j++)
             k[3 * i + j] = keys_at(row, x + j - 1, size.x);
     }
-#pragma unroll
+    UNROLL
     for (int left = 15; left >= 3; left--) {
         /* Those in play are the last of the first 15. */
         int first = 15 - left;
-#pragma unroll
+    UNROLL
         for (int i = 0; i < left / 2; i++)
             ORDER(k[first + i], k[14 - i]);
-#pragma unroll
+    UNROLL
         for (int i = 1; i < (left + 1) / 2; i++) {
             ORDER(k[first], k[first + i]);
             ORDER(k[14 - i], k[14]);
