@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "op/fluid/fourier.h"
 #include "op/fluid/solve.h"
 #include "op/fluid/force.h"
@@ -55,8 +56,6 @@ int bench_limits(bench_run *run);
 int bench_host_limit(bench_run *run);
 /* Everything that the device can do at most, printed and recorded. */
 int bench_ceilings(bench_run *run);
-
-double bench_now(void); /* seconds */
 
 /* CLVOX_ERROR_DATA: the result of `what` is not what it must be, as the format says. */
 int bench_wrong(const clvox_context *ctx, const char *what, const char *format, ...) CLVOX_PRINTF(3, 4);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "bench/bench.h"
 #include "runtime/timing.h"
 
@@ -13,22 +13,15 @@ static const double BATCH = 5e-3, SMALL = 0.03;
 static const double LONG = 1, VERY_LONG = 10;
 enum { LEAST = 5, SLOW_LEAST = 3, TIMED = 5 };
 
-double bench_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int batch(bench_run *run, int (*call)(void *), void *what, int calls, double *seconds)
 {
     int status = clv_finish(run->ctx);
-    double start = bench_now();
+    double start = clv_seconds();
     for (int i = 0; i < calls && status >= 0; i++)
         status = call(what);
     if (status >= 0)
         status = clv_finish(run->ctx);
-    *seconds = fmax((bench_now() - start) / calls, 1e-9);
+    *seconds = fmax((clv_seconds() - start) / calls, 1e-9);
     return status;
 }
 
@@ -51,9 +44,9 @@ int bench_device_time(bench_run *run, int (*call)(void *), void *what, const cha
 {
     int status = CLVOX_OK;
     record_samples samples = {0};
-    double end = bench_now() + run->seconds;
+    double end = clv_seconds() + run->seconds;
     CLV_TRY(clv_timings_switch(run->ctx, true));
-    for (int i = 0; i < TIMED && (i == 0 || bench_now() < end); i++) {
+    for (int i = 0; i < TIMED && (i == 0 || clv_seconds() < end); i++) {
         const clv_timing *rows;
         double sum = 0, moved = 0;
         clv_timings_reset(run->ctx);
@@ -79,7 +72,7 @@ end:
 int bench_measure(bench_run *run, int (*call)(void *), void *what, const char *entry, bench_time *out)
 {
     int status = CLVOX_OK, calls = 1;
-    double once, end = bench_now() + run->seconds;
+    double once, end = clv_seconds() + run->seconds;
     memset(out, 0, sizeof *out);
     CLV_TRY(batch(run, call, what, 1, &once)); /* wakes the device; who checks first has built the kernels */
     if (once > LONG && once > 4 * run->seconds)
@@ -89,8 +82,8 @@ int bench_measure(bench_run *run, int (*call)(void *), void *what, const char *e
     if (once < BATCH)
         calls = (int)ceil(BATCH / fmax(once, 1e-6));
     while (out->seconds.count < RECORD_SAMPLES) {
-        int least = once > VERY_LONG ? 1 : bench_now() < end ? LEAST : SLOW_LEAST;
-        if (out->seconds.count >= least && (out->seconds.spread < SMALL || bench_now() >= end))
+        int least = once > VERY_LONG ? 1 : clv_seconds() < end ? LEAST : SLOW_LEAST;
+        if (out->seconds.count >= least && (out->seconds.spread < SMALL || clv_seconds() >= end))
             break;
         CLV_TRY(batch(run, call, what, calls, &once));
         record_add_sample(&out->seconds, once);

@@ -26,7 +26,7 @@ static int watch(void *user, int level, int iteration, double metric, double fra
     match *m = user;
     (void)fraction;
     if (level == 0 && iteration == 0)
-        m->began = bench_now();
+        m->began = clv_seconds();
     if (level == 0)
         return 0;
     if (iteration == 0)
@@ -35,7 +35,7 @@ static int watch(void *user, int level, int iteration, double metric, double fra
     m->iterations = iteration;
     if (metric < m->goal || m->reached > 0)
         return 0;
-    m->reached = bench_now() - m->began;
+    m->reached = clv_seconds() - m->began;
     return 1;
 }
 
@@ -112,7 +112,7 @@ static int report(bench_run *run, match *m, int solver, double beta, double *goa
     int status = CLVOX_OK;
     char name[64], remark[96];
     record_samples samples = {0};
-    double end = bench_now() + 4 * run->seconds;
+    double end = clv_seconds() + 4 * run->seconds;
     const int *n = m->fixed->grid.size;
     snprintf(name, sizeof name, "register, greedy, %s%s", solver < 0 ? "Gaussian" : clv_solver_name(solver),
              beta > 0 ? ", coupled" : "");
@@ -122,7 +122,7 @@ static int report(bench_run *run, match *m, int solver, double beta, double *goa
         *goal = m->start + SHARE * (m->last - m->start);
     m->goal = *goal;
     for (int i = 0; i < RECORD_SAMPLES; i++) {
-        if (i >= LEAST && (samples.spread < .03 || bench_now() > end))
+        if (i >= LEAST && (samples.spread < .03 || clv_seconds() > end))
             break;
         CLV_TRY(once(run, m, solver, beta, NULL));
         if (!(m->reached > 0))

@@ -72,13 +72,13 @@ static void set(clvox_register_options *o, pair *p, bool two, int finest)
 static int measure(bench_run *run, pair *p, bool two, int finest, const char *name, record_samples *samples)
 {
     int status = CLVOX_OK;
-    double end = bench_now() + 4 * run->seconds;
+    double end = clv_seconds() + 4 * run->seconds;
     clvox_register_options options;
     clvox_register_result r;
     const clvox_register_images images = {.fixed = {p->fixed}, .moving = {p->moving}, .channels = 1};
     p->goal = -1;
     for (int i = 0; i < RECORD_SAMPLES; i++) {
-        if (i > LEAST && (samples->spread < .03 || bench_now() > end))
+        if (i > LEAST && (samples->spread < .03 || clv_seconds() > end))
             break;
         set(&options, p, two, finest);
         CLV_TRY(clvox_register(run->ctx, &images, &options, &r));

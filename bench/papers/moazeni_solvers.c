@@ -53,10 +53,10 @@ static int descend(bench_tensors *p, clv_tensor_pd *pd, progress *made)
     CLV_TRY(clv_buffer_copy(p->ctx, p->data, 0, p->field, 0, 24 * p->n));
     for (int k = 0; k < MOST_CHUNKS && !(before - made->energy < STILL * before); k++) {
         CLV_TRY(clv_finish(p->ctx));
-        double start = bench_now();
+        double start = clv_seconds();
         CLV_TRY(clv_tensor_tv_descend(p->ctx, &p->args, CHUNK, p->field, p->other));
         CLV_TRY(clv_finish(p->ctx));
-        made->seconds += bench_now() - start;
+        made->seconds += clv_seconds() - start;
         made->steps += CHUNK;
         before = made->energy;
         CLV_TRY(energy_of(pd, p, p->field, &made->energy));
@@ -75,10 +75,10 @@ static int primal_dual(bench_tensors *p, clv_tensor_pd *pd, double goal, progres
     CLV_TRY(clv_tensor_pd_start(p->ctx, pd, false));
     do {
         CLV_TRY(clv_finish(p->ctx));
-        double start = bench_now();
+        double start = clv_seconds();
         CLV_TRY(clv_tensor_pd_step(p->ctx, pd));
         CLV_TRY(clv_finish(p->ctx));
-        made->seconds += bench_now() - start;
+        made->seconds += clv_seconds() - start;
         made->steps++;
         CLV_TRY(energy_of(pd, p, pd->tensor, &made->energy));
     } while (made->steps < MOST_ITERATIONS && !(made->energy <= goal));
@@ -113,12 +113,12 @@ static int compare(bench_run *run, bench_tensors *p, clv_tensor_pd *pd)
     /* Builds the kernels. */
     CLV_TRY(clv_tensor_tv_descend(run->ctx, &p->args, 2, p->field, p->other));
     CLV_TRY(primal_dual(p, pd, INFINITY, &fast));
-    double end = bench_now() + run->seconds;
-    for (int i = 0; i < SAMPLES && (i == 0 || bench_now() < end); i++)
+    double end = clv_seconds() + run->seconds;
+    for (int i = 0; i < SAMPLES && (i == 0 || clv_seconds() < end); i++)
         CLV_TRY(descend(p, pd, &slow));
     fast = (progress){0};
-    end = bench_now() + run->seconds;
-    for (int i = 0; i < SAMPLES && (i == 0 || bench_now() < end); i++)
+    end = clv_seconds() + run->seconds;
+    for (int i = 0; i < SAMPLES && (i == 0 || clv_seconds() < end); i++)
         CLV_TRY(primal_dual(p, pd, slow.energy, &fast));
     print(run, p, "descent", &slow, &slow);
     print(run, p, "primal-dual", &fast, &slow);

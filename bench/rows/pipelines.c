@@ -61,11 +61,11 @@ static int time_pipeline(bench_run *run, pipeline *p, int (*call)(void *), const
     p->check = true;
     CLV_TRY(call(p));
     p->check = false;
-    double end = bench_now() + 4 * run->seconds;
-    while (all.seconds.count < LEAST || (all.seconds.spread > .03 && bench_now() < end)) {
-        double start = bench_now();
+    double end = clv_seconds() + 4 * run->seconds;
+    while (all.seconds.count < LEAST || (all.seconds.spread > .03 && clv_seconds() < end)) {
+        double start = clv_seconds();
         CLV_TRY(call(p));
-        record_add_sample(&all.seconds, bench_now() - start);
+        record_add_sample(&all.seconds, clv_seconds() - start);
         record_add_sample(&part.seconds, p->stage);
         if (all.seconds.count == RECORD_SAMPLES)
             break;

@@ -55,13 +55,13 @@ typedef struct tuner {
 static int time_calls(tuner *t, const bench_row *row, const clv_entry *entry, int calls, double *seconds)
 {
     int status = clv_finish(t->ctx);
-    double start = bench_now();
+    double start = clv_seconds();
     clv_timings_reset(t->ctx);
     for (int i = 0; i < calls && status >= 0; i++)
         status = row->run(&t->data);
     if (status >= 0)
         status = clv_finish(t->ctx);
-    *seconds = (bench_now() - start) / calls;
+    *seconds = (clv_seconds() - start) / calls;
     if (status < 0 || !t->timers)
         return status;
     const clv_timing *timings;
@@ -148,10 +148,10 @@ static int rounds(tuner *t, const bench_row *row, const clv_asked *a, trial *tri
     int status = CLVOX_OK, running = 0;
     for (int i = 0; i < count; i++)
         running += !trials[i].dropped;
-    double start = bench_now(), end = start + t->options->seconds * running;
+    double start = clv_seconds(), end = start + t->options->seconds * running;
     for (int round = 0; running > 1 && round < MOST_ROUNDS; round++) {
-        int least = bench_now() - start < longest ? LEAST_ROUNDS : 1;
-        if (round >= least && bench_now() >= end)
+        int least = clv_seconds() - start < longest ? LEAST_ROUNDS : 1;
+        if (round >= least && clv_seconds() >= end)
             break;
         for (int i = 0; i < count; i++) {
             trial *one = &trials[i];

@@ -154,12 +154,6 @@ static void centroid(const clvox_volume *v, double out[3])
     clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), at, out);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume. */
 static int grid_around(atlas_run *a, double (*center)[3])
 {
@@ -183,7 +177,7 @@ static int grid_around(atlas_run *a, double (*center)[3])
         for (int k = 0; k < 3; k++)
             mean[k] += a->s[i].weight * center[i][k] / a->weights;
     }
-    qsort(edge, (size_t)a->count, sizeof *edge, by_value);
+    qsort(edge, (size_t)a->count, sizeof *edge, clv_ascending);
     double voxel = edge[a->count / 2];
     free(edge);
     clv_matrix_identity(a->grid.to_ras);

@@ -30,3 +30,9 @@ double clv_median(float *values, size_t count)
 {
     return count ? clv_select(values, count, count / 2) : 0;
 }
+
+int clv_ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}

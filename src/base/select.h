@@ -8,6 +8,9 @@
  * are shuffled (Hoare's selection). No NaN among them. */
 double clv_select(float *values, size_t count, size_t place);
 
+/* For qsort, of doubles: ascending. */
+int clv_ascending(const void *a, const void *b);
+
 /* The one in the middle, the upper of two; 0 of none. */
 double clv_median(float *values, size_t count);
 

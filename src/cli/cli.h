@@ -9,6 +9,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "cli/claims.h"
 #include "cli/options.h"
@@ -90,7 +91,6 @@ void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
 void cli_remark(const command *cli, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
 /* "1.4 GiB" in a buffer of at least 32 characters; returns it. */
 char *cli_bytes(double bytes, char *out);
-double cli_seconds(void); /* a clock that only runs forward */
 
 /* Opens the device of --device and enters it into the log; nothing when it is
  * open. */

@@ -156,7 +156,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     clvox_transform *initial = NULL;
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 5];
     int count = 0;
-    double mark = cli_seconds();
+    double mark = clv_seconds();
     if (!r->dry_run)
         CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     snprintf(path, sizeof path, "%s.json", r->prefix);
@@ -192,7 +192,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     CLV_TRY(cli_register_smoothing(r, &fixed[0]->grid, o));
     cli_register_log_options(cli, r, o);
     cli_register_remarks(cli, r, o);
-    stages.read = cli_seconds() - mark;
+    stages.read = clv_seconds() - mark;
     cli_register_plan(cli, &images, o);
     if (r->dry_run) {
         list_files(cli, r->prefix, ends);
@@ -208,9 +208,9 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     if (status < 0)
         goto end;
 
-    mark = cli_seconds();
+    mark = clv_seconds();
     CLV_TRY(write_results(cli, r, fixed[0], fixed_mask, labels, &result));
-    stages.write = cli_seconds() - mark;
+    stages.write = clv_seconds() - mark;
     cli_register_report(cli, o, &result, &stages);
     if (r->points) {
         CLV_TRY(clvox_register_landmarks(&result, fixed_points.points, moving_points.points, fixed_points.count, &errors));

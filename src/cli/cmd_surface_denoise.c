@@ -165,7 +165,7 @@ static void report(command *cli, const clvox_denoise_result *r, const stages *s)
               r->seconds_redistance);
     cli_print(cli, "%-20s finish %.3f, mesh %.3f, write %.3f, all %.3f\n", "", r->seconds_finish,
               r->seconds_mesh,
-              s->write, cli_seconds() - cli->started);
+              s->write, clv_seconds() - cli->started);
     cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
     if (r->not_finite)
         cli_remark(cli, 0, "%ld values of the input are not finite and count as outside\n", r->not_finite);
@@ -214,13 +214,13 @@ static int run(command *cli, request *r)
     clvox_denoise_plan plan;
     clvox_denoise_result result = {.distance = NULL};
     stages s = {0};
-    double mark = cli_seconds();
+    double mark = clv_seconds();
     cli_bar bar;
     r->source.whole = r->options.distance = r->sdf || is_volume(r->out);
     if (!is_volume(r->out))
         CLV_TRY(clvox_surface_check_name(r->out));
     CLV_TRY(cli_level_set(cli, r->in, &r->source, &level_set));
-    s.read = cli_seconds() - mark;
+    s.read = clv_seconds() - mark;
     CLV_TRY(cli_read_fields(&clv_denoise_table, r->given, smallest_edge(&level_set.distance->grid),
                             &r->options));
     say_input(cli, &level_set);
@@ -236,14 +236,14 @@ static int run(command *cli, request *r)
         status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
     if (status < 0)
         goto end;
-    mark = cli_seconds();
+    mark = clv_seconds();
     if (is_volume(r->out))
         CLV_TRY(cli_write_volume(cli, result.distance, r->out));
     else
         CLV_TRY(cli_write_surface(cli, result.surface, r->out));
     if (r->sdf)
         CLV_TRY(cli_write_volume(cli, result.distance, r->sdf));
-    s.write = cli_seconds() - mark;
+    s.write = clv_seconds() - mark;
     report(cli, &result, &s);
     CLV_TRY(cli_profile(cli));
 end:

@@ -48,7 +48,7 @@ static void report_seconds(command *cli, double read, const clvox_tensor_all_res
     cJSON_AddNumberToObject(to, "read", read);
     for (int i = 0; i < 3; i++)
         cJSON_AddNumberToObject(to, names[i], made->seconds[i]);
-    cJSON_AddNumberToObject(to, "write", cli_seconds() - done);
+    cJSON_AddNumberToObject(to, "write", clv_seconds() - done);
 }
 
 /* The file that a failure is about. */
@@ -69,7 +69,7 @@ static int run(command *cli, request *r)
     const unsigned few = 1u << CLVOX_MEASURE_FA | 1u << CLVOX_MEASURE_MD | 1u << CLVOX_MEASURE_AD |
                          1u << CLVOX_MEASURE_RD | 1u << CLVOX_MEASURE_V1 | 1u << CLVOX_MEASURE_L3;
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
-    double mark = cli_seconds(), read;
+    double mark = clv_seconds(), read;
     cli_end ends[5 + CLI_MEASURE_ENDS] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_noise.nii.gz", true},
                                           {"_mask.nii.gz", !r->mask && !r->all.everywhere}};
     cli_measure_ends(r->few ? few & ~(1u << CLVOX_MEASURE_L3) : CLVOX_MEASURES_ALL, ends + 4);
@@ -82,7 +82,7 @@ static int run(command *cli, request *r)
         cli_remark(cli, 0, "no --mask: what is brighter than Otsu's threshold is taken, %s_mask.nii.gz\n",
                    r->prefix);
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_tensor_all_table, &r->all);
-    read = cli_seconds() - mark;
+    read = clv_seconds() - mark;
     cli_bar_begin(&bar, cli);
     r->all.denoise.progress = cli_bar_stage;
     r->all.denoise.user = &bar;
@@ -93,7 +93,7 @@ static int run(command *cli, request *r)
         clv_fail_in(status, blamed(r, &made));
     if (status < 0)
         goto end;
-    mark = cli_seconds();
+    mark = clv_seconds();
     clvox_volume_destroy(&dwi);
     report(cli, r, &made);
     CLV_TRY(cli_report_measures(cli, made.maps, mask ? mask : made.mask));

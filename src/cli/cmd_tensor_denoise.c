@@ -40,7 +40,7 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
     cli_print(cli, "%-18s %d", "iterations", f->iterations);
     if (!isnan(f->gap))
         cli_print(cli, ", duality gap %.2g of the energy", f->gap);
-    cli_print(cli, "\n%-18s %.3f, all %.3f\n", "seconds", f->seconds, cli_seconds() - cli->started);
+    cli_print(cli, "\n%-18s %.3f, all %.3f\n", "seconds", f->seconds, clv_seconds() - cli->started);
     cli_print(cli, "%-18s %s\n", "peak device memory", cli_bytes((double)f->device_bytes, bytes));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "denoise");
     cJSON_AddStringToObject(to, "model", model);

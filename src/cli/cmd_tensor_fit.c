@@ -70,7 +70,7 @@ static void report(command *cli, const request *r, const clvox_tensor_fit_result
 /* Enters the seconds since *mark as this stage's and starts the next. */
 static void end_stage(cJSON *to, const char *name, double *mark)
 {
-    double now = cli_seconds();
+    double now = clv_seconds();
     cJSON_AddNumberToObject(to, name, now - *mark);
     *mark = now;
 }
@@ -83,7 +83,7 @@ static int run(command *cli, request *r)
     clvox_tensor_fit_result made = {0};
     cli_outputs outputs = {.count = 0};
     const cli_input inputs[] = {{r->dwi, &dwi, 0}, {r->mask, &mask, CLI_AS_MASK}};
-    double mark = cli_seconds();
+    double mark = clv_seconds();
     const cli_end ends[] = {{"_tensor.nii.gz", true}, {"_s0.nii.gz", true}, {"_sigma.nii.gz", true},
                             {"_noise.nii.gz", true},
                             {"_mppca_noise.nii.gz", r->options.denoise == CLVOX_SCAN_MPPCA}, {0}};
@@ -105,7 +105,7 @@ static int run(command *cli, request *r)
     if (made.scan_noise)
         cJSON_AddNumberToObject(stages, "denoise", made.seconds_scan);
     cJSON_AddNumberToObject(stages, "fit", made.seconds);
-    mark = cli_seconds();
+    mark = clv_seconds();
     if (made.scan)
         CLV_TRY(cli_outputs_volume(&outputs, made.scan, r->denoised, ""));
     CLV_TRY(cli_outputs_tensor(&outputs, made.tensor, (clvox_tensor_order)r->order, r->prefix,

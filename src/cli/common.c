@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "cli/cli.h"
@@ -15,13 +15,6 @@
 #include "runtime/runtime.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
-
-double cli_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 char *cli_bytes(double bytes, char *out)
 {
@@ -146,7 +139,7 @@ int cli_write_log(command *cli, const char *path)
     cli_claim_written(cli, path);
     cli_claims_settle(cli);
     cJSON_DeleteItemFromObject(cli->log, "seconds");
-    cJSON_AddNumberToObject(cli->log, "seconds", cli_seconds() - cli->started);
+    cJSON_AddNumberToObject(cli->log, "seconds", clv_seconds() - cli->started);
     char *printed = cJSON_Print(cli->log), *text = printed ? make_utf8(printed) : NULL;
     cJSON_free(printed);
     if (!text) {
@@ -228,11 +221,11 @@ static int copy_bandwidth(command *cli, double *out)
     CLV_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
     CLV_TRY(clv_finish(cli->ctx));
     for (int round = 0; round < 5; round++) {
-        double start = cli_seconds();
+        double start = clv_seconds();
         for (int i = 0; i < 4; i++)
             CLV_TRY(clv_buffer_copy(cli->ctx, from, 0, to, 0, bytes));
         CLV_TRY(clv_finish(cli->ctx));
-        *out = fmax(*out, 8.0 * (double)bytes / (cli_seconds() - start));
+        *out = fmax(*out, 8.0 * (double)bytes / (clv_seconds() - start));
     }
 end:
     clv_buffer_destroy(&from);

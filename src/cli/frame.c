@@ -117,7 +117,7 @@ static void log_failure(command *cli, int status)
 
 static int run(const cli_verb *verb, int argc, char **argv)
 {
-    command cli = {.verb = verb->name, .started = cli_seconds()};
+    command cli = {.verb = verb->name, .started = clv_seconds()};
     clv_pocl_folder_lend(); /* a home that cannot be written is no reason to do without the CPU */
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);

@@ -219,7 +219,7 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
     cli_print(cli, "%-20s open and read %.3f, prepare %.3f, linear %.3f, deform %.3f, ", "seconds",
               stages->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform);
     cli_print(cli, "finish %.3f, write %.3f, all %.3f\n", r->seconds_finish, stages->write,
-              cli_seconds() - cli->started);
+              clv_seconds() - cli->started);
     cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
     log_result(cli, o, r);
     cJSON *seconds = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");

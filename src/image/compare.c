@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/select.h"
 #include "base/status.h"
 
 static int same_grid(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask)
@@ -26,17 +27,11 @@ static int same_grid(const clvox_volume *a, const clvox_volume *b, const clvox_v
     return CLVOX_OK;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double clv_quantile(double *values, size_t n, double q)
 {
     if (!n)
         return NAN;
-    qsort(values, n, sizeof *values, by_value);
+    qsort(values, n, sizeof *values, clv_ascending);
     double at = q * (double)(n - 1);
     size_t low = (size_t)at, high = low + 1 < n ? low + 1 : low;
     return values[low] + (at - (double)low) * (values[high] - values[low]);

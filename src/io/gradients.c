@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/matrix.h"
+#include "base/select.h"
 #include "base/status.h"
 #include "clvox/tensor.h"
 #include "io/mif.h"
@@ -329,12 +330,6 @@ end:
 
 /* ---- shells ------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int clvox_gradients_shells(const clvox_gradients *gradients, clvox_shell *out, int room)
 {
     int shells = 0;
@@ -343,7 +338,7 @@ int clvox_gradients_shells(const clvox_gradients *gradients, clvox_shell *out, i
     if (!sorted)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of memory for the list of shells");
     memcpy(sorted, gradients->b, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, ascending);
+    qsort(sorted, count, sizeof *sorted, clv_ascending);
     for (size_t i = 0, first = 0; i < count; i++) {
         if (i + 1 < count && sorted[i + 1] - sorted[i] <= SHELL_GAP)
             continue;

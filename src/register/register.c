@@ -6,19 +6,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "register/model.h"
 #include "register/options.h"
 #include "transform/field.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int check_volume(const clvox_volume *volume, const char *which)
 {
@@ -190,9 +183,9 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     CLV_TRY(clv_register_build_ahead(&run, images.fixed_mask || images.moving_mask || images.linear_fixed_mask ||
                                                images.linear_moving_mask));
     CLV_TRY(clv_register_upload(&run, &images));
-    result->seconds_prepare = now() - mark;
+    result->seconds_prepare = clv_seconds() - mark;
 
-    mark = now();
+    mark = clv_seconds();
     if (images.linear_masks)
         exchange_masks(&run);
     CLV_TRY(clv_register_linear(&run));
@@ -202,25 +195,25 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
     CLV_TRY(clv_register_measure(&run, true, NULL, &linear));
     after = linear;
-    result->seconds_linear = now() - mark;
+    result->seconds_linear = clv_seconds() - mark;
 
-    mark = now();
+    mark = clv_seconds();
     if (deform) {
         result->exchanged = run.exchanged;
         CLV_TRY(deform->run(&run, result));
         CLV_TRY(clv_register_measure(&run, true, run.u, &after));
     }
     state_metric(&before, &linear, &after, result);
-    result->seconds_deform = now() - mark;
+    result->seconds_deform = clv_seconds() - mark;
 
-    mark = now();
+    mark = clv_seconds();
     CLV_TRY(clv_register_finish(&run, requests, count, coarse ? NULL : full.moving[0], result));
     release(&run, requests, count);
     if (coarse)
         CLV_TRY(clv_register_enlarge(&run, &full, result));
     clv_register_judge(&run, after.content, result);
     result->device_bytes = clv_peak_bytes(context) - held;
-    result->seconds_finish = now() - mark;
+    result->seconds_finish = clv_seconds() - mark;
 end:
     release(&run, requests, count);
     for (int i = 0; i < copies.count; i++)
@@ -233,7 +226,7 @@ int clvox_register(clvox_context *context, const clvox_register_images *images,
 {
     int status = CLVOX_OK;
     clv_register_canonical canonical = {.count = 0};
-    double mark = now();
+    double mark = clv_seconds();
     memset(result, 0, sizeof *result);
     CLV_TRY(check(images, options));
     CLV_TRY(clv_register_canonical_make(images, true, &canonical));

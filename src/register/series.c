@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/matrix.h"
 #include "op/image/gaussian.h"
 #include "register/linear.h"
@@ -40,13 +40,6 @@ typedef struct target {
     clv_request requests[CLV_REGISTER_REQUESTS];
     int count;
 } target;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* One frame as a volume; its data stay the series'. */
 static clvox_volume frame_of(const series_run *s, int i)
@@ -618,7 +611,7 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
                           const clvox_series_options *options, clvox_series_result *result)
 {
     int status = CLVOX_OK;
-    double mark = now();
+    double mark = clv_seconds();
     series_run s = {.ctx = context,
                     .series = series,
                     .mask = mask,
@@ -649,10 +642,10 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
     CLV_TRY(clv_series_motion(options, &series->grid, s.shell, s.shells, result));
     if (gradients)
         CLV_TRY(turn_gradients(gradients, s.frame, &result->gradients));
-    result->seconds_register = now() - mark;
-    mark = now();
+    result->seconds_register = clv_seconds() - mark;
+    mark = clv_seconds();
     CLV_TRY(resample(&s, result));
-    result->seconds_resample = now() - mark;
+    result->seconds_resample = clv_seconds() - mark;
     result->device_bytes = clv_peak_bytes(context) - held;
 end:
     free(s.shell);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/select.h"
 #include "base/status.h"
 #include "register/series.h"
 
@@ -30,16 +31,10 @@ double clv_series_rms(const double a[4][4], const double b[4][4], const double c
     return sqrt(square + radius * radius / 5 * turns);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts them. */
 static double median(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof *values, compare);
+    qsort(values, (size_t)count, sizeof *values, clv_ascending);
     return .5 * (values[(count - 1) / 2] + values[count / 2]);
 }
 

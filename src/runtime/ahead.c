@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "runtime/kernel.h"
 #include "runtime/registry.h"
 #include "runtime/source.h"
@@ -207,17 +207,10 @@ static int keep(work *w)
     return CLVOX_OK;
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, const int size[3])
 {
     int status = CLVOX_OK, lock = -1, lines = 0;
-    double start = seconds();
+    double start = clv_seconds();
     work w = {.ctx = ctx};
     clv_ahead_line *line = calloc(MOST_LINES, sizeof *line);
     w.request = calloc(MOST_LINES, sizeof *w.request);
@@ -243,7 +236,7 @@ int clv_build_ahead(clvox_context *ctx, const char *const *lists, int count, con
     compile_all(&w);
     if (ctx->options.verbosity >= 2)
         fprintf(stderr, "%d kernels built ahead, in %d processes, in %.3f s\n", w.count, ctx->compiler_count + 1,
-                seconds() - start);
+                clv_seconds() - start);
     end_processes(ctx);
     status = keep(&w);
 end:

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "op/image/pointwise.h"
 #include "op/surface/redistance.h"
 #include "op/image/reduce.h"
@@ -39,13 +39,6 @@ static double cell_of(const clv_denoise_box *b)
 {
     double edge = b->edge;
     return edge * edge * edge * (double)b->spacing[0] * (double)b->spacing[1] * (double)b->spacing[2];
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- small tools -------------------------------------------------------- */
@@ -145,7 +138,7 @@ static int redistance(clv_denoise *run, bool keep)
 {
     int status = CLVOX_OK;
     clv_image phi;
-    double mark = now();
+    double mark = clv_seconds();
     if (keep)
         CLV_TRY(keep_volume(run, run->phi));
     phi = clv_denoise_image(run, run->phi);
@@ -156,7 +149,7 @@ static int redistance(clv_denoise *run, bool keep)
     if (keep)
         CLV_TRY(keep_volume(run, run->phi));
     CLV_TRY(clv_finish(run->ctx));
-    run->result->seconds_redistance += now() - mark;
+    run->result->seconds_redistance += clv_seconds() - mark;
 end:
     return status;
 }
@@ -229,7 +222,7 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
                                     .neighbours = run->neighbours, .distances = run->weights,
                                     .scratch = run->search, .progress = search_progress, .user = run};
     const bool guide = guided(run, round);
-    double noise = 0, quiet = 0, whole, samples = o->patch * o->patch * o->patch, mark = now();
+    double noise = 0, quiet = 0, whole, samples = o->patch * o->patch * o->patch, mark = clv_seconds();
     CLV_TRY(clv_nlm_patches_gather(run->ctx, &patches, run->matrix));
     CLV_TRY(clv_nlm_residual(run->ctx, &matrix, run->sums));
     CLV_TRY(quantile_of(run, run->sums, 1, 0.5, &noise));
@@ -241,8 +234,8 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
         if (run->known_volume > 0 && r->deviation <= CLV_DENOISE_NOISY)
             run->volume = run->known_volume / cell_of(b);
     }
-    r->seconds_update += now() - mark;
-    mark = now();
+    r->seconds_update += clv_seconds() - mark;
+    mark = clv_seconds();
     if (run->planes) {
         int edge = 2 * b->radius + 1;
         CLV_TRY(clv_nlm_planes(run->ctx, &matrix, PLANE_SHARE, run->planes, run->estimates, run->middles));
@@ -254,7 +247,7 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     }
     CLV_TRY(clv_patch_search(run->ctx, &search));
     CLV_TRY(clv_finish(run->ctx));
-    r->seconds_search += now() - mark;
+    r->seconds_search += clv_seconds() - mark;
     if (round == 0)
         CLV_TRY(quantile_of(run, run->weights, (size_t)run->most, 0.5, &r->nearest));
     /* Whole patches differ by noise that lies in their planes, too: more than a
@@ -262,7 +255,7 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     whole = (o->strength > 0 ? o->strength : STRENGTH) * (guide ? GUIDED : 1) * noise;
     whole = o->c2 > 0 ? o->c2 : fmax(whole, 1e-6);
     r->c2 = o->c2 > 0 || !run->planes ? whole : fmax(whole * quiet / fmax(noise, 1e-30), 1e-6);
-    mark = now();
+    mark = clv_seconds();
     if (guide)
         CLV_TRY(take_noisy(run, patches));
     *graph = (clv_nlm_graph){run->band, run->neighbours, run->weights, run->count, run->most};
@@ -279,7 +272,7 @@ static int compare_patches(clv_denoise *run, int round, clv_nlm_graph *graph)
     r->energy[0] = r->energy[1] = (double)NAN;
     if (o->update == CLVOX_DENOISE_PAPER)
         CLV_TRY(measure_energy(run, graph, 0));
-    r->seconds_update += now() - mark;
+    r->seconds_update += clv_seconds() - mark;
 end:
     return status;
 }
@@ -290,10 +283,10 @@ static int paper_steps(clv_denoise *run, const clv_nlm_graph *graph)
     int status = CLVOX_OK;
     const clvox_denoise_options *o = run->options;
     for (int i = 0; i < o->steps; i++) {
-        double mark = now();
+        double mark = clv_seconds();
         CLV_TRY(clv_nlm_step(run->ctx, graph, run->state, LARGEST_ROW, run->sums, run->phi));
         CLV_TRY(clv_finish(run->ctx));
-        run->result->seconds_update += now() - mark;
+        run->result->seconds_update += clv_seconds() - mark;
         run->result->steps++;
         if ((i + 1) % o->interval == 0 && i + 1 < o->steps)
             CLV_TRY(redistance(run, true));
@@ -311,7 +304,7 @@ static int one_round(clv_denoise *run, int round)
     clv_request list[CLV_DENOISE_REQUESTS];
     clv_nlm_graph graph;
     const clv_image phi = clv_denoise_image(run, run->phi);
-    double mark = now();
+    double mark = clv_seconds();
     CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->rows, &run->count));
     if (run->count < 1) {
         status = clv_fail(CLVOX_ERROR_DATA, "no voxel lies within %g voxels of the surface",
@@ -325,12 +318,12 @@ static int one_round(clv_denoise *run, int round)
         goto end;
     }
     CLV_TRY(clv_nlm_band_list(run->ctx, &phi, b->delta, run->rows, run->band, run->index));
-    r->seconds_update += now() - mark;
+    r->seconds_update += clv_seconds() - mark;
     r->band_voxels = run->count;
     r->neighbours = run->count - 1 < run->most ? run->count - 1 : run->most;
     CLV_TRY(compare_patches(run, round, &graph));
     CLV_TRY(tell(run, "update", 1));
-    mark = now();
+    mark = clv_seconds();
     if (o->update == CLVOX_DENOISE_PAPER)
         CLV_TRY(paper_steps(run, &graph));
     else
@@ -340,7 +333,7 @@ static int one_round(clv_denoise *run, int round)
                                               .estimates = run->estimates, .sums = run->sums, .phi = phi}));
     CLV_TRY(clv_finish(run->ctx));
     if (o->update != CLVOX_DENOISE_PAPER)
-        r->seconds_update += now() - mark;
+        r->seconds_update += clv_seconds() - mark;
     CLV_TRY(redistance(run, true));
     if (o->update == CLVOX_DENOISE_PAPER)
         CLV_TRY(measure_energy(run, &graph, 1));
@@ -357,7 +350,7 @@ static int polish(clv_denoise *run, int radius, double scale)
     int status = CLVOX_OK, requests = 0;
     clv_denoise_box *b = &run->box;
     clv_request list[CLV_DENOISE_REQUESTS];
-    double mark = now(), edge = 2 * radius + 1, samples = edge * edge * edge;
+    double mark = clv_seconds(), edge = 2 * radius + 1, samples = edge * edge * edge;
     const clv_image phi = clv_denoise_image(run, run->phi);
     CLV_TRY(clv_nlm_band_count(run->ctx, &phi, b->delta, run->rows, &run->count));
     if (run->count < 1 || run->count > INT_MAX / clv_nlm_stride(radius))
@@ -375,7 +368,7 @@ static int polish(clv_denoise *run, int radius, double scale)
     CLV_TRY(clv_nlm_polish(run->ctx, &matrix, (float)(scale * samples / 125), run->sums));
     CLV_TRY(clv_nlm_overlap(run->ctx, &matrix, run->band, run->index, run->sums, &phi));
     CLV_TRY(clv_finish(run->ctx));
-    run->result->seconds_update += now() - mark;
+    run->result->seconds_update += clv_seconds() - mark;
     CLV_TRY(redistance(run, true));
 end:
     if (requests)
@@ -410,7 +403,7 @@ static int finish(clv_denoise *run)
     const clv_denoise_box *b = &run->box;
     clvox_denoise_result *r = run->result;
     const clv_image image = clv_denoise_image(run, run->phi);
-    double mark = now(), sum = 0, cells, cell = cell_of(b);
+    double mark = clv_seconds(), sum = 0, cells, cell = cell_of(b);
     size_t near = 0;
     float *phi = malloc((size_t)b->n * sizeof(float));
     if (!phi)
@@ -430,7 +423,7 @@ static int finish(clv_denoise *run)
     r->volume_after = cells * cell;
     r->shift_mm = run->shift * b->edge;
     CLV_TRY(clv_denoise_paste(run->level_set->distance, b, phi, &r->distance));
-    r->seconds_finish += now() - mark;
+    r->seconds_finish += clv_seconds() - mark;
 end:
     free(phi);
     return status;
@@ -444,7 +437,7 @@ static int work(clv_denoise *run)
     clv_denoise_box *b = &run->box;
     clvox_denoise_result *r = run->result;
     clv_request list[CLV_DENOISE_REQUESTS];
-    double mark = now();
+    double mark = clv_seconds();
     size_t bytes;
     CLV_TRY(clv_denoise_find_box(distance, o, b, &r->not_finite));
     bytes = (size_t)b->n * sizeof(float);
@@ -465,7 +458,7 @@ static int work(clv_denoise *run)
                                                                                              : "surface denoise patches"},
                             1, b->size));
     CLV_TRY(clv_buffer_write(run->ctx, run->phi, 0, run->start, bytes));
-    r->seconds_prepare = now() - mark;
+    r->seconds_prepare = clv_seconds() - mark;
     CLV_TRY(redistance(run, false));
     CLV_TRY(clv_buffer_read(run->ctx, run->phi, 0, run->start, bytes));
     const clv_image image = clv_denoise_image(run, run->phi);
@@ -476,12 +469,12 @@ static int work(clv_denoise *run)
         for (int radius = b->radius; radius <= b->wide; radius++)
             CLV_TRY(polish(run, radius, POLISH[radius - b->radius]));
         if (r->deviation <= CLV_DENOISE_NOISY) {
-            mark = now();
+            mark = clv_seconds();
             CLV_TRY(restore(run));
             /* Still a distance but for what came back; another re-distancing would blunt it. */
             CLV_TRY(keep_volume(run, run->phi));
             CLV_TRY(clv_finish(run->ctx));
-            r->seconds_update += now() - mark;
+            r->seconds_update += clv_seconds() - mark;
         }
     }
     CLV_TRY(finish(run));
@@ -505,9 +498,9 @@ int clv_denoise_run(clvox_context *ctx, const clvox_level_set *level_set,
     size_t before = clv_peak_start(ctx);
     CLV_TRY(work(&run));
     if (options->distance) {
-        double mark = now();
+        double mark = clv_seconds();
         CLV_TRY(clv_denoise_everywhere(ctx, result->distance));
-        result->seconds_finish += now() - mark;
+        result->seconds_finish += clv_seconds() - mark;
     }
     result->device_bytes = clv_peak_bytes(ctx) - before;
 end:

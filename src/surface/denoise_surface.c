@@ -2,8 +2,8 @@
 /* Denoising: from the denoised level set to a mesh with the volume and the
  * topology that it is to have. */
 #include <math.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "surface/denoise.h"
 
 /* Marching cubes cut the corners of labels off, which placing the level set gives
@@ -24,13 +24,6 @@ void clvox_denoise_result_free(clvox_denoise_result *result)
         return;
     clvox_surface_destroy(&result->surface);
     clvox_volume_destroy(&result->distance);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static double smallest_edge(const clvox_grid *grid)
@@ -212,10 +205,10 @@ int clvox_surface_denoise(clvox_context *context, const clvox_level_set *level_s
         status = clv_fail(CLVOX_ERROR_STOPPED, "stopped");
         goto end;
     }
-    mark = now();
+    mark = clv_seconds();
     CLV_TRY(look_before(&w));
     CLV_TRY(mesh_of(&w));
-    result->seconds_mesh = now() - mark;
+    result->seconds_mesh = clv_seconds() - mark;
 end:
     if (status < 0)
         clvox_denoise_result_free(result);

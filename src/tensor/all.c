@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "clvox/tensor_all.h"
 #include "tensor/maps.h"
 #include "tensor/options.h"
 #include "tensor/resident.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef struct chain {
     clvox_context *ctx;
@@ -112,16 +105,16 @@ int clvox_tensor_all(clvox_context *context, const clvox_volume *dwi, const clvo
     chain c = {.ctx = context, .dwi = dwi, .mask = mask, .gradients = gradients,
                .options = options ? options : &plain, .out = out};
     size_t before = clv_peak_start(context);
-    double at = now(), then;
+    double at = clv_seconds(), then;
     memset(out, 0, sizeof *out);
     CLV_TRY(clv_tensor_all_options_check(c.options));
     CLV_TRY(fit(&c));
-    out->seconds[0] = (then = now()) - at;
+    out->seconds[0] = (then = clv_seconds()) - at;
     if (!c.options->plain)
         CLV_TRY(denoise(&c));
-    out->seconds[1] = (at = now()) - then;
+    out->seconds[1] = (at = clv_seconds()) - then;
     CLV_TRY(measure(&c));
-    out->seconds[2] = now() - at;
+    out->seconds[2] = clv_seconds() - at;
     out->device_bytes = clv_peak_bytes(context) - before;
 end:
     clv_buffer_destroy(&c.at.scan);

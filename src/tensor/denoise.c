@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "clvox/tensor.h"
 #include "op/image/pointwise.h"
 #include "op/tensor/primal_dual.h"
@@ -31,13 +31,6 @@ typedef struct denoise {
     int bregman, reweight;            /* as asked for, or as the model wants */
     int round, rounds;
 } denoise;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options)
 {
@@ -350,7 +343,7 @@ int clv_tensor_denoise_resident(clvox_context *context, const clvox_volume *tens
                                 const clv_resident *at, clvox_tensor_denoise_result *result)
 {
     int status = CLVOX_OK;
-    double started = now(), edge[3];
+    double started = clv_seconds(), edge[3];
     clvox_tensor_denoise_options plain;
     clvox_tensor_denoise_defaults(&plain);
     denoise run = {.ctx = context, .options = options ? options : &plain, .result = result, .at = at};
@@ -378,7 +371,7 @@ int clv_tensor_denoise_resident(clvox_context *context, const clvox_volume *tens
     run.pd.paper = run.options->model == CLVOX_TENSOR_MODEL_PAPER;
     CLV_TRY(work(&run, tensor, inside));
     result->device_bytes = clv_peak_bytes(context) - before;
-    result->seconds = now() - started;
+    result->seconds = clv_seconds() - started;
 end:
     free(inside);
     if (status < 0)

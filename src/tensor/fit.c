@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/select.h"
 #include "clvox/tensor.h"
 #include "op/tensor/fit.h"
@@ -57,20 +57,13 @@ int clv_tensor_fit_check(const clvox_volume *dwi, const clvox_gradients *gradien
     return clv_tensor_fit_options_check(options);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The scan without its own noise, where that is wanted: on the device, or the fit's from now on. */
 static int denoise_scan(clvox_context *ctx, const clvox_tensor_fit_options *options, fit *f,
                         clvox_tensor_fit_result *out)
 {
     int status = CLVOX_OK;
     const int radius = (options->window ? options->window : 5) / 2;
-    const double started = now();
+    const double started = clv_seconds();
     if (options->denoise == CLVOX_SCAN_AS_IT_IS)
         return CLVOX_OK;
     if (f->at) {
@@ -79,7 +72,7 @@ static int denoise_scan(clvox_context *ctx, const clvox_tensor_fit_options *opti
         CLV_TRY(clvox_dwi_denoise(ctx, f->dwi, f->mask, radius, &out->scan, &out->scan_noise));
         f->dwi = out->scan;
     }
-    out->seconds_scan = now() - started;
+    out->seconds_scan = clv_seconds() - started;
 end:
     return status;
 }
@@ -295,7 +288,7 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
     CLV_TRY(clvox_volume_create(&dwi->grid, 1, CLVOX_KIND_SCALAR, &out->noise));
     out->volumes = f.design->volumes;
     CLV_TRY(denoise_scan(context, options, &f, out));
-    started = now();
+    started = clv_seconds();
     CLV_TRY(run(context, &f, out));
     CLV_TRY(count_kinds(&f, out));
     if (!out->fitted) {
@@ -309,7 +302,7 @@ int clv_tensor_fit_resident(clvox_context *context, const clvox_volume *dwi, con
         CLV_TRY(clv_tensor_fit_denoised(out, out->scan_noise));
     if (!options->keep_scan)
         clvox_volume_destroy(&out->scan);
-    out->seconds = now() - started;
+    out->seconds = clv_seconds() - started;
 end:
     if (status < 0)
         clvox_tensor_fit_release(out);
