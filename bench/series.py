@@ -9,8 +9,7 @@ The series is made from a real 3-D image: each frame is the image moved by a rig
 voxels of --mm (a Gaussian of their width, cubic interpolation), times a slow drift of the signal of 1%, with Gaussian
 noise of --noise of the mean inside the head. Errors are the root mean square, over the head, of the distance between
 the found and the true place of a point, by frame, after both are taken relative to the reference frame (against the mean as
-target only differences between frames are known). Needs numpy, scipy and nibabel; ANTs (antspyx) where Python has it;
---mcflirt and others can be added to METHODS. CPU seconds are those of the whole command, ANTs' those of the call."""
+target only differences between frames are known). Needs numpy, scipy and nibabel; ANTs (antspyx) where Python has it. CPU seconds are those of the whole command, ANTs' those of the call."""
 import argparse
 import datetime
 import json
