@@ -33,12 +33,12 @@ typedef struct clvox_atlas_options {
     int rounds;           /* with the deformation: 4; none where registration.deform is NONE */
     double until;         /* end the rounds when the template changes by less than this share (0: never) */
     clvox_average average;
-    int normalise;        /* 1: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
+    int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
     int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
     void *user;
 } clvox_atlas_options;
 
-/* The default registration, 2 and 4 rounds, mean, normalised. */
+/* The default registration, 2 and 4 rounds, mean, scaled intensities. */
 CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
 
 typedef struct clvox_atlas_round {
@@ -77,6 +77,9 @@ typedef struct clvox_atlas_result {
  * it is below 5e-4 voxels.
  * The template is then the average of the images, each sampled once through its whole map. It does not depend on the
  * order of the subjects, bit for bit.
+ *
+ * With neither a linear transform nor a deformation it is the average of the images as they lie. Images, warped images
+ * and two warps of every subject are in host memory at once: 32 bytes a voxel of the template and subject.
  *
  * Errors name the subject. On success the result is the caller's, for clvox_atlas_result_free; on failure it holds
  * nothing. CLVOX_ERROR_DATA: an image of one value, or no overlap. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "atlas/options.h"
 #include "base/matrix.h"
 #include "base/select.h"
 #include "base/status.h"
@@ -42,7 +43,7 @@ typedef struct atlas_run {
 
 void clvox_atlas_defaults(clvox_atlas_options *options)
 {
-    *options = (clvox_atlas_options){.linear_rounds = 2, .rounds = 4, .normalise = 1};
+    *options = (clvox_atlas_options){.linear_rounds = 2, .rounds = 4};
     clvox_register_defaults(&options->registration);
 }
 
@@ -122,7 +123,7 @@ static int normalise(atlas_run *a, subject *s)
     }
     for (size_t i = 0; i < n; i++)
         s->image->data[i] =
-            a->o->normalise ? (float)(100 * ((double)from->data[i] - low) / (high - low)) : from->data[i];
+            a->o->keep_intensities ? from->data[i] : (float)(100 * ((double)from->data[i] - low) / (high - low));
 end:
     free(value);
     return status;
@@ -155,9 +156,9 @@ static void centroid(const clvox_volume *v, double out[3])
 }
 
 /* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume. */
-static int grid_around(atlas_run *a, double (*center)[3])
+static int grid_around(atlas_run *a, double (*center)[3], const double mean[3])
 {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, mean[3] = {0};
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     double *edge = malloc((size_t)a->count * sizeof *edge);
     if (!edge)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -174,8 +175,6 @@ static int grid_around(atlas_run *a, double (*center)[3])
                 high[k] = fmax(high[k], ras[k] - center[i][k]);
             }
         }
-        for (int k = 0; k < 3; k++)
-            mean[k] += a->s[i].weight * center[i][k] / a->weights;
     }
     qsort(edge, (size_t)a->count, sizeof *edge, clv_ascending);
     double voxel = edge[a->count / 2];
@@ -198,6 +197,8 @@ static int place(atlas_run *a, const clvox_volume *start)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < a->count; i++) {
         centroid(a->s[i].image, center[i]);
+        for (int k = 0; k < 3; k++)
+            mean[k] += a->s[i].weight * center[i][k] / a->weights;
         one &= clvox_grid_equal(&a->s[0].image->grid, &a->s[i].image->grid);
     }
     if (start)
@@ -205,10 +206,7 @@ static int place(atlas_run *a, const clvox_volume *start)
     else if (one)
         a->grid = a->s[0].image->grid;
     else
-        CLV_TRY(grid_around(a, center));
-    for (int i = 0; i < a->count; i++)
-        for (int k = 0; k < 3; k++)
-            mean[k] += a->s[i].weight * center[i][k] / a->weights;
+        CLV_TRY(grid_around(a, center, mean));
     for (int i = 0; i < a->count; i++) {
         clv_matrix_identity(a->s[i].map.matrix);
         for (int k = 0; k < 3 && !one && !start; k++)
@@ -383,7 +381,7 @@ static int mean_log(atlas_run *a, double out[4][4])
     for (int i = 0; i < a->count; i++) {
         double log[4][4];
         if (!clv_matrix_log(CLV_MATRIX(a->s[i].map.matrix), log))
-            return fail_of(clv_fail(CLVOX_ERROR_DATA, "its affine to the template mirrors or turns by 180 degrees"),
+            return fail_of(clv_fail(CLVOX_ERROR_DATA, "its affine to the template mirrors, or rotates by 180 degrees"),
                            &a->s[i]);
         for (int k = 0; k < 16; k++)
             out[k / 4][k % 4] += a->s[i].weight / a->weights * log[k / 4][k % 4];
@@ -628,9 +626,12 @@ end:
 
 static int check(const clvox_atlas_subject *s, int count, const clvox_volume *start, const clvox_atlas_options *o)
 {
+    int status = clv_options_check(&clv_atlas_table, o);
+    if (status < 0)
+        return status;
     if (count < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a template takes one subject or more");
-    if (o->linear_rounds < 0 || o->rounds < 0 || o->linear_rounds + o->rounds < 1)
+    if (o->linear_rounds + o->rounds < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a template takes one round or more");
     if (start && (start->kind != CLVOX_KIND_SCALAR || start->frames != 1))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a template begins with a 3-D image of one value a voxel");

@@ -26,7 +26,7 @@ int clv_matrix_invert(const double m[4][4], double out[4][4]);
  * the nearest orthogonal matrix, of the same handedness as m.
  * CLVOX_ERROR_DATA for a singular m. */
 int clv_matrix_rotation(const double m[4][4], double out[3][3]);
-/* The principal logarithm of an affine; 0 where it has none (it mirrors, or turns by 180 degrees). */
+/* The principal logarithm of an affine; 0 where it has none (it mirrors, or rotates by 180 degrees). */
 int clv_matrix_log(const double m[4][4], double out[4][4]);
 /* exp(m); m has a last row of 0. */
 void clv_matrix_exp(const double m[4][4], double out[4][4]);

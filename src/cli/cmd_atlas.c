@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "atlas/options.h"
 #include "base/file.h"
 #include "base/place.h"
 #include "cli/bar.h"
 #include "cli/claims.h"
-#include "cli/cli.h"
-#include "clvox/atlas.h"
+#include "cli/register_options.h"
 #include "io/plain.h"
 #include "register/options.h"
 
@@ -22,12 +22,10 @@ typedef struct entry {
 
 typedef struct request {
     const char *folder, *list, *start;
-    const char *given[CLV_MAX_OPTIONS];
-    int rounds, linear_rounds, average;
-    double until;
-    bool quick, best, keep_intensities, skip_bad;
+    const char *given[CLV_MAX_OPTIONS], *of_register[CLV_MAX_OPTIONS];
+    bool quick, best, skip_bad;
     entry *entry;
-    int count, left_out;
+    int count;
     clvox_volume *start_volume;
 } request;
 
@@ -163,18 +161,19 @@ end:
 static int load(command *cli, entry *e)
 {
     int status = CLVOX_OK;
-    CLV_TRY(cli_claim_input(cli, e->image));
-    CLV_TRY(cli_read_volume(cli, e->image, &e->volume));
+    const cli_input inputs[] = {{e->image, &e->volume, 0},
+                                {e->mask, &e->mask_volume, CLI_AS_MASK},
+                                {e->labels, &e->label_volume, CLI_AS_LABELS}};
+    for (int i = 0; i < 3; i++)
+        if (inputs[i].path)
+            CLV_TRY(cli_claim_input(cli, inputs[i].path));
+    CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
     if (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR)
         return clv_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
-    if (e->mask)
-        CLV_TRY(cli_read_mask(cli, e->mask, &e->mask_volume));
-    if (e->labels) {
-        CLV_TRY(clvox_labels_read(e->labels, &e->label_volume));
-        if (e->label_volume->names)
-            return clv_fail(CLVOX_ERROR_DATA, "%s: labels above 2^24 cannot be voted on; renumber them", e->labels);
+    if (e->label_volume && e->label_volume->names)
+        return clv_fail(CLVOX_ERROR_DATA, "%s: labels above 2^24 cannot be voted on; renumber them", e->labels);
+    if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
-    }
 end:
     return status;
 }
@@ -192,7 +191,6 @@ static int load_all(command *cli, request *r)
             cJSON_AddItemToArray(left_out, cJSON_CreateString(e->image));
             entry_free(e);
             *e = (entry){.weight = 0};
-            r->left_out++;
             continue;
         }
         CLV_TRY(status);
@@ -264,7 +262,9 @@ static int write_summary(const summary *s, const char *path)
     for (int k = 0; k < s->r->count; k++) {
         const entry *e = &s->r->entry[order[k]];
         const clvox_atlas_map *m = &s->result->map[order[k]];
-        fprintf(to, "%s\t%s\t%g\t%.6f\t%.4f\n", e->name, e->image, e->weight, m->likeness, m->displacement_mm);
+        fprintf(to, "%s\t%s\t%g\t", e->name, e->image, e->weight);
+        fprintf(to, isfinite(m->likeness) ? "%.6f" : "n/a", m->likeness);
+        fprintf(to, "\t%.4f\n", m->displacement_mm);
     }
     clv_plain_end(plain);
     free(order);
@@ -336,7 +336,7 @@ static int run(command *cli, request *r, clvox_atlas_options *o)
     cli_bar bar;
     CLV_TRY(load_all(cli, r));
     if (r->start)
-        CLV_TRY(clvox_volume_read(r->start, &r->start_volume));
+        CLV_TRY(cli_read_volume(cli, r->start, &r->start_volume));
     subjects = calloc((size_t)r->count, sizeof *subjects);
     if (!subjects) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -351,7 +351,11 @@ static int run(command *cli, request *r, clvox_atlas_options *o)
     CLV_TRY(claim_all(cli, r, o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0, labels));
     CLV_TRY(cli_open(cli));
     cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds\n", r->count, o->linear_rounds, o->rounds);
-    cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_register_table, &o->registration);
+    cJSON *used = cJSON_AddObjectToObject(cli->log, "options");
+    cli_log_fields(used, &clv_atlas_table, o);
+    cli_log_fields(cJSON_AddObjectToObject(used, "registration"), &clv_register_table, &o->registration);
+    cli_remark_idle(cli, &clv_atlas_table, r->given, o);
+    cli_remark_idle(cli, &clv_register_table, r->of_register, &o->registration);
     cli_bar_begin(&bar, cli);
     o->progress = cli_bar_stage;
     o->user = &bar;
@@ -368,50 +372,38 @@ end:
     return status;
 }
 
-static int read_options(request *r, clvox_atlas_options *o)
+/* Rows of a registration that make no sense here. */
+static int refuse(const request *r)
+{
+    static const char *const names[] = {"init", "inverse", "output-type"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (r->of_register[clv_option_index(&clv_register_table, names[i])])
+            return cli_misuse("--%s is an option of `clvox register` alone", names[i]);
+    return CLVOX_OK;
+}
+
+static int read_options(const request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
-    const int deform = clv_option_index(&clv_register_table, "deform"), init = clv_option_index(&clv_register_table, "init");
-    const char *model[CLV_MAX_OPTIONS] = {NULL};
-    if (r->quick && r->best)
-        return cli_misuse("--quick and --best contradict each other");
-    if (r->given[init])
-        return cli_misuse("--init has no place here: each round begins where the one before ended");
-    if (r->rounds < 0 || r->linear_rounds < 0 || r->rounds + r->linear_rounds < 1)
-        return cli_misuse("--rounds %d and --linear-rounds %d: one round or more", r->rounds, r->linear_rounds);
-    if (r->until < 0)
-        return cli_misuse("--until %g: a share of at least 0", r->until);
+    CLV_TRY(refuse(r));
     clvox_atlas_defaults(o);
-    if (r->quick)
-        o->registration.deform = CLVOX_DEFORM_GREEDY;
-    model[deform] = r->given[deform];
-    CLV_TRY(cli_read_fields(&clv_register_table, model, 0, &o->registration));
-    clvox_register_preset(&o->registration, r->quick  ? CLVOX_PRESET_QUICK
-                                            : r->best ? CLVOX_PRESET_BEST
-                                                      : CLVOX_PRESET_DEFAULT);
-    CLV_TRY(cli_read_fields(&clv_register_table, r->given, 0, &o->registration));
-    o->rounds = r->rounds;
-    o->linear_rounds = r->linear_rounds;
-    o->until = r->until;
-    o->average = (clvox_average)r->average;
-    o->normalise = !r->keep_intensities;
+    CLV_TRY(cli_register_preset(r->quick, r->best, r->of_register, &o->registration));
+    CLV_TRY(cli_read_fields(&clv_register_table, r->of_register, 0, &o->registration));
+    CLV_TRY(cli_read_fields(&clv_atlas_table, r->given, 0, o));
+    if (o->rounds + o->linear_rounds < 1)
+        status = cli_misuse("--rounds 0 and --linear-rounds 0: one round or more");
 end:
     return status;
 }
 
 int cmd_atlas(command *cli, int argc, char **argv)
 {
-    request r = {.rounds = 4, .linear_rounds = 2};
+    request r = {.folder = NULL};
     clvox_atlas_options o;
     const cli_option options[] = {
         {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv", "table of subjects instead: columns image, mask, labels, weight"},
         {"template", 0, CLI_TEXT, &r.start, "FILE", "begin with this image and its grid (default: the mean)"},
-        {"linear-rounds", 0, CLI_INTEGER, &r.linear_rounds, "N", "rounds of linear registration (default 2)"},
-        {"rounds", 0, CLI_INTEGER, &r.rounds, "N", "rounds with the deformation (default 4)"},
-        {"until", 0, CLI_NUMBER, &r.until, "SHARE", "end when the template changes by less than this share of itself"},
-        {"average", 0, CLI_CHOICE, &r.average, "mean|trimmed|median", "trimmed: without a tenth at either end (default mean)"},
-        {"keep-intensities", 0, CLI_FLAG, &r.keep_intensities, NULL, "do not scale images to common percentiles first"},
         {"skip-bad", 0, CLI_FLAG, &r.skip_bad, NULL, "leave out subjects that cannot be read, and name them"},
         {"quick", 0, CLI_FLAG, &r.quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
         {"best", 0, CLI_FLAG, &r.best, NULL, "more regular maps, more iterations"},
@@ -432,8 +424,10 @@ int cmd_atlas(command *cli, int argc, char **argv)
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
                    "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median",
         .options = options,
-        .table = &clv_register_table,
+        .table = &clv_atlas_table,
         .given = r.given,
+        .more = &clv_register_table,
+        .more_given = r.of_register,
         .most = 1 << 20,
     };
     char **rest;

@@ -203,6 +203,8 @@ static void print_help(const command *cli, const cli_usage *usage, const cli_opt
         print_rows(usage->options);
     if (usage->table)
         print_table(usage->table);
+    if (usage->more)
+        print_table(usage->more);
     printf("\nOptions of every verb:\n");
     print_rows(everywhere);
     printf("\nExample:\n%s\n", usage->example);
@@ -325,14 +327,14 @@ static int check_log(const char *path)
 }
 
 /* What is typed for the fields of a pipeline's options is kept as text: presets come before it. */
-static void list_fields(const cli_usage *usage, cli_option *fields)
+static void list_fields(const clv_option_table *table, const char **given, cli_option *fields)
 {
-    for (int i = 0; usage->table && i < usage->table->count; i++) {
-        const clv_option *row = &usage->table->rows[i];
+    for (int i = 0; table && i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
         if (row->name)
             *fields++ = (cli_option){.name = row->name, .letter = row->letter,
                                      .kind = row->type == CLV_OPTION_FLAG ? CLI_MARK : CLI_TEXT,
-                                     .target = (void *)&usage->given[i]};
+                                     .target = (void *)&given[i]};
     }
 }
 
@@ -358,14 +360,15 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
         {"help", 'h', CLI_FLAG, NULL, NULL, "print this"},
         {0},
     };
-    cli_option fields[CLV_MAX_OPTIONS + 1] = {{0}};
+    cli_option fields[CLV_MAX_OPTIONS + 1] = {{0}}, more[CLV_MAX_OPTIONS + 1] = {{0}};
     const cli_option *rows[MAX_OPTIONS] = {0};
     struct option known[MAX_OPTIONS + 1] = {{0}};
     char letters[2 * MAX_OPTIONS + 2] = ":";
     int n = 0, used = 1, status;
-    list_fields(usage, fields);
-    const cli_option *tables[] = {usage->options, fields, everywhere};
-    for (int t = 0; t < 3; t++)
+    list_fields(usage->table, usage->given, fields);
+    list_fields(usage->more, usage->more_given, more);
+    const cli_option *tables[] = {usage->options, fields, more, everywhere};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const cli_option *o = tables[t]; o && o->name && n < MAX_OPTIONS; o++, n++) {
             int takes = o->kind != CLI_FLAG && o->kind != CLI_COUNT && o->kind != CLI_MARK;
             rows[n] = o;

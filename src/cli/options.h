@@ -47,10 +47,10 @@ typedef struct cli_usage {
     const char *about;    /* sentences, lines broken by hand */
     const char *example;  /* complete commands */
     const cli_option *options; /* of the verb alone; ends with name NULL */
-    /* Those of a pipeline of the library, or NULL, and where what is typed for each row goes: zeroed,
+    /* Those of a pipeline of the library, and of one that it is built on, or NULL, and where what is typed for each row goes: zeroed,
      * CLV_MAX_OPTIONS long. The verb sets the fields by cli_read_fields. */
-    const clv_option_table *table;
-    const char **given;
+    const clv_option_table *table, *more;
+    const char **given, **more_given;
     int least, most;      /* arguments that are not options */
 } cli_usage;
 

@@ -110,20 +110,26 @@ static int read_points(cli_register_request *r)
     return r->fixed_points && r->moving_points ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
-static int read_options(command *cli, cli_register_request *r, clvox_register_options *o)
+int cli_register_preset(bool quick, bool best, const char *const *typed, clvox_register_options *o)
 {
     int status = CLVOX_OK, deform = clv_option_index(&clv_register_table, "deform");
     const char *model[CLV_MAX_OPTIONS] = {NULL};
-    if (r->quick && r->best)
+    if (quick && best)
         return cli_misuse("--quick and --best contradict each other");
     /* One-sided steps take half the time of symmetric ones. */
-    if (r->quick)
+    if (quick)
         o->deform = CLVOX_DEFORM_GREEDY;
-    model[deform] = r->given[deform];
+    model[deform] = typed[deform];
     CLV_TRY(cli_read_fields(&clv_register_table, model, 0, o));
-    clvox_register_preset(o, r->quick  ? CLVOX_PRESET_QUICK
-                             : r->best ? CLVOX_PRESET_BEST
-                                       : CLVOX_PRESET_DEFAULT);
+    clvox_register_preset(o, quick ? CLVOX_PRESET_QUICK : best ? CLVOX_PRESET_BEST : CLVOX_PRESET_DEFAULT);
+end:
+    return status;
+}
+
+static int read_options(command *cli, cli_register_request *r, clvox_register_options *o)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(cli_register_preset(r->quick, r->best, r->given, o));
     CLV_TRY(read_dof(r));
     CLV_TRY(read_init(cli, r, given(r, "init"), o));
     CLV_TRY(cli_read_fields(&clv_register_table, r->given, 0, o));

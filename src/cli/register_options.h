@@ -24,6 +24,10 @@ typedef struct cli_register_request {
 int cli_register_parse(command *cli, int argc, char **argv, cli_register_request *request,
                        clvox_register_options *options);
 
+/* The model that is typed for the rows of clv_register_table, and what a preset makes of it; the other rows are read
+ * after it. */
+int cli_register_preset(bool quick, bool best, const char *const *typed, clvox_register_options *options);
+
 /* Widths in mm become voxels of the fixed grid, as the library counts them. */
 int cli_register_smoothing(const cli_register_request *request, const clvox_grid *fixed,
                            clvox_register_options *options);

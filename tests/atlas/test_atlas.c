@@ -32,6 +32,23 @@ static void release(population *p)
     p->count = 0;
 }
 
+static clvox_volume *zeros(const clvox_grid *grid)
+{
+    clvox_volume *v = NULL;
+    assert_int_equal(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &v), CLVOX_OK);
+    return v;
+}
+
+/* The image through a displacement. */
+static clvox_volume *pulled(const clvox_volume *image, clvox_volume *u)
+{
+    clvox_volume *out = NULL;
+    clvox_transform warp = {.is_warp = 1, .warp = u};
+    assert_int_equal(clvox_apply(ctx, image, &image->grid, &(clvox_link){&warp, 0}, 1, CLVOX_INTERPOLATE_BSPLINE, 0, &out),
+                     CLVOX_OK);
+    return out;
+}
+
 static clvox_volume *copy_of(const clvox_volume *v)
 {
     clvox_volume *out = NULL;
@@ -77,7 +94,7 @@ static void identical_images(void **state)
     for (int i = 0; i < 3; i++)
         add_subject(&all, copy_of(p.fixed));
     options_of(&o, CLVOX_DEFORM_GREEDY);
-    o.normalise = 0;
+    o.keep_intensities = 1;
     o.rounds = 20;
     build(&all, &o, &r);
     assert_int_equal(r.rounds, 21);
@@ -100,17 +117,12 @@ static void mirrored_maps(void **state)
     pair_make(&p, SIZE, EDGE, true, 2.5, 5);
     clvox_volume *u[2] = {NULL};
     for (int inverse = 0; inverse < 2; inverse++) {
-        clvox_volume *image = NULL;
         assert_int_equal(clv_phantom_warp_sample(&p.warp, &p.fixed_grid, inverse, &u[inverse]), CLVOX_OK);
-        clvox_transform warp = {.is_warp = 1, .warp = u[inverse]};
-        assert_int_equal(clvox_apply(ctx, p.fixed, &p.fixed_grid, &(clvox_link){&warp, 0}, 1,
-                                     CLVOX_INTERPOLATE_BSPLINE, 0, &image),
-                         CLVOX_OK);
-        add_subject(&all, image);
+        add_subject(&all, pulled(p.fixed, u[inverse]));
     }
     clvox_atlas_defaults(&o);
     o.registration.linear = CLVOX_LINEAR_NONE;
-    o.normalise = 0;
+    o.keep_intensities = 1;
     o.rounds = 0;
     o.linear_rounds = 1;
     build(&all, &o, &r);
@@ -150,15 +162,11 @@ static void make_three(population *all)
         pair_make(&p, SIZE, EDGE, false, 2, 7);
         /* One texture by three warps. */
         clv_phantom_warp warp;
-        clvox_volume *u = NULL, *image = NULL;
+        clvox_volume *u = NULL;
         assert_int_equal(clv_phantom_warp_make(&p.fixed_grid, 2.5, (uint64_t)(20 + i), &warp), CLVOX_OK);
         assert_int_equal(clv_phantom_warp_sample(&warp, &p.fixed_grid, false, &u), CLVOX_OK);
-        clvox_transform by = {.is_warp = 1, .warp = u};
-        assert_int_equal(clvox_apply(ctx, p.fixed, &p.fixed_grid, &(clvox_link){&by, 0}, 1, CLVOX_INTERPOLATE_LINEAR, 0,
-                                     &image),
-                         CLVOX_OK);
+        add_subject(all, pulled(p.fixed, u));
         clvox_volume_destroy(&u);
-        add_subject(all, image);
         pair_free(&p);
     }
 }
@@ -208,8 +216,7 @@ static void averages(void **state)
     clv_phantom_grid(SIZE, EDGE, false, &grid);
     static const float value[4] = {1, 2, 4, 90};
     for (int i = 0; i < 4; i++) {
-        clvox_volume *v = NULL;
-        assert_int_equal(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v), CLVOX_OK);
+        clvox_volume *v = zeros(&grid);
         for (size_t k = 0; k < clvox_grid_voxels(&grid); k++)
             v->data[k] = value[i] * (float)(1 + k % 5);
         if (i == 0)
@@ -219,7 +226,7 @@ static void averages(void **state)
     all.s[1].weight = 3;
     options_of(&o, CLVOX_DEFORM_NONE);
     o.registration.linear = CLVOX_LINEAR_NONE;
-    o.normalise = 0;
+    o.keep_intensities = 1;
     /* Sorted by value with weights 1, 3, 1, 1: the median is 2, and a tenth of 6 is .6 of the first and the last. */
     static const double want[3] = {(1 + 3 * 2 + 4 + 90) / 6., (.4 * 1 + 3 * 2 + 4 + .4 * 90) / 4.8, 2};
     for (int a = 0; a < 3; a++) {
@@ -232,7 +239,36 @@ static void averages(void **state)
     release(&all);
 }
 
-/* Balls of 12 and 20 mm: the template's radius lies between, by the mean of the logarithms. */
+/* Values whose sum depends on its order, even in double precision. */
+static void sums_in_one_order(void **state)
+{
+    clvox_grid grid;
+    clvox_atlas_options o;
+    clvox_atlas_result r[2];
+    static const float value[3] = {1e20f, -1e20f, 3};
+    static const int order[2][3] = {{0, 1, 2}, {0, 2, 1}};
+    (void)state;
+    clv_phantom_grid(SIZE, EDGE, false, &grid);
+    options_of(&o, CLVOX_DEFORM_NONE);
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.keep_intensities = 1;
+    for (int t = 0; t < 2; t++) {
+        population all = {.count = 0};
+        for (int i = 0; i < 3; i++) {
+            clvox_volume *v = zeros(&grid);
+            for (size_t k = 0; k < clvox_grid_voxels(&grid); k++)
+                v->data[k] = value[order[t][i]] * (float)(1 + k % 2);
+            add_subject(&all, v);
+        }
+        build(&all, &o, &r[t]);
+        release(&all);
+    }
+    assert_memory_equal(r[0].average->data, r[1].average->data, clvox_grid_voxels(&grid) * sizeof(float));
+    for (int t = 0; t < 2; t++)
+        clvox_atlas_result_free(&r[t]);
+}
+
+/* Balls of 13 and 19 mm: the template's radius lies between, by the mean of the logarithms. */
 static void concentric_balls(void **state)
 {
     clvox_grid grid;
@@ -244,8 +280,7 @@ static void concentric_balls(void **state)
     (void)state;
     clv_phantom_grid(size, edge, false, &grid);
     for (int i = 0; i < 2; i++) {
-        clvox_volume *v = NULL;
-        assert_int_equal(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v), CLVOX_OK);
+        clvox_volume *v = zeros(&grid);
         for (int k = 0; k < (int)clvox_grid_voxels(&grid); k++) {
             const double at[3] = {k % size[0] - 16., k / size[0] % size[1] - 15., k / (size[0] * size[1]) - 17.};
             double distance = 2 * sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]) - radius[i];
@@ -354,6 +389,7 @@ int main(void)
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
     test_case(identical_images, "the template of copies is the image, also after twenty rounds");
     test_case(mirrored_maps, "images by a map and by its inverse have the image in their middle");
+    test_case(sums_in_one_order, "values whose sum depends on its order are summed in one");
     test_case(order_and_weights, "order and scale of weights change no bit; twice is a weight of 2");
     test_case(concentric_balls, "balls of two radii average to one between");
     test_case(other_grids, "one subject; two of other grids and orientations, with labels");

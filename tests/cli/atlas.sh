@@ -36,6 +36,7 @@ begin "the order of subjects changes no bit, and a list says the same; labels ar
 mkdir -p lists
 printf 'weight\timage\tlabels\tage\n2\t../s3.nii\t../l3.nii\t70\n2\t../s1.nii\t\t\n2\t../s2.nii\t../l2.nii\t60\n' > lists/list.tsv
 exits 0 clvox atlas -o other $fast --list lists/list.tsv
+json other/report.json 'j["options"]["linear_rounds"] == 1 and j["options"]["registration"]["linear"] == "rigid"'
 [ "$(hash_of out/template.nii.gz)" = "$(hash_of other/template.nii.gz)" ] || complain "another order gives another template"
 [ "$(hash_of out/s1_warp.nii.gz)" = "$(hash_of other/s1_warp.nii.gz)" ] || complain "another order gives another warp"
 exists other/template_labels.nii.gz
@@ -69,5 +70,12 @@ exits 1 clvox atlas -q -o x $fast s1.nii flat.nii; one_sentence; says 'flat.nii:
 mkdir -p kept && cp t.nii kept/template.nii.gz
 exits 1 clvox atlas -o kept $fast --template kept/template.nii.gz s1.nii; one_sentence; says 'template.nii.gz'
 cmp -s t.nii kept/template.nii.gz || complain "the image it begins with was overwritten"
+printf 'image\tlabels\ns1.nii\tkept/template_labels.nii.gz\n' > kept.tsv
+cp l1.nii kept/template_labels.nii.gz
+exits 1 clvox atlas -q -o kept $fast --list kept.tsv; one_sentence; says 'template_labels.nii.gz'
+cmp -s l1.nii kept/template_labels.nii.gz || complain "labels of the list were overwritten"
+exits 2 clvox atlas -o x s1.nii --inverse; says '--inverse'
+exits 2 clvox atlas -o x s1.nii --until -1; says '--until'
+exits 0 clvox atlas -o still $fast --deform none --rounds 3 s1.nii s2.nii; says '--rounds has no effect with --deform none'
 absent x
 finish

@@ -10,8 +10,9 @@ typedef struct trial {
 } trial;
 
 static const trial trials[] = {
-    {{11, 7, 5}, {1, 1, 1}}, {{1, 1, 1}, {1, 1, 1}},  {{9, 5, 3}, {2, 0, 1}},
+    {{9, 3, 2}, {1, 1, 1}},  {{1, 1, 1}, {1, 1, 1}},  {{9, 2, 2}, {2, 0, 1}},
     /* The rest is left out under the simulator. */
+    {{11, 7, 5}, {1, 1, 1}}, {{9, 5, 3}, {2, 0, 1}},
     {{1, 6, 5}, {1, 1, 1}},  {{10, 1, 3}, {1, 1, 1}}, {{19, 13, 2}, {1, 1, 1}}, {{7, 3, 2}, {0, 0, 0}},
     {{13, 11, 7}, {2, 2, 2}}, {{17, 3, 5}, {0, 3, 1}}, {{8, 1, 9}, {7, 7, 7}},
 };
@@ -20,7 +21,9 @@ static void median_is_the_reference_s(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    int count = harness_problems(3, 10);
+    /* oclgrind 21.10 takes minutes for the bisection of eight voxels at once. */
+    bool eight = harness_simulated() && !strcmp(harness_variant()->name, "row");
+    int count = harness_problems(eight ? 2 : 3, 12);
     for (int s = 0; s < count; s++) {
         const trial *t = &trials[s];
         size_t n = (size_t)t->size[0] * (size_t)t->size[1] * (size_t)t->size[2];

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "atlas/options.h"
+
+#define FIELD(field) CLV_FIELD(clvox_atlas_options, field)
+
+static const char *const average_words[] = {"mean", "trimmed", "median", NULL};
+
+static const char *of_rounds(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_atlas_options *o = values;
+    (void)row;
+    (void)text;
+    return o->registration.deform == CLVOX_DEFORM_NONE ? "with --deform none" : NULL;
+}
+
+static const char *of_linear(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_atlas_options *o = values;
+    (void)row;
+    (void)text;
+    return o->registration.linear == CLVOX_LINEAR_NONE ? "with --linear none" : NULL;
+}
+
+static const clv_option rows[] = {
+    {.name = "linear-rounds", .key = "linear_rounds", .type = CLV_OPTION_INTEGER, FIELD(linear_rounds), .most = 1000,
+     .help = "rounds of linear registration", .idle = of_linear},
+    {.name = "rounds", .type = CLV_OPTION_INTEGER, FIELD(rounds), .most = 1000,
+     .help = "rounds with the deformation", .idle = of_rounds},
+    {.name = "until", .type = CLV_OPTION_NUMBER, FIELD(until),
+     .help = "end when the template changes by less than this fraction", .idle = of_rounds},
+    {.name = "average", .type = CLV_OPTION_CHOICE, FIELD(average), .words = average_words,
+     .help = "trimmed: without a tenth of the weight at either end"},
+    {.name = "keep-intensities", .key = "keep_intensities", .type = CLV_OPTION_FLAG, FIELD(keep_intensities),
+     .help = "do not scale images to common percentiles"},
+};
+
+static void defaults(void *values)
+{
+    clvox_atlas_defaults(values);
+}
+
+const clv_option_table clv_atlas_table = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .size = sizeof(clvox_atlas_options),
+    .defaults = defaults,
+};
