@@ -29,7 +29,7 @@ typedef struct clvox_series_options {
     clvox_interpolation interpolation; /* of the corrected series: LINEAR, CUBIC, BSPLINE or LANCZOS */
     int ringing;         /* 1: values below the smallest of a frame (or 0, where that is above) stay as the
                             interpolation gives them */
-    double head_mm;      /* radius by which framewise_mm makes millimetres of turns: 50 */
+    double head_mm;      /* radius by which framewise_mm converts rotations to millimetres: 50 */
     double outlier_mm;   /* framewise_mm above which a frame is an outlier: 0.5 */
     clvox_output output; /* what the corrected series is written as */
     int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
@@ -40,9 +40,9 @@ typedef struct clvox_series_options {
 CLVOX_API void clvox_series_defaults(clvox_series_options *options);
 
 enum {
-    CLVOX_FRAME_EMPTY = 1, /* one value, or no number: it keeps its place, with the map of its neighbour */
+    CLVOX_FRAME_EMPTY = 1, /* one value, or NaN alone: it keeps its place, with the map of its neighbour */
     CLVOX_FRAME_MOVED = 2, /* framewise_mm above outlier_mm */
-    CLVOX_FRAME_UNLIKE = 4 /* much less like the target than others of its shell: no signal, or not found */
+    CLVOX_FRAME_UNLIKE = 4 /* much less similar to the target than others of its shell: no signal, or not found */
 };
 
 /* matrix leads from the reference to the frame, RAS mm: where in the frame the corrected one looks, and so
@@ -63,8 +63,8 @@ typedef struct clvox_series_result {
     clvox_volume *corrected; /* the series' grid, frames, type and time */
     clvox_volume *mean;      /* of its frames that are not empty, float32 */
     clvox_series_frame *frame; /* of the series; framewise_mm and rms_mm of the first and of empty ones NaN */
-    clvox_gradients *gradients; /* turned with the head, NULL without; as many as frames */
-    double center[3];           /* about which it turns, RAS mm */
+    clvox_gradients *gradients; /* rotated with the head, NULL without; as many as frames */
+    double center[3];           /* of rotation, RAS mm */
     int frames, reference;      /* reference: -1 with an image of its own */
     double mean_framewise_mm, largest_framewise_mm; /* 0 with fewer than two frames that are not empty */
     int empty, moved, unlike;                       /* frames with these flags */
@@ -79,7 +79,7 @@ typedef struct clvox_series_result {
  * gradients: NULL, or one for each frame of a DWI; then frames of the lowest shell are registered to each
  * other, the weighted ones to their mean by MI, each again to the mean of its shell by NCC, and that mean
  * to the one without weighting by MI. Eddy currents beyond what `linear` allows and susceptibility are not
- * corrected. What is no number counts as a frame's darkest value. Errors: CLVOX_ERROR_ARGUMENT, _DATA (the
+ * corrected. NaN counts as a frame's darkest value. Errors: CLVOX_ERROR_ARGUMENT, _DATA (the
  * reference or all frames are empty), _MEMORY, _STOPPED. On success the result is the caller's, to be
  * released with clvox_series_result_free; on failure it holds nothing. */
 CLVOX_API int clvox_register_series(clvox_context *context, const clvox_volume *series,

@@ -73,7 +73,7 @@ int cmd_filter(command *cli, int argc, char **argv)
             "  n4         bias-field correction\n"
             "  winsorize  clips the brightest and darkest values\n"
             "  match      matches the histogram to that of another image\n"
-            "From median on they have options of their own: `clvox filter median --help` and so on.\n"
+            "Filters from median on have options of their own: `clvox filter median --help` and so on.\n"
             "NaN and infinite values spread as far as the filter reaches. Label maps are refused.",
         .example = "  clvox filter gaussian t1.nii.gz -o smooth.nii.gz --sigma 2mm\n"
                    "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"

@@ -26,9 +26,9 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
     int window = 5;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the denoised scan"},
-        {"noise", 0, CLI_OUT, &noise_path, "FILE", "also a map of the noise's standard deviation"},
-        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "where to work (above 0); elsewhere OUT is 0"},
-        {"window", 0, CLI_INTEGER, &window, "N", "voxels along a side of the window, odd (default 5)"},
+        {"noise", 0, CLI_OUT, &noise_path, "FILE", "also write a map of the noise's standard deviation"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "denoise where this is above 0; OUT is 0 elsewhere"},
+        {"window", 0, CLI_INTEGER, &window, "N", "edge of the window in voxels, odd (default 5)"},
         {0},
     };
     const cli_usage usage = {

@@ -25,17 +25,17 @@ int cmd_filter_median(command *cli, int argc, char **argv)
     clv_numbers given = {.count = 0};
     int radius[3];
     const cli_option options[] = {
-        {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
+        {"output", 'o', CLI_OUT, &out_path, "OUT", "the filtered image"},
         {"radius", 0, CLI_NUMBERS, &given, "1|2x2x1", "voxels on either side, of all axes or each (default 1)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "IN -o OUT [--radius N]",
         .about = "The median of the box of 2 N + 1 voxels along each axis around every voxel, 4-D volumes frame by\n"
-                 "frame. Beyond the border the edge value is repeated, so that it is always of an odd number.\n"
-                 "NaN counts as above every number: single ones vanish.",
-        .example = "  clvox filter median t1.nii.gz -o calm.nii.gz\n"
-                   "  clvox filter median slices.nii.gz -o calm.nii.gz --radius 2x2x0",
+                 "frame. Beyond the border the edge value is repeated, so that counts are always odd.\n"
+                 "NaN counts as larger than every number, so that single NaNs vanish.",
+        .example = "  clvox filter median t1.nii.gz -o median.nii.gz\n"
+                   "  clvox filter median slices.nii.gz -o median.nii.gz --radius 2x2x0",
         .options = options,
         .least = 1,
         .most = 1,

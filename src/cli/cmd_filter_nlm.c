@@ -29,13 +29,13 @@ int cmd_filter_nlm(command *cli, int argc, char **argv)
     clvox_nlm_report found;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the denoised image"},
-        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "denoise above 0 only; the rest stays"},
+        {"mask", 0, CLI_TEXT, &mask_path, "FILE", "denoise only where this is above 0"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "IN -o OUT [--mask FILE] [options]",
         .about = "Denoises by non-local means, 4-D volumes frame by frame: a voxel becomes the mean of those around\n"
-                 "it, weighted by how alike their patches are, and then again, weighted by the first result. The\n"
+                 "it, weighted by the similarity of their patches, and then again, weighted by the first result. The\n"
                  "strength follows from the noise level, which is estimated from the image; Rician bias is removed.",
         .example = "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz\n"
                    "  clvox filter nlm t1.nii.gz -o t1_denoised.nii.gz --mask brain.nii.gz --search 5 --noise-kind rician",

@@ -175,9 +175,9 @@ static void report(command *cli, const clvox_series_result *r)
     static const struct {
         unsigned flag;
         const char *name, *sentence;
-    } kinds[] = {{CLVOX_FRAME_MOVED, "moved", "moved further than --outlier since the frame before"},
-                 {CLVOX_FRAME_UNLIKE, "unlike", "much less like the target than the others: look at them"},
-                 {CLVOX_FRAME_EMPTY, "empty", "empty: left as they are"}};
+    } kinds[] = {{CLVOX_FRAME_MOVED, "moved", "moved more than --outlier since the previous frame"},
+                 {CLVOX_FRAME_UNLIKE, "unlike", "much less similar to the target than the others: inspect them"},
+                 {CLVOX_FRAME_EMPTY, "empty", "empty: left unchanged"}};
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
     double farthest = 0;
     for (int i = 0; i < r->frames; i++)
@@ -193,7 +193,7 @@ static void report(command *cli, const clvox_series_result *r)
     cJSON_AddNumberToObject(to, "seconds_resample", r->seconds_resample);
     cJSON_AddNumberToObject(to, "device_bytes", (double)r->device_bytes);
     cli_print(cli, "%-24s %d\n", "frames", r->frames);
-    cli_print(cli, "%-24s %.3f mm in the mean, at most %.3f mm\n", "framewise displacement",
+    cli_print(cli, "%-24s %.3f mm on average, at most %.3f mm\n", "framewise displacement",
               r->mean_framewise_mm, r->largest_framewise_mm);
     cli_print(cli, "%-24s at most %.3f mm rms\n", "from the reference", farthest);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -214,8 +214,8 @@ static void report(command *cli, const clvox_series_result *r)
          "mm along RAS: where the centre of the grid is in the frame, from where it is in the reference"},
         {"rot_x, rot_y, rot_z", "radians about RAS x, y and z through that centre; R = Rz Ry Rx"},
         {"framewise_displacement",
-         "mm since the frame before: sum of |differences|, turns times the radius of the head (Power 2012)"},
-        {"rmsd", "mm since the frame before: rms over a ball of 80 mm (Jenkinson 1999)"},
+         "mm since the previous frame: sum of |differences|, rotations times the radius of the head (Power 2012)"},
+        {"rmsd", "mm since the previous frame: rms over a ball of 80 mm (Jenkinson 1999)"},
         {"rmsd_reference", "the same, from the reference"},
         {"likeness", "to what the frame was registered to last: squared correlation, or the metric"},
         {"outlier", "1: moved, unlike or empty"}};
@@ -327,19 +327,19 @@ int cmd_register_series(command *cli, int argc, char **argv)
     request r = {.series = NULL};
     const cli_option options[] = {
         {"series", 0, CLI_TEXT, &r.series, "SERIES", "the 4-D scan: fMRI or DWI"},
-        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "beginning of the names of the results"},
+        {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
         {"reference", 0, CLI_TEXT, &r.reference, "N|FILE",
-         "what frames are registered to: a frame, from 0 (default: the middle one; DWI: the first of the "
+         "reference frame, counted from 0 (default: the middle one; DWI: the first of the "
          "lowest b), or an image"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE",
-         "where the reference counts (above 0); DWI: among frames of one weighting"},
+         "use the reference only where this is above 0; DWI: among frames of one weighting"},
         {"bval", 0, CLI_TEXT, &r.bval, "FILE", "DWI: FSL's b-values, s/mm^2"},
-        {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "DWI: FSL's directions, which are turned and written"},
+        {"bvec", 0, CLI_TEXT, &r.bvec, "FILE", "DWI: FSL's directions; rotated ones are written"},
         {"grad", 0, CLI_TEXT, &r.table, "FILE",
          "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"matrices", 0, CLI_TEXT, &r.matrices, "FOLDER",
-         "also each frame's matrix: 0000.txt (ITK), MAT_0000 (FLIRT, for applyxfm4D)"},
-        {"strict", 0, CLI_FLAG, &r.strict, NULL, "exit with 1 when frames are empty or unlike the others"},
+         "also write each frame's matrix: 0000.txt (ITK), MAT_0000 (FLIRT, for applyxfm4D)"},
+        {"strict", 0, CLI_FLAG, &r.strict, NULL, "exit with 1 if frames are empty or unlike the others"},
         {0},
     };
     const cli_usage usage = {
@@ -353,10 +353,10 @@ int cmd_register_series(command *cli, int argc, char **argv)
             "                           grid, along RAS, from the reference to the frame; framewise_displacement\n"
             "                           (mm, Power 2012), rmsd (mm, Jenkinson 1999), outlier\n"
             "  PREFIX_transforms.txt    an ITK transform for each frame, in one file\n"
-            "  PREFIX_corrected.bval, .bvec  of a DWI, turned with the head\n\n"
-            "DWI (with gradients): frames without weighting are registered to each other, the weighted ones to\n"
-            "their mean by mutual information, then to the mean of their shell. --linear affine takes up the\n"
-            "shears and scales of eddy currents; their nonlinear part and susceptibility stay.",
+            "  PREFIX_corrected.bval, .bvec  of a DWI, rotated with the head\n\n"
+            "DWI (with gradients): b = 0 frames are registered to each other, the weighted ones to\n"
+            "their mean by mutual information, then to the mean of their shell. --linear affine corrects\n"
+            "shears and scales by eddy currents; nonlinear and susceptibility distortions remain.",
         .example =
             "  clvox register --series bold.nii.gz --to mean -o sub\n"
             "  clvox register --series dwi.nii.gz --bval dwi.bval --bvec dwi.bvec --linear affine -o sub",
