@@ -179,7 +179,7 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     int status = CLVOX_OK, shortest = INT_MAX;
     const clvox_register_options *o = run->options;
     const int *size = level->fixed.size;
-    *flow = (clv_flow_level){.run = run, .level = level, .steps = o->timesteps};
+    *flow = (clv_flow_level){.run = run, .level = level, .steps = o->timesteps, .scale = 1};
     flow->op = (clv_fluid_operator){.size = {size[0], size[1], size[2]},
                                     .spacing = {level->spacing[0], level->spacing[1], level->spacing[2]},
                                     .periodic = true};
@@ -332,9 +332,14 @@ end:
     return status;
 }
 
-void clv_flow_metric(const clv_registration *run, const float *numbers, double *mean, double *sum)
+void clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum)
 {
-    double strength = clv_metric_find(run->options->metric)->strength;
+    const clv_registration *run = flow->run;
+    double compared = (double)numbers[1];
+    if (!(flow->voxels > 0))
+        flow->voxels = compared;
+    flow->scale = compared > 0 ? flow->voxels / compared : 0;
+    double strength = flow->scale * clv_metric_find(run->options->metric)->strength;
     *mean = *sum = 0;
     for (int c = 0; c < run->channel_count; c++) {
         double s = (double)numbers[2 * c], voxels = (double)numbers[2 * c + 1], weight = run->channels[c].weight;
@@ -366,7 +371,7 @@ int clv_flow_adjoint(const clv_flow_level *flow, float factor, int (*each)(const
     clv_registration *run = flow->run;
     clv_flow *own = clv_flow_of(run);
     const clv_pyramid_level *l = flow->level;
-    factor *= (float)clv_metric_find(run->options->metric)->strength;
+    factor *= (float)(flow->scale * clv_metric_find(run->options->metric)->strength);
     for (int fixed = 0; fixed < 2; fixed++) {
         half h = half_of(flow, fixed);
         float s = step_of(flow, &h);

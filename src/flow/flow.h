@@ -56,6 +56,8 @@ typedef struct clv_flow_level {
     int steps;
     double rim; /* voxels over which R falls */
     double lambda;
+    double voxels; /* that the first channel compared when the level began, 0 before */
+    double scale;  /* of S: as if it compared so many still. Voxels that leave a mask or a grid are no loss */
 } clv_flow_level;
 
 /* Where gamma or lambda is 0, as by default, it follows the finest level, whose voxels have edges of h mm:
@@ -86,9 +88,9 @@ int clv_flow_integrate(const clv_flow_level *flow);
 /* The same, S and voxels of each channel at CLV_FLOW_METRIC, and the forces dS/du. */
 int clv_flow_compare(const clv_flow_level *flow);
 
-/* The mean metric a voxel, and S times the metric's strength, over the channels by their weights, from what
- * was read of numbers at CLV_FLOW_METRIC. */
-void clv_flow_metric(const clv_registration *run, const float *numbers, double *mean, double *sum);
+/* The mean metric a voxel, and S times the metric's strength and flow->scale, which it settles, over the channels by
+ * their weights, from what was read of numbers at CLV_FLOW_METRIC. */
+void clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum);
 
 /* w_k = factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. For each, once it is there, `each`
  * (may be NULL). */

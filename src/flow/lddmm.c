@@ -133,14 +133,14 @@ end:
 }
 
 /* E / lambda and the mean metric of the present velocities, whose energy is of_velocities. */
-static int compare(const descent *d, double of_velocities, double *energy, double *mean)
+static int compare(descent *d, double of_velocities, double *energy, double *mean)
 {
     int status = CLVOX_OK;
     float numbers[CLV_FLOW_NUMBERS];
     double metric;
     CLV_TRY(clv_flow_compare(&d->base.flow));
     CLV_TRY(read_numbers(&d->base.flow, numbers));
-    clv_flow_metric(d->base.flow.run, numbers + CLV_FLOW_METRIC, mean, &metric);
+    clv_flow_metric(&d->base.flow, numbers + CLV_FLOW_METRIC, mean, &metric);
     *energy = of_velocities - metric / d->base.lambda;
 end:
     return status;
@@ -175,7 +175,7 @@ end:
 
 static int look(clv_flow_descent *base, double *energy, double *mean)
 {
-    const descent *d = (const descent *)base;
+    descent *d = (descent *)base;
     return compare(d, kinetic(d, 0), energy, mean);
 }
 

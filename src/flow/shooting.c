@@ -41,7 +41,7 @@ static int look(clv_flow_descent *d, double *energy, double *mean)
     CLV_TRY(clv_shooting_forward(&d->flow));
     CLV_TRY(clv_flow_compare(&d->flow));
     CLV_TRY(clv_buffer_read(run->ctx, clv_flow_of(run)->numbers, 0, numbers, sizeof numbers));
-    clv_flow_metric(run, numbers + CLV_FLOW_METRIC, mean, &metric);
+    clv_flow_metric(&d->flow, numbers + CLV_FLOW_METRIC, mean, &metric);
     *energy = (double)numbers[CLV_FLOW_DOTS] - metric / d->lambda;
 end:
     return status;

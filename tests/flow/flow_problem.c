@@ -60,6 +60,6 @@ double flow_problem_metric(flow_problem *p)
     double mean, sum;
     assert_ok(clv_flow_compare(&p->flow));
     assert_ok(clv_buffer_read(p->run.ctx, clv_flow_of(&p->run)->numbers, 0, numbers, sizeof numbers));
-    clv_flow_metric(&p->run, numbers + CLV_FLOW_METRIC, &mean, &sum);
+    clv_flow_metric(&p->flow, numbers + CLV_FLOW_METRIC, &mean, &sum);
     return sum;
 }
