@@ -74,7 +74,7 @@ typedef struct clvox_atlas_result {
  * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that the mean of
  * log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of the maps, log phi =
  * (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same on the right of every map, until
- * it is below 5e-4 voxels.
+ * it is below 5e-4 voxels or interpolation keeps it from falling.
  * The template is then the average of the images, each sampled once through its whole map. It does not depend on the
  * order of the subjects, bit for bit.
  *

@@ -13,9 +13,9 @@
 #include "base/status.h"
 
 /* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
- * of the affines is 0, that of the warps below ENOUGH voxels. */
+ * of the affines is 0, that of the warps below ENOUGH voxels or falls by less than to SLOW of itself. */
 enum { SQUARINGS = 6, LOG_STEPS = 20, WARP_STEPS = 4 };
-static const double ENOUGH = 5e-4;
+static const double ENOUGH = 5e-4, SLOW = .25;
 /* Of the work of a round, averaging a subject against registering it. */
 static const double AVERAGING = .15;
 
@@ -495,19 +495,21 @@ end:
     return status;
 }
 
-/* Removes the mean map until there is none: once leaves what is of second order in the maps' lengths. */
+/* Removes the mean map until there is none, or interpolation keeps it from falling further: once leaves what is of
+ * second order in the maps' lengths. */
 static int center_warps(atlas_run *a, clvox_atlas_round *round)
 {
     int status = CLVOX_OK;
     clvox_volume *v = NULL;
-    double sum = 0;
+    double sum = 0, before = INFINITY;
     for (int step = 0;; step++) {
         CLV_TRY(mean_velocity(a, &v));
         round->left_voxels = length_of(v) / edge_of(&a->grid);
         if (step == 0)
             round->removed_voxels = round->left_voxels;
-        if (round->left_voxels < ENOUGH || step == WARP_STEPS)
+        if (round->left_voxels < ENOUGH || round->left_voxels > SLOW * before || step == WARP_STEPS)
             break;
+        before = round->left_voxels;
         CLV_TRY(move_warps(a, v));
         clvox_volume_destroy(&v);
         CLV_TRY(told(a, 0));
