@@ -372,20 +372,9 @@ end:
     return status;
 }
 
-/* Rows of a registration that make no sense here. */
-static int refuse(const request *r)
-{
-    static const char *const names[] = {"init", "inverse", "output-type"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (r->of_register[clv_option_index(&clv_register_table, names[i])])
-            return cli_misuse("--%s is an option of `clvox register` alone", names[i]);
-    return CLVOX_OK;
-}
-
 static int read_options(const request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
-    CLV_TRY(refuse(r));
     clvox_atlas_defaults(o);
     CLV_TRY(cli_register_preset(r->quick, r->best, r->of_register, &o->registration));
     CLV_TRY(cli_read_fields(&clv_register_table, r->of_register, 0, &o->registration));
@@ -409,6 +398,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"best", 0, CLI_FLAG, &r.best, NULL, "more regular maps, more iterations"},
         {0},
     };
+    /* Rounds begin where the one before ended, and always give the inverse. */
+    static const char *const without[] = {"init", "inverse", "output-type", NULL};
     const cli_usage usage = {
         .synopsis = "-o DIR IMAGE... [options]\n       clvox atlas -o DIR --list FILE.tsv [options]",
         .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
@@ -428,6 +419,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         .given = r.given,
         .more = &clv_register_table,
         .more_given = r.of_register,
+        .without = without,
         .most = 1 << 20,
     };
     char **rest;

@@ -14,7 +14,7 @@
 #include "base/parallel.h"
 #include "cli/cli.h"
 
-enum { MAX_OPTIONS = 40 + CLV_MAX_OPTIONS, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
+enum { MAX_OPTIONS = 40 + 2 * CLV_MAX_OPTIONS, OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST };
 
 int cli_misuse(const char *format, ...)
 {
@@ -183,12 +183,20 @@ static void print_rows(const cli_option *options)
         print_row(o->letter, o->name, o->argument ? o->argument : "", o->help, "");
 }
 
-static void print_table(const clv_option_table *table)
+static bool is_taken(const clv_option *row, const char *const *without)
+{
+    for (int i = 0; row->name && without && without[i]; i++)
+        if (!strcmp(row->name, without[i]))
+            return false;
+    return row->name != NULL;
+}
+
+static void print_table(const clv_option_table *table, const char *const *without)
 {
     for (int i = 0; i < table->count; i++) {
         const clv_option *row = &table->rows[i];
         char argument[128], otherwise[192];
-        if (row->name)
+        if (is_taken(row, without))
             print_row(row->letter, row->name, clv_option_argument(row, argument, sizeof argument), row->help,
                       clv_option_default(table, row, otherwise, sizeof otherwise));
     }
@@ -202,9 +210,9 @@ static void print_help(const command *cli, const cli_usage *usage, const cli_opt
     if (usage->options)
         print_rows(usage->options);
     if (usage->table)
-        print_table(usage->table);
+        print_table(usage->table, NULL);
     if (usage->more)
-        print_table(usage->more);
+        print_table(usage->more, usage->without);
     printf("\nOptions of every verb:\n");
     print_rows(everywhere);
     printf("\nExample:\n%s\n", usage->example);
@@ -327,11 +335,12 @@ static int check_log(const char *path)
 }
 
 /* What is typed for the fields of a pipeline's options is kept as text: presets come before it. */
-static void list_fields(const clv_option_table *table, const char **given, cli_option *fields)
+static void list_fields(const clv_option_table *table, const char *const *without, const char **given,
+                        cli_option *fields)
 {
     for (int i = 0; table && i < table->count; i++) {
         const clv_option *row = &table->rows[i];
-        if (row->name)
+        if (is_taken(row, without))
             *fields++ = (cli_option){.name = row->name, .letter = row->letter,
                                      .kind = row->type == CLV_OPTION_FLAG ? CLI_MARK : CLI_TEXT,
                                      .target = (void *)&given[i]};
@@ -365,8 +374,8 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
     struct option known[MAX_OPTIONS + 1] = {{0}};
     char letters[2 * MAX_OPTIONS + 2] = ":";
     int n = 0, used = 1, status;
-    list_fields(usage->table, usage->given, fields);
-    list_fields(usage->more, usage->more_given, more);
+    list_fields(usage->table, NULL, usage->given, fields);
+    list_fields(usage->more, usage->without, usage->more_given, more);
     const cli_option *tables[] = {usage->options, fields, more, everywhere};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const cli_option *o = tables[t]; o && o->name && n < MAX_OPTIONS; o++, n++) {

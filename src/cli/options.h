@@ -51,6 +51,7 @@ typedef struct cli_usage {
      * CLV_MAX_OPTIONS long. The verb sets the fields by cli_read_fields. */
     const clv_option_table *table, *more;
     const char **given, **more_given;
+    const char *const *without; /* rows of `more` that the verb does not take, ends with NULL; NULL: it takes all */
     int least, most;      /* arguments that are not options */
 } cli_usage;
 
