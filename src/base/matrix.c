@@ -153,3 +153,11 @@ void clv_matrix_flip_lps(const double m[4][4], double out[4][4])
             /* A difference, so that 0 does not become -0. */
             out[i][j] = (i < 2) != (j < 2) ? 0 - m[i][j] : m[i][j];
 }
+
+void clv_cross(const double a[3], const double b[3], double out[3])
+{
+    for (int i = 0; i < 3; i++) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        out[i] = a[j] * b[k] - a[k] * b[j];
+    }
+}

@@ -35,6 +35,8 @@ void clv_matrix_exp(const double m[4][4], double out[4][4]);
  * coordinates, and back. */
 void clv_matrix_flip_lps(const double m[4][4], double out[4][4]);
 
+/* a x b; out is neither. */
+void clv_cross(const double a[3], const double b[3], double out[3]);
 double clv_matrix3_determinant(const double m[3][3]);
 void clv_matrix3_multiply(const double a[3][3], const double b[3][3], double out[3][3]);
 /* CLVOX_ERROR_DATA when m is singular. */

@@ -71,17 +71,9 @@ static void moments(const double *first, const double *second, int n, double mea
                 (first[3 * i + a / 3] - mean[0][a / 3]) * (second[3 * i + a % 3] - mean[1][a % 3]);
 }
 
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    for (int i = 0; i < 3; i++) {
-        int j = (i + 1) % 3, k = (i + 2) % 3;
-        out[i] = a[j] * b[k] - a[k] * b[j];
-    }
-}
-
-/* The turn with the largest trace of turn^T h, h of rank 2 or 3: its two largest singular pairs u, v go onto
- * each other, and the third direction, whose sign noise may have turned round, is what they leave. */
-static bool best_turn(const double h[3][3], double turn[3][3])
+/* The rotation R with the largest trace of R^T h, h of rank 2 or 3: its two largest singular pairs u, v go onto
+ * each other, and the third direction, whose sign noise may have reversed, is what they leave. */
+static bool best_rotation(const double h[3][3], double rotation[3][3])
 {
     double square[3][3] = {{0}}, values[3], vectors[3][3], u[3][3], v[3][3];
     for (int i = 0; i < 27; i++)
@@ -96,10 +88,10 @@ static bool best_turn(const double h[3][3], double turn[3][3])
             for (int j = 0; j < 3; j++)
                 u[k][i] += h[i][j] * vectors[j][2 - k] / sqrt(values[2 - k]);
         }
-    cross(u[0], u[1], u[2]);
-    cross(v[0], v[1], v[2]);
+    clv_cross(u[0], u[1], u[2]);
+    clv_cross(v[0], v[1], v[2]);
     for (int i = 0; i < 9; i++)
-        turn[i / 3][i % 3] =
+        rotation[i / 3][i % 3] =
             u[0][i / 3] * v[0][i % 3] + u[1][i / 3] * v[1][i % 3] + u[2][i / 3] * v[2][i % 3];
     return true;
 }
@@ -130,7 +122,7 @@ int clvox_landmarks_fit(const double *fixed, const double *moving, int n, clvox_
     if (kind == CLVOX_LINEAR_AFFINE) {
         CLV_TRY(fit_affine(fixed, n, CLV_MATRIX3(product), linear));
     } else if (kind != CLVOX_LINEAR_TRANSLATION) {
-        if (!best_turn(CLV_MATRIX3(product), linear))
+        if (!best_rotation(CLV_MATRIX3(product), linear))
             return clv_fail(CLVOX_ERROR_DATA,
                             "the landmarks lie on a line: a rotation needs three that do not");
         if (kind == CLVOX_LINEAR_SIMILARITY || kind == CLVOX_LINEAR_SCALES) {

@@ -34,7 +34,7 @@ typedef struct target {
     clvox_register_options options;
     clv_registration run;
     linear_stage stage;
-    double smooth_mm; /* of both images, alike in all directions: so it does not turn with the head */
+    double smooth_mm; /* of both images, alike in all directions: so it does not rotate with the head */
     clv_register_canonical canonical;
     clv_register_copies copies;
     clv_request requests[CLV_REGISTER_REQUESTS];
@@ -553,8 +553,8 @@ end:
     return status;
 }
 
-/* What a direction of the scanner is in the head, which matrix has turned. */
-static int turn_gradients(const clvox_gradients *given, const clvox_series_frame *frame,
+/* What a direction of the scanner is in the head, which matrix has rotated. */
+static int rotate_gradients(const clvox_gradients *given, const clvox_series_frame *frame,
                           clvox_gradients **out)
 {
     int status = CLVOX_OK;
@@ -571,13 +571,13 @@ static int turn_gradients(const clvox_gradients *given, const clvox_series_frame
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for gradients");
     }
     for (size_t i = 0; i < n; i++) {
-        double turn[3][3];
+        double rotation[3][3];
         made->b[i] = given->b[i];
-        CLV_TRY(clv_matrix_rotation(CLV_MATRIX(frame[i].matrix), turn));
+        CLV_TRY(clv_matrix_rotation(CLV_MATRIX(frame[i].matrix), rotation));
         for (int a = 0; a < 3; a++) {
             made->direction[i][a] = 0;
             for (int k = 0; k < 3; k++)
-                made->direction[i][a] += turn[k][a] * given->direction[i][k];
+                made->direction[i][a] += rotation[k][a] * given->direction[i][k];
         }
     }
 end:
@@ -641,7 +641,7 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
     result->reference = s.reference;
     CLV_TRY(clv_series_motion(options, &series->grid, s.shell, s.shells, result));
     if (gradients)
-        CLV_TRY(turn_gradients(gradients, s.frame, &result->gradients));
+        CLV_TRY(rotate_gradients(gradients, s.frame, &result->gradients));
     result->seconds_register = clv_seconds() - mark;
     mark = clv_seconds();
     CLV_TRY(resample(&s, result));

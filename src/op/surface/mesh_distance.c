@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/matrix.h"
+
 static const clv_variant variants[] = {
     {.name = "item",
      .function = "mesh_distance_item",
@@ -25,12 +27,6 @@ static double dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    for (int k = 0; k < 3; k++)
-        out[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
-}
-
 /* 0 for a length that float32 cannot invert: the edge counts as its start. */
 static float inverse(double squared)
 {
@@ -45,9 +41,9 @@ void clv_mesh_record(const double corners[9], const double origin[3], float reco
         ac[k] = corners[6 + k] - corners[k];
         bc[k] = ac[k] - ab[k];
     }
-    cross(ab, ac, n);
-    cross(ac, n, u);
-    cross(n, ab, v);
+    clv_cross(ab, ac, n);
+    clv_cross(ac, n, u);
+    clv_cross(n, ab, v);
     double nn = dot(n, n), length = sqrt(nn);
     double longest = fmax(fmax(dot(ab, ab), dot(ac, ac)), dot(bc, bc));
     /* So flat that the weights cannot be told from rounding: its edges say all. */
