@@ -114,6 +114,10 @@ int cli_check_gradients(const char *bval, const char *bvec, const char *mrtrix);
 int cli_read_gradients(command *cli, const char *bval, const char *bvec, const char *mrtrix,
                        const clvox_volume *dwi, clvox_gradients **out);
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
+/* Takes FILE, FILE,-1 and ANTs' [FILE,1] and [FILE,0] apart; *file is the caller's to free. */
+int cli_link_word(const char *text, char **file, bool *inverse);
+/* The transform that such a word means: inverted where it says so (a warp numerically, on the device). */
+int cli_read_link(command *cli, const char *text, clvox_transform **out);
 /* All that a file holds; on failure *count is 0. */
 int cli_read_transforms(command *cli, const char *path, clvox_transform **out, int room, int *count);
 int cli_read_surface(command *cli, const char *path, clvox_surface **out);

@@ -46,7 +46,7 @@ int cmd_jacobian(command *cli, int argc, char **argv)
         return status;
     if (!path)
         return cli_misuse("-t WARP is missing");
-    CLV_TRY(cli_read_transform(cli, path, &transform));
+    CLV_TRY(cli_read_link(cli, path, &transform));
     if (!transform->is_warp) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, whose determinant `clvox info` prints",
                           path);

@@ -309,7 +309,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
         return status;
     r.seed = (uint64_t)seed;
     if (affine) {
-        CLV_TRY(cli_read_transform(cli, affine, &transform));
+        CLV_TRY(cli_read_link(cli, affine, &transform));
         if (transform->is_warp) {
             status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp, --affine takes an affine", affine);
             goto end;

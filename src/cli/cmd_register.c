@@ -100,7 +100,7 @@ static void list_files(command *cli, const char *prefix, const cli_end *ends)
 
 static int read_initial_warp(command *cli, const char *path, clvox_transform **out)
 {
-    int status = path ? cli_read_transform(cli, path, out) : CLVOX_OK;
+    int status = path ? cli_read_link(cli, path, out) : CLVOX_OK;
     if (status >= 0 && *out && !(*out)->is_warp)
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", path);
     return status;

@@ -6,6 +6,7 @@
 
 #include <libdeflate.h>
 
+#include "base/matrix.h"
 #include "base/parallel.h"
 #include "cli/cli.h"
 #include "io/volume_file.h"
@@ -99,6 +100,44 @@ int cli_read_transform(command *cli, const char *path, clvox_transform **out)
     int status = clvox_transform_read(path, out);
     if (status >= 0)
         log_input(cli, path);
+    return status;
+}
+
+int cli_link_word(const char *text, char **file, bool *inverse)
+{
+    bool brackets = *text == '[' && text[strlen(text) - 1] == ']';
+    *file = brackets ? strndup(text + 1, strlen(text) - 2) : strdup(text);
+    if (!*file)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    char *comma = strrchr(*file, ',');
+    const char *number = comma ? comma + 1 : "";
+    *inverse = !strcmp(number, "-1") || (brackets && !strcmp(number, "1"));
+    if (*inverse || (brackets && !strcmp(number, "0")))
+        *comma = 0;
+    return CLVOX_OK;
+}
+
+int cli_read_link(command *cli, const char *text, clvox_transform **out)
+{
+    int status;
+    bool inverse;
+    char *file = NULL;
+    clvox_volume *inverted = NULL;
+    *out = NULL;
+    CLV_TRY(cli_link_word(text, &file, &inverse));
+    CLV_TRY(cli_read_transform(cli, file, out));
+    if (inverse && (*out)->is_warp) {
+        CLV_TRY(cli_open(cli));
+        CLV_TRY(clvox_invert(cli->ctx, (*out)->warp, &inverted, NULL));
+        clvox_volume_destroy(&(*out)->warp);
+        (*out)->warp = inverted;
+    } else if (inverse) {
+        CLV_TRY(clv_matrix_invert(CLV_MATRIX((*out)->matrix), (*out)->matrix));
+    }
+end:
+    if (status < 0)
+        clvox_transform_destroy(out);
+    free(file);
     return status;
 }
 
@@ -267,23 +306,13 @@ static void *load_all(void *user)
     return NULL;
 }
 
-/* Takes FILE,-1 and ANTs' [FILE,1] and [FILE,0] apart. */
 static int parse_chain(loading *l, const cli_texts *texts)
 {
-    for (int i = 0; i < texts->count; i++, l->count++) {
-        const char *text = texts->item[i];
-        bool brackets = *text == '[' && text[strlen(text) - 1] == ']';
-        char *file = brackets ? strndup(text + 1, strlen(text) - 2) : strdup(text);
-        if (!file)
-            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        l->file[i] = file;
-        char *comma = strrchr(file, ',');
-        const char *number = comma ? comma + 1 : "";
-        l->inverse[i] = !strcmp(number, "-1") || (brackets && !strcmp(number, "1"));
-        if (l->inverse[i] || (brackets && !strcmp(number, "0")))
-            *comma = 0;
-    }
-    return CLVOX_OK;
+    int status = CLVOX_OK;
+    for (int i = 0; i < texts->count; i++, l->count++)
+        CLV_TRY(cli_link_word(texts->item[i], &l->file[i], &l->inverse[i]));
+end:
+    return status;
 }
 
 /* The links of all files, a composite's in its order, its inverse's the other way round. */

@@ -220,6 +220,8 @@ static void print_help(const command *cli, const cli_usage *usage, const cli_opt
 
 /* ---- parsing ------------------------------------------------------------ */
 
+#define START "it is --init FILE, or --init [FILE,1] for its inverse; [FIXED,MOVING,1] is --init moments"
+
 /* What ANTs, FSL, FreeSurfer and NiftyReg call an option, where a verb has ours. A letter stands for itself. */
 static const struct {
     const char *theirs, *ours, *answer;
@@ -231,9 +233,9 @@ static const struct {
      "--step, --update-sigma and --total-sigma what ANTs has in brackets"},
     {"t", "deform", "--linear says how far the linear part goes (affine), --deform which model follows (syn), and "
      "--step, --update-sigma and --total-sigma what ANTs has in brackets"},
-    {"initial-moving-transform", "init", "it is --init FILE"},
-    {"init-transform", "init", "it is --init FILE"},
-    {"r", "init", "it is --init FILE"},
+    {"initial-moving-transform", "init", START},
+    {"init-transform", "init", START},
+    {"r", "init", START},
     {"convergence", "iterations", "it is --iterations, and --tolerance for its threshold"},
     {"c", "iterations", "it is --iterations, and --tolerance for its threshold"},
     {"shrink-factors", "shrink", "it is --shrink"},

@@ -37,15 +37,27 @@ static int read_init(command *cli, cli_register_request *r, const char **text, c
     for (int i = 0; i < CLVOX_INIT_MATRIX; i++)
         if (!strcmp(*text, clv_option_word(row, i)))
             return CLVOX_OK;
-    if (access(*text, F_OK) != 0)
+    const char *comma = strrchr(*text, ',');
+    if (**text == '[' && comma && comma != strchr(*text, ','))
+        return cli_misuse("--init %s: the images are given already; [FIXED,MOVING,0] of ANTs is --init centers, "
+                          "[FIXED,MOVING,1] --init moments, and for [FIXED,MOVING,2] there is none",
+                          *text);
+    char *file = NULL;
+    bool inverse;
+    int status = cli_link_word(*text, &file, &inverse);
+    if (status < 0)
+        return status;
+    bool there = access(file, F_OK) == 0;
+    free(file);
+    if (!there)
         return cli_misuse("--init %s: neither a file nor one of auto, identity, header, centers, moments and points",
                           *text);
     clvox_transform *transform = NULL;
-    int status = cli_read_transform(cli, *text, &transform);
+    status = cli_read_link(cli, *text, &transform);
     if (status < 0)
         return status;
     if (transform->is_warp)
-        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp; --init takes an affine", *text);
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp; --init takes an affine, and --initial-warp a warp", *text);
     else
         clv_matrix_copy(CLV_MATRIX(transform->matrix), o->matrix);
     o->init = CLVOX_INIT_MATRIX;
@@ -184,7 +196,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "corresponding landmarks (tables as for apply --points): report their distances; --init points begins with them"},
         {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "frame of these points (default lps, as in ITK and ANTs)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
-         "start the deformation from this warp; give its affine by --init FILE --linear none"},
+         "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init FILE --linear none"},
         {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, memory and output files, and stop"},
         {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 if the result is suspicious"},
         {"no-picture", 0, CLI_FLAG, &r->no_picture, NULL, "do not draw PREFIX.png"},

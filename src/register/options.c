@@ -271,7 +271,7 @@ static const clv_option rows[] = {
     {.name = "init", .type = CLV_OPTION_CHOICE, FIELD(init), .words = init_words,
      .argument = "auto|identity|header|centers|moments|points|FILE",
      .help = "starting point; auto: the best of header, centres and rotations about them; points: the linear map that "
-             "--points ask for"},
+             "--points ask for; FILE: an affine, [FILE,1] or FILE,-1: its inverse"},
     {.name = "linear", .type = CLV_OPTION_CHOICE, FIELD(linear), .words = linear_words,
      .brackets = "the number in brackets goes: the optimiser finds its steps by itself; give --linear affine",
      .help = "degrees of freedom of the linear stage"},

@@ -145,6 +145,25 @@ exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --initial-warp 
 exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --initial-warp w_warp.nii.gz --deform none -q; one_sentence
 absent x_affine.txt
 
+begin "an affine or a warp to start from, inverted as ANTs and clvox apply write it"
+exits 0 clvox invert -t turn.txt -o back.mat
+starts="-f p_fixed.nii.gz -m p_moving.nii.gz --linear none --deform none --no-picture -q"
+exits 0 clvox register $starts -o i0 --init turn.txt
+exits 0 clvox register $starts -o i1 --init [back.mat,1]; exits 0 clvox register $starts -o i2 --init back.mat,-1
+exits 0 clvox register $starts -o i3 --init [turn.txt,0]; cmp -s i0_affine.txt i3_affine.txt || complain 'other with [turn.txt,0]'
+json i0.json 'all(max(abs(a - b) for r, s in zip(m, j["result"]["matrix_ras"]) for a, b in zip(r, s)) < 1e-9 for m in
+    (json.load(open(f))["result"]["matrix_ras"] for f in ("i1.json", "i2.json")))'
+json i1.json 'any(i["path"] == "back.mat" for i in j["inputs"])'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o v --initial-warp [p_truth_inverse_warp.nii.gz,1] \
+    --init header --linear none --deform greedy --shrink 2 --iterations 0 --no-picture -q
+exits 0 clvox compare v_warp.nii.gz p_truth_warp.nii.gz; below mean_voxels 0.2
+exits 1 clvox register $starts -o x --init [p_truth_warp.nii.gz,1]; one_sentence; says '--initial-warp'
+exits 2 clvox register $starts -o x --init [back.mat,2]; says "back.mat,2.: neither a file"
+exits 2 clvox register $starts -o x --init [none.mat,1]; says 'none.mat,1.: neither a file'
+exits 2 clvox register $starts -o x --init [p_fixed.nii.gz,p_moving.nii.gz,1]; says 'init moments'
+exits 2 clvox register $starts -o x -r [back.mat,1]; says 'init \[FILE,1\]'
+absent x_affine.txt
+
 begin "options without effect are named"
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --linear none --init header --weight 2 \
     --quick --metric ncc,ssd --gradient local --shrink 2 --iterations 1 --smooth 1vox --update-sigma 1 \
