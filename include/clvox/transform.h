@@ -28,14 +28,16 @@ typedef enum clvox_affine_form {
  *   ITK text, binary .mat and HDF5 .h5 (where clvox is built with that library): affine, rigid,
  *     similarity, scales, skews, translation; displacement field; cubic B-spline, sampled so finely
  *     that linear interpolation errs by less than 0.002 mm as far as 2^24 samples go; LPS;
- *   FreeSurfer's LTA between voxels, RAS or tkRAS: the source moves, so that it is inverted;
+ *   FreeSurfer's LTA of the types 0, 1, 2, 14 and 21, between voxels, mm from the first voxel, RAS or tkRAS:
+ *     the source moves, so that all but 14 (register.dat) are inverted;
  *   four rows of four numbers: RAS (greedy, NiftyReg, MRtrix);
  *   NIfTI [X, Y, Z, 1, 3]: ITK displacement (LPS), or by intent_name NiftyReg's
  *     deformation or displacement (NREG_TRANS), or SPM's deformation (Mapping);
  *   volumes [X, Y, Z, 3]: MRtrix, which marks neither kind: values that rise with
  *     their voxel's own position (slope of the regression above 1/2) are a
- *     deformation, others a displacement in MIF or with the intent 1006 or 1007, and no warp elsewhere; FSL's fields and FNIRT's cubic coefficients (by intent),
- *     which clvox_transforms_read alone can understand.
+ *     deformation, others a displacement in MIF or with the intent 1006 or 1007, and no warp elsewhere;
+ *     FSL's fields and FNIRT's coefficients (by intent), which clvox_transforms_read alone can understand:
+ *     cubic and quadratic splines, and orthonormal cosines (DCT-II).
  * A composite of affines is their product, one with a warp is refused; control grids and velocity fields
  * are refused with a sentence that says how to convert them. On success *out is the caller's, to
  * be released with clvox_transform_destroy. */

@@ -208,7 +208,7 @@ static int add_spline(const char *path, const clv_itk *itk, clv_parts *parts)
     clvox_volume *v = NULL;
     CLV_TRY(take_grid(path, itk, &control));
     size_t each = itk->parameters / 3;
-    clv_spline s = {.component = {itk->parameter, itk->parameter + each, itk->parameter + 2 * each}};
+    clv_basis_field s = {.component = {itk->parameter, itk->parameter + each, itk->parameter + 2 * each}};
     double cells = 1, cuts;
     for (int a = 0; a < 3; a++) {
         s.size[a] = control.size[a];
@@ -217,7 +217,7 @@ static int add_spline(const char *path, const clv_itk *itk, clv_parts *parts)
                             path, s.size[a]);
         cells *= s.size[a] - 3;
     }
-    cuts = fmin(clv_spline_cuts(&s, NEAR), fmax(1, floor(cbrt(MOST / cells))));
+    cuts = fmin(clv_basis_cuts(&s, NEAR), fmax(1, floor(cbrt(MOST / cells))));
     grid = control;
     for (int a = 0; a < 3; a++) {
         s.start[a] = 1;
@@ -230,7 +230,7 @@ static int add_spline(const char *path, const clv_itk *itk, clv_parts *parts)
             grid.to_ras[i][3] += control.to_ras[i][j];
         }
     CLV_TRY(clvox_volume_create(&grid, 3, CLVOX_KIND_DISPLACEMENT, &v));
-    status = clv_spline_sample(&s, v);
+    status = clv_basis_sample(&s, v);
     size_t voxels = clvox_grid_voxels(&grid);
     for (size_t i = 0; i < 2 * voxels; i++)
         v->data[i] = 0.0f - v->data[i];

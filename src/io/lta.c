@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FreeSurfer's linear transforms (LTA): text, a matrix from a source volume to
- * a destination between voxels or RAS, and the places of both. As of
- * mri_vol2vol, the source is what moves. */
+ * a destination between voxels or frames of millimetres, and the places of both.
+ * As of mri_vol2vol, the source is what moves. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,14 @@
 #include "io/plain.h"
 #include "io/transform_format.h"
 
-enum { VOX_TO_VOX = 0, RAS_TO_RAS = 1, TKRAS_TO_TKRAS = 21 };
+/* What lies on either side of the matrix. */
+typedef enum side { RAS, VOXELS, SCALED, TKRAS } side;
+
+static const struct {
+    int type; /* FreeSurfer's number */
+    side frame;
+    bool back; /* from the destination to the source, as of tkregister */
+} kinds[] = {{0, VOXELS, false}, {1, RAS, false}, {2, SCALED, false}, {14, TKRAS, true}, {21, TKRAS, false}};
 
 /* Behind "key =" at the begin of a line from `text` on; NULL: there is none. */
 static const char *value_of(const char *text, const char *key)
@@ -44,12 +51,14 @@ static bool read_numbers(const char *text, int count, double *out)
     return good;
 }
 
-/* Voxels of the volume whose description begins at text to RAS, and to FreeSurfer's tkRAS. */
-static int geometry(const char *path, const char *text, const char *which, double ras[4][4], double tkras[4][4])
+/* A frame of the volume whose description begins at text -> RAS. Scaled voxels are millimetres from the first voxel,
+ * tkRAS are millimetres from the centre along axes as a coronal volume has them. */
+static int to_ras(const char *path, const char *text, const char *which, side frame, double out[4][4])
 {
     static const char *const axis[] = {"xras", "yras", "zras", "cras"};
     static const double tk[3][3] = {{-1, 0, 0}, {0, 0, 1}, {0, -1, 0}};
-    double size[3], edge[3], direction[4][3], valid = 0;
+    int status = CLVOX_OK;
+    double size[3], edge[3], direction[4][3], valid = 0, ras[4][4], inside[4][4];
     const char *at = text ? value_of(text, "valid") : NULL;
     bool good = at && read_numbers(at, 1, &valid);
     if (good && valid == 0)
@@ -63,29 +72,23 @@ static int geometry(const char *path, const char *text, const char *which, doubl
     for (int a = 0; a < 4 && good; a++)
         good = (at = value_of(text, axis[a])) && read_numbers(at, 3, direction[a]);
     clv_matrix_identity(ras);
-    clv_matrix_identity(tkras);
+    clv_matrix_identity(inside);
     for (int i = 0; i < 3 && good; i++) {
         ras[i][3] = direction[3][i];
+        inside[i][i] = frame == VOXELS ? 1 : frame == SCALED ? edge[i] : 0;
         for (int j = 0; j < 3; j++) {
             ras[i][j] = direction[j][i] * edge[j];
-            tkras[i][j] = tk[i][j] * edge[j];
             ras[i][3] -= ras[i][j] * size[j] / 2;
-            tkras[i][3] -= tkras[i][j] * size[j] / 2;
+            if (frame == TKRAS) {
+                inside[i][j] = tk[i][j] * edge[j];
+                inside[i][3] -= inside[i][j] * size[j] / 2;
+            }
         }
     }
     if (!good || !clv_matrix_regular(CLV_MATRIX(ras)))
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: its description of the %s volume is damaged", path, which);
-    return CLVOX_OK;
-}
-
-/* m = target m source^-1 */
-static int turn_around(const double source[4][4], double m[4][4], const double target[4][4])
-{
-    int status;
-    double inverse[4][4];
-    CLV_TRY(clv_matrix_invert(source, inverse));
-    clv_matrix_multiply(CLV_MATRIX(m), CLV_MATRIX(inverse), m);
-    clv_matrix_multiply(target, CLV_MATRIX(m), m);
+    CLV_TRY(clv_matrix_invert(CLV_MATRIX(inside), inside));
+    clv_matrix_multiply(CLV_MATRIX(ras), CLV_MATRIX(inside), out);
 end:
     return status;
 }
@@ -93,17 +96,21 @@ end:
 static int parse(const char *path, const char *text, double m[4][4])
 {
     int status = CLVOX_OK;
-    double type, count, from[4][4], from_tk[4][4], to[4][4], to_tk[4][4], inverse[4][4];
+    size_t kind = 0;
+    double type, count, from[4][4], to[4][4];
     const char *at = value_of(text, "type");
     if (!at || !read_numbers(at, 1, &type))
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: does not say its type", path);
     at = value_of(text, "nxforms");
     if (!at || !read_numbers(at, 1, &count) || count != 1)
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: does not hold one transform", path);
-    if (type != VOX_TO_VOX && type != RAS_TO_RAS && type != TKRAS_TO_TKRAS)
+    while (kind < sizeof kinds / sizeof *kinds && kinds[kind].type != type)
+        kind++;
+    if (kind == sizeof kinds / sizeof *kinds)
         return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: is of the type %g, which clvox does not read; convert it with lta_convert --outlta (RAS to RAS)", path,
-                        type);
+                        "%s: is of the type %g, which clvox does not read; convert it with lta_convert --outlta (RAS to "
+                        "RAS)",
+                        path, type);
     /* Behind the line that says 1 4 4 stand four rows. */
     at = strstr(text, "\n1 4 4");
     at = at ? strchr(at + 1, '\n') : NULL;
@@ -111,22 +118,16 @@ static int parse(const char *path, const char *text, double m[4][4])
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is damaged", path);
     if (!clv_matrix_regular(CLV_MATRIX(m)))
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: its matrix is singular, so that it maps no volume to a volume", path);
-    if (type != RAS_TO_RAS) {
-        CLV_TRY(geometry(path, strstr(text, "src volume info"), "source", from, from_tk));
-        CLV_TRY(geometry(path, strstr(text, "dst volume info"), "destination", to, to_tk));
+    /* A pull-back goes from the destination, which is the fixed image, to the source. */
+    if (!kinds[kind].back)
+        CLV_TRY(clv_matrix_invert(CLV_MATRIX(m), m));
+    if (kinds[kind].frame != RAS) {
+        CLV_TRY(to_ras(path, strstr(text, "src volume info"), "source", kinds[kind].frame, from));
+        CLV_TRY(to_ras(path, strstr(text, "dst volume info"), "destination", kinds[kind].frame, to));
+        CLV_TRY(clv_matrix_invert(CLV_MATRIX(to), to));
+        clv_matrix_multiply(CLV_MATRIX(m), CLV_MATRIX(to), m);
+        clv_matrix_multiply(CLV_MATRIX(from), CLV_MATRIX(m), m);
     }
-    if (type == VOX_TO_VOX)
-        CLV_TRY(turn_around(CLV_MATRIX(from), m, CLV_MATRIX(to)));
-    if (type == TKRAS_TO_TKRAS) {
-        /* tkRAS -> voxels -> RAS on either side. */
-        CLV_TRY(clv_matrix_invert(CLV_MATRIX(from_tk), inverse));
-        clv_matrix_multiply(CLV_MATRIX(from), CLV_MATRIX(inverse), from);
-        CLV_TRY(clv_matrix_invert(CLV_MATRIX(to_tk), inverse));
-        clv_matrix_multiply(CLV_MATRIX(to), CLV_MATRIX(inverse), to);
-        CLV_TRY(turn_around(CLV_MATRIX(from), m, CLV_MATRIX(to)));
-    }
-    /* The file takes the moving image to the fixed one; a pull-back goes the other way. */
-    status = clv_matrix_invert(CLV_MATRIX(m), m);
 end:
     return status;
 }

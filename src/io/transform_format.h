@@ -36,22 +36,31 @@ typedef struct clv_transform_format {
 extern const clv_transform_format clv_warp_transform, clv_itk_text_transform, clv_itk_hdf5_transform,
     clv_itk_mat_transform, clv_lta_transform, clv_rows_transform;
 
-/* ---- cubic B-splines ---------------------------------------------------- */
+/* ---- fields of coefficients --------------------------------------------- */
 
-/* Coefficients, x fastest, three components apart from one another. Sample (i, j, k) lies at coefficient
- * index start + step (i, j, k): there the spline is centred on that coefficient. */
-typedef struct clv_spline {
+typedef enum clv_basis {
+    CLV_BASIS_CUBIC = 0, /* B-splines */
+    CLV_BASIS_QUADRATIC,
+    CLV_BASIS_COSINES /* the orthonormal DCT-II of `length` samples: order j of an axis is
+                         sqrt(2/length) cos(pi j (2 index + 1) / (2 length)), order 0 sqrt(1/length) */
+} clv_basis;
+
+/* Coefficients, x fastest, three components apart from one another. Sample (i, j, k) lies at the
+ * index start + step (i, j, k): of a coefficient, on which the spline is centred there, or of a cosine's sample. */
+typedef struct clv_basis_field {
+    clv_basis basis;
     int size[3];
     const double *component[3];
     double start[3], step[3];
-} clv_spline;
+    int length[3]; /* of cosines alone */
+} clv_basis_field;
 
 /* Samples it onto out, which has three frames; coefficients that there are not are 0.
- * CLVOX_ERROR_MEMORY without memory for a row. */
-int clv_spline_sample(const clv_spline *spline, clvox_volume *out);
+ * CLVOX_ERROR_MEMORY without memory for a plane. */
+int clv_basis_sample(const clv_basis_field *field, clvox_volume *out);
 
-/* Into how many parts the distance of coefficients has to be cut for linear interpolation between samples
- * to stay within mm of the spline; at least 1. */
-double clv_spline_cuts(const clv_spline *spline, double mm);
+/* Into how many parts the distance of cubic splines has to be cut for linear interpolation between samples
+ * to stay within mm of them; at least 1. */
+double clv_basis_cuts(const clv_basis_field *field, double mm);
 
 #endif

@@ -88,23 +88,43 @@ end:
     return status;
 }
 
+/* Whether an axis of `size` coefficients describes `samples` voxels, as FNIRT makes them: cosines are as many orders
+ * as it has, splines reach a knot or two beyond each end, and stand on every voxel where knots are voxels. */
+static bool suits(clv_basis basis, int size, double knots, int samples)
+{
+    if (basis == CLV_BASIS_COSINES)
+        return size <= samples;
+    if (!(knots >= 1) || knots > samples + 1.0)
+        return false;
+    if (knots == 1)
+        return size == samples;
+    int cells = (int)(samples / knots);
+    return basis == CLV_BASIS_CUBIC ? size == (int)ceil((samples + 1) / knots) + 2 : size > cells && size <= cells + 3;
+}
+
 /* FNIRT's coefficients, which know the size of the fixed image and where they lie in its voxels, but not where
- * that is: the spline is summed up at each of its voxels, counted as FSL does, with x from the other end where
- * the axes are right-handed. */
+ * that is: the field is summed up at each of its voxels, counted as FSL does, with x from the other end where
+ * the axes are right-handed. The first spline is centred a knot outside, or on the first voxel where each has one. */
 static int take_coefficients(const char *path, const clv_volume_header *h, const clvox_grid *fixed, clvox_volume **v)
 {
     int status;
     clvox_volume *out = NULL;
     double edge[3], *copy = NULL;
     size_t each = clvox_grid_voxels(&(*v)->grid);
-    clv_spline s = {.start = {1, 1, 1}};
-    bool fits = true;
+    clv_basis_field s = {.basis = h->field == CLV_FIELD_FSL_COSINES     ? CLV_BASIS_COSINES
+                                  : h->field == CLV_FIELD_FSL_QUADRATIC ? CLV_BASIS_QUADRATIC
+                                                                        : CLV_BASIS_CUBIC};
+    bool fits = true, whole = true;
     clvox_grid_spacing(fixed, edge);
     for (int a = 0; a < 3; a++) {
+        const double knots = floor(h->fsl.knots[a] + 0.5);
         s.size[a] = (*v)->grid.size[a];
-        s.step[a] = 1 / h->fsl.knots[a];
-        fits = fits && h->fsl.knots[a] >= 1 && fixed->size[a] == (int)fmin(fmax(h->fsl.size[a], 0), 1e9) &&
+        s.length[a] = fixed->size[a];
+        s.step[a] = s.basis == CLV_BASIS_COSINES ? 1 : 1 / knots;
+        s.start[a] = s.basis != CLV_BASIS_COSINES && knots != 1;
+        fits = fits && fixed->size[a] == (int)fmin(fmax(h->fsl.size[a], 0), 1e9) &&
                fabs(edge[a] - h->fsl.edge[a]) <= 1e-3 * edge[a];
+        whole = whole && suits(s.basis, s.size[a], knots, fixed->size[a]);
     }
     if (!fits)
         return clv_fail(CLVOX_ERROR_FORMAT,
@@ -112,6 +132,11 @@ static int take_coefficients(const char *path, const clv_volume_header *h, const
                         "that image with -r",
                         path, h->fsl.size[0], h->fsl.size[1], h->fsl.size[2], h->fsl.edge[0], h->fsl.edge[1],
                         h->fsl.edge[2]);
+    if (!whole)
+        return clv_header_damaged(path, "%d x %d x %d coefficients at every %g, %g and %g voxels make no field of %g x "
+                                        "%g x %g",
+                                  s.size[0], s.size[1], s.size[2], h->fsl.knots[0], h->fsl.knots[1], h->fsl.knots[2],
+                                  h->fsl.size[0], h->fsl.size[1], h->fsl.size[2]);
     if (clv_matrix_determinant(fixed->to_ras) > 0) {
         s.start[0] += (fixed->size[0] - 1) * s.step[0];
         s.step[0] = -s.step[0];
@@ -124,7 +149,7 @@ static int take_coefficients(const char *path, const clv_volume_header *h, const
     for (size_t c = 0; c < 3; c++)
         s.component[c] = copy + c * each;
     CLV_TRY(clvox_volume_create(fixed, 3, CLVOX_KIND_SCALAR, &out));
-    CLV_TRY(clv_spline_sample(&s, out));
+    CLV_TRY(clv_basis_sample(&s, out));
     clvox_volume_destroy(v);
     *v = out;
     out = NULL;
@@ -140,11 +165,6 @@ static int read_fsl(const char *path, const clv_volume_header *h, const clvox_gr
     int status = CLVOX_OK;
     double affine[4][4];
     bool field = h->field == CLV_FIELD_FSL;
-    if (h->field == CLV_FIELD_FSL_QUADRATIC || h->field == CLV_FIELD_FSL_COSINES)
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: holds FNIRT's coefficients of %s, which clvox does not read; make a field of them with "
-                        "fnirtfileutils",
-                        path, h->field == CLV_FIELD_FSL_COSINES ? "cosines" : "quadratic splines");
     if (!moving || (!field && !fixed))
         return clv_fail(CLVOX_ERROR_FORMAT,
                         "%s: is an FSL FNIRT warp, whose coordinates depend on the images%s; use it where they are "

@@ -129,7 +129,7 @@ def transforms():
 def ltas():
     info = ("valid = 1  # volume info valid\nfilename = x\nvolume = 5 4 3\nvoxelsize = 1 2 1.5\nxras   = -1 0 0\n"
             "yras   = 0 0 -1\nzras   = 0 1 0\ncras   = 5 -6 7\n")
-    for kind in 0, 1, 14, 21:
+    for kind in 0, 1, 2, 14, 15, 21:
         yield f"type{kind}", (f"# x\ntype      = {kind}\nnxforms   = 1\nmean      = 0 0 0\nsigma     = 1.0\n1 4 4\n"
                               "0.9 0.1 0 5e0\n-1E-1 0.9 0 -6\n0 0 1.1 7\n0 0 0 1\n"
                               f"src volume info\n{info}dst volume info\n{info}subject me\n").encode()
@@ -148,8 +148,9 @@ def itks():
 
 
 def fnirts():
-    for code in 2006, 2007, 2008, 2009:
-        volume = bytearray(nifti1([4, 4, 4, 3, 3], 16, 32, bytes(range(96)) * 6, intent=code, qform=1, sform=1))
+    """Of fuzz_format's fixed grid, so that they are read to their end: a field, splines, cosines."""
+    for code, size in (2006, (5, 4, 3)), (2007, (5, 4, 4)), (2008, (5, 4, 3)), (2009, (5, 4, 4)):
+        volume = bytearray(nifti1([4, *size, 3], 16, 32, bytes(range(96)) * 10, intent=code, qform=1, sform=1))
         struct.pack_into("<3f", volume, 56, 2, 2, 2)
         struct.pack_into("<3f", volume, 80, 2, 1, 3)
         struct.pack_into("<6f", volume, 256, 0, 0, 0, 5, 4, 3)

@@ -144,7 +144,7 @@ class TransformFiles(unittest.TestCase):
                     np.testing.assert_allclose(moved(outside, path), outside, atol=1e-6)
 
     def test_lta(self):
-        """LTA between voxels, RAS and tkRAS, of any two volumes: the source moves"""
+        """LTA between voxels, millimetres from the first voxel, RAS and tkRAS, of any two volumes: the source moves"""
         source, target = GRIDS["PSR"], GRIDS["oblique"]
         points = lps_points(target)
         world = np.eye(4)  # target -> source, RAS
@@ -156,6 +156,9 @@ class TransformFiles(unittest.TestCase):
             header = nibabel.freesurfer.MGHImage(np.zeros(grid.size, np.float32), grid.affine).header
             return header.get_vox2ras_tkr()
 
+        def scaled(grid):
+            return np.diag([*np.linalg.norm(grid.affine[:3, :3], axis=0), 1.0])
+
         def info(grid):
             edge = np.linalg.norm(grid.affine[:3, :3], axis=0)
             axes = grid.affine[:3, :3] / edge
@@ -166,7 +169,9 @@ class TransformFiles(unittest.TestCase):
 
         forward = np.linalg.inv(world)
         kinds = {0: np.linalg.inv(target.affine) @ forward @ source.affine, 1: forward,
+                 2: scaled(target) @ np.linalg.inv(target.affine) @ forward @ source.affine @ np.linalg.inv(scaled(source)),
                  21: tk(target) @ np.linalg.inv(target.affine) @ forward @ source.affine @ np.linalg.inv(tk(source))}
+        kinds[14] = np.linalg.inv(kinds[21])  # as in register.dat: from the target to the source
         for kind, matrix in kinds.items():
             with open("t.lta", "w", encoding="ascii") as file:
                 file.write(f"# transform file x.lta\ntype      = {kind}\nnxforms   = 1\nmean      = 0.0 0.0 0.0\n"
@@ -209,6 +214,22 @@ class TransformFiles(unittest.TestCase):
                 with self.subTest(fixed=f, moving=m, absolute=absolute):
                     self.check_fnirt("f.nii.gz", fixed, moving)
 
+    def fnirt_coefficients(self, code, fixed, coefficients, knots, premat):
+        """A file as FNIRT writes it: knots, sizes and FLIRT's matrix in the places of other things."""
+        header = nibabel.Nifti1Header()
+        header.set_data_dtype(np.float32)
+        image = nibabel.Nifti1Image(coefficients.astype(np.float32), None, header)
+        size = np.eye(4)
+        size[:3, 3] = fixed.size
+        image.set_qform(size, 1)
+        image.set_sform(premat, 1)
+        image.header["pixdim"][1:4] = knots
+        image.header["intent_code"] = code
+        edge = np.linalg.norm(fixed.affine[:3, :3], axis=0)
+        image.header["intent_p1"], image.header["intent_p2"], image.header["intent_p3"] = edge
+        nibabel.save(image, "c.nii.gz")
+        return "c.nii.gz"
+
     def test_fnirt_coefficients(self):
         """FNIRT's cubic coefficients with an affine, as fslpy reads them"""
         fixed, moving = scene.Grid((13, 11, 9), (2, 2.5, 3), axes="LAS", turn=10), GRIDS["axial"]
@@ -216,18 +237,37 @@ class TransformFiles(unittest.TestCase):
         moving.write("src.nii", values(moving))
         knots = (4, 3, 5)
         shape = tuple(int(np.ceil((n + 1) / k)) + 2 for n, k in zip(fixed.size, knots))
-        header = nibabel.Nifti1Header()
-        header.set_data_dtype(np.float32)
-        image = nibabel.Nifti1Image(RANDOM.normal(0, 2, shape + (3,)).astype(np.float32), None, header)
-        size = np.eye(4)
-        size[:3, 3] = fixed.size
         premat = np.eye(4)
         premat[:3, :3] = scene.rotation(8, (3, 1, 2))
         premat[:3, 3] = (2, -3, 4)
-        image.set_qform(size, 1)
-        image.set_sform(premat, 1)
-        image.header["pixdim"][1:4] = knots
-        image.header["intent_code"] = 2007
-        image.header["intent_p1"], image.header["intent_p2"], image.header["intent_p3"] = (2, 2.5, 3)
-        nibabel.save(image, "c.nii.gz")
-        self.check_fnirt("c.nii.gz", fixed, moving)
+        path = self.fnirt_coefficients(2007, fixed, RANDOM.normal(0, 2, shape + (3,)), knots, premat)
+        self.check_fnirt(path, fixed, moving)
+
+    def test_fnirt_other_coefficients(self):
+        """FNIRT's quadratic splines and cosines, summed up by SciPy's B-splines and inverse DCT"""
+        from scipy.fft import idctn
+        from scipy.interpolate import BSpline
+        for axes in ("LAS", "RAS"):
+            fixed = scene.Grid((13, 11, 9), (2, 2.5, 3), axes=axes, turn=10)
+            fixed.write("ref.nii", values(fixed))
+            edge = np.linalg.norm(fixed.affine[:3, :3], axis=0)
+            flip = np.eye(4)  # voxels as FSL counts them, there and back
+            if np.linalg.det(fixed.affine) > 0:
+                flip[0, 0], flip[0, 3] = -1, fixed.size[0] - 1
+            knots = (4, 3, 5)
+            shape = tuple(n // k + 2 for n, k in zip(fixed.size, knots))
+            splines = RANDOM.normal(0, 2, shape + (3,))
+            spline = BSpline.basis_element(np.arange(4) - 1.5, extrapolate=False)
+            weights = [np.nan_to_num(spline(np.arange(n)[:, None] / k - (np.arange(m) - 1)))
+                       for n, k, m in zip(fixed.size, knots, shape)]
+            cosines = RANDOM.normal(0, 9, (4, 3, 5, 3))
+            padded = np.pad(cosines, [(0, n - m) for n, m in zip(fixed.size, cosines.shape)] + [(0, 0)])
+            for code, numbers, u in ((2009, splines, np.einsum("xa,yb,zc,abcd->xyzd", *weights, splines)),
+                                     (2008, cosines, idctn(padded, axes=(0, 1, 2), norm="ortho"))):
+                path = self.fnirt_coefficients(code, fixed, numbers, knots, np.eye(4))
+                tools.clvox("compose", "-r", "ref.nii", "--moving", "ref.nii", "-t", path, "-o", "ours.nii.gz", "-q")
+                if flip[0, 0] < 0:
+                    u = u[::-1]
+                want = (u / edge) @ (fixed.affine @ flip)[:3, :3].T
+                with self.subTest(axes=axes, code=code):
+                    np.testing.assert_allclose(tools.load("ours.nii.gz")[:, :, :, 0] * [-1, -1, 1], want, atol=1e-5)

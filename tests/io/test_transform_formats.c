@@ -47,13 +47,28 @@ static void lta(void **state)
         text_file("a.lta", HEAD("0") ROWS "src volume info\n" INFO "dst volume info\n" INFO), &t));
     assert_true(t->matrix[0][3] == 5 && t->matrix[1][3] == 12 && t->matrix[2][3] == -7);
     clvox_transform_destroy(&t);
+    /* The same matrix from the centre of the volume, whose voxels lie (x, y, z) = (-1, 2, 1) mm apart there, along
+     * (-x, z, -y): it moves by 5, -6 and 7 mm of that frame, forward (21) and back (14). */
+    assert_ok(clvox_transform_read(
+        text_file("a.lta", HEAD("21") ROWS "src volume info\n" INFO "dst volume info\n" INFO), &t));
+    assert_true(t->matrix[0][3] == -5 && t->matrix[1][3] == 7 && t->matrix[2][3] == 6);
+    clvox_transform_destroy(&t);
+    assert_ok(clvox_transform_read(
+        text_file("a.lta", HEAD("14 # REGISTER_DAT") ROWS "src volume info\n" INFO "dst volume info\n" INFO), &t));
+    assert_true(t->matrix[0][3] == 5 && t->matrix[1][3] == -7 && t->matrix[2][3] == -6);
+    clvox_transform_destroy(&t);
+    assert_ok(clvox_transform_read(
+        text_file("a.lta", HEAD("2") ROWS "src volume info\n" INFO "dst volume info\n" INFO), &t));
+    assert_true(t->matrix[0][3] == 5 && t->matrix[1][3] == 6 && t->matrix[2][3] == -7);
+    clvox_transform_destroy(&t);
     static const struct {
         const char *text, *says;
     } bad[] = {
         {HEAD("0") ROWS "src volume info\nvalid = 0\ndst volume info\n" INFO, "source volume (valid = 0)"},
         {HEAD("0") ROWS "src volume info\n" INFO, "destination volume is damaged"},
         {HEAD("0") ROWS "src volume info\nvalid = 1\nvolume = 4 4\n", "source volume is damaged"},
-        {HEAD("14") ROWS, "type 14"},
+        {HEAD("14") ROWS, "source volume is damaged"},
+        {HEAD("15") ROWS, "type 15"},
         {HEAD("x") ROWS, "its type"},
         {"type = 1\nnxforms = 2\n" ROWS, "one transform"},
         {HEAD("1") "1 4 4\n1 0 0 5\n0 1 0\n", "matrix is damaged"},
@@ -138,6 +153,125 @@ static void splines(void **state)
     clvox_transform_destroy(&t);
 }
 
+/* ---- FNIRT -------------------------------------------------------------- */
+
+enum { CUBIC = 2007, COSINES, QUADRATIC };
+
+/* Coefficients c of one axis at voxel x, by the definitions. */
+static double basis(int kind, double x, int c, int knots, int length)
+{
+    if (kind == COSINES)
+        return c ? sqrt(2.0 / length) * cos(acos(-1) * c * (x + 0.5) / length) : sqrt(1.0 / length);
+    const double d = fabs(x / knots - (knots == 1 ? c : c - 1));
+    if (kind == QUADRATIC)
+        return d < 0.5 ? 0.75 - d * d : d < 1.5 ? (1.5 - d) * (1.5 - d) / 2 : 0;
+    return d < 1 ? (4 - 6 * d * d + 3 * d * d * d) / 6 : d < 2 ? (2 - d) * (2 - d) * (2 - d) / 6 : 0;
+}
+
+static const int fnirt_size[3] = {9, 7, 5};
+static const double fnirt_edge[3] = {2, 1.5, 3};
+
+/* A file of size^3 coefficients for a reference of 9 x 7 x 5 voxels; values receives them. */
+static const char *fnirt_file(int kind, const int size[3], const int knots[3], float *values)
+{
+    const size_t count = 3 * (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    files_nifti h = files_header(1, size[0], size[1], size[2]);
+    uint8_t bytes[544];
+    h.dim[0] = 4;
+    h.dim[4] = 3;
+    h.intent = kind;
+    h.intent_p1 = fnirt_edge[0];
+    h.qform = h.sform = 1;
+    const double affine[3][4] = {{1.1, 0.1, 0, 2}, {-0.1, 0.9, 0, -1}, {0, 0.05, 1, 0.5}};
+    memcpy(h.rows, affine, sizeof affine);
+    for (int i = 0; i < 3; i++) {
+        h.pixdim[i + 1] = knots[i];
+        h.shift[i] = fnirt_size[i];
+    }
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)(3 * sin(0.7 * (double)i * (double)i));
+    const size_t head = files_header_bytes(&h, bytes);
+    const float others[2] = {(float)fnirt_edge[1], (float)fnirt_edge[2]};
+    memcpy(bytes + 60, others, sizeof others);
+    uint8_t *whole = calloc(1, head + count * sizeof *values);
+    memcpy(whole, bytes, head);
+    memcpy(whole + head, values, count * sizeof *values);
+    const char *path = files_in("coef.nii");
+    assert_true(!files_write(path, whole, head + count * sizeof *values));
+    free(whole);
+    return path;
+}
+
+static void check_fnirt(int kind, const int size[3], const int knots[3], bool mirrored)
+{
+    static float values[3 * 12 * 12 * 12];
+    const char *path = fnirt_file(kind, size, knots, values);
+    const size_t each = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    /* The moving image's FSL millimetres are its RAS millimetres but for the sign of x. */
+    const clvox_grid moving = {{5, 5, 5}, {{-1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+    clvox_grid fixed = {{9, 7, 5}, {{0, -1.5, 0, 4}, {2, 0, 0, -3}, {0, 0, -3, 1}, {0, 0, 0, 1}}};
+    if (mirrored)
+        fixed.to_ras[2][2] = 3;
+    const double inverse[4][4] = {{1.1, 0.1, 0, 2}, {-0.1, 0.9, 0, -1}, {0, 0.05, 1, 0.5}, {0, 0, 0, 1}};
+    double back[4][4], worst = 0;
+    clvox_transform *part[ROOM];
+    int count;
+    assert_ok(clv_matrix_invert(inverse, back));
+    assert_ok(clvox_transforms_read(path, &fixed, &moving, part, ROOM, &count));
+    assert_true(count == 1 && part[0]->is_warp && clvox_grid_equal(&part[0]->warp->grid, &fixed));
+    const bool turned = clv_matrix_determinant(CLV_MATRIX(fixed.to_ras)) > 0;
+    for (int at = 0; at < 9 * 7 * 5; at++) {
+        const double voxel[3] = {at % 9, at / 9 % 7, at / 63};
+        double x[3] = {voxel[0], voxel[1], voxel[2]}, y[3], ras[3];
+        x[0] = turned ? 8 - x[0] : x[0];
+        double u[3] = {0}, mm[3] = {x[0] * 2, x[1] * 1.5, x[2] * 3};
+        for (size_t i = 0; i < each; i++) {
+            const size_t nx = (size_t)size[0], ny = (size_t)size[1];
+            const double w = basis(kind, x[0], (int)(i % nx), knots[0], 9) *
+                             basis(kind, x[1], (int)(i / nx % ny), knots[1], 7) *
+                             basis(kind, x[2], (int)(i / nx / ny), knots[2], 5);
+            for (size_t c = 0; c < 3; c++)
+                u[c] += w * (double)values[c * each + i];
+        }
+        clv_matrix_apply(CLV_MATRIX(back), mm, y);
+        clv_matrix_apply(CLV_MATRIX(fixed.to_ras), voxel, ras);
+        for (int c = 0; c < 3; c++) {
+            const double want = (c ? 1 : -1) * (y[c] + u[c]) - ras[c];
+            worst = fmax(worst, fabs(want - (double)part[0]->warp->data[c * 315 + at]));
+        }
+    }
+    assert_that(worst < 1e-5, "kind %d, knots %d %d %d: %g mm", kind, knots[0], knots[1], knots[2], worst);
+    clvox_transform_destroy(&part[0]);
+}
+
+static void fnirt(void **state)
+{
+    (void)state;
+    for (int mirrored = 0; mirrored < 2; mirrored++) {
+        check_fnirt(CUBIC, (int[]){7, 5, 4}, (int[]){2, 3, 3}, mirrored);
+        check_fnirt(CUBIC, (int[]){9, 7, 4}, (int[]){1, 1, 5}, mirrored);
+        check_fnirt(QUADRATIC, (int[]){6, 4, 4}, (int[]){2, 3, 4}, mirrored);
+        check_fnirt(QUADRATIC, (int[]){9, 3, 3}, (int[]){1, 5, 5}, mirrored);
+        check_fnirt(COSINES, (int[]){4, 3, 5}, (int[]){1, 1, 1}, mirrored);
+        check_fnirt(COSINES, (int[]){1, 7, 2}, (int[]){0, 0, 0}, mirrored);
+    }
+    /* More orders than voxels, splines of another size, no knots. */
+    static float values[3 * 12 * 12 * 12];
+    const clvox_grid fixed = {{9, 7, 5}, {{-2, 0, 0, 0}, {0, 1.5, 0, 0}, {0, 0, 3, 0}, {0, 0, 0, 1}}};
+    static const struct {
+        int kind, size[3], knots[3];
+    } bad[] = {{COSINES, {4, 8, 2}, {1, 1, 1}}, {CUBIC, {7, 6, 5}, {2, 3, 3}},     {CUBIC, {8, 7, 5}, {1, 1, 1}},
+               {QUADRATIC, {8, 4, 4}, {2, 3, 4}}, {QUADRATIC, {6, 4, 4}, {2, 0, 4}}, {QUADRATIC, {6, 2, 4}, {2, 3, 4}}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        clvox_transform *part[ROOM];
+        int count;
+        const char *path = fnirt_file(bad[i].kind, bad[i].size, bad[i].knots, values);
+        assert_that(clvox_transforms_read(path, &fixed, &fixed, part, ROOM, &count) == CLVOX_ERROR_FORMAT && !count, "%zu", i);
+        assert_that(strstr(clvox_message(), "make no field of 9 x 7 x 5"), "%s", clvox_message());
+    }
+    refuses(fnirt_file(COSINES, (int[]){4, 3, 5}, (int[]){1, 1, 1}, values), "FNIRT warp");
+}
+
 /* A composite in HDF5 comes back as it was; every cut and many damages are refused or read, never fatal. */
 static void hdf5(void **state)
 {
@@ -186,6 +320,7 @@ int main(void)
     test_case(lta, "LTA: the source moves; what is damaged is refused with its reason");
     test_case(composites, "ITK: composites apply the last first; what is damaged is refused with its reason");
     test_case(splines, "ITK: a B-spline of a linear map is that map");
+    test_case(fnirt, "FNIRT: cubic and quadratic splines and cosines are what their definitions say, on axes of either hand");
     test_case(hdf5, "HDF5: a composite comes back as it was, and what is cut is refused");
     return test_run("transform formats", tear_down);
 }
