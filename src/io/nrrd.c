@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NRRD, attached (.nrrd) and detached (.nhdr), raw and gzip. */
+/* NRRD, attached (.nrrd) and detached (.nhdr), in all its encodings. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/matrix.h"
 #include "base/status.h"
 #include "io/convert.h"
@@ -43,6 +44,24 @@ static const char *get(const nrrd *n, const char *key)
     return value ? value : clv_text_header_get(&n->text, joined);
 }
 
+static int take_encoding(const nrrd *n, clv_volume_header *out)
+{
+    static const struct {
+        const char *name;
+        clv_packing packing;
+    } encodings[] = {{"raw", CLV_PACKED_NOT},     {"gzip", CLV_PACKED_GZIP},   {"gz", CLV_PACKED_GZIP},
+                     {"bzip2", CLV_PACKED_BZIP2}, {"bz2", CLV_PACKED_BZIP2},   {"hex", CLV_PACKED_HEX},
+                     {"ascii", CLV_PACKED_TEXT},  {"text", CLV_PACKED_TEXT},   {"txt", CLV_PACKED_TEXT}};
+    const char *encoding = get(n, "encoding");
+    for (size_t i = 0; encoding && i < sizeof encodings / sizeof *encodings; i++)
+        if (!strcasecmp(encoding, encodings[i].name)) {
+            out->packing = encodings[i].packing;
+            return CLVOX_OK;
+        }
+    return clv_fail(CLVOX_ERROR_FORMAT, "%s: its values are encoded as %.20s, which is none of NRRD's encodings", n->path,
+                    encoding ? encoding : "nothing that it says");
+}
+
 static int take_type(const nrrd *n, clv_volume_header *out)
 {
     static const struct {
@@ -68,6 +87,8 @@ static int take_type(const nrrd *n, clv_volume_header *out)
                 continue;
             out->type = types[i].type;
             bool big = endian && !strcasecmp(endian, "big"), little = endian && !strcasecmp(endian, "little");
+            if (out->packing == CLV_PACKED_TEXT)
+                return CLVOX_OK;
             if (clv_type_bytes(out->type) > 1 && !big && !little)
                 return clv_header_damaged(n->path, "it does not say in which byte order (endian) its values are");
             out->swapped = big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
@@ -304,39 +325,76 @@ end:
     return status;
 }
 
+/* Passes over lines of text, with which files of other kinds begin. */
+static int skip_lines(const char *path, const char *data, long long lines, uint64_t *start)
+{
+    enum { CHUNK = 1 << 16 };
+    int status;
+    clv_source source = {.fd = -1};
+    char *bytes = malloc(CHUNK);
+    if (!bytes) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+        goto end;
+    }
+    CLV_TRY(clv_source_open_at(data, *start, CLV_PACKED_NOT, &source));
+    for (uint64_t at = 0; lines;) {
+        const size_t size = source.size - at < CHUNK ? (size_t)(source.size - at) : CHUNK;
+        if (!size) {
+            status = clv_header_damaged(path, "line skip is more than %s has lines", data);
+            goto end;
+        }
+        CLV_TRY(clv_file_read_at(source.fd, data, bytes, size, *start + at));
+        for (size_t i = 0; i < size && lines; i++, at++)
+            if (bytes[i] == '\n' && !--lines) {
+                *start += at + 1;
+                break;
+            }
+    }
+end:
+    clv_source_close(&source);
+    free(bytes);
+    return status;
+}
+
 static int take_file(const clv_source *source, const nrrd *n, clv_volume_header *out)
 {
-    const char *encoding = get(n, "encoding"), *file = get(n, "data file"), *skip = get(n, "byte skip");
-    const char *lines = get(n, "line skip");
-    long long bytes = skip ? strtoll(skip, NULL, 10) : 0;
-    bool raw = encoding && !strcasecmp(encoding, "raw");
-    if (!raw && (!encoding || (strcasecmp(encoding, "gzip") && strcasecmp(encoding, "gz"))))
-        return clv_fail(CLVOX_ERROR_FORMAT,
-                        "%s: its values are encoded as %.20s; clvox reads raw and gzip, convert it with unu save",
-                        n->path, encoding ? encoding : "nothing that it says");
-    if (lines && atoll(lines) != 0)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: its values begin after lines of text (line skip), which clvox does "
-                        "not read; convert it with unu save", n->path);
+    const char *file = get(n, "data file"), *skip = get(n, "byte skip"), *lines = get(n, "line skip");
+    const long long bytes = skip ? strtoll(skip, NULL, 10) : 0, skipped = lines ? strtoll(lines, NULL, 10) : 0;
+    const bool raw = out->packing == CLV_PACKED_NOT;
+    int status = CLVOX_OK;
     if (bytes < -1 || (bytes < 0 && !raw))
         return clv_header_damaged(n->path, "byte skip is %lld", bytes);
+    if (skipped < 0)
+        return clv_header_damaged(n->path, "line skip is %lld", skipped);
     if (file && (!strncasecmp(file, "LIST", 4) || strchr(file, '%')))
         return clv_fail(CLVOX_ERROR_FORMAT,
                         "%s: has its values in several files; join them with unu save -f nrrd", n->path);
     out->at_end = bytes < 0;
     out->offset = bytes > 0 ? (uint64_t)bytes : 0;
-    out->packing = raw ? CLV_PACKED_NOT : CLV_PACKED_GZIP;
     if (file) {
         out->data = clv_beside(n->path, file);
-        return out->data ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", n->path);
-    }
-    if (source->gzip && raw) {
+        if (!out->data)
+            return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", n->path);
+    } else if (source->gzip) {
         /* The whole file is compressed. */
+        if (!raw || skipped)
+            return clv_fail(CLVOX_ERROR_FORMAT, "%s: is compressed around values that are encoded already; decompress the "
+                            "file once", n->path);
         out->packing = CLV_PACKED_BY_CONTENT;
         out->offset += n->text.length;
+        return CLVOX_OK;
     } else {
         out->start = n->text.length;
     }
-    return CLVOX_OK;
+    if (skipped && bytes >= 0)
+        CLV_TRY(skip_lines(n->path, out->data ? out->data : source->path, skipped, &out->start));
+    /* Bytes are those of the file, but of what is compressed those behind it. */
+    if (out->packing == CLV_PACKED_HEX || out->packing == CLV_PACKED_TEXT) {
+        out->start += out->offset;
+        out->offset = 0;
+    }
+end:
+    return status;
 }
 
 static int parse(const clv_source *source, const uint8_t *bytes, size_t size, clv_volume_header *out)
@@ -349,6 +407,7 @@ static int parse(const clv_source *source, const uint8_t *bytes, size_t size, cl
     bool detached = size < CLV_TEXT_HEADER &&
                     (memmem(bytes, size, "data file:", 10) || memmem(bytes, size, "datafile:", 9));
     CLV_TRY(clv_text_header_parse(n.path, bytes, size, "", detached, &n.text));
+    CLV_TRY(take_encoding(&n, out));
     CLV_TRY(take_type(&n, out));
     CLV_TRY(take_sizes(&n));
     CLV_TRY(take_space(&n));

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "io/bgzf.h"
+#include "io/encoding.h"
 
 enum {
     PIECE = 1 << 20,    /* bytes of a piece of work */
@@ -27,7 +28,7 @@ int clv_source_open(const char *path, clv_source *out)
 int clv_source_open_at(const char *path, uint64_t start, clv_packing packing, clv_source *out)
 {
     unsigned char magic[2] = {0, 0};
-    *out = (clv_source){.path = path, .fd = -1, .start = start};
+    *out = (clv_source){.path = path, .fd = -1, .start = start, .packing = packing};
     int status = clv_file_open(path, &out->fd, &out->size);
     if (status < 0)
         return status;
@@ -37,7 +38,7 @@ int clv_source_open_at(const char *path, uint64_t start, clv_packing packing, cl
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: is cut short: its values would begin at byte %llu, get a fresh copy",
                         path, (unsigned long long)start);
     out->size -= start;
-    if (packing != CLV_PACKED_NOT && out->size > 2) {
+    if ((packing == CLV_PACKED_BY_CONTENT || packing == CLV_PACKED_GZIP) && out->size > 2) {
         status = clv_file_read_at(out->fd, path, magic, 2, start);
         if (status < 0)
             return status;
@@ -305,6 +306,8 @@ end:
 int clv_source_check(const clv_source *source, uint64_t offset, size_t total)
 {
     uint64_t needed;
+    if (source->packing > CLV_PACKED_GZIP)
+        return clv_encoding_check(source, offset, total);
     if (__builtin_add_overflow(offset, (uint64_t)total, &needed))
         needed = UINT64_MAX;
     if (!source->gzip && needed > source->size)
@@ -323,6 +326,8 @@ int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv
     int status = CLVOX_OK, workers = clv_threads();
     reading r = {.source = source, .offset = offset, .total = total, .consume = consume, .user = user};
     CLV_TRY(clv_source_check(source, offset, total));
+    if (source->packing > CLV_PACKED_GZIP)
+        return clv_encoding_read(source, offset, total, consume, user);
     r.scratch = calloc((size_t)workers, sizeof *r.scratch);
     r.decompressors = calloc((size_t)workers, sizeof *r.decompressors);
     if (!r.scratch || !r.decompressors)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of a file, decompressed when it is a gzip file (told by content, not
- * by name), delivered by several threads. */
+ * by name), delivered by several threads; or what its text or bzip2's stream stands for. */
 #ifndef CLV_IO_SOURCE_H
 #define CLV_IO_SOURCE_H
 
@@ -8,7 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum clv_packing { CLV_PACKED_BY_CONTENT = 0, CLV_PACKED_NOT, CLV_PACKED_GZIP } clv_packing;
+#include "clvox/volume.h"
+
+typedef enum clv_packing {
+    CLV_PACKED_BY_CONTENT = 0,
+    CLV_PACKED_NOT,
+    CLV_PACKED_GZIP,
+    CLV_PACKED_BZIP2, /* these are read as a whole (io/encoding.h): there is no head to look at */
+    CLV_PACKED_HEX,   /* two digits a byte */
+    CLV_PACKED_TEXT   /* numbers, which become the bytes of their type in this machine's order */
+} clv_packing;
 
 typedef struct clv_source {
     const char *path; /* the caller's */
@@ -16,6 +25,8 @@ typedef struct clv_source {
     uint64_t start;   /* bytes of the file that are passed over: all offsets count from there */
     uint64_t size;    /* of the rest of the file itself */
     bool gzip;
+    clv_packing packing; /* as it was opened */
+    clvox_type type;     /* of numbers in text; set by whoever knows */
 } clv_source;
 
 /* Opens a file; release with clv_source_close, legal also after a failure. */

@@ -311,9 +311,8 @@ static int open_values(const char *path, opened *o, clv_volume_header *h, size_t
     *total = h->bits ? (values + 7) / 8 : values * clv_type_bytes(h->type);
     o->data = &o->source;
     if (h->data || h->start || h->packing != CLV_PACKED_BY_CONTENT) {
-        if (!h->data && o->source.gzip && h->packing == CLV_PACKED_GZIP)
-            return clv_fail(CLVOX_ERROR_FORMAT, "%s: is compressed twice; decompress the file once", path);
         CLV_TRY(clv_source_open_at(h->data ? h->data : o->source.path, h->start, h->packing, &o->image));
+        o->image.type = h->type;
         o->data = &o->image;
     }
     if (h->at_end && o->data->gzip)

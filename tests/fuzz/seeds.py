@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes small files for fuzzers to start from: seeds.py FOLDER"""
 import base64
+import bz2
 import gzip
 import json
 import os
@@ -93,6 +94,11 @@ def nrrds():
     yield "flat", (head.format("uchar", 2, "3 2", "raw") + "space directions: (1,0,0) (0,1,0)\n\n").encode() + few
     yield "gzip", (head.format("short", 3, "3 2 1", "gzip") + "byte skip: 2\n\n").encode() + gzip.compress(few)
     yield "whole", gzip.compress(plain.replace("byte skip: -1\n", "").encode() + few)
+    text = b"".join(b"%d " % v for v in few[:6])
+    yield "ascii", (head.format("short", 3, "3 2 1", "ascii") + "line skip: 1\nbyte skip: 1\n\nx\ny").encode() + text
+    yield "real", (head.format("double", 3, "3 1 1", "txt") + "\n1.5,-2e-3 nan").encode()
+    yield "hex", (head.format("short", 3, "3 2 1", "hex") + "\n").encode() + few[:12].hex().encode()
+    yield "bzip2", (head.format("short", 3, "3 2 1", "bz2") + "byte skip: 2\n\n").encode() + bz2.compress(few)
     yield "detached", (head.format("uchar", 3, "3 2 1", "raw") + "data file: none.raw").encode()
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes in the formats beside NIfTI: nibabel's and SimpleITK's files read, ours read by them."""
+import bz2
 import gzip
 import json
 import os
@@ -125,6 +126,24 @@ class Formats(unittest.TestCase):
                     if first:
                         theirs = sitk.ReadImage("h.nrrd")
                         np.testing.assert_allclose(itk_affine(theirs), grid.affine, atol=1e-5)
+
+    def test_nrrd_encodings(self):
+        """NRRD as text and hexadecimal digits, as SimpleITK reads it, and by bzip2"""
+        grid = GRIDS["oblique"]
+        for kind, word in ((np.float32, "float"), (np.int16, "short")):
+            data = values(grid, 1, kind)
+            sitk.WriteImage(itk_image(data, grid), "s.nrrd")
+            with open("s.nrrd", "rb") as file:
+                head, raw = file.read().split(b"\n\n", 1)
+            text = "\n".join(repr(v.item()) for v in data.ravel(order="F")).encode()
+            for encoding, body in ((b"ascii", text), (b"hex", raw.hex(" ").encode()), (b"bzip2", bz2.compress(raw))):
+                with open("e.nrrd", "wb") as file:
+                    file.write(head.replace(b"encoding: raw", b"encoding: " + encoding) + b"\n\n" + body)
+                with self.subTest(type=word, encoding=encoding):
+                    ours, affine = read("e.nrrd")
+                    self.same(ours, affine, data, grid)
+                    if encoding != b"bzip2":
+                        np.testing.assert_array_equal(ours, sitk.GetArrayFromImage(sitk.ReadImage("e.nrrd")).T)
 
     def test_nrrd_warp(self):
         """A displacement that SimpleITK wrote as NRRD moves points as in SimpleITK"""
