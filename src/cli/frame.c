@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/place.h"
 #include "cli/cli.h"
 #include "runtime/compiler.h"
@@ -38,6 +39,36 @@ static void on_signal(int signal_number)
     ssize_t unused = signal_number == SIGINT ? 0 : write(STDERR_FILENO, said, strlen(said));
     (void)unused;
     _exit(128 + signal_number);
+}
+
+/* Libraries that drivers bring along end the program where they get no memory, or find themselves wrong. It ends as
+ * it would without this: with a core where the user wants one, and 128 + 6. */
+static bool limited;
+
+static void on_abort(int signal_number)
+{
+    static const char memory[] = "clvox: the OpenCL driver or its compiler gave up, perhaps for the limit on memory (ulimit -v); "
+                                 "unfinished files are removed\n",
+                      other[] = "clvox: the OpenCL driver or a library gave up; unfinished files are removed\n";
+    clv_file_remove_unfinished();
+    clv_place_remove_folders();
+    ssize_t unused = limited ? write(STDERR_FILENO, memory, sizeof memory - 1) : write(STDERR_FILENO, other, sizeof other - 1);
+    (void)unused;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void watch_signals(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ, SIGABRT};
+    uint64_t limit, left;
+    limited = clv_address_space(&limit, &left);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct sigaction old, action = {.sa_handler = ends[i] == SIGABRT ? on_abort : on_signal};
+        /* What the caller ignores (nohup) stays ignored. */
+        if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(ends[i], &action, NULL);
+    }
 }
 
 bool cli_interrupted(void)
@@ -151,13 +182,7 @@ static int begin(const cli_verb *verbs, int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], CLV_COMPILER_VERB)) /* no verb for people: this program called itself */
         return clv_compiler_serve(argv[2]);
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        struct sigaction old, action = {.sa_handler = on_signal};
-        /* What the caller ignores (nohup) stays ignored. */
-        if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
-            sigaction(ends[i], &action, NULL);
-    }
+    watch_signals();
     if (argc < 2) {
         print_help(verbs, stderr);
         return 2;

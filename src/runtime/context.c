@@ -42,6 +42,7 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
         ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
     }
     CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
+    CLV_TRY(clv_compiler_check(ctx));
     ctx->two_steps = clv_two_steps(&ctx->limits);
     ctx->build_identity = clv_build_identity(&ctx->limits);
     if (!ctx->options.no_cache && ctx->build_identity)

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limit.h"
 #include "runtime/codeobject.h"
 #include "runtime/source.h"
 
@@ -118,11 +119,31 @@ static char *build_log(cl_program program, cl_device_id device)
     return log;
 }
 
+/* LLVM inside of PoCL ends the program where it gets no memory. Linking with its library of built-in functions takes
+ * 125 MiB of addresses, all kernels of a registration 250. */
+enum { LINKING = 120 << 20, BUILDING = 256 << 20 };
+
+static int short_of_addresses(const clvox_context *ctx, uint64_t limit)
+{
+    return clv_fail(CLVOX_ERROR_MEMORY,
+                    "the limit of %.0f MB on memory (ulimit -v) is too low for the compiler of %s; allow 1 GB and what "
+                    "the images take",
+                    (double)limit * 1e-6, ctx->limits.name);
+}
+
+int clv_compiler_check(const clvox_context *ctx)
+{
+    uint64_t limit, left;
+    return is_pocl(&ctx->limits) && clv_address_space(&limit, &left) && left < LINKING ? short_of_addresses(ctx, limit)
+                                                                                      : CLVOX_OK;
+}
+
 static int compile(clvox_context *ctx, const char *file, const char *text, const char *options, bool to_link,
                    cl_program *out, char **log)
 {
     int status = CLVOX_OK;
     cl_int error;
+    uint64_t limit, left;
     char *silent = NULL;
     *log = NULL;
     cl_program program = clCreateProgramWithSource(ctx->context, 1, &text, NULL, &error);
@@ -136,6 +157,10 @@ static int compile(clvox_context *ctx, const char *file, const char *text, const
     else
         error = clBuildProgram(program, 1, &ctx->device, given, NULL, NULL);
     *log = build_log(program, ctx->device);
+    if (is_pocl(&ctx->limits) && error != CL_SUCCESS && clv_address_space(&limit, &left) && left < BUILDING) {
+        status = short_of_addresses(ctx, limit);
+        goto end;
+    }
     if (error == CL_BUILD_PROGRAM_FAILURE || error == CL_COMPILE_PROGRAM_FAILURE ||
         error == CL_INVALID_BUILD_OPTIONS || error == CL_INVALID_COMPILER_OPTIONS) {
         status = clv_fail(CLVOX_ERROR_BUILD, "cl/%s.cl does not build on %s (%s): %.1500s", file,

@@ -20,6 +20,10 @@ char *clv_build_identity(const clvox_device_limits *limits);
  * that it knows 23 ms, a binary 2. */
 bool clv_two_steps(const clvox_device_limits *limits);
 
+/* CLVOX_ERROR_MEMORY where a limit on addresses (ulimit -v) leaves too few for the device's compiler, which would not
+ * say so but end the program. */
+int clv_compiler_check(const clvox_context *ctx);
+
 /* A kernel to be built, and all that its binary depends on. */
 typedef struct clv_program_request {
     const char *file, *function; /* cl/<file>.cl, and the kernel's name there */

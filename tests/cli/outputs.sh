@@ -148,6 +148,13 @@ for signal in TERM:143 HUP:129; do # the file takes seconds to write
     [ -z "$(ls -A | grep '[.]part')" ] || complain 'a temporary file stayed'
 done
 
+begin "what a library aborts is a sentence and 128 + 6, and leaves nothing"
+(ulimit -c 0; exec "$program" phantom ball -o ended.nii.gz --size 256x256x256) > log/out 2> log/err & writer=$!
+while kill -0 $writer && ! ls -A | grep -q '[.]part'; do sleep 0.02; done
+kill -ABRT $writer; code=0; wait $writer 2> log/shell || code=$?
+[ $code = 134 ] || complain "exit code $code"; one_sentence; says 'gave up; unfinished files are removed'; absent ended.nii.gz
+[ -z "$(ls -A | grep '[.]part')" ] || complain 'a temporary file stayed'
+
 begin "a small stack is enough"
 # LLVM gives threads an alternate signal stack of its own, which AddressSanitizer would release at their end.
 (ulimit -s 256; export ASAN_OPTIONS="${ASAN_OPTIONS:-}:use_sigaltstack=0"; exec "$program" register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o narrow $quick --no-cache) \
@@ -160,6 +167,13 @@ if (ulimit -v 100000; exec "$program" --version) > log/out 2>&1; then # sanitize
     [ $code = 1 ] || complain "exit code $code"; one_sentence; says 'out of memory'; absent limited.nii
     (ulimit -v 100000; exec "$program" register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o limited $quick -q) > log/out 2> log/err; code=$?
     [ $code = 1 ] || complain "exit code $code"; one_sentence; says 'no OpenCL device'; absent limited_warp.nii.gz
+    for limit in 420000 480000 540000 600000; do # enough for PoCL, not for LLVM in it
+        code=0
+        (ulimit -v $limit; exec "$program" register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o limited --deform none --linear translation \
+            --init header --no-picture --no-cache -q) > log/out 2> log/err || code=$?
+        [ $code -le 1 ] || complain "exit code $code with $limit"
+        [ $code = 0 ] || { one_sentence; says 'memory'; absent limited_affine.txt; }
+    done
 fi
 
 begin "a table of points with the mark of a spreadsheet"
