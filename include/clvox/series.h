@@ -72,6 +72,18 @@ typedef struct clvox_series_result {
     size_t device_bytes;
 } clvox_series_result;
 
+/* What a run would do, as far as it is known before. */
+typedef struct clvox_series_plan {
+    int reference;       /* frame; -1 with an image of its own */
+    int empty, shells;   /* frames of one value; shells of the gradients, 1 without */
+    size_t device_bytes; /* the most that it will hold */
+} clvox_series_plan;
+
+/* The plan of clvox_register_series for these arguments, and its errors of them: nothing is computed on a device. */
+CLVOX_API int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *reference,
+                                         const clvox_volume *mask, const clvox_gradients *gradients,
+                                         const clvox_series_options *options, clvox_series_plan *plan);
+
 /* Registers each frame of series to the reference, beginning with what its neighbour nearer to it was found
  * at, and resamples the frames from the data as given. series: scalar, two frames or more. reference: NULL,
  * or a 3-D image on any grid whose world puts it over the series. mask: where the reference counts (above

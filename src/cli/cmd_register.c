@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/place.h"
 #include "cli/points.h"
 #include "cli/register_options.h"
 #include "cli/register_report.h"
@@ -85,19 +86,6 @@ end:
     return status;
 }
 
-/* What a run would leave. */
-static void list_files(command *cli, const char *prefix, const cli_end *ends)
-{
-    char path[PATH_MAX];
-    cJSON *list = cJSON_AddArrayToObject(cJSON_GetObjectItem(cli->log, "plan"), "files");
-    for (; ends->end; ends++)
-        if (ends->written) {
-            snprintf(path, sizeof path, "%s%s", prefix, ends->end);
-            cli_print(cli, "%s\n", path);
-            cJSON_AddItemToArray(list, cJSON_CreateString(path));
-        }
-}
-
 static int read_initial_warp(command *cli, const char *path, clvox_transform **out)
 {
     int status = path ? cli_read_link(cli, path, out) : CLVOX_OK;
@@ -157,8 +145,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     cli_input inputs[2 * CLVOX_MAX_CHANNELS + 5];
     int count = 0;
     double mark = clv_seconds();
-    if (!r->dry_run)
-        CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
+    CLV_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     snprintf(path, sizeof path, "%s.json", r->prefix);
     for (int i = 0; i < images.channels; i++) {
         inputs[count++] = (cli_input){r->fixed.item[i], &fixed[i], 0};
@@ -195,7 +182,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     stages.read = clv_seconds() - mark;
     cli_register_plan(cli, &images, o);
     if (r->dry_run) {
-        list_files(cli, r->prefix, ends);
+        cli_plan_files(cli, r->prefix, ends, cJSON_GetObjectItem(cli->log, "plan"));
         goto end;
     }
     cli_progress_begin(&progress, cli, o);
@@ -220,6 +207,8 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     CLV_TRY(cli_write_log(cli, path));
     status = cli_register_doubts(cli, &result, r->strict);
 end:
+    if (r->dry_run)
+        clv_place_remove_folders();
     cli_points_free(&fixed_points);
     cli_points_free(&moving_points);
     clvox_register_result_free(&result);

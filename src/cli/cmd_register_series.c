@@ -12,6 +12,7 @@
 #include "base/place.h"
 #include "cli/bar.h"
 #include "cli/register_options.h"
+#include "cli/register_report.h"
 #include "io/plain.h"
 #include "register/series.h"
 
@@ -19,7 +20,7 @@ typedef struct request {
     const char *series, *reference, *mask, *bval, *bvec, *table, *prefix, *matrices;
     const char *given[CLV_MAX_OPTIONS];
     clvox_series_options options;
-    bool strict, reference_is_file;
+    bool strict, dry_run, reference_is_file;
 } request;
 
 enum { PATHS = 2 }; /* files of each frame's matrix */
@@ -224,22 +225,46 @@ static void report(command *cli, const clvox_series_result *r)
         cJSON_AddStringToObject(meanings, columns[k][0], columns[k][1]);
 }
 
-static void say_plan(command *cli, const request *r, const clvox_volume *series)
+static int say_plan(command *cli, const request *r, const clvox_volume *series, const clvox_volume *reference,
+                    const clvox_volume *mask, const clvox_gradients *gradients)
 {
+    clvox_series_plan plan;
+    char target[32];
     double edge[3];
     const int *size = series->grid.size;
     const clvox_series_options *o = &r->options;
     const clv_option *linear = clv_option_find(&clv_series_table, "linear");
+    int status = clvox_register_series_plan(series, reference, mask, gradients, o, &plan);
+    if (status < 0)
+        return status;
+    snprintf(target, sizeof target, "frame %d", plan.reference);
     clvox_grid_spacing(&series->grid, edge);
     cli_remark(cli, 0, "series   %d frames of %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", series->frames,
                size[0], size[1], size[2], edge[0], edge[1], edge[2]);
     cli_remark(cli, 0, "plan     %s, to %s%s\n", clv_option_word(linear, (int)o->linear),
-               r->reference_is_file ? r->reference : "a frame",
+               r->reference_is_file ? r->reference : target,
                r->bval || r->table              ? ", then shell by shell"
                : o->target == CLVOX_SERIES_MEAN ? ", then to the mean"
                                                 : "");
     cli_log_grid(cli->log, "grid", &series->grid);
     cli_log_fields(cJSON_AddObjectToObject(cli->log, "options"), &clv_series_table, o);
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "plan");
+    if (plan.reference >= 0)
+        cJSON_AddNumberToObject(to, "reference", plan.reference);
+    cJSON_AddNumberToObject(to, "shells", plan.shells);
+    cJSON_AddNumberToObject(to, "empty_frames", plan.empty);
+    cli_plan_memory(cli, plan.device_bytes, to);
+    return CLVOX_OK;
+}
+
+/* What a run would leave. */
+static void list_files(command *cli, const request *r, const cli_end *ends, int frames)
+{
+    char path[PATH_MAX];
+    cJSON *plan = cJSON_GetObjectItem(cli->log, "plan");
+    cli_plan_files(cli, r->prefix, ends, plan);
+    for (int i = 0; r->matrices && i < PATHS * frames; i++)
+        cli_plan_file(cli, matrix_path(r->matrices, i / PATHS, i % PATHS, path), plan);
 }
 
 /* ---- the run ------------------------------------------------------------- */
@@ -271,8 +296,16 @@ static int run(command *cli, request *r)
         CLV_TRY(claim_matrices(cli, r, series->frames));
     if (weighted)
         CLV_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, series, &gradients));
-    say_plan(cli, r, series);
+    status = say_plan(cli, r, series, reference, mask, gradients);
+    if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
+        clv_fail_in(status, r->series);
+    if (status < 0)
+        goto end;
     cli_remark_idle(cli, &clv_series_table, r->given, &r->options);
+    if (r->dry_run) {
+        list_files(cli, r, ends, series->frames);
+        goto end;
+    }
     cli_bar_begin(&bar, cli);
     r->options.progress = cli_bar_stage;
     r->options.user = &bar;
@@ -292,6 +325,8 @@ static int run(command *cli, request *r)
         status = clv_fail(CLVOX_ERROR_DATA, "%d frames are empty or unlike the others (--strict)",
                           result.empty + result.unlike);
 end:
+    if (r->dry_run)
+        clv_place_remove_folders();
     clvox_volume_destroy(&series);
     clvox_volume_destroy(&reference);
     clvox_volume_destroy(&mask);
@@ -339,6 +374,7 @@ int cmd_register_series(command *cli, int argc, char **argv)
          "MRtrix's table x y z b, or a MIF image that holds it, instead of both"},
         {"matrices", 0, CLI_TEXT, &r.matrices, "FOLDER",
          "also write each frame's matrix: 0000.txt (ITK), MAT_0000 (FLIRT, for applyxfm4D)"},
+        {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL, "print the plan, memory and output files, and stop"},
         {"strict", 0, CLI_FLAG, &r.strict, NULL, "exit with 1 if frames are empty or unlike the others"},
         {0},
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/register_report.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,36 @@ static void print_grid(const command *cli, const char *name, const clvox_grid *g
                grid->size[1], grid->size[2], edge[0], edge[1], edge[2]);
 }
 
+void cli_plan_memory(command *cli, size_t bytes, cJSON *plan)
+{
+    char needed[32], all[32], free_text[32];
+    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
+               cli_bytes((double)bytes, needed),
+               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
+               cli_bytes((double)limits->global_bytes, all));
+    cJSON_AddNumberToObject(plan, "device_bytes", (double)bytes);
+    if (limits->free_bytes)
+        cJSON_AddNumberToObject(plan, "free_bytes", (double)limits->free_bytes);
+}
+
+void cli_plan_file(command *cli, const char *path, cJSON *plan)
+{
+    cJSON *list = cJSON_GetObjectItem(plan, "files");
+    cli_print(cli, "%s\n", path);
+    cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(plan, "files"), cJSON_CreateString(path));
+}
+
+void cli_plan_files(command *cli, const char *prefix, const cli_end *ends, cJSON *plan)
+{
+    char path[PATH_MAX];
+    for (; ends->end; ends++)
+        if (ends->written) {
+            snprintf(path, sizeof path, "%s%s", prefix, ends->end);
+            cli_plan_file(cli, path, plan);
+        }
+}
+
 void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options)
 {
@@ -51,10 +82,8 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                                          "images' centres and turns", "the given affine"};
     const clv_metric_row *compared = clv_metric_find(options->linear_metric);
     const clv_option *linear = clv_option_find(&clv_register_table, "linear");
-    char needed[32], all[32], free_text[32], by[32];
-    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    char by[32];
     const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
-    size_t bytes = clvox_register_bytes(images, options);
     print_grid(cli, "fixed", &fixed->grid);
     print_grid(cli, "moving", &moving->grid);
     if (images->channels > 1)
@@ -78,16 +107,10 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                    level.size[1], level.size[2], options->iterations[i],
                    clv_metric_says(metric, clv_metric_parameter(metric, options, false), by_metric));
     }
-    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
-               cli_bytes((double)bytes, needed),
-               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
-               cli_bytes((double)limits->global_bytes, all));
     cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
     cli_log_grid(plan, "fixed", &fixed->grid);
     cli_log_grid(plan, "moving", &moving->grid);
-    cJSON_AddNumberToObject(plan, "device_bytes", (double)bytes);
-    if (limits->free_bytes)
-        cJSON_AddNumberToObject(plan, "free_bytes", (double)limits->free_bytes);
+    cli_plan_memory(cli, clvox_register_bytes(images, options), plan);
 }
 
 /* ---- progress ----------------------------------------------------------- */

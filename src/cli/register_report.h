@@ -15,6 +15,12 @@ typedef struct cli_progress {
     int level;
 } cli_progress;
 
+/* What a run will hold on the device beside what there is, said and entered into `plan` of the log. */
+void cli_plan_memory(command *cli, size_t bytes, cJSON *plan);
+/* The files that it would write, printed and entered into `plan`. */
+void cli_plan_file(command *cli, const char *path, cJSON *plan);
+void cli_plan_files(command *cli, const char *prefix, const cli_end *ends, cJSON *plan);
+
 /* Grids, levels and device memory, before it starts. */
 void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options);

@@ -100,27 +100,37 @@ static double smooth_of(const series_run *s, clvox_metric metric)
     return s->o->smooth_voxels * edge * (metric == CLVOX_METRIC_MI ? .5 : 1);
 }
 
+/* How frames are registered to an image. */
+static void target_options(const clvox_series_options *o, clvox_metric metric, clvox_register_options *out)
+{
+    clvox_register_defaults(out);
+    out->init = CLVOX_INIT_HEADER;
+    out->deform = CLVOX_DEFORM_NONE;
+    out->linear = o->linear;
+    out->linear_metric = out->metric = metric;
+    out->linear_bins = o->bins;
+}
+
+/* Between weightings the outline of the head says most: mutual information inside of a brain alone was
+ * off by millimetres on real scans, while the whole heads agreed with others' results. */
+static bool by_outline(const series_run *s, clvox_metric metric)
+{
+    return s->weighted && metric == CLVOX_METRIC_MI;
+}
+
 /* To be closed also after a failure. */
 static int target_open(const series_run *s, const clvox_volume *image, clvox_metric metric, target *t)
 {
     int status = CLVOX_OK;
     clvox_volume first = frame_of(s, 0);
-    /* Between weightings the outline of the head says most: mutual information inside of a brain alone was
-     * off by millimetres on real scans, while the whole heads agreed with others' results. */
-    const bool outline = s->weighted && metric == CLVOX_METRIC_MI;
     const clvox_register_images given = {.fixed = {image},
                                          .moving = {&first},
                                          .weight = {1},
                                          .channels = 1,
-                                         .fixed_mask = outline ? NULL : s->mask};
+                                         .fixed_mask = by_outline(s, metric) ? NULL : s->mask};
     memset(t, 0, sizeof *t);
     t->smooth_mm = smooth_of(s, metric);
-    clvox_register_defaults(&t->options);
-    t->options.init = CLVOX_INIT_HEADER;
-    t->options.deform = CLVOX_DEFORM_NONE;
-    t->options.linear = s->o->linear;
-    t->options.linear_metric = t->options.metric = metric;
-    t->options.linear_bins = s->o->bins;
+    target_options(s->o, metric, &t->options);
     CLV_TRY(clv_register_canonical_make(&given, true, &t->canonical));
     clvox_register_images images = t->canonical.images;
     CLV_TRY(clv_register_refuse(s->ctx, &images, &t->options));
@@ -606,6 +616,70 @@ static double work_of(const series_run *s)
     return s->series->frames * (twice ? 2 + 2 * RESAMPLING : 1 + RESAMPLING);
 }
 
+/* Everything that is known before frames are registered. s and result are released by the caller. */
+static int prepare(series_run *s, const clvox_volume *reference, const clvox_gradients *gradients,
+                   clvox_series_result *result)
+{
+    int status = CLVOX_OK;
+    memset(result, 0, sizeof *result);
+    CLV_TRY(check(s->series, reference, s->mask, gradients, s->o));
+    const size_t frames = (size_t)s->series->frames;
+    result->frames = s->series->frames;
+    s->frame = result->frame = calloc(frames, sizeof *result->frame);
+    s->shell = calloc(frames, sizeof *s->shell);
+    s->found = calloc(frames, sizeof *s->found);
+    if (!s->frame || !s->shell || !s->found)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    find_empty(s);
+    CLV_TRY(find_shells(s, gradients));
+    if (!reference)
+        CLV_TRY(choose_reference(s));
+end:
+    return status;
+}
+
+/* Frames are registered to the reference, to means on the grid of the series, and resampled there. */
+static size_t bytes_of(const series_run *s, const clvox_volume *reference)
+{
+    clvox_volume frame = frame_of(s, 0);
+    const clvox_volume *targets[] = {&frame, reference};
+    const clvox_metric metrics[] = {s->o->metric, CLVOX_METRIC_MI};
+    const int buffers = s->o->interpolation == CLVOX_INTERPOLATE_BSPLINE ? 3 : 2;
+    size_t most = (size_t)buffers * sizeof(float) * clvox_grid_voxels(&frame.grid);
+    for (int t = 0; t < (reference ? 2 : 1); t++)
+        for (int m = 0; m < (s->weighted ? 2 : 1); m++) {
+            clvox_register_options o;
+            const clvox_register_images images = {.fixed = {targets[t]},
+                                                  .moving = {&frame},
+                                                  .weight = {1},
+                                                  .channels = 1,
+                                                  .fixed_mask = by_outline(s, metrics[m]) ? NULL : s->mask};
+            target_options(s->o, metrics[m], &o);
+            const size_t bytes = clvox_register_bytes(&images, &o);
+            most = bytes > most ? bytes : most;
+        }
+    return most;
+}
+
+int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *reference, const clvox_volume *mask,
+                               const clvox_gradients *gradients, const clvox_series_options *options,
+                               clvox_series_plan *plan)
+{
+    clvox_series_result result;
+    series_run s = {.series = series, .mask = mask, .o = options, .reference = -1, .weighted = gradients != NULL};
+    *plan = (clvox_series_plan){.reference = -1};
+    int status = prepare(&s, reference, gradients, &result);
+    if (status >= 0) {
+        *plan = (clvox_series_plan){.reference = s.reference, .shells = s.shells, .device_bytes = bytes_of(&s, reference)};
+        for (int i = 0; i < series->frames; i++)
+            plan->empty += empty(&s, i);
+    }
+    free(s.shell);
+    free(s.found);
+    clvox_series_result_free(&result);
+    return status;
+}
+
 int clvox_register_series(clvox_context *context, const clvox_volume *series, const clvox_volume *reference,
                           const clvox_volume *mask, const clvox_gradients *gradients,
                           const clvox_series_options *options, clvox_series_result *result)
@@ -618,21 +692,8 @@ int clvox_register_series(clvox_context *context, const clvox_volume *series, co
                     .o = options,
                     .reference = -1,
                     .weighted = gradients != NULL};
-    memset(result, 0, sizeof *result);
-    CLV_TRY(check(series, reference, mask, gradients, options));
-    size_t frames = (size_t)series->frames, held = clv_peak_start(context);
-    result->frames = series->frames;
-    s.frame = result->frame = calloc(frames, sizeof *result->frame);
-    s.shell = calloc(frames, sizeof *s.shell);
-    s.found = calloc(frames, sizeof *s.found);
-    if (!s.frame || !s.shell || !s.found) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
-    find_empty(&s);
-    CLV_TRY(find_shells(&s, gradients));
-    if (!reference)
-        CLV_TRY(choose_reference(&s));
+    CLV_TRY(prepare(&s, reference, gradients, result));
+    const size_t held = clv_peak_start(context);
     if (s.reference >= 0)
         s.found[s.reference] = true;
     s.all = work_of(&s);

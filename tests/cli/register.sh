@@ -134,6 +134,10 @@ begin "a dry run says the plan and the files, and does nothing"
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o dry/x --dry-run --labels p_moving_labels.nii.gz --json log/dry.json
 prints '^dry/x_inverse_warp.nii.gz$'; prints '^dry/x_labels.nii.gz$'; says 'device .* needed'
 absent dry; absent x_affine.txt; json log/dry.json 'len(j["plan"]["files"]) == 7 and j["plan"]["device_bytes"] > 0'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o dry/ --dry-run --deform none; prints '^dry/register_affine.txt$'; absent dry
+cp p_moving_labels.nii.gz own_labels.nii.gz
+exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o own --dry-run --labels own_labels.nii.gz -q; one_sentence
+says 'would be overwritten'
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --dry-run --linear rigid --deform none --no-picture
 [ "$(cat log/out | tr '\n' ' ')" = "x_affine.txt x_warped.nii.gz x.json " ] || complain "other files: $(cat log/out)"
 

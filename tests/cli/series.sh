@@ -33,6 +33,21 @@ json m.json 'j["options"]["target"] == "mean" and j["options"]["linear"] == "aff
 exits 0 clvox register --series p_dwi.nii.gz -o m --reference s_mean.nii.gz -q
 json m.json '"reference" not in j["result"]'
 
+begin "a dry run says the plan and the files, does nothing, and forecasts the memory"
+exits 0 clvox register --series p_dwi.nii.gz --bval p.bval --bvec p.bvec -o dry/ --matrices dry/mats --mask p_mask.nii.gz --dry-run \
+    --json log/dry.json
+says 'plan .*rigid, to frame 0, then shell by shell'; says 'device .* needed'
+prints '^dry/register_corrected.bvec$'; prints '^dry/mats/MAT_0012$'; [ "$(wc -l < log/out)" = 33 ] || complain "not 7 + 26 files"
+absent dry
+json log/dry.json 'j["plan"]["reference"] == 0 and j["plan"]["shells"] == 2 and len(j["plan"]["files"]) == 33'
+json s.json 'json.load(open("log/dry.json"))["plan"]["device_bytes"] == j["plan"]["device_bytes"]'
+json s.json '1 <= j["plan"]["device_bytes"] / j["result"]["device_bytes"] < 1.5'
+json m.json '1 <= j["plan"]["device_bytes"] / j["result"]["device_bytes"] < 1.5'
+exits 0 clvox register --series p_dwi.nii.gz -o dry --dry-run -q; quiet; prints '^dry_motion.tsv$'
+[ "$(wc -l < log/out)" = 5 ] || complain "not 5 files"; absent dry_motion.tsv
+exits 1 clvox register --series p_dwi.nii.gz -o e --reference 13 --dry-run; one_sentence; says 'there is no frame 13'
+exits 1 clvox register --series p_dwi.nii.gz -o p_dwi --dry-run --json p_dwi.nii.gz; one_sentence; says 'would be overwritten'
+
 begin "sentences"
 exits 2 clvox register --series p_dwi.nii.gz; says '-o PREFIX is missing'
 exits 2 clvox register --series p_dwi.nii.gz -o e --reference none.nii; says 'neither a file nor the number of a frame'
