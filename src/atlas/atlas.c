@@ -11,6 +11,7 @@
 #include "base/matrix.h"
 #include "base/select.h"
 #include "base/status.h"
+#include "io/labels.h"
 
 /* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
  * of the affines is 0, that of the warps below ENOUGH voxels or falls by less than to SLOW of itself. */
@@ -578,12 +579,45 @@ end:
     return status;
 }
 
+typedef struct ballot {
+    int64_t name;
+    double weight;
+} ballot;
+
+static int by_name(const void *a, const void *b)
+{
+    int64_t x = ((const ballot *)a)->name, y = ((const ballot *)b)->name;
+    return (x > y) - (x < y);
+}
+
+/* Of labels whose names ascend, the one of most weight, of equals the smallest. */
+static int64_t winner(const ballot *p, int count)
+{
+    double best = 0;
+    int64_t name = 0;
+    for (int i = 0; i < count;) {
+        double weight = 0;
+        int from = i;
+        for (; i < count && p[i].name == p[from].name; i++)
+            weight += p[i].weight;
+        if (weight > best) {
+            best = weight;
+            name = p[from].name;
+        }
+    }
+    return name;
+}
+
+/* Subjects may have tables of names of their own: it is names that are counted, and ranked again where floats do not
+ * hold them. */
 static int vote(atlas_run *a)
 {
     int status = CLVOX_OK, voters = 0;
+    const size_t n = clvox_grid_voxels(&a->grid);
+    int64_t largest = 0, *exact = malloc(n * sizeof *exact);
     clvox_volume **labels = calloc((size_t)a->count, sizeof *labels);
-    pair *p = malloc((size_t)a->count * sizeof *p);
-    if (!labels || !p) {
+    ballot *p = malloc((size_t)a->count * sizeof *p);
+    if (!labels || !p || !exact) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
@@ -602,23 +636,22 @@ static int vote(atlas_run *a)
         goto end;
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_LABEL, &a->out->labels));
     a->out->labels->type = CLVOX_TYPE_INT32;
-    for (size_t v = 0; v < clvox_grid_voxels(&a->grid); v++) {
+    for (size_t v = 0; v < n; v++) {
         int count = 0;
-        double best = 0;
         for (int i = 0; i < a->count; i++)
             if (labels[i])
-                p[count++] = (pair){labels[i]->data[v], a->s[i].weight};
-        qsort(p, (size_t)count, sizeof *p, by_pair);
-        for (int i = 0; i < count;) { /* the smallest of equals comes first */
-            double weight = 0;
-            int from = i;
-            for (; i < count && p[i].value == p[from].value; i++)
-                weight += p[i].weight;
-            if (weight > best)
-                best = weight, a->out->labels->data[v] = p[from].value;
-        }
+                p[count++] = (ballot){clv_label_name(labels[i], labels[i]->data[v]), a->s[i].weight};
+        qsort(p, (size_t)count, sizeof *p, by_name);
+        exact[v] = winner(p, count);
+        a->out->labels->data[v] = (float)exact[v];
+        largest = exact[v] > largest ? exact[v] : exact[v] < -largest ? -exact[v] : largest;
     }
+    if (largest > INT32_MAX)
+        a->out->labels->type = CLVOX_TYPE_INT64;
+    if (largest > 1 << 24)
+        CLV_TRY(clv_labels_rank(a->out->labels, exact));
 end:
+    free(exact);
     for (int i = 0; labels && i < a->count; i++)
         clvox_volume_destroy(&labels[i]);
     free(labels);

@@ -170,8 +170,6 @@ static int load(command *cli, entry *e)
     CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
     if (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR)
         return clv_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
-    if (e->label_volume && e->label_volume->names)
-        return clv_fail(CLVOX_ERROR_DATA, "%s: labels above 2^24 cannot be voted on; renumber them", e->labels);
     if (e->label_volume)
         e->label_volume->kind = CLVOX_KIND_LABEL;
 end:

@@ -61,6 +61,11 @@ int cmd_filter_dwi(command *cli, int argc, char **argv)
         goto end;
     }
     CLV_TRY(level(noise, &sigma));
+    if (!isfinite(sigma)) {
+        status = clv_fail(CLVOX_ERROR_DATA, "%s: no voxel has a signal above 0%s; is this the scan?", words[0],
+                          mask ? " inside the mask" : "");
+        goto end;
+    }
     CLV_TRY(cli_write_volume(cli, out, out_path));
     if (noise_path)
         CLV_TRY(cli_write_volume(cli, noise, noise_path));

@@ -131,7 +131,10 @@ static void print_volume(const command *cli, const clvox_volume *v, cJSON *to)
     }
     if (v->kind == CLVOX_KIND_DISPLACEMENT && v->frames == 3)
         print_lengths(cli, v, to);
-    cli_print(cli, "  values       smallest %.10g, largest %.10g, mean %g\n", r.smallest, r.largest, r.mean);
+    cli_print(cli, "  values       smallest %.10g, largest %.10g", r.smallest, r.largest);
+    if (!v->names) /* names have none */
+        cli_print(cli, ", mean %g", r.mean);
+    cli_print(cli, "\n");
     if (r.nan || r.infinite)
         cli_print(cli, "  not finite   %zu NaN, %zu infinite of %zu\n", r.nan, r.infinite, values);
     cli_log_number(to, "smallest", r.smallest);

@@ -4,18 +4,20 @@
 
 #include "cli/cli.h"
 
-/* What is folded has no logarithm: that of 1e-6 stands for it. */
-static void say_floor(const clvox_volume *logarithm)
+/* What is folded has no logarithm: that of 1e-6 stands for it, in the mean too. logarithm: what is written, or NULL. */
+static void say_floor(const clvox_volume *logarithm, const clvox_jacobian_summary *s)
 {
-    size_t n = clvox_grid_voxels(&logarithm->grid), count = 0;
+    size_t n = logarithm ? clvox_grid_voxels(&logarithm->grid) : 0, count = 0;
     const float least = (float)log(1e-6);
     for (size_t i = 0; i < n; i++)
         count += logarithm->data[i] <= least;
+    if (!logarithm)
+        count = (size_t)s->folded;
     if (count > 0)
         fprintf(stderr,
                 "clvox jacobian: WARNING: %zu voxels are folded, their determinant is not above 0: the logarithm there is "
-                "set to %.4g, that of 1e-6\n",
-                count, (double)least);
+                "set to %.4g, that of 1e-6%s\n",
+                count, (double)least, s->folded ? ", also in mean_log and sd_log" : "");
 }
 
 int cmd_jacobian(command *cli, int argc, char **argv)
@@ -59,8 +61,7 @@ int cmd_jacobian(command *cli, int argc, char **argv)
         CLV_TRY(cli_write_volume(cli, out, out_path));
     cli_print(cli, "voxels    %ld\nsmallest  %.6g\nlargest   %.6g\n", s.voxels, s.smallest, s.largest);
     cli_print(cli, "folded    %ld\nmean_log  %.6g\nsd_log    %.6g\n", s.folded, s.mean_log, s.sd_log);
-    if (log && out)
-        say_floor(out);
+    say_floor(log ? out : NULL, &s);
     cJSON *to = cJSON_AddObjectToObject(cli->log, "jacobian");
     cli_log_jacobian(to, &s);
 end:

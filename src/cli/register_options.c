@@ -66,6 +66,25 @@ static int read_init(command *cli, cli_register_request *r, const char **text, c
     return status;
 }
 
+/* ANTs has metrics behind -m, shrink factors behind -f and two names behind -o. */
+static int answer_ants(const cli_register_request *r)
+{
+    for (int i = 0; i < r->moving.count; i++) {
+        const char *bracket = strchr(r->moving.item[i], '[');
+        if (bracket && bracket > r->moving.item[i] && access(r->moving.item[i], F_OK))
+            return cli_misuse("-m %s: is ANTs' metric; give -f FIXED -m MOVING --metric %.*s", r->moving.item[i],
+                              (int)(bracket - r->moving.item[i]), r->moving.item[i]);
+    }
+    for (int i = 0; i < r->fixed.count; i++)
+        if (!r->fixed.item[i][strspn(r->fixed.item[i], "0123456789x")] && access(r->fixed.item[i], F_OK))
+            return cli_misuse("-f %s: no such image; shrink factors are --shrink %s", r->fixed.item[i], r->fixed.item[i]);
+    if (r->prefix && *r->prefix == '[')
+        return cli_misuse("-o %s: give the prefix alone, as -o %.*s for %.*s_warp.nii.gz and %.*s_warped.nii.gz", r->prefix,
+                          (int)strcspn(r->prefix + 1, ",]"), r->prefix + 1, (int)strcspn(r->prefix + 1, ",]"), r->prefix + 1,
+                          (int)strcspn(r->prefix + 1, ",]"), r->prefix + 1);
+    return CLVOX_OK;
+}
+
 /* As many fixed as moving images, and a weight for each or none. */
 static int read_channels(cli_register_request *r)
 {
@@ -220,6 +239,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         return cli_misuse("-f FIXED is missing");
     if (!r->moving.count)
         return cli_misuse("-m MOVING is missing");
+    CLV_TRY(answer_ants(r));
     CLV_TRY(read_channels(r));
     if (!r->prefix)
         return cli_misuse("-o PREFIX is missing");

@@ -11,6 +11,7 @@
 
 #include "image/distribution.h"
 #include "image/spline.h"
+#include "io/labels.h"
 #include "op/field/warp.h"
 #include "op/image/histogram.h"
 #include "op/image/pointwise.h"
@@ -371,8 +372,7 @@ end:
 static int check(const clvox_volume *volume, const clvox_volume *mask, const clvox_bias_options *o)
 {
     int status = CLVOX_OK;
-    if (volume->kind == CLVOX_KIND_LABEL)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "labels are names and have no brightness; give an image");
+    CLV_TRY(clv_labels_refuse(volume));
     if (volume->frames != 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the image has %d volumes; bias-field correction takes one 3-D volume",
                         volume->frames);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clvox/filter.h"
+#include "io/labels.h"
 
 #include <float.h>
 #include <math.h>
@@ -65,19 +66,6 @@ end:
     return status;
 }
 
-static int refuse_labels(const clvox_volume *volume)
-{
-    if (volume->kind == CLVOX_KIND_LABEL)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "labels are names and have no values to filter; give an image, not a label map");
-    if (volume->hint > CLVOX_LABELS_MASK)
-        return clv_fail(CLVOX_ERROR_ARGUMENT,
-                        "it looks like a label map (%s), whose names have no values to filter; where they are "
-                        "intensities, store them as floats under another name",
-                        clvox_label_reason(volume->hint));
-    return CLVOX_OK;
-}
-
 static int set_sigma(filter *f, const clvox_grid *grid, const double sigma[3], int in_voxels)
 {
     double spacing[3];
@@ -103,7 +91,7 @@ int clvox_filter_gaussian(clvox_context *context, const clvox_volume *volume, co
     int status = CLVOX_OK;
     filter f = {.kind = GAUSSIAN};
     *out = NULL;
-    CLV_TRY(refuse_labels(volume));
+    CLV_TRY(clv_labels_refuse(volume));
     CLV_TRY(set_sigma(&f, &volume->grid, sigma, in_voxels));
     CLV_TRY(filter_volume(context, &f, volume, out));
 end:
@@ -116,7 +104,7 @@ int clvox_filter_sobel(clvox_context *context, const clvox_volume *volume, clvox
     filter f = {.kind = SOBEL};
     double spacing[3];
     *out = NULL;
-    CLV_TRY(refuse_labels(volume));
+    CLV_TRY(clv_labels_refuse(volume));
     CLV_TRY(clv_field_check_angles(&volume->grid, "Sobel's operator"));
     clvox_grid_spacing(&volume->grid, spacing);
     for (int a = 0; a < 3; a++)
@@ -132,7 +120,7 @@ int clvox_filter_unsharp(clvox_context *context, const clvox_volume *volume, con
     int status = CLVOX_OK;
     filter f = {.kind = UNSHARP};
     *out = NULL;
-    CLV_TRY(refuse_labels(volume));
+    CLV_TRY(clv_labels_refuse(volume));
     if (!(fabs(amount) <= (double)FLT_MAX)) {
         status = clv_fail(CLVOX_ERROR_ARGUMENT, "an amount of %g cannot be added; give a number such as 1",
                           amount);
@@ -151,7 +139,7 @@ int clvox_filter_median(clvox_context *context, const clvox_volume *volume, cons
     int status = CLVOX_OK;
     filter f = {.kind = MEDIAN, .radius = {radius[0], radius[1], radius[2]}};
     *out = NULL;
-    CLV_TRY(refuse_labels(volume));
+    CLV_TRY(clv_labels_refuse(volume));
     CLV_TRY(filter_volume(context, &f, volume, out));
 end:
     return status;

@@ -8,11 +8,13 @@
 #include "base/status.h"
 #include "clvox/filter.h"
 #include "image/intensity.h"
+#include "io/labels.h"
 
 static int check(const clvox_volume *volume, const char *what)
 {
-    if (volume->kind == CLVOX_KIND_LABEL)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "labels are names and have no brightness; give an image");
+    int status = clv_labels_refuse(volume);
+    if (status < 0)
+        return status;
     if (volume->frames != 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the image has %d volumes; %s takes one 3-D volume", volume->frames,
                         what);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "image/noise.h"
+#include "io/labels.h"
 #include "op/image/nlm.h"
 #include "transform/field.h"
 
@@ -150,8 +151,7 @@ end:
 static int check(const clvox_volume *volume, const clvox_volume *mask, const clvox_nlm_options *o)
 {
     int status = CLVOX_OK;
-    if (volume->kind == CLVOX_KIND_LABEL || volume->hint > CLVOX_LABELS_MASK)
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "labels are names and have no noise; give an image, not a label map");
+    CLV_TRY(clv_labels_refuse(volume));
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &volume->grid)))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask is not on the grid of the image; resample it there");
     CLV_TRY(clv_options_check(&clv_nlm_table, o));

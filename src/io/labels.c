@@ -203,3 +203,16 @@ int clv_labels_copy_names(const clvox_volume *from, const int64_t *add, clvox_vo
         to->names[to->name_count++] = *add;
     return CLVOX_OK;
 }
+
+int clv_labels_refuse(const clvox_volume *volume)
+{
+    if (volume->kind == CLVOX_KIND_LABEL)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "labels are names and have no values to filter; give an image, not a label map");
+    if (volume->hint > CLVOX_LABELS_MASK)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "it looks like a label map (%s), whose names have no values to filter; where they are "
+                        "intensities, store them as floats under another name",
+                        clvox_label_reason(volume->hint));
+    return CLVOX_OK;
+}

@@ -10,6 +10,9 @@
 /* Why a scalar volume read from path looks like labels. whole: its file stores whole numbers, unscaled. */
 clvox_label_hint clv_labels_hint(const char *path, bool whole, const clvox_volume *volume);
 
+/* CLVOX_ERROR_ARGUMENT where a volume is a label map, or looks like one, whose names are no values to work with. */
+int clv_labels_refuse(const clvox_volume *volume);
+
 /* Puts in place of the values of the volume, which are exactly `exact`, their places in a table of names, 0
  * first. Leaves it as it is where there are more names than label maps have. CLVOX_ERROR_MEMORY. */
 int clv_labels_rank(clvox_volume *volume, const int64_t *exact);

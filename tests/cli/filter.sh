@@ -106,6 +106,9 @@ exits 2 clvox filter dwi d_dwi.nii.gz -o x.nii --window 4; says 'odd'
 exits 2 clvox filter dwi d_dwi.nii.gz; says '-o OUT is missing'
 exits 1 clvox filter dwi t.nii.gz -o x.nii; one_sentence; says 't.nii.gz'
 exits 1 clvox filter dwi d_dwi.nii.gz -o x.nii --mask k.nii; one_sentence; says 'k.nii'
+printf '1 0 0 900\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > far.txt # beyond the scan, where there is nothing
+exits 0 clvox apply -i d_dwi.nii.gz -r d_dwi.nii.gz -t far.txt -o zero.nii.gz -q
+exits 1 clvox filter dwi zero.nii.gz -o x.nii; one_sentence; says 'zero.nii.gz: no voxel has a signal above 0'
 absent x.nii
 
 begin "misuse is answered by what is missing or does not belong"
@@ -124,7 +127,10 @@ absent x.nii
 
 begin "what cannot be done is said in one sentence"
 exits 1 clvox filter gaussian labels.nii.gz -o x.nii --sigma 2mm; one_sentence; says 'labels are names'
-exits 1 clvox filter sobel labels.nii.gz -o x.nii; one_sentence; says 'labels are names'
+exits 1 clvox filter sobel labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz: labels are names'
+for verb in n4 nlm median winsorize 'match -r t.nii.gz'; do
+    exits 1 clvox filter $verb labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz: labels are names'
+done
 exits 1 clvox filter gaussian nothing.nii -o x.nii --sigma 2mm; one_sentence; says 'nothing.nii'
 exits 1 clvox filter gaussian t.nii.gz -o x.nii --sigma 1e6mm; one_sentence; says 'too wide'
 exits 1 clvox filter gaussian t.nii.gz -o x.png --sigma 2mm; one_sentence; says 'x.png'

@@ -132,6 +132,7 @@ slope far.nii '\000\044\164\111'    # 1e6
 exits 0 clvox jacobian -t folded.nii --log -o log.nii; says 'WARNING: .* voxels are folded'
 [ "$(sed -n 's/.*WARNING: \([0-9]*\) voxels.*/\1/p' log/err)" -ge "$(value folded)" ] || complain "too few folds are said"
 [ "$(value folded)" -gt 0 ] || complain "there is no fold"
+exits 0 clvox jacobian -t folded.nii; says "WARNING: $(value folded) voxels are folded.*also in mean_log and sd_log"
 exits 0 clvox jacobian -t p_truth_warp.nii.gz --log -o log.nii -q; quiet
 exits 0 clvox invert -t folded.nii -o x.nii; says 'folds at [0-9]* of [0-9]* voxels'; exists x.nii; rm x.nii
 exits 1 clvox invert -t far.nii -o x.nii; one_sentence; says 'far.nii.*no inverse'; absent x.nii

@@ -57,6 +57,14 @@ exits 2 $ants --deform 'SyN[0.1,3,0]'; says 'give --deform syn --step 0.1'
 exits 2 $ants --linear 'Affine[0.1]'; says 'give --linear affine'
 exits 2 $ants --metric 'CC[f.nii,m.nii,1,4]'; says '-f f.nii -m m.nii --metric lncc:4'
 exits 2 $ants --metric 'MI,CC[f.nii,m.nii,1,4]'; says 'values in brackets are options'
+exits 2 clvox register -m 'CC[f.nii,m.nii,1,4]' -f f.nii; says 'give -f FIXED -m MOVING --metric CC'
+exits 2 clvox register -f p.nii -m m.nii -f 4x2x1 -o r; says 'shrink factors are --shrink 4x2x1'
+exits 2 clvox register -f p.nii -m m.nii -o '[r_,w.nii.gz]'; says 'as -o r_ for r_'
+for row in '-n@clvox apply --interp' '-u@--histogram-match' '-w@--winsorize 0.005' '-s@--smooth' '-g@--restrict' '--float@single precision' \
+    '--random-seed@the same run gives the same' '--write-composite-transform@-o both.h5' '--collapse-output-transforms@two files'; do
+    exits 2 $ants ${row%@*} 1; says "${row#*@}"
+done
+exits 2 clvox apply -e 0; says 'told by their headers'
 exits 2 clvox register --convergence 100x50; says '--iterations'
 exits 2 clvox apply -n Linear; says '-n: not known; it is --interp'
 exits 2 clvox filter gaussian --fwhm 5mm; says '--sigma, which is the full width at half maximum divided by 2.355'
