@@ -82,7 +82,7 @@ bool cli_whole_size(const clv_numbers *numbers, int least, int most, int size[3]
 /* Words of other programs for the same thing; letters of either case do for all. */
 static const struct {
     const char *theirs, *ours;
-} synonyms[] = {{"nearestneighbor", "nearest"}, {"nn", "nearest"}, {"genericlabel", "label"}, {"multilabel", "label"},
+} synonyms[] = {{"nearestneighbor", "nearest"}, {"lanczoswindowedsinc", "lanczos"}, {"nn", "nearest"}, {"genericlabel", "label"}, {"multilabel", "label"},
                 {"trilinear", "linear"}};
 
 static int read_choice(const cli_option *option, const char *text)
@@ -312,6 +312,9 @@ static int unknown(const char *typed, const struct option *known, int count)
 static int drop_dimensions(const command *cli, const char *letters, int *argc, char **argv)
 {
     static const char *const names[] = {"--dimensionality", "--image-dimensionality"};
+    bool quiet = false; /* options are not parsed yet */
+    for (int i = 1; i < *argc && strcmp(argv[i], "--"); i++)
+        quiet = quiet || !strcmp(argv[i], "-q") || !strcmp(argv[i], "--quiet");
     for (int i = 1; i < *argc && strcmp(argv[i], "--"); i++) {
         const char *value = NULL;
         int words = 1;
@@ -331,7 +334,8 @@ static int drop_dimensions(const command *cli, const char *letters, int *argc, c
             continue;
         if (*value != '3')
             return cli_misuse("%s: clvox is for volumes of three dimensions", argv[i]);
-        cli_remark(cli, 0, "%s has no effect: volumes have three dimensions here\n", argv[i]);
+        if (!quiet)
+            cli_remark(cli, 0, "%s has no effect: volumes have three dimensions here\n", argv[i]);
         *argc -= words;
         for (int k = i--; k < *argc; k++)
             argv[k] = argv[k + words];

@@ -78,6 +78,7 @@ exits 0 clvox register -d 3 -f p_fixed.nii.gz -m p_moving.nii.gz -o own --linear
 says '-d has no effect: volumes have three dimensions'
 json own.json 'j["options"]["deform"] == "syn" and "lncc" in str(j["options"]["metric"])'
 exits 0 clvox apply --dimensionality=3 -i p_fixed.nii.gz -r p_fixed.nii.gz --interp NearestNeighbor -o n.nii.gz
+exits 0 clvox apply -d 3 -q -i p_fixed.nii.gz -r p_fixed.nii.gz --interp LanczosWindowedSinc -o n.nii.gz; quiet
 exits 2 clvox apply -d 2 -i p_fixed.nii.gz -r p_fixed.nii.gz -o n.nii.gz; says 'three dimensions'
 exits 0 clvox apply -d3 -i p_fixed.nii.gz -r p_fixed.nii.gz -t '[own_affine.txt,1]' -o a.nii.gz
 exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -t own_affine.txt,-1 -o b.nii.gz
