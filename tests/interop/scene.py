@@ -65,19 +65,19 @@ class Grid:
 
 
 GRIDS = {
-    "axial": Grid((47, 53, 41), (1.6, 1.5, 1.7)),
-    "oblique anisotropic": Grid((51, 45, 33), (1.3, 1.7, 2.3), turn=24, middle=(3, -5, 2)),
-    "left-handed": Grid((45, 50, 43), (1.7, 1.6, 1.8), axes="LAS", turn=11, about=(3, -1, 2),
+    "axial": Grid((31, 35, 27), (2.43, 2.27, 2.58)),
+    "oblique anisotropic": Grid((34, 30, 23), (1.95, 2.55, 3.3), turn=24, middle=(3, -5, 2)),
+    "left-handed": Grid((30, 33, 29), (2.55, 2.42, 2.67), axes="LAS", turn=11, about=(3, -1, 2),
                         middle=(-60, 40, 25)),
-    "PSR": Grid((53, 43, 47), (1.5, 1.7, 1.4), axes="PSR", middle=(15, 10, -20)),
-    "qform only, left-handed": Grid((43, 47, 39), (1.8, 1.6, 1.9), axes="RPS", turn=17, codes="qform",
+    "PSR": Grid((35, 29, 31), (2.27, 2.52, 2.12), axes="PSR", middle=(15, 10, -20)),
+    "qform only, left-handed": Grid((29, 31, 26), (2.67, 2.43, 2.85), axes="RPS", turn=17, codes="qform",
                                     middle=(2, 3, 4)),
-    "sform only, oblique": Grid((49, 41, 44), (1.5, 1.9, 1.6), axes="RSA", turn=-31, about=(2, 1, 1),
+    "sform only, oblique": Grid((33, 27, 29), (2.23, 2.89, 2.43), axes="RSA", turn=-31, about=(2, 1, 1),
                                 codes="sform", middle=(0, 30, -10)),
 }
 
 # What ITK cannot hold: its axes are always at right angles.
-SHEARED = Grid((46, 43, 45), (1.6, 1.7, 1.5), axes="LSP", turn=13, codes="sform", shear=0.2,
+SHEARED = Grid((31, 29, 30), (2.37, 2.52, 2.25), axes="LSP", turn=13, codes="sform", shear=0.2,
                middle=(5, 0, -8))
 
 # Fixed and moving grid of each registration: every grid on either side, each with one that differs.

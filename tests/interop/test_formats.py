@@ -31,7 +31,7 @@ def values(grid, frames=1, kind=np.float32):
 
 def read(path):
     """A volume through clvox: its values and voxels -> RAS."""
-    tools.clvox("apply", "-i", path, "-r", path, "--interp", "nearest", "-o", "out.nii", "-q")
+    tools.convert(path, "out.nii")
     image = nibabel.load("out.nii")
     return np.asarray(image.dataobj), image.affine
 
@@ -65,6 +65,68 @@ class Formats(unittest.TestCase):
         gap = np.abs((affine - grid.affine) @ corners).max()
         self.assertLess(gap, 1e-4)
 
+    def test_nifti_in(self):
+        """NIfTI of SimpleITK and ANTs: every type, files, compressed ones and pairs, one frame and several"""
+        import ants
+        kinds = (np.uint8, np.int8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
+        for name, grid in GRIDS.items():
+            for kind in kinds:
+                data = values(grid, 1, kind)
+                for path in ("s.nii", "s.nii.gz", "s.hdr"):
+                    sitk.WriteImage(itk_image(data, grid), path)
+                    with self.subTest(grid=name, kind=kind.__name__, path=path):
+                        self.same(*read(path), data, grid)
+            frames = values(grid, 3, np.int16)
+            series = sitk.JoinSeries([itk_image(np.ascontiguousarray(frames[..., t]), grid) for t in range(3)])
+            sitk.WriteImage(series, "s4.nii.gz")
+            with self.subTest(grid=name, frames=3):
+                self.same(*read("s4.nii.gz"), frames, grid)
+            for kind in (np.uint8, np.uint32, np.float32, np.float64):
+                data = values(grid, 1, kind)
+                sitk.WriteImage(itk_image(data, grid), "s.nii")
+                ants.image_write(ants.image_read("s.nii", pixeltype=None), "a.nii.gz")
+                with self.subTest(grid=name, kind=kind.__name__, by="ANTs"):
+                    self.same(*read("a.nii.gz"), data, grid)
+
+    def test_nifti_forms(self):
+        """NIfTI-2, the other byte order and Analyze, as nibabel writes them"""
+        for name, grid in GRIDS.items():
+            for kind in (np.uint8, np.int16, np.float32, np.float64):
+                data = values(grid, 2, kind)
+                nibabel.save(nibabel.Nifti2Image(data, grid.affine), "two.nii")
+                big = nibabel.Nifti1Header(endianness=">")
+                big.set_data_dtype(np.dtype(kind).newbyteorder(">"))
+                nibabel.save(nibabel.Nifti1Image(data, grid.affine, big), "big.nii.gz")
+                for path in ("two.nii", "big.nii.gz"):
+                    with self.subTest(grid=name, kind=kind.__name__, path=path):
+                        self.same(*read(path), data, grid)
+        grid = GRIDS["axial"]
+        data = values(grid, 1, np.int16)
+        nibabel.save(nibabel.AnalyzeImage(data, np.diag([1.6, 1.5, 1.7, 1])), "old.hdr")
+        ours, affine = read("old.hdr")
+        np.testing.assert_array_equal(ours, data)
+        np.testing.assert_allclose(np.linalg.norm(affine[:3, :3], axis=0), (1.6, 1.5, 1.7), rtol=1e-6)
+
+    def test_nifti_out(self):
+        """NIfTI of clvox, of every type, compressed and not, as SimpleITK and ANTs read it"""
+        import ants
+        for name, grid in GRIDS.items():
+            for kind in (np.uint8, np.int8, np.int16, np.uint16, np.int32, np.uint32, np.float32, np.float64):
+                data = values(grid, 1, kind)
+                sitk.WriteImage(itk_image(data, grid), "s.nrrd")
+                for path in ("o.nii", "o.nii.gz"):
+                    tools.convert("s.nrrd", path)
+                    with self.subTest(grid=name, kind=kind.__name__, path=path):
+                        image = sitk.ReadImage(path)
+                        self.assertEqual(sitk.GetArrayViewFromImage(image).dtype, kind)
+                        self.same(sitk.GetArrayFromImage(image).T, itk_affine(image), data, grid)
+            image = ants.image_read("o.nii.gz")
+            with self.subTest(grid=name, by="ANTs"):
+                place = np.eye(4)
+                place[:3, :3] = image.direction * image.spacing
+                place[:3, 3] = image.origin
+                self.same(image.numpy(), FLIP @ place, data, grid)
+
     def test_mgh_in(self):
         """MGH and MGZ of nibabel: every type, one frame and several"""
         for name, grid in GRIDS.items():
@@ -83,7 +145,7 @@ class Formats(unittest.TestCase):
                 data = values(grid, 2, kind)
                 nibabel.save(nibabel.Nifti1Image(data, grid.affine), "n.nii")
                 for path in ("o.mgz", "o.mgh"):
-                    tools.clvox("apply", "-i", "n.nii", "-r", "n.nii", "--interp", "nearest", "-o", path, "-q")
+                    tools.convert("n.nii", path)
                     with self.subTest(grid=name, kind=kind.__name__, path=path):
                         image = nibabel.load(path)
                         self.same(np.asarray(image.dataobj), image.affine, data, grid)
@@ -217,7 +279,7 @@ class Formats(unittest.TestCase):
 
     def test_real(self):
         """FreeSurfer's own files and Slicer's, beside nibabel and SimpleITK"""
-        data = os.environ.get("CLVOX_DATA", "")
+        data = os.environ.get("CLVOX_DATA", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/data"))
         for name in ("fs_bert_1mm/norm.mgz", "formats_nibabel/test.mgz"):
             path = os.path.join(data, name)
             if not os.path.exists(path):

@@ -22,7 +22,7 @@ def result(fixed_name, moving_name):
         moving.write(prefix + "_m.nii.gz", scene.moving_image(moving))
         moving.write(prefix + "_ones.nii.gz", moving.interior(2).astype(np.float32))
         tools.clvox("register", "-f", prefix + "_f.nii.gz", "-m", prefix + "_m.nii.gz", "-o", prefix,
-                    "--inverse", "--no-picture", "-q")
+                    "--inverse", "--no-picture", "-q", "--iterations", "30x20x10")
     return prefix
 
 

@@ -50,17 +50,17 @@ class Theirs(unittest.TestCase):
                                  aff_smoothing_sigmas=(1, 0), reg_iterations=(15, 5), aff_sampling=16,
                                  syn_sampling=16, random_seed=1)
         warp, affine = done["fwdtransforms"]
-        inside = tools.clvox_apply(prefix + "_m_ones.nii.gz", f, [warp, affine], prefix + "_in.nii.gz")
+        inside = tools.apply_here(prefix + "_m_ones.nii.gz", f, [warp, affine], prefix + "_in.nii.gz")
         where = fixed.interior() & (inside > 0.999)
         ours = tools.clvox_apply(m, f, [warp, affine], prefix + "_o.nii.gz")
         self.check("forward", ours, tools.ants_apply(m, f, [warp, affine]), where)
         self.aligned(prefix, ours, where)
         affine, inverse = done["invtransforms"]
         back = [affine + ",-1", inverse]
-        inside = tools.clvox_apply(prefix + "_f_ones.nii.gz", m, back, prefix + "_in.nii.gz")
+        inside = tools.apply_here(prefix + "_f_ones.nii.gz", m, back, prefix + "_in.nii.gz")
         where = moving.interior() & (inside > 0.999)
         theirs = tools.ants_apply(f, m, [affine, inverse], inverted=[True, False])
-        self.check("inverse", tools.clvox_apply(f, m, back, prefix + "_o.nii.gz"), theirs, where)
+        self.check("inverse", tools.apply_here(f, m, back, prefix + "_o.nii.gz"), theirs, where)
 
     def greedy(self, fixed_name, moving_name):
         prefix, fixed, moving = pair("greedy", fixed_name, moving_name)
@@ -68,16 +68,16 @@ class Theirs(unittest.TestCase):
         affine, warp, inverse = prefix + ".mat", prefix + "_w.nii.gz", prefix + "_iw.nii.gz"
         tools.greedy(f"-a -m NCC 2x2x2 -i {f} {m} -o {affine} -n 30x15 -ia-image-centers")
         tools.greedy(f"-m NCC 2x2x2 -i {f} {m} -it {affine} -o {warp} -oinv {inverse} -n 20x10")
-        inside = tools.clvox_apply(prefix + "_m_ones.nii.gz", f, [warp, affine], prefix + "_in.nii.gz")
+        inside = tools.apply_here(prefix + "_m_ones.nii.gz", f, [warp, affine], prefix + "_in.nii.gz")
         where = fixed.interior() & (inside > 0.999)
         ours = tools.clvox_apply(m, f, [warp, affine], prefix + "_o.nii.gz")
         self.check("forward", ours, tools.greedy_apply(m, f, [warp, affine], prefix + "_g.nii.gz"), where)
         self.aligned(prefix, ours, where)
         back = [affine + ",-1", inverse]
-        inside = tools.clvox_apply(prefix + "_f_ones.nii.gz", m, back, prefix + "_in.nii.gz")
+        inside = tools.apply_here(prefix + "_f_ones.nii.gz", m, back, prefix + "_in.nii.gz")
         where = moving.interior() & (inside > 0.999)
         theirs = tools.greedy_apply(f, m, back, prefix + "_g.nii.gz")
-        self.check("inverse", tools.clvox_apply(f, m, back, prefix + "_o.nii.gz"), theirs, where)
+        self.check("inverse", tools.apply_here(f, m, back, prefix + "_o.nii.gz"), theirs, where)
 
     def test_sitk_affines(self):
         """Every affine kind that SimpleITK writes, as text and as .mat, is applied as SimpleITK does"""
@@ -105,15 +105,19 @@ class Theirs(unittest.TestCase):
                  "composed scale skew versor": sitk.ComposeScaleSkewVersor3DTransform(
                      scales, (0.05, -0.04, 0.03), axis, 0.2, (1, 2, 3), centre),
                  "identity": sitk.Transform(3, sitk.sitkIdentity)}
+        points = grid.points()[::5, ::7, ::6].reshape(-1, 3) * [-1, -1, 1]
+        np.savetxt("kind_p.csv", points, delimiter=",", header="x,y,z", comments="", fmt="%.12g")
         for name, transform in kinds.items():
             for end in ("txt", "tfm", "mat"):
                 path = f"kind.{end}"
                 sitk.WriteTransform(transform, path)
-                inside = tools.sitk_apply("kinds_ones.nii.gz", image, [transform]) > 0.999
-                where = grid.interior() & inside
-                theirs = tools.sitk_apply(image, image, [transform])
-                ours = tools.clvox_apply(image, image, [path], "k_o.nii.gz")
-                self.check(f"{name}.{end}", ours, theirs, where)
+                tools.clvox("apply", "--points", "kind_p.csv", "-t", path, "-o", "kind_q.csv", "-q")
+                ours = np.loadtxt("kind_q.csv", delimiter=",", skiprows=1)
+                theirs = np.array([transform.TransformPoint(p) for p in points])
+                self.assertLess(np.abs(ours - theirs).max(), 1e-5, f"{name}.{end}")
+            inside = tools.sitk_apply("kinds_ones.nii.gz", image, [transform]) > 0.999
+            self.check(name, tools.apply_here(image, image, [path], "k_o.nii.gz"),
+                       tools.sitk_apply(image, image, [transform]), grid.interior() & inside)
 
     def test_sitk_warp(self):
         """Displacement fields of another grid that SimpleITK wrote, alone and in chains"""
@@ -141,7 +145,7 @@ class Theirs(unittest.TestCase):
                 where = tools.sitk_apply(cover, image, before) > 0.999
                 where &= grid.interior() & (tools.sitk_apply(ones, image, chain) > 0.999)
                 self.check(f"{precision.__name__}, {' '.join(chain)}",
-                           tools.clvox_apply(image, image, chain, "field_o.nii.gz"),
+                           tools.apply_here(image, image, chain, "field_o.nii.gz"),
                            tools.sitk_apply(image, image, chain), where)
 
 

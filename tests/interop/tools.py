@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """clvox, SimpleITK, ANTs and greedy behind one face: files in, arrays (X x Y x Z) out."""
 import contextlib
+import ctypes
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import SimpleITK as sitk
 
 PROGRAM = os.environ.get("CLVOX", "clvox")
+LIBRARY = []
 
 
 def clvox(*arguments, both=False):
@@ -18,6 +20,68 @@ def clvox(*arguments, both=False):
     if done.returncode:
         raise AssertionError(f"clvox {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}")
     return done.stdout + done.stderr if both else done.stdout
+
+
+def library():
+    """clvox's library, for what would start the program a hundred times; None where it does not lie where it is built."""
+    if not LIBRARY:
+        path = os.path.join(os.path.dirname(PROGRAM), "..", "libclvox.so")
+        LIBRARY.append(ctypes.CDLL(path) if os.path.exists(path) else None)
+        if LIBRARY[0]:
+            LIBRARY[0].clvox_message.restype = ctypes.c_char_p
+    return LIBRARY[0]
+
+
+def convert(path, out):
+    """A volume as clvox reads it and writes it again."""
+    lib, volume = library(), ctypes.c_void_p()
+    if not lib:
+        clvox("apply", "-i", path, "-r", path, "--interp", "nearest", "-o", out, "-q")
+        return
+    status = lib.clvox_volume_read(path.encode(), ctypes.byref(volume))
+    if status >= 0:
+        status = lib.clvox_volume_write(volume, out.encode())
+    lib.clvox_volume_destroy(ctypes.byref(volume))
+    if status < 0:
+        raise AssertionError(f"{path} to {out}: {lib.clvox_message().decode()}")
+
+
+class Link(ctypes.Structure):
+    """clvox_link"""
+    _fields_ = [("transform", ctypes.c_void_p), ("inverse", ctypes.c_int)]
+
+
+def apply_here(image, reference, transforms, out):
+    """clvox_apply without the half second that opening a device takes: one context serves all."""
+    lib = library()
+    if not lib:
+        return clvox_apply(image, reference, transforms, out)
+
+    def check(status):
+        if status < 0:
+            raise AssertionError(f"{image}, {transforms}: {lib.clvox_message().decode()}")
+
+    if len(LIBRARY) == 1:
+        LIBRARY.append(ctypes.c_void_p())
+        check(lib.clvox_context_create(None, ctypes.byref(LIBRARY[1])))
+    # A volume begins with its grid, so that a pointer to one points to the other.
+    moving, fixed, made = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    check(lib.clvox_volume_read(image.encode(), ctypes.byref(moving)))
+    check(lib.clvox_volume_read(reference.encode(), ctypes.byref(fixed)))
+    links = []
+    for word in transforms:
+        path, inverse = (word[:-3], 1) if word.endswith(",-1") else (word, 0)
+        parts, count = (ctypes.c_void_p * 8)(), ctypes.c_int()
+        check(lib.clvox_transforms_read(path.encode(), fixed, moving, parts, 8, ctypes.byref(count)))
+        links += [Link(part, inverse) for part in list(parts)[:count.value][::-1 if inverse else 1]]
+    check(lib.clvox_apply(LIBRARY[1], moving, fixed, (Link * len(links))(*links), len(links), 0, ctypes.c_float(0),
+                          ctypes.byref(made)))
+    check(lib.clvox_volume_write(made, out.encode()))
+    for link in links:
+        lib.clvox_transform_destroy(ctypes.byref(ctypes.c_void_p(link.transform)))
+    for volume in (moving, fixed, made):
+        lib.clvox_volume_destroy(ctypes.byref(volume))
+    return load(out)
 
 
 def load(path):
