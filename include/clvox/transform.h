@@ -30,6 +30,7 @@ typedef enum clvox_affine_form {
  *     that linear interpolation errs by less than 0.002 mm as far as 2^24 samples go; LPS;
  *   FreeSurfer's LTA of the types 0, 1, 2, 14 and 21, between voxels, mm from the first voxel, RAS or tkRAS:
  *     the source moves, so that all but 14 (register.dat) are inverted;
+ *   FreeSurfer's register.dat, which clvox_transforms_read alone can understand;
  *   four rows of four numbers: RAS (greedy, NiftyReg, MRtrix);
  *   NIfTI [X, Y, Z, 1, 3]: ITK displacement (LPS), or by intent_name NiftyReg's
  *     deformation or displacement (NREG_TRANS), or SPM's deformation (Mapping);

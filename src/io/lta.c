@@ -10,6 +10,7 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "io/plain.h"
+#include "io/tkras.h"
 #include "io/transform_format.h"
 
 /* What lies on either side of the matrix. */
@@ -51,14 +52,11 @@ static bool read_numbers(const char *text, int count, double *out)
     return good;
 }
 
-/* A frame of the volume whose description begins at text -> RAS. Scaled voxels are millimetres from the first voxel,
- * tkRAS are millimetres from the centre along axes as a coronal volume has them. */
+/* A frame of the volume whose description begins at text -> RAS. Scaled voxels are millimetres from the first voxel. */
 static int to_ras(const char *path, const char *text, const char *which, side frame, double out[4][4])
 {
     static const char *const axis[] = {"xras", "yras", "zras", "cras"};
-    static const double tk[3][3] = {{-1, 0, 0}, {0, 0, 1}, {0, -1, 0}};
-    int status = CLVOX_OK;
-    double size[3], edge[3], direction[4][3], valid = 0, ras[4][4], inside[4][4];
+    double size[3], edge[3], direction[4][3], valid = 0;
     const char *at = text ? value_of(text, "valid") : NULL;
     bool good = at && read_numbers(at, 1, &valid);
     if (good && valid == 0)
@@ -71,26 +69,22 @@ static int to_ras(const char *path, const char *text, const char *which, side fr
     good = at && read_numbers(at, 3, edge);
     for (int a = 0; a < 4 && good; a++)
         good = (at = value_of(text, axis[a])) && read_numbers(at, 3, direction[a]);
-    clv_matrix_identity(ras);
-    clv_matrix_identity(inside);
+    clv_matrix_identity(out);
     for (int i = 0; i < 3 && good; i++) {
-        ras[i][3] = direction[3][i];
-        inside[i][i] = frame == VOXELS ? 1 : frame == SCALED ? edge[i] : 0;
+        out[i][3] = direction[3][i];
         for (int j = 0; j < 3; j++) {
-            ras[i][j] = direction[j][i] * edge[j];
-            ras[i][3] -= ras[i][j] * size[j] / 2;
-            if (frame == TKRAS) {
-                inside[i][j] = tk[i][j] * edge[j];
-                inside[i][3] -= inside[i][j] * size[j] / 2;
-            }
+            out[i][j] = direction[j][i] * edge[j];
+            out[i][3] -= out[i][j] * size[j] / 2;
         }
     }
-    if (!good || !clv_matrix_regular(CLV_MATRIX(ras)))
+    if (!good || !clv_matrix_regular(CLV_MATRIX(out)))
         return clv_fail(CLVOX_ERROR_FORMAT, "%s: its description of the %s volume is damaged", path, which);
-    CLV_TRY(clv_matrix_invert(CLV_MATRIX(inside), inside));
-    clv_matrix_multiply(CLV_MATRIX(ras), CLV_MATRIX(inside), out);
-end:
-    return status;
+    for (int i = 0; i < 3 && frame == SCALED; i++)
+        for (int j = 0; j < 3; j++)
+            out[i][j] = direction[j][i];
+    if (frame == TKRAS)
+        clv_tkras(CLV_MATRIX3(direction), direction[3], out);
+    return CLVOX_OK;
 }
 
 static int parse(const char *path, const char *text, double m[4][4])

@@ -75,10 +75,6 @@ int clv_mesh_triangle(clv_mesh *mesh, const int64_t corner[3]);
 /* y = matrix x for every point; triangles are turned where it mirrors. */
 int clv_mesh_map(clv_mesh *mesh, const double matrix[4][4]);
 
-/* tkRAS (FreeSurfer's millimetres about the middle of a volume) to RAS: axes
- * holds the directions of the volume's columns, rows and slices. */
-void clv_mesh_from_tkras(const double axes[3][3], const double centre[3], double out[4][4]);
-
 /* ---- a file being written ----------------------------------------------- */
 
 typedef struct clv_surface_out {

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "io/surface_file.h"
+#include "io/tkras.h"
 
 /* Tags behind the triangles. */
 enum { TAG_REAL_RAS = 2, TAG_GEOMETRY = 20 };
@@ -59,7 +60,7 @@ static int geometry(const clv_surface_bytes *file, size_t at, double out[4][4])
             CLVOX_ERROR_FORMAT,
             "%s: the geometry of its volume is damaged (xras, yras, zras, cras), get a fresh copy",
             file->path);
-    clv_mesh_from_tkras((const double(*)[3])axes, centre, out);
+    clv_tkras((const double(*)[3])axes, centre, out);
     return 1;
 }
 

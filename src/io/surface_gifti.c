@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "io/surface_file.h"
+#include "io/tkras.h"
 
 typedef enum encoding { ASCII, BASE64, GZIP_BASE64, EXTERNAL, ENCODINGS } encoding;
 
@@ -262,7 +263,7 @@ static int place(gifti *g)
     if (!g->rank && (g->found & CENTRE) == CENTRE && (!named || named == AXES)) {
         if (named)
             memcpy(axes, g->geometry, sizeof axes);
-        clv_mesh_from_tkras((const double(*)[3])axes, g->geometry + 9, g->matrix);
+        clv_tkras((const double(*)[3])axes, g->geometry + 9, g->matrix);
         g->rank = 1;
     }
     return g->rank ? clv_mesh_map(g->mesh, (const double(*)[4])g->matrix) : CLVOX_OK;

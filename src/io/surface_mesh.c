@@ -215,19 +215,6 @@ int clv_mesh_map(clv_mesh *m, const double matrix[4][4])
     return CLVOX_OK;
 }
 
-void clv_mesh_from_tkras(const double axes[3][3], const double centre[3], double out[4][4])
-{
-    /* tkRAS names the volume's axes so, whatever they point to: x against its
-     * columns, y along its slices, z against its rows. */
-    clv_matrix_identity(out);
-    for (int i = 0; i < 3; i++) {
-        out[i][0] = -axes[0][i];
-        out[i][1] = axes[2][i];
-        out[i][2] = -axes[1][i];
-        out[i][3] = centre[i];
-    }
-}
-
 /* ---- a file being written ----------------------------------------------- */
 
 void clv_out_bytes(clv_surface_out *out, const void *bytes, size_t size)

@@ -14,7 +14,8 @@
 /* The first that claims a file reads it. */
 static const clv_transform_format *const formats[] = {
     &clv_warp_transform,    &clv_itk_text_transform, &clv_itk_hdf5_transform,
-    &clv_itk_mat_transform, &clv_lta_transform,      &clv_rows_transform,
+    &clv_itk_mat_transform, &clv_lta_transform,      &clv_register_dat_transform,
+    &clv_rows_transform,
 };
 enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
 

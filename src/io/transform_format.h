@@ -34,7 +34,7 @@ typedef struct clv_transform_format {
 } clv_transform_format;
 
 extern const clv_transform_format clv_warp_transform, clv_itk_text_transform, clv_itk_hdf5_transform,
-    clv_itk_mat_transform, clv_lta_transform, clv_rows_transform;
+    clv_itk_mat_transform, clv_lta_transform, clv_register_dat_transform, clv_rows_transform;
 
 /* ---- fields of coefficients --------------------------------------------- */
 

@@ -139,6 +139,7 @@ def ltas():
         yield f"type{kind}", (f"# x\ntype      = {kind}\nnxforms   = 1\nmean      = 0 0 0\nsigma     = 1.0\n1 4 4\n"
                               "0.9 0.1 0 5e0\n-1E-1 0.9 0 -6\n0 0 1.1 7\n0 0 0 1\n"
                               f"src volume info\n{info}dst volume info\n{info}subject me\n").encode()
+    yield "register", b"some body\n1.5\n3\n0.15\n0.9 0.1 0 5e0\n-1E-1 0.9 0 -6\n0 0 1.1 7\n0 0 0 1\nround\n"
     yield "unknown", b"type = 0\nnxforms = 1\n1 4 4\n1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\nsrc volume info\nvalid = 0\n"
 
 

@@ -144,7 +144,7 @@ class TransformFiles(unittest.TestCase):
                     np.testing.assert_allclose(moved(outside, path), outside, atol=1e-6)
 
     def test_lta(self):
-        """LTA between voxels, millimetres from the first voxel, RAS and tkRAS, of any two volumes: the source moves"""
+        """LTA between voxels, millimetres from the first voxel, RAS and tkRAS, and register.dat, of any two volumes"""
         source, target = GRIDS["PSR"], GRIDS["oblique"]
         points = lps_points(target)
         world = np.eye(4)  # target -> source, RAS
@@ -180,6 +180,16 @@ class TransformFiles(unittest.TestCase):
                 file.write(f"src volume info\n{info(source)}dst volume info\n{info(target)}subject me\nfscale 0.1\n")
             with self.subTest(type=kind):
                 self.near(moved(points, "t.lta"), want, points)
+        target.write("ref.nii", values(target))
+        source.write("src.nii", values(source))
+        with open("register.dat", "w", encoding="ascii") as file:
+            file.write("somebody\n1.5\n1.4\n0.15\n")
+            np.savetxt(file, kinds[14], fmt="%.15e")
+            file.write("round\n")
+        tools.clvox("compose", "-r", "ref.nii", "--moving", "src.nii", "-t", "register.dat", "-o", "r.nii.gz", "-q")
+        ours = tools.load("r.nii.gz")[:, :, :, 0] * [-1, -1, 1]
+        there = target.points() @ world[:3, :3].T + world[:3, 3] - target.points()
+        np.testing.assert_allclose(ours, there, atol=1e-4)
 
     def check_fnirt(self, path, fixed, moving):
         """The warp that clvox makes of FNIRT's, at every voxel, beside fslpy."""

@@ -81,6 +81,38 @@ static void lta(void **state)
         refuses(text_file("b.lta", bad[i].text), bad[i].says);
 }
 
+/* In tkRAS the first image's middle lies at 0 and so does the other's, along (-columns, slices, -rows). */
+static void register_dat(void **state)
+{
+    (void)state;
+    static const char good[] = "some body\n1.5\n3\n 0.15 \n1 0 0 5\n0 1 0 -6\n0 0 1 7\n0 0 0 1\nround\n";
+    const clvox_grid fixed = {{4, 6, 8}, {{2, 0, 0, 10}, {0, 1, 0, 20}, {0, 0, 3, 30}, {0, 0, 0, 1}}},
+                     moving = {{2, 2, 2}, {{0, 1, 0, 1}, {0, 0, 1, 2}, {1, 0, 0, 3}, {0, 0, 0, 1}}};
+    clvox_transform *part[ROOM];
+    int count;
+    const char *path = text_file("r.dat", good);
+    assert_ok(clvox_transforms_read(path, &fixed, &moving, part, ROOM, &count));
+    assert_true(count == 1 && !part[0]->is_warp);
+    /* The fixed middle (14, 23, 42) -> tkRAS (5, -6, 7) -> columns -5, slices -6, rows -7 of the moving image. */
+    double x[3] = {14, 23, 42};
+    clv_matrix_apply(CLV_MATRIX(part[0]->matrix), x, x);
+    assert_that(x[0] == 2 - 7 && x[1] == 3 - 6 && x[2] == 4 - 5, "%g %g %g", x[0], x[1], x[2]);
+    clvox_transform_destroy(&part[0]);
+    refuses(path, "depend on the images");
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"me\n1\n1\n1\n1 0 0 5\n0 1 0 -6\n0 0 1 7\n0 0 0 2\n", "matrix is damaged"},
+        {"me\n1\n1\n1\n1 0 0 5\n0 1 0 -6\n0 0 1\n0 0 0 1\n", "is no transform"},
+        {"me\n1\n1\n1 2\n1 0 0 5\n0 1 0 -6\n0 0 1 7\n0 0 0 1\n", "is no transform"},
+        {"me\n1\n1\n1\n1 0 0 5\n0 1 0 nan\n0 0 1 7\n0 0 0 1\n", "is no transform"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refuses(text_file("b.dat", bad[i].text), bad[i].says);
+    assert_true(clvox_transforms_read(text_file("s.dat", "me\n1\n1\n1\n1 0 0 5\n0 1 0 -6\n0 1 0 7\n0 0 0 1\n"), &fixed, &moving,
+                                      part, ROOM, &count) == CLVOX_ERROR_FORMAT && strstr(clvox_message(), "singular"));
+}
+
 /* ---- ITK ---------------------------------------------------------------- */
 
 #define ITK "#Insight Transform File V1.0\n"
@@ -318,6 +350,7 @@ static int tear_down(void **state)
 int main(void)
 {
     test_case(lta, "LTA: the source moves; what is damaged is refused with its reason");
+    test_case(register_dat, "register.dat: between the middles of two images; what is damaged is refused");
     test_case(composites, "ITK: composites apply the last first; what is damaged is refused with its reason");
     test_case(splines, "ITK: a B-spline of a linear map is that map");
     test_case(fnirt, "FNIRT: cubic and quadratic splines and cosines are what their definitions say, on axes of either hand");
