@@ -116,7 +116,11 @@ int cli_read_gradients(command *cli, const char *bval, const char *bvec, const c
 int cli_read_transform(command *cli, const char *path, clvox_transform **out);
 /* Takes FILE, FILE,-1 and ANTs' [FILE,1] and [FILE,0] apart; *file is the caller's to free. */
 int cli_link_word(const char *text, char **file, bool *inverse);
-/* The transform that such a word means: inverted where it says so (a warp numerically, on the device). */
+/* The inverse of a warp, numerically, on the device. Says where the warp folds and where the inverse is off by more
+ * than a voxel; fails, naming path, where it is off on average. error: as of clvox_invert. */
+int cli_invert_warp(command *cli, const char *path, const clvox_volume *warp, clvox_volume **out, double error[2],
+                    clvox_jacobian_summary *summary);
+/* The transform that such a word means: inverted where it says so. */
 int cli_read_link(command *cli, const char *text, clvox_transform **out);
 /* All that a file holds; on failure *count is 0. */
 int cli_read_transforms(command *cli, const char *path, clvox_transform **out, int room, int *count);
@@ -149,6 +153,7 @@ typedef struct cli_chain {
     const char *fixed, *moving; /* set before it is read: the images between which it leads, NULL: not known */
     clvox_transform *transform[CLI_MAX_LINKS];
     clvox_link link[CLI_MAX_LINKS];
+    const char *word[CLI_MAX_LINKS]; /* what was typed for each */
     int count;
 } cli_chain;
 int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out);
@@ -162,8 +167,8 @@ typedef struct cli_input {
     int as; /* 0: an image; CLI_AS_MASK: checked as by cli_read_mask; CLI_AS_LABELS: by clvox_labels_read */
 } cli_input;
 /* Reads volumes (at most CLI_MAX_TEXTS) and a chain (texts NULL: none) side by
- * side and, where device is set, opens the device meanwhile. On failure what
- * was read is released. */
+ * side and, where device is set, opens the device meanwhile and inverts the warps of the chain that are to be.
+ * On failure what was read is released. */
 int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain,
              bool device);
 /* Fails, naming both files, where `a` (NULL: nothing to compare) lies on another grid than `b`. */

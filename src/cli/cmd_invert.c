@@ -35,13 +35,7 @@ int cmd_invert(command *cli, int argc, char **argv)
         return cli_misuse("-o OUT is missing");
     CLV_TRY(cli_read_transform(cli, path, &transform));
     if (transform->is_warp) {
-        CLV_TRY(cli_open(cli));
-        status = clvox_invert(cli->ctx, transform->warp, &out, error);
-        if (status < 0) {
-            clv_fail_in(status, path);
-            goto end;
-        }
-        CLV_TRY(clvox_jacobian(cli->ctx, transform->warp, NULL, 0, NULL, &jacobian));
+        CLV_TRY(cli_invert_warp(cli, path, transform->warp, &out, error, &jacobian));
         CLV_TRY(cli_write_warp(cli, out, out_path));
     } else {
         double inverse[4][4];
@@ -56,13 +50,6 @@ int cmd_invert(command *cli, int argc, char **argv)
     cli_log_number(cli->log, "largest_error_voxels", error[0]);
     cli_log_number(cli->log, "mean_error_voxels", error[1]);
     cJSON_AddNumberToObject(cli->log, "folded", (double)jacobian.folded);
-    if (jacobian.folded > 0)
-        fprintf(stderr,
-                "clvox invert: WARNING: %s folds at %ld of %ld voxels, where it has no inverse; the error there is up to "
-                "%.3g voxels\n",
-                path, jacobian.folded, jacobian.voxels, error[0]);
-    else if (error[0] > 1)
-        fprintf(stderr, "clvox invert: WARNING: the inverse of %s is off by up to %.3g voxels\n", path, error[0]);
 end:
     clvox_transform_destroy(&transform);
     clvox_volume_destroy(&out);

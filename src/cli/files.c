@@ -117,23 +117,53 @@ int cli_link_word(const char *text, char **file, bool *inverse)
     return CLVOX_OK;
 }
 
+int cli_invert_warp(command *cli, const char *path, const clvox_volume *warp, clvox_volume **out, double error[2],
+                    clvox_jacobian_summary *summary)
+{
+    int status;
+    CLV_TRY(cli_open(cli));
+    status = clvox_invert(cli->ctx, warp, out, error);
+    if (status < 0)
+        return clv_fail_in(status, path);
+    CLV_TRY(clvox_jacobian(cli->ctx, warp, NULL, 0, NULL, summary));
+    if (summary->folded > 0)
+        fprintf(stderr,
+                "clvox %s: WARNING: %s folds at %ld of %ld voxels, where it has no inverse; the error there is up to "
+                "%.3g voxels\n",
+                cli->verb, path, summary->folded, summary->voxels, error[0]);
+    else if (error[0] > 1)
+        fprintf(stderr, "clvox %s: WARNING: the inverse of %s is off by up to %.3g voxels\n", cli->verb, path, error[0]);
+end:
+    if (status < 0)
+        clvox_volume_destroy(out);
+    return status;
+}
+
+/* Puts the inverse in the place of a warp. */
+static int invert_in_place(command *cli, const char *path, clvox_transform *t)
+{
+    double error[2];
+    clvox_jacobian_summary summary;
+    clvox_volume *inverted = NULL;
+    int status = cli_invert_warp(cli, path, t->warp, &inverted, error, &summary);
+    if (status < 0)
+        return status;
+    clvox_volume_destroy(&t->warp);
+    t->warp = inverted;
+    return CLVOX_OK;
+}
+
 int cli_read_link(command *cli, const char *text, clvox_transform **out)
 {
     int status;
     bool inverse;
     char *file = NULL;
-    clvox_volume *inverted = NULL;
     *out = NULL;
     CLV_TRY(cli_link_word(text, &file, &inverse));
     CLV_TRY(cli_read_transform(cli, file, out));
-    if (inverse && (*out)->is_warp) {
-        CLV_TRY(cli_open(cli));
-        CLV_TRY(clvox_invert(cli->ctx, (*out)->warp, &inverted, NULL));
-        clvox_volume_destroy(&(*out)->warp);
-        (*out)->warp = inverted;
-    } else if (inverse) {
-        CLV_TRY(clv_matrix_invert(CLV_MATRIX((*out)->matrix), (*out)->matrix));
-    }
+    if (inverse)
+        CLV_TRY((*out)->is_warp ? invert_in_place(cli, file, *out)
+                                : clv_matrix_invert(CLV_MATRIX((*out)->matrix), (*out)->matrix));
 end:
     if (status < 0)
         clvox_transform_destroy(out);
@@ -315,21 +345,28 @@ end:
     return status;
 }
 
-/* The links of all files, a composite's in its order, its inverse's the other way round. */
-static int make_links(loading *l)
+/* The links of all files, a composite's in its order, its inverse's the other way round. Where there is a device,
+ * warps are inverted here, once and not unsaid. */
+static int make_links(command *cli, loading *l, const cli_texts *texts, bool device)
 {
+    int status = CLVOX_OK;
     cli_chain *chain = l->chain;
     for (int i = 0; i < l->count; i++)
         for (int k = 0; k < l->parts[i]; k++) {
             clvox_transform **part = &l->part[i][l->inverse[i] ? l->parts[i] - 1 - k : k];
             if (chain->count == CLI_MAX_LINKS)
                 return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: there are more than %d transforms", l->file[i], CLI_MAX_LINKS);
+            const bool now = device && l->inverse[i] && (*part)->is_warp;
+            if (now)
+                CLV_TRY(invert_in_place(cli, l->file[i], *part));
             chain->transform[chain->count] = *part;
-            chain->link[chain->count] = (clvox_link){*part, l->inverse[i]};
+            chain->link[chain->count] = (clvox_link){*part, l->inverse[i] && !now};
+            chain->word[chain->count] = texts->item[i];
             chain->count++;
             *part = NULL;
         }
-    return CLVOX_OK;
+end:
+    return status;
 }
 
 static void free_loading(loading *l)
@@ -378,7 +415,7 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
     for (int i = 0; i < l->count; i++)
         log_input(cli, l->file[i]);
     if (texts)
-        CLV_TRY(make_links(l));
+        CLV_TRY(make_links(cli, l, texts, device));
     for (int i = 0; i < count; i++)
         if (inputs[i].path && inputs[i].as == CLI_AS_MASK)
             CLV_TRY(check_mask(inputs[i].path, inputs[i].out));

@@ -137,6 +137,26 @@ exits 0 clvox jacobian -t p_truth_warp.nii.gz --log -o log.nii -q; quiet
 exits 0 clvox invert -t folded.nii -o x.nii; says 'folds at [0-9]* of [0-9]* voxels'; exists x.nii; rm x.nii
 exits 1 clvox invert -t far.nii -o x.nii; one_sentence; says 'far.nii.*no inverse'; absent x.nii
 exits 0 clvox invert -t p_truth_warp.nii.gz -o x.nii -q; quiet
+rm x.nii
+for word in folded.nii,-1 [folded.nii,1]; do
+    exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -t $word -o x.nii -q; says 'folded.nii folds at [0-9]* of'; exists x.nii
+done
+exits 0 clvox compose -r p_fixed.nii.gz -t folded.nii,-1 -o x.nii -q; says 'folded.nii folds at'; rm x.nii
+exits 0 clvox jacobian -t folded.nii,-1; says 'folded.nii folds at'
+exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -t p_truth_warp.nii.gz,-1 -o x.nii -q; quiet; rm x.nii
+exits 1 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -t far.nii,-1 -o x.nii; one_sentence; says 'far.nii: the warp has no inverse'
+exits 1 clvox compose -r p_fixed.nii.gz -t far.nii,-1 -o x.nii; one_sentence; says 'far.nii: the warp has no inverse'; absent x.nii
+# Points in the middle, some where the warp folds; none has a place where it leads out of everything
+python3 - > middle.csv <<'P'
+print("x,y,z")
+for i in range(-9, 10):
+    for j in range(-9, 10):
+        for k in range(-9, 10):
+            print(i, j, k, sep=",")
+P
+exits 0 clvox apply --points middle.csv -t folded.nii,-1 -o m.csv -q; says 'folded.nii,-1 has no inverse at [0-9]* of 6859 points'
+exits 0 clvox apply --points middle.csv -t p_truth_warp.nii.gz,-1 -o m.csv -q; quiet
+rm m.csv; exits 1 clvox apply --points middle.csv -t far.nii,-1 -o m.csv; one_sentence; says 'no inverse at any'; absent m.csv
 
 begin "points move by the transform itself, in LPS, and keep their columns"
 printf 'x,y,z,t,label,comment\r\n1,2,3,0,7,a point\r\n-4.5, 0 ,1e1,0,8,\n\n' > points.csv
