@@ -4,17 +4,15 @@
 
 #include "anatomy/elements.h"
 
-/* The inner product, from the sums of the blocks. */
-static int product(clvox_context *ctx, const clv_element_set *a, const clv_element_set *b, float width, bool varifold,
-                   clv_buffer *partial, float *host, double *out)
+/* The inner product of args' target and source, from the sums of the blocks; host: room for them. */
+static int product(clvox_context *ctx, const clv_currents_args *args, float *host, double *out)
 {
-    int status = CLVOX_OK, blocks = CLV_CURRENTS_BLOCKS(a->count);
+    int status = CLVOX_OK, blocks = CLV_CURRENTS_BLOCKS(args->target.count);
     *out = 0;
-    if (a->count == 0 || b->count == 0)
+    if (args->target.count == 0 || args->source.count == 0)
         return CLVOX_OK;
-    CLV_TRY(clv_currents(ctx, &(clv_currents_args){.target = clv_element_set_view(a), .source = clv_element_set_view(b),
-                                                   .width = width, .varifold = varifold, .partial = partial}));
-    CLV_TRY(clv_buffer_read(ctx, partial, 0, host, 4 * (size_t)blocks));
+    CLV_TRY(clv_currents(ctx, args));
+    CLV_TRY(clv_buffer_read(ctx, args->partial, 0, host, 4 * (size_t)blocks));
     for (int i = 0; i < blocks; i++)
         *out += (double)host[i];
 end:
@@ -48,9 +46,15 @@ int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clv
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
         goto end;
     }
-    CLV_TRY(product(ctx, &sets[0], &sets[0], (float)width, varifold, partial, host, &out->aa));
-    CLV_TRY(product(ctx, &sets[1], &sets[1], (float)width, varifold, partial, host, &out->bb));
-    CLV_TRY(product(ctx, &sets[0], &sets[1], (float)width, varifold, partial, host, &out->ab));
+    double *products[3] = {&out->aa, &out->bb, &out->ab};
+    for (int i = 0; i < 3; i++) {
+        const clv_currents_args args = {.target = clv_element_set_view(&sets[i == 1]),
+                                        .source = clv_element_set_view(&sets[i > 0]),
+                                        .width = (float)width,
+                                        .varifold = varifold,
+                                        .partial = partial};
+        CLV_TRY(product(ctx, &args, host, products[i]));
+    }
     out->squared_distance = out->aa + out->bb - 2 * out->ab;
 end:
     for (int i = 0; i < 2; i++)

@@ -59,20 +59,31 @@ static int write_warp(command *cli, const clv_phantom_warp *warp, const clvox_gr
     return status;
 }
 
-/* The phantom pulled back through matrix and warp (either may be NULL). */
-static int write_image(command *cli, const clv_phantom *phantom, const request *r,
-                       const double matrix[4][4], const clv_phantom_warp *warp, uint64_t noise_seed,
-                       const char *path, const char *labels)
+/* A phantom pulled back through matrix and warp (either may be NULL). */
+typedef struct pulled {
+    const clv_phantom *phantom;
+    const clvox_grid *grid;
+    const double (*matrix)[4];
+    const clv_phantom_warp *warp;
+} pulled;
+
+static int write_image(command *cli, const pulled *p, uint64_t noise_seed, const char *path)
 {
     clvox_volume *volume = NULL;
     int status = CLVOX_OK;
-    CLV_TRY(clv_phantom_image(phantom, &r->grid, matrix, warp, noise_seed, &volume));
+    CLV_TRY(clv_phantom_image(p->phantom, p->grid, p->matrix, p->warp, noise_seed, &volume));
     CLV_TRY(cli_write_volume(cli, volume, path));
+end:
     clvox_volume_destroy(&volume);
-    if (labels) {
-        CLV_TRY(clv_phantom_labels(phantom, &r->grid, matrix, warp, &volume));
-        CLV_TRY(cli_write_volume(cli, volume, labels));
-    }
+    return status;
+}
+
+static int write_labels(command *cli, const pulled *p, const char *path)
+{
+    clvox_volume *volume = NULL;
+    int status = CLVOX_OK;
+    CLV_TRY(clv_phantom_labels(p->phantom, p->grid, p->matrix, p->warp, &volume));
+    CLV_TRY(cli_write_volume(cli, volume, path));
 end:
     clvox_volume_destroy(&volume);
     return status;
@@ -97,7 +108,6 @@ static int write_pair(command *cli, request *r)
     char path[7][4096];
     clv_phantom phantom = {0}, shells = {0};
     clv_phantom_warp warp;
-    clvox_volume *volume = NULL;
     int status = CLVOX_OK;
     CLV_TRY(cli_claim_prefix(cli, &r->out, ends));
     for (int i = 0; i < 7; i++)
@@ -106,19 +116,15 @@ static int write_pair(command *cli, request *r)
     CLV_TRY(make_warp(cli, r, &warp));
     CLV_TRY(clv_phantom_make(CLV_PHANTOM_TEXTURED, &r->grid, r->seed, sd(r), &phantom));
     CLV_TRY(clv_phantom_make(CLV_PHANTOM_SHELLS, &r->grid, r->seed, 0, &shells));
-    CLV_TRY(write_image(cli, &phantom, r, matrix, &warp, 1, path[0], NULL));
-    CLV_TRY(write_image(cli, &phantom, r, NULL, NULL, 2, path[1], NULL));
+    CLV_TRY(write_image(cli, &(pulled){&phantom, &r->grid, matrix, &warp}, 1, path[0]));
+    CLV_TRY(write_image(cli, &(pulled){&phantom, &r->grid, NULL, NULL}, 2, path[1]));
     CLV_TRY(write_warp(cli, &warp, &r->grid, false, path[2]));
     CLV_TRY(write_warp(cli, &warp, &r->grid, true, path[4]));
     if (r->has_matrix)
         CLV_TRY(cli_write_affine(cli, CLV_MATRIX(r->matrix), path[3]));
-    CLV_TRY(clv_phantom_labels(&shells, &r->grid, matrix, &warp, &volume));
-    CLV_TRY(cli_write_volume(cli, volume, path[5]));
-    clvox_volume_destroy(&volume);
-    CLV_TRY(clv_phantom_labels(&shells, &r->grid, NULL, NULL, &volume));
-    CLV_TRY(cli_write_volume(cli, volume, path[6]));
+    CLV_TRY(write_labels(cli, &(pulled){&shells, &r->grid, matrix, &warp}, path[5]));
+    CLV_TRY(write_labels(cli, &(pulled){&shells, &r->grid, NULL, NULL}, path[6]));
 end:
-    clvox_volume_destroy(&volume);
     clv_phantom_free(&phantom);
     clv_phantom_free(&shells);
     return status;
@@ -151,8 +157,10 @@ static int write_request(command *cli, request *r)
         goto end;
     }
     CLV_TRY(clv_phantom_make((clv_phantom_kind)r->kind, &r->grid, r->seed, sd(r), &phantom));
-    CLV_TRY(write_image(cli, &phantom, r, r->has_matrix ? CLV_MATRIX(r->matrix) : NULL, NULL, 1, r->out,
-                        r->labels));
+    const pulled image = {&phantom, &r->grid, r->has_matrix ? CLV_MATRIX(r->matrix) : NULL, NULL};
+    CLV_TRY(write_image(cli, &image, 1, r->out));
+    if (r->labels)
+        CLV_TRY(write_labels(cli, &image, r->labels));
 end:
     clv_phantom_free(&phantom);
     return status;

@@ -42,17 +42,28 @@ double clv_quantile(double *values, size_t n, double q)
 /* Sums that the correlation of a cube needs. */
 enum { SUM_N, SUM_A, SUM_B, SUM_AA, SUM_BB, SUM_AB, SUMS };
 
+/* One frame of both images, and the means over all of them. */
+typedef struct frame_pair {
+    const float *a, *b;
+    const int *size;
+    const double *mean;
+} frame_pair;
+
+static size_t plane_of(const frame_pair *f)
+{
+    return (size_t)f->size[0] * (size_t)f->size[1];
+}
+
 /* Adds plane z (weight +1) or takes it away (-1); the means are subtracted
  * first, which keeps the running sums free of cancellation. */
-static void add_plane(double *sums, const float *a, const float *b, size_t plane, int z, double mean_a,
-                      double mean_b, double weight)
+static void add_plane(double *sums, const frame_pair *f, int z, double weight)
 {
-    a += (size_t)z * plane;
-    b += (size_t)z * plane;
+    const size_t plane = plane_of(f);
+    const float *a = f->a + (size_t)z * plane, *b = f->b + (size_t)z * plane;
     for (size_t i = 0; i < plane; i++) {
         if (!isfinite(a[i]) || !isfinite(b[i]))
             continue;
-        double p = (double)a[i] - mean_a, q = (double)b[i] - mean_b;
+        double p = (double)a[i] - f->mean[0], q = (double)b[i] - f->mean[1];
         double *s = sums + i * SUMS;
         s[SUM_N] += weight;
         s[SUM_A] += weight * p;
@@ -80,12 +91,15 @@ static void box(const double *in, double *out, int n, size_t stride, int radius)
     }
 }
 
-/* Adds the squared correlations of one frame to *sum, their number to *count. */
-static int local_correlation(const float *a, const float *b, const float *mask, const int size[3],
-                             int radius, const double mean[2], const double deviation[2], double *sum,
-                             size_t *count)
+/* Adds the squared correlations of frame `number` to *sum, their number to *count. */
+static int local_correlation(const clv_comparison *c, int number, int radius, double *sum, size_t *count)
 {
-    size_t nx = (size_t)size[0], plane = nx * (size_t)size[1];
+    const int *size = c->a->grid.size;
+    const size_t skip = (size_t)number * clvox_grid_voxels(&c->a->grid);
+    const frame_pair f = {c->a->data + skip, c->b->data + skip, size, c->mean};
+    const float *a = f.a, *b = f.b, *mask = c->mask ? c->mask->data : NULL;
+    const double n = (double)c->values, deviation[2] = {c->squares[0] / n, c->squares[1] / n};
+    size_t nx = (size_t)size[0], plane = plane_of(&f);
     double *tall = calloc(plane * SUMS, sizeof *tall);
     double *rows = malloc(plane * SUMS * sizeof *rows);
     double *cubes = malloc(plane * SUMS * sizeof *cubes);
@@ -95,12 +109,12 @@ static int local_correlation(const float *a, const float *b, const float *mask, 
         goto end;
     }
     for (int z = 0; z < radius && z < size[2]; z++)
-        add_plane(tall, a, b, plane, z, mean[0], mean[1], 1);
+        add_plane(tall, &f, z, 1);
     for (int z = 0; z < size[2]; z++) {
         if (z + radius < size[2])
-            add_plane(tall, a, b, plane, z + radius, mean[0], mean[1], 1);
+            add_plane(tall, &f, z + radius, 1);
         if (z - radius - 1 >= 0)
-            add_plane(tall, a, b, plane, z - radius - 1, mean[0], mean[1], -1);
+            add_plane(tall, &f, z - radius - 1, -1);
         for (int y = 0; y < size[1]; y++)
             box(tall + (size_t)y * nx * SUMS, rows + (size_t)y * nx * SUMS, size[0], SUMS, radius);
         for (size_t x = 0; x < nx; x++)
@@ -210,14 +224,12 @@ int clv_compare_ncc(const clv_comparison *c, int parameter, double *value)
 int clv_compare_lncc(const clv_comparison *c, int radius, double *value)
 {
     int status = CLVOX_OK;
-    size_t voxels = clvox_grid_voxels(&c->a->grid), windows = 0;
-    double n = (double)c->values, sum = 0;
+    size_t windows = 0;
+    double sum = 0;
     if (radius < 1)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the radius of a window is at least 1");
     for (int f = 0; f < c->a->frames; f++)
-        CLV_TRY(local_correlation(c->a->data + (size_t)f * voxels, c->b->data + (size_t)f * voxels,
-                                  c->mask ? c->mask->data : NULL, c->a->grid.size, radius, c->mean,
-                                  (double[2]){c->squares[0] / n, c->squares[1] / n}, &sum, &windows));
+        CLV_TRY(local_correlation(c, f, radius, &sum, &windows));
     *value = windows ? sum / (double)windows : NAN;
 end:
     return status;

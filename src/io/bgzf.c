@@ -102,9 +102,7 @@ typedef struct writing {
     clv_file_writer *writer;
     const char *path;
     int level;
-    size_t total;
-    clv_produce produce;
-    void *user;
+    const clv_bgzf_content *content;
     scratch *scratch; /* by worker */
     /* Runs are compressed in any order and placed in theirs. */
     pthread_mutex_t lock;
@@ -150,12 +148,11 @@ static int write_run(void *user, size_t run, int worker)
     scratch *s = &w->scratch[worker];
     int status;
     size_t from = run * CLV_BGZF_RUN * CLV_BGZF_BLOCK, length = 0;
-    size_t size = w->total - from < (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK
-                      ? w->total - from
-                      : (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
+    size_t left = w->content->total - from, most = (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
+    size_t size = left < most ? left : most;
     uint64_t offset = 0;
     CLV_TRY(prepare(w, s));
-    CLV_TRY(w->produce(w->user, from, size, s->plain));
+    CLV_TRY(w->content->produce(w->content->user, from, size, s->plain));
     for (size_t at = 0; at < size; at += CLV_BGZF_BLOCK) {
         size_t block = size - at < CLV_BGZF_BLOCK ? size - at : CLV_BGZF_BLOCK;
         size_t packed = pack(s->compressor, s->plain + at, block, s->packed + length);
@@ -179,19 +176,12 @@ end:
     return status;
 }
 
-int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const void *header,
-                   size_t header_size, size_t total, clv_produce produce, void *user)
+int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const clv_bgzf_content *content)
 {
     /* SAMtools' mark of a complete file: an empty member. */
     static const uint8_t finish[28] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0, 27, 0, 3};
     int status, workers = clv_threads();
-    writing w = {.writer = writer,
-                 .path = path,
-                 .level = level,
-                 .total = total,
-                 .produce = produce,
-                 .user = user,
-                 .failed = SIZE_MAX};
+    writing w = {.writer = writer, .path = path, .level = level, .content = content, .failed = SIZE_MAX};
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.placed, NULL);
     w.scratch = calloc((size_t)workers, sizeof *w.scratch);
@@ -200,10 +190,10 @@ int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const v
         goto end;
     }
     CLV_TRY(prepare(&w, &w.scratch[0]));
-    w.offset = pack(w.scratch[0].compressor, header, header_size, w.scratch[0].packed);
+    w.offset = pack(w.scratch[0].compressor, content->header, content->header_size, w.scratch[0].packed);
     CLV_TRY(clv_file_write_at(writer, w.scratch[0].packed, (size_t)w.offset, 0));
     size_t run = (size_t)CLV_BGZF_RUN * CLV_BGZF_BLOCK;
-    CLV_TRY(clv_parallel((total + run - 1) / run, write_run, &w));
+    CLV_TRY(clv_parallel((content->total + run - 1) / run, write_run, &w));
     CLV_TRY(clv_file_write_at(writer, finish, sizeof finish, w.offset));
 end:
     for (int i = 0; w.scratch && i < workers; i++) {

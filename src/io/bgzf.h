@@ -33,10 +33,16 @@ void clv_bgzf_index_free(clv_bgzf_index *index);
  * threads; at and size are multiples of 16 but for the end of the data. */
 typedef int (*clv_produce)(void *user, size_t at, size_t size, uint8_t *to);
 
-/* Writes header and then total produced bytes, compressed. The header is a
- * member of its own, so that the members behind it start at elements. level is
- * libdeflate's. */
-int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const void *header,
-                   size_t header_size, size_t total, clv_produce produce, void *user);
+/* What is written: a header and then total produced bytes. */
+typedef struct clv_bgzf_content {
+    const void *header;
+    size_t header_size, total;
+    clv_produce produce;
+    void *user;
+} clv_bgzf_content;
+
+/* Writes it compressed. The header is a member of its own, so that the members
+ * behind it start at elements. level is libdeflate's. */
+int clv_bgzf_write(clv_file_writer *writer, const char *path, int level, const clv_bgzf_content *content);
 
 #endif

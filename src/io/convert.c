@@ -29,7 +29,7 @@ static inline uint8_t keep8(uint8_t x)
 }
 
 /* One loop a type: BITS is the unsigned type of its size, SWAP its byte swap.
- * Plain values need no arithmetic, so that float32 is a copy. */
+ * Plain values (no scale: slope and intercept) need no arithmetic, so that float32 is a copy. */
 #define FROM_FILE(TYPE, BITS, SWAP)                                                  \
     do {                                                                             \
         const char *from = bytes;                                                    \
@@ -44,9 +44,11 @@ static inline uint8_t keep8(uint8_t x)
         }                                                                            \
     } while (0)
 
-static inline void from_file(clvox_type type, bool swap, bool plain, double slope, double inter,
-                             const void *bytes, size_t count, float *out)
+static inline void from_file(clvox_type type, bool swap, const double scale[2], const void *bytes, size_t count,
+                             float *out)
 {
+    const bool plain = !scale;
+    const double slope = plain ? 1 : scale[0], inter = plain ? 0 : scale[1];
     switch (type) {
     case CLVOX_TYPE_FLOAT32:
         FROM_FILE(float, uint32_t, __builtin_bswap32);
@@ -85,17 +87,18 @@ void clv_from_file(clvox_type type, bool swap, double slope, double inter, const
                    float *out)
 {
     /* Constant arguments let the compiler make a loop without tests of each. */
-    bool plain = slope == 1 && inter == 0;
+    const bool plain = slope == 1 && inter == 0;
+    const double scale[2] = {slope, inter};
     if (!swap && plain && type == CLVOX_TYPE_FLOAT32)
         memcpy(out, bytes, count * sizeof *out);
     else if (!swap && plain)
-        from_file(type, false, true, slope, inter, bytes, count, out);
+        from_file(type, false, NULL, bytes, count, out);
     else if (!swap)
-        from_file(type, false, false, slope, inter, bytes, count, out);
+        from_file(type, false, scale, bytes, count, out);
     else if (plain)
-        from_file(type, true, true, slope, inter, bytes, count, out);
+        from_file(type, true, NULL, bytes, count, out);
     else
-        from_file(type, true, false, slope, inter, bytes, count, out);
+        from_file(type, true, scale, bytes, count, out);
 }
 
 #define WHOLE_FROM_FILE(TYPE, BITS, SWAP)                                            \

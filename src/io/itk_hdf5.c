@@ -214,14 +214,20 @@ static bool put_class(hid_t file, int number, const char *class, char member[64]
     return put_text(file, name, class);
 }
 
-static bool put_lists(hid_t file, const char *member, hid_t stored, hid_t memory, size_t count, const void *values,
-                      size_t fixeds, const double *fixed)
+static bool put_fixed(hid_t file, const char *member, size_t count, const double *values)
 {
     char name[96];
     snprintf(name, sizeof name, "%s/TransformFixedParameters", member);
-    bool good = put(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, fixeds, fixed, false);
+    return put(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count, values, false);
+}
+
+/* stored, memory: the types in the file and of values. */
+static bool put_parameters(hid_t file, const char *member, hid_t stored, hid_t memory, size_t count,
+                           const void *values)
+{
+    char name[96];
     snprintf(name, sizeof name, "%s/TransformParameters", member);
-    return good && put(file, name, stored, memory, count, values, count > 1000);
+    return put(file, name, stored, memory, count, values, count > 1000);
 }
 
 static bool put_transform(hid_t file, int number, const clvox_transform *t)
@@ -232,7 +238,8 @@ static bool put_transform(hid_t file, int number, const clvox_transform *t)
         double p[12];
         clv_itk_affine(t->matrix, p);
         return put_class(file, number, "AffineTransform_double_3_3", member) &&
-               put_lists(file, member, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 12, p, 3, centre);
+               put_fixed(file, member, 3, centre) &&
+               put_parameters(file, member, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 12, p);
     }
     const clvox_grid *g = &t->warp->grid;
     double fixed[18], spacing[3];
@@ -255,7 +262,8 @@ static bool put_transform(hid_t file, int number, const clvox_transform *t)
             vectors[3 * i + c] = c < 2 ? 0.0f - u : u;
         }
     bool good = put_class(file, number, "DisplacementFieldTransform_float_3_3", member) &&
-                put_lists(file, member, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 3 * voxels, vectors, 18, fixed);
+                put_fixed(file, member, 18, fixed) &&
+                put_parameters(file, member, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 3 * voxels, vectors);
     free(vectors);
     return good;
 }

@@ -651,7 +651,8 @@ int clv_volume_write(const clvox_volume *volume, int intent, const char *path)
         /* Floats are noise in their low bits: higher levels gain nothing. Label
          * maps become a third smaller for a tenth more time. */
         bool floats = header.type == CLVOX_TYPE_FLOAT32 || header.type == CLVOX_TYPE_FLOAT64;
-        CLV_TRY(clv_bgzf_write(e.writer, path, floats ? 1 : 6, bytes, size, e.total, produce, &e));
+        const clv_bgzf_content content = {bytes, size, e.total, produce, &e};
+        CLV_TRY(clv_bgzf_write(e.writer, path, floats ? 1 : 6, &content));
     } else {
         CLV_TRY(clv_file_write_at(e.writer, bytes, size, 0));
         CLV_TRY(clv_parallel((e.total + PIECE - 1) / PIECE, write_piece, &e));

@@ -19,10 +19,16 @@ enum { LAYERS = 8 }; /* of cells in a slab */
 static const double least_part = 1e-3; /* of an edge between a vertex and a voxel */
 static const double endless = 1e150;   /* stands for what is not finite; its square is */
 
+/* Positions in padded index coordinates. */
+typedef struct vertex_list {
+    double *points;
+    size_t count, room;
+} vertex_list;
+
 typedef struct slab {
-    double *points; /* padded index coordinates */
+    vertex_list vertices;
     int32_t *corners; /* -1 - n: vertex n of the next slab */
-    size_t vertices, triangles, vertex_room, triangle_room;
+    size_t triangles, triangle_room;
     size_t first_vertex, first_triangle;
 } slab;
 
@@ -41,8 +47,7 @@ typedef struct planes {
     size_t count;            /* voxels of a padded plane */
     unsigned char *inside[2], *code;
     int32_t *edge[2][2], *upright; /* numbers of the vertices on x, y and z edges */
-    double *top;             /* positions of those of the plane above the slab */
-    size_t top_count, top_room;
+    vertex_list top;         /* those of the plane above the slab */
 } planes;
 
 /* ---- values ------------------------------------------------------------- */
@@ -127,9 +132,13 @@ static int differing(const unsigned char *a, const unsigned char *b, int x, int 
     return x;
 }
 
-/* Numbers the x and y edges of plane z that cross the surface. */
-static int number_plane(const job *j, const planes *p, int z, int which, double **points, size_t *count,
-                        size_t *room, bool next_slab)
+static int reserve_vertices(vertex_list *list, int more)
+{
+    return reserve((void **)&list->points, &list->room, list->count + (size_t)more, 3 * sizeof *list->points);
+}
+
+/* Numbers the x and y edges of plane z that cross the surface and appends the crossings to the list. */
+static int number_plane(const job *j, const planes *p, int z, int which, vertex_list *list, bool next_slab)
 {
     const int nx = j->size[0], ny = j->size[1];
     for (int y = 0; y < ny; y++)
@@ -138,11 +147,11 @@ static int number_plane(const job *j, const planes *p, int z, int which, double 
             int32_t *number = p->edge[which][axis] + (size_t)y * (size_t)nx;
             int last = axis ? (y + 1 < ny ? nx : 0) : nx - 1;
             for (int x = differing(a, b, 0, last); x < last; x = differing(a, b, x + 1, last)) {
-                int status = reserve((void **)points, room, *count + 1, 3 * sizeof **points);
+                int status = reserve_vertices(list, 1);
                 if (status < 0)
                     return status;
-                cross(j, (int[3]){x, y, z}, axis, *points + 3 * *count);
-                int32_t n = (int32_t)(*count)++;
+                cross(j, (int[3]){x, y, z}, axis, list->points + 3 * list->count);
+                int32_t n = (int32_t)list->count++;
                 number[x] = next_slab ? -1 - n : n;
             }
         }
@@ -154,11 +163,11 @@ static int number_upright(const job *j, const planes *p, int z, slab *s)
     const int nx = j->size[0], count = (int)p->count;
     const unsigned char *a = p->inside[0], *b = p->inside[1];
     for (int n = differing(a, b, 0, count); n < count; n = differing(a, b, n + 1, count)) {
-        int status = reserve((void **)&s->points, &s->vertex_room, s->vertices + 1, 3 * sizeof *s->points);
+        int status = reserve_vertices(&s->vertices, 1);
         if (status < 0)
             return status;
-        cross(j, (int[3]){n % nx, n / nx, z}, 2, s->points + 3 * s->vertices);
-        p->upright[n] = (int32_t)s->vertices++;
+        cross(j, (int[3]){n % nx, n / nx, z}, 2, s->vertices.points + 3 * s->vertices.count);
+        p->upright[n] = (int32_t)s->vertices.count++;
     }
     return CLVOX_OK;
 }
@@ -180,14 +189,13 @@ static int march_cell(const job *j, const planes *p, int x, int y, int z, slab *
             continue;
         size_t corner = at + (size_t)(c[0] & 1) + row * (size_t)(c[0] >> 1 & 1);
         number[e] = axis == 2 ? p->upright[corner] : p->edge[c[0] >> 2][axis][corner];
-        const double *from = number[e] < 0 ? p->top + 3 * (size_t)(-1 - number[e])
-                                           : s->points + 3 * (size_t)number[e];
+        const double *from = number[e] < 0 ? p->top.points + 3 * (size_t)(-1 - number[e])
+                                           : s->vertices.points + 3 * (size_t)number[e];
         for (int a = 0; a < 3; a++)
             cell.point[e][a] = from[a] - (a == 0 ? x : a == 1 ? y : z);
     }
     clv_cell_triangulate(&cell);
-    int status = reserve((void **)&s->points, &s->vertex_room, s->vertices + (size_t)cell.added,
-                         3 * sizeof *s->points);
+    int status = reserve_vertices(&s->vertices, cell.added);
     if (status >= 0)
         status = reserve((void **)&s->corners, &s->triangle_room, s->triangles + (size_t)cell.triangles,
                          3 * sizeof *s->corners);
@@ -195,11 +203,11 @@ static int march_cell(const job *j, const planes *p, int x, int y, int z, slab *
         return status;
     for (int n = 0; n < cell.added; n++) {
         const double *from = cell.point[CLV_CELL_EDGES + n];
-        double *to = s->points + 3 * s->vertices;
+        double *to = s->vertices.points + 3 * s->vertices.count;
         to[0] = x + from[0];
         to[1] = y + from[1];
         to[2] = z + from[2];
-        number[CLV_CELL_EDGES + n] = (int32_t)s->vertices++;
+        number[CLV_CELL_EDGES + n] = (int32_t)s->vertices.count++;
     }
     for (int n = 0; n < cell.triangles; n++, s->triangles++)
         for (int i = 0; i < 3; i++)
@@ -241,7 +249,7 @@ static void free_planes(planes *p)
     }
     free(p->code);
     free(p->upright);
-    free(p->top);
+    free(p->top.points);
 }
 
 static int make_planes(const job *j, planes *p)
@@ -282,14 +290,14 @@ static int march_slab(void *user, size_t index, int worker)
     (void)worker;
     CLV_TRY(make_planes(j, &p));
     fill_inside(j, first, p.inside[0]);
-    CLV_TRY(number_plane(j, &p, first, 0, &s->points, &s->vertices, &s->vertex_room, false));
+    CLV_TRY(number_plane(j, &p, first, 0, &s->vertices, false));
     for (int z = first; z < last; z++) {
         fill_inside(j, z + 1, p.inside[1]);
         CLV_TRY(number_upright(j, &p, z, s));
         if (z + 1 < last)
-            CLV_TRY(number_plane(j, &p, z + 1, 1, &s->points, &s->vertices, &s->vertex_room, false));
+            CLV_TRY(number_plane(j, &p, z + 1, 1, &s->vertices, false));
         else
-            CLV_TRY(number_plane(j, &p, z + 1, 1, &p.top, &p.top_count, &p.top_room, true));
+            CLV_TRY(number_plane(j, &p, z + 1, 1, &p.top, true));
         CLV_TRY(march_layer(j, &p, z, s));
         swap_planes(&p);
     }
@@ -306,8 +314,8 @@ static int append_slab(void *user, size_t index, int worker)
     const slab *s = &j->slabs[index];
     const double(*m)[4] = CLV_MATRIX(j->volume->grid.to_ras);
     (void)worker;
-    for (size_t v = 0; v < s->vertices; v++) {
-        const double *p = s->points + 3 * v;
+    for (size_t v = 0; v < s->vertices.count; v++) {
+        const double *p = s->vertices.points + 3 * v;
         double *to = j->out->points + 3 * (s->first_vertex + v);
         clv_matrix_apply(m, (double[3]){p[0] - 1, p[1] - 1, p[2] - 1}, to);
     }
@@ -359,7 +367,7 @@ int clvox_surface_extract(const clvox_volume *values, double level, int above, c
     for (size_t i = 0; i < slabs; i++) {
         j.slabs[i].first_vertex = vertices;
         j.slabs[i].first_triangle = triangles;
-        vertices += j.slabs[i].vertices;
+        vertices += j.slabs[i].vertices.count;
         triangles += j.slabs[i].triangles;
     }
     if (!triangles) {
@@ -371,7 +379,7 @@ int clvox_surface_extract(const clvox_volume *values, double level, int above, c
     CLV_TRY(clv_parallel(slabs, append_slab, &j));
 end:
     for (size_t i = 0; i < slabs; i++) {
-        free(j.slabs[i].points);
+        free(j.slabs[i].vertices.points);
         free(j.slabs[i].corners);
     }
     free(j.slabs);
