@@ -153,7 +153,7 @@ static int row_downsample(bench_data *d)
     for (int i = 0; i < 4; i++)
         grid.to_ras[i][i] = 1;
     clv_pyramid_grid(&grid, (const double[3]){2, 2, 2}, &level);
-    return clv_downsample(d->ctx, d->in[0], &grid, d->out[1], d->out[2], d->out[0], &level);
+    return clv_downsample(d->ctx, d->in[0], &grid, &d->out[1], d->out[0], &level);
 }
 
 /* Operations of filters: a multiply-add a tap and axis, as many taps as 3 sigma reach. */

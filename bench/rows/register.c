@@ -92,7 +92,8 @@ static int row_linear_histogram(bench_data *d)
 static int row_linear_sums(bench_data *d)
 {
     const clv_affine_pair pair = linear_pair(d);
-    return clv_affine_sums(d->ctx, &pair, CLV_AFFINE_PAIR, 8, NULL, NULL, d->nine, d->sums);
+    return clv_affine_sums(d->ctx, &pair, &(clv_affine_derivatives){.source = CLV_AFFINE_PAIR}, d->nine,
+                           d->sums);
 }
 
 /* ---- the unbiased model ---- */

@@ -44,8 +44,8 @@ static inline uint8_t keep8(uint8_t x)
         }                                                                            \
     } while (0)
 
-static inline void from_file(clvox_type type, bool swap, const double scale[2], const void *bytes, size_t count,
-                             float *out)
+static inline void from_file(clvox_type type, bool swap, const double scale[2], const void *bytes,
+                             size_t count, float *out)
 {
     const bool plain = !scale;
     const double slope = plain ? 1 : scale[0], inter = plain ? 0 : scale[1];

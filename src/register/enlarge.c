@@ -140,21 +140,20 @@ static int survey_slab(clv_registration *run, const clvox_register_images *full,
 {
     int status = CLVOX_OK;
     clv_buffer *field = NULL, *scratch = NULL, *inside = NULL, *mask = NULL;
-    clv_statistics determinants, lengths;
+    clv_field_survey found;
     CLV_TRY(field_on(run->ctx, warp, &s->grid, &field));
     CLV_TRY(clv_buffer_create(run->ctx, clvox_grid_voxels(&s->grid) * sizeof(float), "Jacobian determinant",
                               &scratch));
     if (!whole(s, &full->fixed[0]->grid))
         CLV_TRY(weigh(run->ctx, s, NULL, &inside));
-    CLV_TRY(
-        clv_register_survey(run, field, &s->grid, inside, inside, scratch, &determinants, &lengths));
-    add(&determinants, &sums[0]);
-    add(&lengths, &sums[2]);
+    CLV_TRY(clv_register_survey(run, field, &s->grid, inside, inside, scratch, &found));
+    add(&found.determinants, &sums[0]);
+    add(&found.lengths, &sums[2]);
     if (full->fixed_mask) {
         clv_buffer_destroy(&inside);
         CLV_TRY(weigh(run->ctx, s, full->fixed_mask, &mask));
-        CLV_TRY(clv_register_survey(run, field, &s->grid, mask, mask, scratch, &determinants, &lengths));
-        add(&determinants, &sums[1]);
+        CLV_TRY(clv_register_survey(run, field, &s->grid, mask, mask, scratch, &found));
+        add(&found.determinants, &sums[1]);
     }
 end:
     clv_buffer_destroy(&field);
@@ -178,7 +177,7 @@ static int survey(clv_registration *run, const clvox_register_images *full, doub
     for (int i = 0; slab_at(&full->fixed[0]->grid, i, true, &s); i++)
         CLV_TRY(survey_slab(run, full, result->warp, &s, sums));
     *smallest = sums[0].smallest;
-    CLV_TRY(clv_register_state(&sums[full->fixed_mask ? 1 : 0], &sums[2], result));
+    CLV_TRY(clv_register_state(&(clv_field_survey){sums[full->fixed_mask ? 1 : 0], sums[2]}, result));
 end:
     clv_buffer_destroy(&run->partial);
     return status;

@@ -15,7 +15,7 @@
 
 int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
                         const clv_buffer *mask, const clv_buffer *inside, clv_buffer *scratch,
-                        clv_statistics *determinants, clv_statistics *lengths)
+                        clv_field_survey *out)
 {
     int status = CLVOX_OK;
     double edge[3], frame[3][3];
@@ -26,17 +26,17 @@ int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_
     for (int i = 0; i < 9; i++)
         reorient[i / 3][i % 3] = (float)frame[i / 3][i % 3];
     CLV_TRY(clv_jacobian(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), false, scratch));
-    CLV_TRY(clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial, determinants));
+    CLV_TRY(clv_statistics_determinants(run->ctx, scratch, mask, grid->size, run->partial,
+                                        &out->determinants));
     CLV_TRY(clv_statistics_lengths(run->ctx, CLV_VECTORS_MM(u, grid->size, spacing), CLV_MATRIX3F(reorient),
-                                   NULL, inside, run->partial, lengths));
+                                   NULL, inside, run->partial, &out->lengths));
 end:
     return status;
 }
 
-int clv_register_state(const clv_statistics *determinants, const clv_statistics *lengths,
-                       clvox_register_result *result)
+int clv_register_state(const clv_field_survey *survey, clvox_register_result *result)
 {
-    const clv_statistics *d = determinants;
+    const clv_statistics *d = &survey->determinants, *lengths = &survey->lengths;
     if (d->voxels == 0)
         return clv_fail(CLVOX_ERROR_DATA, "the deformation is not finite anywhere; please report this");
     double mean = d->sum / (double)d->voxels;
@@ -77,8 +77,11 @@ static int invert(clv_registration *run, const clv_request *held, int count, clv
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, fields[1]));
         run->inverse = fields[1];
     }
+    clv_inverse_error error;
     CLV_TRY(clv_invert_residual(run->ctx, run->u, run->inverse, &run->fixed_grid, fields[0], run->partial,
-                                result->inverse_error_voxels, result->inverse_error_mm));
+                                &error));
+    memcpy(result->inverse_error_voxels, error.voxels, sizeof error.voxels);
+    memcpy(result->inverse_error_mm, error.mm, sizeof error.mm);
 end:
     return status;
 }
@@ -125,10 +128,10 @@ int clv_register_finish(clv_registration *run, const clv_request *held, int coun
         result->inverse_error_voxels[i] = result->inverse_error_mm[i] = NAN;
     if (o->deform != CLVOX_DEFORM_NONE) {
         if (moving) {
-            clv_statistics determinants, lengths;
+            clv_field_survey survey;
             CLV_TRY(clv_register_survey(run, run->u, &run->fixed_grid, run->fixed_mask, NULL, run->scratch_a,
-                                        &determinants, &lengths));
-            CLV_TRY(clv_register_state(&determinants, &lengths, result));
+                                        &survey));
+            CLV_TRY(clv_register_state(&survey, result));
         }
         CLV_TRY(clv_field_download(run->ctx, run->u, &run->fixed_grid, 1, &result->warp));
         if (o->inverse || o->consistency)

@@ -73,7 +73,7 @@ static int coarsen(clvox_context *ctx, const clvox_grid *grid, const clvox_volum
     CLV_TRY(clv_pool_take(ctx, requests, count));
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &made));
     CLV_TRY(clv_register_send(ctx, *volume, in, partial, state));
-    CLV_TRY(clv_downsample(ctx, in, &(*volume)->grid, tmp, tmp2, out, grid));
+    CLV_TRY(clv_downsample(ctx, in, &(*volume)->grid, (clv_buffer *[2]){tmp, tmp2}, out, grid));
     CLV_TRY(clv_buffer_read(ctx, out, 0, made->data, m));
     *volume = copies->own[copies->count++] = made;
     made = NULL;

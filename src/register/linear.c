@@ -71,8 +71,8 @@ static int rank(linear_stage *stage, linear_state *states, int *count)
     if (!trials)
         return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     memcpy(trials, states, sizeof *trials * (size_t)*count);
-    CLV_TRY(linear_evaluate(stage, 1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear, trials,
-                            *count, true));
+    const linear_measure measure = {1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear};
+    CLV_TRY(linear_evaluate(stage, &measure, trials, *count, true));
     for (int i = 0; i < *count; i++)
         states[i].value = trials[i].value;
     CLV_TRY(linear_sort(stage, states, count, 0));
@@ -86,8 +86,8 @@ int linear_settle(linear_stage *stage, int level, clvox_metric metric, const lin
 {
     linear_state both[2] = {*start, *state};
     double rounding = clv_metric_find(metric)->rounding;
-    int status =
-        linear_evaluate(stage, level, metric, stage->bins, stage->run->options->linear, both, 2, false);
+    const linear_measure measure = {level, metric, stage->bins, stage->run->options->linear};
+    int status = linear_evaluate(stage, &measure, both, 2, false);
     if (status >= 0)
         *state = both[both[0].value < both[1].value - rounding * fabs(both[1].value)];
     return status;
@@ -102,7 +102,7 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
     clvox_metric metric = stage->metric, coarse = clv_metric_find(metric)->coarse;
     const linear_level *level = stage->level;
     bool done = false;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){2, coarse, stage->bins, stiff, 8, .05 * level[2].mm},
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, stiff}, 8, .05 * level[2].mm},
                             states, count));
     CLV_TRY(linear_sort(stage, states, &count, level[2].mm));
     count = count < 5 ? count : 5;
@@ -112,19 +112,19 @@ static int refine(linear_stage *stage, const linear_state *start, linear_state *
             goto end;
     }
     if (kind != stiff)
-        CLV_TRY(linear_optimise(stage, &(linear_climb){2, coarse, stage->bins, kind, 8, .05 * level[2].mm},
+        CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, kind}, 8, .05 * level[2].mm},
                                 states, count));
     CLV_TRY(linear_sort(stage, states, &count, .25 * level[2].mm));
     if (count > 1)
         CLV_TRY(rank(stage, states, &count));
     count = count < 2 ? count : 2;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){1, metric, stage->bins, kind, 3, .02 * level[1].mm},
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{1, metric, stage->bins, kind}, 3, .02 * level[1].mm},
                             states, count));
     if (count > 1)
         CLV_TRY(rank(stage, states, &count));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){1, metric, stage->bins, kind, 12, .01 * level[1].mm},
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{1, metric, stage->bins, kind}, 12, .01 * level[1].mm},
                             states, 1));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){0, metric, stage->bins, kind, 12, .003 * level[0].mm},
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{0, metric, stage->bins, kind}, 12, .003 * level[0].mm},
                             states, 1));
     CLV_TRY(linear_settle(stage, 0, metric, start, &states[0]));
 end:

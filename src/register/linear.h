@@ -72,10 +72,19 @@ int linear_levels_fill(linear_stage *stage, bool is_moving);
 int linear_localise(linear_stage *stage, int k, double sigma, const linear_state *state);
 void linear_levels_free(linear_stage *stage);
 
+/* What states are judged by: a metric of one level's images, and the maps whose
+ * parameters (as many as linear_parameters says) it is derived by. */
+typedef struct linear_measure {
+    int level;
+    clvox_metric metric;
+    int bins;
+    clvox_linear kind;
+} linear_measure;
+
 /* The metric of each state, and with derivatives also gradient and normal
- * (linear_metric.c). kinds: how many parameters, by linear_parameters. */
-int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bins, clvox_linear kind,
-                    linear_state *states, int count, bool derivatives);
+ * (linear_metric.c). */
+int linear_evaluate(linear_stage *stage, const linear_measure *measure, linear_state *states, int count,
+                    bool derivatives);
 
 /* 3, 6, 7, 9, 12. */
 int linear_parameters(clvox_linear kind);
@@ -91,12 +100,9 @@ void linear_move(const linear_stage *stage, clvox_linear kind, const linear_stat
 double linear_score(const clv_metric_row *metric, int bins, const uint32_t *counts, double *total, float *table,
                     float *weight);
 
-/* What is raised, over which maps, and where it ends. */
+/* What is raised, and where it ends. */
 typedef struct linear_climb {
-    int level;
-    clvox_metric metric;
-    int bins;
-    clvox_linear kind;
+    linear_measure measure;
     int iterations;   /* at most */
     double tolerance; /* mm: where no state moves by more */
 } linear_climb;

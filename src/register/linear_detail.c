@@ -155,7 +155,7 @@ static int climb(linear_stage *stage, int at, clvox_linear kind, linear_state *s
     for (int round = 0; round < ROUNDS; round++) {
         CLV_TRY(settle_weights(stage, level, &trial));
         CLV_TRY(linear_optimise(stage,
-                                &(linear_climb){at, CLVOX_METRIC_NCC, 8, kind, most[round],
+                                &(linear_climb){{at, CLVOX_METRIC_NCC, 8, kind}, most[round],
                                                 near[round] * level->mm},
                                 &trial, 1));
         if (!(isfinite(trial.value) && trial.overlap > ENOUGH * state->overlap))
@@ -178,7 +178,7 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
     linear_state trials[LAST + STRETCHES];
     memcpy(trials, states, sizeof *trials * (size_t)count);
     CLV_TRY(linear_localise(stage, 1, WIDE, &trials[0]));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, kind, 8, .01 * mm}, trials,
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 8, .01 * mm}, trials,
                             count));
     CLV_TRY(linear_sort(stage, trials, &count, .25 * mm));
     CLV_TRY(linear_localise(stage, 1, NARROW, &trials[0]));
@@ -188,11 +188,11 @@ static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, 
         linear_keep_in_plane(stage, kind, delta);
         linear_move(stage, kind, &trials[0], delta, &trials[count++]);
     }
-    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, kind, 3, .01 * mm}, trials,
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 3, .01 * mm}, trials,
                             count));
     CLV_TRY(linear_sort(stage, trials, &count, 0));
     count = count < LAST ? count : LAST;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, kind, 6, .01 * mm}, trials,
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 6, .01 * mm}, trials,
                             count));
     CLV_TRY(linear_sort(stage, trials, &count, 0));
     CLV_TRY(climb(stage, level, kind, &trials[0]));
@@ -265,15 +265,16 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
         return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     CLV_TRY(linear_localise(stage, 2, WIDE, &states[0]));
     around = list_around(stage, stiff, states, count, trials);
-    CLV_TRY(linear_evaluate(stage, level, CLVOX_METRIC_NCC, 8, stiff, trials, around, true));
+    CLV_TRY(linear_evaluate(stage, &(linear_measure){level, CLVOX_METRIC_NCC, 8, stiff}, trials, around,
+                            true));
     doubt(trials, around);
     CLV_TRY(linear_sort(stage, trials, &around, 0));
     around = around < IMPROVED ? around : IMPROVED;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, stiff, 5, .05 * mm}, trials,
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, stiff}, 5, .05 * mm}, trials,
                             around));
     CLV_TRY(linear_sort(stage, trials, &around, .5 * mm));
     around = around < LAST ? around : LAST;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){level, CLVOX_METRIC_NCC, 8, kind, 12, .02 * mm}, trials,
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 12, .02 * mm}, trials,
                             around));
     CLV_TRY(linear_sort(stage, trials, &around, .25 * mm));
     if (around == 0 || !(trials[0].value > SAME_CONTRAST))

@@ -82,6 +82,7 @@ static int sample(linear_stage *stage, bool is_moving, int channel)
     if (mask)
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(whole, grid->size), from, mask,
                               NULL, (float[4]){1, 0, 0, 0}));
+    clv_buffer *const scratch[2] = {run->scratch_a, run->scratch_b};
     for (int k = 0; k < LINEAR_LEVELS; k++) {
         linear_level *level = &stage->level[k];
         const clvox_grid *to = is_moving ? &level->moving_grid : &level->fixed_grid;
@@ -91,9 +92,9 @@ static int sample(linear_stage *stage, bool is_moving, int channel)
         if (k == 0 && out == whole && !mask)
             CLV_TRY(clv_buffer_copy(run->ctx, from, 0, out, 0, bytes));
         else if (k > 0 || out != whole)
-            CLV_TRY(clv_downsample(run->ctx, from, grid, run->scratch_a, run->scratch_b, out, to));
+            CLV_TRY(clv_downsample(run->ctx, from, grid, scratch, out, to));
         if (mask && channel == 0)
-            CLV_TRY(clv_downsample(run->ctx, mask_from, grid, run->scratch_a, run->scratch_b, masks[k], to));
+            CLV_TRY(clv_downsample(run->ctx, mask_from, grid, scratch, masks[k], to));
         from = out;
         mask_from = masks[k];
         grid = to;

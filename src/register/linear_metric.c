@@ -324,8 +324,8 @@ static int evaluate_histogram(batch *b, bool derivatives)
     if (!derivatives)
         goto end;
     CLV_TRY(clv_buffer_write(ctx, stage->tables, 0, stage->host, (size_t)(count * columns) * sizeof(float)));
-    CLV_TRY(clv_affine_sums(ctx, &b->pair, CLV_AFFINE_TABLE, bins, stage->tables, NULL, stage->partial,
-                            stage->sums));
+    CLV_TRY(clv_affine_sums(ctx, &b->pair, &(clv_affine_derivatives){CLV_AFFINE_TABLE, stage->tables, bins},
+                            stage->partial, stage->sums));
     int each = clv_affine_sum_count(CLV_AFFINE_TABLE);
     CLV_TRY(clv_buffer_read(ctx, stage->sums, 0, sums, (size_t)(count * each) * sizeof(float)));
     for (int i = 0; i < count; i++) {
@@ -354,8 +354,8 @@ static int evaluate_pair(batch *b)
     linear_stage *stage = b->stage;
     int each = clv_affine_sum_count(CLV_AFFINE_PAIR), parameters = linear_parameters(b->kind);
     float *sums = stage->host;
-    CLV_TRY(clv_affine_sums(stage->run->ctx, &b->pair, CLV_AFFINE_PAIR, 8, NULL, NULL, stage->partial,
-                            stage->sums));
+    CLV_TRY(clv_affine_sums(stage->run->ctx, &b->pair, &(clv_affine_derivatives){.source = CLV_AFFINE_PAIR},
+                            stage->partial, stage->sums));
     CLV_TRY(clv_buffer_read(stage->run->ctx, stage->sums, 0, sums,
                             (size_t)(b->pair.count * each) * sizeof(float)));
     for (int i = 0; i < b->pair.count; i++) {
@@ -396,8 +396,9 @@ static int evaluate_image(batch *b, const linear_state *from)
         .out = stage->sums};
     CLV_TRY(b->metric->derivative(run->ctx, &args));
     CLV_TRY(clv_buffer_read(run->ctx, stage->sums, 0, s, sizeof s));
-    CLV_TRY(clv_affine_sums(run->ctx, &b->pair, CLV_AFFINE_IMAGE, 8, NULL, stage->derivatives, stage->partial,
-                            stage->sums));
+    CLV_TRY(clv_affine_sums(run->ctx, &b->pair,
+                            &(clv_affine_derivatives){CLV_AFFINE_IMAGE, stage->derivatives, 0},
+                            stage->partial, stage->sums));
     CLV_TRY(clv_buffer_read(run->ctx, stage->sums, 0, sums, sizeof sums));
     if (b->channel == 0)
         count_overlap(b, state, (double)s[1]);
@@ -460,29 +461,29 @@ static void describe_pair(const linear_stage *stage, const linear_level *level, 
 
 /* What ends up in the result is taken from both sides, so that exchanging the
  * images gives the inverse; coarse histograms and windows from one. */
-static int evaluate_batch(linear_stage *stage, int at, clvox_metric metric, int bins, clvox_linear kind,
-                          linear_state *states, int count, bool derivatives)
+static int evaluate_batch(linear_stage *stage, const linear_measure *measure, linear_state *states, int count,
+                          bool derivatives)
 {
     int status = CLVOX_OK;
-    const linear_level *level = &stage->level[at];
-    const clv_metric_row *row = clv_metric_find(metric);
+    const linear_level *level = &stage->level[measure->level];
+    const clv_metric_row *row = clv_metric_find(measure->metric);
     bool image = clv_metric_by_image(row);
-    bool histogram = row->score && (!row->add || at == LINEAR_LEVELS - 1);
+    bool histogram = row->score && (!row->add || measure->level == LINEAR_LEVELS - 1);
     for (int i = 0; i < count; i++) {
         states[i].value = 0;
         memset(states[i].gradient, 0, sizeof states[i].gradient);
         memset(states[i].normal, 0, sizeof states[i].normal);
     }
-    int sides = image || (histogram && at > 0) ? 1 : 2;
+    int sides = image || (histogram && measure->level > 0) ? 1 : 2;
     for (int side = 0; side < sides; side++) {
         CLV_TRY(write_maps(stage, level, states, count, side));
         for (int c = 0; c < stage->run->channel_count; c++) {
             batch b = {.stage = stage,
                        .level = level,
                        .channel = c,
-                       .bins = bins,
+                       .bins = measure->bins,
                        .metric = row,
-                       .kind = kind,
+                       .kind = measure->kind,
                        .weight = stage->run->channels[c].weight / sides,
                        .back = side,
                        .states = states,
@@ -499,17 +500,18 @@ end:
     return status;
 }
 
-int linear_evaluate(linear_stage *stage, int level, clvox_metric metric, int bins, clvox_linear kind,
-                    linear_state *states, int count, bool derivatives)
+int linear_evaluate(linear_stage *stage, const linear_measure *measure, linear_state *states, int count,
+                    bool derivatives)
 {
     int status = CLVOX_OK;
     /* As many as the tables have room for. */
-    int room = (int)(stage->table_floats / (size_t)(bins * (bins + 1)));
-    int most = clv_metric_by_image(clv_metric_find(metric)) ? 1 : room < LINEAR_BATCH ? room : LINEAR_BATCH;
+    int room = (int)(stage->table_floats / (size_t)(measure->bins * (measure->bins + 1)));
+    int most = room < LINEAR_BATCH ? room : LINEAR_BATCH;
+    if (clv_metric_by_image(clv_metric_find(measure->metric)))
+        most = 1;
     stage->evaluations += count;
     for (int i = 0; i < count; i += most)
-        CLV_TRY(evaluate_batch(stage, level, metric, bins, kind, states + i,
-                               count - i < most ? count - i : most, derivatives));
+        CLV_TRY(evaluate_batch(stage, measure, states + i, count - i < most ? count - i : most, derivatives));
 end:
     return status;
 }

@@ -153,8 +153,8 @@ static double flatter(int n, const linear_state *before, const linear_state *aft
 
 int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state *states, int count)
 {
-    const clvox_linear kind = climb->kind;
-    int status = CLVOX_OK, level = climb->level, n = linear_parameters(kind);
+    const clvox_linear kind = climb->measure.kind;
+    int status = CLVOX_OK, level = climb->measure.level, n = linear_parameters(kind);
     linear_state *trials = malloc(sizeof *trials * (size_t)count);
     walk *walks = calloc((size_t)count, sizeof *walks);
     int *index = malloc(sizeof *index * (size_t)count);
@@ -162,7 +162,7 @@ int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state
         status = clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
         goto end;
     }
-    CLV_TRY(linear_evaluate(stage, level, climb->metric, climb->bins, kind, states, count, true));
+    CLV_TRY(linear_evaluate(stage, &climb->measure, states, count, true));
     for (int i = 0; i < count; i++)
         walks[i] = (walk){.damping = .02, .flatter = 1};
     for (int k = 0; k < climb->iterations; k++) {
@@ -175,7 +175,7 @@ int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state
         }
         if (active == 0)
             break;
-        CLV_TRY(linear_evaluate(stage, level, climb->metric, climb->bins, kind, trials, active, true));
+        CLV_TRY(linear_evaluate(stage, &climb->measure, trials, active, true));
         for (int t = 0; t < active; t++) {
             int i = index[t];
             walk *w = &walks[i];
@@ -190,7 +190,7 @@ int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state
                 w->flatter = .5 * w->flatter + .5 * flatter(n, &states[i], &trials[t], w->delta);
                 w->damping = fmax(w->damping / 5, 1e-4);
                 /* The derivatives of histograms and windows jump too much to learn from. */
-                if (clv_metric_find(climb->metric)->smooth)
+                if (clv_metric_find(climb->measure.metric)->smooth)
                     remember(n, &states[i], &trials[t], w);
                 states[i] = trials[t];
             } else {

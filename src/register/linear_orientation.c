@@ -45,20 +45,19 @@ int linear_misoriented(linear_stage *stage, const linear_state *state, bool *bet
     clvox_linear kind = stage->run->options->linear;
     clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
     linear_state states[ROTATIONS], found = *state;
-    double tolerance = .1 * stage->level[level].mm;
+    const linear_climb climb = {{level, metric, LINEAR_SEARCH_BINS, stiff}, STEPS,
+                                .1 * stage->level[level].mm};
     *better = false;
     if (stage->thin || linear_parameters(kind) < linear_parameters(CLVOX_LINEAR_RIGID))
         return CLVOX_OK;
     count = list(stage, states);
-    CLV_TRY(linear_evaluate(stage, level, metric, LINEAR_SEARCH_BINS, stiff, states, count, false));
+    CLV_TRY(linear_evaluate(stage, &climb.measure, states, count, false));
     doubt(states, count);
     CLV_TRY(linear_sort(stage, states, &count, 0));
     count = count < IMPROVED ? count : IMPROVED;
-    CLV_TRY(linear_optimise(
-        stage, &(linear_climb){level, metric, LINEAR_SEARCH_BINS, stiff, STEPS, tolerance}, states, count));
+    CLV_TRY(linear_optimise(stage, &climb, states, count));
     doubt(states, count);
-    CLV_TRY(linear_optimise(
-        stage, &(linear_climb){level, metric, LINEAR_SEARCH_BINS, stiff, STEPS, tolerance}, &found, 1));
+    CLV_TRY(linear_optimise(stage, &climb, &found, 1));
     doubt(&found, 1);
     for (int i = 0; i < count && isfinite(found.value); i++)
         *better = *better || states[i].value > MARGIN * found.value;

@@ -117,19 +117,19 @@ int linear_search(linear_stage *stage, const linear_state *given, int given_coun
     clvox_metric metric = clv_metric_find(stage->metric)->search;
     clvox_linear kind = stage->run->options->linear;
     clvox_linear coarse = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
+    const linear_measure measure = {level, metric, LINEAR_SEARCH_BINS, coarse};
     trials t = {malloc(sizeof *t.state * MOST_TRIALS), 0};
     if (!t.state)
         return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     list_trials(stage, kind, &t);
-    CLV_TRY(linear_evaluate(stage, level, metric, LINEAR_SEARCH_BINS, coarse, t.state, t.count, false));
+    CLV_TRY(linear_evaluate(stage, &measure, t.state, t.count, false));
     doubt(t.state, t.count);
     CLV_TRY(linear_sort(stage, t.state, &t.count, 0));
     t.count = t.count < IMPROVED ? t.count : IMPROVED;
     for (int i = 0; i < given_count; i++)
         t.state[t.count++] = given[i];
     CLV_TRY(linear_optimise(stage,
-                            &(linear_climb){level, metric, LINEAR_SEARCH_BINS, coarse, 6,
-                                            .1 * stage->level[level].mm},
+                            &(linear_climb){measure, 6, .1 * stage->level[level].mm},
                             t.state, t.count));
     doubt(t.state, t.count);
     CLV_TRY(linear_sort(stage, t.state, &t.count, 1.5 * stage->level[level].mm));

@@ -18,7 +18,8 @@ enum { MOST_PASSES = 100 };
 static int shrink(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
                   const float sigma[3], clv_buffer *out, const clvox_grid *to)
 {
-    return clv_smooth_sample(run->ctx, image, grid, sigma, run->scratch_a, run->scratch_b, out, to);
+    clv_buffer *const scratch[2] = {run->scratch_a, run->scratch_b};
+    return clv_smooth_sample(run->ctx, image, grid, sigma, scratch, out, to);
 }
 
 /* Sigma for an image that is sampled `factor` times coarser, in its voxels:

@@ -193,11 +193,13 @@ int clv_register_enlarge(clv_registration *run, const clvox_register_images *ful
 /* Its parts: what the determinant and the length of u say over mask and inside
  * (NULL: all voxels; scratch holds a float a voxel), into a result, and the
  * run's moving buffer through the linear part and u. */
+typedef struct clv_field_survey {
+    clv_statistics determinants, lengths;
+} clv_field_survey;
 int clv_register_survey(clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
                         const clv_buffer *mask, const clv_buffer *inside, clv_buffer *scratch,
-                        clv_statistics *determinants, clv_statistics *lengths);
-int clv_register_state(const clv_statistics *determinants, const clv_statistics *lengths,
-                       clvox_register_result *result);
+                        clv_field_survey *out);
+int clv_register_state(const clv_field_survey *survey, clvox_register_result *result);
 int clv_register_warp_moving(clv_registration *run, const clvox_grid *grid, const clv_buffer *u,
                              clvox_kind kind, clv_buffer *out);
 

@@ -190,15 +190,15 @@ static int target_find(const series_run *s, target *t, double starts[][4][4], in
     for (int i = 0; i < count; i++)
         linear_from_matrix(stage, CLV_MATRIX(starts[i]), &states[i]);
     if (!near) {
-        CLV_TRY(linear_optimise(stage, &(linear_climb){2, coarse, stage->bins, stiff, 8, .02 * level[2].mm},
+        CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, stiff}, 8, .02 * level[2].mm},
                                 states, count));
         CLV_TRY(linear_sort(stage, states, &count, 0));
         if (!count)
             goto end;
     }
-    CLV_TRY(linear_optimise(stage, &(linear_climb){1, metric, stage->bins, kind, 8, .005 * level[1].mm},
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{1, metric, stage->bins, kind}, 8, .005 * level[1].mm},
                             states, 1));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){0, metric, stage->bins, kind, 12, .001 * level[0].mm},
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{0, metric, stage->bins, kind}, 12, .001 * level[0].mm},
                             states, 1));
     if (isfinite(states[0].value)) {
         linear_to_matrix(stage, &states[0], matrix);

@@ -36,10 +36,9 @@ static int blur(const work *w, const clv_buffer *in, clv_buffer *out)
 }
 
 static int pointwise(const work *w, clv_pointwise_kind kind, clv_buffer *out, const clv_buffer *a,
-                     const clv_buffer *b, const clv_buffer *c, float k0, float k1, float k2, float k3)
+                     const clv_buffer *b, const clv_buffer *c, const float k[4])
 {
-    return clv_pointwise(w->run->ctx, kind, CLV_VOLUME(out, w->run->box.size), a, b, c,
-                         (const float[4]){k0, k1, k2, k3});
+    return clv_pointwise(w->run->ctx, kind, CLV_VOLUME(out, w->run->box.size), a, b, c, k);
 }
 
 /* out = the mean of `of` over the voxels of inside near each of them, else 0; `of` is 0 elsewhere. */
@@ -47,8 +46,8 @@ static int mean_of(const work *w, const clv_buffer *of, clv_buffer *out)
 {
     int status = CLVOX_OK;
     CLV_TRY(blur(w, of, out));
-    CLV_TRY(pointwise(w, CLV_POINTWISE_DIVIDE, out, out, w->weight, NULL, 1, 1e-6f, 0, 0));
-    CLV_TRY(pointwise(w, CLV_POINTWISE_MULTIPLY, out, out, w->inside, NULL, 1, 0, 0, 0));
+    CLV_TRY(pointwise(w, CLV_POINTWISE_DIVIDE, out, out, w->weight, NULL, (float[4]){1, 1e-6f}));
+    CLV_TRY(pointwise(w, CLV_POINTWISE_MULTIPLY, out, out, w->inside, NULL, (float[4]){1}));
 end:
     return status;
 }
@@ -75,7 +74,7 @@ static int noise_of(const work *w, double *noise)
         all += inside[i] > 0;
     }
     sum /= fmax(all, 1);
-    CLV_TRY(pointwise(w, CLV_POINTWISE_LINEAR, w->mean, w->mean, w->inside, NULL, 1, (float)-sum, 0, 0));
+    CLV_TRY(pointwise(w, CLV_POINTWISE_LINEAR, w->mean, w->mean, w->inside, NULL, (float[4]){1, (float)-sum}));
     for (size_t i = 0; i < n; i++)
         if (inside[i] > 0)
             squares[count++] = ((double)mean[i] - sum) * ((double)mean[i] - sum);
@@ -101,24 +100,24 @@ int clv_denoise_restore(clv_denoise *run, const float *before)
     status = clv_pool_take(run->ctx, list, 4);
     if (status < 0)
         return status;
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_ABS, w.inside, run->phi, NULL, NULL, 0, 0, 0, 0));
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_THRESHOLD, w.inside, w.inside, NULL, NULL, NEAR, 0, 1, 0));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_ABS, w.inside, run->phi, NULL, NULL, (float[4]){0}));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_THRESHOLD, w.inside, w.inside, NULL, NULL, (float[4]){NEAR, 0, 1, 0}));
     CLV_TRY(blur(&w, w.inside, w.weight));
     CLV_TRY(clv_buffer_write(run->ctx, w.taken, 0, before, bytes));
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_LINEAR, w.taken, w.taken, run->phi, NULL, 1, -1, 0, 0));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_LINEAR, w.taken, w.taken, run->phi, NULL, (float[4]){1, -1}));
     /* Whole parts that went are not to come back. */
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_CLAMP, w.taken, w.taken, NULL, NULL, 1, 0, -1, 1));
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_MULTIPLY, w.taken, w.taken, w.inside, NULL, 1, 0, 0, 0));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_CLAMP, w.taken, w.taken, NULL, NULL, (float[4]){1, 0, -1, 1}));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_MULTIPLY, w.taken, w.taken, w.inside, NULL, (float[4]){1}));
     CLV_TRY(mean_of(&w, w.taken, w.mean));
     CLV_TRY(noise_of(&w, &noise));
     /* taken becomes the mean squares, then the share that comes back. */
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_MULTIPLY, w.taken, w.mean, w.mean, NULL, 1, 0, 0, 0));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_MULTIPLY, w.taken, w.mean, w.mean, NULL, (float[4]){1}));
     CLV_TRY(blur(&w, w.taken, run->index));
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_DIVIDE, w.taken, run->index, w.weight, NULL, 1, 1e-6f, 0, 0));
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_LINEAR, w.taken, w.taken, NULL, NULL, 1, 0, 0, 1e-12f));
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_DIVIDE, w.taken, w.inside, w.taken, NULL, (float)noise, 0, 0, 0));
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_CLAMP, w.taken, w.taken, NULL, NULL, -1, 1, 0, 1));
-    CLV_TRY(pointwise(&w, CLV_POINTWISE_MULTIPLY, run->phi, w.taken, w.mean, run->phi, 1, 1, 0, 0));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_DIVIDE, w.taken, run->index, w.weight, NULL, (float[4]){1, 1e-6f}));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_LINEAR, w.taken, w.taken, NULL, NULL, (float[4]){1, 0, 0, 1e-12f}));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_DIVIDE, w.taken, w.inside, w.taken, NULL, (float[4]){(float)noise}));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_CLAMP, w.taken, w.taken, NULL, NULL, (float[4]){-1, 1, 0, 1}));
+    CLV_TRY(pointwise(&w, CLV_POINTWISE_MULTIPLY, run->phi, w.taken, w.mean, run->phi, (float[4]){1, 1}));
 end:
     clv_pool_release(list, 4);
     return status;

@@ -31,18 +31,14 @@ static int choose(const clvox_volume *image, clvox_interpolation *interpolation)
     return CLVOX_OK;
 }
 
-static int sample(clvox_context *ctx, clvox_interpolation interpolation, const clv_buffer *in,
-                  const clvox_grid *from, const clv_map *map, const clv_buffer *field,
-                  float outside, clv_buffer *to, const clvox_grid *grid)
+static clv_interpolation kind_of(clvox_interpolation interpolation)
 {
-    clv_interpolation kind = interpolation == CLVOX_INTERPOLATE_LABEL     ? CLV_LABEL
-                             : interpolation == CLVOX_INTERPOLATE_NEAREST ? CLV_NEAREST
-                             : interpolation == CLVOX_INTERPOLATE_LINEAR  ? CLV_LINEAR
-                             : interpolation == CLVOX_INTERPOLATE_BSPLINE ? CLV_BSPLINE
-                             : interpolation == CLVOX_INTERPOLATE_LANCZOS ? CLV_LANCZOS
-                                                                          : CLV_CUBIC;
-    return clv_warp(ctx, CLV_VOLUME(in, from->size), map, field, kind, outside,
-                    CLV_VOLUME(to, grid->size));
+    return interpolation == CLVOX_INTERPOLATE_LABEL     ? CLV_LABEL
+           : interpolation == CLVOX_INTERPOLATE_NEAREST ? CLV_NEAREST
+           : interpolation == CLVOX_INTERPOLATE_LINEAR  ? CLV_LINEAR
+           : interpolation == CLVOX_INTERPOLATE_BSPLINE ? CLV_BSPLINE
+           : interpolation == CLVOX_INTERPOLATE_LANCZOS ? CLV_LANCZOS
+                                                        : CLV_CUBIC;
 }
 
 /* Every frame through x -> matrix (x + field). */
@@ -71,7 +67,8 @@ static int apply_map(clvox_context *ctx, const clvox_volume *image, const clv_bu
             status = clv_spline_apply(ctx, &spline, in, image->grid.size, (clv_buffer *[2]){coefficients, in},
                                       coefficients, image->grid.size);
         if (status >= 0)
-            status = sample(ctx, interpolation, coefficients ? coefficients : in, &image->grid, &map, field, outside, out, &made->grid);
+            status = clv_warp(ctx, CLV_VOLUME(coefficients ? coefficients : in, image->grid.size), &map,
+                              field, kind_of(interpolation), outside, CLV_VOLUME(out, made->grid.size));
         if (status >= 0)
             status = clv_buffer_read(ctx, out, 0, made->data + (size_t)frame * to, to * sizeof(float));
     }

@@ -2,6 +2,7 @@
 #include "transform/invert.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "clvox/apply.h"
 #include "op/field/compose.h"
@@ -26,8 +27,8 @@ int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *
 }
 
 int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
-                        const clvox_grid *grid, clv_buffer *error, clv_buffer *partial,
-                        double residual_voxels[2], double residual_mm[2])
+                        const clvox_grid *grid, clv_buffer *scratch, clv_buffer *partial,
+                        clv_inverse_error *out)
 {
     int status = CLVOX_OK;
     double edge[3], frame[3][3];
@@ -43,10 +44,10 @@ int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffe
             reorient[1][i][j] = (float)frame[i][j];
     }
     clv_map_between(grid, grid, NULL, 1, &map);
-    CLV_TRY(clv_compose(ctx, v, 1, CLV_VECTORS(u, grid->size), &map, plus, CLV_VECTORS(error, grid->size)));
+    CLV_TRY(clv_compose(ctx, v, 1, CLV_VECTORS(u, grid->size), &map, plus, CLV_VECTORS(scratch, grid->size)));
     for (int unit = 0; unit < 2; unit++) {
-        double *to = unit ? residual_mm : residual_voxels;
-        CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS_MM(error, grid->size, spacing),
+        double *to = unit ? out->mm : out->voxels;
+        CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS_MM(scratch, grid->size, spacing),
                                        CLV_MATRIX3F(reorient[unit]), v, NULL, partial, &s));
         /* Without a voxel to look at nothing is known. */
         to[0] = s.voxels ? s.largest : NAN;
@@ -61,7 +62,7 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
 {
     int status = CLVOX_OK;
     clv_buffer *u = NULL, *v = NULL, *error = NULL, *partial = NULL;
-    double mm[2];
+    clv_inverse_error residual;
     *out = NULL;
     if (warp->frames != 3)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp has 3 components, this volume has %d; give a warp",
@@ -79,8 +80,11 @@ int clvox_invert(clvox_context *ctx, const clvox_volume *warp, clvox_volume **ou
     status = clv_field_upload(ctx, warp, 1, u);
     if (status >= 0)
         status = clv_invert_field(ctx, u, &warp->grid, v);
-    if (status >= 0 && residual_voxels)
-        status = clv_invert_residual(ctx, u, v, &warp->grid, error, partial, residual_voxels, mm);
+    if (status >= 0 && residual_voxels) {
+        status = clv_invert_residual(ctx, u, v, &warp->grid, error, partial, &residual);
+        if (status >= 0)
+            memcpy(residual_voxels, residual.voxels, sizeof residual.voxels);
+    }
     /* With a mean error above a voxel it is the inverse of nothing; NaN: it leads out of the grid everywhere. */
     if (status >= 0 && residual_voxels && !(residual_voxels[1] <= USELESS))
         status = isnan(residual_voxels[1])

@@ -9,12 +9,16 @@
  * fields on grid in mm along its axes (op/inverse.h). */
 int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *grid, clv_buffer *v);
 
-/* The largest and the mean |v(x) + u(x + v(x))| in voxels and in mm, over the
- * voxels that x + v(x) keeps inside the grid (NaN where there is none). error:
- * as large as v, clobbered; partial: CLV_STATISTICS_PARTIALS floats
+/* The largest and the mean |v(x) + u(x + v(x))|. */
+typedef struct clv_inverse_error {
+    double voxels[2], mm[2];
+} clv_inverse_error;
+
+/* Over the voxels that x + v(x) keeps inside the grid (NaN where there is none). scratch:
+ * as large as v; partial: CLV_STATISTICS_PARTIALS floats
  * (op/statistics.h). */
 int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,
-                        const clvox_grid *grid, clv_buffer *error, clv_buffer *partial,
-                        double residual_voxels[2], double residual_mm[2]);
+                        const clvox_grid *grid, clv_buffer *scratch, clv_buffer *partial,
+                        clv_inverse_error *out);
 
 #endif

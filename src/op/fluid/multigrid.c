@@ -81,11 +81,12 @@ static size_t voxels_of(const clv_fluid_operator *op)
     return (size_t)op->size[0] * (size_t)op->size[1] * (size_t)op->size[2];
 }
 
-/* An even number of Chebyshev's steps for eigenvalues from least to most, from the v that is there. */
+/* An even number of Chebyshev's steps for a range of eigenvalues, from the v that is there. */
 static int smooth(clvox_context *ctx, const clv_fluid_operator *op, const clv_buffer *f, clv_buffer *v,
-                  const clv_mg_workspace *w, double least, double most, int degree)
+                  const clv_mg_workspace *w, const double eigenvalues[2], int degree)
 {
     int status = CLVOX_OK, count;
+    double least = eigenvalues[0], most = eigenvalues[1];
     double middle = (most + least) / 2, half = fmax((most - least) / 2, 1e-6 * most), sigma = middle / half;
     double rho = 1 / sigma;
     clv_buffer *now = v, *next = w->other;
@@ -131,17 +132,17 @@ static int cycle(clvox_context *ctx, const clv_fluid_operator *op, const clv_buf
     if (last || w->v[level]->bytes < bytes || w->f[level]->bytes < bytes) {
         double slope = (sqrt(most / least) - 1) / (sqrt(most / least) + 1);
         int degree = slope > 0 ? (int)fmin(MOST_DEGREE, ceil(log(COARSEST / 2) / log(slope))) : 2;
-        return smooth(ctx, op, f, v, w, least, most, (degree + 1) / 2 * 2);
+        return smooth(ctx, op, f, v, w, (const double[2]){least, most}, (degree + 1) / 2 * 2);
     }
-    double from = fmin(smoothed_from(op, &coarser), most);
+    const double smoothed[2] = {fmin(smoothed_from(op, &coarser), most), most};
     int degree = op->beta > 0 ? 4 : 2;
-    CLV_TRY(smooth(ctx, op, f, v, w, from, most, degree));
+    CLV_TRY(smooth(ctx, op, f, v, w, smoothed, degree));
     CLV_TRY(clv_fluid_operator_residual(ctx, op, v, f, w->residual, w->partial, &count));
     CLV_TRY(clv_mg_restrict(ctx, op, &coarser, w->residual, w->f[level]));
     CLV_TRY(clv_buffer_fill(ctx, w->v[level], 0, 0, bytes));
     CLV_TRY(cycle(ctx, &coarser, w->f[level], w->v[level], w, level + 1));
     CLV_TRY(clv_mg_prolong(ctx, op, &coarser, w->v[level], v));
-    CLV_TRY(smooth(ctx, op, f, v, w, from, most, degree));
+    CLV_TRY(smooth(ctx, op, f, v, w, smoothed, degree));
 end:
     return status;
 }

@@ -16,22 +16,26 @@ static const char *const builds[] = {"-DLENGTHS=0", "-DLENGTHS=1", NULL};
 
 const clv_entry clv_entry_statistics = {"image/statistics", "statistics", variants, 2, builds};
 
-static int measure(clvox_context *ctx, bool lengths, const clv_buffer *a, const float reorient[3][3],
-                   const clv_buffer *through, const clv_buffer *weight, const int size[3],
-                   const float per_mm[3], clv_buffer *partial, clv_statistics *out)
+/* Of determinants or, of a vector field, of lengths. */
+static int measure(clvox_context *ctx, const clv_image *image, const float reorient[3][3],
+                   const clv_buffer *through, const clv_buffer *weight, clv_buffer *partial,
+                   clv_statistics *out)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     float parts[CLV_STATISTICS_PARTIALS];
-    double moved = 4. * size[0] * size[1] * size[2] * ((lengths ? 3 : 1) + (through ? 3 : 0) + (weight ? 1 : 0));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_statistics, builds[lengths], size, 0, &kernel));
+    const int *size = image->size;
+    const clv_grid_arg grid = clv_grid_of(image);
+    int floats = image->components + (through ? 3 : 0) + (weight ? 1 : 0);
+    double moved = 4. * size[0] * size[1] * size[2] * floats;
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_statistics, builds[image->components == 3], size, 0, &kernel));
     int groups = clv_launch_groups(kernel, size, NULL);
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(a), CLV_BUF(through), CLV_BUF(weight),
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(image->buffer), CLV_BUF(through), CLV_BUF(weight),
                        CLV_INT4(size[0], size[1], size[2], 0),
                        CLV_FLOAT4(reorient[0][0], reorient[0][1], reorient[0][2], 0),
                        CLV_FLOAT4(reorient[1][0], reorient[1][1], reorient[1][2], 0),
                        CLV_FLOAT4(reorient[2][0], reorient[2][1], reorient[2][2], 0),
-                       CLV_FLOAT4(per_mm[0], per_mm[1], per_mm[2], 0), CLV_BUF(partial)));
+                       CLV_FLOAT4V(grid.inverse), CLV_BUF(partial)));
     CLV_TRY(clv_buffer_read(ctx, partial, 0, parts, sizeof(float) * PARTS * (size_t)groups));
     *out = (clv_statistics){.smallest = INFINITY, .largest = -INFINITY};
     double below = 0, voxels = 0;
@@ -54,15 +58,14 @@ int clv_statistics_determinants(clvox_context *ctx, const clv_buffer *determinan
                                 const int size[3], clv_buffer *partial, clv_statistics *out)
 {
     static const float none[3][3] = {{0}};
-    return measure(ctx, false, determinants, none, NULL, weight, size, none[0], partial, out);
+    return measure(ctx, CLV_VOLUME(determinants, size), none, NULL, weight, partial, out);
 }
 
 int clv_statistics_lengths(clvox_context *ctx, const clv_image *field, const float reorient[3][3],
                            const clv_buffer *through, const clv_buffer *weight, clv_buffer *partial,
                            clv_statistics *out)
 {
-    const float *spacing = field->spacing, per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
-    return measure(ctx, true, field->buffer, reorient, through, weight, field->size, per_mm, partial, out);
+    return measure(ctx, field, reorient, through, weight, partial, out);
 }
 
 const clv_entry *const clv_operation_image_statistics[] = {

@@ -146,10 +146,12 @@ end:
     return status;
 }
 
-int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_source source, int bins,
-                    const clv_buffer *tables, const clv_buffer *derivatives, clv_buffer *partial,
-                    clv_buffer *out)
+int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair,
+                    const clv_affine_derivatives *derivatives, clv_buffer *partial, clv_buffer *out)
 {
+    const clv_affine_source source = derivatives->source;
+    const clv_buffer *tables = source == CLV_AFFINE_TABLE ? derivatives->values : NULL;
+    const clv_buffer *by_voxel = source == CLV_AFFINE_IMAGE ? derivatives->values : pair->weights;
     int status = CLVOX_OK;
     const clv_kernel *kernel, *join;
     blocks b = blocks_of(pair);
@@ -160,14 +162,12 @@ int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_
         return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: derivatives from an image are those of one map");
     if (pair->weights && source != CLV_AFFINE_PAIR)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "linear sums: only pairs of values have weights");
-    if (pair->weights)
-        derivatives = pair->weights;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_sums, sums_builds[pair->weights ? WEIGHTED : (int)source],
                            size, 0, &kernel));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_affine_join, NULL, line, 0, &join));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, bytes_of(pair, &b), PAIR_ARGS(pair, &b),
-                       CLV_FLOAT4(pair->centre[0], pair->centre[1], pair->centre[2], 0), CLV_INT(bins),
-                       CLV_BUF(tables), CLV_BUF(derivatives), CLV_BUF(partial)));
+                       CLV_FLOAT4(pair->centre[0], pair->centre[1], pair->centre[2], 0),
+                       CLV_INT(derivatives->bins), CLV_BUF(tables), CLV_BUF(by_voxel), CLV_BUF(partial)));
     CLV_TRY(CLV_LAUNCH(ctx, join, line, 4.0 * line[0] * (b.count + 1), CLV_BUF(partial), CLV_INT(b.count),
                        CLV_INT(sums), CLV_INT(line[0]), CLV_BUF(out)));
 end:

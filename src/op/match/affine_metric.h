@@ -70,13 +70,19 @@ int clv_affine_localise(clvox_context *ctx, const clv_image *image, const clv_su
 int clv_affine_histogram(clvox_context *ctx, const clv_affine_pair *pair, int bins, unsigned unit,
                          clv_buffer *counts);
 
-/* The sums, out[map][sum], in a fixed order. TABLE: tables holds, for each
- * map, L[bin of F][spline of M] and then w[bin of F] (bins (bins + 1) floats);
- * s = sum over splines b of L[f][b] dB_b/dM. IMAGE: derivatives on the fixed grid,
- * for one map. partial: clv_affine_partials floats at least. */
-int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair, clv_affine_source source, int bins,
-                    const clv_buffer *tables, const clv_buffer *derivatives, clv_buffer *partial,
-                    clv_buffer *out);
+/* Where s and w of the sums come from. TABLE: values holds, for each map, L[bin of
+ * F][spline of M] and then w[bin of F] (bins (bins + 1) floats); s = sum over
+ * splines b of L[f][b] dB_b/dM. IMAGE: values are on the fixed grid, for one map.
+ * PAIR: there are no values. */
+typedef struct clv_affine_derivatives {
+    clv_affine_source source;
+    const clv_buffer *values;
+    int bins; /* of tables */
+} clv_affine_derivatives;
+
+/* The sums, out[map][sum], in a fixed order. partial: clv_affine_partials floats at least. */
+int clv_affine_sums(clvox_context *ctx, const clv_affine_pair *pair,
+                    const clv_affine_derivatives *derivatives, clv_buffer *partial, clv_buffer *out);
 
 size_t clv_affine_partials(const clv_affine_pair *pair);
 

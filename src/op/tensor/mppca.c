@@ -142,18 +142,18 @@ static void list_requests(const plan *p, clv_buffer *slots[BUFFERS], clv_request
         requests[i] = (clv_request){&slots[i], 4 * bytes[i], "windows of the PCA"};
 }
 
-/* Windows of rows y .. y + rows - 1 and planes z .. z + planes - 1. */
+/* Windows from `first` on along each axis, `count` of them. */
 static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, clv_buffer *const b[BUFFERS],
-                   int y, int z, int rows, int planes)
+                   const int first[3], const int count[3])
 {
     int status = CLVOX_OK;
     const clv_kernel *gather;
     const int *r = p->radius, *n = a->dwi.size;
-    const int count[3] = {p->windows[0], rows, planes}, reach[3] = {n[0], rows + 2 * r[1], planes + 2 * r[2]};
-    double windows = (double)count[0] * rows * planes, step = 1 + sqrt((double)p->volumes / p->samples);
+    const int reach[3] = {count[0] + 2 * r[0], count[1] + 2 * r[1], count[2] + 2 * r[2]};
+    double windows = (double)count[0] * count[1] * count[2], step = 1 + sqrt((double)p->volumes / p->samples);
     const clv_arg args[] = {CLV_BUF(b[PACKED]), CLV_BUF(a->mask), CLV_INT4(n[0], n[1], n[2], 0),
-                            CLV_INT4(r[0], r[1], r[2], 0), CLV_INT4(0, y, z, 0),
-                            CLV_INT4(count[0], rows, planes, 0),
+                            CLV_INT4(r[0], r[1], r[2], 0), CLV_INT4(first[0], first[1], first[2], 0),
+                            CLV_INT4(count[0], count[1], count[2], 0),
                             CLV_INT4(p->volumes, p->stride, p->samples, p->least),
                             CLV_FLOAT((float)(step * step)), CLV_BUF(b[SCRATCH]), CLV_INT((int)p->slot),
                             CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),
@@ -164,7 +164,7 @@ static int run_box(clvox_context *ctx, const clv_mppca_args *a, const plan *p, c
     CLV_TRY(CLV_LAUNCH(ctx, gather, reach, 8 * (double)reach[0] * reach[1] * reach[2] * p->volumes,
                        CLV_BUF(b[PARTS]), CLV_BUF(b[COEFFICIENTS]), CLV_BUF(b[MEANS]), CLV_BUF(b[FACTS]),
                        CLV_BUF(a->mask), CLV_INT4(n[0], n[1], n[2], 0), CLV_INT4(r[0], r[1], r[2], 0),
-                       CLV_INT4(0, y, z, 0), CLV_INT4(count[0], rows, planes, 0),
+                       CLV_INT4(first[0], first[1], first[2], 0), CLV_INT4(count[0], count[1], count[2], 0),
                        CLV_INT4(p->volumes, p->stride, p->samples, p->least), CLV_BUF(b[SUMS]),
                        CLV_BUF(b[WEIGHTS])));
 end:
@@ -188,9 +188,10 @@ int clv_mppca(clvox_context *ctx, const clv_mppca_args *a)
                        CLV_INT(p.volumes), CLV_INT(p.stride), CLV_BUF(b[PACKED]), CLV_BUF(b[SUMS]), CLV_BUF(b[WEIGHTS])));
     for (int z = 0; z < p.windows[2]; z += p.planes)
         for (int y = 0; y < p.windows[1]; y += p.rows) {
-            int rows = p.windows[1] - y < p.rows ? p.windows[1] - y : p.rows;
-            int planes = p.windows[2] - z < p.planes ? p.windows[2] - z : p.planes;
-            CLV_TRY(run_box(ctx, a, &p, b, y, z, rows, planes));
+            const int first[3] = {0, y, z};
+            const int count[3] = {p.windows[0], p.windows[1] - y < p.rows ? p.windows[1] - y : p.rows,
+                                  p.windows[2] - z < p.planes ? p.windows[2] - z : p.planes};
+            CLV_TRY(run_box(ctx, a, &p, b, first, count));
         }
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_mppca_finish, NULL, line, 0, &finish));
     CLV_TRY(CLV_LAUNCH(ctx, finish, line, 3 * bytes, CLV_BUF(a->dwi.buffer), CLV_BUF(a->mask),

@@ -133,7 +133,8 @@ static void downsampled(void **state)
         in[i] = 0.75f;
     clv_buffer *a = harness_upload(ctx, in, n * sizeof(float)), *out = harness_output(ctx, m * sizeof(float));
     clv_buffer *tmp = harness_output(ctx, n * sizeof(float)), *tmp2 = harness_output(ctx, n * sizeof(float));
-    assert_that(clv_downsample(ctx, a, &from, tmp, tmp2, out, &to) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_downsample(ctx, a, &from, (clv_buffer *[2]){tmp, tmp2}, out, &to) == CLVOX_OK, "%s",
+                clvox_message());
     harness_download(ctx, out, got, m * sizeof(float));
     ref_downsample(in, size, want, to.size);
     /* The recursive Gaussian, where it is chosen, is an approximation. */
