@@ -176,6 +176,54 @@ end:
     return status;
 }
 
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Whether path is a file right in the folder. */
+static bool lies_in(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
+    if (strncmp(path, folder, length) != 0 || path[length] != '/')
+        return false;
+    return !strchr(path + length + strspn(path + length, "/"), '/');
+}
+
+static bool is_output(const cli_claims *c, const char *path)
+{
+    for (int i = 0; i < c->outputs; i++)
+        if (!strcmp(last_part(c->output[i].path), last_part(path)) && clv_place_same(c->output[i].path, path))
+            return true;
+    return false;
+}
+
+int cli_claim_folder(command *cli, const char *folder, const char *log)
+{
+    int status = CLVOX_OK;
+    char path[4096 + 256];
+    cli_claims *c = claims_of(cli);
+    if (!c)
+        return out_of_memory();
+    if (log) {
+        snprintf(path, sizeof path, "%s/%s", folder, log);
+        read_before(c, path);
+    }
+    for (int i = 0; i < c->outputs; i++)
+        c->output[i].of_prefix |= lies_in(c->output[i].path, folder);
+    const cJSON *one, *list = cJSON_GetObjectItem(c->before, "outputs");
+    cJSON_ArrayForEach(one, list) {
+        if (!cJSON_IsString(one) || !lies_in(one->valuestring, folder) || is_output(c, one->valuestring))
+            continue;
+        CLV_TRY(add(cli, one->valuestring, true, false));
+    }
+end:
+    return status;
+}
+
 int cli_claims_check(command *cli)
 {
     int status = CLVOX_OK, count = 0;
@@ -240,12 +288,6 @@ bool cli_claim_written(command *cli, const char *path)
         if (!strcmp(cli->claims->output[i].path, path))
             cli->claims->output[i].written = found = true;
     return found;
-}
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 /* Whether the earlier run wrote this file and nobody has since. */

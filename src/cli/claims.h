@@ -27,6 +27,10 @@ int cli_claim_output(struct command *cli, const char *option, const char *path);
  * a misuse. *prefix is then owned by cli. */
 int cli_claim_prefix(struct command *cli, const char **prefix, const cli_end *ends);
 
+/* All results in a folder, once those of this run are claimed: what an earlier run listed there counts like files of its
+ * prefix. log: the name of its log in the folder; NULL: that of the prefix. */
+int cli_claim_folder(struct command *cli, const char *folder, const char *log);
+
 /* CLVOX_ERROR_FILE where an output cannot be written, is an input or another output, or exists and
  * --no-clobber keeps it. */
 int cli_claims_check(struct command *cli);

@@ -228,6 +228,7 @@ static int claim_all(command *cli, const request *r, bool warps, bool labels)
         CLV_TRY(cli_claim_output(cli, "output", path_in(r, r->entry[i].name, "_warp.nii.gz", path)));
         CLV_TRY(cli_claim_output(cli, "output", path_in(r, r->entry[i].name, "_inverse_warp.nii.gz", path)));
     }
+    CLV_TRY(cli_claim_folder(cli, r->folder, "report.json"));
     status = cli_claims_check(cli);
 end:
     return status;

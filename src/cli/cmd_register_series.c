@@ -96,6 +96,7 @@ static int claim_matrices(command *cli, const request *r, int frames)
     CLV_TRY(clv_place_make_folders(matrix_path(r->matrices, 0, 0, path)));
     for (int i = 0; i < PATHS * frames; i++)
         CLV_TRY(cli_claim_output(cli, "matrices", matrix_path(r->matrices, i / PATHS, i % PATHS, path)));
+    CLV_TRY(cli_claim_folder(cli, r->matrices, NULL));
     status = cli_claims_check(cli);
 end:
     return status;

@@ -65,6 +65,14 @@ left, right = (sum(v == 312782546 + k and (i % 17 > 8) == k for i, v in enumerat
 sys.exit(sum((a > 0) != (b > 0) for a, b in zip(want, got)) > 40 or min(left, right) < 0.4 * sum(want))
 P
 
+begin "what an earlier template has and this one has not goes, and files of others stay"
+cp s1.nii big/kept_warp.nii; cp big/s3_warp.nii.gz mine.nii.gz
+exits 0 clvox atlas -o big $fast s1.nii s2.nii --deform none --rounds 0
+says 'big/s3_warp.nii.gz: of an earlier run.*removed'
+for name in s3_affine.txt s3_warp.nii.gz s1_warp.nii.gz s1_inverse_warp.nii.gz template_labels.nii.gz; do absent "big/$name"; done
+exists big/kept_warp.nii; exists big/s2_affine.txt
+json big/report.json 'len(j["removed"]) == 8'
+
 begin "subjects of one name stay apart"
 mkdir -p a b && cp s1.nii a/t1.nii && cp s2.nii b/t1.nii
 exits 0 clvox atlas -o same $fast --deform none --rounds 0 a/t1.nii b/t1.nii

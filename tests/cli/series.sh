@@ -33,6 +33,20 @@ json m.json 'j["options"]["target"] == "mean" and j["options"]["linear"] == "aff
 exits 0 clvox register --series p_dwi.nii.gz -o m --reference s_mean.nii.gz -q
 json m.json '"reference" not in j["result"]'
 
+begin "matrices of an earlier run go with its other files"
+exits 0 clvox register --series p_dwi.nii.gz -o old --matrices omats --to mean --mask p_mask.nii.gz -q
+cp old.json before.json; touch omats/mine.txt
+python3 - <<'P'
+import json
+log = json.load(open("old.json")) # as if there had been a fourteenth frame
+log["outputs"] += ["omats/0013.txt", "omats/MAT_0013"]
+json.dump(log, open("old.json", "w"))
+P
+cp omats/0012.txt omats/0013.txt; cp omats/MAT_0012 omats/MAT_0013; touch old.json
+exits 0 clvox register --series p_dwi.nii.gz -o old --matrices omats/ --mask p_mask.nii.gz
+says 'omats/0013.txt: of an earlier run'; absent omats/0013.txt; absent omats/MAT_0013; exists omats/0012.txt
+[ -e omats/mine.txt ] || complain "a file of others went"
+
 begin "a dry run says the plan and the files, does nothing, and forecasts the memory"
 exits 0 clvox register --series p_dwi.nii.gz --bval p.bval --bvec p.bvec -o dry/ --matrices dry/mats --mask p_mask.nii.gz --dry-run \
     --json log/dry.json
