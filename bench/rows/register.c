@@ -47,8 +47,9 @@ static int row_warp_label(bench_data *d)
 static int row_compose(bench_data *d)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    return clv_compose(d->ctx, d->u, 1, CLV_VECTORS(d->v, d->size), &SAME, one,
-                       CLV_VECTORS(d->field[0], d->size));
+    return clv_compose(d->ctx, &(clv_compose_args){.u = d->u, .own = 1, .w = *CLV_VECTORS(d->v, d->size),
+                                                   .map = &SAME, .reorient = one,
+                                                   .out = *CLV_VECTORS(d->field[0], d->size)});
 }
 
 static int row_compositive_step(bench_data *d)

@@ -12,15 +12,15 @@ static inline float3 turned(rows m, float3 v)
 }
 
 static inline void compose_voxel(__global const float *u, float own, __global const float *w,
-                                 int4 w_size, rows linear, rows shift, rows reorient,
-                                 int extend, __global float *out, int x, int y, int z, int4 size)
+                                 int4 w_size, map m, rows reorient, int extend,
+                                 __global float *out, int x, int y, int z, int4 size)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
     float3 at = (float3)(0.0f);
 #if HAS_FIELD
     at = load_vec(u, i, n);
 #endif
-    float3 p = position_of(linear, shift, x, y, z, at);
+    float3 p = position_of(m, x, y, z, at);
     float3 v = (float3)(0.0f);
     if (extend || position_inside(p, w_size))
         v = turned(reorient, sample_vec(w, w_size, position_clamp(p, w_size)));
@@ -31,34 +31,26 @@ static inline void compose_voxel(__global const float *u, float own, __global co
 }
 
 __kernel void compose_item(__global const float *u, float own, __global const float *w, int4 w_size,
-                           float4 linear_x, float4 linear_y, float4 linear_z, float4 shift_x,
-                           float4 shift_y, float4 shift_z, float4 reorient_x, float4 reorient_y,
-                           float4 reorient_z, int extend, __global float *out, int4 size)
+                           map m, rows reorient, int extend, __global float *out, int4 size)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
-    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
-    rows reorient = {reorient_x, reorient_y, reorient_z};
-    compose_voxel(u, own, w, w_size, linear, shift, reorient, extend, out, x, y, z, size);
+    compose_voxel(u, own, w, w_size, m, reorient, extend, out, x, y, z, size);
 }
 
 /* As the row form of warp.cl: positions of a chunk eight at a time, then the
  * reads. */
 __kernel void compose_row(__global const float *u, float own, __global const float *w, int4 w_size,
-                          float4 linear_x, float4 linear_y, float4 linear_z, float4 shift_x,
-                          float4 shift_y, float4 shift_z, float4 reorient_x, float4 reorient_y,
-                          float4 reorient_z, int extend, __global float *out, int4 size)
+                          map m, rows reorient, int extend, __global float *out, int4 size)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
-    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
-    rows reorient = {reorient_x, reorient_y, reorient_z};
     int x = 0;
 #if FIELD_PACKED
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
-    vec8 row = row_positions(linear, y, z);
+    vec8 row = row_positions(m, y, z);
     bool chunks = w_size.x > 1 && size.x >= CHUNK;
     for (; chunks && x < size.x; x += CHUNK) {
         x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
@@ -69,7 +61,7 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
 #if HAS_FIELD
             v = load_vec8(u, start + x + c, n);
 #endif
-            vec8 p = positions_of8(linear, shift, row, x + c, v);
+            vec8 p = positions_of8(m, row, x + c, v);
             place8(&at, c, p, w_size, false);
         }
         read_vectors(&found, w, &at);
@@ -77,12 +69,12 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
             float8 ax = vload8(0, found.x + c), ay = vload8(0, found.y + c), az = vload8(0, found.z + c);
             int8 inside = (GET_INT8(at.inside + c) != 0) | (int8)(extend ? -1 : 0);
             vec8 v;
-            v.x = muladd((float8)reorient_x.x, ax,
-                         muladd((float8)reorient_x.y, ay, (float8)reorient_x.z * az));
-            v.y = muladd((float8)reorient_y.x, ax,
-                         muladd((float8)reorient_y.y, ay, (float8)reorient_y.z * az));
-            v.z = muladd((float8)reorient_z.x, ax,
-                         muladd((float8)reorient_z.y, ay, (float8)reorient_z.z * az));
+            v.x = muladd((float8)reorient.x.x, ax,
+                         muladd((float8)reorient.x.y, ay, (float8)reorient.x.z * az));
+            v.y = muladd((float8)reorient.y.x, ax,
+                         muladd((float8)reorient.y.y, ay, (float8)reorient.y.z * az));
+            v.z = muladd((float8)reorient.z.x, ax,
+                         muladd((float8)reorient.z.y, ay, (float8)reorient.z.z * az));
             v.x = select((float8)0.0f, v.x, inside);
             v.y = select((float8)0.0f, v.y, inside);
             v.z = select((float8)0.0f, v.z, inside);
@@ -97,5 +89,5 @@ __kernel void compose_row(__global const float *u, float own, __global const flo
     }
 #endif
     for (; x < size.x; x++)
-        compose_voxel(u, own, w, w_size, linear, shift, reorient, extend, out, x, y, z, size);
+        compose_voxel(u, own, w, w_size, m, reorient, extend, out, x, y, z, size);
 }

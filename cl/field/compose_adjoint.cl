@@ -3,6 +3,7 @@
  * place, and of w, added to sums in whole units, so that the order in which
  * voxels arrive does not show. w goes on beyond its border; there its derivative
  * across the border is 0. */
+#include "common/grid.clh"
 #include "common/sample.clh"
 
 #define UNITS 1048576.0f
@@ -33,10 +34,12 @@ static inline void add(__global int *sums, int i, int n, float3 units)
     atomic_add(&sums[VEC_AT(i, 2, n)], convert_int_rte(units.z));
 }
 
-__kernel void compose_adjoint_item(__global const float *d, __global const float *w, int4 size, float4 per_mm,
-                                   float s, __global const float *state, int slot, __global float *g,
+__kernel void compose_adjoint_item(__global const float *d, __global const float *w, grid on, float s,
+                                   __global const float *state, int slot, __global float *g,
                                    __global int *sums)
 {
+    const int4 size = on.size;
+    const float4 per_mm = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
@@ -69,10 +72,12 @@ static inline void flush(__global int *sums, cell at, int n, const int3 kept[4])
 
 /* A row: what a voxel adds on its right is kept and joined with what the next one
  * adds on its left, mostly the same place: half the atomic additions. */
-__kernel void compose_adjoint_row(__global const float *d, __global const float *w, int4 size, float4 per_mm,
-                                  float s, __global const float *state, int slot, __global float *g,
+__kernel void compose_adjoint_row(__global const float *d, __global const float *w, grid on, float s,
+                                  __global const float *state, int slot, __global float *g,
                                   __global int *sums)
 {
+    const int4 size = on.size;
+    const float4 per_mm = on.inverse;
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;

@@ -2,6 +2,7 @@
 /* out(x) = s v(x) + u(x + s v(x)), s = step / state[slot]: the step of a
  * displacement by the rate v, whose longest vector state[slot] is. Within rim
  * voxels of the border s falls to 0, and out is 0 on the border. */
+#include "common/grid.clh"
 #include "common/sample_row.clh"
 
 /* Lengths below it are taken as if they were so long, so that s stays finite. */
@@ -30,17 +31,21 @@ static inline void compositive_step_voxel(__global const float *u, __global cons
     store_vec(share != 0.0f ? d + sample_vec(u, size, position_clamp(p, size)) : d, out, i, n);
 }
 
-__kernel void compositive_step_item(__global const float *u, __global const float *v, int4 size, float4 rate,
-                           float rim, float step, __global const float *state, int slot, __global float *out)
+__kernel void compositive_step_item(__global const float *u, __global const float *v, grid on, float rim,
+                                    float step, __global const float *state, int slot, __global float *out)
 {
+    const int4 size = on.size;
+    const float4 rate = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x < size.x && y < size.y && z < size.z)
         compositive_step_voxel(u, v, step_scale(state[slot], step), rate, rim, out, x, y, z, size);
 }
 
-__kernel void compositive_step_row(__global const float *u, __global const float *v, int4 size, float4 rate,
-                          float rim, float step, __global const float *state, int slot, __global float *out)
+__kernel void compositive_step_row(__global const float *u, __global const float *v, grid on, float rim,
+                                   float step, __global const float *state, int slot, __global float *out)
 {
+    const int4 size = on.size;
+    const float4 rate = on.inverse;
     int y = get_global_id(1), z = get_global_id(2), x = 0;
     if (y >= size.y || z >= size.z)
         return;

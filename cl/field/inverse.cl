@@ -3,6 +3,7 @@
  * Newton's steps with the interpolant's own derivative. A step that does not
  * come nearer is halved. The whole search stays in registers: u is gathered
  * near one place, and a voxel that has arrived stops. */
+#include "common/grid.clh"
 #include "common/sample.clh"
 
 /* Squared distance in voxels at which a voxel has arrived. */
@@ -60,8 +61,10 @@ static inline float3 search(__global const float *u, float3 at, float3 d, int4 s
     return d;
 }
 
-__kernel void inverse_item(__global const float *u, __global float *v, int4 size, float4 per_mm, int most)
+__kernel void inverse_item(__global const float *u, __global float *v, grid on, int most)
 {
+    const int4 size = on.size;
+    const float4 per_mm = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
@@ -72,8 +75,10 @@ __kernel void inverse_item(__global const float *u, __global float *v, int4 size
 }
 
 /* A row: each voxel begins where its neighbour arrived. */
-__kernel void inverse_row(__global const float *u, __global float *v, int4 size, float4 per_mm, int most)
+__kernel void inverse_row(__global const float *u, __global float *v, grid on, int most)
 {
+    const int4 size = on.size;
+    const float4 per_mm = on.inverse;
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;

@@ -17,28 +17,25 @@
 #define SAMPLE sample_label
 #endif
 
-static inline float warp_voxel(__global const float *in, int4 in_size, rows linear, rows shift,
-                               __global const float *field, float outside, int x, int y, int z,
-                               int4 size)
+static inline float warp_voxel(__global const float *in, int4 in_size, map m, __global const float *field,
+                               float outside, int x, int y, int z, int4 size)
 {
     float3 u = (float3)(0.0f);
 #if HAS_FIELD
     u = load_vec(field, (z * size.y + y) * size.x + x, size.x * size.y * size.z);
 #endif
-    float3 p = position_of(linear, shift, x, y, z, u);
+    float3 p = position_of(m, x, y, z, u);
     return position_inside(p, in_size) ? SAMPLE(in, in_size, position_clamp(p, in_size)) : outside;
 }
 
-__kernel void warp_item(__global const float *in, int4 in_size, float4 linear_x, float4 linear_y,
-                        float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
+__kernel void warp_item(__global const float *in, int4 in_size, map m,
                         __global const float *field, float outside, __global float *out, int4 size)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
-    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
     out[(z * size.y + y) * size.x + x] =
-        warp_voxel(in, in_size, linear, shift, field, outside, x, y, z, size);
+        warp_voxel(in, in_size, m, field, outside, x, y, z, size);
 }
 
 #if INTERPOLATION != 1
@@ -77,17 +74,15 @@ static inline float gather(__global const float *in, int4 n, int base, int dy, i
 }
 #endif
 
-__kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, float4 linear_y,
-                       float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
+__kernel void warp_row(__global const float *in, int4 in_size, map m,
                        __global const float *field, float outside, __global float *out, int4 size)
 {
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
-    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
     int start = (z * size.y + y) * size.x, x = 0;
     int n = size.x * size.y * size.z;
-    vec8 row = row_positions(linear, y, z);
+    vec8 row = row_positions(m, y, z);
     bool chunks = in_size.x > 1 && size.x >= CHUNK;
     for (; chunks && x < size.x; x += CHUNK) {
         x = min(x, size.x - CHUNK); /* the last one may overlap the one before */
@@ -100,7 +95,7 @@ __kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, 
 #if HAS_FIELD
             u = load_vec8(field, start + x + c, n);
 #endif
-            vec8 p = place8(&at, c, positions_of8(linear, shift, row, x + c, u), in_size, false);
+            vec8 p = place8(&at, c, positions_of8(m, row, x + c, u), in_size, false);
 #if INTERPOLATION != 1
             PUT8(p.x, at_x + c);
             PUT8(p.y, at_y + c);
@@ -122,5 +117,5 @@ __kernel void warp_row(__global const float *in, int4 in_size, float4 linear_x, 
 #endif
     }
     for (; x < size.x; x++)
-        out[start + x] = warp_voxel(in, in_size, linear, shift, field, outside, x, y, z, size);
+        out[start + x] = warp_voxel(in, in_size, m, field, outside, x, y, z, size);
 }

@@ -3,6 +3,7 @@
  * 1 / spacing; D takes the differences of common/difference.clh. */
 #include "common/difference.clh"
 #include "common/field.clh"
+#include "common/grid.clh"
 
 /* An axis seen from index i: neighbours and what they count for in D, and in D transposed: there the
  * neighbour below adds, the one above subtracts, and the border's own voxel closes the sum. */
@@ -67,17 +68,19 @@ static inline void coadjoint_voxel(__global const float *v, __global const float
               out, i, n);
 }
 
-__kernel void coadjoint_item(__global const float *v, __global const float *w, int4 size, float4 per_mm,
-                             __global float *out)
+__kernel void coadjoint_item(__global const float *v, __global const float *w, grid on, __global float *out)
 {
+    const int4 size = on.size;
+    const float4 per_mm = on.inverse;
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x < size.x && y < size.y && z < size.z)
         coadjoint_voxel(v, w, size, per_mm, out, x, y, z);
 }
 
-__kernel void coadjoint_row(__global const float *v, __global const float *w, int4 size, float4 per_mm,
-                            __global float *out)
+__kernel void coadjoint_row(__global const float *v, __global const float *w, grid on, __global float *out)
 {
+    const int4 size = on.size;
+    const float4 per_mm = on.inverse;
     int y = get_global_id(1), z = get_global_id(2);
     if (y < size.y && z < size.z)
         for (int x = 0; x < size.x; x++)

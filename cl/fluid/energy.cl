@@ -9,15 +9,15 @@
 
 #define ENERGY_ARGUMENTS                                                                      \
     __global const float *moving, int4 moving_size, __global const float *fixed,              \
-        __global const float *mask, __global const float *u, grid on, MAP_DECLARED,           \
+        __global const float *mask, __global const float *u, grid on, map m,                  \
         __global float *partial
 
 static inline float image_energy(__global const float *moving, int4 moving_size,
                                  __global const float *fixed, __global const float *mask, vec1 u,
-                                 int x, int y, int z, int i, MAP_DECLARED)
+                                 int x, int y, int z, int i, map m)
 {
     vec1 gradient;
-    float r = residual(moving, moving_size, fixed[i], u, x, y, z, MAP, &gradient);
+    float r = residual(moving, moving_size, fixed[i], u, x, y, z, m, &gradient);
     r *= 0.5f * r;
 #if MASK
     r *= mask[i];
@@ -55,7 +55,7 @@ void energy_group(ENERGY_ARGUMENTS)
     for (int i = from + item; i < to; i += TILE_X) {
         int row = i / size.x, x = i - row * size.x, z = row / size.y, y = row - z * size.y;
         add(&sum0, &lost0,
-            image_energy(moving, moving_size, fixed, mask, load_vec1(u, i, n), x, y, z, i, MAP));
+            image_energy(moving, moving_size, fixed, mask, load_vec1(u, i, n), x, y, z, i, m));
         vec1 ax, ay, az;
         columns1(u, i, n, ends_at(x, size.x, 1, inverse.x), ends_at(y, size.y, size.x, inverse.y),
                  ends_at(z, size.z, size.x * size.y, inverse.z), &ax, &ay, &az);
@@ -97,7 +97,7 @@ void energy_row(ENERGY_ARGUMENTS)
         while (k + 8 <= size.x) {
             int count = min(CHUNK, (size.x - k) / 8 * 8);
             row_part part;
-            read_part(&part, moving, moving_size, u, n, first, k, y, z, count, MAP);
+            read_part(&part, moving, moving_size, u, n, first, k, y, z, count, m);
             for (int c = 0; c < count; c += 8) {
                 vec8 gradient;
                 float8 r = residual8(&part, c, LOAD8(fixed + first + k + c), &gradient);
@@ -111,7 +111,7 @@ void energy_row(ENERGY_ARGUMENTS)
         }
         for (; k < size.x; k++)
             image += image_energy(moving, moving_size, fixed, mask, load_vec1(u, first + k, n), k, y,
-                                  z, first + k, MAP);
+                                  z, first + k, m);
         float8 penalty8 = 0.0f, folded8 = 0.0f;
         while (x < size.x) {
             if (x >= 1 && x + 9 <= size.x) {

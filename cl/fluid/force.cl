@@ -317,7 +317,7 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
                 x = to - 8;
             }
             row_part part;
-            read_part(&part, moving, moving_size, u, n, i, x, y, z, count, MAP);
+            read_part(&part, moving, moving_size, u, n, i, x, y, z, count, m);
             for (int e = 0; e < count; e += 8) {
                 int c = min(e, count - 8), at = i + x + c, own = x + c - from;
                 vec8 gradient, f;
@@ -325,9 +325,10 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
 #if MASK
                 r *= LOAD8(mask + at);
 #endif
-                f.x = -r * (shift0.x * gradient.x + shift1.x * gradient.y + shift2.x * gradient.z);
-                f.y = -r * (shift0.y * gradient.x + shift1.y * gradient.y + shift2.y * gradient.z);
-                f.z = -r * (shift0.z * gradient.x + shift1.z * gradient.y + shift2.z * gradient.z);
+                const rows shift = m.shift;
+                f.x = -r * (shift.x.x * gradient.x + shift.y.x * gradient.y + shift.z.x * gradient.z);
+                f.y = -r * (shift.x.y * gradient.x + shift.y.y * gradient.y + shift.z.y * gradient.z);
+                f.z = -r * (shift.x.z * gradient.x + shift.y.z * gradient.y + shift.z.z * gradient.z);
 #if PENALTY
                 f.x += GET8(&sum[0][own]) + k * GET8(&next[0][own]);
                 f.y += GET8(&sum[1][own]) + k * GET8(&next[1][own]);
@@ -349,7 +350,7 @@ static inline void finish_row(FORCE_ARGUMENTS, int from, int to, int y, int z, r
 }
 
 #define FINISH(y, z, sum, k, next)                                                               \
-    finish_row(moving, moving_size, fixed, mask, u, on, MAP, lambda, nine, force, from, to, y, z, sum, k, \
+    finish_row(moving, moving_size, fixed, mask, u, on, m, lambda, nine, force, from, to, y, z, sum, k, \
                next)
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))

@@ -3,9 +3,11 @@
  * values not above 0, voxels; six partial results for each range of rows,
  * joined on the host. Built with LENGTHS 0: values are determinants, their
  * logarithms are summed; 1: values are the lengths of a field's vectors,
- * turned by rows 0 to 2 of a matrix first. */
+ * turned by reorient first. */
 #include "common/field_row.clh"
+#include "common/grid.clh"
 #include "common/group_reduce.clh"
+#include "common/map.clh"
 
 #ifndef LENGTHS
 #define LENGTHS 0
@@ -26,8 +28,9 @@
 
 #if LENGTHS
 #define TURNED(v, row) (row.x * (v).x + row.y * (v).y + row.z * (v).z)
-#define LENGTH(v) sqrt(TURNED(v, row0) * TURNED(v, row0) + TURNED(v, row1) * TURNED(v, row1) + \
-                       TURNED(v, row2) * TURNED(v, row2))
+#define LENGTH(v)                                                                                        \
+    sqrt(TURNED(v, reorient.x) * TURNED(v, reorient.x) + TURNED(v, reorient.y) * TURNED(v, reorient.y) + \
+         TURNED(v, reorient.z) * TURNED(v, reorient.z))
 #endif
 
 static inline int rows_of_group(int4 size)
@@ -42,8 +45,10 @@ GROUP_REDUCTION(group_largest, float, max)
 /* A work-group takes some rows. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 statistics_groups(__global const float *a, __global const float *through, __global const float *weight,
-                  int4 size, float4 row0, float4 row1, float4 row2, float4 per_mm, __global float *partial)
+                  grid on, rows reorient, __global float *partial)
 {
+    const int4 size = on.size;
+    const float4 per_mm = on.inverse;
     __local float shared[6 * TILE_X];
     int lane = get_local_id(0), group = get_group_id(0), n = size.x * size.y * size.z;
     int rows_each = rows_of_group(size);
@@ -86,9 +91,11 @@ static inline float sum8(float8 v)
 /* A work-item the same rows, eight voxels at a time; a row is added up before
  * it joins the others, so that rounding errors stay small. */
 __kernel void statistics_rows(__global const float *a, __global const float *through,
-                              __global const float *weight, int4 size, float4 row0, float4 row1,
-                              float4 row2, float4 per_mm, __global float *partial)
+                              __global const float *weight, grid on, rows reorient,
+                              __global float *partial)
 {
+    const int4 size = on.size;
+    const float4 per_mm = on.inverse;
     const float8 steps = (float8)(0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f);
     int group = get_group_id(0), n = size.x * size.y * size.z, rows_each = rows_of_group(size);
     int last = min((group + 1) * rows_each, size.y * size.z);

@@ -69,10 +69,12 @@ __kernel void localise(__global const float *in, __global const float *mean, __g
 #define ROW_Y(row) ((row) % LATTICE_ROWS_Y * lattice.x)
 #define ROW_Z(row) ((row) / LATTICE_ROWS_Y * lattice.y)
 
-static inline rows map_of(__global const float4 *maps, int which)
+/* Without a field: nothing is shifted. */
+static inline map map_of(__global const float4 *maps, int which)
 {
-    rows r = {maps[3 * which], maps[3 * which + 1], maps[3 * which + 2]};
-    return r;
+    const float4 none = (float4)(0.0f);
+    map affine = {{maps[3 * which], maps[3 * which + 1], maps[3 * which + 2]}, {none, none, none}};
+    return affine;
 }
 
 /* ---- joint histograms --------------------------------------------------- */
@@ -94,7 +96,7 @@ histogram_groups(__global const float *fixed, int4 size, __global const float *m
     int some_bins = min(band, bins - lowest), total = some_bins * bins;
     __global uint *to = counts + (which * bins + lowest) * bins;
     int first = get_group_id(0) * lattice.z, count = min(lattice.z, lattice.w - first) * size.x;
-    rows linear = map_of(maps, which);
+    map affine = map_of(maps, which);
     for (int i = lane; i < total; i += TILE_X)
         own[i] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -102,7 +104,7 @@ histogram_groups(__global const float *fixed, int4 size, __global const float *m
         int row = first + i / size.x, x = i % size.x, y = ROW_Y(row), z = ROW_Z(row);
         float f = fixed[(z * size.y + y) * size.x + x];
         float4 m;
-        float3 p = position_of(linear, linear, x, y, z, (float3)(0.0f));
+        float3 p = position_of(affine, x, y, z, (float3)(0.0f));
         int line = bin_of(f, 0.0f, (float)bins, bins) - lowest;
         if (line >= 0 && line < some_bins && look_up(moving, moving_size, p, &m) && f == f) {
             float t;
@@ -128,15 +130,15 @@ __kernel void histogram_rows(__global const float *fixed, int4 size, __global co
     uint own[MOST_BINS * MOST_BINS];
     int which = get_group_id(1), total = bins * bins;
     int first = get_group_id(0) * lattice.z, last = min(first + lattice.z, lattice.w);
-    rows linear = map_of(maps, which);
+    map affine = map_of(maps, which);
     for (int i = 0; i < total; i++)
         own[i] = 0;
     for (int row = first; row < last; row++) {
         int y = ROW_Y(row), z = ROW_Z(row);
-        vec8 start = row_positions(linear, y, z);
+        vec8 start = row_positions(affine, y, z);
         for (int x = 0; x < size.x; x += CHUNK) {
             samples s;
-            if (!look_up_chunk(fixed + (z * size.y + y) * size.x, size.x, x, moving, moving_size, linear,
+            if (!look_up_chunk(fixed + (z * size.y + y) * size.x, size.x, x, moving, moving_size, affine,
                                start, false, &s))
                 continue;
             float value[CHUNK];
@@ -183,7 +185,7 @@ sums_groups(__global const float *fixed, int4 size, __global const float *moving
     __local float shared[8 * TILE_X];
     int lane = get_local_id(0), which = get_group_id(1);
     int first = get_group_id(0) * lattice.z, count = min(lattice.z, lattice.w - first) * size.x;
-    rows linear = map_of(maps, which);
+    map affine = map_of(maps, which);
     __global const float *table = tables + which * bins * (bins + 1);
     float sum[SUMS + 7];
 #pragma unroll
@@ -194,7 +196,7 @@ sums_groups(__global const float *fixed, int4 size, __global const float *moving
         int at = (z * size.y + y) * size.x + x;
         float f = fixed[at], weight = 1.0f, s[3] = {1.0f, f, 0.0f};
         float4 m;
-        float3 p = position_of(linear, linear, x, y, z, (float3)(0.0f));
+        float3 p = position_of(affine, x, y, z, (float3)(0.0f));
         if (!LOOK_UP(moving, moving_size, p, &m) || f != f)
             continue;
         float share = 1.0f;
@@ -275,14 +277,14 @@ __kernel void sums_rows(__global const float *fixed, int4 size, __global const f
 {
     int which = get_group_id(1);
     int first = get_group_id(0) * lattice.z, last = min(first + lattice.z, lattice.w);
-    rows linear = map_of(maps, which);
+    map affine = map_of(maps, which);
     __global const float *table = tables + which * bins * (bins + 1);
     float sum[SUMS];
     for (int i = 0; i < SUMS; i++)
         sum[i] = 0.0f;
     for (int row = first; row < last; row++) {
         int y = ROW_Y(row), z = ROW_Z(row), start_at = (z * size.y + y) * size.x, some = 0;
-        vec8 start = row_positions(linear, y, z);
+        vec8 start = row_positions(affine, y, z);
         float8 pair[6], derivative[6 * SETS], normal[18];
         for (int i = 0; i < 6; i++)
             pair[i] = 0.0f;
@@ -292,7 +294,7 @@ __kernel void sums_rows(__global const float *fixed, int4 size, __global const f
             normal[i] = 0.0f;
         for (int x = 0; x < size.x; x += CHUNK) {
             samples s;
-            if (!LOOK_UP_CHUNK(fixed + start_at, size.x, x, moving, moving_size, linear, start, true, &s))
+            if (!LOOK_UP_CHUNK(fixed + start_at, size.x, x, moving, moving_size, affine, start, true, &s))
                 continue;
             some = 1;
 #if SOURCE == 1 || SOURCE == 2

@@ -11,9 +11,9 @@
 #define ALONG(c, f) (f)
 #endif
 
-static inline void metric_force_voxel(__global const float *moving, int4 moving_size, rows linear, rows shift,
-                              __global const float *u, float k, float4 axes, float keep, __global float *force, int x,
-                              int y, int z, int4 size)
+static inline void metric_force_voxel(__global const float *moving, int4 moving_size, map m,
+                                      __global const float *u, float k, float4 axes, float keep,
+                                      __global float *force, int x, int y, int z, int4 size)
 {
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
     float3 f = (float3)(0.0f);
@@ -22,25 +22,26 @@ static inline void metric_force_voxel(__global const float *moving, int4 moving_
 #if HAS_FIELD
         at = load_vec(u, i, n);
 #endif
-        if (isfinite(sample_gradient(moving, moving_size, position_of(linear, shift, x, y, z, at), &g)))
-            f = ALONG(xyz, k * (shift.x.xyz * g.x + shift.y.xyz * g.y + shift.z.xyz * g.z));
+        if (isfinite(sample_gradient(moving, moving_size, position_of(m, x, y, z, at), &g)))
+            f = ALONG(xyz, k * (m.shift.x.xyz * g.x + m.shift.y.xyz * g.y + m.shift.z.xyz * g.z));
     }
     if (keep != 0.0f)
         f = muladd((float3)(keep), load_vec(force, i, n), f);
     store_vec(f, force, i, n);
 }
 
-__kernel void metric_force_item(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
-                        float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
-                        __global const float *u, __global const float *derivative, float weight, float4 axes, float keep,
-                        __global float *force, int4 size)
+#define METRIC_FORCE_ARGUMENTS                                                                               \
+    __global const float *moving, int4 moving_size, map m, __global const float *u,                          \
+        __global const float *derivative, float weight, float4 axes, float keep, __global float *force,      \
+        int4 size
+
+__kernel void metric_force_item(METRIC_FORCE_ARGUMENTS)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
-    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
     float k = weight * derivative[(z * size.y + y) * size.x + x];
-    metric_force_voxel(moving, moving_size, linear, shift, u, k, axes, keep, force, x, y, z, size);
+    metric_force_voxel(moving, moving_size, m, u, k, axes, keep, force, x, y, z, size);
 }
 
 /* Of eight vectors only those from skip on. */
@@ -56,17 +57,14 @@ static inline void store_rest(vec8 v, __global float *field, int i, int n, int s
 
 /* A row in parts; eight voxels of background in a row are passed over. The
  * last eight may overlap those before them, which keep what they have got. */
-__kernel void metric_force_row(__global const float *moving, int4 moving_size, float4 linear_x, float4 linear_y,
-                       float4 linear_z, float4 shift_x, float4 shift_y, float4 shift_z,
-                       __global const float *u, __global const float *derivative, float weight, float4 axes, float keep,
-                       __global float *force, int4 size)
+__kernel void metric_force_row(METRIC_FORCE_ARGUMENTS)
 {
     int y = get_global_id(1), z = get_global_id(2), x = 0;
     if (y >= size.y || z >= size.z)
         return;
-    rows linear = {linear_x, linear_y, linear_z}, shift = {shift_x, shift_y, shift_z};
+    const rows shift = m.shift;
     int start = (z * size.y + y) * size.x, n = size.x * size.y * size.z;
-    vec8 row = row_positions(linear, y, z);
+    vec8 row = row_positions(m, y, z);
     for (; size.x >= 8 && x < size.x; x = min(x + CHUNK, size.x)) {
         int count = min(CHUNK, size.x - x), counts[CHUNK / 8];
         places at;
@@ -79,7 +77,7 @@ __kernel void metric_force_row(__global const float *moving, int4 moving_size, f
 #if HAS_FIELD
                 v = load_vec8(u, i, n);
 #endif
-                place8(&at, c, positions_of8(linear, shift, row, i - start, v), moving_size, true);
+                place8(&at, c, positions_of8(m, row, i - start, v), moving_size, true);
             }
         }
         for (int c = 0; c < count; c += 8)
@@ -108,6 +106,6 @@ __kernel void metric_force_row(__global const float *moving, int4 moving_size, f
         }
     }
     for (; x < size.x; x++)
-        metric_force_voxel(moving, moving_size, linear, shift, u, weight * derivative[start + x], axes, keep, force, x, y, z,
-                   size);
+        metric_force_voxel(moving, moving_size, m, u, weight * derivative[start + x], axes, keep, force, x, y,
+                           z, size);
 }

@@ -264,8 +264,9 @@ static int advance(const clv_flow_level *flow, const clv_buffer *d, const clv_bu
     if (!d)
         return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(next, flow->level->fixed.size), w, NULL,
                              NULL, (float[4]){s, 0, 0, 0});
-    return clv_compose_extended(ctx, d, 1, CLV_VECTORS(w, size), &flow->fixed, reorient,
-                                CLV_VECTORS(next, size));
+    return clv_compose(ctx, &(clv_compose_args){.u = d, .own = 1, .w = *CLV_VECTORS(w, size),
+                                                .map = &flow->fixed, .reorient = reorient, .extend = true,
+                                                .out = *CLV_VECTORS(next, size)});
 }
 
 int clv_flow_integrate(const clv_flow_level *flow)

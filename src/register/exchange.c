@@ -189,12 +189,14 @@ static int join(clv_registration *run, const clvox_grid *at, const clv_buffer *i
     for (int i = 0; i < 9; i++)
         back[i / 3][i % 3] = -reorient[i / 3][i % 3];
     clv_map_between(&run->fixed_grid, at, CLV_MATRIX(run->matrix), 1, &map);
-    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, CLV_VECTORS(inverse, at->size), &map,
-                                 CLV_MATRIX3F(reorient), CLV_VECTORS(out, size)));
-    CLV_TRY(clv_compose_extended(run->ctx, out, 0, CLV_VECTORS(inner, at->size), &map, CLV_MATRIX3F(back),
-                                 CLV_VECTORS(between, size)));
-    CLV_TRY(clv_compose_extended(run->ctx, between, 1, CLV_VECTORS(outer, at->size), &map,
-                                 CLV_MATRIX3F(reorient), CLV_VECTORS(out, size)));
+    const float(*there)[3] = CLV_MATRIX3F(reorient);
+    const clv_compose_args steps[3] = {
+        {NULL, 0, *CLV_VECTORS(inverse, at->size), &map, there, true, *CLV_VECTORS(out, size)},
+        {out, 0, *CLV_VECTORS(inner, at->size), &map, CLV_MATRIX3F(back), true, *CLV_VECTORS(between, size)},
+        {between, 1, *CLV_VECTORS(outer, at->size), &map, there, true, *CLV_VECTORS(out, size)},
+    };
+    for (int i = 0; i < 3; i++)
+        CLV_TRY(clv_compose(run->ctx, &steps[i]));
 end:
     return status;
 }
@@ -207,11 +209,13 @@ int clv_register_join(clv_registration *run, const clvox_grid *at, clv_buffer *u
     clv_map map;
     clv_map_between(at, at, NULL, 1, &map);
     CLV_TRY(clv_invert_field(run->ctx, u_fixed, at, between));
-    CLV_TRY(clv_compose_extended(run->ctx, between, 1, CLV_VECTORS(run->u, at->size), &map, one,
-                                 CLV_VECTORS(out, at->size)));
+    clv_compose_args step = {between, 1, *CLV_VECTORS(run->u, at->size), &map, one, true,
+                             *CLV_VECTORS(out, at->size)};
+    CLV_TRY(clv_compose(run->ctx, &step));
     CLV_TRY(clv_invert_field(run->ctx, run->u, at, between));
-    CLV_TRY(clv_compose_extended(run->ctx, between, 1, CLV_VECTORS(u_fixed, at->size), &map, one,
-                                 CLV_VECTORS(run->inverse, at->size)));
+    step.w.buffer = u_fixed;
+    step.out.buffer = run->inverse;
+    CLV_TRY(clv_compose(run->ctx, &step));
     CLV_TRY(clv_buffer_copy(run->ctx, out, 0, run->u, 0, 3 * clvox_grid_voxels(at) * sizeof(float)));
 end:
     return status;

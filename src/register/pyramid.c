@@ -162,8 +162,9 @@ int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *fr
     if (clvox_grid_equal(from, to))
         return CLVOX_OK;
     clv_map_between(to, from, NULL, 0, &map);
-    CLV_TRY(clv_compose_extended(run->ctx, NULL, 0, CLV_VECTORS(u, from->size), &map, one,
-                                 CLV_VECTORS(scratch, to->size)));
+    CLV_TRY(clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(u, from->size), .map = &map,
+                                                      .reorient = one, .extend = true,
+                                                      .out = *CLV_VECTORS(scratch, to->size)}));
     CLV_TRY(clv_buffer_copy(run->ctx, scratch, 0, u, 0, 3 * clvox_grid_voxels(to) * sizeof(float)));
 end:
     return status;

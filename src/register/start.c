@@ -22,8 +22,9 @@ int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer
     CLV_TRY(clv_field_upload(run->ctx, warp, 1, w));
     clv_map_between(grid, &warp->grid, NULL, 1, &map);
     CLV_TRY(clv_field_reorientation(grid, &warp->grid, CLV_MATRIX(identity), reorient));
-    CLV_TRY(clv_compose(run->ctx, NULL, 1, CLV_VECTORS(w, warp->grid.size), &map, CLV_MATRIX3F(reorient),
-                        CLV_VECTORS(u, grid->size)));
+    CLV_TRY(clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(w, warp->grid.size), .map = &map,
+                                                      .reorient = CLV_MATRIX3F(reorient),
+                                                      .out = *CLV_VECTORS(u, grid->size)}));
 end:
     clv_buffer_destroy(&w);
     return status;

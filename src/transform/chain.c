@@ -125,8 +125,10 @@ int clv_chain_field(clvox_context *ctx, const clv_chain *chain, const clvox_grid
             clv_map_between(grid, &warp->grid, CLV_MATRIX(matrix), 1, &map);
             CLV_TRY(clv_field_reorientation(grid, &warp->grid, CLV_MATRIX(matrix), reorient));
             clv_buffer *to = i ? next : u;
-            CLV_TRY(clv_compose(ctx, i ? u : NULL, 1, CLV_VECTORS(w, warp->grid.size), &map,
-                                CLV_MATRIX3F(reorient), CLV_VECTORS(to, grid->size)));
+            const clv_compose_args args = {.u = i ? u : NULL, .own = 1, .w = *CLV_VECTORS(w, warp->grid.size),
+                                           .map = &map, .reorient = CLV_MATRIX3F(reorient),
+                                           .out = *CLV_VECTORS(to, grid->size)};
+            CLV_TRY(clv_compose(ctx, &args));
             if (i) {
                 next = u;
                 u = to;

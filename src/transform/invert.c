@@ -44,7 +44,9 @@ int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffe
             reorient[1][i][j] = (float)frame[i][j];
     }
     clv_map_between(grid, grid, NULL, 1, &map);
-    CLV_TRY(clv_compose(ctx, v, 1, CLV_VECTORS(u, grid->size), &map, plus, CLV_VECTORS(scratch, grid->size)));
+    CLV_TRY(clv_compose(ctx, &(clv_compose_args){.u = v, .own = 1, .w = *CLV_VECTORS(u, grid->size),
+                                                 .map = &map, .reorient = plus,
+                                                 .out = *CLV_VECTORS(scratch, grid->size)}));
     for (int unit = 0; unit < 2; unit++) {
         double *to = unit ? out->mm : out->voxels;
         CLV_TRY(clv_statistics_lengths(ctx, CLV_VECTORS_MM(scratch, grid->size, spacing),

@@ -18,39 +18,17 @@ static const char *const builds[] = {"-DHAS_FIELD=0", "-DHAS_FIELD=1", NULL};
 const clv_entry clv_entry_compose = {.file = "field/compose", .name = "compose", .variants = variants,
                                      .count = 2, .builds = builds};
 
-static int compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w, const clv_map *map,
-                   const float reorient[3][3], const clv_image *out, bool extend)
+int clv_compose(clvox_context *ctx, const clv_compose_args *a)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    double from = (double)clv_image_voxels(w), to = (double)clv_image_voxels(out);
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_compose, builds[u != NULL], out->size, 0, &kernel));
-    float shift[3][4] = {{0}};
-    for (int i = 0; u && i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            shift[i][j] = map->shift[i][j];
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, 12 * (from + to * (u ? 2 : 1)), CLV_BUF(u), CLV_FLOAT(own),
-                       CLV_BUF(w->buffer), CLV_INT4(w->size[0], w->size[1], w->size[2], 0),
-                       CLV_FLOAT4V(map->linear[0]), CLV_FLOAT4V(map->linear[1]), CLV_FLOAT4V(map->linear[2]),
-                       CLV_FLOAT4V(shift[0]), CLV_FLOAT4V(shift[1]), CLV_FLOAT4V(shift[2]),
-                       CLV_FLOAT4(reorient[0][0], reorient[0][1], reorient[0][2], 0),
-                       CLV_FLOAT4(reorient[1][0], reorient[1][1], reorient[1][2], 0),
-                       CLV_FLOAT4(reorient[2][0], reorient[2][1], reorient[2][2], 0), CLV_INT(extend),
-                       CLV_BUF(out->buffer), CLV_INT4(out->size[0], out->size[1], out->size[2], 0)));
+    double from = (double)clv_image_voxels(&a->w), to = (double)clv_image_voxels(&a->out);
+    CLV_TRY(clv_kernel_get(ctx, &clv_entry_compose, builds[a->u != NULL], a->out.size, 0, &kernel));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, a->out.size, 12 * (from + to * (a->u ? 2 : 1)), CLV_BUF(a->u),
+                       CLV_FLOAT(a->own), CLV_BUF(a->w.buffer), CLV_SIZE(&a->w), CLV_MAP(a->map),
+                       CLV_ROWS(a->reorient), CLV_INT(a->extend), CLV_BUF(a->out.buffer), CLV_SIZE(&a->out)));
 end:
     return status;
-}
-
-int clv_compose(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w, const clv_map *map,
-                const float reorient[3][3], const clv_image *out)
-{
-    return compose(ctx, u, own, w, map, reorient, out, false);
-}
-
-int clv_compose_extended(clvox_context *ctx, const clv_buffer *u, float own, const clv_image *w,
-                         const clv_map *map, const float reorient[3][3], const clv_image *out)
-{
-    return compose(ctx, u, own, w, map, reorient, out, true);
 }
 
 const clv_entry *const clv_operation_field_compose[] = {

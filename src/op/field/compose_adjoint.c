@@ -23,11 +23,9 @@ int clv_compose_adjoint(clvox_context *ctx, const clv_compose_adjoint_args *a)
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int *size = a->d.size;
-    const float *spacing = a->d.spacing;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_compose_adjoint, NULL, size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 72. * (double)clv_image_voxels(&a->d), CLV_BUF(a->d.buffer),
-                       CLV_BUF(a->w), CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_FLOAT(a->s),
+                       CLV_BUF(a->w), CLV_GRID(&a->d), CLV_FLOAT(a->s),
                        CLV_BUF(a->state), CLV_INT(a->slot), CLV_BUF(a->g), CLV_BUF(a->sums)));
 end:
     return status;

@@ -21,12 +21,10 @@ int clv_compositive_step(clvox_context *ctx, const clv_image *u, const clv_buffe
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const float *spacing = u->spacing;
     const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_compositive_step, NULL, size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 36. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(v),
-                       CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_FLOAT(length->rim),
+                       CLV_GRID(u), CLV_FLOAT(length->rim),
                        CLV_FLOAT(length->step), CLV_BUF(length->state), CLV_INT(length->slot), CLV_BUF(out)));
 end:
     return status;

@@ -15,12 +15,10 @@ int clv_inverse(clvox_context *ctx, const clv_image *u, int most, clv_buffer *v)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    const float *spacing = u->spacing;
     const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_inverse, NULL, size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 24. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(v),
-                       CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_INT(most)));
+                       CLV_GRID(u), CLV_INT(most)));
 end:
     return status;
 }

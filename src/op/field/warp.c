@@ -35,15 +35,9 @@ int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const 
     const char *build = builds[2 * (int)interpolation + (field != NULL)];
     double from = (double)clv_image_voxels(in), to = (double)clv_image_voxels(out);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_warp, build, out->size, 0, &kernel));
-    float shift[3][4] = {{0}};
-    for (int i = 0; field && i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            shift[i][j] = map->shift[i][j];
     CLV_TRY(CLV_LAUNCH(ctx, kernel, out->size, 4 * (from + to * (field ? 4 : 1)), CLV_BUF(in->buffer),
-                       CLV_INT4(in->size[0], in->size[1], in->size[2], 0), CLV_FLOAT4V(map->linear[0]),
-                       CLV_FLOAT4V(map->linear[1]), CLV_FLOAT4V(map->linear[2]), CLV_FLOAT4V(shift[0]),
-                       CLV_FLOAT4V(shift[1]), CLV_FLOAT4V(shift[2]), CLV_BUF(field), CLV_FLOAT(outside),
-                       CLV_BUF(out->buffer), CLV_INT4(out->size[0], out->size[1], out->size[2], 0)));
+                       CLV_SIZE(in), CLV_MAP(map), CLV_BUF(field), CLV_FLOAT(outside), CLV_BUF(out->buffer),
+                       CLV_SIZE(out)));
 end:
     return status;
 }

@@ -3,14 +3,7 @@
 #define CLV_OP_FIELD_WARP_H
 
 #include "op/image.h"
-
-/* Where voxel i of the output grid looks in the input grid, in voxels:
- * p = linear (i, 1) + shift u(i), u a field on the output grid in mm along its
- * axes. Rows are x, y, z. */
-typedef struct clv_map {
-    float linear[3][4];
-    float shift[3][3];
-} clv_map;
+#include "op/map.h"
 
 typedef enum clv_interpolation {
     CLV_NEAREST,
@@ -23,7 +16,7 @@ typedef enum clv_interpolation {
     CLV_LANCZOS  /* sinc under Lanczos' window of three lobes, weights that add up to 1 */
 } clv_interpolation;
 
-/* out(i) = in(p(i)) for one scalar frame. field may be NULL (affine only).
+/* out(i) = in(p(i)), p by the map, for one scalar frame. field may be NULL (affine only).
  * Outside of the input grid beyond half a voxel: outside; up to half a voxel
  * beyond, the border value. Interpolation never reads outside. */
 int clv_warp(clvox_context *ctx, const clv_image *in, const clv_map *map, const clv_buffer *field,

@@ -16,11 +16,9 @@ static int act(clvox_context *ctx, const clv_image *v, const clv_buffer *w, bool
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int *size = v->size;
-    const float *spacing = v->spacing;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_coadjoint, builds[transposed], size, 0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 36. * (double)clv_image_voxels(v), CLV_BUF(v->buffer), CLV_BUF(w),
-                       CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(1 / spacing[0], 1 / spacing[1], 1 / spacing[2], 0), CLV_BUF(out)));
+                       CLV_GRID(v), CLV_BUF(out)));
 end:
     return status;
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "op/map.h"
+
 enum { PARTS = 6, MOST_GROUPS = CLV_STATISTICS_PARTIALS / PARTS };
 
 static const clv_variant variants[] = {
@@ -25,17 +27,12 @@ static int measure(clvox_context *ctx, const clv_image *image, const float reori
     const clv_kernel *kernel;
     float parts[CLV_STATISTICS_PARTIALS];
     const int *size = image->size;
-    const clv_grid_arg grid = clv_grid_of(image);
     int floats = image->components + (through ? 3 : 0) + (weight ? 1 : 0);
     double moved = 4. * size[0] * size[1] * size[2] * floats;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_statistics, builds[image->components == 3], size, 0, &kernel));
     int groups = clv_launch_groups(kernel, size, NULL);
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, moved, CLV_BUF(image->buffer), CLV_BUF(through), CLV_BUF(weight),
-                       CLV_INT4(size[0], size[1], size[2], 0),
-                       CLV_FLOAT4(reorient[0][0], reorient[0][1], reorient[0][2], 0),
-                       CLV_FLOAT4(reorient[1][0], reorient[1][1], reorient[1][2], 0),
-                       CLV_FLOAT4(reorient[2][0], reorient[2][1], reorient[2][2], 0),
-                       CLV_FLOAT4V(grid.inverse), CLV_BUF(partial)));
+                       CLV_GRID(image), CLV_ROWS(reorient), CLV_BUF(partial)));
     CLV_TRY(clv_buffer_read(ctx, partial, 0, parts, sizeof(float) * PARTS * (size_t)groups));
     *out = (clv_statistics){.smallest = INFINITY, .largest = -INFINITY};
     double below = 0, voxels = 0;

@@ -30,9 +30,8 @@ static void run_form(clvox_context *ctx, const float *u, float own, const float 
     clv_buffer *b = u ? harness_upload_field(ctx, u, n) : NULL;
     clv_buffer *out = harness_output(ctx, 3 * n * sizeof(float));
     int status =
-        extend ? clv_compose_extended(ctx, b, own, CLV_VECTORS(a, w_size), map, reorient,
-                                      CLV_VECTORS(out, out_size))
-               : clv_compose(ctx, b, own, CLV_VECTORS(a, w_size), map, reorient, CLV_VECTORS(out, out_size));
+        clv_compose(ctx, &(clv_compose_args){b, own, *CLV_VECTORS(a, w_size), map, reorient, extend,
+                                             *CLV_VECTORS(out, out_size)});
     assert_that(status == CLVOX_OK, "%s", clvox_message());
     harness_download_field(ctx, out, got, n);
     ref_compose(u, (double)own, w, w_size, map, reorient, extend, slack, want, unsure, out_size);

@@ -60,7 +60,7 @@ static void run(clvox_context *ctx, const int size[3], float reach, float s, flo
         error = harness_error(got, want, 3 * n, (5e-5 + 1e-6 * (double)n) * longest * fabs((double)s), 1e-5);
         assert_that(error <= 1, "by w, %dx%dx%d: %g", size[0], size[1], size[2], error);
     }
-    /* <next', g> = <w', dS/dw>: the adjoint of what clv_compose_extended does, for another w. */
+    /* <next', g> = <w', dS/dw>: the adjoint of what clv_compose with extend does, for another w. */
     double *next = malloc(3 * n * sizeof *next), *nothing = calloc(3 * n, sizeof *nothing), left = 0, right = 0;
     ref_flow_step(dd, ww, size, spacing, (double)s, next);
     for (size_t i = 0; i < 3 * n; i++) {

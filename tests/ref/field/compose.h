@@ -9,7 +9,7 @@
  * (1 - |dx|)(1 - |dy|)(1 - |dz|) times the value. */
 double ref_component(const float *w, const int n[3], const double p[3], int c);
 
-/* clv_compose, or clv_compose_extended, with planar fields. unsure: one flag a voxel, set where a
+/* clv_compose with planar fields. unsure: one flag a voxel, set where a
  * rounding of the position by slack could decide otherwise. */
 void ref_compose(const float *u, double own, const float *w, const int w_size[3], const clv_map *map,
                  const float reorient[3][3], bool extend, double slack, double *out, int *unsure,
