@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Landmarks of two images that meet in a middle (or in the second one): where they
+ * lie there, and the force that brings those of a pair together. */
+#include "common/grid.clh"
+#include "common/sample.clh"
+
+#ifndef HAS_SECOND
+#define HAS_SECOND 0
+#endif
+#ifndef GAUSSIAN
+#define GAUSSIAN 0
+#endif
+
+/* Tries to come nearer; voxels within which a place is found; determinants below which a map is no guide. */
+enum { TRIES = 24 };
+#define FOUND 2e-5f
+#define FLAT 0.02f
+
+/* A place, and how the map changes there: the columns of D(x + u), voxels by voxels. */
+typedef struct spot {
+    float3 at, x, y, z;
+} spot;
+
+static inline float determinant_of(const spot *s)
+{
+    return dot(s->x, cross(s->y, s->z));
+}
+
+/* The place whose image under x + u is to: by Newton's way, which is halved where it leads no nearer. */
+static inline spot place_of(__global const float *u, grid g, float3 to)
+{
+    spot best = {to, (float3)(1, 0, 0), (float3)(0, 1, 0), (float3)(0, 0, 1)};
+    float3 way = (float3)(0.0f), at = to;
+    float nearest = INFINITY, share = 1.0f;
+    for (int i = 0; i < TRIES && !(nearest <= FOUND * FOUND); i++) {
+        spot here = {at, (float3)(0.0f), (float3)(0.0f), (float3)(0.0f)};
+        float3 left = at - to + g.inverse.xyz * sample_vec_gradient(u, g.size, at, &here.x, &here.y, &here.z);
+        float apart = dot(left, left);
+        if (apart < nearest) {
+            here.x = here.x * g.inverse.xyz + (float3)(1, 0, 0);
+            here.y = here.y * g.inverse.xyz + (float3)(0, 1, 0);
+            here.z = here.z * g.inverse.xyz + (float3)(0, 0, 1);
+            best = here;
+            nearest = apart;
+            share = 1.0f;
+            float d = determinant_of(&here);
+            way = left;
+            if (d > FLAT)
+                way = (float3)(dot(left, cross(here.y, here.z)), dot(left, cross(here.z, here.x)),
+                               dot(left, cross(here.x, here.y))) / d;
+        } else {
+            share *= 0.5f;
+        }
+        at = best.at - share * way;
+    }
+    return best;
+}
+
+/* The derivative by u at a place whose own derivative is d, mm: D(x + u)^-T d. */
+static inline float3 pull_of(const spot *s, grid g, float3 d)
+{
+    float whole = determinant_of(s);
+    if (!(whole > FLAT))
+        return d;
+    d *= g.spacing.xyz;
+    return (cross(s->y, s->z) * d.x + cross(s->z, s->x) * d.y + cross(s->x, s->y) * d.z) / whole * g.inverse.xyz;
+}
+
+/* points: `count` of the first image, then of the second, in voxels. tracked: the same,
+ * two float4 each: the place and (of the first) the squared distance, mm; the vector. */
+__kernel void landmark_track_item(__global const float4 *points, int count, __global const float *u,
+                                  __global const float *second, grid g, float weight, float4 axes,
+                                  __global const float *state, int slot, __global float4 *tracked)
+{
+    int k = get_global_id(0);
+    if (k >= count)
+        return;
+    spot a = place_of(u, g, points[k].xyz), b = {points[count + k].xyz, (float3)(0.0f), (float3)(0.0f), (float3)(0.0f)};
+    float3 pull = (float3)(0.0f);
+#if HAS_SECOND
+    b = place_of(second, g, points[count + k].xyz);
+#endif
+    float3 apart = g.spacing.xyz * (a.at - b.at);
+    float strength = 2.0f * weight * state[slot] / count;
+#if HAS_SECOND
+    pull = -strength * axes.xyz * pull_of(&b, g, apart);
+#endif
+    tracked[2 * k] = (float4)(a.at, dot(apart, apart));
+    tracked[2 * k + 1] = (float4)(strength * axes.xyz * pull_of(&a, g, apart), 0.0f);
+    tracked[2 * (count + k)] = (float4)(b.at, 0.0f);
+    tracked[2 * (count + k) + 1] = (float4)(pull, 0.0f);
+}
+
+/* ---- the force ---- */
+
+/* Of a landmark t voxels away along an axis of n; rate: 1 / sigma. Landmarks beyond a border
+ * pull as interpolation there does: at it. */
+#if GAUSSIAN
+#define REACH(rate) (4.0f / (rate))
+#define PLACE(p, n) (p)
+#else
+#define REACH(rate) 1.0f
+#define PLACE(p, n) fmin(fmax(p, 0.0f), (n) - 1.0f)
+#endif
+
+static inline float share_of(float t, float rate, int n)
+{
+#if GAUSSIAN
+    t *= rate;
+    return n == 1 ? 1.0f : fabs(t) <= 4.0f ? 0.39894228f * rate * exp(-0.5f * t * t) : 0.0f;
+#else
+    return fmax(0.0f, 1.0f - fabs(t));
+#endif
+}
+
+__kernel void landmark_force_item(__global const float4 *tracked, int first, int count, float4 rate,
+                                  __global float *force, int4 size)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
+    float3 sum = (float3)(0.0f);
+    bool any_near = false;
+    for (int k = first; k < first + count; k++) {
+        float4 at = tracked[2 * k];
+        float share = share_of(z - PLACE(at.z, size.z), rate.z, size.z);
+        if (share > 0.0f)
+            share *= share_of(y - PLACE(at.y, size.y), rate.y, size.y);
+        if (share > 0.0f)
+            share *= share_of(x - PLACE(at.x, size.x), rate.x, size.x);
+        if (share > 0.0f) {
+            sum += share * tracked[2 * k + 1].xyz;
+            any_near = true;
+        }
+    }
+    if (any_near)
+        store_vec(load_vec(force, i, n) + sum, force, i, n);
+}
+
+/* A row: of each landmark only the voxels that it reaches. */
+__kernel void landmark_force_row(__global const float4 *tracked, int first, int count, float4 rate,
+                                 __global float *force, int4 size)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    int n = size.x * size.y * size.z, start = (z * size.y + y) * size.x;
+    float reach = size.x > 1 ? REACH(rate.x) : INFINITY;
+    for (int k = first; k < first + count; k++) {
+        float4 at = tracked[2 * k];
+        float share = share_of(z - PLACE(at.z, size.z), rate.z, size.z) *
+                      share_of(y - PLACE(at.y, size.y), rate.y, size.y);
+        float middle = PLACE(at.x, size.x);
+        float least = fmax(ceil(middle - reach), 0.0f), most = fmin(floor(middle + reach), size.x - 1.0f);
+        if (!(share > 0.0f) || !(least <= most))
+            continue;
+        float3 pull = share * tracked[2 * k + 1].xyz;
+        for (int x = (int)least; x <= (int)most; x++)
+            store_vec(load_vec(force, start + x, n) + share_of(x - middle, rate.x, size.x) * pull, force, start + x, n);
+    }
+}
