@@ -62,7 +62,7 @@ typedef enum clvox_force {
 
 /* Called before a level's first iteration, after every tenth and after the last;
  * metric is the mean squared difference of the matched images, or of greedy and
- * syn what they climb: the metric, of SSD minus half of it. fraction is the
+ * syn what they climb: the metric, of SSD minus half of it, with the term of landmarks. fraction is the
  * share of the deformation's work that is done, from 0 to 1 and never falling.
  * A result other than 0 stops the registration with CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
@@ -113,6 +113,10 @@ typedef struct clvox_register_options {
     double finest_step;      /* the same on the last level */
     double momentum;         /* share of the force that an iteration keeps of the one before, 0 to below 1
                                 (greedy and syn) */
+    double points_weight;    /* of the term of landmarks: as much as the metric a voxel changes by is what their mean
+                                squared distance changes by, in mm^2, times this; 0: none (not unbiased) */
+    double points_width;     /* sigma of a landmark's pull in mm (greedy and syn; 0: three edges of a voxel of the
+                                finest level). Of flows the operator spreads it */
     double restrict_axes[3]; /* what steps along x, y and z are multiplied by, 0 to 1: those axes of the fixed
                                 image that lie nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
@@ -202,6 +206,9 @@ typedef struct clvox_register_images {
     /* NULL, or the displacement u that a deformation starts from, on any grid: in the map x -> A (x + u(x)),
      * A the linear part, which is found without it. unbiased, greedy and syn take one. */
     const clvox_volume *initial_warp;
+    /* Corresponding landmarks, RAS mm, points x 3; 0: none. They count where options.points_weight is above 0. */
+    const double *fixed_points, *moving_points;
+    int points;
 } clvox_register_images;
 
 /* The most device memory that a registration of such images takes, in bytes;
@@ -235,6 +242,7 @@ CLVOX_API int clvox_register(clvox_context *context, const clvox_register_images
 typedef struct clvox_landmark_errors {
     double mean_before, mean_linear, mean_after;
     double largest_before, largest_linear, largest_after;
+    double square_before, square_linear, square_after; /* mean squares, mm^2 */
 } clvox_landmark_errors;
 
 /* How far the map of a result leaves n points of the fixed image (RAS mm, n x 3) from those of the moving image that

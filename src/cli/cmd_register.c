@@ -171,6 +171,9 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     }
     if (r->points)
         CLV_TRY(read_landmarks(r, &images, &fixed_points, &moving_points));
+    images.fixed_points = fixed_points.points;
+    images.moving_points = moving_points.points;
+    images.points = fixed_points.count;
     if (r->init_points)
         CLV_TRY(clvox_landmarks_fit(fixed_points.points, moving_points.points, fixed_points.count, o->linear,
                                     o->matrix));
@@ -201,7 +204,7 @@ static int run(command *cli, cli_register_request *r, clvox_register_options *o)
     cli_register_report(cli, o, &result, &stages);
     if (r->points) {
         CLV_TRY(clvox_register_landmarks(&result, fixed_points.points, moving_points.points, fixed_points.count, &errors));
-        cli_register_landmarks(cli, fixed_points.count, &errors);
+        cli_register_landmarks(cli, fixed_points.count, &errors, o);
     }
     CLV_TRY(cli_profile(cli));
     CLV_TRY(cli_write_log(cli, path));

@@ -212,7 +212,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",
          "label map of the moving image, resampled to the fixed grid"},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
-         "corresponding landmarks (tables as for apply --points): report their distances; --init points begins with them"},
+         "corresponding landmarks (tables as for apply --points): report their distances; --init points begins with them, "
+         "--points-weight pulls them together"},
         {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "frame of these points (default lps, as in ITK and ANTs)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init FILE --linear none"},
@@ -245,6 +246,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         return cli_misuse("-o PREFIX is missing");
     if (r->frames && !r->points)
         return cli_misuse("--frames belongs to --points");
+    if ((*given(r, "points-weight") || *given(r, "points-width")) && !r->points)
+        return cli_misuse("--points-weight and --points-width belong to --points FIXED.csv,MOVING.csv");
     CLV_TRY(read_options(cli, r, o));
     status = read_points(r);
 end:

@@ -254,10 +254,16 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
     cJSON_AddNumberToObject(seconds, "write", stages->write);
 }
 
-void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *e)
+void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *e,
+                            const clvox_register_options *o)
 {
     print_stages(cli, "landmarks, mean mm", e->mean_before, e->mean_linear, e->mean_after);
     print_stages(cli, "landmarks, largest", e->largest_before, e->largest_linear, e->largest_after);
+    const clv_model *m = clv_model_find(o->deform);
+    const double weight = m && clv_model_takes(m, "points-weight") ? o->points_weight : 0;
+    if (weight > 0)
+        print_stages(cli, "landmarks, term", -weight * e->square_before, -weight * e->square_linear,
+                     -weight * e->square_after);
     cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "landmarks");
     cJSON_AddNumberToObject(to, "count", count);
     cli_log_number(to, "mean_before_mm", e->mean_before);
@@ -266,6 +272,12 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
     cli_log_number(to, "largest_before_mm", e->largest_before);
     cli_log_number(to, "largest_linear_mm", e->largest_linear);
     cli_log_number(to, "largest_after_mm", e->largest_after);
+    cli_log_number(to, "weight", weight);
+    if (!(weight > 0))
+        return;
+    cli_log_number(to, "term_before", -weight * e->square_before);
+    cli_log_number(to, "term_linear", -weight * e->square_linear);
+    cli_log_number(to, "term_after", -weight * e->square_after);
 }
 
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict)

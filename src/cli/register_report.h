@@ -38,7 +38,8 @@ void cli_register_report(command *cli, const clvox_register_options *options,
                          const clvox_register_result *result, const cli_stages *stages);
 
 /* How far corresponding points are apart, printed and added to the result in the log. */
-void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *errors);
+void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *errors,
+                            const clvox_register_options *o);
 
 /* A loud remark on standard error for each suspicion, also with -q;
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */

@@ -13,6 +13,7 @@
 #include "op/image/resample.h"
 #include "op/match/metric_force.h"
 #include "register/metric.h"
+#include "register/points.h"
 #include "transform/invert.h"
 
 /* Determinants of either half, and of the whole map, are kept above these. */
@@ -190,6 +191,8 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     flow->rim = fmax(1, fmin(LONGEST_RIM, shortest / 8.));
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &flow->moving);
     clv_map_between(&level->fixed, &level->fixed, NULL, 1, &flow->fixed);
+    if (run->points.count)
+        CLV_TRY(clv_points_place(run, &level->fixed));
     CLV_TRY(clv_fft_create(run->ctx, size, &flow->fft));
     CLV_TRY(make_window(flow));
     CLV_TRY(clv_buffer_fill(run->ctx, clv_flow_of(run)->sums, 0, 0, 3 * (size_t)level->n * sizeof(float)));
@@ -329,13 +332,23 @@ int clv_flow_compare(const clv_flow_level *flow)
     CLV_TRY(clv_flow_integrate(flow));
     for (int c = 0; c < flow->run->channel_count; c++)
         CLV_TRY(compare_channel(flow, c));
+    if (flow->run->points.count) {
+        clv_registration *run = flow->run;
+        clv_flow *own = clv_flow_of(run);
+        const clv_points_pull pull = {
+            .size = flow->level->fixed.size, .spacing = flow->level->spacing, .u = run->u, .u_fixed = own->u_fixed,
+            .force = own->force[0], .force_fixed = own->force[1], .state = own->numbers, .slot = CLV_FLOW_METRIC + 1,
+        };
+        CLV_TRY(clv_points_force(run, &pull));
+    }
 end:
     return status;
 }
 
-void clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum)
+int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum)
 {
-    const clv_registration *run = flow->run;
+    int status = CLVOX_OK;
+    clv_registration *run = flow->run;
     double compared = (double)numbers[1];
     if (!(flow->voxels > 0))
         flow->voxels = compared;
@@ -348,6 +361,14 @@ void clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, d
         if (voxels > 0)
             *mean += weight * s / voxels;
     }
+    if (run->points.count) {
+        double term;
+        CLV_TRY(clv_points_term(run, &term));
+        *mean += term;
+        *sum += strength * compared * term;
+    }
+end:
+    return status;
 }
 
 /* The positions before each step but the first, in w of that step. */

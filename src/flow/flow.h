@@ -89,8 +89,8 @@ int clv_flow_integrate(const clv_flow_level *flow);
 int clv_flow_compare(const clv_flow_level *flow);
 
 /* The mean metric a voxel, and S times the metric's strength and flow->scale, which it settles, over the channels by
- * their weights, from what was read of numbers at CLV_FLOW_METRIC. */
-void clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum);
+ * their weights, from what was read of numbers at CLV_FLOW_METRIC; both with the term of landmarks, where there is one. */
+int clv_flow_metric(clv_flow_level *flow, const float *numbers, double *mean, double *sum);
 
 /* w_k = factor dS/dv_k, of that S, from the forces, which it overwrites; v stays. For each, once it is there, `each`
  * (may be NULL). */

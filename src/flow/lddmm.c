@@ -140,7 +140,7 @@ static int compare(descent *d, double of_velocities, double *energy, double *mea
     double metric;
     CLV_TRY(clv_flow_compare(&d->base.flow));
     CLV_TRY(read_numbers(&d->base.flow, numbers));
-    clv_flow_metric(&d->base.flow, numbers + CLV_FLOW_METRIC, mean, &metric);
+    CLV_TRY(clv_flow_metric(&d->base.flow, numbers + CLV_FLOW_METRIC, mean, &metric));
     *energy = of_velocities - metric / d->base.lambda;
 end:
     return status;
@@ -316,7 +316,7 @@ static int run_lddmm(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-static const char *const takes[] = {"step", "momentum", "lambda", "operator", "timesteps", NULL};
+static const char *const takes[] = {"step", "momentum", "lambda", "operator", "points-weight", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}

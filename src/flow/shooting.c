@@ -41,7 +41,7 @@ static int look(clv_flow_descent *d, double *energy, double *mean)
     CLV_TRY(clv_shooting_forward(&d->flow));
     CLV_TRY(clv_flow_compare(&d->flow));
     CLV_TRY(clv_buffer_read(run->ctx, clv_flow_of(run)->numbers, 0, numbers, sizeof numbers));
-    clv_flow_metric(&d->flow, numbers + CLV_FLOW_METRIC, mean, &metric);
+    CLV_TRY(clv_flow_metric(&d->flow, numbers + CLV_FLOW_METRIC, mean, &metric));
     *energy = (double)numbers[CLV_FLOW_DOTS] - metric / d->lambda;
 end:
     return status;
@@ -133,7 +133,7 @@ static int run_shooting(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-static const char *const takes[] = {"step", "lambda", "operator", "timesteps", NULL};
+static const char *const takes[] = {"step", "lambda", "operator", "points-weight", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}

@@ -2,6 +2,7 @@
 /* Greedy and symmetric registration by compositive steps, coarse to fine. With
  * S the metric of the two warped images, each iteration and each side does
  *   f = momentum f + dS/du        op/match/lncc.h or op/match/metric.h, then op/match/metric_force.h
+ *                                 and the pull of landmarks, register/points.h
  *   v = G_update * f              fluid regularisation, or v = K f of op/fluid/solve.h
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
@@ -23,6 +24,7 @@
 #include "op/image/resample.h"
 #include "register/compositive.h"
 #include "register/metric.h"
+#include "register/points.h"
 #include "register/pyramid.h"
 
 enum { LOOK = 10 };
@@ -170,6 +172,19 @@ end:
     return status;
 }
 
+/* Where landmarks lie at the present displacements, and pull: their forces are added. */
+static int pull(const work *w, bool pull)
+{
+    const clv_pyramid_level *l = w->level;
+    const side *fixed = w->count > 1 ? &w->sides[1] : NULL;
+    const clv_points_pull args = {
+        .size = l->fixed.size, .spacing = l->spacing, .u = w->sides[0].u, .u_fixed = fixed ? fixed->u : NULL,
+        .force = pull ? w->sides[0].force : NULL, .force_fixed = pull && fixed ? fixed->force : NULL,
+        .axes = w->restricted ? w->axes : NULL, .state = w->run->state, .slot = CLV_STATE_METRIC + 1, .smooth = true,
+    };
+    return w->run->points.count ? clv_points_force(w->run, &args) : CLVOX_OK;
+}
+
 /* One iteration; S and voxels of channel c are left at state[slot + 2 c]. */
 static int iterate(const work *w, float momentum, int slot)
 {
@@ -191,19 +206,22 @@ static int iterate(const work *w, float momentum, int slot)
             CLV_TRY(clv_metric_force(run->ctx, &args));
         }
     }
+    CLV_TRY(pull(w, true));
     for (int i = 0; i < w->count; i++)
         CLV_TRY(step(w, &w->sides[i]));
 end:
     return status;
 }
 
-/* The channels' mean metric a voxel, by weight. Blocking. */
+/* The channels' mean metric a voxel, by weight, and the term of landmarks. Blocking. */
 static int read_metric(clv_registration *run, double *mean)
 {
     int status = CLVOX_OK;
     float sums[2 * CLVOX_MAX_CHANNELS];
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_METRIC * sizeof(float), sums, sizeof sums));
     *mean = 0;
+    if (run->points.count)
+        CLV_TRY(clv_points_term(run, mean));
     for (int c = 0; c < run->channel_count; c++)
         if (sums[2 * c + 1] > 0)
             *mean += run->channels[c].weight * (double)sums[2 * c] / (double)sums[2 * c + 1];
@@ -270,6 +288,8 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     double start = -INFINITY, before = 0, now = 0;
     work w;
     set_up(&w, run, l);
+    if (run->points.count)
+        CLV_TRY(clv_points_place(run, &l->fixed));
     for (; iteration < o->iterations[index]; iteration++) {
         shorten(&w, index, iteration);
         w.warm = iteration > 0;
@@ -293,6 +313,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     }
     for (int c = 0; c < run->channel_count; c++)
         CLV_TRY(compare(&w, &run->channels[c], CLV_STATE_METRIC + 2 * c));
+    CLV_TRY(pull(&w, false));
     CLV_TRY(read_metric(run, &now));
     if (now - start < GAIN * fabs(start))
         CLV_TRY(go_back(&w, index, before_level));

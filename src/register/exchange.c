@@ -129,6 +129,8 @@ void clv_register_exchange_images(clvox_register_images *images, clvox_register_
         images->fixed[i] = given.moving[i];
         images->moving[i] = given.fixed[i];
     }
+    images->fixed_points = given.moving_points;
+    images->moving_points = given.fixed_points;
     images->fixed_mask = given.moving_mask;
     images->moving_mask = given.fixed_mask;
     images->linear_fixed_mask = given.linear_moving_mask;
@@ -162,6 +164,9 @@ int clv_register_exchange(clv_registration *run)
         swap(&c->fixed, &c->moving);
         swap(&c->level_fixed, &c->level_moving);
     }
+    const double *points = run->points.fixed;
+    run->points.fixed = run->points.moving;
+    run->points.moving = points;
     swap(&run->fixed_mask, &run->moving_mask);
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
     for (int i = 0; i < 12; i++)

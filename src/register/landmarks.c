@@ -9,12 +9,13 @@
 #include "base/status.h"
 #include "clvox/registration.h"
 
-static void distances(const double *a, const double *b, int n, double *mean, double *largest)
+static void distances(const double *a, const double *b, int n, double *mean, double *largest, double *square)
 {
-    *mean = *largest = 0;
+    *mean = *largest = *square = 0;
     for (int i = 0; i < 3 * n; i += 3) {
         double d = hypot(hypot(a[i] - b[i], a[i + 1] - b[i + 1]), a[i + 2] - b[i + 2]);
         *mean += d / n;
+        *square += d * d / n;
         *largest = fmax(*largest, d);
     }
 }
@@ -33,16 +34,17 @@ int clvox_register_landmarks(const clvox_register_result *result, const double *
     if (!moved)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for landmarks");
     clv_matrix_copy(CLV_MATRIX(result->matrix), affine.matrix);
-    distances(fixed, moving, n, &out->mean_before, &out->largest_before);
+    distances(fixed, moving, n, &out->mean_before, &out->largest_before, &out->square_before);
     memcpy(moved, fixed, bytes);
     CLV_TRY(clvox_apply_points(links + 1, 1, moved, n));
-    distances(moved, moving, n, &out->mean_linear, &out->largest_linear);
+    distances(moved, moving, n, &out->mean_linear, &out->largest_linear, &out->square_linear);
     out->mean_after = out->mean_linear;
     out->largest_after = out->largest_linear;
+    out->square_after = out->square_linear;
     if (result->warp) {
         memcpy(moved, fixed, bytes);
         CLV_TRY(clvox_apply_points(links, 2, moved, n));
-        distances(moved, moving, n, &out->mean_after, &out->largest_after);
+        distances(moved, moving, n, &out->mean_after, &out->largest_after, &out->square_after);
     }
 end:
     free(moved);

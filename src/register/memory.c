@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "op/anatomy/landmark_force.h"
 #include "op/match/metric.h"
 #include "op/match/lncc.h"
 #include "op/image/resample.h"
@@ -52,6 +53,12 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
         run->channels[i].weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
     run->fixed_grid = run->domain = *fixed;
     run->moving_grid = *moving;
+    const clv_model *model = clv_model_find(run->options->deform);
+    if (run->options->points_weight > 0 && model && clv_model_takes(model, "points-weight")) {
+        run->points.fixed = images->fixed_points;
+        run->points.moving = images->moving_points;
+        run->points.count = images->points;
+    }
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
 }
@@ -82,6 +89,11 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
         list[count++] = (clv_request){&run->linear_fixed_mask, fixed, "linear fixed mask"};
     if (masks && masks->linear_masks && masks->linear_moving_mask)
         list[count++] = (clv_request){&run->linear_moving_mask, moving, "linear moving mask"};
+    if (run->points.count > 0) {
+        const size_t bytes = (size_t)run->points.count * 2 * sizeof(float);
+        list[count++] = (clv_request){&run->points.at, bytes * CLV_LANDMARK_POINT, "landmarks"};
+        list[count++] = (clv_request){&run->points.tracked, bytes * CLV_LANDMARK_TRACKED, "landmarks in the middle"};
+    }
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
     if (m) {

@@ -66,6 +66,11 @@ static int check_images(const clvox_register_images *images, const clvox_registe
         CLV_TRY(check_volume(images->linear_fixed_mask, "linear fixed mask"));
     if (images->linear_moving_mask)
         CLV_TRY(check_volume(images->linear_moving_mask, "linear moving mask"));
+    if (images->points < 0 || (images->points > 0 && (!images->fixed_points || !images->moving_points)))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d landmarks, which are missing in one image or both", images->points);
+    for (int i = 0; i < 3 * images->points; i++)
+        if (!isfinite(images->fixed_points[i]) || !isfinite(images->moving_points[i]))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "landmark %d: its coordinates must be finite", i / 3 + 1);
     if (images->initial_warp && (!m || !m->starts_from_warp))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%s%s starts from no warp; unbiased, greedy and syn do",
                         m ? "the model " : "a linear part alone", m ? m->name : "");

@@ -60,6 +60,12 @@ typedef struct clv_registration {
     clv_buffer *metric_scratch;
     clv_buffer *partial, *state;
     const clvox_volume *initial_warp; /* NULL: none */
+    /* Landmarks of the term (points.h): count 0 where there is none. */
+    struct {
+        const double *fixed, *moving; /* RAS mm */
+        int count;
+        clv_buffer *at, *tracked;
+    } points;
     double fraction_done;
     bool exchanged;    /* fixed and moving here are the moving and the fixed image of the one who asked */
     bool moving_first; /* of his images the moving one comes first (clv_register_order) */
@@ -218,7 +224,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
 
 /* The buffers of a run, in one place for taking them and for predicting their
  * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
-enum { CLV_REGISTER_REQUESTS = 12 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
+enum { CLV_REGISTER_REQUESTS = 14 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */

@@ -77,6 +77,15 @@ exits 1 clvox register $lm at.csv,far.csv; one_sentence; says 'far.csv: point 2 
 exits 1 clvox register $lm at.csv,nowhere.csv; one_sentence; says 'nowhere.csv'
 exits 2 clvox register $lm at.csv; says 'two files'
 
+# At a weight they are a term, which the report and the log state by itself.
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $quick --points at.csv,apart.csv --points-weight .5
+prints '^landmarks, term '
+json lm.json 'j["options"]["points_weight"] == .5 and j["result"]["landmarks"]["mean_after_mm"] < .7 * j["result"]["landmarks"]["mean_linear_mm"]'
+json lm.json '-.5 * j["result"]["landmarks"]["largest_after_mm"]**2 <= j["result"]["landmarks"]["term_after"] < 0'
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $still --deform none --points at.csv,apart.csv --points-weight 1
+says 'points-weight has no effect with --deform none'; json lm.json '"term_after" not in j["result"]["landmarks"]'
+exits 2 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o lm $quick --points-weight 1; says 'belong to --points'
+
 begin "landmarks to begin with"
 printf '0.96 -0.28 0 .6\n0.28 0.96 0 -.4\n0 0 1 .5\n0 0 0 1\n' > turned.txt
 printf 'x,y,z\n0,0,0\n4,1,-1\n-2,3,2\n1,-3,1\n' > four.csv

@@ -13,8 +13,9 @@ void flow_problem_make(clvox_context *ctx, flow_problem *p, const int size[3], c
     memset(p, 0, sizeof *p);
     pair_make(&p->images, size, spacing, false, 1.2 * spacing[0], 5);
     p->options = *options;
+    static const double from[] = {-4, 3, 2, 5, -2.5, 1, .5, 4, -6}, to[] = {-2, 4.5, 1, 4, -4.5, 3, 1.5, 2, -7};
     const clvox_register_images images = {
-        .fixed = {p->images.fixed}, .moving = {p->images.moving}, .weight = {1}, .channels = 1};
+        .fixed_points = from, .moving_points = to, .points = 3, .fixed = {p->images.fixed}, .moving = {p->images.moving}, .weight = {1}, .channels = 1};
     p->run = (clv_registration){.ctx = ctx, .options = &p->options};
     clv_register_describe(&p->run, &images, &p->images.fixed->grid, &p->images.moving->grid);
     for (int i = 0; i < 4; i++)
@@ -60,6 +61,6 @@ double flow_problem_metric(flow_problem *p)
     double mean, sum;
     assert_ok(clv_flow_compare(&p->flow));
     assert_ok(clv_buffer_read(p->run.ctx, clv_flow_of(&p->run)->numbers, 0, numbers, sizeof numbers));
-    clv_flow_metric(&p->flow, numbers + CLV_FLOW_METRIC, &mean, &sum);
+    assert_ok(clv_flow_metric(&p->flow, numbers + CLV_FLOW_METRIC, &mean, &sum));
     return sum;
 }

@@ -88,6 +88,7 @@ static void the_gradient_against_finite_differences(void **state)
     clvox_register_options o;
     float *v[CLV_FLOW_STEPS], *way[CLV_FLOW_STEPS];
     options_of(&o, metrics[given[0]].metric);
+    o.points_weight = given[1] ? .5 : 0;
     o.timesteps = 4;
     o.levels = 1;
     o.shrink[0] = 1;
@@ -226,8 +227,10 @@ int main(void)
     harness_open();
     test_case(the_adjoint_of_a_chain_of_steps, "the adjoint of a chain of steps against finite differences");
     for (int m = 0; m < 4; m++)
-        test_case_at(the_gradient_against_finite_differences, TEST_AT(m),
+        test_case_at(the_gradient_against_finite_differences, TEST_AT(m, 0),
                      "the gradient against finite differences: %s", metrics[m].name);
+    test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 1),
+                 "the gradient against finite differences: ssd and landmarks");
     test_set_up(maps_set_up);
     test_case_at(it_recovers_a_known_warp, TEST_AT(2), "recovers a known warp, keeps volume, repeats: lncc");
     test_case_at(it_recovers_a_known_warp, TEST_AT(0), "recovers a known warp, keeps volume, repeats: ssd");
