@@ -93,8 +93,7 @@ int bench_band_search(void *what)
     const clv_patch_search_args args = {.patches = b->patches, .most = BENCH_MOST,
                                         .exhaustive = b->form == BENCH_EXHAUSTIVE, .neighbours = b->neighbours,
                                         .distances = b->distances, .scratch = b->scratch};
-    return b->form < BENCH_EXHAUSTIVE ? clv_patch_pairs(b->ctx, (clv_patch_memory)b->form, &args)
-                                      : clv_patch_search(b->ctx, &args);
+    return b->form == BENCH_PAIRS ? clv_patch_pairs(b->ctx, &args) : clv_patch_search(b->ctx, &args);
 }
 
 /* A small band's search against every pair in double precision. */
@@ -261,22 +260,32 @@ end:
 
 typedef struct form {
     bench_form form;
-    const char *name;
+    const char *name; /* of pairs: the variant, a memory */
     double figure; /* the paper's time beside constant memory's; 0: none */
     const char *conclusion;
 } form;
 
 static const form forms[] = {
-    {BENCH_CONSTANT, "constant", 0, NULL},
-    {BENCH_GLOBAL, "global", 1.2, "global memory is slower than constant memory"},
-    {BENCH_IMAGE, "image", 6, "image memory is slower than constant memory"},
+    {BENCH_PAIRS, "constant", 0, NULL},
+    {BENCH_PAIRS, "global", 1.2, "global memory is slower than constant memory"},
+    {BENCH_PAIRS, "image", 6, "image memory is slower than constant memory"},
     {BENCH_EXHAUSTIVE, "product", 0, NULL},
     {BENCH_PRUNED, "pruned", 0, NULL},
 };
 
-static bool by_pairs(const form *f)
+static const clv_entry *entry_of(const form *f)
 {
-    return f->form < BENCH_EXHAUSTIVE;
+    return f->form == BENCH_PAIRS ? &clv_entry_patch_pairs : &clv_entry_patch_search;
+}
+
+/* The memory of a form; NULL: the form is not one of pairs. */
+static const clv_variant *memory_of(const form *f)
+{
+    const clv_entry *entry = &clv_entry_patch_pairs;
+    for (int v = 0; f->form == BENCH_PAIRS && v < entry->count; v++)
+        if (!strcmp(entry->variants[v].name, f->name))
+            return &entry->variants[v];
+    return NULL;
 }
 
 static void or_unknown(char *text, size_t room, int value)
@@ -292,7 +301,7 @@ static void or_unknown(char *text, size_t room, int value)
 static int print_form(bench_run *run, bench_band *b, const form *f, record_samples *constant)
 {
     const clv_kernel *k;
-    const clv_entry *entry = by_pairs(f) ? &clv_entry_patch_pairs[f->form] : &clv_entry_patch_search;
+    const clv_entry *entry = entry_of(f);
     char registers[16], groups[16], occupancy[16] = "unknown", tile[32], name[64];
     bench_time time;
     snprintf(name, sizeof name, "patch search, %s, %d voxels", f->name, b->patches.count);
@@ -309,7 +318,7 @@ static int print_form(bench_run *run, bench_band *b, const form *f, record_sampl
         return status;
     time.kernel = k;
     bench_complete(run, &time, &row, tile);
-    if (f->form == BENCH_CONSTANT)
+    if (f == &forms[0])
         *constant = time.seconds;
     if (f->conclusion && constant->count > 0) {
         paper.here = time.seconds.median / constant->median;
@@ -351,23 +360,23 @@ int bench_lee2012_nlm(bench_run *run)
         record_samples constant[CLV_MAX_TILES] = {{0}};
         CLV_TRY(bench_band_create(run->ctx, voxels[n], 0.3f, &b));
         for (int f = 0; f < FORMS; f++) {
-            if (cpu && forms[f].form == BENCH_IMAGE) {
+            const clv_variant *memory = memory_of(&forms[f]);
+            if (cpu && memory && memory->image) {
                 fprintf(run->out, "%9d %-10s not on CPU devices\n", b.patches.count, forms[f].name);
                 continue;
             }
-            bool pairs = by_pairs(&forms[f]);
-            const clv_entry *entry = pairs ? &clv_entry_patch_pairs[forms[f].form] : &clv_entry_patch_search;
             /* Every tile for the small band, the planner's for the large one. */
-            for (int t = 0; pairs && n < 2 && entry->variants[0].tiles[t].x; t++) {
-                CLV_TRY(clv_force_variant(run->ctx, entry->name, entry->variants[0].name, t));
+            int tiles = 1;
+            while (memory && n < 2 && memory->tiles[tiles].x)
+                tiles++;
+            for (int t = 0; t < tiles; t++) {
+                if (memory)
+                    CLV_TRY(clv_force_variant(run->ctx, clv_entry_patch_pairs.name, memory->name, n < 2 ? t : -1));
                 status = print_form(run, &b, &forms[f], &constant[t]);
                 if (!paper_passed_over(run, forms[f].name, &status))
                     CLV_TRY(status);
             }
-            CLV_TRY(clv_force_variant(run->ctx, entry->name, NULL, -1));
-            status = !pairs || n == 2 ? print_form(run, &b, &forms[f], &constant[0]) : CLVOX_OK;
-            if (!paper_passed_over(run, forms[f].name, &status))
-                CLV_TRY(status);
+            CLV_TRY(clv_force_variant(run->ctx, clv_entry_patch_pairs.name, NULL, -1));
         }
         bench_band_release(&b);
     }

@@ -10,15 +10,8 @@
  * and the band's half width. */
 enum { BENCH_RADIUS = 2, BENCH_SAMPLES = 125, BENCH_MOST = 96, BENCH_CHECKED = 700, BENCH_HALF_BAND = 3 };
 
-/* How it is searched: as users run it, without ruling anything out beforehand, or in the paper's way
- * from one of its memories. */
-typedef enum bench_form {
-    BENCH_CONSTANT = CLV_PATCH_CONSTANT,
-    BENCH_GLOBAL = CLV_PATCH_GLOBAL,
-    BENCH_IMAGE = CLV_PATCH_IMAGE,
-    BENCH_EXHAUSTIVE = CLV_PATCH_MEMORIES,
-    BENCH_PRUNED
-} bench_form;
+/* How it is searched: in the paper's way, without ruling anything out beforehand, or as users run it. */
+typedef enum bench_form { BENCH_PAIRS, BENCH_EXHAUSTIVE, BENCH_PRUNED } bench_form;
 
 typedef struct bench_band {
     clvox_context *ctx;

@@ -186,8 +186,7 @@ end:
     return status;
 }
 
-/* form: CLV_PATCH_MEMORIES for the search that users run, else the paper's memory. */
-static int search(bench_data *d, int form)
+static int search(bench_data *d, int (*by)(clvox_context *ctx, const clv_patch_search_args *args))
 {
     const clv_image phi = band_image(d);
     clv_patch_search_args args = {
@@ -202,8 +201,7 @@ static int search(bench_data *d, int form)
         CLV_TRY(clv_buffer_create(d->ctx, needed, "scratch of the search", &more));
         args.scratch = more;
     }
-    CLV_TRY(form < CLV_PATCH_MEMORIES ? clv_patch_pairs(d->ctx, (clv_patch_memory)form, &args)
-                                      : clv_patch_search(d->ctx, &args));
+    CLV_TRY(by(d->ctx, &args));
 end:
     clv_buffer_destroy(&more);
     return status;
@@ -211,22 +209,13 @@ end:
 
 static int row_search(bench_data *d)
 {
-    return search(d, CLV_PATCH_MEMORIES);
+    return search(d, clv_patch_search);
 }
 
-static int row_constant(bench_data *d)
+/* As the paper does, pair by pair. */
+static int row_pairs(bench_data *d)
 {
-    return search(d, CLV_PATCH_CONSTANT);
-}
-
-static int row_global(bench_data *d)
-{
-    return search(d, CLV_PATCH_GLOBAL);
-}
-
-static int row_image(bench_data *d)
-{
-    return search(d, CLV_PATCH_IMAGE);
+    return search(d, clv_patch_pairs);
 }
 
 /* Against every pair, but for what nearly ties. */
@@ -326,9 +315,7 @@ const bench_row tune_rows[] = {
     {"tensor tv, blocks", "tensor_tv_block", 0, 0, row_tv_block, check_block, begin_tv, half_size},
     {"tensor tv, blocks of 8 voxels", "tensor_tv_none", 0, 0, row_tv_none, check_none, begin_tv, half_size},
     {"nlm search", "patch_search", 0, 0, row_search, check_search, begin_band, band_size},
-    {"nlm search, constant memory", "patch_pairs_constant", 0, 0, row_constant, check_search, begin_band, band_size},
-    {"nlm search, global memory", "patch_pairs_global", 0, 0, row_global, check_search, begin_band, band_size},
-    {"nlm search, image memory", "patch_pairs_image", 0, 0, row_image, check_search, begin_band, band_size},
+    {"nlm search, pair by pair", "patch_pairs", 0, 0, row_pairs, check_search, begin_band, band_size},
     {"nlm average", "nlm_average", 0, 0, average, check_average, begin_average, band_size},
     {.name = NULL},
 };

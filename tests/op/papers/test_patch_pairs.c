@@ -12,24 +12,18 @@ static const patch_problem problems[] = {
 };
 enum { PAIRS = sizeof problems / sizeof *problems };
 
-
-static int search(clvox_context *ctx, const clv_patch_search_args *args, int memory)
+static int search(clvox_context *ctx, const clv_patch_search_args *args, int how)
 {
-    return clv_patch_pairs(ctx, (clv_patch_memory)memory, args);
+    (void)how;
+    return clv_patch_pairs(ctx, args);
 }
-
-typedef struct searched {
-    const patch_problem *p;
-    int memory;
-} searched;
 
 /* What cases leave to those after them. */
 static patch_data shared;
 
 static int set_up(void **state)
 {
-    const searched *given = *state;
-    const patch_problem *p = given->p;
+    const patch_problem *p = *state;
     patch_make(harness_context(), p, &shared);
     ref_patch_pairs(shared.phi, p->size, shared.band, shared.count, p->radius, p->most, shared.want,
                     shared.want_distance);
@@ -45,29 +39,36 @@ static int tear_down(void **state)
 
 static void finds_the_nearest(void **state)
 {
-    const searched *given = *state;
-    patch_check(harness_context(), given->p, &shared, search, given->memory, false);
+    patch_check(harness_context(), *state, &shared, search, 0, false);
 }
 
 /* Every memory and tile computes the same. */
 static void check_memories(const patch_problem *p)
 {
     test_set_up(set_up);
-    for (int memory = 0; memory < CLV_PATCH_MEMORIES; memory++)
-        if (memory != CLV_PATCH_IMAGE || clvox_context_limits(harness_context())->type != CLVOX_DEVICE_CPU)
-            harness_cases(&clv_entry_patch_pairs[memory], finds_the_nearest, TEST_OF(((searched){p, memory})),
-                          p->what);
+    harness_cases(&clv_entry_patch_pairs, finds_the_nearest, TEST_OF(*p), p->what);
     test_tear_down(tear_down);
 }
 
-static void refuses(void **state)
+static void takes_an_empty_band(void **state)
+{
+    (void)state;
+    const clv_patch_search_args args = {.most = 8, .patches = {.radius = 2}};
+    assert_int_equal(clv_patch_pairs(harness_context(), &args), CLVOX_OK);
+}
+
+static void refuses_images(void **state)
 {
     (void)state;
     clvox_context *ctx = harness_context();
-    clv_patch_search_args args = {.most = 8, .patches = {.radius = 2}};
-    assert_int_equal(clv_patch_pairs(ctx, CLV_PATCH_CONSTANT, &args), CLVOX_OK);
-    if (clvox_context_limits(ctx)->type == CLVOX_DEVICE_CPU)
-        assert_int_equal(clv_patch_pairs(ctx, CLV_PATCH_IMAGE, &args), CLVOX_ERROR_DEVICE);
+    const clv_entry *entry = &clv_entry_patch_pairs;
+    const clv_kernel *kernel;
+    if (clvox_context_limits(ctx)->type != CLVOX_DEVICE_CPU)
+        test_skip("not a CPU device");
+    assert_ok(clv_force_variant(ctx, entry->name, "image", 0));
+    int status = clv_kernel_get(ctx, entry, NULL, (const int[3]){64, 1, 1}, 0, &kernel);
+    assert_ok(clv_force_variant(ctx, entry->name, NULL, -1));
+    assert_int_equal(status, CLVOX_ERROR_DEVICE);
 }
 
 int main(void)
@@ -77,7 +78,9 @@ int main(void)
     for (int i = 0; i < PAIRS; i++)
         if (!tiny || i == 0)
             check_memories(&problems[i]);
-    if (!tiny)
-        test_case(refuses, "image memory is refused on CPU devices");
+    if (!tiny) {
+        test_case(takes_an_empty_band, "an empty band has no neighbours");
+        test_case(refuses_images, "image memory is refused on CPU devices");
+    }
     return test_run("patch pairs", harness_close);
 }
