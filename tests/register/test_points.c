@@ -132,6 +132,49 @@ static void landmarks_turn_what_images_cannot_see(void **state)
     clvox_register_result_free(&both);
 }
 
+/* Images that lose by every step: only with its term does the energy rise, and levels are kept. */
+static void landmarks_move_images_that_are_the_same(void **state)
+{
+    const int *given = *state;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_landmark_errors errors;
+    clvox_volume *moving = balls.moving;
+    pair_options(&o, models[given[0]].deform, CLVOX_METRIC_LNCC);
+    o.points_weight = .05;
+    balls.moving = balls.fixed;
+    assert_ok(run(&o, POINTS, false, &r, &errors));
+    balls.moving = moving;
+    printf("# landmarks %.3f mm apart, %.3f after\n", errors.mean_linear, errors.mean_after);
+    assert_true(r.metric_linear == 1 && errors.mean_after < .3 * errors.mean_linear);
+    clvox_register_result_free(&r);
+}
+
+/* Scaled, turned and shifted first: which way landmarks go through the affine, and between the images. */
+static void landmarks_behind_an_affine(void **state)
+{
+    const int *given = *state;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_landmark_errors errors;
+    const double turn[3][3] = {{.9, -.3, .1}, {.3, .95, 0}, {0, -.1, 1.1}}, shift[3] = {2, -1, 1.5};
+    pair_options(&o, models[given[0]].deform, CLVOX_METRIC_LNCC);
+    o.points_weight = .05;
+    o.init = CLVOX_INIT_MATRIX;
+    for (int i = 0; i < 3; i++) {
+        o.matrix[i][3] = middle[i] + shift[i];
+        for (int j = 0; j < 3; j++) {
+            o.matrix[i][j] = turn[i][j];
+            o.matrix[i][3] -= turn[i][j] * middle[j];
+        }
+    }
+    assert_ok(run(&o, POINTS, false, &r, &errors));
+    printf("# landmarks %.3f mm apart, %.3f after\n", errors.mean_linear, errors.mean_after);
+    assert_true(!memcmp(r.matrix, o.matrix, sizeof o.matrix) && errors.mean_linear > 2.5);
+    assert_true(errors.mean_after < .15 * errors.mean_linear && r.jacobian.folded == 0);
+    clvox_register_result_free(&r);
+}
+
 static void landmarks_that_are_none(void **state)
 {
     (void)state;
@@ -157,6 +200,11 @@ int main(void)
     for (int i = 0; i < MODELS; i++)
         test_case_at(landmarks_turn_what_images_cannot_see, TEST_AT(i), "%s: landmarks turn what images cannot see",
                      models[i].name);
+    for (int i = 0; i < MODELS; i++)
+        test_case_at(landmarks_move_images_that_are_the_same, TEST_AT(i), "%s: landmarks move images that are the same",
+                     models[i].name);
+    for (int i = 0; i < MODELS; i++)
+        test_case_at(landmarks_behind_an_affine, TEST_AT(i), "%s: landmarks behind an affine", models[i].name);
     test_case(landmarks_that_are_none, "landmarks that are none");
     test_tear_down(tear_down);
     return test_run("points", harness_close);
