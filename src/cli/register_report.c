@@ -34,6 +34,13 @@ static const struct {
 };
 enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
 
+/* Above 0 where they are a term of the deformation. */
+static double weight_of_landmarks(const clvox_register_options *o)
+{
+    const clv_model *m = clv_model_find(o->deform);
+    return m && clv_model_takes(m, "points-weight") ? o->points_weight : 0;
+}
+
 /* ---- the plan ----------------------------------------------------------- */
 
 static void print_grid(const command *cli, const char *name, const clvox_grid *grid)
@@ -136,12 +143,13 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
     if (cli_bar_due(&p->bar, fraction) || edge) {
         char text[120];
         const char *name = clv_metric_name((int)p->options->metric);
+        const char *more = weight_of_landmarks(p->options) > 0 ? " and landmarks" : "";
         if (p->bar.terminal)
-            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s %.6g", level + 1, p->options->levels, iteration,
-                     iterations, name, metric);
+            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
+                     iterations, name, more, metric);
         else
-            snprintf(text, sizeof text, "level %d, iteration %d of %d: %s %.6g", level + 1, iteration,
-                     iterations, name, metric);
+            snprintf(text, sizeof text, "level %d, iteration %d of %d: %s%s %.6g", level + 1, iteration,
+                     iterations, name, more, metric);
         cli_bar_show(&p->bar, fraction, text);
     }
     p->level = level;
@@ -259,8 +267,7 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
 {
     print_stages(cli, "landmarks, mean mm", e->mean_before, e->mean_linear, e->mean_after);
     print_stages(cli, "landmarks, largest", e->largest_before, e->largest_linear, e->largest_after);
-    const clv_model *m = clv_model_find(o->deform);
-    const double weight = m && clv_model_takes(m, "points-weight") ? o->points_weight : 0;
+    const double weight = weight_of_landmarks(o);
     if (weight > 0)
         print_stages(cli, "landmarks, term", -weight * e->square_before, -weight * e->square_linear,
                      -weight * e->square_after);
