@@ -85,6 +85,28 @@ typedef struct clvox_surface_facts {
 /* CLVOX_ERROR_DATA where a corner is no vertex or a point no number. */
 CLVOX_API int clvox_surface_inspect(const clvox_surface *surface, clvox_surface_facts *facts);
 
+/* Distances between two surfaces in mm: [0] from a to b, [1] from b to a, [2] both. */
+typedef struct clvox_surface_difference {
+    double mean[3], rms[3], percentile95[3];
+    double largest[3];     /* seen from the vertices too; [2] is the Hausdorff distance */
+    double normal_degrees; /* mean angle between the normals of the two triangles, both ways */
+    clvox_surface_facts facts[2]; /* of a and of b */
+} clvox_surface_difference;
+
+/* Each distance is that of a point of one surface to the nearest point of the other; the points
+ * are spread evenly over the triangles, `samples` of each surface, at the same places run after
+ * run. No correspondence, closedness or equal number of triangles is needed.
+ * CLVOX_ERROR_ARGUMENT for samples below 1, _DATA as clvox_surface_inspect and where a surface
+ * has no triangle; *out is then of no use. */
+CLVOX_API int clvox_surface_compare(const clvox_surface *a, const clvox_surface *b, int samples,
+                                    clvox_surface_difference *out);
+
+/* Dice overlap 2 |A and B| / (|A| + |B|) of what two closed surfaces enclose, counted in voxels
+ * of a 192nd of their longest common extent; NaN where neither encloses the centre of one. What
+ * an open surface encloses is not defined (clvox_surface_inspect counts open edges).
+ * CLVOX_ERROR_DATA as clvox_surface_inspect. */
+CLVOX_API int clvox_surface_overlap(const clvox_surface *a, const clvox_surface *b, double *dice);
+
 /* Inner products of two surfaces in the space of currents or of varifolds, mm^4. */
 typedef struct clvox_surface_products {
     double aa, bb, ab;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "mesh/mesh.h"
+#include "clvox/surface.h"
 #include "register/metric.h"
 
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
@@ -171,11 +171,11 @@ static int surfaces(command *cli, char **files, int samples)
 {
     int status = CLVOX_OK;
     clvox_surface *a = NULL, *b = NULL;
-    clv_surface_difference d;
+    clvox_surface_difference d;
     static const char *const ways[] = {"A_to_B", "B_to_A", "both"};
     CLV_TRY(cli_read_surface(cli, files[0], &a));
     CLV_TRY(cli_read_surface(cli, files[1], &b));
-    CLV_TRY(clv_surface_compare(a, b, samples, &d));
+    CLV_TRY(clvox_surface_compare(a, b, samples, &d));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "comparison");
     cli_print(cli, "%-20s %14s %14s %14s\n", "distance_mm", ways[0], ways[1], ways[2]);
     const struct {

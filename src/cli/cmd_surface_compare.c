@@ -4,7 +4,6 @@
 
 #include "cli/cli.h"
 #include "clvox/surface.h"
-#include "mesh/mesh.h"
 
 enum { SAMPLES = 100000 };
 
@@ -33,9 +32,9 @@ end:
 static int distances(command *cli, const clvox_surface *a, const clvox_surface *b, cJSON *to)
 {
     int status = CLVOX_OK;
-    clv_surface_difference d;
+    clvox_surface_difference d;
     double dice = NAN;
-    CLV_TRY(clv_surface_compare(a, b, SAMPLES, &d));
+    CLV_TRY(clvox_surface_compare(a, b, SAMPLES, &d));
     cli_print(cli, "%-20s %14.8g\n%-20s %14.8g\n", "mean_distance_mm", d.mean[2], "Hausdorff_mm", d.largest[2]);
     cli_print(cli, "%-20s %14.8g %14.8g\n", "volume_mm3", d.facts[0].volume, d.facts[1].volume);
     cli_log_number(to, "mean_distance_mm", d.mean[2]);
@@ -45,7 +44,7 @@ static int distances(command *cli, const clvox_surface *a, const clvox_surface *
     if (d.facts[0].open_edges || d.facts[1].open_edges) {
         cli_remark(cli, 0, "%s is open and encloses nothing: no Dice\n", d.facts[0].open_edges ? "A" : "B");
     } else {
-        CLV_TRY(clv_surface_overlap(a, b, &dice));
+        CLV_TRY(clvox_surface_overlap(a, b, &dice));
         cli_print(cli, "%-20s %14.6f\n", "Dice", dice);
     }
     cli_log_number(to, "dice", dice);

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "mesh/tree.h"
 #include "image/compare.h"
-#include "mesh/mesh.h"
+#include "clvox/surface.h"
 
 enum { PIECE = 512 };
 
@@ -119,7 +119,7 @@ end:
     return status;
 }
 
-static void summarise(double *distance, size_t n, int way, clv_surface_difference *out)
+static void summarise(double *distance, size_t n, int way, clvox_surface_difference *out)
 {
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
@@ -131,16 +131,18 @@ static void summarise(double *distance, size_t n, int way, clv_surface_differenc
     out->percentile95[way] = clv_quantile(distance, n, .95);
 }
 
-int clv_surface_compare(const clvox_surface *a, const clvox_surface *b, int samples,
-                        clv_surface_difference *out)
+int clvox_surface_compare(const clvox_surface *a, const clvox_surface *b, int samples,
+                          clvox_surface_difference *out)
 {
+    if (samples < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "surfaces are compared at 1 point or more, not at %d", samples);
     int status = CLVOX_OK;
     const clvox_surface *surfaces[2] = {a, b};
     clv_tree *trees[2] = {NULL, NULL};
-    size_t n = samples > 0 ? (size_t)samples : 1, known = 0;
+    size_t n = (size_t)samples, known = 0;
     double *distance[2] = {NULL, NULL}, *both = malloc(2 * n * sizeof *both);
     double *degrees = malloc(n * sizeof *degrees), sum = 0;
-    *out = (clv_surface_difference){0};
+    *out = (clvox_surface_difference){0};
     for (int i = 0; i < 2; i++) {
         CLV_TRY(clvox_surface_inspect(surfaces[i], &out->facts[i]));
         CLV_TRY(clv_tree_create(surfaces[i], &trees[i]));

@@ -26,7 +26,7 @@ static void grid_around(const clvox_surface_facts facts[2], clvox_grid *grid)
     grid->to_ras[3][3] = 1;
 }
 
-int clv_surface_overlap(const clvox_surface *a, const clvox_surface *b, double *dice)
+int clvox_surface_overlap(const clvox_surface *a, const clvox_surface *b, double *dice)
 {
     int status = CLVOX_OK;
     clvox_surface_facts facts[2];
