@@ -60,6 +60,7 @@ struct clvox_context {
     bool packed;
     char *cache_dir; /* NULL: no cache */
     bool two_steps;  /* clv_two_steps */
+    int relinked;    /* programs whose linked binary this context has put into the cache */
     char *build_identity; /* what, beside source and options, a built program depends on */
     clv_wisdom *wisdom; /* NULL: the planner goes by its own order alone */
     size_t allocated, peak;

@@ -286,6 +286,19 @@ bool clv_program_from_code(clvox_context *ctx, const clv_program_request *reques
     return out->program != NULL;
 }
 
+/* What was linked goes to the cache as it is now, so that later starts do not link it. */
+static void keep_linked(clvox_context *ctx, const clv_program_request *request, const clv_program *linked)
+{
+    enum { MOST_RELINKED = 2 }; /* some 0.3 s each */
+    size_t bytes;
+    unsigned char *data = ctx->relinked < MOST_RELINKED ? clv_program_binary(linked->program, &bytes) : NULL;
+    if (data) {
+        clv_cache_store(ctx->cache_dir, request->key, data, bytes, &linked->counts);
+        ctx->relinked++;
+    }
+    free(data);
+}
+
 bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out)
 {
     unsigned char *data = NULL;
@@ -296,6 +309,8 @@ bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *reque
             continue;
         out->program = load(ctx, request->options, data, bytes, to_link);
         free(data);
+        if (out->program && to_link)
+            keep_linked(ctx, request, out);
     }
     return out->program != NULL;
 }

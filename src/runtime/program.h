@@ -17,7 +17,8 @@ char *clv_build_identity(const clvox_device_limits *limits);
  * a kernel by itself, compiles it a second time when it is asked for the binary
  * of a linked program, for work-groups of any size: 30 s instead of 15 for those
  * of a registration. To link takes it 3 ms a program, and 0.35 s once; a text
- * that it knows 23 ms, a binary 2. */
+ * that it knows 23 ms, a binary 2. So a start asks for a few such binaries of what
+ * it linked, until the starts after it have nothing left to link. */
 bool clv_two_steps(const clvox_device_limits *limits);
 
 /* CLVOX_ERROR_MEMORY where a limit on addresses (ulimit -v) leaves too few for the device's compiler, which would not

@@ -13,7 +13,7 @@ poor() { # poor WHAT COMMAND...
     env OPENCL_LAYERS="$layer" POOR_DEVICE="$wanting" "$@"
 }
 fits() { python3 "$here/record.py" "$here/../../doc/bench-schema.json" "$@" 2> log/err || complain "not as the schema has it"; }
-export CLVOX_CACHE_DIR="$work/cache"
+export CLVOX_CACHE_DIR="${CLVOX_CACHE_DIR:-$work/cache}" # kernels are built once
 
 # The bench of a copy builds no kernel but those of its ceilings.
 begin "a cache and a home that cannot be written"

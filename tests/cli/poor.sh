@@ -12,8 +12,7 @@ poor() { # poor WHAT COMMAND...
     env OPENCL_LAYERS="$layer" POOR_DEVICE="$wanting" POOR_CALLS="$work/log/calls" "$@"
 }
 one_remark() { [ "$(grep -c "$1" log/err)" = 1 ] || complain "not said once: $1"; }
-# Kernels are built once, here.
-export CLVOX_CACHE_DIR="$work/cache"
+export CLVOX_CACHE_DIR="${CLVOX_CACHE_DIR:-$work/cache}" # kernels are built once
 clvox phantom pair -o pair --size 21x19x17 --amplitude 1 -q > log/out 2>&1
 clvox phantom surface:sphere -o ball --size 19x19x19 -q > log/out 2>&1
 clvox phantom tensor:rings -o rings --size 11x10x9 --directions 12 -q > log/out 2>&1

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How much of src/ the tests have run, by gcov: coverage.py BUILD FLOOR
+"""How much of src/ the tests have run, by gcov, without and with sanitizers: coverage.py BUILD FLOOR
 
 Prints the files with the most lines left out, and one TAP case: at least FLOOR percent of the
 lines ran. FLOOR 0 only reports."""
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 
@@ -18,21 +20,41 @@ def notes(build):
                 yield os.path.relpath(os.path.join(folder, name), build)
 
 
-def lines_run(build):
-    """{source file: {line: times run}}; a line of a header has its largest count."""
-    ran = {}
+def by_gcc(build):
+    """(source file, line, times run) as gcov says."""
     for path in notes(build):
         out = subprocess.run(["gcov", "--json-format", "--stdout", path], cwd=build, check=True,
                              capture_output=True, text=True).stdout
         for report in filter(None, out.split("\n")):
             for source in json.loads(report)["files"]:
-                name = os.path.relpath(os.path.join(build, source["file"]))
-                if not name.startswith("src" + os.sep):
-                    continue
-                lines = ran.setdefault(name, {})
                 for line in source["lines"]:
-                    number = line["line_number"]
-                    lines[number] = max(lines.get(number, 0), line["count"])
+                    yield source["file"], line["line_number"], line["count"]
+
+
+def by_clang(build):
+    """The same as LLVM's gcov says, which prints the text of the sources."""
+    tool = next(filter(shutil.which, ("llvm-cov-15", "llvm-cov-14", "llvm-cov")), None)
+    for path in notes(build) if tool else ():
+        out = subprocess.run([tool, "gcov", "-t", path], cwd=build, check=True, capture_output=True, text=True,
+                             errors="replace").stdout
+        name = None
+        for line in out.split("\n"):
+            count, number, text = (line.split(":", 2) + ["", ""])[:3]
+            if number.strip() == "0" and text.startswith("Source:"):
+                name = text[len("Source:"):]
+            elif number.strip() not in ("", "0") and count.strip() != "-":
+                yield name, int(number), int(re.sub(r"\D", "", count) or 0)
+
+
+def lines_run(build):
+    """{source file: {line: times run}} of both builds; a line that several objects hold has its largest count."""
+    ran = {}
+    for folder, read in ((build, by_gcc), (os.path.join(build, "gate-clang"), by_clang)):
+        for source, number, count in read(folder):
+            name = os.path.relpath(os.path.join(folder, source))
+            if name.startswith("src" + os.sep):
+                lines = ran.setdefault(name, {})
+                lines[number] = max(lines.get(number, 0), count)
     return ran
 
 

@@ -114,7 +114,7 @@ static void generate(const clv_entry *entry, CMUnitTestFunction function, const 
             clv_tile tile = g.variant->tiles[g.tile];
             if (!clv_variant_runs(clvox_context_limits(device), g.variant, tile, 0))
                 continue;
-            if (first_alone && !g.first)
+            if ((first_alone || getenv("CLVOX_TEST_FIRST")) && !g.first)
                 break;
             test_case_at(function, data, bytes, "%s %s %dx%dx%d march %d: %s", entry->name, g.variant->name,
                          tile.x, tile.y, tile.z, tile.march, what);
