@@ -175,6 +175,27 @@ static void landmarks_behind_an_affine(void **state)
     clvox_register_result_free(&r);
 }
 
+/* A deformation works around what images hold, and around landmarks in the air. */
+static void landmarks_far_from_what_images_show(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_landmark_errors errors;
+    clvox_volume *air = ball((const int[3]){61, 27, 23}, (const double[3]){2, 2, 2.4}, 5);
+    const double from[] = {middle[0] + 38, middle[1] + 12, middle[2]}, to[] = {from[0], from[1] + 3, from[2]};
+    const clvox_register_images images = {
+        .channels = 1, .fixed = {air}, .moving = {air}, .fixed_points = from, .moving_points = to, .points = 1,
+    };
+    pair_options(&o, CLVOX_DEFORM_GREEDY, CLVOX_METRIC_LNCC);
+    o.points_weight = .05;
+    assert_ok(clvox_register(ctx, &images, &o, &r));
+    assert_ok(clvox_register_landmarks(&r, from, to, 1, &errors));
+    assert_that(errors.mean_after < .3, "%g", errors.mean_after);
+    clvox_register_result_free(&r);
+    clvox_volume_destroy(&air);
+}
+
 static void landmarks_that_are_none(void **state)
 {
     (void)state;
@@ -205,6 +226,7 @@ int main(void)
                      models[i].name);
     for (int i = 0; i < MODELS; i++)
         test_case_at(landmarks_behind_an_affine, TEST_AT(i), "%s: landmarks behind an affine", models[i].name);
+    test_case(landmarks_far_from_what_images_show, "landmarks far from what images show");
     test_case(landmarks_that_are_none, "landmarks that are none");
     test_tear_down(tear_down);
     return test_run("points", harness_close);
