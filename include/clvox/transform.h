@@ -66,6 +66,10 @@ CLVOX_API int clvox_affine_write(const double matrix[4][4], clvox_affine_form fo
  * clvox_transform_read refuses it. The rename rule of clvox_volume_write holds. */
 CLVOX_API int clvox_affines_write(const double (*matrix)[4][4], int count, const char *path);
 
+/* The inverse of an affine, whose last row is taken for 0 0 0 1; out may be the matrix itself.
+ * CLVOX_ERROR_DATA for a singular matrix. */
+CLVOX_API int clvox_affine_invert(const double matrix[4][4], double out[4][4]);
+
 /* FLIRT's matrix of an affine: it takes FSL's scaled mm (CLVOX_WARP_FSL below)
  * of the moving image to those of the fixed one, which is the other way round,
  * and is written in the form CLVOX_AFFINE_RAS. CLVOX_ERROR_DATA for a singular

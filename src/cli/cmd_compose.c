@@ -2,7 +2,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/matrix.h"
 #include "cli/cli.h"
 
 static bool ends_in(const char *path, const char *end)
@@ -24,7 +23,7 @@ static int write_composite(command *cli, const cli_chain *chain, const char *pat
             return clv_fail(CLVOX_ERROR_ARGUMENT,
                             "%s: a composite holds no inverse of a warp; write that with clvox invert first", path);
         inverted[i] = *part[i];
-        int status = clv_matrix_invert(part[i]->matrix, inverted[i].matrix);
+        int status = clvox_affine_invert(part[i]->matrix, inverted[i].matrix);
         if (status < 0)
             return status;
         part[i] = &inverted[i];
@@ -39,12 +38,13 @@ static int write_matrix(command *cli, const cli_chain *chain, int format, const 
                         const clvox_volume *moving, const char *path)
 {
     int status = CLVOX_OK;
-    double matrix[4][4];
-    CLV_TRY(clvox_compose_affine(chain->link, chain->count, matrix));
+    clvox_transform made = {.is_warp = 0};
+    const clvox_transform *affine = &made;
+    CLV_TRY(clvox_compose_affine(chain->link, chain->count, made.matrix));
     if (format == CLVOX_WARP_FSL)
-        CLV_TRY(clvox_flirt_matrix(CLV_MATRIX(matrix), &fixed->grid, &moving->grid, matrix));
+        CLV_TRY(clvox_flirt_matrix(affine->matrix, &fixed->grid, &moving->grid, made.matrix));
     clvox_affine_form form = format == CLVOX_WARP_ITK ? CLVOX_AFFINE_ITK : CLVOX_AFFINE_RAS;
-    CLV_TRY(clvox_affine_write(CLV_MATRIX(matrix), form, path));
+    CLV_TRY(clvox_affine_write(affine->matrix, form, path));
     cli_log_output(cli, path);
 end:
     return status;

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "base/matrix.h"
 #include "cli/cli.h"
+
+static int invert_affine(command *cli, const char *path, const clvox_transform *affine, const char *out_path)
+{
+    clvox_transform inverse = {.is_warp = 0};
+    const clvox_transform *made = &inverse;
+    int status = clvox_affine_invert(affine->matrix, inverse.matrix);
+    return status < 0 ? clv_fail_in(status, path) : cli_write_affine(cli, made->matrix, out_path);
+}
 
 int cmd_invert(command *cli, int argc, char **argv)
 {
@@ -38,13 +45,7 @@ int cmd_invert(command *cli, int argc, char **argv)
         CLV_TRY(cli_invert_warp(cli, path, transform->warp, &out, error, &jacobian));
         CLV_TRY(cli_write_warp(cli, out, out_path));
     } else {
-        double inverse[4][4];
-        status = clv_matrix_invert(CLV_MATRIX(transform->matrix), inverse);
-        if (status < 0) {
-            clv_fail_in(status, path);
-            goto end;
-        }
-        CLV_TRY(cli_write_affine(cli, CLV_MATRIX(inverse), out_path));
+        CLV_TRY(invert_affine(cli, path, transform, out_path));
     }
     cli_print(cli, "largest_error_voxels  %.6g\nmean_error_voxels     %.6g\n", error[0], error[1]);
     cli_log_number(cli->log, "largest_error_voxels", error[0]);

@@ -167,6 +167,11 @@ int clvox_transforms_write(const clvox_transform *const *transforms, int count, 
     return format->write(path, transforms, count);
 }
 
+int clvox_affine_invert(const double matrix[4][4], double out[4][4])
+{
+    return clv_matrix_invert(matrix, out);
+}
+
 int clvox_affine_write(const double matrix[4][4], clvox_affine_form form, const char *path)
 {
     clvox_transform t = {.is_warp = 0};

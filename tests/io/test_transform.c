@@ -263,8 +263,24 @@ static void other_text_is_refused(void **state)
     refuses(files_in("none.txt"), "No such file");
 }
 
+static void an_affine_and_its_inverse(void **state)
+{
+    (void)state;
+    const double flat[4][4] = {{1, 2, 3, 0}, {2, 4, 6, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    double inverse[4][4], product[4][4];
+    assert_ok(clvox_affine_invert(some, inverse));
+    clv_matrix_multiply(some, CLV_MATRIX(inverse), product);
+    for (int i = 0; i < 16; i++)
+        assert_that(fabs(product[i / 4][i % 4] - (i % 5 == 0)) < 1e-12, "%d: %g", i, product[i / 4][i % 4]);
+    assert_ok(clvox_affine_invert(CLV_MATRIX(inverse), inverse));
+    for (int i = 0; i < 16; i++)
+        assert_true(fabs(inverse[i / 4][i % 4] - some[i / 4][i % 4]) < 1e-12);
+    assert_int_equal(clvox_affine_invert(flat, inverse), CLVOX_ERROR_DATA);
+}
+
 static void rows(void)
 {
+    test_case(an_affine_and_its_inverse, "an affine and its inverse");
     test_case(four_rows_of_four_numbers_are_ras,
               "four rows of four numbers are RAS, with remarks and any spaces");
     test_case(three_rows_will_do, "three rows will do");
