@@ -24,6 +24,7 @@ typedef struct command {
     int threads;
     const char *json; /* NULL, a file, or "-" */
     bool profile, no_cache, no_wisdom, no_clobber, quiet;
+    bool silent; /* one of many runs: a table says how they went */
     int verbose;
     bool parsed;        /* what was typed makes sense, and the log may be written */
     cli_claims *claims; /* what is read and will be written */
@@ -95,6 +96,8 @@ char *cli_bytes(double bytes, char *out);
 /* Opens the device of --device and enters it into the log; nothing when it is
  * open. */
 int cli_open(command *cli);
+/* Enters what was used of wisdom into the log. */
+void cli_log_wisdom(command *cli);
 /* Enters what was used of wisdom into the log and lets the device go; nothing
  * when none is open. */
 void cli_close(command *cli);

@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "atlas/options.h"
-#include "base/file.h"
 #include "base/place.h"
 #include "cli/bar.h"
 #include "cli/claims.h"
 #include "cli/register_options.h"
-#include "io/plain.h"
+#include "cli/table.h"
 #include "register/options.h"
 
 typedef struct entry {
@@ -79,45 +78,19 @@ static int add_entry(request *r, const entry *e)
     return name_entry(r, &r->entry[r->count++]);
 }
 
-/* A path of the list, against its folder. NULL for none. */
-static char *path_of(const char *list, const char *field)
-{
-    char path[PATH_MAX];
-    const char *slash = strrchr(list, '/');
-    if (!field || !*field || !strcmp(field, "n/a"))
-        return NULL;
-    if (*field == '/' || !slash)
-        return strdup(field);
-    snprintf(path, sizeof path, "%.*s/%s", (int)(slash - list), list, field);
-    return strdup(path);
-}
+enum { IMAGE, MASK, LABELS, WEIGHT };
 
-enum { IMAGE, MASK, LABELS, WEIGHT, COLUMNS, MOST_FIELDS = 256 };
-
-static int split(char *line, char **field)
+static int read_row(void *user, int line, const char *const *text)
 {
-    int count = 0;
-    for (char *at; (at = strsep(&line, "\t")) && count < MOST_FIELDS;)
-        field[count++] = at;
-    return count;
-}
-
-static int read_row(request *r, char *line, int number, const int column[COLUMNS])
-{
-    char *field[MOST_FIELDS], *end = NULL;
-    int count = split(line, field);
-    const char *text[COLUMNS];
-    for (int k = 0; k < COLUMNS; k++)
-        text[k] = column[k] >= 0 && column[k] < count ? field[column[k]] : NULL;
-    if (!text[IMAGE] || !*text[IMAGE])
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no image", r->list, number);
-    entry e = {.image = path_of(r->list, text[IMAGE]), .mask = path_of(r->list, text[MASK]),
-               .labels = path_of(r->list, text[LABELS]), .weight = 1};
+    request *r = user;
+    char *end = NULL;
+    entry e = {.image = cli_table_path(r->list, text[IMAGE]), .mask = cli_table_path(r->list, text[MASK]),
+               .labels = cli_table_path(r->list, text[LABELS]), .weight = 1};
     if (text[WEIGHT] && *text[WEIGHT])
         e.weight = strtod(text[WEIGHT], &end);
     if ((end && *end) || !(e.weight > 0) || !isfinite(e.weight)) {
         entry_free(&e);
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list, number,
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list, line,
                         text[WEIGHT]);
     }
     return add_entry(r, &e);
@@ -126,35 +99,10 @@ static int read_row(request *r, char *line, int number, const int column[COLUMNS
 /* A table with a header: image and, if wanted, mask, labels and weight, in any order. */
 static int read_list(request *r)
 {
-    static const char *const names[COLUMNS] = {"image", "mask", "labels", "weight"};
-    int status = CLVOX_OK, column[COLUMNS] = {-1, -1, -1, -1}, number = 0;
-    char *text = NULL, *field[MOST_FIELDS];
-    size_t size;
-    CLV_TRY(clv_file_read_all(r->list, (size_t)64 << 20, &text, &size));
-    char *rest = !strncmp(text, "\xef\xbb\xbf", 3) ? text + 3 : text;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        line[strcspn(line, "\r")] = 0;
-        number++;
-        if (number > 1) {
-            if (*line)
-                CLV_TRY(read_row(r, line, number, column));
-            continue;
-        }
-        int count = split(line, field);
-        for (int i = 0; i < count; i++)
-            for (int k = 0; k < COLUMNS; k++)
-                if (!strcmp(field[i], names[k]))
-                    column[k] = i;
-        if (column[IMAGE] < 0) {
-            status = clv_fail(CLVOX_ERROR_FORMAT,
-                              "%s: its first line names no column `image`; columns are separated by tabs", r->list);
-            goto end;
-        }
-    }
-    if (!r->count)
+    static const char *const names[] = {"image", "mask", "labels", "weight", NULL};
+    int status = cli_table_read(&(cli_table){r->list, names, 1, read_row, r});
+    if (status >= 0 && !r->count)
         status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
-end:
-    free(text);
     return status;
 }
 
@@ -237,39 +185,37 @@ end:
 typedef struct summary {
     const request *r;
     const clvox_atlas_result *result;
+    const int *order;
 } summary;
 
-/* A row a subject, the least like the template first. */
-static int write_summary(const summary *s, const char *path)
+static void print_summary(FILE *to, const void *what)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *to = open_memstream(&text, &size);
-    int *order = malloc((size_t)s->r->count * sizeof *order);
-    if (!to || !order) {
-        free(order);
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    const summary *s = what;
+    fprintf(to, "subject\timage\tweight\tlikeness\tdisplacement_mm\n");
+    for (int k = 0; k < s->r->count; k++) {
+        const entry *e = &s->r->entry[s->order[k]];
+        const clvox_atlas_map *m = &s->result->map[s->order[k]];
+        fprintf(to, "%s\t%s\t%g", e->name, e->image, e->weight);
+        cli_table_number(to, "%.6f", m->likeness);
+        cli_table_number(to, "%.4f", m->displacement_mm);
+        fputc('\n', to);
     }
-    for (int i = 0; i < s->r->count; i++) {
+}
+
+/* A row a subject, the least like the template first. */
+static int write_summary(const request *r, const clvox_atlas_result *result, const char *path)
+{
+    int *order = malloc((size_t)r->count * sizeof *order);
+    if (!order)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    for (int i = 0; i < r->count; i++) {
         int at = i;
-        for (; at > 0 && s->result->map[order[at - 1]].likeness > s->result->map[i].likeness; at--)
+        for (; at > 0 && result->map[order[at - 1]].likeness > result->map[i].likeness; at--)
             order[at] = order[at - 1];
         order[at] = i;
     }
-    clv_plain plain = clv_plain_begin();
-    fprintf(to, "subject\timage\tweight\tlikeness\tdisplacement_mm\n");
-    for (int k = 0; k < s->r->count; k++) {
-        const entry *e = &s->r->entry[order[k]];
-        const clvox_atlas_map *m = &s->result->map[order[k]];
-        fprintf(to, "%s\t%s\t%g\t", e->name, e->image, e->weight);
-        fprintf(to, isfinite(m->likeness) ? "%.6f" : "n/a", m->likeness);
-        fprintf(to, "\t%.4f\n", m->displacement_mm);
-    }
-    clv_plain_end(plain);
+    int status = cli_table_write(path, print_summary, &(summary){r, result, order});
     free(order);
-    int status = fclose(to) ? clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
-                            : clv_file_write_all(path, text, size);
-    free(text);
     return status;
 }
 
@@ -292,7 +238,7 @@ static int write_all(command *cli, const request *r, const clvox_atlas_result *r
         CLV_TRY(clvox_volume_write(result->labels, path_in(r, "template_labels", ".nii.gz", path)));
         cli_log_output(cli, path);
     }
-    CLV_TRY(write_summary(&(summary){r, result}, path_in(r, "summary", ".tsv", path)));
+    CLV_TRY(write_summary(r, result, path_in(r, "summary", ".tsv", path)));
     cli_log_output(cli, path);
     CLV_TRY(clvox_volume_write(result->average, path_in(r, "template", ".nii.gz", path)));
     cli_log_output(cli, path);

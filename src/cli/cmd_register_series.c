@@ -7,13 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/matrix.h"
 #include "base/place.h"
 #include "cli/bar.h"
 #include "cli/register_options.h"
 #include "cli/register_report.h"
-#include "io/plain.h"
+#include "cli/table.h"
 #include "register/series.h"
 
 typedef struct request {
@@ -27,45 +26,30 @@ enum { PATHS = 2 }; /* files of each frame's matrix */
 
 /* ---- files --------------------------------------------------------------- */
 
-/* A number of the table; what is not known is n/a, as in BIDS. */
-static void number(FILE *to, double value)
-{
-    if (isfinite(value))
-        fprintf(to, "\t%.6g", value);
-    else
-        fprintf(to, "\tn/a");
-}
-
-static int write_motion(const void *what, int how, const char *path)
+static void print_motion(FILE *to, const void *what)
 {
     const clvox_series_result *r = what;
-    char *text = NULL;
-    size_t size;
-    FILE *to = open_memstream(&text, &size);
-    (void)how;
-    if (!to)
-        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
-    clv_plain plain = clv_plain_begin();
     fprintf(to, "frame\ttrans_x\ttrans_y\ttrans_z\trot_x\trot_y\trot_z\tframewise_displacement\trmsd\t"
                 "rmsd_reference\tlikeness\toutlier\n");
     for (int i = 0; i < r->frames; i++) {
         const clvox_series_frame *f = &r->frame[i];
         fprintf(to, "%d", i);
         for (int a = 0; a < 3; a++)
-            number(to, f->shift_mm[a]);
+            cli_table_number(to, "%.6g", f->shift_mm[a]);
         for (int a = 0; a < 3; a++)
-            number(to, f->rotation[a]);
-        number(to, f->framewise_mm);
-        number(to, f->rms_mm);
-        number(to, f->rms_reference_mm);
-        number(to, f->likeness);
+            cli_table_number(to, "%.6g", f->rotation[a]);
+        cli_table_number(to, "%.6g", f->framewise_mm);
+        cli_table_number(to, "%.6g", f->rms_mm);
+        cli_table_number(to, "%.6g", f->rms_reference_mm);
+        cli_table_number(to, "%.6g", f->likeness);
         fprintf(to, "\t%d\n", f->flags != 0);
     }
-    clv_plain_end(plain);
-    int status = fclose(to) ? clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
-                            : clv_file_write_all(path, text, size);
-    free(text);
-    return status;
+}
+
+static int write_motion(const void *what, int how, const char *path)
+{
+    (void)how;
+    return cli_table_write(path, print_motion, what);
 }
 
 static int write_transforms(const void *what, int how, const char *path)

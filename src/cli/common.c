@@ -30,7 +30,7 @@ char *cli_bytes(double bytes, char *out)
 
 void cli_print(const command *cli, const char *format, ...)
 {
-    if (cli->json && !strcmp(cli->json, "-"))
+    if (cli->silent || (cli->json && !strcmp(cli->json, "-")))
         return;
     va_list args;
     va_start(args, format);
@@ -81,7 +81,7 @@ void cli_log_jacobian(cJSON *to, const clvox_jacobian_summary *summary)
 }
 
 /* What reproducing the run's bits takes besides device, version and inputs. */
-static void log_wisdom(command *cli)
+void cli_log_wisdom(command *cli)
 {
     if (!cli->ctx)
         return;
@@ -134,7 +134,7 @@ static char *make_utf8(const char *text)
 int cli_write_log(command *cli, const char *path)
 {
     int status = CLVOX_OK;
-    log_wisdom(cli);
+    cli_log_wisdom(cli);
     bool to_stdout = !strcmp(path, "-");
     cli_claim_written(cli, path);
     cli_claims_settle(cli);
@@ -198,7 +198,7 @@ int cli_open(command *cli)
 
 void cli_close(command *cli)
 {
-    log_wisdom(cli);
+    cli_log_wisdom(cli);
     clvox_context_destroy(&cli->ctx);
 }
 

@@ -85,6 +85,22 @@ static int answer_ants(const cli_register_request *r)
     return CLVOX_OK;
 }
 
+/* What a list of pairs says itself, or has no place for. */
+static int check_list(const cli_register_request *r)
+{
+    if (r->fixed.count || r->moving.count)
+        return cli_misuse("--list names the images; it does not go with -f and -m");
+    if (r->weights.count)
+        return cli_misuse("--weight is for channels; the pairs of a --list have one each");
+    if (r->points)
+        return cli_misuse("--points is for one pair; it does not go with --list");
+    if (r->dry_run)
+        return cli_misuse("--dry-run is for one pair; it does not go with --list");
+    if (!r->prefix)
+        return cli_misuse("-o DIR is missing: the folder of the outputs");
+    return CLVOX_OK;
+}
+
 /* As many fixed as moving images, and a weight for each or none. */
 static int read_channels(cli_register_request *r)
 {
@@ -201,6 +217,10 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"moving", 'm', CLI_REPEAT, &r->moving, "FILE", "the moving image; as many as -f"},
         {"weight", 0, CLI_REPEAT, &r->weights, "N", "one for each channel, in order (default: equal)"},
         {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "prefix of the output files"},
+        {"list", 0, CLI_TEXT, &r->list, "PAIRS.tsv",
+         "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; -o is the folder "
+         "of the outputs"},
+        {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv", "with --list: a row a pair (default: summary.tsv in the folder)"},
         {"quick", 0, CLI_FLAG, &r->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
         {"best", 0, CLI_FLAG, &r->best, NULL, "more regular maps, more iterations; less overlap than the default"},
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear by degrees of freedom"},
@@ -223,7 +243,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {0},
     };
     const cli_usage usage = {
-        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]",
+        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register --list PAIRS.tsv -o DIR [options]",
         .about = about,
         .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result \\\n"
                    "      --fixed-mask subject_brain.nii.gz --moving-mask atlas_brain.nii.gz \\\n"
@@ -236,12 +256,19 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
+    if (r->list) {
+        CLV_TRY(check_list(r));
+        goto options;
+    }
+    if (r->summary)
+        return cli_misuse("--summary belongs to --list");
     if (!r->fixed.count)
         return cli_misuse("-f FIXED is missing");
     if (!r->moving.count)
         return cli_misuse("-m MOVING is missing");
     CLV_TRY(answer_ants(r));
     CLV_TRY(read_channels(r));
+options:
     if (!r->prefix)
         return cli_misuse("-o PREFIX is missing");
     if (r->frames && !r->points)

@@ -11,6 +11,7 @@ typedef struct cli_register_request {
     cli_texts fixed, moving, weights;
     double weight[CLVOX_MAX_CHANNELS];
     const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels, *initial_warp, *points;
+    const char *list, *summary; /* many pairs: prefix is the folder of their outputs */
     const char *given[CLV_MAX_OPTIONS]; /* of the rows of clv_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
     int frames; /* 1: points are in RAS */
@@ -23,6 +24,9 @@ typedef struct cli_register_request {
  * CLI_USAGE or an error of the file behind --init. */
 int cli_register_parse(command *cli, int argc, char **argv, cli_register_request *request,
                        clvox_register_options *options);
+
+/* Registers the pairs of request->list, one after another, reading and writing meanwhile. */
+int cli_register_list(command *cli, const cli_register_request *request, const clvox_register_options *options);
 
 /* The model that is typed for the rows of clv_register_table, and what a preset makes of it; the other rows are read
  * after it. */

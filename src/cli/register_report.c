@@ -290,7 +290,7 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict)
 {
     for (int i = 0; i < DOUBTS; i++)
-        if (result->suspicions & all_doubts[i].bit)
+        if (result->suspicions & all_doubts[i].bit && !cli->silent)
             fprintf(stderr, "clvox %s: WARNING: %s\n", cli->verb, all_doubts[i].sentence);
     if (result->suspicions && strict)
         return clv_fail(CLVOX_ERROR_DATA, "the result looks wrong; the files were written, look at them");

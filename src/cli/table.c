@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/table.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "io/plain.h"
+
+enum { MOST_FIELDS = 256 };
+
+static int split(char *line, char **field)
+{
+    int count = 0;
+    for (char *at; (at = strsep(&line, "\t")) && count < MOST_FIELDS;)
+        field[count++] = at;
+    return count;
+}
+
+static int read_header(const cli_table *t, char *line, int *column)
+{
+    char *field[MOST_FIELDS];
+    int count = split(line, field);
+    for (int k = 0; t->names[k]; k++) {
+        column[k] = -1;
+        for (int i = 0; i < count; i++)
+            if (!strcmp(field[i], t->names[k]))
+                column[k] = i;
+        if (column[k] < 0 && k < t->needed)
+            return clv_fail(CLVOX_ERROR_FORMAT, "%s: its first line names no column `%s`; columns are separated by tabs",
+                            t->path, t->names[k]);
+    }
+    return CLVOX_OK;
+}
+
+static int read_row(const cli_table *t, char *line, int number, const int *column)
+{
+    char *field[MOST_FIELDS];
+    const char *text[CLI_TABLE_COLUMNS];
+    int count = split(line, field);
+    for (int k = 0; t->names[k]; k++)
+        text[k] = column[k] >= 0 && column[k] < count ? field[column[k]] : NULL;
+    for (int k = 0; k < t->needed; k++)
+        if (!text[k] || !*text[k])
+            return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: there is no %s", t->path, number, t->names[k]);
+    return t->row(t->user, number, text);
+}
+
+int cli_table_read(const cli_table *t)
+{
+    int status = CLVOX_OK, column[CLI_TABLE_COLUMNS], number = 0;
+    char *text = NULL;
+    size_t size;
+    CLV_TRY(clv_file_read_all(t->path, (size_t)64 << 20, &text, &size));
+    char *rest = !strncmp(text, "\xef\xbb\xbf", 3) ? text + 3 : text;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        line[strcspn(line, "\r")] = 0;
+        if (++number == 1)
+            CLV_TRY(read_header(t, line, column));
+        else if (*line)
+            CLV_TRY(read_row(t, line, number, column));
+    }
+end:
+    free(text);
+    return status;
+}
+
+char *cli_table_path(const char *table, const char *field)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(table, '/');
+    if (!field || !*field || !strcmp(field, "n/a"))
+        return NULL;
+    if (*field == '/' || !slash)
+        return strdup(field);
+    snprintf(path, sizeof path, "%.*s/%s", (int)(slash - table), table, field);
+    return strdup(path);
+}
+
+int cli_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    clv_plain plain = clv_plain_begin();
+    print(to, what);
+    clv_plain_end(plain);
+    int status = fclose(to) ? clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
+                            : clv_file_write_all(path, text, size);
+    free(text);
+    return status;
+}
+
+void cli_table_number(FILE *to, const char *format, double value)
+{
+    fputc('\t', to);
+    if (isfinite(value))
+        fprintf(to, format, value);
+    else
+        fputs("n/a", to);
+}

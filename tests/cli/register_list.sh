@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Many pairs in one process.
+. "$(dirname "$0")/lib.sh"
+mkdir -p in
+for seed in 1 2; do
+    "$program" phantom pair -o "in/p$seed" --size 17x16x13 --spacing 3x3x3.5mm --seed $seed -q
+done
+fast="--quick --linear rigid --shrink 2x1 --iterations 3x3 --no-picture"
+tab=$(printf '\t')
+# status OUTPUT: what the summary says of a pair
+status() { awk -F "$tab" -v o="$1" '$3 == o { print $4 }' out/summary.tsv; }
+summary_says() { [ "$(status "$1")" = "$2" ] || complain "$1 is '$(status "$1")', not $2"; }
+
+begin "pairs of a list are bit for bit those of single commands; a failed one is a row"
+printf 'output\tmoving\tage\tfixed\tlabels\n' > in/pairs.tsv
+printf 'a_\tp1_moving.nii.gz\t3\tp1_fixed.nii.gz\tp1_moving_labels.nii.gz\n' >> in/pairs.tsv
+printf 'gone\tnothing.nii.gz\t3\tp1_fixed.nii.gz\t\n' >> in/pairs.tsv
+printf 'deep/b\tp2_moving.nii.gz\t4\tp2_fixed.nii.gz\tn/a\n' >> in/pairs.tsv
+exits 1 clvox register --list in/pairs.tsv -o out $fast
+says 'out/gone: failed: .*nothing.nii.gz'; says '1 of 3 pairs failed; out/summary.tsv'; prints '2 done, 0 present, 1 failed'
+summary_says out/a done; summary_says out/gone failed; summary_says out/deep/b done
+grep -q "nothing.nii.gz${tab}out/gone${tab}failed.*nothing.nii.gz: cannot be opened" out/summary.tsv || complain "the summary does not say why"
+exits 0 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz --labels in/p1_moving_labels.nii.gz -o s1 $fast
+exits 0 clvox register -f in/p2_fixed.nii.gz -m in/p2_moving.nii.gz -o s2 $fast
+for end in warp.nii.gz warped.nii.gz labels.nii.gz affine.txt; do cmp -s out/a_$end s1_$end || complain "a_$end differs"; done
+for end in warp.nii.gz warped.nii.gz affine.txt; do cmp -s out/deep/b_$end s2_$end || complain "b_$end differs"; done
+absent out/deep/b_labels.nii.gz; absent out/gone_warp.nii.gz; absent out/gone.json
+json out/deep/b.json 'len(j["inputs"]) == 2 and len(j["outputs"]) == 3 and j["result"]["ncc_after"] > 0.9'
+
+begin "what is complete stays as it is; what misses a file, its log or has another input is done again"
+cp in/p2_moving.nii.gz in/nothing.nii.gz
+touch -d '2001-01-01' out/a_warp.nii.gz out/deep/b_warp.nii.gz
+rm out/deep/b_affine.txt
+exits 0 clvox register --list in/pairs.tsv -o out $fast --json log/l.json
+json log/l.json 'j["result"] == {"pairs": 3, "done": 2, "present": 1, "failed": 0}'
+summary_says out/a present; summary_says out/gone done; summary_says out/deep/b done
+[ "$(date -r out/a_warp.nii.gz +%Y)" = 2001 ] || complain "a complete pair was written again"
+[ "$(date -r out/deep/b_warp.nii.gz +%Y)" != 2001 ] || complain "a pair without its matrix was taken for complete"
+rm out/deep/b.json; touch in/p1_moving_labels.nii.gz
+exits 0 clvox register --list in/pairs.tsv -o out $fast -q; quiet
+summary_says out/a done; summary_says out/gone present; summary_says out/deep/b done
+exits 0 clvox register --list in/pairs.tsv -o out $fast --step 0.3vox -q
+[ "$(grep -c "${tab}done$tab" out/summary.tsv)" = 3 ] || complain "other options were not felt"
+
+begin "misuse and lists that make no sense are one sentence"
+exits 2 clvox register --list in/pairs.tsv; says '-o DIR'
+exits 2 clvox register --list in/pairs.tsv -f in/p1_fixed.nii.gz -o x; says '--list names the images'
+exits 2 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o x --summary s.tsv; says '--summary belongs to --list'
+exits 1 clvox register --list gone.tsv -o x; one_sentence; says 'gone.tsv'
+printf 'fixed\tmoving\n' > bad.tsv; exits 1 clvox register --list bad.tsv -o x; one_sentence; says 'no column .output'
+printf 'fixed\tmoving\toutput\n' > bad.tsv; exits 1 clvox register --list bad.tsv -o x; one_sentence; says 'no pair'
+printf 'a.nii\t\tb\n' >> bad.tsv; exits 1 clvox register --list bad.tsv -o x; one_sentence; says 'line 2: there is no moving'
+printf 'fixed\tmoving\toutput\na\tb\tc\nd\te\tc_\n' > bad.tsv
+exits 1 clvox register --list bad.tsv -o x; one_sentence; says 'two pairs have the output x/c'
+cp in/p1_moving.nii.gz in/c_warped.nii.gz
+printf 'fixed\tmoving\toutput\np1_fixed.nii.gz\tc_warped.nii.gz\tc\n' > in/bad.tsv
+exits 1 clvox register --list in/bad.tsv -o in; one_sentence; says 'in/c_warped.nii.gz: is an input'
+cmp -s in/p1_moving.nii.gz in/c_warped.nii.gz || complain "an input was overwritten"
+absent x
+finish
