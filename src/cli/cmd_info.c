@@ -4,7 +4,6 @@
 
 #include "base/matrix.h"
 #include "cli/cli.h"
-#include "io/labels.h"
 #include "io/orientation.h"
 #include "transform/field.h"
 

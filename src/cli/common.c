@@ -12,7 +12,6 @@
 #include "cli/cli.h"
 #include "runtime/ahead.h"
 #include "runtime/compiler.h"
-#include "runtime/runtime.h"
 #include "runtime/timing.h"
 #include "runtime/wisdom.h"
 
