@@ -4,13 +4,14 @@
  * (src/op/surface/mesh_distance.h): corner a, unit normal, the two vectors whose
  * products with p - a are the weights of b and c at the foot of p, then ab,
  * 1 / ab^2, ac, 1 / ac^2, 1 / bc^2, unused. */
+#include "common/map.clh"
 
 /* Where the voxels of a cell lie: x fastest. */
-static inline float3 voxel_at(float4 row_x, float4 row_y, float4 row_z, int4 cell, int lane)
+static inline float3 voxel_at(rows to_mm, int4 cell, int lane)
 {
     float4 i = (float4)((float)(cell.x + (lane & 1)), (float)(cell.y + ((lane >> 1) & 1)),
                         (float)(cell.z + (lane >> 2)), 1.0f);
-    return (float3)(dot(row_x, i), dot(row_y, i), dot(row_z, i));
+    return (float3)(dot(to_mm.x, i), dot(to_mm.y, i), dot(to_mm.z, i));
 }
 
 static inline float along(float3 q, float3 e, float inverse)
@@ -32,14 +33,14 @@ static inline float triangle_squared(__global const float *r, float3 p)
 
 /* A work-item a voxel: eight neighbours share a list. */
 __kernel void mesh_distance_item(__global const float *triangles, __global const int4 *cells,
-                                 __global const int *list, float4 row_x, float4 row_y, float4 row_z,
-                                 int count, __global float *squared, __global int *nearest)
+                                 __global const int *list, rows to_mm, int count,
+                                 __global float *squared, __global int *nearest)
 {
     int i = get_global_id(0), cell = i >> 3;
     if (cell >= count)
         return;
     int4 here = cells[cell];
-    float3 p = voxel_at(row_x, row_y, row_z, here, i & 7);
+    float3 p = voxel_at(to_mm, here, i & 7);
     float best = INFINITY;
     int found = -1, end = cells[cell + 1].w;
     for (int k = here.w; k < end; k++) {
@@ -72,8 +73,8 @@ static inline float8 along8(point8 q, float3 e, float inverse)
 
 /* A work-item a cell: one triangle against eight voxels at once. */
 __kernel void mesh_distance_cell(__global const float *triangles, __global const int4 *cells,
-                                 __global const int *list, float4 row_x, float4 row_y, float4 row_z,
-                                 int count, __global float *squared, __global int *nearest)
+                                 __global const int *list, rows to_mm, int count,
+                                 __global float *squared, __global int *nearest)
 {
     int cell = get_global_id(0);
     if (cell >= count)
@@ -82,9 +83,9 @@ __kernel void mesh_distance_cell(__global const float *triangles, __global const
     const float8 dx = (float8)(0, 1, 0, 1, 0, 1, 0, 1), dy = (float8)(0, 0, 1, 1, 0, 0, 1, 1);
     const float8 dz = (float8)(0, 0, 0, 0, 1, 1, 1, 1);
     float8 x = (float)here.x + dx, y = (float)here.y + dy, z = (float)here.z + dz;
-    point8 p = {row_x.x * x + row_x.y * y + row_x.z * z + row_x.w,
-                row_y.x * x + row_y.y * y + row_y.z * z + row_y.w,
-                row_z.x * x + row_z.y * y + row_z.z * z + row_z.w};
+    point8 p = {to_mm.x.x * x + to_mm.x.y * y + to_mm.x.z * z + to_mm.x.w,
+                to_mm.y.x * x + to_mm.y.y * y + to_mm.y.z * z + to_mm.y.w,
+                to_mm.z.x * x + to_mm.z.y * y + to_mm.z.z * z + to_mm.z.w};
     float8 best = INFINITY;
     int8 found = -1;
     int end = cells[cell + 1].w;

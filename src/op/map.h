@@ -39,6 +39,8 @@ static inline clv_map_arg clv_map_of(const clv_map *map)
     return arg;
 }
 
+/* As kernel arguments; ROWS4: of rows that are four floats each. */
+#define CLV_ROWS4(m) ((clv_arg){sizeof(clv_rows_arg), (m), NULL})
 #define CLV_ROWS(m) ((clv_arg){sizeof(clv_rows_arg), &(clv_rows_arg[1]){clv_rows_of(m)}, NULL})
 #define CLV_MAP(map) ((clv_arg){sizeof(clv_map_arg), &(clv_map_arg[1]){clv_map_of(map)}, NULL})
 

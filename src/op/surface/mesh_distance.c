@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/matrix.h"
+#include "op/map.h"
 
 static const clv_variant variants[] = {
     {.name = "item",
@@ -74,8 +75,7 @@ int clv_mesh_distance(clvox_context *ctx, const clv_mesh_cells *cells, clv_buffe
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size,
                        (double)cells->list->bytes + (double)cells->triangles->bytes + 80.0 * cells->count,
                        CLV_BUF(cells->triangles), CLV_BUF(cells->cells), CLV_BUF(cells->list),
-                       CLV_FLOAT4V(cells->to_position[0]), CLV_FLOAT4V(cells->to_position[1]),
-                       CLV_FLOAT4V(cells->to_position[2]), CLV_INT(cells->count), CLV_BUF(squared),
+                       CLV_ROWS4(cells->to_position), CLV_INT(cells->count), CLV_BUF(squared),
                        CLV_BUF(nearest)));
 end:
     return status;
