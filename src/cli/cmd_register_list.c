@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* register --list: many pairs in one process. The device solves one while the next is read and the last is written. */
+/* register --list: many pairs in one process. The device solves one while the next is read and the last ones are
+ * written. */
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/parallel.h"
 #include "base/place.h"
 #include "cli/register_pair.h"
 #include "cli/table.h"
@@ -358,8 +360,12 @@ static int next_waiting(const list *l, int from)
 
 static int solve_all(command *cli, list *l, int waiting)
 {
+    /* Compressing files and drawing takes longer than a device needs for small images: several pairs at once. */
+    enum { MOST_SAVED = 4 };
+    const int room = clv_threads() < MOST_SAVED ? clv_threads() : MOST_SAVED;
+    job *saved[MOST_SAVED] = {NULL};
     int status = CLVOX_OK, at = next_waiting(l, 0), solved = 0;
-    job *next = at < l->count ? job_of(cli, l, &l->row[at]) : NULL, *now = NULL, *last = NULL;
+    job *next = at < l->count ? job_of(cli, l, &l->row[at]) : NULL, *now = NULL;
     cli_bar bar;
     cli_bar_begin(&bar, cli);
     while (next && !cli_interrupted()) {
@@ -377,17 +383,17 @@ static int solve_all(command *cli, list *l, int waiting)
         }
         cli_log_wisdom(&now->cli);
         now->cli.ctx = NULL; /* the device is this thread's */
-        finish(cli, &last);
+        finish(cli, &saved[solved % room]); /* the oldest */
         if (now->status >= 0)
             begin(now, save_pair);
-        last = now;
-        solved++;
+        saved[solved++ % room] = now;
     }
     if (next) { /* read and not solved: it waits */
         wait_for(next);
         next->status = CLVOX_ERROR_STOPPED;
     }
-    finish(cli, &last);
+    for (int i = 0; i < room; i++)
+        finish(cli, &saved[i]);
     finish(cli, &next);
     cli_bar_end(&bar);
     if (cli_interrupted())
