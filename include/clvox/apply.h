@@ -59,6 +59,24 @@ CLVOX_API int clvox_apply_with(clvox_context *context, const clvox_volume *image
                                const clvox_link *links, int count, const clvox_apply_options *options,
                                clvox_volume **out);
 
+/* What clvox_forward does with the values that land around a voxel. */
+typedef enum clvox_landing {
+    CLVOX_LANDING_MEAN = 0, /* their mean by weight; outside where the weights are less than a thousandth of a voxel */
+    CLVOX_LANDING_MASS      /* their sum, times the volume of a voxel of image over that of grid: the integral of
+                               image in mm^3 is kept, but for what lands outside of grid */
+} clvox_landing;
+
+/* Forward warping: carries every voxel of every frame of image, a volume of numbers, to
+ * links[count-1](... links[0](x)), as clvox_apply_points carries points, and shares its value among the eight
+ * voxels of grid around that place by their trilinear weights: the adjoint of clvox_apply with
+ * CLVOX_INTERPOLATE_LINEAR onto image's grid. Under the chain that brings an image from moving to fixed, it
+ * takes one from fixed to moving, with no inverse. Values that are not finite are left out. Labels, vectors and
+ * tensors are a CLVOX_ERROR_ARGUMENT. The same bits run after run. On success *out is the caller's, on
+ * failure NULL. */
+CLVOX_API int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox_grid *grid,
+                            const clvox_link *links, int count, clvox_landing landing, float outside,
+                            clvox_volume **out);
+
 /* One displacement volume (RAS mm on grid) that does what the chain does. */
 CLVOX_API int clvox_compose(clvox_context *context, const clvox_grid *grid,
                             const clvox_link *links, int count, clvox_volume **out);

@@ -77,6 +77,7 @@ int cmd_apply(command *cli, int argc, char **argv)
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
     const char *image_path = NULL, *reference_path = NULL, *out_path = NULL, *points = NULL;
     cli_texts transforms = {.count = 0};
+    bool forward = false, mass = false;
     int interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
     double outside = 0;
     const cli_option options[] = {
@@ -95,6 +96,8 @@ int cmd_apply(command *cli, int argc, char **argv)
          "tensors, fs for vectors)"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
          "of a tensor's six volumes, in and out (auto: what NIfTI marks as tensors)"},
+        {"forward", 0, CLI_FLAG, &forward, NULL, "carry IMAGE's voxels through the chain instead: from fixed to moving"},
+        {"mass", 0, CLI_FLAG, &mass, NULL, "with --forward: add up what lands, so that the integral is kept (else: its mean)"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
         {"frames", 0, CLI_CHOICE, &frames, "lps|ras", "frame of the points, in and out (default lps, as in ITK and ANTs)"},
         {0},
@@ -112,6 +115,11 @@ int cmd_apply(command *cli, int argc, char **argv)
             "Tensors and vectors are reoriented. ppd (the default for tensors, as in ANTs and FSL)\n"
             "follows fibres through shear and stretching; fs (finite strain) applies the rotation\n"
             "alone. Files of FSL, DIPY and MRtrix do not declare tensors: give --order.\n\n"
+            "--forward carries each voxel of IMAGE to last(... first(x)), where --points takes points, and shares\n"
+            "its value among the eight voxels of REFERENCE around that place: the adjoint of linear\n"
+            "interpolation, for images of the fixed space, with no inverse. A voxel takes the mean of what\n"
+            "lands there, --outside where nothing does; with --mass the sum, per mm^3, which keeps the\n"
+            "integral: for densities, counts and volumes of tissue.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
             "(RAS with --frames ras); further columns are kept.",
@@ -135,19 +143,31 @@ int cmd_apply(command *cli, int argc, char **argv)
         return cli_misuse("-i IMAGE is missing");
     if (!points && !reference_path)
         return cli_misuse("-r REFERENCE is missing");
+    if (mass && !forward)
+        return cli_misuse("--mass belongs to --forward");
+    if (forward && (points || interp || reorient || order != CLVOX_TENSOR_AUTO))
+        return cli_misuse("--forward takes none of --points, --interp, --reorient and --order");
     if (points) {
         CLV_TRY(cli_read_chain(cli, &transforms, &chain));
         status = move_points(cli, &chain, points, frames == 1, out_path);
         goto end;
     }
     bool named = order != CLVOX_TENSOR_AUTO;
-    const cli_input inputs[] = {{named ? NULL : image_path, &image, CLI_AS_LABELS},
+    const cli_input inputs[] = {{named ? NULL : image_path, &image, forward ? 0 : CLI_AS_LABELS},
                                 {reference_path, &reference, 0}};
     chain.fixed = reference_path;
     chain.moving = image_path;
     CLV_TRY(cli_load(cli, inputs, 2, &transforms, &chain, true));
     if (named)
         CLV_TRY(cli_read_tensor(cli, image_path, (clvox_tensor_order)order, &image));
+    if (forward) {
+        CLV_TRY(clvox_forward(cli->ctx, image, &reference->grid, chain.link, chain.count,
+                              mass ? CLVOX_LANDING_MASS : CLVOX_LANDING_MEAN, (float)outside, &out));
+        status = clvox_volume_store_as(out, image, mass ? 0 : outside, (clvox_output)output);
+        if (status >= 0)
+            status = cli_write_volume(cli, out, out_path);
+        goto end;
+    }
     if (interp == 0 && image->kind == CLVOX_KIND_SCALAR && image->hint != CLVOX_LABELS_NONE) {
         cli_remark(cli, 0, "%s: taken for labels (%s), which are kept; --interp linear takes it for an image\n",
                    image_path, clvox_label_reason(image->hint));

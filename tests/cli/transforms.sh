@@ -42,6 +42,14 @@ exits 0 clvox compare p_fixed.nii.gz same.nii.gz; below RMS 0.05
 exits 0 clvox apply -i p_fixed.nii.gz -r p_fixed.nii.gz -o same.nii.gz
 exits 0 clvox compare p_fixed.nii.gz same.nii.gz; near SSD 0 0
 
+begin "--forward carries the fixed image to the moving one without an inverse"
+exits 0 clvox apply --forward -i p_fixed.nii.gz -r p_moving.nii.gz -t p_truth_warp.nii.gz -t turn.txt -o carried.nii.gz
+exits 0 clvox compare p_moving.nii.gz carried.nii.gz; below RMS "$(awk -v s="$start" 'BEGIN { print 0.35 * s }')"
+exits 1 clvox apply --forward -i p_fixed_labels.nii.gz -r p_moving.nii.gz -t turn.txt -o x.nii
+one_sentence; says 'labels are names'; absent x.nii
+exits 2 clvox apply -i p_fixed.nii.gz -r p_moving.nii.gz --mass -o x.nii; says 'belongs to --forward'
+exits 2 clvox apply --forward --interp cubic -i p_fixed.nii.gz -r p_moving.nii.gz -o x.nii; says 'takes none of'
+
 begin "--output-type decides what images are written as, not labels"
 for row in 'uchar uint8' 'short int16' 'ushort uint16' 'int int32' 'float float32' 'double float64'; do
     exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz --output-type ${row% *} -o typed.nii

@@ -619,9 +619,59 @@ static void wider_kernels_err_less(void **state)
     clvox_volume_destroy(&v);
 }
 
+/* What apply takes from a place, forward brings there: <forward u, v> = <u, apply v>, on grids that differ. */
+static void forward_is_the_adjoint_of_apply(void **state)
+{
+    (void)state;
+    const clvox_transform t = affine(stretch);
+    const clvox_link link = {&t, 0};
+    clvox_volume *u, *v, *carried, *taken;
+    double left = 0, right = 0, size = 0, edge[2] = {0};
+    size_t from = clvox_grid_voxels(&left_handed), to = clvox_grid_voxels(&right_handed);
+    assert_ok(clvox_volume_create(&left_handed, 2, CLVOX_KIND_SCALAR, &u));
+    assert_ok(clvox_volume_create(&right_handed, 2, CLVOX_KIND_SCALAR, &v));
+    harness_random(u->data, 2 * from, 8, -3, 5);
+    harness_random(v->data, 2 * to, 9, -1, 1);
+    assert_ok(clvox_forward(ctx, u, &right_handed, &link, 1, CLVOX_LANDING_MASS, 0, &carried));
+    assert_ok(clvox_apply(ctx, v, &left_handed, &link, 1, CLVOX_INTERPOLATE_LINEAR, 0, &taken));
+    for (size_t i = 0; i < 2 * from; i++) {
+        right += (double)u->data[i] * (double)taken->data[i];
+        size += fabs((double)u->data[i]);
+    }
+    for (size_t i = 0; i < 2 * to; i++)
+        left += (double)carried->data[i] * (double)v->data[i];
+    for (int k = 0; k < 2; k++) {
+        const double(*m)[4] = k ? right_handed.to_ras : left_handed.to_ras;
+        edge[k] = fabs(m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
+                       m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]));
+    }
+    left *= edge[1] / edge[0];
+    assert_that(fabs(left - right) < 1e-6 * size, "%g and %g", left, right);
+    clvox_volume_destroy(&carried);
+    clvox_volume_destroy(&taken);
+    /* Of a constant, the mean is that constant wherever something lands. */
+    for (size_t i = 0; i < 2 * from; i++)
+        u->data[i] = 4;
+    u->data[77] = NAN;
+    assert_ok(clvox_forward(ctx, u, &right_handed, &link, 1, CLVOX_LANDING_MEAN, -1, &carried));
+    size_t landed = 0;
+    for (size_t i = 0; i < 2 * to; i++) {
+        assert_true(carried->data[i] == -1 || fabsf(carried->data[i] - 4) < 1e-5f);
+        landed += carried->data[i] > 0;
+    }
+    assert_true(landed > to / 2 && landed < 2 * to);
+    clvox_volume_destroy(&carried);
+    u->kind = CLVOX_KIND_LABEL;
+    assert_int_equal(clvox_forward(ctx, u, &right_handed, &link, 1, CLVOX_LANDING_MEAN, 0, &carried), CLVOX_ERROR_ARGUMENT);
+    assert_null(carried);
+    clvox_volume_destroy(&u);
+    clvox_volume_destroy(&v);
+}
+
 int main(void)
 {
     ctx = harness_open();
+    test_case(forward_is_the_adjoint_of_apply, "forward is the adjoint of apply");
     test_case(wider_kernels_err_less, "wider kernels err less, and thin axes stay");
     test_case(same_grid, "no transform, same grid: every voxel as it was, NaN too");
     ramps();

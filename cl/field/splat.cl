@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each voxel's value to the eight voxels around the place where it lands, by their trilinear weights: the
+ * adjoint of warp.cl's linear interpolation. Sums are whole numbers of 64 bits, so that the order in which
+ * voxels arrive does not show. Two words a sum, the lower first.
+ * HAS_FIELD: whether there is a u. ONES: 1 in the place of each finite value. WORDS: additions of 32 bits and
+ * their carry, for devices without atomics of 64 bits. */
+#include "common/position.clh"
+
+#ifndef ONES
+#define ONES 0
+#endif
+#ifndef HAS_WEIGHTS
+#define HAS_WEIGHTS 0
+#endif
+#ifndef CELLS
+#define CELLS 1
+#endif
+
+#if defined(cl_khr_int64_base_atomics) && !defined(WORDS)
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+static inline void add(__global uint *sums, int i, long units)
+{
+    atom_add((volatile __global long *)sums + i, units);
+}
+#else
+static inline void add(__global uint *sums, int i, long units)
+{
+    uint low = (uint)units, high = (uint)((ulong)units >> 32);
+    uint before = atomic_add(&sums[2 * i], low);
+    high += before > ~low;
+    if (high)
+        atomic_add(&sums[2 * i + 1], high);
+}
+#endif
+
+static inline void add_local(__local uint *sums, int i, long units)
+{
+    uint low = (uint)units, high = (uint)((ulong)units >> 32);
+    uint before = atomic_add(&sums[2 * i], low);
+    high += before > ~low;
+    if (high)
+        atomic_add(&sums[2 * i + 1], high);
+}
+
+/* Where a voxel lands: the lower corner, 1 where there is an upper one, the fractions, and its value in units.
+ * lands: not where nothing is added. */
+typedef struct landing {
+    int3 base, up;
+    float3 f;
+    float units;
+    bool lands;
+} landing;
+
+static inline landing landing_of(__global const float *in, int4 size, map m, __global const float *field,
+                                 float most, float scale, int4 to, __global int *beyond, int x, int y, int z)
+{
+    landing a;
+    int i = (z * size.y + y) * size.x + x;
+    float3 u = (float3)(0.0f);
+#if HAS_FIELD
+    u = load_vec(field, i, size.x * size.y * size.z);
+#endif
+    float3 p = position_of(m, x, y, z, u), q = position_clamp(p, to);
+    float value = in[i];
+    bool finite = fabs(value) < INFINITY;
+#if ONES
+    value = 1.0f;
+#endif
+    if (finite && fabs(value) > most)
+        atomic_inc(beyond);
+    a.lands = finite && fabs(value) <= most && position_inside(p, to);
+    a.base = a.lands ? (int3)(max(min((int)q.x, to.x - 2), 0), max(min((int)q.y, to.y - 2), 0),
+                              max(min((int)q.z, to.z - 2), 0))
+                     : (int3)(0);
+    a.up = (int3)(to.x > 1, to.y > 1, to.z > 1);
+    a.f = (float3)(q.x - a.base.x, q.y - a.base.y, q.z - a.base.z);
+    a.units = a.lands ? value * scale : 0.0f;
+    return a;
+}
+
+/* The eight shares, x fastest. */
+static inline void shares_of(landing a, long share[8])
+{
+    float3 f = a.f, r = 1.0f - f;
+    float edge[4] = {r.y * r.z, f.y * r.z, r.y * f.z, f.y * f.z};
+    for (int e = 0; e < 4; e++) {
+        share[2 * e] = convert_long_rte(r.x * edge[e] * a.units);
+        share[2 * e + 1] = convert_long_rte(f.x * edge[e] * a.units);
+    }
+}
+
+static inline void add_all(__global uint *sums, int4 to, landing a)
+{
+    long share[8];
+    if (!a.lands)
+        return;
+    shares_of(a, share);
+    int base = (a.base.z * to.y + a.base.y) * to.x + a.base.x;
+    for (int k = 0; k < 8; k++) {
+        int dx = k & 1 ? a.up.x : 0, dy = k & 2 ? a.up.y : 0, dz = k & 4 ? a.up.z : 0;
+        if (share[k])
+            add(sums, base + (dz * to.y + dy) * to.x + dx, share[k]);
+    }
+}
+
+__kernel void splat_item(__global const float *in, int4 size, map m, __global const float *field, float most,
+                         float scale, __global uint *sums, int4 to, __global int *beyond)
+{
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    if (x >= size.x || y >= size.y || z >= size.z)
+        return;
+    add_all(sums, to, landing_of(in, size, m, field, most, scale, to, beyond, x, y, z));
+}
+
+/* A work-group adds up in local memory what lands in the box around where its voxels land, where that box is
+ * small enough, as under smooth maps; what is there then goes out at once. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+splat_tile(__global const float *in, int4 size, map m, __global const float *field, float most, float scale,
+           __global uint *sums, int4 to, __global int *beyond)
+{
+    __local uint box[2 * CELLS];
+    __local int low[3], high[3];
+    const int items = TILE_X * TILE_Y * TILE_Z;
+    int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    int item = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
+    landing a;
+    a.lands = false;
+    if (item < 3) {
+        low[item] = INT_MAX;
+        high[item] = -1;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (x < size.x && y < size.y && z < size.z)
+        a = landing_of(in, size, m, field, most, scale, to, beyond, x, y, z);
+    if (a.lands) {
+        atomic_min(&low[0], a.base.x);
+        atomic_min(&low[1], a.base.y);
+        atomic_min(&low[2], a.base.z);
+        atomic_max(&high[0], a.base.x + a.up.x);
+        atomic_max(&high[1], a.base.y + a.up.y);
+        atomic_max(&high[2], a.base.z + a.up.z);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int3 first = (int3)(low[0], low[1], low[2]);
+    int nx = high[0] < 0 ? 0 : high[0] - first.x + 1, ny = high[0] < 0 ? 0 : high[1] - first.y + 1;
+    int nz = high[0] < 0 ? 0 : high[2] - first.z + 1;
+    bool fits = (float)nx * (float)ny * (float)nz <= (float)CELLS;
+    int cells = fits ? nx * ny * nz : 0;
+    for (int c = item; c < 2 * cells; c += items)
+        box[c] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (a.lands && !fits)
+        add_all(sums, to, a);
+    if (a.lands && fits) {
+        long share[8];
+        shares_of(a, share);
+        int3 at = a.base - first;
+        for (int k = 0; k < 8; k++) {
+            int dx = k & 1 ? a.up.x : 0, dy = k & 2 ? a.up.y : 0, dz = k & 4 ? a.up.z : 0;
+            if (share[k])
+                add_local(box, ((at.z + dz) * ny + at.y + dy) * nx + at.x + dx, share[k]);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int c = item; c < cells; c += items) {
+        long units = (long)((ulong)box[2 * c + 1] << 32 | box[2 * c]);
+        int cx = first.x + c % nx, cy = first.y + c / nx % ny, cz = first.z + c / (nx * ny);
+        if (units)
+            add(sums, (cz * to.y + cy) * to.x + cx, units);
+    }
+}
+
+static inline void flush(__global uint *sums, int4 to, int3 base, int3 up, const long kept[4])
+{
+    for (int e = 0; e < 4; e++) {
+        int dy = e & 1 ? up.y : 0, dz = e & 2 ? up.z : 0;
+        if (kept[e])
+            add(sums, ((base.z + dz) * to.y + base.y + dy) * to.x + base.x + up.x, kept[e]);
+    }
+}
+
+/* A row: what a voxel adds on its right is kept and joined with what the next one adds on its left, mostly the
+ * same place: half the atomic additions. */
+__kernel void splat_row(__global const float *in, int4 size, map m, __global const float *field, float most,
+                        float scale, __global uint *sums, int4 to, __global int *beyond)
+{
+    int y = get_global_id(1), z = get_global_id(2);
+    if (y >= size.y || z >= size.z)
+        return;
+    long kept[4] = {0, 0, 0, 0};
+    int3 base = (int3)(0), up = (int3)(to.x > 1, to.y > 1, to.z > 1);
+    for (int x = 0; x < size.x; x++) {
+        landing a = landing_of(in, size, m, field, most, scale, to, beyond, x, y, z);
+        if (!a.lands)
+            continue;
+        long share[8];
+        shares_of(a, share);
+        bool joined = a.base.x == base.x + up.x && a.base.y == base.y && a.base.z == base.z;
+        if (!joined)
+            flush(sums, to, base, up, kept);
+        for (int e = 0; e < 4; e++) {
+            int dy = e & 1 ? up.y : 0, dz = e & 2 ? up.z : 0;
+            long left = share[2 * e] + (joined ? kept[e] : 0);
+            if (left)
+                add(sums, ((a.base.z + dz) * to.y + a.base.y + dy) * to.x + a.base.x, left);
+            kept[e] = share[2 * e + 1];
+        }
+        base = a.base;
+    }
+    flush(sums, to, base, up, kept);
+}
+
+static inline float units_at(__global uint *sums, int i)
+{
+    long units = (long)((ulong)sums[2 * i + 1] << 32 | sums[2 * i]);
+    sums[2 * i] = sums[2 * i + 1] = 0;
+    return (float)units;
+}
+
+/* Sums as numbers, or their means; the sums are 0 again. */
+__kernel void splat_total(__global uint *sums, float unit, __global uint *weights, float weight_unit, float least,
+                          float outside, __global float *out, int n)
+{
+    int first = get_global_id(0) * MARCH, end = min(first + MARCH, n);
+    for (int i = first; i < end; i++) {
+        float sum = units_at(sums, i) * unit;
+#if HAS_WEIGHTS
+        float weight = units_at(weights, i) * weight_unit;
+        out[i] = weight >= least ? sum / weight : outside;
+#else
+        out[i] = sum;
+#endif
+    }
+}
