@@ -2,21 +2,32 @@
 /* Sums of the elements before each one, modulo 2^32, in three launches: the total of
  * each work-group's elements, what comes before each group, and the sums themselves.
  * No group waits for another. Built with SEGMENTED: sums begin anew wherever a key
- * differs from the one before it. */
+ * differs from the one before it; WIDE: elements of 64 bits, modulo 2^64. */
 #include "common/group_scan.clh"
 
 #ifndef SEGMENTED
 #define SEGMENTED 0
 #endif
 
+#ifndef WIDE
+#define WIDE 0
+#endif
+#if WIDE
+typedef ulong word;
+typedef ulong2 words;
+#else
+typedef uint word;
+typedef uint2 words;
+#endif
+
 /* A run of elements: its sum since the last new key, and whether there is one in it. */
 #if SEGMENTED
-typedef uint2 run;
-#define RUN(sum, begins) ((uint2)((sum), (begins)))
+typedef words run;
+#define RUN(sum, begins) ((words)((sum), (begins)))
 #define SUM(r) ((r).x)
 static inline run join(run a, run b)
 {
-    return (uint2)(b.y ? b.x : a.x + b.x, a.y | b.y);
+    return (words)(b.y ? b.x : a.x + b.x, a.y | b.y);
 }
 static inline bool starts(run r)
 {
@@ -24,7 +35,7 @@ static inline bool starts(run r)
 }
 #define BEGINS(i) ((i) == 0 || keys[i] != keys[(i) - 1])
 #else
-typedef uint run;
+typedef word run;
 #define RUN(sum, begins) (sum)
 #define SUM(r) (r)
 static inline run join(run a, run b)
@@ -42,7 +53,7 @@ static inline bool starts(run r)
 GROUP_SCAN(runs_before, run, NOTHING, join)
 
 /* The elements [from, to). */
-static inline run run_of(__global const uint *in, __global const uint *keys, int from, int to)
+static inline run run_of(__global const word *in, __global const uint *keys, int from, int to)
 {
     run sum = NOTHING;
     for (int i = from; i < to; i++)
@@ -53,7 +64,7 @@ static inline run run_of(__global const uint *in, __global const uint *keys, int
 /* Work-groups add up what others put the sums of: `share` elements each, divided
  * among their items here. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-scan_totals_group(__global const uint *in, __global const uint *keys, int n, int share, __global run *totals)
+scan_totals_group(__global const word *in, __global const uint *keys, int n, int share, __global run *totals)
 {
     __local run cells[2 * TILE_X];
     int item = get_local_id(0), first = get_group_id(0) * share, end = first + min(share, n - first);
@@ -70,7 +81,7 @@ scan_totals_group(__global const uint *in, __global const uint *keys, int n, int
         totals[get_group_id(0)] = total;
 }
 
-__kernel void scan_totals_chunk(__global const uint *in, __global const uint *keys, int n, int share,
+__kernel void scan_totals_chunk(__global const word *in, __global const uint *keys, int n, int share,
                                 __global run *totals)
 {
     int first = get_group_id(0) * share;
@@ -82,8 +93,8 @@ __kernel void scan_totals_chunk(__global const uint *in, __global const uint *ke
  * different banks. */
 #define PLACE(i) ((i) + ((i) >> 4))
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-scan_sums_group(__global const uint *in, __global const uint *keys, int n, int inclusive,
-                __global const run *totals, __global uint *out)
+scan_sums_group(__global const word *in, __global const uint *keys, int n, int inclusive,
+                __global const run *totals, __global word *out)
 {
     __local run cells[2 * TILE_X], held[PLACE(TILE_X * MARCH)];
     int item = get_local_id(0), first = get_group_id(0) * GROUP_X, count = min(GROUP_X, n - first);
@@ -104,8 +115,8 @@ scan_sums_group(__global const uint *in, __global const uint *keys, int n, int i
         out[first + k] = SUM(held[PLACE(k)]);
 }
 
-__kernel void scan_sums_chunk(__global const uint *in, __global const uint *keys, int n, int inclusive,
-                              __global const run *totals, __global uint *out)
+__kernel void scan_sums_chunk(__global const word *in, __global const uint *keys, int n, int inclusive,
+                              __global const run *totals, __global word *out)
 {
     int first = get_group_id(0) * GROUP_X, end = first + min(GROUP_X, n - first);
     run before = totals[get_group_id(0)];

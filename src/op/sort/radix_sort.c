@@ -71,7 +71,7 @@ int clv_sort_words(clvox_context *ctx, clvox_sort_kind kind, bool with_values, i
     const clv_kernel *kernel;
     long long words;
     CLV_TRY(scatter_kernel(ctx, kind, with_values, n, &kernel, &words));
-    int scan = clv_scan_words(ctx, (int)words);
+    int scan = clv_scan_words(ctx, (int)words, false);
     CLV_TRY(scan);
     *counts = words > 4 * RANGE_GROUPS ? (size_t)words : 4 * RANGE_GROUPS; /* the range lies there before */
     *totals = (size_t)scan;

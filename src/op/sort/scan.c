@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/sort/scan.h"
 
-static const clv_variant totals_variants[] = {
-    {.name = "group", .function = "scan_totals_group", .group = {1}, .devices = CLV_ON_GPU,
-     .cell_bytes = 16, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "chunk", .function = "scan_totals_chunk", .group = {1}, .devices = CLV_ON_ANY,
-     .tiles = {{1, 1, 1, 1}}},
-};
-static const clv_variant before_variants[] = {
-    {.name = "group", .function = "scan_before_group", .group = {CLV_WHOLE}, .devices = CLV_ON_GPU,
-     .cell_bytes = 16, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},
-    {.name = "item", .function = "scan_before_item", .group = {CLV_WHOLE}, .devices = CLV_ON_ANY,
-     .tiles = {{1, 1, 1, 1}}},
-};
-/* march: elements of an item, or of a chunk. */
-static const clv_variant sums_variants[] = {
-    {.name = "group", .function = "scan_sums_group", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,
-     .cell_bytes = 16 + 17 * 8, .tiles = {{256, 1, 1, 16}, {64, 1, 1, 16}}},
-    {.name = "chunk", .function = "scan_sums_chunk", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,
-     .tiles = {{1, 1, 1, 65536}}},
-};
+/* Bytes of a run, with or without a key. march: elements of an item, or of a chunk. */
+#define TOTALS(bytes)                                                                                            \
+    {.name = "group", .function = "scan_totals_group", .group = {1}, .devices = CLV_ON_GPU,                          \
+     .cell_bytes = 2 * (bytes), .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},                                           \
+    {.name = "chunk", .function = "scan_totals_chunk", .group = {1}, .devices = CLV_ON_ANY, .tiles = {{1, 1, 1, 1}}}
+#define BEFORE(bytes)                                                                                            \
+    {.name = "group", .function = "scan_before_group", .group = {CLV_WHOLE}, .devices = CLV_ON_GPU,                  \
+     .cell_bytes = 2 * (bytes), .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}},                                           \
+    {.name = "item", .function = "scan_before_item", .group = {CLV_WHOLE}, .devices = CLV_ON_ANY,                    \
+     .tiles = {{1, 1, 1, 1}}}
+#define SUMS(bytes, each)                                                                                        \
+    {.name = "group", .function = "scan_sums_group", .item = {CLV_MARCH}, .devices = CLV_ON_GPU,                     \
+     .cell_bytes = ((each) + 3) * (bytes), .tiles = {{256, 1, 1, (each)}, {64, 1, 1, (each)}}},            \
+    {.name = "chunk", .function = "scan_sums_chunk", .group = {CLV_MARCH}, .devices = CLV_ON_ANY,                    \
+     .tiles = {{1, 1, 1, 65536}}}
+
+static const clv_variant totals_variants[] = {TOTALS(8)}, totals_wide[] = {TOTALS(16)};
+static const clv_variant before_variants[] = {BEFORE(8)}, before_wide[] = {BEFORE(16)};
+static const clv_variant sums_variants[] = {SUMS(8, 16)}, sums_wide[] = {SUMS(16, 8)};
 static const char *const builds[] = {"-DSEGMENTED=0", "-DSEGMENTED=1", NULL};
+static const char *const wide_builds[] = {"-DSEGMENTED=0 -DWIDE=1", "-DSEGMENTED=1 -DWIDE=1", NULL};
 
 const clv_entry clv_entry_scan_totals = {"sort/scan", "scan_totals", totals_variants, 2, builds};
 const clv_entry clv_entry_scan_before = {"sort/scan", "scan_before", before_variants, 2, builds};
 const clv_entry clv_entry_scan_sums = {"sort/scan", "scan_sums", sums_variants, 2, builds};
+const clv_entry clv_entry_scan_totals_wide = {"sort/scan", "scan_totals_wide", totals_wide, 2, wide_builds};
+const clv_entry clv_entry_scan_before_wide = {"sort/scan", "scan_before_wide", before_wide, 2, wide_builds};
+const clv_entry clv_entry_scan_sums_wide = {"sort/scan", "scan_sums_wide", sums_wide, 2, wide_builds};
 
-int clv_scan_words(clvox_context *ctx, int n)
+int clv_scan_words(clvox_context *ctx, int n, bool wide)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_scan_sums, builds[0], (const int[3]){n, 1, 1}, 0, &kernel));
-    return 2 * clv_launch_groups(kernel, (const int[3]){n, 1, 1}, NULL);
+    CLV_TRY(clv_kernel_get(ctx, wide ? &clv_entry_scan_sums_wide : &clv_entry_scan_sums, wide ? wide_builds[0] : builds[0],
+                           (const int[3]){n, 1, 1}, 0, &kernel));
+    return (wide ? 4 : 2) * clv_launch_groups(kernel, (const int[3]){n, 1, 1}, NULL);
 end:
     return status;
 }
@@ -40,23 +45,24 @@ int clv_scan(clvox_context *ctx, const clv_scan_args *a)
 {
     int status = CLVOX_OK;
     const clv_kernel *totals, *before, *sums;
-    const char *build = builds[a->keys != NULL];
+    const char *build = (a->wide ? wide_builds : builds)[a->keys != NULL];
     const int line[3] = {a->n, 1, 1};
-    double bytes = a->keys ? 8 : 4;
+    const double word = a->wide ? 8 : 4, bytes = word + (a->keys ? 4 : 0);
     if (a->n <= 0)
         return CLVOX_OK;
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_scan_sums, build, line, 0, &sums));
+    CLV_TRY(clv_kernel_get(ctx, a->wide ? &clv_entry_scan_sums_wide : &clv_entry_scan_sums, build, line, 0, &sums));
     const int groups[3] = {clv_launch_groups(sums, line, NULL), 1, 1};
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_scan_totals, build, groups, 0, &totals));
+    CLV_TRY(clv_kernel_get(ctx, a->wide ? &clv_entry_scan_totals_wide : &clv_entry_scan_totals, build, groups, 0, &totals));
     CLV_TRY(CLV_LAUNCH(ctx, totals, groups, bytes * a->n, CLV_BUF(a->in), CLV_BUF(a->keys), CLV_INT(a->n),
                        CLV_INT(sums->group[0]), CLV_BUF(a->totals)));
-    CLV_TRY(clv_kernel_get(ctx, &clv_entry_scan_before, build, groups, 0, &before));
+    CLV_TRY(clv_kernel_get(ctx, a->wide ? &clv_entry_scan_before_wide : &clv_entry_scan_before, build, groups, 0, &before));
     CLV_TRY(CLV_LAUNCH(ctx, before, groups, 2 * bytes * groups[0], CLV_BUF(a->totals), CLV_INT(groups[0])));
-    CLV_TRY(CLV_LAUNCH(ctx, sums, line, (4 + bytes) * a->n, CLV_BUF(a->in), CLV_BUF(a->keys), CLV_INT(a->n),
+    CLV_TRY(CLV_LAUNCH(ctx, sums, line, (word + bytes) * a->n, CLV_BUF(a->in), CLV_BUF(a->keys), CLV_INT(a->n),
                        CLV_INT(a->inclusive), CLV_BUF(a->totals), CLV_BUF(a->out)));
 end:
     return status;
 }
 
 const clv_entry *const clv_operation_sort_scan[] = {
-    &clv_entry_scan_totals, &clv_entry_scan_before, &clv_entry_scan_sums, NULL};
+    &clv_entry_scan_totals,      &clv_entry_scan_before,      &clv_entry_scan_sums,
+    &clv_entry_scan_totals_wide, &clv_entry_scan_before_wide, &clv_entry_scan_sums_wide, NULL};

@@ -6,5 +6,6 @@
 
 /* keys may be NULL. */
 void ref_scan(const uint32_t *in, const uint32_t *keys, int n, bool inclusive, uint32_t *out);
+void ref_scan_wide(const uint64_t *in, const uint32_t *keys, int n, bool inclusive, uint64_t *out);
 
 #endif
