@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of what registrations are made of. */
+#include <stdlib.h>
+
 #include "bench/rows/check.h"
 #include "op/field/compositive_step.h"
 #include "op/field/compose.h"
@@ -11,7 +13,9 @@
 #include "op/match/affine_metric.h"
 #include "op/match/lncc.h"
 #include "op/match/metric_force.h"
+#include "op/field/splat.h"
 #include "op/field/warp.h"
+#include "ref/field/splat.h"
 
 static const float UNIT[3] = {1, 1, 1};
 static const clv_map SAME = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
@@ -42,6 +46,113 @@ static int row_warp_label(bench_data *d)
 {
     return clv_warp(d->ctx, CLV_VOLUME(d->labels, d->size), &SAME, d->u, CLV_LABEL, 0,
                     CLV_VOLUME(d->out[0], d->size));
+}
+
+/* All voxels within a few of the middle, moved by u. */
+static clv_map collapsing(const bench_data *d)
+{
+    clv_map map = SAME;
+    for (int a = 0; a < 3; a++) {
+        map.linear[a][a] = 0;
+        map.linear[a][3] = .5f * (float)d->size[a];
+    }
+    return map;
+}
+
+static int begin_splat(bench_data *d)
+{
+    return clv_buffer_fill(d->ctx, d->field[0], 0, 0, 8 * (size_t)d->n);
+}
+
+static clv_splat_args splat_args(bench_data *d, const clv_map *map)
+{
+    return (clv_splat_args){.in = *CLV_VOLUME(d->in[0], d->size), .map = map, .field = d->u,
+                            .size = {d->size[0], d->size[1], d->size[2]}, .most = 1e3f, .sums = d->field[0],
+                            .beyond = d->partial};
+}
+
+static int splat(bench_data *d, const clv_map *map)
+{
+    int status = CLVOX_OK;
+    const clv_splat_args args = splat_args(d, map);
+    CLV_TRY(clv_splat(d->ctx, &args));
+    CLV_TRY(clv_splat_total(d->ctx, &args, 1, NULL, d->out[0]));
+end:
+    return status;
+}
+
+static int check_splatted(bench_check *c, const clv_map *map, double relative)
+{
+    for (size_t i = 0; i < c->n; i++)
+        c->want[i] = 0;
+    ref_splat(c->in[0], c->data->size, map, c->u, c->data->size, c->want, NULL);
+    return check_buffer(c, c->data->out[0], c->want, c->n, 1e-4, relative);
+}
+
+static int row_splat(bench_data *d)
+{
+    return splat(d, &SAME);
+}
+
+static int check_splat(bench_check *c)
+{
+    return check_splatted(c, &SAME, 1e-5);
+}
+
+static int row_splat_collapsing(bench_data *d)
+{
+    const clv_map map = collapsing(d);
+    return splat(d, &map);
+}
+
+static int check_splat_collapsing(bench_check *c)
+{
+    const clv_map map = collapsing(c->data);
+    return check_splatted(c, &map, 1e-4);
+}
+
+/* In d->nine: a field that takes voxels anywhere. */
+static int begin_splat_random(bench_data *d)
+{
+    const size_t count = 3 * (size_t)d->n;
+    float *u = malloc(count * sizeof *u);
+    uint64_t state = 2011;
+    int status = u ? begin_splat(d) : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (size_t i = 0; i < count && u; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        u[i] = (float)((double)(state >> 40) / (1 << 24) - .5) * (float)d->size[0];
+    }
+    if (status >= 0)
+        status = clv_buffer_write(d->ctx, d->nine, 0, u, count * sizeof *u);
+    free(u);
+    return status;
+}
+
+static int row_splat_random(bench_data *d)
+{
+    int status = CLVOX_OK;
+    clv_splat_args args = splat_args(d, &SAME);
+    args.field = d->nine;
+    CLV_TRY(clv_splat(d->ctx, &args));
+    CLV_TRY(clv_splat_total(d->ctx, &args, 1, NULL, d->out[0]));
+end:
+    return status;
+}
+
+static int check_splat_random(bench_check *c)
+{
+    int status = CLVOX_OK;
+    float *u = malloc(3 * c->n * sizeof *u);
+    if (!u)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(check_read_field(c, c->data->nine, u));
+    for (size_t i = 0; i < c->n; i++)
+        c->want[i] = 0;
+    ref_splat(c->in[0], c->data->size, &SAME, u, c->data->size, c->want, NULL);
+    CLV_TRY(check_buffer(c, c->data->out[0], c->want, c->n, 2e-4, 1e-5));
+end:
+    free(u);
+    return status;
 }
 
 static int row_compose(bench_data *d)
@@ -231,6 +342,9 @@ const bench_row bench_rows_register[] = {
     {"warp nearest", NULL, 20, 9, row_warp_nearest, check_warp_nearest, NULL, NULL},
     {"warp cubic", NULL, 20, 190, row_warp_cubic, check_warp_cubic, NULL, NULL},
     {"warp label", "warp_label", 20, 0, row_warp_label, check_warp_label, NULL, NULL},
+    {"splat", "splat", 20, 0, row_splat, check_splat, begin_splat, NULL},
+    {"splat random", "splat", 20, 0, row_splat_random, check_splat_random, begin_splat_random, NULL},
+    {"splat collapsing", "splat", 20, 0, row_splat_collapsing, check_splat_collapsing, begin_splat, NULL},
     {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL},
     {"compositive_step", "compositive_step", 36, 60, row_compositive_step, check_compositive_step, NULL, NULL},
     {"metric_force", "metric_force", 32, 60, row_metric_force, check_metric_force, NULL, NULL},

@@ -20,7 +20,26 @@ typedef struct problem {
 static const problem problems[] = {{{17, 11, 7}, {19, 13, 5}}, {{1, 1, 1}, {1, 1, 1}}, {{9, 1, 5}, {7, 1, 3}},
                                    {{1, 13, 2}, {2, 11, 1}},   {{37, 9, 8}, {37, 9, 8}}};
 
-static void run(const problem *q, shape s, float strength)
+/* By sorting, or by what is forced. */
+static void add_up(const clv_splat_args *args, bool sorted)
+{
+    clv_splat_scratch s;
+    clv_buffer **each[] = {&s.cells, &s.order, &s.other_cells, &s.other_order, &s.units, &s.counts, &s.totals};
+    int n = (int)clv_image_voxels(&args->in);
+    size_t words[] = {(size_t)n, (size_t)n, (size_t)n, (size_t)n, 2 * (size_t)n, 0, 0};
+    if (!sorted) {
+        assert_ok(clv_splat(ctx, args));
+        return;
+    }
+    assert_ok(clv_splat_sorted_words(ctx, n, &words[5], &words[6]));
+    for (int i = 0; i < 7; i++)
+        *each[i] = harness_output(ctx, 4 * words[i]);
+    assert_ok(clv_splat_sorted(ctx, args, &s));
+    for (int i = 0; i < 7; i++)
+        clv_buffer_destroy(each[i]);
+}
+
+static void run(const problem *q, shape s, float strength, bool sorted)
 {
     const int *from = q->from, *to = q->to;
     size_t n = (size_t)from[0] * (size_t)from[1] * (size_t)from[2], m = (size_t)to[0] * (size_t)to[1] * (size_t)to[2];
@@ -62,7 +81,7 @@ static void run(const problem *q, shape s, float strength)
     weights.ones = true;
     weights.sums = harness_upload(ctx, zeros, m * 8);
     clv_buffer *out = harness_output(ctx, m * 4), *dv = harness_upload(ctx, v, m * 4), *dl = harness_output(ctx, n * 4);
-    assert_ok(clv_splat(ctx, &args));
+    add_up(&args, sorted);
     assert_ok(clv_splat_total(ctx, &args, 1, NULL, out));
     harness_download(ctx, out, got, m * 4);
     double sum = 0, moment[3] = {0}, left = 0, right = 0, scale = 0;
@@ -90,13 +109,13 @@ static void run(const problem *q, shape s, float strength)
         right += isfinite(in[i]) ? (double)in[i] * (double)looked[i] : 0;
     assert_that(fabs(left - right) <= 1e-6 * scale + 1e-30, "map %d: <S u, v> = %.9g, <u, S* v> = %.9g", (int)s, left, right);
     /* Sums are 0 again, and the same bits follow. */
-    assert_ok(clv_splat(ctx, &args));
+    add_up(&args, sorted);
     assert_ok(clv_splat_total(ctx, &args, 1, NULL, out));
     harness_download(ctx, out, again, m * 4);
     assert_memory_equal(got, again, m * 4);
     /* Means. */
-    assert_ok(clv_splat(ctx, &args));
-    assert_ok(clv_splat(ctx, &weights));
+    add_up(&args, sorted);
+    add_up(&weights, sorted);
     const clv_splat_mean mean = {&weights, 1e-3f, -7};
     assert_ok(clv_splat_total(ctx, &args, 2, &mean, out));
     harness_download(ctx, out, again, m * 4);
@@ -117,13 +136,24 @@ static void run(const problem *q, shape s, float strength)
         free(host[i]);
 }
 
-static void what_lands(void **state)
+static void all_maps(bool sorted)
 {
-    (void)state;
     int count = harness_problems(1, sizeof problems / sizeof *problems);
     for (int k = 0; k < count; k++)
         for (int s = 0; s < SHAPES; s++)
-            run(&problems[k], (shape)s, s == SMOOTH ? 1e-5f : s == RANDOM ? 3e6f : 2);
+            run(&problems[k], (shape)s, s == SMOOTH ? 1e-5f : s == RANDOM ? 3e6f : 2, sorted);
+}
+
+static void what_lands(void **state)
+{
+    (void)state;
+    all_maps(false);
+}
+
+static void what_lands_sorted(void **state)
+{
+    (void)state;
+    all_maps(true);
 }
 
 /* All in one place, with the largest numbers that fit and smaller ones. */
@@ -161,6 +191,9 @@ int main(void)
 {
     ctx = harness_open();
     harness_cases(&clv_entry_splat, what_lands, NULL, 0, "what lands");
+    harness_cases(&clv_entry_splat_cells, what_lands_sorted, NULL, 0, "sorted");
+    harness_cases(&clv_entry_splat_shares, what_lands_sorted, NULL, 0, "sorted");
+    harness_cases(&clv_entry_splat_ends, what_lands_sorted, NULL, 0, "sorted");
     harness_cases_first(&clv_entry_splat_total, what_lands, NULL, 0, "what lands");
     test_case(nothing_runs_over, "nothing runs over");
     return test_run("splat", harness_close);
