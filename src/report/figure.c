@@ -218,33 +218,37 @@ static void frame(const picture *fixed, const picture *mask, clv_view *v)
 
 enum { FIXED, WARPED, OUTLINES, CHECKER, JACOBIAN, COLUMNS };
 
+/* What a panel shows, pixel by pixel: the values of each image, NAN outside. */
+enum { OF_FIXED, OF_WARPED, OF_JACOBIAN, IMAGES };
+
 typedef struct scene {
     picture fixed, warped, labels, jacobian, mask;
     bool has_labels, has_jacobian, has_mask;
     clv_view view;
     clv_panel panels[3];
-    double range; /* of the log-Jacobian's colours */
+    double *values[3][IMAGES]; /* of each panel */
+    double range;              /* of the log-Jacobian's colours */
 } scene;
 
-/* Draws one pixel a call of what(); (left, top) is the panel's corner. */
-typedef clv_color paint(const scene *s, const double ras[3], int x, int y);
+/* The colour of one pixel; values: of the panel's images there. */
+typedef clv_color paint(const scene *s, const double values[IMAGES], int x, int y);
 
-static clv_color paint_fixed(const scene *s, const double ras[3], int x, int y)
+static clv_color paint_fixed(const scene *s, const double values[IMAGES], int x, int y)
 {
     (void)x, (void)y;
-    return clv_color_grey(grey(&s->fixed, sample(&s->fixed, ras)));
+    return clv_color_grey(grey(&s->fixed, values[OF_FIXED]));
 }
 
-static clv_color paint_warped(const scene *s, const double ras[3], int x, int y)
+static clv_color paint_warped(const scene *s, const double values[IMAGES], int x, int y)
 {
     (void)x, (void)y;
-    return clv_color_grey(grey(&s->warped, sample(&s->warped, ras)));
+    return clv_color_grey(grey(&s->warped, values[OF_WARPED]));
 }
 
-static clv_color paint_checker(const scene *s, const double ras[3], int x, int y)
+static clv_color paint_checker(const scene *s, const double values[IMAGES], int x, int y)
 {
     int square = (int)fmax(20 * s->view.scale, 4);
-    return (x / square + y / square) % 2 ? paint_warped(s, ras, x, y) : paint_fixed(s, ras, x, y);
+    return (x / square + y / square) % 2 ? paint_warped(s, values, x, y) : paint_fixed(s, values, x, y);
 }
 
 /* NAN where the log-Jacobian is not shown. */
@@ -256,22 +260,57 @@ static double jacobian_at(const scene *s, const double ras[3])
     return isfinite(value) ? value : NAN;
 }
 
-static clv_color paint_jacobian(const scene *s, const double ras[3], int x, int y)
+static clv_color paint_jacobian(const scene *s, const double values[IMAGES], int x, int y)
 {
     (void)x, (void)y;
-    double value = jacobian_at(s, ras);
-    if (isnan(value))
-        return clv_color_grey(0.4 * fmin(grey(&s->fixed, sample(&s->fixed, ras)), 1));
-    return clv_color_diverging(value / s->range);
+    if (isnan(values[OF_JACOBIAN]))
+        return clv_color_grey(0.4 * fmin(grey(&s->fixed, values[OF_FIXED]), 1));
+    return clv_color_diverging(values[OF_JACOBIAN] / s->range);
 }
 
-static void draw(clv_raster *raster, const scene *s, const clv_panel *p, int left, int top, paint *what)
+/* The image number index % IMAGES in the panel number index / IMAGES. */
+static int look(void *user, size_t index, int worker)
 {
+    scene *s = user;
+    int image = (int)(index % IMAGES);
+    const clv_panel *p = &s->panels[index / IMAGES];
+    double *to = s->values[index / IMAGES][image];
+    (void)worker;
     for (int y = 0; y < p->height; y++)
         for (int x = 0; x < p->width; x++) {
             double ras[3];
             clv_view_place(&s->view, &s->fixed.volume->grid, p, x, y, ras);
-            clv_raster_set(raster, left + x, top + y, what(s, ras, x, y));
+            to[(size_t)y * p->width + x] = image == OF_FIXED    ? sample(&s->fixed, ras)
+                                           : image == OF_WARPED ? sample(&s->warped, ras)
+                                           : s->has_jacobian    ? jacobian_at(s, ras)
+                                                                : NAN;
+        }
+    return CLVOX_OK;
+}
+
+static int look_at_all(scene *s)
+{
+    for (int i = 0; i < 3; i++)
+        for (int image = 0; image < IMAGES; image++) {
+            s->values[i][image] =
+                malloc((size_t)s->panels[i].width * s->panels[i].height * sizeof *s->values[i][image]);
+            if (!s->values[i][image])
+                return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
+        }
+    return clv_parallel(3 * IMAGES, look, s);
+}
+
+/* (left, top) is the corner of the panel. */
+static void draw(clv_raster *raster, const scene *s, int panel, int left, int top, paint *what)
+{
+    const clv_panel *p = &s->panels[panel];
+    for (int y = 0; y < p->height; y++)
+        for (int x = 0; x < p->width; x++) {
+            size_t i = (size_t)y * p->width + x;
+            double values[IMAGES];
+            for (int image = 0; image < IMAGES; image++)
+                values[image] = s->values[panel][image][i];
+            clv_raster_set(raster, left + x, top + y, what(s, values, x, y));
         }
 }
 
@@ -303,20 +342,16 @@ static int draw_labels(clv_raster *raster, const scene *s, const clv_panel *p, i
 
 /* Without labels: where the warped image's slope is a maximum across the edge
  * and among the steepest eighth. */
-static int draw_edges(clv_raster *raster, const scene *s, const clv_panel *p, int left, int top)
+static int draw_edges(clv_raster *raster, const scene *s, int panel, int left, int top)
 {
-    int status = CLVOX_OK, w = p->width, h = p->height;
+    int status = CLVOX_OK, w = s->panels[panel].width, h = s->panels[panel].height;
     size_t count = (size_t)w * h, kept = 0;
     float *value = calloc(4 * count, sizeof *value);
     if (!value)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
     float *slope = value + count, *direction = slope + count, *sorted = direction + count;
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++) {
-            double ras[3];
-            clv_view_place(&s->view, &s->fixed.volume->grid, p, x, y, ras);
-            value[y * w + x] = (float)fmin(fmax(grey(&s->warped, sample(&s->warped, ras)), 0), 1);
-        }
+    for (size_t i = 0; i < count; i++)
+        value[i] = (float)fmin(fmax(grey(&s->warped, s->values[panel][OF_WARPED][i]), 0), 1);
     for (int y = 2; y < h - 2; y++)
         for (int x = 2; x < w - 2; x++) {
             double dx = 0, dy = 0;
@@ -350,16 +385,13 @@ static double jacobian_range(const scene *s)
     enum { BINS = 4096 };
     size_t histogram[BINS] = {0}, total = 0, sum = 0;
     for (int i = 0; i < 3; i++)
-        for (int y = 0; y < s->panels[i].height; y++)
-            for (int x = 0; x < s->panels[i].width; x++) {
-                double ras[3];
-                clv_view_place(&s->view, &s->fixed.volume->grid, &s->panels[i], x, y, ras);
-                double value = fabs(jacobian_at(s, ras));
-                if (isnan(value))
-                    continue;
-                histogram[value >= 4 ? BINS - 1 : (int)(value * BINS / 4)]++;
-                total++;
-            }
+        for (int k = 0; k < s->panels[i].width * s->panels[i].height; k++) {
+            double value = fabs(s->values[i][OF_JACOBIAN][k]);
+            if (isnan(value))
+                continue;
+            histogram[value >= 4 ? BINS - 1 : (int)(value * BINS / 4)]++;
+            total++;
+        }
     double bound = 0;
     for (int b = 0; b < BINS && sum < 0.99 * total; b++) {
         sum += histogram[b];
@@ -405,10 +437,10 @@ static int draw_piece(void *user, size_t index, int worker)
     (void)worker;
     for (int above = 0; above < row; above++)
         top += s->panels[above].height + GAP;
-    draw(on->out, s, p, left, top, paints[c]);
+    draw(on->out, s, row, left, top, paints[c]);
     if (c == OUTLINES)
         status = s->has_labels ? draw_labels(on->out, s, p, left, top)
-                               : draw_edges(on->out, s, p, left, top);
+                               : draw_edges(on->out, s, row, left, top);
     clv_view_annotate(on->out, &s->view, &s->fixed.volume->grid, p, left, top, c == FIXED);
     return status;
 }
@@ -465,9 +497,13 @@ int clv_figure_registration(const clvox_volume *fixed, const clvox_volume *warpe
     frame(&s.fixed, mask ? &s.mask : NULL, &s.view);
     for (int i = 0; i < 3; i++)
         s.panels[i] = clv_view_panel(&s.view, i);
+    CLV_TRY(look_at_all(&s));
     if (log_jacobian)
         s.range = jacobian_range(&s);
     CLV_TRY(compose(&s, out));
 end:
+    for (int i = 0; i < 3; i++)
+        for (int image = 0; image < IMAGES; image++)
+            free(s.values[i][image]);
     return status;
 }
