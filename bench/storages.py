@@ -106,45 +106,57 @@ class Outcome:
         return moved @ self.affine[:3, :3].T + self.affine[:3, 3]
 
 
-def register(options, folder, images, storages, words, logs):
-    paths = []
-    for name, (data, affine), storage in zip(("fixed", "moving"), images, storages):
-        paths.append(os.path.join(folder, name + ".nii"))
-        write(paths[-1], *stored(data, affine, storage))
-    out = os.path.join(folder, "r")
-    done = subprocess.run([options.clvox, "register", "-q", "-f", paths[0], "-m", paths[1], "-o", out, "--no-picture",
+def write_all(folder, name, image):
+    """The image in every storage, by storage."""
+    paths = {}
+    for storage in STORAGES:
+        axes, flips = storage
+        paths[storage] = os.path.join(folder, f"{name}-{''.join(map(str, axes + flips))}.nii")
+        write(paths[storage], *stored(*image, storage))
+    return paths
+
+
+def register(options, folder, images, pairs, words):
+    """The prefixes of what comes of the pairs of storages, and the log of the first."""
+    files = [write_all(folder, name, image) for name, image in zip(("fixed", "moving"), images)]
+    table = os.path.join(folder, "pairs.tsv")
+    with open(table, "w", encoding="utf-8") as rows:
+        rows.write("fixed\tmoving\toutput\n")
+        for number, pair in enumerate(pairs):
+            rows.write("\t".join([files[0][pair[0]], files[1][pair[1]], f"pair{number}"]) + "\n")
+    out = os.path.join(folder, "out")
+    done = subprocess.run([options.clvox, "register", "-q", "--list", table, "-o", out, "--no-picture",
                            *(["--device", options.device] if options.device else []), *words],
                           capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"storages.py: {' '.join(words)}: {done.stderr.strip()}")
-    with open(out + ".json", encoding="utf-8") as file:
-        logs.append(json.load(file))
-    return Outcome(out, storages[0])
+    prefixes = [os.path.join(out, f"pair{number}") for number in range(len(pairs))]
+    with open(prefixes[0] + ".json", encoding="utf-8") as file:
+        return prefixes, json.load(file)
 
 
-def row_of(options, name, images, model, preset, logs):
+def row_of(options, name, images, model, preset):
     words = ["--deform", model, *([] if preset == "default" else ["--" + preset]), *options.clvox_option.split()]
     data, affine = images[0]
     grid = np.stack(np.meshgrid(*[np.arange(n, dtype=float) for n in data.shape], indexing="ij"), -1)
     points = grid @ affine[:3, :3].T + affine[:3, 3]
     inside = np.isfinite(data) & (data > np.nanmean(data))
-    same, apart, affines = 0, [], []
+    same, apart, affines, plain = 0, [], [], STORAGES[0]
     chosen = [STORAGES[11 * k % len(STORAGES)] for k in range(options.storages)]
+    others = [storage for storage in chosen if storage != plain]
+    pairs = [(plain, plain)] + [(storage, plain) for storage in others] + [(plain, storage) for storage in others]
     with tempfile.TemporaryDirectory() as folder:
-        first = register(options, folder, images, (STORAGES[0], STORAGES[0]), words, logs)
+        prefixes, log = register(options, folder, images, pairs, words)
+        first = Outcome(prefixes[0], plain)
         start = first.places(points)
-        for side in (0, 1):
-            for storage in chosen:
-                if storage == STORAGES[0]:
-                    continue
-                both = (storage, STORAGES[0]) if side == 0 else (STORAGES[0], storage)
-                other = register(options, folder, images, both, words, logs)
-                same += other.files == first.files
-                apart.append(np.linalg.norm(other.places(points) - start, axis=-1)[inside])
-                affines.append(np.abs(other.affine - first.affine).max())
+        for prefix, pair in list(zip(prefixes, pairs))[1:]:
+            other = Outcome(prefix, pair[0])
+            same += other.files == first.files
+            apart.append(np.linalg.norm(other.places(points) - start, axis=-1)[inside])
+            affines.append(np.abs(other.affine - first.affine).max())
     return {"pair": name, "size": list(data.shape), "model": model, "preset": preset, "storages": len(apart), "same": same,
             "mean_mm": max(float(a.mean()) for a in apart), "mean_of_means_mm": float(np.mean([a.mean() for a in apart])),
-            "largest_mm": max(float(a.max()) for a in apart), "affine": float(max(affines))}
+            "largest_mm": max(float(a.max()) for a in apart), "affine": float(max(affines))}, log
 
 
 def text(record):
@@ -170,15 +182,16 @@ def main():
     parser.add_argument("--clvox-option", default="", metavar="TEXT", help="more for clvox register")
     parser.add_argument("--json", metavar="FILE", help="where the record goes")
     options = parser.parse_args()
-    rows, logs, record = [], [], None
+    rows, record = [], None
     for pair in options.pairs:
         name, _, files = pair.partition("=")
         images = [load(path, options) for path in files.split(",")]
         for model in options.model or MODELS:
             for preset in options.preset or ["default"]:
-                rows.append(row_of(options, name, images, model, preset, logs))
-                record = {"program": "clvox", "version": logs[0]["version"], "date": logs[0]["date"],
-                          "command": sys.argv, "device": logs[0]["device"], "header": options.header,
+                row, log = row_of(options, name, images, model, preset)
+                rows.append(row)
+                record = {"program": "clvox", "version": log["version"], "date": log["date"],
+                          "command": sys.argv, "device": log["device"], "header": options.header,
                           "turn": options.turn, "longest": options.longest, "clvox_option": options.clvox_option,
                           "rows": rows}
                 keep(options.json, record)
