@@ -4,10 +4,9 @@
 
 Prints the files with the most lines left out, and one TAP case: at least FLOOR percent of the
 lines ran. FLOOR 0 only reports."""
+import glob
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 
@@ -32,18 +31,20 @@ def by_gcc(build):
 
 
 def by_clang(build):
-    """The same as LLVM's gcov says, which prints the text of the sources."""
-    tool = next(filter(shutil.which, ("llvm-cov-15", "llvm-cov-14", "llvm-cov")), None)
-    for path in notes(build) if tool else ():
-        out = subprocess.run([tool, "gcov", "-t", path], cwd=build, check=True, capture_output=True, text=True,
-                             errors="replace").stdout
-        name = None
-        for line in out.split("\n"):
-            count, number, text = (line.split(":", 2) + ["", ""])[:3]
-            if number.strip() == "0" and text.startswith("Source:"):
-                name = text[len("Source:"):]
-            elif number.strip() not in ("", "0") and count.strip() != "-":
-                yield name, int(number), int(re.sub(r"\D", "", count) or 0)
+    """The same of the program with sanitizers, as clang's counters say."""
+    raw, merged = glob.glob(os.path.join(build, "coverage", "*.profraw")), os.path.join(build, "coverage", "merged")
+    if not raw:
+        return
+    subprocess.run(["llvm-profdata-15", "merge", "--failure-mode=all", "-o", merged, *raw], check=True)
+    out = subprocess.run(["llvm-cov-15", "export", "--format=lcov", "--instr-profile=" + merged,
+                          os.path.join(build, "src", "cli", "clvox")], check=True, capture_output=True, text=True).stdout
+    name = None
+    for line in out.split("\n"):
+        if line.startswith("SF:"):
+            name = line[3:]
+        elif line.startswith("DA:"):
+            number, count = line[3:].split(",")[:2]
+            yield name, int(number), int(count)
 
 
 def lines_run(build):
