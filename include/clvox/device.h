@@ -85,6 +85,13 @@ typedef struct clvox_context_options {
  * released with clvox_context_destroy; on failure *out is NULL. */
 CLVOX_API int clvox_context_create(const clvox_context_options *options, clvox_context **out);
 
+/* A context on what a program has opened itself: queue is its cl_command_queue, in order, to which everything is
+ * given. The queue, its cl_context and its device are retained and stay the program's too; its buffers go where
+ * functions take cl_mem. options may be NULL; its device is passed over, and timers are kept where the queue has
+ * them. CLVOX_ERROR_ARGUMENT: no queue, one out of order, or a device that clvox_devices_list passes over. Else
+ * as clvox_context_create. */
+CLVOX_API int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox_context **out);
+
 /* Releases the context and all it built; sets *context to NULL. */
 CLVOX_API void clvox_context_destroy(clvox_context **context);
 

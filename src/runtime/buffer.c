@@ -60,6 +60,24 @@ int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
     return CLVOX_OK;
 }
 
+int clv_buffer_wrap(clvox_context *ctx, void *mem, size_t bytes, const char *what, clv_buffer *out)
+{
+    int status = CLVOX_OK;
+    size_t has = 0;
+    cl_context context = NULL;
+    if (!mem)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no buffer of %s", what);
+    CLV_CL(clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof has, &has, NULL), "clGetMemObjectInfo", what);
+    CLV_CL(clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof context, &context, NULL), "clGetMemObjectInfo", what);
+    if (context != ctx->context)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the buffer of %s belongs to another OpenCL context", what);
+    if (has < bytes)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the buffer of %s has %zu bytes; %zu are wanted", what, has, bytes);
+    *out = (clv_buffer){.mem = mem, .bytes = has, .owner = ctx};
+end:
+    return status;
+}
+
 void clv_buffer_destroy(clv_buffer **buffer)
 {
     if (!buffer || !*buffer)

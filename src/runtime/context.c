@@ -9,39 +9,12 @@
 #include "runtime/program.h"
 #include "runtime/select.h"
 
-int clvox_context_create(const clvox_context_options *options, clvox_context **out)
+/* Of the device in limits and device: what a context has besides. */
+static int complete(clvox_context *ctx)
 {
     int status = CLVOX_OK;
-    clvox_device *devices = NULL;
     char *wisdom = NULL;
-    clvox_context *ctx = calloc(1, sizeof *ctx);
-    *out = NULL;
-    if (!ctx)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    if (options)
-        ctx->options = *options;
-    int count = clvox_devices_list(&devices);
-    CLV_TRY(count);
-    int chosen = clv_device_select(devices, count, ctx->options.device);
-    CLV_TRY(chosen);
-    status = CLVOX_OK;
-    ctx->options.device = NULL; /* the string is the caller's */
-    ctx->limits = devices[chosen].limits;
-    ctx->device_number = chosen;
-    ctx->platform = devices[chosen].platform_id;
-    ctx->device = devices[chosen].device_id;
     ctx->packed = ctx->limits.type == CLVOX_DEVICE_CPU;
-    cl_int error;
-    ctx->context = clCreateContext(NULL, 1, &ctx->device, NULL, NULL, &error);
-    CLV_CL(error, "clCreateContext", ctx->limits.name);
-    ctx->queue = clCreateCommandQueue(ctx->context, ctx->device,
-                                      ctx->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
-    if (ctx->options.profile && (error == CL_INVALID_QUEUE_PROPERTIES || error == CL_INVALID_VALUE)) {
-        /* Timers are a wish: the device works without them. */
-        ctx->options.profile = false;
-        ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
-    }
-    CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
     CLV_TRY(clv_compiler_check(ctx));
     ctx->two_steps = clv_two_steps(&ctx->limits);
     ctx->build_identity = clv_build_identity(&ctx->limits);
@@ -53,10 +26,104 @@ int clvox_context_create(const clvox_context_options *options, clvox_context **o
         if (ctx->wisdom->remark[0] && ctx->options.verbosity >= 1)
             fprintf(stderr, "%s\n", ctx->wisdom->remark);
     }
+end:
+    free(wisdom);
+    return status;
+}
+
+static int begin(const clvox_context_options *options, clvox_context **ctx)
+{
+    *ctx = calloc(1, sizeof **ctx);
+    if (!*ctx)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (options)
+        (*ctx)->options = *options;
+    return CLVOX_OK;
+}
+
+static void take(clvox_context *ctx, const clvox_device *devices, int chosen)
+{
+    ctx->options.device = NULL; /* the string is the caller's */
+    ctx->limits = devices[chosen].limits;
+    ctx->device_number = chosen;
+    ctx->platform = devices[chosen].platform_id;
+    ctx->device = devices[chosen].device_id;
+}
+
+int clvox_context_create(const clvox_context_options *options, clvox_context **out)
+{
+    int status = CLVOX_OK;
+    clvox_device *devices = NULL;
+    clvox_context *ctx = NULL;
+    *out = NULL;
+    CLV_TRY(begin(options, &ctx));
+    int count = clvox_devices_list(&devices);
+    CLV_TRY(count);
+    int chosen = clv_device_select(devices, count, ctx->options.device);
+    CLV_TRY(chosen);
+    status = CLVOX_OK;
+    take(ctx, devices, chosen);
+    cl_int error;
+    ctx->context = clCreateContext(NULL, 1, &ctx->device, NULL, NULL, &error);
+    CLV_CL(error, "clCreateContext", ctx->limits.name);
+    ctx->queue = clCreateCommandQueue(ctx->context, ctx->device,
+                                      ctx->options.profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    if (ctx->options.profile && (error == CL_INVALID_QUEUE_PROPERTIES || error == CL_INVALID_VALUE)) {
+        /* Timers are a wish: the device works without them. */
+        ctx->options.profile = false;
+        ctx->queue = clCreateCommandQueue(ctx->context, ctx->device, 0, &error);
+    }
+    CLV_CL(error, "clCreateCommandQueue", ctx->limits.name);
+    CLV_TRY(complete(ctx));
     *out = ctx;
     ctx = NULL;
 end:
-    free(wisdom);
+    clvox_devices_free(&devices);
+    clvox_context_destroy(&ctx);
+    return status;
+}
+
+int clvox_context_adopt(void *queue, const clvox_context_options *options, clvox_context **out)
+{
+    int status = CLVOX_OK;
+    clvox_device *devices = NULL;
+    clvox_context *ctx = NULL;
+    cl_command_queue_properties properties = 0;
+    cl_device_id device = NULL;
+    cl_context context = NULL;
+    *out = NULL;
+    if (!queue)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a context is to be opened on a queue, and there is none");
+    CLV_TRY(begin(options, &ctx));
+    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL), "clGetCommandQueueInfo", "queue");
+    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL), "clGetCommandQueueInfo",
+           "queue");
+    CLV_CL(clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
+           "clGetCommandQueueInfo", "queue");
+    if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "the queue runs its commands out of order; give one that keeps their order");
+        goto end;
+    }
+    int count = clvox_devices_list(&devices), chosen = 0;
+    CLV_TRY(count);
+    status = CLVOX_OK;
+    while (chosen < count && devices[chosen].device_id != (void *)device)
+        chosen++;
+    if (chosen == count || !devices[chosen].usable) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "the queue's device cannot be used: %s",
+                          chosen < count ? devices[chosen].reason : "it is not among those of `clvox devices`");
+        goto end;
+    }
+    take(ctx, devices, chosen);
+    ctx->options.profile = ctx->options.profile && (properties & CL_QUEUE_PROFILING_ENABLE);
+    CLV_CL(clRetainContext(context), "clRetainContext", ctx->limits.name);
+    ctx->context = context;
+    CLV_CL(clRetainCommandQueue(queue), "clRetainCommandQueue", ctx->limits.name);
+    ctx->queue = queue;
+    CLV_TRY(complete(ctx));
+    *out = ctx;
+    ctx = NULL;
+end:
     clvox_devices_free(&devices);
     clvox_context_destroy(&ctx);
     return status;

@@ -160,16 +160,51 @@ end:
     return status;
 }
 
-int clvox_sort(clvox_context *ctx, clvox_sort_kind kind, void *keys, void *values, size_t count)
+static int check(const clvox_context *ctx, clvox_sort_kind kind, const void *keys, size_t count)
 {
-    int status = CLVOX_OK;
-    clv_sort_args a = {.kind = kind, .n = (int)count};
-    size_t bytes = clv_sort_key_bytes(kind) * count, counts, totals;
     if (!ctx || (!keys && count > 0) || (unsigned)kind > CLVOX_SORT_FLOAT64)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a sort wants a context, keys and a known kind of key");
     if (count > INT32_MAX)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "%zu keys are too many to be sorted at once: 2147483647 are possible",
                         count);
+    return CLVOX_OK;
+}
+
+int clvox_sort_buffer(clvox_context *ctx, clvox_sort_kind kind, void *keys, void *values, size_t count)
+{
+    int status = CLVOX_OK;
+    clv_buffer own_keys, own_values;
+    clv_sort_args a = {.kind = kind, .keys = &own_keys, .values = values ? &own_values : NULL, .n = (int)count};
+    size_t bytes = clv_sort_key_bytes(kind) * count, counts, totals;
+    CLV_TRY(check(ctx, kind, keys, count));
+    if (count < 1)
+        return CLVOX_OK;
+    CLV_TRY(clv_buffer_wrap(ctx, keys, bytes, "keys", &own_keys));
+    if (values)
+        CLV_TRY(clv_buffer_wrap(ctx, values, 4 * count, "values", &own_values));
+    CLV_TRY(clv_sort_words(ctx, kind, values != NULL, a.n, &counts, &totals));
+    const clv_request requests[] = {
+        {&a.other_keys, bytes, "keys in their new order"},
+        {&a.counts, 4 * counts, "counts of digits"},
+        {&a.totals, 4 * totals, "totals of counts"},
+        {&a.other_values, 4 * count, "values in their new order"},
+    };
+    const int wanted = values ? 4 : 3;
+    CLV_TRY(clv_pool_take(ctx, requests, wanted));
+    status = clv_sort(ctx, &a);
+    if (status >= 0)
+        status = clv_finish(ctx);
+    clv_pool_release(requests, wanted);
+end:
+    return status;
+}
+
+int clvox_sort(clvox_context *ctx, clvox_sort_kind kind, void *keys, void *values, size_t count)
+{
+    int status = CLVOX_OK;
+    clv_sort_args a = {.kind = kind, .n = (int)count};
+    size_t bytes = clv_sort_key_bytes(kind) * count, counts, totals;
+    CLV_TRY(check(ctx, kind, keys, count));
     if (count < 2)
         return CLVOX_OK;
     CLV_TRY(clv_sort_words(ctx, kind, values != NULL, a.n, &counts, &totals));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/sort/scan.h"
 
+#include "clvox/sort.h"
+
 /* Bytes of a run, with or without a key. march: elements of an item, or of a chunk. */
 #define TOTALS(bytes)                                                                                            \
     {.name = "group", .function = "scan_totals_group", .group = {1}, .devices = CLV_ON_GPU,                          \
@@ -60,6 +62,65 @@ int clv_scan(clvox_context *ctx, const clv_scan_args *a)
     CLV_TRY(CLV_LAUNCH(ctx, sums, line, (word + bytes) * a->n, CLV_BUF(a->in), CLV_BUF(a->keys), CLV_INT(a->n),
                        CLV_INT(a->inclusive), CLV_BUF(a->totals), CLV_BUF(a->out)));
 end:
+    return status;
+}
+
+static int check(const clvox_context *ctx, int bits, const void *in, size_t count, const void *out)
+{
+    if (!ctx || (bits != 32 && bits != 64) || (count > 0 && (!in || !out)))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a scan wants a context, integers of 32 or 64 bits, and a place for the sums");
+    if (count > INT32_MAX)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%zu integers are too many to be added up at once: 2147483647 are possible",
+                        count);
+    return CLVOX_OK;
+}
+
+int clvox_scan_buffer(clvox_context *ctx, int bits, void *in, void *segments, size_t count, bool inclusive, void *out)
+{
+    int status = CLVOX_OK;
+    clv_buffer from, keys, to;
+    clv_scan_args a = {.in = &from, .keys = segments ? &keys : NULL, .n = (int)count, .inclusive = inclusive,
+                       .wide = bits == 64, .out = &to};
+    const size_t bytes = (size_t)bits / 8 * count;
+    CLV_TRY(check(ctx, bits, in, count, out));
+    if (count < 1)
+        return CLVOX_OK;
+    CLV_TRY(clv_buffer_wrap(ctx, in, bytes, "integers", &from));
+    CLV_TRY(clv_buffer_wrap(ctx, out, bytes, "sums", &to));
+    if (segments)
+        CLV_TRY(clv_buffer_wrap(ctx, segments, 4 * count, "segments", &keys));
+    int words = clv_scan_words(ctx, a.n, a.wide);
+    CLV_TRY(words);
+    const clv_request requests[] = {{&a.totals, 4 * (size_t)words, "totals"}};
+    CLV_TRY(clv_pool_take(ctx, requests, 1));
+    status = clv_scan(ctx, &a);
+    if (status >= 0)
+        status = clv_finish(ctx);
+    clv_pool_release(requests, 1);
+end:
+    return status;
+}
+
+int clvox_scan(clvox_context *ctx, int bits, const void *in, const void *segments, size_t count, bool inclusive,
+               void *out)
+{
+    int status = CLVOX_OK;
+    clv_buffer *values = NULL, *keys = NULL;
+    const size_t bytes = (size_t)bits / 8 * count;
+    CLV_TRY(check(ctx, bits, in, count, out));
+    if (count < 1)
+        return CLVOX_OK;
+    CLV_TRY(clv_buffer_create(ctx, bytes, "integers", &values));
+    CLV_TRY(clv_buffer_write(ctx, values, 0, in, bytes));
+    if (segments) {
+        CLV_TRY(clv_buffer_create(ctx, 4 * count, "segments", &keys));
+        CLV_TRY(clv_buffer_write(ctx, keys, 0, segments, 4 * count));
+    }
+    CLV_TRY(clvox_scan_buffer(ctx, bits, values->mem, keys ? keys->mem : NULL, count, inclusive, values->mem));
+    CLV_TRY(clv_buffer_read(ctx, values, 0, out, bytes));
+end:
+    clv_buffer_destroy(&values);
+    clv_buffer_destroy(&keys);
     return status;
 }
 

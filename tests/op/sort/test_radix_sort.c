@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/harness.h"
 #include "ref/sort/radix_sort.h"
+#include "runtime/error.h"
 
 static clvox_context *ctx;
 
@@ -128,9 +129,66 @@ static void arrays_of_the_host(void **state)
     assert_int_equal(clvox_sort(ctx, CLVOX_SORT_UINT32, wide, NULL, (size_t)1 << 31), CLVOX_ERROR_ARGUMENT);
 }
 
+/* What a program does that has opened OpenCL itself. */
+static void buffers_of_another_program(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    clvox_device *devices;
+    clvox_context *mine;
+    int count = clvox_devices_list(&devices), chosen = 0;
+    while (chosen < count && strcmp(devices[chosen].limits.name, clvox_context_limits(ctx)->name) != 0)
+        chosen++;
+    assert_true(chosen < count);
+    cl_device_id device = devices[chosen].device_id;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, NULL);
+    assert_ok(clvox_context_adopt(queue, NULL, &mine));
+    static uint64_t keys[N];
+    static uint32_t values[N], order[N];
+    static int64_t sums[N];
+    for (int i = 0; i < N; i++) {
+        keys[i] = (uint64_t)(i % 77) * 0x123456789abcdefu;
+        values[i] = (uint32_t)i;
+    }
+    ref_sort(CLVOX_SORT_UINT64, keys, N, order);
+    const cl_mem_flags copied = CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR;
+    cl_mem k = clCreateBuffer(context, copied, sizeof keys, keys, NULL);
+    cl_mem v = clCreateBuffer(context, copied, sizeof values, values, NULL);
+    assert_ok(clvox_sort_buffer(mine, CLVOX_SORT_UINT64, k, v, N));
+    clEnqueueReadBuffer(queue, v, CL_TRUE, 0, sizeof values, values, 0, NULL, NULL);
+    assert_memory_equal(values, order, sizeof order);
+    assert_ok(clvox_scan_buffer(mine, 32, v, NULL, N, true, v));
+    clEnqueueReadBuffer(queue, v, CL_TRUE, 0, sizeof values, values, 0, NULL, NULL);
+    for (uint32_t i = 0, sum = 0; i < N; i++)
+        assert_true(values[i] == (sum += order[i]));
+    /* Too small, absent, of another context. */
+    assert_int_equal(clvox_sort_buffer(mine, CLVOX_SORT_UINT64, v, NULL, N), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_sort_buffer(mine, CLVOX_SORT_UINT64, NULL, NULL, N), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_sort_buffer(ctx, CLVOX_SORT_UINT64, k, NULL, N), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_scan_buffer(mine, 16, v, NULL, N, true, v), CLVOX_ERROR_ARGUMENT);
+    clvox_context *none;
+    assert_int_equal(clvox_context_adopt(NULL, NULL, &none), CLVOX_ERROR_ARGUMENT);
+    assert_null(none);
+    clvox_context_destroy(&mine);
+    clReleaseMemObject(k);
+    clReleaseMemObject(v);
+    clReleaseCommandQueue(queue);
+    clReleaseContext(context);
+    clvox_devices_free(&devices);
+    /* Arrays of the host, on the context of the harness. */
+    for (int i = 0; i < N; i++)
+        sums[i] = (int64_t)(i % 5 - 3) << 33;
+    assert_ok(clvox_scan(ctx, 64, sums, order, N, false, sums));
+    for (int i = 1; i < N; i++)
+        assert_true(sums[i] == 0); /* each a segment of its own */
+    assert_ok(clvox_scan(ctx, 64, sums, NULL, 0, false, NULL));
+}
+
 int main(void)
 {
     ctx = harness_open();
+    test_case(buffers_of_another_program, "buffers of another program");
     harness_cases(&clv_entry_sort_range, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_count, keys_of_all_kinds, NULL, 0, "keys of all kinds");
     harness_cases(&clv_entry_sort_scatter, keys_of_all_kinds, NULL, 0, "keys of all kinds");
