@@ -56,9 +56,10 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 sort_range(__global const word *keys, int n, __global word *range)
 {
     __local word least[TILE_X], most[TILE_X];
-    int item = get_local_id(0), stride = get_global_size(0);
+    int item = get_local_id(0);
+    uint stride = get_global_size(0);
     word low = ~(word)0, high = 0;
-    for (int i = get_global_id(0); i < n; i += stride) {
+    for (uint i = get_global_id(0); i < (uint)n; i += stride) {
         word key = ordered(keys[i]);
         low = min(low, key);
         high = max(high, key);
@@ -82,11 +83,12 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 sort_count_group(__global const word *keys, int n, int share, word low, int shift, __global uint *counts)
 {
     __local uint count[DIGITS];
-    int item = get_local_id(0), first = get_group_id(0) * share, end = first + min(share, n - first);
+    int item = get_local_id(0);
+    uint first = get_group_id(0) * share, end = first + min((uint)share, n - first); /* steps beyond 2^31 too */
     for (int d = item; d < DIGITS; d += TILE_X)
         count[d] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    int i = first + LANES * item;
+    uint i = first + LANES * item;
     for (; i + LANES <= end; i += LANES * TILE_X) {
         words four = *(__global const words *)(keys + i);
         atomic_inc(&count[digit_of(four.x, low, shift)]);
@@ -108,7 +110,7 @@ __kernel void sort_count_chunk(__global const word *keys, int n, int share, word
                                __global uint *counts)
 {
     uint count[4][DIGITS];
-    int i = get_group_id(0) * share, end = i + min(share, n - i);
+    uint i = get_group_id(0) * share, end = i + min((uint)share, n - i);
     for (int d = 0; d < DIGITS; d++)
         count[0][d] = count[1][d] = count[2][d] = count[3][d] = 0;
     for (; i + 4 <= end; i += 4) {

@@ -53,10 +53,10 @@ static inline bool starts(run r)
 GROUP_SCAN(runs_before, run, NOTHING, join)
 
 /* The elements [from, to). */
-static inline run run_of(__global const word *in, __global const uint *keys, int from, int to)
+static inline run run_of(__global const word *in, __global const uint *keys, uint from, uint to)
 {
     run sum = NOTHING;
-    for (int i = from; i < to; i++)
+    for (uint i = from; i < to; i++)
         sum = join(sum, RUN(in[i], BEGINS(i)));
     return sum;
 }
@@ -67,13 +67,14 @@ __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
 scan_totals_group(__global const word *in, __global const uint *keys, int n, int share, __global run *totals)
 {
     __local run cells[2 * TILE_X];
-    int item = get_local_id(0), first = get_group_id(0) * share, end = first + min(share, n - first);
+    int item = get_local_id(0);
+    uint first = get_group_id(0) * share, end = first + min((uint)share, n - first); /* steps beyond 2^31 too */
     run mine = NOTHING, total;
 #if SEGMENTED
-    int each = (share + TILE_X - 1) / TILE_X, from = min(end, first + item * each);
+    uint each = (share + TILE_X - 1) / TILE_X, from = min(end, first + item * each);
     mine = run_of(in, keys, from, min(end, from + each));
 #else
-    for (int i = first + item; i < end; i += TILE_X) /* a sum has no order */
+    for (uint i = first + item; i < end; i += TILE_X) /* a sum has no order */
         mine += in[i];
 #endif
     runs_before(mine, cells, item, TILE_X, &total);
@@ -84,8 +85,8 @@ scan_totals_group(__global const word *in, __global const uint *keys, int n, int
 __kernel void scan_totals_chunk(__global const word *in, __global const uint *keys, int n, int share,
                                 __global run *totals)
 {
-    int first = get_group_id(0) * share;
-    totals[get_group_id(0)] = run_of(in, keys, first, first + min(share, n - first));
+    uint first = get_group_id(0) * share;
+    totals[get_group_id(0)] = run_of(in, keys, first, first + min((uint)share, n - first));
 }
 
 /* Items read and write side by side, and add up MARCH elements one after another: these
