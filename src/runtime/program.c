@@ -291,7 +291,11 @@ static void keep_linked(clvox_context *ctx, const clv_program_request *request, 
 {
     enum { MOST_RELINKED = 2 }; /* some 0.3 s each */
     size_t bytes;
-    unsigned char *data = ctx->relinked < MOST_RELINKED ? clv_program_binary(linked->program, &bytes) : NULL;
+    uint64_t limit, left;
+    if (ctx->relinked >= MOST_RELINKED || access(ctx->cache_dir, W_OK) < 0 ||
+        (clv_address_space(&limit, &left) && left < BUILDING))
+        return;
+    unsigned char *data = clv_program_binary(linked->program, &bytes);
     if (data) {
         clv_cache_store(ctx->cache_dir, request->key, data, bytes, &linked->counts);
         ctx->relinked++;
