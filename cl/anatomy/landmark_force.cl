@@ -27,7 +27,7 @@ static inline float determinant_of(const spot *s)
 }
 
 /* The place whose image under x + u is to: by Newton's way, which is halved where it leads no nearer. */
-static inline spot place_of(__global const float *u, grid g, float3 to)
+static inline void find_place(__global const float *u, grid g, float3 to, spot *place)
 {
     spot best = {to, (float3)(1, 0, 0), (float3)(0, 1, 0), (float3)(0, 0, 1)};
     float3 way = (float3)(0.0f), at = to;
@@ -53,7 +53,7 @@ static inline spot place_of(__global const float *u, grid g, float3 to)
         }
         at = best.at - share * way;
     }
-    return best;
+    *place = best;
 }
 
 /* The derivative by u at a place whose own derivative is d, mm: D(x + u)^-T d. */
@@ -75,10 +75,11 @@ __kernel void landmark_track_item(__global const float4 *points, int count, __gl
     int k = get_global_id(0);
     if (k >= count)
         return;
-    spot a = place_of(u, g, points[k].xyz), b = {points[count + k].xyz, (float3)(0.0f), (float3)(0.0f), (float3)(0.0f)};
+    spot a, b = {points[count + k].xyz, (float3)(0.0f), (float3)(0.0f), (float3)(0.0f)};
     float3 pull = (float3)(0.0f);
+    find_place(u, g, points[k].xyz, &a);
 #if HAS_SECOND
-    b = place_of(second, g, points[count + k].xyz);
+    find_place(second, g, points[count + k].xyz, &b);
 #endif
     float3 apart = g.spacing.xyz * (a.at - b.at);
     float strength = 2.0f * weight * state[slot] / count;
