@@ -178,7 +178,7 @@ static void buffers_of_another_program(void **state)
     clvox_devices_free(&devices);
     /* Arrays of the host, on the context of the harness. */
     for (int i = 0; i < N; i++)
-        sums[i] = (int64_t)(i % 5 - 3) << 33;
+        sums[i] = (int64_t)(i % 5 - 3) * ((int64_t)1 << 33);
     assert_ok(clvox_scan(ctx, 64, sums, order, N, false, sums));
     for (int i = 1; i < N; i++)
         assert_true(sums[i] == 0); /* each a segment of its own */
