@@ -11,7 +11,7 @@
 #define GAUSSIAN 0
 #endif
 
-/* Tries to come nearer; voxels within which a place is found; determinants below which a map is no guide. */
+/* Newton steps; voxels within which a place is found; determinants below which the derivative is not used. */
 enum { TRIES = 24 };
 #define FOUND 2e-5f
 #define FLAT 0.02f
@@ -26,7 +26,7 @@ static inline float determinant_of(const spot *s)
     return dot(s->x, cross(s->y, s->z));
 }
 
-/* The place whose image under x + u is to: by Newton's way, which is halved where it leads no nearer. */
+/* The place whose image under x + u is to, by Newton's method; a step that leads no nearer is halved. */
 static inline void find_place(__global const float *u, grid g, float3 to, spot *place)
 {
     spot best = {to, (float3)(1, 0, 0), (float3)(0, 1, 0), (float3)(0, 0, 1)};

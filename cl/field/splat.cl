@@ -16,6 +16,18 @@
 #define CELLS 1
 #endif
 
+/* An addition by words, in either memory. */
+#define ADD_WORDS(name, memory)                                    \
+    static inline void name(memory uint *sums, int i, long units)  \
+    {                                                              \
+        uint low = (uint)units, high = (uint)((ulong)units >> 32); \
+        uint before = atomic_add(&sums[2 * i], low);               \
+        high += before > ~low;                                     \
+        if (high)                                                  \
+            atomic_add(&sums[2 * i + 1], high);                    \
+    }
+
+ADD_WORDS(add_local, __local)
 #if defined(cl_khr_int64_base_atomics) && !defined(WORDS)
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 static inline void add(__global uint *sums, int i, long units)
@@ -23,24 +35,8 @@ static inline void add(__global uint *sums, int i, long units)
     atom_add((volatile __global long *)sums + i, units);
 }
 #else
-static inline void add(__global uint *sums, int i, long units)
-{
-    uint low = (uint)units, high = (uint)((ulong)units >> 32);
-    uint before = atomic_add(&sums[2 * i], low);
-    high += before > ~low;
-    if (high)
-        atomic_add(&sums[2 * i + 1], high);
-}
+ADD_WORDS(add, __global)
 #endif
-
-static inline void add_local(__local uint *sums, int i, long units)
-{
-    uint low = (uint)units, high = (uint)((ulong)units >> 32);
-    uint before = atomic_add(&sums[2 * i], low);
-    high += before > ~low;
-    if (high)
-        atomic_add(&sums[2 * i + 1], high);
-}
 
 /* Where a voxel lands: the lower corner, 1 where there is an upper one, the fractions, and its value in units.
  * lands: not where nothing is added. */

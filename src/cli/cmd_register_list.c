@@ -453,6 +453,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     cJSON_AddNumberToObject(to, "present", count[PRESENT]);
     cJSON_AddNumberToObject(to, "failed", count[FAILED]);
     cli_print(cli, "%-20s %d done, %d present, %d failed\n", "pairs", count[DONE], count[PRESENT], count[FAILED]);
+    CLV_TRY(cli_profile(cli));
     if (count[FAILED])
         status = clv_fail(CLVOX_ERROR_DATA, "%d of %d pairs failed; %s says why", count[FAILED], l.count, path);
 end:

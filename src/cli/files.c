@@ -346,7 +346,7 @@ end:
 }
 
 /* The links of all files, a composite's in its order, its inverse's the other way round. Where there is a device,
- * warps are inverted here, once and not unsaid. */
+ * warps are inverted here, once, with a warning where that goes wrong. */
 static int make_links(command *cli, loading *l, const cli_texts *texts, bool device)
 {
     int status = CLVOX_OK;

@@ -82,8 +82,8 @@ bool cli_whole_size(const clv_numbers *numbers, int least, int most, int size[3]
 /* Words of other programs for the same thing; letters of either case do for all. */
 static const struct {
     const char *theirs, *ours;
-} synonyms[] = {{"nearestneighbor", "nearest"}, {"lanczoswindowedsinc", "lanczos"}, {"nn", "nearest"}, {"genericlabel", "label"}, {"multilabel", "label"},
-                {"trilinear", "linear"}};
+} synonyms[] = {{"nearestneighbor", "nearest"}, {"nn", "nearest"},       {"trilinear", "linear"},
+                {"genericlabel", "label"},      {"multilabel", "label"}, {"lanczoswindowedsinc", "lanczos"}};
 
 static int read_choice(const cli_option *option, const char *text)
 {

@@ -14,13 +14,7 @@
 
 static double voxel_volume(const clvox_grid *grid)
 {
-    double frame[3][3], spacing[3];
-    clvox_grid_spacing(grid, spacing);
-    clv_field_frame(grid, frame); /* unit axes, at right angles or not */
-    double det = frame[0][0] * (frame[1][1] * frame[2][2] - frame[1][2] * frame[2][1]) -
-                 frame[0][1] * (frame[1][0] * frame[2][2] - frame[1][2] * frame[2][0]) +
-                 frame[0][2] * (frame[1][0] * frame[2][1] - frame[1][1] * frame[2][0]);
-    return fabs(det) * spacing[0] * spacing[1] * spacing[2];
+    return fabs(clv_matrix_determinant(grid->to_ras));
 }
 
 static float largest_of(const float *values, size_t count)

@@ -170,6 +170,12 @@ static void buffers_of_another_program(void **state)
     clvox_context *none;
     assert_int_equal(clvox_context_adopt(NULL, NULL, &none), CLVOX_ERROR_ARGUMENT);
     assert_null(none);
+    cl_command_queue unordered = clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, NULL);
+    if (unordered) {
+        assert_int_equal(clvox_context_adopt(unordered, NULL, &none), CLVOX_ERROR_ARGUMENT);
+        assert_null(none);
+        clReleaseCommandQueue(unordered);
+    }
     clvox_context_destroy(&mine);
     clReleaseMemObject(k);
     clReleaseMemObject(v);
