@@ -9,7 +9,7 @@
 #include "base/place.h"
 #include "cli/bar.h"
 #include "cli/claims.h"
-#include "cli/register_options.h"
+#include "cli/cmd_register/options.h"
 #include "cli/table.h"
 #include "register/options.h"
 

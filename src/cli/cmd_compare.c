@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 #include "clvox/surface.h"
-#include "register/metric.h"
+#include "register/metric/metric.h"
 
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
 {

@@ -12,7 +12,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "op/match/metric_force.h"
-#include "register/metric.h"
+#include "register/metric/metric.h"
 #include "register/points.h"
 #include "transform/invert.h"
 

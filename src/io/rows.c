@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/matrix.h"
 #include "base/status.h"
-#include "io/itk.h"
+#include "io/transform/itk.h"
 #include "io/plain.h"
 
 enum { ROOM = 1024 };

@@ -23,7 +23,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/compositive.h"
-#include "register/metric.h"
+#include "register/metric/metric.h"
 #include "register/points.h"
 #include "register/pyramid.h"
 

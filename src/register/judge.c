@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/matrix.h"
-#include "register/metric.h"
+#include "register/metric/metric.h"
 #include "register/register.h"
 
 int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)

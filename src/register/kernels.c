@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "register/metric.h"
+#include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/register.h"
 #include "runtime/ahead.h"

@@ -9,7 +9,7 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
-#include "register/metric.h"
+#include "register/metric/metric.h"
 #include "register/model.h"
 
 /* A cube of 3 x 3 x 3 voxels: fewer do not show where an image is. */

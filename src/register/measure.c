@@ -5,7 +5,7 @@
 #include "base/matrix.h"
 #include "op/image/pointwise.h"
 #include "op/image/resample.h"
-#include "register/metric.h"
+#include "register/metric/metric.h"
 #include "register/register.h"
 
 clvox_metric clv_register_metric(const clvox_register_options *o)

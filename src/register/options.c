@@ -8,7 +8,7 @@
 
 #include "image/intensity.h"
 #include "op/fluid/solve.h"
-#include "register/metric.h"
+#include "register/metric/metric.h"
 #include "register/model.h"
 
 #define FIELD(field) CLV_FIELD(clvox_register_options, field)

@@ -78,7 +78,7 @@ int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer
 
 /* Sets run->matrix by options: a start, and from it the best map of the kind
  * asked for, seen from the image that comes first (linear.c). What it
- * takes for itself meanwhile, of a run that clv_register_describe has filled in (linear_levels.c). */
+ * takes for itself meanwhile, of a run that clv_register_describe has filled in (linear/levels.c). */
 int clv_register_linear(clv_registration *run);
 size_t clv_register_linear_bytes(const clv_registration *run, bool fixed_mask, bool moving_mask);
 

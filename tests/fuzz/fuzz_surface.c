@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "clvox/surface.h"
 #include "fuzz.h"
-#include "io/surface_file.h"
+#include "io/surface/file.h"
 
 static const char *const endings[] = {".gii", ".vtk", ".ply", ".obj", ".byu", ".fs", ".stl"};
 

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "files.h"
-#include "io/surface_file.h"
+#include "io/surface/file.h"
 
 static clvox_surface *reads(const char *path)
 {

@@ -5,7 +5,7 @@
 #include "clvox/registration.h"
 #include "op/harness.h"
 #include "phantom/phantom.h"
-#include "register/metric.h"
+#include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/options.h"
 

@@ -5,7 +5,7 @@
 #include "io/orientation.h"
 #include "op/harness.h"
 #include "phantom/phantom.h"
-#include "register/series.h"
+#include "series/series.h"
 
 static clvox_context *ctx;
 

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "phantom/phantom.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "cli/cli.h"
+#include "cli/cmd_phantom/surface.h"
+#include "cli/cmd_phantom/tensor.h"
+
+/* Surfaces as in clv_solid_kind, tensors as in clv_tensor_phantom_kind. */
+enum { KIND_WARP = 4, KIND_PAIR, KIND_SURFACE, KIND_TENSOR = KIND_SURFACE + 5, KINDS = KIND_TENSOR + 3 };
+static const char *const kinds[KINDS] = {"textured",       "ball",         "shells",         "constant",
+                                         "warp",           "pair",         "surface:sphere", "surface:torus",
+                                         "surface:cube",   "surface:csg",  "surface:gyroid", "tensor:helix",
+                                         "tensor:rings",   "tensor:steps"};
+/* The choices of --direction. */
+enum { AXIAL, OBLIQUE, LEFT, LEFT_OBLIQUE };
+
+typedef struct request {
+    int kind;
+    const char *out, *labels, *inverse;
+    clvox_grid grid;
+    uint64_t seed;
+    clv_numbers noise;
+    double correlation; /* NaN: not given */
+    double amplitude;   /* NaN: as large as is safe, at most 5 mm */
+    bool has_matrix;
+    double matrix[4][4];
+    cli_scan scan; /* of tensors */
+} request;
+
+static int make_warp(command *cli, const request *r, clv_phantom_warp *warp)
+{
+    double amplitude = r->amplitude, spacing[3];
+    if (isnan(amplitude)) {
+        /* A small one shows how steep this seed's warp is. */
+        clvox_grid_spacing(&r->grid, spacing);
+        double small = 1e-3 * fmin(spacing[0], fmin(spacing[1], spacing[2]));
+        int status = clv_phantom_warp_make(&r->grid, small, r->seed, warp);
+        if (status < 0)
+            return status;
+        amplitude = warp->steepness > 0 ? fmin(5, 0.6 * small / warp->steepness) : 0;
+    }
+    cJSON_AddNumberToObject(cli->log, "amplitude_mm", amplitude);
+    return clv_phantom_warp_make(&r->grid, amplitude, r->seed, warp);
+}
+
+static int write_warp(command *cli, const clv_phantom_warp *warp, const clvox_grid *grid, bool inverse,
+                      const char *path)
+{
+    clvox_volume *volume = NULL;
+    int status = clv_phantom_warp_sample(warp, grid, inverse, &volume);
+    if (status >= 0)
+        status = cli_write_warp(cli, volume, path);
+    clvox_volume_destroy(&volume);
+    return status;
+}
+
+/* A phantom pulled back through matrix and warp (either may be NULL). */
+typedef struct pulled {
+    const clv_phantom *phantom;
+    const clvox_grid *grid;
+    const double (*matrix)[4];
+    const clv_phantom_warp *warp;
+} pulled;
+
+static int write_image(command *cli, const pulled *p, uint64_t noise_seed, const char *path)
+{
+    clvox_volume *volume = NULL;
+    int status = CLVOX_OK;
+    CLV_TRY(clv_phantom_image(p->phantom, p->grid, p->matrix, p->warp, noise_seed, &volume));
+    CLV_TRY(cli_write_volume(cli, volume, path));
+end:
+    clvox_volume_destroy(&volume);
+    return status;
+}
+
+static int write_labels(command *cli, const pulled *p, const char *path)
+{
+    clvox_volume *volume = NULL;
+    int status = CLVOX_OK;
+    CLV_TRY(clv_phantom_labels(p->phantom, p->grid, p->matrix, p->warp, &volume));
+    CLV_TRY(cli_write_volume(cli, volume, path));
+end:
+    clvox_volume_destroy(&volume);
+    return status;
+}
+
+/* Noise of images, in their own unit. */
+static double sd(const request *r)
+{
+    return r->noise.count ? r->noise.value[0] : 0;
+}
+
+static int write_pair(command *cli, request *r)
+{
+    const cli_end ends[] = {{"_fixed.nii.gz", true},
+                            {"_moving.nii.gz", true},
+                            {"_truth_warp.nii.gz", true},
+                            {"_truth_affine.txt", r->has_matrix},
+                            {"_truth_inverse_warp.nii.gz", true},
+                            {"_fixed_labels.nii.gz", true},
+                            {"_moving_labels.nii.gz", true},
+                            {0}};
+    char path[7][4096];
+    clv_phantom phantom = {0}, shells = {0};
+    clv_phantom_warp warp;
+    int status = CLVOX_OK;
+    CLV_TRY(cli_claim_prefix(cli, &r->out, ends));
+    for (int i = 0; i < 7; i++)
+        snprintf(path[i], sizeof path[i], "%s%s", r->out, ends[i].end);
+    const double(*matrix)[4] = r->has_matrix ? CLV_MATRIX(r->matrix) : NULL;
+    CLV_TRY(make_warp(cli, r, &warp));
+    CLV_TRY(clv_phantom_make(CLV_PHANTOM_TEXTURED, &r->grid, r->seed, sd(r), &phantom));
+    CLV_TRY(clv_phantom_make(CLV_PHANTOM_SHELLS, &r->grid, r->seed, 0, &shells));
+    CLV_TRY(write_image(cli, &(pulled){&phantom, &r->grid, matrix, &warp}, 1, path[0]));
+    CLV_TRY(write_image(cli, &(pulled){&phantom, &r->grid, NULL, NULL}, 2, path[1]));
+    CLV_TRY(write_warp(cli, &warp, &r->grid, false, path[2]));
+    CLV_TRY(write_warp(cli, &warp, &r->grid, true, path[4]));
+    if (r->has_matrix)
+        CLV_TRY(cli_write_affine(cli, CLV_MATRIX(r->matrix), path[3]));
+    CLV_TRY(write_labels(cli, &(pulled){&shells, &r->grid, matrix, &warp}, path[5]));
+    CLV_TRY(write_labels(cli, &(pulled){&shells, &r->grid, NULL, NULL}, path[6]));
+end:
+    clv_phantom_free(&phantom);
+    clv_phantom_free(&shells);
+    return status;
+}
+
+static int write_request(command *cli, request *r)
+{
+    clv_phantom phantom = {0};
+    clv_phantom_warp warp;
+    int status = CLVOX_OK;
+    if (r->kind == KIND_PAIR)
+        return write_pair(cli, r);
+    if (r->kind >= KIND_TENSOR)
+        return cli_phantom_tensor(cli, (clv_tensor_phantom_kind)(r->kind - KIND_TENSOR), r->out, &r->grid,
+                                  r->seed, &r->scan);
+    if (r->kind >= KIND_SURFACE)
+        return cli_phantom_surface(cli, &(cli_solid){.kind = (clv_solid_kind)(r->kind - KIND_SURFACE),
+                                                     .prefix = r->out,
+                                                     .grid = &r->grid,
+                                                     .noise = r->noise,
+                                                     .correlation = r->correlation,
+                                                     .seed = r->seed});
+    CLV_TRY(cli_claim_output(cli, "output", r->out));
+    CLV_TRY(cli_claims_check(cli));
+    if (r->kind == KIND_WARP) {
+        CLV_TRY(make_warp(cli, r, &warp));
+        CLV_TRY(write_warp(cli, &warp, &r->grid, false, r->out));
+        if (r->inverse)
+            CLV_TRY(write_warp(cli, &warp, &r->grid, true, r->inverse));
+        goto end;
+    }
+    CLV_TRY(clv_phantom_make((clv_phantom_kind)r->kind, &r->grid, r->seed, sd(r), &phantom));
+    const pulled image = {&phantom, &r->grid, r->has_matrix ? CLV_MATRIX(r->matrix) : NULL, NULL};
+    CLV_TRY(write_image(cli, &image, 1, r->out));
+    if (r->labels)
+        CLV_TRY(write_labels(cli, &image, r->labels));
+end:
+    clv_phantom_free(&phantom);
+    return status;
+}
+
+static int read_grid(command *cli, const char *like, const clv_numbers *size, const clv_numbers *spacing,
+                     int direction, clvox_grid *out)
+{
+    int n[3];
+    double edge[3] = {1, 1, 1};
+    clvox_volume *volume = NULL;
+    if (like && (size->count || spacing->count || direction != AXIAL))
+        return cli_misuse("--like takes the whole grid; leave --size, --spacing and --direction away");
+    if (like) {
+        int status = cli_read_volume(cli, like, &volume);
+        if (status < 0)
+            return status;
+        *out = volume->grid;
+        clvox_volume_destroy(&volume);
+        return CLVOX_OK;
+    }
+    if ((size->count != 0 && size->count != 3) || size->unit == CLV_UNIT_MM)
+        return cli_misuse("--size: three numbers of voxels, as 65x47x33");
+    if ((spacing->count != 0 && spacing->count != 1 && spacing->count != 3) ||
+        spacing->unit == CLV_UNIT_VOXELS)
+        return cli_misuse("--spacing: one or three lengths, as 1x1x2mm");
+    for (int i = 0; i < 3; i++) {
+        double voxels = size->count ? size->value[i] : 64;
+        if (!(voxels >= 1 && voxels <= 32767) || voxels != floor(voxels))
+            return cli_misuse("--size: %g is not a number of voxels from 1 to 32767", voxels);
+        n[i] = (int)voxels;
+        if (spacing->count)
+            edge[i] = spacing->value[spacing->count == 3 ? i : 0];
+        if (!(edge[i] > 0))
+            return cli_misuse("--spacing: %g is not a length above 0", edge[i]);
+    }
+    clv_phantom_grid(n, edge, direction == OBLIQUE || direction == LEFT_OBLIQUE, out);
+    for (int i = 0; i < 3 && direction >= LEFT; i++) {
+        out->to_ras[i][3] += out->to_ras[i][0] * (n[0] - 1);
+        out->to_ras[i][0] *= -1;
+    }
+    return CLVOX_OK;
+}
+
+/* That the options go with the kind. */
+static int check_options(const request *r, const char *affine)
+{
+    const bool tensor = r->kind >= KIND_TENSOR, surface = r->kind >= KIND_SURFACE && !tensor;
+    int status = cli_check_scan(&r->scan, tensor);
+    if (status < 0)
+        return status;
+    if (tensor && r->noise.count)
+        return cli_misuse("--noise belongs to images and surfaces; tensor:... takes --snr");
+    if (r->noise.count > 1 || (r->noise.count && r->noise.value[0] < 0))
+        return cli_misuse("--noise: one number, not negative");
+    if (!surface && r->noise.unit != CLV_UNIT_NONE)
+        return cli_misuse("--noise: images take a plain number, in their own unit");
+    if (!isnan(r->correlation) && (!surface || !r->noise.count))
+        return cli_misuse("--correlation belongs to the noise of surfaces");
+    if (!isnan(r->correlation) && !(r->correlation >= 0 && r->correlation <= 16))
+        return cli_misuse("--correlation %g: from 0 to 16 voxels", r->correlation);
+    if (!isnan(r->amplitude) && r->kind != KIND_WARP && r->kind != KIND_PAIR)
+        return cli_misuse("--amplitude belongs to warp and pair");
+    if (affine && (r->kind == KIND_WARP || surface || tensor))
+        return cli_misuse("--affine belongs to images and pair");
+    if (r->labels && (surface || tensor))
+        return cli_misuse("--labels belongs to images; surface:... and tensor:... always write a mask");
+    if (r->labels && r->kind >= KIND_WARP)
+        return cli_misuse("--labels belongs to images; pair always writes its labels");
+    if (r->inverse && r->kind != KIND_WARP)
+        return cli_misuse("--inverse belongs to warp; pair always writes the inverse");
+    return CLVOX_OK;
+}
+
+int cmd_phantom(command *cli, int argc, char **argv)
+{
+    request r = {.amplitude = NAN, .correlation = NAN, .scan = CLI_SCAN_DEFAULT};
+    const char *like = NULL, *affine = NULL;
+    clv_numbers size = {.count = 0}, spacing = {.count = 0};
+    int direction = 0, seed = 1;
+    const cli_option options[] = {
+        {"output", 'o', CLI_PREFIX, &r.out, "OUT",
+         "the file to write; for pair, surface:... and tensor:... a PREFIX"},
+        {"size", 0, CLI_NUMBERS, &size, "XxYxZ", "voxels along each axis (default 64x64x64)"},
+        {"spacing", 0, CLI_NUMBERS, &spacing, "XxYxZmm", "edges of a voxel (default 1mm)"},
+        {"direction", 0, CLI_CHOICE, &direction, "axial|oblique|left|left-oblique",
+         "axes along R, A, S, or rotated by 28 degrees; left: the first axis reversed"},
+        {"like", 0, CLI_TEXT, &like, "FILE", "use the grid of this volume"},
+        {"seed", 0, CLI_INTEGER, &seed, "N", "seed of texture, warp and noise (default 1)"},
+        {"noise", 0, CLI_NUMBERS, &r.noise, "SD",
+         "standard deviation of noise: added to images, or as 0.3vox or 0.3mm to surfaces (default 0)"},
+        {"correlation", 0, CLI_NUMBER, &r.correlation, "VOXELS",
+         "surfaces: Gaussian smoothing of the noise at the mask's edge (default 0: white noise)"},
+        {"snr", 0, CLI_NUMBER, &r.scan.snr, "RATIO",
+         "tensors: b = 0 signal / noise (default 20; 0: no noise)"},
+        {"directions", 0, CLI_INTEGER, &r.scan.directions, "N",
+         "tensors: gradient directions, evenly spread (default 30)"},
+        {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: b-value (default 1000)"},
+        {"noise-kind", 0, CLI_CHOICE, &r.scan.noise, "rician|gaussian",
+         "tensors: of a magnitude image, or added"},
+        {"amplitude", 0, CLI_NUMBER, &r.amplitude, "MM",
+         "longest displacement (default: 5, or less where that could fold)"},
+        {"affine", 0, CLI_TEXT, &affine, "FILE",
+         "apply this to the image too (pair: to the fixed image)"},
+        {"labels", 0, CLI_OUT, &r.labels, "FILE", "also write the label map"},
+        {"inverse", 0, CLI_OUT, &r.inverse, "FILE", "warp: also write the inverse"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "KIND -o OUT [options]",
+        .about =
+            "Makes images, warps, surfaces and scans with a known truth, the same on every machine for\n"
+            "one seed.\n"
+            "KIND:\n"
+            "  textured  a head: smooth random texture of three scales inside an ellipsoid\n"
+            "  ball      100 inside a ball, 0 outside\n"
+            "  shells    nested ellipsoids of 100, 200, 300, 400 (labels 1 to 4)\n"
+            "  constant  100 everywhere\n"
+            "  warp      a smooth displacement that never folds and is 0 at the border\n"
+            "  pair      OUT_fixed, OUT_moving and OUT_truth_warp with moving(truth(x)) = fixed(x) exactly,\n"
+            "            OUT_truth_inverse_warp, and labels OUT_fixed_labels and OUT_moving_labels; with\n"
+            "            --affine the truth is `-t OUT_truth_warp.nii.gz -t OUT_truth_affine.txt`\n"
+            "  surface:sphere, surface:torus, surface:cube (two boxes), surface:csg (a machined part),\n"
+            "  surface:gyroid  OUT_truth_distance (mm, negative inside; a true distance everywhere),\n"
+            "            OUT_truth.surf.gii, OUT_mask; with --noise OUT_noisy_mask, cut from the distance\n"
+            "            plus noise, and OUT_noisy.surf.gii, its vertices moved along their normals\n"
+            "  tensor:helix (a bundle in isotropic surroundings), tensor:rings (of three sizes, which\n"
+            "  cross), tensor:steps (blocks)  a scan OUT_dwi with .bval and .bvec (FSL) and .b (MRtrix),\n"
+            "            one b = 0 volume for every ten directions, these first;\n"
+            "            OUT_truth_tensor (RAS, mm^2/s), OUT_truth_fa, OUT_mask",
+        .example = "  clvox phantom pair -o pair --size 65x47x33 --spacing 1x1x2mm --seed 3\n"
+                   "  clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o result\n"
+                   "  clvox compare pair_truth_warp.nii.gz result_warp.nii.gz\n"
+                   "  clvox phantom surface:torus -o torus --noise 0.3vox\n"
+                   "  clvox phantom tensor:helix -o helix --snr 20 --directions 30",
+        .options = options,
+        .least = 1,
+        .most = 1,
+    };
+    char **kind;
+    clvox_transform *transform = NULL;
+    int count, status = cli_parse(cli, &usage, argc, argv, &kind, &count);
+    if (status)
+        return status;
+    for (r.kind = 0; r.kind < KINDS && strcmp(kinds[r.kind], *kind) != 0;)
+        r.kind++;
+    if (r.kind == KINDS)
+        return cli_misuse("%s: not known; the kinds are textured, ball, shells, constant, warp, pair and "
+                          "surface:sphere, torus, cube, csg, gyroid, tensor:helix, rings, steps",
+                          *kind);
+    if (!r.out)
+        return cli_misuse("-o OUT is missing");
+    if ((status = check_options(&r, affine)) < 0)
+        return status;
+    r.seed = (uint64_t)seed;
+    if (affine) {
+        CLV_TRY(cli_read_link(cli, affine, &transform));
+        if (transform->is_warp) {
+            status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp, --affine takes an affine", affine);
+            goto end;
+        }
+        r.has_matrix = true;
+        clv_matrix_copy(CLV_MATRIX(transform->matrix), r.matrix);
+    }
+    CLV_TRY(read_grid(cli, like, &size, &spacing, direction, &r.grid));
+    cli_log_grid(cli->log, "grid", &r.grid);
+    status = write_request(cli, &r);
+end:
+    clvox_transform_destroy(&transform);
+    return status;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* register --list: many pairs in one process. The device solves one while the next is read and the last ones are
+ * written. */
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/parallel.h"
+#include "base/place.h"
+#include "cli/cmd_register/pair.h"
+#include "cli/table.h"
+
+enum { FIXED, MOVING, OUTPUT, FIXED_MASK, MOVING_MASK, LABELS, FILES };
+
+typedef enum state { WAITING, DONE, PRESENT, FAILED } state;
+
+typedef struct row {
+    char *file[FILES]; /* OUTPUT: a prefix */
+    state state;
+    char *message, *doubts;
+    double before, after, ncc, folded, seconds;
+} row;
+
+typedef struct list {
+    const cli_register_request *request;
+    const clvox_register_options *options;
+    row *row;
+    int count;
+} list;
+
+/* A pair on its way, with a log and claims of its own. */
+typedef struct job {
+    command cli;
+    cli_pair pair;
+    row *row;
+    pthread_t thread;
+    bool apart;
+    int status;
+    char message[2048];
+} job;
+
+/* ---- the list ------------------------------------------------------------ */
+
+static int read_row(void *user, int line, const char *const *field)
+{
+    list *l = user;
+    const cli_register_request *r = l->request;
+    const char *common[FILES] = {[FIXED_MASK] = r->fixed_mask, [MOVING_MASK] = r->moving_mask, [LABELS] = r->labels};
+    char prefix[PATH_MAX];
+    row *longer = realloc(l->row, (size_t)(l->count + 1) * sizeof *longer), *one;
+    if (!longer)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    l->row = longer;
+    one = &l->row[l->count++];
+    *one = (row){.before = NAN, .after = NAN, .ncc = NAN, .folded = NAN, .seconds = NAN};
+    snprintf(prefix, sizeof prefix, *field[OUTPUT] == '/' ? "%.0s%s" : "%s/%s", r->prefix, field[OUTPUT]);
+    size_t length = strlen(prefix);
+    if (prefix[length - 1] == '/' || length > PATH_MAX - 64)
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s is no prefix of files", r->list, line, field[OUTPUT]);
+    while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
+        prefix[--length] = 0; /* as -o is understood */
+    for (int k = 0; k < FILES; k++) {
+        const bool own = field[k] && *field[k] && strcmp(field[k], "n/a") != 0;
+        one->file[k] = k == OUTPUT ? strdup(prefix) : own ? cli_table_path(r->list, field[k]) : NULL;
+        if (!own && common[k])
+            one->file[k] = strdup(common[k]);
+        if (!one->file[k] && (own || common[k]))
+            return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+    if (!one->file[FIXED] || !one->file[MOVING])
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: a pair needs a fixed and a moving image", r->list, line);
+    return CLVOX_OK;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct stat *x = a, *y = b;
+    return x->st_dev != y->st_dev ? (x->st_dev > y->st_dev) - (x->st_dev < y->st_dev)
+                                  : (x->st_ino > y->st_ino) - (x->st_ino < y->st_ino);
+}
+
+/* No two pairs write the same files, and none writes what another reads. */
+static int check_places(const list *l)
+{
+    int status = CLVOX_OK, places = 0;
+    const char **prefix = calloc((size_t)l->count, sizeof *prefix);
+    struct stat *place = calloc((size_t)l->count * FILES, sizeof *place), info;
+    cli_end ends[CLI_PAIR_ENDS];
+    char path[PATH_MAX + 64];
+    cli_pair_ends(l->request, l->options, ends);
+    if (!prefix || !place) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < l->count; i++) {
+        prefix[i] = l->row[i].file[OUTPUT];
+        for (int k = 0; k < FILES; k++)
+            if (k != OUTPUT && l->row[i].file[k] && !stat(l->row[i].file[k], &place[places]))
+                places++;
+    }
+    qsort(prefix, (size_t)l->count, sizeof *prefix, by_text);
+    qsort(place, (size_t)places, sizeof *place, by_place);
+    for (int i = 0; i < l->count; i++) {
+        if (i && !strcmp(prefix[i - 1], prefix[i])) {
+            status = clv_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s", l->request->list, prefix[i]);
+            goto end;
+        }
+        for (const cli_end *e = ends; e->end; e++) {
+            snprintf(path, sizeof path, "%s%s", prefix[i], e->end);
+            if (stat(path, &info) || !bsearch(&info, place, (size_t)places, sizeof *place, by_place))
+                continue;
+            status = clv_fail(CLVOX_ERROR_FILE, "%s: is an input of the list and would be overwritten", path);
+            goto end;
+        }
+    }
+end:
+    free(prefix);
+    free(place);
+    return status;
+}
+
+/* ---- what is there already ----------------------------------------------- */
+
+static void add_file(cJSON *to, const char *name, const char *path)
+{
+    struct stat info = {0};
+    cJSON *file = path ? cJSON_AddArrayToObject(to, name) : NULL;
+    if (!file)
+        return;
+    char when[64] = "";
+    if (!stat(path, &info))
+        snprintf(when, sizeof when, "%lld %lld.%09ld", (long long)info.st_size, (long long)info.st_mtim.tv_sec,
+                 info.st_mtim.tv_nsec);
+    cJSON_AddItemToArray(file, cJSON_CreateString(path));
+    cJSON_AddItemToArray(file, cJSON_CreateString(when));
+}
+
+/* All that a result hangs on, as one text; the caller's to free. NULL without memory. */
+static char *key_of(const command *cli, const list *l, const row *one)
+{
+    static const char *const names[FILES] = {"fixed", "moving", NULL, "fixed_mask", "moving_mask", "labels"};
+    const cli_register_request *r = l->request;
+    const clvox_device_limits *device = clvox_context_limits(cli->ctx);
+    cJSON *key = cJSON_CreateObject(), *options = cJSON_AddObjectToObject(key, "options");
+    cJSON_AddStringToObject(key, "version", clvox_version());
+    cJSON_AddStringToObject(key, "device", device->name);
+    cJSON_AddStringToObject(key, "driver", device->driver);
+    cJSON_AddNumberToObject(options, "preset", r->quick + 2 * r->best);
+    cJSON_AddBoolToObject(options, "picture", !r->no_picture);
+    char number[16];
+    for (int i = 0; i < CLV_MAX_OPTIONS; i++)
+        if (r->given[i]) {
+            snprintf(number, sizeof number, "%d", i);
+            cJSON_AddStringToObject(options, number, r->given[i]);
+        }
+    for (int i = 0; l->options->init == CLVOX_INIT_MATRIX && i < 4; i++) {
+        snprintf(number, sizeof number, "init %d", i);
+        cJSON_AddItemToObject(options, number, cJSON_CreateDoubleArray(l->options->matrix[i], 4));
+    }
+    for (int k = 0; k < FILES; k++)
+        if (names[k])
+            add_file(key, names[k], one->file[k]);
+    add_file(key, "linear_fixed_mask", r->linear_fixed_mask);
+    add_file(key, "linear_moving_mask", r->linear_moving_mask);
+    add_file(key, "initial_warp", r->initial_warp);
+    char *text = cJSON_PrintUnformatted(key);
+    cJSON_Delete(key);
+    return text;
+}
+
+static double number_of(const cJSON *result, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItem(result, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+/* What the log of a pair says of it. */
+static void take_result(row *one, const cJSON *log)
+{
+    const cJSON *result = cJSON_GetObjectItem(log, "result"), *doubt;
+    char doubts[256] = "";
+    one->before = number_of(result, "metric_before");
+    one->after = number_of(result, "metric_after");
+    one->ncc = number_of(result, "ncc_after");
+    one->folded = number_of(cJSON_GetObjectItem(result, "jacobian"), "folded");
+    one->seconds = number_of(log, "seconds");
+    cJSON_ArrayForEach(doubt, cJSON_GetObjectItem(result, "suspicions"))
+        snprintf(doubts + strlen(doubts), sizeof doubts - strlen(doubts), "%s%s", *doubts ? "," : "",
+                 cJSON_IsString(doubt) ? doubt->valuestring : "");
+    free(one->doubts);
+    one->doubts = strdup(doubts);
+}
+
+/* Whether the pair's log, which is written last, is of this run's options and inputs, and its files are there. */
+static bool is_present(const command *cli, const list *l, row *one)
+{
+    char path[PATH_MAX + 64], *text = NULL, *key = NULL;
+    size_t size;
+    bool same = false;
+    struct stat info;
+    snprintf(path, sizeof path, "%s.json", one->file[OUTPUT]);
+    if (stat(path, &info) || clv_file_read_all(path, (size_t)64 << 20, &text, &size) < 0)
+        return false;
+    cJSON *log = cJSON_Parse(text);
+    const cJSON *before = cJSON_GetObjectItem(log, "pair"), *file, *files = cJSON_GetObjectItem(log, "outputs");
+    key = key_of(cli, l, one);
+    same = key && cJSON_IsString(before) && !strcmp(before->valuestring, key) && cJSON_IsArray(files);
+    if (same)
+        cJSON_ArrayForEach(file, files)
+            same = same && cJSON_IsString(file) && !access(file->valuestring, F_OK);
+    if (same)
+        take_result(one, log);
+    cJSON_Delete(log);
+    cJSON_free(key);
+    free(text);
+    return same;
+}
+
+/* ---- one pair ------------------------------------------------------------ */
+
+static void fail(row *one, const char *message)
+{
+    one->state = FAILED;
+    free(one->message);
+    one->message = strdup(message);
+    for (char *c = one->message; c && *c; c++)
+        if (*c == '\t' || *c == '\n')
+            *c = ' ';
+}
+
+static int keep(job *j, int status)
+{
+    j->status = status;
+    if (status < 0) /* the sentence belongs to this thread: take it along */
+        snprintf(j->message, sizeof j->message, "%s", clvox_message());
+    return status;
+}
+
+static void *read_pair(void *user)
+{
+    job *j = user;
+    keep(j, cli_pair_read(&j->pair, false));
+    return NULL;
+}
+
+static void *save_pair(void *user)
+{
+    job *j = user;
+    char path[PATH_MAX + 64];
+    /* From here on the files of an earlier run are not complete. */
+    snprintf(path, sizeof path, "%s.json", j->pair.request.prefix);
+    unlink(path);
+    keep(j, cli_pair_save(&j->pair, false));
+    return NULL;
+}
+
+static void begin(job *j, void *(*work)(void *))
+{
+    j->apart = !pthread_create(&j->thread, NULL, work, j);
+    if (!j->apart)
+        work(j);
+}
+
+static void wait_for(job *j)
+{
+    if (j->apart)
+        pthread_join(j->thread, NULL);
+    j->apart = false;
+}
+
+static job *job_of(const command *cli, const list *l, row *one)
+{
+    job *j = calloc(1, sizeof *j);
+    if (!j)
+        return NULL;
+    j->row = one;
+    j->cli = *cli;
+    j->cli.json = NULL;
+    j->cli.claims = NULL;
+    j->cli.profile = false;
+    j->cli.quiet = j->cli.silent = true;
+    j->cli.started = clv_seconds();
+    j->cli.log = cJSON_Duplicate(cli->log, true);
+    char *key = key_of(cli, l, one);
+    cJSON_AddStringToObject(j->cli.log, "pair", key ? key : "");
+    cJSON_free(key);
+    j->pair.cli = &j->cli;
+    j->pair.request = *l->request;
+    j->pair.options = *l->options;
+    cli_register_request *r = &j->pair.request;
+    r->fixed = (cli_texts){{one->file[FIXED]}, 1};
+    r->moving = (cli_texts){{one->file[MOVING]}, 1};
+    r->weight[0] = 1;
+    r->prefix = one->file[OUTPUT];
+    r->fixed_mask = one->file[FIXED_MASK];
+    r->moving_mask = one->file[MOVING_MASK];
+    r->labels = one->file[LABELS];
+    begin(j, read_pair);
+    return j;
+}
+
+/* Its row is what stays of it. */
+static void finish(const command *cli, job **at)
+{
+    job *j = *at;
+    if (!j)
+        return;
+    wait_for(j);
+    if (cJSON_GetObjectItem(j->cli.log, "result"))
+        take_result(j->row, j->cli.log);
+    if (j->status >= 0) {
+        j->row->state = DONE;
+    } else if (j->status != CLVOX_ERROR_STOPPED) {
+        fail(j->row, j->message);
+        cli_remark(cli, 0, "%s: failed: %s\n", j->row->file[OUTPUT], j->message);
+    }
+    cli_pair_free(&j->pair);
+    cli_claims_free(&j->cli);
+    cJSON_Delete(j->cli.log);
+    free(j);
+    *at = NULL;
+}
+
+/* ---- the run ------------------------------------------------------------- */
+
+static void print_summary(FILE *to, const void *what)
+{
+    static const char *const states[] = {"waiting", "done", "present", "failed"};
+    const list *l = what;
+    fprintf(to, "fixed\tmoving\toutput\tstatus\tmetric_before\tmetric_after\tncc\tfolded\tseconds\tsuspicions\tmessage\n");
+    for (int i = 0; i < l->count; i++) {
+        const row *one = &l->row[i];
+        fprintf(to, "%s\t%s\t%s\t%s", one->file[FIXED], one->file[MOVING], one->file[OUTPUT], states[one->state]);
+        cli_table_number(to, "%.6g", one->before);
+        cli_table_number(to, "%.6g", one->after);
+        cli_table_number(to, "%.6g", one->ncc);
+        cli_table_number(to, "%.0f", one->folded);
+        cli_table_number(to, "%.3f", one->seconds);
+        fprintf(to, "\t%s\t%s\n", one->doubts ? one->doubts : "", one->message ? one->message : "");
+    }
+}
+
+static int next_waiting(const list *l, int from)
+{
+    while (from < l->count && l->row[from].state != WAITING)
+        from++;
+    return from;
+}
+
+static int solve_all(command *cli, list *l, int waiting)
+{
+    /* Compressing files and drawing takes longer than a device needs for small images: several pairs at once. */
+    enum { MOST_SAVED = 4 };
+    const int room = clv_threads() < MOST_SAVED ? clv_threads() : MOST_SAVED;
+    job *saved[MOST_SAVED] = {NULL};
+    int status = CLVOX_OK, at = next_waiting(l, 0), solved = 0;
+    job *next = at < l->count ? job_of(cli, l, &l->row[at]) : NULL, *now = NULL;
+    cli_bar bar;
+    cli_bar_begin(&bar, cli);
+    while (next && !cli_interrupted()) {
+        char text[64];
+        snprintf(text, sizeof text, "pair %d of %d", solved + 1, waiting);
+        if (cli_bar_due(&bar, (double)solved / waiting))
+            cli_bar_show(&bar, (double)solved / waiting, text);
+        now = next;
+        wait_for(now);
+        at = next_waiting(l, at + 1);
+        next = at < l->count ? job_of(cli, l, &l->row[at]) : NULL;
+        if (now->status >= 0) {
+            keep(now, cli_pair_solve(&now->pair));
+            cli_watch(true); /* the pair's own progress ended that */
+        }
+        cli_log_wisdom(&now->cli);
+        now->cli.ctx = NULL; /* the device is this thread's */
+        finish(cli, &saved[solved % room]); /* the oldest */
+        if (now->status >= 0)
+            begin(now, save_pair);
+        saved[solved++ % room] = now;
+    }
+    if (next) { /* read and not solved: it waits */
+        wait_for(next);
+        next->status = CLVOX_ERROR_STOPPED;
+    }
+    for (int i = 0; i < room; i++)
+        finish(cli, &saved[i]);
+    finish(cli, &next);
+    cli_bar_end(&bar);
+    if (cli_interrupted())
+        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+    else if (next_waiting(l, 0) < l->count)
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    return status;
+}
+
+int cli_register_list(command *cli, const cli_register_request *r, const clvox_register_options *o)
+{
+    static const char *const names[] = {"fixed", "moving", "output", "fixed_mask", "moving_mask", "labels", NULL};
+    int status = CLVOX_OK, count[FAILED + 1] = {0};
+    char path[PATH_MAX];
+    list l = {.request = r, .options = o};
+    CLV_TRY(cli_table_read(&(cli_table){r->list, names, 3, read_row, &l}));
+    if (!l.count) {
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no pair in it", r->list);
+        goto end;
+    }
+    CLV_TRY(check_places(&l));
+    snprintf(path, sizeof path, "%s/summary.tsv", r->prefix);
+    if (r->summary)
+        snprintf(path, sizeof path, "%s", r->summary);
+    else
+        CLV_TRY(cli_claim_output(cli, "output", path));
+    CLV_TRY(clv_place_make_folders(path));
+    CLV_TRY(cli_claims_check(cli));
+    CLV_TRY(cli_open(cli));
+    for (int i = 0; i < l.count; i++) {
+        row *one = &l.row[i];
+        if (!is_present(cli, &l, one))
+            continue;
+        one->state = PRESENT;
+        if (r->strict && one->doubts && *one->doubts)
+            fail(one, "the result looks wrong; the files were written, look at them");
+    }
+    for (int i = 0; i < l.count; i++)
+        count[l.row[i].state]++;
+    cli_remark(cli, 0, "plan     %d pairs, %d of them complete\n", l.count, l.count - count[WAITING]);
+    status = solve_all(cli, &l, count[WAITING]);
+    char message[256];
+    snprintf(message, sizeof message, "%s", clvox_message());
+    const int written = cli_table_write(path, print_summary, &l);
+    if (status < 0) {
+        status = clv_fail((clvox_status)status, "%s", message);
+        goto end;
+    }
+    CLV_TRY(written);
+    cli_log_output(cli, path);
+    memset(count, 0, sizeof count);
+    for (int i = 0; i < l.count; i++)
+        count[l.row[i].state]++;
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
+    cJSON_AddNumberToObject(to, "pairs", l.count);
+    cJSON_AddNumberToObject(to, "done", count[DONE]);
+    cJSON_AddNumberToObject(to, "present", count[PRESENT]);
+    cJSON_AddNumberToObject(to, "failed", count[FAILED]);
+    cli_print(cli, "%-20s %d done, %d present, %d failed\n", "pairs", count[DONE], count[PRESENT], count[FAILED]);
+    CLV_TRY(cli_profile(cli));
+    if (count[FAILED])
+        status = clv_fail(CLVOX_ERROR_DATA, "%d of %d pairs failed; %s says why", count[FAILED], l.count, path);
+end:
+    for (int i = 0; i < l.count; i++) {
+        for (int k = 0; k < FILES; k++)
+            free(l.row[i].file[k]);
+        free(l.row[i].message);
+        free(l.row[i].doubts);
+    }
+    free(l.row);
+    return status;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cmd_register/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/matrix.h"
+#include "io/orientation.h"
+#include "register/model.h"
+#include "register/options.h"
+
+/* ---- what each word means ----------------------------------------------- */
+
+static const char **given(cli_register_request *r, const char *name)
+{
+    return &r->given[clv_option_index(&clv_register_table, name)];
+}
+
+/* A file for --init; what is a word instead is left to the table. */
+static int read_init(command *cli, cli_register_request *r, const char **text, clvox_register_options *o)
+{
+    const clv_option *row = clv_option_find(&clv_register_table, "init");
+    if (!*text)
+        return CLVOX_OK;
+    if (!strcmp(*text, "points")) {
+        if (!r->points)
+            return cli_misuse("--init points needs --points FIXED.csv,MOVING.csv");
+        r->init_points = true;
+        o->init = CLVOX_INIT_MATRIX;
+        clv_matrix_identity(o->matrix); /* until they are read */
+        *text = NULL;
+        return CLVOX_OK;
+    }
+    for (int i = 0; i < CLVOX_INIT_MATRIX; i++)
+        if (!strcmp(*text, clv_option_word(row, i)))
+            return CLVOX_OK;
+    const char *comma = strrchr(*text, ',');
+    if (**text == '[' && comma && comma != strchr(*text, ','))
+        return cli_misuse("--init %s: the images are given already; [FIXED,MOVING,0] of ANTs is --init centers, "
+                          "[FIXED,MOVING,1] --init moments, and for [FIXED,MOVING,2] there is none",
+                          *text);
+    char *file = NULL;
+    bool inverse;
+    int status = cli_link_word(*text, &file, &inverse);
+    if (status < 0)
+        return status;
+    bool there = access(file, F_OK) == 0;
+    free(file);
+    if (!there)
+        return cli_misuse("--init %s: neither a file nor one of auto, identity, header, centers, moments and points",
+                          *text);
+    clvox_transform *transform = NULL;
+    status = cli_read_link(cli, *text, &transform);
+    if (status < 0)
+        return status;
+    if (transform->is_warp)
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is a warp; --init takes an affine, and --initial-warp a warp", *text);
+    else
+        clv_matrix_copy(CLV_MATRIX(transform->matrix), o->matrix);
+    o->init = CLVOX_INIT_MATRIX;
+    *text = NULL;
+    clvox_transform_destroy(&transform);
+    return status;
+}
+
+/* ANTs has metrics behind -m, shrink factors behind -f and two names behind -o. */
+static int answer_ants(const cli_register_request *r)
+{
+    for (int i = 0; i < r->moving.count; i++) {
+        const char *bracket = strchr(r->moving.item[i], '[');
+        if (bracket && bracket > r->moving.item[i] && access(r->moving.item[i], F_OK))
+            return cli_misuse("-m %s: is ANTs' metric; give -f FIXED -m MOVING --metric %.*s", r->moving.item[i],
+                              (int)(bracket - r->moving.item[i]), r->moving.item[i]);
+    }
+    for (int i = 0; i < r->fixed.count; i++)
+        if (!r->fixed.item[i][strspn(r->fixed.item[i], "0123456789x")] && access(r->fixed.item[i], F_OK))
+            return cli_misuse("-f %s: no such image; shrink factors are --shrink %s", r->fixed.item[i], r->fixed.item[i]);
+    if (r->prefix && *r->prefix == '[')
+        return cli_misuse("-o %s: give the prefix alone, as -o %.*s for %.*s_warp.nii.gz and %.*s_warped.nii.gz", r->prefix,
+                          (int)strcspn(r->prefix + 1, ",]"), r->prefix + 1, (int)strcspn(r->prefix + 1, ",]"), r->prefix + 1,
+                          (int)strcspn(r->prefix + 1, ",]"), r->prefix + 1);
+    return CLVOX_OK;
+}
+
+/* What a list of pairs says itself, or has no place for. */
+static int check_list(const cli_register_request *r)
+{
+    if (r->fixed.count || r->moving.count)
+        return cli_misuse("--list names the images; it does not go with -f and -m");
+    if (r->weights.count)
+        return cli_misuse("--weight is for channels; the pairs of a --list have one each");
+    if (r->points)
+        return cli_misuse("--points is for one pair; it does not go with --list");
+    if (r->dry_run)
+        return cli_misuse("--dry-run is for one pair; it does not go with --list");
+    if (!r->prefix)
+        return cli_misuse("-o DIR is missing: the folder of the outputs");
+    return CLVOX_OK;
+}
+
+/* As many fixed as moving images, and a weight for each or none. */
+static int read_channels(cli_register_request *r)
+{
+    double sum = 0;
+    if (r->fixed.count != r->moving.count)
+        return cli_misuse("%d fixed and %d moving images; a channel is one of each", r->fixed.count,
+                          r->moving.count);
+    if (r->fixed.count > CLVOX_MAX_CHANNELS)
+        return cli_misuse("%d channels; at most %d are possible", r->fixed.count, CLVOX_MAX_CHANNELS);
+    if (r->weights.count && r->weights.count != r->fixed.count)
+        return cli_misuse("%d weights for %d channels; give --weight once for each or not at all",
+                          r->weights.count, r->fixed.count);
+    for (int i = 0; i < r->fixed.count; i++) {
+        char *end = NULL;
+        r->weight[i] = r->weights.count ? strtod(r->weights.item[i], &end) : 1;
+        if ((end && *end) || !(r->weight[i] >= 0) || !isfinite(r->weight[i]))
+            return cli_misuse("--weight %s: not a number of at least 0", r->weights.item[i]);
+        sum += r->weight[i];
+    }
+    if (!(sum > 0))
+        return cli_misuse("--weight: at least one must be above 0");
+    return CLVOX_OK;
+}
+
+/* --dof is --linear by another name. */
+static int read_dof(cli_register_request *r)
+{
+    static const int freedom[] = {0, 3, 6, 7, 9, 12};
+    const clv_option *row = clv_option_find(&clv_register_table, "linear");
+    const char **linear = given(r, "linear"), *word = NULL;
+    if (r->dof < 0)
+        return CLVOX_OK;
+    for (int i = 0; i < 6; i++)
+        if (r->dof == freedom[i])
+            word = clv_option_word(row, i);
+    if (!word)
+        return cli_misuse("--dof %d: the choices are 0, 3, 6, 7, 9 and 12", r->dof);
+    if (*linear && strcmp(*linear, word) != 0)
+        return cli_misuse("--dof %d and --linear contradict each other; one of them is enough", r->dof);
+    *linear = word;
+    return CLVOX_OK;
+}
+
+/* "FIXED.csv,MOVING.csv" */
+static int read_points(cli_register_request *r)
+{
+    const char *comma = r->points ? strchr(r->points, ',') : NULL;
+    if (!r->points)
+        return CLVOX_OK;
+    if (!comma || comma == r->points || !comma[1] || strchr(comma + 1, ','))
+        return cli_misuse("--points %s: two files, FIXED.csv,MOVING.csv, are needed", r->points);
+    r->fixed_points = strndup(r->points, (size_t)(comma - r->points));
+    r->moving_points = strdup(comma + 1);
+    return r->fixed_points && r->moving_points ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
+int cli_register_preset(bool quick, bool best, const char *const *typed, clvox_register_options *o)
+{
+    int status = CLVOX_OK, deform = clv_option_index(&clv_register_table, "deform");
+    const char *model[CLV_MAX_OPTIONS] = {NULL};
+    if (quick && best)
+        return cli_misuse("--quick and --best contradict each other");
+    /* One-sided steps take half the time of symmetric ones. */
+    if (quick)
+        o->deform = CLVOX_DEFORM_GREEDY;
+    model[deform] = typed[deform];
+    CLV_TRY(cli_read_fields(&clv_register_table, model, 0, o));
+    clvox_register_preset(o, quick ? CLVOX_PRESET_QUICK : best ? CLVOX_PRESET_BEST : CLVOX_PRESET_DEFAULT);
+end:
+    return status;
+}
+
+static int read_options(command *cli, cli_register_request *r, clvox_register_options *o)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(cli_register_preset(r->quick, r->best, r->given, o));
+    CLV_TRY(read_dof(r));
+    CLV_TRY(read_init(cli, r, given(r, "init"), o));
+    CLV_TRY(cli_read_fields(&clv_register_table, r->given, 0, o));
+    const clv_model *m = clv_model_find(o->deform);
+    o->inverse = o->inverse || (m && m->gives_inverse);
+end:
+    return status;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+int cli_register_parse(command *cli, int argc, char **argv, cli_register_request *r,
+                       clvox_register_options *o)
+{
+    static const char about[] =
+        "Registers MOVING to FIXED: a linear transform, then a coarse-to-fine deformation without\n"
+        "folds. Writes\n"
+        "  PREFIX_affine.txt            ITK affine\n"
+        "  PREFIX_warp.nii.gz           ITK displacement, applied as\n"
+        "                               `-t PREFIX_warp.nii.gz -t PREFIX_affine.txt`\n"
+        "  PREFIX_momentum.nii.gz       with --deform shooting, for `clvox shoot`\n"
+        "  PREFIX_inverse_warp.nii.gz   with --inverse (syn and flows: always); from MOVING's side applied as\n"
+        "                               `-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz`\n"
+        "  PREFIX_warped.nii.gz         MOVING on the grid of FIXED\n"
+        "  PREFIX_labels.nii.gz         with --labels\n"
+        "  PREFIX.png                   three planes: fixed, warped, labels or edges, checkerboard, log-Jacobian\n"
+        "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
+        "Exchanging -f and -m gives the inverse of the linear transform, and with syn of the whole map\n"
+        "if both grids have similar numbers of voxels and voxel volumes (within a factor of 1.5;\n"
+        "otherwise syn works on the grid of FIXED, as the other models do).\n\n"
+        "Motion of 4-D scans (fMRI, DWI): clvox register --series SERIES -o PREFIX; its options:\n"
+        "`clvox register --series --help`.";
+    clvox_register_defaults(o);
+    *r = (cli_register_request){.dof = -1};
+    const cli_option options[] = {
+        {"fixed", 'f', CLI_REPEAT, &r->fixed, "FILE",
+         "the fixed image, whose grid carries the warp; repeat for channels"},
+        {"moving", 'm', CLI_REPEAT, &r->moving, "FILE", "the moving image; as many as -f"},
+        {"weight", 0, CLI_REPEAT, &r->weights, "N", "one for each channel, in order (default: equal)"},
+        {"output", 'o', CLI_PREFIX, &r->prefix, "PREFIX", "prefix of the output files"},
+        {"list", 0, CLI_TEXT, &r->list, "PAIRS.tsv",
+         "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; -o is the folder "
+         "of the outputs"},
+        {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv", "with --list: a row a pair (default: summary.tsv in the folder)"},
+        {"quick", 0, CLI_FLAG, &r->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
+        {"best", 0, CLI_FLAG, &r->best, NULL, "more regular maps, more iterations; less overlap than the default"},
+        {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear by degrees of freedom"},
+        {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
+        {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "use the moving image only where this is above 0"},
+        {"linear-fixed-mask", 0, CLI_TEXT, &r->linear_fixed_mask, "FILE|none",
+         "for the linear transform instead of --fixed-mask, which then is for the deformation and the report"},
+        {"linear-moving-mask", 0, CLI_TEXT, &r->linear_moving_mask, "FILE|none", "the same for the moving image"},
+        {"labels", 0, CLI_TEXT, &r->labels, "FILE",
+         "label map of the moving image, resampled to the fixed grid"},
+        {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
+         "corresponding landmarks (tables as for apply --points): report their distances; --init points begins with them, "
+         "--points-weight pulls them together"},
+        {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "frame of these points (default lps, as in ITK and ANTs)"},
+        {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
+         "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init FILE --linear none"},
+        {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, memory and output files, and stop"},
+        {"strict", 0, CLI_FLAG, &r->strict, NULL, "exit with 1 if the result is suspicious"},
+        {"no-picture", 0, CLI_FLAG, &r->no_picture, NULL, "do not draw PREFIX.png"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register --list PAIRS.tsv -o DIR [options]",
+        .about = about,
+        .example = "  clvox register -f subject.nii.gz -m atlas.nii.gz -o result \\\n"
+                   "      --fixed-mask subject_brain.nii.gz --moving-mask atlas_brain.nii.gz \\\n"
+                   "      --labels atlas_labels.nii.gz",
+        .options = options,
+        .table = &clv_register_table,
+        .given = r->given,
+    };
+    char **rest;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    if (r->list) {
+        CLV_TRY(check_list(r));
+        goto options;
+    }
+    if (r->summary)
+        return cli_misuse("--summary belongs to --list");
+    if (!r->fixed.count)
+        return cli_misuse("-f FIXED is missing");
+    if (!r->moving.count)
+        return cli_misuse("-m MOVING is missing");
+    CLV_TRY(answer_ants(r));
+    CLV_TRY(read_channels(r));
+options:
+    if (!r->prefix)
+        return cli_misuse("-o PREFIX is missing");
+    if (r->frames && !r->points)
+        return cli_misuse("--frames belongs to --points");
+    if ((*given(r, "points-weight") || *given(r, "points-width")) && !r->points)
+        return cli_misuse("--points-weight and --points-width belong to --points FIXED.csv,MOVING.csv");
+    CLV_TRY(read_options(cli, r, o));
+    status = read_points(r);
+end:
+    return status;
+}
+
+int cli_register_smoothing(const cli_register_request *r, const clvox_grid *fixed, clvox_register_options *o)
+{
+    double edge[3];
+    clv_orientation ras;
+    clvox_grid grid;
+    /* However the voxels are stored, the product of their edges is rounded alike. */
+    clv_orientation_of(fixed, &ras);
+    clv_orientation_grid(fixed, &ras, &grid);
+    clvox_grid_spacing(&grid, edge);
+    return cli_read_fields(&clv_register_table, r->given, cbrt(edge[0] * edge[1] * edge[2]), o);
+}
+
+/* ---- remarks and log ---------------------------------------------------- */
+
+void cli_register_remarks(const command *cli, const cli_register_request *r, const clvox_register_options *o)
+{
+    if (o->linear == CLVOX_LINEAR_NONE && o->init != CLVOX_INIT_MOMENTS && (r->linear_fixed_mask || r->linear_moving_mask))
+        cli_remark(cli, 0, "--linear-%s-mask has no effect with --linear none\n",
+                   r->linear_fixed_mask ? "fixed" : "moving");
+    if (r->weights.count == 1)
+        cli_remark(cli, 0, "--weight has no effect with one channel\n");
+    if ((r->quick || r->best) && o->deform == CLVOX_DEFORM_NONE)
+        cli_remark(cli, 0, "--%s has no effect with --deform none\n", r->quick ? "quick" : "best");
+    cli_remark_idle(cli, &clv_register_table, r->given, o);
+}
+
+void cli_register_log_options(command *cli, const cli_register_request *r, const clvox_register_options *o)
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
+    cJSON_AddStringToObject(to, "preset", r->quick ? "quick" : r->best ? "best" : "default");
+    cJSON_AddItemToObject(to, "weights", cJSON_CreateDoubleArray(r->weight, r->fixed.count));
+    cli_log_fields(to, &clv_register_table, o);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cmd_register/pair.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/matrix.h"
+#include "base/place.h"
+#include "io/png.h"
+#include "register/register.h"
+#include "report/figure.h"
+
+static int write_picture(const void *what, int how, const char *path)
+{
+    int status = CLVOX_OK;
+    const cli_picture *p = what;
+    const clvox_volume *shown[5] = {p->fixed, p->warped, p->labels, p->log_jacobian, p->mask};
+    clvox_volume *own[5] = {NULL};
+    clv_raster raster = {.rgb = NULL};
+    (void)how;
+    /* It shows the world: what it cuts at does not hang on the storage either. */
+    for (int i = 0; i < 5; i++) {
+        clv_orientation o;
+        if (!shown[i])
+            continue;
+        clv_orientation_of(&shown[i]->grid, &o);
+        if (clv_orientation_same(&o))
+            continue;
+        CLV_TRY(clv_orientation_volume(shown[i], &o, NULL, &own[i]));
+        shown[i] = own[i];
+    }
+    CLV_TRY(clv_figure_registration(shown[0], shown[1], shown[2], shown[3], shown[4], &raster));
+    CLV_TRY(clv_png_write(path, raster.width, raster.height, raster.rgb));
+end:
+    clv_raster_free(&raster);
+    for (int i = 0; i < 5; i++)
+        clvox_volume_destroy(&own[i]);
+    return status;
+}
+
+static int write_affine(const void *what, int how, const char *path)
+{
+    const clvox_register_result *result = what;
+    return clvox_affine_write(CLV_MATRIX(result->matrix), (clvox_affine_form)how, path);
+}
+
+/* What is written needs the device no more. */
+static int prepare_outputs(cli_pair *p)
+{
+    int status = CLVOX_OK;
+    command *cli = p->cli;
+    const cli_register_request *r = &p->request;
+    const clvox_register_result *result = &p->result;
+    cli_outputs *o = &p->outputs;
+    p->shown = (cli_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
+    if (p->labels)
+        CLV_TRY(clv_register_carry_labels(cli->ctx, p->labels, &p->fixed[0]->grid, result, &p->carried));
+    if (result->warp && !r->no_picture)
+        CLV_TRY(clvox_jacobian(cli->ctx, result->warp, NULL, 1, &p->log_jacobian, NULL));
+    p->shown.labels = p->carried;
+    p->shown.log_jacobian = p->log_jacobian;
+    if (!r->no_picture)
+        CLV_TRY(cli_outputs_add(o, write_picture, &p->shown, 0, r->prefix, ".png"));
+    if (result->warp)
+        CLV_TRY(cli_outputs_warp(o, result->warp, r->prefix, "_warp.nii.gz"));
+    if (result->inverse_warp)
+        CLV_TRY(cli_outputs_warp(o, result->inverse_warp, r->prefix, "_inverse_warp.nii.gz"));
+    if (result->momentum)
+        CLV_TRY(cli_outputs_warp(o, result->momentum, r->prefix, "_momentum.nii.gz"));
+    CLV_TRY(cli_outputs_volume(o, result->warped, r->prefix, "_warped.nii.gz"));
+    if (p->carried)
+        CLV_TRY(cli_outputs_volume(o, p->carried, r->prefix, "_labels.nii.gz"));
+    CLV_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, r->prefix, "_affine.txt"));
+end:
+    return status;
+}
+
+static int read_initial_warp(command *cli, const char *path, clvox_transform **out)
+{
+    int status = path ? cli_read_link(cli, path, out) : CLVOX_OK;
+    if (status >= 0 && *out && !(*out)->is_warp)
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", path);
+    return status;
+}
+
+/* Corresponding points, all of them inside of their images. */
+static int read_landmarks(const cli_register_request *r, const clvox_register_images *images, cli_points *fixed,
+                          cli_points *moving)
+{
+    int status = CLVOX_OK;
+    CLV_TRY(cli_points_read(r->fixed_points, r->frames == 1, fixed));
+    CLV_TRY(cli_points_read(r->moving_points, r->frames == 1, moving));
+    if (fixed->count != moving->count || !fixed->count) {
+        status = clv_fail(CLVOX_ERROR_DATA, "%s has %d points and %s %d; landmarks correspond row by row",
+                          r->fixed_points, fixed->count, r->moving_points, moving->count);
+        goto end;
+    }
+    CLV_TRY(cli_points_inside(r->fixed_points, fixed, &images->fixed[0]->grid, r->fixed.item[0]));
+    CLV_TRY(cli_points_inside(r->moving_points, moving, &images->moving[0]->grid, r->moving.item[0]));
+end:
+    return status;
+}
+
+/* NULL for no mask by its word. */
+static const char *file_of(const char *mask)
+{
+    return mask && !strcmp(mask, "none") ? NULL : mask;
+}
+
+void cli_pair_ends(const cli_register_request *r, const clvox_register_options *o, cli_end ends[CLI_PAIR_ENDS])
+{
+    const bool deforms = o->deform != CLVOX_DEFORM_NONE;
+    const cli_end all[CLI_PAIR_ENDS] = {{"_affine.txt", true},
+                                        {"_warp.nii.gz", deforms},
+                                        {"_inverse_warp.nii.gz", deforms && o->inverse},
+                                        {"_momentum.nii.gz", o->deform == CLVOX_DEFORM_SHOOTING},
+                                        {"_warped.nii.gz", true},
+                                        {"_labels.nii.gz", r->labels != NULL},
+                                        {".png", !r->no_picture},
+                                        {".json", true},
+                                        {0}};
+    memcpy(ends, all, sizeof all);
+}
+
+int cli_pair_read(cli_pair *p, bool device)
+{
+    int status = CLVOX_OK, count = 0;
+    const double mark = clv_seconds();
+    cli_register_request *r = &p->request;
+    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 5];
+    cli_end ends[CLI_PAIR_ENDS];
+    cli_pair_ends(r, &p->options, ends);
+    CLV_TRY(cli_claim_prefix(p->cli, &r->prefix, ends));
+    for (int i = 0; i < r->fixed.count; i++) {
+        inputs[count++] = (cli_input){r->fixed.item[i], &p->fixed[i], 0};
+        inputs[count++] = (cli_input){r->moving.item[i], &p->moving[i], 0};
+    }
+    inputs[count++] = (cli_input){r->fixed_mask, &p->fixed_mask, CLI_AS_MASK};
+    inputs[count++] = (cli_input){r->moving_mask, &p->moving_mask, CLI_AS_MASK};
+    inputs[count++] = (cli_input){file_of(r->linear_fixed_mask), &p->linear_fixed_mask, CLI_AS_MASK};
+    inputs[count++] = (cli_input){file_of(r->linear_moving_mask), &p->linear_moving_mask, CLI_AS_MASK};
+    inputs[count++] = (cli_input){r->labels, &p->labels, CLI_AS_LABELS};
+    CLV_TRY(cli_load(p->cli, inputs, count, NULL, NULL, device));
+    p->stages.read = clv_seconds() - mark;
+end:
+    return status;
+}
+
+/* What was read, as the library takes it. */
+static int gather(cli_pair *p, clvox_register_images *images)
+{
+    int status = CLVOX_OK;
+    const cli_register_request *r = &p->request;
+    clvox_register_options *o = &p->options;
+    *images = (clvox_register_images){.channels = r->fixed.count};
+    for (int i = 0; i < images->channels; i++) {
+        images->fixed[i] = p->fixed[i];
+        images->moving[i] = p->moving[i];
+        images->weight[i] = r->weight[i];
+    }
+    images->fixed_mask = p->fixed_mask;
+    images->moving_mask = p->moving_mask;
+    images->linear_masks = r->linear_fixed_mask || r->linear_moving_mask;
+    if (images->linear_masks) {
+        images->linear_fixed_mask = r->linear_fixed_mask ? p->linear_fixed_mask : p->fixed_mask;
+        images->linear_moving_mask = r->linear_moving_mask ? p->linear_moving_mask : p->moving_mask;
+    }
+    if (r->points)
+        CLV_TRY(read_landmarks(r, images, &p->fixed_points, &p->moving_points));
+    images->fixed_points = p->fixed_points.points;
+    images->moving_points = p->moving_points.points;
+    images->points = p->fixed_points.count;
+    if (r->init_points)
+        CLV_TRY(clvox_landmarks_fit(p->fixed_points.points, p->moving_points.points, p->fixed_points.count, o->linear,
+                                    o->matrix));
+    CLV_TRY(read_initial_warp(p->cli, r->initial_warp, &p->initial));
+    images->initial_warp = p->initial ? p->initial->warp : NULL;
+    CLV_TRY(cli_register_smoothing(r, &p->fixed[0]->grid, o));
+end:
+    return status;
+}
+
+int cli_pair_solve(cli_pair *p)
+{
+    int status = CLVOX_OK;
+    command *cli = p->cli;
+    cli_register_request *r = &p->request;
+    clvox_register_options *o = &p->options;
+    clvox_register_images images;
+    cli_end ends[CLI_PAIR_ENDS];
+    const double mark = clv_seconds();
+    CLV_TRY(gather(p, &images));
+    cli_register_log_options(cli, r, o);
+    cli_register_remarks(cli, r, o);
+    p->stages.read += clv_seconds() - mark;
+    cli_register_plan(cli, &images, o);
+    if (r->dry_run) {
+        cli_pair_ends(r, o, ends);
+        cli_plan_files(cli, r->prefix, ends, cJSON_GetObjectItem(cli->log, "plan"));
+        goto end;
+    }
+    cli_progress_begin(&p->progress, cli, o);
+    o->progress = cli_register_progress;
+    o->user = &p->progress;
+    status = clvox_register(cli->ctx, &images, o, &p->result);
+    cli_bar_end(&p->progress.bar);
+    if (status >= 0 && cli_interrupted())
+        status = clv_fail(CLVOX_ERROR_STOPPED, "interrupted");
+    CLV_TRY(status);
+    const double solved = clv_seconds();
+    CLV_TRY(prepare_outputs(p));
+    p->stages.write = clv_seconds() - solved;
+end:
+    return status;
+}
+
+int cli_pair_save(cli_pair *p, bool close)
+{
+    int status = CLVOX_OK;
+    command *cli = p->cli;
+    char *path = NULL;
+    clvox_landmark_errors errors;
+    const double mark = clv_seconds();
+    CLV_TRY(cli_outputs_write(cli, &p->outputs, close));
+    p->stages.write += clv_seconds() - mark;
+    cli_register_report(cli, &p->options, &p->result, &p->stages);
+    if (p->request.points) {
+        CLV_TRY(clvox_register_landmarks(&p->result, p->fixed_points.points, p->moving_points.points,
+                                         p->fixed_points.count, &errors));
+        cli_register_landmarks(cli, p->fixed_points.count, &errors, &p->options);
+    }
+    CLV_TRY(cli_profile(cli));
+    if (asprintf(&path, "%s.json", p->request.prefix) < 0) {
+        path = NULL;
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+    CLV_TRY(cli_write_log(cli, path));
+    status = cli_register_doubts(cli, &p->result, p->request.strict);
+end:
+    free(path);
+    return status;
+}
+
+void cli_pair_free(cli_pair *p)
+{
+    cli_outputs_free(&p->outputs);
+    cli_points_free(&p->fixed_points);
+    cli_points_free(&p->moving_points);
+    clvox_register_result_free(&p->result);
+    clvox_transform_destroy(&p->initial);
+    for (int i = 0; i < CLVOX_MAX_CHANNELS; i++) {
+        clvox_volume_destroy(&p->fixed[i]);
+        clvox_volume_destroy(&p->moving[i]);
+    }
+    clvox_volume_destroy(&p->fixed_mask);
+    clvox_volume_destroy(&p->moving_mask);
+    clvox_volume_destroy(&p->linear_fixed_mask);
+    clvox_volume_destroy(&p->linear_moving_mask);
+    clvox_volume_destroy(&p->labels);
+    clvox_volume_destroy(&p->carried);
+    clvox_volume_destroy(&p->log_jacobian);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/place.h"
+#include "cli/cmd_register/pair.h"
+
+static int run(command *cli, const cli_register_request *r, const clvox_register_options *o)
+{
+    int status = CLVOX_OK;
+    cli_pair pair = {.cli = cli, .request = *r, .options = *o};
+    CLV_TRY(cli_pair_read(&pair, true));
+    CLV_TRY(cli_pair_solve(&pair));
+    if (!r->dry_run)
+        status = cli_pair_save(&pair, true);
+end:
+    if (r->dry_run)
+        clv_place_remove_folders();
+    cli_pair_free(&pair);
+    return status;
+}
+
+int cmd_register(command *cli, int argc, char **argv)
+{
+    cli_register_request r;
+    clvox_register_options o;
+    if (cli_is_series(argc, argv))
+        return cmd_register_series(cli, argc, argv);
+    int status = cli_register_parse(cli, argc, argv, &r, &o);
+    if (!status)
+        status = r.list ? cli_register_list(cli, &r, &o) : run(cli, &r, &o);
+    free(r.fixed_points);
+    free(r.moving_points);
+    return status;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cmd_register/report.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd_register/options.h"
+#include "register/metric/metric.h"
+#include "register/model.h"
+#include "register/options.h"
+
+static const struct {
+    unsigned bit;
+    const char *name, *sentence;
+} all_doubts[] = {
+    {CLVOX_SUSPECT_OVERLAP, "overlap", "less than a tenth of the smaller image lies in the other"},
+    {CLVOX_SUSPECT_SCALE, "scale", "the linear part scales by less than 1/2 or more than 2, or mirrors"},
+    {CLVOX_SUSPECT_METRIC, "metric", "the images are less alike at the end than before"},
+    {CLVOX_SUSPECT_FOLDS, "folds", "the deformation folds"},
+    {CLVOX_SUSPECT_CONSTANT, "constant",
+     "an image has one value everywhere: there is nothing to align it by"},
+    {CLVOX_SUSPECT_SPARSE, "sparse",
+     "all but a few voxels of an image have one value: there is too little to align it by"},
+    {CLVOX_SUSPECT_TURNED, "turned",
+     "an image turned by 90 or 180 degrees would fit better: check the orientation in the headers"},
+    {CLVOX_SUSPECT_COARSE, "coarse",
+     "the finest level has fewer than six voxels along an axis: take a smaller last --shrink"},
+    {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},
+    {CLVOX_SUSPECT_UNLIKE, "unlike",
+     "measures that were not optimised say that the images became less alike; look at the picture"},
+};
+enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
+
+/* Above 0 where they are a term of the deformation. */
+static double weight_of_landmarks(const clvox_register_options *o)
+{
+    const clv_model *m = clv_model_find(o->deform);
+    return m && clv_model_takes(m, "points-weight") ? o->points_weight : 0;
+}
+
+/* ---- the plan ----------------------------------------------------------- */
+
+static void print_grid(const command *cli, const char *name, const clvox_grid *grid)
+{
+    double edge[3];
+    clvox_grid_spacing(grid, edge);
+    cli_remark(cli, 0, "%-8s %d x %d x %d voxels of %.4g x %.4g x %.4g mm\n", name, grid->size[0],
+               grid->size[1], grid->size[2], edge[0], edge[1], edge[2]);
+}
+
+void cli_plan_memory(command *cli, size_t bytes, cJSON *plan)
+{
+    char needed[32], all[32], free_text[32];
+    const clvox_device_limits *limits = clvox_context_limits(cli->ctx);
+    cli_remark(cli, 0, "device   %s: up to %s needed, %s free of %s\n", limits->name,
+               cli_bytes((double)bytes, needed),
+               limits->free_bytes ? cli_bytes((double)limits->free_bytes, free_text) : "unknown",
+               cli_bytes((double)limits->global_bytes, all));
+    cJSON_AddNumberToObject(plan, "device_bytes", (double)bytes);
+    if (limits->free_bytes)
+        cJSON_AddNumberToObject(plan, "free_bytes", (double)limits->free_bytes);
+}
+
+void cli_plan_file(command *cli, const char *path, cJSON *plan)
+{
+    cJSON *list = cJSON_GetObjectItem(plan, "files");
+    cli_print(cli, "%s\n", path);
+    cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(plan, "files"), cJSON_CreateString(path));
+}
+
+void cli_plan_files(command *cli, const char *prefix, const cli_end *ends, cJSON *plan)
+{
+    char path[PATH_MAX];
+    for (; ends->end; ends++)
+        if (ends->written) {
+            snprintf(path, sizeof path, "%s%s", prefix, ends->end);
+            cli_plan_file(cli, path, plan);
+        }
+}
+
+void cli_register_plan(command *cli, const clvox_register_images *images,
+                       const clvox_register_options *options)
+{
+    static const char *const starts[] = {"headers, centres and turns", "world coordinates as they are",
+                                         "world coordinates as they are", "centres of the grids",
+                                         "images' centres and turns", "the given affine"};
+    const clv_metric_row *compared = clv_metric_find(options->linear_metric);
+    const clv_option *linear = clv_option_find(&clv_register_table, "linear");
+    char by[32];
+    const clvox_volume *fixed = images->fixed[0], *moving = images->moving[0];
+    print_grid(cli, "fixed", &fixed->grid);
+    print_grid(cli, "moving", &moving->grid);
+    if (images->channels > 1)
+        cli_remark(cli, 0, "channels %d\n", images->channels);
+    cli_remark(cli, 0, "plan     %s%s%s%s%s, then %s%s\n", starts[options->init],
+               options->linear ? ", " : "", options->linear ? clv_option_word(linear, (int)options->linear) : "",
+               options->linear ? " by " : "",
+               options->linear ? clv_metric_says(compared, clv_metric_parameter(compared, options, true), by)
+                               : "",
+               options->deform ? clv_model_name(options->deform) : "no",
+               options->deform ? "" : " deformation");
+    bool exchanged = clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
+    if (exchanged)
+        cli_remark(cli, 0, "order    from the moving image, turned round at the end\n");
+    for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
+        clvox_grid level;
+        char by_metric[32];
+        const clv_metric_row *metric = clv_metric_find(options->metric);
+        clv_register_level(exchanged ? &moving->grid : &fixed->grid, options->shrink[i], &level);
+        cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s\n", i + 1, level.size[0],
+                   level.size[1], level.size[2], options->iterations[i],
+                   clv_metric_says(metric, clv_metric_parameter(metric, options, false), by_metric));
+    }
+    cJSON *plan = cJSON_AddObjectToObject(cli->log, "plan");
+    cli_log_grid(plan, "fixed", &fixed->grid);
+    cli_log_grid(plan, "moving", &moving->grid);
+    cli_plan_memory(cli, clvox_register_bytes(images, options), plan);
+}
+
+/* ---- progress ----------------------------------------------------------- */
+
+void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options)
+{
+    *progress = (cli_progress){.options = options, .level = -1};
+    progress->trace = cJSON_AddArrayToObject(cli->log, "trace");
+    cli_bar_begin(&progress->bar, cli);
+}
+
+int cli_register_progress(void *user, int level, int iteration, double metric, double fraction)
+{
+    cli_progress *p = user;
+    int iterations = p->options->iterations[level];
+    cJSON *entry = cJSON_CreateObject();
+    cJSON_AddNumberToObject(entry, "level", level + 1);
+    cJSON_AddNumberToObject(entry, "iteration", iteration);
+    cli_log_number(entry, "metric", metric);
+    cJSON_AddItemToArray(p->trace, entry);
+    /* A log also gets each level's first and last look. */
+    bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
+    if (cli_bar_due(&p->bar, fraction) || edge) {
+        char text[120];
+        const char *name = clv_metric_name((int)p->options->metric);
+        const char *more = weight_of_landmarks(p->options) > 0 ? " and landmarks" : "";
+        if (p->bar.terminal)
+            snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
+                     iterations, name, more, metric);
+        else
+            snprintf(text, sizeof text, "level %d, iteration %d of %d: %s%s %.6g", level + 1, iteration,
+                     iterations, name, more, metric);
+        cli_bar_show(&p->bar, fraction, text);
+    }
+    p->level = level;
+    return cli_interrupted();
+}
+
+/* ---- the report --------------------------------------------------------- */
+
+static void print_stages(const command *cli, const char *name, double before, double linear, double after)
+{
+    cli_print(cli, "%-20s before %.6g, after the linear part %.6g, at the end %.6g\n", name, before, linear,
+              after);
+}
+
+static void log_parts(cJSON *to, const clvox_affine_parts *p)
+{
+    cJSON *parts = cJSON_AddObjectToObject(to, "linear");
+    if (isnan(p->scale[0]))
+        return;
+    cJSON_AddItemToObject(parts, "rotation_degrees", cJSON_CreateDoubleArray(p->rotation_degrees, 3));
+    cJSON_AddItemToObject(parts, "scale", cJSON_CreateDoubleArray(p->scale, 3));
+    cJSON_AddItemToObject(parts, "shear", cJSON_CreateDoubleArray(p->shear, 3));
+    cJSON_AddItemToObject(parts, "shift_mm", cJSON_CreateDoubleArray(p->shift_mm, 3));
+}
+
+static void log_result(command *cli, const clvox_register_options *o, const clvox_register_result *r)
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
+    cJSON *rows = cJSON_AddArrayToObject(to, "matrix_ras");
+    for (int i = 0; i < 4; i++)
+        cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
+    log_parts(to, &r->parts);
+    cli_log_number(to, "overlap", r->overlap);
+    cJSON_AddStringToObject(to, "metric", clv_metric_name((int)clv_register_metric(o)));
+    cli_log_number(to, "metric_before", r->metric_before);
+    cli_log_number(to, "metric_linear", r->metric_linear);
+    cli_log_number(to, "metric_after", r->metric_after);
+    cli_log_number(to, "ncc_before", r->ncc_before);
+    cli_log_number(to, "ncc_linear", r->ncc_linear);
+    cli_log_number(to, "ncc_after", r->ncc_after);
+    cJSON *doubts = cJSON_AddArrayToObject(to, "suspicions");
+    for (int i = 0; i < DOUBTS; i++)
+        if (r->suspicions & all_doubts[i].bit)
+            cJSON_AddItemToArray(doubts, cJSON_CreateString(all_doubts[i].name));
+    if (o->deform != CLVOX_DEFORM_NONE) {
+        cli_log_number(to, "mismatch", r->mismatch);
+        cli_log_number(to, "largest_displacement_mm", r->largest_mm);
+        cli_log_number(to, "mean_displacement_mm", r->mean_mm);
+        cJSON *jacobian = cJSON_AddObjectToObject(to, "jacobian");
+        cli_log_jacobian(jacobian, &r->jacobian);
+        cli_log_number(to, "inverse_error_largest_voxels", r->inverse_error_voxels[0]);
+        cli_log_number(to, "inverse_error_mean_voxels", r->inverse_error_voxels[1]);
+        cli_log_number(to, "inverse_error_largest_mm", r->inverse_error_mm[0]);
+        cli_log_number(to, "inverse_error_mean_mm", r->inverse_error_mm[1]);
+        cJSON_AddBoolToObject(to, "exchanged", r->exchanged);
+        cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(r->iterations, o->levels));
+    }
+    cJSON_AddNumberToObject(to, "peak_device_bytes", (double)r->device_bytes);
+}
+
+static void print_deformation(const command *cli, const clvox_register_options *o,
+                              const clvox_register_result *r)
+{
+    if (clv_metric_find(clv_register_metric(o))->compares_values)
+        cli_print(cli, "%-20s %.6g of the squares after the linear part\n", "mismatch left", r->mismatch);
+    cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm\n", "displacement", r->largest_mm, r->mean_mm);
+    cli_print(cli, "%-20s smallest %.4g, largest %.4g, mean log %.4g, sd log %.4g\n", "Jacobian",
+              r->jacobian.smallest, r->jacobian.largest, r->jacobian.mean_log, r->jacobian.sd_log);
+    cli_print(cli, "%-20s %ld of %ld\n", "folded voxels", r->jacobian.folded, r->jacobian.voxels);
+    if (!isnan(r->inverse_error_mm[0]))
+        cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm (%.3g and %.3g voxels)\n", "inverse consistency",
+                  r->inverse_error_mm[0], r->inverse_error_mm[1], r->inverse_error_voxels[0],
+                  r->inverse_error_voxels[1]);
+    cli_print(cli, "%-20s", "iterations");
+    for (int i = 0; i < o->levels; i++)
+        cli_print(cli, " %d of %d%s", r->iterations[i], o->iterations[i], i + 1 < o->levels ? "," : "\n");
+}
+
+void cli_register_report(command *cli, const clvox_register_options *o, const clvox_register_result *r,
+                         const cli_stages *stages)
+{
+    char bytes[32], metric[32];
+    bool linear = o->deform == CLVOX_DEFORM_NONE;
+    const clv_metric_row *compared = clv_metric_find(clv_register_metric(o));
+    clv_metric_says(compared, clv_metric_parameter(compared, o, linear), metric);
+    print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
+    print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);
+    const clvox_affine_parts *p = &r->parts;
+    if (!isnan(p->scale[0])) {
+        cli_print(cli, "%-20s rotation %.2f %.2f %.2f degrees, shift %.2f %.2f %.2f mm\n", "linear part",
+                  p->rotation_degrees[0], p->rotation_degrees[1], p->rotation_degrees[2], p->shift_mm[0],
+                  p->shift_mm[1], p->shift_mm[2]);
+        cli_print(cli, "%-20s scale %.3f %.3f %.3f, shear %.3f %.3f %.3f\n", "", p->scale[0], p->scale[1],
+                  p->scale[2], p->shear[0], p->shear[1], p->shear[2]);
+    }
+    if (!linear)
+        print_deformation(cli, o, r);
+    cli_print(cli, "%-20s open and read %.3f, prepare %.3f, linear %.3f, deform %.3f, ", "seconds",
+              stages->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform);
+    cli_print(cli, "finish %.3f, write %.3f, all %.3f\n", r->seconds_finish, stages->write,
+              clv_seconds() - cli->started);
+    cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
+    log_result(cli, o, r);
+    cJSON *seconds = cJSON_AddObjectToObject(cli->log, "seconds_by_stage");
+    cJSON_AddNumberToObject(seconds, "read", stages->read);
+    cJSON_AddNumberToObject(seconds, "prepare", r->seconds_prepare);
+    cJSON_AddNumberToObject(seconds, "linear", r->seconds_linear);
+    cJSON_AddNumberToObject(seconds, "deform", r->seconds_deform);
+    cJSON_AddNumberToObject(seconds, "finish", r->seconds_finish);
+    cJSON_AddNumberToObject(seconds, "write", stages->write);
+}
+
+void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *e,
+                            const clvox_register_options *o)
+{
+    print_stages(cli, "landmarks, mean mm", e->mean_before, e->mean_linear, e->mean_after);
+    print_stages(cli, "landmarks, largest", e->largest_before, e->largest_linear, e->largest_after);
+    const double weight = weight_of_landmarks(o);
+    if (weight > 0)
+        print_stages(cli, "landmarks, term", -weight * e->square_before, -weight * e->square_linear,
+                     -weight * e->square_after);
+    cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "landmarks");
+    cJSON_AddNumberToObject(to, "count", count);
+    cli_log_number(to, "mean_before_mm", e->mean_before);
+    cli_log_number(to, "mean_linear_mm", e->mean_linear);
+    cli_log_number(to, "mean_after_mm", e->mean_after);
+    cli_log_number(to, "largest_before_mm", e->largest_before);
+    cli_log_number(to, "largest_linear_mm", e->largest_linear);
+    cli_log_number(to, "largest_after_mm", e->largest_after);
+    cli_log_number(to, "weight", weight);
+    if (!(weight > 0))
+        return;
+    cli_log_number(to, "term_before", -weight * e->square_before);
+    cli_log_number(to, "term_linear", -weight * e->square_linear);
+    cli_log_number(to, "term_after", -weight * e->square_after);
+}
+
+int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict)
+{
+    for (int i = 0; i < DOUBTS; i++)
+        if (result->suspicions & all_doubts[i].bit && !cli->silent)
+            fprintf(stderr, "clvox %s: WARNING: %s\n", cli->verb, all_doubts[i].sentence);
+    if (result->suspicions && strict)
+        return clv_fail(CLVOX_ERROR_DATA, "the result looks wrong; the files were written, look at them");
+    return CLVOX_OK;
+}

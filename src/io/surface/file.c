@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which format a surface file has, and what all of them share. */
+#include "io/surface/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <zlib.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "io/plain.h"
+#include "io/source.h"
+
+/* ---- formats ------------------------------------------------------------ */
+
+static bool is_gifti(const uint8_t *data, size_t size)
+{
+    size_t looked = size < 4096 ? size : 4096;
+    return looked > 6 && (data[0] == '<' || !memcmp(data, "\xef\xbb\xbf<", 4)) &&
+           memmem(data, looked, "<GIFTI", 6);
+}
+
+static bool is_vtk(const uint8_t *data, size_t size)
+{
+    return size > 14 && !strncasecmp((const char *)data, "# vtk DataFile", 14);
+}
+
+static bool is_ply(const uint8_t *data, size_t size)
+{
+    return size > 4 && !memcmp(data, "ply", 3) && (data[3] == '\n' || data[3] == '\r');
+}
+
+static bool is_freesurfer(const uint8_t *data, size_t size)
+{
+    /* Triangles; quadrangles old and new, which the reader refuses with advice. */
+    return size > 3 && data[0] == 0xff && data[1] == 0xff && data[2] >= 0xfd;
+}
+
+typedef struct format {
+    const char *ends[5];
+    bool (*is)(const uint8_t *data, size_t size); /* NULL: the ending alone tells */
+    int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
+    void (*write)(const clvox_surface *surface, clv_surface_out *out);
+} format;
+
+enum { GIFTI, VTK, PLY, FREESURFER, OBJ, BYU, STL, FORMATS };
+static const format formats[FORMATS] = {
+    [GIFTI] = {{".gii"}, is_gifti, clv_gifti_read, clv_gifti_write},
+    [VTK] = {{".vtk"}, is_vtk, clv_vtk_read, clv_vtk_write},
+    [PLY] = {{".ply"}, is_ply, clv_ply_read, clv_ply_write},
+    [FREESURFER] = {{".fs", ".white", ".pial"}, is_freesurfer, clv_freesurfer_read, clv_freesurfer_write},
+    [OBJ] = {{".obj"}, NULL, clv_obj_read, clv_obj_write},
+    [BYU] = {{".byu"}, NULL, clv_byu_read, clv_byu_write},
+    [STL] = {{".stl"}, clv_stl_is, clv_stl_read, clv_stl_write},
+};
+#define KNOWN "GIFTI (.gii), VTK polydata (.vtk), PLY, STL, OBJ, BYU and FreeSurfer (lh.NAME, rh.NAME or .fs)"
+
+/* The format that a name asks for; a ".gz" behind it is overlooked. */
+static const format *by_name(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name);
+    if (length > 3 && !strcasecmp(name + length - 3, ".gz"))
+        length -= 3;
+    for (int f = 0; f < FORMATS; f++)
+        for (int e = 0; e < 5 && formats[f].ends[e]; e++) {
+            size_t end = strlen(formats[f].ends[e]);
+            if (length > end && !strncasecmp(name + length - end, formats[f].ends[e], end))
+                return formats + f;
+        }
+    return NULL;
+}
+
+static const format *by_content(const uint8_t *data, size_t size)
+{
+    for (int f = 0; f < FORMATS; f++)
+        if (formats[f].is && formats[f].is(data, size))
+            return formats + f;
+    return NULL;
+}
+
+int clvox_surface_is_file(const char *path)
+{
+    clv_source source = {.fd = -1};
+    uint8_t head[4097];
+    size_t got = 0;
+    bool is = by_name(path) != NULL;
+    if (!is && clv_source_open(path, &source) >= 0 && clv_source_head(&source, head, 4096, &got) >= 0) {
+        head[got] = 0;
+        is = by_content(head, got) != NULL;
+    }
+    clv_source_close(&source);
+    return is;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+enum { EXPANDED_MOST = 1 << 30 }; /* bytes of a decompressed file; one of 10 million triangles has 300 MB */
+
+/* Decompresses every member of a gzip file; behind the bytes stands a 0. */
+static int expand(const char *path, uint8_t *packed, size_t size, uint8_t **out, size_t *out_size)
+{
+    int status = CLVOX_OK, code = Z_OK;
+    size_t room = size < EXPANDED_MOST / 8 ? 4 * size + 4096 : EXPANDED_MOST, in = 0, made = 0;
+    z_stream stream;
+    memset(&stream, 0, sizeof stream);
+    uint8_t *bytes = malloc(room + 1);
+    *out = NULL;
+    if (!bytes || inflateInit2(&stream, 15 + 16) != Z_OK) {
+        free(bytes);
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    }
+    for (;;) {
+        if (made == room) {
+            uint8_t *larger = room < EXPANDED_MOST ? realloc(bytes, 2 * room + 1) : NULL;
+            if (!larger) {
+                status = clv_fail(CLVOX_ERROR_MEMORY, "%s: becomes too large when decompressed (over %zu MB)",
+                                  path, room >> 20);
+                break;
+            }
+            bytes = larger;
+            room *= 2;
+        }
+        size_t piece = size - in < 1 << 30 ? size - in : 1 << 30;
+        stream.next_in = packed + in;
+        stream.avail_in = (uInt)piece;
+        stream.next_out = bytes + made;
+        stream.avail_out = (uInt)(room - made < 1 << 30 ? room - made : 1 << 30);
+        code = inflate(&stream, Z_NO_FLUSH);
+        in += piece - stream.avail_in;
+        made = (size_t)(stream.next_out - bytes);
+        if (code == Z_STREAM_END) {
+            /* What follows is another member, or padding of no interest. */
+            if (size - in < 18 || packed[in] != 0x1f || packed[in + 1] != 0x8b)
+                break;
+            inflateReset(&stream);
+        } else if (code != Z_OK && !(code == Z_BUF_ERROR && made == room)) {
+            status = clv_fail(CLVOX_ERROR_FORMAT, "%s: the compressed data are %s, get a fresh copy", path,
+                              code == Z_BUF_ERROR ? "cut short" : "damaged");
+            break;
+        }
+    }
+    inflateEnd(&stream);
+    if (status >= 0) {
+        bytes[made] = 0;
+        *out = bytes;
+        *out_size = made;
+        bytes = NULL;
+    }
+    free(bytes);
+    return status;
+}
+
+/* Hands the arrays of the mesh over to a surface. */
+static int finish(clv_mesh *m, clvox_surface **out)
+{
+    for (size_t i = 0; i < 3 * m->triangles; i++)
+        if ((size_t)m->corners[i] >= m->vertices)
+            return clv_fail(CLVOX_ERROR_FORMAT,
+                            "%s: triangle %zu names vertex %d, but there are %zu vertices (both counted from "
+                            "0), get a fresh copy",
+                            m->path, i / 3, m->corners[i], m->vertices);
+    int status = clvox_surface_create(0, 0, out);
+    if (status < 0)
+        return status;
+    clvox_surface *s = *out;
+    if (m->vertices) {
+        double *points = realloc(m->points, 3 * m->vertices * sizeof *points);
+        free(s->points);
+        s->points = points ? points : m->points;
+        s->vertices = m->vertices;
+        m->points = NULL;
+    }
+    if (m->triangles) {
+        int32_t *corners = realloc(m->corners, 3 * m->triangles * sizeof *corners);
+        free(s->corners);
+        s->corners = corners ? corners : m->corners;
+        s->triangles = m->triangles;
+        m->corners = NULL;
+    }
+    return CLVOX_OK;
+}
+
+int clvox_surface_read(const char *path, clvox_surface **out)
+{
+    int status;
+    char *bytes = NULL;
+    uint8_t *expanded = NULL;
+    clv_surface_bytes file = {.path = path};
+    clv_mesh mesh = {.path = path};
+    clv_plain plain = clv_plain_begin();
+    *out = NULL;
+    CLV_TRY(clv_file_read_all(path, PTRDIFF_MAX, &bytes, &file.size));
+    file.data = (const uint8_t *)bytes;
+    if (!file.size) {
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is empty", path);
+        goto end;
+    }
+    if (file.size > 2 && file.data[0] == 0x1f && file.data[1] == 0x8b) {
+        CLV_TRY(expand(path, (uint8_t *)bytes, file.size, &expanded, &file.size));
+        file.data = expanded;
+        free(bytes);
+        bytes = NULL;
+    }
+    /* Content before name: files are renamed more often than they are made wrong. */
+    const format *f = by_content(file.data, file.size);
+    if (!f)
+        f = by_name(path);
+    if (!f) {
+        status =
+            clv_fail(CLVOX_ERROR_FORMAT, "%s: is no surface file that clvox knows; it reads " KNOWN, path);
+        goto end;
+    }
+    CLV_TRY(f->read(&file, &mesh));
+    status = finish(&mesh, out);
+end:
+    free(mesh.points);
+    free(mesh.corners);
+    free(expanded);
+    free(bytes);
+    clv_plain_end(plain);
+    return status;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+static int check(const clvox_surface *s, const char *path)
+{
+    if (s->vertices > INT32_MAX || s->triangles > INT32_MAX)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: a surface has at most %d vertices and triangles", path,
+                        INT32_MAX);
+    for (size_t i = 0; i < 3 * s->vertices; i++)
+        if (!isfinite((float)s->points[i]))
+            return clv_fail(CLVOX_ERROR_DATA, "%s: vertex %zu (counted from 0) is not finite in float32",
+                            path, i / 3);
+    for (size_t i = 0; i < 3 * s->triangles; i++)
+        if (s->corners[i] < 0 || (size_t)s->corners[i] >= s->vertices)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: triangle %zu names vertex %d, but there are %zu", path,
+                            i / 3, s->corners[i], s->vertices);
+    return CLVOX_OK;
+}
+
+/* The format that a name asks to be written in. */
+static int choose(const char *path, const format **out)
+{
+    size_t length = strlen(path);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    *out = by_name(path);
+    if (!*out && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)) && !strstr(name, ".nii"))
+        *out = formats + FREESURFER;
+    if (!*out)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: the ending names no surface format; clvox writes " KNOWN,
+                        path);
+    if (length > 3 && !strcasecmp(path + length - 3, ".gz"))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: surfaces are not written as .gz, leave that off", path);
+    return CLVOX_OK;
+}
+
+int clvox_surface_check_name(const char *path)
+{
+    const format *f;
+    return choose(path, &f);
+}
+
+int clvox_surface_write(const clvox_surface *surface, const char *path)
+{
+    int status;
+    clv_surface_out out = {0};
+    const format *f;
+    clv_plain plain = clv_plain_begin();
+    CLV_TRY(choose(path, &f));
+    CLV_TRY(check(surface, path));
+    f->write(surface, &out);
+    if (out.failed)
+        status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    else
+        status = clv_file_write_all(path, out.data, out.size);
+end:
+    free(out.data);
+    clv_plain_end(plain);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The linear part of a registration: starts from headers, centres and a search
+ * over rotations, the best of them improved from coarse to fine. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "register/linear/linear.h"
+
+enum { ROOM = 8 };
+
+static void grid_center(const clvox_grid *grid, double center[3])
+{
+    const double middle[3] = {.5 * (grid->size[0] - 1), .5 * (grid->size[1] - 1), .5 * (grid->size[2] - 1)};
+    clv_matrix_apply(CLV_MATRIX(grid->to_ras), middle, center);
+}
+
+/* Whether the centre of either grid lies inside the other one: headers of
+ * scanners and atlases agree that far, or not at all. */
+static bool headers_overlap(const clvox_grid *a, const clvox_grid *b)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        double center[3], inverse[4][4], at[3];
+        const clvox_grid *other = pass ? a : b;
+        grid_center(pass ? b : a, center);
+        if (clv_matrix_invert(CLV_MATRIX(other->to_ras), inverse) < 0)
+            return false;
+        clv_matrix_apply(CLV_MATRIX(inverse), center, at);
+        for (int i = 0; i < 3; i++)
+            if (at[i] < -.5 || at[i] > other->size[i] - .5)
+                return false;
+    }
+    return true;
+}
+
+static void shifted(const double from[3], const double to[3], double matrix[4][4])
+{
+    clv_matrix_identity(matrix);
+    for (int i = 0; i < 3; i++)
+        matrix[i][3] = to[i] - from[i];
+}
+
+/* The starts that are no search: the headers, the grids' centres, the images'
+ * centres. */
+static int given_starts(const linear_stage *stage, const clvox_register_options *o, bool overlap,
+                        linear_state *given)
+{
+    const clv_registration *run = stage->run;
+    double matrix[4][4], a[3], b[3];
+    int count = 0;
+    if (o->init == CLVOX_INIT_AUTO && overlap)
+        linear_from_matrix(stage, CLV_MATRIX(run->matrix), &given[count++]);
+    shifted(stage->fixed.center, stage->moving.center, matrix);
+    linear_from_matrix(stage, CLV_MATRIX(matrix), &given[count++]);
+    if (o->init == CLVOX_INIT_AUTO) {
+        grid_center(&run->fixed_grid, a);
+        grid_center(&run->moving_grid, b);
+        shifted(a, b, matrix);
+        linear_from_matrix(stage, CLV_MATRIX(matrix), &given[count++]);
+    }
+    return count;
+}
+
+/* Puts first what agrees best in small windows: outlines of heads that are cut
+ * off differently agree in wrong places too. */
+static int rank(linear_stage *stage, linear_state *states, int *count)
+{
+    int status = CLVOX_OK;
+    linear_state *trials = malloc(sizeof *trials * (size_t)*count);
+    if (!trials)
+        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+    memcpy(trials, states, sizeof *trials * (size_t)*count);
+    const linear_measure measure = {1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear};
+    CLV_TRY(linear_evaluate(stage, &measure, trials, *count, true));
+    for (int i = 0; i < *count; i++)
+        states[i].value = trials[i].value;
+    CLV_TRY(linear_sort(stage, states, count, 0));
+end:
+    free(trials);
+    return status;
+}
+
+int linear_settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
+                  linear_state *state)
+{
+    linear_state both[2] = {*start, *state};
+    double rounding = clv_metric_find(metric)->rounding;
+    const linear_measure measure = {level, metric, stage->bins, stage->run->options->linear};
+    int status = linear_evaluate(stage, &measure, both, 2, false);
+    if (status >= 0)
+        *state = both[both[0].value < both[1].value - rounding * fabs(both[1].value)];
+    return status;
+}
+
+/* From coarse to fine: all, then the best few, then the best one. */
+static int refine(linear_stage *stage, const linear_state *start, linear_state *states, int count)
+{
+    int status = CLVOX_OK;
+    clvox_linear kind = stage->run->options->linear;
+    clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
+    clvox_metric metric = stage->metric, coarse = clv_metric_find(metric)->coarse;
+    const linear_level *level = stage->level;
+    bool done = false;
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, stiff}, 8, .05 * level[2].mm},
+                            states, count));
+    CLV_TRY(linear_sort(stage, states, &count, level[2].mm));
+    count = count < 5 ? count : 5;
+    if (clv_metric_find(metric)->detail && count > 0) {
+        CLV_TRY(linear_refine_detail(stage, start, states, count, &done));
+        if (done)
+            goto end;
+    }
+    if (kind != stiff)
+        CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, kind}, 8, .05 * level[2].mm},
+                                states, count));
+    CLV_TRY(linear_sort(stage, states, &count, .25 * level[2].mm));
+    if (count > 1)
+        CLV_TRY(rank(stage, states, &count));
+    count = count < 2 ? count : 2;
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{1, metric, stage->bins, kind}, 3, .02 * level[1].mm},
+                            states, count));
+    if (count > 1)
+        CLV_TRY(rank(stage, states, &count));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{1, metric, stage->bins, kind}, 12, .01 * level[1].mm},
+                            states, 1));
+    CLV_TRY(linear_optimise(stage, &(linear_climb){{0, metric, stage->bins, kind}, 12, .003 * level[0].mm},
+                            states, 1));
+    CLV_TRY(linear_settle(stage, 0, metric, start, &states[0]));
+end:
+    return status;
+}
+
+/* The run seen from the image that comes first: from either side the linear part
+ * is found by one computation. */
+static int first_view(const clv_registration *run, clv_registration *view)
+{
+    *view = *run;
+    clv_matrix_identity(view->matrix);
+    if (run->options->linear == CLVOX_LINEAR_SCALES) /* along the fixed image's axes */
+        return CLVOX_OK;
+    return run->exchanged == run->moving_first ? CLVOX_OK : clv_register_exchange(view);
+}
+
+/* run->matrix, of a run that begins with the image that comes first. */
+static int find(clv_registration *run)
+{
+    int status = CLVOX_OK;
+    const clvox_register_options *o = run->options;
+    linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
+    linear_state start, states[ROOM], given[4];
+    int count = 0;
+    if (o->init == CLVOX_INIT_MATRIX && run->exchanged)
+        CLV_TRY(clv_matrix_invert(o->matrix, run->matrix));
+    else if (o->init == CLVOX_INIT_MATRIX)
+        clv_matrix_copy(o->matrix, run->matrix);
+    if (o->init == CLVOX_INIT_CENTERS) {
+        double a[3], b[3];
+        grid_center(&run->fixed_grid, a);
+        grid_center(&run->moving_grid, b);
+        shifted(a, b, run->matrix);
+    }
+    bool overlap = headers_overlap(&run->fixed_grid, &run->moving_grid);
+    bool moments = o->init == CLVOX_INIT_MOMENTS || (o->init == CLVOX_INIT_AUTO && !overlap);
+    bool search = o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO;
+    if (o->linear == CLVOX_LINEAR_NONE && !moments)
+        return CLVOX_OK;
+    CLV_TRY(linear_levels_make(&stage));
+    if (stage.flat) {
+        if (moments)
+            status = clv_fail(CLVOX_ERROR_DATA, "an image is constant: there is nothing to align it by; use "
+                                                "--init header");
+        goto end;
+    }
+    if (o->linear == CLVOX_LINEAR_NONE) {
+        shifted(stage.fixed.center, stage.moving.center, run->matrix);
+        goto end;
+    }
+    linear_from_matrix(&stage, CLV_MATRIX(run->matrix), &start);
+    if (search) {
+        int starts = given_starts(&stage, o, overlap, given);
+        CLV_TRY(linear_search(&stage, given, starts, states, ROOM, &count));
+    } else {
+        states[0] = start;
+        count = 1;
+    }
+    if (count > 0)
+        CLV_TRY(refine(&stage, &start, states, count));
+    if (count > 0 && isfinite(states[0].value)) {
+        bool misoriented = false;
+        linear_to_matrix(&stage, &states[0], run->matrix);
+        if (search)
+            CLV_TRY(linear_misoriented(&stage, &states[0], &misoriented));
+        if (misoriented)
+            run->suspicions |= CLVOX_SUSPECT_TURNED;
+    }
+end:
+    linear_levels_free(&stage);
+    return status;
+}
+
+int clv_register_linear(clv_registration *run)
+{
+    int status = CLVOX_OK;
+    clv_registration view;
+    CLV_TRY(first_view(run, &view));
+    CLV_TRY(find(&view));
+    if (view.exchanged != run->exchanged)
+        CLV_TRY(clv_register_exchange(&view));
+    clv_matrix_copy(CLV_MATRIX(view.matrix), run->matrix);
+    run->suspicions |= view.suspicions;
+end:
+    return status;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The linear stage's own parts: levels of both images, the metric with its
+ * derivatives for many maps at once, the optimiser, the search for a start.
+ * linear.c puts them together. */
+#ifndef CLV_REGISTER_LINEAR_LINEAR_H
+#define CLV_REGISTER_LINEAR_LINEAR_H
+
+#include "op/match/affine_metric.h"
+#include "register/metric/metric.h"
+#include "register/register.h"
+
+/* LINEAR_DETAIL + k: level k, 1 or 2, of locally normalised images. */
+enum { LINEAR_LEVELS = 4, LINEAR_DETAIL = 3, LINEAR_BATCH = 128, LINEAR_SEARCH_BINS = 16 };
+
+/* Both images of every channel on one scale, in [0, 1], NaN outside of masks.
+ * Level 0 is the finest. */
+typedef struct linear_level {
+    clvox_grid fixed_grid, moving_grid;
+    clv_buffer *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
+    double mm;
+    int step[2]; /* rows that are sampled, along y and z */
+    const clv_buffer *weights[2]; /* of the samples of fixed[0] and of moving[0], or NULL (detail.c) */
+} linear_level;
+
+/* What an image's foreground looks like: Otsu's threshold, or the mask. */
+typedef struct linear_shape {
+    double center[3]; /* RAS mm */
+    double spread;    /* root of the mean squared distance from center, mm */
+    double finite;    /* share of voxels that count */
+} linear_shape;
+
+/* A map y = linear (x - center) + shift, RAS mm, with what is known of it. */
+typedef struct linear_state {
+    double linear[3][3], shift[3];
+    double value;   /* of the metric, to be raised; -INFINITY where nothing overlaps */
+    double overlap; /* samples that count over those of the smaller image */
+    double gradient[12], normal[12][12]; /* by parameter: mm of movement at the radius */
+} linear_state;
+
+typedef struct linear_stage {
+    clv_registration *run;
+    clvox_metric metric;
+    int bins;
+    linear_level level[LINEAR_LEVELS + 2];
+    clv_buffer *fixed_masks[LINEAR_LEVELS], *moving_masks[LINEAR_LEVELS];
+    linear_shape fixed, moving;
+    bool flat;             /* an image is constant: there is nothing to align */
+    bool thin;             /* an image of one slice: no rotation out of its plane is known */
+    double thin_axis[3];   /* its normal in the fixed world */
+    double center[3], radius;
+    clv_request own[2 * (CLVOX_MAX_CHANNELS + 1) * (LINEAR_LEVELS + 2) + 12];
+    int own_count;
+    clv_buffer *maps, *counts, *tables, *partial, *sums; /* of a batch */
+    clv_buffer *warped, *derivatives, *terms; /* of metrics by their derivative image */
+    clv_buffer *mean, *square, *share;   /* of local normalisation, with warped and derivatives */
+    float *host;           /* tables, maps and sums of a batch */
+    uint32_t *host_counts;
+    size_t table_floats;   /* room of counts and tables */
+    int evaluations;
+} linear_stage;
+
+/* Takes the levels and the batch's buffers, measures both shapes
+ * (levels.c). linear_levels_free is legal on a zeroed stage. */
+int linear_levels_make(linear_stage *stage);
+/* Its parts, for what compares many images with one: the buffers; and the levels and shape of one image, anew as
+ * often as its buffer has another one. */
+int linear_levels_take(linear_stage *stage);
+int linear_levels_fill(linear_stage *stage, bool is_moving);
+/* Fills level LINEAR_DETAIL + k: both images of level k with the same mean and
+ * spread everywhere, so that detail is left. sigma: of the surroundings, in
+ * radii of the head, which state says to be equally large in both. */
+int linear_localise(linear_stage *stage, int k, double sigma, const linear_state *state);
+void linear_levels_free(linear_stage *stage);
+
+/* What states are judged by: a metric of one level's images, and the maps whose
+ * parameters (as many as linear_parameters says) it is derived by. */
+typedef struct linear_measure {
+    int level;
+    clvox_metric metric;
+    int bins;
+    clvox_linear kind;
+} linear_measure;
+
+/* The metric of each state, and with derivatives also gradient and normal
+ * (metric.c). */
+int linear_evaluate(linear_stage *stage, const linear_measure *measure, linear_state *states, int count,
+                    bool derivatives);
+
+/* 3, 6, 7, 9, 12. */
+int linear_parameters(clvox_linear kind);
+/* Takes out of delta what would move an image of one slice out of its plane, where
+ * nothing is known of it; all of it stays where there is none. */
+void linear_keep_in_plane(const linear_stage *stage, clvox_linear kind, double delta[12]);
+/* The state moved by delta along the parameters. */
+void linear_move(const linear_stage *stage, clvox_linear kind, const linear_state *from,
+                 const double delta[12], linear_state *to);
+
+/* S and dS/dp of a joint distribution p[f][m] (bins x bins); weight by bin of F
+ * for the normal matrix. table and weight may be NULL (score.c). */
+double linear_score(const clv_metric_row *metric, int bins, const uint32_t *counts, double *total, float *table,
+                    float *weight);
+
+/* What is raised, and where it ends. */
+typedef struct linear_climb {
+    linear_measure measure;
+    int iterations;   /* at most */
+    double tolerance; /* mm: where no state moves by more */
+} linear_climb;
+
+/* Raises the metric of all states together by damped Gauss-Newton steps
+ * (optimise.c). */
+int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state *states, int count);
+
+/* The best few starts, found at the coarsest level: at most room states in
+ * falling order, *count of them (search.c). */
+int linear_search(linear_stage *stage, const linear_state *given, int given_count, linear_state *best,
+                  int room, int *count);
+
+/* Whether one of the images, turned by 90 or 180 degrees about axes of the world,
+ * fits the other one better than where state leads, by the search's own measure:
+ * so headers are wrong that were made with axes in another order (orientation.c). */
+int linear_misoriented(linear_stage *stage, const linear_state *state, bool *better);
+
+/* Where the start is as good already, nothing has been gained: it stays
+ * (linear.c). */
+int linear_settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
+                  linear_state *state);
+
+/* The end of the way where both images show the same contrast: the best of
+ * states by the correlation of locally normalised images goes to states[0] and
+ * *done is true; else all stays as it is (detail.c). */
+int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_state *states, int count,
+                         bool *done);
+
+/* States in falling order of their value, those within mm of a better one left out. */
+int linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm);
+/* How far two maps move a point at the radius apart, at most about, mm. */
+double linear_distance(const linear_stage *stage, const linear_state *a, const linear_state *b);
+double linear_angle(const double linear[3][3]);
+
+void linear_from_matrix(const linear_stage *stage, const double matrix[4][4], linear_state *state);
+void linear_to_matrix(const linear_stage *stage, const linear_state *state, double matrix[4][4]);
+
+#endif

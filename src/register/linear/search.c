@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where to start: many rotations, sizes and shifts at the coarsest level, the best
+ * of them improved there. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/matrix.h"
+#include "register/linear/linear.h"
+
+/* Rotations spread evenly over all rotations (Alexa, Super-Fibonacci spirals,
+ * 2022), about 27 degrees apart; of them those that heads need. */
+enum { ROTATIONS = 1500, MOST_TRIALS = 4096, IMPROVED = 48 };
+static const double MOST_ANGLE = 80 * M_PI / 180;
+
+typedef struct trials {
+    linear_state *state;
+    int count;
+} trials;
+
+static void add(trials *t, const double rotation[3][3], double scale, const double shift[3])
+{
+    if (t->count == MOST_TRIALS)
+        return;
+    linear_state *s = &t->state[t->count++];
+    memset(s, 0, sizeof *s);
+    for (int i = 0; i < 3; i++) {
+        s->shift[i] = shift[i];
+        for (int j = 0; j < 3; j++)
+            s->linear[i][j] = scale * rotation[i][j];
+    }
+}
+
+static void rotation_of(const double q[4], double r[3][3])
+{
+    const double x = q[0], y = q[1], z = q[2], w = q[3];
+    const double m[3][3] = {{1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)},
+                            {2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)},
+                            {2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)}};
+    memcpy(r, m, sizeof m);
+}
+
+/* The rotations to try; the first is none. */
+static int rotations_of(const linear_stage *stage, clvox_linear kind, double (*rotations)[3][3])
+{
+    static const double none[4] = {0, 0, 0, 1};
+    int count = 0;
+    rotation_of(none, rotations[count++]);
+    if (kind == CLVOX_LINEAR_TRANSLATION)
+        return count;
+    if (stage->thin) {
+        for (int k = 1; k < 24; k++) {
+            double half = k * M_PI / 24, s = sin(half), q[4] = {0, 0, 0, cos(half)};
+            for (int i = 0; i < 3; i++)
+                q[i] = s * stage->thin_axis[i];
+            if (fmin(2 * half, 2 * M_PI - 2 * half) < MOST_ANGLE)
+                rotation_of(q, rotations[count++]);
+        }
+        return count;
+    }
+    for (int i = 0; i < ROTATIONS; i++) {
+        double s = i + .5, r = sqrt(s / ROTATIONS), R = sqrt(1 - s / ROTATIONS);
+        double a = 2 * M_PI * s / M_SQRT2, b = 2 * M_PI * s / 1.533751168755204288118041;
+        const double q[4] = {r * sin(a), r * cos(a), R * sin(b), R * cos(b)};
+        if (2 * acos(fmin(1, fabs(q[3]))) < MOST_ANGLE)
+            rotation_of(q, rotations[count++]);
+    }
+    return count;
+}
+
+static void offset_shift(const double from[3], const linear_stage *stage, int way, double by, double shift[3])
+{
+    double delta[12] = {0};
+    if (way > 0)
+        delta[(way - 1) / 2] = (way & 1 ? 1 : -1) * by * stage->radius;
+    linear_keep_in_plane(stage, CLVOX_LINEAR_TRANSLATION, delta);
+    for (int i = 0; i < 3; i++)
+        shift[i] = from[i] + delta[i];
+}
+
+static void list_trials(const linear_stage *stage, clvox_linear kind, trials *t)
+{
+    static const double scales[] = {1, .85, 1.18};
+    double(*rotations)[3][3] = malloc(sizeof *rotations * (ROTATIONS + 1));
+    if (!rotations)
+        return;
+    int count = rotations_of(stage, kind, rotations);
+    int sizes = kind >= CLVOX_LINEAR_SIMILARITY ? 3 : 1;
+    for (int i = 0; i < count; i++)
+        for (int s = 0; s < sizes; s++)
+            for (int way = 0; way < (s == 0 ? 7 : 1); way++) {
+                double shift[3];
+                offset_shift(stage->moving.center, stage, way, .35, shift);
+                add(t, CLV_MATRIX3(rotations[i]), scales[s], shift);
+            }
+    free(rotations);
+}
+
+/* A rotation beyond 60 degrees has to be better to be believed: headers are
+ * mostly right. */
+static void doubt(linear_state *states, int count)
+{
+    for (int i = 0; i < count; i++) {
+        double beyond = linear_angle(CLV_MATRIX3(states[i].linear)) - M_PI / 3;
+        if (isfinite(states[i].value)) {
+            states[i].value *= 1 - .1 * fmin(fmax(beyond, 0), 1);
+            /* Small overlaps agree by chance. */
+            states[i].value *= fmin(1, states[i].overlap / .6);
+        }
+    }
+}
+
+int linear_search(linear_stage *stage, const linear_state *given, int given_count, linear_state *best,
+                  int room, int *count)
+{
+    int status = CLVOX_OK, level = LINEAR_LEVELS - 1;
+    clvox_metric metric = clv_metric_find(stage->metric)->search;
+    clvox_linear kind = stage->run->options->linear;
+    clvox_linear coarse = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
+    const linear_measure measure = {level, metric, LINEAR_SEARCH_BINS, coarse};
+    trials t = {malloc(sizeof *t.state * MOST_TRIALS), 0};
+    if (!t.state)
+        return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
+    list_trials(stage, kind, &t);
+    CLV_TRY(linear_evaluate(stage, &measure, t.state, t.count, false));
+    doubt(t.state, t.count);
+    CLV_TRY(linear_sort(stage, t.state, &t.count, 0));
+    t.count = t.count < IMPROVED ? t.count : IMPROVED;
+    for (int i = 0; i < given_count; i++)
+        t.state[t.count++] = given[i];
+    CLV_TRY(linear_optimise(stage,
+                            &(linear_climb){measure, 6, .1 * stage->level[level].mm},
+                            t.state, t.count));
+    doubt(t.state, t.count);
+    CLV_TRY(linear_sort(stage, t.state, &t.count, 1.5 * stage->level[level].mm));
+    *count = t.count < room ? t.count : room;
+    memcpy(best, t.state, sizeof *best * (size_t)*count);
+end:
+    free(t.state);
+    return status;
+}

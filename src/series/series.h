@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLV_SERIES_H
+#define CLV_SERIES_H
+
+#include "base/options.h"
+#include "clvox/series.h"
+
+/* The fields of clvox_series_options (options.c). */
+extern const clv_option_table clv_series_table;
+
+/* What the matrices and likenesses of a result say: parameters, displacements, flags and their counts, about
+ * result->center. shell: of each frame, 0 to shells - 1; likenesses are compared within one
+ * (motion.c). */
+int clv_series_motion(const clvox_series_options *options, const clvox_grid *grid, const int *shell,
+                      int shells, clvox_series_result *result);
+
+/* Root mean square, over a ball of that radius about center, of how far apart two maps take a point
+ * (Jenkinson 1999). */
+double clv_series_rms(const double a[4][4], const double b[4][4], const double center[3], double radius);
+
+#endif
