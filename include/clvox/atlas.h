@@ -34,6 +34,11 @@ typedef struct clvox_atlas_options {
     double until;         /* end the rounds when the template changes by less than this share (0: never) */
     clvox_average average;
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
+    /* A folder, made when it is needed, that keeps what a run that ends early has done: every finished registration, 24
+     * bytes a voxel of the template and subject. A run with the same subjects, options, device and version goes
+     * on from there and ends with the same bits. It stays where it is, for clvox_atlas_forget, unless the data are what
+     * the run fails for. NULL: nothing is kept. */
+    const char *state;
     int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
     void *user;
 } clvox_atlas_options;
@@ -64,6 +69,7 @@ typedef struct clvox_atlas_result {
     clvox_atlas_map *map;  /* one a subject, in the order given */
     clvox_atlas_round *round;
     int subjects, rounds;
+    int resumed;           /* registrations that options.state had */
     size_t device_bytes;   /* the most that a registration held */
 } clvox_atlas_result;
 
@@ -81,11 +87,15 @@ typedef struct clvox_atlas_result {
  * With neither a linear transform nor a deformation it is the average of the images as they lie. Images, warped images
  * and two warps of every subject are in host memory at once: 32 bytes a voxel of the template and subject.
  *
- * Errors name the subject. On success the result is the caller's, for clvox_atlas_result_free; on failure it holds
+ * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects, options, kernels or
+ * another device. On success the result is the caller's, for clvox_atlas_result_free; on failure it holds
  * nothing. CLVOX_ERROR_DATA: an image of one value, or no overlap. */
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                           const clvox_volume *start, const clvox_atlas_options *options,
                           clvox_atlas_result *result);
+
+/* Removes a state: of a run whose results are safe, or that nobody will go on with. */
+CLVOX_API void clvox_atlas_forget(const char *state);
 
 /* Releases what the result holds. NULL is legal. */
 CLVOX_API void clvox_atlas_result_free(clvox_atlas_result *result);

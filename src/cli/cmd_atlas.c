@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "atlas/options.h"
 #include "base/place.h"
@@ -251,6 +252,7 @@ static void report(command *cli, const clvox_atlas_result *result)
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result"), *rounds;
     cJSON_AddNumberToObject(to, "subjects", result->subjects);
     cJSON_AddNumberToObject(to, "device_bytes", (double)result->device_bytes);
+    cJSON_AddNumberToObject(to, "resumed", result->resumed);
     rounds = cJSON_AddArrayToObject(to, "rounds");
     cli_print(cli, "%-12s %14s %12s %10s %9s %14s\n", "round", "mean removed", "left, voxel", "spread mm", "change",
               "sharpness 1/mm");
@@ -274,7 +276,7 @@ static void report(command *cli, const clvox_atlas_result *result)
 static int run(command *cli, request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
-    char path[PATH_MAX];
+    char path[PATH_MAX], state[PATH_MAX];
     bool labels = false;
     clvox_atlas_result result = {.average = NULL};
     clvox_atlas_subject *subjects = NULL;
@@ -301,16 +303,22 @@ static int run(command *cli, request *r, clvox_atlas_options *o)
     cli_log_fields(cJSON_AddObjectToObject(used, "registration"), &clv_register_table, &o->registration);
     cli_remark_idle(cli, &clv_atlas_table, r->given, o);
     cli_remark_idle(cli, &clv_register_table, r->of_register, &o->registration);
+    o->state = path_in(r, "state", "", state);
+    if (!access(path_in(r, "state", "/run", path), F_OK))
+        cli_remark(cli, 0, "%s: of a run that did not end: going on from there\n", state);
     cli_bar_begin(&bar, cli);
     o->progress = cli_bar_stage;
     o->user = &bar;
     status = clvox_atlas(cli->ctx, subjects, r->count, r->start_volume, o, &result);
     cli_bar_end(&bar);
+    if (status == CLVOX_ERROR_STOPPED && !access(path_in(r, "state", "/run", path), F_OK))
+        cli_remark(cli, 0, "%s keeps what is done: the same command goes on from there\n", state);
     CLV_TRY(status);
     CLV_TRY(write_all(cli, r, &result));
     report(cli, &result);
     CLV_TRY(cli_profile(cli));
-    status = cli_write_log(cli, path_in(r, "report", ".json", path));
+    CLV_TRY(cli_write_log(cli, path_in(r, "report", ".json", path)));
+    clvox_atlas_forget(state);
 end:
     free(subjects);
     clvox_atlas_result_free(&result);
@@ -356,7 +364,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"
                  "  DIR/summary.tsv              a row a subject, the least like the template first\n"
                  "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
-                 "Paths in a list are relative to its folder.",
+                 "Paths in a list are relative to its folder. A run that was stopped or killed goes on where it was when the\n"
+                 "same command is given again; DIR/state keeps what is done until then.",
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
                    "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median",
         .options = options,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates of populations whose middle is known. */
+#include <unistd.h>
+
 #include "base/matrix.h"
 #include "clvox/atlas.h"
 #include "op/harness.h"
@@ -344,6 +346,113 @@ static void other_grids(void **state)
     pair_free(&p);
 }
 
+/* ---- a run that ends early ------------------------------------------------ */
+
+static char folder[] = "/tmp/atlas-state-XXXXXX";
+
+static int stop_after(void *user, const char *stage, double fraction)
+{
+    (void)stage;
+    (void)fraction;
+    return (*(int *)user)-- <= 0;
+}
+
+static void assert_same(const clvox_atlas_result *a, const clvox_atlas_result *b)
+{
+    size_t bytes = clvox_grid_voxels(&a->average->grid) * sizeof(float);
+    assert_memory_equal(a->average->data, b->average->data, bytes);
+    assert_int_equal(a->rounds, b->rounds);
+    for (int i = 0; i < a->rounds; i++) { /* of which one may be NaN, and between which bytes may lie */
+        const clvox_atlas_round *x = &a->round[i], *y = &b->round[i];
+        assert_int_equal(x->deformable, y->deformable);
+        assert_memory_equal(&x->removed_voxels, &y->removed_voxels, sizeof *x - offsetof(clvox_atlas_round, removed_voxels));
+    }
+    for (int i = 0; i < a->subjects; i++) {
+        assert_memory_equal(a->map[i].matrix, b->map[i].matrix, sizeof a->map[i].matrix);
+        assert_memory_equal(a->map[i].warp->data, b->map[i].warp->data, 3 * bytes);
+        assert_memory_equal(a->map[i].inverse_warp->data, b->map[i].inverse_warp->data, 3 * bytes);
+        assert_true(a->map[i].likeness == b->map[i].likeness);
+    }
+}
+
+/* A byte in the middle of a file of the state turns over. */
+static void damage(const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    const long at = ftell(file) / 2;
+    fseek(file, at, SEEK_SET);
+    const int byte = fgetc(file);
+    fseek(file, at, SEEK_SET);
+    fputc(byte ^ 1, file);
+    fclose(file);
+}
+
+static void stopped_and_resumed(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result whole, r;
+    int calls, attempts = 0, status = CLVOX_ERROR_STOPPED;
+    (void)state;
+    make_three(&all);
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    build(&all, &o, &whole);
+    assert_int_equal(whole.resumed, 0);
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(rmdir(folder), 0); /* a run makes it */
+    o.state = folder;
+    o.progress = stop_after;
+    o.user = &calls;
+    /* One look more each time: stopped in the first mean, before, in and after registrations, between rounds. */
+    for (; status == CLVOX_ERROR_STOPPED && attempts < 200; attempts++) {
+        calls = attempts;
+        status = clvox_atlas(ctx, all.s, 3, NULL, &o, &r);
+        if (attempts == 0)
+            assert_true(access(folder, F_OK) < 0); /* nothing was done */
+        if (attempts == 9)
+            damage("subject_0");
+    }
+    assert_ok(status);
+    assert_that(attempts > 10, "only %d attempts", attempts);
+    assert_that(r.resumed > 6, "%d of 9 registrations were taken over", r.resumed);
+    assert_same(&whole, &r);
+    clvox_atlas_result_free(&r);
+    /* Its last round is still there; so are the others' figures, unless they are damaged. */
+    calls = 1000;
+    build(&all, &o, &r);
+    assert_int_equal(r.resumed, 9);
+    assert_same(&whole, &r);
+    clvox_atlas_result_free(&r);
+    damage("round");
+    build(&all, &o, &r);
+    assert_int_equal(r.resumed, 0);
+    assert_same(&whole, &r);
+    clvox_atlas_result_free(&r);
+    /* Other orders are the same subjects, other weights are not, nor other options. */
+    const clvox_atlas_subject first = all.s[0];
+    all.s[0] = all.s[2], all.s[2] = first;
+    build(&all, &o, &r);
+    assert_int_equal(r.resumed, 9);
+    clvox_atlas_result_free(&r);
+    all.s[1].weight = 2;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_FILE);
+    assert_non_null(strstr(clvox_message(), "another set of subjects (3"));
+    all.s[1].weight = 1;
+    o.registration.update_sigma += 1;
+    assert_int_equal(clvox_atlas(ctx, all.s, 3, NULL, &o, &r), CLVOX_ERROR_FILE);
+    assert_non_null(strstr(clvox_message(), "another update_sigma ("));
+    clvox_atlas_forget(folder);
+    assert_true(access(folder, F_OK) < 0);
+    clvox_atlas_forget(folder);
+    clvox_atlas_result_free(&whole);
+    release(&all);
+}
+
 static int stop_soon(void *user, const char *stage, double fraction)
 {
     (void)stage;
@@ -386,6 +495,7 @@ int main(void)
 {
     ctx = harness_open();
     test_case(averages, "weighted mean, trimmed mean and median");
+    test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
     test_case(identical_images, "the template of copies is the image, also after twenty rounds");
     test_case(mirrored_maps, "images by a map and by its inverse have the image in their middle");

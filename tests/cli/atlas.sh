@@ -85,6 +85,36 @@ exits 0 clvox atlas -o bad $fast --skip-bad s1.nii bad.nii s2.nii; says 'left ou
 json bad/report.json 'j["left_out"] == ["bad.nii"] and j["result"]["subjects"] == 2'
 exits 1 clvox atlas -o worse $fast --skip-bad bad.nii; absent worse
 
+begin "a run that is ended or killed goes on and ends with the same bits"
+slow="--quick --linear rigid --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"
+exits 0 clvox atlas -o whole $slow s1.nii s2.nii s3.nii
+absent whole/state
+python3 - "$program" $slow s1.nii s2.nii s3.nii > log/out 2> log/err <<'P' || complain "not ended as it should"
+import os, signal, subprocess, sys, time
+command = [sys.argv[1], "atlas", "-o", "ended"] + sys.argv[2:]
+for number, seen in ((signal.SIGTERM, "subject_1"), (signal.SIGKILL, "round")):
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and not os.path.exists("ended/state/" + seen):
+        time.sleep(0.002)
+    run.send_signal(number)
+    said = run.stderr.read()
+    sys.stderr.write(said)
+    code = run.wait()
+    if number == signal.SIGTERM:
+        told = "ended/state keeps what is done: the same command goes on from there" in said
+        if code != 143 or not told or os.listdir("ended") != ["state"] or [n for n in os.listdir("ended/state") if "part" in n]:
+            sys.exit("after SIGTERM: %d, %s" % (code, os.listdir("ended")))
+    elif code != -9 or os.path.exists("ended/report.json"):
+        sys.exit("not killed: %d" % code)
+P
+exits 1 clvox atlas -q -o ended $slow --step 0.3vox s1.nii s2.nii s3.nii; one_sentence; says 'ended/state: .*another step .*or remove the folder'
+exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii; says 'ended/state: of a run that did not end: going on'
+absent ended/state
+json ended/report.json 'j["result"]["resumed"] > 2'
+for name in template.nii.gz s1_warp.nii.gz s3_affine.txt s2_inverse_warp.nii.gz; do
+    [ "$(hash_of whole/$name)" = "$(hash_of ended/$name)" ] || complain "$name has other bits"
+done
+
 begin "misuse and inputs that make no sense are one sentence"
 exits 2 clvox atlas s1.nii; says '-o DIR'
 exits 2 clvox atlas -o x; says 'images are missing'

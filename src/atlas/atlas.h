@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the pipeline of templates share. */
+#ifndef CLV_ATLAS_ATLAS_H
+#define CLV_ATLAS_ATLAS_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "clvox/atlas.h"
+
+typedef struct clv_atlas_member {
+    const clvox_atlas_subject *given;
+    int place;           /* among those given */
+    uint64_t hash;       /* of its contents */
+    double weight;       /* against the largest */
+    clvox_volume *image; /* on one scale */
+    clvox_atlas_map map;
+} clv_atlas_member;
+
+typedef struct clv_atlas_run {
+    clvox_context *ctx;
+    const clvox_atlas_options *o;
+    const clvox_volume *start;
+    clv_atlas_member *s; /* in the order of their contents: sums do not hang on the order given */
+    int count;
+    double weights; /* their sum */
+    clvox_grid grid;
+    clvox_volume *average, *next;
+    int linear, rounds; /* to be done: rounds of linear registration, and all */
+    clvox_atlas_result *out;
+    char *key; /* what a state has to be of; NULL: none is kept */
+    const char *stage;
+    double done, all;
+} clv_atlas_run;
+
+/* Of the work of a round, averaging a subject against registering it. */
+#define CLV_ATLAS_AVERAGING .15
+
+/* Puts the subject's name before the message. */
+int clv_atlas_fail(int status, const clv_atlas_member *s);
+/* Tells the progress; share: of the registration that is under way. CLVOX_ERROR_STOPPED */
+int clv_atlas_told(clv_atlas_run *a, double share);
+
+/* Sorts the subjects, brings them to one scale and finds the grid and where they begin on it. */
+int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
+/* Of a cube as large as a voxel, mm. */
+double clv_atlas_edge(const clvox_grid *grid);
+
+/* a->next from the images through their whole maps (warp, affine), each sampled once; and how like it they are. */
+int clv_atlas_average(clv_atlas_run *a);
+/* The new template takes the place of the old one. */
+void clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round);
+
+/* Removes the mean of the affines, and of the warps. */
+int clv_atlas_center_affines(clv_atlas_run *a, clvox_atlas_round *round);
+int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round);
+
+int clv_atlas_vote(clv_atlas_run *a);
+
+/* A run's state in the folder options->state. Without one these do nothing. */
+
+/* Takes over what an earlier run had done in whole rounds. Refuses a state of another run. */
+int clv_atlas_state_open(clv_atlas_run *a);
+/* The maps of a subject that this round has registered. */
+int clv_atlas_state_keep(const clv_atlas_run *a, const clv_atlas_member *s);
+/* Whether an earlier run had them; then they are the subject's now. */
+bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s);
+/* A round is over, and another follows. */
+int clv_atlas_state_advance(const clv_atlas_run *a);
+
+#endif

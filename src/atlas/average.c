@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The template as the average of what is seen through the maps. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "atlas/atlas.h"
+#include "base/matrix.h"
+
+typedef struct pair {
+    float value;
+    double weight;
+} pair;
+
+static int by_pair(const void *a, const void *b)
+{
+    float x = ((const pair *)a)->value, y = ((const pair *)b)->value;
+    return (x > y) - (x < y);
+}
+
+/* Of values that ascend, without `share` of the weight at either end. */
+static double trimmed(const pair *p, int count, double share)
+{
+    double all = 0, sum = 0, kept = 0, before = 0;
+    for (int i = 0; i < count; i++)
+        all += p[i].weight;
+    for (int i = 0; i < count; i++) {
+        double part = fmin(before + p[i].weight, (1 - share) * all) - fmax(before, share * all);
+        before += p[i].weight;
+        if (part > 0)
+            sum += part * (double)p[i].value, kept += part;
+    }
+    return sum / kept;
+}
+
+static double median(const pair *p, int count)
+{
+    double all = 0, before = 0;
+    for (int i = 0; i < count; i++)
+        all += p[i].weight;
+    for (int i = 0; i < count; i++) {
+        before += p[i].weight;
+        if (before == all / 2 && i + 1 < count)
+            return ((double)p[i].value + (double)p[i + 1].value) / 2;
+        if (before > all / 2)
+            return p[i].value;
+    }
+    return p[count - 1].value;
+}
+
+static int average_voxel(const clv_atlas_run *a, clvox_volume *const *warped, size_t voxel, pair *p, float *out)
+{
+    int count = 0;
+    double sum = 0, weight = 0;
+    for (int i = 0; i < a->count; i++) {
+        float value = warped[i]->data[voxel];
+        if (!isfinite(value))
+            continue;
+        p[count++] = (pair){value, a->s[i].weight};
+        sum += a->s[i].weight * (double)value;
+        weight += a->s[i].weight;
+    }
+    if (count && a->o->average != CLVOX_AVERAGE_MEAN)
+        qsort(p, (size_t)count, sizeof *p, by_pair);
+    *out = !count                                         ? 0
+           : a->o->average == CLVOX_AVERAGE_MEAN    ? (float)(sum / weight)
+           : a->o->average == CLVOX_AVERAGE_TRIMMED ? (float)trimmed(p, count, .1)
+                                                          : (float)median(p, count);
+    return count;
+}
+
+/* Squared correlation with the template where both are. */
+static double likeness(const clvox_volume *image, const clvox_volume *average)
+{
+    double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+    for (size_t i = 0; i < clvox_grid_voxels(&average->grid); i++) {
+        double p = image->data[i], q = average->data[i];
+        if (isfinite(p))
+            n++, x += p, y += q, xx += p * p, yy += q * q, xy += p * q;
+    }
+    double c = xy - x * y / n, v = (xx - x * x / n) * (yy - y * y / n);
+    return v > 0 ? c * c / v : NAN;
+}
+
+int clv_atlas_average(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    clvox_volume **warped = calloc((size_t)a->count, sizeof *warped);
+    pair *p = malloc((size_t)a->count * sizeof *p);
+    if (!warped || !p) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < a->count; i++) {
+        const clv_atlas_member *s = &a->s[i];
+        clvox_transform warp = {.is_warp = 1, .warp = s->map.warp}, affine = {0};
+        clvox_link links[2];
+        int count = 0;
+        clv_matrix_copy(CLV_MATRIX(s->map.matrix), affine.matrix);
+        if (s->map.warp)
+            links[count++] = (clvox_link){&warp, 0};
+        links[count++] = (clvox_link){&affine, 0};
+        CLV_TRY(clvox_apply(a->ctx, s->image, &a->grid, links, count, CLVOX_INTERPOLATE_CUBIC, NAN, &warped[i]));
+        a->done += CLV_ATLAS_AVERAGING;
+        CLV_TRY(clv_atlas_told(a, 0));
+    }
+    CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next));
+    for (size_t v = 0; v < clvox_grid_voxels(&a->grid); v++)
+        average_voxel(a, warped, v, p, &a->next->data[v]);
+    for (int i = 0; i < a->count; i++)
+        a->s[i].map.likeness = likeness(warped[i], a->next);
+end:
+    for (int i = 0; warped && i < a->count; i++)
+        clvox_volume_destroy(&warped[i]);
+    free(warped);
+    free(p);
+    return status;
+}
+
+void clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round)
+{
+    const int *size = a->grid.size;
+    double spacing[3], apart = 0, power = 0, slope = 0;
+    clvox_grid_spacing(&a->grid, spacing);
+    const size_t stride[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]};
+    for (size_t i = 0; i < clvox_grid_voxels(&a->grid); i++) {
+        double value = a->next->data[i], before = a->average ? a->average->data[i] : 0;
+        power += value * value;
+        apart += (value - before) * (value - before);
+        const int at[3] = {(int)(i % stride[1]), (int)(i / stride[1]) % size[1], (int)(i / stride[2])};
+        for (int k = 0; k < 3; k++)
+            if (at[k] + 1 < size[k]) {
+                double d = ((double)a->next->data[i + stride[k]] - value) / spacing[k];
+                slope += d * d;
+            }
+    }
+    round->change = power > 0 && a->average ? sqrt(apart / power) : NAN;
+    round->sharpness = power > 0 ? sqrt(slope / power) : 0;
+    clvox_volume_destroy(&a->average);
+    a->average = a->next;
+    a->next = NULL;
+}

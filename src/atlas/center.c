@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The mean map, which every round removes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "atlas/atlas.h"
+#include "base/matrix.h"
+
+/* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
+ * of the affines is 0, that of the warps below ENOUGH voxels or falls by less than to SLOW of itself. */
+enum { SQUARINGS = 6, LOG_STEPS = 20, WARP_STEPS = 4 };
+static const double ENOUGH = 5e-4, SLOW = .25;
+
+/* rms over the grid of |(m - 1) x| in voxels. */
+static double length_of_affine(const clvox_grid *grid, const double m[4][4])
+{
+    double sum = 0, edge = clv_atlas_edge(grid);
+    enum { STEPS = 8 };
+    for (int i = 0; i < STEPS * STEPS * STEPS; i++) {
+        const int step[3] = {i % STEPS, i / STEPS % STEPS, i / (STEPS * STEPS)};
+        double at[3], x[3], y[3];
+        for (int k = 0; k < 3; k++)
+            at[k] = (grid->size[k] - 1) * (step[k] + .5) / STEPS;
+        clv_matrix_apply(CLV_MATRIX(grid->to_ras), at, x);
+        clv_matrix_apply(m, x, y);
+        for (int k = 0; k < 3; k++)
+            sum += (y[k] - x[k]) * (y[k] - x[k]);
+    }
+    return sqrt(sum / (STEPS * STEPS * STEPS)) / edge;
+}
+
+static int mean_log(clv_atlas_run *a, double out[4][4])
+{
+    memset(out, 0, 16 * sizeof(double));
+    for (int i = 0; i < a->count; i++) {
+        double log[4][4];
+        if (!clv_matrix_log(CLV_MATRIX(a->s[i].map.matrix), log))
+            return clv_atlas_fail(clv_fail(CLVOX_ERROR_DATA, "its affine to the template mirrors, or rotates by 180 degrees"),
+                           &a->s[i]);
+        for (int k = 0; k < 16; k++)
+            out[k / 4][k % 4] += a->s[i].weight / a->weights * log[k / 4][k % 4];
+    }
+    return CLVOX_OK;
+}
+
+/* A_i <- A_i G until the mean of log A_i is 0. */
+int clv_atlas_center_affines(clv_atlas_run *a, clvox_atlas_round *round)
+{
+    int status = CLVOX_OK;
+    double mean[4][4], back[4][4], sum = 0;
+    for (int step = 0; step < LOG_STEPS; step++) {
+        CLV_TRY(mean_log(a, mean));
+        for (int k = 0; k < 16; k++)
+            mean[k / 4][k % 4] *= -1;
+        clv_matrix_exp(CLV_MATRIX(mean), back);
+        double length = length_of_affine(&a->grid, CLV_MATRIX(back));
+        if (step == 0)
+            round->removed_voxels = length;
+        round->left_voxels = length;
+        if (length < 1e-9)
+            break;
+        for (int i = 0; i < a->count; i++)
+            clv_matrix_multiply(CLV_MATRIX(a->s[i].map.matrix), CLV_MATRIX(back), a->s[i].map.matrix);
+    }
+    double edge = clv_atlas_edge(&a->grid);
+    for (int i = 0; i < a->count; i++) {
+        double length = edge * length_of_affine(&a->grid, CLV_MATRIX(a->s[i].map.matrix));
+        sum += a->s[i].weight * length * length / a->weights;
+    }
+    round->spread_mm = sqrt(sum);
+end:
+    return status;
+}
+
+static double length_of(const clvox_volume *field)
+{
+    size_t n = clvox_grid_voxels(&field->grid);
+    double sum = 0;
+    for (size_t i = 0; i < 3 * n; i++)
+        sum += isfinite(field->data[i]) ? (double)field->data[i] * (double)field->data[i] : 0;
+    return sqrt(sum / (double)n);
+}
+
+/* The mean of the logarithms (u - u~) / 2, u~ that of the inverse. */
+static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    size_t n = 3 * clvox_grid_voxels(&a->grid);
+    double *sum = calloc(n, sizeof *sum);
+    if (!sum)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the mean map");
+    CLV_TRY(clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out));
+    for (int i = 0; i < a->count; i++) {
+        const clvox_atlas_map *m = &a->s[i].map;
+        for (size_t k = 0; k < n; k++) {
+            double v = ((double)m->warp->data[k] - (double)m->inverse_warp->data[k]) / 2;
+            sum[k] += isfinite(v) ? a->s[i].weight * v : 0;
+        }
+    }
+    for (size_t k = 0; k < n; k++)
+        (*out)->data[k] = (float)(sum[k] / a->weights);
+end:
+    free(sum);
+    return status;
+}
+
+/* exp(sign v) */
+static int exponential(clv_atlas_run *a, const clvox_volume *v, double sign, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    size_t n = 3 * clvox_grid_voxels(&a->grid);
+    CLV_TRY(clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out));
+    for (size_t k = 0; k < n; k++)
+        (*out)->data[k] = (float)ldexp(sign * (double)v->data[k], -SQUARINGS);
+    for (int i = 0; i < SQUARINGS; i++) {
+        clvox_transform half = {.is_warp = 1, .warp = *out};
+        clvox_volume *whole = NULL;
+        CLV_TRY(clvox_compose(a->ctx, &a->grid, (const clvox_link[]){{&half, 0}, {&half, 0}}, 2, &whole));
+        clvox_volume_destroy(out);
+        *out = whole;
+    }
+end:
+    return status;
+}
+
+/* phi_i <- phi_i exp(-v), phi_i^-1 <- exp(v) phi_i^-1 */
+static int move_warps(clv_atlas_run *a, const clvox_volume *v)
+{
+    int status = CLVOX_OK;
+    clvox_volume *to_middle = NULL, *from_middle = NULL, *warp = NULL, *inverse = NULL;
+    CLV_TRY(exponential(a, v, -1, &to_middle));
+    CLV_TRY(exponential(a, v, 1, &from_middle));
+    clvox_transform to = {.is_warp = 1, .warp = to_middle}, from = {.is_warp = 1, .warp = from_middle};
+    for (int i = 0; i < a->count; i++) {
+        clvox_atlas_map *m = &a->s[i].map;
+        clvox_transform there = {.is_warp = 1, .warp = m->warp}, back = {.is_warp = 1, .warp = m->inverse_warp};
+        CLV_TRY(clvox_compose(a->ctx, &a->grid, (const clvox_link[]){{&to, 0}, {&there, 0}}, 2, &warp));
+        CLV_TRY(clvox_compose(a->ctx, &a->grid, (const clvox_link[]){{&back, 0}, {&from, 0}}, 2, &inverse));
+        clvox_volume_destroy(&m->warp);
+        clvox_volume_destroy(&m->inverse_warp);
+        m->warp = warp, m->inverse_warp = inverse;
+        warp = inverse = NULL;
+    }
+end:
+    clvox_volume_destroy(&to_middle);
+    clvox_volume_destroy(&from_middle);
+    clvox_volume_destroy(&warp);
+    clvox_volume_destroy(&inverse);
+    return status;
+}
+
+/* Removes the mean map until there is none, or interpolation keeps it from falling further: once leaves what is of
+ * second order in the maps' lengths. */
+int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
+{
+    int status = CLVOX_OK;
+    clvox_volume *v = NULL;
+    double sum = 0, before = INFINITY;
+    for (int step = 0;; step++) {
+        CLV_TRY(mean_velocity(a, &v));
+        round->left_voxels = length_of(v) / clv_atlas_edge(&a->grid);
+        if (step == 0)
+            round->removed_voxels = round->left_voxels;
+        if (round->left_voxels < ENOUGH || round->left_voxels > SLOW * before || step == WARP_STEPS)
+            break;
+        before = round->left_voxels;
+        CLV_TRY(move_warps(a, v));
+        clvox_volume_destroy(&v);
+        CLV_TRY(clv_atlas_told(a, 0));
+    }
+    for (int i = 0; i < a->count; i++) {
+        double length = a->s[i].map.displacement_mm = length_of(a->s[i].map.warp);
+        sum += a->s[i].weight * length * length / a->weights;
+    }
+    round->spread_mm = sqrt(sum);
+end:
+    clvox_volume_destroy(&v);
+    return status;
+}

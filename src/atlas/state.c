@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a run: what it takes to go on from the last registration that was finished.
+ *   run        version, device, options and subjects, a line each
+ *   round      after every round but the last: its template, the affines, the figures of the rounds
+ *   subject_N  the maps of one subject of the round that is under way
+ * Every file is written under another name first. What is damaged, or of another run or round, counts as missing. */
+#include <dirent.h>
+#include <inttypes.h>
+#include <libdeflate.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atlas/atlas.h"
+#include "atlas/options.h"
+#include "base/file.h"
+#include "base/matrix.h"
+#include "base/place.h"
+#include "io/plain.h"
+#include "register/options.h"
+#include "runtime/runtime.h"
+#include "runtime/source.h"
+#include "runtime/wisdom.h"
+
+static const char MAGIC[8] = "clvatlas";
+
+typedef struct head {
+    char magic[8];
+    uint64_t bytes; /* after this head */
+    uint32_t key;   /* of the run's */
+    uint32_t crc;   /* of these bytes */
+    int32_t round;  /* rounds before */
+    int32_t place;  /* of a subject among the sorted ones */
+} head;
+
+typedef struct piece {
+    void *bytes;
+    size_t size;
+} piece;
+
+static const char *path_in(const char *folder, const char *name, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/%s", folder, name);
+    return path;
+}
+
+static head head_of(const clv_atlas_run *a, int place)
+{
+    head h = {.round = a->out->rounds, .place = place, .key = libdeflate_crc32(0, a->key, strlen(a->key))};
+    memcpy(h.magic, MAGIC, sizeof h.magic);
+    return h;
+}
+
+/* ---- whole files --------------------------------------------------------- */
+
+static int save(const clv_atlas_run *a, const char *name, head h, const piece *p, int count)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    clv_file_writer *writer = NULL;
+    uint64_t at = sizeof h;
+    for (int i = 0; i < count; i++) {
+        h.crc = libdeflate_crc32(h.crc, p[i].bytes, p[i].size);
+        h.bytes += p[i].size;
+    }
+    CLV_TRY(clv_file_create(path_in(a->o->state, name, path), &writer));
+    CLV_TRY(clv_file_write_at(writer, &h, sizeof h, 0));
+    for (int i = 0; i < count; at += p[i++].size)
+        CLV_TRY(clv_file_write_at(writer, p[i].bytes, p[i].size, at));
+    status = clv_file_commit(&writer);
+end:
+    clv_file_discard(&writer);
+    return status;
+}
+
+/* false where the file is not there, damaged or of another run, place or size. The round is for the caller to compare. */
+static bool load(const clv_atlas_run *a, const char *name, head *h, const piece *p, int count)
+{
+    const head want = *h;
+    char path[PATH_MAX];
+    int fd = -1;
+    uint64_t size = 0, at = sizeof *h, bytes = 0;
+    uint32_t crc = 0;
+    if (access(path_in(a->o->state, name, path), R_OK) || clv_file_open(path, &fd, &size) < 0)
+        return false;
+    for (int i = 0; i < count; i++)
+        bytes += p[i].size;
+    bool whole = size == sizeof *h + bytes && clv_file_read_at(fd, path, h, sizeof *h, 0) >= 0 &&
+                 !memcmp(h->magic, want.magic, sizeof h->magic) && h->bytes == bytes && h->key == want.key &&
+                 h->place == want.place;
+    for (int i = 0; whole && i < count; at += p[i++].size) {
+        whole = clv_file_read_at(fd, path, p[i].bytes, p[i].size, at) >= 0;
+        crc = libdeflate_crc32(crc, p[i].bytes, p[i].size);
+    }
+    close(fd);
+    return whole && crc == h->crc;
+}
+
+/* ---- what a run is of ---------------------------------------------------- */
+
+static void print_fields(FILE *to, const clv_option_table *table, const void *values)
+{
+    for (const clv_option *row = table->rows; row < table->rows + table->count; row++) {
+        char key[64];
+        fprintf(to, "%s\t", clv_option_key(row, key, sizeof key));
+        for (int i = 0; i < clv_option_count(row, values); i++) {
+            const double value = clv_option_value(row, values, i);
+            if (row->type == CLV_OPTION_CHOICE)
+                fprintf(to, "%s", clv_option_word(row, (int)value));
+            else
+                fprintf(to, "%s%.17g", i ? "x" : "", value);
+        }
+        fputc('\n', to);
+    }
+}
+
+/* A line for all that the bits of the result hang on: name, tab, value. */
+static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
+{
+    const clvox_device_limits *device = clvox_context_limits(a->ctx);
+    const clv_wisdom *wisdom = clv_context_wisdom(a->ctx);
+    uint32_t subjects = 0;
+    fprintf(to, "version\t%s, kernels %s\n", clvox_version(), sources);
+    fprintf(to, "device\t%s, %s, driver %s\n", device->name, device->platform, device->driver);
+    fprintf(to, "tuning\t%s\n", wisdom && wisdom->count ? wisdom->hash : "none");
+    for (int i = 0; i < a->count; i++)
+        subjects = libdeflate_crc32(subjects, &a->s[i].hash, sizeof a->s[i].hash);
+    fprintf(to, "set of subjects\t%d (%08" PRIx32 ")\n", a->count, subjects);
+    if (a->start)
+        fprintf(to, "template to begin with\t%08" PRIx32 "\n",
+                libdeflate_crc32(libdeflate_crc32(0, a->start->grid.to_ras, sizeof a->start->grid.to_ras), a->start->data,
+                                 clvox_grid_voxels(&a->start->grid) * sizeof(float)));
+    else
+        fprintf(to, "template to begin with\tnone\n");
+    print_fields(to, &clv_atlas_table, a->o);
+    print_fields(to, &clv_register_table, &a->o->registration);
+}
+
+static int make_key(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    char sources[17];
+    size_t size;
+    CLV_TRY(clv_sources_version(sources));
+    FILE *to = open_memstream(&a->key, &size);
+    if (!to)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    clv_plain plain = clv_plain_begin();
+    print_key(to, a, sources);
+    clv_plain_end(plain);
+    if (fclose(to))
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+end:
+    return status;
+}
+
+/* Names the first line in which two keys differ. */
+static int refuse(const clv_atlas_run *a, const char *key)
+{
+    const char *before = key, *now = a->key;
+    for (;;) {
+        size_t m = strcspn(before, "\n"), n = strcspn(now, "\n"), name = strcspn(now, "\t\n");
+        if (m == n && n && !strncmp(before, now, n)) {
+            before += m + (before[m] != 0);
+            now += n + (now[n] != 0);
+            continue;
+        }
+        if (name >= m || name >= n || strncmp(before, now, name + 1) != 0)
+            return clv_fail(CLVOX_ERROR_FILE, "%s: is not the state of such a run; remove it to begin anew", a->o->state);
+        return clv_fail(CLVOX_ERROR_FILE,
+                        "%s: an unfinished run with another %.*s (%.*s, not %.*s) is in it; run that again to finish it, "
+                        "or remove the folder to begin anew",
+                        a->o->state, (int)name, now, (int)(m - name - 1), before + name + 1, (int)(n - name - 1),
+                        now + name + 1);
+    }
+}
+
+/* ---- rounds and subjects ------------------------------------------------- */
+
+/* What follows a head of `round`. */
+enum { ROUND_PIECES = 3 };
+static int round_pieces(const clv_atlas_run *a, piece p[ROUND_PIECES])
+{
+    double *matrix = malloc((size_t)a->count * 16 * sizeof *matrix);
+    if (!matrix)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    p[0] = (piece){matrix, (size_t)a->count * 16 * sizeof *matrix};
+    p[1] = (piece){a->out->round, (size_t)a->rounds * sizeof *a->out->round};
+    p[2] = (piece){a->average->data, clvox_grid_voxels(&a->grid) * sizeof(float)};
+    return CLVOX_OK;
+}
+
+static int load_round(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    head h = head_of(a, -1);
+    piece p[ROUND_PIECES] = {{0}};
+    CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->average));
+    CLV_TRY(round_pieces(a, p));
+    if (!load(a, "round", &h, p, ROUND_PIECES)) {
+        clvox_volume_destroy(&a->average);
+        memset(a->out->round, 0, p[1].size);
+        goto end;
+    }
+    for (int i = 0; i < a->count; i++)
+        memcpy(a->s[i].map.matrix, (char *)p[0].bytes + (size_t)i * sizeof a->s[i].map.matrix,
+               sizeof a->s[i].map.matrix);
+    a->out->rounds = h.round;
+    a->out->resumed = h.round * a->count;
+    a->done = a->count * ((1 + CLV_ATLAS_AVERAGING) * h.round + CLV_ATLAS_AVERAGING);
+end:
+    free(p[0].bytes);
+    return status;
+}
+
+int clv_atlas_state_open(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX], *text = NULL;
+    size_t size;
+    if (!a->o->state)
+        return CLVOX_OK;
+    CLV_TRY(make_key(a));
+    if (access(path_in(a->o->state, "run", path), F_OK))
+        return CLVOX_OK;
+    CLV_TRY(clv_file_read_all(path, (size_t)1 << 20, &text, &size));
+    CLV_TRY(strcmp(text, a->key) ? refuse(a, text) : CLVOX_OK);
+    status = load_round(a);
+end:
+    free(text);
+    return status;
+}
+
+int clv_atlas_state_advance(const clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    piece p[ROUND_PIECES] = {{0}};
+    if (!a->key)
+        return CLVOX_OK;
+    CLV_TRY(round_pieces(a, p));
+    for (int i = 0; i < a->count; i++)
+        memcpy((char *)p[0].bytes + (size_t)i * sizeof a->s[i].map.matrix, a->s[i].map.matrix,
+               sizeof a->s[i].map.matrix);
+    status = save(a, "round", head_of(a, -1), p, ROUND_PIECES);
+end:
+    free(p[0].bytes);
+    return status;
+}
+
+/* What follows a head of a subject: its matrix and, in deformable rounds, both warps. */
+enum { SUBJECT_PIECES = 3 };
+static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, char name[32], int place, piece p[SUBJECT_PIECES])
+{
+    const size_t bytes = 3 * clvox_grid_voxels(&a->grid) * sizeof(float);
+    snprintf(name, 32, "subject_%d", place);
+    p[0] = (piece){m->matrix, sizeof m->matrix};
+    if (!m->warp)
+        return 1;
+    p[1] = (piece){m->warp->data, bytes};
+    p[2] = (piece){m->inverse_warp->data, bytes};
+    return 3;
+}
+
+int clv_atlas_state_keep(const clv_atlas_run *a, const clv_atlas_member *s)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX], name[32];
+    piece p[SUBJECT_PIECES];
+    const int place = (int)(s - a->s);
+    clvox_atlas_map map = s->map;
+    if (!a->key)
+        return CLVOX_OK;
+    if (access(path_in(a->o->state, "run", path), F_OK)) {
+        CLV_TRY(clv_place_make_folders(path));
+        CLV_TRY(clv_file_write_all(path, a->key, strlen(a->key)));
+    }
+    const int count = subject_pieces(a, &map, name, place, p);
+    status = save(a, name, head_of(a, place), p, count);
+end:
+    return status;
+}
+
+bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s)
+{
+    char name[32];
+    piece p[SUBJECT_PIECES];
+    const int place = (int)(s - a->s);
+    clvox_atlas_map map = {.warp = NULL};
+    if (!a->key)
+        return false;
+    head h = head_of(a, place);
+    if (a->out->rounds >= a->linear &&
+        (clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, &map.warp) < 0 ||
+         clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, &map.inverse_warp) < 0))
+        goto missing;
+    const int count = subject_pieces(a, &map, name, place, p);
+    if (!load(a, name, &h, p, count) || h.round != a->out->rounds)
+        goto missing;
+    clvox_volume_destroy(&s->map.warp);
+    clvox_volume_destroy(&s->map.inverse_warp);
+    s->map = map;
+    return true;
+missing:
+    clvox_volume_destroy(&map.warp);
+    clvox_volume_destroy(&map.inverse_warp);
+    return false;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* Whether a state has a file of this name, unfinished ones of a run that was killed among them. */
+static bool is_ours(const char *name)
+{
+    const size_t length = strlen(name);
+    return !strcmp(name, "run") || !strcmp(name, "round") || !strncmp(name, "subject_", 8) ||
+           (!strncmp(name, ".clvox-", 7) && length > 5 && !strcmp(name + length - 5, ".part"));
+}
+
+void clvox_atlas_forget(const char *state)
+{
+    char path[PATH_MAX];
+    DIR *folder = opendir(state);
+    if (!folder)
+        return;
+    for (const struct dirent *one; (one = readdir(folder));)
+        if (is_ours(one->d_name))
+            unlink(path_in(state, one->d_name, path));
+    closedir(folder);
+    rmdir(state);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Subjects as they are given: told apart by their contents, brought to one scale, placed on one grid. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "atlas/atlas.h"
+#include "base/matrix.h"
+#include "base/select.h"
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static uint64_t hash_of(const clvox_atlas_subject *s)
+{
+    const clvox_volume *v = s->image;
+    uint64_t hash = hash_bytes(UINT64_C(14695981039346656037), v->grid.size, sizeof v->grid.size);
+    hash = hash_bytes(hash, v->grid.to_ras, sizeof v->grid.to_ras);
+    hash = hash_bytes(hash, v->data, clvox_grid_voxels(&v->grid) * sizeof *v->data);
+    if (s->mask)
+        hash = hash_bytes(hash, s->mask->data, clvox_grid_voxels(&s->mask->grid) * sizeof *s->mask->data);
+    return hash_bytes(hash, &s->weight, sizeof s->weight);
+}
+
+static int by_contents(const void *a, const void *b)
+{
+    const clv_atlas_member *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : x->place - y->place;
+}
+
+/* A copy whose 1st and 99th percentile are 0 and 100, of the finite values. */
+static int normalise(clv_atlas_run *a, clv_atlas_member *s)
+{
+    int status = CLVOX_OK;
+    const clvox_volume *from = s->given->image;
+    size_t n = clvox_grid_voxels(&from->grid), finite = 0;
+    float *value = malloc(n * sizeof *value);
+    double low = 0, high = 1;
+    if (!value) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for an image");
+        goto end;
+    }
+    CLV_TRY(clvox_volume_create(&from->grid, 1, CLVOX_KIND_SCALAR, &s->image));
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(from->data[i]))
+            value[finite++] = from->data[i];
+    if (finite) {
+        double least = clv_select(value, finite, 0), most = clv_select(value, finite, finite - 1);
+        low = clv_select(value, finite, (size_t)(.01 * (double)(finite - 1)));
+        high = clv_select(value, finite, (size_t)(.99 * (double)(finite - 1)));
+        if (high <= low) /* a few voxels are not the background */
+            low = least, high = most;
+    }
+    if (!finite || high <= low) {
+        status = clv_atlas_fail(clv_fail(CLVOX_ERROR_DATA, "the image has one value: nothing to register it by"), s);
+        goto end;
+    }
+    for (size_t i = 0; i < n; i++)
+        s->image->data[i] =
+            a->o->keep_intensities ? from->data[i] : (float)(100 * ((double)from->data[i] - low) / (high - low));
+end:
+    free(value);
+    return status;
+}
+
+double clv_atlas_edge(const clvox_grid *grid)
+{
+    return cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras))));
+}
+
+/* ---- the grid, and where subjects begin ----------------------------------- */
+
+/* The centroid of values above 0, RAS mm; normalised ones lie above the 1st percentile then. */
+static void centroid(const clvox_volume *v, double out[3])
+{
+    double sum = 0, at[3] = {0};
+    const int *size = v->grid.size;
+    for (int z = 0; z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++)
+            for (int x = 0; x < size[0]; x++) {
+                double value = v->data[((size_t)z * (size_t)size[1] + (size_t)y) * (size_t)size[0] + (size_t)x];
+                value = isfinite(value) ? fmax(value, 0) : 0;
+                sum += value;
+                at[0] += value * x, at[1] += value * y, at[2] += value * z;
+            }
+    for (int i = 0; i < 3; i++)
+        at[i] = sum > 0 ? at[i] / sum : (size[i] - 1) / 2.;
+    clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), at, out);
+}
+
+/* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume. */
+static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[3])
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    double *edge = malloc((size_t)a->count * sizeof *edge);
+    if (!edge)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < a->count; i++) {
+        const clvox_grid *g = &a->s[i].image->grid;
+        edge[i] = clv_atlas_edge(g);
+        for (int corner = 0; corner < 8; corner++) {
+            double at[3], ras[3];
+            for (int k = 0; k < 3; k++)
+                at[k] = corner >> k & 1 ? g->size[k] - 1 : 0;
+            clv_matrix_apply(CLV_MATRIX(g->to_ras), at, ras);
+            for (int k = 0; k < 3; k++) {
+                low[k] = fmin(low[k], ras[k] - center[i][k]);
+                high[k] = fmax(high[k], ras[k] - center[i][k]);
+            }
+        }
+    }
+    qsort(edge, (size_t)a->count, sizeof *edge, clv_ascending);
+    double voxel = edge[a->count / 2];
+    free(edge);
+    clv_matrix_identity(a->grid.to_ras);
+    for (int k = 0; k < 3; k++) {
+        a->grid.size[k] = (int)ceil((high[k] - low[k]) / voxel - 1e-6) + 1;
+        a->grid.to_ras[k][k] = voxel;
+        a->grid.to_ras[k][3] = mean[k] + low[k];
+    }
+    return CLVOX_OK;
+}
+
+static int place(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    bool one = true;
+    double(*center)[3] = malloc((size_t)a->count * sizeof *center), mean[3] = {0};
+    if (!center)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < a->count; i++) {
+        centroid(a->s[i].image, center[i]);
+        for (int k = 0; k < 3; k++)
+            mean[k] += a->s[i].weight * center[i][k] / a->weights;
+        one &= clvox_grid_equal(&a->s[0].image->grid, &a->s[i].image->grid);
+    }
+    if (a->start)
+        a->grid = a->start->grid;
+    else if (one)
+        a->grid = a->s[0].image->grid;
+    else
+        CLV_TRY(grid_around(a, center, mean));
+    for (int i = 0; i < a->count; i++) {
+        clv_matrix_identity(a->s[i].map.matrix);
+        for (int k = 0; k < 3 && !one && !a->start; k++)
+            a->s[i].map.matrix[k][3] = center[i][k] - mean[k];
+    }
+end:
+    free(center);
+    return status;
+}
+
+int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
+{
+    int status = CLVOX_OK;
+    double most = 0;
+    for (int i = 0; i < a->count; i++)
+        most = fmax(most, subjects[i].weight);
+    for (int i = 0; i < a->count; i++) {
+        clv_atlas_member *s = &a->s[i];
+        s->given = &subjects[i];
+        s->place = i;
+        s->weight = (double)(float)(subjects[i].weight / most); /* the same bits for weights of the same ratios */
+        clvox_atlas_subject scaled = subjects[i];
+        scaled.weight = s->weight;
+        s->hash = hash_of(&scaled);
+    }
+    qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
+    for (int i = 0; i < a->count; i++) {
+        a->weights += a->s[i].weight;
+        CLV_TRY(normalise(a, &a->s[i]));
+    }
+    status = place(a);
+end:
+    return status;
+}
