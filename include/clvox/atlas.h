@@ -33,6 +33,7 @@ typedef struct clvox_atlas_options {
     int rounds;           /* with the deformation: 4; none where registration.deform is NONE */
     double until;         /* end the rounds when the template changes by less than this share (0: never) */
     clvox_average average;
+    int skip_bad;         /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
     /* A folder, made when it is needed, that keeps what a run that ends early has done: every finished registration, 24
      * bytes a voxel of the template and subject. A run with the same subjects, options, device and version goes
@@ -60,6 +61,7 @@ typedef struct clvox_atlas_map {
     clvox_volume *warp, *inverse_warp;   /* on the template's grid, as of clvox_register; NULL without deformation */
     double likeness;                     /* squared correlation with the template where both are */
     double displacement_mm;              /* rms of the warp */
+    char left_out[256];                  /* by options.skip_bad, the reason; "" as a rule. There is no map then */
 } clvox_atlas_map;
 
 typedef struct clvox_atlas_result {
@@ -82,7 +84,8 @@ typedef struct clvox_atlas_result {
  * (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same on the right of every map, until
  * it is below 5e-4 voxels or interpolation keeps it from falling.
  * The template is then the average of the images, each sampled once through its whole map. It does not depend on the
- * order of the subjects, bit for bit.
+ * order of the subjects nor on the scale of their weights, bit for bit; a subject (image and mask) that is given twice is
+ * registered once, with the sum of its weights.
  *
  * With neither a linear transform nor a deformation it is the average of the images as they lie. Images, warped images
  * and two warps of every subject are in host memory at once: 32 bytes a voxel of the template and subject.

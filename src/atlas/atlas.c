@@ -4,6 +4,7 @@
 #include "atlas/atlas.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,19 @@ void clvox_atlas_defaults(clvox_atlas_options *options)
 int clv_atlas_fail(int status, const clv_atlas_member *s)
 {
     return clv_fail_in(status, s->given->name ? s->given->name : "a subject");
+}
+
+int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, int status)
+{
+    if (status != CLVOX_ERROR_DATA || !a->o->skip_bad)
+        return status;
+    snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
+    clvox_volume_destroy(&s->map.warp);
+    clvox_volume_destroy(&s->map.inverse_warp);
+    s->weight = a->weights = 0;
+    for (int i = 0; i < a->count; i++)
+        a->weights += a->s[i].weight;
+    return a->weights > 0 ? CLVOX_OK : clv_fail_in(status, "no subject is left");
 }
 
 int clv_atlas_told(clv_atlas_run *a, double share)
@@ -62,6 +76,11 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
     status = clvox_register(a->ctx, &images, &o, &r);
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
         clv_atlas_fail(status, s);
+    a->done += 1;
+    if (status == CLVOX_ERROR_DATA) {
+        status = clv_atlas_leave_out(a, s, status);
+        goto end;
+    }
     CLV_TRY(status);
     clv_matrix_copy(CLV_MATRIX(r.matrix), s->map.matrix);
     clvox_volume_destroy(&s->map.warp);
@@ -69,7 +88,6 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
     s->map.warp = r.warp, s->map.inverse_warp = r.inverse_warp;
     r.warp = r.inverse_warp = NULL;
     a->out->device_bytes = r.device_bytes > a->out->device_bytes ? r.device_bytes : a->out->device_bytes;
-    a->done += 1;
     CLV_TRY(clv_atlas_state_keep(a, s));
     status = clv_atlas_told(a, 0);
 end:
@@ -85,7 +103,10 @@ static int run_round(clv_atlas_run *a)
     *round = (clvox_atlas_round){.deformable = deformable};
     a->stage = deformable ? "deformable round" : "linear round";
     for (int i = 0; i < a->count; i++)
-        CLV_TRY(register_subject(a, &a->s[i], deformable, first && !deformable));
+        if (a->s[i].weight > 0)
+            CLV_TRY(register_subject(a, &a->s[i], deformable, first && !deformable));
+        else
+            a->done += 1;
     if (deformable)
         CLV_TRY(clv_atlas_center_warps(a, round));
     else
@@ -117,19 +138,23 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
     return CLVOX_OK;
 }
 
+static int copy_of(const clvox_volume *v, clvox_volume **out)
+{
+    const int status = clvox_volume_create(&v->grid, v->frames, v->kind, out);
+    if (status >= 0)
+        memcpy((*out)->data, v->data, clvox_grid_voxels(&v->grid) * (size_t)v->frames * sizeof(float));
+    return status;
+}
+
 /* The template of round 0. */
 static int begin(clv_atlas_run *a)
 {
-    int status = CLVOX_OK;
     clvox_atlas_round unused;
-    if (!a->start) {
-        CLV_TRY(clv_atlas_average(a));
+    if (a->start)
+        return copy_of(a->start, &a->average);
+    const int status = clv_atlas_average(a);
+    if (status >= 0)
         clv_atlas_replace(a, &unused);
-        goto end;
-    }
-    CLV_TRY(clvox_volume_create(&a->start->grid, 1, CLVOX_KIND_SCALAR, &a->average));
-    memcpy(a->average->data, a->start->data, clvox_grid_voxels(&a->start->grid) * sizeof(float));
-end:
     return status;
 }
 
@@ -149,6 +174,29 @@ static int run_all(clv_atlas_run *a, const clvox_atlas_subject *subjects)
             CLV_TRY(clv_atlas_state_advance(a));
     }
     status = clv_atlas_vote(a);
+end:
+    return status;
+}
+
+/* The maps go to the places where their subjects were given; those given twice have copies. */
+static int hand_over(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < a->count; i++)
+        if (a->s[i].first == i)
+            a->out->map[a->s[i].place] = a->s[i].map;
+    for (int i = 0; i < a->count; i++) {
+        const clvox_atlas_map *first = &a->s[a->s[i].first].map;
+        clvox_atlas_map *to = &a->out->map[a->s[i].place];
+        if (a->s[i].first == i)
+            continue;
+        *to = *first;
+        to->warp = to->inverse_warp = NULL;
+        if (!first->warp)
+            continue;
+        CLV_TRY(copy_of(first->warp, &to->warp));
+        CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
+    }
 end:
     return status;
 }
@@ -178,11 +226,11 @@ int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int
         goto release;
     }
     status = run_all(&a, subjects);
-    if (a.key && is_final(status))
+    if (a.key && is_final(status) && !result->rounds)
         clvox_atlas_forget(options->state);
     result->subjects = count;
-    for (int i = 0; i < count; i++)
-        result->map[a.s[i].place] = a.s[i].map;
+    const int copied = hand_over(&a);
+    status = status < 0 ? status : copied;
     result->average = a.average;
 release:
     for (int i = 0; a.s && i < count; i++)

@@ -12,8 +12,10 @@ typedef struct clv_atlas_member {
     const clvox_atlas_subject *given;
     int place;           /* among those given */
     uint64_t hash;       /* of its contents */
-    double weight;       /* against the largest */
-    clvox_volume *image; /* on one scale */
+    int first;           /* the first one of the same contents, as a rule itself */
+    double own;          /* weight against the largest */
+    double weight;       /* in the averages: with those of the same contents; 0: it is not registered */
+    clvox_volume *image; /* on one scale; NULL with the weight 0 from the start */
     clvox_atlas_map map;
 } clv_atlas_member;
 
@@ -23,7 +25,7 @@ typedef struct clv_atlas_run {
     const clvox_volume *start;
     clv_atlas_member *s; /* in the order of their contents: sums do not hang on the order given */
     int count;
-    double weights; /* their sum */
+    double weights; /* the sum of those in the averages */
     clvox_grid grid;
     clvox_volume *average, *next;
     int linear, rounds; /* to be done: rounds of linear registration, and all */
@@ -38,10 +40,12 @@ typedef struct clv_atlas_run {
 
 /* Puts the subject's name before the message. */
 int clv_atlas_fail(int status, const clv_atlas_member *s);
+/* Leaves a subject out whose data make `status`, where options->skip_bad says so and others are left: CLVOX_OK then. */
+int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, int status);
 /* Tells the progress; share: of the registration that is under way. CLVOX_ERROR_STOPPED */
 int clv_atlas_told(clv_atlas_run *a, double share);
 
-/* Sorts the subjects, brings them to one scale and finds the grid and where they begin on it. */
+/* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they begin on it. */
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
 /* Of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);

@@ -52,7 +52,7 @@ static int average_voxel(const clv_atlas_run *a, clvox_volume *const *warped, si
     int count = 0;
     double sum = 0, weight = 0;
     for (int i = 0; i < a->count; i++) {
-        float value = warped[i]->data[voxel];
+        float value = warped[i] ? warped[i]->data[voxel] : NAN;
         if (!isfinite(value))
             continue;
         p[count++] = (pair){value, a->s[i].weight};
@@ -95,19 +95,22 @@ int clv_atlas_average(clv_atlas_run *a)
         clvox_transform warp = {.is_warp = 1, .warp = s->map.warp}, affine = {0};
         clvox_link links[2];
         int count = 0;
+        a->done += CLV_ATLAS_AVERAGING;
+        if (!s->weight)
+            continue;
         clv_matrix_copy(CLV_MATRIX(s->map.matrix), affine.matrix);
         if (s->map.warp)
             links[count++] = (clvox_link){&warp, 0};
         links[count++] = (clvox_link){&affine, 0};
         CLV_TRY(clvox_apply(a->ctx, s->image, &a->grid, links, count, CLVOX_INTERPOLATE_CUBIC, NAN, &warped[i]));
-        a->done += CLV_ATLAS_AVERAGING;
         CLV_TRY(clv_atlas_told(a, 0));
     }
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next));
     for (size_t v = 0; v < clvox_grid_voxels(&a->grid); v++)
         average_voxel(a, warped, v, p, &a->next->data[v]);
     for (int i = 0; i < a->count; i++)
-        a->s[i].map.likeness = likeness(warped[i], a->next);
+        if (warped[i])
+            a->s[i].map.likeness = likeness(warped[i], a->next);
 end:
     for (int i = 0; warped && i < a->count; i++)
         clvox_volume_destroy(&warped[i]);

@@ -35,6 +35,8 @@ static int mean_log(clv_atlas_run *a, double out[4][4])
     memset(out, 0, 16 * sizeof(double));
     for (int i = 0; i < a->count; i++) {
         double log[4][4];
+        if (!a->s[i].weight)
+            continue;
         if (!clv_matrix_log(CLV_MATRIX(a->s[i].map.matrix), log))
             return clv_atlas_fail(clv_fail(CLVOX_ERROR_DATA, "its affine to the template mirrors, or rotates by 180 degrees"),
                            &a->s[i]);
@@ -93,7 +95,7 @@ static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
     CLV_TRY(clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out));
     for (int i = 0; i < a->count; i++) {
         const clvox_atlas_map *m = &a->s[i].map;
-        for (size_t k = 0; k < n; k++) {
+        for (size_t k = 0; k < n && a->s[i].weight > 0; k++) {
             double v = ((double)m->warp->data[k] - (double)m->inverse_warp->data[k]) / 2;
             sum[k] += isfinite(v) ? a->s[i].weight * v : 0;
         }
@@ -135,6 +137,8 @@ static int move_warps(clv_atlas_run *a, const clvox_volume *v)
     for (int i = 0; i < a->count; i++) {
         clvox_atlas_map *m = &a->s[i].map;
         clvox_transform there = {.is_warp = 1, .warp = m->warp}, back = {.is_warp = 1, .warp = m->inverse_warp};
+        if (!a->s[i].weight)
+            continue;
         CLV_TRY(clvox_compose(a->ctx, &a->grid, (const clvox_link[]){{&to, 0}, {&there, 0}}, 2, &warp));
         CLV_TRY(clvox_compose(a->ctx, &a->grid, (const clvox_link[]){{&back, 0}, {&from, 0}}, 2, &inverse));
         clvox_volume_destroy(&m->warp);
@@ -170,6 +174,8 @@ int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round)
         CLV_TRY(clv_atlas_told(a, 0));
     }
     for (int i = 0; i < a->count; i++) {
+        if (!a->s[i].weight)
+            continue;
         double length = a->s[i].map.displacement_mm = length_of(a->s[i].map.warp);
         sum += a->s[i].weight * length * length / a->weights;
     }

@@ -30,6 +30,8 @@ static const clv_option rows[] = {
      .help = "end when the template changes by less than this fraction", .idle = of_rounds},
     {.name = "average", .type = CLV_OPTION_CHOICE, FIELD(average), .words = average_words,
      .help = "trimmed: without a tenth of the weight at either end"},
+    {.name = "skip-bad", .key = "skip_bad", .type = CLV_OPTION_FLAG, FIELD(skip_bad),
+     .help = "leave out subjects that cannot be read or registered, and name them"},
     {.name = "keep-intensities", .key = "keep_intensities", .type = CLV_OPTION_FLAG, FIELD(keep_intensities),
      .help = "do not scale images to common percentiles"},
 };

@@ -104,6 +104,8 @@ static void print_fields(FILE *to, const clv_option_table *table, const void *va
 {
     for (const clv_option *row = table->rows; row < table->rows + table->count; row++) {
         char key[64];
+        if (row->name && !strcmp(row->name, "skip-bad")) /* a run that failed may go on without a subject */
+            continue;
         fprintf(to, "%s\t", clv_option_key(row, key, sizeof key));
         for (int i = 0; i < clv_option_count(row, values); i++) {
             const double value = clv_option_value(row, values, i);
@@ -125,8 +127,10 @@ static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
     fprintf(to, "version\t%s, kernels %s\n", clvox_version(), sources);
     fprintf(to, "device\t%s, %s, driver %s\n", device->name, device->platform, device->driver);
     fprintf(to, "tuning\t%s\n", wisdom && wisdom->count ? wisdom->hash : "none");
-    for (int i = 0; i < a->count; i++)
+    for (int i = 0; i < a->count; i++) {
         subjects = libdeflate_crc32(subjects, &a->s[i].hash, sizeof a->s[i].hash);
+        subjects = libdeflate_crc32(subjects, &a->s[i].own, sizeof a->s[i].own);
+    }
     fprintf(to, "set of subjects\t%d (%08" PRIx32 ")\n", a->count, subjects);
     if (a->start)
         fprintf(to, "template to begin with\t%08" PRIx32 "\n",
@@ -179,14 +183,20 @@ static int refuse(const clv_atlas_run *a, const char *key)
 
 /* ---- rounds and subjects ------------------------------------------------- */
 
+/* Of a subject, between rounds. */
+typedef struct standing {
+    double matrix[4][4], weight;
+    char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
+} standing;
+
 /* What follows a head of `round`. */
 enum { ROUND_PIECES = 3 };
 static int round_pieces(const clv_atlas_run *a, piece p[ROUND_PIECES])
 {
-    double *matrix = malloc((size_t)a->count * 16 * sizeof *matrix);
-    if (!matrix)
+    standing *each = calloc((size_t)a->count, sizeof *each);
+    if (!each)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    p[0] = (piece){matrix, (size_t)a->count * 16 * sizeof *matrix};
+    p[0] = (piece){each, (size_t)a->count * sizeof *each};
     p[1] = (piece){a->out->round, (size_t)a->rounds * sizeof *a->out->round};
     p[2] = (piece){a->average->data, clvox_grid_voxels(&a->grid) * sizeof(float)};
     return CLVOX_OK;
@@ -204,9 +214,13 @@ static int load_round(clv_atlas_run *a)
         memset(a->out->round, 0, p[1].size);
         goto end;
     }
-    for (int i = 0; i < a->count; i++)
-        memcpy(a->s[i].map.matrix, (char *)p[0].bytes + (size_t)i * sizeof a->s[i].map.matrix,
-               sizeof a->s[i].map.matrix);
+    const standing *from = p[0].bytes;
+    a->weights = 0;
+    for (int i = 0; i < a->count; i++) {
+        clv_matrix_copy(from[i].matrix, a->s[i].map.matrix);
+        memcpy(a->s[i].map.left_out, from[i].left_out, sizeof from[i].left_out);
+        a->weights += a->s[i].weight = from[i].weight;
+    }
     a->out->rounds = h.round;
     a->out->resumed = h.round * a->count;
     a->done = a->count * ((1 + CLV_ATLAS_AVERAGING) * h.round + CLV_ATLAS_AVERAGING);
@@ -240,9 +254,12 @@ int clv_atlas_state_advance(const clv_atlas_run *a)
     if (!a->key)
         return CLVOX_OK;
     CLV_TRY(round_pieces(a, p));
-    for (int i = 0; i < a->count; i++)
-        memcpy((char *)p[0].bytes + (size_t)i * sizeof a->s[i].map.matrix, a->s[i].map.matrix,
-               sizeof a->s[i].map.matrix);
+    standing *to = p[0].bytes;
+    for (int i = 0; i < a->count; i++) {
+        clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), to[i].matrix);
+        memcpy(to[i].left_out, a->s[i].map.left_out, sizeof to[i].left_out);
+        to[i].weight = a->s[i].weight;
+    }
     status = save(a, "round", head_of(a, -1), p, ROUND_PIECES);
 end:
     free(p[0].bytes);

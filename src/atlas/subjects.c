@@ -2,6 +2,7 @@
 /* Subjects as they are given: told apart by their contents, brought to one scale, placed on one grid. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
@@ -23,7 +24,18 @@ static uint64_t hash_of(const clvox_atlas_subject *s)
     hash = hash_bytes(hash, v->data, clvox_grid_voxels(&v->grid) * sizeof *v->data);
     if (s->mask)
         hash = hash_bytes(hash, s->mask->data, clvox_grid_voxels(&s->mask->grid) * sizeof *s->mask->data);
-    return hash_bytes(hash, &s->weight, sizeof s->weight);
+    return hash;
+}
+
+static bool is_same_volume(const clvox_volume *a, const clvox_volume *b)
+{
+    return a == b || (a && b && !memcmp(&a->grid, &b->grid, sizeof a->grid) &&
+                      !memcmp(a->data, b->data, clvox_grid_voxels(&a->grid) * sizeof *a->data));
+}
+
+static bool is_same(const clvox_atlas_subject *a, const clvox_atlas_subject *b)
+{
+    return is_same_volume(a->image, b->image) && is_same_volume(a->mask, b->mask);
 }
 
 static int by_contents(const void *a, const void *b)
@@ -97,11 +109,14 @@ static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     double *edge = malloc((size_t)a->count * sizeof *edge);
+    int count = 0;
     if (!edge)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < a->count; i++) {
-        const clvox_grid *g = &a->s[i].image->grid;
-        edge[i] = clv_atlas_edge(g);
+        const clvox_grid *g = &a->s[i].given->image->grid;
+        if (!a->s[i].weight)
+            continue;
+        edge[count++] = clv_atlas_edge(g);
         for (int corner = 0; corner < 8; corner++) {
             double at[3], ras[3];
             for (int k = 0; k < 3; k++)
@@ -113,8 +128,8 @@ static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[
             }
         }
     }
-    qsort(edge, (size_t)a->count, sizeof *edge, clv_ascending);
-    double voxel = edge[a->count / 2];
+    qsort(edge, (size_t)count, sizeof *edge, clv_ascending);
+    double voxel = edge[count / 2];
     free(edge);
     clv_matrix_identity(a->grid.to_ras);
     for (int k = 0; k < 3; k++) {
@@ -129,24 +144,29 @@ static int place(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
     bool one = true;
+    const clvox_grid *first = NULL;
     double(*center)[3] = malloc((size_t)a->count * sizeof *center), mean[3] = {0};
     if (!center)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; i < a->count; i++) {
-        centroid(a->s[i].image, center[i]);
+        const clv_atlas_member *s = &a->s[i];
+        if (!s->weight)
+            continue;
+        centroid(s->image, center[i]);
         for (int k = 0; k < 3; k++)
-            mean[k] += a->s[i].weight * center[i][k] / a->weights;
-        one &= clvox_grid_equal(&a->s[0].image->grid, &a->s[i].image->grid);
+            mean[k] += s->weight * center[i][k] / a->weights;
+        first = first ? first : &s->image->grid;
+        one &= clvox_grid_equal(first, &s->image->grid);
     }
     if (a->start)
         a->grid = a->start->grid;
     else if (one)
-        a->grid = a->s[0].image->grid;
+        a->grid = *first;
     else
         CLV_TRY(grid_around(a, center, mean));
     for (int i = 0; i < a->count; i++) {
         clv_matrix_identity(a->s[i].map.matrix);
-        for (int k = 0; k < 3 && !one && !a->start; k++)
+        for (int k = 0; k < 3 && !one && !a->start && a->s[i].weight > 0; k++)
             a->s[i].map.matrix[k][3] = center[i][k] - mean[k];
     }
 end:
@@ -154,25 +174,38 @@ end:
     return status;
 }
 
+/* Brings those of the same contents together: they are registered once, with the sum of their weights. */
+static void find_twins(clv_atlas_run *a)
+{
+    double most = 0;
+    for (int i = 0; i < a->count; i++) {
+        clv_atlas_member *s = &a->s[i];
+        s->first = i;
+        for (int k = i - 1; k >= 0 && a->s[k].hash == s->hash && s->first == i; k--)
+            if (is_same(a->s[k].given, s->given))
+                s->first = a->s[k].first;
+        a->s[s->first].weight += s->own;
+        most = fmax(most, a->s[s->first].weight);
+    }
+    for (int i = 0; i < a->count; i++) { /* the same bits for weights of the same ratios */
+        a->s[i].own = (double)(float)(a->s[i].own / most);
+        a->s[i].weight = (double)(float)(a->s[i].weight / most);
+    }
+}
+
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
-    double most = 0;
     for (int i = 0; i < a->count; i++)
-        most = fmax(most, subjects[i].weight);
+        a->s[i] = (clv_atlas_member){
+            .given = &subjects[i], .place = i, .hash = hash_of(&subjects[i]), .own = subjects[i].weight};
+    qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
+    find_twins(a);
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
-        s->given = &subjects[i];
-        s->place = i;
-        s->weight = (double)(float)(subjects[i].weight / most); /* the same bits for weights of the same ratios */
-        clvox_atlas_subject scaled = subjects[i];
-        scaled.weight = s->weight;
-        s->hash = hash_of(&scaled);
-    }
-    qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
-    for (int i = 0; i < a->count; i++) {
-        a->weights += a->s[i].weight;
-        CLV_TRY(normalise(a, &a->s[i]));
+        a->weights += s->weight;
+        status = s->weight > 0 ? normalise(a, s) : CLVOX_OK;
+        CLV_TRY(clv_atlas_leave_out(a, s, status));
     }
     status = place(a);
 end:

@@ -49,13 +49,14 @@ int clv_atlas_vote(clv_atlas_run *a)
         goto end;
     }
     for (int i = 0; i < a->count; i++) {
-        const clv_atlas_member *s = &a->s[i];
+        const clvox_volume *own = a->s[i].given->labels;
+        const clv_atlas_member *s = &a->s[a->s[i].first];
         clvox_transform warp = {.is_warp = 1, .warp = s->map.warp}, affine = {0};
         clv_matrix_copy(CLV_MATRIX(s->map.matrix), affine.matrix);
         const clvox_link links[2] = {{s->map.warp ? &warp : &affine, 0}, {&affine, 0}};
-        if (!s->given->labels)
+        if (!own || !s->weight)
             continue;
-        CLV_TRY(clvox_apply(a->ctx, s->given->labels, &a->grid, links, s->map.warp ? 2 : 1,
+        CLV_TRY(clvox_apply(a->ctx, own, &a->grid, links, s->map.warp ? 2 : 1,
                             CLVOX_INTERPOLATE_LABEL, 0, &labels[i]));
         voters++;
     }
@@ -67,7 +68,7 @@ int clv_atlas_vote(clv_atlas_run *a)
         int count = 0;
         for (int i = 0; i < a->count; i++)
             if (labels[i])
-                p[count++] = (ballot){clv_label_name(labels[i], labels[i]->data[v]), a->s[i].weight};
+                p[count++] = (ballot){clv_label_name(labels[i], labels[i]->data[v]), a->s[i].own};
         qsort(p, (size_t)count, sizeof *p, by_name);
         exact[v] = winner(p, count);
         a->out->labels->data[v] = (float)exact[v];

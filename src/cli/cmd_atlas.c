@@ -21,9 +21,9 @@ typedef struct entry {
 } entry;
 
 typedef struct request {
-    const char *folder, *list, *start;
+    const char *folder, *list, *start, *weights;
     const char *given[CLV_MAX_OPTIONS], *of_register[CLV_MAX_OPTIONS];
-    bool quick, best, skip_bad;
+    bool quick, best;
     entry *entry;
     int count;
     clvox_volume *start_volume;
@@ -97,6 +97,21 @@ static int read_row(void *user, int line, const char *const *text)
     return add_entry(r, &e);
 }
 
+/* "1,2,0.5", one for each image. */
+static int read_weights(request *r, const char *text)
+{
+    for (int i = 0; i < r->count; i++) {
+        char *end;
+        r->entry[i].weight = strtod(text, &end);
+        if (end == text || !(r->entry[i].weight > 0) || !isfinite(r->entry[i].weight) ||
+            *end != (i + 1 < r->count ? ',' : 0))
+            return cli_misuse("--weights: %d numbers above 0 with commas between them are needed, one for each image",
+                              r->count);
+        text = end + 1;
+    }
+    return CLVOX_OK;
+}
+
 /* A table with a header: image and, if wanted, mask, labels and weight, in any order. */
 static int read_list(request *r)
 {
@@ -125,19 +140,25 @@ end:
     return status;
 }
 
+static void leave_out(command *cli, const entry *e, const char *why)
+{
+    cli_remark(cli, 0, "left out: %s\n", why);
+    cJSON_AddItemToArray(cJSON_GetObjectItem(cli->log, "left_out"), cJSON_CreateString(e->image));
+}
+
 /* Reads all; with --skip-bad those that cannot be read are named and left out. */
-static int load_all(command *cli, request *r)
+static int load_all(command *cli, request *r, bool skip_bad)
 {
     int status = CLVOX_OK, kept = 0, count = r->count;
-    cJSON *left_out = cJSON_AddArrayToObject(cli->log, "left_out");
+    cJSON_AddArrayToObject(cli->log, "left_out");
     for (int i = 0; i < count; i++) {
         entry *e = &r->entry[i];
         status = load(cli, e);
-        if (status < 0 && r->skip_bad && status != CLVOX_ERROR_MEMORY) {
-            cli_remark(cli, 0, "left out: %s\n", clvox_message());
-            cJSON_AddItemToArray(left_out, cJSON_CreateString(e->image));
+        if (status < 0 && skip_bad && status != CLVOX_ERROR_MEMORY) {
+            leave_out(cli, e, clvox_message());
             entry_free(e);
             *e = (entry){.weight = 0};
+            status = CLVOX_OK;
             continue;
         }
         CLV_TRY(status);
@@ -196,6 +217,8 @@ static void print_summary(FILE *to, const void *what)
     for (int k = 0; k < s->r->count; k++) {
         const entry *e = &s->r->entry[s->order[k]];
         const clvox_atlas_map *m = &s->result->map[s->order[k]];
+        if (*m->left_out)
+            continue;
         fprintf(to, "%s\t%s\t%g", e->name, e->image, e->weight);
         cli_table_number(to, "%.6f", m->likeness);
         cli_table_number(to, "%.4f", m->displacement_mm);
@@ -226,6 +249,8 @@ static int write_all(command *cli, const request *r, const clvox_atlas_result *r
     char path[PATH_MAX];
     for (int i = 0; i < r->count; i++) {
         const clvox_atlas_map *m = &result->map[i];
+        if (*m->left_out)
+            continue;
         CLV_TRY(clvox_affine_write(m->matrix, CLVOX_AFFINE_ITK, path_in(r, r->entry[i].name, "_affine.txt", path)));
         cli_log_output(cli, path);
         if (!m->warp)
@@ -247,10 +272,16 @@ end:
     return status;
 }
 
-static void report(command *cli, const clvox_atlas_result *result)
+static void report(command *cli, const request *r, const clvox_atlas_result *result)
 {
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result"), *rounds;
-    cJSON_AddNumberToObject(to, "subjects", result->subjects);
+    int kept = 0;
+    for (int i = 0; i < result->subjects; i++) {
+        kept += !*result->map[i].left_out;
+        if (*result->map[i].left_out)
+            leave_out(cli, &r->entry[i], result->map[i].left_out);
+    }
+    cJSON_AddNumberToObject(to, "subjects", kept);
     cJSON_AddNumberToObject(to, "device_bytes", (double)result->device_bytes);
     cJSON_AddNumberToObject(to, "resumed", result->resumed);
     rounds = cJSON_AddArrayToObject(to, "rounds");
@@ -281,7 +312,7 @@ static int run(command *cli, request *r, clvox_atlas_options *o)
     clvox_atlas_result result = {.average = NULL};
     clvox_atlas_subject *subjects = NULL;
     cli_bar bar;
-    CLV_TRY(load_all(cli, r));
+    CLV_TRY(load_all(cli, r, o->skip_bad));
     if (r->start)
         CLV_TRY(cli_read_volume(cli, r->start, &r->start_volume));
     subjects = calloc((size_t)r->count, sizeof *subjects);
@@ -313,9 +344,12 @@ static int run(command *cli, request *r, clvox_atlas_options *o)
     cli_bar_end(&bar);
     if (status == CLVOX_ERROR_STOPPED && !access(path_in(r, "state", "/run", path), F_OK))
         cli_remark(cli, 0, "%s keeps what is done: the same command goes on from there\n", state);
+    if (status == CLVOX_ERROR_DATA && !access(path, F_OK))
+        cli_remark(cli, 0, "%s keeps what is done: with --skip-bad the same command goes on without the subject\n",
+                   state);
     CLV_TRY(status);
     CLV_TRY(write_all(cli, r, &result));
-    report(cli, &result);
+    report(cli, r, &result);
     CLV_TRY(cli_profile(cli));
     CLV_TRY(cli_write_log(cli, path_in(r, "report", ".json", path)));
     clvox_atlas_forget(state);
@@ -346,7 +380,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv", "table of subjects instead: columns image, mask, labels, weight"},
         {"template", 0, CLI_TEXT, &r.start, "FILE", "begin with this image and its grid (default: the mean)"},
-        {"skip-bad", 0, CLI_FLAG, &r.skip_bad, NULL, "leave out subjects that cannot be read, and name them"},
+        {"weights", 0, CLI_TEXT, &r.weights, "W,W...", "of the images in the averages, in their order (default: 1)"},
         {"quick", 0, CLI_FLAG, &r.quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
         {"best", 0, CLI_FLAG, &r.best, NULL, "more regular maps, more iterations"},
         {0},
@@ -386,9 +420,13 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("the images are missing, or --list FILE.tsv");
     if (count && r.list)
         return cli_misuse("images and --list: one of them");
+    if (r.weights && r.list)
+        return cli_misuse("--weights belongs to images; a list has a column `weight`");
     CLV_TRY(read_options(&r, &o));
     for (int i = 0; i < count; i++)
         CLV_TRY(add_entry(&r, &(entry){.image = strdup(rest[i]), .weight = 1}));
+    if (r.weights)
+        CLV_TRY(read_weights(&r, r.weights));
     if (r.list)
         CLV_TRY(read_list(&r));
     status = run(cli, &r, &o);

@@ -84,6 +84,11 @@ exits 1 clvox atlas -o bad $fast s1.nii bad.nii s2.nii; one_sentence; says 'bad.
 exits 0 clvox atlas -o bad $fast --skip-bad s1.nii bad.nii s2.nii; says 'left out: bad.nii'
 json bad/report.json 'j["left_out"] == ["bad.nii"] and j["result"]["subjects"] == 2'
 exits 1 clvox atlas -o worse $fast --skip-bad bad.nii; absent worse
+"$program" phantom constant -o flat.nii --size 17x16x15 -q
+exits 0 clvox atlas -o bad $fast --skip-bad s1.nii flat.nii s2.nii bad.nii --weights 1,2,3,4; says 'left out: flat.nii: .*one value'
+json bad/report.json 'sorted(j["left_out"]) == ["bad.nii", "flat.nii"] and j["result"]["subjects"] == 2'
+absent bad/flat_affine.txt
+cut -f 1,3 bad/summary.tsv | sort > got; printf 's1\t1\ns2\t3\nsubject\tweight\n' | cmp -s - got || complain "other subjects or weights"
 
 begin "a run that is ended or killed goes on and ends with the same bits"
 slow="--quick --linear rigid --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"
@@ -126,7 +131,6 @@ printf 'file\tweight\n' > nohead.tsv
 exits 1 clvox atlas -o x --list nohead.tsv; one_sentence; says 'no column .image'
 printf 'image\tweight\ns1.nii\t-1\n' > weight.tsv
 exits 1 clvox atlas -o x --list weight.tsv; one_sentence; says 'line 2'
-"$program" phantom constant -o flat.nii --size 17x16x15 -q
 exits 1 clvox atlas -q -o x $fast s1.nii flat.nii; one_sentence; says 'flat.nii: .*one value'
 mkdir -p kept && cp t.nii kept/template.nii.gz
 exits 1 clvox atlas -o kept $fast --template kept/template.nii.gz s1.nii; one_sentence; says 'template.nii.gz'
@@ -136,6 +140,9 @@ cp l1.nii kept/template_labels.nii.gz
 exits 1 clvox atlas -q -o kept $fast --list kept.tsv; one_sentence; says 'template_labels.nii.gz'
 cmp -s l1.nii kept/template_labels.nii.gz || complain "labels of the list were overwritten"
 exits 2 clvox atlas -o x s1.nii --inverse; says '--inverse'
+exits 2 clvox atlas -o x s1.nii --weights 1,2; says '1 numbers above 0'
+exits 2 clvox atlas -o x s1.nii s2.nii --weights 1,0; says '2 numbers above 0'
+exits 2 clvox atlas -o x --list lists/list.tsv --weights 1; says 'a column .weight'
 exits 2 clvox atlas -o x s1.nii --until -1; says '--until'
 exits 0 clvox atlas -o still $fast --deform none --rounds 3 s1.nii s2.nii; says '--rounds has no effect with --deform none'
 absent x
