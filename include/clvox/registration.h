@@ -262,20 +262,25 @@ CLVOX_API int clvox_landmarks_fit(const double *fixed, const double *moving, int
  * is legal. */
 CLVOX_API void clvox_register_result_free(clvox_register_result *result);
 
-/* Where along a geodesic to stop, and the operator and time steps of the registration that gave the
- * momentum (an even number up to 32, of a unit of time). */
+/* Where along a geodesic to stop, and by which operator and time steps to go. */
 typedef struct clvox_shoot_options {
     double time; /* 1: where the registration ended; above it, and below 0, too */
-    double alpha, beta, gamma;
-    int timesteps;
+    double alpha, beta, gamma; /* gamma 0: those of the momentum, or where it does not say (momentum->flow) those of a
+                                  registration by default */
+    int timesteps;             /* an even number up to 32, of a unit of time; 0: likewise */
 } clvox_shoot_options;
 
-/* Those of a registration by CLVOX_DEFORM_SHOOTING without options, to time 1. */
+/* Time 1, and what the momentum says. */
 CLVOX_API void clvox_shoot_defaults(clvox_shoot_options *options);
+
+/* Puts the operator and the time steps that clvox_shoot takes in place of zeros. CLVOX_ERROR_ARGUMENT where the operator is
+ * not that of the momentum, or where there is no such flow. */
+CLVOX_API int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *options);
 
 /* The geodesic from a momentum (result.momentum): EPDiff, dm/dt = -ad*_v m. *warp leads from the reference
  * grid to what lies at options->time, RAS mm, and *inverse_warp (may be NULL) back; both are the caller's.
- * CLVOX_ERROR_ARGUMENT where the momentum does not lie on the reference's grid or a part of it. On failure
+ * CLVOX_ERROR_ARGUMENT where clvox_shoot_settle says so, where the momentum does not lie on the reference's grid or a part
+ * of it (their voxels may be stored in different orders), and where the way takes more than 32 time steps. On failure
  * nothing is made. */
 CLVOX_API int clvox_shoot(clvox_context *context, const clvox_volume *momentum, const clvox_grid *reference,
                           const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp);

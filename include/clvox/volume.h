@@ -53,6 +53,13 @@ typedef enum clvox_label_hint {
     CLVOX_LABELS_NAME      /* the file is named so: seg, label, parc, atlas */
 } clvox_label_hint;
 
+/* What a momentum field belongs to: the operator L = -alpha Laplacian - beta grad div + gamma, in mm, and the time steps
+ * of the registration that found it. gamma 0: the volume is none, or does not say. */
+typedef struct clvox_flow {
+    double alpha, beta, gamma;
+    int timesteps;
+} clvox_flow;
+
 /* A volume in host memory. data holds frames * size[2] * size[1] * size[0]
  * float32 values, x fastest, frames (time points or components) slowest. */
 typedef struct clvox_volume {
@@ -70,6 +77,7 @@ typedef struct clvox_volume {
     /* Labels that float32 cannot hold, NULL as a rule: a value v of data then stands for names[v]. */
     int64_t *names;
     int name_count;
+    clvox_flow flow;         /* of a momentum; NIfTI's description keeps it, other formats lose it */
 } clvox_volume;
 
 /* What an image that is made from another one is written as. */

@@ -21,7 +21,7 @@ static int read_fields(const char *operator_text, const char *steps_text, clvox_
     s->alpha = o.alpha;
     s->beta = o.beta;
     s->gamma = o.gamma;
-    s->timesteps = o.timesteps;
+    s->timesteps = steps_text ? o.timesteps : 0;
 end:
     return status;
 }
@@ -35,8 +35,9 @@ int cmd_shoot(command *cli, int argc, char **argv)
         {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "its fixed image, whose grid the warps take"},
         {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "prefix of the output files"},
         {"time", 0, CLI_TEXT, &time, "T", "end time; 1 is the moving image (default 1)"},
-        {"operator", 0, CLI_TEXT, &operator_text, "ALPHA,BETA,GAMMA", "as in the registration"},
-        {"timesteps", 0, CLI_TEXT, &steps, "N", "of a unit of time, as in the registration"},
+        {"operator", 0, CLI_TEXT, &operator_text, "ALPHA,BETA,GAMMA",
+         "of a momentum that does not say it (default: the registration's)"},
+        {"timesteps", 0, CLI_TEXT, &steps, "N", "of a unit of time (default: the registration's)"},
         {0},
     };
     const cli_usage usage = {
@@ -44,7 +45,8 @@ int cmd_shoot(command *cli, int argc, char **argv)
         .about = "Shoots the geodesic of an initial momentum, from REFERENCE (time 0) through the moving\n"
                  "image of the registration (time 1) and beyond it, or backwards. Writes PREFIX_warp.nii.gz,\n"
                  "as `clvox register --deform shooting` does, and PREFIX_inverse_warp.nii.gz. Momenta of one\n"
-                 "reference may be averaged and shot. --operator and --timesteps must be the registration's.",
+                 "reference may be averaged and shot. MOMENTUM says the operator and the time steps, in the\n"
+                 "description of its header: averages take on the header of one of them.",
         .example = "  clvox register -f template.nii.gz -m subject.nii.gz --deform shooting -o result\n"
                    "  clvox shoot -p result_momentum.nii.gz -r template.nii.gz --time 1.5 -o beyond",
         .options = options,
@@ -78,11 +80,25 @@ int cmd_shoot(command *cli, int argc, char **argv)
         goto end;
     }
     CLV_TRY(cli_read_volume(cli, reference_path, &reference));
+    bool says = momentum->warp->flow.gamma > 0;
+    status = clvox_shoot_settle(momentum->warp, &s);
+    if (status < 0) {
+        status = clv_fail_in(status, momentum_path);
+        goto end;
+    }
+    if (!says && !operator_text)
+        cli_remark(cli, 0,
+                   "%s does not say the operator that it was found with; taking %g,%g,%g, the default for its voxels "
+                   "(--operator sets another)\n",
+                   momentum_path, s.alpha, s.beta, s.gamma);
     CLV_TRY(cli_open(cli));
     CLV_TRY(clvox_shoot(cli->ctx, momentum->warp, &reference->grid, &s, &warp, &inverse));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "shoot");
     cJSON_AddNumberToObject(to, "time", s.time);
     cJSON_AddNumberToObject(to, "timesteps", s.timesteps);
+    const double op[3] = {s.alpha, s.beta, s.gamma};
+    cJSON_AddItemToObject(to, "operator", cJSON_CreateDoubleArray(op, 3));
+    cJSON_AddStringToObject(to, "operator_from", says ? "momentum" : operator_text ? "option" : "default");
     CLV_TRY(cli_outputs_warp(&outputs, warp, prefix, "_warp.nii.gz"));
     CLV_TRY(cli_outputs_warp(&outputs, inverse, prefix, "_inverse_warp.nii.gz"));
     CLV_TRY(cli_outputs_write(cli, &outputs, true));

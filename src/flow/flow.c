@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/matrix.h"
 #include "op/field/compose.h"
@@ -159,20 +160,19 @@ end:
     return status;
 }
 
-/* The operator and lambda. In voxels of the finest level both are then the same for every resolution. */
-static void settle(clv_flow_level *flow)
+/* h^2 */
+static double square_of(const double edge[3])
 {
-    const clvox_register_options *o = flow->run->options;
-    clvox_grid finest;
-    double edge[3];
-    clv_register_level(&flow->run->domain, o->shrink[o->levels - 1], &finest);
-    clvox_grid_spacing(&finest, edge);
-    double square = pow(edge[0] * edge[1] * edge[2], 2 / 3.);
+    return pow(edge[0] * edge[1] * edge[2], 2 / 3.);
+}
+
+clv_fluid_operator clv_flow_operator(const clvox_register_options *o, const double edge[3])
+{
     bool given = o->gamma > 0;
-    flow->op.alpha = (float)(given ? o->alpha : ALPHA * square);
-    flow->op.beta = given ? (float)o->beta : 0;
-    flow->op.gamma = given ? (float)o->gamma : 1;
-    flow->lambda = o->lambda > 0 ? o->lambda : LAMBDA / square;
+    return (clv_fluid_operator){.alpha = (float)(given ? o->alpha : ALPHA * square_of(edge)),
+                                .beta = given ? (float)o->beta : 0,
+                                .gamma = given ? (float)o->gamma : 1,
+                                .periodic = true};
 }
 
 int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyramid_level *level)
@@ -180,11 +180,16 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     int status = CLVOX_OK, shortest = INT_MAX;
     const clvox_register_options *o = run->options;
     const int *size = level->fixed.size;
+    clvox_grid finest;
+    double edge[3];
     *flow = (clv_flow_level){.run = run, .level = level, .steps = o->timesteps, .scale = 1};
-    flow->op = (clv_fluid_operator){.size = {size[0], size[1], size[2]},
-                                    .spacing = {level->spacing[0], level->spacing[1], level->spacing[2]},
-                                    .periodic = true};
-    settle(flow);
+    /* In voxels of the finest level, operator and lambda are the same for every resolution. */
+    clv_register_level(&run->domain, o->shrink[o->levels - 1], &finest);
+    clvox_grid_spacing(&finest, edge);
+    flow->op = clv_flow_operator(o, edge);
+    memcpy(flow->op.size, size, sizeof flow->op.size);
+    memcpy(flow->op.spacing, level->spacing, sizeof flow->op.spacing);
+    flow->lambda = o->lambda > 0 ? o->lambda : LAMBDA / square_of(edge);
     for (int i = 0; i < 3; i++)
         if (size[i] > 1 && size[i] < shortest)
             shortest = size[i];

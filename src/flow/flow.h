@@ -63,6 +63,9 @@ typedef struct clv_flow_level {
 /* Where gamma or lambda is 0, as by default, it follows the finest level, whose voxels have edges of h mm:
  * alpha = 2 h^2, beta = 0, gamma = 1; lambda = 0.015 / h^2. */
 
+/* The operator of the options, without a grid; edge: of the finest level's voxels. */
+clv_fluid_operator clv_flow_operator(const clvox_register_options *options, const double edge[3]);
+
 /* CLVOX_ERROR_ARGUMENT where the options say no flow. */
 int clv_flow_check(const clvox_register_options *options);
 

@@ -5,16 +5,51 @@
 
 #include "base/matrix.h"
 #include "flow/shooting.h"
+#include "io/orientation.h"
 #include "transform/field.h"
 
 void clvox_shoot_defaults(clvox_shoot_options *options)
 {
+    *options = (clvox_shoot_options){.time = 1};
+}
+
+static bool same(double a, double b)
+{
+    return (float)a == (float)b;
+}
+
+int clvox_shoot_settle(const clvox_volume *momentum, clvox_shoot_options *s)
+{
+    const clvox_flow *made = &momentum->flow;
     clvox_register_options o;
+    double edge[3];
+    if (!isfinite(s->time))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "time is not a finite number");
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_SHOOTING;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-    *options = (clvox_shoot_options){.time = 1, .alpha = o.alpha, .beta = o.beta, .gamma = o.gamma,
-                                     .timesteps = o.timesteps};
+    o.timesteps = s->timesteps ? s->timesteps : made->gamma > 0 ? made->timesteps : o.timesteps;
+    o.alpha = s->alpha;
+    o.beta = s->beta;
+    o.gamma = s->gamma;
+    int status = clv_flow_check(&o);
+    if (status < 0)
+        return status;
+    if (made->gamma > 0 && s->gamma > 0 &&
+        !(same(made->alpha, s->alpha) && same(made->beta, s->beta) && same(made->gamma, s->gamma)))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "the momentum was found with the operator %g,%g,%g, and %g,%g,%g would lead elsewhere; leave the "
+                        "operator out",
+                        made->alpha, made->beta, made->gamma, s->alpha, s->beta, s->gamma);
+    clvox_grid_spacing(&momentum->grid, edge);
+    clv_fluid_operator op = clv_flow_operator(&o, edge);
+    if (made->gamma > 0)
+        op = (clv_fluid_operator){.alpha = (float)made->alpha, .beta = (float)made->beta, .gamma = (float)made->gamma};
+    s->alpha = (double)op.alpha;
+    s->beta = (double)op.beta;
+    s->gamma = (double)op.gamma;
+    s->timesteps = o.timesteps;
+    return CLVOX_OK;
 }
 
 /* The momentum lies on the reference's grid or on a part of it, maybe of larger voxels. */
@@ -49,17 +84,57 @@ end:
 }
 
 /* As many steps a unit of time as asked for, at least those of one. */
-static int steps_of(const clvox_shoot_options *s)
+static int count_steps(const clvox_shoot_options *s, int *count)
 {
     double steps = s->timesteps * fmax(1, ceil(fabs(s->time) - 1e-9));
-    return steps > CLV_FLOW_STEPS ? CLV_FLOW_STEPS : (int)steps;
+    if (steps > CLV_FLOW_STEPS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "to time %g with %d time steps a unit takes %.0f steps, and a flow has at most %d; take fewer "
+                        "time steps or an earlier end",
+                        s->time, s->timesteps, steps, CLV_FLOW_STEPS);
+    *count = (int)steps;
+    return CLVOX_OK;
+}
+
+/* In the storage nearest to RAS, as a registration works: *own, the caller's, where the volume lies otherwise. */
+static int bring(const clvox_volume **volume, clvox_volume **own)
+{
+    clv_orientation o;
+    clv_orientation_of(&(*volume)->grid, &o);
+    if (clv_orientation_same(&o))
+        return CLVOX_OK;
+    int status = clv_orientation_volume(*volume, &o, NULL, own);
+    *volume = status < 0 ? *volume : *own;
+    return status;
+}
+
+/* A displacement of the run, in the storage of reference. */
+static int give(clvox_context *ctx, const clv_buffer *u, const clvox_grid *grid, const clvox_grid *reference,
+                clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    clv_orientation o, back;
+    clvox_volume *made = NULL;
+    clv_orientation_of(reference, &o);
+    if (clv_orientation_same(&o))
+        return clv_field_download(ctx, u, grid, 1, out);
+    clv_orientation_inverse(&o, &back);
+    CLV_TRY(clv_field_download(ctx, u, grid, 1, &made));
+    CLV_TRY(clv_orientation_volume(made, &back, reference, out));
+end:
+    clvox_volume_destroy(&made);
+    return status;
 }
 
 int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_grid *reference,
-                const clvox_shoot_options *s, clvox_volume **warp, clvox_volume **inverse_warp)
+                const clvox_shoot_options *options, clvox_volume **warp, clvox_volume **inverse_warp)
 {
     int status = CLVOX_OK, count = 0;
+    clvox_shoot_options s = *options;
     clvox_register_options o;
+    clv_orientation stored;
+    clvox_grid grid;
+    clvox_volume *brought = NULL;
     clv_flow_level flow = {.steps = 0};
     clv_registration run = {.ctx = ctx, .options = &o};
     clv_request requests[CLV_REGISTER_REQUESTS];
@@ -71,19 +146,19 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_SHOOTING;
     clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
-    o.alpha = s->alpha;
-    o.beta = s->beta;
-    o.gamma = s->gamma;
-    o.timesteps = s->timesteps;
-    CLV_TRY(clv_flow_check(&o));
-    if (!isfinite(s->time))
-        return clv_fail(CLVOX_ERROR_ARGUMENT, "time is not a finite number");
-    o.timesteps = steps_of(s);
+    CLV_TRY(clvox_shoot_settle(momentum, &s));
+    o.alpha = s.alpha;
+    o.beta = s.beta;
+    o.gamma = s.gamma;
+    CLV_TRY(count_steps(&s, &o.timesteps));
     CLV_TRY(clv_field_check(reference));
-    CLV_TRY(check_grids(&momentum->grid, reference));
-    run.fixed_grid = run.moving_grid = *reference;
+    CLV_TRY(bring(&momentum, &brought));
+    clv_orientation_of(reference, &stored);
+    clv_orientation_grid(reference, &stored, &grid);
+    CLV_TRY(check_grids(&momentum->grid, &grid));
+    run.fixed_grid = run.moving_grid = grid;
     run.domain = momentum->grid;
-    run.n = run.m = (int)clvox_grid_voxels(reference);
+    run.n = run.m = (int)clvox_grid_voxels(&grid);
     for (int i = 0; i < 4; i++)
         run.matrix[i][i] = 1;
     count = clv_register_list(&run, NULL, requests);
@@ -94,17 +169,18 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
                                 .spacing = {(float)edge[0], (float)edge[1], (float)edge[2]}};
     level.m = level.n;
     CLV_TRY(clv_flow_begin(&flow, &run, &level));
-    CLV_TRY(clv_field_upload(ctx, momentum, s->time, clv_shooting_of(&run)->momentum));
+    CLV_TRY(clv_field_upload(ctx, momentum, s.time, clv_shooting_of(&run)->momentum));
     CLV_TRY(clv_shooting_forward(&flow));
     CLV_TRY(clv_flow_integrate(&flow));
     CLV_TRY(clv_flow_finish(&run, &momentum->grid));
-    CLV_TRY(clv_field_download(ctx, run.u, reference, 1, warp));
+    CLV_TRY(give(ctx, run.u, &grid, reference, warp));
     if (inverse_warp)
-        CLV_TRY(clv_field_download(ctx, run.inverse, reference, 1, inverse_warp));
+        CLV_TRY(give(ctx, run.inverse, &grid, reference, inverse_warp));
 end:
     if (flow.run)
         clv_flow_end(&flow);
     clv_pool_release(requests, count);
+    clvox_volume_destroy(&brought);
     if (status < 0)
         clvox_volume_destroy(warp);
     return status;

@@ -122,6 +122,9 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
         CLV_TRY(clv_shooting_forward(&d.flow));
         CLV_TRY(clv_flow_integrate(&d.flow));
         CLV_TRY(clv_field_download(run->ctx, own->momentum, at, 1, &result->momentum));
+        const clv_fluid_operator *op = &d.flow.op;
+        result->momentum->flow =
+            (clvox_flow){(double)op->alpha, (double)op->beta, (double)op->gamma, d.flow.steps};
     }
 end:
     clv_flow_end(&d.flow);

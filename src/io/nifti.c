@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NIfTI-1, NIfTI-2 and Analyze. */
+#include <limits.h>
 #include <math.h>
 #include <nifti2_io.h>
 #include <stdlib.h>
@@ -272,6 +273,30 @@ static double edge(double pixdim)
     return isfinite(pixdim) && pixdim != 0 ? fabs(pixdim) : 1;
 }
 
+/* ---- the flow of a momentum ---- */
+
+/* In the description, which nibabel and ITK carry from file to file; ITK drops extensions. */
+#define MOMENTUM "clvox momentum %.9g,%.9g,%.9g timesteps %d"
+
+static clvox_flow flow_of(const char *description)
+{
+    static const char before[] = "clvox momentum ", between[] = " timesteps ";
+    double number[3];
+    char *end = NULL;
+    if (strncmp(description, before, strlen(before)))
+        return (clvox_flow){0};
+    const char *at = description + strlen(before);
+    for (int i = 0; i < 3; i++, at = end + 1) {
+        number[i] = strtod(at, &end);
+        if (end == at || !isfinite(number[i]) || number[i] < 0 || (i < 2 && *end != ','))
+            return (clvox_flow){0};
+    }
+    long steps = strncmp(end, between, strlen(between)) ? 0 : strtol(end + strlen(between), NULL, 10);
+    if (!(number[2] > 0) || steps < 1 || steps > INT_MAX)
+        return (clvox_flow){0};
+    return (clvox_flow){number[0], number[1], number[2], (int)steps};
+}
+
 /* Where the data start in a .nii file: never inside of the header. */
 static int data_offset(const char *path, double offset, size_t header, bool separate,
                        clv_volume_header *out)
@@ -315,6 +340,7 @@ static int take(const char *path, const nifti_image *image, const int64_t dim[8]
     out->unplaced = !coefficients && !out->field && image->sform_code <= 0 && image->qform_code <= 0;
     if (!coefficients)
         out->forms_gap = forms_gap(image, qform_finite, out->grid.size);
+    out->flow = flow_of(image->descrip);
     out->slope = image->scl_slope;
     out->inter = image->scl_inter;
     if (!isfinite(out->slope) || out->slope == 0) {
@@ -546,7 +572,11 @@ static int make(const char *path, const clvox_volume *v, int intent, clv_volume_
     image.xyz_units = NIFTI_UNITS_MM;
     image.time_units = NIFTI_UNITS_SEC;
     image.nifti_type = large ? NIFTI_FTYPE_NIFTI2_1 : NIFTI_FTYPE_NIFTI1_1;
-    strcpy(image.descrip, "clvox " CLVOX_VERSION);
+    if (v->flow.gamma > 0)
+        snprintf(image.descrip, sizeof image.descrip, MOMENTUM, v->flow.alpha, v->flow.beta, v->flow.gamma,
+                 v->flow.timesteps);
+    else
+        strcpy(image.descrip, "clvox " CLVOX_VERSION);
     image.iname_offset = large ? NIFTI2_BYTES : NIFTI1_BYTES;
     image.sform_code = NIFTI_XFORM_SCANNER_ANAT;
     memcpy(image.sto_xyz.m, v->grid.to_ras, sizeof image.sto_xyz.m);

@@ -148,6 +148,7 @@ int clv_orientation_volume(const clvox_volume *volume, const clv_orientation *o,
     CLV_TRY(clvox_volume_create(grid ? grid : &own, volume->frames, volume->kind, &made));
     made->type = volume->type;
     made->frame_seconds = volume->frame_seconds;
+    made->flow = volume->flow;
     work w = {volume, made, clv_orientation_strides(volume->grid.size, o)};
     CLV_TRY(clv_parallel((size_t)made->frames * (size_t)made->grid.size[2], move, &w));
     *out = made;

@@ -375,6 +375,7 @@ int clv_volume_read(const char *path, clv_volume_header *header, clvox_volume **
     volume->type = header->slope == 1 && header->inter == 0 ? header->type : CLVOX_TYPE_FLOAT32;
     volume->stored = header->type;
     volume->frame_seconds = header->frame_seconds;
+    volume->flow = header->flow;
     filling f = {.header = header, .data = volume->data, .values = values};
     if (header->field == CLV_FIELD_ITK)
         f.flipped = 2 * clvox_grid_voxels(&volume->grid);

@@ -53,6 +53,7 @@ typedef struct clv_volume_header {
     bool swapped;        /* the other byte order */
     double slope, inter; /* 1 and 0 where the file says nothing */
     double frame_seconds;
+    clvox_flow flow;     /* of a momentum */
     bool unplaced;       /* neither sform nor qform: where the axes lead is assumed */
     double forms_gap;    /* mm: how far apart sform and qform place a voxel, at most; 0 where one is missing */
     char *data;          /* the file of the values, owned; NULL: that of the header */

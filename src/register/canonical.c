@@ -58,7 +58,7 @@ void clv_register_canonical_free(clv_register_canonical *c)
     c->count = 0;
 }
 
-/* A volume on the canonical storage of grid, in that of grid itself. */
+/* A volume on the canonical storage of grid (NULL: of a grid like it), in that of grid itself. */
 static int give_back(const clvox_grid *grid, const clv_orientation *back, clvox_volume **volume)
 {
     clvox_volume *made;
@@ -81,6 +81,7 @@ int clv_register_canonical_return(const clvox_grid *fixed, clvox_register_result
     CLV_TRY(give_back(fixed, &back, &result->warp));
     CLV_TRY(give_back(fixed, &back, &result->inverse_warp));
     CLV_TRY(give_back(fixed, &back, &result->warped));
+    CLV_TRY(give_back(NULL, &back, &result->momentum)); /* lies on a part of the grid */
 end:
     return status;
 }

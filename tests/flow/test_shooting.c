@@ -3,6 +3,7 @@
 #include "check.h"
 #include "flow/shooting.h"
 #include "flow_problem.h"
+#include "io/orientation.h"
 #include "op/harness.h"
 
 static void options_of(clvox_register_options *o, clvox_metric metric)
@@ -186,6 +187,69 @@ static void its_momentum_gives_its_map(void **state)
     clvox_volume_destroy(&back);
 }
 
+/* A reference with its axes in another order, and the momentum as it is or likewise. */
+static void it_knows_every_storage(void **state)
+{
+    (void)state;
+    const clv_orientation other = {{2, 0, 1}, {true, false, true}};
+    clvox_volume *reference = NULL, *momentum = NULL, *want = NULL, *warp = NULL, *inverse = NULL;
+    shared.s.time = 1;
+    assert_ok(clv_orientation_volume(shared.p.fixed, &other, NULL, &reference));
+    assert_ok(clv_orientation_volume(shared.r.momentum, &other, NULL, &momentum));
+    assert_ok(clv_orientation_volume(shared.r.warp, &other, NULL, &want));
+    assert_true(momentum->flow.gamma > 0);
+    for (int i = 0; i < 2; i++) {
+        double largest;
+        assert_ok(clvox_shoot(harness_context(), i ? momentum : shared.r.momentum, &reference->grid, &shared.s, &warp,
+                              &inverse));
+        assert_true(clvox_grid_equal(&warp->grid, &reference->grid) && clvox_grid_equal(&inverse->grid, &reference->grid));
+        double apart = pair_distance(want, warp, NULL, &largest);
+        assert_that(largest < 1e-3, "%g, %g", apart, largest);
+        clvox_volume_destroy(&warp);
+        clvox_volume_destroy(&inverse);
+    }
+    /* What a registration of such an image gives lies as the image does. */
+    clvox_register_options o = shared.o;
+    clvox_register_result r;
+    o.iterations[0] = 1;
+    o.iterations[1] = 0;
+    assert_ok(pair_register(harness_context(), reference, shared.p.moving, NULL, NULL, &o, &r));
+    assert_int_equal(r.momentum->grid.size[2], shared.r.momentum->grid.size[1]);
+    assert_memory_equal(&r.momentum->flow, &shared.r.momentum->flow, sizeof r.momentum->flow);
+    clvox_register_result_free(&r);
+    clvox_volume_destroy(&reference);
+    clvox_volume_destroy(&momentum);
+    clvox_volume_destroy(&want);
+}
+
+static void what_it_takes_is_the_momentums(void **state)
+{
+    (void)state;
+    const clvox_flow of = shared.r.momentum->flow;
+    clvox_volume quiet = *shared.r.momentum;
+    clvox_volume *warp = NULL;
+    clvox_shoot_options s;
+    clvox_shoot_defaults(&s);
+    assert_ok(clvox_shoot_settle(shared.r.momentum, &s));
+    assert_true(s.alpha == of.alpha && s.beta == of.beta && s.gamma == of.gamma && s.timesteps == of.timesteps);
+    assert_ok(clvox_shoot_settle(shared.r.momentum, &s));
+    quiet.flow = (clvox_flow){0};
+    clvox_shoot_defaults(&s);
+    assert_ok(clvox_shoot_settle(&quiet, &s));
+    assert_true(s.gamma == 1 && s.beta == 0 && s.timesteps == 4 && fabs(s.alpha - 2 * pow(1.3, 2 / 3.)) < 1e-5);
+    s.beta = 1;
+    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "found with the operator"));
+    s.beta = 0;
+    s.time = 9;
+    assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
+                     CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "36 steps"));
+    s.gamma = 0;
+    assert_int_equal(clvox_shoot_settle(&quiet, &s), CLVOX_ERROR_ARGUMENT);
+}
+
 static void another_grid_is_refused(void **state)
 {
     (void)state;
@@ -209,6 +273,8 @@ int main(void)
     test_set_up(maps_set_up);
     test_case(it_recovers_a_known_warp_and_repeats, "recovers a known warp as lddmm does, repeats");
     test_case(its_momentum_gives_its_map, "its momentum gives its map, and other times");
+    test_case(it_knows_every_storage, "axes in another order give the same map");
+    test_case(what_it_takes_is_the_momentums, "operator and time steps are the momentum's");
     test_case(another_grid_is_refused, "a momentum on another grid is refused");
     test_tear_down(maps_tear_down);
     return test_run("shooting", harness_close);
