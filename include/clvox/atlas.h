@@ -61,7 +61,8 @@ typedef struct clvox_atlas_map {
     clvox_volume *warp, *inverse_warp;   /* on the template's grid, as of clvox_register; NULL without deformation */
     double likeness;                     /* squared correlation with the template where both are */
     double displacement_mm;              /* rms of the warp */
-    char left_out[256];                  /* by options.skip_bad, the reason; "" as a rule. There is no map then */
+    double share;                        /* its weight over the sum of all; 0: it takes no part, and there is no map */
+    char left_out[256];                  /* by options.skip_bad, the reason; "" as a rule */
 } clvox_atlas_map;
 
 typedef struct clvox_atlas_result {
@@ -96,6 +97,29 @@ typedef struct clvox_atlas_result {
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                           const clvox_volume *start, const clvox_atlas_options *options,
                           clvox_atlas_result *result);
+
+/* Templates along a covariate, by kernel regression (Davis et al. 2007). */
+typedef struct clvox_atlas_regression {
+    const double *covariate; /* of each subject */
+    const double *at;        /* where templates are wanted */
+    int count;               /* of those */
+    double bandwidth;        /* sigma of the Gaussian, in the covariate's unit */
+    /* Takes a template and the maps of the subjects that took part; what it holds is released afterwards. Where
+     * options.state had it already, result->average and labels are NULL and there are no warps, only figures. A negative
+     * status ends the run with it. */
+    int (*ready)(void *user, int at, const clvox_atlas_result *result);
+    void *user;
+} clvox_atlas_regression;
+
+/* Templates as of clvox_atlas, one for each value c of regression->at: a subject's weight is multiplied by
+ * exp(-(c_i - c)^2 / (2 bandwidth^2)), and those of less than a thousandth of the nearest one's take no part. All lie on one
+ * grid. The linear rounds are done once for all subjects; a template then begins with A_i G, G such that the mean of log
+ * A_i G under its own weights is 0, so that sizes that change with the covariate do so in the templates too. A very large
+ * bandwidth gives the template of clvox_atlas, bit for bit, a very small one the nearest subject. start: what the linear
+ * rounds begin with. */
+CLVOX_API int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subjects, int count,
+                                  const clvox_volume *start, const clvox_atlas_options *options,
+                                  const clvox_atlas_regression *regression);
 
 /* Removes a state: of a run whose results are safe, or that nobody will go on with. */
 CLVOX_API void clvox_atlas_forget(const char *state);

@@ -29,7 +29,7 @@ int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, int status)
     snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
     clvox_volume_destroy(&s->map.warp);
     clvox_volume_destroy(&s->map.inverse_warp);
-    s->weight = a->weights = 0;
+    s->base = s->weight = a->weights = 0;
     for (int i = 0; i < a->count; i++)
         a->weights += a->s[i].weight;
     return a->weights > 0 ? CLVOX_OK : clv_fail_in(status, "no subject is left");
@@ -60,6 +60,7 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
     const clvox_register_images images = {
         .fixed = {a->average}, .moving = {s->image}, .channels = 1, .moving_mask = s->given->mask};
     if (clv_atlas_state_find(a, s)) {
+        a->registered++;
         a->out->resumed++;
         a->done += 1;
         return clv_atlas_told(a, 0);
@@ -82,12 +83,14 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
         goto end;
     }
     CLV_TRY(status);
-    clv_matrix_copy(CLV_MATRIX(r.matrix), s->map.matrix);
+    if (!deformable)
+        clv_matrix_copy(CLV_MATRIX(r.matrix), s->map.matrix);
     clvox_volume_destroy(&s->map.warp);
     clvox_volume_destroy(&s->map.inverse_warp);
     s->map.warp = r.warp, s->map.inverse_warp = r.inverse_warp;
     r.warp = r.inverse_warp = NULL;
     a->out->device_bytes = r.device_bytes > a->out->device_bytes ? r.device_bytes : a->out->device_bytes;
+    a->registered++;
     CLV_TRY(clv_atlas_state_keep(a, s));
     status = clv_atlas_told(a, 0);
 end:
@@ -114,6 +117,23 @@ static int run_round(clv_atlas_run *a)
     CLV_TRY(clv_atlas_average(a));
     clv_atlas_replace(a, round);
     a->out->rounds++;
+    for (int i = 0; i < a->count && !deformable; i++)
+        clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), a->s[i].affine);
+end:
+    return status;
+}
+
+int clv_atlas_run_until(clv_atlas_run *a, int rounds)
+{
+    int status = CLVOX_OK;
+    while (a->out->rounds < rounds) {
+        CLV_TRY(run_round(a));
+        const clvox_atlas_round *last = &a->out->round[a->out->rounds - 1];
+        if (last->deformable && last->change < a->o->until)
+            break;
+        if (a->out->rounds < a->rounds || (a->along && a->at < 0))
+            CLV_TRY(clv_atlas_state_advance(a));
+    }
 end:
     return status;
 }
@@ -163,36 +183,35 @@ static int run_all(clv_atlas_run *a, const clvox_atlas_subject *subjects)
     int status = CLVOX_OK;
     CLV_TRY(clv_atlas_gather(a, subjects));
     CLV_TRY(clv_atlas_state_open(a));
-    if (!a->average)
+    if (!a->average && (a->linear || !a->along))
         CLV_TRY(begin(a));
-    while (a->out->rounds < a->rounds) {
-        CLV_TRY(run_round(a));
-        const clvox_atlas_round *last = &a->out->round[a->out->rounds - 1];
-        if (last->deformable && last->change < a->o->until)
-            break;
-        if (a->out->rounds < a->rounds)
-            CLV_TRY(clv_atlas_state_advance(a));
-    }
+    if (a->at < 0)
+        CLV_TRY(clv_atlas_run_until(a, a->linear));
+    if (a->along)
+        return clv_atlas_regress(a);
+    a->at = 0;
+    CLV_TRY(clv_atlas_run_until(a, a->rounds));
     status = clv_atlas_vote(a);
 end:
     return status;
 }
 
-/* The maps go to the places where their subjects were given; those given twice have copies. */
-static int hand_over(clv_atlas_run *a)
+int clv_atlas_hand_over(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
-    for (int i = 0; i < a->count; i++)
-        if (a->s[i].first == i)
-            a->out->map[a->s[i].place] = a->s[i].map;
+    for (int i = 0; i < a->count; i++) {
+        clv_atlas_member *s = &a->s[i];
+        const clv_atlas_member *first = &a->s[s->first];
+        clvox_atlas_map *to = &a->out->map[s->place];
+        *to = first->map;
+        to->share = first->weight > 0 ? s->own * first->kernel / a->weights : 0;
+        if (s->first != i)
+            to->warp = to->inverse_warp = NULL;
+    }
     for (int i = 0; i < a->count; i++) {
         const clvox_atlas_map *first = &a->s[a->s[i].first].map;
         clvox_atlas_map *to = &a->out->map[a->s[i].place];
-        if (a->s[i].first == i)
-            continue;
-        *to = *first;
-        to->warp = to->inverse_warp = NULL;
-        if (!first->warp)
+        if (a->s[i].first == i || !first->warp)
             continue;
         CLV_TRY(copy_of(first->warp, &to->warp));
         CLV_TRY(copy_of(first->inverse_warp, &to->inverse_warp));
@@ -207,40 +226,79 @@ static bool is_final(int status)
     return status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT || status == CLVOX_ERROR_FORMAT;
 }
 
+static int run(clv_atlas_run *a, const clvox_atlas_subject *subjects)
+{
+    int status = CLVOX_OK;
+    const clvox_atlas_options *o = a->o;
+    clvox_atlas_result *result = a->out;
+    const int templates = a->along ? a->along->count : 1;
+    a->stage = "first mean";
+    a->at = -1;
+    a->linear = o->registration.linear == CLVOX_LINEAR_NONE ? 0 : o->linear_rounds;
+    a->rounds = a->linear + (o->registration.deform == CLVOX_DEFORM_NONE ? 0 : o->rounds);
+    a->all = a->count * ((1 + CLV_ATLAS_AVERAGING) * (a->linear + templates * (a->rounds - a->linear)) +
+                         CLV_ATLAS_AVERAGING * (1 + (a->along ? templates : 0)));
+    a->s = calloc((size_t)a->count, sizeof *a->s);
+    result->map = calloc((size_t)a->count, sizeof *result->map);
+    result->round = calloc((size_t)a->rounds + 1, sizeof *result->round);
+    if (!a->s || !result->map || !result->round) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    status = run_all(a, subjects);
+    if (a->key && is_final(status) && !result->rounds)
+        clvox_atlas_forget(o->state);
+    result->subjects = a->count;
+    const int copied = clv_atlas_hand_over(a);
+    status = status < 0 ? status : copied;
+    result->average = a->average;
+end:
+    for (int i = 0; a->s && i < a->count; i++)
+        clvox_volume_destroy(&a->s[i].image);
+    clvox_volume_destroy(&a->next);
+    free(a->s);
+    free(a->key);
+    if (status < 0)
+        clvox_atlas_result_free(result);
+    return status;
+}
+
 int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count, const clvox_volume *start,
                 const clvox_atlas_options *options, clvox_atlas_result *result)
 {
-    int status = CLVOX_OK;
     *result = (clvox_atlas_result){.average = NULL};
-    CLV_TRY(check(subjects, count, start, options));
-    clv_atlas_run a = {
-        .ctx = context, .o = options, .start = start, .count = count, .out = result, .stage = "first mean"};
-    a.linear = options->registration.linear == CLVOX_LINEAR_NONE ? 0 : options->linear_rounds;
-    a.rounds = a.linear + (options->registration.deform == CLVOX_DEFORM_NONE ? 0 : options->rounds);
-    a.all = count * ((1 + CLV_ATLAS_AVERAGING) * a.rounds + CLV_ATLAS_AVERAGING);
-    a.s = calloc((size_t)count, sizeof *a.s);
-    result->map = calloc((size_t)count, sizeof *result->map);
-    result->round = calloc((size_t)a.rounds + 1, sizeof *result->round);
-    if (!a.s || !result->map || !result->round) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto release;
-    }
-    status = run_all(&a, subjects);
-    if (a.key && is_final(status) && !result->rounds)
-        clvox_atlas_forget(options->state);
-    result->subjects = count;
-    const int copied = hand_over(&a);
-    status = status < 0 ? status : copied;
-    result->average = a.average;
-release:
-    for (int i = 0; a.s && i < count; i++)
-        clvox_volume_destroy(&a.s[i].image);
-    clvox_volume_destroy(&a.next);
-    free(a.s);
-    free(a.key);
-end:
+    const int status = check(subjects, count, start, options);
     if (status < 0)
-        clvox_atlas_result_free(result);
+        return status;
+    return run(&(clv_atlas_run){.ctx = context, .o = options, .start = start, .count = count, .out = result}, subjects);
+}
+
+static int check_regression(const clvox_atlas_regression *r, const clvox_atlas_subject *s, int count)
+{
+    if (r->count < 1 || !(r->bandwidth > 0))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a regression takes one value or more, and a bandwidth above 0");
+    for (int i = 0; i < r->count; i++)
+        if (!isfinite(r->at[i]))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "a template is wanted at %g, which is no number", r->at[i]);
+    for (int i = 0; i < count; i++)
+        if (!isfinite(r->covariate[i]))
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: its covariate is not known", s[i].name ? s[i].name : "a subject");
+    return CLVOX_OK;
+}
+
+int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subjects, int count,
+                        const clvox_volume *start, const clvox_atlas_options *options,
+                        const clvox_atlas_regression *regression)
+{
+    int status = CLVOX_OK;
+    clvox_atlas_result result = {.average = NULL};
+    CLV_TRY(check(subjects, count, start, options));
+    CLV_TRY(check_regression(regression, subjects, count));
+    clv_atlas_run a = {
+        .ctx = context, .o = options, .start = start, .along = regression, .count = count, .out = &result};
+    status = run(&a, subjects);
+    clvox_atlas_result_free(&result);
+end:
     return status;
 }
 

@@ -14,21 +14,27 @@ typedef struct clv_atlas_member {
     uint64_t hash;       /* of its contents */
     int first;           /* the first one of the same contents, as a rule itself */
     double own;          /* weight against the largest */
-    double weight;       /* in the averages: with those of the same contents; 0: it is not registered */
-    clvox_volume *image; /* on one scale; NULL with the weight 0 from the start */
-    clvox_atlas_map map;
+    double base;         /* with those of the same contents: 0 for all but the first of these, and what was left out */
+    double kernel;       /* of a regression, else 1 */
+    double weight;       /* in the averages, base kernel; 0: it is not registered */
+    clvox_volume *image; /* on one scale; NULL with a base of 0 from the start */
+    double affine[4][4]; /* of the linear rounds */
+    clvox_atlas_map map; /* its matrix is that, or for a template of a regression centred anew */
 } clv_atlas_member;
 
 typedef struct clv_atlas_run {
     clvox_context *ctx;
     const clvox_atlas_options *o;
     const clvox_volume *start;
+    const clvox_atlas_regression *along; /* NULL: one template */
+    int at;                              /* the template that is being made; -1 in the linear rounds */
     clv_atlas_member *s; /* in the order of their contents: sums do not hang on the order given */
     int count;
     double weights; /* the sum of those in the averages */
     clvox_grid grid;
     clvox_volume *average, *next;
-    int linear, rounds; /* to be done: rounds of linear registration, and all */
+    int linear, rounds; /* to be done: rounds of linear registration, and all of a template */
+    int registered;     /* registrations until now, those of a state among them */
     clvox_atlas_result *out;
     char *key; /* what a state has to be of; NULL: none is kept */
     const char *stage;
@@ -40,6 +46,14 @@ typedef struct clv_atlas_run {
 
 /* Puts the subject's name before the message. */
 int clv_atlas_fail(int status, const clv_atlas_member *s);
+/* The weights of the template that is being made. */
+void clv_atlas_weigh(clv_atlas_run *a);
+/* Rounds until there are `rounds`. */
+int clv_atlas_run_until(clv_atlas_run *a, int rounds);
+/* The maps go to the places where their subjects were given; those given twice have copies. */
+int clv_atlas_hand_over(clv_atlas_run *a);
+/* The templates of a regression, after the linear rounds. */
+int clv_atlas_regress(clv_atlas_run *a);
 /* Leaves a subject out whose data make `status`, where options->skip_bad says so and others are left: CLVOX_OK then. */
 int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, int status);
 /* Tells the progress; share: of the registration that is under way. CLVOX_ERROR_STOPPED */
@@ -71,5 +85,8 @@ int clv_atlas_state_keep(const clv_atlas_run *a, const clv_atlas_member *s);
 bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s);
 /* A round is over, and another follows. */
 int clv_atlas_state_advance(const clv_atlas_run *a);
+/* The figures of a template of a regression: kept once it has been taken, and found again. */
+int clv_atlas_state_keep_template(const clv_atlas_run *a);
+int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_result *r);
 
 #endif

@@ -3,6 +3,7 @@
  *   run        version, device, options and subjects, a line each
  *   round      after every round but the last: its template, the affines, the figures of the rounds
  *   subject_N  the maps of one subject of the round that is under way
+ *   template_N the figures of a template of a regression that is done
  * Every file is written under another name first. What is damaged, or of another run or round, counts as missing. */
 #include <dirent.h>
 #include <inttypes.h>
@@ -32,7 +33,9 @@ typedef struct head {
     uint32_t key;   /* of the run's */
     uint32_t crc;   /* of these bytes */
     int32_t round;  /* rounds before */
-    int32_t place;  /* of a subject among the sorted ones */
+    int32_t at;     /* the template, as of clv_atlas_run */
+    int32_t place;  /* of a subject among the sorted ones; -1 */
+    int32_t registered;
 } head;
 
 typedef struct piece {
@@ -48,7 +51,8 @@ static const char *path_in(const char *folder, const char *name, char path[PATH_
 
 static head head_of(const clv_atlas_run *a, int place)
 {
-    head h = {.round = a->out->rounds, .place = place, .key = libdeflate_crc32(0, a->key, strlen(a->key))};
+    head h = {.round = a->out->rounds, .at = a->at, .place = place, .registered = a->registered};
+    h.key = libdeflate_crc32(0, a->key, strlen(a->key));
     memcpy(h.magic, MAGIC, sizeof h.magic);
     return h;
 }
@@ -75,7 +79,8 @@ end:
     return status;
 }
 
-/* false where the file is not there, damaged or of another run, place or size. The round is for the caller to compare. */
+/* false where the file is not there, damaged or of another run, place or size. Round and template are for the caller to
+ * compare. */
 static bool load(const clv_atlas_run *a, const char *name, head *h, const piece *p, int count)
 {
     const head want = *h;
@@ -138,6 +143,11 @@ static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
                                  clvox_grid_voxels(&a->start->grid) * sizeof(float)));
     else
         fprintf(to, "template to begin with\tnone\n");
+    fprintf(to, "bandwidth\t%.17g\n", a->along ? a->along->bandwidth : 0);
+    fprintf(to, "list of values\t");
+    for (int i = 0; a->along && i < a->along->count; i++)
+        fprintf(to, "%s%.17g", i ? "," : "", a->along->at[i]);
+    fputc('\n', to);
     print_fields(to, &clv_atlas_table, a->o);
     print_fields(to, &clv_register_table, &a->o->registration);
 }
@@ -185,7 +195,7 @@ static int refuse(const clv_atlas_run *a, const char *key)
 
 /* Of a subject, between rounds. */
 typedef struct standing {
-    double matrix[4][4], weight;
+    double affine[4][4], matrix[4][4], base, kernel;
     char left_out[sizeof(((clvox_atlas_map *)NULL)->left_out)];
 } standing;
 
@@ -217,13 +227,21 @@ static int load_round(clv_atlas_run *a)
     const standing *from = p[0].bytes;
     a->weights = 0;
     for (int i = 0; i < a->count; i++) {
-        clv_matrix_copy(from[i].matrix, a->s[i].map.matrix);
-        memcpy(a->s[i].map.left_out, from[i].left_out, sizeof from[i].left_out);
-        a->weights += a->s[i].weight = from[i].weight;
+        clv_atlas_member *s = &a->s[i];
+        clv_matrix_copy(from[i].affine, s->affine);
+        clv_matrix_copy(from[i].matrix, s->map.matrix);
+        memcpy(s->map.left_out, from[i].left_out, sizeof from[i].left_out);
+        s->base = from[i].base;
+        s->kernel = from[i].kernel;
+        s->weight = s->base * s->kernel;
+        a->weights += s->weight;
     }
+    const int templates = h.at > 0 ? h.at : 0;
+    a->at = h.at;
     a->out->rounds = h.round;
-    a->out->resumed = h.round * a->count;
-    a->done = a->count * ((1 + CLV_ATLAS_AVERAGING) * h.round + CLV_ATLAS_AVERAGING);
+    a->out->resumed = a->registered = h.registered;
+    a->done = a->count * ((1 + CLV_ATLAS_AVERAGING) * (h.round + templates * (a->rounds - a->linear)) +
+                          CLV_ATLAS_AVERAGING * (1 + (a->along ? templates : 0)));
 end:
     free(p[0].bytes);
     return status;
@@ -256,9 +274,12 @@ int clv_atlas_state_advance(const clv_atlas_run *a)
     CLV_TRY(round_pieces(a, p));
     standing *to = p[0].bytes;
     for (int i = 0; i < a->count; i++) {
-        clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), to[i].matrix);
-        memcpy(to[i].left_out, a->s[i].map.left_out, sizeof to[i].left_out);
-        to[i].weight = a->s[i].weight;
+        const clv_atlas_member *s = &a->s[i];
+        clv_matrix_copy(s->affine, to[i].affine);
+        clv_matrix_copy(s->map.matrix, to[i].matrix);
+        memcpy(to[i].left_out, s->map.left_out, sizeof to[i].left_out);
+        to[i].base = s->base;
+        to[i].kernel = s->kernel;
     }
     status = save(a, "round", head_of(a, -1), p, ROUND_PIECES);
 end:
@@ -313,7 +334,7 @@ bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s)
          clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, &map.inverse_warp) < 0))
         goto missing;
     const int count = subject_pieces(a, &map, name, place, p);
-    if (!load(a, name, &h, p, count) || h.round != a->out->rounds)
+    if (!load(a, name, &h, p, count) || h.round != a->out->rounds || h.at != a->at)
         goto missing;
     clvox_volume_destroy(&s->map.warp);
     clvox_volume_destroy(&s->map.inverse_warp);
@@ -325,13 +346,43 @@ missing:
     return false;
 }
 
+static int template_pieces(const clv_atlas_run *a, int at, const clvox_atlas_result *r, char name[32], piece p[2])
+{
+    snprintf(name, 32, "template_%d", at);
+    p[0] = (piece){r->round, (size_t)a->rounds * sizeof *r->round};
+    p[1] = (piece){r->map, (size_t)a->count * sizeof *r->map}; /* whose warps are NULL */
+    return 2;
+}
+
+int clv_atlas_state_keep_template(const clv_atlas_run *a)
+{
+    char name[32];
+    piece p[2];
+    if (!a->key)
+        return CLVOX_OK;
+    const int count = template_pieces(a, a->at, a->out, name, p);
+    return save(a, name, head_of(a, -1), p, count);
+}
+
+int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_result *r)
+{
+    char name[32];
+    piece p[2];
+    head h = head_of(a, -1);
+    const int count = template_pieces(a, at, r, name, p);
+    if (!load(a, name, &h, p, count) || h.at != at)
+        return clv_fail(CLVOX_ERROR_FILE, "%s: the file %s is damaged; remove the folder to begin anew", a->o->state, name);
+    r->rounds = h.round;
+    return CLVOX_OK;
+}
+
 /* ---- the end ------------------------------------------------------------- */
 
 /* Whether a state has a file of this name, unfinished ones of a run that was killed among them. */
 static bool is_ours(const char *name)
 {
     const size_t length = strlen(name);
-    return !strcmp(name, "run") || !strcmp(name, "round") || !strncmp(name, "subject_", 8) ||
+    return !strcmp(name, "run") || !strcmp(name, "round") || !strncmp(name, "subject_", 8) || !strncmp(name, "template_", 9) ||
            (!strncmp(name, ".clvox-", 7) && length > 5 && !strcmp(name + length - 5, ".part"));
 }
 

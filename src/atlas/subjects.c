@@ -33,9 +33,10 @@ static bool is_same_volume(const clvox_volume *a, const clvox_volume *b)
                       !memcmp(a->data, b->data, clvox_grid_voxels(&a->grid) * sizeof *a->data));
 }
 
-static bool is_same(const clvox_atlas_subject *a, const clvox_atlas_subject *b)
+static bool is_same(const clv_atlas_run *a, const clv_atlas_member *s, const clv_atlas_member *t)
 {
-    return is_same_volume(a->image, b->image) && is_same_volume(a->mask, b->mask);
+    return is_same_volume(s->given->image, t->given->image) && is_same_volume(s->given->mask, t->given->mask) &&
+           (!a->along || a->along->covariate[s->place] == a->along->covariate[t->place]);
 }
 
 static int by_contents(const void *a, const void *b)
@@ -168,6 +169,7 @@ static int place(clv_atlas_run *a)
         clv_matrix_identity(a->s[i].map.matrix);
         for (int k = 0; k < 3 && !one && !a->start && a->s[i].weight > 0; k++)
             a->s[i].map.matrix[k][3] = center[i][k] - mean[k];
+        clv_matrix_copy(CLV_MATRIX(a->s[i].map.matrix), a->s[i].affine);
     }
 end:
     free(center);
@@ -182,28 +184,32 @@ static void find_twins(clv_atlas_run *a)
         clv_atlas_member *s = &a->s[i];
         s->first = i;
         for (int k = i - 1; k >= 0 && a->s[k].hash == s->hash && s->first == i; k--)
-            if (is_same(a->s[k].given, s->given))
+            if (is_same(a, &a->s[k], s))
                 s->first = a->s[k].first;
-        a->s[s->first].weight += s->own;
-        most = fmax(most, a->s[s->first].weight);
+        a->s[s->first].base += s->own;
+        most = fmax(most, a->s[s->first].base);
     }
     for (int i = 0; i < a->count; i++) { /* the same bits for weights of the same ratios */
         a->s[i].own = (double)(float)(a->s[i].own / most);
-        a->s[i].weight = (double)(float)(a->s[i].weight / most);
+        a->s[i].base = (double)(float)(a->s[i].base / most);
     }
 }
 
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
-    for (int i = 0; i < a->count; i++)
-        a->s[i] = (clv_atlas_member){
-            .given = &subjects[i], .place = i, .hash = hash_of(&subjects[i]), .own = subjects[i].weight};
-    qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
-    find_twins(a);
     for (int i = 0; i < a->count; i++) {
         clv_atlas_member *s = &a->s[i];
-        a->weights += s->weight;
+        *s = (clv_atlas_member){.given = &subjects[i], .place = i, .hash = hash_of(&subjects[i])};
+        s->own = subjects[i].weight;
+        if (a->along)
+            s->hash = hash_bytes(s->hash, &a->along->covariate[i], sizeof a->along->covariate[i]);
+    }
+    qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
+    find_twins(a);
+    clv_atlas_weigh(a);
+    for (int i = 0; i < a->count; i++) {
+        clv_atlas_member *s = &a->s[i];
         status = s->weight > 0 ? normalise(a, s) : CLVOX_OK;
         CLV_TRY(clv_atlas_leave_out(a, s, status));
     }

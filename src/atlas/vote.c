@@ -68,7 +68,8 @@ int clv_atlas_vote(clv_atlas_run *a)
         int count = 0;
         for (int i = 0; i < a->count; i++)
             if (labels[i])
-                p[count++] = (ballot){clv_label_name(labels[i], labels[i]->data[v]), a->s[i].own};
+                p[count++] = (ballot){clv_label_name(labels[i], labels[i]->data[v]),
+                                      a->s[i].own * a->s[a->s[i].first].kernel};
         qsort(p, (size_t)count, sizeof *p, by_name);
         exact[v] = winner(p, count);
         a->out->labels->data[v] = (float)exact[v];

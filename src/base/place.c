@@ -73,11 +73,16 @@ static place place_of(const char *path)
     return p;
 }
 
+static bool is_same(const place *x, const place *y)
+{
+    return x->known && y->known && x->info.st_dev == y->info.st_dev && x->info.st_ino == y->info.st_ino &&
+           !strcmp(x->name, y->name);
+}
+
 bool clv_place_same(const char *a, const char *b)
 {
     const place x = place_of(a), y = place_of(b);
-    return x.known && y.known && x.info.st_dev == y.info.st_dev && x.info.st_ino == y.info.st_ino &&
-           !strcmp(x.name, y.name);
+    return is_same(&x, &y);
 }
 
 int clv_place_check(const char *path)
@@ -107,27 +112,44 @@ int clv_place_check(const char *path)
     return status;
 }
 
+static place *places_of(const char *const *paths, int count)
+{
+    place *p = calloc((size_t)count + 1, sizeof *p);
+    for (int i = 0; p && i < count; i++)
+        if (paths[i])
+            p[i] = place_of(paths[i]);
+    return p;
+}
+
 int clvox_outputs_check(const char *const *inputs, int input_count, const char *const *outputs,
                         int output_count)
 {
     int status = CLVOX_OK;
+    place *in = places_of(inputs, input_count), *out = places_of(outputs, output_count);
+    if (!in || !out) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
     for (int i = 0; i < output_count; i++) {
         if (!outputs[i])
             continue;
         CLV_TRY(clv_place_check(outputs[i]));
-        for (int k = 0; k < input_count; k++)
-            if (inputs[k] && clv_place_same(outputs[i], inputs[k])) {
+        for (int k = 0; k < input_count && status >= 0; k++)
+            if (is_same(&out[i], &in[k])) {
                 const bool spelt = strcmp(outputs[i], inputs[k]) != 0;
-                return clv_fail(CLVOX_ERROR_FILE,
-                                "%s: would be overwritten, and is an input%s%s; give the results another name",
-                                outputs[i], spelt ? ": " : "", spelt ? inputs[k] : "");
+                status = clv_fail(CLVOX_ERROR_FILE,
+                                  "%s: would be overwritten, and is an input%s%s; give the results another name",
+                                  outputs[i], spelt ? ": " : "", spelt ? inputs[k] : "");
             }
-        for (int k = 0; k < i; k++)
-            if (outputs[k] && clv_place_same(outputs[i], outputs[k]))
-                return clv_fail(CLVOX_ERROR_FILE, "%s: two results would have this name (%s); give one another",
-                                outputs[i], outputs[k]);
+        for (int k = 0; k < i && status >= 0; k++)
+            if (is_same(&out[i], &out[k]))
+                status = clv_fail(CLVOX_ERROR_FILE, "%s: two results would have this name (%s); give one another",
+                                  outputs[i], outputs[k]);
+        CLV_TRY(status);
     }
 end:
+    free(in);
+    free(out);
     return status;
 }
 

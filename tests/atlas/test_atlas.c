@@ -273,41 +273,169 @@ static void sums_in_one_order(void **state)
         clvox_atlas_result_free(&r[t]);
 }
 
+/* A ball in voxels of 2 mm, its edge smooth. */
+static clvox_volume *ball(const int size[3], double radius)
+{
+    clvox_grid grid;
+    clv_phantom_grid(size, (const double[3]){2, 2, 2}, false, &grid);
+    clvox_volume *v = zeros(&grid);
+    for (int k = 0; k < (int)clvox_grid_voxels(&grid); k++) {
+        const double at[3] = {k % size[0] - size[0] / 2, k / size[0] % size[1] - size[1] / 2,
+                              k / (size[0] * size[1]) - size[2] / 2};
+        double distance = 2 * sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]) - radius;
+        v->data[k] = (float)(100 / (1 + exp(distance / 1.2)));
+    }
+    return v;
+}
+
+static double radius_of(const clvox_volume *v)
+{
+    double volume = 0;
+    for (size_t k = 0; k < clvox_grid_voxels(&v->grid); k++)
+        volume += (double)v->data[k] / 100 * 8;
+    return cbrt(volume * 3 / (4 * 3.14159265358979));
+}
+
+static void options_of_balls(clvox_atlas_options *o)
+{
+    clvox_atlas_defaults(o);
+    o->registration.deform = CLVOX_DEFORM_GREEDY;
+    o->registration.linear = CLVOX_LINEAR_NONE;
+    clvox_register_preset(&o->registration, CLVOX_PRESET_QUICK);
+    o->registration.metric = CLVOX_METRIC_SSD;
+}
+
 /* Balls of 13 and 19 mm: the template's radius lies between, by the mean of the logarithms. */
 static void concentric_balls(void **state)
 {
-    clvox_grid grid;
     population all = {.count = 0};
     clvox_atlas_options o;
     clvox_atlas_result r;
     static const int size[3] = {33, 31, 35};
-    static const double edge[3] = {2, 2, 2}, radius[2] = {13, 19};
     (void)state;
-    clv_phantom_grid(size, edge, false, &grid);
-    for (int i = 0; i < 2; i++) {
-        clvox_volume *v = zeros(&grid);
-        for (int k = 0; k < (int)clvox_grid_voxels(&grid); k++) {
-            const double at[3] = {k % size[0] - 16., k / size[0] % size[1] - 15., k / (size[0] * size[1]) - 17.};
-            double distance = 2 * sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]) - radius[i];
-            v->data[k] = (float)(100 / (1 + exp(distance / 1.2)));
-        }
-        add_subject(&all, v);
-    }
-    options_of(&o, CLVOX_DEFORM_GREEDY);
-    clvox_register_defaults(&o.registration);
-    o.registration.deform = CLVOX_DEFORM_GREEDY;
-    o.registration.linear = CLVOX_LINEAR_NONE;
-    o.registration.metric = CLVOX_METRIC_SSD;
-    clvox_register_preset(&o.registration, CLVOX_PRESET_QUICK);
-    o.registration.metric = CLVOX_METRIC_SSD;
+    add_subject(&all, ball(size, 13));
+    add_subject(&all, ball(size, 19));
+    options_of_balls(&o);
     o.rounds = 3;
     build(&all, &o, &r);
-    double volume = 0;
-    for (size_t k = 0; k < clvox_grid_voxels(&grid); k++)
-        volume += (double)r.average->data[k] / 100 * 8;
-    double found = cbrt(volume * 3 / (4 * 3.14159265358979));
+    const double found = radius_of(r.average);
     assert_that(fabs(found - 16) < 1, "the template's ball has a radius of %g mm", found);
     clvox_atlas_result_free(&r);
+    release(&all);
+}
+
+/* ---- along a covariate ---------------------------------------------------- */
+
+typedef struct taken {
+    clvox_volume *average[3], *labels[3];
+    double share[3][MOST], matrix[3][MOST][4][4];
+    int calls, figures, rounds[3];
+} taken;
+
+static int take(void *user, int at, const clvox_atlas_result *r)
+{
+    taken *t = user;
+    t->calls++;
+    t->rounds[at] = r->rounds;
+    for (int i = 0; i < r->subjects; i++) {
+        t->share[at][i] = r->map[i].share;
+        clv_matrix_copy(CLV_MATRIX(r->map[i].matrix), t->matrix[at][i]);
+    }
+    if (!r->average) {
+        t->figures++;
+        return CLVOX_OK;
+    }
+    clvox_volume_destroy(&t->average[at]);
+    t->average[at] = copy_of(r->average);
+    assert_true(!r->map[0].warp == !(r->map[0].share > 0) || !r->round[r->rounds - 1].deformable);
+    return CLVOX_OK;
+}
+
+static void release_taken(taken *t)
+{
+    for (int i = 0; i < 3; i++)
+        clvox_volume_destroy(&t->average[i]);
+    *t = (taken){.calls = 0};
+}
+
+/* Radii that grow with the age: a template's is that of the mean age under its kernel. */
+static void balls_that_grow(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    taken t = {.calls = 0};
+    static const int size[3] = {27, 25, 26};
+    static const double age[5] = {0, 1, 2, 3, 4}, at[2] = {2, 3.5};
+    const clvox_atlas_regression along = {
+        .covariate = age, .at = at, .count = 2, .bandwidth = .7, .ready = take, .user = &t};
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        add_subject(&all, ball(size, 11 + 2 * age[i]));
+    options_of_balls(&o);
+    o.rounds = 2;
+    assert_ok(clvox_atlas_regress(ctx, all.s, all.count, NULL, &o, &along));
+    assert_int_equal(t.calls, 2);
+    for (int k = 0; k < 2; k++) {
+        double mean = 0, sum = 0;
+        for (int i = 0; i < 5; i++) {
+            const double kernel = exp(-(age[i] - at[k]) * (age[i] - at[k]) / (2 * .7 * .7));
+            mean += t.share[k][i] * age[i];
+            sum += t.share[k][i];
+            assert_that(kernel < 1e-3 || fabs(t.share[k][i] / t.share[k][2] -
+                                              kernel / exp(-(2 - at[k]) * (2 - at[k]) / (2 * .7 * .7))) < 1e-5,
+                        "share %g", t.share[k][i]);
+        }
+        assert_float_equal(sum, 1, 1e-12);
+        const double found = radius_of(t.average[k]), want = 11 + 2 * mean;
+        assert_that(fabs(found - want) < .5, "at %g the radius is %g, not %g", at[k], found, want);
+    }
+    assert_true(t.share[1][0] == 0); /* too far */
+    release_taken(&t);
+    release(&all);
+}
+
+/* Affines are shared, and their mean under a template's own weights is removed. */
+static void bandwidths(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result plain;
+    taken t = {.calls = 0};
+    double age[4] = {7, 8, 9.5, 8}, at[2] = {8.2, 9};
+    clvox_atlas_regression along = {
+        .covariate = age, .at = at, .count = 2, .bandwidth = 1e9, .ready = take, .user = &t};
+    (void)state;
+    make_three(&all);
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 3;
+    o.keep_intensities = 1;
+    all.s[0].weight = 2;
+    all.s[2].labels = all.own[2];
+    build(&all, &o, &plain);
+    const size_t voxels = clvox_grid_voxels(&plain.average->grid);
+    assert_ok(clvox_atlas_regress(ctx, all.s, all.count, NULL, &o, &along));
+    for (int k = 0; k < 2; k++) {
+        assert_memory_equal(t.average[k]->data, plain.average->data, voxels * sizeof(float));
+        assert_int_equal(t.rounds[k], 3);
+    }
+    clvox_atlas_result_free(&plain);
+    release_taken(&t);
+    /* The nearest alone, and where two are as near, both; one of them has labels, one is given twice. */
+    add_subject(&all, copy_of(all.own[1]));
+    along.bandwidth = 1e-3;
+    assert_ok(clvox_atlas_regress(ctx, all.s, all.count, NULL, &o, &along));
+    assert_that(apart(t.average[0], all.own[1]) < 1e-4, "%g from the nearest", apart(t.average[0], all.own[1]));
+    assert_that(apart(t.average[1], all.own[2]) < 1e-4, "%g from the nearest", apart(t.average[1], all.own[2]));
+    assert_true(t.share[0][0] == 0 && t.share[0][1] == .5 && t.share[0][2] == 0 && t.share[0][3] == .5);
+    assert_true(t.share[1][2] == 1);
+    assert_that(fabs(t.matrix[1][2][0][3]) < 1e-6, "the affine to itself shifts by %g mm", t.matrix[1][2][0][3]);
+    release_taken(&t);
+    age[1] = NAN;
+    assert_int_equal(clvox_atlas_regress(ctx, all.s, all.count, NULL, &o, &along), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "second: its covariate"));
+    age[1] = 8, along.bandwidth = 0;
+    assert_int_equal(clvox_atlas_regress(ctx, all.s, all.count, NULL, &o, &along), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(t.calls, 0);
     release(&all);
 }
 
@@ -456,6 +584,49 @@ static void stopped_and_resumed(void **state)
     release(&all);
 }
 
+static void regression_resumed(void **state)
+{
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    taken want = {.calls = 0}, t = {.calls = 0};
+    char place[] = "/tmp/atlas-along-XXXXXX";
+    static const double age[3] = {3, 4, 6}, at[3] = {3, 5, 6};
+    int calls, attempts = 0, status = CLVOX_ERROR_STOPPED;
+    clvox_atlas_regression along = {
+        .covariate = age, .at = at, .count = 3, .bandwidth = 1.5, .ready = take, .user = &want};
+    (void)state;
+    make_three(&all);
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    o.registration.iterations[0] = o.registration.iterations[1] = 2;
+    assert_ok(clvox_atlas_regress(ctx, all.s, 3, NULL, &o, &along));
+    assert_int_equal(want.calls, 3);
+    assert_non_null(mkdtemp(place));
+    o.state = place;
+    o.progress = stop_after;
+    o.user = &calls;
+    along.user = &t;
+    for (; status == CLVOX_ERROR_STOPPED && attempts < 200; attempts++) {
+        calls = attempts;
+        status = clvox_atlas_regress(ctx, all.s, 3, NULL, &o, &along);
+    }
+    assert_ok(status);
+    assert_that(t.calls > 6 && t.figures > 2, "%d templates were taken, %d as figures", t.calls, t.figures);
+    for (int k = 0; k < 3; k++) {
+        assert_memory_equal(t.average[k]->data, want.average[k]->data,
+                            clvox_grid_voxels(&t.average[k]->grid) * sizeof(float));
+        assert_memory_equal(t.share[k], want.share[k], sizeof t.share[k]);
+        assert_memory_equal(t.matrix[k], want.matrix[k], sizeof t.matrix[k]);
+        assert_int_equal(t.rounds[k], want.rounds[k]);
+    }
+    along.bandwidth = 2;
+    assert_int_equal(clvox_atlas_regress(ctx, all.s, 3, NULL, &o, &along), CLVOX_ERROR_FILE);
+    assert_non_null(strstr(clvox_message(), "another bandwidth (1.5, not 2)"));
+    clvox_atlas_forget(place);
+    release_taken(&want);
+    release_taken(&t);
+    release(&all);
+}
+
 /* A subject that no registration can use is left out of all that follows, of what a state keeps too. */
 static void left_out(void **state)
 {
@@ -554,6 +725,9 @@ int main(void)
     test_case(sums_in_one_order, "values whose sum depends on its order are summed in one");
     test_case(order_and_weights, "order and scale of weights change no bit; twice is a weight of 2");
     test_case(concentric_balls, "balls of two radii average to one between");
+    test_case(balls_that_grow, "templates along a covariate: balls have the radius of the mean age");
+    test_case(bandwidths, "a very large bandwidth is the plain template, a very small one the nearest subject");
+    test_case(regression_resumed, "templates along a covariate go on where they were stopped");
     test_case(other_grids, "one subject; two of other grids and orientations, with labels");
     return test_run("atlas", harness_close);
 }

@@ -9,6 +9,7 @@ for seed in 1 2 3; do
     "$program" apply -i l.nii -r t.nii -t "w$seed.nii" --interp label -o "l$seed.nii" -q
 done
 fast="--quick --linear rigid --linear-rounds 1 --rounds 1 --shrink 2x1 --iterations 3x3"
+tab=$(printf '\t')
 hash_of() { md5sum < "$1"; }
 
 begin "a template, maps of every subject, a summary and a report"
@@ -120,6 +121,34 @@ for name in template.nii.gz s1_warp.nii.gz s3_affine.txt s2_inverse_warp.nii.gz;
     [ "$(hash_of whole/$name)" = "$(hash_of ended/$name)" ] || complain "$name has other bits"
 done
 
+begin "templates along a covariate, also of a run that was ended between two"
+printf 'age\timage\tlabels\n2\ts1.nii\tl1.nii\n3\ts2.nii\t\nn/a\ts1.nii\t\n8\ts3.nii\t\n' > ages.tsv
+along="--list ages.tsv --regress age --at 2.5,8 --bandwidth 1"
+exits 1 clvox atlas -q -o grown $slow $along; one_sentence; says 's1.nii: its age is not known'
+exits 0 clvox atlas -o grown $slow $along --skip-bad
+prints 'age 2.5: 2 subjects, by their weights as many as 2.0; mean age 2.5'
+for name in template_2.5.nii.gz template_2.5_labels.nii.gz s2_2.5_inverse_warp.nii.gz s3_8_affine.txt summary_8.tsv; do exists "grown/$name"; done
+absent grown/template_8_labels.nii.gz; absent grown/s3_2.5_warp.nii.gz; absent grown/template.nii.gz; absent grown/state
+json grown/report.json '[(t["at"], t["subjects"], len(t["rounds"])) for t in j["result"]["templates"]] == [(2.5, 2, 4), (8, 1, 4)]'
+json grown/report.json 'j["options"]["regress"] == "age" and abs(j["result"]["templates"][0]["mean"] - 2.5) < 1e-6'
+head -n 1 grown/summary_8.tsv | grep -q "age${tab}share" || complain "the summary lacks columns"
+python3 - "$program" $slow $along --skip-bad > log/out 2> log/err <<'P' || complain "not ended as it should"
+import os, signal, subprocess, sys, time
+run = subprocess.Popen([sys.argv[1], "atlas", "-q", "-o", "half"] + sys.argv[2:])
+while run.poll() is None and not os.path.exists("half/state/template_0"):
+    time.sleep(0.002)
+run.send_signal(signal.SIGTERM)
+sys.exit(run.wait() != 143 or not os.path.exists("half/template_2.5.nii.gz") or os.path.exists("half/template_8.nii.gz"))
+P
+touch -d 2001-01-01 half/template_2.5.nii.gz
+exits 0 clvox atlas -o half $slow $along --skip-bad
+[ "$(date -r half/template_2.5.nii.gz +%Y)" = 2001 ] || complain "a template that was there was made again"
+for name in template_2.5.nii.gz template_8.nii.gz s3_8_affine.txt summary_2.5.tsv; do
+    [ "$(hash_of half/$name)" = "$(hash_of grown/$name)" ] || complain "$name has other bits"
+done
+json half/report.json 'j["outputs"] == [f.replace("grown", "half") for f in json.load(open("grown/report.json"))["outputs"]]'
+json half/report.json 'json.dumps(j["result"]["templates"]) == json.dumps(json.load(open("grown/report.json"))["result"]["templates"])'
+
 begin "misuse and inputs that make no sense are one sentence"
 exits 2 clvox atlas s1.nii; says '-o DIR'
 exits 2 clvox atlas -o x; says 'images are missing'
@@ -143,6 +172,12 @@ exits 2 clvox atlas -o x s1.nii --inverse; says '--inverse'
 exits 2 clvox atlas -o x s1.nii --weights 1,2; says '1 numbers above 0'
 exits 2 clvox atlas -o x s1.nii s2.nii --weights 1,0; says '2 numbers above 0'
 exits 2 clvox atlas -o x --list lists/list.tsv --weights 1; says 'a column .weight'
+exits 2 clvox atlas -o x s1.nii --regress age; says 'belong together'
+exits 2 clvox atlas -o x --list ages.tsv --regress age --at 2,x --bandwidth 1; says '--at 2,x: numbers'
+exits 1 clvox atlas -o x --list ages.tsv --regress weight --at 2 --bandwidth 1; one_sentence; says 'no column .weight'
+printf 'age\timage\nold\ts1.nii\n' > old.tsv
+exits 1 clvox atlas -o x --list old.tsv --regress age --at 2 --bandwidth 1; one_sentence; says 'line 2: the age old is not a number'
+exits 1 clvox atlas -q -o x --list ages.tsv --skip-bad --regress age --at 2,2 --bandwidth 1; one_sentence; says 'two results'
 exits 2 clvox atlas -o x s1.nii --until -1; says '--until'
 exits 0 clvox atlas -o still $fast --deform none --rounds 3 s1.nii s2.nii; says '--rounds has no effect with --deform none'
 absent x

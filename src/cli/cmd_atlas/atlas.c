@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates of populations. */
+#include "cli/cmd_atlas/atlas.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atlas/options.h"
+#include "cli/bar.h"
+#include "cli/cmd_register/options.h"
+#include "register/options.h"
+
+/* ---- the run ------------------------------------------------------------- */
+
+/* What becomes of templates when they are ready. */
+typedef struct output {
+    command *cli;
+    const cli_atlas_request *r;
+    cJSON *log;  /* the result; for a regression its list of templates */
+    FILE *lines; /* what is printed at the end */
+    size_t device_bytes;
+    int resumed;
+    bool *left_out; /* by subject: it has been said */
+} output;
+
+static int take(void *user, int at, const clvox_atlas_result *result)
+{
+    output *o = user;
+    cJSON *to = o->log;
+    const int status = cli_atlas_write(o->cli, o->r, at, result);
+    if (status < 0)
+        return status;
+    if (o->r->ats)
+        cJSON_AddItemToArray(o->log, to = cJSON_CreateObject());
+    cli_atlas_report(to, o->r, at, result, o->lines);
+    for (int i = 0; i < o->r->count; i++)
+        if (*result->map[i].left_out && !o->left_out[i]) {
+            cli_atlas_leave_out(o->cli, &o->r->entry[i], result->map[i].left_out);
+            o->left_out[i] = true;
+        }
+    o->device_bytes = result->device_bytes > o->device_bytes ? result->device_bytes : o->device_bytes;
+    o->resumed = result->resumed > o->resumed ? result->resumed : o->resumed;
+    return status;
+}
+
+/* Builds, writes and reports. */
+static int build(output *out, const clvox_atlas_subject *subjects, const clvox_atlas_options *o)
+{
+    int status = CLVOX_OK, kept = 0;
+    const cli_atlas_request *r = out->r;
+    clvox_atlas_result result = {.average = NULL};
+    double *covariate = calloc((size_t)r->count, sizeof *covariate);
+    out->left_out = calloc((size_t)r->count, sizeof *out->left_out);
+    cJSON *to = out->log = cJSON_AddObjectToObject(out->cli->log, "result");
+    if (!covariate || !out->left_out) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < r->count; i++)
+        covariate[i] = r->entry[i].covariate;
+    if (r->ats) {
+        out->log = cJSON_AddArrayToObject(to, "templates");
+        CLV_TRY(clvox_atlas_regress(out->cli->ctx, subjects, r->count, r->start_volume, o,
+                                    &(clvox_atlas_regression){covariate, r->at, r->ats, r->bandwidth, take, out}));
+    } else {
+        CLV_TRY(clvox_atlas(out->cli->ctx, subjects, r->count, r->start_volume, o, &result));
+        CLV_TRY(take(out, 0, &result));
+    }
+    for (int i = 0; i < r->count; i++)
+        kept += !out->left_out[i];
+    cJSON_AddNumberToObject(to, "subjects", kept);
+    cJSON_AddNumberToObject(to, "device_bytes", (double)out->device_bytes);
+    cJSON_AddNumberToObject(to, "resumed", out->resumed);
+end:
+    clvox_atlas_result_free(&result);
+    free(out->left_out);
+    free(covariate);
+    return status;
+}
+
+static void log_options(command *cli, const cli_atlas_request *r, const clvox_atlas_options *o)
+{
+    cJSON *used = cJSON_AddObjectToObject(cli->log, "options");
+    cli_log_fields(used, &clv_atlas_table, o);
+    cli_log_fields(cJSON_AddObjectToObject(used, "registration"), &clv_register_table, &o->registration);
+    if (r->ats) {
+        cJSON_AddStringToObject(used, "regress", r->regress);
+        cJSON_AddItemToObject(used, "at", cJSON_CreateDoubleArray(r->at, r->ats));
+        cJSON_AddNumberToObject(used, "bandwidth", r->bandwidth);
+    }
+    cli_remark_idle(cli, &clv_atlas_table, r->given, o);
+    cli_remark_idle(cli, &clv_register_table, r->of_register, &o->registration);
+}
+
+static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX], state[PATH_MAX], *text = NULL;
+    size_t size;
+    clvox_atlas_subject *subjects = NULL;
+    output out = {.cli = cli, .r = r};
+    cli_bar bar;
+    CLV_TRY(cli_atlas_load(cli, r, o->skip_bad));
+    if (r->start)
+        CLV_TRY(cli_read_volume(cli, r->start, &r->start_volume));
+    subjects = calloc((size_t)r->count, sizeof *subjects);
+    out.lines = open_memstream(&text, &size);
+    if (!subjects || !out.lines) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int i = 0; i < r->count; i++) {
+        const cli_atlas_entry *e = &r->entry[i];
+        subjects[i] = (clvox_atlas_subject){.image = e->volume, .mask = e->mask_volume, .labels = e->label_volume,
+                                            .weight = e->weight, .name = e->image};
+        r->with_labels |= e->label_volume != NULL;
+    }
+    r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0;
+    CLV_TRY(cli_atlas_claim(cli, r));
+    CLV_TRY(cli_open(cli));
+    cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s\n", r->count, o->linear_rounds, o->rounds,
+               r->ats ? " for each template" : "");
+    log_options(cli, r, o);
+    o->state = cli_atlas_path(r, "state", -1, "", state);
+    if (!access(cli_atlas_path(r, "state", -1, "/run", path), F_OK))
+        cli_remark(cli, 0, "%s: of a run that did not end: going on from there\n", state);
+    cli_bar_begin(&bar, cli);
+    o->progress = cli_bar_stage;
+    o->user = &bar;
+    status = build(&out, subjects, o);
+    cli_bar_end(&bar);
+    if (status == CLVOX_ERROR_STOPPED && !access(path, F_OK))
+        cli_remark(cli, 0, "%s keeps what is done: the same command goes on from there\n", state);
+    if (status == CLVOX_ERROR_DATA && !access(path, F_OK))
+        cli_remark(cli, 0, "%s keeps what is done: with --skip-bad the same command goes on without the subject\n",
+                   state);
+    CLV_TRY(status);
+    fflush(out.lines);
+    cli_print(cli, "%s", text);
+    CLV_TRY(cli_profile(cli));
+    CLV_TRY(cli_write_log(cli, cli_atlas_path(r, "report", -1, ".json", path)));
+    clvox_atlas_forget(state);
+end:
+    if (out.lines)
+        fclose(out.lines);
+    free(text);
+    free(subjects);
+    return status;
+}
+
+/* ---- options ------------------------------------------------------------- */
+
+/* "2,4,6" */
+static int read_values(cli_atlas_request *r)
+{
+    char *rest = r->at_text = strdup(r->at_list);
+    if (!rest)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (char *one, *end; (one = strsep(&rest, ","));) {
+        if (r->ats == CLI_ATLAS_VALUES)
+            return cli_misuse("--at: more than %d values", CLI_ATLAS_VALUES);
+        r->at_name[r->ats] = one;
+        r->at[r->ats++] = strtod(one, &end);
+        if (end == one || *end || !isfinite(r->at[r->ats - 1]))
+            return cli_misuse("--at %s: numbers with commas between them are needed", r->at_list);
+    }
+    return CLVOX_OK;
+}
+
+static int read_options(const cli_atlas_request *r, clvox_atlas_options *o)
+{
+    int status = CLVOX_OK;
+    clvox_atlas_defaults(o);
+    CLV_TRY(cli_register_preset(r->quick, r->best, r->of_register, &o->registration));
+    CLV_TRY(cli_read_fields(&clv_register_table, r->of_register, 0, &o->registration));
+    CLV_TRY(cli_read_fields(&clv_atlas_table, r->given, 0, o));
+    if (o->rounds + o->linear_rounds < 1)
+        status = cli_misuse("--rounds 0 and --linear-rounds 0: one round or more");
+end:
+    return status;
+}
+
+int cmd_atlas(command *cli, int argc, char **argv)
+{
+    cli_atlas_request r = {.folder = NULL};
+    clvox_atlas_options o;
+    const cli_option options[] = {
+        {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
+        {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
+         "table of subjects instead: columns image, mask, labels, weight, covariates"},
+        {"template", 0, CLI_TEXT, &r.start, "FILE", "begin with this image and its grid (default: the mean)"},
+        {"weights", 0, CLI_TEXT, &r.weights, "W,W...", "of the images in the averages, in their order (default: 1)"},
+        {"regress", 0, CLI_TEXT, &r.regress, "COLUMN", "templates along this covariate of the list, by Gaussian weights"},
+        {"at", 0, CLI_TEXT, &r.at_list, "C,C...", "values of the covariate at which templates are made"},
+        {"bandwidth", 0, CLI_NUMBER, &r.bandwidth, "N", "sigma of the weights, in the covariate's unit"},
+        {"quick", 0, CLI_FLAG, &r.quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
+        {"best", 0, CLI_FLAG, &r.best, NULL, "more regular maps, more iterations"},
+        {0},
+    };
+    /* Rounds begin where the one before ended, and always give the inverse. */
+    static const char *const without[] = {"init", "inverse", "output-type", "points-weight", "points-width", NULL};
+    const cli_usage usage = {
+        .synopsis = "-o DIR IMAGE... [options]\n       clvox atlas -o DIR --list FILE.tsv [options]",
+        .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
+                 "removing the mean map, and averaging. The template does not depend on the order of subjects. Writes\n"
+                 "  DIR/template.nii.gz          the average\n"
+                 "  DIR/template_labels.nii.gz   with labels in the list: their weighted majority\n"
+                 "  DIR/NAME_affine.txt, _warp.nii.gz, _inverse_warp.nii.gz\n"
+                 "                               of each image, from the template: applied as\n"
+                 "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"
+                 "  DIR/summary.tsv              a row a subject, the least like the template first\n"
+                 "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
+                 "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
+                 "Paths in a list are relative to its folder. A run that was stopped or killed goes on where it was when the\n"
+                 "same command is given again; DIR/state keeps what is done until then.",
+        .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
+                   "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median\n"
+                   "  clvox atlas -o growth --list subjects.tsv --regress age --at 2,4,6,8 --bandwidth 1.5",
+        .options = options,
+        .table = &clv_atlas_table,
+        .given = r.given,
+        .more = &clv_register_table,
+        .more_given = r.of_register,
+        .without = without,
+        .most = 1 << 20,
+    };
+    char **rest;
+    int count, status = cli_parse(cli, &usage, argc, argv, &rest, &count);
+    if (status)
+        return status;
+    if (!r.folder)
+        return cli_misuse("-o DIR is missing");
+    if (!count && !r.list)
+        return cli_misuse("the images are missing, or --list FILE.tsv");
+    if (count && r.list)
+        return cli_misuse("images and --list: one of them");
+    if (r.weights && r.list)
+        return cli_misuse("--weights belongs to images; a list has a column `weight`");
+    if ((r.regress || r.at_list || r.bandwidth > 0) && !(r.list && r.regress && r.at_list && r.bandwidth > 0))
+        return cli_misuse("--regress, --at, a --bandwidth above 0 and --list belong together");
+    CLV_TRY(read_options(&r, &o));
+    if (r.at_list)
+        CLV_TRY(read_values(&r));
+    for (int i = 0; i < count; i++)
+        CLV_TRY(cli_atlas_add(&r, &(cli_atlas_entry){.image = strdup(rest[i]), .weight = 1}));
+    if (r.weights)
+        CLV_TRY(cli_atlas_read_weights(&r, r.weights));
+    if (r.list)
+        CLV_TRY(cli_atlas_read_list(&r));
+    status = run(cli, &r, &o);
+end:
+    cli_atlas_free(&r);
+    return status;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of `clvox atlas` share. */
+#ifndef CLI_CMD_ATLAS_ATLAS_H
+#define CLI_CMD_ATLAS_ATLAS_H
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "clvox/atlas.h"
+
+enum { CLI_ATLAS_VALUES = 64 };
+
+typedef struct cli_atlas_entry {
+    char *image, *mask, *labels, *name;
+    double weight, covariate;
+    clvox_volume *volume, *mask_volume, *label_volume;
+} cli_atlas_entry;
+
+typedef struct cli_atlas_request {
+    const char *folder, *list, *start, *weights, *regress, *at_list;
+    double bandwidth;
+    const char *given[CLV_MAX_OPTIONS], *of_register[CLV_MAX_OPTIONS];
+    bool quick, best;
+    cli_atlas_entry *entry;
+    int count;
+    clvox_volume *start_volume;
+    double at[CLI_ATLAS_VALUES];           /* of the covariate */
+    const char *at_name[CLI_ATLAS_VALUES]; /* as typed, in at_text */
+    char *at_text;
+    int ats; /* 0: one template of all */
+    bool warps, with_labels; /* are written */
+} cli_atlas_request;
+
+/* ---- subjects ---- */
+
+/* Takes the strings of e over. */
+int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e);
+/* "1,2,0.5", one for each image. */
+int cli_atlas_read_weights(cli_atlas_request *r, const char *text);
+/* A table with a header: image, the covariate of a regression and, if wanted, mask, labels and weight, in any order. */
+int cli_atlas_read_list(cli_atlas_request *r);
+/* Reads all; with skip_bad those that cannot be read are named and left out. */
+int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
+/* Names a subject that is left out, and enters it into the log. */
+void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why);
+void cli_atlas_free(cli_atlas_request *r);
+
+/* ---- results ---- */
+
+/* FOLDER/NAME_AT and this end, without _AT where at is -1 or there is one template. */
+const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end, char path[PATH_MAX]);
+/* The files of all templates. */
+int cli_atlas_claim(command *cli, const cli_atlas_request *r);
+/* Writes a template with all that belongs to it; enters its figures into the log object `to` and prints them on `lines`. What
+ * an earlier run has written has no average: it is entered alone. */
+int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
+void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines);
+
+#endif

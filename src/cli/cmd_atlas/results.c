@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files and figures of templates. */
+#include "cli/cmd_atlas/atlas.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/matrix.h"
+#include "base/place.h"
+#include "cli/claims.h"
+#include "cli/table.h"
+
+const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end, char path[PATH_MAX])
+{
+    const bool one = at < 0 || !r->ats;
+    snprintf(path, PATH_MAX, "%s/%s%s%s%s", r->folder, name, one ? "" : "_", one ? "" : r->at_name[at], end);
+    return path;
+}
+
+/* Of every subject: the end of its file's name, and whether it is written. */
+enum { AFFINE, WARP, INVERSE, FILES };
+static const char *const ends[FILES] = {"_affine.txt", "_warp.nii.gz", "_inverse_warp.nii.gz"};
+
+static int claim_template(command *cli, const cli_atlas_request *r, int at)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, ".nii.gz", path)));
+    CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "summary", at, ".tsv", path)));
+    if (r->with_labels)
+        CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, "_labels.nii.gz", path)));
+    for (int i = 0; i < r->count; i++)
+        for (int k = 0; k < (r->warps ? FILES : WARP); k++)
+            CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, r->entry[i].name, at, ends[k], path)));
+end:
+    return status;
+}
+
+int cli_atlas_claim(command *cli, const cli_atlas_request *r)
+{
+    int status = CLVOX_OK;
+    char path[PATH_MAX];
+    CLV_TRY(clv_place_make_folders(cli_atlas_path(r, "report", -1, ".json", path)));
+    CLV_TRY(cli_claim_output(cli, "output", path));
+    for (int at = 0; at < (r->ats ? r->ats : 1); at++)
+        CLV_TRY(claim_template(cli, r, at));
+    CLV_TRY(cli_claim_folder(cli, r->folder, "report.json"));
+    status = cli_claims_check(cli);
+end:
+    return status;
+}
+
+/* ---- the summary --------------------------------------------------------- */
+
+typedef struct summary {
+    const cli_atlas_request *r;
+    const clvox_atlas_result *result;
+    const int *order;
+} summary;
+
+static void print_summary(FILE *to, const void *what)
+{
+    const summary *s = what;
+    fprintf(to, "subject\timage\tweight\tlikeness\tdisplacement_mm");
+    if (s->r->regress)
+        fprintf(to, "\t%s\tshare", s->r->regress);
+    fputc('\n', to);
+    for (int k = 0; k < s->r->count; k++) {
+        const cli_atlas_entry *e = &s->r->entry[s->order[k]];
+        const clvox_atlas_map *m = &s->result->map[s->order[k]];
+        if (!(m->share > 0))
+            continue;
+        fprintf(to, "%s\t%s\t%g", e->name, e->image, e->weight);
+        cli_table_number(to, "%.6f", m->likeness);
+        cli_table_number(to, "%.4f", m->displacement_mm);
+        if (s->r->regress) {
+            cli_table_number(to, "%.6g", e->covariate);
+            cli_table_number(to, "%.6f", m->share);
+        }
+        fputc('\n', to);
+    }
+}
+
+/* A row a subject, the least like the template first. */
+static int write_summary(const cli_atlas_request *r, const clvox_atlas_result *result, const char *path)
+{
+    int *order = malloc((size_t)r->count * sizeof *order);
+    if (!order)
+        return clv_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    for (int i = 0; i < r->count; i++) {
+        int at = i;
+        for (; at > 0 && result->map[order[at - 1]].likeness > result->map[i].likeness; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    int status = cli_table_write(path, print_summary, &(summary){r, result, order});
+    free(order);
+    return status;
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static int write_map(const clvox_atlas_map *m, int kind, const char *path)
+{
+    return kind == AFFINE ? clvox_affine_write(CLV_MATRIX(m->matrix), CLVOX_AFFINE_ITK, path)
+                          : clvox_warp_write(kind == WARP ? m->warp : m->inverse_warp, path);
+}
+
+int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+{
+    int status = CLVOX_OK;
+    const bool there = !result->average; /* an earlier run has written it */
+    char path[PATH_MAX];
+    for (int i = 0; i < r->count; i++)
+        for (int k = 0; k < (r->warps ? FILES : WARP) && result->map[i].share > 0; k++) {
+            cli_atlas_path(r, r->entry[i].name, at, ends[k], path);
+            CLV_TRY(there ? CLVOX_OK : write_map(&result->map[i], k, path));
+            cli_log_output(cli, path);
+        }
+    if (r->with_labels && (there ? !access(cli_atlas_path(r, "template", at, "_labels.nii.gz", path), F_OK)
+                                 : result->labels != NULL)) {
+        cli_atlas_path(r, "template", at, "_labels.nii.gz", path);
+        CLV_TRY(there ? CLVOX_OK : clvox_volume_write(result->labels, path));
+        cli_log_output(cli, path);
+    }
+    cli_atlas_path(r, "summary", at, ".tsv", path);
+    CLV_TRY(there ? CLVOX_OK : write_summary(r, result, path));
+    cli_log_output(cli, path);
+    cli_atlas_path(r, "template", at, ".nii.gz", path);
+    if (there && access(path, F_OK))
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: an earlier run has written it and it is gone; remove %s/state to begin anew",
+                          path, r->folder);
+    else
+        status = there ? CLVOX_OK : clvox_volume_write(result->average, path);
+    CLV_TRY(status);
+    cli_log_output(cli, path);
+end:
+    return status;
+}
+
+/* ---- figures ------------------------------------------------------------- */
+
+/* How many take part, and whom they come to under their weights. */
+static void report_kernel(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines)
+{
+    int count = 0;
+    double squares = 0, mean = 0;
+    for (int i = 0; i < r->count; i++) {
+        const double share = result->map[i].share;
+        count += share > 0;
+        squares += share * share;
+        mean += share > 0 ? share * r->entry[i].covariate : 0;
+    }
+    cJSON_AddNumberToObject(to, "at", r->at[at]);
+    cJSON_AddNumberToObject(to, "subjects", count);
+    cli_log_number(to, "effective_subjects", 1 / squares);
+    cli_log_number(to, "mean", mean);
+    fprintf(lines, "%s %s: %d subjects, by their weights as many as %.1f; mean %s %.4g\n", r->regress, r->at_name[at],
+            count, 1 / squares, r->regress, mean);
+}
+
+void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines)
+{
+    if (r->ats)
+        report_kernel(to, r, at, result, lines);
+    cJSON *rounds = cJSON_AddArrayToObject(to, "rounds");
+    fprintf(lines, "%-12s %14s %12s %10s %9s %14s\n", "round", "mean removed", "left, voxel", "spread mm", "change",
+            "sharpness 1/mm");
+    for (int i = 0; i < result->rounds; i++) {
+        const clvox_atlas_round *k = &result->round[i];
+        const char *stage = k->deformable ? "deformable" : "linear";
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "stage", stage);
+        cli_log_number(row, "removed_voxels", k->removed_voxels);
+        cli_log_number(row, "left_voxels", k->left_voxels);
+        cli_log_number(row, "spread_mm", k->spread_mm);
+        cli_log_number(row, "change", k->change);
+        cli_log_number(row, "sharpness", k->sharpness);
+        cJSON_AddItemToArray(rounds, row);
+        fprintf(lines, "%-2d%-10s %14.4f %12.2g %10.3f %9.4f %14.4f\n", i + 1, stage, k->removed_voxels, k->left_voxels,
+                k->spread_mm, k->change, k->sharpness);
+    }
+}

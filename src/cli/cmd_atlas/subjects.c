@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The subjects of a template: from the command line or a list, and their files. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd_atlas/atlas.h"
+#include "cli/table.h"
+
+static void entry_free(cli_atlas_entry *e)
+{
+    free(e->image);
+    free(e->mask);
+    free(e->labels);
+    free(e->name);
+    clvox_volume_destroy(&e->volume);
+    clvox_volume_destroy(&e->mask_volume);
+    clvox_volume_destroy(&e->label_volume);
+}
+
+/* The file's name without its folder and ending, with _2 and so on where others have it too. */
+static int name_entry(cli_atlas_request *r, cli_atlas_entry *e)
+{
+    static const char *const endings[] = {".nii.gz", ".nii", ".mgz", ".mgh", ".nrrd", ".nhdr", ".mif.gz", ".mif", ".mih",
+                                          ".hdr", ".img", NULL};
+    const char *slash = strrchr(e->image, '/'), *base = slash ? slash + 1 : e->image;
+    size_t length = strlen(base);
+    for (int k = 0; endings[k]; k++) {
+        size_t end = strlen(endings[k]);
+        if (length > end && !strcmp(base + length - end, endings[k])) {
+            length -= end;
+            break;
+        }
+    }
+    for (int again = 1;; again++) {
+        char name[NAME_MAX + 16];
+        bool taken = false;
+        snprintf(name, sizeof name, again > 1 ? "%.*s_%d" : "%.*s", (int)length, base, again);
+        for (int i = 0; i < r->count; i++)
+            taken |= r->entry[i].name && !strcmp(r->entry[i].name, name);
+        if (taken)
+            continue;
+        e->name = strdup(name);
+        return e->name ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+}
+
+int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e)
+{
+    cli_atlas_entry *grown = realloc(r->entry, (size_t)(r->count + 1) * sizeof *grown);
+    if (!grown || !e->image)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    r->entry = grown;
+    r->entry[r->count] = *e;
+    return name_entry(r, &r->entry[r->count++]);
+}
+
+enum { IMAGE, COVARIATE, MASK, LABELS, WEIGHT };
+
+static int read_row(void *user, int line, const char *const *text)
+{
+    cli_atlas_request *r = user;
+    char *end = NULL;
+    const char *value = r->regress ? text[COVARIATE] : "n/a";
+    cli_atlas_entry e = {.image = cli_table_path(r->list, text[IMAGE]), .mask = cli_table_path(r->list, text[MASK]),
+               .labels = cli_table_path(r->list, text[LABELS]), .weight = 1, .covariate = NAN};
+    if (strcmp(value, "n/a") != 0)
+        e.covariate = strtod(value, &end);
+    if (end && (*end || end == value || !isfinite(e.covariate))) {
+        entry_free(&e);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the %s %s is not a number", r->list, line, r->regress, value);
+    }
+    end = NULL;
+    if (text[WEIGHT] && *text[WEIGHT])
+        e.weight = strtod(text[WEIGHT], &end);
+    if ((end && *end) || !(e.weight > 0) || !isfinite(e.weight)) {
+        entry_free(&e);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list, line,
+                        text[WEIGHT]);
+    }
+    return cli_atlas_add(r, &e);
+}
+
+int cli_atlas_read_weights(cli_atlas_request *r, const char *text)
+{
+    for (int i = 0; i < r->count; i++) {
+        char *end;
+        r->entry[i].weight = strtod(text, &end);
+        if (end == text || !(r->entry[i].weight > 0) || !isfinite(r->entry[i].weight) ||
+            *end != (i + 1 < r->count ? ',' : 0))
+            return cli_misuse("--weights: %d numbers above 0 with commas between them are needed, one for each image",
+                              r->count);
+        text = end + 1;
+    }
+    return CLVOX_OK;
+}
+
+int cli_atlas_read_list(cli_atlas_request *r)
+{
+    /* Without a regression the second column is the first once more. */
+    const char *const names[] = {"image", r->regress ? r->regress : "image", "mask", "labels", "weight", NULL};
+    int status = cli_table_read(&(cli_table){r->list, names, 2, read_row, r});
+    if (status >= 0 && !r->count)
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
+    return status;
+}
+
+static int load(command *cli, const cli_atlas_request *r, cli_atlas_entry *e)
+{
+    int status = CLVOX_OK;
+    if (r->regress && !isfinite(e->covariate))
+        return clv_fail(CLVOX_ERROR_DATA, "%s: its %s is not known", e->image, r->regress);
+    const cli_input inputs[] = {{e->image, &e->volume, 0},
+                                {e->mask, &e->mask_volume, CLI_AS_MASK},
+                                {e->labels, &e->label_volume, CLI_AS_LABELS}};
+    for (int i = 0; i < 3; i++)
+        if (inputs[i].path)
+            CLV_TRY(cli_claim_input(cli, inputs[i].path));
+    CLV_TRY(cli_load(cli, inputs, 3, NULL, NULL, false));
+    if (e->volume->frames != 1 || e->volume->kind != CLVOX_KIND_SCALAR)
+        return clv_fail(CLVOX_ERROR_DATA, "%s: a subject is a 3-D image of one value a voxel", e->image);
+    if (e->label_volume)
+        e->label_volume->kind = CLVOX_KIND_LABEL;
+end:
+    return status;
+}
+
+void cli_atlas_leave_out(command *cli, const cli_atlas_entry *e, const char *why)
+{
+    cli_remark(cli, 0, "left out: %s\n", why);
+    cJSON_AddItemToArray(cJSON_GetObjectItem(cli->log, "left_out"), cJSON_CreateString(e->image));
+}
+
+int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad)
+{
+    int status = CLVOX_OK, kept = 0, count = r->count;
+    cJSON_AddArrayToObject(cli->log, "left_out");
+    for (int i = 0; i < count; i++) {
+        cli_atlas_entry *e = &r->entry[i];
+        status = load(cli, r, e);
+        if (status < 0 && skip_bad && status != CLVOX_ERROR_MEMORY) {
+            cli_atlas_leave_out(cli, e, clvox_message());
+            entry_free(e);
+            *e = (cli_atlas_entry){.weight = 0};
+            status = CLVOX_OK;
+            continue;
+        }
+        CLV_TRY(status);
+        r->entry[kept] = *e;
+        if (kept++ < i)
+            *e = (cli_atlas_entry){.weight = 0};
+    }
+    r->count = kept;
+    if (!kept)
+        status = clv_fail(CLVOX_ERROR_DATA, "none of the subjects can be read");
+end:
+    return status;
+}
+
+void cli_atlas_free(cli_atlas_request *r)
+{
+    for (int i = 0; i < r->count; i++)
+        entry_free(&r->entry[i]);
+    free(r->entry);
+    free(r->at_text);
+    clvox_volume_destroy(&r->start_volume);
+}
