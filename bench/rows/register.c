@@ -182,7 +182,7 @@ static int row_metric_force(bench_data *d)
 
 static int row_inverse(bench_data *d)
 {
-    return clv_inverse(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), 40, d->field[0]);
+    return clv_inverse(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), 40, false, d->field[0]);
 }
 
 /* ---- linear registration: one map, all voxels ---- */

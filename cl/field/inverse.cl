@@ -61,7 +61,14 @@ static inline float3 search(__global const float *u, float3 at, float3 d, int4 s
     return d;
 }
 
-__kernel void inverse_item(__global const float *u, __global float *v, grid on, int most)
+/* Where a search that is not warm, or whose v is not a number, begins otherwise. */
+static inline float3 start(__global const float *v, int i, int n, int warm, float3 otherwise)
+{
+    float3 d = warm ? load_vec(v, i, n) : otherwise;
+    return isfinite(d.x + d.y + d.z) ? d : otherwise;
+}
+
+__kernel void inverse_item(__global const float *u, __global float *v, grid on, int most, int warm)
 {
     const int4 size = on.size;
     const float4 per_mm = on.inverse;
@@ -71,11 +78,12 @@ __kernel void inverse_item(__global const float *u, __global float *v, grid on, 
     int n = size.x * size.y * size.z, i = (z * size.y + y) * size.x + x;
     float left;
     float3 at = (float3)((float)x, (float)y, (float)z);
-    store_vec(search(u, at, -load_vec(u, i, n), size, per_mm.xyz, most, &left), v, i, n);
+    float3 d = start(v, i, n, warm, -load_vec(u, i, n));
+    store_vec(search(u, at, d, size, per_mm.xyz, most, &left), v, i, n);
 }
 
-/* A row: each voxel begins where its neighbour arrived. */
-__kernel void inverse_row(__global const float *u, __global float *v, grid on, int most)
+/* A row: each voxel begins where its neighbour arrived, unless warm. */
+__kernel void inverse_row(__global const float *u, __global float *v, grid on, int most, int warm)
 {
     const int4 size = on.size;
     const float4 per_mm = on.inverse;
@@ -87,7 +95,8 @@ __kernel void inverse_row(__global const float *u, __global float *v, grid on, i
     float3 d = (float3)(0.0f);
     for (int x = 0; x < size.x; x++) {
         float3 at = (float3)((float)x, (float)y, (float)z);
-        d = search(u, at, left <= NEAR ? d : -load_vec(u, row + x, n), size, per_mm.xyz, most, &left);
+        d = start(v, row + x, n, warm, left <= NEAR ? d : -load_vec(u, row + x, n));
+        d = search(u, at, d, size, per_mm.xyz, most, &left);
         store_vec(d, v, row + x, n);
     }
 }

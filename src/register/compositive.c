@@ -10,14 +10,16 @@
  * Steps shorten along a level, and a level that loses is undone.
  * A step of the smoothed v does not fold the continuous map; that the sampled
  * one has no folded voxel either is seen to at the end of each level and of
- * the run, where u is smoothed around determinants that have become too small. */
+ * the run, where u is smoothed around determinants that have become too small.
+ * greedy by an operator keeps the inverse beside u, where it is asked for. */
 #include <limits.h>
 #include <math.h>
 
 #include "base/matrix.h"
 #include "io/orientation.h"
-#include "op/field/compositive_step.h"
 #include "op/field/compose.h"
+#include "op/field/compositive_step.h"
+#include "op/field/inverse.h"
 #include "op/image/gaussian.h"
 #include "op/match/metric_force.h"
 #include "op/image/reduce.h"
@@ -26,8 +28,12 @@
 #include "register/metric/metric.h"
 #include "register/points.h"
 #include "register/pyramid.h"
+#include "transform/invert.h"
 
 enum { LOOK = 10 };
+
+/* At u by a search for the inverse, of an iteration. */
+enum { LOOKS = 2 };
 
 /* Determinants of what moves one image are kept above this. */
 static const float SMALLEST_HALF = 0.1f;
@@ -142,6 +148,23 @@ end:
     return status;
 }
 
+/* The inverse of u on a grid, where it is kept: two looks a voxel from that of the iteration before. It follows u
+ * itself, which elastic smoothing changes too, and not the steps alone. */
+static int follow(clv_registration *run, const clvox_grid *grid)
+{
+    double edge[3];
+    if (!clv_compositive_of(run)->follows)
+        return CLVOX_OK;
+    clvox_grid_spacing(grid, edge);
+    const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
+    return clv_inverse(run->ctx, CLV_VECTORS_MM(run->u, grid->size, spacing), LOOKS, true, run->inverse);
+}
+
+static int invert(clv_registration *run, const clvox_grid *grid)
+{
+    return clv_compositive_of(run)->follows ? clv_invert_field(run->ctx, run->u, grid, run->inverse) : CLVOX_OK;
+}
+
 /* One step of one side along its force. The factor s does not grow where w->hold:
  * steps that kept their length while forces fall would, in the end, go too far
  * wherever the force changes most, and back in the next one, and what rounding
@@ -209,6 +232,7 @@ static int iterate(const work *w, float momentum, int slot)
     CLV_TRY(pull(w, true));
     for (int i = 0; i < w->count; i++)
         CLV_TRY(step(w, &w->sides[i]));
+    CLV_TRY(follow(run, &w->level->fixed));
 end:
     return status;
 }
@@ -315,10 +339,16 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         CLV_TRY(compare(&w, &run->channels[c], CLV_STATE_METRIC + 2 * c));
     CLV_TRY(pull(&w, false));
     CLV_TRY(read_metric(run, &now));
-    if (now - start < GAIN * fabs(start))
+    bool lost = now - start < GAIN * fabs(start);
+    if (lost)
         CLV_TRY(go_back(&w, index, before_level));
-    for (int i = 0; i < w.count; i++)
-        CLV_TRY(clv_compositive_mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, NULL));
+    for (int i = 0; i < w.count; i++) {
+        int passes;
+        CLV_TRY(clv_compositive_mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, &passes));
+        lost = lost || passes > 0;
+    }
+    if (lost)
+        CLV_TRY(invert(run, &l->fixed));
     run->fraction_done += share;
     if (o->progress && o->progress(o->user, index, iteration, now, run->fraction_done))
         status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
@@ -382,6 +412,9 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     clv_fluid_operator op;
     clv_solver_options how;
     if (operator_of(run, &run->fixed_grid, &op, &how)) {
+        own->follows = o->inverse && !symmetric;
+        if (own->follows)
+            list[count++] = (clv_request){&run->inverse, 3 * n, "inverse displacement field"};
         count += clv_solver_requests(&op, &how, &own->solver_workspace, list + count);
         if (how.kind != CLV_SOLVER_FFT)
             list[count++] = (clv_request){&own->solved, 3 * n, "velocities of the solver"};
@@ -420,6 +453,10 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
                                     3 * clvox_grid_voxels(&at) * sizeof(float)));
             CLV_TRY(clv_pyramid_carry(run, halves[k], &at, &l.fixed, own->velocity));
         }
+        if (own->follows && i > 0)
+            CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &l.fixed, own->velocity));
+        else
+            CLV_TRY(invert(run, &l.fixed));
         clvox_grid before_level = at;
         at = l.fixed;
         clv_fluid_operator op;

@@ -13,6 +13,7 @@ typedef struct clv_compositive {
     clv_buffer *kept[2];                       /* u and u_fixed as the level before left them */
     clv_buffer *solved;                        /* velocities that iterative solvers start from; else NULL */
     clv_solver_workspace solver_workspace;
+    bool follows;                              /* run->inverse is that of u after each iteration */
     clv_solver *solver;                        /* of the level, where L regularises and no Gaussian */
 } clv_compositive;
 _Static_assert(sizeof(clv_compositive) <= CLV_MODEL_BYTES, "more state than a run has room for");
@@ -32,7 +33,7 @@ extern const char *const clv_compositive_takes[];
 
 int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list);
 
-/* Runs all levels; u and u_fixed are left on *at, the grid of the last one. */
+/* Runs all levels; u, u_fixed and, where it follows, the inverse are left on *at, the grid of the last one. */
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *at);
 
 /* Keeps determinants above smallest; *passes (may be NULL): how many it took. Overwrites the forces. */

@@ -2,6 +2,7 @@
 /* One-sided registration by compositive steps. */
 #include "register/compositive.h"
 #include "register/pyramid.h"
+#include "transform/invert.h"
 
 static int requests(clv_registration *run, clv_request *list)
 {
@@ -10,11 +11,17 @@ static int requests(clv_registration *run, clv_request *list)
 
 static int run_greedy(clv_registration *run, clvox_register_result *result)
 {
-    int status = CLVOX_OK;
+    int status = CLVOX_OK, passes = 0;
     clvox_grid at;
+    clv_compositive *own = clv_compositive_of(run);
     CLV_TRY(clv_compositive_levels(run, result, &at));
-    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, clv_compositive_of(run)->velocity));
-    CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, NULL));
+    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid, own->velocity));
+    CLV_TRY(clv_compositive_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
+    /* What was mended has another inverse. */
+    if (own->follows && passes > 0)
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
+    else if (own->follows)
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid, own->velocity));
 end:
     return status;
 }

@@ -23,7 +23,7 @@ int clv_invert_field(clvox_context *ctx, const clv_buffer *u, const clvox_grid *
     double edge[3];
     clvox_grid_spacing(grid, edge);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
-    return clv_inverse(ctx, CLV_VECTORS_MM(u, grid->size, spacing), MOST_LOOKS, v);
+    return clv_inverse(ctx, CLV_VECTORS_MM(u, grid->size, spacing), MOST_LOOKS, false, v);
 }
 
 int clv_invert_residual(clvox_context *ctx, const clv_buffer *u, const clv_buffer *v,

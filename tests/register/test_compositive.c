@@ -94,6 +94,31 @@ static void greedy_by_an_operator_recovers_it_too(void **state)
                      CLVOX_ERROR_ARGUMENT);
 }
 
+/* The inverse that was kept while u was found, without a search for it in the end; as far as without one. */
+static void greedy_by_an_operator_keeps_the_inverse(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    clvox_register_result kept, plain;
+    double there, back, largest[2];
+    pair_options(&o, CLVOX_DEFORM_GREEDY, CLVOX_METRIC_SSD);
+    o.init = CLVOX_INIT_MATRIX;
+    memcpy(o.matrix, shared.p.matrix, sizeof o.matrix);
+    o.alpha = 4;
+    o.gamma = .25;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &plain));
+    o.inverse = 1;
+    assert_ok(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &o, &kept));
+    assert_memory_equal(kept.warp->data, plain.warp->data, 3 * sizeof(float) * clvox_grid_voxels(&kept.warp->grid));
+    there = pair_detour(kept.warp, kept.inverse_warp, shared.p.labels, &largest[0]);
+    back = pair_detour(kept.inverse_warp, kept.warp, shared.p.labels, &largest[1]);
+    printf("# there and back %.4f voxels (%.3f at most), and %.4f (%.3f)\n", there, largest[0], back, largest[1]);
+    assert_that(there < .01 && back < .01 && largest[0] < .1 && largest[1] < .1, "%g, %g, %g, %g", there, back,
+                largest[0], largest[1]);
+    clvox_register_result_free(&plain);
+    clvox_register_result_free(&kept);
+}
+
 static int recovery_tear_down(void **state)
 {
     (void)state;
@@ -110,6 +135,7 @@ static void recovery(void)
                          "%s by %s recovers a known warp behind an affine, between oblique anisotropic grids",
                          model_names[model], metric_names[metric]);
     test_case(greedy_by_an_operator_recovers_it_too, "greedy by an operator recovers it too, whatever solves it");
+    test_case(greedy_by_an_operator_keeps_the_inverse, "greedy by an operator keeps the inverse");
     test_tear_down(recovery_tear_down);
 }
 

@@ -11,14 +11,14 @@ static const clv_variant variants[] = {
 const clv_entry clv_entry_inverse = {"field/inverse", "inverse", variants, sizeof variants / sizeof *variants,
                                      NULL};
 
-int clv_inverse(clvox_context *ctx, const clv_image *u, int most, clv_buffer *v)
+int clv_inverse(clvox_context *ctx, const clv_image *u, int most, bool warm, clv_buffer *v)
 {
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     const int *size = u->size;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_inverse, NULL, size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 24. * (double)clv_image_voxels(u), CLV_BUF(u->buffer), CLV_BUF(v),
-                       CLV_GRID(u), CLV_INT(most)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, (warm ? 36. : 24.) * (double)clv_image_voxels(u), CLV_BUF(u->buffer),
+                       CLV_BUF(v), CLV_GRID(u), CLV_INT(most), CLV_INT(warm)));
 end:
     return status;
 }

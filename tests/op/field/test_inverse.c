@@ -31,7 +31,7 @@ static void run(const int size[3], float steep, bool still)
     double worst = 0, off = 0;
     waves(u, size, spacing, steep, still);
     clv_buffer *du = harness_upload_field(ctx, u, n), *dv = harness_output(ctx, 3 * n * sizeof *u);
-    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 40, dv), CLVOX_OK);
+    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 40, false, dv), CLVOX_OK);
     harness_download_field(ctx, dv, v, n);
     for (int i = 0; i < (int)n; i++) {
         double left = ref_inverse_left(u, v, size, spacing, i), d[3], apart = 0;
@@ -65,6 +65,40 @@ static void inverse_roots_of_waves_gentle_and_steep(void **state)
     }
 }
 
+/* The inverse of a map that has changed little, from that of the map before; NaN is begun anew. */
+static void inverse_from_the_one_before(void **state)
+{
+    (void)state;
+    static const float spacing[3] = {1, 1.5f, .7f};
+    static const int size[3] = {13, 11, 7};
+    enum { N = 13 * 11 * 7 };
+    static float u[3 * N], v[3 * N], other[3 * N];
+    double worst[2] = {0, 0};
+    waves(u, size, spacing, .2f, true);
+    clv_buffer *du = harness_upload_field(ctx, u, N), *dv = harness_output(ctx, sizeof u);
+    assert_ok(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 40, false, dv));
+    harness_download_field(ctx, dv, v, N);
+    v[5] = NAN;
+    for (int i = 0; i < 3 * N; i++)
+        u[i] *= 1.2f;
+    clv_buffer *changed = harness_upload_field(ctx, u, N), *from = harness_upload_field(ctx, v, N);
+    clv_buffer *cold = harness_output(ctx, sizeof u);
+    assert_ok(clv_inverse(ctx, CLV_VECTORS_MM(changed, size, spacing), 2, true, from));
+    assert_ok(clv_inverse(ctx, CLV_VECTORS_MM(changed, size, spacing), 2, false, cold));
+    harness_download_field(ctx, from, v, N);
+    harness_download_field(ctx, cold, other, N);
+    for (int i = 0; i < N; i++) {
+        worst[0] = fmax(worst[0], ref_inverse_left(u, v, size, spacing, i));
+        worst[1] = fmax(worst[1], ref_inverse_left(u, other, size, spacing, i));
+    }
+    assert_that(worst[0] < .03 && worst[0] < .5 * worst[1], "%g left, %g from the start", worst[0], worst[1]);
+    clv_buffer_destroy(&du);
+    clv_buffer_destroy(&dv);
+    clv_buffer_destroy(&changed);
+    clv_buffer_destroy(&from);
+    clv_buffer_destroy(&cold);
+}
+
 static void inverse_no_displacement_and_no_number(void **state)
 {
     (void)state;
@@ -72,7 +106,7 @@ static void inverse_no_displacement_and_no_number(void **state)
     static const int size[3] = {5, 4, 3};
     float u[180] = {0}, v[180];
     clv_buffer *du = harness_upload_field(ctx, u, 60), *dv = harness_output(ctx, sizeof u);
-    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, dv), CLVOX_OK);
+    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, false, dv), CLVOX_OK);
     harness_download_field(ctx, dv, v, 60);
     for (int i = 0; i < 180; i++)
         assert_true(v[i] == 0);
@@ -81,7 +115,7 @@ static void inverse_no_displacement_and_no_number(void **state)
     u[100] = INFINITY;
     u[130] = 1e30f;
     du = harness_upload_field(ctx, u, 60);
-    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, dv), CLVOX_OK);
+    assert_int_equal(clv_inverse(ctx, CLV_VECTORS_MM(du, size, spacing), 20, false, dv), CLVOX_OK);
     harness_download_field(ctx, dv, v, 60);
     assert_true(v[0] == 0 && v[59] == 0);
     clv_buffer_destroy(&du);
@@ -93,6 +127,7 @@ int main(void)
     ctx = harness_open();
     harness_cases(&clv_entry_inverse, inverse_roots_of_waves_gentle_and_steep, NULL, 0,
                   "roots of waves, gentle and steep");
+    harness_cases(&clv_entry_inverse, inverse_from_the_one_before, NULL, 0, "from the inverse of the map before");
     harness_cases(&clv_entry_inverse, inverse_no_displacement_and_no_number, NULL, 0,
                   "no displacement, and no number");
     return test_run("inverse", harness_close);
