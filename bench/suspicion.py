@@ -6,9 +6,10 @@
         Subj1_T1.nii.gz,Subj1_T1_DLMUSE.nii.gz Subj2_T1.nii.gz,Subj2_T1_DLMUSE.nii.gz ...
     bench/suspicion.py --again bench/results/suspicion.json       # the tables of a record
 
-Every harm meets --pairs pairs of the heads. A result is wrong if its affine lies --far mm or more (mean over the labels)
-from that of the unharmed pair, the harm to the header allowed for, or if the labels overlap less after the deformation
-than after the affine. Labels are looked up at the nearest voxel. Needs numpy, scipy and nibabel."""
+Every harm meets --pairs pairs of the heads. The affine is wrong if it lies --far mm or more (mean over the labels) from
+that of the unharmed pair, the harm to the header allowed for; a deformation is worse than the affine if the labels
+overlap less after it, and poor if their Dice is below 3/4 of the unharmed pair's. Labels are looked up at the nearest
+voxel. Needs numpy, scipy and nibabel."""
 import argparse
 import itertools
 import json
@@ -27,6 +28,9 @@ try:
     from quality.measures import Volume, mean_dice, read_itk_affine, read_warp, sample, total_map
 except ImportError as error:  # --help, too, needs no package
     raise SystemExit(f"{__doc__}\n\nNot here: {error.name}.") from None
+
+
+POOR = .75
 
 
 class Head:
@@ -218,7 +222,8 @@ def outcome(job):
     brain = fixed.labels.data > 0
     row = {"dice_affine": mean_dice(fixed.labels.data, sample(moving.labels, start, 0), seen),
            "dice": mean_dice(fixed.labels.data, sample(moving.labels, points, 0), seen),
-           "suspicions": result["suspicions"], "sd_log": result["jacobian"]["sd_log"]}
+           "suspicions": result["suspicions"], "sd_log": result["jacobian"]["sd_log"],
+           "scale": result["linear"].get("scale")}
     for name in ("metric_before", "metric_linear", "metric_after", "ncc_before", "ncc_linear", "ncc_after"):
         row[name] = result[name]
     row["affine_off_mm"] = 1e3
@@ -228,27 +233,31 @@ def outcome(job):
     return row
 
 
-def wrong(row, far):
-    return row.get("failed", False) or row["affine_off_mm"] >= far or row["dice"] < row["dice_affine"]
+def kind(row, record, unharmed):
+    """How a result ended."""
+    if row.get("failed"):
+        return "failed"
+    if row["affine_off_mm"] >= record["far"]:
+        return "affine wrong"
+    if row["dice"] < row["dice_affine"]:
+        return "worse than the affine"
+    return "poor" if row["dice"] < POOR * unharmed[row["fixed"], row["moving"]] else "right"
 
 
 def text(record):
-    body, far, total = [], record["far"], [0] * 6
+    kinds = ["affine wrong", "worse than the affine", "poor", "right"]
+    unharmed = {(row["fixed"], row["moving"]): row["dice"] for row in record["rows"] if row["harm"] == "none"}
+    body, total = [], [0] * (2 * len(kinds))
     for harm in dict.fromkeys(row["harm"] for row in record["rows"]):
         rows = [row for row in record["rows"] if row["harm"] == harm]
-        good = [row for row in rows if not row.get("failed")]
-        off = [row for row in good if row["affine_off_mm"] >= far]
-        worse = [row for row in good if row["affine_off_mm"] < far and row["dice"] < row["dice_affine"]]
-        right = [row for row in good if not wrong(row, far)]
-        said = [sum(bool(row["suspicions"]) for row in some) for some in (off, worse, right)]
-        figures = [len(off), said[0], len(worse), said[1], len(right), said[2]]
+        ends = {name: [row for row in rows if kind(row, record, unharmed) == name] for name in kinds}
+        figures = [count for name in kinds for count in (len(ends[name]), sum(bool(row["suspicions"]) for row in ends[name]))]
         total = [a + b for a, b in zip(total, figures)]
         body.append([harm, str(len(rows)), *map(str, figures),
-                     *[f"{np.mean([row[name] for row in good]):.3f}" if good else "" for name in ("dice_affine", "dice")]])
+                     *[f"{np.mean([row[name] for row in rows if name in row]):.3f}" for name in ("dice_affine", "dice")]])
     body.append(["all", str(len(record["rows"])), *map(str, total), "", ""])
-    return f"{named(record['device'])}; clvox {record['version']}, {record['date'][:10]}; affine wrong from {far:g} mm:\n\n" + \
-        markdown(["moving image", "pairs", "affine wrong", "said", "worse than the affine", "said", "right",
-                  "called suspicious", "Dice, affine", "Dice"], body)
+    return f"{named(record['device'])}; clvox {record['version']}, {record['date'][:10]}; said: of those, called suspicious:\n\n" + \
+        markdown(["moving image", "pairs", *[word for name in kinds for word in (name, "said")], "Dice, affine", "Dice"], body)
 
 
 def main():

@@ -151,13 +151,13 @@ typedef struct clvox_affine_parts {
 
 enum {
     CLVOX_SUSPECT_OVERLAP = 1, /* under a tenth of the smaller image lies in the other */
-    CLVOX_SUSPECT_SCALE = 2,   /* a scale below 1/2 or above 2 */
+    CLVOX_SUSPECT_SCALE = 2,   /* a scale below 1/2 or above 2, or one that is 1.28 times another */
     CLVOX_SUSPECT_METRIC =
         4,                   /* the metric is worse at the end than it was before, or after the linear part */
     CLVOX_SUSPECT_FOLDS = 8, /* folded voxels inside the mask */
     CLVOX_SUSPECT_CONSTANT = 16, /* an image has one value: nothing to align it by */
     CLVOX_SUSPECT_SPARSE = 32,   /* all but a few voxels of an image have one value */
-    CLVOX_SUSPECT_TURNED = 64,   /* an image turned by 90 or 180 degrees fits the other one better */
+    CLVOX_SUSPECT_TURNED = 64,   /* an image turned far from its header may fit the other one better */
     CLVOX_SUSPECT_COARSE = 128,  /* the finest level has too few voxels along an axis */
     CLVOX_SUSPECT_STILL = 256,   /* the deformation moved nothing of images that differ */
     CLVOX_SUSPECT_UNLIKE = 512   /* measures that were not optimised say that the linear part, or the

@@ -70,6 +70,15 @@ static double overlap(const clvox_grid *fixed, const clvox_grid *moving, const d
     return fmin(1, share * fmax(1, ratio));
 }
 
+/* Whether no two heads differ so much in size, or so unevenly: what is missing in one image is made up for by
+ * stretching it. */
+static bool squeezes(const double scale[3])
+{
+    static const double MOST = 2, UNEVEN = 1.28;
+    double least = fmin(scale[0], fmin(scale[1], scale[2])), most = fmax(scale[0], fmax(scale[1], scale[2]));
+    return !(least >= 1 / MOST && most <= MOST && most <= UNEVEN * least);
+}
+
 /* Whether the images are less alike at the end than a metric and a correlation
  * of an earlier stage say. Interpolation alone costs a little. */
 static bool less_alike(const clv_metric_row *metric, double before, double ncc, const clvox_register_result *r)
@@ -120,9 +129,8 @@ void clv_register_judge(const clv_registration *run, double content, clvox_regis
     if (r->overlap < .1)
         r->suspicions |= CLVOX_SUSPECT_OVERLAP;
     if (clvox_affine_take_apart(CLV_MATRIX(run->matrix), &run->fixed_grid, &r->parts)) {
-        for (int i = 0; i < 3; i++)
-            if (!(r->parts.scale[i] >= .5 && r->parts.scale[i] <= 2))
-                r->suspicions |= CLVOX_SUSPECT_SCALE;
+        if (squeezes(r->parts.scale))
+            r->suspicions |= CLVOX_SUSPECT_SCALE;
     } else {
         r->parts = (clvox_affine_parts){.rotation_degrees = {NAN, NAN, NAN}, .scale = {NAN, NAN, NAN},
                                         .shear = {NAN, NAN, NAN}, .shift_mm = {NAN, NAN, NAN}};

@@ -45,29 +45,109 @@ static void a_good_pair(void **state)
     assert_true(suspicions(shared.fixed, shared.fixed, CLVOX_DEFORM_GREEDY, 1, 1) == 0); /* nothing to gain */
 }
 
-/* Turned in the world about the centre of the grid, by 180 degrees about one axis or another. */
+/* The affine of a run on such headers, in the world of the moving image as it was before its header was multiplied by
+ * moved, and the suspicions. */
+static unsigned through(const clvox_volume *moving, const double moved[4][4], double matrix[4][4])
+{
+    clvox_volume other = *moving;
+    clvox_register_options o;
+    clvox_register_result r;
+    double back[4][4];
+    clv_matrix_multiply(moved, CLV_MATRIX(moving->grid.to_ras), other.grid.to_ras);
+    clvox_register_defaults(&o);
+    o.deform = CLVOX_DEFORM_NONE;
+    assert_ok(pair_register(ctx, shared.fixed, &other, NULL, NULL, &o, &r));
+    assert_int_equal(clv_matrix_invert(moved, back), 0);
+    clv_matrix_multiply(CLV_MATRIX(back), CLV_MATRIX(r.matrix), matrix);
+    unsigned found = r.suspicions;
+    clvox_register_result_free(&r);
+    return found;
+}
+
+/* mm between two affines at the corners of the fixed image, at most. */
+static double apart(const double a[4][4], const double b[4][4])
+{
+    double most = 0;
+    for (int k = 0; k < 8; k++) {
+        double corner[3], at[3], p[3], q[3];
+        for (int i = 0; i < 3; i++)
+            at[i] = k >> i & 1 ? shared.fixed_grid.size[i] - 1 : 0;
+        clv_matrix_apply(CLV_MATRIX(shared.fixed_grid.to_ras), at, corner);
+        clv_matrix_apply(a, corner, p);
+        clv_matrix_apply(b, corner, q);
+        most = fmax(most, hypot(hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]));
+    }
+    return most;
+}
+
+/* Turned in the world about the centre of the grid, by 180 degrees about an axis of the world or an oblique one: found
+ * all the same, and no reason for suspicion. */
 static void a_turned_header(void **state)
 {
     (void)state;
-    static const double turns[2][3][3] = {{{-1, 0, 0}, {0, -1, 0}, {0, 0, 1}}, {{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}};
-    for (int k = 0; k < 2; k++) {
-        clvox_volume turned = *shared.moving;
-        double centre[3], moved[4][4];
-        const int *size = turned.grid.size;
-        clv_matrix_apply(CLV_MATRIX(turned.grid.to_ras),
-                         (double[3]){.5 * (size[0] - 1), .5 * (size[1] - 1), .5 * (size[2] - 1)}, centre);
-        clv_matrix_identity(moved);
+    static const double axes[3][3] = {{0, 0, 1}, {1, 0, 0}, {.267261, .534522, .801784}};
+    double as_is[4][4], found[4][4], moved[4][4], centre[3];
+    const int *size = shared.moving_grid.size;
+    clv_matrix_identity(moved);
+    assert_int_equal(through(shared.moving, CLV_MATRIX(moved), as_is), 0);
+    clv_matrix_apply(CLV_MATRIX(shared.moving_grid.to_ras),
+                     (double[3]){.5 * (size[0] - 1), .5 * (size[1] - 1), .5 * (size[2] - 1)}, centre);
+    for (int k = 0; k < 3; k++) {
         for (int i = 0; i < 3; i++) {
             moved[i][3] = centre[i];
             for (int j = 0; j < 3; j++) {
-                moved[i][j] = turns[k][i][j];
-                moved[i][3] -= turns[k][i][j] * centre[j];
+                moved[i][j] = 2 * axes[k][i] * axes[k][j] - (i == j);
+                moved[i][3] -= moved[i][j] * centre[j];
             }
         }
-        clv_matrix_multiply(CLV_MATRIX(moved), CLV_MATRIX(turned.grid.to_ras), turned.grid.to_ras);
-        unsigned found = suspicions(shared.fixed, &turned, CLVOX_DEFORM_NONE, 1, 1);
-        assert_that(found & CLVOX_SUSPECT_TURNED, "%d: %#x", k, found);
+        unsigned doubts = through(shared.moving, CLV_MATRIX(moved), found);
+        assert_that(doubts == 0 && apart(CLV_MATRIX(found), CLV_MATRIX(as_is)) < 2, "%d: %#x, %g mm", k, doubts,
+                    apart(CLV_MATRIX(found), CLV_MATRIX(as_is)));
     }
+}
+
+/* A header in centimetres, or in inches: the affine scales by that, which is said. */
+static void other_units(void **state)
+{
+    (void)state;
+    static const double units[3] = {.1, 1 / 25.4, 10};
+    double as_is[4][4], found[4][4], moved[4][4];
+    clv_matrix_identity(moved);
+    through(shared.moving, CLV_MATRIX(moved), as_is);
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < 3; i++)
+            moved[i][i] = units[k];
+        unsigned doubts = through(shared.moving, CLV_MATRIX(moved), found);
+        assert_that(doubts == CLVOX_SUSPECT_SCALE && apart(CLV_MATRIX(found), CLV_MATRIX(as_is)) < 3, "%g: %#x, %g mm",
+                    units[k], doubts, apart(CLV_MATRIX(found), CLV_MATRIX(as_is)));
+    }
+}
+
+/* A small part of the other image, at its place, is not taken for the whole in other units. */
+static void a_part(void **state)
+{
+    (void)state;
+    enum { SIDE = 9 };
+    clvox_volume *part;
+    clvox_grid grid = shared.moving_grid;
+    const int *size = shared.moving_grid.size, from[3] = {10, 14, 12};
+    double corner[3], as_is[4][4], found[4][4], none[4][4];
+    clv_matrix_apply(CLV_MATRIX(grid.to_ras), (double[3]){from[0], from[1], from[2]}, corner);
+    for (int i = 0; i < 3; i++) {
+        grid.size[i] = SIDE;
+        grid.to_ras[i][3] = corner[i];
+    }
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &part));
+    for (int i = 0; i < SIDE * SIDE * SIDE; i++) {
+        int x = from[0] + i % SIDE, y = from[1] + i / SIDE % SIDE, z = from[2] + i / SIDE / SIDE;
+        part->data[i] = shared.moving->data[x + size[0] * (y + (size_t)size[1] * z)];
+    }
+    clv_matrix_identity(none);
+    through(shared.moving, CLV_MATRIX(none), as_is);
+    through(part, CLV_MATRIX(none), found);
+    assert_that(cbrt(clv_matrix_determinant(CLV_MATRIX(found))) > .5, "scaled by %g",
+                cbrt(clv_matrix_determinant(CLV_MATRIX(found))));
+    clvox_volume_destroy(&part);
 }
 
 static void one_voxel(void **state)
@@ -120,6 +200,23 @@ static void measures_that_were_not_optimised(void **state)
     assert_true(judged(CLVOX_METRIC_LNCC, rises, .01, .05, .33) == 0);
 }
 
+/* Of the affine's scales alone. */
+static void uneven_scales(void **state)
+{
+    (void)state;
+    static const double scales[4][3] = {{1.17, .95, .93}, {1.21, .95, .93}, {2.1, 2.1, 2}, {.55, .9, .94}};
+    const clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE};
+    for (int k = 0; k < 4; k++) {
+        clv_registration run = {.options = &o, .fixed_grid = shared.fixed_grid, .moving_grid = shared.fixed_grid};
+        clvox_register_result r = {.metric_before = .1, .metric_linear = .2, .metric_after = .2};
+        clv_matrix_identity(run.matrix);
+        for (int i = 0; i < 3; i++)
+            run.matrix[i][i] = scales[k][i];
+        clv_register_judge(&run, 1, &r);
+        assert_that(!!(r.suspicions & CLVOX_SUSPECT_SCALE) == (k > 0), "%d: %#x", k, r.suspicions);
+    }
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -134,8 +231,11 @@ int main(void)
         return test_skip_all("%s", clvox_message());
     test_set_up(pair_set_up);
     test_case(measures_that_were_not_optimised, "measures that were not optimised speak against a result");
+    test_case(uneven_scales, "scales that no two heads have are suspicious");
     test_case(a_good_pair, "nothing is said of a good pair, nor of an image and itself");
     test_case(a_turned_header, "a header that is turned by 180 degrees is found");
+    test_case(other_units, "a header in other units is found and said");
+    test_case(a_part, "a small part of a head is no head in other units");
     test_case(one_voxel, "an image with one voxel is called too little");
     test_case(too_few_voxels, "too few voxels at the finest level are called too few");
     test_case(levels_undone, "levels that were all undone are said");

@@ -17,7 +17,8 @@ static const struct {
     const char *name, *sentence;
 } all_doubts[] = {
     {CLVOX_SUSPECT_OVERLAP, "overlap", "less than a tenth of the smaller image lies in the other"},
-    {CLVOX_SUSPECT_SCALE, "scale", "the linear part scales by less than 1/2 or more than 2, or mirrors"},
+    {CLVOX_SUSPECT_SCALE, "scale", "the linear part scales by less than 1/2 or more than 2, or one axis 1.28 times as much as another, or mirrors: "
+     "check the headers, and whether both images show the same"},
     {CLVOX_SUSPECT_METRIC, "metric", "the images are less alike at the end than before"},
     {CLVOX_SUSPECT_FOLDS, "folds", "the deformation folds"},
     {CLVOX_SUSPECT_CONSTANT, "constant",
@@ -25,7 +26,7 @@ static const struct {
     {CLVOX_SUSPECT_SPARSE, "sparse",
      "all but a few voxels of an image have one value: there is too little to align it by"},
     {CLVOX_SUSPECT_TURNED, "turned",
-     "an image turned by 90 or 180 degrees would fit better: check the orientation in the headers"},
+     "an image turned far from its header may fit better: check the orientation in the headers"},
     {CLVOX_SUSPECT_COARSE, "coarse",
      "the finest level has fewer than six voxels along an axis: take a smaller last --shrink"},
     {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},

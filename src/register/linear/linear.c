@@ -131,6 +131,30 @@ end:
     return status;
 }
 
+/* Where rotations far from the header are better at the coarsest level, they are followed to the finest; what is not
+ * better there, too, is said. */
+static int turn(linear_stage *stage, linear_state *state)
+{
+    enum { TURNS = 3 };
+    static const double MARGIN = 1.03;
+    linear_state turned[TURNS], both[2];
+    int status = CLVOX_OK, count;
+    CLV_TRY(linear_turned(stage, state, turned, TURNS, &count));
+    if (count == 0)
+        return CLVOX_OK;
+    both[0] = *state;
+    CLV_TRY(refine(stage, state, turned, count));
+    both[1] = turned[0];
+    const linear_measure measure = {0, stage->metric, stage->bins, stage->run->options->linear};
+    CLV_TRY(linear_evaluate(stage, &measure, both, 2, false));
+    if (both[1].value > MARGIN * both[0].value)
+        *state = both[1];
+    else
+        stage->run->suspicions |= CLVOX_SUSPECT_TURNED;
+end:
+    return status;
+}
+
 /* The run seen from the image that comes first: from either side the linear part
  * is found by one computation. */
 static int first_view(const clv_registration *run, clv_registration *view)
@@ -142,8 +166,15 @@ static int first_view(const clv_registration *run, clv_registration *view)
     return run->exchanged == run->moving_first ? CLVOX_OK : clv_register_exchange(view);
 }
 
-/* run->matrix, of a run that begins with the image that comes first. */
-static int find(clv_registration *run)
+/* Whether starts are looked for. */
+static bool searches(const clvox_register_options *o)
+{
+    return o->linear != CLVOX_LINEAR_NONE && (o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO);
+}
+
+/* run->matrix, of a run that begins with the image that comes first. value: of the metric at the finest level, times
+ * the share of the smaller image that counts there; NULL: not wanted. */
+static int find(clv_registration *run, double *value)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
@@ -162,7 +193,6 @@ static int find(clv_registration *run)
     }
     bool overlap = headers_overlap(&run->fixed_grid, &run->moving_grid);
     bool moments = o->init == CLVOX_INIT_MOMENTS || (o->init == CLVOX_INIT_AUTO && !overlap);
-    bool search = o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO;
     if (o->linear == CLVOX_LINEAR_NONE && !moments)
         return CLVOX_OK;
     CLV_TRY(linear_levels_make(&stage));
@@ -177,7 +207,7 @@ static int find(clv_registration *run)
         goto end;
     }
     linear_from_matrix(&stage, CLV_MATRIX(run->matrix), &start);
-    if (search) {
+    if (searches(o)) {
         int starts = given_starts(&stage, o, overlap, given);
         CLV_TRY(linear_search(&stage, given, starts, states, ROOM, &count));
     } else {
@@ -187,15 +217,61 @@ static int find(clv_registration *run)
     if (count > 0)
         CLV_TRY(refine(&stage, &start, states, count));
     if (count > 0 && isfinite(states[0].value)) {
-        bool misoriented = false;
+        if (searches(o))
+            CLV_TRY(turn(&stage, &states[0]));
         linear_to_matrix(&stage, &states[0], run->matrix);
-        if (search)
-            CLV_TRY(linear_misoriented(&stage, &states[0], &misoriented));
-        if (misoriented)
-            run->suspicions |= CLVOX_SUSPECT_TURNED;
+    }
+    if (value && count > 0) {
+        const linear_measure measure = {0, stage.metric, stage.bins, o->linear};
+        CLV_TRY(linear_evaluate(&stage, &measure, states, 1, false));
+        *value = states[0].value * fmin(1, states[0].overlap / .6);
     }
 end:
     linear_levels_free(&stage);
+    return status;
+}
+
+/* By what lengths of the moving image have to be multiplied to be like those of the fixed one: a power of ten where
+ * that is near; 1 unless they differ by more than any two scans of heads. */
+static double units_apart(const clv_registration *run)
+{
+    static const double MOST = 4, NEAR = .2;
+    double ratio = cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(run->fixed_grid.to_ras)) *
+                             (double)clvox_grid_voxels(&run->fixed_grid) /
+                             clv_matrix_determinant(CLV_MATRIX(run->moving_grid.to_ras)) /
+                             (double)clvox_grid_voxels(&run->moving_grid)));
+    double power = log10(ratio);
+    if (ratio <= MOST && ratio >= 1 / MOST)
+        return 1;
+    return fabs(power - round(power)) < NEAR ? pow(10, round(power)) : ratio;
+}
+
+static void scale_rows(double matrix[4][4], double factor)
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++)
+            matrix[i][j] *= factor;
+}
+
+/* The same, with headers in other units: of a grid that is far smaller than the other one it is asked whether it shows
+ * a part, or the whole in centimetres, say. */
+static int find_in_units(clv_registration *run)
+{
+    static const double MARGIN = 1.1;
+    int status = CLVOX_OK;
+    double units = units_apart(run), as_is = -INFINITY, other = -INFINITY;
+    clv_registration scaled = *run;
+    if (units == 1 || !searches(run->options) || run->options->linear < CLVOX_LINEAR_SIMILARITY)
+        return find(run, NULL);
+    CLV_TRY(find(run, &as_is));
+    scale_rows(scaled.moving_grid.to_ras, units);
+    CLV_TRY(find(&scaled, &other));
+    if (other > MARGIN * as_is) {
+        scale_rows(scaled.matrix, 1 / units);
+        clv_matrix_copy(CLV_MATRIX(scaled.matrix), run->matrix);
+        run->suspicions = scaled.suspicions;
+    }
+end:
     return status;
 }
 
@@ -204,7 +280,7 @@ int clv_register_linear(clv_registration *run)
     int status = CLVOX_OK;
     clv_registration view;
     CLV_TRY(first_view(run, &view));
-    CLV_TRY(find(&view));
+    CLV_TRY(find_in_units(&view));
     if (view.exchanged != run->exchanged)
         CLV_TRY(clv_register_exchange(&view));
     clv_matrix_copy(CLV_MATRIX(view.matrix), run->matrix);

@@ -116,10 +116,14 @@ int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state
 int linear_search(linear_stage *stage, const linear_state *given, int given_count, linear_state *best,
                   int room, int *count);
 
-/* Whether one of the images, turned by 90 or 180 degrees about axes of the world,
- * fits the other one better than where state leads, by the search's own measure:
- * so headers are wrong that were made with axes in another order (orientation.c). */
-int linear_misoriented(linear_stage *stage, const linear_state *state, bool *better);
+/* Rotation i of count that are spread evenly over all rotations (Alexa, Super-Fibonacci spirals, 2022); returns its
+ * angle, in radians (search.c). */
+double linear_rotation(int i, int count, double rotation[3][3]);
+
+/* Rotations far from the header, of 90 and 180 degrees about axes of the world and others, by which the images fit
+ * better than where state leads, by the search's own measure and clearly: at most room states in falling order,
+ * *found of them (orientation.c). */
+int linear_turned(linear_stage *stage, const linear_state *state, linear_state *better, int room, int *found);
 
 /* Where the start is as good already, nothing has been gained: it stays
  * (linear.c). */

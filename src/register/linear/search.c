@@ -8,8 +8,7 @@
 #include "base/matrix.h"
 #include "register/linear/linear.h"
 
-/* Rotations spread evenly over all rotations (Alexa, Super-Fibonacci spirals,
- * 2022), about 27 degrees apart; of them those that heads need. */
+/* About 27 degrees apart; of them those that heads need. */
 enum { ROTATIONS = 1500, MOST_TRIALS = 4096, IMPROVED = 48 };
 static const double MOST_ANGLE = 80 * M_PI / 180;
 
@@ -40,6 +39,15 @@ static void rotation_of(const double q[4], double r[3][3])
     memcpy(r, m, sizeof m);
 }
 
+double linear_rotation(int i, int count, double rotation[3][3])
+{
+    double s = i + .5, r = sqrt(s / count), R = sqrt(1 - s / count);
+    double a = 2 * M_PI * s / M_SQRT2, b = 2 * M_PI * s / 1.533751168755204288118041;
+    const double q[4] = {r * sin(a), r * cos(a), R * sin(b), R * cos(b)};
+    rotation_of(q, rotation);
+    return 2 * acos(fmin(1, fabs(q[3])));
+}
+
 /* The rotations to try; the first is none. */
 static int rotations_of(const linear_stage *stage, clvox_linear kind, double (*rotations)[3][3])
 {
@@ -58,13 +66,9 @@ static int rotations_of(const linear_stage *stage, clvox_linear kind, double (*r
         }
         return count;
     }
-    for (int i = 0; i < ROTATIONS; i++) {
-        double s = i + .5, r = sqrt(s / ROTATIONS), R = sqrt(1 - s / ROTATIONS);
-        double a = 2 * M_PI * s / M_SQRT2, b = 2 * M_PI * s / 1.533751168755204288118041;
-        const double q[4] = {r * sin(a), r * cos(a), R * sin(b), R * cos(b)};
-        if (2 * acos(fmin(1, fabs(q[3]))) < MOST_ANGLE)
-            rotation_of(q, rotations[count++]);
-    }
+    for (int i = 0; i < ROTATIONS; i++)
+        if (linear_rotation(i, ROTATIONS, rotations[count]) < MOST_ANGLE)
+            count++;
     return count;
 }
 
