@@ -28,11 +28,13 @@ def begun(log):
 
 
 def keep(path, record):
-    """Writes the record; path None: does nothing. Called as rows come, so that what was measured is not lost."""
+    """Writes the record; path None: does nothing. Called as rows come, so that what was measured is not lost. A
+    row is a line."""
     if path:
+        rows = ",\n".join("  " + json.dumps(row) for row in record["rows"]) if record.get("rows") else ""
+        whole = json.dumps({**record, "rows": []} if rows else record, indent=1)
         with open(path, "w", encoding="utf-8") as out:
-            json.dump(record, out, indent=1)
-            out.write("\n")
+            out.write((whole.replace('"rows": []', f'"rows": [\n{rows}\n ]') if rows else whole) + "\n")
 
 
 def named(device):
