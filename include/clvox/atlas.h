@@ -17,6 +17,11 @@ typedef enum clvox_average {
     CLVOX_AVERAGE_MEDIAN    /* by weight */
 } clvox_average;
 
+typedef enum clvox_vote {
+    CLVOX_VOTE_MAJORITY = 0, /* by weight */
+    CLVOX_VOTE_LOCAL         /* by weight and how like the template a subject is around the voxel */
+} clvox_vote;
+
 typedef struct clvox_atlas_subject {
     const clvox_volume *image;  /* scalar, 3-D, on any grid */
     const clvox_volume *mask;   /* where it counts in registrations (above 0); NULL: everywhere */
@@ -26,19 +31,21 @@ typedef struct clvox_atlas_subject {
 } clvox_atlas_subject;
 
 typedef struct clvox_atlas_options {
-    /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO, each
-     * other one where the one before ended. */
+    /* How subjects are registered to the template. init is ignored: the first linear round begins with AUTO,
+     * each other one where the one before ended. */
     clvox_register_options registration;
     int linear_rounds;    /* 2 */
     int rounds;           /* with the deformation: 4; none where registration.deform is NONE */
     double until;         /* end the rounds when the template changes by less than this share (0: never) */
     clvox_average average;
+    double unsharp;       /* amount of the unsharp mask (sigma one voxel) on every new template; 0: none */
+    clvox_vote vote;
     int skip_bad;         /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
-    /* A folder, made when it is needed, that keeps what a run that ends early has done: every finished registration, 24
-     * bytes a voxel of the template and subject. A run with the same subjects, options, device and version goes
-     * on from there and ends with the same bits. It stays where it is, for clvox_atlas_forget, unless the data are what
-     * the run fails for. NULL: nothing is kept. */
+    /* A folder, made when it is needed, that keeps what a run that ends early has done: every finished
+     * registration, 24 bytes a voxel of the template and subject. A run with the same subjects, options,
+     * device and version goes on from there and ends with the same bits. It stays where it is, for
+     * clvox_atlas_forget, unless the data are what the first round fails for. NULL: nothing is kept. */
     const char *state;
     int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
     void *user;
@@ -67,8 +74,8 @@ typedef struct clvox_atlas_map {
 
 typedef struct clvox_atlas_result {
     clvox_volume *average; /* the template, float32 */
-    clvox_volume *labels;  /* each voxel's label by weighted majority of the subjects that have labels, the smallest
-                              of equals; NULL where none has */
+    clvox_volume *labels;  /* each voxel's label by the vote of the subjects that have labels, of equals the smallest;
+                              NULL where none has */
     clvox_atlas_map *map;  /* one a subject, in the order given */
     clvox_atlas_round *round;
     int subjects, rounds;
@@ -76,24 +83,28 @@ typedef struct clvox_atlas_result {
     size_t device_bytes;   /* the most that a registration held */
 } clvox_atlas_result;
 
-/* Builds the template of count subjects. Its grid is that of start, else the subjects' own where they share one,
- * else one along R, A and S that holds all of them with their centroids on one point, with voxels of the median
- * volume. start: NULL, or an image to begin with instead of the mean of the subjects.
+/* Builds the template of count subjects. Its grid is that of start, else the subjects' own where they share
+ * one, else one along R, A and S that holds all of them with their centroids on one point, with voxels of the
+ * median volume. start: NULL, or an image to begin with instead of the mean of the subjects.
  *
- * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that the mean of
- * log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of the maps, log phi =
- * (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same on the right of every map, until
- * it is below 5e-4 voxels or interpolation keeps it from falling.
- * The template is then the average of the images, each sampled once through its whole map. It does not depend on the
- * order of the subjects nor on the scale of their weights, bit for bit; a subject (image and mask) that is given twice is
- * registered once, with the sum of its weights.
+ * A subject's map is x -> A_i (x + u_i(x)). Linear rounds find A_i and replace it by A_i G, G such that the
+ * mean of log A_i G is 0. The rounds after them keep A_i and find u_i; the mean v of the logarithms of the
+ * maps, log phi = (phi - phi^-1) / 2 to the third order of its length, is removed by exp(-v), the same on the
+ * right of every map, until it is below 5e-4 voxels or interpolation keeps it from falling. The template is
+ * then the average of the images, each sampled once through its whole map. It does not depend on the order of
+ * the subjects nor on the scale of their weights, bit for bit; a subject (image and mask) that is given twice
+ * is registered once, with the sum of its weights.
  *
- * With neither a linear transform nor a deformation it is the average of the images as they lie. Images, warped images
- * and two warps of every subject are in host memory at once: 32 bytes a voxel of the template and subject.
+ * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^4, r its correlation with the template over 5 x
+ * 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.
  *
- * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects, options, kernels or
- * another device. On success the result is the caller's, for clvox_atlas_result_free; on failure it holds
- * nothing. CLVOX_ERROR_DATA: an image of one value, or no overlap. */
+ * With neither a linear transform nor a deformation it is the average of the images as they lie. Images,
+ * warped images and two warps of every subject are in host memory at once: 32 bytes a voxel of the template
+ * and subject.
+ *
+ * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
+ * options, kernels or another device. On success the result is the caller's, for clvox_atlas_result_free; on
+ * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or no overlap. */
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                           const clvox_volume *start, const clvox_atlas_options *options,
                           clvox_atlas_result *result);
@@ -104,19 +115,19 @@ typedef struct clvox_atlas_regression {
     const double *at;        /* where templates are wanted */
     int count;               /* of those */
     double bandwidth;        /* sigma of the Gaussian, in the covariate's unit */
-    /* Takes a template and the maps of the subjects that took part; what it holds is released afterwards. Where
-     * options.state had it already, result->average and labels are NULL and there are no warps, only figures. A negative
-     * status ends the run with it. */
+    /* Takes a template and the maps of the subjects that took part; what it holds is released afterwards.
+     * Where options.state had it already, result->average and labels are NULL and there are no warps, only
+     * figures. A negative status ends the run with it. */
     int (*ready)(void *user, int at, const clvox_atlas_result *result);
     void *user;
 } clvox_atlas_regression;
 
 /* Templates as of clvox_atlas, one for each value c of regression->at: a subject's weight is multiplied by
- * exp(-(c_i - c)^2 / (2 bandwidth^2)), and those of less than a thousandth of the nearest one's take no part. All lie on one
- * grid. The linear rounds are done once for all subjects; a template then begins with A_i G, G such that the mean of log
- * A_i G under its own weights is 0, so that sizes that change with the covariate do so in the templates too. A very large
- * bandwidth gives the template of clvox_atlas, bit for bit, a very small one the nearest subject. start: what the linear
- * rounds begin with. */
+ * exp(-(c_i - c)^2 / (2 bandwidth^2)), and those of less than a thousandth of the nearest one's take no part.
+ * All lie on one grid. The linear rounds are done once for all subjects; a template then begins with A_i G, G
+ * such that the mean of log A_i G under its own weights is 0, so that sizes that change with the covariate do
+ * so in the templates too. A very large bandwidth gives the template of clvox_atlas, bit for bit, a very
+ * small one the nearest subject. start: what the linear rounds begin with. */
 CLVOX_API int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                                   const clvox_volume *start, const clvox_atlas_options *options,
                                   const clvox_atlas_regression *regression);

@@ -270,7 +270,8 @@ int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int
     const int status = check(subjects, count, start, options);
     if (status < 0)
         return status;
-    return run(&(clv_atlas_run){.ctx = context, .o = options, .start = start, .count = count, .out = result}, subjects);
+    clv_atlas_run a = {.ctx = context, .o = options, .start = start, .count = count, .out = result};
+    return run(&a, subjects);
 }
 
 static int check_regression(const clvox_atlas_regression *r, const clvox_atlas_subject *s, int count)
@@ -282,7 +283,8 @@ static int check_regression(const clvox_atlas_regression *r, const clvox_atlas_s
             return clv_fail(CLVOX_ERROR_ARGUMENT, "a template is wanted at %g, which is no number", r->at[i]);
     for (int i = 0; i < count; i++)
         if (!isfinite(r->covariate[i]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: its covariate is not known", s[i].name ? s[i].name : "a subject");
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: its covariate is not known",
+                            s[i].name ? s[i].name : "a subject");
     return CLVOX_OK;
 }
 

@@ -14,7 +14,7 @@ typedef struct clv_atlas_member {
     uint64_t hash;       /* of its contents */
     int first;           /* the first one of the same contents, as a rule itself */
     double own;          /* weight against the largest */
-    double base;         /* with those of the same contents: 0 for all but the first of these, and what was left out */
+    double base;         /* with those of the same contents; 0 for all but the first, and for what was left out */
     double kernel;       /* of a regression, else 1 */
     double weight;       /* in the averages, base kernel; 0: it is not registered */
     clvox_volume *image; /* on one scale; NULL with a base of 0 from the start */
@@ -54,17 +54,22 @@ int clv_atlas_run_until(clv_atlas_run *a, int rounds);
 int clv_atlas_hand_over(clv_atlas_run *a);
 /* The templates of a regression, after the linear rounds. */
 int clv_atlas_regress(clv_atlas_run *a);
-/* Leaves a subject out whose data make `status`, where options->skip_bad says so and others are left: CLVOX_OK then. */
+/* Leaves a subject out whose data make `status`, where options->skip_bad says so and others are left:
+ * CLVOX_OK then. */
 int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, int status);
 /* Tells the progress; share: of the registration that is under way. CLVOX_ERROR_STOPPED */
 int clv_atlas_told(clv_atlas_run *a, double share);
 
-/* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they begin on it. */
+/* Sorts the subjects, finds those given twice, brings them to one scale and finds the grid and where they
+ * begin on it. */
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects);
 /* Of a cube as large as a voxel, mm. */
 double clv_atlas_edge(const clvox_grid *grid);
 
-/* a->next from the images through their whole maps (warp, affine), each sampled once; and how like it they are. */
+/* A volume of a subject through its whole map (warp, affine), sampled once. */
+int clv_atlas_pull(const clv_atlas_run *a, const clvox_atlas_map *map, const clvox_volume *volume,
+                   clvox_interpolation interpolation, float outside, clvox_volume **out);
+/* a->next from the images through their maps; and how like it they are. */
 int clv_atlas_average(clv_atlas_run *a);
 /* The new template takes the place of the old one. */
 void clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round);
@@ -73,6 +78,7 @@ void clv_atlas_replace(clv_atlas_run *a, clvox_atlas_round *round);
 int clv_atlas_center_affines(clv_atlas_run *a, clvox_atlas_round *round);
 int clv_atlas_center_warps(clv_atlas_run *a, clvox_atlas_round *round);
 
+/* The labels of the result; none where no subject has labels. */
 int clv_atlas_vote(clv_atlas_run *a);
 
 /* A run's state in the folder options->state. Without one these do nothing. */

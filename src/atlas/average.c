@@ -5,6 +5,7 @@
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
+#include "clvox/filter.h"
 
 typedef struct pair {
     float value;
@@ -81,6 +82,29 @@ static double likeness(const clvox_volume *image, const clvox_volume *average)
     return v > 0 ? c * c / v : NAN;
 }
 
+int clv_atlas_pull(const clv_atlas_run *a, const clvox_atlas_map *map, const clvox_volume *volume,
+                   clvox_interpolation interpolation, float outside, clvox_volume **out)
+{
+    const clvox_transform warp = {.is_warp = 1, .warp = map->warp};
+    clvox_transform affine = {0};
+    clv_matrix_copy(map->matrix, affine.matrix);
+    const clvox_link links[2] = {{map->warp ? &warp : &affine, 0}, {&affine, 0}};
+    return clvox_apply(a->ctx, volume, &a->grid, links, map->warp ? 2 : 1, interpolation, outside, out);
+}
+
+/* Puts an unsharp mask over the new template. */
+static int sharpen(clv_atlas_run *a)
+{
+    clvox_volume *sharp = NULL;
+    const int status =
+        clvox_filter_unsharp(a->ctx, a->next, (const double[3]){1, 1, 1}, true, a->o->unsharp, &sharp);
+    if (status < 0)
+        return status;
+    clvox_volume_destroy(&a->next);
+    a->next = sharp;
+    return CLVOX_OK;
+}
+
 int clv_atlas_average(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
@@ -92,22 +116,17 @@ int clv_atlas_average(clv_atlas_run *a)
     }
     for (int i = 0; i < a->count; i++) {
         const clv_atlas_member *s = &a->s[i];
-        clvox_transform warp = {.is_warp = 1, .warp = s->map.warp}, affine = {0};
-        clvox_link links[2];
-        int count = 0;
         a->done += CLV_ATLAS_AVERAGING;
         if (!s->weight)
             continue;
-        clv_matrix_copy(CLV_MATRIX(s->map.matrix), affine.matrix);
-        if (s->map.warp)
-            links[count++] = (clvox_link){&warp, 0};
-        links[count++] = (clvox_link){&affine, 0};
-        CLV_TRY(clvox_apply(a->ctx, s->image, &a->grid, links, count, CLVOX_INTERPOLATE_CUBIC, NAN, &warped[i]));
+        CLV_TRY(clv_atlas_pull(a, &s->map, s->image, CLVOX_INTERPOLATE_CUBIC, NAN, &warped[i]));
         CLV_TRY(clv_atlas_told(a, 0));
     }
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next));
     for (size_t v = 0; v < clvox_grid_voxels(&a->grid); v++)
         average_voxel(a, warped, v, p, &a->next->data[v]);
+    if (a->o->unsharp > 0)
+        CLV_TRY(sharpen(a));
     for (int i = 0; i < a->count; i++)
         if (warped[i])
             a->s[i].map.likeness = likeness(warped[i], a->next);

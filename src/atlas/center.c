@@ -38,8 +38,8 @@ static int mean_log(clv_atlas_run *a, double out[4][4])
         if (!a->s[i].weight)
             continue;
         if (!clv_matrix_log(CLV_MATRIX(a->s[i].map.matrix), log))
-            return clv_atlas_fail(clv_fail(CLVOX_ERROR_DATA, "its affine to the template mirrors, or rotates by 180 degrees"),
-                           &a->s[i]);
+            return clv_atlas_fail(
+                clv_fail(CLVOX_ERROR_DATA, "its affine to the template mirrors, or rotates by 180 degrees"), &a->s[i]);
         for (int k = 0; k < 16; k++)
             out[k / 4][k % 4] += a->s[i].weight / a->weights * log[k / 4][k % 4];
     }

@@ -5,6 +5,8 @@
 
 static const char *const average_words[] = {"mean", "trimmed", "median", NULL};
 
+static const char *const vote_words[] = {"majority", "local", NULL};
+
 static const char *of_rounds(const clv_option *row, const void *values, const char *text)
 {
     const clvox_atlas_options *o = values;
@@ -30,6 +32,10 @@ static const clv_option rows[] = {
      .help = "end when the template changes by less than this fraction", .idle = of_rounds},
     {.name = "average", .type = CLV_OPTION_CHOICE, FIELD(average), .words = average_words,
      .help = "trimmed: without a tenth of the weight at either end"},
+    {.name = "unsharp", .type = CLV_OPTION_NUMBER, FIELD(unsharp), .most = 10,
+     .help = "sharpen every new template by this amount (unsharp mask of one voxel)"},
+    {.name = "vote", .type = CLV_OPTION_CHOICE, FIELD(vote), .words = vote_words,
+     .help = "how labels are voted on; local: by how like the template a subject is there"},
     {.name = "skip-bad", .key = "skip_bad", .type = CLV_OPTION_FLAG, FIELD(skip_bad),
      .help = "leave out subjects that cannot be read or registered, and name them"},
     {.name = "keep-intensities", .key = "keep_intensities", .type = CLV_OPTION_FLAG, FIELD(keep_intensities),

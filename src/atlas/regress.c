@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates along a covariate: the same subjects by other weights (Davis et al. 2007, Population shape regression). */
+/* Templates along a covariate: the same subjects by other weights (Davis et al. 2007, Population shape
+ * regression). */
 #include <math.h>
 #include <stdlib.h>
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
 
-/* Kernels below this share of the largest one are 0: their subjects would change little and cost as much as others. */
+/* Kernels below this share of the largest one are 0: their subjects would change little and cost as much as
+ * others. */
 static const double LEAST = 1e-3;
 
 static double distance(const clv_atlas_run *a, const clv_atlas_member *s)
@@ -35,7 +37,8 @@ void clv_atlas_weigh(clv_atlas_run *a)
     }
 }
 
-/* The template before its deformable rounds: of the shared affines, whose mean under its own weights is removed. */
+/* The template before its deformable rounds: of the shared affines, whose mean under its own weights is
+ * removed. */
 static int begin(clv_atlas_run *a)
 {
     int status = CLVOX_OK;

@@ -79,8 +79,8 @@ end:
     return status;
 }
 
-/* false where the file is not there, damaged or of another run, place or size. Round and template are for the caller to
- * compare. */
+/* false where the file is not there, damaged or of another run, place or size. Round and template are for the
+ * caller to compare. */
 static bool load(const clv_atlas_run *a, const char *name, head *h, const piece *p, int count)
 {
     const head want = *h;
@@ -105,11 +105,21 @@ static bool load(const clv_atlas_run *a, const char *name, head *h, const piece 
 
 /* ---- what a run is of ---------------------------------------------------- */
 
+/* Options that a run which goes on may change: they decide what becomes of rounds, not what these are. */
+static bool is_free(const clv_option *row)
+{
+    static const char *const names[] = {"skip-bad", "vote"};
+    for (size_t i = 0; row->name && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(row->name, names[i]))
+            return true;
+    return false;
+}
+
 static void print_fields(FILE *to, const clv_option_table *table, const void *values)
 {
     for (const clv_option *row = table->rows; row < table->rows + table->count; row++) {
         char key[64];
-        if (row->name && !strcmp(row->name, "skip-bad")) /* a run that failed may go on without a subject */
+        if (is_free(row))
             continue;
         fprintf(to, "%s\t", clv_option_key(row, key, sizeof key));
         for (int i = 0; i < clv_option_count(row, values); i++) {
@@ -128,7 +138,7 @@ static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
 {
     const clvox_device_limits *device = clvox_context_limits(a->ctx);
     const clv_wisdom *wisdom = clv_context_wisdom(a->ctx);
-    uint32_t subjects = 0;
+    uint32_t subjects = 0, start = 0;
     fprintf(to, "version\t%s, kernels %s\n", clvox_version(), sources);
     fprintf(to, "device\t%s, %s, driver %s\n", device->name, device->platform, device->driver);
     fprintf(to, "tuning\t%s\n", wisdom && wisdom->count ? wisdom->hash : "none");
@@ -137,12 +147,11 @@ static void print_key(FILE *to, const clv_atlas_run *a, const char *sources)
         subjects = libdeflate_crc32(subjects, &a->s[i].own, sizeof a->s[i].own);
     }
     fprintf(to, "set of subjects\t%d (%08" PRIx32 ")\n", a->count, subjects);
-    if (a->start)
-        fprintf(to, "template to begin with\t%08" PRIx32 "\n",
-                libdeflate_crc32(libdeflate_crc32(0, a->start->grid.to_ras, sizeof a->start->grid.to_ras), a->start->data,
-                                 clvox_grid_voxels(&a->start->grid) * sizeof(float)));
-    else
-        fprintf(to, "template to begin with\tnone\n");
+    if (a->start) {
+        start = libdeflate_crc32(start, a->start->grid.to_ras, sizeof a->start->grid.to_ras);
+        start = libdeflate_crc32(start, a->start->data, clvox_grid_voxels(&a->start->grid) * sizeof(float));
+    }
+    fprintf(to, "template to begin with\t%08" PRIx32 "\n", start);
     fprintf(to, "bandwidth\t%.17g\n", a->along ? a->along->bandwidth : 0);
     fprintf(to, "list of values\t");
     for (int i = 0; a->along && i < a->along->count; i++)
@@ -182,10 +191,11 @@ static int refuse(const clv_atlas_run *a, const char *key)
             continue;
         }
         if (name >= m || name >= n || strncmp(before, now, name + 1) != 0)
-            return clv_fail(CLVOX_ERROR_FILE, "%s: is not the state of such a run; remove it to begin anew", a->o->state);
+            return clv_fail(CLVOX_ERROR_FILE, "%s: is not the state of such a run; remove it to begin anew",
+                            a->o->state);
         return clv_fail(CLVOX_ERROR_FILE,
-                        "%s: an unfinished run with another %.*s (%.*s, not %.*s) is in it; run that again to finish it, "
-                        "or remove the folder to begin anew",
+                        "%s: an unfinished run with another %.*s (%.*s, not %.*s) is in it; run that again to "
+                        "finish it, or remove the folder to begin anew",
                         a->o->state, (int)name, now, (int)(m - name - 1), before + name + 1, (int)(n - name - 1),
                         now + name + 1);
     }
@@ -289,7 +299,8 @@ end:
 
 /* What follows a head of a subject: its matrix and, in deformable rounds, both warps. */
 enum { SUBJECT_PIECES = 3 };
-static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, char name[32], int place, piece p[SUBJECT_PIECES])
+static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, int place, char name[32],
+                          piece p[SUBJECT_PIECES])
 {
     const size_t bytes = 3 * clvox_grid_voxels(&a->grid) * sizeof(float);
     snprintf(name, 32, "subject_%d", place);
@@ -314,7 +325,7 @@ int clv_atlas_state_keep(const clv_atlas_run *a, const clv_atlas_member *s)
         CLV_TRY(clv_place_make_folders(path));
         CLV_TRY(clv_file_write_all(path, a->key, strlen(a->key)));
     }
-    const int count = subject_pieces(a, &map, name, place, p);
+    const int count = subject_pieces(a, &map, place, name, p);
     status = save(a, name, head_of(a, place), p, count);
 end:
     return status;
@@ -333,7 +344,7 @@ bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s)
         (clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, &map.warp) < 0 ||
          clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, &map.inverse_warp) < 0))
         goto missing;
-    const int count = subject_pieces(a, &map, name, place, p);
+    const int count = subject_pieces(a, &map, place, name, p);
     if (!load(a, name, &h, p, count) || h.round != a->out->rounds || h.at != a->at)
         goto missing;
     clvox_volume_destroy(&s->map.warp);
@@ -371,7 +382,8 @@ int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_re
     head h = head_of(a, -1);
     const int count = template_pieces(a, at, r, name, p);
     if (!load(a, name, &h, p, count) || h.at != at)
-        return clv_fail(CLVOX_ERROR_FILE, "%s: the file %s is damaged; remove the folder to begin anew", a->o->state, name);
+        return clv_fail(CLVOX_ERROR_FILE, "%s: the file %s is damaged; remove the folder to begin anew",
+                        a->o->state, name);
     r->rounds = h.round;
     return CLVOX_OK;
 }
@@ -382,7 +394,8 @@ int clv_atlas_state_find_template(const clv_atlas_run *a, int at, clvox_atlas_re
 static bool is_ours(const char *name)
 {
     const size_t length = strlen(name);
-    return !strcmp(name, "run") || !strcmp(name, "round") || !strncmp(name, "subject_", 8) || !strncmp(name, "template_", 9) ||
+    return !strcmp(name, "run") || !strcmp(name, "round") || !strncmp(name, "subject_", 8) ||
+           !strncmp(name, "template_", 9) ||
            (!strncmp(name, ".clvox-", 7) && length > 5 && !strcmp(name + length - 5, ".part"));
 }
 

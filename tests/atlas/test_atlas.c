@@ -4,6 +4,7 @@
 
 #include "base/matrix.h"
 #include "clvox/atlas.h"
+#include "clvox/filter.h"
 #include "op/harness.h"
 #include "register/pair.h"
 
@@ -232,7 +233,8 @@ static void averages(void **state)
     options_of(&o, CLVOX_DEFORM_NONE);
     o.registration.linear = CLVOX_LINEAR_NONE;
     o.keep_intensities = 1;
-    /* Sorted by value with weights 1, 3, 1, 1: the median is 2, and a tenth of 6 is .6 of the first and the last. */
+    /* Sorted by value with weights 1, 3, 1, 1: the median is 2, and a tenth of 6 is .6 of the first and the
+     * last. */
     static const double want[3] = {(1 + 3 * 2 + 4 + 90) / 6., (.4 * 1 + 3 * 2 + 4 + .4 * 90) / 4.8, 2};
     for (int a = 0; a < 3; a++) {
         o.average = (clvox_average)a;
@@ -241,6 +243,67 @@ static void averages(void **state)
         assert_float_equal(r.average->data[8], 4 * want[a], 4e-5 * want[a]);
         clvox_atlas_result_free(&r);
     }
+    /* Sharpened, it is what the filter makes of the mean. */
+    clvox_volume *sharp = NULL;
+    o.average = CLVOX_AVERAGE_MEAN;
+    build(&all, &o, &r);
+    assert_ok(clvox_filter_unsharp(ctx, r.average, (const double[3]){1, 1, 1}, true, .7, &sharp));
+    clvox_atlas_result_free(&r);
+    o.unsharp = .7;
+    build(&all, &o, &r);
+    assert_memory_equal(r.average->data, sharp->data, clvox_grid_voxels(&grid) * sizeof(float));
+    clvox_volume_destroy(&sharp);
+    clvox_atlas_result_free(&r);
+    release(&all);
+}
+
+/* Five images of noise, of which two share what is in the lower half, where three have other labels than
+ * they. The others outnumber the two, and the two are more like the mean. */
+static void votes(void **state)
+{
+    clvox_grid grid;
+    population all = {.count = 0};
+    clvox_atlas_options o;
+    clvox_atlas_result r;
+    clvox_volume *labels[5];
+    uint32_t random = 1;
+    (void)state;
+    clv_phantom_grid(SIZE, EDGE, false, &grid);
+    const size_t n = clvox_grid_voxels(&grid), half = n / 2, slices = 3 * (size_t)(SIZE[0] * SIZE[1]);
+    for (int i = 0; i < 5; i++) {
+        clvox_volume *v = zeros(&grid);
+        labels[i] = zeros(&grid);
+        labels[i]->kind = CLVOX_KIND_LABEL;
+        for (size_t k = 0; k < n; k++) {
+            random = random * 1664525 + 1013904223;
+            v->data[k] = i == 1 && k < half ? all.own[0]->data[k] : k >= n - 2 * slices ? 7 : (float)(random >> 16) / 655.36f;
+            labels[i]->data[k] = k < half ? (i < 2 ? 1 : 2) : (float)(3 + (i > 1));
+        }
+        if (i == 4)
+            v->data[40] = NAN;
+        add_subject(&all, v);
+        all.s[i].labels = labels[i];
+    }
+    options_of(&o, CLVOX_DEFORM_NONE);
+    o.registration.linear = CLVOX_LINEAR_NONE;
+    o.keep_intensities = 1;
+    build(&all, &o, &r);
+    for (size_t k = 0; k < n; k++)
+        assert_true(r.labels->data[k] == (k < half ? 2 : 4));
+    clvox_atlas_result_free(&r);
+    o.vote = CLVOX_VOTE_LOCAL;
+    build(&all, &o, &r);
+    size_t ones = 0, fours = 0, flat = 0; /* away from the border of the halves, where windows see both */
+    for (size_t k = 0; k < n; k++) {
+        ones += k + slices < half && r.labels->data[k] == 1;
+        fours += k > half + slices && r.labels->data[k] == 4;
+        flat += k >= n - slices && r.labels->data[k] == 4; /* nothing to be like: the majority */
+    }
+    assert_that(ones > .98 * (double)(half - slices), "%zu of %zu are as in the two", ones, half - slices);
+    assert_that(fours > .8 * (double)(half - slices) && flat == slices, "%zu of %zu are as in the three", fours, half - slices);
+    clvox_atlas_result_free(&r);
+    for (int i = 0; i < 5; i++)
+        clvox_volume_destroy(&labels[i]);
     release(&all);
 }
 
@@ -716,7 +779,8 @@ static void misuse(void **state)
 int main(void)
 {
     ctx = harness_open();
-    test_case(averages, "weighted mean, trimmed mean and median");
+    test_case(averages, "weighted mean, trimmed mean and median, sharpened");
+    test_case(votes, "the majority's labels, and those of the subjects that are like the template");
     test_case(stopped_and_resumed, "a run that is stopped anywhere goes on and ends with the same bits");
     test_case(left_out, "a subject that cannot be registered is named, or left out");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");

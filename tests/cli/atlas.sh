@@ -42,6 +42,9 @@ json other/report.json 'j["options"]["linear_rounds"] == 1 and j["options"]["reg
 [ "$(hash_of out/s1_warp.nii.gz)" = "$(hash_of other/s1_warp.nii.gz)" ] || complain "another order gives another warp"
 exists other/template_labels.nii.gz
 exits 0 clvox info other/template_labels.nii.gz; prints 'label'
+exits 0 clvox atlas -o local $fast --list lists/list.tsv --vote local --unsharp 0.5
+json local/report.json 'j["options"]["vote"] == "local" and j["options"]["unsharp"] == 0.5'
+exits 0 clvox compare --labels local/template_labels.nii.gz other/template_labels.nii.gz
 
 begin "labels beyond 2^24 are voted on by their names, whatever tables the subjects have"
 python3 - <<'P'

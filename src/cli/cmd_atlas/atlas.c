@@ -120,8 +120,8 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     r->warps = o->registration.deform != CLVOX_DEFORM_NONE && o->rounds > 0;
     CLV_TRY(cli_atlas_claim(cli, r));
     CLV_TRY(cli_open(cli));
-    cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s\n", r->count, o->linear_rounds, o->rounds,
-               r->ats ? " for each template" : "");
+    cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s\n", r->count, o->linear_rounds,
+               o->rounds, r->ats ? " for each template" : "");
     log_options(cli, r, o);
     o->state = cli_atlas_path(r, "state", -1, "", state);
     if (!access(cli_atlas_path(r, "state", -1, "/run", path), F_OK))
@@ -192,7 +192,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "table of subjects instead: columns image, mask, labels, weight, covariates"},
         {"template", 0, CLI_TEXT, &r.start, "FILE", "begin with this image and its grid (default: the mean)"},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...", "of the images in the averages, in their order (default: 1)"},
-        {"regress", 0, CLI_TEXT, &r.regress, "COLUMN", "templates along this covariate of the list, by Gaussian weights"},
+        {"regress", 0, CLI_TEXT, &r.regress, "COLUMN",
+         "templates along this covariate of the list, by Gaussian weights"},
         {"at", 0, CLI_TEXT, &r.at_list, "C,C...", "values of the covariate at which templates are made"},
         {"bandwidth", 0, CLI_NUMBER, &r.bandwidth, "N", "sigma of the weights, in the covariate's unit"},
         {"quick", 0, CLI_FLAG, &r.quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
@@ -206,7 +207,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
                  "removing the mean map, and averaging. The template does not depend on the order of subjects. Writes\n"
                  "  DIR/template.nii.gz          the average\n"
-                 "  DIR/template_labels.nii.gz   with labels in the list: their weighted majority\n"
+                 "  DIR/template_labels.nii.gz   with labels in the list: what they vote for\n"
                  "  DIR/NAME_affine.txt, _warp.nii.gz, _inverse_warp.nii.gz\n"
                  "                               of each image, from the template: applied as\n"
                  "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"

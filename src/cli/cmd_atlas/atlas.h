@@ -38,7 +38,8 @@ typedef struct cli_atlas_request {
 int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e);
 /* "1,2,0.5", one for each image. */
 int cli_atlas_read_weights(cli_atlas_request *r, const char *text);
-/* A table with a header: image, the covariate of a regression and, if wanted, mask, labels and weight, in any order. */
+/* A table with a header: image, the covariate of a regression and, if wanted, mask, labels and weight, in any
+ * order. */
 int cli_atlas_read_list(cli_atlas_request *r);
 /* Reads all; with skip_bad those that cannot be read are named and left out. */
 int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
@@ -49,11 +50,12 @@ void cli_atlas_free(cli_atlas_request *r);
 /* ---- results ---- */
 
 /* FOLDER/NAME_AT and this end, without _AT where at is -1 or there is one template. */
-const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end, char path[PATH_MAX]);
+const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end,
+                           char path[PATH_MAX]);
 /* The files of all templates. */
 int cli_atlas_claim(command *cli, const cli_atlas_request *r);
-/* Writes a template with all that belongs to it; enters its figures into the log object `to` and prints them on `lines`. What
- * an earlier run has written has no average: it is entered alone. */
+/* Writes a template with all that belongs to it; enters its figures into the log object `to` and prints them
+ * on `lines`. What an earlier run has written has no average: it is entered alone. */
 int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
 void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines);
 

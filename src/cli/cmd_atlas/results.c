@@ -11,7 +11,8 @@
 #include "cli/claims.h"
 #include "cli/table.h"
 
-const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end, char path[PATH_MAX])
+const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end,
+                           char path[PATH_MAX])
 {
     const bool one = at < 0 || !r->ats;
     snprintf(path, PATH_MAX, "%s/%s%s%s%s", r->folder, name, one ? "" : "_", one ? "" : r->at_name[at], end);
@@ -129,8 +130,9 @@ int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvo
     cli_log_output(cli, path);
     cli_atlas_path(r, "template", at, ".nii.gz", path);
     if (there && access(path, F_OK))
-        status = clv_fail(CLVOX_ERROR_FILE, "%s: an earlier run has written it and it is gone; remove %s/state to begin anew",
-                          path, r->folder);
+        status = clv_fail(CLVOX_ERROR_FILE,
+                          "%s: an earlier run has written it and it is gone; remove %s/state to begin anew", path,
+                          r->folder);
     else
         status = there ? CLVOX_OK : clvox_volume_write(result->average, path);
     CLV_TRY(status);
@@ -142,7 +144,8 @@ end:
 /* ---- figures ------------------------------------------------------------- */
 
 /* How many take part, and whom they come to under their weights. */
-static void report_kernel(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines)
+static void report_kernel(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                          FILE *lines)
 {
     int count = 0;
     double squares = 0, mean = 0;
@@ -160,7 +163,8 @@ static void report_kernel(cJSON *to, const cli_atlas_request *r, int at, const c
             count, 1 / squares, r->regress, mean);
 }
 
-void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines)
+void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                      FILE *lines)
 {
     if (r->ats)
         report_kernel(to, r, at, result, lines);

@@ -70,7 +70,8 @@ static int read_row(void *user, int line, const char *const *text)
         e.covariate = strtod(value, &end);
     if (end && (*end || end == value || !isfinite(e.covariate))) {
         entry_free(&e);
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the %s %s is not a number", r->list, line, r->regress, value);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the %s %s is not a number", r->list, line, r->regress,
+                        value);
     }
     end = NULL;
     if (text[WEIGHT] && *text[WEIGHT])
