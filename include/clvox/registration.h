@@ -68,9 +68,8 @@ typedef enum clvox_force {
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
                               double fraction);
 
-/* How L v = f is solved, v = 0 far from the images or at their border. SOR, conjugate gradients and multigrid
- * start from the velocity of the iteration before, HYBRID is FFT and then conjugate gradients. SOR takes a beta
- * of 0 alone. */
+/* How L v = f is solved (of flows twice, L L v = f). SOR, conjugate gradients and multigrid start from what a solve like
+ * it has found before, HYBRID is FFT and then conjugate gradients. SOR takes a beta of 0 alone. */
 typedef enum clvox_solver {
     CLVOX_SOLVER_FFT,
     CLVOX_SOLVER_SOR,
@@ -107,7 +106,9 @@ typedef struct clvox_register_options {
                                 of a flow, sigma^2 (lddmm, shooting; 0: by the voxels of the finest level) */
     double alpha, beta, gamma; /* L = -alpha Laplacian - beta grad div + gamma, mm (lddmm, shooting; gamma 0: by the
                                   voxels of the finest level). greedy: with gamma above 0 forces become velocities by 1 / L instead of update_sigma */
-    clvox_solver solver;     /* of L v = f (greedy with an operator) */
+    clvox_solver solver;     /* of the operator (greedy with one, lddmm, shooting) */
+    double solver_tolerance; /* where iterations of a solver end: |f - L v| as a share of |f|, below 1; 0: by the model, .01
+                                (greedy) and 1e-4 (flows) */
     int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double finest_step;      /* the same on the last level */
@@ -164,6 +165,14 @@ enum {
                                     deformation, has made the images less alike */
 };
 
+/* What the solves of an operator came to. */
+typedef struct clvox_solver_summary {
+    long solves;
+    long iterations; /* of all; the FFT counts as 1 a solve */
+    double residual; /* the largest |f - L v| / |f| at the end of a solve; 0 of the FFT, which does not look */
+    double bytes;    /* read and written at least */
+} clvox_solver_summary;
+
 typedef struct clvox_register_result {
     double matrix[4][4];       /* RAS mm, fixed -> moving */
     clvox_affine_parts parts;  /* the same taken apart */
@@ -186,6 +195,7 @@ typedef struct clvox_register_result {
                                                             voxels that the inverse keeps in the grid;
                                                             NaN where no inverse was made */
     int iterations[CLVOX_MAX_LEVELS]; /* done */
+    clvox_solver_summary solver;      /* all 0 without an operator */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     size_t device_bytes;       /* most that the run held at once */
     int exchanged;             /* the deformation was found with the images exchanged and turned round, as

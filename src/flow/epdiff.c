@@ -41,7 +41,7 @@ static int step(const clv_flow_level *flow, clv_buffer *m, float h, clv_buffer *
         clv_buffer *place = i ? f[PLACES + i - 1] : m, *speed = f[SPEEDS + i];
         if (i)
             CLV_TRY(combine(flow, 1, m, -h * PLACE[i], rate, place));
-        CLV_TRY(clv_flow_smooth(flow, place, speed));
+        CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, place, speed));
         if (!to && i == 3)
             break;
         const clv_image v = image(flow, speed);
@@ -72,7 +72,7 @@ static int step_adjoint(const clv_flow_level *flow, clv_buffer *m, float h, clv_
         else
             CLV_TRY(combine(flow, h * SHARE[i], gradient, h * PLACE[i + 1], left, by_rate));
         CLV_TRY(clv_coadjoint_action(ctx, &g, place, turned));
-        CLV_TRY(clv_flow_smooth(flow, turned, turned));
+        CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_STAGE, turned, turned));
         CLV_TRY(clv_adjoint_action(ctx, &v, by_rate, left));
         CLV_TRY(combine(flow, 1, turned, -1, left, left));
         CLV_TRY(combine(flow, 1, sum, 1, left, sum));
@@ -94,7 +94,7 @@ int clv_shooting_forward(const clv_flow_level *flow)
     clv_shooting *own = clv_shooting_of(run);
     for (int k = 0; k <= flow->steps; k++) {
         clv_buffer *m = k ? own->node[k - 1] : own->momentum, *v = k ? own->flow.v[k - 1] : own->field[SPEEDS];
-        CLV_TRY(clv_flow_smooth(flow, m, v));
+        CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, m, v));
         CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){m, v, NULL, 0, 3 * flow->level->n}, run->partial,
                            own->flow.numbers, CLV_FLOW_DOTS + k));
         if (k < flow->steps)
@@ -110,11 +110,12 @@ int clv_shooting_adjoint(const clv_flow_level *flow)
     clv_shooting *own = clv_shooting_of(flow->run);
     clv_buffer *gradient = own->field[GRADIENT];
     for (int k = flow->steps - 1; k >= 0; k--) {
-        CLV_TRY(clv_flow_smooth(flow, own->flow.w[k], own->flow.w[k]));
+        clv_buffer *by_speed = own->flow.w[k];
+        CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_BY_SPEED, by_speed, by_speed));
         if (k == flow->steps - 1)
-            CLV_TRY(copy(flow, own->flow.w[k], gradient));
+            CLV_TRY(copy(flow, by_speed, gradient));
         else
-            CLV_TRY(combine(flow, 1, gradient, 1, own->flow.w[k], gradient));
+            CLV_TRY(combine(flow, 1, gradient, 1, by_speed, gradient));
         CLV_TRY(step_adjoint(flow, k ? own->node[k - 1] : own->momentum, length_of(flow, k), gradient));
     }
     CLV_TRY(copy(flow, gradient, own->direction));

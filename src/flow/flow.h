@@ -16,6 +16,7 @@
 #define CLV_FLOW_FLOW_H
 
 #include "op/fluid/fourier.h"
+#include "op/fluid/solve.h"
 #include "register/model.h"
 #include "register/pyramid.h"
 
@@ -29,7 +30,12 @@ typedef struct clv_flow {
     clv_buffer *derivative[2]; /* of the metric by the warped images */
     clv_buffer *sums;          /* of the adjoint */
     clv_buffer *window;        /* R, three equal components */
-    clv_buffer *spectrum, *numbers;
+    clv_buffer *numbers;
+    clv_buffer *spectrum;      /* of the FFT alone */
+    clv_buffer *guess[CLV_FLOW_STEPS][2]; /* of other solvers: L a = R f and L b = a, as they were found before */
+    bool guessed[CLV_FLOW_STEPS];
+    clv_solver_workspace workspace;
+    clvox_solver_summary solves;
 } clv_flow;
 _Static_assert(sizeof(clv_flow) <= CLV_MODEL_BYTES, "more state than a run has room for");
 
@@ -52,6 +58,7 @@ typedef struct clv_flow_level {
     const clv_pyramid_level *level;
     clv_fluid_operator op;
     clv_fft fft;
+    clv_solver *solver; /* NULL: the FFT, which solves L L at once */
     clv_map moving, fixed; /* of the level's grid to either image's */
     int steps;
     double rim; /* voxels over which R falls */
@@ -72,15 +79,16 @@ int clv_flow_check(const clvox_register_options *options);
 /* Makes run->domain a size that transforms quickly. */
 void clv_flow_domain(clv_registration *run);
 
-/* Buffers of --timesteps velocities and all that goes with them; returns their number. */
-int clv_flow_requests(clv_registration *run, clv_request *list);
+/* Buffers of --timesteps velocities and all that goes with them; returns their number. kinds: of solves, each of which
+ * starts from the one of its kind before. */
+int clv_flow_requests(clv_registration *run, int kinds, clv_request *list);
 
 /* Tables of the transform and the window R of a level; clv_flow_end releases them, also after a failure. */
 int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyramid_level *level);
 void clv_flow_end(clv_flow_level *flow);
 
-/* out = K f; out may be f. */
-int clv_flow_smooth(const clv_flow_level *flow, const clv_buffer *f, clv_buffer *out);
+/* out = K f; out may be f. kind: of the solve. */
+int clv_flow_smooth(const clv_flow_level *flow, int kind, const clv_buffer *f, clv_buffer *out);
 
 /* out = L L v, which R K f is for f inside. out is not v; scratch is as large. */
 int clv_flow_momentum(const clv_flow_level *flow, const clv_buffer *v, clv_buffer *scratch, clv_buffer *out);

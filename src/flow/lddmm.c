@@ -67,7 +67,7 @@ static int each_step(const clv_flow_level *flow, int k)
     clv_buffer *force = own->w[k], *smooth = own->spare;
     CLV_TRY(dot(flow, force, own->v[k], slot));
     CLV_TRY(dot(flow, force, state_of(flow->run)->p[k], slot + 2));
-    CLV_TRY(clv_flow_smooth(flow, force, smooth));
+    CLV_TRY(clv_flow_smooth(flow, k, force, smooth));
     CLV_TRY(dot(flow, force, smooth, slot + 1));
     own->w[k] = smooth;
     own->spare = force;
@@ -269,7 +269,7 @@ static int arrive(descent *d, const clvox_grid *from)
             continue;
         }
         CLV_TRY(clv_pyramid_carry(run, own->w[k], from, &d->base.flow.level->fixed, own->spare));
-        CLV_TRY(clv_flow_smooth(&d->base.flow, own->w[k], own->v[k]));
+        CLV_TRY(clv_flow_smooth(&d->base.flow, k, own->w[k], own->v[k]));
         CLV_TRY(dot(&d->base.flow, own->w[k], own->v[k], CLV_FLOW_DOTS + k));
     }
     if (from) {
@@ -283,7 +283,7 @@ end:
 
 static int requests(clv_registration *run, clv_request *list)
 {
-    int count = clv_flow_requests(run, list);
+    int count = clv_flow_requests(run, run->options->timesteps, list);
     for (int k = 0; k < run->options->timesteps; k++)
         list[count++] = (clv_request){&state_of(run)->p[k], 3 * (size_t)run->n * sizeof(float), "step of a velocity"};
     return count;
@@ -316,7 +316,8 @@ static int run_lddmm(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-static const char *const takes[] = {"step", "momentum", "lambda", "operator", "points-weight", "timesteps", NULL};
+static const char *const takes[] = {"step", "momentum", "lambda", "operator", "solver", "solver-tolerance", "points-weight",
+                                    "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}

@@ -20,7 +20,7 @@ int clv_shooting_requests(clv_registration *run, clv_request *list)
 {
     clv_shooting *own = clv_shooting_of(run);
     size_t bytes = 3 * (size_t)run->n * sizeof(float);
-    int count = clv_flow_requests(run, list);
+    int count = clv_flow_requests(run, CLV_SHOOTING_SOLVES, list);
     for (int k = 0; k < run->options->timesteps; k++)
         list[count++] = (clv_request){&own->node[k], bytes, "momentum on the way"};
     list[count++] = (clv_request){&own->momentum, bytes, "initial momentum"};
@@ -58,7 +58,7 @@ static int find_direction(const clv_flow_descent *d)
     clv_buffer *y = own->field[0], *v = own->field[1];
     CLV_TRY(clv_flow_adjoint(&d->flow, 1, NULL));
     CLV_TRY(clv_shooting_adjoint(&d->flow));
-    CLV_TRY(clv_flow_smooth(&d->flow, own->momentum, v));
+    CLV_TRY(clv_flow_smooth(&d->flow, CLV_SHOOTING_SPEED, own->momentum, v));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(y, d->flow.level->fixed.size),
                           own->direction, v, NULL, (float[4]){(float)(1 / d->lambda), -2, 0, 0}));
     CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(y, d->flow.level->fixed.size), per_mm, false,
@@ -136,7 +136,8 @@ static int run_shooting(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-static const char *const takes[] = {"step", "lambda", "operator", "points-weight", "timesteps", NULL};
+static const char *const takes[] = {"step", "lambda", "operator", "solver", "solver-tolerance", "points-weight",
+                                    "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}

@@ -12,6 +12,9 @@
 
 enum { CLV_SHOOTING_FIELDS = 12 };
 
+/* Kinds of solves: velocities along the flow, of the gradient by them, and of the adjoint's stages. */
+enum { CLV_SHOOTING_SPEED, CLV_SHOOTING_BY_SPEED, CLV_SHOOTING_STAGE, CLV_SHOOTING_SOLVES };
+
 /* The private state: that of the flow, the momenta in the middles of the time steps, and room. */
 typedef struct clv_shooting {
     clv_flow flow;

@@ -49,7 +49,7 @@ static const float LAST = 0.1f;
 static const double STRONG = 1;
 static const float KEPT = 0.3f;
 
-/* Solvers that iterate end at this share of the force, or after so many iterations. Maps of two hippocampi by
+/* Solvers that iterate end at this share of the force by default, or after so many iterations. Maps of two hippocampi by
  * different ones then differ by .005 voxels on average. */
 static const double SOLVED = 1e-2;
 enum { MOST_SOLVING = 200 };
@@ -180,8 +180,11 @@ static int step(const work *w, const side *s)
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
     clv_buffer *v = own->solved ? own->solved : own->velocity, *next = run->metric_scratch;
     int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
+    clv_solver_report report;
     if (own->solver)
-        CLV_TRY(clv_solver_solve(run->ctx, own->solver, s->force, v, w->warm, NULL));
+        CLV_TRY(clv_solver_solve(run->ctx, own->solver, s->force, v, w->warm, &report));
+    if (own->solver)
+        clv_solver_count(&own->solves, &report);
     else
         CLV_TRY(
             clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next, v));
@@ -387,7 +390,8 @@ static bool operator_of(const clv_registration *run, const clvox_grid *grid, clv
         op->size[a] = grid->size[a];
         op->spacing[a] = (float)edge[a];
     }
-    *how = (clv_solver_options){(clv_solver_kind)o->solver, SOLVED, MOST_SOLVING};
+    *how = (clv_solver_options){(clv_solver_kind)o->solver, o->solver_tolerance > 0 ? o->solver_tolerance : SOLVED,
+                                MOST_SOLVING};
     return o->gamma > 0 && clv_model_takes(clv_model_find(o->deform), "operator");
 }
 
@@ -467,6 +471,7 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         clv_solver_destroy(&own->solver);
     }
     *last = at;
+    result->solver = own->solves;
 end:
     clv_solver_destroy(&own->solver);
     return status;

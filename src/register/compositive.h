@@ -14,6 +14,7 @@ typedef struct clv_compositive {
     clv_buffer *solved;                        /* velocities that iterative solvers start from; else NULL */
     clv_solver_workspace solver_workspace;
     bool follows;                              /* run->inverse is that of u after each iteration */
+    clvox_solver_summary solves;
     clv_solver *solver;                        /* of the level, where L regularises and no Gaussian */
 } clv_compositive;
 _Static_assert(sizeof(clv_compositive) <= CLV_MODEL_BYTES, "more state than a run has room for");

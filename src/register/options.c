@@ -62,12 +62,19 @@ static const char *of_model(const clv_option *row, const void *values, const cha
     return clv_model_takes(m, row->name) ? NULL : with_model(m, "");
 }
 
-/* --solver: of a model that takes it and has an operator. */
+/* --solver: of a model that takes it and has an operator, as flows always do. */
 static const char *of_operator(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
     const char *other = of_model(row, values, text);
-    return other ? other : o->gamma > 0 ? NULL : "without --operator";
+    return other ? other : o->deform != CLVOX_DEFORM_GREEDY || o->gamma > 0 ? NULL : "without --operator";
+}
+
+static const char *of_iterations(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    const char *other = of_operator(row, values, text);
+    return other ? other : o->solver != CLVOX_SOLVER_FFT ? NULL : "with --solver fft, which is exact";
 }
 
 static const char *of_windows(const clv_option *row, const void *values, const char *text)
@@ -338,6 +345,9 @@ static const clv_option rows[] = {
     {.key = "gamma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(gamma)},
     {.name = "solver", .type = CLV_OPTION_CHOICE, FIELD(solver), .word = solver_word,
      .help = "of the operator; sor needs beta 0", .idle = of_operator},
+    {.name = "solver-tolerance", .type = CLV_OPTION_NUMBER, FIELD(solver_tolerance), .most = 1, .open = CLV_OPTION_BELOW,
+     .help = "residual of a solver that iterates, as a share of its right side; 0: 0.01 greedy, 0.001 flows",
+     .idle = of_iterations},
     {.name = "timesteps", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(timesteps), .most = 32,
      .read = read_timesteps, .help = "velocities of a flow", .idle = of_model},
     {.name = "kernel", .type = CLV_OPTION_CHOICE, FIELD(force), .words = force_words,

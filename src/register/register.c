@@ -88,7 +88,8 @@ static int check(const clvox_register_images *images, const clvox_register_optio
     int status = check_images(images, o);
     if (status < 0)
         return status;
-    if (o->deform != CLVOX_DEFORM_NONE && !clv_model_find(o->deform))
+    const clv_model *model = clv_model_find(o->deform);
+    if (o->deform != CLVOX_DEFORM_NONE && !model)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "this version does not have the deformation model asked for");
     status = clv_options_check(&clv_register_table, o);
     if (status < 0)
@@ -96,7 +97,7 @@ static int check(const clvox_register_images *images, const clvox_register_optio
     if (!clv_model_compares(o->deform, o->metric))
         return clv_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
                         clv_model_name(o->deform));
-    if (o->deform == CLVOX_DEFORM_GREEDY && o->gamma > 0 && o->solver == CLVOX_SOLVER_SOR && o->beta > 0)
+    if (model && clv_model_takes(model, "solver") && o->gamma > 0 && o->beta > 0 && o->solver == CLVOX_SOLVER_SOR)
         return clv_fail(CLVOX_ERROR_ARGUMENT, "over-relaxation takes operators with a beta of 0, not %g; solve by fft, "
                                               "cg, hybrid or multigrid", o->beta);
     if (o->winsorize_low >= o->winsorize_high)

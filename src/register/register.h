@@ -20,8 +20,8 @@ enum {
 
 enum {
     CLV_REGISTER_PARTIALS = 8192, /* floats of run->partial: enough for every reduction */
-    CLV_MODEL_REQUESTS = 128,     /* buffers that a model may ask for */
-    CLV_MODEL_BYTES = 1024        /* of its private state */
+    CLV_MODEL_REQUESTS = 256,     /* buffers that a model may ask for */
+    CLV_MODEL_BYTES = 2048        /* of its private state */
 };
 
 /* Added to the variances of LNCC's windows, of images scaled to about [0, 1]:

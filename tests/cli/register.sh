@@ -179,15 +179,33 @@ exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform unbias
     --total-sigma 1 --gradient true --linear none --metric ncc,ssd
 says "--metric has no effect on the linear part with --linear none"; says '--total-sigma has no effect with --deform unbiased'; says '--gradient has no effect with a metric'
 
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform greedy --shrink 4 --iterations 1 --no-picture \
+    --linear none --solver cg
+says '--solver has no effect without --operator'
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform lddmm --shrink 4 --iterations 1 --no-picture \
+    --linear none --solver-tolerance 0.1
+says '--solver-tolerance has no effect with --solver fft'
+
+begin "what solvers did is reported"
+for model in "greedy --operator 4,0,1" lddmm shooting; do
+    exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform $model --shrink 4 --iterations 3 --no-picture -q \
+        --linear none --init header --solver cg --solver-tolerance 1e-4
+    prints '^solver .*iterations in .* solves'
+    json k.json 'j["options"]["solver"] == "cg" and j["options"]["solver_tolerance"] == 1e-4'
+    json k.json '0 < j["result"]["solver"]["largest_residual"] <= 1e-4 and j["result"]["solver"]["bytes"] > 0'
+    json k.json 'j["result"]["solver"]["iterations"] > j["result"]["solver"]["solves"] > 2'
+done
+
 begin "an interrupted run ends with 130 and leaves nothing"
 exits 0 clvox phantom pair -o big --size 64x64x64
 mkdir stop
 # A shell starts background commands with SIGINT ignored; python starts it as a terminal would.
-python3 - "$program" > log/out 2> log/err <<'P' || complain "not stopped as it should"
+for model in syn lddmm shooting; do
+    python3 - "$program" $model > log/out 2> log/err <<'P' || complain "$model: not stopped as it should"
 import signal, subprocess, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 run = subprocess.Popen([sys.argv[1], "register", "-f", "big_fixed.nii.gz", "-m", "big_moving.nii.gz", "-o", "stop/r",
-                        "--iterations", "100000x100000x100000", "--tolerance", "0"], stderr=subprocess.PIPE,
+                        "--deform", sys.argv[2], "--iterations", "100000x100000x100000", "--tolerance", "0"], stderr=subprocess.PIPE,
                        text=True)
 for line in run.stderr:
     if line.startswith("level 1, iteration"):
@@ -198,5 +216,6 @@ code = run.wait()
 sys.stderr.write(rest)
 sys.exit(0 if code == 130 and rest.splitlines()[-1] == "clvox register: interrupted" else 1)
 P
+done
 [ -z "$(ls -A stop)" ] || complain "left behind: $(ls -A stop)"
 finish

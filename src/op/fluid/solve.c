@@ -138,6 +138,20 @@ void clv_solver_destroy(clv_solver **solver)
     *solver = NULL;
 }
 
+void clv_solver_count(clvox_solver_summary *summary, const clv_solver_report *report)
+{
+    summary->solves++;
+    summary->iterations += report->iterations;
+    summary->residual = fmax(summary->residual, report->left);
+    summary->bytes += report->bytes;
+}
+
+/* Six passes, one more where components meet. */
+double clv_solver_transform_bytes(const int size[3], bool coupled)
+{
+    return (coupled ? 168. : 144.) * (double)voxels_of(size);
+}
+
 static int transform(clvox_context *ctx, const clv_solver *s, const clv_buffer *f, clv_buffer *v)
 {
     int status = CLVOX_OK;
@@ -163,9 +177,9 @@ int clv_solver_solve(clvox_context *ctx, clv_solver *s, const clv_buffer *f, clv
     *report = (clv_solver_report){0, 0, 0};
     if (kinds[s->options.kind].transforms && !warm) {
         CLV_TRY(transform(ctx, s, f, v));
-        /* Six passes, one more where components meet, and those of the padding. */
         report->iterations = 1;
-        report->bytes = (s->op.beta > 0 ? 168 : 144) * wide + (s->op.periodic ? 0 : 24 * (wide + n));
+        report->bytes = clv_solver_transform_bytes(s->wide.size, s->op.beta > 0) +
+                        (s->op.periodic ? 0 : 24 * (wide + n)); /* of the padding */
         goto end;
     }
     if (s->options.kind == CLV_SOLVER_FFT) {

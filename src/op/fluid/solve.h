@@ -2,6 +2,7 @@
 #ifndef CLV_OP_FLUID_SOLVE_H
 #define CLV_OP_FLUID_SOLVE_H
 
+#include "clvox/registration.h"
 #include "op/fluid/multigrid.h"
 #include "runtime/runtime.h"
 
@@ -58,6 +59,12 @@ typedef struct clv_solver_report {
     double left;    /* |f - L v| / |f|; fft does not look: 0 */
     double bytes;   /* read and written at least */
 } clv_solver_report;
+
+/* Adds a solve to what many come to. */
+void clv_solver_count(clvox_solver_summary *summary, const clv_solver_report *report);
+
+/* Of a transform there and back on that grid. */
+double clv_solver_transform_bytes(const int size[3], bool coupled);
 
 typedef struct clv_solver clv_solver;
 
