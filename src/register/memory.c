@@ -243,6 +243,14 @@ int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
         snprintf(what, sizeof what,
                  "a field needs %.0f MiB in one piece and %s gives at most %.0f MiB in one",
                  (double)largest / 1048576, l->name, (double)piece / 1048576);
+    const clv_model *model = clv_model_find(o->deform);
+    const bool flow = model && clv_model_takes(model, "timesteps");
+    for (int steps = o->timesteps - 2; flow && steps >= 2 && !*advice; steps -= 2) {
+        clvox_register_options less = *o;
+        less.timesteps = steps;
+        if (fits(images, &less, available, piece))
+            snprintf(advice, sizeof advice, "--timesteps %d", steps);
+    }
     for (double factor = 2; o->deform != CLVOX_DEFORM_NONE && factor <= 4 && !*advice; factor *= 2) {
         clvox_register_options less;
         coarser(o, factor, &less, advice, sizeof advice);
