@@ -22,17 +22,16 @@ int clv_atlas_fail(int status, const clv_atlas_member *s)
     return clv_fail_in(status, s->given->name ? s->given->name : "a subject");
 }
 
-int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, int status)
+int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, const char *why)
 {
-    if (status != CLVOX_ERROR_DATA || !a->o->skip_bad)
-        return status;
-    snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
+    if (why != s->map.left_out)
+        snprintf(s->map.left_out, sizeof s->map.left_out, "%s", why);
     clvox_volume_destroy(&s->map.warp);
     clvox_volume_destroy(&s->map.inverse_warp);
     s->base = s->weight = a->weights = 0;
     for (int i = 0; i < a->count; i++)
         a->weights += a->s[i].weight;
-    return a->weights > 0 ? CLVOX_OK : clv_fail_in(status, "no subject is left");
+    return a->weights > 0 ? CLVOX_OK : clv_fail(CLVOX_ERROR_DATA, "no subject is left: %s", s->map.left_out);
 }
 
 int clv_atlas_told(clv_atlas_run *a, double share)
@@ -78,8 +77,8 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
         clv_atlas_fail(status, s);
     a->done += 1;
-    if (status == CLVOX_ERROR_DATA) {
-        status = clv_atlas_leave_out(a, s, status);
+    if (status == CLVOX_ERROR_DATA && a->o->skip_bad) {
+        status = clv_atlas_leave_out(a, s, clvox_message());
         goto end;
     }
     CLV_TRY(status);

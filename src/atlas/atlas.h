@@ -54,9 +54,8 @@ int clv_atlas_run_until(clv_atlas_run *a, int rounds);
 int clv_atlas_hand_over(clv_atlas_run *a);
 /* The templates of a regression, after the linear rounds. */
 int clv_atlas_regress(clv_atlas_run *a);
-/* Leaves a subject out whose data make `status`, where options->skip_bad says so and others are left:
- * CLVOX_OK then. */
-int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, int status);
+/* Leaves a subject out, for options->skip_bad. CLVOX_ERROR_DATA where none is left. */
+int clv_atlas_leave_out(clv_atlas_run *a, clv_atlas_member *s, const char *why);
 /* Tells the progress; share: of the registration that is under way. CLVOX_ERROR_STOPPED */
 int clv_atlas_told(clv_atlas_run *a, double share);
 

@@ -5,6 +5,7 @@
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
+#include "base/parallel.h"
 #include "clvox/filter.h"
 
 typedef struct pair {
@@ -48,7 +49,7 @@ static double median(const pair *p, int count)
     return p[count - 1].value;
 }
 
-static int average_voxel(const clv_atlas_run *a, clvox_volume *const *warped, size_t voxel, pair *p, float *out)
+static float average_voxel(const clv_atlas_run *a, clvox_volume *const *warped, size_t voxel, pair *p)
 {
     int count = 0;
     double sum = 0, weight = 0;
@@ -62,11 +63,10 @@ static int average_voxel(const clv_atlas_run *a, clvox_volume *const *warped, si
     }
     if (count && a->o->average != CLVOX_AVERAGE_MEAN)
         qsort(p, (size_t)count, sizeof *p, by_pair);
-    *out = !count                                         ? 0
+    return !count                                   ? 0
            : a->o->average == CLVOX_AVERAGE_MEAN    ? (float)(sum / weight)
            : a->o->average == CLVOX_AVERAGE_TRIMMED ? (float)trimmed(p, count, .1)
-                                                          : (float)median(p, count);
-    return count;
+                                                    : (float)median(p, count);
 }
 
 /* Squared correlation with the template where both are. */
@@ -92,6 +92,30 @@ int clv_atlas_pull(const clv_atlas_run *a, const clvox_atlas_map *map, const clv
     return clvox_apply(a->ctx, volume, &a->grid, links, map->warp ? 2 : 1, interpolation, outside, out);
 }
 
+typedef struct averaging {
+    clv_atlas_run *a;
+    clvox_volume **warped; /* NULL: it takes no part */
+    pair *room;            /* count of them for each worker */
+} averaging;
+
+static int average_slice(void *user, size_t index, int worker)
+{
+    const averaging *w = user;
+    const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1];
+    for (size_t v = index * slice; v < (index + 1) * slice; v++)
+        w->a->next->data[v] = average_voxel(w->a, w->warped, v, w->room + (size_t)worker * (size_t)w->a->count);
+    return CLVOX_OK;
+}
+
+static int compare_one(void *user, size_t index, int worker)
+{
+    const averaging *w = user;
+    (void)worker;
+    if (w->warped[index])
+        w->a->s[index].map.likeness = likeness(w->warped[index], w->a->next);
+    return CLVOX_OK;
+}
+
 /* Puts an unsharp mask over the new template. */
 static int sharpen(clv_atlas_run *a)
 {
@@ -108,9 +132,10 @@ static int sharpen(clv_atlas_run *a)
 int clv_atlas_average(clv_atlas_run *a)
 {
     int status = CLVOX_OK;
-    clvox_volume **warped = calloc((size_t)a->count, sizeof *warped);
-    pair *p = malloc((size_t)a->count * sizeof *p);
-    if (!warped || !p) {
+    averaging w = {.a = a};
+    clvox_volume **warped = w.warped = calloc((size_t)a->count, sizeof *warped);
+    w.room = malloc((size_t)a->count * (size_t)clv_threads() * sizeof *w.room);
+    if (!warped || !w.room) {
         status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
@@ -123,18 +148,15 @@ int clv_atlas_average(clv_atlas_run *a)
         CLV_TRY(clv_atlas_told(a, 0));
     }
     CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_SCALAR, &a->next));
-    for (size_t v = 0; v < clvox_grid_voxels(&a->grid); v++)
-        average_voxel(a, warped, v, p, &a->next->data[v]);
+    CLV_TRY(clv_parallel((size_t)a->grid.size[2], average_slice, &w));
     if (a->o->unsharp > 0)
         CLV_TRY(sharpen(a));
-    for (int i = 0; i < a->count; i++)
-        if (warped[i])
-            a->s[i].map.likeness = likeness(warped[i], a->next);
+    status = clv_parallel((size_t)a->count, compare_one, &w);
 end:
     for (int i = 0; warped && i < a->count; i++)
         clvox_volume_destroy(&warped[i]);
     free(warped);
-    free(p);
+    free(w.room);
     return status;
 }
 

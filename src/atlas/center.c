@@ -6,6 +6,7 @@
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
+#include "base/parallel.h"
 
 /* SQUARINGS: exp(v) by that many of v / 2^SQUARINGS. LOG_STEPS, WARP_STEPS: at most, until the mean of the logarithms
  * of the affines is 0, that of the warps below ENOUGH voxels or falls by less than to SLOW of itself. */
@@ -84,27 +85,43 @@ static double length_of(const clvox_volume *field)
     return sqrt(sum / (double)n);
 }
 
+typedef struct velocities {
+    const clv_atlas_run *a;
+    clvox_volume *mean;
+} velocities;
+
+/* As many values as stay in a cache with one subject's. */
+enum { PART = 4096 };
+
+static int mean_part(void *user, size_t index, int worker)
+{
+    const velocities *w = user;
+    const size_t n = 3 * clvox_grid_voxels(&w->a->grid), from = index * PART, all = n - from < PART ? n - from : PART;
+    double sum[PART] = {0};
+    (void)worker;
+    for (int i = 0; i < w->a->count; i++) {
+        const clv_atlas_member *s = &w->a->s[i];
+        if (!s->weight)
+            continue;
+        const float *there = s->map.warp->data + from, *back = s->map.inverse_warp->data + from;
+        for (size_t k = 0; k < all; k++) {
+            double v = ((double)there[k] - (double)back[k]) / 2;
+            sum[k] += isfinite(v) ? s->weight * v : 0;
+        }
+    }
+    for (size_t k = 0; k < all; k++)
+        w->mean->data[from + k] = (float)(sum[k] / w->a->weights);
+    return CLVOX_OK;
+}
+
 /* The mean of the logarithms (u - u~) / 2, u~ that of the inverse. */
 static int mean_velocity(clv_atlas_run *a, clvox_volume **out)
 {
-    int status = CLVOX_OK;
-    size_t n = 3 * clvox_grid_voxels(&a->grid);
-    double *sum = calloc(n, sizeof *sum);
-    if (!sum)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the mean map");
-    CLV_TRY(clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out));
-    for (int i = 0; i < a->count; i++) {
-        const clvox_atlas_map *m = &a->s[i].map;
-        for (size_t k = 0; k < n && a->s[i].weight > 0; k++) {
-            double v = ((double)m->warp->data[k] - (double)m->inverse_warp->data[k]) / 2;
-            sum[k] += isfinite(v) ? a->s[i].weight * v : 0;
-        }
-    }
-    for (size_t k = 0; k < n; k++)
-        (*out)->data[k] = (float)(sum[k] / a->weights);
-end:
-    free(sum);
-    return status;
+    int status = clvox_volume_create(&a->grid, 3, CLVOX_KIND_DISPLACEMENT, out);
+    if (status < 0)
+        return status;
+    velocities w = {a, *out};
+    return clv_parallel((3 * clvox_grid_voxels(&a->grid) + PART - 1) / PART, mean_part, &w);
 }
 
 /* exp(sign v) */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Subjects as they are given: told apart by their contents, brought to one scale, placed on one grid. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "atlas/atlas.h"
 #include "base/matrix.h"
+#include "base/parallel.h"
 #include "base/select.h"
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
@@ -45,8 +47,19 @@ static int by_contents(const void *a, const void *b)
     return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : x->place - y->place;
 }
 
+static int hash_one(void *user, size_t index, int worker)
+{
+    const clv_atlas_run *a = user;
+    clv_atlas_member *s = &a->s[index];
+    (void)worker;
+    s->hash = hash_of(s->given);
+    if (a->along)
+        s->hash = hash_bytes(s->hash, &a->along->covariate[index], sizeof *a->along->covariate);
+    return CLVOX_OK;
+}
+
 /* A copy whose 1st and 99th percentile are 0 and 100, of the finite values. */
-static int normalise(clv_atlas_run *a, clv_atlas_member *s)
+static int normalise(const clv_atlas_run *a, clv_atlas_member *s)
 {
     int status = CLVOX_OK;
     const clvox_volume *from = s->given->image;
@@ -105,6 +118,20 @@ static void centroid(const clvox_volume *v, double out[3])
     clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), at, out);
 }
 
+typedef struct centers {
+    const clv_atlas_run *a;
+    double (*at)[3];
+} centers;
+
+static int center_one(void *user, size_t index, int worker)
+{
+    const centers *c = user;
+    (void)worker;
+    if (c->a->s[index].weight > 0)
+        centroid(c->a->s[index].image, c->at[index]);
+    return CLVOX_OK;
+}
+
 /* Along R, A and S, around all boxes once their centroids lie on one point, with voxels of the median volume. */
 static int grid_around(clv_atlas_run *a, double (*center)[3], const double mean[3])
 {
@@ -149,11 +176,11 @@ static int place(clv_atlas_run *a)
     double(*center)[3] = malloc((size_t)a->count * sizeof *center), mean[3] = {0};
     if (!center)
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    CLV_TRY(clv_parallel((size_t)a->count, center_one, &(centers){a, center}));
     for (int i = 0; i < a->count; i++) {
         const clv_atlas_member *s = &a->s[i];
         if (!s->weight)
             continue;
-        centroid(s->image, center[i]);
         for (int k = 0; k < 3; k++)
             mean[k] += s->weight * center[i][k] / a->weights;
         first = first ? first : &s->image->grid;
@@ -195,24 +222,33 @@ static void find_twins(clv_atlas_run *a)
     }
 }
 
+/* Where the data are at fault, the image is NULL and the reason is kept. */
+static int normalise_one(void *user, size_t index, int worker)
+{
+    const clv_atlas_run *a = user;
+    clv_atlas_member *s = &a->s[index];
+    (void)worker;
+    const int status = s->weight > 0 ? normalise(a, s) : CLVOX_OK;
+    if (status != CLVOX_ERROR_DATA || !a->o->skip_bad)
+        return status;
+    clvox_volume_destroy(&s->image);
+    snprintf(s->map.left_out, sizeof s->map.left_out, "%s", clvox_message());
+    return CLVOX_OK;
+}
+
 int clv_atlas_gather(clv_atlas_run *a, const clvox_atlas_subject *subjects)
 {
     int status = CLVOX_OK;
-    for (int i = 0; i < a->count; i++) {
-        clv_atlas_member *s = &a->s[i];
-        *s = (clv_atlas_member){.given = &subjects[i], .place = i, .hash = hash_of(&subjects[i])};
-        s->own = subjects[i].weight;
-        if (a->along)
-            s->hash = hash_bytes(s->hash, &a->along->covariate[i], sizeof a->along->covariate[i]);
-    }
+    for (int i = 0; i < a->count; i++)
+        a->s[i] = (clv_atlas_member){.given = &subjects[i], .place = i, .own = subjects[i].weight};
+    CLV_TRY(clv_parallel((size_t)a->count, hash_one, a));
     qsort(a->s, (size_t)a->count, sizeof *a->s, by_contents);
     find_twins(a);
     clv_atlas_weigh(a);
-    for (int i = 0; i < a->count; i++) {
-        clv_atlas_member *s = &a->s[i];
-        status = s->weight > 0 ? normalise(a, s) : CLVOX_OK;
-        CLV_TRY(clv_atlas_leave_out(a, s, status));
-    }
+    CLV_TRY(clv_parallel((size_t)a->count, normalise_one, a));
+    for (int i = 0; i < a->count; i++)
+        if (*a->s[i].map.left_out)
+            CLV_TRY(clv_atlas_leave_out(a, &a->s[i], a->s[i].map.left_out));
     status = place(a);
 end:
     return status;

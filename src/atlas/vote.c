@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "atlas/atlas.h"
+#include "base/parallel.h"
 #include "io/labels.h"
 
 typedef struct ballot {
@@ -42,23 +43,41 @@ enum { RADIUS = 2, SUMS = 6 };
  * majority decides where nobody is like the template. */
 static const double FLAT = 1e-6, FLOOR = 1e-6;
 
-/* sum[i] becomes the sum over the RADIUS values before and after it along an axis. line: room for one. */
-static void box(double *sum, const int size[3], int axis, double *line)
+typedef struct boxing {
+    double *sum;
+    const int *size;
+    int axis, longest;
+    double *line; /* longest of them for each worker */
+} boxing;
+
+static int box_plane(void *user, size_t index, int worker)
 {
-    const size_t stride[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]};
-    const int n = size[axis], u = (axis + 1) % 3, v = (axis + 2) % 3;
-    for (int j = 0; j < size[v]; j++)
-        for (int i = 0; i < size[u]; i++) {
-            double *at = sum + (size_t)i * stride[u] + (size_t)j * stride[v];
-            for (int k = 0; k < n; k++)
-                line[k] = at[(size_t)k * stride[axis]];
-            for (int k = 0; k < n; k++) {
-                double all = 0;
-                for (int w = k < RADIUS ? 0 : k - RADIUS; w <= k + RADIUS && w < n; w++)
-                    all += line[w];
-                at[(size_t)k * stride[axis]] = all;
-            }
+    const boxing *b = user;
+    const int *size = b->size, n = size[b->axis], u = (b->axis + 1) % 3, v = (b->axis + 2) % 3;
+    const size_t stride[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]}, along = stride[b->axis];
+    double *line = b->line + (size_t)worker * (size_t)b->longest;
+    for (int i = 0; i < size[u]; i++) {
+        double *at = b->sum + (size_t)i * stride[u] + index * stride[v];
+        for (int k = 0; k < n; k++)
+            line[k] = at[(size_t)k * along];
+        for (int k = 0; k < n; k++) {
+            double all = 0;
+            for (int w = k < RADIUS ? 0 : k - RADIUS; w <= k + RADIUS && w < n; w++)
+                all += line[w];
+            at[(size_t)k * along] = all;
         }
+    }
+    return CLVOX_OK;
+}
+
+/* Every value becomes the sum over the box of RADIUS around it. line: room for the longest axis for each worker. */
+static int box(double *sum, const int size[3], int longest, double *line)
+{
+    int status = CLVOX_OK;
+    for (int axis = 0; axis < 3; axis++)
+        CLV_TRY(clv_parallel((size_t)size[(axis + 2) % 3], box_plane, &(boxing){sum, size, axis, longest, line}));
+end:
+    return status;
 }
 
 /* max(r, 0)^4, r the correlation over a window; 0 in flat ones. */
@@ -74,31 +93,38 @@ static double closeness(double n, double x, double y, double xx, double yy, doub
 /* How like the template an image on its grid is around every voxel; 0 where the image is not. */
 static int alike(const clvox_volume *image, const clvox_volume *average, float *out)
 {
+    int status = CLVOX_OK, longest = 1;
     const int *size = average->grid.size;
     const size_t n = clvox_grid_voxels(&average->grid);
-    const int longest = size[0] > size[1] ? size[0] : size[1];
-    double *sum[SUMS] = {NULL}, *line = malloc((size_t)(longest > size[2] ? longest : size[2]) * sizeof *line);
+    for (int k = 0; k < 3; k++)
+        longest = size[k] > longest ? size[k] : longest;
+    double *sum[SUMS] = {NULL}, *line = malloc((size_t)longest * (size_t)clv_threads() * sizeof *line);
     bool room = line != NULL;
     for (int k = 0; k < SUMS; k++) {
         sum[k] = malloc(n * sizeof **sum);
         room &= sum[k] != NULL;
     }
-    for (size_t i = 0; room && i < n; i++) {
+    if (!room) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
+        goto end;
+    }
+    for (size_t i = 0; i < n; i++) {
         const double x = image->data[i], y = average->data[i], in = isfinite(x);
         const double terms[SUMS] = {in, in > 0 ? x : 0, in * y, in > 0 ? x * x : 0, in * y * y, in > 0 ? x * y : 0};
         for (int k = 0; k < SUMS; k++)
             sum[k][i] = terms[k];
     }
-    for (int k = 0; room && k < 3 * SUMS; k++)
-        box(sum[k / 3], size, k % 3, line);
-    for (size_t i = 0; room && i < n; i++)
+    for (int k = 0; k < SUMS; k++)
+        CLV_TRY(box(sum[k], size, longest, line));
+    for (size_t i = 0; i < n; i++)
         out[i] = !isfinite(image->data[i])
                      ? 0
                      : (float)closeness(sum[0][i], sum[1][i], sum[2][i], sum[3][i], sum[4][i], sum[5][i]);
+end:
     for (int k = 0; k < SUMS; k++)
         free(sum[k]);
     free(line);
-    return room ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the vote");
+    return status;
 }
 
 /* ---- the vote ------------------------------------------------------------ */
@@ -133,52 +159,74 @@ end:
     return status;
 }
 
-/* Subjects may have tables of names of their own: it is names that are counted, and ranked again where floats
- * do not hold them. */
-int clv_atlas_vote(clv_atlas_run *a)
+typedef struct voting {
+    const clv_atlas_run *a;
+    voter *voters;
+    ballot *room; /* count of them for each worker */
+    int64_t *exact;
+} voting;
+
+static int vote_slice(void *user, size_t index, int worker)
 {
-    int status = CLVOX_OK;
-    bool any = false;
-    const size_t n = clvox_grid_voxels(&a->grid);
-    int64_t largest = 0, *exact = malloc(n * sizeof *exact);
-    voter *voters = calloc((size_t)a->count, sizeof *voters);
-    ballot *p = malloc((size_t)a->count * sizeof *p);
-    if (!voters || !p || !exact) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-        goto end;
-    }
-    for (int i = 0; i < a->count; i++) {
-        CLV_TRY(prepare(a, &a->s[i], &voters[i]));
-        any |= voters[i].labels != NULL;
-    }
-    if (!any)
-        goto end;
-    CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_LABEL, &a->out->labels));
-    a->out->labels->type = CLVOX_TYPE_INT32;
-    for (size_t v = 0; v < n; v++) {
+    const voting *w = user;
+    const size_t slice = (size_t)w->a->grid.size[0] * (size_t)w->a->grid.size[1];
+    ballot *p = w->room + (size_t)worker * (size_t)w->a->count;
+    for (size_t v = index * slice; v < (index + 1) * slice; v++) {
         int count = 0;
-        for (int i = 0; i < a->count; i++) {
-            const voter *one = &voters[i];
+        for (int i = 0; i < w->a->count; i++) {
+            const voter *one = &w->voters[i];
             if (one->labels)
                 p[count++] = (ballot){clv_label_name(one->labels, one->labels->data[v]),
                                       one->weight * (one->alike ? (double)one->alike[v] + FLOOR : 1)};
         }
         qsort(p, (size_t)count, sizeof *p, by_name);
-        exact[v] = winner(p, count);
-        a->out->labels->data[v] = (float)exact[v];
+        w->exact[v] = winner(p, count);
+    }
+    return CLVOX_OK;
+}
+
+/* Subjects may have tables of names of their own: it is names that are counted, and ranked again where floats do
+ * not hold them. */
+static int take_names(const int64_t *exact, clvox_volume *labels)
+{
+    int64_t largest = 0;
+    labels->type = CLVOX_TYPE_INT32;
+    for (size_t v = 0; v < clvox_grid_voxels(&labels->grid); v++) {
+        labels->data[v] = (float)exact[v];
         largest = exact[v] > largest ? exact[v] : exact[v] < -largest ? -exact[v] : largest;
     }
     if (largest > INT32_MAX)
-        a->out->labels->type = CLVOX_TYPE_INT64;
-    if (largest > 1 << 24)
-        CLV_TRY(clv_labels_rank(a->out->labels, exact));
-end:
-    free(exact);
-    for (int i = 0; voters && i < a->count; i++) {
-        clvox_volume_destroy(&voters[i].labels);
-        free(voters[i].alike);
+        labels->type = CLVOX_TYPE_INT64;
+    return largest > 1 << 24 ? clv_labels_rank(labels, exact) : CLVOX_OK;
+}
+
+int clv_atlas_vote(clv_atlas_run *a)
+{
+    int status = CLVOX_OK;
+    bool any = false;
+    voting w = {.a = a, .voters = calloc((size_t)a->count, sizeof *w.voters)};
+    w.room = malloc((size_t)a->count * (size_t)clv_threads() * sizeof *w.room);
+    w.exact = malloc(clvox_grid_voxels(&a->grid) * sizeof *w.exact);
+    if (!w.voters || !w.room || !w.exact) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
     }
-    free(voters);
-    free(p);
+    for (int i = 0; i < a->count; i++) {
+        CLV_TRY(prepare(a, &a->s[i], &w.voters[i]));
+        any |= w.voters[i].labels != NULL;
+    }
+    if (!any)
+        goto end;
+    CLV_TRY(clv_parallel((size_t)a->grid.size[2], vote_slice, &w));
+    CLV_TRY(clvox_volume_create(&a->grid, 1, CLVOX_KIND_LABEL, &a->out->labels));
+    status = take_names(w.exact, a->out->labels);
+end:
+    for (int i = 0; w.voters && i < a->count; i++) {
+        clvox_volume_destroy(&w.voters[i].labels);
+        free(w.voters[i].alike);
+    }
+    free(w.voters);
+    free(w.room);
+    free(w.exact);
     return status;
 }
