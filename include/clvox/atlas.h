@@ -95,7 +95,7 @@ typedef struct clvox_atlas_result {
  * the subjects nor on the scale of their weights, bit for bit; a subject (image and mask) that is given twice
  * is registered once, with the sum of its weights.
  *
- * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^4, r its correlation with the template over 5 x
+ * CLVOX_VOTE_LOCAL multiplies a subject's weight by max(r, 0)^2, r its correlation with the template over 5 x
  * 5 x 5 voxels (Artaechevarria et al. 2009); where that is 0 for all, the majority decides.
  *
  * With neither a linear transform nor a deformation it is the average of the images as they lie. Images,

@@ -80,14 +80,13 @@ end:
     return status;
 }
 
-/* max(r, 0)^4, r the correlation over a window; 0 in flat ones. */
+/* max(r, 0)^2, r the correlation over a window; 0 in flat ones. */
 static double closeness(double n, double x, double y, double xx, double yy, double xy)
 {
     const double in = xx - x * x / n, out = yy - y * y / n, both = xy - x * y / n;
     if (!(in > FLAT * xx) || !(out > FLAT * yy) || both <= 0)
         return 0;
-    const double squared = both * both / (in * out);
-    return squared * squared;
+    return both * both / (in * out);
 }
 
 /* How like the template an image on its grid is around every voxel; 0 where the image is not. */
