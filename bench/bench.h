@@ -115,6 +115,7 @@ typedef struct bench_data {
     clv_request workspace_list[CLV_SOLVER_REQUESTS];
     int workspace_count;
     clv_fft fft;                      /* once a row has wanted it */
+    struct bench_flow *flow;          /* of the row (rows/flow.c); NULL: none */
     double answer[10];                /* what a row brought to the host */
 } bench_data;
 
@@ -133,6 +134,8 @@ static inline int bench_scan(const bench_data *data)
 /* Data of that size; rough: with noise and short waves, as checks want them. */
 int bench_data_create(clvox_context *ctx, const int size[3], bool rough, bench_data *data);
 void bench_data_release(bench_data *data);
+/* The run by flows that a row has begun, if any. */
+void bench_flow_release(bench_data *data);
 /* Bytes of device memory that the data of n voxels take, and the most in one piece. */
 double bench_data_bytes(double n, double *largest);
 /* Corners of triangle t of the mesh. */
@@ -160,8 +163,8 @@ typedef struct bench_row {
 /* By field; each ends with a NULL name. bench_fields are all of them. */
 extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_solvers[],
     bench_rows_surface[], bench_rows_tensor[], bench_rows_sort[],
-    bench_rows_anatomy[];
-enum { BENCH_FIELDS = 7 };
+    bench_rows_anatomy[], bench_rows_flow[];
+enum { BENCH_FIELDS = 8 };
 extern const bench_row *const bench_fields[BENCH_FIELDS];
 
 /* Runs the row on small volumes, odd and even, with the kernels that are chosen or

@@ -253,8 +253,9 @@ end:
 
 double bench_data_bytes(double n, double *largest)
 {
+    const double flow = (3 * 54 + 14) / 8.; /* of shooting, on half of each side */
     *largest = 36 * n;
-    return (4 + 6 + 12 + 6 + .5 + 3 + 6 + 6 + 9 + 1.1) * 4 * n + 4e6;
+    return (4 + 6 + 12 + 6 + .5 + 3 + 6 + 6 + 9 + 1.1 + flow) * 4 * n + 4e6;
 }
 
 void bench_data_release(bench_data *d)
@@ -269,6 +270,7 @@ void bench_data_release(bench_data *d)
     clv_tensor_design_destroy(&d->design);
     clv_fft_destroy(&d->fft);
     clv_solver_destroy(&d->solve);
+    bench_flow_release(d);
     clv_pool_release(d->workspace_list, d->workspace_count);
     d->workspace_count = 0;
 }

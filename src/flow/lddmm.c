@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "flow/flow.h"
+#include "flow/lddmm.h"
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 
@@ -20,31 +20,8 @@ enum { MOST_TRIES = 12, PATIENCE = 3 };
 /* Steps: of 1/2 the gradient alone would forget the velocities at once. */
 static const double LARGEST = .4, LONGER = 1.4, SHORTER = .4;
 
-typedef struct state {
-    clv_flow flow;
-    clv_buffer *p[CLV_FLOW_STEPS]; /* the direction of the iteration before */
-} state;
-_Static_assert(sizeof(state) <= CLV_MODEL_BYTES, "more state than a run has room for");
-
-static state *state_of(clv_registration *run)
-{
-    return CLV_MODEL_STATE(state, run);
-}
-
-/* <v, v>, <v, p> and <p, p> in V of a time step. */
-typedef struct products {
-    double vv, vp, pp;
-} products;
-
-typedef struct descent {
-    clv_flow_descent base;
-    double momentum;
-    bool begun; /* p is a direction */
-    products of[CLV_FLOW_STEPS];
-} descent;
-
 /* The energy of the velocities after a step e along p. */
-static double kinetic(const descent *d, double e)
+static double kinetic(const clv_lddmm_descent *d, double e)
 {
     double sum = 0;
     for (int k = 0; k < d->base.flow.steps; k++)
@@ -66,7 +43,7 @@ static int each_step(const clv_flow_level *flow, int k)
     clv_flow *own = clv_flow_of(flow->run);
     clv_buffer *force = own->w[k], *smooth = own->spare;
     CLV_TRY(dot(flow, force, own->v[k], slot));
-    CLV_TRY(dot(flow, force, state_of(flow->run)->p[k], slot + 2));
+    CLV_TRY(dot(flow, force, clv_lddmm_of(flow->run)->p[k], slot + 2));
     CLV_TRY(clv_flow_smooth(flow, k, force, smooth));
     CLV_TRY(dot(flow, force, smooth, slot + 1));
     own->w[k] = smooth;
@@ -82,21 +59,21 @@ static int read_numbers(const clv_flow_level *flow, float numbers[CLV_FLOW_NUMBE
 }
 
 /* v_k += add p_k. */
-static int advance(const descent *d, double add)
+static int advance(const clv_lddmm_descent *d, double add)
 {
     int status = CLVOX_OK;
     clv_registration *run = d->base.flow.run;
     for (int k = 0; k < d->base.flow.steps; k++) {
         clv_buffer *v = clv_flow_of(run)->v[k];
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(v, d->base.flow.level->fixed.size),
-                              v, state_of(run)->p[k], NULL, (float[4]){1, (float)add, 0, 0}));
+                              v, clv_lddmm_of(run)->p[k], NULL, (float[4]){1, (float)add, 0, 0}));
     }
 end:
     return status;
 }
 
 /* p and its products, with `keep` of the p before, unless that would not lead down; and its longest vector. */
-static int find_direction(descent *d, const float *numbers, double keep, double *longest)
+static int find_direction(clv_lddmm_descent *d, const float *numbers, double keep, double *longest)
 {
     int status = CLVOX_OK;
     clv_registration *run = d->base.flow.run;
@@ -107,7 +84,7 @@ static int find_direction(descent *d, const float *numbers, double keep, double 
     float found;
     for (int k = 0; k < d->base.flow.steps; k++) {
         const float *n = numbers + CLV_FLOW_DOTS + 3 * k;
-        const products *of = &d->of[k];
+        const clv_lddmm_products *of = &d->of[k];
         gv[k] = (double)n[0] - 2 * of->vv;
         gg[k] = fmax(0, (double)n[1] - 4 * (double)n[0] + 4 * of->vv);
         gp[k] = keep > 0 ? (double)n[2] - 2 * of->vp : 0;
@@ -117,8 +94,8 @@ static int find_direction(descent *d, const float *numbers, double keep, double 
         keep = 0;
     CLV_TRY(clv_buffer_fill(run->ctx, own->numbers, CLV_FLOW_STEP * sizeof(float), 0, sizeof(float)));
     for (int k = 0; k < d->base.flow.steps; k++) {
-        products *of = &d->of[k];
-        clv_buffer *p = state_of(run)->p[k];
+        clv_lddmm_products *of = &d->of[k];
+        clv_buffer *p = clv_lddmm_of(run)->p[k];
         of->vp = gv[k] + (keep > 0 ? keep * of->vp : 0);
         of->pp = gg[k] + (keep > 0 ? keep * (2 * gp[k] + keep * of->pp) : 0);
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(p, d->base.flow.level->fixed.size),
@@ -133,7 +110,7 @@ end:
 }
 
 /* E / lambda and the mean metric of the present velocities, whose energy is of_velocities. */
-static int compare(descent *d, double of_velocities, double *energy, double *mean)
+static int compare(clv_lddmm_descent *d, double of_velocities, double *energy, double *mean)
 {
     int status = CLVOX_OK;
     float numbers[CLV_FLOW_NUMBERS];
@@ -147,7 +124,7 @@ end:
 }
 
 /* Along p, with steps from `try` on, at most `tries` of them; *taken: the one that lowered the energy, or 0. */
-static int search(descent *d, double try, int tries, double *taken, int *count)
+static int search(clv_lddmm_descent *d, double try, int tries, double *taken, int *count)
 {
     int status = CLVOX_OK;
     double at = 0, energy, mean;
@@ -159,7 +136,7 @@ static int search(descent *d, double try, int tries, double *taken, int *count)
             d->base.energy = energy;
             d->base.mean = mean;
             for (int k = 0; k < d->base.flow.steps; k++) {
-                products *of = &d->of[k];
+                clv_lddmm_products *of = &d->of[k];
                 of->vv = fmax(0, of->vv + try * (2 * of->vp + try * of->pp));
                 of->vp += try * of->pp;
             }
@@ -175,13 +152,13 @@ end:
 
 static int look(clv_flow_descent *base, double *energy, double *mean)
 {
-    descent *d = (descent *)base;
+    clv_lddmm_descent *d = (clv_lddmm_descent *)base;
     return compare(d, kinetic(d, 0), energy, mean);
 }
 
 static int iterate(clv_flow_descent *base, double most, double *e)
 {
-    descent *d = (descent *)base;
+    clv_lddmm_descent *d = (clv_lddmm_descent *)base;
     int status = CLVOX_OK, count = 0;
     float numbers[CLV_FLOW_NUMBERS];
     double longest, taken = 0, keep = d->begun ? d->momentum : 0;
@@ -199,11 +176,11 @@ end:
     return status;
 }
 
-static const clv_flow_steps down = {look, iterate};
+const clv_flow_steps clv_lddmm_steps = {look, iterate};
 
 /* The same path at constant speed: step j goes over its N-th part of the length,
  * which takes shares of the steps that there were. */
-static int reparametrise(descent *d)
+static int reparametrise(clv_lddmm_descent *d)
 {
     int status = CLVOX_OK, steps = d->base.flow.steps;
     clv_registration *run = d->base.flow.run;
@@ -244,7 +221,7 @@ end:
 }
 
 /* Leaves the momenta of the velocities in w, on their grid. */
-static int leave(descent *d)
+static int leave(clv_lddmm_descent *d)
 {
     int status = CLVOX_OK;
     clv_flow *own = clv_flow_of(d->base.flow.run);
@@ -256,7 +233,7 @@ end:
 }
 
 /* Velocities and their norms from the momenta of the level before, or 0. */
-static int arrive(descent *d, const clvox_grid *from)
+static int arrive(clv_lddmm_descent *d, const clvox_grid *from)
 {
     int status = CLVOX_OK;
     clv_registration *run = d->base.flow.run;
@@ -285,7 +262,7 @@ static int requests(clv_registration *run, clv_request *list)
 {
     int count = clv_flow_requests(run, run->options->timesteps, list);
     for (int k = 0; k < run->options->timesteps; k++)
-        list[count++] = (clv_request){&state_of(run)->p[k], 3 * (size_t)run->n * sizeof(float), "step of a velocity"};
+        list[count++] = (clv_request){&clv_lddmm_of(run)->p[k], 3 * (size_t)run->n * sizeof(float), "step of a velocity"};
     return count;
 }
 
@@ -295,12 +272,12 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
     clv_pyramid_level level;
-    descent d = {.momentum = o->momentum};
+    clv_lddmm_descent d = {.momentum = o->momentum};
     CLV_TRY(clv_pyramid_make(run, index, true, &level));
     CLV_TRY(clv_flow_begin(&d.base.flow, run, &level));
     d.base.lambda = d.base.flow.lambda;
     CLV_TRY(arrive(&d, index ? at : NULL));
-    CLV_TRY(clv_flow_descend(&d.base, &down, index, share, &result->iterations[index]));
+    CLV_TRY(clv_flow_descend(&d.base, &clv_lddmm_steps, index, share, &result->iterations[index]));
     if (index + 1 < o->levels)
         CLV_TRY(leave(&d));
     else

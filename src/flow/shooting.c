@@ -101,7 +101,7 @@ end:
     return status;
 }
 
-static const clv_flow_steps down = {look, iterate};
+const clv_flow_steps clv_shooting_steps = {look, iterate};
 
 static int run_level(clv_registration *run, int index, double share, clvox_grid *at, clvox_register_result *result)
 {
@@ -116,7 +116,7 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
         CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed, own->field[0]));
     else
         CLV_TRY(clv_buffer_fill(run->ctx, own->momentum, 0, 0, 3 * (size_t)level.n * sizeof(float)));
-    CLV_TRY(clv_flow_descend(&d, &down, index, share, &result->iterations[index]));
+    CLV_TRY(clv_flow_descend(&d, &clv_shooting_steps, index, share, &result->iterations[index]));
     *at = level.fixed;
     if (index + 1 == run->options->levels) {
         CLV_TRY(clv_shooting_forward(&d.flow));

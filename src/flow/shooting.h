@@ -29,6 +29,9 @@ static inline clv_shooting *clv_shooting_of(clv_registration *run)
     return CLV_MODEL_STATE(clv_shooting, run);
 }
 
+/* Of a clv_flow_descent. */
+extern const clv_flow_steps clv_shooting_steps;
+
 int clv_shooting_requests(clv_registration *run, clv_request *list);
 
 /* Velocities of all time steps from the momentum; <m, K m> of the beginning at CLV_FLOW_DOTS, and of the
