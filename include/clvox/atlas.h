@@ -68,6 +68,7 @@ typedef struct clvox_atlas_map {
     clvox_volume *warp, *inverse_warp;   /* on the template's grid, as of clvox_register; NULL without deformation */
     double likeness;                     /* squared correlation with the template where both are */
     double displacement_mm;              /* rms of the warp */
+    unsigned suspicions;                 /* CLVOX_SUSPECT_... of its last registration */
     double share;                        /* its weight over the sum of all; 0: it takes no part, and there is no map */
     char left_out[256];                  /* by options.skip_bad, the reason; "" as a rule */
 } clvox_atlas_map;
@@ -104,7 +105,8 @@ typedef struct clvox_atlas_result {
  *
  * Errors name the subject. CLVOX_ERROR_FILE: options.state holds an unfinished run of other subjects,
  * options, kernels or another device. On success the result is the caller's, for clvox_atlas_result_free; on
- * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or no overlap. */
+ * failure it holds nothing. CLVOX_ERROR_DATA: an image of one value, or one of which less than a tenth comes to lie in
+ * the template. */
 CLVOX_API int clvox_atlas(clvox_context *context, const clvox_atlas_subject *subjects, int count,
                           const clvox_volume *start, const clvox_atlas_options *options,
                           clvox_atlas_result *result);

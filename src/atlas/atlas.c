@@ -74,6 +74,8 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
     o.progress = ticked;
     o.user = a;
     status = clvox_register(a->ctx, &images, &o, &r);
+    if (status >= 0 && r.suspicions & CLVOX_SUSPECT_OVERLAP)
+        status = clv_fail(CLVOX_ERROR_DATA, "it is lost: less than a tenth of it comes to lie in the template");
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
         clv_atlas_fail(status, s);
     a->done += 1;
@@ -86,6 +88,7 @@ static int register_subject(clv_atlas_run *a, clv_atlas_member *s, bool deformab
         clv_matrix_copy(CLV_MATRIX(r.matrix), s->map.matrix);
     clvox_volume_destroy(&s->map.warp);
     clvox_volume_destroy(&s->map.inverse_warp);
+    s->map.suspicions = r.suspicions;
     s->map.warp = r.warp, s->map.inverse_warp = r.inverse_warp;
     r.warp = r.inverse_warp = NULL;
     a->out->device_bytes = r.device_bytes > a->out->device_bytes ? r.device_bytes : a->out->device_bytes;

@@ -297,19 +297,20 @@ end:
     return status;
 }
 
-/* What follows a head of a subject: its matrix and, in deformable rounds, both warps. */
-enum { SUBJECT_PIECES = 3 };
+/* What follows a head of a subject: its matrix, what speaks against it and, in deformable rounds, both warps. */
+enum { SUBJECT_PIECES = 4 };
 static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, int place, char name[32],
                           piece p[SUBJECT_PIECES])
 {
     const size_t bytes = 3 * clvox_grid_voxels(&a->grid) * sizeof(float);
     snprintf(name, 32, "subject_%d", place);
     p[0] = (piece){m->matrix, sizeof m->matrix};
+    p[1] = (piece){&m->suspicions, sizeof m->suspicions};
     if (!m->warp)
-        return 1;
-    p[1] = (piece){m->warp->data, bytes};
-    p[2] = (piece){m->inverse_warp->data, bytes};
-    return 3;
+        return 2;
+    p[2] = (piece){m->warp->data, bytes};
+    p[3] = (piece){m->inverse_warp->data, bytes};
+    return 4;
 }
 
 int clv_atlas_state_keep(const clv_atlas_run *a, const clv_atlas_member *s)

@@ -25,6 +25,8 @@ json out/report.json 'all(r["left_voxels"] <= r["removed_voxels"] + 1e-6 for r i
 sort -t "$(printf '\t')" -k 4 -g out/summary.tsv | tail -n 3 | cut -f 1 > sorted
 sed 1d out/summary.tsv | cut -f 1 | cmp -s - sorted || complain "the worst subject does not come first"
 
+head -n 1 out/summary.tsv | grep -q "displacement_mm${tab}suspicions" || complain "the summary has no suspicions"
+
 begin "its files lead from the template to a subject and back"
 exits 0 clvox apply -i s2.nii -r out/template.nii.gz -t out/s2_warp.nii.gz -t out/s2_affine.txt -o back.nii
 exits 0 clvox compare back.nii out/template.nii.gz

@@ -35,6 +35,7 @@ static int take(void *user, int at, const clvox_atlas_result *result)
     if (o->r->ats)
         cJSON_AddItemToArray(o->log, to = cJSON_CreateObject());
     cli_atlas_report(to, o->r, at, result, o->lines);
+    cli_atlas_doubts(o->cli, o->r, at, result);
     for (int i = 0; i < o->r->count; i++)
         if (*result->map[i].left_out && !o->left_out[i]) {
             cli_atlas_leave_out(o->cli, &o->r->entry[i], result->map[i].left_out);

@@ -57,6 +57,8 @@ int cli_atlas_claim(command *cli, const cli_atlas_request *r);
 /* Writes a template with all that belongs to it; enters its figures into the log object `to` and prints them
  * on `lines`. What an earlier run has written has no average: it is entered alone. */
 int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
+/* Names the subjects whose registration looks wrong. */
+void cli_atlas_doubts(const command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
 void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines);
 
 #endif

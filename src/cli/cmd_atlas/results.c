@@ -9,6 +9,7 @@
 #include "base/matrix.h"
 #include "base/place.h"
 #include "cli/claims.h"
+#include "cli/cmd_register/report.h"
 #include "cli/table.h"
 
 const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at, const char *end,
@@ -63,7 +64,8 @@ typedef struct summary {
 static void print_summary(FILE *to, const void *what)
 {
     const summary *s = what;
-    fprintf(to, "subject\timage\tweight\tlikeness\tdisplacement_mm");
+    char names[128];
+    fprintf(to, "subject\timage\tweight\tlikeness\tdisplacement_mm\tsuspicions");
     if (s->r->regress)
         fprintf(to, "\t%s\tshare", s->r->regress);
     fputc('\n', to);
@@ -75,6 +77,7 @@ static void print_summary(FILE *to, const void *what)
         fprintf(to, "%s\t%s\t%g", e->name, e->image, e->weight);
         cli_table_number(to, "%.6f", m->likeness);
         cli_table_number(to, "%.4f", m->displacement_mm);
+        fprintf(to, "\t%s", cli_register_suspicions(m->suspicions, names));
         if (s->r->regress) {
             cli_table_number(to, "%.6g", e->covariate);
             cli_table_number(to, "%.6f", m->share);
@@ -139,6 +142,19 @@ int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvo
     cli_log_output(cli, path);
 end:
     return status;
+}
+
+void cli_atlas_doubts(const command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+{
+    /* The others are of the template, or of the options. */
+    const unsigned lost = CLVOX_SUSPECT_SCALE | CLVOX_SUSPECT_FOLDS | CLVOX_SUSPECT_SPARSE | CLVOX_SUSPECT_TURNED |
+                          CLVOX_SUSPECT_UNLIKE;
+    char names[128];
+    for (int i = 0; i < r->count; i++)
+        if (result->map[i].share > 0 && result->map[i].suspicions & lost)
+            cli_remark(cli, 0, "%s: its registration%s%s looks wrong (%s): look at it, and leave it off if it is\n",
+                       r->entry[i].image, r->ats ? " at " : "", r->ats ? r->at_name[at] : "",
+                       cli_register_suspicions(result->map[i].suspicions & lost, names));
 }
 
 /* ---- figures ------------------------------------------------------------- */

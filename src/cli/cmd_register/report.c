@@ -298,6 +298,15 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
     cli_log_number(to, "term_after", -weight * e->square_after);
 }
 
+char *cli_register_suspicions(unsigned suspicions, char *out)
+{
+    *out = 0;
+    for (int i = 0; i < DOUBTS; i++)
+        if (suspicions & all_doubts[i].bit)
+            strcat(strcat(out, *out ? "," : ""), all_doubts[i].name);
+    return out;
+}
+
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict)
 {
     for (int i = 0; i < DOUBTS; i++)

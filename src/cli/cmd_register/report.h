@@ -41,6 +41,8 @@ void cli_register_report(command *cli, const clvox_register_options *options,
 void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *errors,
                             const clvox_register_options *o);
 
+/* "overlap,turned": the names of CLVOX_SUSPECT_..., in a buffer of at least 128 characters; returns it. */
+char *cli_register_suspicions(unsigned suspicions, char *out);
 /* A loud remark on standard error for each suspicion, also with -q;
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);
