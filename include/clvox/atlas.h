@@ -43,7 +43,8 @@ typedef struct clvox_atlas_options {
     int skip_bad;         /* leave out a subject whose data make its registration impossible, instead of failing */
     int keep_intensities; /* 0: every image is scaled so that its 1st and 99th percentile are 0 and 100 */
     /* A folder, made when it is needed, that keeps what a run that ends early has done: every finished
-     * registration, 24 bytes a voxel of the template and subject. A run with the same subjects, options,
+     * registration, 24 bytes a voxel of the template and subject, unless writing them takes more than a twentieth
+     * of the time (then some), and every finished round. A run with the same subjects, options,
      * device and version goes on from there and ends with the same bits. It stays where it is, for
      * clvox_atlas_forget, unless the data are what the first round fails for. NULL: nothing is kept. */
     const char *state;

@@ -37,6 +37,7 @@ typedef struct clv_atlas_run {
     int registered;     /* registrations until now, those of a state among them */
     clvox_atlas_result *out;
     char *key; /* what a state has to be of; NULL: none is kept */
+    double opened, keeping; /* seconds: when the state was opened, and what keeping maps has taken since */
     const char *stage;
     double done, all;
 } clv_atlas_run;
@@ -84,8 +85,8 @@ int clv_atlas_vote(clv_atlas_run *a);
 
 /* Takes over what an earlier run had done in whole rounds. Refuses a state of another run. */
 int clv_atlas_state_open(clv_atlas_run *a);
-/* The maps of a subject that this round has registered. */
-int clv_atlas_state_keep(const clv_atlas_run *a, const clv_atlas_member *s);
+/* The maps of a subject that this round has registered, unless that takes too much of the time. */
+int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s);
 /* Whether an earlier run had them; then they are the subject's now. */
 bool clv_atlas_state_find(const clv_atlas_run *a, clv_atlas_member *s);
 /* A round is over, and another follows. */

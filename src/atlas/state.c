@@ -16,6 +16,7 @@
 
 #include "atlas/atlas.h"
 #include "atlas/options.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/matrix.h"
 #include "base/place.h"
@@ -26,6 +27,9 @@
 #include "runtime/wisdom.h"
 
 static const char MAGIC[8] = "clvatlas";
+
+/* Maps are kept while that takes no more than this share of the time, after so many seconds that are free. */
+static const double SHARE = .05, FREE = 2;
 
 typedef struct head {
     char magic[8];
@@ -265,6 +269,7 @@ int clv_atlas_state_open(clv_atlas_run *a)
     if (!a->o->state)
         return CLVOX_OK;
     CLV_TRY(make_key(a));
+    a->opened = clv_seconds();
     if (access(path_in(a->o->state, "run", path), F_OK))
         return CLVOX_OK;
     CLV_TRY(clv_file_read_all(path, (size_t)1 << 20, &text, &size));
@@ -313,14 +318,15 @@ static int subject_pieces(const clv_atlas_run *a, clvox_atlas_map *m, int place,
     return 4;
 }
 
-int clv_atlas_state_keep(const clv_atlas_run *a, const clv_atlas_member *s)
+int clv_atlas_state_keep(clv_atlas_run *a, const clv_atlas_member *s)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX], name[32];
     piece p[SUBJECT_PIECES];
     const int place = (int)(s - a->s);
     clvox_atlas_map map = s->map;
-    if (!a->key)
+    const double mark = clv_seconds();
+    if (!a->key || a->keeping > FREE + SHARE * (mark - a->opened))
         return CLVOX_OK;
     if (access(path_in(a->o->state, "run", path), F_OK)) {
         CLV_TRY(clv_place_make_folders(path));
@@ -328,6 +334,7 @@ int clv_atlas_state_keep(const clv_atlas_run *a, const clv_atlas_member *s)
     }
     const int count = subject_pieces(a, &map, place, name, p);
     status = save(a, name, head_of(a, place), p, count);
+    a->keeping += clv_seconds() - mark;
 end:
     return status;
 }
