@@ -100,24 +100,28 @@ begin "a run that is ended or killed goes on and ends with the same bits"
 slow="--quick --linear rigid --linear-rounds 1 --rounds 3 --shrink 2x1 --iterations 30x30 --tolerance 0"
 exits 0 clvox atlas -o whole $slow s1.nii s2.nii s3.nii
 absent whole/state
-python3 - "$program" $slow s1.nii s2.nii s3.nii > log/out 2> log/err <<'P' || complain "not ended as it should"
-import os, signal, subprocess, sys, time
-command = [sys.argv[1], "atlas", "-o", "ended"] + sys.argv[2:]
-for number, seen in ((signal.SIGTERM, "subject_1"), (signal.SIGKILL, "round")):
-    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while run.poll() is None and not os.path.exists("ended/state/" + seen):
+cat > end.py <<'P'
+"""end.py SIGNAL CODE FOLDER FILE COMMAND...: sends the signal once FOLDER/FILE is there; again, where the run was faster."""
+import os, shutil, signal, subprocess, sys, time
+number, want, folder, seen = getattr(signal, sys.argv[1]), int(sys.argv[2]), sys.argv[3], os.path.join(*sys.argv[3:5])
+for attempt in range(20):
+    run = subprocess.Popen(sys.argv[5:])
+    while run.poll() is None and not os.path.exists(seen):
         time.sleep(0.002)
     run.send_signal(number)
-    said = run.stderr.read()
-    sys.stderr.write(said)
     code = run.wait()
-    if number == signal.SIGTERM:
-        told = "ended/state keeps what is done: the same command goes on from there" in said
-        if code != 143 or not told or os.listdir("ended") != ["state"] or [n for n in os.listdir("ended/state") if "part" in n]:
-            sys.exit("after SIGTERM: %d, %s" % (code, os.listdir("ended")))
-    elif code != -9 or os.path.exists("ended/report.json"):
-        sys.exit("not killed: %d" % code)
+    if code == want:
+        break
+    shutil.rmtree(folder)
+sys.exit(code != want)
 P
+ended="$program atlas -o ended $slow s1.nii s2.nii s3.nii"
+exits 0 python3 end.py SIGTERM 143 ended state/subject_1 $ended
+says 'ended/state keeps what is done: the same command goes on from there'
+[ "$(ls -A ended)" = state ] || complain "more than the state stayed: $(ls -A ended)"
+[ -z "$(ls -A ended/state | grep part)" ] || complain "a temporary file stayed"
+exits 0 python3 end.py SIGKILL -9 ended state/round $ended
+absent ended/report.json
 exits 1 clvox atlas -q -o ended $slow --step 0.3vox s1.nii s2.nii s3.nii; one_sentence; says 'ended/state: .*another step .*or remove the folder'
 exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii; says 'ended/state: of a run that did not end: going on'
 absent ended/state
@@ -137,14 +141,8 @@ absent grown/template_8_labels.nii.gz; absent grown/s3_2.5_warp.nii.gz; absent g
 json grown/report.json '[(t["at"], t["subjects"], len(t["rounds"])) for t in j["result"]["templates"]] == [(2.5, 2, 4), (8, 1, 4)]'
 json grown/report.json 'j["options"]["regress"] == "age" and abs(j["result"]["templates"][0]["mean"] - 2.5) < 1e-6'
 head -n 1 grown/summary_8.tsv | grep -q "age${tab}share" || complain "the summary lacks columns"
-python3 - "$program" $slow $along --skip-bad > log/out 2> log/err <<'P' || complain "not ended as it should"
-import os, signal, subprocess, sys, time
-run = subprocess.Popen([sys.argv[1], "atlas", "-q", "-o", "half"] + sys.argv[2:])
-while run.poll() is None and not os.path.exists("half/state/template_0"):
-    time.sleep(0.002)
-run.send_signal(signal.SIGTERM)
-sys.exit(run.wait() != 143 or not os.path.exists("half/template_2.5.nii.gz") or os.path.exists("half/template_8.nii.gz"))
-P
+exits 0 python3 end.py SIGTERM 143 half state/template_0 "$program" atlas -q -o half $slow $along --skip-bad
+exists half/template_2.5.nii.gz; absent half/template_8.nii.gz
 touch -d 2001-01-01 half/template_2.5.nii.gz
 exits 0 clvox atlas -o half $slow $along --skip-bad
 [ "$(date -r half/template_2.5.nii.gz +%Y)" = 2001 ] || complain "a template that was there was made again"
