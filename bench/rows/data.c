@@ -253,7 +253,7 @@ end:
 
 double bench_data_bytes(double n, double *largest)
 {
-    const double flow = (3 * 54 + 14) / 8.; /* of shooting, on half of each side */
+    const double flow = (3 * 42 + 14) / 8.; /* of shooting, on half of each side */
     *largest = 36 * n;
     return (4 + 6 + 12 + 6 + .5 + 3 + 6 + 6 + 9 + 1.1 + flow) * 4 * n + 4e6;
 }

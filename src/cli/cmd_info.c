@@ -114,9 +114,13 @@ static void print_volume(const command *cli, const clvox_volume *v, cJSON *to)
     if (v->frame_seconds > 0)
         cli_print(cli, " %g s apart", v->frame_seconds);
     cli_print(cli, "\n");
-    if (v->flow.gamma > 0)
-        cli_print(cli, "  momentum     of the operator %g,%g,%g, %d time steps\n", v->flow.alpha, v->flow.beta, v->flow.gamma,
-                  v->flow.timesteps);
+    if (v->flow.gamma > 0) {
+        const double op[3] = {v->flow.alpha, v->flow.beta, v->flow.gamma};
+        cli_print(cli, "  momentum     of the operator %g,%g,%g, %d time steps\n", op[0], op[1], op[2], v->flow.timesteps);
+        cJSON *momentum = cJSON_AddObjectToObject(to, "momentum");
+        cJSON_AddItemToObject(momentum, "operator", cJSON_CreateDoubleArray(op, 3));
+        cJSON_AddNumberToObject(momentum, "timesteps", v->flow.timesteps);
+    }
     if (v->hint != CLVOX_LABELS_NONE)
         cli_print(cli, "  labels       looks like them: %s\n", clvox_label_reason(v->hint));
     cJSON_AddStringToObject(to, "labels", clvox_label_reason(v->hint));

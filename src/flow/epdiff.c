@@ -10,8 +10,21 @@
 /* p_i = m + h PLACE[i] r_(i-1); m + h sum SHARE[i] r_i. */
 static const float PLACE[5] = {0, .5f, .5f, 1, 0}, SHARE[4] = {1 / 6.f, 1 / 3.f, 1 / 3.f, 1 / 6.f};
 
-/* Fields by their use. */
-enum { RATE = 0, SUM = 1, GRADIENT = 2, TURNED = 3, LEFT = 4, PLACES = 5, SPEEDS = 8 }; /* 3 places, 4 speeds */
+static clv_buffer *field(const clv_flow_level *flow, int which)
+{
+    return clv_shooting_field(flow->run, which);
+}
+
+/* Where a stage is, of the second to the fourth, and its velocity. The adjoint needs all of them. */
+static clv_buffer *place_of(const clv_flow_level *flow, int stage, bool all)
+{
+    return field(flow, all && stage > 1 ? CLV_SHOOTING_PLACES + stage - 2 : CLV_SHOOTING_PLACE);
+}
+
+static clv_buffer *velocity_of(const clv_flow_level *flow, int stage, bool all)
+{
+    return field(flow, all && stage > 0 ? CLV_SHOOTING_VELOCITIES + stage - 1 : CLV_SHOOTING_VELOCITY);
+}
 
 /* out = a x + b y. */
 static int combine(const clv_flow_level *flow, float a, const clv_buffer *x, float b, const clv_buffer *y,
@@ -35,10 +48,9 @@ static int copy(const clv_flow_level *flow, const clv_buffer *from, clv_buffer *
 static int step(const clv_flow_level *flow, clv_buffer *m, float h, clv_buffer *to)
 {
     int status = CLVOX_OK;
-    clv_shooting *own = clv_shooting_of(flow->run);
-    clv_buffer **f = own->field, *rate = f[RATE], *sum = f[SUM];
+    clv_buffer *rate = field(flow, CLV_SHOOTING_RATE), *sum = field(flow, CLV_SHOOTING_SUM);
     for (int i = 0; i < 4; i++) {
-        clv_buffer *place = i ? f[PLACES + i - 1] : m, *speed = f[SPEEDS + i];
+        clv_buffer *place = i ? place_of(flow, i, !to) : m, *speed = velocity_of(flow, i, !to);
         if (i)
             CLV_TRY(combine(flow, 1, m, -h * PLACE[i], rate, place));
         CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, place, speed));
@@ -59,14 +71,14 @@ end:
 static int step_adjoint(const clv_flow_level *flow, clv_buffer *m, float h, clv_buffer *gradient)
 {
     int status = CLVOX_OK;
-    clv_shooting *own = clv_shooting_of(flow->run);
     clvox_context *ctx = flow->run->ctx;
-    clv_buffer **f = own->field, *by_rate = f[RATE], *sum = f[SUM], *turned = f[TURNED], *left = f[LEFT];
+    clv_buffer *by_rate = field(flow, CLV_SHOOTING_RATE), *sum = field(flow, CLV_SHOOTING_SUM);
+    clv_buffer *turned = field(flow, CLV_SHOOTING_TURNED), *left = field(flow, CLV_SHOOTING_LEFT);
     CLV_TRY(step(flow, m, h, NULL));
     CLV_TRY(copy(flow, gradient, sum));
     for (int i = 3; i >= 0; i--) {
-        clv_buffer *place = i ? f[PLACES + i - 1] : m;
-        const clv_image v = image(flow, f[SPEEDS + i]), g = image(flow, by_rate);
+        clv_buffer *place = i ? place_of(flow, i, true) : m;
+        const clv_image v = image(flow, velocity_of(flow, i, true)), g = image(flow, by_rate);
         if (i == 3)
             CLV_TRY(combine(flow, h * SHARE[i], gradient, 0, gradient, by_rate));
         else
@@ -93,7 +105,8 @@ int clv_shooting_forward(const clv_flow_level *flow)
     clv_registration *run = flow->run;
     clv_shooting *own = clv_shooting_of(run);
     for (int k = 0; k <= flow->steps; k++) {
-        clv_buffer *m = k ? own->node[k - 1] : own->momentum, *v = k ? own->flow.v[k - 1] : own->field[SPEEDS];
+        clv_buffer *m = k ? own->node[k - 1] : own->momentum;
+        clv_buffer *v = k ? own->flow.v[k - 1] : field(flow, CLV_SHOOTING_VELOCITY);
         CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_SPEED, m, v));
         CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){m, v, NULL, 0, 3 * flow->level->n}, run->partial,
                            own->flow.numbers, CLV_FLOW_DOTS + k));
@@ -108,7 +121,7 @@ int clv_shooting_adjoint(const clv_flow_level *flow)
 {
     int status = CLVOX_OK;
     clv_shooting *own = clv_shooting_of(flow->run);
-    clv_buffer *gradient = own->field[GRADIENT];
+    clv_buffer *gradient = field(flow, CLV_SHOOTING_GRADIENT);
     for (int k = flow->steps - 1; k >= 0; k--) {
         clv_buffer *by_speed = own->flow.w[k];
         CLV_TRY(clv_flow_smooth(flow, CLV_SHOOTING_BY_SPEED, by_speed, by_speed));

@@ -26,9 +26,18 @@ int clv_shooting_requests(clv_registration *run, clv_request *list)
     list[count++] = (clv_request){&own->momentum, bytes, "initial momentum"};
     list[count++] = (clv_request){&own->before, bytes, "momentum of the iteration before"};
     list[count++] = (clv_request){&own->direction, bytes, "gradient by the momentum"};
-    for (int i = 0; i < CLV_SHOOTING_FIELDS; i++)
-        list[count++] = (clv_request){&own->field[i], bytes, "stage of a step"};
+    for (int i = run->options->timesteps; i < CLV_SHOOTING_FIELDS - CLV_SHOOTING_SHARED; i++)
+        list[count++] = (clv_request){&own->own[i], bytes, "stage of a step"};
     return count;
+}
+
+clv_buffer *clv_shooting_field(clv_registration *run, int field)
+{
+    clv_shooting *own = clv_shooting_of(run);
+    clv_buffer *const shared[CLV_SHOOTING_SHARED] = {own->flow.spare, own->flow.force[0], own->flow.force[1],
+                                                     run->u, own->flow.u_fixed, run->inverse};
+    int more = field - CLV_SHOOTING_SHARED;
+    return more < 0 ? shared[field] : more < run->options->timesteps ? own->flow.v[more] : own->own[more];
 }
 
 /* E / lambda and the mean metric at the present momentum; the forces are there afterwards. */
@@ -55,7 +64,8 @@ static int find_direction(const clv_flow_descent *d)
     clv_shooting *own = clv_shooting_of(run);
     const float *spacing = d->flow.level->spacing;
     const float per_mm[3] = {1 / spacing[0], 1 / spacing[1], 1 / spacing[2]};
-    clv_buffer *y = own->field[0], *v = own->field[1];
+    clv_buffer *y = clv_shooting_field(run, CLV_SHOOTING_RATE);
+    clv_buffer *v = clv_shooting_field(run, CLV_SHOOTING_SUM);
     CLV_TRY(clv_flow_adjoint(&d->flow, 1, NULL));
     CLV_TRY(clv_shooting_adjoint(&d->flow));
     CLV_TRY(clv_flow_smooth(&d->flow, CLV_SHOOTING_SPEED, own->momentum, v));
@@ -113,7 +123,7 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     CLV_TRY(clv_flow_begin(&d.flow, run, &level));
     d.lambda = d.flow.lambda;
     if (index)
-        CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed, own->field[0]));
+        CLV_TRY(clv_pyramid_carry(run, own->momentum, at, &level.fixed, own->flow.spare));
     else
         CLV_TRY(clv_buffer_fill(run->ctx, own->momentum, 0, 0, 3 * (size_t)level.n * sizeof(float)));
     CLV_TRY(clv_flow_descend(&d, &clv_shooting_steps, index, share, &result->iterations[index]));

@@ -10,7 +10,22 @@
 
 #include "flow/flow.h"
 
-enum { CLV_SHOOTING_FIELDS = 12 };
+/* Fields that stages of steps work in. Those of a step forward come first. They share buffers with what is found anew
+ * before it is needed next: positions, forces and, of the others, velocities. */
+enum {
+    CLV_SHOOTING_RATE,
+    CLV_SHOOTING_SUM,
+    CLV_SHOOTING_PLACE,
+    CLV_SHOOTING_VELOCITY,
+    CLV_SHOOTING_FORWARD,
+    CLV_SHOOTING_GRADIENT = CLV_SHOOTING_FORWARD,
+    CLV_SHOOTING_TURNED,
+    CLV_SHOOTING_SHARED, /* so many buffers are neither velocities nor of shooting alone */
+    CLV_SHOOTING_LEFT = CLV_SHOOTING_SHARED,
+    CLV_SHOOTING_PLACES,
+    CLV_SHOOTING_VELOCITIES = CLV_SHOOTING_PLACES + 2,
+    CLV_SHOOTING_FIELDS = CLV_SHOOTING_VELOCITIES + 3
+};
 
 /* Kinds of solves: velocities along the flow, of the gradient by them, and of the adjoint's stages. */
 enum { CLV_SHOOTING_SPEED, CLV_SHOOTING_BY_SPEED, CLV_SHOOTING_STAGE, CLV_SHOOTING_SOLVES };
@@ -20,7 +35,7 @@ typedef struct clv_shooting {
     clv_flow flow;
     clv_buffer *node[CLV_FLOW_STEPS];
     clv_buffer *momentum, *before, *direction;
-    clv_buffer *field[CLV_SHOOTING_FIELDS];
+    clv_buffer *own[CLV_SHOOTING_FIELDS - CLV_SHOOTING_SHARED]; /* where there are too few velocities to share */
 } clv_shooting;
 _Static_assert(sizeof(clv_shooting) <= CLV_MODEL_BYTES, "more state than a run has room for");
 
@@ -29,16 +44,20 @@ static inline clv_shooting *clv_shooting_of(clv_registration *run)
     return CLV_MODEL_STATE(clv_shooting, run);
 }
 
+/* The buffer of a field. */
+clv_buffer *clv_shooting_field(clv_registration *run, int field);
+
 /* Of a clv_flow_descent. */
 extern const clv_flow_steps clv_shooting_steps;
 
 int clv_shooting_requests(clv_registration *run, clv_request *list);
 
 /* Velocities of all time steps from the momentum; <m, K m> of the beginning at CLV_FLOW_DOTS, and of the
- * k-th time step at CLV_FLOW_DOTS + 1 + k. */
+ * k-th time step at CLV_FLOW_DOTS + 1 + k. Overwrites positions and forces. */
 int clv_shooting_forward(const clv_flow_level *flow);
 
-/* dS/dm into direction, from w_k = dS/dv_k as clv_flow_adjoint leaves them. */
+/* dS/dm into direction, from w_k = dS/dv_k as clv_flow_adjoint leaves them. Overwrites velocities,
+ * positions and forces. */
 int clv_shooting_adjoint(const clv_flow_level *flow);
 
 #endif

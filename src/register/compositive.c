@@ -32,8 +32,8 @@
 
 enum { LOOK = 10 };
 
-/* At u by a search for the inverse, of an iteration. */
-enum { LOOKS = 2 };
+/* At u by a search for the inverse, of an iteration and at the end of a level. */
+enum { LOOKS = 2, LAST_LOOKS = 50 };
 
 /* Determinants of what moves one image are kept above this. */
 static const float SMALLEST_HALF = 0.1f;
@@ -148,16 +148,16 @@ end:
     return status;
 }
 
-/* The inverse of u on a grid, where it is kept: two looks a voxel from that of the iteration before. It follows u
- * itself, which elastic smoothing changes too, and not the steps alone. */
-static int follow(clv_registration *run, const clvox_grid *grid)
+/* The inverse of u on a grid, where it is kept, from that of the iteration before. It follows u itself, which elastic
+ * smoothing changes too, and not the steps alone. */
+static int follow(clv_registration *run, const clvox_grid *grid, int looks)
 {
     double edge[3];
     if (!clv_compositive_of(run)->follows)
         return CLVOX_OK;
     clvox_grid_spacing(grid, edge);
     const float spacing[3] = {(float)edge[0], (float)edge[1], (float)edge[2]};
-    return clv_inverse(run->ctx, CLV_VECTORS_MM(run->u, grid->size, spacing), LOOKS, true, run->inverse);
+    return clv_inverse(run->ctx, CLV_VECTORS_MM(run->u, grid->size, spacing), looks, true, run->inverse);
 }
 
 static int invert(clv_registration *run, const clvox_grid *grid)
@@ -235,7 +235,7 @@ static int iterate(const work *w, float momentum, int slot)
     CLV_TRY(pull(w, true));
     for (int i = 0; i < w->count; i++)
         CLV_TRY(step(w, &w->sides[i]));
-    CLV_TRY(follow(run, &w->level->fixed));
+    CLV_TRY(follow(run, &w->level->fixed, LOOKS));
 end:
     return status;
 }
@@ -350,8 +350,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
         CLV_TRY(clv_compositive_mend(run, w.sides[i].u, &l->fixed, SMALLEST_HALF, &passes));
         lost = lost || passes > 0;
     }
-    if (lost)
-        CLV_TRY(invert(run, &l->fixed));
+    CLV_TRY(lost ? invert(run, &l->fixed) : follow(run, &l->fixed, LAST_LOOKS));
     run->fraction_done += share;
     if (o->progress && o->progress(o->user, index, iteration, now, run->fraction_done))
         status = clv_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
