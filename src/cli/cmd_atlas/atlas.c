@@ -134,7 +134,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     cli_bar_end(&bar);
     if (status == CLVOX_ERROR_STOPPED && !access(path, F_OK))
         cli_remark(cli, 0, "%s keeps what is done: the same command goes on from there\n", state);
-    if (status == CLVOX_ERROR_DATA && !access(path, F_OK))
+    if (status == CLVOX_ERROR_DATA && !o->skip_bad && !access(path, F_OK))
         cli_remark(cli, 0, "%s keeps what is done: with --skip-bad the same command goes on without the subject\n",
                    state);
     CLV_TRY(status);

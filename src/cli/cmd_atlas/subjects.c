@@ -65,7 +65,7 @@ static int read_row(void *user, int line, const char *const *text)
     char *end = NULL;
     const char *value = r->regress ? text[COVARIATE] : "n/a";
     cli_atlas_entry e = {.image = cli_table_path(r->list, text[IMAGE]), .mask = cli_table_path(r->list, text[MASK]),
-               .labels = cli_table_path(r->list, text[LABELS]), .weight = 1, .covariate = NAN};
+                         .labels = cli_table_path(r->list, text[LABELS]), .weight = 1, .covariate = NAN};
     if (strcmp(value, "n/a") != 0)
         e.covariate = strtod(value, &end);
     if (end && (*end || end == value || !isfinite(e.covariate))) {
