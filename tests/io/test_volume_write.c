@@ -256,8 +256,45 @@ static void frames_that_do_not_fit_the_kind(void **state)
     clvox_volume_destroy(&shared.v);
 }
 
+/* In NIfTI's description, to the last bit of a float; what is none there is not taken for one. */
+static void a_momentum_says_its_flow(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"clvox momentum", "clvox momentum 2,0,1", "clvox momentum 2,0,0 timesteps 4",
+                                       "clvox momentum 2,-1,1 timesteps 4", "clvox momentum 2,nan,1 timesteps 4",
+                                       "clvox momentum 2,0 1 timesteps 4", "clvox momentum 2,0,1 timesteps 0",
+                                       "clvox momentum 2,0,1, timesteps 4", "a clvox momentum 2,0,1 timesteps 4"};
+    enum { DESCRIPTION = 148, ROOM = 80 };
+    clvox_volume *v = made(3, 2, 2, 3, CLVOX_KIND_DISPLACEMENT), *w;
+    v->flow = (clvox_flow){(double)7.6543219e-5f, (double)1.2345678e-5f, (double)(1 / 3.f), 32};
+    const char *path = files_in("m.nii");
+    assert_true(clvox_volume_write(v, path) == 0);
+    w = reads(path);
+    assert_true(w && (float)w->flow.alpha == (float)v->flow.alpha && (float)w->flow.beta == (float)v->flow.beta);
+    assert_true(w && (float)w->flow.gamma == (float)v->flow.gamma && w->flow.timesteps == 32);
+    clvox_volume_destroy(&w);
+    size_t size;
+    uint8_t *bytes = files_read(path, &size);
+    for (int i = 0; i < (int)(sizeof none / sizeof *none); i++) {
+        memset(bytes + DESCRIPTION, 0, ROOM);
+        memcpy(bytes + DESCRIPTION, none[i], strlen(none[i]));
+        assert_true(files_write(path, bytes, size) == 0);
+        w = reads(path);
+        assert_that(w && w->flow.gamma == 0 && w->flow.timesteps == 0, "'%s' is taken for a flow", none[i]);
+        clvox_volume_destroy(&w);
+    }
+    free(bytes);
+    v->flow = (clvox_flow){0};
+    assert_true(clvox_volume_write(v, path) == 0);
+    w = reads(path);
+    assert_true(w && w->flow.gamma == 0);
+    clvox_volume_destroy(&w);
+    clvox_volume_destroy(&v);
+}
+
 static void kinds(void)
 {
+    test_case(a_momentum_says_its_flow, "a momentum says its operator and time steps");
     test_case(a_displacement_is_ras_in_memory_and_lps,
               "a displacement is RAS in memory and LPS in ITK's layout on disk");
     test_case(scale_and_byte_order_go_with_the_change, "scale and byte order go with the change of sign");
