@@ -8,7 +8,7 @@
         --markdown bench/surfaces.md --picture doc/surface.png
 
 Every method but clvox runs over a range of its parameter, and the table takes for each noise level the
-value that is best in the mean of the shapes; clvox runs as `clvox surface denoise IN -o OUT`. Rows that
+value that is best on average over the shapes; clvox runs as `clvox surface denoise IN -o OUT`. Rows that
 OUT/rows.json holds already are kept; --renew TEXT makes those again whose method starts with TEXT.
 """
 import argparse

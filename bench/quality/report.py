@@ -133,12 +133,12 @@ def markdown(rows, options):
 
 
 EXPLAIN = """\
-Made by `bench/accuracy.py`. Every figure is computed from the files that a tool writes, by the same code
-for all. Labels are looked up at the nearest voxel through affine and warp; Dice is the mean over all
-labels that either map has, "vote" the same with labels chosen by trilinear weights, "own labels" that of
-the map that clvox writes, "true map" what the true deformation reaches, "to greedy-best" the mean
-difference on the pairs that both have. LNCC is the mean squared local correlation (radius 4) inside the
-fixed brain, CC the mean of the correlation itself. J is the determinant of the warp alone: sd of log J
-and the smallest J inside the brain, folds on the whole grid. The error is the distance from the true map
-inside the head. CPU seconds are summed over threads and hold on a busy machine; s is the time of the
-whole command or commands, files to files."""
+Made by `bench/accuracy.py`, which computes every figure from the files that a tool writes, by the same code for all.
+
+- Dice: mean over all labels that either map has, looked up at the nearest voxel through affine and warp; "vote": labels
+  chosen by trilinear weights; "own labels": the label map that clvox writes; "true map": with the true deformation;
+  "to greedy-best": mean difference on the pairs that both have.
+- LNCC and CC: mean squared local correlation (radius 4) inside the fixed brain, and the mean of the correlation itself.
+- sd log J and min J: of the determinant of the warp alone, inside the brain; folds: on the whole grid.
+- error: distance from the true map, inside the head.
+- CPU s: summed over threads; s: wall time of the whole command or commands, files to files."""

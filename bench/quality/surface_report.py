@@ -17,7 +17,7 @@ def line(row):
 
 
 def best_parameters(rows):
-    """(level, method) -> the rows, by shape, of the parameter whose rms is smallest in the mean of the shapes.
+    """(level, method) -> the rows, by shape, of the parameter whose rms is smallest on average over the shapes.
     A parameter counts that all of the method's shapes have."""
     groups = {}
     for r in rows:
@@ -89,34 +89,30 @@ def verdict(best, method):
             continue
         noisy = [q for q, r in ratios if r[0].startswith("noisy")]
         worst, at = max(ratios, key=lambda q: q[0])
-        text = (f"{method}, {name} against the best peer of each case: smaller in "
+        text = (f"- {method}, {name} relative to the best peer of each case: smaller in "
                 f"{sum(q < 1 for q, _ in ratios)} of {len(ratios)} cases, "
-                f"{statistics.mean(q for q, _ in ratios):.2f} times it in the mean")
+                f"{statistics.mean(q for q, _ in ratios):.2f} times on average")
         if noisy:
             text += f" ({statistics.mean(noisy):.2f} on noisy edges)"
         lines.append(text + f", at worst {worst:.2f} times ({at[1]}, {at[0]}).")
     return lines
 
 
-# How near the results of both searches are, measured by hand.
-NEARBY = ("whose surfaces lie .016 to .031 voxel (rms) from those of a search through the whole band (torus, CSG part, "
-          "gyroid with\nnoise .4, this hippocampus) and 1, 3 and 4% farther from the truth.")
+# Measured by hand.
+SEARCHES = """The white matter was denoised with `--search radius`. On the torus, the CSG part and the gyroid with noise of 0.4 voxels
+and on this hippocampus, its surfaces lie 0.016 to 0.031 voxels (rms) from those of the global search; on the three
+shapes they are 1, 3 and 4% farther from the truth."""
 
-# Further segmentations, made by the same build as the table, by hand.
-OTHERS = ["Marching cubes had cut 0.4 to 1.0% off the volume of the labels' voxels, to which the results come within 0.01 to "
-          "0.15%. Placing the level",
-          "would give one hippocampus 1.23% back; of a mesh with the steps of voxels it is 0.95% at most, before the last "
-          "meshing. Two meshes do not fit",
-          "together (edges of four triangles): the topology that is kept is that of their signed distance on the grid (2 "
-          "components and -2 of the ventricle; 3 and -8",
-          "of the white matter, which gets -10, as it has places narrower than voxels of 1/4 edge).",
-          "Eight labels of fs_bert_1mm and fs_swm_1mm (17, 53, 4, 43), closed all, keep the volume of their voxels "
-          "within 0.03%; six of them keep",
-          "their topology. The two ventricles of bert have an island of fewer than 27 voxels each, as masks with noise of "
-          ".2 voxels have, and lose it; with",
-          "`--topology keep` they do not (label 4 by voxels of 1/4 edge). Places as narrow as a voxel are no sign of noise: "
-          "eighty masks with noise of .2",
-          "to .4 voxels come out alike whether they are taken for one or not."]
+# Further segmentations, measured by hand.
+OTHERS = """Marching cubes cuts off 0.4 to 1.0% of the labels' voxel volume; the denoised surfaces are within 0.01 to 0.15% of it.
+
+Two input meshes are not manifold (edges shared by four triangles). For these, the topology of the signed distance on the
+grid is kept: 2 components and Euler characteristic -2 for the ventricle, 3 and -8 for the white matter, which ends at -10
+because parts of it are narrower than the output's quarter voxels.
+
+Four labels (17, 53, 4 and 43) of both fs_bert_1mm and fs_swm_1mm give closed surfaces whose volume is within 0.03% of
+the voxels'; six of the eight keep their topology. Both ventricles of bert lose an island of fewer than 27 voxels, which
+is taken for noise; `--topology keep` keeps it."""
 
 
 def real_verdict(real):
@@ -143,83 +139,39 @@ def provenance(o):
     return "; ".join(text + [f"{p} {metadata.version(p)}" for p in ("numpy", "scipy", "vtk")])
 
 
-# Figures are rms distances beside the best peer's, of the cases above, while the defaults were looked for.
-TRIED = """## What was tried
+DEFAULTS = """## Behind the defaults
 
-Kept:
+Figures are rms distances on the cases above.
 
-- Where the level lies: by a mesh's vertices, which lie on both sides alike, the volume of noisy meshes is off by
-  0.0 to 0.5% of the truth instead of 0.2 to 1.6% (the mesh itself cuts corners off). By the voxels of a noisy mask,
-  inside as often as not at the surface, by 0.5 to 2.3% instead of 0.2 to 3.5%: how much of that could be known is
-  told below. On clean staircases that rule is worse than the count of voxels (-1.2 against +0.2% of the torus) and
-  not used.
-- A guided second round for noise of vertices (from 0.16 voxels of the grid on): the first result tells which patches
-  are alike, those of the input are averaged. Vertices 0.4: torus 0.103 to 0.097, boxes 0.129 to 0.109, CSG part 0.138
-  to 0.131, gyroid 0.142 to 0.135, hippocampus 0.156 to 0.154, white matter 0.172 to 0.172. With vertices 0.2 boxes
-  gain 12%, the hippocampus loses 5%: there one round stays.
-- A mesh that crosses itself by its noise has the level placed by its vertices, too: CSG part, vertices 0.4, -0.52 to
-  +0.41% of the volume, white matter, vertices 0.2, -0.45 to -0.05%.
-- Loops, islands and cavities of strong noise (above 0.23 voxels) go that a shift of the level by twice the noise
-  takes away: noise pierces the thin white matter so that a hole stays which closes 0.45 voxels further out. Each is
-  tried by itself, so that nothing is joined or cut off; shifting the level as a whole breaks white matter into 4 parts
-  at 0.4 voxels further in.
-- Voxels of 0.7 of a mesh's edges instead of 1: hippocampus and white matter with vertices 0.2 go from 1.22 to 1.00
-  times the best peer, with 0.4 white matter from 1.34 to 1.14; 0.8 gives up half of that, 0.6 loses on 0.4 again.
-- Quadratics of 7^3 and 9^3 voxels after those of 5^3, by exp(-(e / scale)^2), which is sharper than exp(-e / scale):
-  torus 1.03 to 0.89, gyroid 1.13 to 1.07 (vertices 0.4), boxes 0.85 to 0.81 (0.2).
-- What averaging took away comes back where its mean over 0.8 voxel is larger than noise leaves it: staircases of
-  hippocampus and white matter 1.11 to 1.01. Not on noisy masks: their noise is alike over neighbours, too.
-- `--search radius` compares patches less their planes as the global search does: noisy torus 0.176 (global 0.168),
-  boxes 0.236 (0.227), CSG part 0.236 (0.230), gyroid 0.238 (0.225), hippocampus 0.277 (0.277), white matter 0.317
-  (0.301), all with the true topology. The two surfaces are 0.040 voxels (rms) apart for torus and hippocampus, at most
-  0.2 and 0.4. A radius of 20 voxels instead of 12 is no nearer (torus 0.188, hippocampus 0.276).
+- **Level.** In a noisy mesh the surface passes midway through the vertices, in a noisy mask midway through the voxels
+  near the boundary; a noise-free mask keeps its voxel volume.
+- **Second pass** for meshes with more than 0.16 voxels of noise: the first result decides which patches are alike, and
+  the input's are averaged. With noise of 0.4: boxes 0.129 to 0.109, CSG part 0.138 to 0.131, gyroid 0.142 to 0.135.
+- **Topology.** With more than 0.23 voxels of noise, a loop, island or cavity is removed if shifting the level by twice
+  the noise removes it. Each is tested separately, so nothing is joined or cut off.
+- **Grid.** Meshes are denoised on voxels of 0.7 of their edge length; voxels of the full length cost up to 22% on the
+  hippocampus and white matter.
+- **Detail** that averaging removed is added back where its mean over 0.8 voxels exceeds what noise leaves, except on
+  noisy masks, where neighbouring errors are correlated. Staircases of hippocampus and white matter: 9% closer.
+- **`--search radius`** against the global search on noisy edges: torus 0.176 and 0.168, boxes 0.236 and 0.227, gyroid
+  0.238 and 0.225, white matter 0.317 and 0.301, hippocampus 0.277 for both; always the true topology.
 
-Not kept, as it did not help:
+Without gain: other strengths, 192 neighbours, patches turned into the frame of the normal, a coarser output mesh, a
+second pass on noisy masks, and other ways to place the level.
 
-- Strength: 1 instead of 1.5 gains 2 to 5% on anatomy at coarse voxels and nothing at fine ones; 2.5 the other way
-  round. 192 neighbours instead of 96: 1%.
-- A patch counting fully in its own mean (weight 1) instead of as its nearest neighbour does: 5% better on the
-  hippocampus with vertices 0.2, 15% worse on the torus.
-- All of the low-pass of what was taken away coming back instead of Wiener's share: hippocampus 1.03 to 0.95, but
-  torus 0.89 to 1.03, and 1.16 with vertices 0.4.
-- Plane share of 0.4 instead of 0.7 in the search: 0 to 5% worse. Patches of 7^3 were too slow here to be measured.
-- The mesh from the grid itself instead of one twice as fine: a quarter of the triangles, 2% worse, 0.5% volume lost.
-- Patches in the local frame of the normal. As the cube's 48 symmetries, so that nothing is interpolated (the copy is
-  taken whose slope has 0 <= x <= y <= z): noisy torus 0.168 to 0.159, but boxes 0.227 to 0.286, CSG part 0.230 to
-  0.266, gyroid 0.225 to 0.230, hippocampus 0.277 to 0.275, white matter 0.297 to 0.304; staircases and vertices 0.4 of
-  hippocampus and gyroid 2 to 5% worse. With planes averaged only where they are alike in the grid's frame: torus
-  0.168, boxes 0.262. With frames of the normal and the principal directions, by cubic interpolation: torus 0.165.
-  Where more patches are at hand, the 96 nearest are those whose noise is alike, and it stays.
-- A guided second round, weights from the first result and values from the input, on noisy masks: boxes 0.227 to 0.217,
-  but torus 0.168 to 0.175, gyroid 0.225 to 0.236, CSG part 0.230 to 0.234, hippocampus 0.277 to 0.278; on staircases
-  of the hippocampus 0.124 to 0.139. c2 of 3, 6 and 10 to 12 times the first result's noise are alike, of 1 far worse.
-- Other fits of the level to a noisy mask (normal instead of logistic, voxels within 1, 2, 3 or 4 of the surface, or
-  the count of voxels that noise leads to expect): within 0.1% of volume of one another in the mean.
+## How well the volume can be known
 
-One build beside another:
+A noise-free mask keeps its voxel volume. The hippocampus has 2768 voxels, 0.63% fewer than the shape it was drawn from,
+and its surface encloses 2768.03 mm^3. All other cases without edge noise are within 0.5% of the truth.
 
-- Of the 24 cases above, one moved by more than 2% since the build of the table before: two boxes, noisy edge, rms
-  0.227 to 0.235, normals 12.0 to 12.5 degrees. Re-distancing now goes one step to the level from the place that it
-  knows, also where the level set of a noisy mask is not smooth, instead of looking for the place again (which gives
-  0.228). On 21 noisy masks (boxes, torus and CSG part six each, gyroid three) that is 0.5% of rms in the mean, on the
-  six of the boxes 1.0% (-0.5 to +3.3%). With steps only where it is smooth the boxes have 0.227 and the gyroid stays
-  behind, so that it was left as it is.
+With 1 voxel of white edge noise no method can know the volume to 0.5%: even with the shape and the noise known, the
+level is uncertain by at least 1 / sqrt(1.81 area) voxels (Cramer-Rao bound). The table shows what this means for the
+volume, the error of the most likely level of the true shape on four masks, and clvox on the first mask and, as rms,
+on six; all its results have one component and the true Euler characteristic. Noise also puts 3 to 7% too many voxels
+inside a curved surface. clvox corrects for this, except where averaging flattens the surface: it ends
+0.4% above the most likely level on average (-0.1 to 0.9%), on the same mask. All figures are % of the volume.
 
-## What is known of the volume
-
-A clean mask holds what it holds: that of the hippocampus has 2768 voxels, 0.63% less than the shape it was drawn from, and
-so has the surface that clvox makes of it (2768.03 mm^3, -0.63%). In all other cases without noise at the edges the volume
-is within 0.5%.
-
-Of a mask with white noise of 1 voxel nobody can know the volume to 0.5%. The level by itself, shape and noise known,
-can be told to 1 / sqrt(1.81 area) voxels (Cramer and Rao), which makes the volume uncertain by what stands first; it
-is how far the likeliest level of the true shape is off on four masks; then clvox on the first of them, and over six
-masks, all of one component and the true Euler characteristic. Noise also
-makes 3 to 7% more voxels inside than are, by the bend of the surface, which the rule above corrects but for what
-averaging takes of the bend: clvox ends 0.4% of volume above the likeliest level of the true shape in the mean
-(-0.1 to 0.9%), on the same mask.
-
-| shape | area / volume | standard deviation at best | shape known, four masks | clvox, the first | clvox, six masks, rms |
+| shape | area / volume | lowest standard deviation | true shape, four masks | clvox, the first | clvox, six masks, rms |
 |---|---|---|---|---|---|
 | torus | 0.44 | 0.74 | +0.28, -1.17, -0.04, -1.40 | @torus@ | 0.52 |
 | two boxes | 0.43 | 0.75 | -0.75, +0.18, +1.02, +0.45 | @two boxes@ | 0.89 |
@@ -228,8 +180,23 @@ averaging takes of the bend: clvox ends 0.4% of volume above the likeliest level
 | hippocampus | 0.57 | 1.06 | +1.41, +0.06, -1.08, +0.84 | @hippocampus@ | 1.33 |
 | white matter | 0.44 | 0.42 | -0.32, +0.56, +0.33, -0.40 | @white matter@ | 0.45 |
 
-Vertices 0.4 tell the level to 0.4 / sqrt(vertices): volume to 0.19% (white matter) to 0.47% (hippocampus) at best;
-the mean true distance of the vertices is off by 0.02 to 0.72% on two meshes of each shape.
+Vertex noise of 0.4 voxels leaves the volume uncertain by at least 0.19% (white matter) to 0.47% (hippocampus); the mean
+true distance of the vertices is off by 0.02 to 0.72% of the volume on two meshes of each shape.
+"""
+
+HEAD = """Made by `bench/surfaces.py` with fixed seeds. Six shapes with a known surface on 48^3 voxels of 1 mm: solids of
+`clvox phantom surface:...`, and a hippocampus and a piece of white matter whose labels, smoothed by a Gaussian of 1
+voxel, serve as the truth.
+
+- Noisy edge S: the mask of (true distance + S voxels of white Gaussian noise) < 0.
+- Staircase: the mask without noise.
+- Vertices S: the marching-cubes mesh of the true distance, its vertices moved along their normals by S voxels of
+  Gaussian noise.
+
+Distances are symmetric, in voxels, on the largest component; normals are errors in degrees; the volume is that of the
+whole result, relative to the truth. Wrong topology: more than one component, or another Euler characteristic than the
+truth. Each peer has at each noise level the parameter that is best on average over the shapes; clvox runs as
+`clvox surface denoise IN -o OUT`.
 """
 
 
@@ -237,23 +204,11 @@ def markdown(rows, real, o):
     best = best_parameters(rows)
     truth_euler = {r["shape"]: r["true_euler"] for r in rows if "true_euler" in r}
     out = ["# Denoised surfaces", "", provenance(o) + ".", "",
-           "Made by `bench/surfaces.py`, fixed seeds. Six shapes with a known surface on 48^3 voxels of 1 mm: "
-           "solids of `clvox phantom surface:...`,",
-           "and a hippocampus and a piece of white matter whose labels, smoothed by a Gaussian of 1 voxel, are "
-           "taken for the truth.",
-           "Noisy edge S: the mask of (true distance + S voxels of white normal noise) < 0. Staircase: the mask "
-           "without noise. Vertices S: the",
-           "marching-cubes mesh of the true distance, vertices moved along their normals by S voxels of normal "
-           "noise. Distances in voxels, both ways,",
-           "of the largest component; normals in degrees; volume against the truth, of the whole result; "
-           "wrong topology: more than one component or",
-           "another Euler characteristic than the truth. Every peer has at each noise level the parameter that "
-           "is best in the mean of the shapes;",
-           "clvox is the plain command `clvox surface denoise IN -o OUT`.", ""]
+           HEAD]
     for method in [m for m in names(best) if m.startswith("clvox")]:
         out += verdict(best, method)
     out.append("")
-    out += ["## Means over the shapes", ""]
+    out += ["## Averages over the shapes", ""]
     for level in LEVELS:
         if any(l == level for l, _ in best):
             out += [f"{level}:", "", *level_table(best, level, truth_euler)]
@@ -265,9 +220,8 @@ def markdown(rows, real, o):
                        "yes" if r["closed"] else "no", f"{r['volume']:+.2f}",
                        f"{r['bend'][0]:.1f} to {r['bend'][1]:.1f}"] if "faces" in r
                       else [r["surface"], r["note"], "", "", "", "", ""] for r in real])
-        out += ["Normals turn: mean angle in degrees between triangles that share an edge (the result has "
-                "smaller ones). White matter with `--search radius`,", NEARBY, real_verdict(real),
-                *OTHERS, ""]
+        out += ["Normals turn: mean angle in degrees between triangles that share an edge; the result's triangles are "
+                "smaller.", real_verdict(real), "", SEARCHES, "", OTHERS, ""]
     out += ["## Every case", ""]
     shown = names(best)
     for figure, digits, title in (("rms", 3, "rms distance"), ("normal", 1, "normal error"),
@@ -289,11 +243,11 @@ def markdown(rows, real, o):
             if any(cells):
                 body.append([level, shape, *(f"{c['components']}, {c['euler']}" if c else "" for c in cells)])
     out += table(["level", "shape", *shown], body)
-    tried = TRIED
+    defaults = DEFAULTS
     for shape in SHAPES:
         ours = best.get(("noisy edge 1.0", "clvox"), {}).get(shape)
-        tried = tried.replace(f"@{shape}@", f"{ours['volume']:+.2f}" if ours else "")
-    out += tried.split("\n")
+        defaults = defaults.replace(f"@{shape}@", f"{ours['volume']:+.2f}" if ours else "")
+    out += defaults.split("\n")
     failed = [r for r in rows if "note" in r]
     out += [f"- {r['shape']}, {r['level']}, {r['method']}: {r['note']}" for r in failed]
     return "\n".join(out).rstrip() + "\n"

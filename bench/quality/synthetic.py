@@ -2,7 +2,7 @@
 """Pairs with a known map: whole-head label maps given random contrasts, one of them warped.
 
 The true pull-back of the fixed point x is T(x) = A exp(v)(x): v a smooth stationary velocity (two widths of
-Gaussian, largest displacement 8 mm, 4 to 5 in the mean), integrated by scaling and squaring; A an affine of
+Gaussian, largest displacement 8 mm, 4 to 5 on average), integrated by scaling and squaring; A an affine of
 up to 10 degrees about each axis, 10 mm and 8% of scale along each axis. The moving image shows the labels at
 T^-1(y) = exp(-v)(A^-1 y) on a grid of its own, in RAS order whatever the fixed grid's.
 """

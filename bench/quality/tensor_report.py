@@ -5,22 +5,25 @@ import importlib.metadata
 import json
 import subprocess
 
-HEAD = """# Tensors beside the truth
+HEAD = """# Tensor denoising against the truth
 
 {date}; clvox {version}; device: {device}; DIPY {dipy}, one thread.
 
 Made by `bench/tensors.py` from files that `clvox phantom tensor:helix|rings|steps` writes (64x64x40, b 1000,
-Rician noise; the grids take turns: plain, oblique, left-handed, both, cubic and not). Every method's tensors
-are measured by the same code: root mean square error of FA in the mask, mean angle of V1 where the truth is
-anisotropic, what is left of the steps of FA between neighbours (1: edges kept; noise alone lowers it too,
-through FA's bias), and root mean square error of the tensor in 1e-3 mm^2/s. CPU seconds are of one phantom, files to
-tensors for clvox (of its host, where the device is a GPU), the denoising and the fit alone for DIPY; on busy cores.
+Rician noise; grids axial, oblique, left-handed and both, with cubic and other voxels). All methods are measured by the
+same code:
 
-clvox runs as its users run it: `tensor fit` (in the last row with `--denoise mppca`), then
-`tensor denoise --noise PREFIX_sigma.nii.gz`, nothing tuned for a phantom. The constants behind --lambda auto and
-the share of noise that PCA leaves come from these phantoms and from the real scan below. Gaussian smoothing is shown
-with the best of its widths ({widths} voxels) by the mean error of FA, which no user could know; NLM is
-told the true noise.
+- FA rmse: root mean square error of FA in the mask;
+- V1: mean angular error where the truth is anisotropic;
+- edges: how much of the steps of FA between neighbours is left (1: all; noise alone lowers it too, through FA's bias);
+- D rmse: root mean square error of the tensor in 1e-3 mm^2/s;
+- CPU s: for one phantom; clvox from files to tensors (host only where the device is a GPU), DIPY the denoising and fit
+  alone.
+
+clvox runs with its defaults: `tensor fit` (in the last row with `--denoise mppca`), then `tensor denoise --noise
+PREFIX_sigma.nii.gz`. The constants behind `--lambda auto` and MP-PCA's residual noise come from these phantoms and the
+real scan below. Gaussian smoothing has whichever width ({widths} voxels) gives the smallest
+average error of FA, which no user could know; NLM is told the true noise.
 """
 
 NAMES = (("wls", "plain weighted fit (clvox)"), ("wls-dipy", "plain weighted fit (DIPY)"),
@@ -35,7 +38,7 @@ def mean(rows, key):
 
 
 def chosen(rows, method):
-    """The rows of a method; of several parameters the best in the mean."""
+    """The rows of a method; of several parameters the best on average."""
     mine = [r for r in rows if r["method"] == method and "fa" in r]
     parameters = {r["parameter"] for r in mine}
     if not mine:
@@ -101,19 +104,17 @@ def automatic(rows):
             excess = excess_of([r for r in rows if (r.get("seed", 1) == 1) == own], method)
             if excess:
                 worst = max(excess, key=lambda c: excess[c][0])
-                lines.append(f"| {name} | {'as above' if own else 'of other seeds'} | {len(excess)} "
+                lines.append(f"| {name} | {'as above' if own else 'other seeds'} | {len(excess)} "
                              f"| {sum(e[0] for e in excess.values()) / len(excess):.1f}% | {excess[worst][0]:.1f}% "
                              f"| {worst.replace('_', ' ')}, best at {excess[worst][1]:g} |")
     if not lines:
         return []
     used = sorted({float(r["parameter"]) for r in rows if r["method"].startswith("auto") and "fa" in r})
     return ["\n## --lambda auto\n",
-            f"How much larger the error of FA is with auto than with the best of {len(used)} fixed lambdas "
-            f"({', '.join('%g' % u for u in used)} times auto's), phantom by phantom. The constants of the rule come "
-            "from the phantoms of the tables, none from those of other seeds. It takes the noise of the fit's "
-            "residuals, smooths more levels of it the less there is, and less where neighbours differ by more than it "
-            "explains: 3 times as much in the halves of the real scan below, no more than it in phantoms.\n",
-            "| | phantoms | how many | larger by, mean | at worst | there |", "|---|---|---|---|---|---|", *lines]
+            f"How much larger the error of FA is with auto than with the best of {len(used)} fixed values "
+            f"({', '.join('%g' % u for u in used)} times auto's), by phantom. The rule's constants come from the phantoms of "
+            "the tables above, none from those with other seeds.\n",
+            "| | phantoms | number | larger by, on average | at worst | phantom |", "|---|---|---|---|---|---|", *lines]
 
 
 def real(rows):
@@ -121,10 +122,10 @@ def real(rows):
     lines = []
     if mine:
         lines += ["\n## A real scan (dti_dsistudio, b 2000)\n",
-                  "Each half of the directions (10 and b 0), denoised, against the plain fit of the other half, in "
-                  "white matter (FA of the plain fit of all above 0.3); both ways, mean. Agreement between two "
-                  "denoised halves would grow with any smoothing.\n",
-                  "| method | V1 to the other half | FA in white matter | of the plain half's | FA, rms to the other |",
+                  "Each half of the directions (10 and b 0), denoised, is compared with the plain fit of the other half, in "
+                  "white matter (FA above 0.3 in the plain fit of all directions); mean of both ways. Two denoised "
+                  "halves are not compared, as they would agree the better the more they are smoothed.\n",
+                  "| method | V1, degrees from the other half | FA in white matter | change of FA | FA, rms difference |",
                   "|---|---|---|---|---|"]
         for method, name in NAMES:
             for r in mine:
@@ -133,9 +134,9 @@ def real(rows):
                                  f"| {100 * (r['fa_white'] / r['fa_plain'] - 1):+.1f}% | {r['fa_rms']:.4f} |")
     slices = {r["method"]: r for r in rows if r["case"] == "mvirt"}
     if slices:
-        lines += ["\n## The same picture in another metric (dti_mvirt_camino)\n",
+        lines += ["\n## The same slice in another metric (dti_mvirt_camino)\n",
                   "MVIRT minimises TV1 + TV2 in the affine-invariant metric of positive matrices, clvox TV of D in "
-                  "the Frobenius norm; lambda of clvox is chosen so that it goes as far from the data as MVIRT.\n",
+                  "the Frobenius norm, with a lambda that takes it as far from the data as MVIRT.\n",
                   "| | Frobenius distance to the data | median FA | sd of FA | mean diffusivity | root of "
                   "det, cubic |", "|---|---|---|---|---|---|"]
         for r in slices.values():
@@ -146,11 +147,11 @@ def real(rows):
             def change(r, key):
                 return f"{100 * (r[key] / noisy[key] - 1):+.1f}%"
             lines += ["\nUnits of 1e-9 m^2/s, means over the slice's tensors (det: geometric mean). The affine-invariant "
-                      f"metric averages logarithms: it keeps determinants ({change(theirs, 'det')}) and lets the "
-                      f"mean diffusivity sink ({change(theirs, 'md')}); the Frobenius norm keeps the mean "
-                      f"diffusivity ({change(ours, 'md')}) and lets determinants swell ({change(ours, 'det')}). TV2 "
-                      "draws ramps where TV alone draws steps, so MVIRT's picture is smoother inside of bundles and "
-                      "ours keeps sharper plateaus."]
+                      f"metric averages logarithms: it keeps determinants ({change(theirs, 'det')}) and lowers the "
+                      f"mean diffusivity ({change(theirs, 'md')}); the Frobenius norm keeps the mean "
+                      f"diffusivity ({change(ours, 'md')}) and raises determinants ({change(ours, 'det')}). TV2 "
+                      "draws ramps where TV alone draws steps, so MVIRT's result is smoother inside bundles and "
+                      "clvox keeps sharper plateaus."]
     return lines
 
 
