@@ -358,7 +358,8 @@ int bench_lee2012_nlm(bench_run *run)
             "groups", "occupancy", "seconds", "GFLOPS", "of peak");
     for (int n = cpu ? 0 : 1; n < (cpu ? 1 : 3); n++) {
         record_samples constant[CLV_MAX_TILES] = {{0}};
-        CLV_TRY(bench_band_create(run->ctx, voxels[n], 0.3f, &b));
+        int most = run->size[0] * run->size[1] * run->size[2];
+        CLV_TRY(bench_band_create(run->ctx, voxels[n] < most ? voxels[n] : most, 0.3f, &b));
         for (int f = 0; f < FORMS; f++) {
             const clv_variant *memory = memory_of(&forms[f]);
             if (cpu && memory && memory->image) {

@@ -15,7 +15,7 @@
 static const double SMALLEST_JACOBIAN = 0.02;
 
 /* Voxels of a slab; a grid of as many is one. */
-enum { MOST_VOXELS = 1 << 24 };
+enum { MOST_VOXELS = 1 << 22 };
 
 /* Some planes of a grid, and where there are others a plane of these on either
  * side, for derivatives. */
