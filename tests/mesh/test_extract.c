@@ -177,8 +177,8 @@ static int differs(const clvox_volume *v, const clvox_surface_facts *facts)
 static void check_patterns(void **state)
 {
     (void)state;
-    int thin = 0;
-    for (int repeat = 0; repeat < 2; repeat++)
+    int thin = 0, repeats = getenv("CLVOX_TEST_TINY") ? 1 : 2;
+    for (int repeat = 0; repeat < repeats; repeat++)
         for (int pattern = 1; pattern < 256; pattern++) {
             clvox_volume *v = volume(4, 4, 4);
             clvox_surface_facts facts;
@@ -189,7 +189,7 @@ static void check_patterns(void **state)
                 v->data[i] = (float)(within && pattern >> (x + 2 * y + 4 * z) & 1 ? -value : value);
             }
             extract(v, 0, false, &facts);
-            thin += differs(v, &facts);
+            thin += (repeats == 2 || pattern % 16 == 1) && differs(v, &facts);
             clvox_volume_destroy(&v);
         }
     assert_that(thin <= 2, "%d of 510 differ", thin);
@@ -198,7 +198,7 @@ static void check_patterns(void **state)
 static void noise_every_ambiguous_cell(void **state)
 {
     (void)state;
-    int thin = 0, rounds = 150;
+    int thin = 0, rounds = getenv("CLVOX_TEST_TINY") ? 15 : 150;
     for (int n = 0; n < rounds; n++) {
         clvox_volume *v = volume(5, 6, 5);
         clvox_surface_facts facts;
