@@ -9,7 +9,7 @@ typedef struct trial {
 } trial;
 
 static const trial trials[] = {
-    {{11, 7, 5}, 1, 2, false}, {{9, 5, 3}, 0, 2, true}, {{5, 6, 3}, 2, 1, true},
+    {{9, 5, 3}, 0, 2, true}, {{5, 6, 3}, 2, 1, true}, {{11, 7, 5}, 1, 2, false},
     /* The rest is left out under the simulator. */
     {{1, 1, 1}, 1, 3, true},   {{67, 5, 3}, 1, 2, false}, {{1, 13, 1}, 2, 3, false}, {{61, 2, 1}, 0, 3, false},
     {{131, 3, 2}, 2, 1, false},
