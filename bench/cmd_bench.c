@@ -163,6 +163,10 @@ int cmd_bench(command *cli, int argc, char **argv)
         {"variants", 0, CLI_FLAG, &variants, NULL, "also every variant and tile of every kernel"},
         {NULL, 0, 0, NULL, NULL, NULL},
     };
+    static const cli_subcommand others[] = {
+        {"compare", "bench compare", NULL, cmd_bench_compare},
+        {NULL, NULL, NULL, NULL},
+    };
     const cli_usage usage = {
         .synopsis =
             "[ceilings | [kernels] [NAME...] | pipelines | nlm | papers [PAPER] | compare FILE...] [options]",
@@ -185,11 +189,12 @@ int cmd_bench(command *cli, int argc, char **argv)
         .example = "  clvox bench --json bench.json\n"
                    "  clvox bench kernels force gaussian --size 192x224x192 --variants",
         .options = options,
+        .words = others,
         .most = 32,
     };
-    if (argc > 1 && !strcmp(argv[1], "compare")) {
-        cli->verb = "bench compare";
-        return cmd_bench_compare(cli, argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], others->name)) {
+        cli->verb = others->verb;
+        return others->run(cli, argc - 1, argv + 1);
     }
     char **names;
     int count, status = cli_parse(cli, &usage, argc, argv, &names, &count);

@@ -45,6 +45,9 @@ typedef struct cli_subcommand {
     int (*run)(command *cli, int argc, char **argv);
 } cli_subcommand;
 
+/* Prints the verbs as JSON, as cli_describe does one of them. */
+int cli_describe_verbs(const cli_verb *verbs);
+
 /* A program of these verbs (the rows end with name NULL); returns its exit code. */
 int cli_main(const cli_verb *verbs, int argc, char **argv);
 

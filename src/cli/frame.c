@@ -196,6 +196,8 @@ static int begin(const cli_verb *verbs, int argc, char **argv)
         print_help(verbs, stdout);
         return 0;
     }
+    if (!strcmp(word, CLI_DESCRIBE))
+        return exit_code(cli_describe_verbs(verbs));
     if (*word == '-') {
         fprintf(stderr, "clvox: %s: options come after the verb; `clvox --help` lists the verbs\n", word);
         return 2;

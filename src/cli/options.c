@@ -183,7 +183,7 @@ static void print_rows(const cli_option *options)
         print_row(o->letter, o->name, o->argument ? o->argument : "", o->help, "");
 }
 
-static bool is_taken(const clv_option *row, const char *const *without)
+bool cli_takes(const clv_option *row, const char *const *without)
 {
     for (int i = 0; row->name && without && without[i]; i++)
         if (!strcmp(row->name, without[i]))
@@ -196,7 +196,7 @@ static void print_table(const clv_option_table *table, const char *const *withou
     for (int i = 0; i < table->count; i++) {
         const clv_option *row = &table->rows[i];
         char argument[128], otherwise[192];
-        if (is_taken(row, without))
+        if (cli_takes(row, without))
             print_row(row->letter, row->name, clv_option_argument(row, argument, sizeof argument), row->help,
                       clv_option_default(table, row, otherwise, sizeof otherwise));
     }
@@ -359,7 +359,7 @@ static void list_fields(const clv_option_table *table, const char *const *withou
 {
     for (int i = 0; table && i < table->count; i++) {
         const clv_option *row = &table->rows[i];
-        if (is_taken(row, without))
+        if (cli_takes(row, without))
             *fields++ = (cli_option){.name = row->name, .letter = row->letter,
                                      .kind = row->type == CLV_OPTION_FLAG ? CLI_MARK : CLI_TEXT,
                                      .target = (void *)&given[i]};
@@ -388,6 +388,8 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
         {"help", 'h', CLI_FLAG, NULL, NULL, "print this"},
         {0},
     };
+    if (argc > 1 && !strcmp(argv[argc - 1], CLI_DESCRIBE))
+        return cli_describe(cli, usage, everywhere);
     cli_option fields[CLV_MAX_OPTIONS + 1] = {{0}}, more[CLV_MAX_OPTIONS + 1] = {{0}};
     const cli_option *rows[MAX_OPTIONS] = {0};
     struct option known[MAX_OPTIONS + 1] = {{0}};

@@ -52,6 +52,7 @@ typedef struct cli_usage {
     const clv_option_table *table, *more;
     const char **given, **more_given;
     const char *const *without; /* rows of `more` that the verb does not take, ends with NULL; NULL: it takes all */
+    const struct cli_subcommand *words; /* with options of their own, or NULL; ends with name NULL */
     int least, most;      /* arguments that are not options */
 } cli_usage;
 
@@ -63,6 +64,13 @@ struct cJSON;
  * CLVOX_OK, CLI_DONE, CLI_USAGE, or CLVOX_ERROR_FILE where the file of --json
  * cannot be written. */
 int cli_parse(struct command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count);
+
+/* Whether a verb takes a row of a pipeline: it has a name, and is not among `without`. */
+bool cli_takes(const clv_option *row, const char *const *without);
+
+/* Hidden, and the last word: instead of anything else, print as JSON what --help says. */
+#define CLI_DESCRIBE "--describe-options"
+int cli_describe(const struct command *cli, const cli_usage *usage, const cli_option *everywhere);
 
 /* Enters every row's value into the log. */
 void cli_log_fields(struct cJSON *to, const clv_option_table *table, const void *values);

@@ -25,6 +25,7 @@ int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *int
         .synopsis = "DO IN -o OUT [options]",
         .about = about,
         .example = example,
+        .words = rows,
         .least = 1,
         .most = 1,
     };

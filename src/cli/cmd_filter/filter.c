@@ -60,6 +60,16 @@ int cmd_filter(command *cli, int argc, char **argv)
         {"amount", 0, CLI_NUMBER, &amount, "A", "unsharp: amount of detail added (default 1)"},
         {0},
     };
+    /* Filters with options of their own. */
+    static const cli_subcommand others[] = {
+        {"median", "filter median", NULL, cmd_filter_median},
+        {"nlm", "filter nlm", NULL, cmd_filter_nlm},
+        {"dwi", "filter dwi", NULL, cmd_filter_dwi},
+        {"n4", "filter n4", NULL, cmd_filter_n4},
+        {"winsorize", "filter winsorize", NULL, cmd_filter_winsorize},
+        {"match", "filter match", NULL, cmd_filter_match},
+        {NULL, NULL, NULL, NULL},
+    };
     const cli_usage usage = {
         .synopsis = "gaussian|sobel|unsharp IN -o OUT [--sigma S] [--amount A]",
         .about =
@@ -79,18 +89,9 @@ int cmd_filter(command *cli, int argc, char **argv)
                    "  clvox filter sobel smooth.nii.gz -o edges.nii.gz\n"
                    "  clvox filter unsharp t1.nii.gz -o sharp.nii.gz --sigma 1.5vox --amount 0.8",
         .options = options,
+        .words = others,
         .least = 2,
         .most = 2,
-    };
-    /* Filters with options of their own. */
-    static const cli_subcommand others[] = {
-        {"median", "filter median", NULL, cmd_filter_median},
-        {"nlm", "filter nlm", NULL, cmd_filter_nlm},
-        {"dwi", "filter dwi", NULL, cmd_filter_dwi},
-        {"n4", "filter n4", NULL, cmd_filter_n4},
-        {"winsorize", "filter winsorize", NULL, cmd_filter_winsorize},
-        {"match", "filter match", NULL, cmd_filter_match},
-        {NULL, NULL, NULL, NULL},
     };
     for (const cli_subcommand *s = others; s->name && argc > 1; s++)
         if (!strcmp(argv[1], s->name)) {

@@ -242,6 +242,10 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"no-picture", 0, CLI_FLAG, &r->no_picture, NULL, "do not draw PREFIX.png"},
         {0},
     };
+    static const cli_subcommand series[] = {
+        {"--series", "register --series", NULL, cmd_register_series},
+        {NULL, NULL, NULL, NULL},
+    };
     const cli_usage usage = {
         .synopsis = "-f FIXED -m MOVING -o PREFIX [options]\n       clvox register --list PAIRS.tsv -o DIR [options]",
         .about = about,
@@ -251,6 +255,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         .options = options,
         .table = &clv_register_table,
         .given = r->given,
+        .words = series,
     };
     char **rest;
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
