@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing, and one image. */
+#include "cli/cmd_apply/apply.h"
+
+int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    bool named = a->order != CLVOX_TENSOR_AUTO;
+    clvox_volume *image = NULL, *reference = NULL;
+    cli_chain chain = {.fixed = a->reference, .moving = a->image};
+    const cli_input inputs[] = {{named ? NULL : a->image, &image, a->forward ? 0 : CLI_AS_LABELS},
+                                {a->reference, &reference, 0}};
+    *out = NULL;
+    CLV_TRY(cli_load(cli, inputs, 2, &a->transforms, &chain, true));
+    if (named)
+        CLV_TRY(cli_read_tensor(cli, a->image, a->order, &image));
+    if (a->forward) {
+        CLV_TRY(clvox_forward(cli->ctx, image, &reference->grid, chain.link, chain.count,
+                              a->mass ? CLVOX_LANDING_MASS : CLVOX_LANDING_MEAN, a->how.outside, out));
+        CLV_TRY(clvox_volume_store_as(*out, image, a->mass ? 0 : a->how.outside, a->how.output));
+        goto end;
+    }
+    if (a->how.interpolation == CLVOX_INTERPOLATE_AUTO && image->kind == CLVOX_KIND_SCALAR &&
+        image->hint != CLVOX_LABELS_NONE) {
+        cli_remark(cli, 0, "%s: taken for labels (%s), which are kept; --interp linear takes it for an image\n",
+                   a->image, clvox_label_reason(image->hint));
+        cJSON_DeleteItemFromObject(cli->log, "taken_for_labels");
+        cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));
+    }
+    CLV_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &a->how, out));
+end:
+    if (status < 0)
+        clvox_volume_destroy(out);
+    cli_chain_free(&chain);
+    clvox_volume_destroy(&image);
+    clvox_volume_destroy(&reference);
+    return status;
+}
+
+int cli_apply_write(const cli_apply *a, const clvox_volume *out)
+{
+    return a->order != CLVOX_TENSOR_AUTO ? clvox_tensor_write(out, a->order, a->out) : clvox_volume_write(out, a->out);
+}
+
+int cmd_apply(command *cli, int argc, char **argv)
+{
+    static const clvox_interpolation methods[] = {CLVOX_INTERPOLATE_AUTO, CLVOX_INTERPOLATE_LINEAR,
+                                                  CLVOX_INTERPOLATE_NEAREST, CLVOX_INTERPOLATE_CUBIC,
+                                                  CLVOX_INTERPOLATE_LABEL, CLVOX_INTERPOLATE_BSPLINE,
+                                                  CLVOX_INTERPOLATE_LANCZOS};
+    static const clvox_reorientation kinds[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
+                                                CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
+    const char *points = NULL, *list = NULL, *summary = NULL;
+    cli_apply a = {.image = NULL};
+    int interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
+    double outside = 0;
+    const cli_option options[] = {
+        {"input", 'i', CLI_TEXT, &a.image, "IMAGE", "the volume to resample, 3-D or 4-D"},
+        {"reference", 'r', CLI_TEXT, &a.reference, "REFERENCE", "the output is on its grid"},
+        {"transform", 't', CLI_REPEAT, &a.transforms, "FILE[,-1]",
+         "a transform; the last is applied first; ,-1 inverts it"},
+        {"output", 'o', CLI_OUT, &a.out, "OUT", "the file to write"},
+        {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label|bspline|lanczos",
+         "auto: label for label images, else linear"},
+        {"outside", 0, CLI_NUMBER, &outside, "VALUE", "value beyond the border of IMAGE (default 0)"},
+        {"output-type", 0, CLI_CHOICE, &output, "auto|input|float|double|short|ushort|uchar|int",
+         "of an image (labels stay); input: type of IMAGE's file; auto: the same, but float if that was scaled"},
+        {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",
+         "how tensors and vectors turn: finite strain, preservation of principal direction (auto: ppd for "
+         "tensors, fs for vectors)"},
+        {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
+         "of a tensor's six volumes, in and out (auto: what NIfTI marks as tensors)"},
+        {"forward", 0, CLI_FLAG, &a.forward, NULL, "carry IMAGE's voxels through the chain instead: from fixed to moving"},
+        {"mass", 0, CLI_FLAG, &a.mass, NULL, "with --forward: add up what lands, so that the integral is kept (else: its mean)"},
+        {"list", 0, CLI_TEXT, &list, "TABLE.tsv",
+         "many images instead: columns input, output and, if wanted, reference and transforms (FILE[,-1];FILE ...)"},
+        {"summary", 0, CLI_OUT, &summary, "FILE.tsv", "with --list: a row an image"},
+        {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
+        {"frames", 0, CLI_CHOICE, &frames, "lps|ras", "frame of the points, in and out (default lps, as in ITK and ANTs)"},
+        {0},
+    };
+    const cli_usage usage = {
+        .synopsis = "-i IMAGE -r REFERENCE -t T [-t T ...] -o OUT\n"
+                    "       clvox apply --list TABLE.tsv [-r REFERENCE] [-t T ...]\n"
+                    "       clvox apply --points IN.csv [--frames ras] -t T [-t T ...] -o OUT.csv",
+        .about =
+            "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
+            "antsApplyTransforms does: the voxel of REFERENCE at x takes the value of IMAGE at last(... first(x)).\n"
+            "label keeps label values: the one of the eight neighbours with the largest summed weight.\n"
+            "Without -t it only resamples.\n\n"
+            "--output-type: values are rounded and clipped to integer types; where IMAGE has\n"
+            "values that do not fit the type, scl_slope spreads its range over that of the type.\n\n"
+            "Tensors and vectors are reoriented. ppd (the default for tensors, as in ANTs and FSL)\n"
+            "follows fibres through shear and stretching; fs (finite strain) applies the rotation\n"
+            "alone. Files of FSL, DIPY and MRtrix do not declare tensors: give --order.\n\n"
+            "--forward carries each voxel of IMAGE to last(... first(x)), where --points takes points, and shares\n"
+            "its value among the eight voxels of REFERENCE around that place: the adjoint of linear\n"
+            "interpolation, for images of the fixed space, with no inverse. A voxel takes the mean of what\n"
+            "lands there, --outside where nothing does; with --mass the sum, per mm^3, which keeps the\n"
+            "integral: for densities, counts and volumes of tissue.\n\n"
+            "--list takes one process for many images; paths are against the folder of the table, -r and -t\n"
+            "serve rows that name none. An image that fails does not end the others.\n\n"
+            "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
+            "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
+            "(RAS with --frames ras); further columns are kept.",
+        .example = "  clvox apply -i atlas_labels.nii.gz -r subject.nii.gz -t result_warp.nii.gz "
+                   "-t result_affine.txt \\\n      --interp label -o labels_on_subject.nii.gz",
+        .options = options,
+    };
+    clvox_volume *out = NULL;
+    cli_chain chain = {.count = 0};
+    char **rest;
+    int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
+    if (status)
+        return status;
+    if (list && (a.image || a.out || points))
+        return cli_misuse("--list names the images and the outputs: leave out -i, -o and --points");
+    if (summary && !list)
+        return cli_misuse("--summary belongs to --list");
+    if (!a.out && !list)
+        return cli_misuse("-o OUT is missing");
+    if (!points && frames)
+        return cli_misuse("--frames belongs to --points");
+    if (points && (a.image || a.reference))
+        return cli_misuse("--points takes neither -i nor -r");
+    if (!points && !list && !a.image)
+        return cli_misuse("-i IMAGE is missing");
+    if (!points && !list && !a.reference)
+        return cli_misuse("-r REFERENCE is missing");
+    if (a.mass && !a.forward)
+        return cli_misuse("--mass belongs to --forward");
+    if (a.forward && (points || interp || reorient || order != CLVOX_TENSOR_AUTO))
+        return cli_misuse("--forward takes none of --points, --interp, --reorient and --order");
+    if (points) {
+        CLV_TRY(cli_read_chain(cli, &a.transforms, &chain));
+        status = cli_apply_points(cli, &chain, points, frames == 1, a.out);
+        goto end;
+    }
+    a.order = (clvox_tensor_order)order;
+    a.how = (clvox_apply_options){.interpolation = methods[interp],
+                                  .outside = (float)outside,
+                                  .reorientation = kinds[reorient],
+                                  .output = (clvox_output)output};
+    if (list) {
+        status = cli_apply_list(cli, list, summary, &a);
+        goto end;
+    }
+    CLV_TRY(cli_apply_make(cli, &a, &out));
+    CLV_TRY(cli_apply_write(&a, out));
+    cli_log_output(cli, a.out);
+end:
+    cli_chain_free(&chain);
+    clvox_volume_destroy(&out);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of `clvox apply` share. */
+#ifndef CLI_APPLY_H
+#define CLI_APPLY_H
+
+#include "cli/cli.h"
+
+/* One image to resample, or with forward to carry. */
+typedef struct cli_apply {
+    const char *image, *reference, *out;
+    cli_texts transforms;
+    bool forward, mass;
+    clvox_tensor_order order; /* CLVOX_TENSOR_AUTO: not named */
+    clvox_apply_options how;
+} cli_apply;
+
+/* Reads the files and makes the result, which is the caller's; opens the device. */
+int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out);
+/* Writes the result and nothing else: for any thread. */
+int cli_apply_write(const cli_apply *a, const clvox_volume *out);
+
+/* Every row of a table: columns input, output and, if wanted, reference and transforms, whose places are against the
+ * table's folder, and common for what a row lacks. summary: a table of what became of the rows; NULL: none. A row that
+ * fails does not end the others; then CLVOX_ERROR_DATA. */
+int cli_apply_list(command *cli, const char *list, const char *summary, const cli_apply *common);
+
+/* Points through the chain, from one table to another. */
+int cli_apply_points(command *cli, const cli_chain *chain, const char *in, bool ras, const char *out);
+
+#endif

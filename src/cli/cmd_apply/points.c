@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* apply --points. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd_apply/apply.h"
+#include "cli/points.h"
+
+/* Through one link. The inverse of a warp is found by search: what it leads to has to come back. */
+static int move_through(const command *cli, const clvox_link *link, const char *word, cli_points *t)
+{
+    enum { NEAR = 10 }; /* the part of a voxel */
+    int status = CLVOX_OK, lost = 0;
+    double edge[3], worst = 0, *before = NULL, *back = NULL;
+    const size_t bytes = 3 * (size_t)t->count * sizeof *before;
+    if (!link->inverse || !link->transform->is_warp)
+        return clvox_apply_points(link, 1, t->points, t->count);
+    before = malloc(bytes + 1);
+    back = malloc(bytes + 1);
+    if (!before || !back) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    memcpy(before, t->points, bytes);
+    CLV_TRY(clvox_apply_points(link, 1, t->points, t->count));
+    memcpy(back, t->points, bytes);
+    CLV_TRY(clvox_apply_points(&(clvox_link){link->transform, 0}, 1, back, t->count));
+    clvox_grid_spacing(&link->transform->warp->grid, edge);
+    for (int i = 0; i < t->count; i++) {
+        const double *x = before + 3 * i, *y = back + 3 * i;
+        const double apart = sqrt((x[0] - y[0]) * (x[0] - y[0]) + (x[1] - y[1]) * (x[1] - y[1]) + (x[2] - y[2]) * (x[2] - y[2]));
+        if (apart <= fmin(edge[0], fmin(edge[1], edge[2])) / NEAR)
+            continue;
+        lost++;
+        worst = fmax(worst, isfinite(apart) ? apart : INFINITY);
+    }
+    if (lost && lost == t->count)
+        status = clv_fail(CLVOX_ERROR_DATA, "%s: the warp has no inverse at any of the points: there and back they are off by up to "
+                          "%.3g mm", word, worst);
+    else if (lost)
+        fprintf(stderr, "clvox %s: WARNING: %s has no inverse at %d of %d points: there and back these are off by up to %.3g mm\n",
+                cli->verb, word, lost, t->count, worst);
+end:
+    free(before);
+    free(back);
+    return status;
+}
+
+int cli_apply_points(command *cli, const cli_chain *chain, const char *in, bool ras, const char *out)
+{
+    int status = CLVOX_OK;
+    cli_points t;
+    CLV_TRY(cli_points_read(in, ras, &t));
+    for (int i = 0; i < chain->count; i++)
+        CLV_TRY(move_through(cli, &chain->link[i], chain->word[i], &t));
+    CLV_TRY(cli_points_write(&t, ras, out));
+    cli_log_output(cli, out);
+    cJSON_AddNumberToObject(cli->log, "points", t.count);
+    cli_remark(cli, 0, "moved %d points\n", t.count);
+end:
+    cli_points_free(&t);
+    return status;
+}
