@@ -49,7 +49,8 @@ typedef enum clvox_metric {
     CLVOX_METRIC_SSD = 0, /* mean squared difference of matched intensities */
     CLVOX_METRIC_NCC,     /* squared normalised correlation over the whole image */
     CLVOX_METRIC_LNCC,    /* squared normalised correlation in windows, their mean */
-    CLVOX_METRIC_MI       /* mutual information, Parzen histogram */
+    CLVOX_METRIC_MI,      /* mutual information, Parzen histogram */
+    CLVOX_METRIC_MIND     /* squared differences of self-similarity descriptors (MIND-SSC), for any two contrasts */
 } clvox_metric;
 
 typedef enum clvox_force {
@@ -86,6 +87,7 @@ typedef struct clvox_register_options {
     clvox_metric linear_metric, metric; /* of the linear part; of the deformation (unbiased: SSD or NCC) */
     int linear_radius, radius; /* of LNCC's window: 2 radius + 1 voxels along each axis, on every level */
     int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
+    int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
     int local_gradient;        /* LNCC: the usual local approximation of the gradient, not the true one */
     clvox_force force;
     /* Intensities as they are compared; the warped image keeps its own. In this order: bias-field correction of

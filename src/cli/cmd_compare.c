@@ -31,9 +31,9 @@ static void list_parameters(parameters *p)
     for (int i = 0; clv_metric_name(i) && p->count < MOST_PARAMETERS; i++) {
         const clv_metric_row *row = clv_metric_find((clvox_metric)i);
         int at = 0;
-        while (row->parameter && at < p->count && strcmp(p->row[at]->parameter, row->parameter) != 0)
+        while (row->parameter && row->compare && at < p->count && strcmp(p->row[at]->parameter, row->parameter) != 0)
             at++;
-        if (!row->parameter || at < p->count)
+        if (!row->parameter || !row->compare || at < p->count)
             continue;
         p->row[at] = row;
         p->value[at] = row->compared[1];
@@ -65,6 +65,8 @@ static int images(command *cli, const clvox_volume *a, const clvox_volume *b, co
     row(cli, to, "values", (double)c.values, "");
     for (int i = 0; clv_metric_name(i); i++) {
         const clv_metric_row *metric = clv_metric_find((clvox_metric)i);
+        if (!metric->compare)
+            continue;
         CLV_TRY(metric->compare(&c, parameter_of(p, metric->parameter), &value));
         row(cli, to, metric->title, value, metric->unit ? metric->unit : "");
     }

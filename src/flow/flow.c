@@ -83,10 +83,9 @@ static size_t scratch_floats(const clv_registration *run, int exchanged)
 {
     const clvox_register_options *o = run->options;
     const clv_metric_row *metric = clv_metric_find(o->metric);
-    const int size[3] = {run->n, 1, 1};
     const size_t needed[] = {
-        metric->scratch(size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, true),
-        clv_register_measure_floats(o, exchanged),
+        metric->scratch(run->fixed_grid.size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, true),
+        clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
         3 * (size_t)(run->exchanged ? exchanged : run->n),
     };
     size_t most = 0;

@@ -365,10 +365,9 @@ static size_t scratch_floats(const clv_registration *run, bool symmetric, int ex
 {
     const clvox_register_options *o = run->options;
     const clv_metric_row *metric = clv_metric_find(o->metric);
-    const int size[3] = {run->n, 1, 1};
     const size_t needed[] = {
-        metric->scratch(size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, symmetric),
-        clv_register_measure_floats(o, exchanged),
+        metric->scratch(run->fixed_grid.size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, symmetric),
+        clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
         run->exchanged ? 3 * (size_t)exchanged : 0,
     };
     size_t most = 3 * (size_t)run->n;

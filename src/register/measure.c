@@ -64,11 +64,11 @@ end:
     return status;
 }
 
-size_t clv_register_measure_floats(const clvox_register_options *o, int n)
+size_t clv_register_measure_floats(const clvox_register_options *o, const clvox_grid *grid)
 {
     const clv_metric_row *metric = clv_metric_find(clv_register_metric(o));
     int parameter = clv_metric_parameter(metric, o, o->deform == CLVOX_DEFORM_NONE);
-    return metric->report ? 0 : metric->scratch((int[3]){n, 1, 1}, parameter, true, false);
+    return metric->report ? 0 : metric->scratch(grid->size, parameter, true, false);
 }
 
 static int measure(clv_registration *run, bool linear, const clv_buffer *u, clv_metric_report *report)

@@ -108,7 +108,7 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
         for (int i = 0; fields < clv_register_finish_fields(run->options, given); i++, fields++)
             list[count++] = (clv_request){&run->spare[i], 3 * fixed, "scratch for the inverse"};
     }
-    size_t scratch = clv_register_measure_floats(run->options, run->n) * sizeof(float);
+    size_t scratch = clv_register_measure_floats(run->options, &run->fixed_grid) * sizeof(float);
     if (scratch > 0 && !compares)
         list[count++] = (clv_request){&run->metric_scratch, scratch, "scratch of the metric"};
     return count;

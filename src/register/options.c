@@ -8,6 +8,7 @@
 
 #include "image/intensity.h"
 #include "op/fluid/solve.h"
+#include "op/match/mind.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
 
@@ -106,7 +107,7 @@ static const char *of_inverse(const clv_option *row, const void *values, const c
 
 /* ---- what is more than a value ------------------------------------------ */
 
-/* "ssd|ncc|lncc[:RADIUS]|mi[:BINS]" */
+/* "ssd|ncc|lncc[:RADIUS]|..." */
 static char *metric_words(char *out, size_t room)
 {
     size_t used = 0;
@@ -285,6 +286,7 @@ static const clv_option rows[] = {
     {.key = "linear_metric", .type = CLV_OPTION_CHOICE, FIELD(linear_metric), .word = clv_metric_name},
     {.key = "linear_radius", .type = CLV_OPTION_INTEGER, FIELD(linear_radius), .least = 1, .most = 64},
     {.key = "linear_bins", .type = CLV_OPTION_INTEGER, FIELD(linear_bins), .least = 8, .most = 128},
+    {.key = "linear_patch", .type = CLV_OPTION_INTEGER, FIELD(linear_patch), .most = CLV_MIND_MOST_RADIUS},
     {.name = "deform", .type = CLV_OPTION_CHOICE, FIELD(deform), .word = deform_word,
      .brackets = "numbers in brackets are options here; for SyN[0.1,3,0] give --deform syn --step 0.1 "
                  "--update-sigma and --total-sigma, which are standard deviations and not variances",
@@ -294,6 +296,7 @@ static const clv_option rows[] = {
      .idle = of_metric},
     {.key = "radius", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
     {.key = "bins", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
+    {.key = "patch", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(patch), .most = CLV_MIND_MOST_RADIUS},
     {.name = "gradient", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(local_gradient), .words = gradient_words,
      .help = "of lncc: exact, or the usual local approximation", .idle = of_windows},
     {.name = "n4", .key = "bias", .type = CLV_OPTION_FLAG, FIELD(bias),

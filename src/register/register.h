@@ -163,8 +163,8 @@ typedef struct clv_metric_report {
 int clv_register_measure(const clv_registration *run, bool linear, const clv_buffer *u,
                          clv_metric_report *report);
 
-/* Floats of run->metric_scratch that it needs, on a grid of n voxels. */
-size_t clv_register_measure_floats(const clvox_register_options *options, int n);
+/* Floats of run->metric_scratch that it needs, on a grid. */
+size_t clv_register_measure_floats(const clvox_register_options *options, const clvox_grid *grid);
 
 /* Fills parts, overlap and suspicions of a result whose numbers are known
  * (judge.c). content: of the report. */

@@ -79,7 +79,7 @@ static const struct {
     clvox_metric metric;
     const char *name;
 } metrics[] = {{CLVOX_METRIC_SSD, "ssd"}, {CLVOX_METRIC_NCC, "ncc"}, {CLVOX_METRIC_LNCC, "lncc"},
-               {CLVOX_METRIC_MI, "mi"}};
+               {CLVOX_METRIC_MI, "mi"}, {CLVOX_METRIC_MIND, "mind"}};
 
 static void the_gradient_against_finite_differences(void **state)
 {
@@ -226,7 +226,7 @@ int main(void)
 {
     harness_open();
     test_case(the_adjoint_of_a_chain_of_steps, "the adjoint of a chain of steps against finite differences");
-    for (int m = 0; m < 4; m++)
+    for (int m = 0; m < (int)(sizeof metrics / sizeof *metrics); m++)
         test_case_at(the_gradient_against_finite_differences, TEST_AT(m, 0),
                      "the gradient against finite differences: %s", metrics[m].name);
     test_case_at(the_gradient_against_finite_differences, TEST_AT(0, 1),

@@ -172,6 +172,7 @@ static const struct {
     {CLVOX_METRIC_LNCC, 0, "LNCC and an inverted image"},
     {CLVOX_METRIC_LNCC, 1, "LNCC and a smooth bias field"},
     {CLVOX_METRIC_MI, 2, "MI and a contrast that is not monotone"},
+    {CLVOX_METRIC_MIND, 0, "MIND and an inverted image"},
 };
 
 static int contrasts_set_up(void **state)

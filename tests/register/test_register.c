@@ -420,7 +420,7 @@ static void what_cannot_be_used_is_refused_before(void **state)
     assert_int_equal(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r),
                      CLVOX_ERROR_ARGUMENT);
     shared.o.force = CLVOX_FORCE_AUTO;
-    shared.o.linear_metric = (clvox_metric)(CLVOX_METRIC_MI + 1);
+    shared.o.linear_metric = (clvox_metric)(CLVOX_METRIC_MIND + 1);
     assert_int_equal(pair_register(ctx, shared.p.fixed, shared.p.moving, NULL, NULL, &shared.o, &r),
                      CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&several);

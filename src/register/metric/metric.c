@@ -8,7 +8,8 @@
     metric(SSD, ssd) \
     metric(NCC, ncc) \
     metric(LNCC, lncc) \
-    metric(MI, mi)
+    metric(MI, mi) \
+    metric(MIND, mind)
 
 #define DECLARE(value, name) extern const clv_metric_row clv_metric_##name;
 #define LIST(value, name) [CLVOX_METRIC_##value] = &clv_metric_##name,

@@ -66,7 +66,7 @@ typedef struct clv_metric_row {
     bool smooth;     /* its gradient is smooth enough for the optimiser to learn from its changes */
     double rounding; /* values closer than this share are equal, as sums in single precision are */
 
-    /* ---- `clvox compare`, on the host in double precision ---- */
+    /* ---- `clvox compare`, on the host in double precision; NULL: it does not compute it ---- */
     int (*compare)(const clv_comparison *images, int parameter, double *value);
 } clv_metric_row;
 

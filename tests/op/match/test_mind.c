@@ -11,13 +11,13 @@ typedef struct setup {
 } setup;
 
 static const setup setups[] = {
-    {{1, 1, 1}, 1, 1e-3f, 0, 0},   {{5, 1, 1}, 2, 1e-3f, 0, 0},    {{7, 5, 1}, 1, 1e-4f, 7, 0},
-    {{6, 5, 4}, 0, 1e-3f, 0, 0},   {{1, 9, 8}, 1, 1e-3f, 11, 0},   {{13, 11, 7}, 1, 1e-4f, 13, 0},
+    {{1, 1, 1}, 1, 1e-3f, 0, 0},   {{3, 5, 4}, 0, 1e-3f, 7, 0},    {{7, 5, 1}, 1, 1e-4f, 7, 0},
+    {{5, 1, 1}, 2, 1e-3f, 0, 0},   {{1, 9, 8}, 1, 1e-3f, 11, 0},   {{13, 11, 7}, 1, 1e-4f, 13, 0},
     {{9, 8, 10}, 2, 1e-3f, 0, 0},  {{11, 7, 5}, 2, 1e-4f, 5, 0},   {{8, 9, 7}, 3, 1e-3f, 0, 0},
     {{7, 6, 9}, 4, 1e-3f, 17, 0},  {{10, 9, 8}, 1, 1e-4f, 0, 1},   {{6, 7, 5}, 1, 1e-4f, 0, 2},
     {{37, 23, 5}, 1, 1e-4f, 0, 0},
 };
-enum { SETUPS = sizeof setups / sizeof *setups, FEW = 6 };
+enum { SETUPS = sizeof setups / sizeof *setups, FEW = 3 };
 
 typedef struct problem {
     size_t n;
@@ -129,7 +129,7 @@ static void entry_random(void **state)
     clvox_context *ctx = harness_context();
     for (int i = 0; i < harness_problems(FEW, SETUPS); i++) {
         against_reference(ctx, i, harness_first() || i % 2);
-        if (harness_first() && i % 3 == 2)
+        if (harness_first() && !harness_simulated() && i % 3 == 2)
             of_equal(ctx, i);
     }
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Squared differences of self-similarity descriptors. */
+#include "op/match/mind.h"
+
+#include <stddef.h>
+
+#include "register/metric/metric.h"
+
+const clv_metric_row clv_metric_mind = {
+    .metric = CLVOX_METRIC_MIND,
+    .name = "mind",
+    .title = "MIND",
+    .parameter = "PATCH",
+    .meaning = "patches of 2 N + 1 voxels",
+    .linear_field = offsetof(clvox_register_options, linear_patch),
+    .field = offsetof(clvox_register_options, patch),
+    .says = {"patch ", ""},
+    .scratch = clv_mind_scratch,
+    .derivative = clv_mind,
+    .strength = 100,
+    .content = true,
+    .search = CLVOX_METRIC_MI, /* neighbours see too little far from the goal */
+    .coarse = CLVOX_METRIC_MI,
+    .rounding = 1e-6,
+};
