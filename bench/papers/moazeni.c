@@ -244,10 +244,10 @@ int bench_moazeni2009(bench_run *run)
     fprintf(run->out,
             "Moazeni et al. 2009: %d steps of tensor total variation by scheme, %dx%dx%d, on %s.\n"
             "The paper, Quadro FX 5600, 128x128x128, against its CPU (sections 5.1 and 5.2, figures 3 and 5):\n"
-            "GlobalSync up to 266 times, ThreadSync up to 128, UnSync up to 134. Here 'exact', a launch a\n"
-            "step, stands for GlobalSync, which overlaps blocks and does work twice in them ('overlap' does\n"
-            "so over several steps); 'block' for ThreadSync and 'none' for UnSync, which only come near the\n"
-            "result in the paper, too. The times in its table 1 come to 3.7 s, its calls to 100 steps; the\n"
+            "GlobalSync up to 266 times, ThreadSync up to 128, UnSync up to 134. GlobalSync, which overlaps\n"
+            "blocks and repeats the work in the overlap, is compared with 'exact', a launch a step ('overlap'\n"
+            "repeats work over several steps), ThreadSync with 'block' and UnSync with 'none'; both are\n"
+            "approximate in the paper, too. The times in its table 1 come to 3.7 s, its calls to 100 steps; the\n"
             "whole took 1 minute and 30 seconds. 'away': rms distance from the exact result over the rms\n"
             "distance that the exact one has come; 'of copy': bytes of exact steps over time and copy\n"
             "bandwidth.\n\n",

@@ -106,7 +106,7 @@ typedef struct clvox_bias_options {
     int levels;                        /* each with splines of half the spacing of the one before */
     int iterations[CLVOX_BIAS_LEVELS]; /* at most, at each */
     double spline_mm;                  /* spacing of the first level's splines */
-    double shrink;                     /* the field is found on a grid with voxels so many times the image's
+    double shrink;                     /* the field is estimated on voxels this many times the image's
                                           smallest edge */
     double tolerance; /* end a level when an iteration changes the field by less: the standard deviation, over
                          the mask, of the logarithm of its change */

@@ -177,7 +177,7 @@ typedef struct clvox_solver_summary {
 
 typedef struct clvox_register_result {
     double matrix[4][4];       /* RAS mm, fixed -> moving */
-    clvox_affine_parts parts;  /* the same taken apart */
+    clvox_affine_parts parts;  /* the same as rotation, scales, shears and translation */
     unsigned suspicions;       /* CLVOX_SUSPECT_...; 0: nothing speaks against the result */
     clvox_volume *warp;        /* RAS mm on the fixed grid; NULL without deformation */
     clvox_volume *inverse_warp; /* NULL unless asked */

@@ -37,7 +37,7 @@ CLVOX_API void clvox_surface_destroy(clvox_surface **surface);
  *     Matrices that lead on to Talairach or MNI space are not: they would take
  *     the surface out of the space of its images.
  *   FreeSurfer's binary triangles: tkRAS, taken to scanner RAS by the volume
- *     geometry behind the triangles; without one, tkRAS as it stands.
+ *     geometry behind the triangles; without one, tkRAS as it is.
  *   Legacy VTK polydata, ASCII and binary (polygons and triangle strips, old
  *     and 5.x), PLY (ASCII and binary), STL (ASCII and binary; corners at equal
  *     coordinates become one vertex), OBJ, BYU: these state no frame and are
@@ -68,7 +68,7 @@ CLVOX_API int clvox_surface_is_file(const char *path);
  * CLVOX_ERROR_ARGUMENT where its ending is no format's. */
 CLVOX_API int clvox_surface_check_name(const char *path);
 
-/* Facts about a mesh as it stands. A triangle whose corners are not three
+/* Facts about a mesh as it is. A triangle whose corners are not three
  * vertices counts as degenerate and for nothing else. */
 typedef struct clvox_surface_facts {
     int components;      /* of triangles that share edges */
@@ -290,8 +290,8 @@ typedef struct clvox_denoise_options {
     double c1;       /* w = exp(-|x - y|^2 / c1) exp(-D / c2); 0: infinite */
     double c2;       /* 0: strength times the noise */
     double strength; /* 0: 1.5 */
-    int planes;      /* PATCHES without c1: compare and average patches less the plane nearest
-                        to each, planes apart: anatomy gains, so that it is the default */
+    int planes;      /* PATCHES without c1: subtract each patch's best-fit plane, compare and average the
+                        rest, and the planes separately; better on anatomy, so the default */
     clvox_denoise_search search;
     double radius;   /* of NEAR; above 0 */
     int rounds;      /* of patches; 0: by the noise, but one where a mesh shows steps, which a second

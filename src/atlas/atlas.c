@@ -282,7 +282,7 @@ static int check_regression(const clvox_atlas_regression *r, const clvox_atlas_s
         return clv_fail(CLVOX_ERROR_ARGUMENT, "a regression takes one value or more, and a bandwidth above 0");
     for (int i = 0; i < r->count; i++)
         if (!isfinite(r->at[i]))
-            return clv_fail(CLVOX_ERROR_ARGUMENT, "a template is wanted at %g, which is no number", r->at[i]);
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "a template is wanted at %g, which is not a number", r->at[i]);
     for (int i = 0; i < count; i++)
         if (!isfinite(r->covariate[i]))
             return clv_fail(CLVOX_ERROR_ARGUMENT, "%s: its covariate is not known",

@@ -249,7 +249,7 @@ int cmd_compare(command *cli, int argc, char **argv)
         return cli_misuse("--samples %d: at least 1", samples);
     bool surface[2] = {clvox_surface_is_file(files[0]), clvox_surface_is_file(files[1])};
     if (surface[0] != surface[1])
-        return cli_misuse("%s is a surface and %s is none", files[surface[1]], files[surface[0]]);
+        return cli_misuse("%s is a surface, %s is not", files[surface[1]], files[surface[0]]);
     if (surface[0] && (as_labels || mask_path))
         return cli_misuse("--labels and --mask are for images: %s is a surface", files[0]);
     if (surface[0])

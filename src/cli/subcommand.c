@@ -20,7 +20,7 @@ int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *int
     snprintf(about + used, sizeof about - (size_t)used, "\n`clvox %s DO --help` explains its options.",
              cli->verb);
     if (argc > 1 && *argv[1] != '-')
-        return cli_misuse("%s: not known; the word behind %s is one of:%s", argv[1], cli->verb, names);
+        return cli_misuse("%s: not known; the word after %s is one of:%s", argv[1], cli->verb, names);
     const cli_usage usage = {
         .synopsis = "DO IN -o OUT [options]",
         .about = about,
@@ -33,5 +33,5 @@ int cli_run_subcommand(command *cli, const cli_subcommand *rows, const char *int
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
     if (status)
         return status;
-    return cli_misuse("%s: goes right behind %s, before the options", words[0], cli->verb);
+    return cli_misuse("%s: goes right after %s, before the options", words[0], cli->verb);
 }

@@ -105,7 +105,7 @@ int clv_image_noise(const float *values, const int size[3], const float *mask, b
         return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     collect(values, size, mask, &p);
     if (p.count < 2) {
-        status = clv_fail(CLVOX_ERROR_DATA, "there is no place to measure the noise: give its standard deviation");
+        status = clv_fail(CLVOX_ERROR_DATA, "the noise cannot be measured: give its standard deviation");
         goto end;
     }
     for (size_t i = 0; i < p.count; i++)

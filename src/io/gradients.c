@@ -110,7 +110,7 @@ static int read_table(const char *path, table *t)
     status = parse(text, size, t);
     clv_plain_end(plain);
     if (status >= 0 && !t->count)
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s, line 1: holds no number", path);
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s, line 1: contains no numbers", path);
 end:
     free(text);
     if (status < 0)

@@ -65,10 +65,10 @@ static int parse(const clv_source *source, const uint8_t *b, size_t size, clv_vo
     int64_t dim[4];
     int code = size < HEADER ? 0 : (int)word(b + 20), intent, t = 0, status;
     if (size < HEADER)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no MGH file or is cut short (%zu bytes, a header has 284)",
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an MGH file or is cut short (%zu bytes, a header has 284)",
                         path, size);
     if (b[3] != 1 || b[0])
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no FreeSurfer MGH file, in spite of its name", path);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not a FreeSurfer MGH file, despite its name", path);
     intent = b[1] << 8 | b[2];
     if (intent == INTENT_WARP || intent == INTENT_WARP_INVERSE)
         return clv_fail(CLVOX_ERROR_FORMAT,

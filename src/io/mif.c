@@ -163,7 +163,7 @@ static int parse(const clv_source *source, const uint8_t *bytes, size_t size, cl
     int64_t dim[CLV_MAX_AXES];
     clv_text_header h = {.text = NULL};
     if (!is(bytes, size))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no MRtrix image, in spite of its name", path);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an MRtrix image, despite its name", path);
     CLV_TRY(clv_text_header_parse(path, bytes, size, "END", false, &h));
     CLV_TRY(get(path, &h, "datatype", &text));
     CLV_TRY(take_type(path, text, out));

@@ -96,7 +96,7 @@ static int not_nifti(const char *path, const uint8_t *bytes, size_t size)
     if (size < 348)
         return clv_fail(CLVOX_ERROR_FORMAT,
                         "%s: is no NIfTI file or is cut short (%zu bytes, a header has 348)", path, size);
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI or Analyze file", path);
+    return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not a NIfTI or Analyze file", path);
 }
 
 /* Colours are bytes; colours: 3 or 4 of them, else 0. */
@@ -438,7 +438,7 @@ static int parse2(const char *path, const uint8_t *bytes, clv_volume_header *out
     out->swapped = size != 540;
     bool separate = header.magic[1] == 'i';
     if (memcmp(header.magic, "n+2", 4) && memcmp(header.magic, "ni2", 4)) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NIfTI or Analyze file", path);
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is not a NIfTI or Analyze file", path);
         goto end;
     }
     if (out->swapped)

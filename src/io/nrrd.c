@@ -94,7 +94,7 @@ static int take_type(const nrrd *n, clv_volume_header *out)
             out->swapped = big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
             return CLVOX_OK;
         }
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: its type %.30s is none that clvox reads", n->path,
+    return clv_fail(CLVOX_ERROR_FORMAT, "%s: its type %.30s is not one that clvox reads", n->path,
                     type ? type : "is missing and");
 }
 
@@ -402,7 +402,7 @@ static int parse(const clv_source *source, const uint8_t *bytes, size_t size, cl
     int status;
     nrrd n = {.path = source->path};
     if (!is(bytes, size))
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no NRRD file, in spite of its name", source->path);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an NRRD file, despite its name", source->path);
     /* A detached header may end with its file. */
     bool detached = size < CLV_TEXT_HEADER &&
                     (memmem(bytes, size, "data file:", 10) || memmem(bytes, size, "datafile:", 9));

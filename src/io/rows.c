@@ -57,7 +57,7 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     clv_matrix_identity(m);
     memcpy(m, x, (size_t)count * sizeof *x);
     if (fabs(m[3][0]) + fabs(m[3][1]) + fabs(m[3][2]) + fabs(m[3][3] - 1) > 1e-6) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is no affine matrix: its last row is not 0 0 0 1", path);
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an affine matrix: its last row is not 0 0 0 1", path);
         goto end;
     }
     m[3][0] = m[3][1] = m[3][2] = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a result says about itself: the affine taken apart, and what speaks
+/* What a result says about itself: the affine as rotation, scales and shears, and what speaks
  * against it. */
 #include <math.h>
 

@@ -96,7 +96,7 @@ static int read_bmax(const clv_option *row, const char *text, void *values)
     {.name = "denoise", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at denoise), .words = scan_words,      \
      .help = "denoise the scan first by Marchenko-Pastur PCA"},                                       \
     {.name = "window", .type = CLV_OPTION_INTEGER, CLV_FIELD(holder, at window), .most = 99,                \
-     .read = read_window, .help = "edge of its windows in voxels, odd", .idle = idle_of(window_of_fit)}
+     .read = read_window, .help = "edge of the PCA windows in voxels, odd", .idle = idle_of(window_of_fit)}
 
 #define DENOISE_ROWS(holder, at, idle_of)                                                                   \
     {.name = "model", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at model), .words = model_words,         \
@@ -117,7 +117,7 @@ static int read_bmax(const clv_option *row, const char *text, void *values)
     {.name = "solver", .type = CLV_OPTION_CHOICE, CLV_FIELD(holder, at solver), .words = solver_words,      \
      .help = "descent: the paper's steps in L, D = L L'", .idle = idle_of(NULL)},                           \
     {.name = "eps", .type = CLV_OPTION_NUMBER, CLV_FIELD(holder, at eps), .open = CLV_OPTION_ABOVE,         \
-     .argument = "X", .help = "descent: |grad| is the root of its square + X", .idle = idle_of(eps_of_denoise)}
+     .argument = "X", .help = "descent: |grad| is replaced by sqrt(|grad|^2 + X)", .idle = idle_of(eps_of_denoise)}
 
 #define OWN(idle) idle
 #define ALL(idle) of_all

@@ -117,13 +117,13 @@ sys.exit(code != want)
 P
 ended="$program atlas -o ended $slow s1.nii s2.nii s3.nii"
 exits 0 python3 end.py SIGTERM 143 ended state/subject_1 $ended
-says 'ended/state keeps what is done: the same command goes on from there'
+says 'ended/state keeps what has been done: the same command continues from there'
 [ "$(ls -A ended)" = state ] || complain "more than the state stayed: $(ls -A ended)"
 [ -z "$(ls -A ended/state | grep part)" ] || complain "a temporary file stayed"
 exits 0 python3 end.py SIGKILL -9 ended state/round $ended
 absent ended/report.json
 exits 1 clvox atlas -q -o ended $slow --step 0.3vox s1.nii s2.nii s3.nii; one_sentence; says 'ended/state: .*another step .*or remove the folder'
-exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii; says 'ended/state: of a run that did not end: going on'
+exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii; says 'ended/state: of a run that was interrupted: continuing'
 absent ended/state
 json ended/report.json 'j["result"]["resumed"] > 2'
 for name in template.nii.gz s1_warp.nii.gz s3_affine.txt s2_inverse_warp.nii.gz; do

@@ -63,7 +63,7 @@ json log/compare.json 'abs(j["comparison"]["B_to_A"]["largest_mm"] - 3) < 1e-6 a
 json log/compare.json 'j["comparison"]["A_to_B"]["mean_mm"] > 0 and len(j["inputs"]) == 2'
 exits 0 clvox compare tetra.obj tetra.obj; near rms 0 1e-9; near normal_degrees 0 1e-4
 exits 0 clvox compare tetra.obj turned.obj; prints 'volume_mm3 *4.5 *-4.5'
-exits 2 clvox compare tetra.obj s.nii; says 'tetra.obj is a surface and s.nii is none'
+exits 2 clvox compare tetra.obj s.nii; says 'tetra.obj is a surface, s.nii is not'
 exits 2 clvox compare tetra.obj tetra.obj --labels; says 'are for images'
 exits 2 clvox compare tetra.obj tetra.obj --samples 0; says 'at least 1'
 exits 1 clvox compare tetra.obj gone.obj; one_sentence; says gone.obj

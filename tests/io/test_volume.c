@@ -447,9 +447,9 @@ static void files_of_other_kinds_are_named(void **state)
     assert_true(!files_write(files_in("e.nii"), bytes, 1));
     refuses(files_in("e.nii"), CLVOX_ERROR_FORMAT, "cut short");
     assert_true(!files_write(files_in("e.nii"), bytes, 1000));
-    refuses(files_in("e.nii"), CLVOX_ERROR_FORMAT, "no NIfTI");
+    refuses(files_in("e.nii"), CLVOX_ERROR_FORMAT, "not a NIfTI");
     assert_true(!files_write(files_in("e.mgz"), bytes, 1000));
-    refuses(files_in("e.mgz"), CLVOX_ERROR_FORMAT, "no FreeSurfer");
+    refuses(files_in("e.mgz"), CLVOX_ERROR_FORMAT, "not a FreeSurfer");
     assert_true(!files_write(files_in("e.nrrd"), "NRRD0004\n", 9));
     refuses(files_in("e.nrrd"), CLVOX_ERROR_FORMAT, "does not end");
     assert_true(!files_write(files_in("e.nia"), "<nifti_image nx=4", 17));
@@ -461,7 +461,7 @@ static void files_of_other_kinds_are_named(void **state)
     files_header_bytes(&h, bytes);
     bytes[4] = 'x';
     assert_true(!files_write(files_in("e.nii"), bytes, 1000));
-    refuses(files_in("e.nii"), CLVOX_ERROR_FORMAT, "no NIfTI");
+    refuses(files_in("e.nii"), CLVOX_ERROR_FORMAT, "not a NIfTI");
     refuses(files_in("none.nii"), CLVOX_ERROR_FILE, "No such file");
     refuses(files_in(""), CLVOX_ERROR_FILE, "directory");
     assert_true(!mkfifo(files_in("pipe.nii"), 0600));

@@ -66,7 +66,7 @@ static void mgh_that_is_damaged_is_refused(void **state)
         const char *says;
     } harm[] = {{4, 0, "dimension 1"},          {8, 0x80000000u, "dimension 2"}, {12, 0x7fffffff, "promises"},
                 {16, 0x7fffffff, "promises"},   {20, 9, "data type 9"},          {0, 0x00000401, "mri_warp_convert"},
-                {0, 0x01000000, "no FreeSurfer"}};
+                {0, 0x01000000, "not a FreeSurfer"}};
     uint8_t b[290];
     for (size_t i = 0; i < sizeof harm / sizeof *harm; i++) {
         size_t size = mgh(b);
@@ -378,7 +378,7 @@ static void mif_that_is_damaged_is_refused(void **state)
         {MIF "dim: 3,0,1\ndatatype: Bit\nlayout: +0,+1,+2\nfile: . 99\nEND\n", "dimension 2 is 0"},
         {MIF "dim: 2e9,2e9,2e9\ndatatype: Bit\nlayout: +0,+1,+2\nfile: . 99\nEND\n", "any memory"},
         {MIF "dim: 1,1,1,1,1,1,1,1\ndatatype: Bit\nlayout: +0\nfile: . 99\nEND\n", "1 to 7"},
-        {"mrtrix tracks\nEND\n", "no MRtrix image"},
+        {"mrtrix tracks\nEND\n", "not an MRtrix image"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refuses(text_file("b.mif", bad[i].text, 6), strstr(bad[i].says, "No such") ? CLVOX_ERROR_FILE : CLVOX_ERROR_FORMAT,

@@ -126,16 +126,16 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     log_options(cli, r, o);
     o->state = cli_atlas_path(r, "state", -1, "", state);
     if (!access(cli_atlas_path(r, "state", -1, "/run", path), F_OK))
-        cli_remark(cli, 0, "%s: of a run that did not end: going on from there\n", state);
+        cli_remark(cli, 0, "%s: of a run that was interrupted: continuing from there\n", state);
     cli_bar_begin(&bar, cli);
     o->progress = cli_bar_stage;
     o->user = &bar;
     status = build(&out, subjects, o);
     cli_bar_end(&bar);
     if (status == CLVOX_ERROR_STOPPED && !access(path, F_OK))
-        cli_remark(cli, 0, "%s keeps what is done: the same command goes on from there\n", state);
+        cli_remark(cli, 0, "%s keeps what has been done: the same command continues from there\n", state);
     if (status == CLVOX_ERROR_DATA && !o->skip_bad && !access(path, F_OK))
-        cli_remark(cli, 0, "%s keeps what is done: with --skip-bad the same command goes on without the subject\n",
+        cli_remark(cli, 0, "%s keeps what has been done: with --skip-bad the same command continues without the subject\n",
                    state);
     CLV_TRY(status);
     fflush(out.lines);
@@ -191,8 +191,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
          "table of subjects instead: columns image, mask, labels, weight, covariates"},
-        {"template", 0, CLI_TEXT, &r.start, "FILE", "begin with this image and its grid (default: the mean)"},
-        {"weights", 0, CLI_TEXT, &r.weights, "W,W...", "of the images in the averages, in their order (default: 1)"},
+        {"template", 0, CLI_TEXT, &r.start, "FILE", "start from this image and its grid (default: the mean)"},
+        {"weights", 0, CLI_TEXT, &r.weights, "W,W...", "weights of the images in the averages, in order (default: 1)"},
         {"regress", 0, CLI_TEXT, &r.regress, "COLUMN",
          "templates along this covariate of the list, by Gaussian weights"},
         {"at", 0, CLI_TEXT, &r.at_list, "C,C...", "values of the covariate at which templates are made"},
@@ -208,15 +208,15 @@ int cmd_atlas(command *cli, int argc, char **argv)
         .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
                  "removing the mean map, and averaging. The template does not depend on the order of subjects. Writes\n"
                  "  DIR/template.nii.gz          the average\n"
-                 "  DIR/template_labels.nii.gz   with labels in the list: what they vote for\n"
+                 "  DIR/template_labels.nii.gz   with labels in the list: their vote\n"
                  "  DIR/NAME_affine.txt, _warp.nii.gz, _inverse_warp.nii.gz\n"
                  "                               of each image, from the template: applied as\n"
                  "                               `-t NAME_warp.nii.gz -t NAME_affine.txt`\n"
-                 "  DIR/summary.tsv              a row a subject, the least like the template first\n"
+                 "  DIR/summary.tsv              one row per subject, the least similar to the template first\n"
                  "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
                  "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
-                 "Paths in a list are relative to its folder. A run that was stopped or killed goes on where it was when the\n"
-                 "same command is given again; DIR/state keeps what is done until then.",
+                 "Paths in a list are relative to its folder. A run that was stopped or killed resumes when the\n"
+                 "same command is given again; DIR/state keeps what has been done.",
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
                    "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median\n"
                    "  clvox atlas -o growth --list subjects.tsv --regress age --at 2,4,6,8 --bandwidth 1.5",

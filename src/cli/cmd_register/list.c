@@ -62,7 +62,8 @@ static int read_row(void *user, int line, const char *const *field)
     snprintf(prefix, sizeof prefix, *field[OUTPUT] == '/' ? "%.0s%s" : "%s/%s", r->prefix, field[OUTPUT]);
     size_t length = strlen(prefix);
     if (prefix[length - 1] == '/' || length > PATH_MAX - 64)
-        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s is no prefix of files", r->list, line, field[OUTPUT]);
+        return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s cannot begin the names of files", r->list, line,
+                        field[OUTPUT]);
     while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
         prefix[--length] = 0; /* as -o is understood */
     for (int k = 0; k < FILES; k++) {

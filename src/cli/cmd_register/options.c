@@ -220,19 +220,19 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"list", 0, CLI_TEXT, &r->list, "PAIRS.tsv",
          "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; -o is the folder "
          "of the outputs"},
-        {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv", "with --list: a row a pair (default: summary.tsv in the folder)"},
+        {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv", "with --list: one row per pair (default: summary.tsv there)"},
         {"quick", 0, CLI_FLAG, &r->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
         {"best", 0, CLI_FLAG, &r->best, NULL, "more regular maps, more iterations; less overlap than the default"},
-        {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear by degrees of freedom"},
+        {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom"},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
         {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "use the moving image only where this is above 0"},
         {"linear-fixed-mask", 0, CLI_TEXT, &r->linear_fixed_mask, "FILE|none",
-         "for the linear transform instead of --fixed-mask, which then is for the deformation and the report"},
+         "mask for the linear transform; --fixed-mask then applies to the deformation and the report"},
         {"linear-moving-mask", 0, CLI_TEXT, &r->linear_moving_mask, "FILE|none", "the same for the moving image"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE",
          "label map of the moving image, resampled to the fixed grid"},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
-         "corresponding landmarks (tables as for apply --points): report their distances; --init points begins with them, "
+         "corresponding landmarks (tables as for apply --points): report their distances; --init points starts from them, "
          "--points-weight pulls them together"},
         {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "frame of these points (default lps, as in ITK and ANTs)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",

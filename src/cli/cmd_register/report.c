@@ -105,7 +105,7 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
                options->deform ? "" : " deformation");
     bool exchanged = clv_register_exchanges(images, options) && clv_register_order(images, true) > 0;
     if (exchanged)
-        cli_remark(cli, 0, "order    from the moving image, turned round at the end\n");
+        cli_remark(cli, 0, "order    from the moving image, inverted at the end\n");
     for (int i = 0; options->deform != CLVOX_DEFORM_NONE && i < options->levels; i++) {
         clvox_grid level;
         char by_metric[32];

@@ -70,9 +70,9 @@ static void say_input(command *cli, const clvox_level_set *set)
                    "at %d edges triangles run against each other: the majority decides what is inside\n",
                    f->flipped_edges);
     if (set->notes.turned)
-        cli_remark(cli, 0, "the mesh faces inward and was taken the other way round\n");
+        cli_remark(cli, 0, "the mesh faces inward and was flipped\n");
     if (set->notes.crossing)
-        cli_remark(cli, 0, "parts of the mesh lie inside of others: their union is taken\n");
+        cli_remark(cli, 0, "parts of the mesh lie inside others: their union is taken\n");
 }
 
 static void say_plan(command *cli, const request *r, const clvox_denoise_plan *plan)
@@ -265,7 +265,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &voxel, "1mm",
-         "IN is a mesh: voxels to work on (default: 0.7 of its edges, 1 if it shows voxels' steps)"},
+         "IN is a mesh: voxels to work on (default: 0.7 of its edges, 1 if it has the steps of voxels)"},
         {0},
     };
     const cli_usage usage = {

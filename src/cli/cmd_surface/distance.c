@@ -147,7 +147,7 @@ static int from_volume(command *cli, const request *r, cJSON *to, clvox_volume *
     const char *word = cli_inside_word(&level_set.inside);
     if (level_set.inside.kind == CLVOX_INSIDE_DISTANCE) {
         status = clv_fail(CLVOX_ERROR_DATA,
-                          "%s: looks like a signed distance as it stands; where it is none, say by --iso "
+                          "%s: looks like a signed distance; if it is not one, say by --iso "
                           "VALUE above which value its inside lies",
                           r->in);
         goto end;

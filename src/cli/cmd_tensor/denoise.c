@@ -117,7 +117,7 @@ int cmd_tensor_denoise(command *cli, int argc, char **argv)
         {"noise", 0, CLI_TEXT, &r.noise, "FILE", "PREFIX_sigma.nii.gz of `clvox tensor fit`"},
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "denoise only where this is above 0; no smoothing across its border"},
         {"order", 0, CLI_CHOICE, &r.order, CLI_TENSOR_ORDERS,
-         "how TENSOR and OUT hold the six volumes, and in which frame"},
+         "order and frame of the six volumes in TENSOR and OUT"},
         {0},
     };
     const cli_usage usage = {

@@ -4,7 +4,7 @@
 int cmd_tensor(command *cli, int argc, char **argv)
 {
     static const cli_subcommand rows[] = {
-        {"all", "tensor all", "fit, denoise and measures in one go", cmd_tensor_all},
+        {"all", "tensor all", "fit, denoise and measures in one step", cmd_tensor_all},
         {"denoise", "tensor denoise", "edge-preserving total variation", cmd_tensor_denoise},
         {"fit", "tensor fit", "tensors from diffusion-weighted volumes", cmd_tensor_fit},
         {"measures", "tensor measures", "FA, diffusivities, eigenvectors and colours of tensors",

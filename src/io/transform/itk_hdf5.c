@@ -27,7 +27,8 @@ static bool is(const char *path, const uint8_t *head, size_t size)
 
 static int damaged(const char *path, const char *name)
 {
-    return clv_fail(CLVOX_ERROR_FORMAT, "%s: is no ITK transform, or is damaged (%s), get a fresh copy", path, name);
+    return clv_fail(CLVOX_ERROR_FORMAT, "%s: is not an ITK transform, or is damaged (%s), get a fresh copy", path,
+                    name);
 }
 
 /* ---- reading ------------------------------------------------------------ */

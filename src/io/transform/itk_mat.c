@@ -85,7 +85,7 @@ static int read(const char *path, const clvox_grid *fixed_grid, const clvox_grid
     size_t length = next_record(bytes, size, &parameters);
     size_t second = length ? next_record(bytes + length, size - length, &fixed) : 0;
     if (!second || length + second != size || strcmp(fixed.name, "fixed")) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is no ITK transform of one part, or is damaged", path);
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is not a single ITK transform, or is damaged", path);
         goto end;
     }
     snprintf(itk.name, sizeof itk.name, "%s", parameters.name);

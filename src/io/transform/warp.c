@@ -197,7 +197,7 @@ static int read(const char *path, const clvox_grid *fixed, const clvox_grid *mov
     } else if (header.field >= CLV_FIELD_FSL) {
         status = read_fsl(path, &header, fixed, moving, &v);
     } else if (v->kind == CLVOX_KIND_COLOUR) {
-        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is an image of colours, not a warp", path);
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: is a colour image, not a warp", path);
     } else if (v->kind != CLVOX_KIND_DISPLACEMENT && v->frames != 3) {
         status = clv_fail(CLVOX_ERROR_FORMAT,
                           "%s: is an image of %d frame%s, not a warp, which has three components a voxel",
