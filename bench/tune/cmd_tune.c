@@ -48,7 +48,7 @@ int cmd_tune(command *cli, int argc, char **argv)
         {"kernel", 0, CLI_REPEAT, &kernels, "NAME", "only this kernel of `clvox devices -v`; may be repeated"},
         {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ",
          "voxels of the volume (default: a brain, 182x218x182 on a GPU, 91x109x91 on a CPU)"},
-        {"seconds", 0, CLI_NUMBER, &seconds, "S", "samples of each candidate are taken for so long (default 0.1)"},
+        {"seconds", 0, CLI_NUMBER, &seconds, "S", "sampling time per candidate (default 0.1)"},
         {"all", 0, CLI_FLAG, &all, NULL, "measure also variants that the planner never takes; none is kept"},
         {NULL, 0, 0, NULL, NULL, NULL},
     };
@@ -60,7 +60,7 @@ int cmd_tune(command *cli, int argc, char **argv)
                  "and keeps nothing. The file is CLVOX_WISDOM, else ~/.cache/clvox-wisdom.txt. It holds for\n"
                  "this device, driver and version of the kernels, and is ignored elsewhere. The best tile may\n"
                  "depend on the volume: a further run with another --size adds to what is kept, for volumes to\n"
-                 "2^20 voxels, to 2^23, and above; one that was not measured goes by the nearest.\n"
+                 "2^20 voxels, to 2^23, and above; other sizes use the nearest one.\n"
                  "The table shows the loss of the planner's own choice: its time over that\n"
                  "of the fastest. Tune on an idle machine.",
         .example = "  clvox tune\n  clvox tune --kernel smooth --kernel lncc_terms --size 192x224x192 --json tune.json",

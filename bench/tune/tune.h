@@ -9,7 +9,7 @@
 
 typedef struct tune_options {
     int size[3];
-    double seconds;             /* samples of each candidate are taken for so long */
+    double seconds;             /* sampling time per candidate */
     const char *const *kernels; /* names of entries; count 0: all */
     int count;
     bool all;                   /* also variants that the planner would not choose: never kept */

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Filters of whole volumes. All of them take every frame by itself and repeat
+/* Filters of whole volumes. All of them process each frame separately and repeat
  * the edge value beyond the border; an axis of one voxel has nothing to
  * smooth and no slope. The result lies on the same grid, is to be written as
  * float32, and is the caller's on success, NULL on failure. The frames of
@@ -73,7 +73,7 @@ typedef struct clvox_nlm_options {
     double strength; /* 1: as the noise asks for */
     int patch;       /* radius of the patches: 1 or 2 voxels */
     int search;      /* radius of the box that is searched: 1 to 10 voxels, less along shorter axes */
-    int single;      /* 1: by patches alone, without the second pass */
+    int single;      /* 1: by first pass only */
 } clvox_nlm_options;
 
 typedef struct clvox_nlm_report {

@@ -137,7 +137,7 @@ CLVOX_API void clvox_register_defaults(clvox_register_options *options);
 
 typedef enum clvox_preset { CLVOX_PRESET_QUICK, CLVOX_PRESET_DEFAULT, CLVOX_PRESET_BEST } clvox_preset;
 
-/* What options->deform takes by itself: metric with its radius, bins and
+/* The defaults of options->deform: metric with its radius, bins and
  * gradient, levels with their shrink factors, iterations and smoothing, sigmas,
  * lambda, step and tolerance. The rest of the options stays. */
 CLVOX_API void clvox_register_preset(clvox_register_options *options, clvox_preset preset);
@@ -230,7 +230,8 @@ typedef struct clvox_register_images {
 CLVOX_API size_t clvox_register_bytes(const clvox_register_images *images,
                                       const clvox_register_options *options);
 
-/* Takes an affine apart; 0 where it is singular or turns left into right. */
+/* Splits an affine into rotation, scales, shears and translation; 0 where it is singular or turns left into
+ * right. */
 CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_grid *fixed,
                                       clvox_affine_parts *parts);
 

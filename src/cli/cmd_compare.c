@@ -212,7 +212,7 @@ int cmd_compare(command *cli, int argc, char **argv)
     cli_option options[4 + MOST_PARAMETERS] = {
         {"labels", 0, CLI_FLAG, &as_labels, NULL, "A and B are label maps: overlap and distance by label"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "compare where this is above 0, on the grid of A"},
-        {"samples", 0, CLI_INTEGER, &samples, "N", "points of each surface to look from (default 100000)"},
+        {"samples", 0, CLI_INTEGER, &samples, "N", "sample points on each surface (default 100000)"},
     };
     list_parameters(&p);
     for (int i = 0; i < p.count; i++)

@@ -62,13 +62,13 @@ int cmd_compose(command *cli, int argc, char **argv)
          "a transform; the last is applied first; ,-1 inverts it"},
         {"output", 'o', CLI_OUT, &out_path, "OUT",
          "the warp to write; a matrix, .txt or .mat, for a chain of affines; ITK's composite, .h5"},
-        {"format", 0, CLI_CHOICE, &format, "itk|mrtrix|fsl", "whose form OUT takes (default itk)"},
-        {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, which FSL's warps depend on, in and out"},
+        {"format", 0, CLI_CHOICE, &format, "itk|mrtrix|fsl", "convention of OUT (default itk)"},
+        {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, needed to read and write FSL's warps"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "[-r REFERENCE] -t T [-t T ...] -o OUT",
-        .about = "Writes one warp that does what the chain of transforms does, in the order of\n"
+        .about = "Composes the chain of transforms into one warp, in the order of\n"
                  "`clvox apply`: an ITK displacement, or with --format\n"
                  "  mrtrix  a deformation: mrtransform MOVING -warp OUT -interp linear result.mif\n"
                  "  fsl     a relative field: applywarp -i MOVING -r REFERENCE -w OUT --rel -o result\n"

@@ -32,12 +32,12 @@ int cmd_shoot(command *cli, int argc, char **argv)
                *steps = NULL;
     const cli_option options[] = {
         {"momentum", 'p', CLI_TEXT, &momentum_path, "MOMENTUM", "PREFIX_momentum.nii.gz of a registration"},
-        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "its fixed image, whose grid the warps take"},
+        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "its fixed image, which gives the grid of the warps"},
         {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "prefix of the output files"},
         {"time", 0, CLI_TEXT, &time, "T", "end time; 1 is the moving image (default 1)"},
         {"operator", 0, CLI_TEXT, &operator_text, "ALPHA,BETA,GAMMA",
-         "of a momentum that does not say it (default: the registration's)"},
-        {"timesteps", 0, CLI_TEXT, &steps, "N", "of a unit of time (default: the registration's)"},
+         "for a momentum whose header lacks it (default: the registration's)"},
+        {"timesteps", 0, CLI_TEXT, &steps, "N", "time steps per unit of time (default: the registration's)"},
         {0},
     };
     const cli_usage usage = {
@@ -45,8 +45,8 @@ int cmd_shoot(command *cli, int argc, char **argv)
         .about = "Shoots the geodesic of an initial momentum, from REFERENCE (time 0) through the moving\n"
                  "image of the registration (time 1) and beyond it, or backwards. Writes PREFIX_warp.nii.gz,\n"
                  "as `clvox register --deform shooting` does, and PREFIX_inverse_warp.nii.gz. Momenta of one\n"
-                 "reference may be averaged and shot. MOMENTUM says the operator and the time steps, in the\n"
-                 "description of its header: averages take on the header of one of them.",
+                 "reference may be averaged and shot. MOMENTUM states the operator and the time steps in the\n"
+                 "description of its header: give averages the header of one of them.",
         .example = "  clvox register -f template.nii.gz -m subject.nii.gz --deform shooting -o result\n"
                    "  clvox shoot -p result_momentum.nii.gz -r template.nii.gz --time 1.5 -o beyond",
         .options = options,

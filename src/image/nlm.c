@@ -16,16 +16,16 @@ static const char *const noises[] = {"auto", "gaussian", "rician", NULL};
 
 static const clv_option rows[] = {
     {.name = "noise-kind", .type = CLV_OPTION_CHOICE, FIELD(noise), .words = noises,
-     .help = "of a magnitude image: rician (auto: where no value is negative)"},
+     .help = "rician: magnitude images (auto: where no value is negative)"},
     {.name = "noise", .type = CLV_OPTION_NUMBER, FIELD(sigma), .open = CLV_OPTION_ABOVE, .unset = true,
      .automatic = "auto", .argument = "SD|auto", .help = "standard deviation of the noise; by default measured in each frame"},
     {.name = "strength", .type = CLV_OPTION_NUMBER, FIELD(strength), .least = 0.1, .most = 10,
-     .help = "above 1 smooths more than the noise asks for"},
+     .help = "above 1: more smoothing than the noise calls for"},
     {.name = "patch", .type = CLV_OPTION_INTEGER, FIELD(patch), .least = 1, .most = CLV_NLM_MAX_PATCH,
      .help = "radius of the patches, voxels"},
     {.name = "search", .type = CLV_OPTION_INTEGER, FIELD(search), .least = 1, .most = CLV_NLM_MAX_SEARCH,
      .help = "radius of the search, voxels"},
-    {.name = "single", .type = CLV_OPTION_FLAG, FIELD(single), .help = "patches alone, without the second pass"},
+    {.name = "single", .type = CLV_OPTION_FLAG, FIELD(single), .help = "first pass only"},
 };
 
 void clvox_nlm_defaults(clvox_nlm_options *o)

@@ -63,7 +63,7 @@ int cmd_filter_match(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "IN -r REFERENCE -o OUT [--levels N] [--points N] [--whole]",
         .about = "Matches the histogram to that of REFERENCE at corresponding quantiles, as ITK's histogram\n"
-                 "matching does: piecewise linear, foreground only (values from the mean on).",
+                 "matching does: piecewise linear, foreground only (values above the mean).",
         .example = "  clvox filter match moving.nii.gz -r fixed.nii.gz -o matched.nii.gz",
         .options = options,
         .least = 1,

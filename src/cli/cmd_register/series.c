@@ -370,7 +370,7 @@ int cmd_register_series(command *cli, int argc, char **argv)
             "the data as read. Writes\n"
             "  PREFIX_corrected.nii.gz  the series on its own grid, with its time step\n"
             "  PREFIX_mean.nii.gz       the mean of its frames\n"
-            "  PREFIX_motion.tsv        a row a frame: trans_x.. (mm), rot_x.. (radians) about the centre of the\n"
+            "  PREFIX_motion.tsv        one row per frame: trans_x.. (mm), rot_x.. (radians) about the centre of the\n"
             "                           grid, along RAS, from the reference to the frame; framewise_displacement\n"
             "                           (mm, Power 2012), rmsd (mm, Jenkinson 1999), outlier\n"
             "  PREFIX_transforms.txt    an ITK transform for each frame, in one file\n"

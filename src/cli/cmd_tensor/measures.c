@@ -99,7 +99,7 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
         {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "prefix of the output files"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "compute where this is above 0; maps are 0 elsewhere"},
         {"order", 0, CLI_CHOICE, &order, CLI_TENSOR_ORDERS,
-         "how TENSOR holds its six volumes, and in which frame (auto: by its intent)"},
+         "order and frame of the six volumes in TENSOR (auto: by its intent)"},
         {"frame", 0, CLI_CHOICE, &frame, "ras|fsl", "the axes of v1 to v3 (default: ras)"},
         {0},
     };
@@ -109,7 +109,7 @@ int cmd_tensor_measures(command *cli, int argc, char **argv)
             "Maps of a diffusion tensor: PREFIX_fa, _md, _ad, _rd (mm^2/s), _mode (-1 planar to 1 linear),\n"
             "_cl, _cp, _cs (Westin: linear, planar, spherical, over l1), eigenvalues _l1 to _l3 and\n"
             "eigenvectors _v1 to _v3 (.nii.gz), PREFIX_colour.nii.gz (RGB24: FA in the colours of v1, red\n"
-            "left-right, green front-back, blue up-down) and PREFIX_colour.png (a slice of it a plane).\n"
+            "left-right, green front-back, blue up-down) and PREFIX_colour.png (one slice per plane).\n"
             "Orders: fsl (dtifit, DIPY: Dxx Dxy Dxz Dyy Dyz Dzz in the axes of the bvecs), mrtrix (Dxx Dyy\n"
             "Dzz Dxy Dxz Dyz in RAS), nifti (SYMMATRIX, lower triangle, in RAS, as clvox writes), dipy\n"
             "(SYMMATRIX in the axes of the bvecs, as dipy_fit_dti writes).\n"
