@@ -33,8 +33,8 @@ CLVOX_API int clvox_sort(clvox_context *context, clvox_sort_kind kind, void *key
 CLVOX_API int clvox_sort_buffer(clvox_context *context, clvox_sort_kind kind, void *keys, void *values, size_t count);
 
 /* Prefix sums of count integers, signed or not, of 32 or 64 bits, modulo 2^bits, exact: out[i] = in[0] + ... +
- * in[i - 1], and in[i] too where inclusive. segments, of 32 bits an element (NULL: one segment): sums restart where
- * one differs from the one before it. out may be in; all three are arrays of the host. count is at most 2^31 - 1.
+ * in[i - 1], and in[i] too where inclusive. segments, of 32 bits an element (NULL: one segment): sums restart
+ * where one differs from the one before it. out may be in; all three are arrays of the host. count is at most 2^31 - 1.
  * CLVOX_ERROR_ARGUMENT, CLVOX_ERROR_MEMORY or CLVOX_ERROR_DEVICE. */
 CLVOX_API int clvox_scan(clvox_context *context, int bits, const void *in, const void *segments, size_t count,
                          bool inclusive, void *out);

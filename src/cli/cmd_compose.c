@@ -63,7 +63,7 @@ int cmd_compose(command *cli, int argc, char **argv)
         {"output", 'o', CLI_OUT, &out_path, "OUT",
          "the warp to write; a matrix, .txt or .mat, for a chain of affines; ITK's composite, .h5"},
         {"format", 0, CLI_CHOICE, &format, "itk|mrtrix|fsl", "convention of OUT (default itk)"},
-        {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, needed to read and write FSL's warps"},
+        {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, needed for FSL's warps"},
         {0},
     };
     const cli_usage usage = {

@@ -32,7 +32,7 @@ int cmd_shoot(command *cli, int argc, char **argv)
                *steps = NULL;
     const cli_option options[] = {
         {"momentum", 'p', CLI_TEXT, &momentum_path, "MOMENTUM", "PREFIX_momentum.nii.gz of a registration"},
-        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "its fixed image, which gives the grid of the warps"},
+        {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE", "its fixed image: the grid of the warps"},
         {"output", 'o', CLI_PREFIX, &prefix, "PREFIX", "prefix of the output files"},
         {"time", 0, CLI_TEXT, &time, "T", "end time; 1 is the moving image (default 1)"},
         {"operator", 0, CLI_TEXT, &operator_text, "ALPHA,BETA,GAMMA",

@@ -12,7 +12,7 @@ extern const clv_entry clv_entry_scan_totals_wide, clv_entry_scan_before_wide, c
  * be in. */
 typedef struct clv_scan_args {
     const clv_buffer *in;
-    const clv_buffer *keys; /* n 32-bit words: sums restart where one differs from the one before it; NULL: one sum */
+    const clv_buffer *keys; /* n 32-bit words: sums restart where two neighbours differ; NULL: one sum */
     int n;
     bool inclusive, wide;
     clv_buffer *totals; /* scratch of clv_scan_words(ctx, n, wide) 32-bit words */
