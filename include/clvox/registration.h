@@ -88,6 +88,8 @@ typedef struct clvox_register_options {
     int linear_radius, radius; /* of LNCC's window: 2 radius + 1 voxels along each axis, on every level */
     int linear_bins, bins;     /* of MI's histogram, 8 to 128 */
     int linear_patch, patch;   /* of MIND's patches: 2 patch + 1 voxels along each axis, 0 to 4 */
+    int by_contrast;           /* 1: greedy and syn of one channel that ask for LNCC take MIND where the linear part by
+                                  MI finds that the contrasts differ, and the device has room; `clvox register` does */
     int local_gradient;        /* LNCC: the usual local approximation of the gradient, not the true one */
     clvox_force force;
     /* Intensities as they are compared; the warped image keeps its own. In this order: bias-field correction of
@@ -179,6 +181,7 @@ typedef struct clvox_register_result {
     double matrix[4][4];       /* RAS mm, fixed -> moving */
     clvox_affine_parts parts;  /* the same as rotation, scales, shears and translation */
     unsigned suspicions;       /* CLVOX_SUSPECT_...; 0: nothing speaks against the result */
+    clvox_metric metric;       /* that it compared by and reports: of the options, or MIND by contrast */
     clvox_volume *warp;        /* RAS mm on the fixed grid; NULL without deformation */
     clvox_volume *inverse_warp; /* NULL unless asked */
     clvox_volume *momentum;    /* SHOOTING: at time 0, on the part of the fixed grid that moves, for

@@ -36,6 +36,7 @@ const clv_model clv_model_greedy = {
     .requests = requests,
     .run = run_greedy,
     .metrics = ~0u,
+    .by_contrast = true,
     .border_stays = true,
     .starts_from_warp = true,
     .takes = takes,

@@ -168,6 +168,7 @@ static int read_metrics(const clv_option *row, const char *text, void *values)
     const char *comma = strchr(text, ','), *second = comma ? comma + 1 : text;
     int status = CLVOX_OK;
     (void)row;
+    o->by_contrast = 0; /* what is asked for stays */
     snprintf(first, sizeof first, "%.*s", comma ? (int)(comma - text) : 60, text);
     CLV_TRY(read_metric(first, true, o));
     CLV_TRY(read_metric(second, false, o));
@@ -297,6 +298,7 @@ static const clv_option rows[] = {
     {.key = "radius", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
     {.key = "bins", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
     {.key = "patch", .preset = true, .type = CLV_OPTION_INTEGER, FIELD(patch), .most = CLV_MIND_MOST_RADIUS},
+    {.key = "by_contrast", .type = CLV_OPTION_FLAG, FIELD(by_contrast)},
     {.name = "gradient", .preset = true, .type = CLV_OPTION_CHOICE, FIELD(local_gradient), .words = gradient_words,
      .help = "of lncc: exact, or the usual local approximation", .idle = of_windows},
     {.name = "n4", .key = "bias", .type = CLV_OPTION_FLAG, FIELD(bias),

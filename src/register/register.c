@@ -152,6 +152,32 @@ static void exchange_masks(clv_registration *run)
     run->linear_moving_mask = moving;
 }
 
+/* Where contrasts differ, from LNCC to MIND, if the options allow it and the device has the room that this takes beyond
+ * the plan. */
+static int go_by_contrast(clv_registration *run, clvox_register_options *work)
+{
+    const clv_model *model = clv_model_find(work->deform);
+    clvox_register_options by_mind = *work;
+    clv_buffer *larger = NULL;
+    by_mind.metric = CLVOX_METRIC_MIND;
+    if (!work->by_contrast || !run->contrasts_differ || !model || !model->by_contrast || run->channel_count > 1 ||
+        work->metric != CLVOX_METRIC_LNCC)
+        return CLVOX_OK;
+    size_t here = clv_register_measure_floats(&by_mind, &run->fixed_grid);
+    size_t there = clv_register_measure_floats(&by_mind, &run->moving_grid);
+    size_t bytes = (run->exchanged && there > here ? there : here) * sizeof(float);
+    if (run->metric_scratch->bytes < bytes) {
+        const clv_request request = {&larger, bytes, "scratch of the metric"};
+        int status = clv_pool_take(run->ctx, &request, 1);
+        if (status < 0)
+            return status == CLVOX_ERROR_MEMORY ? CLVOX_OK : status;
+        clv_buffer_destroy(&run->metric_scratch);
+        run->metric_scratch = larger;
+    }
+    work->metric = CLVOX_METRIC_MIND;
+    return CLVOX_OK;
+}
+
 /* Images that have been checked, in canonical storage. */
 static int run_canonical(clvox_context *context, const clvox_register_images *given,
                          const clvox_register_options *options, double mark, clvox_register_result *result)
@@ -197,6 +223,8 @@ static int run_canonical(clvox_context *context, const clvox_register_images *gi
     CLV_TRY(clv_register_linear(&run));
     if (images.linear_masks)
         exchange_masks(&run);
+    CLV_TRY(go_by_contrast(&run, &work));
+    result->metric = clv_register_metric(&work);
     CLV_TRY(clv_register_match(&run));
     CLV_TRY(clv_register_measure(&run, false, NULL, &before));
     CLV_TRY(clv_register_measure(&run, true, NULL, &linear));

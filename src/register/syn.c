@@ -41,6 +41,7 @@ const clv_model clv_model_syn = {
     .requests = requests,
     .run = run_syn,
     .metrics = ~0u,
+    .by_contrast = true,
     .border_stays = true,
     .exchangeable = true,
     .gives_inverse = true,

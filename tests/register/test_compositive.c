@@ -208,8 +208,35 @@ static void contrast(void **state)
     clvox_register_result_free(&r);
 }
 
+/* The linear part says whether contrasts differ; what was chosen stays. */
+static void by_contrast(void **state)
+{
+    const int *given = *state;
+    const bool differ = given[0], allowed = given[1];
+    clvox_register_options o;
+    clvox_register_result r;
+    pair p;
+    pair_make(&p, (int[3]){42, 45, 40}, (double[3]){2, 2, 2}, false, 2, 41);
+    if (differ)
+        recolour(p.moving, 0);
+    pair_options(&o, CLVOX_DEFORM_SYN, CLVOX_METRIC_LNCC);
+    o.linear = CLVOX_LINEAR_RIGID;
+    o.linear_metric = CLVOX_METRIC_MI;
+    o.levels = 1;
+    o.shrink[0] = 2;
+    o.iterations[0] = 2;
+    o.by_contrast = allowed;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &r));
+    assert_int_equal(r.metric, differ && allowed ? CLVOX_METRIC_MIND : CLVOX_METRIC_LNCC);
+    clvox_register_result_free(&r);
+    pair_free(&p);
+}
+
 static void contrasts(void)
 {
+    test_case_at(by_contrast, TEST_AT(0, 1), "one contrast stays with LNCC");
+    test_case_at(by_contrast, TEST_AT(1, 1), "other contrasts go to MIND");
+    test_case_at(by_contrast, TEST_AT(1, 0), "other contrasts stay with LNCC if that is asked for");
     for (int k = 0; k < (int)(sizeof rows / sizeof *rows); k++) {
         test_set_up(contrasts_set_up);
         for (int model = 0; model < MODELS; model++)

@@ -210,6 +210,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "Motion of 4-D scans (fMRI, DWI): clvox register --series SERIES -o PREFIX; its options:\n"
         "`clvox register --series --help`.";
     clvox_register_defaults(o);
+    o->by_contrast = 1;
     *r = (cli_register_request){.dof = -1};
     const cli_option options[] = {
         {"fixed", 'f', CLI_REPEAT, &r->fixed, "FILE",

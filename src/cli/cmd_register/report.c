@@ -143,7 +143,7 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
     bool edge = iteration == iterations || (!p->bar.terminal && level != p->level);
     if (cli_bar_due(&p->bar, fraction) || edge) {
         char text[120];
-        const char *name = clv_metric_name((int)p->options->metric);
+        const char *name = p->options->by_contrast ? "metric" : clv_metric_name((int)p->options->metric);
         const char *more = weight_of_landmarks(p->options) > 0 ? " and landmarks" : "";
         if (p->bar.terminal)
             snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
@@ -184,7 +184,7 @@ static void log_result(command *cli, const clvox_register_options *o, const clvo
         cJSON_AddItemToArray(rows, cJSON_CreateDoubleArray(r->matrix[i], 4));
     log_parts(to, &r->parts);
     cli_log_number(to, "overlap", r->overlap);
-    cJSON_AddStringToObject(to, "metric", clv_metric_name((int)clv_register_metric(o)));
+    cJSON_AddStringToObject(to, "metric", clv_metric_name((int)r->metric));
     cli_log_number(to, "metric_before", r->metric_before);
     cli_log_number(to, "metric_linear", r->metric_linear);
     cli_log_number(to, "metric_after", r->metric_after);
@@ -244,7 +244,10 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
 {
     char bytes[32], metric[32];
     bool linear = o->deform == CLVOX_DEFORM_NONE;
-    const clv_metric_row *compared = clv_metric_find(clv_register_metric(o));
+    const clv_metric_row *compared = clv_metric_find(r->metric);
+    if (!linear && r->metric != o->metric)
+        cli_remark(cli, 0, "contrasts differ: compared by %s instead of %s; --metric chooses\n", compared->name,
+                   clv_metric_name((int)o->metric));
     clv_metric_says(compared, clv_metric_parameter(compared, o, linear), metric);
     print_stages(cli, metric, r->metric_before, r->metric_linear, r->metric_after);
     print_stages(cli, "correlation", r->ncc_before, r->ncc_linear, r->ncc_after);

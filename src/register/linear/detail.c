@@ -15,6 +15,8 @@ static const double SAME_CONTRAST = .25;
  * brains have .90 to 1.00; where contrasts were drawn at random, wrong answers
  * have at most .76. */
 static const double SAME_SIGN = .85;
+/* Agreement below which a deformation does not trust windows either: contrasts with .86 ended below the affine. */
+static const double SAME_WINDOWS = .88;
 /* Surroundings of local normalisation, in radii of the head: 12 and 5.4 mm of 90. */
 static const double WIDE = 2. / 15, NARROW = .9 / 15;
 /* Around how many states others are tried: turned and shifted either way by
@@ -261,6 +263,7 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
     double mm = stage->level[level].mm, share = 0;
     linear_state *trials = malloc(sizeof *trials * (size_t)(count * AROUND));
     *done = false;
+    stage->run->contrasts_differ = true;
     if (!trials)
         return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     CLV_TRY(linear_localise(stage, 2, WIDE, &states[0]));
@@ -280,6 +283,7 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
     if (around == 0 || !(trials[0].value > SAME_CONTRAST))
         goto end;
     CLV_TRY(agreement(stage, level, &trials[0], &share));
+    stage->run->contrasts_differ = !(share > SAME_WINDOWS);
     if (!(share > SAME_SIGN))
         goto end;
     CLV_TRY(finish(stage, kind, trials, around));

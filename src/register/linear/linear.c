@@ -143,14 +143,19 @@ static int turn(linear_stage *stage, linear_state *state)
     if (count == 0)
         return CLVOX_OK;
     both[0] = *state;
+    bool differ = stage->run->contrasts_differ;
     CLV_TRY(refine(stage, state, turned, count));
+    bool turned_differ = stage->run->contrasts_differ;
+    stage->run->contrasts_differ = differ;
     both[1] = turned[0];
     const linear_measure measure = {0, stage->metric, stage->bins, stage->run->options->linear};
     CLV_TRY(linear_evaluate(stage, &measure, both, 2, false));
-    if (both[1].value > MARGIN * both[0].value)
+    if (both[1].value > MARGIN * both[0].value) {
         *state = both[1];
-    else
+        stage->run->contrasts_differ = turned_differ;
+    } else {
         stage->run->suspicions |= CLVOX_SUSPECT_TURNED;
+    }
 end:
     return status;
 }
@@ -270,6 +275,7 @@ static int find_in_units(clv_registration *run)
         scale_rows(scaled.matrix, 1 / units);
         clv_matrix_copy(CLV_MATRIX(scaled.matrix), run->matrix);
         run->suspicions = scaled.suspicions;
+        run->contrasts_differ = scaled.contrasts_differ;
     }
 end:
     return status;
@@ -285,6 +291,7 @@ int clv_register_linear(clv_registration *run)
         CLV_TRY(clv_register_exchange(&view));
     clv_matrix_copy(CLV_MATRIX(view.matrix), run->matrix);
     run->suspicions |= view.suspicions;
+    run->contrasts_differ = view.contrasts_differ;
 end:
     return status;
 }
