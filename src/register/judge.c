@@ -89,15 +89,12 @@ static bool less_alike(const clv_metric_row *metric, double before, double ncc, 
 }
 
 /* Whether the deformation costs more than it brings: noise and other contrasts are matched at the price of
- * volumes that change at random. Pairs of T1 gain at least YIELD of LNCC for the variance of the logarithm of
- * the determinant where there is content; pairs of contrasts whose labels end no nearer than the affine
- * brought them gain less. */
-static bool dear(const clv_registration *run, double content, const clvox_register_result *r)
+ * volumes that change at random. */
+static bool dear(const clv_metric_row *metric, double content, const clvox_register_result *r)
 {
-    static const double YIELD = .6, SHOWS = .05;
+    static const double SHOWS = .05;
     double variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
-    return run->options->metric == CLVOX_METRIC_LNCC && variance > SHOWS &&
-           r->metric_after - r->metric_linear < YIELD * variance;
+    return metric->dear && variance > SHOWS && metric->dear(r->metric_linear, r->metric_after, variance);
 }
 
 /* By measures that were not optimised: the correlation over the whole image, and what a deformation costs. */
@@ -107,7 +104,8 @@ static bool unlike(const clv_registration *run, double content, const clvox_regi
     const clvox_register_options *o = run->options;
     bool linear = o->linear != CLVOX_LINEAR_NONE && fabs(r->ncc_linear) < fabs(r->ncc_before) - FALL;
     bool deform = o->deform != CLVOX_DEFORM_NONE &&
-                  (fabs(r->ncc_after) < fabs(r->ncc_linear) - FALL || dear(run, content, r));
+                  (fabs(r->ncc_after) < fabs(r->ncc_linear) - FALL ||
+                   dear(clv_metric_find(o->metric), content, r));
     return linear || deform;
 }
 
