@@ -14,14 +14,6 @@ static bool worse(double before, double ncc_before, double after, double ncc_aft
     return before - after > .05 * before && fabs(ncc_after) < fabs(ncc_before) - .01;
 }
 
-/* Pairs of T1 gain at least YIELD for the variance; pairs of contrasts whose labels end no nearer than the affine
- * brought them gain less. */
-static bool dear(double linear, double after, double variance)
-{
-    static const double YIELD = .6;
-    return after - linear < YIELD * variance;
-}
-
 const clv_metric_row clv_metric_lncc = {
     .metric = CLVOX_METRIC_LNCC,
     .name = "lncc",
@@ -34,7 +26,8 @@ const clv_metric_row clv_metric_lncc = {
     .says = {"radius ", ""},
     .compared = {1, 4, INT_MAX},
     .scratch = clv_lncc_scratch,
-    .dear = dear,
+    /* Pairs of T1 gain more; pairs of contrasts whose labels end no nearer than the affine brought them gain less. */
+    .yield = .6,
     .derivative = clv_lncc,
     .strength = 1,
     .approximates = true,

@@ -52,9 +52,9 @@ typedef struct clv_metric_row {
     /* Whether a result is less alike than an earlier stage was, with the metric and the correlation of both;
      * NULL: by more than 3 percent of the metric. */
     bool (*worse)(double before, double ncc_before, double after, double ncc_after);
-    /* Whether a deformation costs more than it brings: from linear to after, for a variance of log J where there is
-     * content. NULL: it cannot tell. */
-    bool (*dear)(double linear, double after, double variance);
+    /* What a deformation has to gain for the variance of log J where there is content, or it costs more than it brings;
+     * 0: not known. */
+    double yield;
 
     /* ---- linear part: by a joint histogram, by sums over pairs, or where there is neither by the derivative
      * image, a map at a time ---- */
