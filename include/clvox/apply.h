@@ -15,9 +15,9 @@ typedef enum clvox_interpolation {
     CLVOX_INTERPOLATE_LINEAR,
     CLVOX_INTERPOLATE_CUBIC,
     CLVOX_INTERPOLATE_LABEL, /* trilinear weights vote, values stay labels */
-    CLVOX_INTERPOLATE_BSPLINE, /* cubic B-spline through the values, as ITK's and ANTs' BSpline of order 3; what is
-                                  not finite spreads to about 20 voxels around */
-    CLVOX_INTERPOLATE_LANCZOS  /* windowed sinc of three lobes; what is not finite spreads to 3 voxels around */
+    CLVOX_INTERPOLATE_BSPLINE, /* cubic B-spline through the values, as ITK's and ANTs' BSpline of order 3; a
+                                  non-finite value reaches about 20 voxels */
+    CLVOX_INTERPOLATE_LANCZOS  /* windowed sinc of three lobes; a non-finite value reaches 3 voxels */
 } clvox_interpolation;
 
 /* One link of a chain. inverse applies the inverse: exact for an affine,

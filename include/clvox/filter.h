@@ -128,7 +128,7 @@ CLVOX_API void clvox_bias_defaults(clvox_bias_options *options);
  * sharp: image = field * true, field = exp of cubic B-splines, its geometric mean 1
  * over the voxels that count. These are where mask (on the volume's grid) is above
  * 0, NULL: above Otsu's threshold; and of them those with values above 0, which
- * have a logarithm. What is not finite stays. field (NULL: not wanted), of the
+ * have a logarithm. Non-finite values stay. field (NULL: not wanted), of the
  * volume's grid, and out are the caller's; options NULL: the defaults; report may be
  * NULL. CLVOX_ERROR_ARGUMENT for several frames, options out of range or a mask on
  * another grid, _DATA where no voxel counts; and as filters do. */
@@ -141,7 +141,7 @@ CLVOX_API int clvox_filter_bias(clvox_context *context, const clvox_volume *volu
 /* Brings values below the quantile low, and above the quantile high, to these: few
  * very bright or dark voxels no longer decide on scales. Quantiles (0 <= low < high
  * <= 1) are those of the finite values inside mask (above 0, on the volume's grid;
- * NULL: everywhere), exactly. What is not finite is taken for very large or small,
+ * NULL: everywhere), exactly. Infinite values are clipped too,
  * NaN stays. One frame; out is the caller's. CLVOX_ERROR_ARGUMENT for label
  * volumes, several frames, quantiles that do not ascend and a mask on another
  * grid, _DATA where there is no finite value. */
@@ -162,7 +162,7 @@ CLVOX_API void clvox_match_defaults(clvox_match_options *options);
 /* Maps a volume's values so that its quantiles become those of reference, which
  * may lie on any grid: piecewise linear between the points, as ITK's
  * HistogramMatchingImageFilter (Nyul and Udupa). Below the foreground the line
- * from one smallest value to the other goes on. What is not finite stays. options
+ * from one smallest value to the other goes on. Non-finite values stay. options
  * NULL: the defaults. One frame each; out, to be written as float32, is the
  * caller's. CLVOX_ERROR_ARGUMENT for label volumes, several frames and options out
  * of range, _DATA where one of the two has one value alone. */

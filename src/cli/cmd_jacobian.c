@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-/* What is folded has no logarithm: that of 1e-6 stands for it, in the mean too. logarithm: what is written, or NULL. */
+/* A folded voxel has no logarithm: it takes that of 1e-6, in the average too. logarithm: what is written, or NULL. */
 static void say_floor(const clvox_volume *logarithm, const clvox_jacobian_summary *s)
 {
     size_t n = logarithm ? clvox_grid_voxels(&logarithm->grid) : 0, count = 0;
