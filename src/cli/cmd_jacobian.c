@@ -4,7 +4,8 @@
 
 #include "cli/cli.h"
 
-/* A folded voxel has no logarithm: it takes that of 1e-6, in the average too. logarithm: what is written, or NULL. */
+/* A folded voxel has no logarithm: it takes that of 1e-6, in the average too. logarithm: what is written, or
+ * NULL. */
 static void say_floor(const clvox_volume *logarithm, const clvox_jacobian_summary *s)
 {
     size_t n = logarithm ? clvox_grid_voxels(&logarithm->grid) : 0, count = 0;
