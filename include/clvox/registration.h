@@ -112,7 +112,7 @@ typedef struct clvox_register_options {
                                   voxels of the finest level). greedy: with gamma above 0 forces become velocities by 1 / L instead of update_sigma */
     clvox_solver solver;     /* of the operator (greedy with one, lddmm, shooting) */
     double solver_tolerance; /* where iterations of a solver end: |f - L v| as a share of |f|, below 1; 0: by the model, .01
-                                (greedy) and 1e-4 (flows) */
+                                (greedy) and .001 (flows) */
     int timesteps;           /* velocities of a flow, an even number up to 32 (lddmm, shooting) */
     double step;             /* largest displacement of an iteration, in voxels of the level */
     double finest_step;      /* the same on the last level */

@@ -80,6 +80,15 @@ char *cli_table_path(const char *table, const char *field)
     return strdup(path);
 }
 
+char *cli_table_text(const char *sentence)
+{
+    char *text = strdup(sentence);
+    for (char *c = text; c && *c; c++)
+        if (*c == '\t' || *c == '\n')
+            *c = ' ';
+    return text;
+}
+
 int cli_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what)
 {
     char *text = NULL;

@@ -22,6 +22,9 @@ int cli_table_read(const cli_table *table);
 /* A path of the table, against its folder; the caller's to free. NULL: an empty field, n/a, or no memory. */
 char *cli_table_path(const char *table, const char *field);
 
+/* A sentence as a field, without tabs and line ends; the caller's to free. NULL without memory. */
+char *cli_table_text(const char *sentence);
+
 /* Writes a table whole: print writes its lines, numbers with a point. */
 int cli_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what);
 

@@ -180,14 +180,14 @@ static int step(const work *w, const side *s)
     const float per_mm[3] = {1 / l->spacing[0], 1 / l->spacing[1], 1 / l->spacing[2]};
     clv_buffer *v = own->solved ? own->solved : own->velocity, *next = run->metric_scratch;
     int status = CLVOX_OK, slot = CLV_STATE_LONGEST + (int)s->fixed;
-    clv_solver_report report;
-    if (own->solver)
+    if (own->solver) {
+        clv_solver_report report;
         CLV_TRY(clv_solver_solve(run->ctx, own->solver, s->force, v, w->warm, &report));
-    if (own->solver)
         clv_solver_count(&own->solves, &report);
-    else
-        CLV_TRY(
-            clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next, v));
+    } else {
+        CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next,
+                             v));
+    }
     CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(v, l->fixed.size), per_mm, w->hold, run->partial,
                                run->state, slot));
     CLV_TRY(clv_compositive_step(run->ctx, CLV_VECTORS_MM(s->u, l->fixed.size, l->spacing), v,

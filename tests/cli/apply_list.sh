@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 mkdir -p in
 "$program" phantom pair -o in/p --size 17x13x11 --spacing 3x2x2.5mm --seed 3 -q
+"$program" phantom pair -o in/q --size 9x8x7 --spacing 4x4x4mm -q
 printf '1 0 0 2\n0 1 0 -1\n0 0 1 .5\n0 0 0 1\n' > in/shift.txt
 printf '0.96 -0.28 0 .6\n0.28 0.96 0 -.4\n0 0 1 .5\n0 0 0 1\n' > in/turned.txt
 tab=$(printf '\t')
@@ -13,7 +14,7 @@ summary_says() { [ "$(status "$1")" = "$2" ] || complain "$1 is '$(status "$1")'
 begin "images of a list are bit for bit those of single commands; one that fails is a row"
 printf 'transforms\tage\toutput\tinput\treference\n' > in/t.tsv
 printf 'p_truth_warp.nii.gz;shift.txt,-1\t3\tout/a.nii.gz\tp_moving.nii.gz\t\n' >> in/t.tsv
-printf '[turned.txt,1]\t3\tout/deep/labels.nii.gz\tp_moving_labels.nii.gz\tp_moving.nii.gz\n' >> in/t.tsv
+printf '[turned.txt,1]\t3\tout/deep/labels.nii.gz\tp_moving_labels.nii.gz\tq_fixed.nii.gz\n' >> in/t.tsv
 printf 'n/a\t3\tout/gone.nii.gz\tnothing.nii.gz\tn/a\n\t\tout/b.nii\tp_moving.nii.gz\n' >> in/t.tsv
 exits 1 clvox apply --list in/t.tsv -r in/p_fixed.nii.gz -t in/turned.txt --summary s.tsv --json log/l.json
 says 'in/out/gone.nii.gz: failed: .*nothing.nii.gz'; says '1 of 4 images failed'; prints '3 done, 1 failed'
@@ -21,7 +22,7 @@ json log/l.json 'j["result"] == {"images": 4, "done": 3, "failed": 1} and len(j[
 summary_says in/out/a.nii.gz done; summary_says in/out/gone.nii.gz failed; summary_says in/out/b.nii done
 grep -q "gone.nii.gz${tab}failed${tab}.*nothing.nii.gz: cannot be opened" s.tsv || complain "the summary does not say why"
 exits 0 clvox apply -i in/p_moving.nii.gz -r in/p_fixed.nii.gz -t in/p_truth_warp.nii.gz -t in/shift.txt,-1 -o a.nii.gz
-exits 0 clvox apply -i in/p_moving_labels.nii.gz -r in/p_moving.nii.gz -t in/turned.txt,-1 -o labels.nii.gz
+exits 0 clvox apply -i in/p_moving_labels.nii.gz -r in/q_fixed.nii.gz -t in/turned.txt,-1 -o labels.nii.gz
 exits 0 clvox apply -i in/p_moving.nii.gz -r in/p_fixed.nii.gz -t in/turned.txt -o b.nii
 exits 0 cmp a.nii.gz in/out/a.nii.gz; exits 0 cmp labels.nii.gz in/out/deep/labels.nii.gz; exits 0 cmp b.nii in/out/b.nii
 absent in/out/gone.nii.gz

@@ -47,7 +47,8 @@ static void a_good_pair(void **state)
 
 /* The affine of a run on such headers, in the world of the moving image as it was before its header was multiplied by
  * moved, and the suspicions. */
-static unsigned through(const clvox_volume *moving, const double moved[4][4], double matrix[4][4])
+static unsigned through(const clvox_volume *moving, clvox_metric metric, const double moved[4][4],
+                        double matrix[4][4])
 {
     clvox_volume other = *moving;
     clvox_register_options o;
@@ -56,6 +57,7 @@ static unsigned through(const clvox_volume *moving, const double moved[4][4], do
     clv_matrix_multiply(moved, CLV_MATRIX(moving->grid.to_ras), other.grid.to_ras);
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_NONE;
+    o.linear_metric = metric;
     assert_ok(pair_register(ctx, shared.fixed, &other, NULL, NULL, &o, &r));
     assert_int_equal(clv_matrix_invert(moved, back), 0);
     clv_matrix_multiply(CLV_MATRIX(back), CLV_MATRIX(r.matrix), matrix);
@@ -89,7 +91,7 @@ static void a_turned_header(void **state)
     double as_is[4][4], found[4][4], moved[4][4], centre[3];
     const int *size = shared.moving_grid.size;
     clv_matrix_identity(moved);
-    assert_int_equal(through(shared.moving, CLV_MATRIX(moved), as_is), 0);
+    assert_int_equal(through(shared.moving, CLVOX_METRIC_MI, CLV_MATRIX(moved), as_is), 0);
     clv_matrix_apply(CLV_MATRIX(shared.moving_grid.to_ras),
                      (double[3]){.5 * (size[0] - 1), .5 * (size[1] - 1), .5 * (size[2] - 1)}, centre);
     for (int k = 0; k < 3; k++) {
@@ -100,26 +102,33 @@ static void a_turned_header(void **state)
                 moved[i][3] -= moved[i][j] * centre[j];
             }
         }
-        unsigned doubts = through(shared.moving, CLV_MATRIX(moved), found);
+        unsigned doubts = through(shared.moving, CLVOX_METRIC_MI, CLV_MATRIX(moved), found);
         assert_that(doubts == 0 && apart(CLV_MATRIX(found), CLV_MATRIX(as_is)) < 2, "%d: %#x, %g mm", k, doubts,
                     apart(CLV_MATRIX(found), CLV_MATRIX(as_is)));
     }
 }
 
-/* A header in centimetres, or in inches: the affine scales by that, which is said. */
+/* A header in centimetres, or in inches: the affine scales by that, which is said. By metrics above and below
+ * 0. */
 static void other_units(void **state)
 {
     (void)state;
-    static const double units[3] = {.1, 1 / 25.4, 10};
-    double as_is[4][4], found[4][4], moved[4][4];
+    static const struct {
+        double unit;
+        clvox_metric metric;
+    } cases[] = {
+        {.1, CLVOX_METRIC_MI}, {1 / 25.4, CLVOX_METRIC_MI}, {10, CLVOX_METRIC_MI}, {.1, CLVOX_METRIC_SSD}};
+    double as_is[4][4], found[4][4], moved[4][4], none[4][4];
+    clv_matrix_identity(none);
     clv_matrix_identity(moved);
-    through(shared.moving, CLV_MATRIX(moved), as_is);
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
+        if (k == 0 || cases[k].metric != cases[k - 1].metric)
+            through(shared.moving, cases[k].metric, CLV_MATRIX(none), as_is);
         for (int i = 0; i < 3; i++)
-            moved[i][i] = units[k];
-        unsigned doubts = through(shared.moving, CLV_MATRIX(moved), found);
-        assert_that(doubts == CLVOX_SUSPECT_SCALE && apart(CLV_MATRIX(found), CLV_MATRIX(as_is)) < 3, "%g: %#x, %g mm",
-                    units[k], doubts, apart(CLV_MATRIX(found), CLV_MATRIX(as_is)));
+            moved[i][i] = cases[k].unit;
+        unsigned doubts = through(shared.moving, cases[k].metric, CLV_MATRIX(moved), found);
+        const double mm = apart(CLV_MATRIX(found), CLV_MATRIX(as_is));
+        assert_that(doubts == CLVOX_SUSPECT_SCALE && mm < 3, "%d: %#x, %g mm", k, doubts, mm);
     }
 }
 
@@ -143,8 +152,8 @@ static void a_part(void **state)
         part->data[i] = shared.moving->data[x + size[0] * (y + (size_t)size[1] * z)];
     }
     clv_matrix_identity(none);
-    through(shared.moving, CLV_MATRIX(none), as_is);
-    through(part, CLV_MATRIX(none), found);
+    through(shared.moving, CLVOX_METRIC_MI, CLV_MATRIX(none), as_is);
+    through(part, CLVOX_METRIC_MI, CLV_MATRIX(none), found);
     assert_that(cbrt(clv_matrix_determinant(CLV_MATRIX(found))) > .5, "scaled by %g",
                 cbrt(clv_matrix_determinant(CLV_MATRIX(found))));
     clvox_volume_destroy(&part);

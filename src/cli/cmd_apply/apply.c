@@ -24,7 +24,7 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
         image->hint != CLVOX_LABELS_NONE) {
         cli_remark(cli, 0, "%s: taken for labels (%s), which are kept; --interp linear takes it for an image\n",
                    a->image, clvox_label_reason(image->hint));
-        cJSON_DeleteItemFromObject(cli->log, "taken_for_labels");
+        cJSON_DeleteItemFromObject(cli->log, "taken_for_labels"); /* of a list, the last image's stays */
         cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));
     }
     CLV_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &a->how, out));

@@ -110,14 +110,6 @@ end:
     return status;
 }
 
-static void fail(row *one, const char *message)
-{
-    one->message = strdup(message);
-    for (char *c = one->message; c && *c; c++)
-        if (*c == '\t' || *c == '\n')
-            *c = ' ';
-}
-
 static void *write_out(void *user)
 {
     writing *w = user;
@@ -137,7 +129,7 @@ static void finish(command *cli, writing *w)
     if (w->status >= 0)
         cli_log_output(cli, w->apply.out);
     else
-        fail(w->row, w->message);
+        w->row->message = cli_table_text(w->message);
     clvox_volume_destroy(&w->out);
 }
 
@@ -164,7 +156,7 @@ static int solve_all(command *cli, list *l)
         const int made = cli_apply_make(cli, &a, &out);
         finish(cli, &now);
         if (made < 0) {
-            fail(one, clvox_message());
+            one->message = cli_table_text(clvox_message());
             continue;
         }
         now = (writing){.apply = a, .row = one, .out = out};

@@ -234,10 +234,7 @@ static void fail(row *one, const char *message)
 {
     one->state = FAILED;
     free(one->message);
-    one->message = strdup(message);
-    for (char *c = one->message; c && *c; c++)
-        if (*c == '\t' || *c == '\n')
-            *c = ' ';
+    one->message = cli_table_text(message);
 }
 
 static int keep(job *j, int status)

@@ -47,14 +47,6 @@ static int list_around(const linear_stage *stage, clvox_linear kind, const linea
     return made;
 }
 
-/* Small overlaps agree by chance. */
-static void doubt(linear_state *states, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (isfinite(states[i].value))
-            states[i].value *= fmin(1, states[i].overlap / .6);
-}
-
 /* to = min(to, max(from, least)). */
 static void nearer(const unsigned char *from, unsigned char least, unsigned char *to, size_t count)
 {
@@ -270,7 +262,7 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
     around = list_around(stage, stiff, states, count, trials);
     CLV_TRY(linear_evaluate(stage, &(linear_measure){level, CLVOX_METRIC_NCC, 8, stiff}, trials, around,
                             true));
-    doubt(trials, around);
+    linear_weigh(trials, around);
     CLV_TRY(linear_sort(stage, trials, &around, 0));
     around = around < IMPROVED ? around : IMPROVED;
     CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, stiff}, 5, .05 * mm}, trials,

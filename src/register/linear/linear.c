@@ -131,6 +131,15 @@ end:
     return status;
 }
 
+/* By mutual information, which is never negative, at the finest level: ratios of its values say something. */
+static int look_at(linear_stage *stage, linear_state *states, int count)
+{
+    const linear_measure measure = {0, CLVOX_METRIC_MI, stage->bins, stage->run->options->linear};
+    int status = linear_evaluate(stage, &measure, states, count, false);
+    linear_weigh(states, count);
+    return status;
+}
+
 /* Where rotations far from the header are better at the coarsest level, they are followed to the finest; what is not
  * better there, too, is said. */
 static int turn(linear_stage *stage, linear_state *state)
@@ -148,8 +157,7 @@ static int turn(linear_stage *stage, linear_state *state)
     bool turned_differ = stage->run->contrasts_differ;
     stage->run->contrasts_differ = differ;
     both[1] = turned[0];
-    const linear_measure measure = {0, stage->metric, stage->bins, stage->run->options->linear};
-    CLV_TRY(linear_evaluate(stage, &measure, both, 2, false));
+    CLV_TRY(look_at(stage, both, 2));
     if (both[1].value > MARGIN * both[0].value) {
         *state = both[1];
         stage->run->contrasts_differ = turned_differ;
@@ -177,8 +185,7 @@ static bool searches(const clvox_register_options *o)
     return o->linear != CLVOX_LINEAR_NONE && (o->init == CLVOX_INIT_MOMENTS || o->init == CLVOX_INIT_AUTO);
 }
 
-/* run->matrix, of a run that begins with the image that comes first. value: of the metric at the finest level, times
- * the share of the smaller image that counts there; NULL: not wanted. */
+/* run->matrix, of a run that begins with the image that comes first. value: of look_at; NULL: not wanted. */
 static int find(clv_registration *run, double *value)
 {
     int status = CLVOX_OK;
@@ -227,9 +234,8 @@ static int find(clv_registration *run, double *value)
         linear_to_matrix(&stage, &states[0], run->matrix);
     }
     if (value && count > 0) {
-        const linear_measure measure = {0, stage.metric, stage.bins, o->linear};
-        CLV_TRY(linear_evaluate(&stage, &measure, states, 1, false));
-        *value = states[0].value * fmin(1, states[0].overlap / .6);
+        CLV_TRY(look_at(&stage, states, 1));
+        *value = states[0].value;
     }
 end:
     linear_levels_free(&stage);

@@ -136,6 +136,9 @@ int linear_settle(linear_stage *stage, int level, clvox_metric metric, const lin
 int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_state *states, int count,
                          bool *done);
 
+/* Lowers values above 0 where little overlaps, which agrees by chance (search.c). */
+void linear_weigh(linear_state *states, int count);
+
 /* States in falling order of their value, those within mm of a better one left out. */
 int linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm);
 /* How far two maps move a point at the radius apart, at most about, mm. */

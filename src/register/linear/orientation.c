@@ -30,21 +30,12 @@ static int list(const linear_stage *stage, linear_state *states)
     }
     for (int i = 0; i < SPREAD; i++) {
         linear_state s = {.value = 0};
-        linear_rotation(i, SPREAD, s.linear);
-        if (linear_angle(CLV_MATRIX3(s.linear)) > ANGLE)
+        if (linear_rotation(i, SPREAD, s.linear) > ANGLE)
             states[count++] = s;
     }
     for (int i = 0; i < count; i++)
         memcpy(states[i].shift, stage->moving.center, sizeof states[i].shift);
     return count;
-}
-
-/* Small overlaps agree by chance. */
-static void doubt(linear_state *states, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (isfinite(states[i].value))
-            states[i].value *= fmin(1, states[i].overlap / .6);
 }
 
 int linear_turned(linear_stage *stage, const linear_state *state, linear_state *better, int room, int *found)
@@ -64,14 +55,14 @@ int linear_turned(linear_stage *stage, const linear_state *state, linear_state *
         return clv_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     count = list(stage, states);
     CLV_TRY(linear_evaluate(stage, &climb.measure, states, count, false));
-    doubt(states, count);
+    linear_weigh(states, count);
     CLV_TRY(linear_sort(stage, states, &count, 0));
     count = count < IMPROVED ? count : IMPROVED;
     CLV_TRY(linear_optimise(stage, &climb, states, count));
-    doubt(states, count);
+    linear_weigh(states, count);
     CLV_TRY(linear_sort(stage, states, &count, 1.5 * stage->level[level].mm));
     CLV_TRY(linear_optimise(stage, &climb, &here, 1));
-    doubt(&here, 1);
+    linear_weigh(&here, 1);
     for (int i = 0; i < count && *found < room && isfinite(here.value); i++)
         if (states[i].value > MARGIN * here.value)
             better[(*found)++] = states[i];

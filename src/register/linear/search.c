@@ -100,18 +100,23 @@ static void list_trials(const linear_stage *stage, clvox_linear kind, trials *t)
     free(rotations);
 }
 
+void linear_weigh(linear_state *states, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (isfinite(states[i].value))
+            states[i].value *= fmin(1, states[i].overlap / .6);
+}
+
 /* A rotation beyond 60 degrees has to be better to be believed: headers are
  * mostly right. */
 static void doubt(linear_state *states, int count)
 {
     for (int i = 0; i < count; i++) {
         double beyond = linear_angle(CLV_MATRIX3(states[i].linear)) - M_PI / 3;
-        if (isfinite(states[i].value)) {
+        if (isfinite(states[i].value))
             states[i].value *= 1 - .1 * fmin(fmax(beyond, 0), 1);
-            /* Small overlaps agree by chance. */
-            states[i].value *= fmin(1, states[i].overlap / .6);
-        }
     }
+    linear_weigh(states, count);
 }
 
 int linear_search(linear_stage *stage, const linear_state *given, int given_count, linear_state *best,
