@@ -7,22 +7,14 @@
 
 #include "base/matrix.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "base/status.h"
 
 static const double two_pi = 6.283185307179586476925;
 
-/* splitmix64 of (seed, counter): every value stands alone, in any order. */
-static uint64_t hash(uint64_t seed, uint64_t counter)
-{
-    uint64_t z = seed * 0xd1342543de82ef95u + counter * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 static double uniform(uint64_t seed, uint64_t counter)
 {
-    return (double)(hash(seed, counter) >> 11) * 0x1p-53;
+    return (double)(clv_random(seed, counter) >> 11) * 0x1p-53;
 }
 
 /* A sum of 16-bit uniforms is exact, so that it is the same on every machine,
@@ -31,7 +23,7 @@ double clv_phantom_normal(uint64_t seed, uint64_t counter)
 {
     double sum = 0;
     for (uint64_t word = 0; word < 3; word++) {
-        uint64_t bits = hash(seed, 3 * counter + word);
+        uint64_t bits = clv_random(seed, 3 * counter + word);
         for (int i = 0; i < 4; i++)
             sum += (double)((bits >> (16 * i)) & 0xffff);
     }
@@ -169,7 +161,7 @@ int clv_phantom_warp_make(const clvox_grid *grid, double amplitude, uint64_t see
         for (int a = 0; a < 3; a++) {
             if (!warp.thick[a])
                 continue;
-            warp.k[m][a] = (double)(hash(seed, at + 1 + (uint64_t)a) % 5) - 2;
+            warp.k[m][a] = (double)(clv_random(seed, at + 1 + (uint64_t)a) % 5) - 2;
             double along = 2 * uniform(seed, at + 4 + (uint64_t)a) - 1;
             for (int i = 0; i < 3; i++)
                 warp.direction[m][i] += along * grid->to_ras[i][a] / spacing[a];
@@ -437,7 +429,7 @@ int clv_phantom_image(const clv_phantom *phantom, const clvox_grid *grid,
     if (status < 0)
         return status;
     sampling s = {.warp = warp, .phantom = phantom, .matrix = matrix, .grid = grid, .to = (*out)->data,
-                  .noise = hash(phantom->seed, ~noise_seed)};
+                  .noise = clv_random(phantom->seed, ~noise_seed)};
     return clv_parallel((size_t)grid->size[2], sample_image_plane, &s);
 }
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLVOX_STATS_H
+#define CLVOX_STATS_H
+
+#include "clvox/device.h"
+#include "clvox/volume.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Permutation tests of the maps of several subjects, voxel by voxel, by a general linear model. */
+
+typedef struct clvox_stats_design {
+    int subjects;
+    /* The tested column: a number for each subject; 0 and 1 compare two groups (a pooled two-sample t). NULL: the
+     * mean against 0. */
+    const double *tested;
+    /* Nuisances, besides the constant: covariate c of subject s at c * subjects + s. May be NULL. With the mean as
+     * the test they are centred, so that it is the mean at their means. */
+    const double *covariates;
+    int covariate_count;
+    const char *const *names; /* for messages: of the tested column, then of the covariates. NULL: none */
+} clvox_stats_design;
+
+typedef enum clvox_connectivity {
+    CLVOX_CONNECTIVITY_6 = 0, /* faces */
+    CLVOX_CONNECTIVITY_26     /* faces, edges and corners */
+} clvox_connectivity;
+
+typedef struct clvox_stats_options {
+    int permutations; /* 5000; all that there are, once each, where these are no more */
+    int seed;
+    int two_sided;                   /* |t| instead of t */
+    int less;                        /* a negative effect instead of a positive one: t changes its sign */
+    int one_minus_p;                 /* maps hold 1 - p, as those of FSL randomise do */
+    int tfce;                        /* also by threshold-free cluster enhancement (Smith and Nichols 2009) */
+    double tfce_height, tfce_extent; /* H and E: 2 and .5 */
+    clvox_connectivity tfce_connectivity;
+    double memory; /* most MiB of device memory; 0: what there is. Changes no result */
+    int (*progress)(void *user, const char *stage, double fraction); /* not 0 stops. May be NULL */
+    void *user;
+} clvox_stats_options;
+
+/* The values named above, and connectivity 6, as in FSL randomise and PALM. */
+CLVOX_API void clvox_stats_defaults(clvox_stats_options *options);
+
+/* A statistic and its p-values. Where a voxel is not tested the statistic is 0 and p is 1. */
+typedef struct clvox_stats_map {
+    clvox_volume *statistic;
+    clvox_volume *p;     /* of the voxel alone */
+    clvox_volume *p_fwe; /* against the largest statistic of all voxels: family-wise */
+    double largest;      /* of the statistic, or with two_sided of its size */
+    int peak[3];         /* the voxel where that is */
+    double smallest_p, smallest_p_fwe;
+    double threshold;   /* above it p_fwe is at most .05; NaN: with so few permutations it never is */
+    size_t significant; /* voxels with a p_fwe of at most .05 */
+} clvox_stats_map;
+
+typedef struct clvox_stats_result {
+    clvox_stats_map t, tfce; /* the latter's volumes NULL without options.tfce */
+    int dof;
+    int permutations;     /* done, the data as they are among them */
+    int exact;            /* 1: all that there are */
+    size_t asked, tested; /* voxels of the mask, and of them those with values to test */
+    size_t not_finite;    /* left out: a subject's value is NaN or infinite */
+    size_t constant;      /* left out: all subjects have one value, or the nuisances explain all */
+} clvox_stats_result;
+
+/* Tests the maps: count volumes of one frame on one grid, one a subject, or one volume (count 1) with as many frames as
+ * there are subjects. mask (on their grid, above 0; NULL: everywhere) says which voxels are a family.
+ *
+ * With the design [Z x], x the tested column and Z the nuisances with the constant, t is that of x in the least-squares
+ * fit, with subjects - columns degrees of freedom. Permutations are those of Freedman and Lane (1983): the residuals
+ * of the data against Z are permuted and the model is fitted anew; for the mean their signs are flipped instead
+ * (subjects are symmetric around it). Where the permutations that differ (of two groups n over k; n! over those of
+ * subjects with the same row; 2^n flips) are no more than options->permutations, each is done once; else the first
+ * is the data as they are, and the others are drawn at random.
+ *
+ *   p     = permutations in which the statistic at the voxel is at least that of the data / permutations
+ *   p_fwe = permutations in which the largest statistic of all voxels is at least that of the voxel / permutations
+ *
+ * where equal means equal to 1e-5 of the value. TFCE sums extent^E h^H dh over h = dh, 2 dh, ..., dh a hundredth of the
+ * largest t of the data (at least .001), over clusters of t >= h; with two_sided over those of t <= -h too.
+ *
+ * The same bits for a seed on a device. Host memory: the maps, as much again for their residuals in the mask, and with
+ * tfce 160 MiB or more.
+ *
+ * options NULL: the defaults. On success the result is the caller's, for clvox_stats_result_free; on failure it holds
+ * nothing. CLVOX_ERROR_ARGUMENT: maps on different grids, counts that do not fit, options out of range; _DATA: a design
+ * whose columns depend on each other or that leaves no degree of freedom, or no voxel to test; _STOPPED. */
+CLVOX_API int clvox_stats(clvox_context *context, const clvox_volume *const *maps, int count,
+                          const clvox_stats_design *design, const clvox_volume *mask,
+                          const clvox_stats_options *options, clvox_stats_result *result);
+
+/* Releases what the result holds. NULL is legal. */
+CLVOX_API void clvox_stats_result_free(clvox_stats_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/options.h"
+
+#define FIELD(field) CLV_FIELD(clvox_stats_options, field)
+
+static const char *const connectivities[] = {"6", "26", NULL};
+
+static const char *of_tfce(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_stats_options *o = values;
+    (void)row;
+    (void)text;
+    return o->tfce ? NULL : "without --tfce";
+}
+
+static const char *of_one_side(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_stats_options *o = values;
+    (void)row;
+    (void)text;
+    return o->two_sided ? "but on the sign of t with --two-sided" : NULL;
+}
+
+static const clv_option rows[] = {
+    {.name = "permutations",
+     .type = CLV_OPTION_INTEGER,
+     FIELD(permutations),
+     .least = 1,
+     .most = 10000000,
+     .help = "permutations; all there are, once each, where these are no more"},
+    {.name = "seed", .type = CLV_OPTION_INTEGER, FIELD(seed), .help = "seed of the random permutations"},
+    {.name = "two-sided", .type = CLV_OPTION_FLAG, FIELD(two_sided), .help = "test both directions, by |t|"},
+    {.name = "less",
+     .type = CLV_OPTION_FLAG,
+     FIELD(less),
+     .idle = of_one_side,
+     .help = "test for a negative effect; t changes its sign"},
+    {.name = "one-minus-p",
+     .type = CLV_OPTION_FLAG,
+     FIELD(one_minus_p),
+     .help = "write 1 - p, as FSL does, instead of p"},
+    {.name = "tfce", .type = CLV_OPTION_FLAG, FIELD(tfce), .help = "also threshold-free cluster enhancement"},
+    {.name = "tfce-height",
+     .key = "tfce_height",
+     .type = CLV_OPTION_NUMBER,
+     FIELD(tfce_height),
+     .most = 10,
+     .idle = of_tfce,
+     .help = "exponent H of the height"},
+    {.name = "tfce-extent",
+     .key = "tfce_extent",
+     .type = CLV_OPTION_NUMBER,
+     FIELD(tfce_extent),
+     .most = 10,
+     .idle = of_tfce,
+     .help = "exponent E of the extent"},
+    {.name = "tfce-connectivity",
+     .type = CLV_OPTION_CHOICE,
+     FIELD(tfce_connectivity),
+     .words = connectivities,
+     .idle = of_tfce,
+     .help = "neighbours of a voxel in a cluster"},
+    {.name = "memory",
+     .type = CLV_OPTION_NUMBER,
+     FIELD(memory),
+     .argument = "MIB",
+     .help = "at most so much device memory (0: what there is)"},
+};
+
+void clvox_stats_defaults(clvox_stats_options *o)
+{
+    *o = (clvox_stats_options){.permutations = 5000, .tfce_height = 2, .tfce_extent = .5};
+}
+
+static void defaults(void *values)
+{
+    clvox_stats_defaults(values);
+}
+
+const clv_option_table clv_stats_table = {.rows = rows,
+                                          .count = sizeof rows / sizeof rows[0],
+                                          .size = sizeof(clvox_stats_options),
+                                          .defaults = defaults};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data of a test: the voxels that have values to test, and their residuals against the nuisances. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "op/stats/glm_t.h"
+#include "stats/stats.h"
+#include "transform/field.h"
+
+enum { BLOCK = CLV_GLM_BLOCK, TESTED = 1, NOT_FINITE, CONSTANT };
+
+/* Of the variance, what values of float32 can leave of a perfect fit. */
+#define LEAST_LEFT 1e-13
+
+/* Of at most BLOCK voxels the residuals of unit length (subject s of voxel l at s * BLOCK + l), and what they are.
+ * A residual of a few roundings of float32 is that of a constant. */
+static void residuals(const clv_stats_data *d, const int32_t *place, int voxels, double *e, char *found)
+{
+    const clv_stats_model *m = d->model;
+    double total[BLOCK] = {0}, left[BLOCK] = {0}, dot[BLOCK];
+    for (int s = 0; s < m->subjects; s++)
+        for (int l = 0; l < voxels; l++) {
+            const double value = (double)d->map[s][place[l]];
+            e[s * BLOCK + l] = value;
+            total[l] += value * value;
+        }
+    for (int j = 0; j < m->nuisances; j++) {
+        const double *q = m->q + (size_t)j * (size_t)m->subjects;
+        memset(dot, 0, sizeof dot);
+        for (int s = 0; s < m->subjects; s++)
+            for (int l = 0; l < voxels; l++)
+                dot[l] += q[s] * e[s * BLOCK + l];
+        for (int s = 0; s < m->subjects; s++)
+            for (int l = 0; l < voxels; l++)
+                e[s * BLOCK + l] -= q[s] * dot[l];
+    }
+    for (int s = 0; s < m->subjects; s++)
+        for (int l = 0; l < voxels; l++)
+            left[l] += e[s * BLOCK + l] * e[s * BLOCK + l];
+    for (int l = 0; l < voxels; l++) {
+        found[l] = !isfinite(total[l]) ? NOT_FINITE : left[l] > 4e-14 * total[l] ? TESTED : CONSTANT;
+        left[l] = found[l] == TESTED ? 1 / sqrt(left[l]) : 0;
+    }
+    for (int s = 0; s < m->subjects; s++)
+        for (int l = 0; l < voxels; l++)
+            e[s * BLOCK + l] *= left[l];
+}
+
+typedef struct work {
+    const clv_stats_data *d;
+    double *e;   /* a block for each worker */
+    size_t each; /* of its doubles */
+    char *found; /* of every voxel of the grid: 0, or what it is */
+    size_t voxels;
+    int first, count;
+    float *out, *t;
+} work;
+
+static int run(work *w, size_t count, clv_task task)
+{
+    w->each = (size_t)w->d->model->subjects * BLOCK;
+    w->e = malloc((size_t)clv_threads() * w->each * sizeof *w->e);
+    int status = w->e ? clv_parallel((count + BLOCK - 1) / BLOCK, task, w)
+                      : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    free(w->e);
+    return status;
+}
+
+static int find_block(void *user, size_t index, int worker)
+{
+    const work *w = user;
+    const size_t first = index * BLOCK, end = first + BLOCK < w->voxels ? first + BLOCK : w->voxels;
+    int32_t place[BLOCK] = {0};
+    char found[BLOCK];
+    int count = 0;
+    for (size_t i = first; i < end; i++)
+        if (!w->d->mask || w->d->mask[i] > 0)
+            place[count++] = (int32_t)i;
+    residuals(w->d, place, count, w->e + (size_t)worker * w->each, found);
+    for (int l = 0; l < count; l++)
+        w->found[place[l]] = found[l];
+    return CLVOX_OK;
+}
+
+static int fill_block(void *user, size_t index, int worker)
+{
+    const work *w = user;
+    const int first = (int)index * BLOCK, count = w->count - first < BLOCK ? w->count - first : BLOCK;
+    const int subjects = w->d->model->subjects;
+    float *out = w->out + index * w->each;
+    double *e = w->e + (size_t)worker * w->each;
+    char found[BLOCK];
+    residuals(w->d, w->d->place + w->first + first, count, e, found);
+    for (int s = 0; s < subjects; s++)
+        for (int l = 0; l < BLOCK; l++)
+            out[s * BLOCK + l] = l < count ? (float)e[s * BLOCK + l] : 0;
+    for (int l = 0; w->t && l < count; l++) {
+        double r = 0;
+        for (int s = 0; s < subjects; s++)
+            r += w->d->model->x[s] * e[s * BLOCK + l];
+        w->t[first + l] = (float)(r * sqrt(w->d->model->dof / fmax(1 - r * r, LEAST_LEFT)));
+    }
+    return CLVOX_OK;
+}
+
+int clv_stats_residuals(const clv_stats_data *d, int first, int count, float *out, float *t)
+{
+    return run(&(work){.d = d, .first = first, .count = count, .out = out, .t = t}, (size_t)count,
+               fill_block);
+}
+
+static int check(const clvox_volume *const *maps, int count, int subjects, const clvox_volume *mask)
+{
+    if (count != 1 && count != subjects)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d maps for %d subjects; one for each is needed", count,
+                        subjects);
+    const int frames = count == 1 ? subjects : 1;
+    for (int i = 0; i < count; i++) {
+        if (maps[i]->frames != frames)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "map %d has %d volumes, not %d", i + 1, maps[i]->frames,
+                            frames);
+        if (!clvox_grid_equal(&maps[i]->grid, &maps[0]->grid))
+            return clv_fail(CLVOX_ERROR_ARGUMENT,
+                            "map %d is on another grid than the first; resample it there", i + 1);
+    }
+    if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &maps[0]->grid)))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "the mask is not on the grid of the maps; resample it there");
+    return clv_field_check(&maps[0]->grid);
+}
+
+/* Lists the voxels that are tested and counts the others. */
+static int list(const work *w, clv_stats_data *d)
+{
+    for (size_t i = 0; i < w->voxels; i++) {
+        d->asked += w->found[i] > 0;
+        d->tested += w->found[i] == TESTED;
+        d->not_finite += w->found[i] == NOT_FINITE;
+        d->constant += w->found[i] == CONSTANT;
+    }
+    if (!d->tested)
+        return clv_fail(
+            CLVOX_ERROR_DATA,
+            "no voxel is left to test: of %zu%s, %zu have values that are not finite and %zu do not vary",
+            d->asked, d->mask ? " in the mask" : "", d->not_finite, d->constant);
+    d->place = malloc((size_t)d->tested * sizeof *d->place);
+    if (!d->place)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    int count = 0;
+    for (size_t i = 0; i < w->voxels; i++)
+        if (w->found[i] == TESTED)
+            d->place[count++] = (int32_t)i;
+    return CLVOX_OK;
+}
+
+int clv_stats_data_make(const clvox_volume *const *maps, int count, const clv_stats_model *model,
+                        const clvox_volume *mask, clv_stats_data *out)
+{
+    int status = CLVOX_OK;
+    clv_stats_data d = {.model = model, .mask = mask ? mask->data : NULL};
+    work w = {.d = &d};
+    *out = (clv_stats_data){.model = NULL};
+    CLV_TRY(check(maps, count, model->subjects, mask));
+    memcpy(d.size, maps[0]->grid.size, sizeof d.size);
+    w.voxels = clvox_grid_voxels(&maps[0]->grid);
+    w.found = calloc(w.voxels, 1);
+    d.map = malloc((size_t)model->subjects * sizeof *d.map);
+    if (!w.found || !d.map) {
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        goto end;
+    }
+    for (int s = 0; s < model->subjects; s++)
+        d.map[s] = count == 1 ? maps[0]->data + (size_t)s * w.voxels : maps[s]->data;
+    CLV_TRY(run(&w, w.voxels, find_block));
+    CLV_TRY(list(&w, &d));
+    *out = d;
+end:
+    free(w.found);
+    if (status < 0)
+        clv_stats_data_free(&d);
+    return status;
+}
+
+void clv_stats_data_free(clv_stats_data *d)
+{
+    free(d->map);
+    free(d->place);
+    *d = (clv_stats_data){.model = NULL};
+}
