@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Landmarks of two images that meet in a middle (or in the second one): where they
  * lie there, and the force that brings those of a pair together. */
-#include "common/grid.clh"
-#include "common/sample.clh"
+#include "anatomy/place.clh"
 
 #ifndef HAS_SECOND
 #define HAS_SECOND 0
@@ -10,61 +9,6 @@
 #ifndef GAUSSIAN
 #define GAUSSIAN 0
 #endif
-
-/* Newton steps; voxels within which a place is found; determinants below which the derivative is not used. */
-enum { TRIES = 24 };
-#define FOUND 2e-5f
-#define FLAT 0.02f
-
-/* A place, and how the map changes there: the columns of D(x + u), voxels by voxels. */
-typedef struct spot {
-    float3 at, x, y, z;
-} spot;
-
-static inline float determinant_of(const spot *s)
-{
-    return dot(s->x, cross(s->y, s->z));
-}
-
-/* The place whose image under x + u is to, by Newton's method; a step that leads no nearer is halved. */
-static inline void find_place(__global const float *u, grid g, float3 to, spot *place)
-{
-    spot best = {to, (float3)(1, 0, 0), (float3)(0, 1, 0), (float3)(0, 0, 1)};
-    float3 way = (float3)(0.0f), at = to;
-    float nearest = INFINITY, share = 1.0f;
-    for (int i = 0; i < TRIES && !(nearest <= FOUND * FOUND); i++) {
-        spot here = {at, (float3)(0.0f), (float3)(0.0f), (float3)(0.0f)};
-        float3 left = at - to + g.inverse.xyz * sample_vec_gradient(u, g.size, at, &here.x, &here.y, &here.z);
-        float apart = dot(left, left);
-        if (apart < nearest) {
-            here.x = here.x * g.inverse.xyz + (float3)(1, 0, 0);
-            here.y = here.y * g.inverse.xyz + (float3)(0, 1, 0);
-            here.z = here.z * g.inverse.xyz + (float3)(0, 0, 1);
-            best = here;
-            nearest = apart;
-            share = 1.0f;
-            float d = determinant_of(&here);
-            way = left;
-            if (d > FLAT)
-                way = (float3)(dot(left, cross(here.y, here.z)), dot(left, cross(here.z, here.x)),
-                               dot(left, cross(here.x, here.y))) / d;
-        } else {
-            share *= 0.5f;
-        }
-        at = best.at - share * way;
-    }
-    *place = best;
-}
-
-/* The derivative by u at a place whose own derivative is d, mm: D(x + u)^-T d. */
-static inline float3 pull_of(const spot *s, grid g, float3 d)
-{
-    float whole = determinant_of(s);
-    if (!(whole > FLAT))
-        return d;
-    d *= g.spacing.xyz;
-    return (cross(s->y, s->z) * d.x + cross(s->z, s->x) * d.y + cross(s->x, s->y) * d.z) / whole * g.inverse.xyz;
-}
 
 /* points: `count` of the first image, then of the second, in voxels. tracked: the same,
  * two float4 each: the place and (of the first) the squared distance, mm; the vector. */
