@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""clvox: registration, surfaces, diffusion tensors and filters of 3-D brain images on OpenCL devices.
+
+    import clvox
+    result = clvox.register("subject.nii.gz", "atlas.nii.gz")
+    result.warped.write("warped.nii.gz")
+
+Functions take Volumes, file names, nibabel images or pairs (array, affine), and return Volumes (data, affine). Lengths are
+millimetres, coordinates RAS. Options are those of the command `clvox`, with _ for -: help(clvox.register) lists them. What
+goes wrong is a clvox.Error with the library's sentence."""
+from . import filter, surface, tensor  # pylint: disable=redefined-builtin
+from ._abi import VERSION as __version__
+from ._library import Context, Error, devices, options, use
+from .registration import Registration, register
+from .surface import Surface
+from .transform import apply, apply_points, compose, inverse, invert, jacobian, read_affine, write_affine
+from .volume import Volume, read
+
+__all__ = ["Context", "Error", "Registration", "Surface", "Volume", "apply", "apply_points", "compose", "devices", "filter",
+           "inverse", "invert", "jacobian", "options", "read", "read_affine", "register", "surface", "tensor", "use",
+           "write_affine"]

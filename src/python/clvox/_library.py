@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared library: finding it, calling it, its errors, its options."""
+import ctypes
+import difflib
+import glob
+import importlib.util
+import keyword
+import os
+import threading
+import types
+
+import numpy as np
+
+from . import _abi
+
+
+class Error(Exception):
+    """What the library could not do, in its own sentence. `status`: its code, as `_abi.CLVOX_ERROR_DATA`."""
+
+    def __init__(self, message, status=_abi.CLVOX_ERROR_ARGUMENT):
+        super().__init__(message)
+        self.status = status
+
+
+# ---- loading ----------------------------------------------------------------
+
+def _lend_driver():
+    """Where the system has no OpenCL driver and PyPI's pocl-binary-distribution is installed, take that."""
+    if os.environ.get("OCL_ICD_VENDORS") or glob.glob("/etc/OpenCL/vendors/*.icd"):
+        return
+    found = importlib.util.find_spec("pocl_binary_distribution")
+    if found and found.origin:
+        site = os.path.dirname(os.path.dirname(found.origin))
+        drivers = glob.glob(os.path.join(site, "pyopencl", ".libs", "libpocl*.so"))
+        if drivers:
+            os.environ["OCL_ICD_VENDORS"] = drivers[0]
+
+
+def _load():
+    here = os.path.dirname(os.path.abspath(__file__))
+    # By name; beside the package, as in a wheel; in a build folder; where the loader finds it.
+    places = [os.environ.get("CLVOX_LIBRARY"), os.path.join(here, "lib", "libclvox.so.0"),
+              os.path.join(here, "..", "..", "libclvox.so.0")]
+    place = next((p for p in places if p and os.path.exists(p)), "libclvox.so.0")
+    _lend_driver()
+    try:
+        library = ctypes.CDLL(place)
+    except OSError as error:
+        raise ImportError(f"clvox: the library cannot be loaded ({error}); install libclvox0, or name the file in "
+                          "the environment variable CLVOX_LIBRARY") from None
+    for name, (result, parameters) in _abi.FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, parameters
+    version = library.clvox_version().decode()
+    if version != _abi.VERSION:
+        raise ImportError(f"clvox: {place} is version {version}, and this package is for {_abi.VERSION}")
+    return library
+
+
+lib = _load()
+
+
+def call(function, *arguments):
+    """Calls a function of the library; a negative result becomes an Error."""
+    status = function(*arguments)
+    if status < 0:
+        raise Error(lib.clvox_message().decode(errors="replace"), status)
+    return status
+
+
+def words(prefix):
+    """The names of an enumeration, in lower case: words("CLVOX_KIND_") is {"scalar": 0, "label": 1, ...}."""
+    return {name[len(prefix):].lower(): value for name, value in vars(_abi).items() if name.startswith(prefix)}
+
+
+def word(prefix, name, what):
+    """The value of one of these names."""
+    known = words(prefix)
+    if name not in known:
+        raise Error(f"{what}: {name!r} is not known; the choices are {', '.join(known)}")
+    return known[name]
+
+
+# ---- devices ----------------------------------------------------------------
+
+class Context:
+    """An OpenCL device in use. device: an index of devices(), "gpu", "cpu" or a part of a name; None: the environment's
+    CLVOX_DEVICE, else the best. One thread at a time may use a context."""
+
+    def __init__(self, device=None, *, cache=True, wisdom=True, verbosity=0):
+        options = _abi.clvox_context_options(device=None if device is None else str(device).encode(), no_cache=not cache,
+                                             no_wisdom=not wisdom, verbosity=verbosity)
+        self._as_parameter_ = ctypes.c_void_p()
+        call(lib.clvox_context_create, options, self._as_parameter_)
+
+    def __del__(self):
+        if getattr(self, "_as_parameter_", None):
+            lib.clvox_context_destroy(self._as_parameter_)
+
+    @property
+    def name(self):
+        """The name of the device."""
+        return lib.clvox_context_limits(self)[0].name.decode()
+
+
+_own = threading.local()
+
+
+def use(device=None, **more):
+    """Opens the device that calls of this thread without `context` go to from now on; arguments as Context's."""
+    _own.context = Context(device, **more)
+    return _own.context
+
+
+def context_or_own(context):
+    """`context`, or for None that of this thread."""
+    return context or getattr(_own, "context", None) or use()
+
+
+def devices():
+    """The OpenCL devices, best first: name, platform, driver, usable, is_default, reason (why it is not usable), ..."""
+    array = ctypes.POINTER(_abi.clvox_device)()
+    count = call(lib.clvox_devices_list, array)
+    try:
+        rows = [values(array[i]) for i in range(count)]
+    finally:
+        lib.clvox_devices_free(array)
+    return [types.SimpleNamespace(**vars(row.limits), usable=row.usable, is_default=row.is_default, reason=row.reason)
+            for row in rows]
+
+
+# ---- structs ----------------------------------------------------------------
+
+class Result(types.SimpleNamespace):
+    """What a function of the library found: its result struct, fields as include/clvox documents them."""
+
+
+def _attribute(name):
+    """A name of the library in Python: update_sigma, lambda_."""
+    name = name.replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+adopted = {}  # what becomes of pointers to structs, by type: set by the modules that have such objects
+
+
+def values(struct, into=Result):
+    """A struct as an object: numbers, arrays, texts, and objects for what the library made, which they then own."""
+    found = {}
+    for name, kind in struct._fields_:
+        value = getattr(struct, name)
+        if kind in adopted:
+            value = adopted[kind](value) if value else None
+        elif isinstance(value, ctypes.Structure):
+            value = values(value)
+        elif isinstance(value, ctypes.Array) and isinstance(value[0], ctypes.Structure):
+            value = [values(one) for one in value]
+        elif isinstance(value, ctypes.Array) and kind._type_ in adopted:
+            value = [adopted[kind._type_](one) if one else None for one in value]
+        elif isinstance(value, ctypes.Array):
+            value = np.array(value)
+        elif isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        found[_attribute(name)] = value
+    return into(**found)
+
+
+# ---- options ----------------------------------------------------------------
+
+TABLES = {"register": "clvox_register_table", "surface denoise": "clvox_denoise_table", "tensor fit": "clvox_tensor_fit_table",
+          "tensor denoise": "clvox_tensor_denoise_table", "filter nlm": "clvox_nlm_table", "filter n4": "clvox_bias_table"}
+
+
+def _table(verb):
+    if verb not in TABLES:
+        raise Error(f"{verb!r} has no options of its own; these have: {', '.join(TABLES)}")
+    return getattr(lib, TABLES[verb])()
+
+
+def options(verb):
+    """The options of a function, by keyword: options("register")["metric"].help, .argument (what it takes), .standard.
+    verb: as the command names it, "register", "surface denoise", "tensor fit", "tensor denoise", "filter nlm", "filter n4"."""
+    rows, text = {}, _abi.clvox_option_text()
+    while lib.clvox_option_describe(_table(verb), len(rows), text):
+        row = values(text)
+        rows[_attribute(row.name)] = row
+    return rows
+
+
+def set_options(verb, given, struct, edge=0.0):
+    """Sets fields of an options struct by keyword. None and False: not given. edge: of a voxel, in mm."""
+    known = options(verb)
+    names, texts = [], []
+    for key, value in given.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            raise Error(f"{verb}: there is no option {key}" + (f"; did you mean {near[0]}?" if near else
+                                                               f"; there are {', '.join(known)}"))
+        row = known[key]
+        if value is None or value is False:
+            continue
+        if isinstance(value, (tuple, list, np.ndarray)):
+            value = ("," if "," in row.argument or isinstance(value[0], str) else "x").join(str(v) for v in value)
+        elif row.flag and value is not True:
+            raise Error(f"{verb}: {key} is True or False")
+        elif value is True and not row.flag:
+            raise Error(f"{verb}: {key} takes {row.argument}")
+        names.append(row.name.encode())
+        texts.append(str(value).encode())
+    count = len(names)
+    call(lib.clvox_options_set, _table(verb), (ctypes.c_char_p * count)(*names), (ctypes.c_char_p * count)(*texts), count, edge,
+         ctypes.byref(struct))
+
+
+def with_options(verb):
+    """A decorator that adds the options of the library to a function's documentation."""
+    def decorate(function):
+        rows = [f"    {key}: {row.argument or 'True'}: {row.help}" + (f" ({row.standard})" if row.standard else "")
+                for key, row in options(verb).items()]
+        function.__doc__ += "\n\n    Options:\n" + "\n".join(rows)
+        return function
+    return decorate
+
+
+class Progress:
+    """A callback for the library. What `function` (or Ctrl-C meanwhile) raises stops the library; check() raises it again."""
+
+    def __init__(self, prototype, function):
+        self.error = None
+
+        def body(_, *arguments):
+            try:
+                if function:
+                    function(*(a.decode() if isinstance(a, bytes) else a for a in arguments))
+                return 0
+            except BaseException as error:  # pylint: disable=broad-except
+                self.error = error
+                return 1
+        self.pointer = prototype(body)
+
+    def call(self, function, *arguments):
+        """As call(), with this callback among the arguments' fields."""
+        try:
+            return call(function, *arguments)
+        except Error:
+            if self.error:
+                raise self.error from None
+            raise
+
+
+def fill(struct, **fields):
+    """Sets fields of a struct and returns it."""
+    for name, value in fields.items():
+        setattr(struct, name, value)
+    return struct

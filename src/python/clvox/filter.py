@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters of volumes. All of them return a Volume on the same grid, frames being filtered one by one."""
+import ctypes
+import re
+
+from . import _abi
+from ._library import Error, call, context_or_own, lib, set_options, with_options
+from .volume import Volume, made, optional, volume
+
+
+def _lengths(given):
+    """Three lengths and whether they are voxels, of 2, "2mm", "2x2x1vox" or (2, 2, 1)."""
+    unit = "mm"
+    if isinstance(given, str):
+        match = re.fullmatch(r"([\d.]+(?:x[\d.]+)*)(mm|vox)?", given)
+        if not match:
+            raise Error(f"sigma: {given!r} is not a length, as '2mm' or '1.5vox'")
+        unit = match[2] or "mm"
+        given = match[1].split("x")
+    numbers = [float(n) for n in (given if isinstance(given, (tuple, list)) else [given])]
+    if len(numbers) not in (1, 3):
+        raise Error("sigma: one length, or one for each of three axes")
+    return (ctypes.c_double * 3)(*(numbers * 3)[:3]), int(unit == "vox")
+
+
+def gaussian(image, sigma, *, context=None):
+    """Gaussian smoothing. sigma: in mm, or as "1.5vox"; one, or three for x, y and z."""
+    return made(lib.clvox_filter_gaussian, context_or_own(context), volume(image).struct(), *_lengths(sigma))
+
+
+def sobel(image, *, context=None):
+    """The length of the gradient, per mm."""
+    return made(lib.clvox_filter_sobel, context_or_own(context), volume(image).struct())
+
+
+def unsharp(image, sigma, amount=1.0, *, context=None):
+    """image + amount (image - its Gaussian)."""
+    return made(lib.clvox_filter_unsharp, context_or_own(context), volume(image).struct(), *_lengths(sigma), amount)
+
+
+def median(image, radius=1, *, context=None):
+    """The median of the box of 2 radius + 1 voxels; one radius, or three for x, y and z."""
+    radii = radius if isinstance(radius, (tuple, list)) else [radius] * 3
+    return made(lib.clvox_filter_median, context_or_own(context), volume(image).struct(), (ctypes.c_int * 3)(*radii))
+
+
+@with_options("filter nlm")
+def nlm(image, mask=None, *, context=None, **options):
+    """Non-local means, by the noise that it measures."""
+    struct, out = _abi.clvox_nlm_options(), ctypes.POINTER(_abi.clvox_volume)()
+    lib.clvox_nlm_defaults(struct)
+    set_options("filter nlm", options, struct)
+    call(lib.clvox_filter_nlm, context_or_own(context), volume(image).struct(), optional(mask), struct, out, None)
+    return Volume._adopt(out)
+
+
+@with_options("filter n4")
+def n4(image, mask=None, *, context=None, **options):
+    """Corrects uneven brightness. Returns the corrected image and the field that it was divided by."""
+    struct, out, field = _abi.clvox_bias_options(), ctypes.POINTER(_abi.clvox_volume)(), ctypes.POINTER(_abi.clvox_volume)()
+    lib.clvox_bias_defaults(struct)
+    held = volume(image)
+    set_options("filter n4", options, struct, float(min(held.spacing)))
+    call(lib.clvox_filter_bias, context_or_own(context), held.struct(), optional(mask), struct, out, field, None)
+    return Volume._adopt(out), Volume._adopt(field)
+
+
+def winsorize(image, low=0.005, high=0.995, mask=None):
+    """Clips values at these quantiles."""
+    return made(lib.clvox_filter_winsorize, volume(image).struct(), optional(mask), low, high)
+
+
+def match(image, reference):
+    """Maps the values so that the histogram becomes that of reference."""
+    return made(lib.clvox_filter_match, volume(image).struct(), volume(reference).struct(), None)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registration of a pair of images."""
+import ctypes
+import os
+
+import numpy as np
+
+from . import _abi
+from ._library import Error, Progress, Result, context_or_own, lib, set_options, values, with_options, words
+from .transform import read_affine, set_matrix
+from .volume import optional, volume
+
+
+class Registration(Result):
+    """What register() found: matrix (4 x 4, RAS mm, fixed to moving), warp and inverse_warp (displacement Volumes or
+    None), warped (the moving image on the fixed grid), metric_before, metric_after, jacobian, suspicions and more, as
+    clvox_register_result of include/clvox/registration.h documents them."""
+
+    @property
+    def transforms(self):
+        """The chain that brings an image from the moving to the fixed space: apply(image, fixed, result.transforms)."""
+        return [self.warp, self.matrix] if self.warp is not None else [self.matrix]
+
+    @property
+    def suspicious(self):
+        """Why the result may be wrong, a word each: "folds", "overlap", ... Empty: nothing speaks against it."""
+        return [name for name, bit in words("CLVOX_SUSPECT_").items() if self.suspicions & bit]
+
+
+def _points(points):
+    array = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, 3)
+    return array, array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def _preset(struct, given, quick, best):
+    """As the command: the model first, then what the preset says of it, then the other options."""
+    if quick and best:
+        raise Error("register: quick and best contradict each other")
+    lib.clvox_register_defaults(struct)
+    struct.by_contrast = 1
+    if quick:
+        struct.deform = _abi.CLVOX_DEFORM_GREEDY
+    set_options("register", {"deform": given.get("deform")}, struct)
+    lib.clvox_register_preset(struct, _abi.CLVOX_PRESET_QUICK if quick else _abi.CLVOX_PRESET_BEST if best else
+                              _abi.CLVOX_PRESET_DEFAULT)
+
+
+@with_options("register")
+def register(fixed, moving, *, fixed_mask=None, moving_mask=None, weight=None, init=None, quick=False, best=False,
+             initial_warp=None, points=None, progress=None, context=None, **options):
+    """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
+
+    fixed, moving: Volumes, file names, nibabel images or pairs (array, affine); lists of them are channels, of `weight`.
+    fixed_mask, moving_mask: what counts is above 0. init: as the option, or a 4 x 4 matrix or a file that holds one.
+    quick: faster, less accurate; best: more regular. initial_warp: a displacement Volume to start from.
+    points: a pair of n x 3 arrays, corresponding landmarks in RAS mm, for points_weight.
+    progress: called with (level, iteration, metric, fraction of the work done); what it raises stops the registration.
+    Returns a Registration. Raises clvox.Error."""
+    struct = _abi.clvox_register_options()
+    _preset(struct, options, quick, best)
+    pairs = [[volume(v) for v in (image if isinstance(image, list) else [image])] for image in (fixed, moving)]
+    if len(pairs[0]) != len(pairs[1]) or not 1 <= len(pairs[0]) <= _abi.CLVOX_MAX_CHANNELS:
+        raise Error(f"register: {len(pairs[0])} fixed and {len(pairs[1])} moving images; a channel is one of each, and there "
+                    f"are at most {_abi.CLVOX_MAX_CHANNELS}")
+    if isinstance(init, str) and not os.path.exists(init):
+        options = {**options, "init": init}
+    elif init is not None:
+        set_matrix(struct, read_affine(init) if isinstance(init, (str, bytes, os.PathLike)) else init)
+        struct.init = _abi.CLVOX_INIT_MATRIX
+    set_options("register", options, struct, float(np.cbrt(np.prod(pairs[0][0].spacing))))
+    structs = [[v.struct() for v in side] for side in pairs]
+    masks = [optional(fixed_mask), optional(moving_mask), optional(initial_warp)]
+    images = _abi.clvox_register_images(channels=len(structs[0]))
+    for i, (a, b) in enumerate(zip(*structs)):
+        images.fixed[i], images.moving[i] = ctypes.pointer(a), ctypes.pointer(b)
+        images.weight[i] = 1 if weight is None else weight[i]
+    for name, mask in zip(("fixed_mask", "moving_mask", "initial_warp"), masks):
+        if mask is not None:
+            setattr(images, name, ctypes.pointer(mask))
+    if points is not None:
+        (a, images.fixed_points), (b, images.moving_points) = _points(points[0]), _points(points[1])
+        if len(a) != len(b):
+            raise Error(f"register: {len(a)} points of the fixed and {len(b)} of the moving image; they correspond one to one")
+        images.points = len(a)
+    callback = Progress(_abi.clvox_progress, progress)
+    struct.progress = callback.pointer
+    result = _abi.clvox_register_result()
+    callback.call(lib.clvox_register, context_or_own(context), images, struct, result)
+    return values(result, Registration)

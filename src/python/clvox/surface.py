@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Surfaces: triangle meshes in RAS millimetres."""
+import ctypes
+import os
+
+import numpy as np
+
+from . import _abi
+from ._library import Error, Progress, adopted, call, context_or_own, lib, set_options, values, with_options
+from .volume import Volume, volume
+
+
+class Surface:
+    """points: n x 3, RAS mm. triangles: m x 3, indices of points, counter-clockwise seen from outside."""
+
+    def __init__(self, points, triangles):
+        self.points = np.ascontiguousarray(points, dtype=np.float64)
+        self.triangles = np.ascontiguousarray(triangles, dtype=np.int32)
+        if self.points.ndim != 2 or self.triangles.ndim != 2 or self.points.shape[1] != 3 or self.triangles.shape[1] != 3:
+            raise Error("a surface has points of n x 3 and triangles of m x 3 numbers")
+
+    def __repr__(self):
+        return f"<clvox.Surface of {len(self.points)} points, {len(self.triangles)} triangles>"
+
+    def struct(self):
+        """As the library takes it; keeps points and triangles alive."""
+        points, triangles = np.ascontiguousarray(self.points, np.float64), np.ascontiguousarray(self.triangles, np.int32)
+        s = _abi.clvox_surface(vertices=len(points), triangles=len(triangles),
+                               points=points.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
+                               corners=triangles.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)))
+        s.held = points, triangles
+        return s
+
+    def write(self, path):
+        """Writes GIFTI, VTK, PLY, STL, OBJ, BYU or FreeSurfer's, by the ending."""
+        call(lib.clvox_surface_write, self.struct(), os.fsencode(path))
+
+    def inspect(self):
+        """Components, Euler characteristic, open edges, area, volume, bounds and more."""
+        facts = _abi.clvox_surface_facts()
+        call(lib.clvox_surface_inspect, self.struct(), facts)
+        return values(facts)
+
+
+def _adopt(pointer):
+    s = pointer[0]
+    points = np.ctypeslib.as_array(s.points, (s.vertices, 3)).copy()
+    surface = Surface(points, np.ctypeslib.as_array(s.corners, (s.triangles, 3)).copy())
+    lib.clvox_surface_destroy(pointer)
+    return surface
+
+
+adopted[ctypes.POINTER(_abi.clvox_surface)] = _adopt
+
+
+def read(path):
+    """Reads a surface: GIFTI, FreeSurfer, VTK, PLY, STL, OBJ or BYU."""
+    pointer = ctypes.POINTER(_abi.clvox_surface)()
+    call(lib.clvox_surface_read, os.fsencode(path), pointer)
+    return _adopt(pointer)
+
+
+def mesh(image, level, *, above=False):
+    """The surface where the values cross `level`; inside is below it (a signed distance) or, with above, above it."""
+    pointer = ctypes.POINTER(_abi.clvox_surface)()
+    call(lib.clvox_surface_extract, volume(image).struct(), level, int(above), pointer)
+    return _adopt(pointer)
+
+
+def _source(source):
+    if isinstance(source, (str, bytes, os.PathLike)):
+        return read(source) if lib.clvox_surface_is_file(os.fsencode(source)) else volume(source)
+    return source if isinstance(source, Surface) else volume(source)
+
+
+@with_options("surface denoise")
+def denoise(source, *, label=None, iso=None, voxel=None, distance=False, progress=None, context=None, **options):
+    """Removes noise and staircases from a surface by non-local means.
+
+    source: a Surface, or a volume (mask, label map, probability, image or signed distance), or a file of either.
+    label: of a label map. iso: of an image, inside is above it. voxel: edge of the voxels that a mesh is worked on, mm.
+    progress: called with (stage, fraction of the work done).
+    Returns an object with surface, distance (a Volume where asked for), facts, topology, mean_mm, rounds and more, as
+    clvox_denoise_result of include/clvox/surface.h documents them."""
+    held = _source(source)
+    what, inner = _abi.clvox_level_set_source(), held.struct()
+    lib.clvox_level_set_source_defaults(what)
+    if isinstance(held, Volume):
+        what.volume = ctypes.pointer(inner)
+        what.label = -1 if label is None else label
+        what.iso = float("nan") if iso is None else iso
+    elif label is not None or iso is not None:
+        raise Error("surface denoise: label and iso are of volumes")
+    else:
+        what.surface = ctypes.pointer(inner)
+        what.voxel = voxel or 0
+    what.whole = int(distance)
+    struct = _abi.clvox_denoise_options()
+    lib.clvox_denoise_defaults(struct)
+    set_options("surface denoise", options, struct)  # what is wrong is said before long work
+    callback = Progress(_abi.clvox_denoise_progress, progress)
+    struct.progress, struct.distance = callback.pointer, int(distance)
+    level_set, result = _abi.clvox_level_set(), _abi.clvox_denoise_result()
+    call(lib.clvox_level_set_make, context_or_own(context), what, level_set)
+    try:
+        edge = (ctypes.c_double * 3)()
+        lib.clvox_grid_spacing(level_set.distance[0].grid, edge)
+        set_options("surface denoise", options, struct, min(edge))
+        callback.call(lib.clvox_surface_denoise, context_or_own(context), level_set, struct, result)
+    finally:
+        lib.clvox_level_set_free(level_set)
+    return values(result)
+
+
+def compare(a, b, *, samples=100000):
+    """Distances between two surfaces in mm: mean, rms, percentile95, largest ([0] from a to b, [1] back, [2] both)."""
+    out = _abi.clvox_surface_difference()
+    call(lib.clvox_surface_compare, _source(a).struct(), _source(b).struct(), samples, out)
+    return values(out)

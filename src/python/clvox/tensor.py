@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Diffusion tensors: 6 frames, Dxx Dxy Dxz Dyy Dyz Dzz in RAS, mm^2/s."""
+import ctypes
+import os
+
+import numpy as np
+
+from . import _abi
+from ._library import Error, Progress, call, context_or_own, lib, set_options, values, with_options, words
+from .volume import Volume, optional, volume
+
+
+class _Gradients:
+    """b-values and directions for the library, alive as long as this."""
+
+    def __init__(self, given, dwi):
+        self.read = None
+        if isinstance(given, (str, bytes, os.PathLike)):
+            self._read(lib.clvox_gradients_read_mrtrix, os.fsencode(given), dwi.frames)
+        elif isinstance(given, tuple) and len(given) == 2:
+            self._read(lib.clvox_gradients_read_fsl, os.fsencode(given[0]), os.fsencode(given[1]), dwi.grid, dwi.frames)
+        else:
+            table = np.asarray(given, dtype=np.float64)
+            if table.shape != (dwi.frames, 4):
+                raise Error(f"gradients: a table of {dwi.frames} rows x y z b is expected, one for each volume of the scan")
+            length = np.sqrt((table[:, :3] ** 2).sum(1))
+            unit = table[:, :3] / np.where(length > 0, length, 1)[:, None]
+            self._kept = np.ascontiguousarray(table[:, 3]), np.ascontiguousarray(unit)
+            self.struct = _abi.clvox_gradients(
+                count=len(table), b=self._kept[0].ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
+                direction=self._kept[1].ctypes.data_as(ctypes.POINTER(ctypes.c_double * 3)))
+
+    def _read(self, function, *arguments):
+        self.read = ctypes.POINTER(_abi.clvox_gradients)()
+        call(function, *arguments, self.read)
+        self.struct = self.read[0]
+
+    def __del__(self):
+        if self.read:
+            lib.clvox_gradients_destroy(self.read)
+
+
+def mask(dwi):
+    """Where a scan shows tissue: a mask, no brain extraction."""
+    out = ctypes.POINTER(_abi.clvox_volume)()
+    call(lib.clvox_dwi_mask, volume(dwi).struct(), out)
+    return Volume._adopt(out)
+
+
+@with_options("tensor fit")
+def fit(dwi, gradients, mask=None, *, context=None, **options):  # pylint: disable=redefined-outer-name
+    """Fits a tensor in every voxel of the mask (None: everywhere).
+
+    dwi: a scan of 4 axes. gradients: (bval, bvec), the names of FSL's files; the name of MRtrix's table; or an array of
+    rows x y z b, directions in RAS.
+    Returns an object with tensor, s0, sigma and noise (Volumes), fitted and more, as clvox_tensor_fit_result of
+    include/clvox/tensor.h documents them."""
+    struct, result = _abi.clvox_tensor_fit_options(), _abi.clvox_tensor_fit_result()
+    lib.clvox_tensor_fit_defaults(struct)
+    set_options("tensor fit", options, struct)
+    held = volume(dwi)
+    scan = held.struct()
+    table = _Gradients(gradients, scan)
+    call(lib.clvox_tensor_fit, context_or_own(context), scan, table.struct, optional(mask), struct, result)
+    return values(result)
+
+
+@with_options("tensor denoise")
+def denoise(tensor, noise=None, mask=None, *, progress=None, context=None,  # pylint: disable=redefined-outer-name
+            **options):
+    """Denoises a tensor image by total variation. noise: the standard deviation that fit() gives as sigma.
+    Returns an object with tensor, lambda, energy and more, as clvox_tensor_denoise_result documents them."""
+    struct, result = _abi.clvox_tensor_denoise_options(), _abi.clvox_tensor_denoise_result()
+    lib.clvox_tensor_denoise_defaults(struct)
+    set_options("tensor denoise", options, struct)
+    callback = Progress(dict(struct._fields_)["progress"], progress)
+    struct.progress = callback.pointer
+    callback.call(lib.clvox_tensor_denoise, context_or_own(context), volume(tensor).struct(), optional(noise), optional(mask),
+                  struct, result)
+    return values(result)
+
+
+def measures(tensor, mask=None, wanted=("fa", "md"), *, context=None):  # pylint: disable=redefined-outer-name
+    """Maps of a tensor image, by name: fa, md, ad, rd, mode, cl, cp, cs, l1, l2, l3, v1, v2, v3."""
+    known = words("CLVOX_MEASURE_")
+    for name in wanted:
+        if name not in known:
+            raise Error(f"measures: {name!r} is not known; the choices are {', '.join(known)}")
+    out = (ctypes.POINTER(_abi.clvox_volume) * _abi.CLVOX_MEASURES)()
+    call(lib.clvox_tensor_measures, context_or_own(context), volume(tensor).struct(), optional(mask),
+         sum(1 << known[name] for name in set(wanted)), out)
+    return {name: Volume._adopt(out[known[name]]) for name in wanted}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms: applying, composing and inverting them. All of them are pull-backs: they say for a point of the fixed image
+where in the moving one to look. A transform is a displacement Volume, a 4 x 4 matrix (RAS mm) or the name of a file."""
+import ctypes
+import os
+
+import numpy as np
+
+from . import _abi
+from ._library import Error, call, context_or_own, fill, lib, values, word
+from .volume import Volume, made, optional, volume
+
+_MOST = 16  # transforms in one file
+
+
+class _Inverse:
+    def __init__(self, transform):
+        self.transform = transform
+
+
+def inverse(transform):
+    """The inverse of a transform, as an element of a chain: exact for a matrix, numerical for a warp."""
+    return transform.transform if isinstance(transform, _Inverse) else _Inverse(transform)
+
+
+def _matrix(array):
+    m = ((ctypes.c_double * 4) * 4)()
+    for i in range(4):
+        m[i][:] = array[i]
+    return m
+
+
+class _Chain:
+    """Links for the library, alive as long as this."""
+
+    def __init__(self, transforms, fixed=None, moving=None):
+        if isinstance(transforms, (Volume, _Inverse, str, bytes, os.PathLike, np.ndarray)):
+            transforms = [transforms]
+        self.read, self.kept, links = [], [], []
+        for one in transforms:
+            turned = isinstance(one, _Inverse)
+            found = self._transforms(one.transform if turned else one, fixed, moving)
+            links += [(t, turned) for t in (reversed(found) if turned else found)]
+        self.links = (_abi.clvox_link * max(len(links), 1))()
+        self.count = len(links)
+        for link, (transform, turned) in zip(self.links, links):
+            link.transform, link.inverse = transform, turned
+
+    def _transforms(self, one, fixed, moving):
+        if isinstance(one, (str, bytes, os.PathLike)):
+            out, count = (ctypes.POINTER(_abi.clvox_transform) * _MOST)(), ctypes.c_int()
+            call(lib.clvox_transforms_read, os.fsencode(one), fixed, moving, out, _MOST, count)
+            self.read += out[:count.value]
+            return out[:count.value]
+        if isinstance(one, Volume) or hasattr(one, "dataobj"):
+            warp = volume(one)
+            if warp.kind != "displacement":
+                raise Error(f"a volume of the kind {warp.kind} is no transform; a warp has the kind displacement")
+            inner = warp.struct()
+            transform = _abi.clvox_transform(is_warp=1, warp=ctypes.pointer(inner))
+            self.kept += [warp, inner, transform]
+        else:
+            array = np.asarray(one, dtype=np.float64)
+            if array.shape != (4, 4):
+                raise Error("a transform is a displacement volume, a 4 x 4 matrix or a file")
+            transform = _abi.clvox_transform(matrix=_matrix(array))
+            self.kept.append(transform)
+        return [ctypes.pointer(transform)]
+
+    def __del__(self):
+        for pointer in getattr(self, "read", []):
+            lib.clvox_transform_destroy(pointer)
+
+
+def apply(image, reference, transforms=(), *, interp="auto", outside=0.0, context=None):
+    """Resamples an image onto the grid of `reference` through a chain of transforms, the last of which is applied first:
+    apply(moving, fixed, [warp, matrix]).
+
+    interp: "auto" (label for label maps, else linear), "nearest", "linear", "cubic", "label", "bspline", "lanczos".
+    outside: the value of voxels that look beyond the image. Returns a Volume."""
+    image, target = volume(image).struct(), volume(reference)
+    grid = target.struct().grid
+    chain = _Chain(transforms, grid, image.grid)
+    options = _abi.clvox_apply_options(interpolation=word("CLVOX_INTERPOLATE_", interp, "interp"), outside=outside)
+    return made(lib.clvox_apply_with, context_or_own(context), image, grid, chain.links, chain.count, options)
+
+
+def apply_points(points, transforms):
+    """Moves points (n x 3, RAS mm) from the fixed to the moving space: the other way round than images."""
+    moved = np.array(points, dtype=np.float64, order="C").reshape(-1, 3)
+    chain = _Chain(transforms)
+    call(lib.clvox_apply_points, chain.links, chain.count, moved.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), len(moved))
+    return moved
+
+
+def compose(reference, transforms, *, context=None):
+    """One displacement Volume on the grid of `reference` that does what the chain does."""
+    grid = volume(reference).struct().grid
+    chain = _Chain(transforms, grid)
+    return made(lib.clvox_compose, context_or_own(context), grid, chain.links, chain.count)
+
+
+def invert(warp, *, context=None):
+    """The inverse of a warp on its own grid."""
+    out = ctypes.POINTER(_abi.clvox_volume)()
+    call(lib.clvox_invert, context_or_own(context), volume(warp).struct(), out, None)
+    return Volume._adopt(out)
+
+
+def jacobian(warp, mask=None, *, log=False, context=None):
+    """The determinant (or its logarithm) of a warp: above 1 the structure is larger in the moving image. Returns a Volume
+    and a summary (smallest, largest, mean_log, sd_log, folded, voxels) inside the mask."""
+    out, summary = ctypes.POINTER(_abi.clvox_volume)(), _abi.clvox_jacobian_summary()
+    call(lib.clvox_jacobian, context_or_own(context), volume(warp).struct(), optional(mask), int(log), out, summary)
+    return Volume._adopt(out), values(summary)
+
+
+def read_affine(path):
+    """The 4 x 4 matrix (RAS mm, fixed to moving) of a file that holds one affine."""
+    pointer = ctypes.POINTER(_abi.clvox_transform)()
+    call(lib.clvox_transform_read, os.fsencode(path), pointer)
+    try:
+        if pointer[0].is_warp:
+            raise Error(f"{os.fsdecode(path)}: is a warp, not an affine")
+        return np.array(pointer[0].matrix)
+    finally:
+        lib.clvox_transform_destroy(pointer)
+
+
+def write_affine(matrix, path):
+    """Writes an affine as ITK reads it (.txt, .mat)."""
+    call(lib.clvox_affine_write, _matrix(np.asarray(matrix, dtype=np.float64)), _abi.CLVOX_AFFINE_ITK, os.fsencode(path))
+
+
+def set_matrix(struct, matrix):
+    """Sets the field `matrix` of a struct."""
+    return fill(struct, matrix=_matrix(np.asarray(matrix, dtype=np.float64)))

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes: arrays with a place in space."""
+import ctypes
+import os
+
+import numpy as np
+
+from . import _abi
+from ._library import Error, adopted, call, lib, word, words
+
+
+class _Owned:
+    """Memory of a volume that the library made: an array of it keeps this alive, and the end of this frees it."""
+
+    def __init__(self, pointer):
+        self.pointer = pointer
+        v = pointer[0]
+        shape = tuple(v.grid.size) + ((v.frames,) if v.frames != 1 else ())
+        strides = tuple(4 * int(np.prod(shape[:i])) for i in range(len(shape)))
+        self.__array_interface__ = {"version": 3, "typestr": "<f4", "shape": shape, "strides": strides,
+                                    "data": (ctypes.addressof(v.data.contents), False)}
+
+    def __del__(self):
+        lib.clvox_volume_destroy(self.pointer)
+
+
+class Volume:
+    """An image, label map, warp or tensor image in memory.
+
+    data: float32, (x, y, z) or (x, y, z, frame), x fastest in memory (Fortran order): what already is like that is not
+        copied.
+    affine: 4 x 4, from voxel indices to RAS millimetres, as nibabel's.
+    kind: "scalar", "label" (never interpolated linearly), "displacement" (3 frames, RAS mm), "vector", "tensor" (Dxx Dxy
+        Dxz Dyy Dyz Dzz in RAS) or "colour".
+    """
+
+    def __init__(self, data, affine, kind="scalar"):
+        self._owned = None
+        self._header = _abi.clvox_volume(kind=word("CLVOX_KIND_", kind, "kind"))
+        array = np.asarray(data)
+        if array.ndim not in (3, 4):
+            raise Error(f"a volume has 3 axes, or 4 with frames; this array has {array.ndim}")
+        if kind == "label" and array.size and np.abs(array).max() > 2**24:
+            raise Error("labels above 2^24 are not told apart as float32; renumber them")
+        self.data = array
+        self.affine = affine
+
+    @classmethod
+    def _adopt(cls, pointer):
+        self = cls.__new__(cls)
+        self._owned = _Owned(pointer)
+        self._header = pointer[0]
+        self._data = np.asarray(self._owned)
+        self._affine = np.array(pointer[0].grid.to_ras)
+        return self
+
+    @property
+    def data(self):
+        """The values."""
+        return self._data
+
+    @data.setter
+    def data(self, array):
+        self._data = np.asfortranarray(array, dtype=np.float32)
+
+    @property
+    def affine(self):
+        """From voxel indices to RAS mm."""
+        return self._affine
+
+    @affine.setter
+    def affine(self, matrix):
+        self._affine = np.array(matrix, dtype=np.float64)
+        if self._affine.shape != (4, 4):
+            raise Error("the affine of a volume is a 4 x 4 matrix")
+
+    @property
+    def kind(self):
+        """What the values are."""
+        return next(name for name, value in words("CLVOX_KIND_").items() if value == self._header.kind)
+
+    @property
+    def shape(self):
+        """Voxels along x, y and z, and frames where there are several."""
+        return self._data.shape
+
+    @property
+    def spacing(self):
+        """Edges of a voxel in mm."""
+        return np.sqrt((self._affine[:3, :3] ** 2).sum(0))
+
+    def __array__(self, dtype=None, copy=None):
+        array = self._data if dtype is None else self._data.astype(dtype, copy=False)
+        return array.copy() if copy else array
+
+    def __repr__(self):
+        return f"<clvox.Volume {self.kind} {'x'.join(map(str, self.shape))}, {'x'.join(f'{s:.4g}' for s in self.spacing)} mm>"
+
+    def struct(self):
+        """As the library takes it; keeps the values alive."""
+        v = _abi.clvox_volume()
+        ctypes.pointer(v)[0] = self._header
+        for i in range(3):
+            v.grid.size[i] = self._data.shape[i]
+        v.frames = self._data.shape[3] if self._data.ndim == 4 else 1
+        for i in range(4):
+            for k in range(4):
+                v.grid.to_ras[i][k] = self._affine[i, k]
+        v.data = self._data.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        v.held = self, self._data
+        return v
+
+    def write(self, path):
+        """Writes NIfTI (.nii, .nii.gz) or MGH (.mgh, .mgz); displacements as ITK and ANTs have them."""
+        write = lib.clvox_warp_write if self.kind == "displacement" else lib.clvox_volume_write
+        call(write, self.struct(), os.fsencode(path))
+
+    def to_nibabel(self):
+        """A nibabel.Nifti1Image of the same values; needs nibabel."""
+        import nibabel  # pylint: disable=import-outside-toplevel
+        return nibabel.Nifti1Image(self._data, self._affine)
+
+
+adopted[ctypes.POINTER(_abi.clvox_volume)] = Volume._adopt
+
+
+def made(function, *arguments):
+    """Calls a function of the library whose last argument receives a volume."""
+    out = ctypes.POINTER(_abi.clvox_volume)()
+    call(function, *arguments, out)
+    return Volume._adopt(out)
+
+
+def read(path):
+    """Reads a volume: NIfTI, Analyze, FreeSurfer .mgz, NRRD or MRtrix .mif."""
+    return made(lib.clvox_volume_read, os.fsencode(path))
+
+
+def volume(image):
+    """A Volume of what may stand for one: a Volume, the name of a file, a nibabel image, or a pair (array, affine)."""
+    if isinstance(image, Volume):
+        return image
+    if isinstance(image, (str, bytes, os.PathLike)):
+        return read(image)
+    if hasattr(image, "dataobj") and hasattr(image, "affine"):
+        return Volume(np.asanyarray(image.dataobj), image.affine)
+    if isinstance(image, tuple) and len(image) == 2:
+        return Volume(*image)
+    raise Error(f"{type(image).__name__}: a volume is a clvox.Volume, a file name, a nibabel image or (array, affine)")
+
+
+def optional(image):
+    """The struct of a volume that may be left out, and what keeps it alive."""
+    return volume(image).struct() if image is not None else None

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package: its declarations against the compiler's, its results against the command's.
+    test_package.py BUILD SOURCE PROGRAM
+Prints a TAP line a case."""
+import base64
+import csv
+import ctypes
+import glob
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+import zipfile
+
+import numpy as np
+
+BUILD, SOURCE, PROGRAM = sys.argv[1:4]
+sys.path.insert(0, os.path.join(BUILD, "src/python"))
+import clvox  # noqa: E402  pylint: disable=wrong-import-position
+from clvox import _abi  # noqa: E402  pylint: disable=wrong-import-position
+
+CASES = []
+AFFINE = np.array([[0.9, 0.2, 0, -3], [-0.2, 1.1, 0.1, 4], [0, -0.1, 1.3, 5], [0, 0, 0, 1]])
+FEW = {"linear": "rigid", "shrink": "2x1", "iterations": (5, 5)}
+TYPED = ["--linear", "rigid", "--shrink", "2x1", "--iterations", "5x5"]
+
+
+def case(name):
+    def add(function):
+        CASES.append((name, function))
+        return function
+    return add
+
+
+def command(*words):
+    subprocess.run([PROGRAM, *words, "-q"], check=True, stdout=subprocess.DEVNULL)
+
+
+def refused(words, function, *arguments, **more):
+    """The sentence of the Error, which has these words."""
+    try:
+        function(*arguments, **more)
+    except clvox.Error as error:
+        assert all(w in str(error) for w in words), str(error)
+        return
+    raise AssertionError(f"no error that says {words}")
+
+
+def equal(volume, path):
+    other = clvox.read(path)
+    return np.array_equal(np.asarray(volume), other.data, equal_nan=True) and np.allclose(volume.affine, other.affine, atol=1e-5)
+
+
+@case("structs lie as the compiler lays them, and constants and functions are those of the headers")
+def layout():
+    if not shutil.which("cc"):
+        return
+    lines, mine = [], []
+    for name, kind in vars(_abi).items():
+        if name.startswith("clvox_") and isinstance(kind, type) and issubclass(kind, ctypes.Structure):
+            lines.append(f'printf("%zu\\n", sizeof({name}));')
+            mine.append(ctypes.sizeof(kind))
+            for field, _ in kind._fields_:
+                lines.append(f'printf("%zu %zu\\n", offsetof({name}, {field}), sizeof(({name} *)0)->{field});')
+                mine += [getattr(kind, field).offset, getattr(kind, field).size]
+        elif name.startswith("CLVOX_"):
+            lines.append(f'printf("%lld\\n", (long long){name});')
+            mine.append(kind)
+    with open("layout.c", "w", encoding="utf-8") as file:
+        file.write("#include <clvox/clvox.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{\n"
+                   + "\n".join(lines) + "\n}\n")
+    subprocess.run(["cc", "-I", os.path.join(SOURCE, "include"), "layout.c", "-o", "layout"], check=True)
+    theirs = [int(n) for n in subprocess.run(["./layout"], check=True, capture_output=True, text=True).stdout.split()]
+    assert len(mine) > 500 and mine == theirs
+    text = "".join(open(h, encoding="utf-8").read() for h in glob.glob(os.path.join(SOURCE, "include/clvox/*.h")))
+    assert set(_abi.FUNCTIONS) == set(re.findall(r"CLVOX_API [^;(#]*?(clvox_\w+)\(", text))
+
+
+@case("arrays become volumes, without a copy where they are laid out like them, and files")
+def volumes():
+    for shape in ((7, 5, 3), (1, 6, 2), (4, 3, 2, 5)):
+        array = np.asfortranarray(np.random.default_rng(1).normal(size=shape).astype(np.float32))
+        v = clvox.Volume(array, AFFINE)
+        assert np.shares_memory(v.data, array) and v.shape == shape
+        v.write("v.nii.gz")
+        again = clvox.read("v.nii.gz")
+        assert np.array_equal(again.data, array) and np.allclose(again.affine, AFFINE, atol=1e-5)
+        assert np.array_equal(clvox.Volume(np.ascontiguousarray(array), AFFINE).data, array)
+    data = again.data
+    del again
+    assert np.array_equal(data, array)  # an array outlives its volume
+    refused(["3 axes"], clvox.Volume, np.zeros((2, 2)), AFFINE)
+    refused(["4 x 4"], clvox.Volume, np.zeros((2, 2, 2)), np.eye(3))
+    refused(["2^24"], clvox.Volume, np.full((2, 2, 2), 2**24 + 1), AFFINE, "label")
+    refused(["nowhere.nii"], clvox.read, "nowhere.nii")
+    refused(["list"], clvox.filter.sobel, [1, 2])
+    if importlib.util.find_spec("nibabel"):
+        import nibabel  # pylint: disable=import-outside-toplevel
+        integers = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+        image = nibabel.Nifti1Image(integers, AFFINE)
+        assert np.array_equal(clvox.filter.median(image, 0).to_nibabel().get_fdata(), integers)
+
+
+@case("a registration has the command's bits, tells its progress, and stops where that raises")
+def registration():
+    command("phantom", "pair", "--size", "22x19x17", "-o", "p")
+    command("register", "-f", "p_fixed.nii.gz", "-m", "p_moving.nii.gz", "-o", "r", "--no-picture", *TYPED)
+    told = []
+    fixed = clvox.read("p_fixed.nii.gz")
+    r = clvox.register(fixed, "p_moving.nii.gz", inverse=True, progress=lambda *a: told.append(a), **FEW)
+    assert equal(r.warped, "r_warped.nii.gz") and equal(r.warp, "r_warp.nii.gz")
+    assert equal(r.inverse_warp, "r_inverse_warp.nii.gz")
+    assert np.allclose(r.matrix, clvox.read_affine("r_affine.txt"), atol=1e-6)
+    assert told and told[-1][3] == 1 and r.metric_after > r.metric_before and r.suspicious == []
+
+    def stop(*_):
+        raise KeyboardInterrupt
+    try:
+        clvox.register(fixed, "p_moving.nii.gz", progress=stop, **FEW)
+        raise AssertionError("not stopped")
+    except KeyboardInterrupt:
+        pass
+    clvox.write_affine(r.matrix, "m.txt")
+    started = clvox.register(fixed, "p_moving.nii.gz", init="m.txt", linear="none", deform="none")
+    assert np.allclose(started.matrix, r.matrix, atol=1e-6) and started.warp is None
+    moved = clvox.apply("p_moving.nii.gz", fixed, r.transforms)
+    assert np.array_equal(moved.data, r.warped.data)
+    command("apply", "-i", "p_moving_labels.nii.gz", "-r", "p_fixed.nii.gz", "-t", "r_warp.nii.gz", "-t", "r_affine.txt", "-o", "l.nii.gz")
+    assert equal(clvox.apply("p_moving_labels.nii.gz", fixed, ["r_warp.nii.gz", "r_affine.txt"]), "l.nii.gz")
+    points = np.array([[0.5, 1, -1], [2, 0, 1]])
+    there = clvox.apply_points(points, r.transforms)
+    assert np.allclose(clvox.apply_points(there, [clvox.inverse(r.matrix), clvox.inverse(r.warp)]), points, atol=0.05)
+    whole = clvox.compose(fixed, r.transforms)
+    det, summary = clvox.jacobian(whole)
+    assert whole.kind == "displacement" and summary.folded == 0 and abs(np.log(det.data).mean() - summary.mean_log) < 1e-4
+
+
+@case("options are the command's; what is wrong with them is said")
+def options():
+    said = json.loads(subprocess.run([PROGRAM, "register", "--describe-options"], check=True, capture_output=True, text=True).stdout)
+    theirs = {o["name"]: o["help"] for o in said["options"]}
+    known = clvox.options("register")
+    assert len(known) > 20 and "lambda_" in known
+    assert all(theirs[row.name] == row.help for row in known.values())
+    assert "update_sigma" in clvox.register.__doc__ and "neighbours" in clvox.surface.denoise.__doc__
+    v = clvox.Volume(np.ones((3, 3, 3)), np.eye(4))
+    refused(["metrik", "metric"], clvox.register, v, v, metrik="ssd")
+    refused(["metric", "ssd", "lncc"], clvox.register, v, v, metric="cor")
+    refused(["levels"], clvox.register, v, v, shrink=(2, 1), iterations=(1, 2, 3))
+    refused(["n4", "True"], clvox.register, v, v, n4="yes")
+    refused(["quick", "best"], clvox.register, v, v, quick=True, best=True)
+    refused(["1 fixed", "2 moving"], clvox.register, v, [v, v])
+    refused(["interp", "bspline"], clvox.apply, v, v, interp="sinc")
+    refused(["scalar"], clvox.apply, v, v, [v])
+
+
+@case("surfaces, tensors and filters have the command's bits")
+def others():
+    command("phantom", "surface:sphere", "--size", "20x18x16", "--noise", "0.2vox", "-o", "s")
+    command("surface", "denoise", "s_noisy_mask.nii.gz", "-o", "s.surf.gii", "--rounds", "1", "--neighbours", "8")
+    result = clvox.surface.denoise("s_noisy_mask.nii.gz", rounds=1, neighbours=8)
+    other = clvox.surface.read("s.surf.gii")
+    assert np.array_equal(result.surface.triangles, other.triangles)
+    assert np.allclose(result.surface.points, other.points, atol=1e-4) and result.rounds == 1
+    assert result.surface.inspect().euler == result.facts.euler and result.distance is None
+    again = clvox.Surface(other.points + [0, 0, 1], other.triangles)
+    assert 0.2 < clvox.surface.compare(other, again, samples=1000).largest[2] <= 1.01
+    refused(["label"], clvox.surface.denoise, other, label=3)
+    refused(["patch"], clvox.surface.denoise, other, patch=4)
+
+    command("phantom", "tensor:helix", "--size", "9x8x7", "--directions", "8", "-o", "t")
+    command("tensor", "fit", "t_dwi.nii.gz", "--bval", "t.bval", "--bvec", "t.bvec", "--mask", "t_mask.nii.gz",
+            "--method", "ols", "-o", "f")
+    found = clvox.tensor.fit("t_dwi.nii.gz", ("t.bval", "t.bvec"), "t_mask.nii.gz", method="ols")
+    assert found.tensor.kind == "tensor" and equal(found.tensor, "f_tensor.nii.gz")
+    table = np.loadtxt("t.b")
+    third = clvox.tensor.fit("t_dwi.nii.gz", table, "t_mask.nii.gz", method="ols")
+    assert np.allclose(third.tensor.data, found.tensor.data, atol=1e-8)
+    refused(["x y z b"], clvox.tensor.fit, "t_dwi.nii.gz", table[1:])
+    maps = clvox.tensor.measures(found.tensor, wanted=("fa", "v1"))
+    assert 0 <= np.nanmin(maps["fa"].data) and maps["v1"].shape == (9, 8, 7, 3)
+    refused(["fb"], clvox.tensor.measures, found.tensor, wanted=("fb",))
+
+    image = clvox.Volume(np.random.default_rng(2).normal(100, 9, (11, 9, 7)), AFFINE)
+    image.write("i.nii.gz")
+    image = clvox.read("i.nii.gz")  # whose affine is float32
+    for words, out in ((["gaussian", "--sigma", "1.5vox"], clvox.filter.gaussian(image, "1.5vox")),
+                       (["gaussian", "--sigma", "2mm"], clvox.filter.gaussian(image, 2)),
+                       (["median"], clvox.filter.median(image)), (["nlm"], clvox.filter.nlm(image))):
+        command("filter", words[0], "i.nii.gz", *words[1:], "-o", "o.nii.gz")
+        assert equal(out, "o.nii.gz"), words
+    refused(["label"], clvox.filter.gaussian, clvox.Volume(np.ones((3, 3, 3)), AFFINE, "label"), 1)
+
+
+@case("the Python lines of README.md run")
+def readme():
+    text = open(os.path.join(SOURCE, "README.md"), encoding="utf-8").read()
+    block = re.search(r"^```python\n(.*?)^```$", text, re.M | re.S)[1]
+    for name, source in (("subject", "p_fixed"), ("atlas", "p_moving"), ("atlas_labels", "p_moving_labels"), ("mask", "s_noisy_mask"),
+                         ("dwi", "t_dwi")):
+        shutil.copy(source + ".nii.gz", name + ".nii.gz")
+    shutil.copy("t.bval", "dwi.bval")
+    shutil.copy("t.bvec", "dwi.bvec")
+    run = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False,
+                         env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "src/python")})
+    assert run.returncode == 0, run.stderr
+    assert os.path.exists("warped.nii.gz")
+
+
+@case("a wheel is whole and runs where it is unpacked")
+def wheel():
+    run = subprocess.run([os.path.join(SOURCE, "tools/package"), "wheel", "out", "--build", BUILD], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    with zipfile.ZipFile(run.stdout.split()[-1]) as packed:
+        names = set(packed.namelist())
+        record = next(n for n in names if n.endswith(".dist-info/RECORD"))
+        rows = list(csv.reader(packed.read(record).decode().splitlines()))
+        assert {r[0] for r in rows} == names
+        for name, digest, size in rows:
+            data = packed.read(name)
+            wanted = "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert name == record or (digest == wanted and int(size) == len(data)), name
+        packed.extractall("site packages")
+    code = ("import clvox, numpy; print(clvox.Volume(numpy.ones((2, 2, 2)), numpy.eye(4)).shape);"
+            "print(''.join(l for l in open('/proc/self/maps') if 'libclvox' in l))")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                         env={**os.environ, "PYTHONPATH": os.path.abspath("site packages")})
+    assert run.returncode == 0 and "site packages/clvox/lib/libclvox.so.0" in run.stdout, run.stderr + run.stdout
+
+
+def main():
+    failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for number, (name, function) in enumerate(CASES, 1):
+            try:
+                function()
+                print("ok", number, "-", name)
+            except Exception:  # pylint: disable=broad-except
+                failures += 1
+                print("#", traceback.format_exc().strip().replace("\n", "\n# "))
+                print("not ok", number, "-", name)
+        os.chdir("/")
+    print(f"1..{len(CASES)}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
