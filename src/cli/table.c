@@ -49,15 +49,59 @@ static int read_row(const cli_table *t, char *line, int number, const int *colum
     return t->row(t->user, number, text);
 }
 
+/* The text is the caller's to free; *rest is where its first line begins. */
+static int read_text(const char *path, char **text, char **rest)
+{
+    size_t size;
+    const int status = clv_file_read_all(path, (size_t)64 << 20, text, &size);
+    if (status >= 0)
+        *rest = !strncmp(*text, "\xef\xbb\xbf", 3) ? *text + 3 : *text;
+    return status;
+}
+
+static char *next_line(char **rest)
+{
+    char *line = strsep(rest, "\n");
+    if (line)
+        line[strcspn(line, "\r")] = 0;
+    return line;
+}
+
+void cli_table_free_names(char **names, int count)
+{
+    for (int i = 0; names && i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+int cli_table_names(const char *path, char ***names, int *count)
+{
+    int status = CLVOX_OK;
+    char *text = NULL, *rest, *field[MOST_FIELDS];
+    *names = NULL;
+    *count = 0;
+    CLV_TRY(read_text(path, &text, &rest));
+    const int found = split(next_line(&rest), field);
+    *names = calloc((size_t)found, sizeof **names);
+    for (int i = 0; *names && i < found && ((*names)[i] = strdup(field[i])); i++)
+        ++*count;
+    if (*count < found) {
+        cli_table_free_names(*names, *count);
+        *names = NULL;
+        *count = 0;
+        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+end:
+    free(text);
+    return status;
+}
+
 int cli_table_read(const cli_table *t)
 {
     int status = CLVOX_OK, column[CLI_TABLE_COLUMNS], number = 0;
-    char *text = NULL;
-    size_t size;
-    CLV_TRY(clv_file_read_all(t->path, (size_t)64 << 20, &text, &size));
-    char *rest = !strncmp(text, "\xef\xbb\xbf", 3) ? text + 3 : text;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        line[strcspn(line, "\r")] = 0;
+    char *text = NULL, *rest;
+    CLV_TRY(read_text(t->path, &text, &rest));
+    for (char *line; (line = next_line(&rest));) {
         if (++number == 1)
             CLV_TRY(read_header(t, line, column));
         else if (*line)

@@ -14,10 +14,14 @@ typedef struct cli_table {
     int (*row)(void *user, int line, const char *const *field);
     void *user;
 } cli_table;
-enum { CLI_TABLE_COLUMNS = 16 };
+enum { CLI_TABLE_COLUMNS = 64 };
 
 /* Fails, naming file and line, where a column is missing. Lines that are empty are passed over. */
 int cli_table_read(const cli_table *table);
+
+/* The names in its first line; the array and each name are the caller's to free, for cli_table_free_names. */
+int cli_table_names(const char *path, char ***names, int *count);
+void cli_table_free_names(char **names, int count);
 
 /* A path of the table, against its folder; the caller's to free. NULL: an empty field, n/a, or no memory. */
 char *cli_table_path(const char *table, const char *field);

@@ -48,6 +48,26 @@ exits 0 clvox atlas -o local $fast --list lists/list.tsv --vote local --unsharp 
 json local/report.json 'j["options"]["vote"] == "local" and j["options"]["unsharp"] == 0.5'
 exits 0 clvox compare --labels local/template_labels.nii.gz other/template_labels.nii.gz
 
+begin "log Jacobians of the warps, their mean by weight, and the list of them that clvox stats reads"
+[ "$(hash_of out/template_logjac.nii.gz)" = "$(hash_of other/template_logjac.nii.gz)" ] || complain "another order gives another mean"
+exits 0 clvox jacobian -t out/s2_warp.nii.gz --log -o j2.nii
+exits 0 clvox compare j2.nii out/s2_logjac.nii.gz; near SSD 0 1e-12
+head -n 1 other/subjects.tsv | grep -q "^image${tab}subject${tab}log_affine${tab}age\$" || complain "other columns"
+cut -f 1,2,4 other/subjects.tsv | sed 1d > got
+printf 's3_logjac.nii.gz\ts3\t70\ns1_logjac.nii.gz\ts1\tn/a\ns2_logjac.nii.gz\ts2\t60\n' | cmp -s - got || complain "other rows"
+printf 'image\tlabels\tsize\tsubject\tweight\n' > sized.tsv
+for k in 1 2 3; do printf 's%d.nii\t\t%d\tx\t%d\n' $k $((k * k)) $k >> sized.tsv; done
+exits 0 clvox atlas -o sized $fast --list sized.tsv
+for k in 1 2 3; do gzip -dc sized/s${k}_logjac.nii.gz > g$k.nii; done; gzip -dc sized/template_logjac.nii.gz > g.nii
+python3 - <<'P' || complain "not the mean by weight"
+import struct, sys
+m, *s = (struct.unpack("<4080f", open(n + ".nii", "rb").read()[352:]) for n in ("g", "g1", "g2", "g3"))
+sys.exit(max(abs(x - (a + 2 * b + 3 * c) / 6) for x, a, b, c in zip(m, *s)) > 1e-6 or max(map(abs, m)) < 1e-4)
+P
+exits 0 clvox stats --list sized/subjects.tsv --test size -o sized/size -q
+json sized/size.json 'j["result"]["subjects"] == 3 and j["result"]["permutations"] == 6'
+exits 0 clvox atlas -o plain $fast s1.nii s2.nii --deform none --rounds 0; absent plain/subjects.tsv; absent plain/s1_logjac.nii.gz
+
 begin "labels beyond 2^24 are voted on by their names, whatever tables the subjects have"
 python3 - <<'P'
 import struct
@@ -77,7 +97,7 @@ exits 0 clvox atlas -o big $fast s1.nii s2.nii --deform none --rounds 0
 says 'big/s3_warp.nii.gz: of an earlier run.*removed'
 for name in s3_affine.txt s3_warp.nii.gz s1_warp.nii.gz s1_inverse_warp.nii.gz template_labels.nii.gz; do absent "big/$name"; done
 exists big/kept_warp.nii; exists big/s2_affine.txt
-json big/report.json 'len(j["removed"]) == 8'
+json big/report.json 'len(j["removed"]) == 13'
 
 begin "subjects of one name stay apart"
 mkdir -p a b && cp s1.nii a/t1.nii && cp s2.nii b/t1.nii
@@ -126,7 +146,7 @@ exits 1 clvox atlas -q -o ended $slow --step 0.3vox s1.nii s2.nii s3.nii; one_se
 exits 0 clvox atlas -o ended $slow s2.nii s1.nii s3.nii; says 'ended/state: of a run that was interrupted: continuing'
 absent ended/state
 json ended/report.json 'j["result"]["resumed"] > 2'
-for name in template.nii.gz s1_warp.nii.gz s3_affine.txt s2_inverse_warp.nii.gz; do
+for name in template.nii.gz s1_warp.nii.gz s3_affine.txt s2_inverse_warp.nii.gz s1_logjac.nii.gz template_logjac.nii.gz; do
     [ "$(hash_of whole/$name)" = "$(hash_of ended/$name)" ] || complain "$name has other bits"
 done
 
@@ -136,7 +156,7 @@ along="--list ages.tsv --regress age --at 2.5,8 --bandwidth 1"
 exits 1 clvox atlas -q -o grown $slow $along; one_sentence; says 's1.nii: its age is not known'
 exits 0 clvox atlas -o grown $slow $along --skip-bad
 prints 'age 2.5: 2 subjects, by their weights as many as 2.0; mean age 2.5'
-for name in template_2.5.nii.gz template_2.5_labels.nii.gz s2_2.5_inverse_warp.nii.gz s3_8_affine.txt summary_8.tsv; do exists "grown/$name"; done
+for name in template_2.5.nii.gz template_2.5_labels.nii.gz s2_2.5_inverse_warp.nii.gz s3_8_affine.txt summary_8.tsv subjects_8.tsv s1_2.5_logjac.nii.gz template_8_logjac.nii.gz; do exists "grown/$name"; done
 absent grown/template_8_labels.nii.gz; absent grown/s3_2.5_warp.nii.gz; absent grown/template.nii.gz; absent grown/state
 json grown/report.json '[(t["at"], t["subjects"], len(t["rounds"])) for t in j["result"]["templates"]] == [(2.5, 2, 4), (8, 1, 4)]'
 json grown/report.json 'j["options"]["regress"] == "age" and abs(j["result"]["templates"][0]["mean"] - 2.5) < 1e-6'

@@ -13,6 +13,7 @@ enum { CLI_ATLAS_VALUES = 64 };
 
 typedef struct cli_atlas_entry {
     char *image, *mask, *labels, *name;
+    char **known; /* the fields of the columns `column` of the request */
     double weight, covariate;
     clvox_volume *volume, *mask_volume, *label_volume;
 } cli_atlas_entry;
@@ -24,12 +25,14 @@ typedef struct cli_atlas_request {
     bool quick, best;
     cli_atlas_entry *entry;
     int count;
+    char **column; /* of the list, those that are taken over into subjects.tsv */
+    int columns;
     clvox_volume *start_volume;
     double at[CLI_ATLAS_VALUES];           /* of the covariate */
     const char *at_name[CLI_ATLAS_VALUES]; /* as typed, in at_text */
     char *at_text;
     int ats; /* 0: one template of all */
-    bool warps, with_labels; /* are written */
+    bool warps, with_labels; /* are written; with warps log J, too */
 } cli_atlas_request;
 
 /* ---- subjects ---- */

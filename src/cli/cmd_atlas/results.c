@@ -3,7 +3,9 @@
 #include "cli/cmd_atlas/atlas.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/matrix.h"
@@ -21,8 +23,9 @@ const char *cli_atlas_path(const cli_atlas_request *r, const char *name, int at,
 }
 
 /* Of every subject: the end of its file's name, and whether it is written. */
-enum { AFFINE, WARP, INVERSE, FILES };
-static const char *const ends[FILES] = {"_affine.txt", "_warp.nii.gz", "_inverse_warp.nii.gz"};
+enum { AFFINE, WARP, INVERSE, LOG_JACOBIAN, FILES };
+static const char log_jacobian[] = "_logjac.nii.gz";
+static const char *const ends[FILES] = {"_affine.txt", "_warp.nii.gz", "_inverse_warp.nii.gz", log_jacobian};
 
 static int claim_template(command *cli, const cli_atlas_request *r, int at)
 {
@@ -32,6 +35,10 @@ static int claim_template(command *cli, const cli_atlas_request *r, int at)
     CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "summary", at, ".tsv", path)));
     if (r->with_labels)
         CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, "_labels.nii.gz", path)));
+    if (r->warps) {
+        CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "template", at, log_jacobian, path)));
+        CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, "subjects", at, ".tsv", path)));
+    }
     for (int i = 0; i < r->count; i++)
         for (int k = 0; k < (r->warps ? FILES : WARP); k++)
             CLV_TRY(cli_claim_output(cli, "output", cli_atlas_path(r, r->entry[i].name, at, ends[k], path)));
@@ -103,6 +110,93 @@ static int write_summary(const cli_atlas_request *r, const clvox_atlas_result *r
     return status;
 }
 
+/* ---- log J --------------------------------------------------------------- */
+
+typedef struct subjects {
+    const cli_atlas_request *r;
+    int at;
+    const clvox_atlas_result *result;
+} subjects;
+
+/* The list of `clvox stats`. Its images lie beside it. */
+static void print_subjects(FILE *to, const void *what)
+{
+    const subjects *s = what;
+    const cli_atlas_request *r = s->r;
+    char path[PATH_MAX];
+    fprintf(to, "image\tsubject\tlog_affine");
+    for (int c = 0; c < r->columns; c++)
+        fprintf(to, "\t%s", r->column[c]);
+    fputc('\n', to);
+    for (int i = 0; i < r->count; i++) {
+        const clvox_atlas_map *m = &s->result->map[i];
+        if (!(m->share > 0))
+            continue;
+        cli_atlas_path(r, r->entry[i].name, s->at, log_jacobian, path);
+        fprintf(to, "%s\t%s", strrchr(path, '/') + 1, r->entry[i].name);
+        cli_table_number(to, "%.6f", log(fabs(clv_matrix_determinant(CLV_MATRIX(m->matrix)))));
+        for (int c = 0; c < r->columns; c++)
+            fprintf(to, "\t%s", r->entry[i].known ? r->entry[i].known[c] : "n/a");
+        fputc('\n', to);
+    }
+}
+
+/* Of whole numbers, so that the order of subjects changes no bit: 2^40 is a logarithm of 1. */
+static const double one = 0x1p40;
+
+/* log J of a subject's warp; its share of the mean goes into sum. */
+static int write_log_jacobian(command *cli, const clvox_atlas_map *m, int64_t *sum, const char *path)
+{
+    clvox_volume *log = NULL;
+    clvox_jacobian_summary unused;
+    int status = clvox_jacobian(cli->ctx, m->warp, NULL, 1, &log, &unused);
+    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&log->grid); i++)
+        sum[i] += llrint(one * m->share * (double)log->data[i]);
+    if (status >= 0)
+        status = clvox_volume_write(log, path);
+    clvox_volume_destroy(&log);
+    return status;
+}
+
+static int write_mean(const clvox_grid *grid, const int64_t *sum, const char *path)
+{
+    clvox_volume *mean = NULL;
+    int status = clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &mean);
+    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(grid); i++)
+        mean->data[i] = (float)((double)sum[i] / one);
+    if (status >= 0)
+        status = clvox_volume_write(mean, path);
+    clvox_volume_destroy(&mean);
+    return status;
+}
+
+/* Of every subject, their mean, and their list. */
+static int write_log_jacobians(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+{
+    int status = CLVOX_OK;
+    const bool there = !result->average;
+    char path[PATH_MAX];
+    int64_t *sum = there ? NULL : calloc(clvox_grid_voxels(&result->average->grid), sizeof *sum);
+    if (!there && !sum)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    for (int i = 0; i < r->count; i++) {
+        if (!(result->map[i].share > 0))
+            continue;
+        cli_atlas_path(r, r->entry[i].name, at, log_jacobian, path);
+        CLV_TRY(there ? CLVOX_OK : write_log_jacobian(cli, &result->map[i], sum, path));
+        cli_log_output(cli, path);
+    }
+    cli_atlas_path(r, "template", at, log_jacobian, path);
+    CLV_TRY(there ? CLVOX_OK : write_mean(&result->average->grid, sum, path));
+    cli_log_output(cli, path);
+    cli_atlas_path(r, "subjects", at, ".tsv", path);
+    CLV_TRY(there ? CLVOX_OK : cli_table_write(path, print_subjects, &(subjects){r, at, result}));
+    cli_log_output(cli, path);
+end:
+    free(sum);
+    return status;
+}
+
 /* ---- files --------------------------------------------------------------- */
 
 static int write_map(const clvox_atlas_map *m, int kind, const char *path)
@@ -117,11 +211,13 @@ int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvo
     const bool there = !result->average; /* an earlier run has written it */
     char path[PATH_MAX];
     for (int i = 0; i < r->count; i++)
-        for (int k = 0; k < (r->warps ? FILES : WARP) && result->map[i].share > 0; k++) {
+        for (int k = 0; k < (r->warps ? LOG_JACOBIAN : WARP) && result->map[i].share > 0; k++) {
             cli_atlas_path(r, r->entry[i].name, at, ends[k], path);
             CLV_TRY(there ? CLVOX_OK : write_map(&result->map[i], k, path));
             cli_log_output(cli, path);
         }
+    if (r->warps)
+        CLV_TRY(write_log_jacobians(cli, r, at, result));
     if (r->with_labels && (there ? !access(cli_atlas_path(r, "template", at, "_labels.nii.gz", path), F_OK)
                                  : result->labels != NULL)) {
         cli_atlas_path(r, "template", at, "_labels.nii.gz", path);

@@ -9,8 +9,9 @@
 #include "cli/cmd_atlas/atlas.h"
 #include "cli/table.h"
 
-static void entry_free(cli_atlas_entry *e)
+static void entry_free(cli_atlas_entry *e, int columns)
 {
+    cli_table_free_names(e->known, columns);
     free(e->image);
     free(e->mask);
     free(e->labels);
@@ -57,7 +58,16 @@ int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e)
     return name_entry(r, &r->entry[r->count++]);
 }
 
-enum { IMAGE, COVARIATE, MASK, LABELS, WEIGHT };
+enum { IMAGE, COVARIATE, MASK, LABELS, WEIGHT, KNOWN };
+
+/* What the row says in the columns that are taken over. */
+static int keep_known(const cli_atlas_request *r, const char *const *text, cli_atlas_entry *e)
+{
+    bool whole = !r->columns || (e->known = calloc((size_t)r->columns, sizeof *e->known));
+    for (int i = 0; whole && i < r->columns; i++)
+        whole = (e->known[i] = strdup(text[i] && *text[i] ? text[i] : "n/a"));
+    return whole ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
 
 static int read_row(void *user, int line, const char *const *text)
 {
@@ -69,7 +79,7 @@ static int read_row(void *user, int line, const char *const *text)
     if (strcmp(value, "n/a") != 0)
         e.covariate = strtod(value, &end);
     if (end && (*end || end == value || !isfinite(e.covariate))) {
-        entry_free(&e);
+        entry_free(&e, r->columns);
         return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the %s %s is not a number", r->list, line, r->regress,
                         value);
     }
@@ -77,9 +87,14 @@ static int read_row(void *user, int line, const char *const *text)
     if (text[WEIGHT] && *text[WEIGHT])
         e.weight = strtod(text[WEIGHT], &end);
     if ((end && *end) || !(e.weight > 0) || !isfinite(e.weight)) {
-        entry_free(&e);
+        entry_free(&e, r->columns);
         return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list, line,
                         text[WEIGHT]);
+    }
+    const int status = keep_known(r, text + KNOWN, &e);
+    if (status < 0) {
+        entry_free(&e, r->columns);
+        return status;
     }
     return cli_atlas_add(r, &e);
 }
@@ -98,11 +113,33 @@ int cli_atlas_read_weights(cli_atlas_request *r, const char *text)
     return CLVOX_OK;
 }
 
+/* Keeps the names of the columns that are taken over: all but the list's own, and those that subjects.tsv has. */
+static int find_columns(cli_atlas_request *r)
+{
+    static const char *const own[] = {"image", "mask", "labels", "weight", "subject", "log_affine", "", NULL};
+    int count;
+    const int status = cli_table_names(r->list, &r->column, &count);
+    for (int i = 0; i < count; i++) {
+        bool taken = r->columns == CLI_TABLE_COLUMNS - KNOWN - 1;
+        for (int k = 0; own[k]; k++)
+            taken |= !strcmp(r->column[i], own[k]);
+        if (taken)
+            free(r->column[i]);
+        else
+            r->column[r->columns++] = r->column[i];
+    }
+    return status;
+}
+
 int cli_atlas_read_list(cli_atlas_request *r)
 {
     /* Without a regression the second column is the first once more. */
-    const char *const names[] = {"image", r->regress ? r->regress : "image", "mask", "labels", "weight", NULL};
-    int status = cli_table_read(&(cli_table){r->list, names, 2, read_row, r});
+    const char *names[CLI_TABLE_COLUMNS] = {"image", r->regress ? r->regress : "image", "mask", "labels", "weight"};
+    int status = find_columns(r);
+    for (int i = 0; i < r->columns; i++)
+        names[KNOWN + i] = r->column[i];
+    if (status >= 0)
+        status = cli_table_read(&(cli_table){r->list, names, 2, read_row, r});
     if (status >= 0 && !r->count)
         status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no subject in it", r->list);
     return status;
@@ -143,7 +180,7 @@ int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad)
         status = load(cli, r, e);
         if (status < 0 && skip_bad && status != CLVOX_ERROR_MEMORY) {
             cli_atlas_leave_out(cli, e, clvox_message());
-            entry_free(e);
+            entry_free(e, r->columns);
             *e = (cli_atlas_entry){.weight = 0};
             status = CLVOX_OK;
             continue;
@@ -163,8 +200,9 @@ end:
 void cli_atlas_free(cli_atlas_request *r)
 {
     for (int i = 0; i < r->count; i++)
-        entry_free(&r->entry[i]);
+        entry_free(&r->entry[i], r->columns);
     free(r->entry);
+    cli_table_free_names(r->column, r->columns);
     free(r->at_text);
     clvox_volume_destroy(&r->start_volume);
 }

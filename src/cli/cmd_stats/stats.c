@@ -203,21 +203,17 @@ int cmd_stats(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .synopsis = "--list FILE.tsv --test COLUMN -o PREFIX [options]\n"
                     "       clvox stats -i MAPS --test mean -o PREFIX [options]",
-        .about = "Permutation tests of maps (log Jacobian, FA, ...) on one grid, one per subject: between "
-                 "two groups,\n"
-                 "along a covariate, or of the mean against 0 (by sign flips), with nuisance covariates "
-                 "(Freedman and\n"
-                 "Lane). t is pooled, and positive where the group whose value comes last is larger, or "
-                 "where the map\n"
-                 "rises with the covariate. Writes\n"
+        .about = "Permutation tests of maps (log Jacobian, FA, ...) on one grid, one per subject: between two\n"
+                 "groups, along a covariate, or of the mean against 0 (by sign flips), with nuisance covariates\n"
+                 "(Freedman and Lane). t is positive where the group whose value comes last is larger, or where the\n"
+                 "map rises with the covariate. Writes\n"
                  "  PREFIX_t.nii.gz       t\n"
                  "  PREFIX_p.nii.gz       p of the voxel alone\n"
                  "  PREFIX_p_fwe.nii.gz   p corrected for all voxels, by the largest t of each permutation\n"
                  "  PREFIX_tfce.nii.gz, _tfce_p.nii.gz, _tfce_p_fwe.nii.gz   with --tfce\n"
                  "  PREFIX.json           degrees of freedom, permutations, smallest p, threshold at 0.05\n"
-                 "The maps hold p, and 1 where nothing was tested; with --one-minus-p 1 - p, as those of "
-                 "randomise, and\n"
-                 "0 there. Paths in the table are relative to its folder.",
+                 "The maps hold p, and 1 where nothing was tested; with --one-minus-p 1 - p, as those of randomise,\n"
+                 "and 0 there. Paths in the table are relative to its folder.",
         .example =
             "  clvox stats --list subjects.tsv --test group --mask brain.nii.gz -o patients\n"
             "  clvox stats --list subjects.tsv --test age --covariates sex,site --tfce --two-sided -o age\n"
