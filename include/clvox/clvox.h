@@ -8,6 +8,7 @@
 #include "clvox/device.h"
 #include "clvox/files.h"
 #include "clvox/filter.h"
+#include "clvox/options.h"
 #include "clvox/registration.h"
 #include "clvox/series.h"
 #include "clvox/sort.h"

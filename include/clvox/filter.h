@@ -3,6 +3,7 @@
 #define CLVOX_FILTER_H
 
 #include "clvox/device.h"
+#include "clvox/options.h"
 #include "clvox/volume.h"
 
 #ifdef __cplusplus
@@ -85,6 +86,9 @@ typedef struct clvox_nlm_report {
 /* Auto, -1, 1, 1, 3, 0. */
 CLVOX_API void clvox_nlm_defaults(clvox_nlm_options *options);
 
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_nlm_table(void);
+
 /* Non-local means: a voxel becomes the mean of those around it by weights exp(-q), q =
  * (D - 2 sigma^2) / (0.6 strength sigma^2), at least 0, D the mean squared difference of the
  * patches around both (Buades et al. 2005); and then again by q = (d^2 + 3 m^2) / (strength
@@ -123,6 +127,9 @@ typedef struct clvox_bias_report {
 
 /* ANTs' defaults: 50x50x50x50, 200 mm, 4, 1e-7, 0.15, 0.01 and 200. */
 CLVOX_API void clvox_bias_defaults(clvox_bias_options *options);
+
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_bias_table(void);
 
 /* Divides a volume of one frame by the smooth field that makes its histogram
  * sharp: image = field * true, field = exp of cubic B-splines, its geometric mean 1

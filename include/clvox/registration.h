@@ -4,6 +4,7 @@
 
 #include "clvox/apply.h"
 #include "clvox/device.h"
+#include "clvox/options.h"
 #include "clvox/transform.h"
 
 #ifdef __cplusplus
@@ -143,6 +144,9 @@ typedef enum clvox_preset { CLVOX_PRESET_QUICK, CLVOX_PRESET_DEFAULT, CLVOX_PRES
  * gradient, levels with their shrink factors, iterations and smoothing, sigmas,
  * lambda, step and tolerance. The rest of the options stays. */
 CLVOX_API void clvox_register_preset(clvox_register_options *options, clvox_preset preset);
+
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_register_table(void);
 
 /* matrix = T(center + shift) R S T(-center) in RAS mm, about the centre of the
  * fixed grid: S upper triangular with the scales on its diagonal and shears

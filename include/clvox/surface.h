@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "clvox/device.h"
+#include "clvox/options.h"
 #include "clvox/status.h"
 #include "clvox/volume.h"
 
@@ -311,6 +312,9 @@ typedef struct clvox_denoise_options {
 
 /* The defaults: what `clvox surface denoise` does without options. */
 CLVOX_API void clvox_denoise_defaults(clvox_denoise_options *options);
+
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_denoise_table(void);
 
 /* What became of components and handles. */
 typedef struct clvox_denoise_kept {

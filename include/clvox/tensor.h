@@ -3,6 +3,7 @@
 #define CLVOX_TENSOR_H
 
 #include "clvox/device.h"
+#include "clvox/options.h"
 #include "clvox/volume.h"
 
 #ifdef __cplusplus
@@ -207,6 +208,9 @@ typedef struct clvox_tensor_denoise_result {
  * much of the differences between neighbours it explains. */
 CLVOX_API void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options);
 
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_tensor_denoise_table(void);
+
 /* Denoises a tensor by total variation; differences of neighbours are over the
  * smallest edge, and only between voxels of the mask (above 0; NULL: everywhere).
  * noise: the standard deviation of the tensor's components on the same grid, as
@@ -282,6 +286,9 @@ typedef struct clvox_tensor_fit_result {
 
 /* The weighted fit of all volumes of the scan as it is. */
 CLVOX_API void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options);
+
+/* The options by name (clvox/options.h). Static. */
+CLVOX_API const clvox_option_table *clvox_tensor_fit_table(void);
 
 /* Where a scan shows tissue: the root of the mean of all its volumes at or above
  * Otsu's threshold. It is no brain extraction, but keeps air, whose noise is not

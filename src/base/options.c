@@ -322,6 +322,35 @@ static int match_counts(const clv_option_table *table, const char *const *given,
     return CLVOX_OK;
 }
 
+int clvox_option_describe(const clvox_option_table *table, int at, clvox_option_text *out)
+{
+    for (int i = 0; at >= 0 && i < table->count; i++) {
+        const clv_option *row = &table->rows[i];
+        if (!row->name || at-- > 0)
+            continue;
+        out->name = row->name;
+        out->help = row->help ? row->help : "";
+        out->flag = row->type == CLV_OPTION_FLAG;
+        clv_option_argument(row, out->argument, sizeof out->argument);
+        clv_option_default(table, row, out->standard, sizeof out->standard);
+        return 1;
+    }
+    return 0;
+}
+
+int clvox_options_set(const clvox_option_table *table, const char *const *names, const char *const *texts, int count,
+                      double mm, void *options)
+{
+    const char *given[CLV_MAX_OPTIONS] = {NULL};
+    for (int i = 0; i < count; i++) {
+        int at = clv_option_index(table, names[i]);
+        if (at < 0)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no option %s", names[i]);
+        given[at] = texts[i] ? texts[i] : "";
+    }
+    return clv_options_read(table, given, mm, options);
+}
+
 int clv_options_read(const clv_option_table *table, const char *const *given, double mm, void *values)
 {
     int status = CLVOX_OK;

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "clvox/options.h"
+
 enum { CLV_MAX_NUMBERS = 16, CLV_MAX_OPTIONS = 48 };
 
 typedef enum clv_unit { CLV_UNIT_NONE, CLV_UNIT_MM, CLV_UNIT_VOXELS } clv_unit;
@@ -70,7 +72,7 @@ struct clv_option {
     const char *(*idle)(const clv_option *row, const void *values, const char *text);
 };
 
-typedef struct clv_option_table {
+typedef struct clvox_option_table {
     const clv_option *rows;
     int count; /* at most CLV_MAX_OPTIONS */
     size_t size; /* of the options struct */

@@ -71,6 +71,11 @@ const clv_option_table clv_bias_table = {
     .defaults = defaults,
 };
 
+const clvox_option_table *clvox_bias_table(void)
+{
+    return &clv_bias_table;
+}
+
 /* ---- the histogram ------------------------------------------------------ */
 
 /* In place, n a power of two; not scaled. */

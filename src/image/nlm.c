@@ -41,6 +41,11 @@ static void defaults(void *values)
 const clv_option_table clv_nlm_table = {
     .rows = rows, .count = sizeof rows / sizeof rows[0], .size = sizeof(clvox_nlm_options), .defaults = defaults};
 
+const clvox_option_table *clvox_nlm_table(void)
+{
+    return &clv_nlm_table;
+}
+
 typedef struct nlm {
     clvox_context *ctx;
     const clvox_nlm_options *options;

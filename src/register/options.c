@@ -404,3 +404,8 @@ const clv_option_table clv_register_table = {
     .defaults = defaults,
     .varies = varies,
 };
+
+const clvox_option_table *clvox_register_table(void)
+{
+    return &clv_register_table;
+}

@@ -115,3 +115,8 @@ const clv_option_table clv_denoise_table = {
     .size = sizeof(clvox_denoise_options),
     .defaults = defaults,
 };
+
+const clvox_option_table *clvox_denoise_table(void)
+{
+    return &clv_denoise_table;
+}

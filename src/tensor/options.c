@@ -169,11 +169,21 @@ const clv_option_table clv_tensor_fit_table = {.rows = fit_rows,
                                                .size = sizeof(clvox_tensor_fit_options),
                                                .defaults = fit_defaults,
                                                .varies = varies};
+
+const clvox_option_table *clvox_tensor_fit_table(void)
+{
+    return &clv_tensor_fit_table;
+}
 const clv_option_table clv_tensor_denoise_table = {.rows = denoise_rows,
                                                    .count = sizeof denoise_rows / sizeof *denoise_rows,
                                                    .size = sizeof(clvox_tensor_denoise_options),
                                                    .defaults = denoise_defaults,
                                                    .varies = varies};
+
+const clvox_option_table *clvox_tensor_denoise_table(void)
+{
+    return &clv_tensor_denoise_table;
+}
 const clv_option_table clv_tensor_all_table = {.rows = all_rows,
                                                .count = sizeof all_rows / sizeof *all_rows,
                                                .size = sizeof(clvox_tensor_all_options),

@@ -199,8 +199,38 @@ static void options_fields_are_copied_and_lists_counted(void **state)
     assert_true(clv_option_value(&rows[PASSES], &a, 1) == 5 && clv_option_value(&rows[EDGES], &a, 1) == 9);
 }
 
+static void options_by_name_reach_their_fields(void **state)
+{
+    static const char *const names[] = {"fast", "passes", "width"}, *const texts[] = {NULL, "7x8x9", "3mm"};
+    static const char *const wrong[] = {"the-cuont"}, *const beyond[] = {"the-count", "mode"}, *const bad[] = {"12", "brisk"};
+    clvox_option_text text;
+    settings s;
+    int count = 0, flags = 0;
+    (void)state;
+    defaults(&s);
+    assert_int_equal(clvox_options_set(&table, names, texts, 3, 2, &s), CLVOX_OK);
+    assert_int_equal(s.fast, 1);
+    assert_int_equal(s.levels, 3);
+    assert_int_equal(s.passes[2], 9);
+    assert_true(s.width == 1.5);
+    assert_true(s.edges[2] == s.edges[0] + 2); /* not given: follows */
+    assert_int_equal(clvox_options_set(&table, wrong, texts + 1, 1, 0, &s), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "the-cuont"));
+    assert_int_equal(clvox_options_set(&table, beyond, bad, 2, 0, &s), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "the-count"));
+    for (; clvox_option_describe(&table, count, &text); count++) {
+        flags += text.flag;
+        assert_true(text.flag || *text.argument);
+        assert_non_null(clv_option_find(&table, text.name));
+    }
+    assert_int_equal(count, ROWS - 1); /* one has no name */
+    assert_int_equal(flags, 1);
+    assert_int_equal(clvox_option_describe(&table, -1, &text), 0);
+}
+
 static void words(void)
 {
+    test_case(options_by_name_reach_their_fields, "options: given and described by name, without the table");
     test_case(options_names_forms_and_defaults_as_help,
               "options: names, forms and defaults as help and logs say them");
     test_case(options_fields_are_copied_and_lists_counted,
