@@ -51,6 +51,9 @@ CLVOX_API void clvox_surface_destroy(clvox_surface **surface);
  * NULL. */
 CLVOX_API int clvox_surface_read(const char *path, clvox_surface **out);
 
+/* The same; lps: vertices are in LPS in files that state no frame (all but GIFTI and FreeSurfer's). */
+CLVOX_API int clvox_surface_read_as(const char *path, int lps, clvox_surface **out);
+
 /* Writes a surface in the format of the ending: .gii, .vtk and .ply (binary),
  * .stl (binary), .obj, .byu, or FreeSurfer's, whose names begin with lh. or rh.
  * or end in .fs, .white or .pial. Vertices are written as float32 (as decimals
@@ -60,6 +63,9 @@ CLVOX_API int clvox_surface_read(const char *path, clvox_surface **out);
  * clvox_volume_write holds. CLVOX_ERROR_ARGUMENT for another ending or corners
  * that name no vertex, CLVOX_ERROR_DATA for vertices beyond float32. */
 CLVOX_API int clvox_surface_write(const clvox_surface *surface, const char *path);
+
+/* The same; lps: in LPS to files that state no frame, for clvox_surface_read_as. */
+CLVOX_API int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *path);
 
 /* Whether path names a surface file: by its ending or, for one without, by how
  * its content begins. A file that cannot be read is none. */

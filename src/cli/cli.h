@@ -132,6 +132,7 @@ int cli_read_link(command *cli, const char *text, clvox_transform **out);
 /* All that a file holds; on failure *count is 0. */
 int cli_read_transforms(command *cli, const char *path, clvox_transform **out, int room, int *count);
 int cli_read_surface(command *cli, const char *path, clvox_surface **out);
+int cli_read_surface_as(command *cli, const char *path, bool lps, clvox_surface **out);
 
 /* Writers: enter the file into the log and remark on it. */
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
@@ -142,6 +143,7 @@ int cli_write_filtered(command *cli, int status, const char *in, const clvox_vol
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
 int cli_write_surface(command *cli, const clvox_surface *surface, const char *path);
+int cli_write_surface_as(command *cli, const clvox_surface *surface, bool lps, const char *path);
 int cli_write_tensor(command *cli, const clvox_volume *tensor, clvox_tensor_order order, const char *path);
 /* The words of --order, in the order of clvox_tensor_order. */
 #define CLI_TENSOR_ORDERS "auto|fsl|mrtrix|nifti|dipy"

@@ -179,12 +179,17 @@ int cli_read_transforms(command *cli, const char *path, clvox_transform **out, i
     return status;
 }
 
-int cli_read_surface(command *cli, const char *path, clvox_surface **out)
+int cli_read_surface_as(command *cli, const char *path, bool lps, clvox_surface **out)
 {
-    int status = clvox_surface_read(path, out);
+    int status = clvox_surface_read_as(path, lps, out);
     if (status >= 0)
         log_input(cli, path);
     return status;
+}
+
+int cli_read_surface(command *cli, const char *path, clvox_surface **out)
+{
+    return cli_read_surface_as(cli, path, false, out);
 }
 
 int cli_read_tensor(command *cli, const char *path, clvox_tensor_order order, clvox_volume **out)
@@ -269,12 +274,17 @@ int cli_write_affine(command *cli, const double matrix[4][4], const char *path)
     return status;
 }
 
-int cli_write_surface(command *cli, const clvox_surface *surface, const char *path)
+int cli_write_surface_as(command *cli, const clvox_surface *surface, bool lps, const char *path)
 {
-    int status = clvox_surface_write(surface, path);
+    int status = clvox_surface_write_as(surface, lps, path);
     if (status >= 0)
         cli_log_output(cli, path);
     return status;
+}
+
+int cli_write_surface(command *cli, const clvox_surface *surface, const char *path)
+{
+    return cli_write_surface_as(cli, surface, false, path);
 }
 
 /* ---- chains ------------------------------------------------------------- */

@@ -8,7 +8,7 @@ static const cli_verb verbs[] = {
     {"register", "register one image to another", cmd_register},
     {"atlas", "build an unbiased template of a population", cmd_atlas},
     {"shoot", "shoot a geodesic from its initial momentum", cmd_shoot},
-    {"apply", "resample an image, or move points, through transforms", cmd_apply},
+    {"apply", "resample an image, or move points or a mesh, through transforms", cmd_apply},
     {"compose", "compose a chain of transforms into one", cmd_compose},
     {"invert", "invert a warp or an affine", cmd_invert},
     {"jacobian", "Jacobian determinant of a warp", cmd_jacobian},

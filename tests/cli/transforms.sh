@@ -187,6 +187,45 @@ exits 1 clvox apply --points bad.csv -o x.csv; one_sentence; says 'line 2'
 : > bad.csv
 exits 1 clvox apply --points bad.csv -o x.csv; one_sentence; says 'empty'
 
+# vertices MESH: one a line; same A B TOLERANCE: the numbers of two files of a point a line
+vertices() { awk '$1 == "v" { print $2, $3, $4 }' "$1"; }
+same() {
+    paste -d' ' "$1" "$2" | tr , ' ' | awk -v t="$3" '{ for (a = 1; a < 4; a++) if (!($a - $(a + 3) <= t && $(a + 3) - $a <= t)) bad = 1 }
+        END { exit bad || NR != 4 }' || complain "$1 and $2 differ: $(paste "$1" "$2")"
+}
+begin "a mesh's vertices move as points do, in the file's frame, and keep their triangles"
+printf 'v 1 2 3\nv 8 -3 2\nv -2 7 1\nv -1 -4 9\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n' > four.obj
+vertices four.obj > four.txt
+exits 0 clvox apply --surface four.obj -t shift.txt -o moved.obj --json log/s.json; says 'moved 4 vertices'
+json log/s.json 'j["vertices"] == 4 and j["outputs"] == ["moved.obj"]'
+vertices moved.obj > moved.txt; awk '{ print $1 + 20, $2 + 10, $3 + 30 }' four.txt > want.txt; same moved.txt want.txt 0
+grep ^f moved.obj > faces.txt; grep ^f four.obj | cmp -s - faces.txt || complain "other triangles"
+exits 0 clvox apply --surface four.obj -t shift.txt --frames lps -o moved.obj
+vertices moved.obj > moved.txt; awk '{ print $1 - 20, $2 - 10, $3 + 30 }' four.txt > want.txt; same moved.txt want.txt 0
+# GIFTI states its frame: lps holds for the other of two files alone
+exits 0 clvox apply --surface four.obj --frames lps -o four.surf.gii
+exits 0 clvox apply --surface four.surf.gii -t shift.txt --frames lps -o moved.surf.gii
+exits 0 clvox apply --surface moved.surf.gii --frames ras -o moved.obj
+vertices moved.obj > moved.txt; awk '{ print -$1 + 20, -$2 + 10, $3 + 30 }' four.txt > want.txt; same moved.txt want.txt 1e-5
+# A chain with a warp: as points; and back
+(echo x,y,z; tr ' ' , < four.txt) > four.csv
+exits 0 clvox apply --points four.csv --frames ras -t p_truth_warp.nii.gz -t turn.txt -o want.csv
+exits 0 clvox apply --surface four.obj -t p_truth_warp.nii.gz -t turn.txt -o moved.obj
+sed 1d want.csv > want.txt; vertices moved.obj > moved.txt; same moved.txt want.txt 1e-4
+! paste -d' ' four.txt moved.txt | awk '($1 - $4) ^ 2 + ($2 - $5) ^ 2 > .01 { moved = 1 } END { exit moved }' || complain "nothing moved"
+exits 0 clvox apply --surface moved.obj -t turn.txt,-1 -t p_truth_warp.nii.gz,-1 -o back.obj -q; quiet
+vertices back.obj > back.txt; same back.txt four.txt 1e-3
+# A mirror turns triangles, so that outward stays outward
+printf -- '-1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > mirror.txt
+exits 0 clvox info four.obj; volume=$(value volume)
+exits 0 clvox apply --surface four.obj -t mirror.txt -o mirrored.obj
+exits 0 clvox info mirrored.obj; near volume "$volume" 1e-3
+exits 1 clvox apply --surface four.obj -t shift.txt -o x.csv; one_sentence; says 'no surface format'; absent x.csv
+exits 1 clvox apply --surface points.csv -t shift.txt -o x.obj; one_sentence; says 'points.csv: is no surface'; absent x.obj
+exits 1 clvox apply --surface four.obj -t far.nii,-1 -o x.obj; one_sentence; says 'no inverse at any of the vertices'; absent x.obj
+exits 2 clvox apply --surface four.obj --points four.csv -o x.obj; says 'two runs'
+exits 2 clvox apply --surface four.obj -r p_fixed.nii.gz -o x.obj; says 'neither -i nor -r'
+
 begin "--profile lists kernels, -q says nothing"
 exits 0 clvox apply -i p_moving.nii.gz -r p_fixed.nii.gz -t turn.txt -o x.nii --profile --json log/p.json
 says 'warp'; says 'GB/s'; says 'copy bandwidth'

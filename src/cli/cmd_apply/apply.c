@@ -50,7 +50,8 @@ int cmd_apply(command *cli, int argc, char **argv)
                                                   CLVOX_INTERPOLATE_LANCZOS};
     static const clvox_reorientation kinds[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
-    const char *points = NULL, *list = NULL, *summary = NULL;
+    enum { LPS = 1, RAS }; /* of --frames */
+    const char *points = NULL, *surface = NULL, *list = NULL, *summary = NULL;
     cli_apply a = {.image = NULL};
     int interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
     double outside = 0;
@@ -76,13 +77,17 @@ int cmd_apply(command *cli, int argc, char **argv)
          "many images instead: columns input, output and, if wanted, reference and transforms (FILE[,-1];FILE ...)"},
         {"summary", 0, CLI_OUT, &summary, "FILE.tsv", "with --list: one row per image"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling"},
-        {"frames", 0, CLI_CHOICE, &frames, "lps|ras", "frame of the points, in and out (default lps, as in ITK and ANTs)"},
+        {"surface", 0, CLI_TEXT, &surface, "IN", "move the vertices of a mesh instead of resampling"},
+        {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
+         "frame of points, and of meshes in files that state none, in and out (auto: points lps, as in ITK and ANTs; meshes "
+         "ras)"},
         {0},
     };
     const cli_usage usage = {
         .synopsis = "-i IMAGE -r REFERENCE -t T [-t T ...] -o OUT\n"
                     "       clvox apply --list TABLE.tsv [-r REFERENCE] [-t T ...]\n"
-                    "       clvox apply --points IN.csv [--frames ras] -t T [-t T ...] -o OUT.csv",
+                    "       clvox apply --points IN.csv [--frames ras] -t T [-t T ...] -o OUT.csv\n"
+                    "       clvox apply --surface IN [--frames lps] -t T [-t T ...] -o OUT",
         .about =
             "Resamples an image onto the grid of REFERENCE through a chain of transforms, as\n"
             "antsApplyTransforms does: the voxel of REFERENCE at x takes the value of IMAGE at last(... first(x)).\n"
@@ -102,7 +107,11 @@ int cmd_apply(command *cli, int argc, char **argv)
             "serve rows that name none. An image that fails does not end the others.\n\n"
             "--points moves points the other way, from the space of REFERENCE to that of IMAGE, as\n"
             "antsApplyTransformsToPoints does: a table whose first columns are x,y,z in LPS millimetres\n"
-            "(RAS with --frames ras); further columns are kept.",
+            "(RAS with --frames ras); further columns are kept.\n\n"
+            "--surface moves the vertices of a mesh in the same way and keeps its triangles; the ending of OUT gives\n"
+            "the format. GIFTI and FreeSurfer files state their frame; other meshes count as RAS, or as LPS\n"
+            "with --frames lps. To carry a mesh from the moving space to the fixed one, invert the chain:\n"
+            "-t AFFINE.txt,-1 -t WARP.nii.gz,-1 or -t AFFINE.txt,-1 -t INVERSE_WARP.nii.gz.",
         .example = "  clvox apply -i atlas_labels.nii.gz -r subject.nii.gz -t result_warp.nii.gz "
                    "-t result_affine.txt \\\n      --interp label -o labels_on_subject.nii.gz",
         .options = options,
@@ -113,27 +122,31 @@ int cmd_apply(command *cli, int argc, char **argv)
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
-    if (list && (a.image || a.out || points))
-        return cli_misuse("--list names the images and the outputs: leave out -i, -o and --points");
+    if (list && (a.image || a.out || points || surface))
+        return cli_misuse("--list names the images and the outputs: leave out -i, -o, --points and --surface");
     if (summary && !list)
         return cli_misuse("--summary belongs to --list");
     if (!a.out && !list)
         return cli_misuse("-o OUT is missing");
-    if (!points && frames)
-        return cli_misuse("--frames belongs to --points");
-    if (points && (a.image || a.reference))
-        return cli_misuse("--points takes neither -i nor -r");
-    if (!points && !list && !a.image)
+    const bool places = points || surface;
+    if (!places && frames)
+        return cli_misuse("--frames belongs to --points and --surface");
+    if (points && surface)
+        return cli_misuse("--points and --surface are two runs: leave out one of them");
+    if (places && (a.image || a.reference))
+        return cli_misuse("--points and --surface take neither -i nor -r");
+    if (!places && !list && !a.image)
         return cli_misuse("-i IMAGE is missing");
-    if (!points && !list && !a.reference)
+    if (!places && !list && !a.reference)
         return cli_misuse("-r REFERENCE is missing");
     if (a.mass && !a.forward)
         return cli_misuse("--mass belongs to --forward");
-    if (a.forward && (points || interp || reorient || order != CLVOX_TENSOR_AUTO))
-        return cli_misuse("--forward takes none of --points, --interp, --reorient and --order");
-    if (points) {
+    if (a.forward && (places || interp || reorient || order != CLVOX_TENSOR_AUTO))
+        return cli_misuse("--forward takes none of --points, --surface, --interp, --reorient and --order");
+    if (places) {
         CLV_TRY(cli_read_chain(cli, &a.transforms, &chain));
-        status = cli_apply_points(cli, &chain, points, frames == 1, a.out);
+        status = points ? cli_apply_points(cli, &chain, points, frames == RAS, a.out)
+                        : cli_apply_surface(cli, &chain, surface, frames == LPS, a.out);
         goto end;
     }
     a.order = (clvox_tensor_order)order;

@@ -26,5 +26,7 @@ int cli_apply_list(command *cli, const char *list, const char *summary, const cl
 
 /* Points through the chain, from one table to another. */
 int cli_apply_points(command *cli, const cli_chain *chain, const char *in, bool ras, const char *out);
+/* The vertices of a mesh, from one file to another; lps: in LPS where the file states no frame. */
+int cli_apply_surface(command *cli, const cli_chain *chain, const char *in, bool lps, const char *out);
 
 #endif

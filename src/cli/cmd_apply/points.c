@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply --points. */
+/* apply --points and --surface. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "cli/cmd_apply/apply.h"
 #include "cli/points.h"
 
+/* What is moved: RAS mm. */
+typedef struct places {
+    double *points;
+    int count;
+    const char *noun; /* as messages call them */
+} places;
+
 /* Through one link. The inverse of a warp is found by search: what it leads to has to come back. */
-static int move_through(const command *cli, const clvox_link *link, const char *word, cli_points *t)
+static int move_through(const command *cli, const clvox_link *link, const char *word, const places *t)
 {
     enum { NEAR = 10 }; /* the part of a voxel */
     int status = CLVOX_OK, lost = 0;
@@ -37,14 +45,23 @@ static int move_through(const command *cli, const clvox_link *link, const char *
         worst = fmax(worst, isfinite(apart) ? apart : INFINITY);
     }
     if (lost && lost == t->count)
-        status = clv_fail(CLVOX_ERROR_DATA, "%s: the warp has no inverse at any of the points: there and back they are off by up to "
-                          "%.3g mm", word, worst);
+        status = clv_fail(CLVOX_ERROR_DATA, "%s: the warp has no inverse at any of the %s: there and back they are off by up to "
+                          "%.3g mm", word, t->noun, worst);
     else if (lost)
-        fprintf(stderr, "clvox %s: WARNING: %s has no inverse at %d of %d points: there and back these are off by up to %.3g mm\n",
-                cli->verb, word, lost, t->count, worst);
+        fprintf(stderr, "clvox %s: WARNING: %s has no inverse at %d of %d %s: there and back these are off by up to %.3g mm\n",
+                cli->verb, word, lost, t->count, t->noun, worst);
 end:
     free(before);
     free(back);
+    return status;
+}
+
+static int move(const command *cli, const cli_chain *chain, const places *t)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < chain->count; i++)
+        CLV_TRY(move_through(cli, &chain->link[i], chain->word[i], t));
+end:
     return status;
 }
 
@@ -53,13 +70,43 @@ int cli_apply_points(command *cli, const cli_chain *chain, const char *in, bool 
     int status = CLVOX_OK;
     cli_points t;
     CLV_TRY(cli_points_read(in, ras, &t));
-    for (int i = 0; i < chain->count; i++)
-        CLV_TRY(move_through(cli, &chain->link[i], chain->word[i], &t));
+    CLV_TRY(move(cli, chain, &(places){t.points, t.count, "points"}));
     CLV_TRY(cli_points_write(&t, ras, out));
     cli_log_output(cli, out);
     cJSON_AddNumberToObject(cli->log, "points", t.count);
     cli_remark(cli, 0, "moved %d points\n", t.count);
 end:
     cli_points_free(&t);
+    return status;
+}
+
+/* Whether the affines of the chain turn right into left: then triangles face the other way. */
+static bool mirrors(const cli_chain *chain)
+{
+    bool is = false;
+    for (int i = 0; i < chain->count; i++) {
+        const clvox_transform *t = chain->link[i].transform;
+        is ^= !t->is_warp && clv_matrix_determinant(CLV_MATRIX(t->matrix)) < 0;
+    }
+    return is;
+}
+
+int cli_apply_surface(command *cli, const cli_chain *chain, const char *in, bool lps, const char *out)
+{
+    int status = CLVOX_OK;
+    clvox_surface *s = NULL;
+    CLV_TRY(clvox_surface_check_name(out));
+    CLV_TRY(cli_read_surface_as(cli, in, lps, &s));
+    CLV_TRY(move(cli, chain, &(places){s->points, (int)s->vertices, "vertices"}));
+    for (size_t i = 0; mirrors(chain) && i < s->triangles; i++) {
+        const int32_t second = s->corners[3 * i + 1];
+        s->corners[3 * i + 1] = s->corners[3 * i + 2];
+        s->corners[3 * i + 2] = second;
+    }
+    CLV_TRY(cli_write_surface_as(cli, s, lps, out));
+    cJSON_AddNumberToObject(cli->log, "vertices", (double)s->vertices);
+    cli_remark(cli, 0, "moved %zu vertices\n", s->vertices);
+end:
+    clvox_surface_destroy(&s);
     return status;
 }

@@ -40,6 +40,7 @@ static bool is_freesurfer(const uint8_t *data, size_t size)
 
 typedef struct format {
     const char *ends[5];
+    bool framed; /* files state the frame of their vertices */
     bool (*is)(const uint8_t *data, size_t size); /* NULL: the ending alone tells */
     int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
     void (*write)(const clvox_surface *surface, clv_surface_out *out);
@@ -47,13 +48,13 @@ typedef struct format {
 
 enum { GIFTI, VTK, PLY, FREESURFER, OBJ, BYU, STL, FORMATS };
 static const format formats[FORMATS] = {
-    [GIFTI] = {{".gii"}, is_gifti, clv_gifti_read, clv_gifti_write},
-    [VTK] = {{".vtk"}, is_vtk, clv_vtk_read, clv_vtk_write},
-    [PLY] = {{".ply"}, is_ply, clv_ply_read, clv_ply_write},
-    [FREESURFER] = {{".fs", ".white", ".pial"}, is_freesurfer, clv_freesurfer_read, clv_freesurfer_write},
-    [OBJ] = {{".obj"}, NULL, clv_obj_read, clv_obj_write},
-    [BYU] = {{".byu"}, NULL, clv_byu_read, clv_byu_write},
-    [STL] = {{".stl"}, clv_stl_is, clv_stl_read, clv_stl_write},
+    [GIFTI] = {{".gii"}, true, is_gifti, clv_gifti_read, clv_gifti_write},
+    [VTK] = {{".vtk"}, false, is_vtk, clv_vtk_read, clv_vtk_write},
+    [PLY] = {{".ply"}, false, is_ply, clv_ply_read, clv_ply_write},
+    [FREESURFER] = {{".fs", ".white", ".pial"}, true, is_freesurfer, clv_freesurfer_read, clv_freesurfer_write},
+    [OBJ] = {{".obj"}, false, NULL, clv_obj_read, clv_obj_write},
+    [BYU] = {{".byu"}, false, NULL, clv_byu_read, clv_byu_write},
+    [STL] = {{".stl"}, false, clv_stl_is, clv_stl_read, clv_stl_write},
 };
 #define KNOWN "GIFTI (.gii), VTK polydata (.vtk), PLY, STL, OBJ, BYU and FreeSurfer (lh.NAME, rh.NAME or .fs)"
 
@@ -183,7 +184,16 @@ static int finish(clv_mesh *m, clvox_surface **out)
     return CLVOX_OK;
 }
 
-int clvox_surface_read(const char *path, clvox_surface **out)
+/* LPS to RAS and back. */
+static void flip(double *points, size_t vertices)
+{
+    for (size_t i = 0; i < vertices; i++) {
+        points[3 * i] *= -1;
+        points[3 * i + 1] *= -1;
+    }
+}
+
+int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
 {
     int status;
     char *bytes = NULL;
@@ -214,6 +224,8 @@ int clvox_surface_read(const char *path, clvox_surface **out)
         goto end;
     }
     CLV_TRY(f->read(&file, &mesh));
+    if (lps && !f->framed)
+        flip(mesh.points, mesh.vertices);
     status = finish(&mesh, out);
 end:
     free(mesh.points);
@@ -222,6 +234,11 @@ end:
     free(bytes);
     clv_plain_end(plain);
     return status;
+}
+
+int clvox_surface_read(const char *path, clvox_surface **out)
+{
+    return clvox_surface_read_as(path, 0, out);
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -264,21 +281,39 @@ int clvox_surface_check_name(const char *path)
     return choose(path, &f);
 }
 
-int clvox_surface_write(const clvox_surface *surface, const char *path)
+int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *path)
 {
     int status;
     clv_surface_out out = {0};
+    clvox_surface flipped = *surface;
+    double *points = NULL;
     const format *f;
     clv_plain plain = clv_plain_begin();
     CLV_TRY(choose(path, &f));
     CLV_TRY(check(surface, path));
-    f->write(surface, &out);
+    if (lps && !f->framed) {
+        points = malloc(3 * surface->vertices * sizeof *points + 1);
+        if (!points) {
+            status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+            goto end;
+        }
+        memcpy(points, surface->points, 3 * surface->vertices * sizeof *points);
+        flip(points, surface->vertices);
+        flipped.points = points;
+    }
+    f->write(&flipped, &out);
     if (out.failed)
         status = clv_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     else
         status = clv_file_write_all(path, out.data, out.size);
 end:
+    free(points);
     free(out.data);
     clv_plain_end(plain);
     return status;
+}
+
+int clvox_surface_write(const clvox_surface *surface, const char *path)
+{
+    return clvox_surface_write_as(surface, 0, path);
 }
