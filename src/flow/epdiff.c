@@ -2,6 +2,8 @@
 /* EPDiff by Runge and Kutta's fourth order, and the adjoint of its steps: with
  * R(p) = -ad*_v p, v = K p,
  *   (DR)^T g = -ad_v g + K ad*_g p. */
+#include <math.h>
+
 #include "flow/shooting.h"
 #include "op/fluid/coadjoint.h"
 #include "op/image/pointwise.h"
@@ -9,6 +11,10 @@
 
 /* p_i = m + h PLACE[i] r_(i-1); m + h sum SHARE[i] r_i. */
 static const float PLACE[5] = {0, .5f, .5f, 1, 0}, SHARE[4] = {1 / 6.f, 1 / 3.f, 1 / 3.f, 1 / 6.f};
+
+/* Four steps keep the energy of a brain's momentum to .01, with a fifth of the default lambda; what grows by more grows
+ * without bound in the next steps. */
+static const float MOST_DRIFT = .05f;
 
 static clv_buffer *field(const clv_flow_level *flow, int which)
 {
@@ -115,6 +121,15 @@ int clv_shooting_forward(const clv_flow_level *flow)
     }
 end:
     return status;
+}
+
+bool clv_shooting_followed(const clv_flow_level *flow, const float *numbers)
+{
+    const float *energy = numbers + CLV_FLOW_DOTS;
+    for (int k = 1; k <= flow->steps; k++)
+        if (!(fabsf(energy[k] - energy[0]) <= MOST_DRIFT * energy[0]))
+            return false;
+    return true;
 }
 
 int clv_shooting_adjoint(const clv_flow_level *flow)

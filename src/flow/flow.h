@@ -50,6 +50,7 @@ enum {
     CLV_FLOW_METRIC = 96,   /* S and voxels of each channel */
     CLV_FLOW_LONGEST = 112, /* of the forces of the adjoint */
     CLV_FLOW_STEP = 113,    /* the longest vector of a step, voxels */
+    CLV_FLOW_SLOPE = 114,   /* <gradient, step>, of shooting */
 };
 
 /* One level of a run. */
@@ -68,7 +69,8 @@ typedef struct clv_flow_level {
 } clv_flow_level;
 
 /* Where gamma or lambda is 0, as by default, it follows the finest level, whose voxels have edges of h mm:
- * alpha = 2 h^2, beta = 0, gamma = 1; lambda = 0.015 / h^2. */
+ * LDDMM alpha = 3 h^2, beta = 6 h^2, gamma = 1, lambda = 0.003 / h^2; shooting alpha = 2 h^2, beta = 6 h^2, gamma = 1,
+ * lambda = 0.01 / h^2. sor, which takes a beta of 0 alone, has that. */
 
 /* The operator of the options, without a grid; edge: of the finest level's voxels. */
 clv_fluid_operator clv_flow_operator(const clvox_register_options *options, const double edge[3]);

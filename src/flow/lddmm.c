@@ -310,8 +310,8 @@ const clv_model clv_model_lddmm = {
     .gives_inverse = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .step = 3, .finest_step = 3, .momentum = .7, .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .step = 3, .finest_step = 3, .momentum = .7,
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 8}, .step = 3, .finest_step = 3, .momentum = .7, .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 25}, .step = 3, .finest_step = 3, .momentum = .7,
             .tolerance = 1e-5},
         [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .step = 3, .finest_step = 3, .momentum = .7,
             .tolerance = 1e-6},

@@ -139,6 +139,7 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
     clv_registration run = {.ctx = ctx, .options = &o};
     clv_request requests[CLV_REGISTER_REQUESTS];
     clv_pyramid_level level;
+    float numbers[CLV_FLOW_NUMBERS];
     double edge[3];
     *warp = NULL;
     if (inverse_warp)
@@ -171,6 +172,14 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
     CLV_TRY(clv_flow_begin(&flow, &run, &level));
     CLV_TRY(clv_field_upload(ctx, momentum, s.time, clv_shooting_of(&run)->momentum));
     CLV_TRY(clv_shooting_forward(&flow));
+    CLV_TRY(clv_buffer_read(ctx, clv_flow_of(&run)->numbers, 0, numbers, sizeof numbers));
+    if (!clv_shooting_followed(&flow, numbers)) {
+        status = clv_fail(CLVOX_ERROR_ARGUMENT,
+                          "%d time steps cannot follow this momentum to time %g: its energy does not stay what it is; take "
+                          "more time steps or an earlier end",
+                          flow.steps, s.time);
+        goto end;
+    }
     CLV_TRY(clv_flow_integrate(&flow));
     CLV_TRY(clv_flow_finish(&run, &momentum->grid));
     CLV_TRY(give(ctx, run.u, &grid, reference, warp));

@@ -35,6 +35,8 @@ typedef struct clv_shooting {
     clv_flow flow;
     clv_buffer *node[CLV_FLOW_STEPS];
     clv_buffer *momentum, *before, *direction;
+    clv_buffer *way; /* p of the iteration before, where begun */
+    bool begun;
     clv_buffer *own[CLV_SHOOTING_FIELDS - CLV_SHOOTING_SHARED]; /* where there are too few velocities to share */
 } clv_shooting;
 _Static_assert(sizeof(clv_shooting) <= CLV_MODEL_BYTES, "more state than a run has room for");
@@ -55,6 +57,10 @@ int clv_shooting_requests(clv_registration *run, clv_request *list);
 /* Velocities of all time steps from the momentum; <m, K m> of the beginning at CLV_FLOW_DOTS, and of the
  * k-th time step at CLV_FLOW_DOTS + 1 + k. Overwrites positions and forces. */
 int clv_shooting_forward(const clv_flow_level *flow);
+
+/* Whether the time steps follow the geodesic: clv_flow.numbers, as read after clv_shooting_forward, say that <m, K m> stays
+ * what it is at the beginning. Explicit steps that are too long for a momentum let it grow without bound. */
+bool clv_shooting_followed(const clv_flow_level *flow, const float *numbers);
 
 /* dS/dm into direction, from w_k = dS/dv_k as clv_flow_adjoint leaves them. Overwrites velocities,
  * positions and forces. */

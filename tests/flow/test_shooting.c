@@ -60,7 +60,7 @@ static double drift(int steps, double strength)
 static void the_energy_of_a_geodesic_is_kept(void **state)
 {
     (void)state;
-    double usual = drift(10, 3), coarse = drift(8, 12), fine = drift(16, 12);
+    double usual = drift(10, 8), coarse = drift(8, 24), fine = drift(16, 24);
     printf("# drift %.2g in 10 steps; %.3g in 8 steps of a strong one, %.3g in 16\n", usual, coarse, fine);
     assert_that(usual <= 1e-4, "%g", usual);
     assert_that(coarse > 1e-4 && coarse > 10 * fine && coarse < 60 * fine, "%g, %g", coarse, fine);
@@ -236,18 +236,49 @@ static void what_it_takes_is_the_momentums(void **state)
     quiet.flow = (clvox_flow){0};
     clvox_shoot_defaults(&s);
     assert_ok(clvox_shoot_settle(&quiet, &s));
-    assert_true(s.gamma == 1 && s.beta == 0 && s.timesteps == 4 && fabs(s.alpha - 2 * pow(1.3, 2 / 3.)) < 1e-5);
+    assert_true(s.gamma == 1 && s.timesteps == 4 && fabs(s.alpha - 2 * pow(1.3, 2 / 3.)) < 1e-5 && fabs(s.beta - 3 * s.alpha) < 1e-5);
     s.beta = 1;
     assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
                      CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "found with the operator"));
-    s.beta = 0;
+    s.beta = of.beta;
     s.time = 9;
     assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
                      CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "36 steps"));
     s.gamma = 0;
     assert_int_equal(clvox_shoot_settle(&quiet, &s), CLVOX_ERROR_ARGUMENT);
+}
+
+/* Where time steps are too long for a momentum, what they lead to is no flow. */
+static void what_steps_cannot_follow_is_refused(void **state)
+{
+    (void)state;
+    flow_problem p;
+    clvox_register_options o;
+    clvox_volume *strong = NULL, *warp = NULL, *inverse = NULL;
+    clvox_shoot_options s;
+    level_options(&o, 4);
+    flow_problem_make(harness_context(), &p, (int[3]){23, 21, 19}, (double[3]){1, 1.2, 1.5}, &o);
+    float *m = flow_problem_field(&p, 3, 1);
+    clv_flow_descent d = {.flow = p.flow, .lambda = p.flow.lambda};
+    for (int k = 0; k < 2; k++) {
+        double energy, mean;
+        set(&p, m, m, k ? 1000 : 3);
+        assert_ok(clv_shooting_steps.look(&d, &energy, &mean));
+        assert_that(k ? energy == INFINITY : isfinite(energy), "%g", energy);
+    }
+    free(m);
+    flow_problem_free(&p);
+    assert_ok(clvox_volume_create(&shared.r.momentum->grid, 3, CLVOX_KIND_DISPLACEMENT, &strong));
+    strong->flow = shared.r.momentum->flow;
+    for (size_t i = 0; i < 3 * clvox_grid_voxels(&strong->grid); i++)
+        strong->data[i] = 300 * shared.r.momentum->data[i];
+    clvox_shoot_defaults(&s);
+    assert_int_equal(clvox_shoot(harness_context(), strong, &shared.p.fixed->grid, &s, &warp, &inverse), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "cannot follow this momentum to time 1"));
+    assert_true(!warp && !inverse);
+    clvox_volume_destroy(&strong);
 }
 
 static void another_grid_is_refused(void **state)
@@ -275,6 +306,7 @@ int main(void)
     test_case(its_momentum_gives_its_map, "its momentum gives its map, and other times");
     test_case(it_knows_every_storage, "axes in another order give the same map");
     test_case(what_it_takes_is_the_momentums, "operator and time steps are the momentum's");
+    test_case(what_steps_cannot_follow_is_refused, "a momentum that the time steps cannot follow is refused");
     test_case(another_grid_is_refused, "a momentum on another grid is refused");
     test_tear_down(maps_tear_down);
     return test_run("shooting", harness_close);
