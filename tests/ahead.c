@@ -180,7 +180,7 @@ static const setting settings[] = {
     {"default", SYN, DEFAULT, MI, LNCC, false, false, {"register linear mi:32", "register syn lncc:2"}},
     {"quick", GREEDY, QUICK, MI, LNCC, false, false, {"register linear mi:32", "register greedy lncc:2"}},
     {"greedy", GREEDY, DEFAULT, MI, LNCC, false, false, {"register linear mi:32", "register greedy lncc:2"}},
-    {"best", SYN, CLVOX_PRESET_BEST, MI, LNCC, false, false, {"register linear mi:32", "register syn lncc:3"}},
+    {"best", SYN, CLVOX_PRESET_BEST, MI, LNCC, false, false, {"register linear mi:32", "register syn lncc:2"}},
     {"unbiased", CLVOX_DEFORM_UNBIASED, QUICK, MI, SSD, false, false, {"register linear mi:32", "register unbiased ssd"}},
     {"LDDMM", CLVOX_DEFORM_LDDMM, QUICK, MI, LNCC, false, false, {"register linear mi:32", "register lddmm lncc:2"}},
     {"shooting", CLVOX_DEFORM_SHOOTING, QUICK, MI, LNCC, false, false, {"register linear mi:32", "register shooting lncc:2"}},

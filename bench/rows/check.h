@@ -48,6 +48,9 @@ int bench_verify_small(clvox_context *ctx, const char *label, int (*run)(bench_d
 int bench_check_warp(const clvox_context *ctx, const char *name, const clvox_volume *fixed,
                      const clv_phantom_warp *warp, const clvox_register_result *result);
 
+/* Weights of the row that adds gradients, small enough to be added again and again. */
+#define BENCH_GRADIENT ((const float[3]){1e-3f, 2e-3f, 3e-3f})
+
 /* Checks of rows. */
 int check_copy(bench_check *c);
 int check_pointwise(bench_check *c);
@@ -79,6 +82,8 @@ int check_warp_cubic(bench_check *c);
 int check_warp_label(bench_check *c);
 int check_compose(bench_check *c);
 int check_compositive_step(bench_check *c);
+int check_divergence(bench_check *c);
+int check_add_gradient(bench_check *c);
 int check_metric_force(bench_check *c);
 int check_inverse(bench_check *c);
 int check_linear_histogram(bench_check *c);

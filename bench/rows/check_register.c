@@ -8,6 +8,7 @@
 #include "op/match/lncc.h"
 #include "ref/field/compositive_step.h"
 #include "ref/field/compose.h"
+#include "ref/field/divergence.h"
 #include "ref/fluid/fluid_step.h"
 #include "ref/fluid/force.h"
 #include "ref/image/gaussian.h"
@@ -82,6 +83,25 @@ int check_compositive_step(bench_check *c)
     CLV_TRY(check_field(c, c->data->field[0], c->want, 5e-5, 2e-6));
 end:
     return status;
+}
+
+int check_divergence(bench_check *c)
+{
+    for (size_t i = 0; i < 3 * c->n; i++)
+        c->more[i] = (double)c->u[i];
+    ref_divergence(c->more, c->data->size, ONES, c->want);
+    return check_buffer(c, c->data->out[0], c->want, c->n, 1e-5, 1e-5);
+}
+
+int check_add_gradient(bench_check *c)
+{
+    const double weight[3] = {(double)BENCH_GRADIENT[0], (double)BENCH_GRADIENT[1], (double)BENCH_GRADIENT[2]};
+    for (size_t i = 0; i < c->n; i++)
+        c->more[i] = (double)c->in[0][i];
+    for (size_t i = 0; i < 3 * c->n; i++)
+        c->want[i] = (double)c->field[i];
+    ref_add_gradient(c->more, weight, c->data->size, ONES, c->want);
+    return check_field(c, c->data->field[0], c->want, 1e-5, 1e-5);
 }
 
 int check_metric_force(bench_check *c)

@@ -5,6 +5,7 @@
 #include "bench/rows/check.h"
 #include "op/field/compositive_step.h"
 #include "op/field/compose.h"
+#include "op/field/divergence.h"
 #include "op/fluid/energy.h"
 #include "op/fluid/fluid_step.h"
 #include "op/image/gaussian.h"
@@ -167,6 +168,16 @@ static int row_compositive_step(bench_data *d)
 {
     return clv_compositive_step(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), d->v,
                                 &(clv_step_length){1.5f, 0, d->state, BENCH_LONGEST}, d->field[0]);
+}
+
+static int row_divergence(bench_data *d)
+{
+    return clv_divergence(d->ctx, CLV_VECTORS_MM(d->u, d->size, UNIT), d->out[0]);
+}
+
+static int row_add_gradient(bench_data *d)
+{
+    return clv_add_gradient(d->ctx, d->in[0], BENCH_GRADIENT, CLV_VECTORS_MM(d->field[0], d->size, UNIT));
 }
 
 static int row_metric_force(bench_data *d)
@@ -347,6 +358,8 @@ const bench_row bench_rows_register[] = {
     {"splat collapsing", "splat", 20, 0, row_splat_collapsing, check_splat_collapsing, begin_splat, NULL},
     {"compose", "compose", 36, 60, row_compose, check_compose, NULL, NULL},
     {"compositive_step", "compositive_step", 36, 60, row_compositive_step, check_compositive_step, NULL, NULL},
+    {"divergence", "divergence", 16, 9, row_divergence, check_divergence, NULL, NULL},
+    {"add_gradient", "add_gradient", 28, 12, row_add_gradient, check_add_gradient, NULL, NULL},
     {"metric_force", "metric_force", 32, 60, row_metric_force, check_metric_force, NULL, NULL},
     {"inverse", "inverse", 24, 0, row_inverse, check_inverse, NULL, NULL},
     {"linear histogram", "affine_histogram", 8, 0, row_linear_histogram, check_linear_histogram, NULL, NULL},

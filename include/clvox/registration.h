@@ -106,6 +106,8 @@ typedef struct clvox_register_options {
     double smooth_voxels[CLVOX_MAX_LEVELS]; /* sigma before sampling, in voxels of the fixed image;
                                                negative: by the shrink factor */
     double update_sigma;     /* of the fluid regulariser, in voxels of the level */
+    double update_damping;   /* share of the updates' divergence that is removed, 0 to below 1: their local expansion and
+                                compression, on waves of about 11 voxels of the level the most (greedy and syn) */
     double total_sigma;      /* of the elastic regulariser, in voxels of the level (greedy and syn) */
     double lambda;           /* weight of the unbiased penalty, images scaled to [0, 1]; of the energy
                                 of a flow, sigma^2 (lddmm, shooting; 0: by the voxels of the finest level) */
@@ -138,7 +140,12 @@ typedef struct clvox_register_options {
 /* The defaults: what `clvox register` does without options. */
 CLVOX_API void clvox_register_defaults(clvox_register_options *options);
 
-typedef enum clvox_preset { CLVOX_PRESET_QUICK, CLVOX_PRESET_DEFAULT, CLVOX_PRESET_BEST } clvox_preset;
+typedef enum clvox_preset {
+    CLVOX_PRESET_QUICK,
+    CLVOX_PRESET_DEFAULT,
+    CLVOX_PRESET_REGULAR, /* more regular Jacobians, less overlap (greedy and syn; of others the default) */
+    CLVOX_PRESET_BEST     /* the highest overlap, several times the work */
+} clvox_preset;
 
 /* The defaults of options->deform: metric with its radius, bins and
  * gradient, levels with their shrink factors, iterations and smoothing, sigmas,

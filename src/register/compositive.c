@@ -3,7 +3,7 @@
  * S the metric of the two warped images, each iteration and each side does
  *   f = momentum f + dS/du        op/match/lncc.h or op/match/metric.h, then op/match/metric_force.h
  *                                 and the pull of landmarks, register/points.h
- *   v = G_update * f              fluid regularisation, or v = K f of op/fluid/solve.h
+ *   v = G_update * f              fluid regularisation, its divergence damped, or v = K f of op/fluid/solve.h
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
  * greedy.c moves the moving image alone, h = x + u; syn.c both.
@@ -19,6 +19,7 @@
 #include "io/orientation.h"
 #include "op/field/compose.h"
 #include "op/field/compositive_step.h"
+#include "op/field/divergence.h"
 #include "op/field/inverse.h"
 #include "op/image/gaussian.h"
 #include "op/match/metric_force.h"
@@ -48,6 +49,9 @@ static const float LAST = 0.1f;
  * hand, so that there they keep their length over this share of a level. */
 static const double STRONG = 1;
 static const float KEPT = 0.3f;
+
+/* Sigma of the smoothed divergence, voxels of the level. */
+static const float DAMPED = 2.5f;
 
 /* Solvers that iterate end at this share of the force by default, or after so many iterations. Maps of two hippocampi by
  * different ones then differ by .005 voxels on average. */
@@ -165,6 +169,28 @@ static int invert(clv_registration *run, const clvox_grid *grid)
     return clv_compositive_of(run)->follows ? clv_invert_field(run->ctx, run->u, grid, run->inverse) : CLVOX_OK;
 }
 
+/* v += c grad G div v: of waves of wave vector k, what is along k, which expands and compresses, keeps 1 - c |k|^2 G(k) of
+ * its length, 1 - --update-damping at the most, where |k| DAMPED is the root of 2 (a wave of 4.4 DAMPED); what is across it, which
+ * slides, stays. The operator is symmetric and positive definite, so that v still leads up. Images and derivatives of the
+ * metric have been used by now: the divergence lies in theirs. */
+static int damp(const work *w, clv_buffer *v, clv_buffer *scratch)
+{
+    int status = CLVOX_OK;
+    clv_registration *run = w->run;
+    const clv_pyramid_level *l = w->level;
+    clv_buffer *divergence = run->scratch_a, *smooth = clv_compositive_of(run)->derivative;
+    const clv_image velocity = clv_image_of(v, l->fixed.size, l->spacing, 3);
+    const float sigma[3] = {DAMPED, DAMPED, DAMPED}, edge = fminf(l->spacing[0], fminf(l->spacing[1], l->spacing[2]));
+    const float c = (float)(run->options->update_damping * M_E / 2) * DAMPED * DAMPED * edge * edge;
+    if (!(run->options->update_damping > 0))
+        return CLVOX_OK;
+    CLV_TRY(clv_divergence(run->ctx, &velocity, divergence));
+    CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(divergence, l->fixed.size), sigma, CLV_GAUSSIAN_AUTO, scratch, smooth));
+    CLV_TRY(clv_add_gradient(run->ctx, smooth, (const float[3]){c * w->axes[0], c * w->axes[1], c * w->axes[2]}, &velocity));
+end:
+    return status;
+}
+
 /* One step of one side along its force. The factor s does not grow where w->hold:
  * steps that kept their length while forces fall would, in the end, go too far
  * wherever the force changes most, and back in the next one, and what rounding
@@ -187,6 +213,7 @@ static int step(const work *w, const side *s)
     } else {
         CLV_TRY(clv_gaussian(run->ctx, CLV_VECTORS(s->force, l->fixed.size), update, CLV_GAUSSIAN_AUTO, next,
                              v));
+        CLV_TRY(damp(w, v, next));
     }
     CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(v, l->fixed.size), per_mm, w->hold, run->partial,
                                run->state, slot));

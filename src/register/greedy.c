@@ -28,7 +28,8 @@ end:
 
 static const char *const takes[] = {CLV_COMPOSITIVE_TAKES, "operator", "solver", "solver-tolerance", NULL};
 
-#define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK
+#define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
+    .levels = 3, .shrink = {4, 2, 1}, .update_sigma = 1.25, .update_damping = 0.9, .step = 1, .momentum = 0.8
 
 const clv_model clv_model_greedy = {
     .deform = CLVOX_DEFORM_GREEDY,
@@ -41,14 +42,13 @@ const clv_model clv_model_greedy = {
     .starts_from_warp = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {30, 30, 12},
-            .update_sigma = 1.25, .total_sigma = 0.91, .step = 1, .finest_step = 1, .momentum = 0.8,
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 30, 12}, .total_sigma = 0.8, .finest_step = 1,
             .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {40, 40, 20},
-            .update_sigma = 1.25, .total_sigma = 0.75, .step = 1, .finest_step = 2, .momentum = 0.8,
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {40, 40, 20}, .total_sigma = 0.7, .finest_step = 2,
             .tolerance = 1e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .levels = 3, .shrink = {4, 2, 1}, .iterations = {100, 100, 60},
-            .update_sigma = 1.25, .total_sigma = 0.75, .step = 1, .finest_step = 2, .momentum = 0.8,
+        [CLVOX_PRESET_REGULAR] = {COMMON, .iterations = {60, 60, 30}, .total_sigma = 1, .finest_step = 2,
+            .tolerance = 1e-5},
+        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 100, 60}, .total_sigma = 0.75, .finest_step = 2,
             .tolerance = 1e-6},
     },
 };

@@ -43,9 +43,16 @@ bool clv_model_compares(clvox_deform deform, clvox_metric metric)
     return !m || m->metrics >> metric & 1;
 }
 
+bool clv_model_has(const clv_model *m, clvox_preset preset)
+{
+    return m->presets[preset].levels > 0;
+}
+
 void clvox_register_preset(clvox_register_options *o, clvox_preset preset)
 {
     const clv_model *m = clv_model_find(o->deform);
+    if (m && (unsigned)preset < CLV_PRESETS && !clv_model_has(m, preset))
+        preset = CLVOX_PRESET_DEFAULT;
     for (int i = 0; m && (unsigned)preset < CLV_PRESETS && i < clv_register_table.count; i++)
         if (clv_register_table.rows[i].preset)
             clv_option_copy(&clv_register_table.rows[i], &m->presets[preset], o);

@@ -30,7 +30,7 @@ typedef struct clv_model {
     bool gives_inverse;      /* without being asked */
     bool starts_from_warp;   /* of clvox_register_images */
     const char *const *takes; /* options that are of some models alone, of which it takes these; ends with NULL */
-    /* The fields of the table's rows with `preset`, by clvox_preset. */
+    /* The fields of the table's rows with `preset`, by clvox_preset; not all models have a REGULAR. */
     clvox_register_options presets[CLV_PRESETS];
 } clv_model;
 
@@ -39,6 +39,7 @@ const clv_model *clv_model_find(clvox_deform deform);
 /* Of the models and of "none"; NULL: not in this version. */
 const char *clv_model_name(clvox_deform deform);
 bool clv_model_takes(const clv_model *model, const char *option);
+bool clv_model_has(const clv_model *model, clvox_preset preset);
 /* Also where there is no model. */
 bool clv_model_compares(clvox_deform deform, clvox_metric metric);
 

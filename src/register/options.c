@@ -71,6 +71,14 @@ static const char *of_operator(const clv_option *row, const void *values, const 
     return other ? other : o->deform != CLVOX_DEFORM_GREEDY || o->gamma > 0 ? NULL : "without --operator";
 }
 
+/* What an operator replaces. */
+static const char *of_updates(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    const char *other = of_model(row, values, text);
+    return other ? other : o->deform == CLVOX_DEFORM_GREEDY && o->gamma > 0 ? "with --operator" : NULL;
+}
+
 static const char *of_iterations(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
@@ -321,6 +329,9 @@ static const clv_option rows[] = {
      .help = "smoothing before each level, mm or vox of FIXED (default: by --shrink)", .idle = of_deformation},
     {.name = "update-sigma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(update_sigma), .unit = CLV_UNIT_VOXELS,
      .help = "sigma of the fluid regularisation", .idle = of_model},
+    {.name = "update-damping", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(update_damping), .most = 1,
+     .open = CLV_OPTION_BELOW, .help = "fraction of the updates' divergence that is removed: more regular Jacobians",
+     .idle = of_updates},
     {.name = "total-sigma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(total_sigma), .unit = CLV_UNIT_VOXELS,
      .help = "sigma of the elastic regularisation", .idle = of_model},
     {.name = "step", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(step), .open = CLV_OPTION_ABOVE, .most = LONGEST_STEP,
@@ -341,10 +352,12 @@ static const clv_option rows[] = {
     {.key = "restrict_y", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[1]), .most = 1},
     {.key = "restrict_z", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[2]), .most = 1},
     {.name = "lambda", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(lambda),
-     .help = "weight of the unbiased penalty, or of the energy of a flow (flows: 0.015 by h^2, h the edge of a voxel)", .idle = of_model},
+     .help = "weight of the unbiased penalty, or of the energy of a flow (lddmm: 0.003 / h^2, shooting: 0.01 / h^2, h the "
+             "edge of a voxel)", .idle = of_model},
     {.name = "operator", .key = "alpha", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(alpha),
      .read = read_operator, .argument = "ALPHA,BETA,GAMMA",
-     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma; flows: 2 h^2,0,1",
+     .help = "L = -alpha Laplacian - beta grad div + gamma, in mm; greedy: instead of --update-sigma; lddmm: 3 h^2,6 h^2,1; "
+             "shooting: 2 h^2,6 h^2,1",
      .idle = of_model},
     {.key = "beta", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(beta)},
     {.key = "gamma", .preset = true, .type = CLV_OPTION_NUMBER, FIELD(gamma)},
@@ -370,10 +383,12 @@ static void defaults(void *values)
     clvox_register_defaults(values);
 }
 
-/* "1.25 greedy, 1.25 syn" of the models that take the option; "mi,lncc" of the two stages. */
+/* "2.5 unbiased, 1.25 syn" of the models that take the option, or what they all have; "mi,lncc" of the two stages. */
 static bool varies(const clv_option *row, char *out, size_t room)
 {
     size_t used = 0;
+    double first = 0;
+    bool same = true;
     clvox_register_options o;
     const clv_model *m;
     if (row->read == read_metrics) {
@@ -381,7 +396,7 @@ static bool varies(const clv_option *row, char *out, size_t room)
         snprintf(out, room, "%s,%s", clv_metric_name((int)o.linear_metric), clv_metric_name((int)o.metric));
         return true;
     }
-    if (row->idle != of_model || row->type == CLV_OPTION_CHOICE)
+    if ((row->idle != of_model && row->idle != of_updates) || row->type == CLV_OPTION_CHOICE)
         return false;
     *out = 0;
     for (int i = 1; clv_model_name((clvox_deform)i) && used < room; i++) {
@@ -390,10 +405,15 @@ static bool varies(const clv_option *row, char *out, size_t room)
         clvox_register_preset(&o, CLVOX_PRESET_DEFAULT);
         m = clv_model_find(o.deform);
         /* 0: the model goes by the voxels. */
-        if (clv_model_takes(m, row->name) && clv_option_value(row, &o, 0) > 0)
-            used += (size_t)snprintf(out + used, room - used, "%s%g %s", used ? ", " : "",
-                                     clv_option_value(row, &o, 0), m->name);
+        double value = clv_option_value(row, &o, 0);
+        if (!clv_model_takes(m, row->name) || !(value > 0))
+            continue;
+        first = used ? first : value;
+        same = same && value == first;
+        used += (size_t)snprintf(out + used, room - used, "%s%g %s", used ? ", " : "", value, m->name);
     }
+    if (used && strchr(out, ',') && same)
+        snprintf(out, room, "%g", first);
     return used > 0;
 }
 

@@ -50,16 +50,20 @@ const clv_model clv_model_syn = {
     .presets = {
         [CLVOX_PRESET_QUICK] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,
             .levels = 3, .shrink = {4, 2, 1}, .iterations = {20, 20, 5},
-            .update_sigma = 1.25, .total_sigma = 0.8, .step = 1, .finest_step = 1, .momentum = 0.3,
+            .update_sigma = 1.25, .update_damping = 0.9, .total_sigma = 0.7, .step = 1, .finest_step = 1, .momentum = 0.3,
             .tolerance = 1e-4},
         [CLVOX_PRESET_DEFAULT] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,
             .levels = 3, .shrink = {4, 2, 1}, .iterations = {60, 50, 13},
-            .update_sigma = 1.25, .total_sigma = 0.7, .step = 0.7, .finest_step = 2, .momentum = 0.3,
-            .tolerance = 1e-5},
-        /* As calm as the maps of ANTs' CC, and as much overlap; the default overlaps most. */
-        [CLVOX_PRESET_BEST] = {.metric = CLVOX_METRIC_LNCC, .radius = 3, .bins = 32, CLV_SMOOTH_BY_SHRINK,
-            .levels = 4, .shrink = {6, 3, 2, 1}, .iterations = {100, 100, 100, 60},
-            .update_sigma = 1, .total_sigma = 1.18, .step = 1.5, .finest_step = 2, .momentum = 0.6,
-            .tolerance = 1e-6},
+            .update_sigma = 1.25, .update_damping = 0.9, .total_sigma = 0.7, .step = 0.7, .finest_step = 2,
+            .momentum = 0.5, .tolerance = 1e-5},
+        /* More overlap than ANTs' CC at a smaller sd of log J. */
+        [CLVOX_PRESET_REGULAR] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,
+            .levels = 3, .shrink = {4, 2, 1}, .iterations = {100, 80, 40},
+            .update_sigma = 1.25, .update_damping = 0.95, .total_sigma = 1, .step = 0.7, .finest_step = 2,
+            .momentum = 0.6, .tolerance = 1e-5},
+        [CLVOX_PRESET_BEST] = {.metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK,
+            .levels = 3, .shrink = {4, 2, 1}, .iterations = {100, 80, 40},
+            .update_sigma = 1.25, .update_damping = 0.9, .total_sigma = 0.75, .step = 0.7, .finest_step = 2,
+            .momentum = 0.7, .tolerance = 1e-5},
     },
 };

@@ -77,6 +77,10 @@ exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_hurry --quick -
 json k_hurry.json 'j["options"]["deform"] == "greedy"'
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_calm --shrink 4 --iterations 1 -q --no-picture
 json k_calm.json 'j["options"]["deform"] == "syn"'; exists k_calm_inverse_warp.nii.gz
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_regular --regular -q --no-picture
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_most --best -q --no-picture
+json k_regular.json "j['options']['preset'] == 'regular' and j['options']['update_damping'] > .9"
+json k_most.json 'j["result"]["jacobian"]["sd_log"] > json.load(open("k_regular.json"))["result"]["jacobian"]["sd_log"]'
 for preset in quick best; do
     exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k_$preset --$preset --deform unbiased -q --no-picture
     json k_$preset.json "j['options']['preset'] == '$preset'"

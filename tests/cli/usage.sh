@@ -144,6 +144,8 @@ exits 2 clvox register -f a.nii -m a.nii --weight 0 -o r; says "above 0"
 exits 2 clvox register -f a.nii -m a.nii -o r --dof 8; says '0, 3, 6, 7, 9 and 12'
 exits 2 clvox register -f a.nii -m a.nii -o r --dof 6 --linear affine; says 'contradict'
 exits 2 clvox register -f a.nii -m a.nii -o r --quick --best; says 'contradict'
+exits 2 clvox register -f a.nii -m a.nii -o r --regular --best; says 'regular and --best contradict'
+exits 2 clvox register -f a.nii -m a.nii -o r --regular --deform lddmm; says '--lambda'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric lncc:0,ssd; says '1 to 64'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric mi:4,ssd; says '8 to 128'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric ncc:3; says 'RADIUS'

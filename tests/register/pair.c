@@ -185,6 +185,7 @@ void pair_options(clvox_register_options *o, clvox_deform deform, clvox_metric m
     o->step = 1;
     o->finest_step = .5;
     o->momentum = 0;
+    o->update_damping = 0;
     o->tolerance = 0;
 }
 

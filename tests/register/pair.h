@@ -28,7 +28,8 @@ void pair_free(pair *p);
 void pair_apart(pair *p, double amplitude, uint64_t seed);
 
 /* A deformation alone, from the header: two levels of few iterations in steps
- * that end near the optimum, without momentum. */
+ * that end near the optimum, without momentum and without damping: the map of
+ * a pair expands and compresses as much as it slides. */
 void pair_options(clvox_register_options *o, clvox_deform deform, clvox_metric metric);
 
 /* Mean and largest distance of the result's map from the truth inside the head,

@@ -168,8 +168,9 @@ static void presets(void **state)
     (void)state;
     static const clvox_deform models[] = {CLVOX_DEFORM_UNBIASED, CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SYN};
     for (int m = 0; m < 3; m++) {
-        double work[3];
-        for (int preset = 0; preset < 3; preset++) {
+        double work[CLV_PRESETS];
+        clvox_register_options all[CLV_PRESETS];
+        for (int preset = 0; preset < CLV_PRESETS; preset++) {
             clvox_register_options o;
             clvox_register_defaults(&o);
             o.deform = CLVOX_DEFORM_UNBIASED;
@@ -183,8 +184,15 @@ static void presets(void **state)
             work[preset] = 0;
             for (int i = 0; i < o.levels; i++)
                 work[preset] += o.iterations[i] / pow(o.shrink[i], 3);
+            all[preset] = o;
         }
-        assert_true(work[0] < work[1] && work[1] < work[2]);
+        const clvox_register_options *usual = &all[CLVOX_PRESET_DEFAULT], *regular = &all[CLVOX_PRESET_REGULAR];
+        assert_true(work[CLVOX_PRESET_QUICK] < work[CLVOX_PRESET_DEFAULT] &&
+                    work[CLVOX_PRESET_DEFAULT] < work[CLVOX_PRESET_BEST]);
+        if (clv_model_has(clv_model_find(models[m]), CLVOX_PRESET_REGULAR))
+            assert_true(regular->total_sigma > usual->total_sigma && work[CLVOX_PRESET_REGULAR] > work[CLVOX_PRESET_DEFAULT]);
+        else /* the default stands in */
+            assert_true(models[m] == CLVOX_DEFORM_UNBIASED && work[CLVOX_PRESET_REGULAR] == work[CLVOX_PRESET_DEFAULT]);
     }
 }
 

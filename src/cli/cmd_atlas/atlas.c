@@ -9,7 +9,6 @@
 
 #include "atlas/options.h"
 #include "cli/bar.h"
-#include "cli/cmd_register/options.h"
 #include "register/options.h"
 
 /* ---- the run ------------------------------------------------------------- */
@@ -174,7 +173,7 @@ static int read_options(const cli_atlas_request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
     clvox_atlas_defaults(o);
-    CLV_TRY(cli_register_preset(r->quick, r->best, r->of_register, &o->registration));
+    CLV_TRY(cli_register_preset(&r->presets, r->of_register, &o->registration));
     CLV_TRY(cli_read_fields(&clv_register_table, r->of_register, 0, &o->registration));
     CLV_TRY(cli_read_fields(&clv_atlas_table, r->given, 0, o));
     if (o->rounds + o->linear_rounds < 1)
@@ -197,8 +196,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "templates along this covariate of the list, by Gaussian weights"},
         {"at", 0, CLI_TEXT, &r.at_list, "C,C...", "values of the covariate at which templates are made"},
         {"bandwidth", 0, CLI_NUMBER, &r.bandwidth, "N", "sigma of the weights, in the covariate's unit"},
-        {"quick", 0, CLI_FLAG, &r.quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
-        {"best", 0, CLI_FLAG, &r.best, NULL, "more regular maps, more iterations"},
+        CLI_PRESET_OPTIONS(&r.presets),
         {0},
     };
     /* Rounds begin where the one before ended, and always give the inverse. */

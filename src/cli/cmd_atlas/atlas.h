@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/cmd_register/options.h"
 #include "clvox/atlas.h"
 
 enum { CLI_ATLAS_VALUES = 64 };
@@ -22,7 +23,7 @@ typedef struct cli_atlas_request {
     const char *folder, *list, *start, *weights, *regress, *at_list;
     double bandwidth;
     const char *given[CLV_MAX_OPTIONS], *of_register[CLV_MAX_OPTIONS];
-    bool quick, best;
+    cli_presets presets;
     cli_atlas_entry *entry;
     int count;
     char **column; /* of the list, those that are taken over into subjects.tsv */

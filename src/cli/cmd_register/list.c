@@ -157,7 +157,7 @@ static char *key_of(const command *cli, const list *l, const row *one)
     cJSON_AddStringToObject(key, "version", clvox_version());
     cJSON_AddStringToObject(key, "device", device->name);
     cJSON_AddStringToObject(key, "driver", device->driver);
-    cJSON_AddNumberToObject(options, "preset", r->quick + 2 * r->best);
+    cJSON_AddStringToObject(options, "preset", cli_preset_name(&r->presets));
     cJSON_AddBoolToObject(options, "picture", !r->no_picture);
     char number[16];
     for (int i = 0; i < CLV_MAX_OPTIONS; i++)

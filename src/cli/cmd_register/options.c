@@ -157,18 +157,29 @@ static int read_points(cli_register_request *r)
     return r->fixed_points && r->moving_points ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
-int cli_register_preset(bool quick, bool best, const char *const *typed, clvox_register_options *o)
+const char *cli_preset_name(const cli_presets *p)
+{
+    return p->quick ? "quick" : p->regular ? "regular" : p->best ? "best" : "default";
+}
+
+int cli_register_preset(const cli_presets *p, const char *const *typed, clvox_register_options *o)
 {
     int status = CLVOX_OK, deform = clv_option_index(&clv_register_table, "deform");
     const char *model[CLV_MAX_OPTIONS] = {NULL};
-    if (quick && best)
-        return cli_misuse("--quick and --best contradict each other");
+    if (p->quick + p->regular + p->best > 1)
+        return cli_misuse("--%s and --%s contradict each other", p->quick ? "quick" : "regular", p->best ? "best" : "regular");
     /* One-sided steps take half the time of symmetric ones. */
-    if (quick)
+    if (p->quick)
         o->deform = CLVOX_DEFORM_GREEDY;
     model[deform] = typed[deform];
     CLV_TRY(cli_read_fields(&clv_register_table, model, 0, o));
-    clvox_register_preset(o, quick ? CLVOX_PRESET_QUICK : best ? CLVOX_PRESET_BEST : CLVOX_PRESET_DEFAULT);
+    const clv_model *m = clv_model_find(o->deform);
+    if (p->regular && m && !clv_model_has(m, CLVOX_PRESET_REGULAR))
+        status = cli_misuse("--regular: %s has no such preset; a larger --lambda gives more regular maps", m->name);
+    clvox_register_preset(o, p->quick     ? CLVOX_PRESET_QUICK
+                             : p->regular ? CLVOX_PRESET_REGULAR
+                             : p->best    ? CLVOX_PRESET_BEST
+                                          : CLVOX_PRESET_DEFAULT);
 end:
     return status;
 }
@@ -176,7 +187,7 @@ end:
 static int read_options(command *cli, cli_register_request *r, clvox_register_options *o)
 {
     int status = CLVOX_OK;
-    CLV_TRY(cli_register_preset(r->quick, r->best, r->given, o));
+    CLV_TRY(cli_register_preset(&r->presets, r->given, o));
     CLV_TRY(read_dof(r));
     CLV_TRY(read_init(cli, r, given(r, "init"), o));
     CLV_TRY(cli_read_fields(&clv_register_table, r->given, 0, o));
@@ -222,8 +233,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; -o is the folder "
          "of the outputs"},
         {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv", "with --list: one row per pair (default: summary.tsv there)"},
-        {"quick", 0, CLI_FLAG, &r->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"},
-        {"best", 0, CLI_FLAG, &r->best, NULL, "more regular maps, more iterations; less overlap than the default"},
+        CLI_PRESET_OPTIONS(&r->presets),
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom"},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0"},
         {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE", "use the moving image only where this is above 0"},
@@ -308,15 +318,15 @@ void cli_register_remarks(const command *cli, const cli_register_request *r, con
                    r->linear_fixed_mask ? "fixed" : "moving");
     if (r->weights.count == 1)
         cli_remark(cli, 0, "--weight has no effect with one channel\n");
-    if ((r->quick || r->best) && o->deform == CLVOX_DEFORM_NONE)
-        cli_remark(cli, 0, "--%s has no effect with --deform none\n", r->quick ? "quick" : "best");
+    if ((r->presets.quick || r->presets.regular || r->presets.best) && o->deform == CLVOX_DEFORM_NONE)
+        cli_remark(cli, 0, "--%s has no effect with --deform none\n", cli_preset_name(&r->presets));
     cli_remark_idle(cli, &clv_register_table, r->given, o);
 }
 
 void cli_register_log_options(command *cli, const cli_register_request *r, const clvox_register_options *o)
 {
     cJSON *to = cJSON_AddObjectToObject(cli->log, "options");
-    cJSON_AddStringToObject(to, "preset", r->quick ? "quick" : r->best ? "best" : "default");
+    cJSON_AddStringToObject(to, "preset", cli_preset_name(&r->presets));
     cJSON_AddItemToObject(to, "weights", cJSON_CreateDoubleArray(r->weight, r->fixed.count));
     cli_log_fields(to, &clv_register_table, o);
 }

@@ -6,6 +6,16 @@
 #include "cli/cli.h"
 #include "clvox/registration.h"
 
+/* --quick, --regular and --best. */
+typedef struct cli_presets {
+    bool quick, regular, best;
+} cli_presets;
+
+#define CLI_PRESET_OPTIONS(p) \
+    {"quick", 0, CLI_FLAG, &(p)->quick, NULL, "faster, less accurate: greedy, unless --deform says otherwise"}, \
+    {"regular", 0, CLI_FLAG, &(p)->regular, NULL, "more regular Jacobians, less overlap than the default (greedy, syn)"}, \
+    {"best", 0, CLI_FLAG, &(p)->best, NULL, "highest overlap, about three times the work"}
+
 /* As typed. */
 typedef struct cli_register_request {
     cli_texts fixed, moving, weights;
@@ -17,7 +27,8 @@ typedef struct cli_register_request {
     int frames; /* 1: points are in RAS */
     int dof; /* -1: not given */
     bool init_points; /* --init points */
-    bool quick, best, strict, no_picture, dry_run;
+    cli_presets presets;
+    bool strict, no_picture, dry_run;
 } cli_register_request;
 
 /* Parses and checks everything that needs no image. CLVOX_OK, CLI_DONE,
@@ -30,7 +41,10 @@ int cli_register_list(command *cli, const cli_register_request *request, const c
 
 /* The model that is typed for the rows of clv_register_table, and what a preset makes of it; the other rows are read
  * after it. */
-int cli_register_preset(bool quick, bool best, const char *const *typed, clvox_register_options *options);
+int cli_register_preset(const cli_presets *presets, const char *const *typed, clvox_register_options *options);
+
+/* "quick", "regular", "best" or "default". */
+const char *cli_preset_name(const cli_presets *presets);
 
 /* Widths in mm become voxels of the fixed grid, as the library counts them. */
 int cli_register_smoothing(const cli_register_request *request, const clvox_grid *fixed,
