@@ -5,13 +5,14 @@
 #include "clvox/apply.h"
 #include "clvox/device.h"
 #include "clvox/options.h"
+#include "clvox/surface.h"
 #include "clvox/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8 };
+enum { CLVOX_MAX_LEVELS = 8, CLVOX_MAX_CHANNELS = 8, CLVOX_MAX_SURFACES = 8 };
 
 typedef enum clvox_init {
     /* The headers (where the centre of each grid lies in the other), the grids'
@@ -80,6 +81,9 @@ typedef enum clvox_solver {
     CLVOX_SOLVER_MULTIGRID
 } clvox_solver;
 
+/* How surfaces are compared: clvox_surface_currents. */
+typedef enum clvox_surface_kind { CLVOX_SURFACE_CURRENTS, CLVOX_SURFACE_VARIFOLD } clvox_surface_kind;
+
 typedef struct clvox_register_options {
     clvox_init init;
     double matrix[4][4];
@@ -123,8 +127,14 @@ typedef struct clvox_register_options {
                                 (greedy and syn) */
     double points_weight;    /* of the term of landmarks: as much as the metric a voxel changes by is what their mean
                                 squared distance changes by, in mm^2, times this; 0: none (not unbiased) */
-    double points_width;     /* sigma of a landmark's pull in mm (greedy and syn; 0: three edges of a voxel of the
+    double points_width;     /* sigma of the pull of a landmark, or of a surface's vertex, in mm (greedy and syn; 0: three edges of a voxel of the
                                 finest level). Of flows the operator spreads it */
+    /* The term of surfaces (not unbiased): the weight times the mean over surfaces of
+     * |S - T|^2 / (|S|^2 + |T|^2) is taken from the metric a voxel; 0: none. */
+    double surface_weight;
+    clvox_surface_kind surface_kind;
+    double surface_width[CLVOX_MAX_LEVELS]; /* of the kernel in mm, coarse to fine; 0: 2.5 edges of the level's voxel */
+    int surface_widths;      /* that are given; levels after them take the last */
     double restrict_axes[3]; /* what steps along x, y and z are multiplied by, 0 to 1: those axes of the fixed
                                 image that lie nearest to RAS x, y and z (greedy and syn) */
     double tolerance;        /* end a level when an iteration lowers the energy, or (greedy and syn) changes
@@ -235,6 +245,10 @@ typedef struct clvox_register_images {
     /* Corresponding landmarks, RAS mm, points x 3; 0: none. They count where options.points_weight is above 0. */
     const double *fixed_points, *moving_points;
     int points;
+    /* Surfaces of the fixed image and those of the moving one that they correspond to, which need no common
+     * triangles, RAS mm; they count where options.surface_weight is above 0. */
+    const clvox_surface *const *fixed_surfaces, *const *moving_surfaces;
+    int surfaces; /* up to CLVOX_MAX_SURFACES */
 } clvox_register_images;
 
 /* The most device memory that a registration of such images takes, in bytes;
@@ -276,6 +290,22 @@ typedef struct clvox_landmark_errors {
  * they correspond to. CLVOX_ERROR_ARGUMENT without points. */
 CLVOX_API int clvox_register_landmarks(const clvox_register_result *result, const double *fixed,
                                        const double *moving, int n, clvox_landmark_errors *out);
+
+/* How far a surface of the moving image, carried to the fixed one, is from that image's: in world coordinates as it is,
+ * after the linear part, and at the end. */
+typedef struct clvox_surface_errors {
+    double mean_before, mean_linear, mean_after;          /* distance in mm, both ways (clvox_surface_compare) */
+    double largest_before, largest_linear, largest_after; /* Hausdorff's */
+    double energy_before, energy_linear, energy_after;    /* |S - T|^2 / (|S|^2 + |T|^2) */
+    double width;                                         /* of the energy's kernel, mm */
+    clvox_surface *carried;                               /* by the inverse of the map; the caller's */
+} clvox_surface_errors;
+
+/* Carries a surface of the moving image through a result. The energy is that of options' kind and of its last width.
+ * On failure out->carried is NULL. CLVOX_ERROR_DATA for surfaces without area. */
+CLVOX_API int clvox_register_surface(clvox_context *context, const clvox_register_result *result,
+                                     const clvox_register_options *options, const clvox_surface *fixed,
+                                     const clvox_surface *moving, clvox_surface_errors *out);
 
 /* The map of that kind (NONE: RIGID; SCALES: SIMILARITY) from n points of the fixed image to those of the moving one (RAS
  * mm, n x 3): with the least sum of squared distances, by which AFFINE takes the moving space; a SIMILARITY scales by

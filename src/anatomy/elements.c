@@ -17,8 +17,7 @@ static uint32_t spread(uint32_t v)
     return code;
 }
 
-/* The order along a Morton curve through the box of all elements. */
-static int order_of(clvox_context *ctx, const float *element, int count, uint32_t *order)
+int clv_element_order(clvox_context *ctx, const float *element, int count, uint32_t *order)
 {
     int status = CLVOX_OK;
     float least[3] = {INFINITY, INFINITY, INFINITY}, most[3] = {-INFINITY, -INFINITY, -INFINITY}, longest = 0;
@@ -116,7 +115,7 @@ int clv_element_set_create(clvox_context *ctx, const clvox_surface *surface, con
     status = CLVOX_OK;
     if (count == 0)
         goto end;
-    CLV_TRY(order_of(ctx, element, count, order));
+    CLV_TRY(clv_element_order(ctx, element, count, order));
     for (int i = 0; i < count; i++)
         for (int k = 0; k < 8; k++)
             sorted[8 * i + k] = element[8 * order[i] + (uint32_t)k];

@@ -12,6 +12,9 @@ typedef struct clv_element_set {
     int count;
 } clv_element_set;
 
+/* The order of elements along a Morton curve through the box of all. */
+int clv_element_order(clvox_context *ctx, const float *element, int count, uint32_t *order);
+
 /* A triangle each: its centroid, unit normal and area; those without area are left out.
  * Positions are relative to `origin`, so that float32 holds them well. CLVOX_ERROR_DATA
  * where a point is no number. Release with clv_element_set_release, also after a failure. */

@@ -294,7 +294,7 @@ static int run_lddmm(clv_registration *run, clvox_register_result *result)
 }
 
 static const char *const takes[] = {"step", "momentum", "lambda", "operator", "solver", "solver-tolerance", "points-weight",
-                                    "timesteps", NULL};
+                                    "surface-weight", "surface-kind", "width", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
     .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}

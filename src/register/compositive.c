@@ -2,7 +2,7 @@
 /* Greedy and symmetric registration by compositive steps, coarse to fine. With
  * S the metric of the two warped images, each iteration and each side does
  *   f = momentum f + dS/du        op/match/lncc.h or op/match/metric.h, then op/match/metric_force.h
- *                                 and the pull of landmarks, register/points.h
+ *                                 and the pull of landmarks and surfaces, register/points.h, surfaces.h
  *   v = G_update * f              fluid regularisation, its divergence damped, or v = K f of op/fluid/solve.h
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
@@ -27,8 +27,8 @@
 #include "op/image/resample.h"
 #include "register/compositive.h"
 #include "register/metric/metric.h"
-#include "register/points.h"
 #include "register/pyramid.h"
+#include "register/surfaces.h"
 #include "transform/invert.h"
 
 enum { LOOK = 10 };
@@ -225,7 +225,7 @@ end:
     return status;
 }
 
-/* Where landmarks lie at the present displacements, and pull: their forces are added. */
+/* Where landmarks and surfaces lie at the present displacements, and pull: their forces are added. */
 static int pull(const work *w, bool pull)
 {
     const clv_pyramid_level *l = w->level;
@@ -235,7 +235,13 @@ static int pull(const work *w, bool pull)
         .force = pull ? w->sides[0].force : NULL, .force_fixed = pull && fixed ? fixed->force : NULL,
         .axes = w->restricted ? w->axes : NULL, .state = w->run->state, .slot = CLV_STATE_METRIC + 1, .smooth = true,
     };
-    return w->run->points.count ? clv_points_force(w->run, &args) : CLVOX_OK;
+    int status = CLVOX_OK;
+    if (w->run->points.count)
+        CLV_TRY(clv_points_force(w->run, &args));
+    if (w->run->surfaces.count)
+        CLV_TRY(clv_surfaces_force(w->run, &args));
+end:
+    return status;
 }
 
 /* One iteration; S and voxels of channel c are left at state[slot + 2 c]. */
@@ -267,7 +273,7 @@ end:
     return status;
 }
 
-/* The channels' mean metric a voxel, by weight, and the term of landmarks. Blocking. */
+/* The channels' mean metric a voxel, by weight, and the terms of landmarks and surfaces. Blocking. */
 static int read_metric(clv_registration *run, double *mean)
 {
     int status = CLVOX_OK;
@@ -276,6 +282,7 @@ static int read_metric(clv_registration *run, double *mean)
     *mean = 0;
     if (run->points.count)
         CLV_TRY(clv_points_term(run, mean));
+    CLV_TRY(clv_surfaces_term(run, mean));
     for (int c = 0; c < run->channel_count; c++)
         if (sums[2 * c + 1] > 0)
             *mean += run->channels[c].weight * (double)sums[2 * c] / (double)sums[2 * c + 1];
@@ -344,6 +351,7 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     set_up(&w, run, l);
     if (run->points.count)
         CLV_TRY(clv_points_place(run, &l->fixed));
+    CLV_TRY(clv_surfaces_place(run, &l->fixed, l->index));
     for (; iteration < o->iterations[index]; iteration++) {
         shorten(&w, index, iteration);
         w.warm = iteration > 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the fixed grid that a deformation works on: what the fixed
- * images or their mask hold and where landmarks pull, and some room around it. Skull-stripped brains
+ * images or their mask hold and where landmarks and surfaces pull, and some room around it. Skull-stripped brains
  * fill a third of the grids that they come on. */
 #include <math.h>
 #include <stdlib.h>
@@ -97,15 +97,15 @@ end:
     return status;
 }
 
-/* By the places of landmarks that pull, inside of the grid. */
-static int widen_to_points(const clv_registration *run, int first[3], int last[3])
+/* By n places, RAS mm, inside of the grid. */
+static int widen_to_places(const clv_registration *run, const double *places, size_t n, int first[3], int last[3])
 {
     int status = CLVOX_OK;
     const int *size = run->fixed_grid.size;
     double to_voxels[4][4];
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->fixed_grid.to_ras), to_voxels));
-    for (int k = 0; k < 3 * run->points.count; k++) {
-        const double *p = run->points.fixed + k / 3 * 3, *row = to_voxels[k % 3];
+    for (size_t k = 0; k < 3 * n; k++) {
+        const double *p = places + k / 3 * 3, *row = to_voxels[k % 3];
         double at = fmin(fmax(row[0] * p[0] + row[1] * p[1] + row[2] * p[2] + row[3], 0), size[k % 3] - 1);
         first[k % 3] = (int)fmin(first[k % 3], floor(at));
         last[k % 3] = (int)fmax(last[k % 3], ceil(at));
@@ -133,7 +133,11 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
             CLV_TRY(widen(images->fixed[i], false, first, last));
     if (last[0] < 0)
         goto end;
-    CLV_TRY(widen_to_points(run, first, last));
+    CLV_TRY(widen_to_places(run, run->points.fixed, (size_t)run->points.count, first, last));
+    for (int i = 0; i < run->surfaces.count; i++) {
+        const clvox_surface *s = run->surfaces.term[i].side[1].surface;
+        CLV_TRY(widen_to_places(run, s->points, s->vertices, first, last));
+    }
     clvox_grid_spacing(grid, edge);
     for (int i = 0; i < 3; i++) {
         int room = (int)fmax(ROOM_VOXELS, ceil(ROOM_MM / edge[i]));

@@ -131,6 +131,8 @@ void clv_register_exchange_images(clvox_register_images *images, clvox_register_
     }
     images->fixed_points = given.moving_points;
     images->moving_points = given.fixed_points;
+    images->fixed_surfaces = given.moving_surfaces;
+    images->moving_surfaces = given.fixed_surfaces;
     images->fixed_mask = given.moving_mask;
     images->moving_mask = given.fixed_mask;
     images->linear_fixed_mask = given.linear_moving_mask;
@@ -167,6 +169,13 @@ int clv_register_exchange(clv_registration *run)
     const double *points = run->points.fixed;
     run->points.fixed = run->points.moving;
     run->points.moving = points;
+    for (int i = 0; i < run->surfaces.count; i++) {
+        clv_surface_term *term = &run->surfaces.term[i];
+        const clv_surface_side side = term->side[0];
+        term->side[0] = term->side[1];
+        term->side[1] = side;
+        swap(&term->partial[0], &term->partial[1]);
+    }
     swap(&run->fixed_mask, &run->moving_mask);
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
     for (int i = 0; i < 12; i++)

@@ -68,6 +68,8 @@ void clvox_register_defaults(clvox_register_options *options)
         .deform = CLVOX_DEFORM_SYN,
         .consistency = 1,
         .winsorize_high = 1,
+        .surface_weight = 1,
+        .surface_widths = 1,
         .restrict_axes = {1, 1, 1},
     };
     for (int i = 0; i < 4; i++)

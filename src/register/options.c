@@ -25,6 +25,8 @@ static const char *const output_words[] = {"auto", "input", "float", "double", "
 static const char *const gradient_words[] = {"true", "local", NULL};
 static const char *const force_words[] = {"auto", "recompute", "reuse", "capped", "twopass", NULL};
 
+static const char *const surface_words[] = {"currents", "varifold", NULL};
+
 static const char *solver_word(int at)
 {
     return clv_solver_name(at);
@@ -346,6 +348,14 @@ static const clv_option rows[] = {
      .help = "weight of the landmarks: metric per voxel for 1 mm^2 of mean squared distance; 0: only report them"},
     {.name = "points-width", .type = CLV_OPTION_NUMBER, FIELD(points_width), .unit = CLV_UNIT_MM, .idle = of_model,
      .help = "sigma of a landmark's pull; 0: three edges of a voxel of the finest level"},
+    {.name = "surface-weight", .type = CLV_OPTION_NUMBER, FIELD(surface_weight), .idle = of_model,
+     .help = "weight of the surfaces: metric per voxel for |S - T|^2 / (|S|^2 + |T|^2); 0: only carry them"},
+    {.name = "surface-kind", .type = CLV_OPTION_CHOICE, FIELD(surface_kind), .words = surface_words, .idle = of_model,
+     .help = "how surfaces are compared; varifolds need no consistent orientation"},
+    {.name = "width", .key = "surface_width", .type = CLV_OPTION_NUMBERS,
+     CLV_LEVELS(clvox_register_options, surface_width, surface_widths), .unit = CLV_UNIT_MM, .idle = of_model,
+     .argument = "10x5x2.5mm", .help = "width of the surfaces' kernel at each level, the last one also at those after it; 0: "
+                                       "2.5 edges of the level's voxel"},
     {.name = "restrict", .key = "restrict_x", .type = CLV_OPTION_NUMBER, FIELD(restrict_axes[0]), .most = 1,
      .argument = "1x1x0", .read = read_restrict,
      .help = "weights of the axes of FIXED nearest to left-right, posterior-anterior, inferior-superior", .idle = of_model},

@@ -12,6 +12,11 @@
 /* The landmarks in voxels of a level's grid, once run->matrix is settled. */
 int clv_points_place(clv_registration *run, const clvox_grid *grid);
 
+/* n points of the fixed image, or of the moving one as the linear part leads to them, in voxels of grid:
+ * CLV_LANDMARK_POINT floats each. */
+int clv_points_to_voxels(const clv_registration *run, const clvox_grid *grid, bool moving, const double *points, int n,
+                         float *out);
+
 typedef struct clv_points_pull {
     const int *size; /* of the level's grid */
     const float *spacing;
@@ -22,6 +27,9 @@ typedef struct clv_points_pull {
     int slot;                              /* voxels that were compared: a metric's sum is so many times its mean */
     bool smooth;                           /* spread by options.points_width instead of over the voxels around */
 } clv_points_pull;
+
+/* Sigma of a pull that is spread, in voxels of its grid. */
+void clv_points_sigma(const clv_registration *run, const clv_points_pull *pull, float sigma[3]);
 
 int clv_points_force(clv_registration *run, const clv_points_pull *pull);
 

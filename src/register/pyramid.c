@@ -106,6 +106,7 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
     const clvox_register_options *o = run->options;
     double factor[3], moving_factor[3], fixed_edge[3], edge[3], finer[3];
     float fixed_sigma[3], moving_sigma[3], least[3], mask_sigma[3];
+    l->index = index;
     clv_register_level(&run->domain, o->shrink[index], &l->fixed);
     clvox_grid_spacing(&run->fixed_grid, fixed_edge);
     clvox_grid_spacing(&l->fixed, edge);

@@ -7,6 +7,7 @@
 #include "register/register.h"
 
 typedef struct clv_pyramid_level {
+    int index;             /* from 0 */
     clvox_grid fixed, moving;
     int n, m;              /* voxels of the two */
     float spacing[3];      /* of fixed, mm */

@@ -5,6 +5,7 @@
 
 #include "clvox/registration.h"
 #include "io/orientation.h"
+#include "op/anatomy/moving_mesh.h"
 #include "op/fluid/force.h"
 #include "op/image/statistics.h"
 #include "op/field/warp.h"
@@ -37,6 +38,19 @@ typedef struct clv_channel {
     clv_buffer *level_fixed, *level_moving;
 } clv_channel;
 
+/* A surface of one image, and one of both, as a term (surfaces.h). */
+typedef struct clv_surface_side {
+    const clvox_surface *surface; /* RAS mm */
+    clv_moving_mesh mesh;
+    clv_buffer *by_element; /* the energy's derivative */
+} clv_surface_side;
+
+typedef struct clv_surface_term {
+    clv_surface_side side[2]; /* of the moving and of the fixed image */
+    clv_buffer *partial[3];   /* of their products with themselves and with each other */
+    double norm;              /* what the energy is divided by */
+} clv_surface_term;
+
 /* One run. Images on the device are float32; the moving image stays on its own
  * grid and is looked up through map, so that nothing is resampled twice. */
 typedef struct clv_registration {
@@ -66,6 +80,11 @@ typedef struct clv_registration {
         int count;
         clv_buffer *at, *tracked;
     } points;
+    struct {
+        clv_surface_term term[CLVOX_MAX_SURFACES];
+        int count;
+        double width; /* of the level's kernel, mm */
+    } surfaces;
     double fraction_done;
     bool exchanged;    /* fixed and moving here are the moving and the fixed image of the one who asked */
     bool moving_first; /* of his images the moving one comes first (clv_register_order) */
@@ -225,7 +244,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
 
 /* The buffers of a run, in one place for taking them and for predicting their
  * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
-enum { CLV_REGISTER_REQUESTS = 14 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + CLV_MODEL_REQUESTS };
+enum { CLV_REGISTER_REQUESTS = 14 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + 15 * CLVOX_MAX_SURFACES + CLV_MODEL_REQUESTS };
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */

@@ -97,6 +97,37 @@ exits 0 clvox register $begins --linear rigid --points four.csv,four_gone.csv
 exits 2 clvox register $begins; says 'needs --points'
 exits 1 clvox register $begins --points at.csv,gone.csv; one_sentence; says '2 landmarks; this linear transform needs 4'
 
+begin "surfaces: a term, carried to the fixed image, and what is said of them"
+octahedron() { # RADIUS SHIFT
+    for v in '1 0 0' '0 1 0' '0 0 1' '-1 0 0' '0 -1 0' '0 0 -1'; do echo "$v" | awk -v r="$1" -v s="$2" '{ print "v", r * $1 + s, r * $2, r * $3 }'; done
+    for f in '1 2 3' '2 4 3' '4 5 3' '5 1 3' '2 1 6' '4 2 6' '5 4 6' '1 5 6'; do echo "f $f"; done
+}
+octahedron 2 0 > fixed.obj; octahedron 2 .7 > moving.obj; octahedron 2 90 > away.obj
+sf="register -f pair_fixed.nii.gz -m pair_fixed.nii.gz --linear none --init header --deform greedy --shrink 1 --no-picture"
+exits 0 clvox $sf -o sf --iterations 30 --surface fixed.obj,moving.obj --width 3mm; says 'and surfaces'; prints '^surfaces, term '
+json sf.json 'len(j["result"]["surfaces"]["surface"]) == 1 and j["options"]["surface_width"] == [3] and "sf_surface_1.obj" in j["outputs"]'
+json sf.json 'j["result"]["surfaces"]["surface"][0]["mean_after_mm"] < .8 * j["result"]["surfaces"]["surface"][0]["mean_linear_mm"]'
+json sf.json 'j["result"]["surfaces"]["term_linear"] < j["result"]["surfaces"]["term_after"] < 0'
+# The file is what apply makes of the moving surface with the inverse chain.
+exits 0 clvox apply --surface moving.obj -t sf_affine.txt,-1 -t sf_warp.nii.gz,-1 -o back.obj
+paste -d' ' back.obj sf_surface_1.obj | awk '$1 == "v" { n++; for (a = 2; a < 5; a++) if (($a - $(a + 4)) ^ 2 > 1e-8) bad = 1 }
+    END { exit bad || n != 6 }' || complain "the surfaces differ"
+# Weight 0 carries it and changes no bit; two of them; another frame; FreeSurfer's names become GIFTI's
+exits 0 clvox $sf -o sn --iterations 2 -q; exits 0 clvox $sf -o sz --iterations 2 --surface fixed.obj,moving.obj --surface-weight 0 -q
+[ "$(zcat sn_warp.nii.gz | cksum)" = "$(zcat sz_warp.nii.gz | cksum)" ] || complain "weight 0 changes the warp"
+exists sz_surface_1.obj; json sz.json '"term_after" not in j["result"]["surfaces"]'
+exits 0 clvox apply --surface moving.obj -o lh.moving
+exits 0 clvox $sf -o s2 --iterations 1 --surface fixed.obj,lh.moving --surface fixed.obj,moving.obj --frames lps --surface-kind varifold -q
+exists s2_surface_1.surf.gii; exists s2_surface_2.obj; json s2.json 'len(j["result"]["surfaces"]["surface"]) == 2'
+exits 1 clvox $sf -o x --surface fixed.obj,away.obj -q; one_sentence; says 'away.obj: lies outside of pair_fixed'; absent x_warp.nii.gz
+head -6 fixed.obj > bare.obj; echo 'f 1 1 2' >> bare.obj
+exits 1 clvox $sf -o x --surface fixed.obj,bare.obj -q; one_sentence; says 'bare.obj: has no triangle with an area'
+exits 1 clvox $sf -o x --surface fixed.obj,nowhere.obj -q; one_sentence; says 'nowhere.obj'
+cp moving.obj x_surface_1.obj
+exits 1 clvox $sf -o x --surface fixed.obj,x_surface_1.obj -q; one_sentence; says 'would be overwritten'
+exits 2 clvox $sf -o x --surface fixed.obj -q; says 'two files'
+exits 2 clvox $sf -o x --width 3mm -q; says 'belongs to --surface'
+
 begin "results of an earlier run are removed, those of others are named"
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r $quick --inverse; exists r_inverse_warp.nii.gz
 exits 0 clvox register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o r --linear none --deform none --no-picture

@@ -200,7 +200,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {0},
     };
     /* Rounds begin where the one before ended, and always give the inverse. */
-    static const char *const without[] = {"init", "inverse", "output-type", "points-weight", "points-width", NULL};
+    static const char *const without[] = {"init", "inverse", "output-type", "points-weight", "points-width", "surface-weight",
+                                          "surface-kind", "width", NULL};
     const cli_usage usage = {
         .synopsis = "-o DIR IMAGE... [options]\n       clvox atlas -o DIR --list FILE.tsv [options]",
         .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"

@@ -92,8 +92,8 @@ static int check_list(const cli_register_request *r)
         return cli_misuse("--list names the images; it does not go with -f and -m");
     if (r->weights.count)
         return cli_misuse("--weight is for channels; the pairs of a --list have one each");
-    if (r->points)
-        return cli_misuse("--points is for one pair; it does not go with --list");
+    if (r->points || r->surfaces.count)
+        return cli_misuse("--%s is for one pair; it does not go with --list", r->points ? "points" : "surface");
     if (r->dry_run)
         return cli_misuse("--dry-run is for one pair; it does not go with --list");
     if (!r->prefix)
@@ -144,17 +144,43 @@ static int read_dof(cli_register_request *r)
     return CLVOX_OK;
 }
 
-/* "FIXED.csv,MOVING.csv" */
-static int read_points(cli_register_request *r)
+/* "FIXED,MOVING" */
+static int read_two(const char *option, const char *text, char **fixed, char **moving)
 {
-    const char *comma = r->points ? strchr(r->points, ',') : NULL;
-    if (!r->points)
+    const char *comma = text ? strchr(text, ',') : NULL;
+    if (!text)
         return CLVOX_OK;
-    if (!comma || comma == r->points || !comma[1] || strchr(comma + 1, ','))
-        return cli_misuse("--points %s: two files, FIXED.csv,MOVING.csv, are needed", r->points);
-    r->fixed_points = strndup(r->points, (size_t)(comma - r->points));
-    r->moving_points = strdup(comma + 1);
-    return r->fixed_points && r->moving_points ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (!comma || comma == text || !comma[1] || strchr(comma + 1, ','))
+        return cli_misuse("--%s %s: two files, FIXED,MOVING, are needed", option, text);
+    *fixed = strndup(text, (size_t)(comma - text));
+    *moving = strdup(comma + 1);
+    return *fixed && *moving ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
+/* The name of what a surface becomes ends as its file does, or is GIFTI's. */
+static void name_surface(cli_register_request *r, int i)
+{
+    const char *slash = strrchr(r->moving_surface[i], '/'), *name = slash ? slash + 1 : r->moving_surface[i];
+    const char *dot = strrchr(name, '.');
+    snprintf(r->surface_end[i], sizeof r->surface_end[i], "_surface_%d%s", i + 1, dot ? dot : "");
+    if (!dot || strlen(dot) > 8 || !strcmp(dot, ".gii") || clvox_surface_check_name(r->surface_end[i]) < 0)
+        snprintf(r->surface_end[i], sizeof r->surface_end[i], "_surface_%d.surf.gii", i + 1);
+}
+
+static int read_surfaces(command *cli, cli_register_request *r)
+{
+    int status = CLVOX_OK;
+    if (r->surfaces.count > CLVOX_MAX_SURFACES)
+        return cli_misuse("%d surfaces; at most %d are possible", r->surfaces.count, CLVOX_MAX_SURFACES);
+    for (int i = 0; i < r->surfaces.count; i++) {
+        if ((status = read_two("surface", r->surfaces.item[i], &r->fixed_surface[i], &r->moving_surface[i])))
+            return status;
+        CLV_TRY(cli_claim_input(cli, r->fixed_surface[i]));
+        CLV_TRY(cli_claim_input(cli, r->moving_surface[i]));
+        name_surface(r, i);
+    }
+end:
+    return status;
 }
 
 const char *cli_preset_name(const cli_presets *p)
@@ -213,6 +239,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "                               `-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz`\n"
         "  PREFIX_warped.nii.gz         MOVING on the grid of FIXED\n"
         "  PREFIX_labels.nii.gz         with --labels\n"
+        "  PREFIX_surface_1.EXT         with --surface: MOVING's surface carried to FIXED, one for each\n"
         "  PREFIX.png                   three planes: fixed, warped, labels or edges, checkerboard, log-Jacobian\n"
         "  PREFIX.json                  versions, options, inputs, timings, metric by iteration\n"
         "Exchanging -f and -m gives the inverse of the linear transform, and with syn of the whole map\n"
@@ -220,6 +247,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         "otherwise syn works on the grid of FIXED, as the other models do).\n\n"
         "Motion of 4-D scans (fMRI, DWI): clvox register --series SERIES -o PREFIX; its options:\n"
         "`clvox register --series --help`.";
+    static const char *const of_surfaces[] = {"surface-weight", "surface-kind", "width"};
+    int frames = CLI_FRAME_OF_FILE;
     clvox_register_defaults(o);
     o->by_contrast = 1;
     *r = (cli_register_request){.dof = -1};
@@ -245,7 +274,11 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
          "corresponding landmarks (tables as for apply --points): report their distances; --init points starts from them, "
          "--points-weight pulls them together"},
-        {"frames", 0, CLI_CHOICE, &r->frames, "lps|ras", "frame of these points (default lps, as in ITK and ANTs)"},
+        {"surface", 0, CLI_REPEAT, &r->surfaces, "FIXED,MOVING",
+         "a surface of each image, any triangles: a term of the deformation (--surface-weight); repeat for more"},
+        {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
+         "frame of these points, and of surfaces in files that state none (auto: points lps, as in ITK and ANTs; surfaces "
+         "ras)"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init FILE --linear none"},
         {"dry-run", 0, CLI_FLAG, &r->dry_run, NULL, "print the plan, memory and output files, and stop"},
@@ -287,12 +320,18 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
 options:
     if (!r->prefix)
         return cli_misuse("-o PREFIX is missing");
-    if (r->frames && !r->points)
-        return cli_misuse("--frames belongs to --points");
+    r->frames = frames;
+    if (frames && !r->points && !r->surfaces.count)
+        return cli_misuse("--frames belongs to --points and --surface");
+    for (int i = 0; i < 3 && !r->surfaces.count; i++)
+        if (*given(r, of_surfaces[i]))
+            return cli_misuse("--%s belongs to --surface FIXED,MOVING", of_surfaces[i]);
     if ((*given(r, "points-weight") || *given(r, "points-width")) && !r->points)
         return cli_misuse("--points-weight and --points-width belong to --points FIXED.csv,MOVING.csv");
     CLV_TRY(read_options(cli, r, o));
-    status = read_points(r);
+    if ((status = read_two("points", r->points, &r->fixed_points, &r->moving_points)))
+        return status;
+    status = read_surfaces(cli, r);
 end:
     return status;
 }

@@ -46,6 +46,11 @@ static int write_affine(const void *what, int how, const char *path)
     return clvox_affine_write(CLV_MATRIX(result->matrix), (clvox_affine_form)how, path);
 }
 
+static int write_surface(const void *what, int lps, const char *path)
+{
+    return clvox_surface_write_as(what, lps, path);
+}
+
 /* What is written needs the device no more. */
 static int prepare_outputs(cli_pair *p)
 {
@@ -72,6 +77,12 @@ static int prepare_outputs(cli_pair *p)
     CLV_TRY(cli_outputs_volume(o, result->warped, r->prefix, "_warped.nii.gz"));
     if (p->carried)
         CLV_TRY(cli_outputs_volume(o, p->carried, r->prefix, "_labels.nii.gz"));
+    for (int i = 0; i < r->surfaces.count; i++) {
+        CLV_TRY(clvox_register_surface(cli->ctx, result, &p->options, p->fixed_surfaces[i], p->moving_surfaces[i],
+                                       &p->surface_errors[i]));
+        CLV_TRY(cli_outputs_add(o, write_surface, p->surface_errors[i].carried, r->frames == CLI_FRAME_LPS, r->prefix,
+                                r->surface_end[i]));
+    }
     CLV_TRY(cli_outputs_add(o, write_affine, result, CLVOX_AFFINE_ITK, r->prefix, "_affine.txt"));
 end:
     return status;
@@ -90,8 +101,8 @@ static int read_landmarks(const cli_register_request *r, const clvox_register_im
                           cli_points *moving)
 {
     int status = CLVOX_OK;
-    CLV_TRY(cli_points_read(r->fixed_points, r->frames == 1, fixed));
-    CLV_TRY(cli_points_read(r->moving_points, r->frames == 1, moving));
+    CLV_TRY(cli_points_read(r->fixed_points, r->frames == CLI_FRAME_RAS, fixed));
+    CLV_TRY(cli_points_read(r->moving_points, r->frames == CLI_FRAME_RAS, moving));
     if (fixed->count != moving->count || !fixed->count) {
         status = clv_fail(CLVOX_ERROR_DATA, "%s has %d points and %s %d; landmarks correspond row by row",
                           r->fixed_points, fixed->count, r->moving_points, moving->count);
@@ -99,6 +110,30 @@ static int read_landmarks(const cli_register_request *r, const clvox_register_im
     }
     CLV_TRY(cli_points_inside(r->fixed_points, fixed, &images->fixed[0]->grid, r->fixed.item[0]));
     CLV_TRY(cli_points_inside(r->moving_points, moving, &images->moving[0]->grid, r->moving.item[0]));
+end:
+    return status;
+}
+
+/* It needs an area, and some of it inside of its image: else the file's frame is another. */
+static int check_surface(const char *path, const clvox_surface *surface, const clvox_volume *image, const char *of)
+{
+    int status = CLVOX_OK;
+    clvox_surface_facts facts;
+    double to_voxel[4][4], at[3];
+    CLV_TRY(clvox_surface_inspect(surface, &facts));
+    if (!(facts.area > 0))
+        return clv_fail(CLVOX_ERROR_DATA, "%s: has no triangle with an area", path);
+    CLV_TRY(clv_matrix_invert(CLV_MATRIX(image->grid.to_ras), to_voxel));
+    for (size_t i = 0; i < surface->vertices; i++) {
+        bool inside = true;
+        clv_matrix_apply(CLV_MATRIX(to_voxel), surface->points + 3 * i, at);
+        for (int a = 0; a < 3; a++)
+            inside = inside && at[a] >= -0.5 && at[a] <= image->grid.size[a] - 0.5;
+        if (inside)
+            return CLVOX_OK;
+    }
+    return clv_fail(CLVOX_ERROR_DATA, "%s: lies outside of %s; files that state no frame count as RAS, or as LPS with --frames "
+                                      "lps", path, of);
 end:
     return status;
 }
@@ -122,6 +157,11 @@ void cli_pair_ends(const cli_register_request *r, const clvox_register_options *
                                         {".json", true},
                                         {0}};
     memcpy(ends, all, sizeof all);
+    int count = 0;
+    while (ends[count].end)
+        count++;
+    for (int i = 0; i < r->surfaces.count; i++)
+        ends[count++] = (cli_end){r->surface_end[i], true};
 }
 
 int cli_pair_read(cli_pair *p, bool device)
@@ -172,6 +212,16 @@ static int gather(cli_pair *p, clvox_register_images *images)
     images->fixed_points = p->fixed_points.points;
     images->moving_points = p->moving_points.points;
     images->points = p->fixed_points.count;
+    for (int i = 0; i < r->surfaces.count; i++) {
+        const bool lps = r->frames == CLI_FRAME_LPS;
+        CLV_TRY(cli_read_surface_as(p->cli, r->fixed_surface[i], lps, &p->fixed_surfaces[i]));
+        CLV_TRY(cli_read_surface_as(p->cli, r->moving_surface[i], lps, &p->moving_surfaces[i]));
+        CLV_TRY(check_surface(r->fixed_surface[i], p->fixed_surfaces[i], p->fixed[0], r->fixed.item[0]));
+        CLV_TRY(check_surface(r->moving_surface[i], p->moving_surfaces[i], p->moving[0], r->moving.item[0]));
+    }
+    images->fixed_surfaces = (const clvox_surface *const *)p->fixed_surfaces;
+    images->moving_surfaces = (const clvox_surface *const *)p->moving_surfaces;
+    images->surfaces = r->surfaces.count;
     if (r->init_points)
         CLV_TRY(clvox_landmarks_fit(p->fixed_points.points, p->moving_points.points, p->fixed_points.count, o->linear,
                                     o->matrix));
@@ -201,7 +251,7 @@ int cli_pair_solve(cli_pair *p)
         cli_plan_files(cli, r->prefix, ends, cJSON_GetObjectItem(cli->log, "plan"));
         goto end;
     }
-    cli_progress_begin(&p->progress, cli, o);
+    cli_progress_begin(&p->progress, cli, o, &images);
     o->progress = cli_register_progress;
     o->user = &p->progress;
     status = clvox_register(cli->ctx, &images, o, &p->result);
@@ -231,6 +281,8 @@ int cli_pair_save(cli_pair *p, bool close)
                                          p->fixed_points.count, &errors));
         cli_register_landmarks(cli, p->fixed_points.count, &errors, &p->options);
     }
+    if (p->request.surfaces.count)
+        cli_register_surfaces(cli, p->request.surfaces.count, p->surface_errors, &p->options);
     CLV_TRY(cli_profile(cli));
     if (asprintf(&path, "%s.json", p->request.prefix) < 0) {
         path = NULL;
@@ -248,6 +300,11 @@ void cli_pair_free(cli_pair *p)
     cli_outputs_free(&p->outputs);
     cli_points_free(&p->fixed_points);
     cli_points_free(&p->moving_points);
+    for (int i = 0; i < CLVOX_MAX_SURFACES; i++) {
+        clvox_surface_destroy(&p->fixed_surfaces[i]);
+        clvox_surface_destroy(&p->moving_surfaces[i]);
+        clvox_surface_destroy(&p->surface_errors[i].carried);
+    }
     clvox_register_result_free(&p->result);
     clvox_transform_destroy(&p->initial);
     for (int i = 0; i < CLVOX_MAX_CHANNELS; i++) {

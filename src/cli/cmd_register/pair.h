@@ -23,6 +23,8 @@ typedef struct cli_pair {
     clvox_volume *carried, *log_jacobian;
     clvox_transform *initial;
     cli_points fixed_points, moving_points;
+    clvox_surface *fixed_surfaces[CLVOX_MAX_SURFACES], *moving_surfaces[CLVOX_MAX_SURFACES];
+    clvox_surface_errors surface_errors[CLVOX_MAX_SURFACES];
     clvox_register_result result;
     cli_outputs outputs;
     cli_picture shown;
@@ -31,7 +33,7 @@ typedef struct cli_pair {
 } cli_pair;
 
 /* The files of a prefix. */
-enum { CLI_PAIR_ENDS = 9 };
+enum { CLI_PAIR_ENDS = 9 + CLVOX_MAX_SURFACES };
 void cli_pair_ends(const cli_register_request *request, const clvox_register_options *options,
                    cli_end ends[CLI_PAIR_ENDS]);
 

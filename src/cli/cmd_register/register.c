@@ -30,5 +30,9 @@ int cmd_register(command *cli, int argc, char **argv)
         status = r.list ? cli_register_list(cli, &r, &o) : run(cli, &r, &o);
     free(r.fixed_points);
     free(r.moving_points);
+    for (int i = 0; i < CLVOX_MAX_SURFACES; i++) {
+        free(r.fixed_surface[i]);
+        free(r.moving_surface[i]);
+    }
     return status;
 }

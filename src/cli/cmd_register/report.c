@@ -36,10 +36,20 @@ static const struct {
 enum { DOUBTS = sizeof all_doubts / sizeof *all_doubts };
 
 /* Above 0 where they are a term of the deformation. */
-static double weight_of_landmarks(const clvox_register_options *o)
+static double weight_of(const clvox_register_options *o, const char *option, double weight)
 {
     const clv_model *m = clv_model_find(o->deform);
-    return m && clv_model_takes(m, "points-weight") ? o->points_weight : 0;
+    return m && clv_model_takes(m, option) ? weight : 0;
+}
+
+static double weight_of_landmarks(const clvox_register_options *o)
+{
+    return weight_of(o, "points-weight", o->points_weight);
+}
+
+static double weight_of_surfaces(const clvox_register_options *o)
+{
+    return weight_of(o, "surface-weight", o->surface_weight);
 }
 
 /* ---- the plan ----------------------------------------------------------- */
@@ -123,9 +133,13 @@ void cli_register_plan(command *cli, const clvox_register_images *images,
 
 /* ---- progress ----------------------------------------------------------- */
 
-void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options)
+void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options,
+                        const clvox_register_images *images)
 {
+    const bool points = images->points > 0 && weight_of_landmarks(options) > 0;
+    const bool surfaces = images->surfaces > 0 && weight_of_surfaces(options) > 0;
     *progress = (cli_progress){.options = options, .level = -1};
+    progress->more = points && surfaces ? " and anatomy" : points ? " and landmarks" : surfaces ? " and surfaces" : "";
     progress->trace = cJSON_AddArrayToObject(cli->log, "trace");
     cli_bar_begin(&progress->bar, cli);
 }
@@ -144,13 +158,12 @@ int cli_register_progress(void *user, int level, int iteration, double metric, d
     if (cli_bar_due(&p->bar, fraction) || edge) {
         char text[120];
         const char *name = p->options->by_contrast ? "metric" : clv_metric_name((int)p->options->metric);
-        const char *more = weight_of_landmarks(p->options) > 0 ? " and landmarks" : "";
         if (p->bar.terminal)
             snprintf(text, sizeof text, "level %d/%d %4d/%d  %s%s %.6g", level + 1, p->options->levels, iteration,
-                     iterations, name, more, metric);
+                     iterations, name, p->more, metric);
         else
             snprintf(text, sizeof text, "level %d, iteration %d of %d: %s%s %.6g", level + 1, iteration,
-                     iterations, name, more, metric);
+                     iterations, name, p->more, metric);
         cli_bar_show(&p->bar, fraction, text);
     }
     p->level = level;
@@ -299,6 +312,44 @@ void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors
     cli_log_number(to, "term_before", -weight * e->square_before);
     cli_log_number(to, "term_linear", -weight * e->square_linear);
     cli_log_number(to, "term_after", -weight * e->square_after);
+}
+
+void cli_register_surfaces(command *cli, int count, const clvox_surface_errors *errors, const clvox_register_options *o)
+{
+    const double weight = weight_of_surfaces(o);
+    double sum[3] = {0, 0, 0};
+    cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "surfaces");
+    cJSON *all = cJSON_AddArrayToObject(to, "surface");
+    for (int i = 0; i < count; i++) {
+        const clvox_surface_errors *e = &errors[i];
+        cJSON *one = cJSON_CreateObject();
+        char name[64];
+        snprintf(name, sizeof name, "surface %d, mean mm", i + 1);
+        print_stages(cli, name, e->mean_before, e->mean_linear, e->mean_after);
+        snprintf(name, sizeof name, "surface %d, largest", i + 1);
+        print_stages(cli, name, e->largest_before, e->largest_linear, e->largest_after);
+        cJSON_AddItemToArray(all, one);
+        cli_log_number(one, "mean_before_mm", e->mean_before);
+        cli_log_number(one, "mean_linear_mm", e->mean_linear);
+        cli_log_number(one, "mean_after_mm", e->mean_after);
+        cli_log_number(one, "largest_before_mm", e->largest_before);
+        cli_log_number(one, "largest_linear_mm", e->largest_linear);
+        cli_log_number(one, "largest_after_mm", e->largest_after);
+        cli_log_number(one, "energy_before", e->energy_before);
+        cli_log_number(one, "energy_linear", e->energy_linear);
+        cli_log_number(one, "energy_after", e->energy_after);
+        cli_log_number(one, "width_mm", e->width);
+        sum[0] -= weight * e->energy_before / count;
+        sum[1] -= weight * e->energy_linear / count;
+        sum[2] -= weight * e->energy_after / count;
+    }
+    cli_log_number(to, "weight", weight);
+    if (!(weight > 0))
+        return;
+    print_stages(cli, "surfaces, term", sum[0], sum[1], sum[2]);
+    cli_log_number(to, "term_before", sum[0]);
+    cli_log_number(to, "term_linear", sum[1]);
+    cli_log_number(to, "term_after", sum[2]);
 }
 
 char *cli_register_suspicions(unsigned suspicions, char *out)

@@ -13,6 +13,7 @@ typedef struct cli_progress {
     const clvox_register_options *options;
     cJSON *trace; /* of the log: what each look at the metric saw */
     int level;
+    const char *more; /* the terms beside the metric: " and landmarks" */
 } cli_progress;
 
 /* What a run will hold on the device beside what there is, said and entered into `plan` of the log. */
@@ -25,7 +26,8 @@ void cli_plan_files(command *cli, const char *prefix, const cli_end *ends, cJSON
 void cli_register_plan(command *cli, const clvox_register_images *images,
                        const clvox_register_options *options);
 
-void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options);
+void cli_progress_begin(cli_progress *progress, command *cli, const clvox_register_options *options,
+                        const clvox_register_images *images);
 /* Stops on Ctrl-C. */
 int cli_register_progress(void *user, int level, int iteration, double metric, double fraction);
 
@@ -46,5 +48,8 @@ char *cli_register_suspicions(unsigned suspicions, char *out);
 /* A loud remark on standard error for each suspicion, also with -q;
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);
+
+/* How far the surfaces are apart, likewise. */
+void cli_register_surfaces(command *cli, int count, const clvox_surface_errors *errors, const clvox_register_options *options);
 
 #endif

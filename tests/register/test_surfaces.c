@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Surfaces as a term: balls whose insides say nothing, and meshes in them that do. */
+#include <string.h>
+
+#include "mesh/meshes.h"
+#include "op/harness.h"
+#include "register/pair.h"
+
+static clvox_context *ctx;
+
+/* A ball of 15 mm on two grids, the fixed one oblique, and in it a sphere that the moving image has as an ellipsoid, moved,
+ * of other triangles. */
+static struct {
+    clvox_volume *fixed, *moving;
+    clvox_surface *sphere, *ellipsoid;
+} balls;
+
+static const double middle[3] = {3, -5, 8};
+
+static clvox_volume *ball(const int size[3], const double spacing[3], double cosine)
+{
+    const double sine = sqrt(1 - cosine * cosine), turn[3][3] = {{cosine, -sine, 0}, {sine, cosine, 0}, {0, 0, 1}};
+    clvox_grid grid = {.size = {size[0], size[1], size[2]}};
+    clvox_volume *out;
+    grid.to_ras[3][3] = 1;
+    for (int r = 0; r < 3; r++) {
+        grid.to_ras[r][3] = middle[r];
+        for (int c = 0; c < 3; c++) {
+            grid.to_ras[r][c] = turn[r][c] * spacing[c];
+            grid.to_ras[r][3] -= grid.to_ras[r][c] * (size[c] - 1) / 2.;
+        }
+    }
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
+    for (int z = 0, i = 0; z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++)
+            for (int x = 0; x < size[0]; x++, i++) {
+                const double at[3] = {(x - (size[0] - 1) / 2.) * spacing[0], (y - (size[1] - 1) / 2.) * spacing[1],
+                                      (z - (size[2] - 1) / 2.) * spacing[2]};
+                double r = sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]);
+                out->data[i] = (float)(100 / (1 + exp((r - 15) / 1.2)));
+            }
+    return out;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    const double axes[3] = {1.2, .85, 1.1}, shift[3] = {1.5, -1, .5};
+    balls.fixed = ball((const int[3]){27, 25, 19}, (const double[3]){2, 2, 2.4}, .96);
+    balls.moving = ball((const int[3]){26, 23, 21}, (const double[3]){2, 2.1, 2.2}, 1);
+    balls.sphere = mesh_sphere(middle, 7, 2);
+    balls.ellipsoid = mesh_box((const double[3]){-1, -1, -1}, (const double[3]){1, 1, 1}, 6);
+    for (size_t k = 0; k < balls.ellipsoid->vertices; k++) {
+        double *p = balls.ellipsoid->points + 3 * k, length = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
+        for (int a = 0; a < 3; a++)
+            p[a] = middle[a] + shift[a] + 7 * axes[a] * p[a] / length;
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    clvox_volume_destroy(&balls.fixed);
+    clvox_volume_destroy(&balls.moving);
+    clvox_surface_destroy(&balls.sphere);
+    clvox_surface_destroy(&balls.ellipsoid);
+    return 0;
+}
+
+static int run(const clvox_register_options *o, int surfaces, bool exchanged, clvox_register_result *r,
+               clvox_surface_errors *errors)
+{
+    const clvox_surface *ends[2][2] = {{balls.sphere, balls.sphere}, {balls.ellipsoid, balls.ellipsoid}};
+    const clvox_register_images images = {
+        .channels = 1, .fixed = {exchanged ? balls.moving : balls.fixed}, .moving = {exchanged ? balls.fixed : balls.moving},
+        .fixed_surfaces = ends[exchanged], .moving_surfaces = ends[!exchanged], .surfaces = surfaces,
+    };
+    int status = clvox_register(ctx, &images, o, r);
+    if (status >= 0)
+        status = clvox_register_surface(ctx, r, o, ends[exchanged][0], ends[!exchanged][0], errors);
+    return status;
+}
+
+static bool same(const clvox_volume *a, const clvox_volume *b)
+{
+    return !memcmp(a->data, b->data, 3 * clvox_grid_voxels(&a->grid) * sizeof(float));
+}
+
+static const struct {
+    clvox_deform deform;
+    const char *name;
+} models[] = {{CLVOX_DEFORM_GREEDY, "greedy"}, {CLVOX_DEFORM_SYN, "syn"}, {CLVOX_DEFORM_LDDMM, "lddmm"},
+              {CLVOX_DEFORM_SHOOTING, "shooting"}};
+enum { MODELS = sizeof models / sizeof *models };
+
+/* pair_options, and widths for a pair of levels. */
+static void options(clvox_register_options *o, clvox_deform deform)
+{
+    pair_options(o, deform, CLVOX_METRIC_LNCC);
+    o->surface_width[0] = 8;
+    o->surface_width[1] = 4;
+    o->surface_widths = 2;
+}
+
+static void surfaces_move_what_images_cannot_see(void **state)
+{
+    const int *given = *state;
+    clvox_register_options o;
+    clvox_register_result alone, idle, both;
+    clvox_surface_errors errors;
+    options(&o, models[given[0]].deform);
+    assert_ok(run(&o, 0, false, &alone, &errors));
+    double before = errors.mean_linear, unseen = errors.mean_after;
+    clvox_surface_destroy(&errors.carried);
+    if (given[0] % 2 == 0) { /* without weight not a bit changes */
+        o.surface_weight = 0;
+        assert_ok(run(&o, 1, false, &idle, &errors));
+        assert_true(same(alone.warp, idle.warp));
+        clvox_register_result_free(&idle);
+        clvox_surface_destroy(&errors.carried);
+        o.surface_weight = 1;
+    }
+    assert_ok(run(&o, 1, false, &both, &errors));
+    printf("# %.3f mm apart, %.3f by the images alone, %.3f (%.3f at most) with surfaces; energy %.4f to %.5f; lncc %.3f, %.3f, "
+           "%.3f\n", before, unseen, errors.mean_after, errors.largest_after, errors.energy_linear, errors.energy_after,
+           both.metric_linear, alone.metric_after, both.metric_after);
+    assert_true(unseen > .85 * before);
+    assert_that(errors.mean_after < .25 * before && errors.largest_after < errors.largest_linear / 2, "%g, %g of %g", errors.mean_after,
+                errors.largest_after, before);
+    assert_true(errors.energy_after < .1 * errors.energy_linear && both.jacobian.folded == 0);
+    clvox_register_result_free(&alone);
+    clvox_surface_destroy(&errors.carried);
+    if (models[given[0]].deform == CLVOX_DEFORM_SYN) {
+        clvox_register_result back;
+        double mean = errors.mean_after;
+        assert_ok(run(&o, 1, true, &back, &errors));
+        assert_true(both.exchanged != back.exchanged);
+        assert_that(fabs(errors.mean_after - mean) < .1 * before, "%g, %g", errors.mean_after, mean);
+        clvox_register_result_free(&back);
+        clvox_surface_destroy(&errors.carried);
+    }
+    clvox_register_result_free(&both);
+}
+
+/* Two surfaces, half of one turned inside out, behind an affine, and the same bits in another run. */
+static void varifolds_behind_an_affine(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    clvox_register_result r, again;
+    clvox_surface_errors errors, repeated;
+    const double turn[3][3] = {{.95, -.2, .05}, {.2, .97, 0}, {0, -.05, 1.05}}, shift[3] = {1, -1, .5};
+    options(&o, CLVOX_DEFORM_GREEDY);
+    o.surface_kind = CLVOX_SURFACE_VARIFOLD;
+    o.init = CLVOX_INIT_MATRIX;
+    for (int i = 0; i < 3; i++) {
+        o.matrix[i][3] = middle[i] + shift[i];
+        for (int j = 0; j < 3; j++) {
+            o.matrix[i][j] = turn[i][j];
+            o.matrix[i][3] -= turn[i][j] * middle[j];
+        }
+    }
+    mesh_turn(balls.ellipsoid, 0, balls.ellipsoid->triangles / 2);
+    assert_ok(run(&o, 2, false, &r, &errors));
+    assert_ok(run(&o, 2, false, &again, &repeated));
+    mesh_turn(balls.ellipsoid, 0, balls.ellipsoid->triangles / 2);
+    printf("# %.3f mm apart, %.3f after the linear part, %.3f at the end\n", errors.mean_before, errors.mean_linear, errors.mean_after);
+    assert_true(same(r.warp, again.warp));
+    assert_true(errors.mean_after < .25 * errors.mean_linear && r.jacobian.folded == 0);
+    clvox_register_result_free(&r);
+    clvox_register_result_free(&again);
+    clvox_surface_destroy(&errors.carried);
+    clvox_surface_destroy(&repeated.carried);
+}
+
+static void surfaces_that_are_none(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    clvox_register_result r;
+    clvox_surface_errors errors;
+    options(&o, CLVOX_DEFORM_GREEDY);
+    double kept = balls.sphere->points[4];
+    balls.sphere->points[4] = NAN;
+    assert_int_equal(run(&o, 1, false, &r, &errors), CLVOX_ERROR_DATA);
+    assert_true(strstr(clvox_message(), "surface 1") != NULL);
+    balls.sphere->points[4] = kept;
+    assert_int_equal(run(&o, -1, false, &r, &errors), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(run(&o, CLVOX_MAX_SURFACES + 1, false, &r, &errors), CLVOX_ERROR_ARGUMENT);
+    size_t triangles = balls.sphere->triangles;
+    balls.sphere->triangles = 0;
+    assert_int_equal(run(&o, 1, false, &r, &errors), CLVOX_ERROR_DATA);
+    assert_true(strstr(clvox_message(), "needs an area") != NULL);
+    balls.sphere->triangles = triangles;
+    o.surface_weight = -1;
+    assert_int_equal(run(&o, 1, false, &r, &errors), CLVOX_ERROR_ARGUMENT);
+}
+
+int main(void)
+{
+    ctx = harness_open();
+    test_set_up(set_up);
+    for (int i = 0; i < MODELS; i++)
+        test_case_at(surfaces_move_what_images_cannot_see, TEST_AT(i), "%s: surfaces move what images cannot see",
+                     models[i].name);
+    test_case(varifolds_behind_an_affine, "varifolds behind an affine");
+    test_case(surfaces_that_are_none, "surfaces that are none");
+    test_tear_down(tear_down);
+    return test_run("surfaces", harness_close);
+}
