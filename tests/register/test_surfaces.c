@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Surfaces as a term: balls whose insides say nothing, and meshes in them that do. */
 #include <string.h>
+#include <unistd.h>
 
 #include "mesh/meshes.h"
 #include "op/harness.h"
@@ -174,6 +175,48 @@ static void varifolds_behind_an_affine(void **state)
     clvox_surface_destroy(&repeated.carried);
 }
 
+static clvox_surface *mesh_of(const char *folder, const char *name)
+{
+    char path[1024];
+    clvox_surface *s;
+    snprintf(path, sizeof path, "%s/surf_deformetrica/AtlasConstruction2/%s", folder, name);
+    return access(path, R_OK) ? NULL : clvox_surface_read(path, &s) < 0 ? NULL : s;
+}
+
+/* Those of two people, in two images that are the same and say nothing of them. */
+static void hippocampi(void **state)
+{
+    (void)state;
+    const char *folder = getenv("CLVOX_DATA") ? getenv("CLVOX_DATA") : CLVOX_DATA_DEFAULT;
+    clvox_surface *a = mesh_of(folder, "hippo1.vtk"), *b = mesh_of(folder, "hippo2.vtk");
+    if (a && b) {
+        clvox_register_options o;
+        clvox_register_result r;
+        clvox_surface_errors errors;
+        clvox_surface_facts facts;
+        assert_ok(clvox_surface_inspect(a, &facts));
+        clvox_volume *image = ball((const int[3]){27, 35, 29}, (const double[3]){1.7, 1.7, 1.7}, 1);
+        for (int axis = 0; axis < 3; axis++)
+            image->grid.to_ras[axis][3] += (facts.bounds[0][axis] + facts.bounds[1][axis]) / 2 - middle[axis];
+        const clvox_register_images images = {.channels = 1, .fixed = {image}, .moving = {image},
+                                              .fixed_surfaces = (const clvox_surface *const[]){a},
+                                              .moving_surfaces = (const clvox_surface *const[]){b}, .surfaces = 1};
+        options(&o, CLVOX_DEFORM_GREEDY);
+        assert_ok(clvox_register(ctx, &images, &o, &r));
+        assert_ok(clvox_register_surface(ctx, &r, &o, a, b, &errors));
+        printf("# hippocampi %.3f mm apart (%.3f at most), %.3f (%.3f) after\n", errors.mean_linear, errors.largest_linear,
+               errors.mean_after, errors.largest_after);
+        assert_true(errors.mean_linear > .7 && errors.mean_after < .4 && r.jacobian.folded == 0);
+        clvox_register_result_free(&r);
+        clvox_surface_destroy(&errors.carried);
+        clvox_volume_destroy(&image);
+    } else {
+        test_skip("no surf_deformetrica in %s", folder);
+    }
+    clvox_surface_destroy(&a);
+    clvox_surface_destroy(&b);
+}
+
 static void surfaces_that_are_none(void **state)
 {
     (void)state;
@@ -205,6 +248,7 @@ int main(void)
         test_case_at(surfaces_move_what_images_cannot_see, TEST_AT(i), "%s: surfaces move what images cannot see",
                      models[i].name);
     test_case(varifolds_behind_an_affine, "varifolds behind an affine");
+    test_case(hippocampi, "surf_deformetrica: hippocampi end within 0.4 mm in the mean");
     test_case(surfaces_that_are_none, "surfaces that are none");
     test_tear_down(tear_down);
     return test_run("surfaces", harness_close);
