@@ -234,6 +234,7 @@ static int pull(const work *w, bool pull)
         .size = l->fixed.size, .spacing = l->spacing, .u = w->sides[0].u, .u_fixed = fixed ? fixed->u : NULL,
         .force = pull ? w->sides[0].force : NULL, .force_fixed = pull && fixed ? fixed->force : NULL,
         .axes = w->restricted ? w->axes : NULL, .state = w->run->state, .slot = CLV_STATE_METRIC + 1, .smooth = true,
+        .scratch = {clv_compositive_of(w->run)->velocity, w->run->metric_scratch},
     };
     int status = CLVOX_OK;
     if (w->run->points.count)

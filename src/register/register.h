@@ -83,7 +83,8 @@ typedef struct clv_registration {
     struct {
         clv_surface_term term[CLVOX_MAX_SURFACES];
         int count;
-        double width; /* of the level's kernel, mm */
+        double width;      /* of the level's kernel, mm */
+        clv_buffer *pull;  /* of a surface, where the model spreads it by a Gaussian; else NULL */
     } surfaces;
     double fraction_done;
     bool exchanged;    /* fixed and moving here are the moving and the fixed image of the one who asked */
@@ -244,7 +245,7 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
 
 /* The buffers of a run, in one place for taking them and for predicting their
  * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
-enum { CLV_REGISTER_REQUESTS = 14 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + 15 * CLVOX_MAX_SURFACES + CLV_MODEL_REQUESTS };
+enum { CLV_REGISTER_REQUESTS = 14 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + 15 * CLVOX_MAX_SURFACES + 1 + CLV_MODEL_REQUESTS };
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */

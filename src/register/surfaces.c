@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "anatomy/elements.h"
+#include "op/image/gaussian.h"
+#include "op/image/pointwise.h"
 #include "register/model.h"
 
 enum { MOVING, FIXED };
@@ -57,6 +59,8 @@ int clv_surfaces_requests(clv_registration *run, clv_request *list)
         for (int k = 0; k < 3; k++)
             list[count++] = (clv_request){&term->partial[k], partial[k], "products of surfaces"};
     }
+    if (run->surfaces.count > 0 && clv_model_takes(clv_model_find(run->options->deform), "points-width"))
+        list[count++] = (clv_request){&run->surfaces.pull, 3 * (size_t)run->n * sizeof(float), "pull of a surface"};
     return count;
 }
 
@@ -193,14 +197,31 @@ end:
     return status;
 }
 
+/* Adds what the vertices pull. A Gaussian over what many of them pull takes less time than many Gaussians. */
+static int spread(clv_registration *run, const clv_moving_mesh *mesh, const clv_points_pull *pull, clv_buffer *force)
+{
+    int status = CLVOX_OK;
+    const clv_landmark_args args = {.count = mesh->vertices, .tracked = mesh->tracked};
+    const clv_image field = clv_image_of(pull->smooth ? run->surfaces.pull : force, pull->size, NULL, 3);
+    float sigma[3];
+    if (!pull->smooth)
+        return clv_landmark_force(run->ctx, &args, false, NULL, &field);
+    clv_points_sigma(run, pull, sigma);
+    CLV_TRY(clv_buffer_fill(run->ctx, field.buffer, 0, 0, 3 * clv_image_voxels(&field) * sizeof(float)));
+    CLV_TRY(clv_landmark_force(run->ctx, &args, false, NULL, &field));
+    CLV_TRY(clv_gaussian(run->ctx, &field, sigma, CLV_GAUSSIAN_AUTO, pull->scratch[0], pull->scratch[1]));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(force, pull->size), force, pull->scratch[1], NULL,
+                          (const float[4]){1, 1, 0, 0}));
+end:
+    return status;
+}
+
 int clv_surfaces_force(clv_registration *run, const clv_points_pull *pull)
 {
     int status = CLVOX_OK;
     const clv_image grid = clv_image_of(NULL, pull->size, pull->spacing, 3);
     const clv_buffer *u[2] = {[MOVING] = pull->u, [FIXED] = pull->u_fixed};
     clv_buffer *force[2] = {[MOVING] = pull->force, [FIXED] = pull->force_fixed};
-    float sigma[3];
-    clv_points_sigma(run, pull, sigma);
     for (int i = 0; i < run->surfaces.count; i++) {
         clv_surface_term *term = &run->surfaces.term[i];
         for (int s = 0; s < 2; s++)
@@ -219,11 +240,9 @@ int clv_surfaces_force(clv_registration *run, const clv_points_pull *pull)
                 .factor = (float)(run->options->surface_weight / run->surfaces.count / term->norm),
                 .axes = pull->axes, .state = pull->state, .slot = pull->slot,
             };
-            const clv_landmark_args spread = {.count = mesh->vertices, .tracked = mesh->tracked};
             CLV_TRY(derive(run, term, s));
             CLV_TRY(clv_moving_mesh_pull(run->ctx, mesh, &args));
-            CLV_TRY(clv_landmark_force(run->ctx, &spread, false, pull->smooth ? sigma : NULL,
-                                       CLV_VECTORS(force[s], pull->size)));
+            CLV_TRY(spread(run, mesh, pull, force[s]));
         }
         if (!force[MOVING])
             CLV_TRY(multiply(run, term, MOVING, FIXED, 0));

@@ -206,6 +206,7 @@ static void hippocampi(void **state)
         assert_ok(clvox_register_surface(ctx, &r, &o, a, b, &errors));
         printf("# hippocampi %.3f mm apart (%.3f at most), %.3f (%.3f) after\n", errors.mean_linear, errors.largest_linear,
                errors.mean_after, errors.largest_after);
+        assert_true(r.device_bytes <= clvox_register_bytes(&images, &o));
         assert_true(errors.mean_linear > .7 && errors.mean_after < .4 && r.jacobian.folded == 0);
         clvox_register_result_free(&r);
         clvox_surface_destroy(&errors.carried);
