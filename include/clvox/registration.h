@@ -65,7 +65,7 @@ typedef enum clvox_force {
 
 /* Called before a level's first iteration, after every tenth and after the last;
  * metric is the mean squared difference of the matched images, or of greedy and
- * syn what they climb: the metric, of SSD minus half of it, with the term of landmarks. fraction is the
+ * syn what they climb: the metric, of SSD minus half of it, with the terms of landmarks and surfaces. fraction is the
  * share of the deformation's work that is done, from 0 to 1 and never falling.
  * A result other than 0 stops the registration with CLVOX_ERROR_STOPPED. */
 typedef int (*clvox_progress)(void *user, int level, int iteration, double metric,
@@ -127,8 +127,8 @@ typedef struct clvox_register_options {
                                 (greedy and syn) */
     double points_weight;    /* of the term of landmarks: as much as the metric a voxel changes by is what their mean
                                 squared distance changes by, in mm^2, times this; 0: none (not unbiased) */
-    double points_width;     /* sigma of the pull of a landmark, or of a surface's vertex, in mm (greedy and syn; 0: three edges of a voxel of the
-                                finest level). Of flows the operator spreads it */
+    double points_width;     /* sigma of the pull of a landmark, or of a surface's vertex, in mm (greedy and syn; 0:
+                                three edges of a voxel of the finest level). Of flows the operator spreads it */
     /* The term of surfaces (not unbiased): the weight times the mean over surfaces of
      * |S - T|^2 / (|S|^2 + |T|^2) is taken from the metric a voxel; 0: none. */
     double surface_weight;

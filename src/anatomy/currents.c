@@ -4,17 +4,15 @@
 
 #include "anatomy/elements.h"
 
-/* The inner product of args' target and source, from the sums of the blocks; host: room for them. */
-static int product(clvox_context *ctx, const clv_currents_args *args, float *host, double *out)
+/* The inner product of args' target and source. */
+static int product(clvox_context *ctx, const clv_currents_args *args, double *out)
 {
-    int status = CLVOX_OK, blocks = CLV_CURRENTS_BLOCKS(args->target.count);
+    int status = CLVOX_OK;
     *out = 0;
     if (args->target.count == 0 || args->source.count == 0)
         return CLVOX_OK;
     CLV_TRY(clv_currents(ctx, args));
-    CLV_TRY(clv_buffer_read(ctx, args->partial, 0, host, 4 * (size_t)blocks));
-    for (int i = 0; i < blocks; i++)
-        *out += (double)host[i];
+    CLV_TRY(clv_currents_product(ctx, args->partial, args->target.count, out));
 end:
     return status;
 }
@@ -25,7 +23,6 @@ int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clv
     int status = CLVOX_OK;
     clv_element_set sets[2] = {{NULL, NULL, 0}, {NULL, NULL, 0}};
     clv_buffer *partial = NULL;
-    float *host = NULL;
     double origin[3];
     const clvox_surface *surfaces[2] = {a, b};
     clvox_surface_facts facts[2];
@@ -41,11 +38,6 @@ int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clv
     int most = sets[0].count > sets[1].count ? sets[0].count : sets[1].count;
     size_t bytes = 4 * (size_t)(CLV_CURRENTS_BLOCKS(most) + 1);
     CLV_TRY(clv_buffer_create(ctx, bytes, "inner products of surfaces", &partial));
-    host = malloc(bytes);
-    if (!host) {
-        status = clv_fail(CLVOX_ERROR_MEMORY, "out of host memory to compare surfaces");
-        goto end;
-    }
     double *products[3] = {&out->aa, &out->bb, &out->ab};
     for (int i = 0; i < 3; i++) {
         const clv_currents_args args = {.target = clv_element_set_view(&sets[i == 1]),
@@ -53,13 +45,12 @@ int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clv
                                         .width = (float)width,
                                         .varifold = varifold,
                                         .partial = partial};
-        CLV_TRY(product(ctx, &args, host, products[i]));
+        CLV_TRY(product(ctx, &args, products[i]));
     }
     out->squared_distance = out->aa + out->bb - 2 * out->ab;
 end:
     for (int i = 0; i < 2; i++)
         clv_element_set_release(&sets[i]);
     clv_buffer_destroy(&partial);
-    free(host);
     return status;
 }

@@ -66,22 +66,6 @@ int clv_surfaces_requests(clv_registration *run, clv_request *list)
 
 /* ---- the energy ---------------------------------------------------------- */
 
-static int energy_sum(clv_registration *run, const clv_buffer *partial, int triangles, double *sum)
-{
-    int status = CLVOX_OK;
-    const int blocks = CLV_CURRENTS_BLOCKS(triangles);
-    float *host = malloc((size_t)blocks * sizeof *host);
-    *sum = 0;
-    if (!host)
-        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for a surface");
-    CLV_TRY(clv_buffer_read(run->ctx, partial, 0, host, (size_t)blocks * sizeof *host));
-    for (int i = 0; i < blocks; i++)
-        *sum += (double)host[i];
-end:
-    free(host);
-    return status;
-}
-
 /* The product of a surface and another, and factor times its derivative by the elements of the first. */
 static int multiply(clv_registration *run, clv_surface_term *term, int first, int second, float factor)
 {
@@ -187,7 +171,7 @@ int clv_surfaces_place(clv_registration *run, const clvox_grid *grid, int index)
             CLV_TRY(send_topology(run, side));
             CLV_TRY(clv_moving_mesh_place(run->ctx, &side->mesh, NULL, &on));
             CLV_TRY(multiply(run, term, s, s, 0));
-            CLV_TRY(energy_sum(run, term->partial[s], side->mesh.triangles, &product));
+            CLV_TRY(clv_currents_product(run->ctx, term->partial[s], side->mesh.triangles, &product));
             term->norm += product;
         }
         if (!(term->norm > 0))
@@ -258,7 +242,8 @@ int clv_surfaces_term(clv_registration *run, double *out)
         const clv_surface_term *term = &run->surfaces.term[i];
         double product[3];
         for (int k = 0; k < 3; k++)
-            CLV_TRY(energy_sum(run, term->partial[k], term->side[k == OWN_FIXED].mesh.triangles, &product[k]));
+            CLV_TRY(clv_currents_product(run->ctx, term->partial[k], term->side[k == OWN_FIXED].mesh.triangles,
+                                         &product[k]));
         *out -= run->options->surface_weight / run->surfaces.count *
                 (product[OWN_MOVING] + product[OWN_FIXED] - 2 * product[BETWEEN]) / term->norm;
     }

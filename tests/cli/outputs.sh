@@ -119,6 +119,8 @@ exists sz_surface_1.obj; json sz.json '"term_after" not in j["result"]["surfaces
 exits 0 clvox apply --surface moving.obj -o lh.moving
 exits 0 clvox $sf -o s2 --iterations 1 --surface fixed.obj,lh.moving --surface fixed.obj,moving.obj --frames lps --surface-kind varifold -q
 exists s2_surface_1.surf.gii; exists s2_surface_2.obj; json s2.json 'len(j["result"]["surfaces"]["surface"]) == 2'
+exits 0 clvox register -f pair_fixed.nii.gz -m pair_fixed.nii.gz -o s3 $still --deform none --surface fixed.obj,moving.obj
+says 'only carries the surfaces with --deform none'; exists s3_surface_1.obj; prints '^surface 1, largest .* at the end 0.7$'
 exits 1 clvox $sf -o x --surface fixed.obj,away.obj -q; one_sentence; says 'away.obj: lies outside of pair_fixed'; absent x_warp.nii.gz
 head -6 fixed.obj > bare.obj; echo 'f 1 1 2' >> bare.obj
 exits 1 clvox $sf -o x --surface fixed.obj,bare.obj -q; one_sentence; says 'bare.obj: has no triangle with an area'

@@ -355,6 +355,9 @@ void cli_register_remarks(const command *cli, const cli_register_request *r, con
     if (o->linear == CLVOX_LINEAR_NONE && o->init != CLVOX_INIT_MOMENTS && (r->linear_fixed_mask || r->linear_moving_mask))
         cli_remark(cli, 0, "--linear-%s-mask has no effect with --linear none\n",
                    r->linear_fixed_mask ? "fixed" : "moving");
+    const clv_model *model = clv_model_find(o->deform);
+    if (r->surfaces.count && !(model && clv_model_takes(model, "surface-weight")))
+        cli_remark(cli, 0, "--surface only carries the surfaces with --deform %s\n", model ? model->name : "none");
     if (r->weights.count == 1)
         cli_remark(cli, 0, "--weight has no effect with one channel\n");
     if ((r->presets.quick || r->presets.regular || r->presets.best) && o->deform == CLVOX_DEFORM_NONE)

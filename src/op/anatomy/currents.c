@@ -2,6 +2,7 @@
 #include "op/anatomy/currents.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* What an item holds of local memory: a source and a sum. */
 static const clv_variant variants[] = {
@@ -32,6 +33,22 @@ int clv_currents(clvox_context *ctx, const clv_currents_args *a)
                        CLV_BUF(a->source.box), CLV_INT(a->source.count), CLV_FLOAT(scale), CLV_FLOAT(far),
                        CLV_FLOAT(a->factor), CLV_BUF(a->gradient), CLV_BUF(a->partial)));
 end:
+    return status;
+}
+
+int clv_currents_product(clvox_context *ctx, const clv_buffer *partial, int targets, double *product)
+{
+    int status = CLVOX_OK;
+    const size_t blocks = (size_t)CLV_CURRENTS_BLOCKS(targets);
+    float *sum = malloc(blocks * sizeof *sum + 1);
+    *product = 0;
+    if (!sum)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory for the product of two surfaces");
+    CLV_TRY(clv_buffer_read(ctx, partial, 0, sum, blocks * sizeof *sum));
+    for (size_t i = 0; i < blocks; i++)
+        *product += (double)sum[i];
+end:
+    free(sum);
     return status;
 }
 

@@ -36,4 +36,7 @@ typedef struct clv_currents_args {
 
 int clv_currents(clvox_context *ctx, const clv_currents_args *args);
 
+/* The product that partial holds for so many targets. Blocking. */
+int clv_currents_product(clvox_context *ctx, const clv_buffer *partial, int targets, double *product);
+
 #endif
