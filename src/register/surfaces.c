@@ -55,7 +55,8 @@ int clv_surfaces_requests(clv_registration *run, clv_request *list)
             list[count++] = (clv_request){&term->side[s].by_element, element, "derivative by elements"};
             partial[s] = blocks * sizeof(float);
         }
-        partial[BETWEEN] = partial[MOVING];
+        /* Either may become the moving one, where a run is exchanged. */
+        partial[BETWEEN] = partial[MOVING] > partial[FIXED] ? partial[MOVING] : partial[FIXED];
         for (int k = 0; k < 3; k++)
             list[count++] = (clv_request){&term->partial[k], partial[k], "products of surfaces"};
     }
