@@ -95,7 +95,8 @@ int check_divergence(bench_check *c)
 
 int check_add_gradient(bench_check *c)
 {
-    const double weight[3] = {(double)BENCH_GRADIENT[0], (double)BENCH_GRADIENT[1], (double)BENCH_GRADIENT[2]};
+    const double weight[3] = {(double)BENCH_GRADIENT[0], (double)BENCH_GRADIENT[1],
+                              (double)BENCH_GRADIENT[2]};
     for (size_t i = 0; i < c->n; i++)
         c->more[i] = (double)c->in[0][i];
     for (size_t i = 0; i < 3 * c->n; i++)

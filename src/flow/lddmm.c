@@ -297,7 +297,7 @@ static const char *const takes[] = {"step", "momentum", "lambda", "operator", "s
                                     "surface-weight", "surface-kind", "width", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
+    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7
 
 const clv_model clv_model_lddmm = {
     .deform = CLVOX_DEFORM_LDDMM,
@@ -310,10 +310,8 @@ const clv_model clv_model_lddmm = {
     .gives_inverse = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 8}, .step = 3, .finest_step = 3, .momentum = .7, .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 25}, .step = 3, .finest_step = 3, .momentum = .7,
-            .tolerance = 1e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .step = 3, .finest_step = 3, .momentum = .7,
-            .tolerance = 1e-6},
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 8}, .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 25}, .tolerance = 1e-5},
+        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-6},
     },
 };

@@ -4,7 +4,8 @@
  * dS/dm / lambda - 2 K m, the way down the gradient of E / lambda in V, each iteration
  *   p <- y + momentum p
  *   m <- m + e L L p
- * and e is made smaller until the energy has fallen; where p does not lead down, it is y alone. E = lambda <m, K m> - S, as |v|_V stays what it is along a geodesic. */
+ * and e is made smaller until the energy has fallen; where p does not lead down, it is y alone.
+ * E = lambda <m, K m> - S, as |v|_V stays what it is along a geodesic. */
 #include "flow/shooting.h"
 
 #include <math.h>
@@ -54,7 +55,8 @@ static int look(clv_flow_descent *d, double *energy, double *mean)
     CLV_TRY(clv_flow_compare(&d->flow));
     CLV_TRY(clv_buffer_read(run->ctx, clv_flow_of(run)->numbers, 0, numbers, sizeof numbers));
     CLV_TRY(clv_flow_metric(&d->flow, numbers + CLV_FLOW_METRIC, mean, &metric));
-    *energy = clv_shooting_followed(&d->flow, numbers) ? (double)numbers[CLV_FLOW_DOTS] - metric / d->lambda : INFINITY;
+    *energy = clv_shooting_followed(&d->flow, numbers) ? (double)numbers[CLV_FLOW_DOTS] - metric / d->lambda
+                                                       : INFINITY;
 end:
     return status;
 }
@@ -77,14 +79,16 @@ static int find_direction(const clv_flow_descent *d, double keep, double *longes
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(y, size), own->direction, v, NULL,
                           (float[4]){(float)(1 / d->lambda), -2, 0, 0}));
     for (bool down = false; !down; keep = 0) {
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(own->way, size), y, keep > 0 ? own->way : NULL,
-                              NULL, (float[4]){1, (float)keep, 0, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(own->way, size), y,
+                              keep > 0 ? own->way : NULL, NULL, (float[4]){1, (float)keep, 0, 0}));
         CLV_TRY(clv_flow_momentum(&d->flow, own->way, v, own->direction));
-        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){y, own->direction, NULL, 0, 3 * d->flow.level->n},
-                           run->partial, own->flow.numbers, CLV_FLOW_SLOPE));
-        CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(own->way, size), per_mm, false, run->partial, own->flow.numbers,
-                                   CLV_FLOW_STEP));
-        CLV_TRY(clv_buffer_read(run->ctx, own->flow.numbers, CLV_FLOW_STEP * sizeof(float), found, sizeof found));
+        CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT,
+                           &(clv_terms){y, own->direction, NULL, 0, 3 * d->flow.level->n}, run->partial,
+                           own->flow.numbers, CLV_FLOW_SLOPE));
+        CLV_TRY(clv_reduce_longest(run->ctx, CLV_VECTORS(own->way, size), per_mm, false, run->partial,
+                                   own->flow.numbers, CLV_FLOW_STEP));
+        CLV_TRY(
+            clv_buffer_read(run->ctx, own->flow.numbers, CLV_FLOW_STEP * sizeof(float), found, sizeof found));
         down = found[1] > 0 || !(keep > 0);
     }
     own->begun = true;
@@ -135,7 +139,8 @@ static int iterate(clv_flow_descent *d, double most, double *e)
             CLV_TRY(look(d, &energy, &mean));
         CLV_TRY(find_direction(d, again ? 0 : keep, &longest));
         double bound = fmin(most / longest, LARGEST);
-        CLV_TRY(search(d, *e > 0 && !again ? fmin(*e, bound) : bound, last ? MOST_TRIES : PATIENCE, &taken, &count));
+        CLV_TRY(search(d, *e > 0 && !again ? fmin(*e, bound) : bound, last ? MOST_TRIES : PATIENCE, &taken,
+                       &count));
     }
     *e = taken * (count ? 1 : LONGER);
 end:
@@ -156,8 +161,8 @@ static int shorten(const clv_flow_level *flow)
         CLV_TRY(clv_buffer_read(run->ctx, clv_flow_of(run)->numbers, 0, numbers, sizeof numbers));
         if (clv_shooting_followed(flow, numbers))
             break;
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(momentum, flow->level->fixed.size), momentum, NULL,
-                              NULL, (float[4]){SHORTENED, 0, 0, 0}));
+        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(momentum, flow->level->fixed.size),
+                              momentum, NULL, NULL, (float[4]){SHORTENED, 0, 0, 0}));
     }
 end:
     return status;
@@ -199,11 +204,11 @@ static int run_shooting(clv_registration *run, clvox_register_result *result)
     return clv_flow_run(run, result, run_level);
 }
 
-static const char *const takes[] = {"step", "momentum", "lambda", "operator", "solver", "solver-tolerance", "points-weight",
-                                    "surface-weight", "surface-kind", "width", "timesteps", NULL};
+static const char *const takes[] = {"step", "momentum", "lambda", "operator", "solver", "solver-tolerance",
+                                    "points-weight", "surface-weight", "surface-kind", "width", "timesteps", NULL};
 
 #define COMMON .metric = CLVOX_METRIC_LNCC, .radius = 2, .bins = 32, CLV_SMOOTH_BY_SHRINK, \
-    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}
+    .timesteps = 4, .levels = 3, .shrink = {4, 2, 1}, .step = 3, .finest_step = 3, .momentum = .7
 
 const clv_model clv_model_shooting = {
     .deform = CLVOX_DEFORM_SHOOTING,
@@ -215,10 +220,8 @@ const clv_model clv_model_shooting = {
     .gives_inverse = true,
     .takes = takes,
     .presets = {
-        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .step = 3, .finest_step = 3, .momentum = .7, .tolerance = 1e-4},
-        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .step = 3, .finest_step = 3, .momentum = .7,
-            .tolerance = 1e-5},
-        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .step = 3, .finest_step = 3, .momentum = .7,
-            .tolerance = 1e-6},
+        [CLVOX_PRESET_QUICK] = {COMMON, .iterations = {30, 20, 5}, .tolerance = 1e-4},
+        [CLVOX_PRESET_DEFAULT] = {COMMON, .iterations = {60, 40, 15}, .tolerance = 1e-5},
+        [CLVOX_PRESET_BEST] = {COMMON, .iterations = {100, 80, 40}, .tolerance = 1e-6},
     },
 };

@@ -180,13 +180,16 @@ static int damp(const work *w, clv_buffer *v, clv_buffer *scratch)
     const clv_pyramid_level *l = w->level;
     clv_buffer *divergence = run->scratch_a, *smooth = clv_compositive_of(run)->derivative;
     const clv_image velocity = clv_image_of(v, l->fixed.size, l->spacing, 3);
-    const float sigma[3] = {DAMPED, DAMPED, DAMPED}, edge = fminf(l->spacing[0], fminf(l->spacing[1], l->spacing[2]));
+    const float sigma[3] = {DAMPED, DAMPED, DAMPED},
+                edge = fminf(l->spacing[0], fminf(l->spacing[1], l->spacing[2]));
     const float c = (float)(run->options->update_damping * M_E / 2) * DAMPED * DAMPED * edge * edge;
     if (!(run->options->update_damping > 0))
         return CLVOX_OK;
     CLV_TRY(clv_divergence(run->ctx, &velocity, divergence));
-    CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(divergence, l->fixed.size), sigma, CLV_GAUSSIAN_AUTO, scratch, smooth));
-    CLV_TRY(clv_add_gradient(run->ctx, smooth, (const float[3]){c * w->axes[0], c * w->axes[1], c * w->axes[2]}, &velocity));
+    CLV_TRY(clv_gaussian(run->ctx, CLV_VOLUME(divergence, l->fixed.size), sigma, CLV_GAUSSIAN_AUTO, scratch,
+                         smooth));
+    CLV_TRY(clv_add_gradient(run->ctx, smooth,
+                             (const float[3]){c * w->axes[0], c * w->axes[1], c * w->axes[2]}, &velocity));
 end:
     return status;
 }

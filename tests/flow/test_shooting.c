@@ -236,7 +236,8 @@ static void what_it_takes_is_the_momentums(void **state)
     quiet.flow = (clvox_flow){0};
     clvox_shoot_defaults(&s);
     assert_ok(clvox_shoot_settle(&quiet, &s));
-    assert_true(s.gamma == 1 && s.timesteps == 4 && fabs(s.alpha - 2 * pow(1.3, 2 / 3.)) < 1e-5 && fabs(s.beta - 3 * s.alpha) < 1e-5);
+    assert_true(s.gamma == 1 && s.timesteps == 4 && fabs(s.alpha - 2 * pow(1.3, 2 / 3.)) < 1e-5 &&
+                fabs(s.beta - 3 * s.alpha) < 1e-5);
     s.beta = 1;
     assert_int_equal(clvox_shoot(harness_context(), shared.r.momentum, &shared.p.fixed->grid, &s, &warp, NULL),
                      CLVOX_ERROR_ARGUMENT);
@@ -275,7 +276,8 @@ static void what_steps_cannot_follow_is_refused(void **state)
     for (size_t i = 0; i < 3 * clvox_grid_voxels(&strong->grid); i++)
         strong->data[i] = 300 * shared.r.momentum->data[i];
     clvox_shoot_defaults(&s);
-    assert_int_equal(clvox_shoot(harness_context(), strong, &shared.p.fixed->grid, &s, &warp, &inverse), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_shoot(harness_context(), strong, &shared.p.fixed->grid, &s, &warp, &inverse),
+                     CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "cannot follow this momentum to time 1"));
     assert_true(!warp && !inverse);
     clvox_volume_destroy(&strong);

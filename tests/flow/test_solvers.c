@@ -65,7 +65,8 @@ static void solvers_find_one_map(void **state)
     printf("# %.5f voxels from the FFT's map, %.4f at most; %ld iterations in %ld solves, %.2g left\n", apart, largest,
            s->iterations, s->solves, s->residual);
     /* For sor the field is 0 beyond the border where a side is odd. */
-    assert_that(apart < (uncoupled ? .02 : .01) && largest < (uncoupled ? .15 : .05), "%g, %g", apart, largest);
+    assert_that(apart < (uncoupled ? .02 : .01) && largest < (uncoupled ? .15 : .05), "%g, %g", apart,
+                largest);
     assert_that(there < .02, "%g", there);
     assert_that(s->residual > 0 && s->residual <= 1e-3, "%g", s->residual);
     assert_true(s->solves % 2 == 0 && s->iterations > s->solves / 2 && s->bytes > 0);

@@ -186,13 +186,16 @@ static void presets(void **state)
                 work[preset] += o.iterations[i] / pow(o.shrink[i], 3);
             all[preset] = o;
         }
-        const clvox_register_options *usual = &all[CLVOX_PRESET_DEFAULT], *regular = &all[CLVOX_PRESET_REGULAR];
+        const clvox_register_options *usual = &all[CLVOX_PRESET_DEFAULT],
+                                     *regular = &all[CLVOX_PRESET_REGULAR];
         assert_true(work[CLVOX_PRESET_QUICK] < work[CLVOX_PRESET_DEFAULT] &&
                     work[CLVOX_PRESET_DEFAULT] < work[CLVOX_PRESET_BEST]);
         if (clv_model_has(clv_model_find(models[m]), CLVOX_PRESET_REGULAR))
-            assert_true(regular->total_sigma > usual->total_sigma && work[CLVOX_PRESET_REGULAR] > work[CLVOX_PRESET_DEFAULT]);
+            assert_true(regular->total_sigma > usual->total_sigma &&
+                        work[CLVOX_PRESET_REGULAR] > work[CLVOX_PRESET_DEFAULT]);
         else /* the default stands in */
-            assert_true(models[m] == CLVOX_DEFORM_UNBIASED && work[CLVOX_PRESET_REGULAR] == work[CLVOX_PRESET_DEFAULT]);
+            assert_true(models[m] == CLVOX_DEFORM_UNBIASED &&
+                        work[CLVOX_PRESET_REGULAR] == work[CLVOX_PRESET_DEFAULT]);
     }
 }
 

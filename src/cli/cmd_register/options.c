@@ -193,7 +193,8 @@ int cli_register_preset(const cli_presets *p, const char *const *typed, clvox_re
     int status = CLVOX_OK, deform = clv_option_index(&clv_register_table, "deform");
     const char *model[CLV_MAX_OPTIONS] = {NULL};
     if (p->quick + p->regular + p->best > 1)
-        return cli_misuse("--%s and --%s contradict each other", p->quick ? "quick" : "regular", p->best ? "best" : "regular");
+        return cli_misuse("--%s and --%s contradict each other", p->quick ? "quick" : "regular",
+                          p->best ? "best" : "regular");
     /* One-sided steps take half the time of symmetric ones. */
     if (p->quick)
         o->deform = CLVOX_DEFORM_GREEDY;
@@ -201,7 +202,8 @@ int cli_register_preset(const cli_presets *p, const char *const *typed, clvox_re
     CLV_TRY(cli_read_fields(&clv_register_table, model, 0, o));
     const clv_model *m = clv_model_find(o->deform);
     if (p->regular && m && !clv_model_has(m, CLVOX_PRESET_REGULAR))
-        status = cli_misuse("--regular: %s has no such preset; a larger --lambda gives more regular maps", m->name);
+        status = cli_misuse("--regular: %s has no such preset; a larger --lambda gives more regular maps",
+                            m->name);
     clvox_register_preset(o, p->quick     ? CLVOX_PRESET_QUICK
                              : p->regular ? CLVOX_PRESET_REGULAR
                              : p->best    ? CLVOX_PRESET_BEST

@@ -29,8 +29,8 @@ int clv_add_gradient(clvox_context *ctx, const clv_buffer *s, const float weight
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_add_gradient, NULL, v->size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, v->size, 28. * (double)clv_image_voxels(v), CLV_BUF(s), CLV_GRID(v), CLV_FLOAT4(weight[0], weight[1], weight[2], 0),
-                       CLV_BUF(v->buffer)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, v->size, 28. * (double)clv_image_voxels(v), CLV_BUF(s), CLV_GRID(v),
+                       CLV_FLOAT4(weight[0], weight[1], weight[2], 0), CLV_BUF(v->buffer)));
 end:
     return status;
 }

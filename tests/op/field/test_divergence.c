@@ -7,7 +7,8 @@
 #include "op/harness.h"
 #include "ref/field/divergence.h"
 
-static const int sizes[][3] = {{1, 1, 1}, {1, 7, 5}, {5, 1, 3}, {2, 11, 1}, {9, 2, 2}, {37, 5, 3}, {17, 13, 7}};
+static const int sizes[][3] = {{1, 1, 1}, {1, 7, 5},  {5, 1, 3},  {2, 11, 1},
+                               {9, 2, 2}, {37, 5, 3}, {17, 13, 7}};
 static const float uneven[3] = {0.8f, 1.5f, 2.25f};
 
 static void run(clvox_context *ctx, const int size[3])

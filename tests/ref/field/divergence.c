@@ -17,13 +17,15 @@ void ref_divergence(const double *v, const int size[3], const double spacing[3],
             size_t stride = stride_of(size, a);
             int at = (int)(i / stride % (size_t)size[a]);
             const double *component = v + (size_t)a * n;
-            double above = at < size[a] - 1 ? component[i + stride] : 0, below = at > 0 ? component[i - stride] : 0;
+            double above = at < size[a] - 1 ? component[i + stride] : 0,
+                   below = at > 0 ? component[i - stride] : 0;
             out[i] += (above - below) / (2 * spacing[a]);
         }
     }
 }
 
-void ref_add_gradient(const double *s, const double weight[3], const int size[3], const double spacing[3], double *v)
+void ref_add_gradient(const double *s, const double weight[3], const int size[3], const double spacing[3],
+                      double *v)
 {
     size_t n = stride_of(size, 2) * (size_t)size[2];
     for (size_t i = 0; i < n; i++)
