@@ -45,7 +45,7 @@ def run(arguments, threads, log):
 
 # ---- clvox ------------------------------------------------------------------
 
-CLVOX = {"clvox": [], "clvox-quick": ["--quick"], "clvox-best": ["--best"],
+CLVOX = {"clvox": [], "clvox-quick": ["--quick"], "clvox-regular": ["--regular"], "clvox-best": ["--best"],
          "clvox-lddmm": ["--deform", "lddmm"], "clvox-shooting": ["--deform", "shooting"],
          "clvox-affine": ["--deform", "none"]}
 AFTER = "-after-greedy"  # the same presets started from greedy's affine: the deformable stage alone
@@ -170,7 +170,7 @@ def available(method):
     return module is None or importlib.util.find_spec(module) is not None
 
 
-USUAL = ["clvox", "clvox-quick", "clvox-best", "greedy-documented", "greedy-best", "ants-cc"]
+USUAL = ["clvox", "clvox-quick", "clvox-regular", "clvox-best", "greedy-documented", "greedy-best", "ants-cc"]
 
 
 def methods():
