@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renews the tables of Markdown files that are made of records, or says whether they are as the records have them:
 
-    bench/tables.py build/src/cli/clvox [--check] [FILE.md...]      (default: doc/devices.md, bench/README.md, suspicion.md)
+    bench/tables.py build/src/cli/clvox [--check] [FILE.md...]      (default: doc/devices.md, bench/README.md, accuracy.md,
+                                                                    suspicion.md)
     bench/tables.py build/src/cli/clvox --records results/a.json results/b.json      takes these records from now on
 
 A table stands between two comments, of which the first holds the command, run in bench/, or names a script there
@@ -23,13 +24,14 @@ import apart
 import commands
 import forms
 import losses
+import settings
 import suspicion
 from peers import texts
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = {"apart": apart.text, "commands": commands.text, "forms": forms.text, "losses": losses.text,
            "elsewhere": losses.elsewhere, "worst": losses.worst,
-           "peers": texts.tasks, "suspicion": suspicion.text, "registrations": texts.registrations}
+           "peers": texts.tasks, "settings": settings.text, "suspicion": suspicion.text, "registrations": texts.registrations}
 TABLE = re.compile(rf"<!-- table: ((?:clvox bench compare|{'|'.join(SCRIPTS)}) [^\n]*?) -->\n"
                    r".*?<!-- end of table -->", re.S)
 
@@ -64,7 +66,7 @@ def main():
     parser.add_argument("clvox", help="the program")
     parser.add_argument("files", nargs="*", metavar="FILE.md",
                         default=[os.path.join(BENCH, os.pardir, "doc", "devices.md"),
-                                 *(os.path.join(BENCH, name) for name in ("README.md", "suspicion.md"))])
+                                 *(os.path.join(BENCH, name) for name in ("README.md", "accuracy.md", "suspicion.md"))])
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 where a table is not so")
     parser.add_argument("--records", nargs="+", help="bench compare: of these, from bench/, instead of those that are named")
     options = parser.parse_intermixed_args()

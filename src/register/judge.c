@@ -92,7 +92,7 @@ static bool less_alike(const clv_metric_row *metric, double before, double ncc, 
  * volumes that change at random. */
 static bool dear(const clv_metric_row *metric, double content, const clvox_register_result *r)
 {
-    static const double SHOWS = .05;
+    static const double SHOWS = .035;
     double variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
     return variance > SHOWS && r->metric_after - r->metric_linear < metric->yield * variance;
 }

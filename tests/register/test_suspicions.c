@@ -207,8 +207,8 @@ static void measures_that_were_not_optimised(void **state)
     /* As much volume has to change where the gain is half of it. */
     assert_true(judged(CLVOX_METRIC_LNCC, rises, .15, .43, .33) == CLVOX_SUSPECT_UNLIKE);
     assert_true(judged(CLVOX_METRIC_LNCC, rises, .01, .05, .33) == 0);
-    assert_true(judged(CLVOX_METRIC_MIND, rises, .015, .28, .33) == 0);
-    assert_true(judged(CLVOX_METRIC_MIND, rises, .012, .28, .33) == CLVOX_SUSPECT_UNLIKE);
+    assert_true(judged(CLVOX_METRIC_MIND, rises, .015, .21, .33) == 0);
+    assert_true(judged(CLVOX_METRIC_MIND, rises, .012, .21, .33) == CLVOX_SUSPECT_UNLIKE);
     assert_true(judged(CLVOX_METRIC_MIND, rises, .001, .05, .33) == 0);
 }
 

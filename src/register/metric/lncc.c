@@ -27,7 +27,7 @@ const clv_metric_row clv_metric_lncc = {
     .compared = {1, 4, INT_MAX},
     .scratch = clv_lncc_scratch,
     /* Pairs of T1 gain more; pairs of contrasts whose labels end no nearer than the affine brought them gain less. */
-    .yield = .6,
+    .yield = 1.05,
     .derivative = clv_lncc,
     .strength = 1,
     .approximates = true,

@@ -18,7 +18,7 @@ const clv_metric_row clv_metric_mind = {
     .scratch = clv_mind_scratch,
     /* Pairs of T1 gain more; nine in ten pairs whose affine is 6 mm off gain less, and half of those of different
      * contrasts that end well. */
-    .yield = .055,
+    .yield = .1,
     .derivative = clv_mind,
     .strength = 100,
     .content = true,
