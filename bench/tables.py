@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renews the tables of Markdown files that are made of records, or says whether they are as the records have them:
 
-    bench/tables.py build/src/cli/clvox [--check] [FILE.md...]      (default: doc/devices.md, bench/README.md, accuracy.md,
-                                                                    suspicion.md)
+    bench/tables.py build/src/cli/clvox [--check] [FILE.md...]      (default: those of doc/ and bench/ that hold tables)
     bench/tables.py build/src/cli/clvox --records results/a.json results/b.json      takes these records from now on
 
 A table stands between two comments, of which the first holds the command, run in bench/, or names a script there
@@ -65,7 +64,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clvox", help="the program")
     parser.add_argument("files", nargs="*", metavar="FILE.md",
-                        default=[os.path.join(BENCH, os.pardir, "doc", "devices.md"),
+                        default=[*(os.path.join(BENCH, os.pardir, "doc", *name) for name in
+                                   (("devices.md",), ("notes", "registration-search.md"))),
                                  *(os.path.join(BENCH, name) for name in ("README.md", "accuracy.md", "suspicion.md"))])
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 where a table is not so")
     parser.add_argument("--records", nargs="+", help="bench compare: of these, from bench/, instead of those that are named")

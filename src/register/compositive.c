@@ -169,10 +169,10 @@ static int invert(clv_registration *run, const clvox_grid *grid)
     return clv_compositive_of(run)->follows ? clv_invert_field(run->ctx, run->u, grid, run->inverse) : CLVOX_OK;
 }
 
-/* v += c grad G div v: of waves of wave vector k, what is along k, which expands and compresses, keeps 1 - c |k|^2 G(k) of
- * its length, 1 - --update-damping at the most, where |k| DAMPED is the root of 2 (a wave of 4.4 DAMPED); what is across it, which
- * slides, stays. The operator is symmetric and positive definite, so that v still leads up. Images and derivatives of the
- * metric have been used by now: the divergence lies in theirs. */
+/* v += c grad G div v. Of a wave of wave vector k, what is along k, which expands and compresses, keeps the share
+ * 1 - c |k|^2 G(k), which is least, 1 - --update-damping, where |k| DAMPED is the root of 2: a wave 4.4 DAMPED
+ * long. What is across k, which slides, stays. The operator is symmetric and positive definite, so that v still
+ * leads up. The images and the metric's derivative have been used by now: the divergence lies in their place. */
 static int damp(const work *w, clv_buffer *v, clv_buffer *scratch)
 {
     int status = CLVOX_OK;
