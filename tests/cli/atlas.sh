@@ -173,6 +173,30 @@ done
 json half/report.json 'j["outputs"] == [f.replace("grown", "half") for f in json.load(open("grown/report.json"))["outputs"]]'
 json half/report.json 'json.dumps(j["result"]["templates"]) == json.dumps(json.load(open("grown/report.json"))["result"]["templates"])'
 
+begin "a BIDS folder: images by their suffix, sessions, covariates of participants.tsv"
+for place in sub-01/ses-a/anat/sub-01_ses-a sub-01/ses-b/anat/sub-01_ses-b sub-2/anat/sub-2 sub-03/anat/sub-03; do mkdir -p "bids/${place%/*}"; done
+cp s1.nii bids/sub-01/ses-a/anat/sub-01_ses-a_T1w.nii; gzip -c s2.nii > bids/sub-01/ses-b/anat/sub-01_ses-b_T1w.nii.gz
+cp s3.nii bids/sub-2/anat/sub-2_T1w.nii; cp s1.nii bids/sub-2/anat/sub-2_T2w.nii
+cp bad.nii bids/sub-03/anat/sub-03_bold.nii; cp bad.nii bids/sub-03/anat/sub-03_T1w.json
+printf 'participant_id\tage\tweight\nsub-2\t8\t90\nsub-03\t1\t70\nsub-01\t2\t\n' > bids/participants.tsv
+exits 0 clvox atlas -o fromb $fast bids
+json fromb/report.json 'j["result"]["subjects"] == 3'
+[ "$(hash_of out/template.nii.gz)" = "$(hash_of fromb/template.nii.gz)" ] || complain "another template than of the same images"
+cut -f 1,2,4- fromb/subjects.tsv > got
+{ printf 'image\tsubject\tparticipant_id\tage\tweight\tsession\n'
+  printf 'sub-01_ses-a_T1w_logjac.nii.gz\tsub-01_ses-a_T1w\tsub-01\t2\tn/a\tses-a\n'
+  printf 'sub-01_ses-b_T1w_logjac.nii.gz\tsub-01_ses-b_T1w\tsub-01\t2\tn/a\tses-b\n'
+  printf 'sub-2_T1w_logjac.nii.gz\tsub-2_T1w\tsub-2\t8\t90\tn/a\n'; } | cmp -s - got || complain "other rows: $(cat got)"
+exits 0 clvox atlas -o fromb bids $fast --regress age --at 8 --bandwidth 1; prints 'age 8: 1 subjects'
+exits 1 clvox atlas -o x -q bids --regress iq --at 8 --bandwidth 1; one_sentence; says 'participants.tsv: there is no column .iq'
+exits 1 clvox atlas -o x -q bids --suffix FLAIR; one_sentence; says 'bids: there is no sub-.*_FLAIR.nii.gz'
+cp s1.nii bids/sub-2/anat/sub-2_run-1_T1w.nii
+exits 1 clvox atlas -o x -q bids; one_sentence; says 'sub-2/anat: more than one image ends in _T1w (sub-2_T1w.nii, sub-2_run-1_T1w.nii'
+rm bids/participants.tsv
+exits 0 clvox atlas -o fromb bids --suffix run-1_T1w --deform none --linear none --rounds 0
+exits 2 clvox atlas -o x bids s1.nii; says 'one BIDS folder, or images'
+exits 2 clvox atlas -o x s1.nii --suffix T2w; says '--suffix belongs to a BIDS folder'
+
 begin "misuse and inputs that make no sense are one sentence"
 exits 2 clvox atlas s1.nii; says '-o DIR'
 exits 2 clvox atlas -o x; says 'images are missing'

@@ -190,6 +190,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"output", 'o', CLI_FOLDER, &r.folder, "DIR", "folder of the results"},
         {"list", 0, CLI_TEXT, &r.list, "FILE.tsv",
          "table of subjects instead: columns image, mask, labels, weight, covariates"},
+        {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX", "of a BIDS folder the images that end in _SUFFIX (default: T1w)"},
         {"template", 0, CLI_TEXT, &r.start, "FILE", "start from this image and its grid (default: the mean)"},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...", "weights of the images in the averages, in order (default: 1)"},
         {"regress", 0, CLI_TEXT, &r.regress, "COLUMN",
@@ -203,7 +204,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
     static const char *const without[] = {"init", "inverse", "output-type", "points-weight", "points-width", "surface-weight",
                                           "surface-kind", "width", NULL};
     const cli_usage usage = {
-        .synopsis = "-o DIR IMAGE... [options]\n       clvox atlas -o DIR --list FILE.tsv [options]",
+        .synopsis = "-o DIR IMAGE... [options]\n"
+                    "       clvox atlas -o DIR --list FILE.tsv [options]\n"
+                    "       clvox atlas -o DIR BIDSDIR [--suffix T1w] [options]",
         .about = "Builds an unbiased template of a population: rounds of registering every subject to the template,\n"
                  "removing the mean map, and averaging. The template does not depend on the order of subjects. Writes\n"
                  "  DIR/template.nii.gz          the average\n"
@@ -217,10 +220,12 @@ int cmd_atlas(command *cli, int argc, char **argv)
                  "  DIR/summary.tsv              one row per subject, the least similar to the template first\n"
                  "  DIR/report.json              options, inputs, mean map, spread and sharpness by round\n"
                  "With --regress, DIR/template_C.nii.gz, NAME_C_warp.nii.gz and so on for every value C of --at.\n"
-                 "Paths in a list are relative to its folder. A run that was stopped or killed resumes when the\n"
+                 "Of a BIDS folder the subjects are sub-*/[ses-*/]anat/*_T1w.nii.gz, and participants.tsv has the\n"
+                 "covariates. Paths in a list are relative to its folder. A run that was stopped or killed resumes when the\n"
                  "same command is given again; DIR/state keeps what has been done.",
         .example = "  clvox atlas -o template sub-*_T1w.nii.gz\n"
                    "  clvox atlas -o template --list subjects.tsv --rounds 6 --average median\n"
+                   "  clvox atlas -o template bids --suffix T2w\n"
                    "  clvox atlas -o growth --list subjects.tsv --regress age --at 2,4,6,8 --bandwidth 1.5",
         .options = options,
         .table = &clv_atlas_table,
@@ -240,14 +245,24 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("the images are missing, or --list FILE.tsv");
     if (count && r.list)
         return cli_misuse("images and --list: one of them");
+    const char *bids = count && cli_atlas_is_folder(rest[0]) ? rest[0] : NULL;
+    if (bids && count > 1)
+        return cli_misuse("%s is a folder: one BIDS folder, or images", bids);
+    if (r.suffix && !bids)
+        return cli_misuse("--suffix belongs to a BIDS folder");
+    r.suffix = r.suffix ? r.suffix : "T1w";
+    if (r.weights && bids)
+        return cli_misuse("--weights belongs to images");
     if (r.weights && r.list)
         return cli_misuse("--weights belongs to images; a list has a column `weight`");
-    if ((r.regress || r.at_list || r.bandwidth > 0) && !(r.list && r.regress && r.at_list && r.bandwidth > 0))
-        return cli_misuse("--regress, --at, a --bandwidth above 0 and --list belong together");
+    if ((r.regress || r.at_list || r.bandwidth > 0) && !((r.list || bids) && r.regress && r.at_list && r.bandwidth > 0))
+        return cli_misuse("--regress, --at, a --bandwidth above 0 and --list or a BIDS folder belong together");
     CLV_TRY(read_options(&r, &o));
     if (r.at_list)
         CLV_TRY(read_values(&r));
-    for (int i = 0; i < count; i++)
+    if (bids)
+        CLV_TRY(cli_atlas_read_bids(&r, bids));
+    for (int i = 0; i < count && !bids; i++)
         CLV_TRY(cli_atlas_add(&r, &(cli_atlas_entry){.image = strdup(rest[i]), .weight = 1}));
     if (r.weights)
         CLV_TRY(cli_atlas_read_weights(&r, r.weights));

@@ -21,12 +21,13 @@ typedef struct cli_atlas_entry {
 
 typedef struct cli_atlas_request {
     const char *folder, *list, *start, *weights, *regress, *at_list;
+    const char *suffix; /* of the images of a BIDS folder */
     double bandwidth;
     const char *given[CLV_MAX_OPTIONS], *of_register[CLV_MAX_OPTIONS];
     cli_presets presets;
     cli_atlas_entry *entry;
     int count;
-    char **column; /* of the list, those that are taken over into subjects.tsv */
+    char **column; /* of the list or participants.tsv, those that are taken over into subjects.tsv */
     int columns;
     clvox_volume *start_volume;
     double at[CLI_ATLAS_VALUES];           /* of the covariate */
@@ -45,6 +46,13 @@ int cli_atlas_read_weights(cli_atlas_request *r, const char *text);
 /* A table with a header: image, the covariate of a regression and, if wanted, mask, labels and weight, in any
  * order. */
 int cli_atlas_read_list(cli_atlas_request *r);
+/* The names of the columns of a table that are taken over into subjects.tsv: all but `own`, which ends with NULL. */
+int cli_atlas_find_columns(cli_atlas_request *r, const char *path, const char *const *own);
+/* Copies what a row says in these columns; for cli_table_free_names. */
+int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, char ***out);
+/* The images of a BIDS folder that end in _SUFFIX, each session one, with the columns of participants.tsv. */
+int cli_atlas_read_bids(cli_atlas_request *r, const char *folder);
+bool cli_atlas_is_folder(const char *path);
 /* Reads all; with skip_bad those that cannot be read are named and left out. */
 int cli_atlas_load(command *cli, cli_atlas_request *r, bool skip_bad);
 /* Names a subject that is left out, and enters it into the log. */

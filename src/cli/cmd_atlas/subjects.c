@@ -60,13 +60,16 @@ int cli_atlas_add(cli_atlas_request *r, const cli_atlas_entry *e)
 
 enum { IMAGE, COVARIATE, MASK, LABELS, WEIGHT, KNOWN };
 
-/* What the row says in the columns that are taken over. */
-static int keep_known(const cli_atlas_request *r, const char *const *text, cli_atlas_entry *e)
+int cli_atlas_keep_fields(const cli_atlas_request *r, const char *const *text, char ***out)
 {
-    bool whole = !r->columns || (e->known = calloc((size_t)r->columns, sizeof *e->known));
+    bool whole = (*out = calloc((size_t)r->columns + 1, sizeof **out)) != NULL;
     for (int i = 0; whole && i < r->columns; i++)
-        whole = (e->known[i] = strdup(text[i] && *text[i] ? text[i] : "n/a"));
-    return whole ? CLVOX_OK : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        whole = ((*out)[i] = strdup(text[i] && *text[i] ? text[i] : "n/a"));
+    if (whole)
+        return CLVOX_OK;
+    cli_table_free_names(*out, r->columns);
+    *out = NULL;
+    return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
 static int read_row(void *user, int line, const char *const *text)
@@ -91,7 +94,7 @@ static int read_row(void *user, int line, const char *const *text)
         return clv_fail(CLVOX_ERROR_FORMAT, "%s, line %d: the weight %s is not a number above 0", r->list, line,
                         text[WEIGHT]);
     }
-    const int status = keep_known(r, text + KNOWN, &e);
+    const int status = cli_atlas_keep_fields(r, text + KNOWN, &e.known);
     if (status < 0) {
         entry_free(&e, r->columns);
         return status;
@@ -113,12 +116,10 @@ int cli_atlas_read_weights(cli_atlas_request *r, const char *text)
     return CLVOX_OK;
 }
 
-/* Keeps the names of the columns that are taken over: all but the list's own, and those that subjects.tsv has. */
-static int find_columns(cli_atlas_request *r)
+int cli_atlas_find_columns(cli_atlas_request *r, const char *path, const char *const *own)
 {
-    static const char *const own[] = {"image", "mask", "labels", "weight", "subject", "log_affine", "", NULL};
     int count;
-    const int status = cli_table_names(r->list, &r->column, &count);
+    const int status = cli_table_names(path, &r->column, &count);
     for (int i = 0; i < count; i++) {
         bool taken = r->columns == CLI_TABLE_COLUMNS - KNOWN - 1;
         for (int k = 0; own[k]; k++)
@@ -133,9 +134,11 @@ static int find_columns(cli_atlas_request *r)
 
 int cli_atlas_read_list(cli_atlas_request *r)
 {
+    /* Those of the list itself, and those that subjects.tsv has of its own. */
+    static const char *const own[] = {"image", "mask", "labels", "weight", "subject", "log_affine", "", NULL};
     /* Without a regression the second column is the first once more. */
     const char *names[CLI_TABLE_COLUMNS] = {"image", r->regress ? r->regress : "image", "mask", "labels", "weight"};
-    int status = find_columns(r);
+    int status = cli_atlas_find_columns(r, r->list, own);
     for (int i = 0; i < r->columns; i++)
         names[KNOWN + i] = r->column[i];
     if (status >= 0)

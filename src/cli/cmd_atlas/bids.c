@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The subjects of a BIDS folder: the anatomical image of each subject, or of each of its sessions, and
+ * participants.tsv. */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cmd_atlas/atlas.h"
+#include "cli/table.h"
+
+typedef struct scan {
+    char *subject, *session, *path; /* session: NULL where there are none */
+} scan;
+
+typedef struct bids {
+    cli_atlas_request *r;
+    const char *folder;
+    scan *scan;
+    int scans;
+    bool sessions;
+    char ***person; /* rows of participants.tsv: the fields of the request's columns */
+    int people, id; /* id: the column participant_id */
+} bids;
+
+/* ---- images -------------------------------------------------------------- */
+
+static int is_subject(const struct dirent *d)
+{
+    return !strncmp(d->d_name, "sub-", 4);
+}
+
+static int is_session(const struct dirent *d)
+{
+    return !strncmp(d->d_name, "ses-", 4);
+}
+
+static bool ends_with(const char *name, const char *suffix, const char *ending)
+{
+    char end[NAME_MAX + 1];
+    const int length = snprintf(end, sizeof end, "_%s%s", suffix, ending);
+    const size_t all = strlen(name);
+    return length > 0 && all > (size_t)length && !strcmp(name + all - length, end);
+}
+
+/* The image of a subject or session; none is no error. */
+static int find_image(bids *b, const char *folder, const char *subject, const char *session)
+{
+    int status = CLVOX_OK, count;
+    char path[2 * PATH_MAX], found[PATH_MAX] = "";
+    struct dirent **entry;
+    snprintf(path, sizeof path, "%s/anat", folder);
+    count = scandir(path, &entry, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = entry[i]->d_name;
+        if (status < 0 || !(ends_with(name, b->r->suffix, ".nii.gz") || ends_with(name, b->r->suffix, ".nii"))) {
+            free(entry[i]);
+            continue;
+        }
+        if (*found)
+            status = clv_fail(CLVOX_ERROR_DATA,
+                              "%s: more than one image ends in _%s (%s, %s); --suffix chooses, as in run-1_%s", path,
+                              b->r->suffix, strrchr(found, '/') + 1, name, b->r->suffix);
+        else if (snprintf(found, sizeof found, "%s/%s", path, name) >= PATH_MAX)
+            status = clv_fail(CLVOX_ERROR_FILE, "%s: the name is too long", name);
+        free(entry[i]);
+    }
+    if (count >= 0)
+        free(entry);
+    if (status < 0 || !*found)
+        return status;
+    scan *grown = realloc(b->scan, (size_t)(b->scans + 1) * sizeof *grown);
+    if (!grown)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    b->scan = grown;
+    scan *one = &b->scan[b->scans++];
+    *one = (scan){strdup(subject), session ? strdup(session) : NULL, strdup(found)};
+    b->sessions |= session != NULL;
+    return one->subject && one->path && (one->session || !session)
+               ? CLVOX_OK
+               : clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
+/* Those of its sessions, or its own where it has none. */
+static int find_subject(bids *b, const char *subject)
+{
+    int status = CLVOX_OK;
+    char folder[PATH_MAX], session[PATH_MAX + NAME_MAX + 2];
+    struct dirent **entry;
+    snprintf(folder, sizeof folder, "%s/%s", b->folder, subject);
+    const int count = scandir(folder, &entry, is_session, alphasort);
+    if (count <= 0)
+        status = find_image(b, folder, subject, NULL);
+    for (int i = 0; i < count; i++) {
+        snprintf(session, sizeof session, "%s/%s", folder, entry[i]->d_name);
+        if (status >= 0)
+            status = find_image(b, session, subject, entry[i]->d_name);
+        free(entry[i]);
+    }
+    if (count >= 0)
+        free(entry);
+    return status;
+}
+
+static int find_all(bids *b)
+{
+    int status = CLVOX_OK;
+    struct dirent **entry;
+    const int count = scandir(b->folder, &entry, is_subject, alphasort);
+    for (int i = 0; i < count; i++) {
+        if (status >= 0)
+            status = find_subject(b, entry[i]->d_name);
+        free(entry[i]);
+    }
+    if (count >= 0)
+        free(entry);
+    if (status >= 0 && !b->scans)
+        status = clv_fail(CLVOX_ERROR_FILE, "%s: there is no sub-*/[ses-*/]anat/*_%s.nii.gz in this folder", b->folder,
+                          b->r->suffix);
+    return status;
+}
+
+/* ---- participants -------------------------------------------------------- */
+
+static int read_person(void *user, int line, const char *const *text)
+{
+    bids *b = user;
+    char ***grown = realloc(b->person, (size_t)(b->people + 1) * sizeof *grown);
+    (void)line;
+    if (!grown)
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    b->person = grown;
+    return cli_atlas_keep_fields(b->r, text + 1, &b->person[b->people++]);
+}
+
+static int find_column(const cli_atlas_request *r, const char *name)
+{
+    int at = 0;
+    while (at < r->columns && strcmp(r->column[at], name) != 0)
+        at++;
+    return at;
+}
+
+static int read_people(bids *b)
+{
+    static const char *const own[] = {"image", "subject", "session", "log_affine", "", NULL};
+    int status = CLVOX_OK;
+    cli_atlas_request *r = b->r;
+    char path[PATH_MAX];
+    const char *names[CLI_TABLE_COLUMNS] = {"participant_id"};
+    snprintf(path, sizeof path, "%s/participants.tsv", b->folder);
+    if (!access(path, F_OK)) {
+        CLV_TRY(cli_atlas_find_columns(r, path, own));
+        for (int i = 0; i < r->columns; i++)
+            names[1 + i] = r->column[i];
+        CLV_TRY(cli_table_read(&(cli_table){path, names, 1, read_person, b}));
+    } else if (!(r->column = calloc(1, sizeof *r->column)) || !(r->column[r->columns++] = strdup(*names))) {
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    }
+    b->id = find_column(r, *names);
+    if (r->regress && find_column(r, r->regress) == r->columns)
+        status = clv_fail(CLVOX_ERROR_FORMAT, "%s: there is no column `%s`", path, r->regress);
+end:
+    return status;
+}
+
+/* What participants.tsv says of a subject, whose name begins with sub- there too, as a rule; NULL: nothing. */
+static char **person_of(const bids *b, const char *subject)
+{
+    for (int i = 0; i < b->people; i++) {
+        const char *id = b->person[i][b->id];
+        if (!strcmp(id, subject) || !strcmp(id, subject + strlen("sub-")))
+            return b->person[i];
+    }
+    return NULL;
+}
+
+static int add(bids *b, const scan *s, int regressed)
+{
+    cli_atlas_request *r = b->r;
+    const char *text[CLI_TABLE_COLUMNS] = {NULL};
+    char *const *person = person_of(b, s->subject), *end;
+    cli_atlas_entry e = {.image = strdup(s->path), .weight = 1, .covariate = NAN};
+    for (int i = 0; i < r->columns; i++)
+        text[i] = i == b->id ? s->subject : person ? person[i] : NULL;
+    if (b->sessions)
+        text[r->columns - 1] = s->session;
+    const char *value = regressed < r->columns && text[regressed] ? text[regressed] : "n/a";
+    if (strcmp(value, "n/a") != 0) {
+        e.covariate = strtod(value, &end);
+        if (*end || end == value || !isfinite(e.covariate)) {
+            free(e.image);
+            return clv_fail(CLVOX_ERROR_FORMAT, "%s/participants.tsv: the %s of %s, %s, is not a number", b->folder,
+                            r->regress, s->subject, value);
+        }
+    }
+    const int status = cli_atlas_keep_fields(r, text, &e.known);
+    if (status < 0) {
+        free(e.image);
+        return status;
+    }
+    return cli_atlas_add(r, &e);
+}
+
+/* Sessions are one more column. */
+static int add_sessions(cli_atlas_request *r)
+{
+    char **grown = realloc(r->column, (size_t)(r->columns + 1) * sizeof *grown);
+    if (grown)
+        r->column = grown;
+    if (!grown || !(r->column[r->columns] = strdup("session")))
+        return clv_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    r->columns++;
+    return CLVOX_OK;
+}
+
+bool cli_atlas_is_folder(const char *path)
+{
+    struct stat info;
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+int cli_atlas_read_bids(cli_atlas_request *r, const char *folder)
+{
+    int status = CLVOX_OK, known = 0;
+    bids b = {.r = r, .folder = folder};
+    CLV_TRY(find_all(&b));
+    CLV_TRY(read_people(&b));
+    known = r->columns;
+    if (b.sessions)
+        CLV_TRY(add_sessions(r));
+    const int regressed = r->regress ? find_column(r, r->regress) : r->columns;
+    for (int i = 0; i < b.scans; i++)
+        CLV_TRY(add(&b, &b.scan[i], regressed));
+end:
+    for (int i = 0; i < b.scans; i++) {
+        free(b.scan[i].subject);
+        free(b.scan[i].session);
+        free(b.scan[i].path);
+    }
+    for (int i = 0; i < b.people; i++)
+        cli_table_free_names(b.person[i], known ? known : r->columns);
+    free(b.person);
+    free(b.scan);
+    return status;
+}
