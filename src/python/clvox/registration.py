@@ -32,32 +32,32 @@ def _points(points):
     return array, array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
-def _preset(struct, given, quick, best):
+def _preset(struct, given, quick, regular, best):
     """As the command: the model first, then what the preset says of it, then the other options."""
-    if quick and best:
-        raise Error("register: quick and best contradict each other")
+    if quick + regular + best > 1:
+        raise Error("register: quick, regular and best contradict one another")
     lib.clvox_register_defaults(struct)
     struct.by_contrast = 1
     if quick:
         struct.deform = _abi.CLVOX_DEFORM_GREEDY
     set_options("register", {"deform": given.get("deform")}, struct)
-    lib.clvox_register_preset(struct, _abi.CLVOX_PRESET_QUICK if quick else _abi.CLVOX_PRESET_BEST if best else
-                              _abi.CLVOX_PRESET_DEFAULT)
+    lib.clvox_register_preset(struct, _abi.CLVOX_PRESET_QUICK if quick else _abi.CLVOX_PRESET_REGULAR if regular else
+                              _abi.CLVOX_PRESET_BEST if best else _abi.CLVOX_PRESET_DEFAULT)
 
 
 @with_options("register")
-def register(fixed, moving, *, fixed_mask=None, moving_mask=None, weight=None, init=None, quick=False, best=False,
-             initial_warp=None, points=None, progress=None, context=None, **options):
+def register(fixed, moving, *, fixed_mask=None, moving_mask=None, weight=None, init=None, quick=False,
+             regular=False, best=False, initial_warp=None, points=None, progress=None, context=None, **options):
     """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
 
     fixed, moving: Volumes, file names, nibabel images or pairs (array, affine); lists of them are channels, of `weight`.
     fixed_mask, moving_mask: what counts is above 0. init: as the option, or a 4 x 4 matrix or a file that holds one.
-    quick: faster, less accurate; best: more regular. initial_warp: a displacement Volume to start from.
+    quick: faster, less accurate; regular: more regular Jacobians (greedy, syn); best: the highest overlap. initial_warp: a displacement Volume to start from.
     points: a pair of n x 3 arrays, corresponding landmarks in RAS mm, for points_weight.
     progress: called with (level, iteration, metric, fraction of the work done); what it raises stops the registration.
     Returns a Registration. Raises clvox.Error."""
     struct = _abi.clvox_register_options()
-    _preset(struct, options, quick, best)
+    _preset(struct, options, quick, regular, best)
     pairs = [[volume(v) for v in (image if isinstance(image, list) else [image])] for image in (fixed, moving)]
     if len(pairs[0]) != len(pairs[1]) or not 1 <= len(pairs[0]) <= _abi.CLVOX_MAX_CHANNELS:
         raise Error(f"register: {len(pairs[0])} fixed and {len(pairs[1])} moving images; a channel is one of each, and there "
