@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import records
 
@@ -60,8 +61,7 @@ def main():
     parser.add_argument("beginning", nargs="?", default="", help="with --again")
     parser.add_argument("--clvox", default="clvox")
     parser.add_argument("--data", default=os.environ.get("CLVOX_DATA", "../shared/data"))
-    parser.add_argument("--device", default="", help="its name, for the record")
-    parser.add_argument("--date", default="", help="for the record")
+    parser.add_argument("--device", default="", help="what runs it, for the record")
     parser.add_argument("--at-once", type=int, default=1, help="settings that run beside one another")
     parser.add_argument("--json", metavar="FILE", help="where the record goes")
     parser.add_argument("--again", metavar="FILE", help="print the table of this record")
@@ -73,7 +73,7 @@ def main():
     lines = [line for line in sys.stdin.read().splitlines() if line.strip()]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
         rows = [row for found in pool.map(lambda line: measured(options, line, folder), lines) for row in found]
-    record = {"device": options.device, "date": options.date, "rows": rows}
+    record = {"device": options.device, "date": time.strftime("%Y-%m-%d"), "rows": rows}
     if options.json:
         records.keep(options.json, record)
     print(text(record), end="")

@@ -23,9 +23,15 @@ static const float SMALLEST_HALF = 0.1f, SMALLEST = 0.04f;
 /* Of the operator and the energy, where they are not given, in edges of a voxel; found on labelled heads, brains and
  * hippocampi. What expands or compresses costs more than what slides (beta): maps overlap as much and are more regular. The
  * few time steps of shooting cannot follow larger momenta. */
-static const struct {
+typedef struct weights {
     double alpha, beta, lambda;
-} OF_LDDMM = {3, 6, .003}, OF_SHOOTING = {2, 6, .01};
+} weights;
+
+static const weights *weights_of(const clvox_register_options *o)
+{
+    static const weights lddmm = {3, 6, .003}, shooting = {2, 6, .01};
+    return o->deform == CLVOX_DEFORM_SHOOTING ? &shooting : &lddmm;
+}
 
 /* R falls over an eighth of the shortest side, but not over more than so many voxels. */
 static const double LONGEST_RIM = 6;
@@ -202,11 +208,12 @@ static double square_of(const double edge[3])
 
 clv_fluid_operator clv_flow_operator(const clvox_register_options *o, const double edge[3])
 {
-    bool given = o->gamma > 0, shooting = o->deform == CLVOX_DEFORM_SHOOTING;
-    double square = square_of(edge), alpha = square * (shooting ? OF_SHOOTING.alpha : OF_LDDMM.alpha);
-    double beta = o->solver == CLVOX_SOLVER_SOR ? 0 : square * (shooting ? OF_SHOOTING.beta : OF_LDDMM.beta);
-    return (clv_fluid_operator){.alpha = (float)(given ? o->alpha : alpha),
-                                .beta = (float)(given ? o->beta : beta),
+    bool given = o->gamma > 0, uncoupled = o->solver == CLVOX_SOLVER_SOR;
+    double square = square_of(edge);
+    return (clv_fluid_operator){.alpha = (float)(given ? o->alpha : weights_of(o)->alpha * square),
+                                .beta = (float)(given       ? o->beta
+                                                : uncoupled ? 0
+                                                            : weights_of(o)->beta * square),
                                 .gamma = given ? (float)o->gamma : 1,
                                 .periodic = true};
 }
@@ -227,8 +234,7 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     flow->op = clv_flow_operator(o, edge);
     memcpy(flow->op.size, size, sizeof flow->op.size);
     memcpy(flow->op.spacing, level->spacing, sizeof flow->op.spacing);
-    double lambda = o->deform == CLVOX_DEFORM_SHOOTING ? OF_SHOOTING.lambda : OF_LDDMM.lambda;
-    flow->lambda = o->lambda > 0 ? o->lambda : lambda / square_of(edge);
+    flow->lambda = o->lambda > 0 ? o->lambda : weights_of(o)->lambda / square_of(edge);
     for (int i = 0; i < 3; i++)
         if (size[i] > 1 && size[i] < shortest)
             shortest = size[i];

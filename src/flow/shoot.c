@@ -126,7 +126,8 @@ end:
     return status;
 }
 
-/* Leaves out what the descent alone needs: gradients, steps, and momenta on the way but two, which take turns. */
+/* Leaves out what the descent alone needs: gradients, steps, and momenta on the way but one, which each step
+ * overwrites. */
 static int keep_what_leads_forward(clv_registration *run, clv_request *list, int count)
 {
     clv_shooting *own = clv_shooting_of(run);
@@ -135,7 +136,8 @@ static int keep_what_leads_forward(clv_registration *run, clv_request *list, int
         bool descends = list[i].slot == &own->before || list[i].slot == &own->direction || list[i].slot == &own->way ||
                         list[i].slot == &own->flow.derivative[1];
         for (int k = 0; k < CLV_FLOW_STEPS; k++)
-            descends = descends || list[i].slot == &own->flow.w[k] || (k > 1 && list[i].slot == &own->node[k]);
+            descends =
+                descends || list[i].slot == &own->flow.w[k] || (k > 0 && list[i].slot == &own->node[k]);
         for (int k = 0; k < CLV_SHOOTING_FIELDS - CLV_SHOOTING_SHARED; k++)
             descends = descends || list[i].slot == &own->own[k];
         if (!descends)
@@ -182,8 +184,8 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
         run.matrix[i][i] = 1;
     count = keep_what_leads_forward(&run, requests, clv_register_list(&run, NULL, requests));
     CLV_TRY(clv_pool_take(ctx, requests, count));
-    for (int k = 2; k < o.timesteps; k++)
-        clv_shooting_of(&run)->node[k] = clv_shooting_of(&run)->node[k % 2];
+    for (int k = 1; k < o.timesteps; k++)
+        clv_shooting_of(&run)->node[k] = clv_shooting_of(&run)->node[0];
     clvox_grid_spacing(&momentum->grid, edge);
     level = (clv_pyramid_level){.fixed = momentum->grid, .moving = momentum->grid,
                                 .n = (int)clvox_grid_voxels(&momentum->grid),

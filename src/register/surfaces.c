@@ -149,7 +149,8 @@ static int send_vertices(clv_registration *run, const clvox_grid *grid, const cl
 double clv_surfaces_width(const clvox_register_options *o, const clvox_grid *grid, int index)
 {
     double edge[3];
-    const double width = o->surface_width[index < o->surface_widths ? index : o->surface_widths - 1];
+    const int last = o->surface_widths - 1;
+    const double width = last < 0 ? 0 : o->surface_width[index < last ? index : last];
     clvox_grid_spacing(grid, edge);
     return width > 0 ? width : WIDTH * cbrt(edge[0] * edge[1] * edge[2]);
 }

@@ -40,7 +40,7 @@ if command -v groff > /dev/null; then
     shown "$pages/clvox-register.1" > log/out
     prints 'register \\- register one image\|register - register one image'
     prints 'the fixed image, whose grid carries the warp'; prints 'PREFIX_warp.nii.gz ITK displacement'
-    prints '.-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz'; prints 'default 0.8 greedy, 0.5 syn'
+    prints '.-t PREFIX_affine.txt,-1 -t PREFIX_inverse_warp.nii.gz'; prints 'default 0.8 greedy, 0.5 syn'; prints '(default 0.7)'
     shown "$pages/clvox-filter.1" > log/out; prints 'CLVOX FILTER N4'
 fi
 

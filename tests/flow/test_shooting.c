@@ -155,6 +155,21 @@ static void it_recovers_a_known_warp_and_repeats(void **state)
     clvox_register_result_free(&lddmm);
 }
 
+/* As many iterations that keep some of the step before get further. */
+static void steps_that_are_kept_lead_further(void **state)
+{
+    (void)state;
+    clvox_register_options o = shared.o;
+    clvox_register_result r;
+    assert_true(o.momentum == 0);
+    o.momentum = .7;
+    assert_ok(pair_register(harness_context(), shared.p.fixed, shared.p.moving, NULL, NULL, &o, &r));
+    printf("# lncc %.5f, without %.5f\n", r.metric_after, shared.r.metric_after);
+    assert_that(r.metric_after > shared.r.metric_after + .002, "%g, %g", r.metric_after,
+                shared.r.metric_after);
+    clvox_register_result_free(&r);
+}
+
 static void its_momentum_gives_its_map(void **state)
 {
     (void)state;
@@ -305,6 +320,7 @@ int main(void)
     test_case(the_gradient_against_finite_differences, "the gradient against finite differences");
     test_set_up(maps_set_up);
     test_case(it_recovers_a_known_warp_and_repeats, "recovers a known warp as lddmm does, repeats");
+    test_case(steps_that_are_kept_lead_further, "a part of each step kept leads further");
     test_case(its_momentum_gives_its_map, "its momentum gives its map, and other times");
     test_case(it_knows_every_storage, "axes in another order give the same map");
     test_case(what_it_takes_is_the_momentums, "operator and time steps are the momentum's");

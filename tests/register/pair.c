@@ -189,6 +189,34 @@ void pair_options(clvox_register_options *o, clvox_deform deform, clvox_metric m
     o->tolerance = 0;
 }
 
+clvox_volume *pair_ball(const int size[3], const double spacing[3], const double middle[3], double radius,
+                        double cosine)
+{
+    const double sine = sqrt(1 - cosine * cosine),
+                 turn[3][3] = {{cosine, -sine, 0}, {sine, cosine, 0}, {0, 0, 1}};
+    clvox_grid grid = {.size = {size[0], size[1], size[2]}};
+    clvox_volume *out;
+    grid.to_ras[3][3] = 1;
+    for (int r = 0; r < 3; r++) {
+        grid.to_ras[r][3] = middle[r];
+        for (int c = 0; c < 3; c++) {
+            grid.to_ras[r][c] = turn[r][c] * spacing[c];
+            grid.to_ras[r][3] -= grid.to_ras[r][c] * (size[c] - 1) / 2.;
+        }
+    }
+    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
+    for (int z = 0, i = 0; z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++)
+            for (int x = 0; x < size[0]; x++, i++) {
+                const double at[3] = {(x - (size[0] - 1) / 2.) * spacing[0],
+                                      (y - (size[1] - 1) / 2.) * spacing[1],
+                                      (z - (size[2] - 1) / 2.) * spacing[2]};
+                double r = sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]);
+                out->data[i] = (float)(100 / (1 + exp((r - radius) / 1.2)));
+            }
+    return out;
+}
+
 int pair_register(clvox_context *ctx, const clvox_volume *fixed, const clvox_volume *moving,
                   const clvox_volume *fixed_mask, const clvox_volume *moving_mask,
                   const clvox_register_options *o, clvox_register_result *r)

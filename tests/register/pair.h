@@ -32,6 +32,10 @@ void pair_apart(pair *p, double amplitude, uint64_t seed);
  * a pair expands and compresses as much as it slides. */
 void pair_options(clvox_register_options *o, clvox_deform deform, clvox_metric metric);
 
+/* A ball of 100 with soft edges in the middle of a grid about `middle`, RAS mm, that is turned about z. */
+clvox_volume *pair_ball(const int size[3], const double spacing[3], const double middle[3], double radius,
+                        double cosine);
+
 /* Mean and largest distance of the result's map from the truth inside the head,
  * in voxels (the smallest edge); mask (may be NULL) says where to look instead. */
 double pair_error(const pair *p, const clvox_register_result *r, const clvox_volume *mask, double *largest);

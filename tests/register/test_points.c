@@ -17,38 +17,13 @@ static struct {
 
 static const double middle[3] = {3, -5, 8};
 
-static clvox_volume *ball(const int size[3], const double spacing[3], double radius)
-{
-    clvox_grid grid = {.size = {size[0], size[1], size[2]}};
-    clvox_volume *out;
-    const double turn[3][3] = {{.96, -.28, 0}, {.28, .96, 0}, {0, 0, 1}};
-    grid.to_ras[3][3] = 1;
-    for (int r = 0; r < 3; r++) {
-        grid.to_ras[r][3] = middle[r];
-        for (int c = 0; c < 3; c++) {
-            grid.to_ras[r][c] = turn[r][c] * spacing[c];
-            grid.to_ras[r][3] -= grid.to_ras[r][c] * (size[c] - 1) / 2.;
-        }
-    }
-    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
-    for (int z = 0, i = 0; z < size[2]; z++)
-        for (int y = 0; y < size[1]; y++)
-            for (int x = 0; x < size[0]; x++, i++) {
-                const double at[3] = {(x - (size[0] - 1) / 2.) * spacing[0], (y - (size[1] - 1) / 2.) * spacing[1],
-                                      (z - (size[2] - 1) / 2.) * spacing[2]};
-                double r = sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]);
-                out->data[i] = (float)(100 / (1 + exp((r - radius) / 1.2)));
-            }
-    return out;
-}
-
 static int set_up(void **state)
 {
     (void)state;
     float at[3 * POINTS];
     harness_random(at, 3 * POINTS, 7, -7, 7);
-    balls.fixed = ball((const int[3]){29, 27, 23}, (const double[3]){2, 2, 2.4}, 16);
-    balls.moving = ball((const int[3]){28, 25, 25}, (const double[3]){2, 2.1, 2.2}, 16.8);
+    balls.fixed = pair_ball((const int[3]){29, 27, 23}, (const double[3]){2, 2, 2.4}, middle, 16, .96);
+    balls.moving = pair_ball((const int[3]){28, 25, 25}, (const double[3]){2, 2.1, 2.2}, middle, 16.8, .96);
     for (int k = 0; k < POINTS; k++) {
         const float *p = at + 3 * k;
         double square = (double)(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]), angle = .5 * exp(-square / 128);
@@ -182,7 +157,7 @@ static void landmarks_far_from_what_images_show(void **state)
     clvox_register_options o;
     clvox_register_result r;
     clvox_landmark_errors errors;
-    clvox_volume *air = ball((const int[3]){61, 27, 23}, (const double[3]){2, 2, 2.4}, 5);
+    clvox_volume *air = pair_ball((const int[3]){61, 27, 23}, (const double[3]){2, 2, 2.4}, middle, 5, .96);
     const double from[] = {middle[0] + 38, middle[1] + 12, middle[2]}, to[] = {from[0], from[1] + 3, from[2]};
     const clvox_register_images images = {
         .channels = 1, .fixed = {air}, .moving = {air}, .fixed_points = from, .moving_points = to, .points = 1,

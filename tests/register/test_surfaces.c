@@ -18,37 +18,12 @@ static struct {
 
 static const double middle[3] = {3, -5, 8};
 
-static clvox_volume *ball(const int size[3], const double spacing[3], double cosine)
-{
-    const double sine = sqrt(1 - cosine * cosine), turn[3][3] = {{cosine, -sine, 0}, {sine, cosine, 0}, {0, 0, 1}};
-    clvox_grid grid = {.size = {size[0], size[1], size[2]}};
-    clvox_volume *out;
-    grid.to_ras[3][3] = 1;
-    for (int r = 0; r < 3; r++) {
-        grid.to_ras[r][3] = middle[r];
-        for (int c = 0; c < 3; c++) {
-            grid.to_ras[r][c] = turn[r][c] * spacing[c];
-            grid.to_ras[r][3] -= grid.to_ras[r][c] * (size[c] - 1) / 2.;
-        }
-    }
-    assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &out));
-    for (int z = 0, i = 0; z < size[2]; z++)
-        for (int y = 0; y < size[1]; y++)
-            for (int x = 0; x < size[0]; x++, i++) {
-                const double at[3] = {(x - (size[0] - 1) / 2.) * spacing[0], (y - (size[1] - 1) / 2.) * spacing[1],
-                                      (z - (size[2] - 1) / 2.) * spacing[2]};
-                double r = sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]);
-                out->data[i] = (float)(100 / (1 + exp((r - 15) / 1.2)));
-            }
-    return out;
-}
-
 static int set_up(void **state)
 {
     (void)state;
     const double axes[3] = {1.2, .85, 1.1}, shift[3] = {1.5, -1, .5};
-    balls.fixed = ball((const int[3]){27, 25, 19}, (const double[3]){2, 2, 2.4}, .96);
-    balls.moving = ball((const int[3]){26, 23, 21}, (const double[3]){2, 2.1, 2.2}, 1);
+    balls.fixed = pair_ball((const int[3]){27, 25, 19}, (const double[3]){2, 2, 2.4}, middle, 15, .96);
+    balls.moving = pair_ball((const int[3]){26, 23, 21}, (const double[3]){2, 2.1, 2.2}, middle, 15, 1);
     balls.sphere = mesh_sphere(middle, 7, 2);
     balls.ellipsoid = mesh_box((const double[3]){-1, -1, -1}, (const double[3]){1, 1, 1}, 6);
     for (size_t k = 0; k < balls.ellipsoid->vertices; k++) {
@@ -195,7 +170,8 @@ static void hippocampi(void **state)
         clvox_surface_errors errors;
         clvox_surface_facts facts;
         assert_ok(clvox_surface_inspect(a, &facts));
-        clvox_volume *image = ball((const int[3]){27, 35, 29}, (const double[3]){1.7, 1.7, 1.7}, 1);
+        clvox_volume *image =
+            pair_ball((const int[3]){27, 35, 29}, (const double[3]){1.7, 1.7, 1.7}, middle, 15, 1);
         for (int axis = 0; axis < 3; axis++)
             image->grid.to_ras[axis][3] += (facts.bounds[0][axis] + facts.bounds[1][axis]) / 2 - middle[axis];
         const clvox_register_images images = {.channels = 1, .fixed = {image}, .moving = {image},

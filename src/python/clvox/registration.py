@@ -52,7 +52,8 @@ def register(fixed, moving, *, fixed_mask=None, moving_mask=None, weight=None, i
 
     fixed, moving: Volumes, file names, nibabel images or pairs (array, affine); lists of them are channels, of `weight`.
     fixed_mask, moving_mask: what counts is above 0. init: as the option, or a 4 x 4 matrix or a file that holds one.
-    quick: faster, less accurate; regular: more regular Jacobians (greedy, syn); best: the highest overlap. initial_warp: a displacement Volume to start from.
+    quick: faster, less accurate; regular: more regular Jacobians (greedy, syn); best: the highest overlap.
+    initial_warp: a displacement Volume to start from.
     points: a pair of n x 3 arrays, corresponding landmarks in RAS mm, for points_weight.
     progress: called with (level, iteration, metric, fraction of the work done); what it raises stops the registration.
     Returns a Registration. Raises clvox.Error."""
