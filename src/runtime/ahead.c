@@ -173,7 +173,7 @@ static void compile_all(work *w)
             break;
     }
     for (int i; (i = next_of(w)) >= 0;)
-        if (clv_program_from_text(w->ctx, &w->request[i], true, &w->program[i]) < 0)
+        if (clv_program_from_text(w->ctx, &w->request[i], &w->program[i]) < 0)
             complain(w, i);
     for (int i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);

@@ -97,6 +97,8 @@ end:
     free(content);
     if (file)
         fclose(file);
+    if (file && !whole)
+        unlink(path);
     free(path);
     return whole;
 }
@@ -155,6 +157,14 @@ void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *da
         unlink(temporary);
 end:
     free(temporary);
+    free(path);
+}
+
+void clv_cache_remove(const char *dir, clv_cache_key key)
+{
+    char *path = entry_path(dir, key);
+    if (path)
+        unlink(path);
     free(path);
 }
 

@@ -32,8 +32,8 @@ bool clv_cache_make(const char *dir);
 clv_cache_key clv_cache_key_start(void);
 void clv_cache_key_add(clv_cache_key *key, const char *text);
 
-/* Reads an entry; true when it is there and whole. *data is then the caller's
- * to free. */
+/* Reads an entry; true when it is there and whole. *data is then the caller's to free. One that is not
+ * whole is removed. */
 bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, size_t *bytes,
                     clv_counts *counts);
 
@@ -44,6 +44,9 @@ bool clv_cache_has(const char *dir, clv_cache_key key);
  * writers in other processes see whole entries only. Creates dir when needed. */
 void clv_cache_store(const char *dir, clv_cache_key key, const unsigned char *data, size_t bytes,
                      const clv_counts *counts);
+
+/* Takes an entry out, if it is there. */
+void clv_cache_remove(const char *dir, clv_cache_key key);
 
 /* Waits until no other process holds the lock of this name in the folder, so that
  * many processes started at once build each program once: the others find it in

@@ -298,6 +298,7 @@ static void keep_linked(clvox_context *ctx, const clv_program_request *request, 
     unsigned char *data = clv_program_binary(linked->program, &bytes);
     if (data) {
         clv_cache_store(ctx->cache_dir, request->key, data, bytes, &linked->counts);
+        clv_cache_remove(ctx->cache_dir, key_of(request, true));
         ctx->relinked++;
     }
     free(data);
@@ -313,7 +314,9 @@ bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *reque
             continue;
         out->program = load(ctx, request->options, data, bytes, to_link);
         free(data);
-        if (out->program && to_link)
+        if (!out->program) /* the driver refuses it */
+            clv_cache_remove(ctx->cache_dir, key_of(request, to_link));
+        else if (to_link)
             keep_linked(ctx, request, out);
     }
     return out->program != NULL;
@@ -325,11 +328,10 @@ bool clv_program_in_cache(const clvox_context *ctx, const clv_program_request *r
                               (ctx->two_steps && clv_cache_has(ctx->cache_dir, key_of(request, true))));
 }
 
-int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, bool ahead,
-                          clv_program *out)
+int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, clv_program *out)
 {
     int status = CLVOX_OK;
-    clv_code code = {.to_link = ahead && ctx->two_steps};
+    clv_code code = {.to_link = ctx->two_steps};
     cl_program program = NULL;
     char *text = clv_program_text(ctx, request);
     *out = (clv_program){.program = NULL};
@@ -367,7 +369,7 @@ int clv_program_build(clvox_context *ctx, const clv_program_request *request, cl
             goto end;
     }
     ctx->late++;
-    status = clv_program_from_text(ctx, request, false, out);
+    status = clv_program_from_text(ctx, request, out);
 end:
     clv_cache_unlock(lock);
     return status;

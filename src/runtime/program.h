@@ -12,13 +12,12 @@
  * string; the caller frees it. NULL without memory. */
 char *clv_build_identity(const clvox_device_limits *limits);
 
-/* Whether programs that are built ahead are compiled and linked in two steps,
- * and the cache keeps what the first one made. PoCL, which keeps what it makes of
- * a kernel by itself, compiles it a second time when it is asked for the binary
- * of a linked program, for work-groups of any size: 30 s instead of 15 for those
- * of a registration. To link takes it 3 ms a program, and 0.35 s once; a text
- * that it knows 23 ms, a binary 2. So a start asks for a few such binaries of what
- * it linked, until the starts after it have nothing left to link. */
+/* Whether programs are compiled and linked in two steps, and the cache keeps what the first one made.
+ * PoCL, which keeps what it makes of a kernel by itself, compiles it a second time when it is asked
+ * for the binary of a linked program, for work-groups of any size: 30 s instead of 15 for those of a
+ * registration. To link takes it 3 ms a program, and 0.35 s once; a text that it knows 23 ms, a binary
+ * 2. So a start asks for a few such binaries of what it linked, which take the place of what was to
+ * link, until the starts after it have nothing left to link. */
 bool clv_two_steps(const clvox_device_limits *limits);
 
 /* CLVOX_ERROR_MEMORY where a limit on addresses (ulimit -v) leaves too few for the device's compiler, which would not
@@ -67,8 +66,7 @@ bool clv_program_from_code(clvox_context *ctx, const clv_program_request *reques
 bool clv_program_in_cache(const clvox_context *ctx, const clv_program_request *request);
 bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *request, clv_program *out);
 /* From its text, here, and to the cache. CLVOX_ERROR_BUILD: it does not build on this device. */
-int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, bool ahead,
-                          clv_program *out);
+int clv_program_from_text(clvox_context *ctx, const clv_program_request *request, clv_program *out);
 /* From the cache when it can, else from its text. Waits while another process builds the same. */
 int clv_program_build(clvox_context *ctx, const clv_program_request *request, clv_program *out);
 

@@ -140,7 +140,10 @@ static void a_program_is_stored_once_and_serves(void **state)
 {
     (void)state;
     assert_true(run("-DADD=1", 1, NULL) && entries(NULL, 0, &shared.temporary) == 1);
-    assert_true(run("-DADD=1", 1, NULL) && entries(shared.path, sizeof shared.path, &shared.temporary) == 1);
+    /* Where linking is a step of its own, the second start keeps the program linked. */
+    for (int start = 0; start < 2; start++)
+        assert_true(run("-DADD=1", 1, NULL) &&
+                    entries(shared.path, sizeof shared.path, &shared.temporary) == 1);
 }
 
 static void other_defines_are_another_entry(void **state)
@@ -152,12 +155,15 @@ static void other_defines_are_another_entry(void **state)
 static void damaged_entries_are_rebuilt_without_a_word(void **state)
 {
     (void)state;
-    struct stat before;
-    assert_true(stat(shared.path, &before) == 0);
+    char found[7] = "";
     overwrite(shared.path, 60, "damage", 6);
-    assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL) &&
-                entries(NULL, 0, &shared.temporary) == 2);
-    assert_true(stat(shared.path, &shared.after) == 0 && shared.after.st_ino != before.st_ino);
+    for (int start = 0; start < 2; start++)
+        assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL) &&
+                    entries(NULL, 0, &shared.temporary) == 2);
+    FILE *file = fopen(shared.path, "rb");
+    assert_true(file && fseek(file, 60, SEEK_SET) == 0 && fread(found, 1, 6, file) == 6);
+    fclose(file);
+    assert_true(strcmp(found, "damage") != 0);
 }
 
 static void an_entry_that_is_whole_but_no_program(void **state)
@@ -172,7 +178,8 @@ static void an_entry_that_is_whole_but_no_program(void **state)
     }
     if (dir)
         closedir(dir);
-    assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL));
+    for (int start = 0; start < 2; start++)
+        assert_true(run("-DADD=1", 1, NULL) && run("-DADD=2", 2, NULL));
     assert_true(stat(shared.path, &shared.after) == 0 &&
                 shared.after.st_size != (off_t)(sizeof nonsense + 56));
     clear();
