@@ -92,9 +92,8 @@ void clv_flow_domain(clv_registration *run)
 static size_t scratch_floats(const clv_registration *run, int exchanged)
 {
     const clvox_register_options *o = run->options;
-    const clv_metric_row *metric = clv_metric_find(o->metric);
     const size_t needed[] = {
-        metric->scratch(run->fixed_grid.size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, true),
+        clv_register_scratch_floats(run, true),
         clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
         3 * (size_t)(run->exchanged ? exchanged : run->n),
     };
@@ -378,7 +377,7 @@ static int compare_channel(const clv_flow_level *flow, int index)
     const clv_channel *c = &run->channels[index];
     const clv_pyramid_level *l = flow->level;
     const int *size = l->fixed.size;
-    const clv_metric_row *metric = clv_metric_find(o->metric);
+    const clv_metric_row *metric = clv_metric_find(c->metric);
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_moving, l->moving.size), &flow->moving, run->u, CLV_LINEAR, NAN,
                      CLV_VOLUME(run->scratch_a, size)));
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_fixed, size), &flow->fixed, own->u_fixed, CLV_LINEAR, NAN,

@@ -139,7 +139,7 @@ static int compare(const work *w, const clv_channel *channel, int slot)
     }
     const clv_buffer *fixed = w->count > 1 ? w->sides[1].warped : channel->level_fixed;
     clv_buffer *derivative_fixed = w->count > 1 ? w->sides[1].derivative : NULL;
-    const clv_metric_row *metric = clv_metric_find(o->metric);
+    const clv_metric_row *metric = clv_metric_find(channel->metric);
     const clv_metric_args args = {
         .fixed = clv_image_of(fixed, l->fixed.size, NULL, 1), .moving = w->sides[0].warped,
         .parameter = clv_metric_parameter(metric, o, false), .epsilon = CLV_DEFORM_EPSILON,
@@ -403,9 +403,8 @@ end:
 static size_t scratch_floats(const clv_registration *run, bool symmetric, int exchanged)
 {
     const clvox_register_options *o = run->options;
-    const clv_metric_row *metric = clv_metric_find(o->metric);
     const size_t needed[] = {
-        metric->scratch(run->fixed_grid.size, clv_metric_parameter(metric, o, false), o->local_gradient != 0, symmetric),
+        clv_register_scratch_floats(run, symmetric),
         clv_register_measure_floats(o, run->exchanged ? &run->moving_grid : &run->fixed_grid),
         run->exchanged ? 3 * (size_t)exchanged : 0,
     };

@@ -9,6 +9,7 @@
 #include "op/match/metric.h"
 #include "op/match/lncc.h"
 #include "op/image/resample.h"
+#include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/surfaces.h"
 
@@ -50,8 +51,10 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
     run->channel_count = images->channels;
     for (int i = 0; i < images->channels; i++)
         sum += images->weight[i];
-    for (int i = 0; i < images->channels; i++)
+    for (int i = 0; i < images->channels; i++) {
         run->channels[i].weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
+        run->channels[i].metric = run->options->metric;
+    }
     run->fixed_grid = run->domain = *fixed;
     run->moving_grid = *moving;
     const clv_model *model = clv_model_find(run->options->deform);
@@ -63,6 +66,19 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
     clv_surfaces_describe(run, images);
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
+}
+
+size_t clv_register_scratch_floats(const clv_registration *run, bool both)
+{
+    const clvox_register_options *o = run->options;
+    size_t most = 0;
+    for (int i = 0; i < run->channel_count; i++) {
+        const clv_metric_row *metric = clv_metric_find(run->channels[i].metric);
+        size_t floats = metric->scratch(run->fixed_grid.size, clv_metric_parameter(metric, o, false),
+                                        o->local_gradient != 0, both);
+        most = floats > most ? floats : most;
+    }
+    return most;
 }
 
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list)

@@ -195,7 +195,7 @@ static int go_by_contrast(clv_registration *run, clvox_register_options *work)
         clv_buffer_destroy(&run->metric_scratch);
         run->metric_scratch = larger;
     }
-    work->metric = CLVOX_METRIC_MIND;
+    work->metric = run->channels[0].metric = CLVOX_METRIC_MIND;
     return CLVOX_OK;
 }
 

@@ -15,8 +15,8 @@ enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
     CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */
     CLV_STATE_METRIC = 40, /* S and voxels of each channel */
-    CLV_STATE_LONGEST = 56, /* of either side's velocities */
-    CLV_STATE_SLOTS = 64
+    CLV_STATE_LONGEST = CLV_STATE_METRIC + 2 * CLVOX_MAX_CHANNELS, /* of either side's velocities */
+    CLV_STATE_SLOTS = CLV_STATE_LONGEST + 8
 };
 
 enum {
@@ -34,6 +34,7 @@ enum {
 /* One image of each side, on the grid of the first. */
 typedef struct clv_channel {
     double weight; /* the weights of a run add up to 1 */
+    clvox_metric metric; /* that the deformation compares it by */
     clv_buffer *fixed, *moving; /* as read; matched in intensity later */
     clv_buffer *level_fixed, *level_moving;
 } clv_channel;
@@ -247,6 +248,10 @@ void clv_register_describe(clv_registration *run, const clvox_register_images *i
  * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
 enum { CLV_REGISTER_REQUESTS = 14 + CLV_FINISH_FIELDS + 4 * CLVOX_MAX_CHANNELS + 15 * CLVOX_MAX_SURFACES + 1 + CLV_MODEL_REQUESTS };
 int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
+
+/* The floats of scratch that a deformation's metrics need, of the channel that needs most.
+ * both: derivatives by both images. */
+size_t clv_register_scratch_floats(const clv_registration *run, bool both);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
