@@ -97,8 +97,6 @@ end:
     free(content);
     if (file)
         fclose(file);
-    if (file && !whole)
-        unlink(path);
     free(path);
     return whole;
 }

@@ -32,8 +32,8 @@ bool clv_cache_make(const char *dir);
 clv_cache_key clv_cache_key_start(void);
 void clv_cache_key_add(clv_cache_key *key, const char *text);
 
-/* Reads an entry; true when it is there and whole. *data is then the caller's to free. One that is not
- * whole is removed. */
+/* Reads an entry; true when it is there and whole. *data is then the caller's
+ * to free. */
 bool clv_cache_load(const char *dir, clv_cache_key key, unsigned char **data, size_t *bytes,
                     clv_counts *counts);
 

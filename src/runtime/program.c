@@ -286,7 +286,7 @@ bool clv_program_from_code(clvox_context *ctx, const clv_program_request *reques
     return out->program != NULL;
 }
 
-/* What was linked goes to the cache as it is now, so that later starts do not link it. */
+/* What was linked takes the place of its code in the cache, so that later starts do not link it. */
 static void keep_linked(clvox_context *ctx, const clv_program_request *request, const clv_program *linked)
 {
     enum { MOST_RELINKED = 2 }; /* some 0.3 s each */
@@ -314,9 +314,7 @@ bool clv_program_from_cache(clvox_context *ctx, const clv_program_request *reque
             continue;
         out->program = load(ctx, request->options, data, bytes, to_link);
         free(data);
-        if (!out->program) /* the driver refuses it */
-            clv_cache_remove(ctx->cache_dir, key_of(request, to_link));
-        else if (to_link)
+        if (out->program && to_link)
             keep_linked(ctx, request, out);
     }
     return out->program != NULL;

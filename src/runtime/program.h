@@ -13,11 +13,11 @@
 char *clv_build_identity(const clvox_device_limits *limits);
 
 /* Whether programs are compiled and linked in two steps, and the cache keeps what the first one made.
- * PoCL, which keeps what it makes of a kernel by itself, compiles it a second time when it is asked
- * for the binary of a linked program, for work-groups of any size: 30 s instead of 15 for those of a
- * registration. To link takes it 3 ms a program, and 0.35 s once; a text that it knows 23 ms, a binary
- * 2. So a start asks for a few such binaries of what it linked, which take the place of what was to
- * link, until the starts after it have nothing left to link. */
+ * PoCL keeps the kernels that it compiles by itself. Asked for the binary of a linked program, it
+ * compiles them again for work-groups of any size: 30 s instead of 15 for those of a registration.
+ * Linking takes 3 ms a program and 0.35 s once; loading takes 23 ms from a text that PoCL knows, 2 ms
+ * from a binary. So each start keeps the binaries of a few programs that it linked, until there is
+ * nothing left to link. */
 bool clv_two_steps(const clvox_device_limits *limits);
 
 /* CLVOX_ERROR_MEMORY where a limit on addresses (ulimit -v) leaves too few for the device's compiler, which would not
@@ -51,7 +51,7 @@ int clv_program_request_make(const clvox_context *ctx, const clv_entry *entry, c
                              clv_tile tile, const char *extra, clv_program_request *request);
 void clv_program_request_free(clv_program_request *request);
 
-/* Compiles for others, as what is built ahead. clv_code_free releases what code holds, also after a failure. */
+/* Compiles for others. clv_code_free releases what code holds, also after a failure. */
 int clv_code_compile(clvox_context *ctx, const char *text, const char *options, clv_code *code);
 void clv_code_free(clv_code *code);
 

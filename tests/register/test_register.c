@@ -437,6 +437,31 @@ static void masks_and_memory(void)
     test_case(what_cannot_be_used_is_refused_before, "what cannot be used is refused before the run");
 }
 
+static void other_contrasts_are_compared_by_mind(void **state)
+{
+    (void)state;
+    pair p;
+    clvox_register_options o;
+    clvox_register_result chosen, asked;
+    pair_make(&p, (int[]){40, 36, 32}, (double[]){2, 2, 2}, false, 2, 5);
+    size_t n = clvox_grid_voxels(&p.moving->grid);
+    for (size_t i = 0; i < n; i++)
+        p.moving->data[i] = p.moving->data[i] > 10 ? 250 - p.moving->data[i] : 0;
+    clvox_register_defaults(&o);
+    clvox_register_preset(&o, CLVOX_PRESET_QUICK);
+    o.linear = CLVOX_LINEAR_RIGID;
+    o.by_contrast = 1;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &chosen));
+    assert_int_equal(chosen.metric, CLVOX_METRIC_MIND);
+    o.by_contrast = 0;
+    o.metric = CLVOX_METRIC_MIND;
+    assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &asked));
+    assert_memory_equal(chosen.warp->data, asked.warp->data, 3 * n * sizeof(float));
+    clvox_register_result_free(&chosen);
+    clvox_register_result_free(&asked);
+    pair_free(&p);
+}
+
 /* Images of two values have one value inside. */
 static void binary(void **state)
 {
@@ -496,6 +521,8 @@ int main(void)
     small();
     masks_and_memory();
     test_case(binary, "two segmentations are registered as images");
+    test_case(other_contrasts_are_compared_by_mind,
+              "images of other contrasts are compared by MIND, as if it had been asked for");
     test_case(too_large, "what does not fit the device is refused with the size that would");
     return test_run("register", harness_close);
 }
