@@ -5,10 +5,12 @@
 
 #include "clvox/apply.h"
 #include "clvox/atlas.h"
+#include "clvox/compare.h"
 #include "clvox/device.h"
 #include "clvox/files.h"
 #include "clvox/filter.h"
 #include "clvox/options.h"
+#include "clvox/phantom.h"
 #include "clvox/registration.h"
 #include "clvox/series.h"
 #include "clvox/sort.h"

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/compare.h"
-
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "clvox/compare.h"
 #include "clvox/surface.h"
-#include "register/metric/metric.h"
 
 static void row(const command *cli, cJSON *to, const char *name, double value, const char *unit)
 {
@@ -21,69 +18,63 @@ static void row(const command *cli, cJSON *to, const char *name, double value, c
 enum { MOST_PARAMETERS = 8 };
 typedef struct parameters {
     char name[MOST_PARAMETERS][16], help[MOST_PARAMETERS][96];
-    const clv_metric_row *row[MOST_PARAMETERS]; /* the first with it, which says its range */
+    clvox_metric_text metric[MOST_PARAMETERS]; /* the first with it, which says its range */
     int value[MOST_PARAMETERS], count;
 } parameters;
 
 static void list_parameters(parameters *p)
 {
+    clvox_metric_text metric;
     p->count = 0;
-    for (int i = 0; clv_metric_name(i) && p->count < MOST_PARAMETERS; i++) {
-        const clv_metric_row *row = clv_metric_find((clvox_metric)i);
+    for (int i = 0; clvox_metric_describe(i, &metric) && p->count < MOST_PARAMETERS; i++) {
         int at = 0;
-        while (row->parameter && row->compare && at < p->count && strcmp(p->row[at]->parameter, row->parameter) != 0)
-            at++;
-        if (!row->parameter || !row->compare || at < p->count)
+        if (!metric.parameter || !metric.compared)
             continue;
-        p->row[at] = row;
-        p->value[at] = row->compared[1];
-        snprintf(p->name[at], sizeof p->name[at], "%s", row->parameter);
+        while (at < p->count && strcmp(p->metric[at].parameter, metric.parameter) != 0)
+            at++;
+        if (at < p->count)
+            continue;
+        p->metric[at] = metric;
+        p->value[at] = metric.standard;
+        snprintf(p->name[at], sizeof p->name[at], "%s", metric.parameter);
         for (char *c = p->name[at]; *c; c++)
             *c = (char)tolower((unsigned char)*c);
-        snprintf(p->help[at], sizeof p->help[at], "of %s: %s (default %d)", row->title, row->meaning,
-                 row->compared[1]);
+        snprintf(p->help[at], sizeof p->help[at], "of %s: %s (default %d)", metric.title, metric.meaning,
+                 metric.standard);
         p->count++;
     }
-}
-
-/* 0 for a metric that takes none. */
-static int parameter_of(const parameters *p, const char *name)
-{
-    for (int i = 0; i < p->count; i++)
-        if (name && !strcmp(p->row[i]->parameter, name))
-            return p->value[i];
-    return 0;
 }
 
 static int images(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                   const parameters *p, cJSON *to)
 {
-    int status = CLVOX_OK;
-    clv_comparison c;
-    double value;
-    CLV_TRY(clv_compare_begin(a, b, mask, &c));
+    clvox_compare_options options;
+    clvox_image_comparison c;
+    clvox_metric_text metric;
+    clvox_compare_defaults(&options);
+    for (int i = 0; clvox_metric_describe(i, &metric); i++)
+        for (int k = 0; k < p->count; k++)
+            if (metric.parameter && !strcmp(p->metric[k].parameter, metric.parameter))
+                options.parameter[i] = p->value[k];
+    int status = clvox_compare_images(a, b, mask, &options, &c);
+    if (status < 0)
+        return status;
     row(cli, to, "values", (double)c.values, "");
-    for (int i = 0; clv_metric_name(i); i++) {
-        const clv_metric_row *metric = clv_metric_find((clvox_metric)i);
-        if (!metric->compare)
-            continue;
-        CLV_TRY(metric->compare(&c, parameter_of(p, metric->parameter), &value));
-        row(cli, to, metric->title, value, metric->unit ? metric->unit : "");
-    }
-    CLV_TRY(clv_compare_nmi(&c, parameter_of(p, clv_metric_find(CLVOX_METRIC_MI)->parameter), &value));
-    row(cli, to, "NMI", value, "");
-    row(cli, to, "RMS", sqrt(c.ssd / (double)c.values), "");
+    for (int i = 0; clvox_metric_describe(i, &metric); i++)
+        if (metric.compared)
+            row(cli, to, metric.title, c.metric[i], metric.unit ? metric.unit : "");
+    row(cli, to, "NMI", c.nmi, "");
+    row(cli, to, "RMS", c.rms, "");
     row(cli, to, "largest_difference", c.largest, "");
     row(cli, to, "differing", (double)c.differing, "");
-end:
-    return status;
+    return CLVOX_OK;
 }
 
 static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                   cJSON *to)
 {
-    clv_label_comparison *rows = NULL;
-    int count = clv_compare_labels(a, b, mask, &rows);
+    clvox_label_comparison *rows = NULL;
+    int count = clvox_compare_labels(a, b, mask, &rows);
     if (count < 0)
         return count;
     double dice = 0, jaccard = 0, distance = 0;
@@ -92,7 +83,7 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     cli_print(cli, "%10s %10s %10s %8s %8s %14s\n", "label", "voxels_A", "voxels_B", "Dice", "Jaccard",
               "Hausdorff95_mm");
     for (int i = 0; i < count; i++) {
-        const clv_label_comparison *r = &rows[i];
+        const clvox_label_comparison *r = &rows[i];
         cli_print(cli, "%10d %10zu %10zu %8.5f %8.5f %14.4f\n", r->label, r->voxels_a, r->voxels_b, r->dice,
                   r->jaccard, r->hausdorff95);
         dice += r->dice / count;
@@ -119,15 +110,15 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     cli_log_number(to, "mean_dice", dice);
     cli_log_number(to, "mean_jaccard", jaccard);
     cli_log_number(to, "mean_hausdorff95_mm", distance);
-    free(rows);
+    clvox_label_comparison_free(&rows);
     return CLVOX_OK;
 }
 
 static int warps(command *cli, const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
                  cJSON *to)
 {
-    clv_warp_comparison r;
-    int status = clv_compare_warps(a, b, mask, &r);
+    clvox_warp_comparison r;
+    int status = clvox_compare_warps(a, b, mask, &r);
     if (status < 0)
         return status;
     row(cli, to, "voxels", (double)r.voxels, "");
@@ -242,9 +233,9 @@ int cmd_compare(command *cli, int argc, char **argv)
     if (status)
         return status;
     for (int i = 0; i < p.count; i++)
-        if (p.value[i] < p.row[i]->compared[0] || p.value[i] > p.row[i]->compared[2])
-            return cli_misuse("--%s %d: from %d to %d", p.name[i], p.value[i], p.row[i]->compared[0],
-                              p.row[i]->compared[2]);
+        if (p.value[i] < p.metric[i].least || p.value[i] > p.metric[i].most)
+            return cli_misuse("--%s %d: from %d to %d", p.name[i], p.value[i], p.metric[i].least,
+                              p.metric[i].most);
     if (samples < 1)
         return cli_misuse("--samples %d: at least 1", samples);
     bool surface[2] = {clvox_surface_is_file(files[0]), clvox_surface_is_file(files[1])};

@@ -9,6 +9,7 @@
 #include "base/matrix.h"
 #include "base/select.h"
 #include "base/status.h"
+#include "clvox/compare.h"
 
 static int same_grid(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask)
 {
@@ -285,8 +286,8 @@ int clv_compare_nmi(const clv_comparison *c, int bins, double *value)
 
 /* ---- warps -------------------------------------------------------------- */
 
-int clv_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
-                      clv_warp_comparison *out)
+int clvox_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                        clvox_warp_comparison *out)
 {
     int status = CLVOX_OK;
     double *errors = NULL;

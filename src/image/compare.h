@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How alike two images, label maps or warps on one grid are: computed on the
- * host in double, so that the figures depend on no device. */
+/* What comparisons of images are made of (clvox/compare.h). */
 #ifndef CLV_IMAGE_COMPARE_H
 #define CLV_IMAGE_COMPARE_H
 
@@ -34,30 +33,6 @@ int clv_compare_ncc(const clv_comparison *c, int parameter, double *value);
 int clv_compare_lncc(const clv_comparison *c, int parameter, double *value);
 int clv_compare_mi(const clv_comparison *c, int parameter, double *value);
 int clv_compare_nmi(const clv_comparison *c, int parameter, double *value);
-
-typedef struct clv_label_comparison {
-    int label;
-    size_t voxels_a, voxels_b, voxels_both;
-    double dice, jaccard;
-    double hausdorff95; /* mm; NaN where the label is absent from one map */
-} clv_label_comparison;
-
-/* One row for each label other than 0 that occurs in either map (rounded to
- * whole numbers, inside the mask), in ascending order; more than 8192 are a
- * CLVOX_ERROR_DATA. On success returns the number of rows and *out is the
- * caller's, to be released with free. */
-int clv_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
-                       clv_label_comparison **out);
-
-typedef struct clv_warp_comparison {
-    size_t voxels;
-    double mean_mm, p95_mm, max_mm;          /* end-point error |u_a - u_b| */
-    double mean_voxels, p95_voxels, max_voxels; /* in voxels of the grid */
-    size_t not_finite;                       /* voxels with NaN in one of them, left out */
-} clv_warp_comparison;
-
-int clv_compare_warps(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
-                      clv_warp_comparison *out);
 
 /* The value below which a share q (0 to 1) of the n values lies, by linear
  * interpolation of the order statistics; sorts them in place. NaN when n is 0. */

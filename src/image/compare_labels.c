@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/status.h"
+#include "clvox/compare.h"
 #include "io/labels.h"
 #include "image/compare.h"
 
@@ -79,7 +80,7 @@ end:
 /* ---- labels ------------------------------------------------------------- */
 
 typedef struct row {
-    clv_label_comparison out;
+    clvox_label_comparison out;
     int low[3], high[3]; /* of the voxels that have the label in either map */
 } row;
 
@@ -244,8 +245,16 @@ static int measure(void *user, size_t index, int worker)
     return r->out.voxels_a && r->out.voxels_b ? hausdorff(m->a, m->b, m->size, m->spacing, r) : CLVOX_OK;
 }
 
-int clv_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
-                       clv_label_comparison **out)
+void clvox_label_comparison_free(clvox_label_comparison **rows)
+{
+    if (rows) {
+        free(*rows);
+        *rows = NULL;
+    }
+}
+
+int clvox_compare_labels(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask,
+                         clvox_label_comparison **out)
 {
     int status = CLVOX_OK;
     table t = {0};

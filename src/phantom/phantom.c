@@ -254,7 +254,7 @@ int clv_phantom_warp_sample(const clv_phantom_warp *warp, const clvox_grid *grid
 
 enum { PERIOD = 32 }; /* of the texture's lattice, in cells */
 
-int clv_phantom_make(clv_phantom_kind kind, const clvox_grid *grid, uint64_t seed, double noise,
+int clv_phantom_make(clvox_phantom_kind kind, const clvox_grid *grid, uint64_t seed, double noise,
                      clv_phantom *out)
 {
     double from_unit[4][4] = {{0}}, spacing[3], smallest = 0, finest = 0;
@@ -285,7 +285,7 @@ int clv_phantom_make(clv_phantom_kind kind, const clvox_grid *grid, uint64_t see
     out->radius = 0.3 * (smallest > 0 ? smallest : spacing[0]);
     out->edge = fmin(spacing[0], fmin(spacing[1], spacing[2]));
     out->unit_edge = finest > 0 ? finest : 1;
-    if (kind != CLV_PHANTOM_TEXTURED)
+    if (kind != CLVOX_PHANTOM_TEXTURED)
         return CLVOX_OK;
     out->lattice = malloc(sizeof(float) * PERIOD * PERIOD * PERIOD);
     if (!out->lattice)
@@ -340,11 +340,11 @@ double clv_phantom_at(const clv_phantom *phantom, const double x[3])
 {
     double p[3], r;
     switch (phantom->kind) {
-    case CLV_PHANTOM_BALL:
+    case CLVOX_PHANTOM_BALL:
         for (int i = 0; i < 3; i++)
             p[i] = x[i] - phantom->center[i];
         return 100 * ramp(phantom->radius - norm(p), phantom->edge);
-    case CLV_PHANTOM_SHELLS: {
+    case CLVOX_PHANTOM_SHELLS: {
         double sum = 0;
         clv_matrix_apply(phantom->to_unit, x, p);
         r = norm(p);
@@ -352,9 +352,9 @@ double clv_phantom_at(const clv_phantom *phantom, const double x[3])
             sum += 100 * ramp(1 - 0.25 * shell - r, phantom->unit_edge);
         return sum;
     }
-    case CLV_PHANTOM_TEXTURED:
+    case CLVOX_PHANTOM_TEXTURED:
         break;
-    case CLV_PHANTOM_CONSTANT:
+    case CLVOX_PHANTOM_CONSTANT:
         return 100;
     }
     clv_matrix_apply(phantom->to_unit, x, p);
@@ -377,14 +377,14 @@ double clv_phantom_at(const clv_phantom *phantom, const double x[3])
 int clv_phantom_label_at(const clv_phantom *phantom, const double x[3])
 {
     double p[3];
-    if (phantom->kind == CLV_PHANTOM_BALL) {
+    if (phantom->kind == CLVOX_PHANTOM_BALL) {
         for (int i = 0; i < 3; i++)
             p[i] = x[i] - phantom->center[i];
         return norm(p) <= phantom->radius;
     }
     clv_matrix_apply(phantom->to_unit, x, p);
     double r = norm(p);
-    if (phantom->kind != CLV_PHANTOM_SHELLS)
+    if (phantom->kind != CLVOX_PHANTOM_SHELLS)
         return r <= 1;
     int label = 0;
     for (int shell = 0; shell < 4; shell++)
@@ -444,4 +444,106 @@ int clv_phantom_labels(const clv_phantom *phantom, const clvox_grid *grid,
     sampling s = {.warp = warp, .phantom = phantom, .matrix = matrix, .grid = grid, .labels = true,
                   .to = (*out)->data};
     return clv_parallel((size_t)grid->size[2], sample_image_plane, &s);
+}
+
+/* ---- as clvox/phantom.h has them ------------------------------------------ */
+
+void clvox_phantom_grid(const int size[3], const double spacing[3], int oblique, clvox_grid *out)
+{
+    clv_phantom_grid(size, spacing, oblique != 0, out);
+}
+
+void clvox_phantom_defaults(clvox_phantom *phantom)
+{
+    *phantom = (clvox_phantom){.kind = CLVOX_PHANTOM_TEXTURED, .seed = 1, .noise_seed = 1};
+    clv_phantom_grid((int[3]){64, 64, 64}, (double[3]){1, 1, 1}, false, &phantom->grid);
+    clv_matrix_identity(phantom->matrix);
+}
+
+int clv_phantom_grid_check(const clvox_grid *grid)
+{
+    for (int i = 0; i < 3; i++)
+        if (grid->size[i] < 1)
+            return clv_fail(CLVOX_ERROR_ARGUMENT, "a phantom of %d x %d x %d voxels cannot be made",
+                            grid->size[0], grid->size[1], grid->size[2]);
+    if (!clv_matrix_regular(grid->to_ras))
+        return clv_fail(CLVOX_ERROR_ARGUMENT,
+                        "a phantom cannot be made on a grid whose matrix is singular or not finite");
+    return CLVOX_OK;
+}
+
+static int make_warp(const clvox_grid *grid, double amplitude, uint64_t seed, clv_phantom_warp *out)
+{
+    if (!(amplitude >= 0) || isinf(amplitude))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a warp of %g mm: 0 or more", amplitude);
+    return clv_phantom_warp_make(grid, amplitude, seed, out);
+}
+
+static int sample(const clvox_phantom *p, bool labels, clvox_volume **out)
+{
+    clv_phantom phantom = {0};
+    clv_phantom_warp warp;
+    int status = CLVOX_OK;
+    *out = NULL;
+    if ((unsigned)p->kind > CLVOX_PHANTOM_CONSTANT)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no phantom of kind %d", (int)p->kind);
+    if (!(p->noise >= 0) || isinf(p->noise))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "noise of %g: 0 or more", p->noise);
+    if (!clv_matrix_regular(p->matrix))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a phantom's matrix is singular or not finite");
+    CLV_TRY(clv_phantom_grid_check(&p->grid));
+    if (p->amplitude != 0)
+        CLV_TRY(make_warp(&p->grid, p->amplitude, p->seed, &warp));
+    CLV_TRY(clv_phantom_make(p->kind, &p->grid, p->seed, p->noise, &phantom));
+    const clv_phantom_warp *through = p->amplitude != 0 ? &warp : NULL;
+    const double(*matrix)[4] = CLV_MATRIX(p->matrix);
+    CLV_TRY(labels ? clv_phantom_labels(&phantom, &p->grid, matrix, through, out)
+                   : clv_phantom_image(&phantom, &p->grid, matrix, through, p->noise_seed, out));
+end:
+    if (status < 0)
+        clvox_volume_destroy(out);
+    clv_phantom_free(&phantom);
+    return status;
+}
+
+int clvox_phantom_image(const clvox_phantom *phantom, clvox_volume **out)
+{
+    return sample(phantom, false, out);
+}
+
+int clvox_phantom_labels(const clvox_phantom *phantom, clvox_volume **out)
+{
+    return sample(phantom, true, out);
+}
+
+int clvox_phantom_warp(const clvox_grid *grid, double amplitude, uint64_t seed, int inverse,
+                       clvox_volume **out)
+{
+    clv_phantom_warp warp;
+    int status = CLVOX_OK;
+    *out = NULL;
+    CLV_TRY(clv_phantom_grid_check(grid));
+    CLV_TRY(make_warp(grid, amplitude, seed, &warp));
+    CLV_TRY(clv_phantom_warp_sample(&warp, grid, inverse != 0, out));
+end:
+    if (status < 0)
+        clvox_volume_destroy(out);
+    return status;
+}
+
+int clvox_phantom_amplitude(const clvox_grid *grid, uint64_t seed, double *amplitude)
+{
+    clv_phantom_warp warp;
+    double spacing[3];
+    *amplitude = 0;
+    int status = clv_phantom_grid_check(grid);
+    if (status < 0)
+        return status;
+    /* A small one shows how steep this seed's warp is. */
+    clvox_grid_spacing(grid, spacing);
+    double small = 1e-3 * fmin(spacing[0], fmin(spacing[1], spacing[2]));
+    status = clv_phantom_warp_make(grid, small, seed, &warp);
+    if (status >= 0 && warp.steepness > 0)
+        *amplitude = fmin(5, 0.6 * small / warp.steepness);
+    return status;
 }

@@ -8,11 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "clvox/volume.h"
+#include "clvox/phantom.h"
 
 /* A grid of that size and spacing whose centre is the world's origin: along
  * R, A, S, or turned by a fixed oblique rotation of 28 degrees. */
 void clv_phantom_grid(const int size[3], const double spacing[3], bool oblique, clvox_grid *out);
+
+/* Whether a phantom can be made on a grid: CLVOX_ERROR_ARGUMENT and a sentence, or CLVOX_OK. */
+int clv_phantom_grid_check(const clvox_grid *grid);
 
 /* Nearly normal noise of variance 1: value number counter of a seed. */
 double clv_phantom_normal(uint64_t seed, uint64_t counter);
@@ -54,16 +57,9 @@ int clv_phantom_warp_sample(const clv_phantom_warp *warp, const clvox_grid *grid
 
 /* ---- images ------------------------------------------------------------- */
 
-typedef enum clv_phantom_kind {
-    CLV_PHANTOM_TEXTURED, /* a head: smooth random texture of three scales in an ellipsoid, 0 around */
-    CLV_PHANTOM_BALL,     /* 100 inside of a ball, 0 outside, a linear ramp one voxel wide */
-    CLV_PHANTOM_SHELLS,   /* nested ellipsoids 100, 200, 300, 400 with ramps; labels 1 to 4 */
-    CLV_PHANTOM_CONSTANT  /* 100 everywhere */
-} clv_phantom_kind;
-
 /* An image as a function of the world position; sample it on any grid. */
 typedef struct clv_phantom {
-    clv_phantom_kind kind;
+    clvox_phantom_kind kind;
     uint64_t seed;
     double noise;         /* standard deviation added to each voxel */
     double to_unit[4][4]; /* RAS mm -> the head is the unit ball */
@@ -77,7 +73,7 @@ typedef struct clv_phantom {
 /* A phantom whose head has semi-axes of 0.38 of the grid's extents, along the
  * grid's axes; the ball has a radius of 0.3 of the smallest extent of an axis
  * with more than one voxel. Release with clv_phantom_free. */
-int clv_phantom_make(clv_phantom_kind kind, const clvox_grid *grid, uint64_t seed, double noise,
+int clv_phantom_make(clvox_phantom_kind kind, const clvox_grid *grid, uint64_t seed, double noise,
                      clv_phantom *out);
 void clv_phantom_free(clv_phantom *phantom);
 

@@ -125,16 +125,16 @@ static double shape(const clv_solid *solid, const double x[3], bool cheap)
 {
     double p[3];
     clv_matrix_apply(solid->to_solid, x, p);
-    if (solid->kind == CLV_SOLID_GYROID)
+    if (solid->kind == CLVOX_SOLID_GYROID)
         return cheap ? clv_gyroid_implicit(solid->gyroid, p) : clv_gyroid_distance(solid->gyroid, p);
     for (int i = 0; i < 3; i++)
         p[i] /= solid->unit;
     double d = length(p[0], p[1], p[2]) - 0.62;
-    if (solid->kind == CLV_SOLID_TORUS)
+    if (solid->kind == CLVOX_SOLID_TORUS)
         d = hypot(hypot(p[0], p[1]) - 0.45, p[2]) - 0.19;
-    else if (solid->kind == CLV_SOLID_CUBE)
+    else if (solid->kind == CLVOX_SOLID_CUBE)
         d = two_boxes(p);
-    else if (solid->kind == CLV_SOLID_CSG)
+    else if (solid->kind == CLVOX_SOLID_CSG)
         d = part(p);
     return solid->unit * d;
 }
@@ -149,7 +149,7 @@ double clv_solid_distance(const clv_solid *solid, const double x[3])
     return shape(solid, x, false);
 }
 
-int clv_solid_make(clv_solid_kind kind, const clvox_grid *grid, clv_solid *out)
+int clv_solid_make(clvox_solid kind, const clvox_grid *grid, clv_solid *out)
 {
     /* A rotation by quaternion (10, 2, -1, 3) and a shift of so many voxels. */
     static const double turned[3][3] = {{94 / 114.0, -64 / 114.0, -8 / 114.0},
@@ -174,7 +174,7 @@ int clv_solid_make(clv_solid_kind kind, const clvox_grid *grid, clv_solid *out)
             out->to_solid[i][j] = turned[i][j];
             out->to_solid[i][3] -= turned[i][j] * centre[j];
         }
-    if (kind != CLV_SOLID_GYROID)
+    if (kind != CLVOX_SOLID_GYROID)
         return CLVOX_OK;
     return clv_gyroid_make(0.68 / 0.643 * out->unit, 0.68 * out->unit, out->voxel, &out->gyroid);
 }
@@ -396,4 +396,55 @@ int clv_solid_mask(const clvox_volume *distance, double sigma, double width, uin
 end:
     free(noise);
     return status;
+}
+
+/* ---- as clvox/phantom.h has them ------------------------------------------ */
+
+static int make(clvox_solid kind, const clvox_grid *grid, clv_solid *out)
+{
+    int status = clv_phantom_grid_check(grid);
+    if (status < 0)
+        return status;
+    if ((unsigned)kind > CLVOX_SOLID_GYROID)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no solid of kind %d", (int)kind);
+    return clv_solid_make(kind, grid, out);
+}
+
+int clvox_phantom_distance(clvox_solid kind, const clvox_grid *grid, clvox_volume **out)
+{
+    clv_solid solid = {0};
+    int status = CLVOX_OK;
+    *out = NULL;
+    CLV_TRY(make(kind, grid, &solid));
+    CLV_TRY(clv_solid_sample(&solid, grid, out));
+end:
+    if (status < 0)
+        clvox_volume_destroy(out);
+    clv_solid_free(&solid);
+    return status;
+}
+
+int clvox_phantom_mesh(clvox_solid kind, const clvox_grid *grid, int refined, clvox_surface **out)
+{
+    clv_solid solid = {0};
+    int status = CLVOX_OK;
+    *out = NULL;
+    if (refined < 1)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a grid refined %d times: 1 or more", refined);
+    CLV_TRY(make(kind, grid, &solid));
+    CLV_TRY(clv_solid_mesh(&solid, grid, refined, out));
+end:
+    clv_solid_free(&solid);
+    return status;
+}
+
+int clvox_phantom_mask(const clvox_volume *distance, double sigma, double width, uint64_t seed,
+                       clvox_volume **out)
+{
+    return clv_solid_mask(distance, sigma, width, seed, out);
+}
+
+int clvox_phantom_shake(clvox_surface *surface, double sigma, uint64_t seed)
+{
+    return clv_surface_shake(surface, sigma, seed);
 }

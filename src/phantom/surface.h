@@ -7,22 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "clvox/surface.h"
-#include "clvox/volume.h"
-
-typedef enum clv_solid_kind {
-    CLV_SOLID_SPHERE,
-    CLV_SOLID_TORUS,
-    CLV_SOLID_CUBE,  /* a box on a larger box: edges and corners of both kinds */
-    CLV_SOLID_CSG,   /* a machined part: a box with two holes through it and half a ball on top */
-    CLV_SOLID_GYROID /* a gyroid's solid side within a ball */
-} clv_solid_kind;
+#include "clvox/phantom.h"
 
 /* A solid in world space. Its size goes by the half extent of the grid's
  * thinnest axis (of more than one voxel); it is turned against the grid and off
  * its centre by a part of a voxel, so that no face runs along voxels. */
 typedef struct clv_solid {
-    clv_solid_kind kind;
+    clvox_solid kind;
     double to_solid[4][4]; /* RAS mm -> the solid's own frame, mm; a rigid map */
     double unit;           /* half extent, mm */
     double voxel;          /* smallest spacing of the grid, mm */
@@ -31,7 +22,7 @@ typedef struct clv_solid {
 
 /* Release with clv_solid_free. CLVOX_ERROR_ARGUMENT for a gyroid whose grid has
  * too few voxels to show it. */
-int clv_solid_make(clv_solid_kind kind, const clvox_grid *grid, clv_solid *out);
+int clv_solid_make(clvox_solid kind, const clvox_grid *grid, clv_solid *out);
 void clv_solid_free(clv_solid *solid);
 
 /* Negative inside, 0 on the surface, cheap; a distance only near smooth parts

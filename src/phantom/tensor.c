@@ -137,9 +137,9 @@ void clv_tensor_phantom_at(const clv_tensor_phantom *phantom, const double x[3],
     double p[3];
     memset(d, 0, 6 * sizeof *d);
     clv_matrix_apply(phantom->to_own, x, p);
-    if (phantom->kind == CLV_TENSOR_HELIX)
+    if (phantom->kind == CLVOX_TENSOR_HELIX)
         helix(phantom, p, d);
-    else if (phantom->kind == CLV_TENSOR_RINGS)
+    else if (phantom->kind == CLVOX_TENSOR_RINGS)
         rings(phantom, p, d);
     else
         steps(phantom, p, d);
@@ -157,7 +157,7 @@ static double middle(const double v[3])
     return fmax(fmin(v[0], v[1]), fmin(fmax(v[0], v[1]), v[2]));
 }
 
-int clv_tensor_phantom_make(clv_tensor_phantom_kind kind, const clvox_grid *grid, uint64_t seed,
+int clv_tensor_phantom_make(clvox_tensor_phantom kind, const clvox_grid *grid, uint64_t seed,
                             clv_tensor_phantom *out)
 {
     /* The rotation by quaternion (10, 2, -1, 3): whole numbers. */
@@ -367,4 +367,50 @@ int clv_tensor_phantom_dwi(const clv_tensor_phantom *phantom, const clvox_grid *
                   .rician = rician,
                   .seed = seed};
     return clv_parallel((size_t)grid->size[2], sample_plane, &s);
+}
+
+/* ---- as clvox/phantom.h has them ------------------------------------------ */
+
+static int make(clvox_tensor_phantom kind, const clvox_grid *grid, uint64_t seed, clv_tensor_phantom *out)
+{
+    int status = clv_phantom_grid_check(grid);
+    if (status < 0)
+        return status;
+    if ((unsigned)kind > CLVOX_TENSOR_STEPS)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "there is no phantom of tensors of kind %d", (int)kind);
+    return clv_tensor_phantom_make(kind, grid, seed, out);
+}
+
+int clvox_phantom_tensor(clvox_tensor_phantom kind, const clvox_grid *grid, uint64_t seed,
+                         clvox_volume **tensor, clvox_volume **fa, clvox_volume **mask)
+{
+    clv_tensor_phantom phantom;
+    *tensor = *fa = *mask = NULL;
+    int status = make(kind, grid, seed, &phantom);
+    return status < 0 ? status : clv_tensor_phantom_truth(&phantom, grid, tensor, fa, mask);
+}
+
+int clvox_phantom_gradients(int directions, double b, uint64_t seed, clvox_gradients **out)
+{
+    *out = NULL;
+    if (directions < 6)
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "%d directions: a tensor takes 6 or more", directions);
+    if (!(b > 0) || isinf(b))
+        return clv_fail(CLVOX_ERROR_ARGUMENT, "a b-value of %g: above 0", b);
+    return clv_tensor_phantom_gradients(directions, b, seed, out);
+}
+
+int clvox_phantom_dwi(clvox_tensor_phantom kind, const clvox_grid *grid, const clvox_gradients *gradients,
+                      double snr, int rician, uint64_t seed, clvox_volume **out)
+{
+    clv_tensor_phantom phantom;
+    *out = NULL;
+    int status = make(kind, grid, seed, &phantom);
+    if (status >= 0 && !(snr > 0))
+        status = clv_fail(CLVOX_ERROR_ARGUMENT, "a signal-to-noise ratio of %g: above 0", snr);
+    if (status >= 0)
+        status = clv_tensor_phantom_dwi(&phantom, grid, gradients, snr, rician != 0, seed, out);
+    if (status < 0)
+        clvox_volume_destroy(out);
+    return status;
 }

@@ -8,27 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "clvox/tensor.h"
-#include "clvox/volume.h"
-
-typedef enum clv_tensor_phantom_kind {
-    CLV_TENSOR_HELIX, /* a bundle along a helix in isotropic surroundings */
-    CLV_TENSOR_RINGS, /* rings of three radii and thicknesses, which cross */
-    CLV_TENSOR_STEPS  /* blocks of constant tensors: edges of FA and of direction */
-} clv_tensor_phantom_kind;
+#include "clvox/phantom.h"
 
 /* Lengths go by the half of the grid's middle extent; the frame of helix, rings
  * and blocks is turned against the world's axes, so that no face runs along voxels
  * of a plain grid. The mask is an ellipsoid along the grid's axes. */
 typedef struct clv_tensor_phantom {
-    clv_tensor_phantom_kind kind;
-    uint64_t seed;         /* of the blocks of CLV_TENSOR_STEPS */
+    clvox_tensor_phantom kind;
+    uint64_t seed;         /* of the blocks of CLVOX_TENSOR_STEPS */
     double to_own[4][4];   /* RAS mm -> the phantom's frame, in its unit */
     double own_axes[3][3]; /* a rotation: a direction in that frame -> RAS */
     double to_mask[4][4];  /* RAS mm -> the mask is the unit ball */
 } clv_tensor_phantom;
 
-int clv_tensor_phantom_make(clv_tensor_phantom_kind kind, const clvox_grid *grid, uint64_t seed,
+int clv_tensor_phantom_make(clvox_tensor_phantom kind, const clvox_grid *grid, uint64_t seed,
                             clv_tensor_phantom *out);
 
 /* The tensor at a world position, RAS mm: Dxx Dxy Dxz Dyy Dyz Dzz in RAS, mm^2/s. */

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include "base/status.h"
+#include "clvox/compare.h"
 #include "image/compare.h"
 #include "phantom/phantom.h"
 
@@ -63,18 +64,19 @@ typedef struct comparison {
 static int compare(const clvox_volume *a, const clvox_volume *b, const clvox_volume *mask, int radius, int bins,
                    comparison *out)
 {
-    int status = CLVOX_OK;
-    clv_comparison c;
-    CLV_TRY(clv_compare_begin(a, b, mask, &c));
-    *out = (comparison){.values = c.values, .differing = c.differing, .largest = c.largest,
-                        .rms = sqrt(c.ssd / (double)c.values)};
-    CLV_TRY(clv_compare_ssd(&c, 0, &out->ssd));
-    CLV_TRY(clv_compare_ncc(&c, 0, &out->ncc));
-    CLV_TRY(clv_compare_lncc(&c, radius, &out->lncc));
-    CLV_TRY(clv_compare_mi(&c, bins, &out->mi));
-    CLV_TRY(clv_compare_nmi(&c, bins, &out->nmi));
-end:
-    return status;
+    clvox_compare_options options;
+    clvox_image_comparison c;
+    clvox_compare_defaults(&options);
+    options.parameter[CLVOX_METRIC_LNCC] = radius;
+    options.parameter[CLVOX_METRIC_MI] = bins;
+    int status = clvox_compare_images(a, b, mask, &options, &c);
+    if (status < 0)
+        return status;
+    *out = (comparison){.values = c.values, .differing = c.differing, .largest = c.largest, .rms = c.rms,
+                        .ssd = c.metric[CLVOX_METRIC_SSD], .ncc = c.metric[CLVOX_METRIC_NCC],
+                        .lncc = c.metric[CLVOX_METRIC_LNCC], .mi = c.metric[CLVOX_METRIC_MI], .nmi = c.nmi};
+    assert_true(isnan(c.metric[CLVOX_METRIC_MIND]) && isnan(c.metric[CLVOX_MOST_METRICS - 1]));
+    return CLVOX_OK;
 }
 
 /* What cases leave to those after them. */
@@ -195,7 +197,7 @@ static void fill_box(clvox_volume *v, int label, int x0, int y0, int z0, int x1,
 static void a_box_and_the_same_moved_by_two_voxels_of_3(void **state)
 {
     (void)state;
-    clv_label_comparison *r = NULL;
+    clvox_label_comparison *r = NULL;
     shared.a = blank(20, 16, 12, 1, 2, 3, 1);
     shared.b = blank(20, 16, 12, 1, 2, 3, 1);
     fill_box(shared.a, 5, 2, 2, 2, 10, 10, 6);
@@ -203,7 +205,7 @@ static void a_box_and_the_same_moved_by_two_voxels_of_3(void **state)
     fill_box(shared.a, 900000, 15, 0, 0, 20, 16, 12);
     fill_box(shared.b, 900000, 15, 0, 0, 20, 16, 12);
     fill_box(shared.b, -3, 0, 15, 11, 1, 16, 12);
-    assert_true(clv_compare_labels(shared.a, shared.b, NULL, &r) == 3);
+    assert_true(clvox_compare_labels(shared.a, shared.b, NULL, &r) == 3);
     if (r) {
         assert_true(r[0].label == -3 && r[0].dice == 0 && isnan(r[0].hausdorff95) && r[0].voxels_a == 0);
         assert_that(r[1].label == 5 && fabs(r[1].dice - 0.5) < 1e-12 &&
@@ -244,19 +246,19 @@ static void distances_equal_those_found_by_trying_every(void **state)
 static void no_label_at_all_is_said(void **state)
 {
     (void)state;
-    clv_label_comparison *r;
+    clvox_label_comparison *r;
     memset(shared.a->data, 0, clvox_grid_voxels(&shared.a->grid) * sizeof(float));
-    assert_true(clv_compare_labels(shared.a, shared.a, NULL, &r) == CLVOX_ERROR_DATA && !r);
+    assert_true(clvox_compare_labels(shared.a, shared.a, NULL, &r) == CLVOX_ERROR_DATA && !r);
 }
 
 static void an_image_taken_for_a_label_map_is_said(void **state)
 {
     (void)state;
-    clv_label_comparison *r;
+    clvox_label_comparison *r;
     clvox_volume *image = blank(25, 25, 25, 1, 1, 1, 1);
     for (int i = 0; i < 25 * 25 * 25; i++)
         image->data[i] = (float)(i - 7000);
-    assert_true(clv_compare_labels(image, image, NULL, &r) == CLVOX_ERROR_DATA && !r);
+    assert_true(clvox_compare_labels(image, image, NULL, &r) == CLVOX_ERROR_DATA && !r);
     clvox_volume_destroy(&image);
     clvox_volume_destroy(&shared.a);
     clvox_volume_destroy(&shared.b);
@@ -274,7 +276,7 @@ static void labels(void)
 static void end_point_error_in_millimetres_and_voxels(void **state)
 {
     (void)state;
-    clv_warp_comparison r;
+    clvox_warp_comparison r;
     shared.a = blank(6, 5, 4, 1, 2, 4, 3);
     shared.b = blank(6, 5, 4, 1, 2, 4, 3);
     size_t n = 6 * 5 * 4;
@@ -282,12 +284,12 @@ static void end_point_error_in_millimetres_and_voxels(void **state)
         shared.b->data[i] = 3;
         shared.b->data[2 * n + i] = -4;
     }
-    assert_true(clv_compare_warps(shared.a, shared.b, NULL, &r) == CLVOX_OK && r.voxels == n);
+    assert_true(clvox_compare_warps(shared.a, shared.b, NULL, &r) == CLVOX_OK && r.voxels == n);
     assert_true(fabs(r.mean_mm - 5) < 1e-12 && fabs(r.max_mm - 5) < 1e-12 && fabs(r.p95_mm - 5) < 1e-12);
     assert_true(fabs(r.mean_voxels - sqrt(10)) < 1e-12);
     shared.b->data[7] = NAN;
     shared.b->data[n + 8] = 12;
-    assert_true(clv_compare_warps(shared.a, shared.b, NULL, &r) == CLVOX_OK && r.not_finite == 1 &&
+    assert_true(clvox_compare_warps(shared.a, shared.b, NULL, &r) == CLVOX_OK && r.not_finite == 1 &&
                 r.voxels == n - 1);
     assert_true(fabs(r.max_mm - 13) < 1e-12);
 }

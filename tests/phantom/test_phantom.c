@@ -104,7 +104,7 @@ static void one_voxel(void **state)
     clv_phantom_warp warp;
     clv_phantom_grid((int[3]){1, 1, 1}, (double[3]){1, 1, 1}, false, &shared.grid);
     assert_int_equal(clv_phantom_warp_make(&shared.grid, 0, 1, &warp), CLVOX_OK);
-    assert_int_equal(clv_phantom_make(CLV_PHANTOM_TEXTURED, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
     assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, &warp, 0, &shared.a), CLVOX_OK);
     assert_true(shared.a && isfinite(shared.a->data[0]));
     clvox_volume_destroy(&shared.a);
@@ -115,7 +115,7 @@ static void the_ball_has_the_volume_of_a_ball(void **state)
 {
     (void)state;
     clv_phantom_grid((int[3]){48, 48, 24}, (double[3]){1, 1, 2}, true, &shared.grid);
-    assert_int_equal(clv_phantom_make(CLV_PHANTOM_BALL, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_BALL, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
     assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 0, &shared.a), CLVOX_OK);
     double sum = 0, want = 4.0 / 3 * 3.14159265358979 * pow(0.3 * 48, 3) / 2;
     for (size_t i = 0; shared.a && i < clvox_grid_voxels(&shared.grid); i++)
@@ -128,7 +128,7 @@ static void the_ball_has_the_volume_of_a_ball(void **state)
 static void shells_hold_their_four_labels(void **state)
 {
     (void)state;
-    assert_int_equal(clv_phantom_make(CLV_PHANTOM_SHELLS, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_SHELLS, &shared.grid, 1, 0, &shared.phantom), CLVOX_OK);
     assert_int_equal(clv_phantom_labels(&shared.phantom, &shared.grid, NULL, NULL, &shared.a), CLVOX_OK);
     assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 0, &shared.b), CLVOX_OK);
     int seen[5] = {0}, differ = 0;
@@ -147,7 +147,7 @@ static void the_pulled_back_texture_equals_the_texture(void **state)
     (void)state;
     clv_phantom_warp warp;
     double matrix[4][4] = {{0.99, 0.1, 0, 2}, {-0.1, 1.02, 0.05, -1}, {0, 0.03, 1, 0.5}, {0, 0, 0, 1}};
-    assert_int_equal(clv_phantom_make(CLV_PHANTOM_TEXTURED, &shared.grid, 9, 0, &shared.phantom), CLVOX_OK);
+    assert_int_equal(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &shared.grid, 9, 0, &shared.phantom), CLVOX_OK);
     assert_int_equal(clv_phantom_warp_make(&shared.grid, 2, 5, &warp), CLVOX_OK);
     assert_int_equal(
         clv_phantom_image(&shared.phantom, &shared.grid, (const double(*)[4])matrix, &warp, 0, &shared.a),
@@ -177,7 +177,7 @@ static void noise_has_its_deviation_a_seed(void **state)
 {
     (void)state;
     shared.phantom.noise = 10;
-    shared.phantom.kind = CLV_PHANTOM_CONSTANT;
+    shared.phantom.kind = CLVOX_PHANTOM_CONSTANT;
     assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 1, &shared.a), CLVOX_OK);
     assert_int_equal(clv_phantom_image(&shared.phantom, &shared.grid, NULL, NULL, 2, &shared.b), CLVOX_OK);
     double mean = 0, square = 0, product = 0;
@@ -193,6 +193,81 @@ static void noise_has_its_deviation_a_seed(void **state)
     clvox_volume_destroy(&shared.a);
     clvox_volume_destroy(&shared.b);
     clv_phantom_free(&shared.phantom);
+}
+
+static void a_program_s_pair_is_joined_by_its_warp(void **state)
+{
+    (void)state;
+    clvox_phantom moving, fixed;
+    clvox_volume *image = NULL, *labels = NULL, *warp = NULL, *back = NULL;
+    double amplitude = 0, x[3], y[3], longest = 0;
+    clv_phantom truth;
+    clvox_phantom_defaults(&moving);
+    clvox_phantom_grid((int[3]){19, 17, 13}, (double[3]){2, 2, 3}, 1, &moving.grid);
+    fixed = moving;
+    fixed.matrix[0][3] = 1.5;
+    assert_ok(clvox_phantom_amplitude(&fixed.grid, fixed.seed, &amplitude));
+    assert_that(amplitude > .1 && amplitude <= 5, "%g", amplitude);
+    fixed.amplitude = amplitude;
+    assert_ok(clvox_phantom_image(&fixed, &image));
+    assert_ok(clvox_phantom_labels(&fixed, &labels));
+    assert_ok(clvox_phantom_warp(&fixed.grid, amplitude, fixed.seed, 0, &warp));
+    assert_ok(clvox_phantom_warp(&fixed.grid, amplitude, fixed.seed, 1, &back));
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &moving.grid, moving.seed, 0, &truth));
+    size_t n = clvox_grid_voxels(&fixed.grid), at = 9 + 19 * (8 + 17 * 5), marked = 0;
+    world(&fixed.grid, 9, 8, 5, x);
+    for (size_t i = 0; i < 3; i++)
+        y[i] = x[i] + (double)warp->data[at + i * n] + (i == 0 ? 1.5 : 0);
+    assert_that(fabs((double)image->data[at] - clv_phantom_at(&truth, y)) < 1e-2, "%g for %g",
+                (double)image->data[at], clv_phantom_at(&truth, y));
+    assert_true(memcmp(warp->data, back->data, 3 * n * sizeof *warp->data) != 0);
+    for (size_t i = 0; i < n; i++) {
+        double u[3] = {warp->data[i], warp->data[i + n], warp->data[i + 2 * n]};
+        longest = fmax(longest, sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]));
+        marked += labels->data[i] > 0;
+    }
+    assert_that(fabs(longest / amplitude - 1) < .2, "%g for %g mm", longest, amplitude);
+    assert_true(labels->kind == CLVOX_KIND_LABEL && labels->type == CLVOX_TYPE_UINT8 && marked > n / 8);
+    clvox_volume_destroy(&image);
+    clvox_volume_destroy(&labels);
+    clvox_volume_destroy(&warp);
+    clvox_volume_destroy(&back);
+    clv_phantom_free(&truth);
+}
+
+static void what_a_program_asks_for_in_vain(void **state)
+{
+    (void)state;
+    clvox_phantom p;
+    clvox_volume *out = NULL, *fa = NULL, *mask = NULL;
+    clvox_surface *mesh = NULL;
+    clvox_gradients *gradients = NULL;
+    clvox_phantom_defaults(&p);
+    clvox_phantom_grid((int[3]){5, 4, 3}, (double[3]){1, 1, 1}, 0, &p.grid);
+    clvox_phantom wrong[5] = {p, p, p, p, p};
+    wrong[0].kind = (clvox_phantom_kind)9;
+    wrong[1].noise = -1;
+    wrong[2].matrix[1][1] = 0;
+    wrong[3].grid.size[2] = 0;
+    wrong[4].amplitude = 100;
+    for (int i = 0; i < 5; i++) {
+        assert_that(clvox_phantom_image(&wrong[i], &out) == CLVOX_ERROR_ARGUMENT && !out, "%d", i);
+        assert_that(clvox_phantom_labels(&wrong[i], &out) == CLVOX_ERROR_ARGUMENT && !out, "%d", i);
+    }
+    assert_true(clvox_phantom_warp(&p.grid, NAN, 1, 0, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_phantom_distance((clvox_solid)7, &p.grid, &out) == CLVOX_ERROR_ARGUMENT && !out);
+    assert_true(clvox_phantom_mesh(CLVOX_SOLID_TORUS, &p.grid, 0, &mesh) == CLVOX_ERROR_ARGUMENT && !mesh);
+    assert_true(clvox_phantom_tensor((clvox_tensor_phantom)3, &p.grid, 1, &out, &fa, &mask) ==
+                    CLVOX_ERROR_ARGUMENT && !out && !fa && !mask);
+    assert_true(clvox_phantom_gradients(5, 1000, 1, &gradients) == CLVOX_ERROR_ARGUMENT && !gradients);
+    assert_ok(clvox_phantom_gradients(6, 1000, 1, &gradients));
+    assert_true(clvox_phantom_dwi(CLVOX_TENSOR_HELIX, &p.grid, gradients, 0, 1, 1, &out) ==
+                CLVOX_ERROR_ARGUMENT);
+    assert_true(!out && gradients && gradients->count == 7);
+    assert_ok(clvox_phantom_dwi(CLVOX_TENSOR_HELIX, &p.grid, gradients, INFINITY, 1, 1, &out));
+    assert_true(out && out->frames == 7 && out->data[2 + 5 * (2 + 4)] == 1000);
+    clvox_volume_destroy(&out);
+    clvox_gradients_destroy(&gradients);
 }
 
 int main(void)
@@ -211,5 +286,7 @@ int main(void)
     test_case(the_texture_is_what_it_was_same_values,
               "the texture is what it was (same values on every machine)");
     test_case(noise_has_its_deviation_a_seed, "noise has its deviation, a seed, and no effect on the mean");
+    test_case(a_program_s_pair_is_joined_by_its_warp, "a program's pair is joined by its warp");
+    test_case(what_a_program_asks_for_in_vain, "what a program asks for in vain");
     return test_run("phantom", NULL);
 }

@@ -78,7 +78,7 @@ static void a_true_distance_the_right_topology(void **state)
     clvox_volume *distance = NULL, *mask = NULL;
     clvox_surface *mesh = NULL;
     clvox_surface_facts facts;
-    assert_ok(clv_solid_make((clv_solid_kind)kind, &oblique, &solid));
+    assert_ok(clv_solid_make((clvox_solid)kind, &oblique, &solid));
     assert_ok(clv_solid_sample(&solid, &oblique, &distance));
     assert_ok(clv_solid_mesh(&solid, &oblique, 2, &mesh));
     assert_ok(clvox_surface_inspect(mesh, &facts));
@@ -115,7 +115,7 @@ static struct {
 static int noise_set_up(void **state)
 {
     (void)state;
-    assert_ok(clv_solid_make(CLV_SOLID_SPHERE, &oblique, &shared.solid));
+    assert_ok(clv_solid_make(CLVOX_SOLID_SPHERE, &oblique, &shared.solid));
     assert_ok(clv_solid_sample(&shared.solid, &oblique, &shared.distance));
     shared.voxels = clvox_grid_voxels(&oblique);
     return 0;

@@ -7,7 +7,7 @@
 void pair_fill(pair *p, double amplitude, uint64_t seed)
 {
     const double(*matrix)[4] = CLV_MATRIX(p->matrix);
-    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &p->moving_grid, seed, 0, &p->phantom));
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &p->moving_grid, seed, 0, &p->phantom));
     assert_ok(clv_phantom_warp_make(&p->fixed_grid, amplitude, seed, &p->warp));
     assert_ok(clv_phantom_image(&p->phantom, &p->fixed_grid, matrix, &p->warp, 1, &p->fixed));
     assert_ok(clv_phantom_image(&p->phantom, &p->moving_grid, NULL, NULL, 2, &p->moving));

@@ -263,7 +263,7 @@ static int memory_set_up(void **state)
     (void)state;
     grid_of(61, 59, 53, 1, &shared.fixed_grid);
     grid_of(47, 53, 59, 1.2, &shared.moving_grid);
-    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &shared.fixed_grid, 5, 0, &shared.phantom));
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &shared.fixed_grid, 5, 0, &shared.phantom));
     assert_ok(clv_phantom_image(&shared.phantom, &shared.fixed_grid, NULL, NULL, 1, &shared.fixed));
     assert_ok(clv_phantom_image(&shared.phantom, &shared.moving_grid, NULL, NULL, 2, &shared.moving));
     assert_ok(clv_phantom_labels(&shared.phantom, &shared.fixed_grid, NULL, NULL, &shared.fixed_mask));

@@ -211,7 +211,7 @@ static int linear_set_up(void **state)
         shared.moving_grid.to_ras[i][3] += shared.moving_grid.to_ras[i][0] * (shared.moving_grid.size[0] - 1);
         shared.moving_grid.to_ras[i][0] = -shared.moving_grid.to_ras[i][0];
     }
-    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &shared.moving_grid, 17, 0, &shared.phantom));
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &shared.moving_grid, 17, 0, &shared.phantom));
     assert_ok(clv_phantom_image(&shared.phantom, &shared.fixed_grid, CLV_MATRIX(shared.matrix), NULL, 1,
                                 &shared.fixed));
     assert_ok(clv_phantom_labels(&shared.phantom, &shared.fixed_grid, CLV_MATRIX(shared.matrix), NULL,
@@ -311,7 +311,7 @@ static void a_volume_of_x_x_is_registered_or_refused(void **state)
     clvox_register_options o;
     clvox_register_result r;
     clv_phantom_grid(sizes[s], (double[3]){1, 1, 1}, false, &p.fixed_grid);
-    assert_ok(clv_phantom_make(CLV_PHANTOM_BALL, &p.fixed_grid, 1, 0, &p.phantom));
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_BALL, &p.fixed_grid, 1, 0, &p.phantom));
     assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.fixed));
     assert_ok(clv_phantom_image(&p.phantom, &p.fixed_grid, NULL, NULL, 1, &p.moving));
     p.labels = NULL;

@@ -85,7 +85,7 @@ static void make(scan *s, int frames, bool oblique, double noise, bool weighted)
     clvox_grid grid;
     clv_phantom_grid(SIZE, EDGE, oblique, &grid);
     size_t n = clvox_grid_voxels(&grid);
-    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &grid, 7, noise, &s->phantom));
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &grid, 7, noise, &s->phantom));
     assert_ok(clvox_volume_create(&grid, frames, CLVOX_KIND_SCALAR, &s->series));
     s->series->frame_seconds = 2.25;
     for (int i = 0; i < frames; i++) {

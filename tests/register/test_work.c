@@ -19,7 +19,7 @@ static void make_pair(pair *p, const int size[3], const double spacing[3], doubl
 {
     clvox_grid grid;
     clv_phantom_grid(size, spacing, true, &grid);
-    assert_ok(clv_phantom_make(CLV_PHANTOM_TEXTURED, &grid, 3, 0, &p->phantom));
+    assert_ok(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &grid, 3, 0, &p->phantom));
     assert_ok(clv_phantom_warp_make(&grid, amplitude, 3, &p->warp));
     assert_ok(clv_phantom_image(&p->phantom, &grid, NULL, &p->warp, 1, &p->fixed));
     assert_ok(clv_phantom_image(&p->phantom, &grid, NULL, NULL, 2, &p->moving));

@@ -22,7 +22,7 @@ static void scan_make(const int size[3], const double spacing[3], double snr, sc
     clvox_gradients *gradients;
     clvox_volume *dwi;
     clv_phantom_grid(size, spacing, true, &grid);
-    assert_ok(clv_tensor_phantom_make(CLV_TENSOR_STEPS, &grid, 3, &phantom));
+    assert_ok(clv_tensor_phantom_make(CLVOX_TENSOR_STEPS, &grid, 3, &phantom));
     assert_ok(clv_tensor_phantom_truth(&phantom, &grid, &s->truth, &s->fa, &s->mask));
     assert_ok(clv_tensor_phantom_gradients(20, 1000, 1, &gradients));
     assert_ok(clv_tensor_phantom_dwi(&phantom, &grid, gradients, snr, true, 5, &dwi));

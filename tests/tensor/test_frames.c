@@ -142,7 +142,7 @@ static void check_grid(const clvox_grid *grid, const clv_tensor_phantom *field, 
     clvox_volume *made = NULL, *dwi = NULL;
     int seen = 0;
     if (!field) {
-        assert_int_equal(clv_tensor_phantom_make(CLV_TENSOR_STEPS, grid, 5, &own), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_make(CLVOX_TENSOR_STEPS, grid, 5, &own), CLVOX_OK);
         field = &own;
     }
     bool ready = clv_tensor_phantom_gradients(DIRECTIONS, 1000, 3, &g) == CLVOX_OK &&
@@ -184,7 +184,7 @@ static void grids_with_their_axes_in_all_48_orders(void **state)
     clvox_grid grid;
     clv_tensor_phantom field;
     permuted(oblique, order[0], 0, &grid);
-    assert_int_equal(clv_tensor_phantom_make(CLV_TENSOR_STEPS, &grid, 5, &field), CLVOX_OK);
+    assert_int_equal(clv_tensor_phantom_make(CLVOX_TENSOR_STEPS, &grid, 5, &field), CLVOX_OK);
     for (int n = 0; n < 48; n++) {
         permuted(oblique, order[n / 8], n % 8, &grid);
         snprintf(shared.name, sizeof shared.name, "axes %d%d%d, turned %d", order[n / 8][0], order[n / 8][1],
@@ -213,8 +213,8 @@ static void the_field_depends_on_the_world_alone(void **state)
         double worst = 0;
         permuted(false, order[0], 0, &plain);
         permuted(false, order[4], 3, &other);
-        assert_int_equal(clv_tensor_phantom_make((clv_tensor_phantom_kind)kind, &plain, 1, &a), CLVOX_OK);
-        assert_int_equal(clv_tensor_phantom_make((clv_tensor_phantom_kind)kind, &other, 1, &b), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_make((clvox_tensor_phantom)kind, &plain, 1, &a), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_make((clvox_tensor_phantom)kind, &other, 1, &b), CLVOX_OK);
         for (uint64_t n = 0; n < 2000; n++) {
             double x[3], p[6], q[6];
             for (uint64_t i = 0; i < 3; i++)
@@ -259,7 +259,7 @@ static void noise_of_a_magnitude_image_where_there(void **state)
         clv_tensor_phantom field;
         clvox_volume *dwi = NULL;
         permuted(false, order[0], 0, &grid);
-        assert_int_equal(clv_tensor_phantom_make(CLV_TENSOR_HELIX, &grid, 1, &field), CLVOX_OK);
+        assert_int_equal(clv_tensor_phantom_make(CLVOX_TENSOR_HELIX, &grid, 1, &field), CLVOX_OK);
         assert_int_equal(clv_tensor_phantom_gradients(30, 1000, 1, &shared.g), CLVOX_OK);
         assert_int_equal(clv_tensor_phantom_dwi(&field, &grid, shared.g, 20, rician, 1, &dwi), CLVOX_OK);
         double sum = 0, squares = 0, count = 0;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "phantom/phantom.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +8,7 @@
 #include "cli/cmd_phantom/surface.h"
 #include "cli/cmd_phantom/tensor.h"
 
-/* Surfaces as in clv_solid_kind, tensors as in clv_tensor_phantom_kind. */
+/* Surfaces as in clvox_solid, tensors as in clvox_tensor_phantom. */
 enum { KIND_WARP = 4, KIND_PAIR, KIND_SURFACE, KIND_TENSOR = KIND_SURFACE + 5, KINDS = KIND_TENSOR + 3 };
 static const char *const kinds[KINDS] = {"textured",       "ball",         "shells",         "constant",
                                          "warp",           "pair",         "surface:sphere", "surface:torus",
@@ -28,71 +26,50 @@ typedef struct request {
     double correlation; /* NaN: not given */
     double amplitude;   /* NaN: as large as is safe, at most 5 mm */
     bool has_matrix;
-    double matrix[4][4];
+    double matrix[4][4]; /* the identity without one */
     cli_scan scan; /* of tensors */
 } request;
 
-static int make_warp(command *cli, const request *r, clv_phantom_warp *warp)
+/* The amplitude of the warp, which the log states. */
+static int settle_amplitude(command *cli, request *r)
 {
-    double amplitude = r->amplitude, spacing[3];
-    if (isnan(amplitude)) {
-        /* A small one shows how steep this seed's warp is. */
-        clvox_grid_spacing(&r->grid, spacing);
-        double small = 1e-3 * fmin(spacing[0], fmin(spacing[1], spacing[2]));
-        int status = clv_phantom_warp_make(&r->grid, small, r->seed, warp);
-        if (status < 0)
-            return status;
-        amplitude = warp->steepness > 0 ? fmin(5, 0.6 * small / warp->steepness) : 0;
-    }
-    cJSON_AddNumberToObject(cli->log, "amplitude_mm", amplitude);
-    return clv_phantom_warp_make(&r->grid, amplitude, r->seed, warp);
+    int status = isnan(r->amplitude) ? clvox_phantom_amplitude(&r->grid, r->seed, &r->amplitude) : CLVOX_OK;
+    if (status >= 0)
+        cJSON_AddNumberToObject(cli->log, "amplitude_mm", r->amplitude);
+    return status;
 }
 
-static int write_warp(command *cli, const clv_phantom_warp *warp, const clvox_grid *grid, bool inverse,
-                      const char *path)
+static int write_warp(command *cli, const request *r, bool inverse, const char *path)
 {
     clvox_volume *volume = NULL;
-    int status = clv_phantom_warp_sample(warp, grid, inverse, &volume);
+    int status = clvox_phantom_warp(&r->grid, r->amplitude, r->seed, inverse, &volume);
     if (status >= 0)
         status = cli_write_warp(cli, volume, path);
     clvox_volume_destroy(&volume);
     return status;
 }
 
-/* A phantom pulled back through matrix and warp (either may be NULL). */
-typedef struct pulled {
-    const clv_phantom *phantom;
-    const clvox_grid *grid;
-    const double (*matrix)[4];
-    const clv_phantom_warp *warp;
-} pulled;
-
-static int write_image(command *cli, const pulled *p, uint64_t noise_seed, const char *path)
+static int write_image(command *cli, const clvox_phantom *p, bool labels, const char *path)
 {
     clvox_volume *volume = NULL;
-    int status = CLVOX_OK;
-    CLV_TRY(clv_phantom_image(p->phantom, p->grid, p->matrix, p->warp, noise_seed, &volume));
-    CLV_TRY(cli_write_volume(cli, volume, path));
-end:
+    int status = labels ? clvox_phantom_labels(p, &volume) : clvox_phantom_image(p, &volume);
+    if (status >= 0)
+        status = cli_write_volume(cli, volume, path);
     clvox_volume_destroy(&volume);
     return status;
 }
 
-static int write_labels(command *cli, const pulled *p, const char *path)
+/* Of the request's grid and seed, its image as it is. */
+static clvox_phantom phantom_of(const request *r, clvox_phantom_kind kind, uint64_t noise_seed)
 {
-    clvox_volume *volume = NULL;
-    int status = CLVOX_OK;
-    CLV_TRY(clv_phantom_labels(p->phantom, p->grid, p->matrix, p->warp, &volume));
-    CLV_TRY(cli_write_volume(cli, volume, path));
-end:
-    clvox_volume_destroy(&volume);
-    return status;
-}
-
-/* Noise of images, in their own unit. */
-static double sd(const request *r)
-{
-    return r->noise.count ? r->noise.value[0] : 0;
+    clvox_phantom p;
+    clvox_phantom_defaults(&p);
+    p.kind = kind;
+    p.grid = r->grid;
+    p.seed = r->seed;
+    p.noise_seed = noise_seed;
+    p.noise = r->noise.count ? r->noise.value[0] : 0;
+    return p;
 }
 
 static int write_pair(command *cli, request *r)
@@ -106,42 +83,38 @@ static int write_pair(command *cli, request *r)
                             {"_moving_labels.nii.gz", true},
                             {0}};
     char path[7][4096];
-    clv_phantom phantom = {0}, shells = {0};
-    clv_phantom_warp warp;
     int status = CLVOX_OK;
     CLV_TRY(cli_claim_prefix(cli, &r->out, ends));
     for (int i = 0; i < 7; i++)
         snprintf(path[i], sizeof path[i], "%s%s", r->out, ends[i].end);
-    const double(*matrix)[4] = r->has_matrix ? CLV_MATRIX(r->matrix) : NULL;
-    CLV_TRY(make_warp(cli, r, &warp));
-    CLV_TRY(clv_phantom_make(CLV_PHANTOM_TEXTURED, &r->grid, r->seed, sd(r), &phantom));
-    CLV_TRY(clv_phantom_make(CLV_PHANTOM_SHELLS, &r->grid, r->seed, 0, &shells));
-    CLV_TRY(write_image(cli, &(pulled){&phantom, &r->grid, matrix, &warp}, 1, path[0]));
-    CLV_TRY(write_image(cli, &(pulled){&phantom, &r->grid, NULL, NULL}, 2, path[1]));
-    CLV_TRY(write_warp(cli, &warp, &r->grid, false, path[2]));
-    CLV_TRY(write_warp(cli, &warp, &r->grid, true, path[4]));
+    CLV_TRY(settle_amplitude(cli, r));
+    clvox_phantom fixed = phantom_of(r, CLVOX_PHANTOM_TEXTURED, 1);
+    clvox_phantom moving = phantom_of(r, CLVOX_PHANTOM_TEXTURED, 2);
+    memcpy(fixed.matrix, r->matrix, sizeof fixed.matrix);
+    fixed.amplitude = r->amplitude;
+    CLV_TRY(write_image(cli, &fixed, false, path[0]));
+    CLV_TRY(write_image(cli, &moving, false, path[1]));
+    CLV_TRY(write_warp(cli, r, false, path[2]));
+    CLV_TRY(write_warp(cli, r, true, path[4]));
     if (r->has_matrix)
         CLV_TRY(cli_write_affine(cli, CLV_MATRIX(r->matrix), path[3]));
-    CLV_TRY(write_labels(cli, &(pulled){&shells, &r->grid, matrix, &warp}, path[5]));
-    CLV_TRY(write_labels(cli, &(pulled){&shells, &r->grid, NULL, NULL}, path[6]));
+    fixed.kind = moving.kind = CLVOX_PHANTOM_SHELLS;
+    CLV_TRY(write_image(cli, &fixed, true, path[5]));
+    CLV_TRY(write_image(cli, &moving, true, path[6]));
 end:
-    clv_phantom_free(&phantom);
-    clv_phantom_free(&shells);
     return status;
 }
 
 static int write_request(command *cli, request *r)
 {
-    clv_phantom phantom = {0};
-    clv_phantom_warp warp;
     int status = CLVOX_OK;
     if (r->kind == KIND_PAIR)
         return write_pair(cli, r);
     if (r->kind >= KIND_TENSOR)
-        return cli_phantom_tensor(cli, (clv_tensor_phantom_kind)(r->kind - KIND_TENSOR), r->out, &r->grid,
+        return cli_phantom_tensor(cli, (clvox_tensor_phantom)(r->kind - KIND_TENSOR), r->out, &r->grid,
                                   r->seed, &r->scan);
     if (r->kind >= KIND_SURFACE)
-        return cli_phantom_surface(cli, &(cli_solid){.kind = (clv_solid_kind)(r->kind - KIND_SURFACE),
+        return cli_phantom_surface(cli, &(cli_solid){.kind = (clvox_solid)(r->kind - KIND_SURFACE),
                                                      .prefix = r->out,
                                                      .grid = &r->grid,
                                                      .noise = r->noise,
@@ -150,19 +123,18 @@ static int write_request(command *cli, request *r)
     CLV_TRY(cli_claim_output(cli, "output", r->out));
     CLV_TRY(cli_claims_check(cli));
     if (r->kind == KIND_WARP) {
-        CLV_TRY(make_warp(cli, r, &warp));
-        CLV_TRY(write_warp(cli, &warp, &r->grid, false, r->out));
+        CLV_TRY(settle_amplitude(cli, r));
+        CLV_TRY(write_warp(cli, r, false, r->out));
         if (r->inverse)
-            CLV_TRY(write_warp(cli, &warp, &r->grid, true, r->inverse));
+            CLV_TRY(write_warp(cli, r, true, r->inverse));
         goto end;
     }
-    CLV_TRY(clv_phantom_make((clv_phantom_kind)r->kind, &r->grid, r->seed, sd(r), &phantom));
-    const pulled image = {&phantom, &r->grid, r->has_matrix ? CLV_MATRIX(r->matrix) : NULL, NULL};
-    CLV_TRY(write_image(cli, &image, 1, r->out));
+    clvox_phantom image = phantom_of(r, (clvox_phantom_kind)r->kind, 1);
+    memcpy(image.matrix, r->matrix, sizeof image.matrix);
+    CLV_TRY(write_image(cli, &image, false, r->out));
     if (r->labels)
-        CLV_TRY(write_labels(cli, &image, r->labels));
+        CLV_TRY(write_image(cli, &image, true, r->labels));
 end:
-    clv_phantom_free(&phantom);
     return status;
 }
 
@@ -197,7 +169,7 @@ static int read_grid(command *cli, const char *like, const clv_numbers *size, co
         if (!(edge[i] > 0))
             return cli_misuse("--spacing: %g is not a length above 0", edge[i]);
     }
-    clv_phantom_grid(n, edge, direction == OBLIQUE || direction == LEFT_OBLIQUE, out);
+    clvox_phantom_grid(n, edge, direction == OBLIQUE || direction == LEFT_OBLIQUE, out);
     for (int i = 0; i < 3 && direction >= LEFT; i++) {
         out->to_ras[i][3] += out->to_ras[i][0] * (n[0] - 1);
         out->to_ras[i][0] *= -1;
@@ -237,7 +209,8 @@ static int check_options(const request *r, const char *affine)
 
 int cmd_phantom(command *cli, int argc, char **argv)
 {
-    request r = {.amplitude = NAN, .correlation = NAN, .scan = CLI_SCAN_DEFAULT};
+    request r = {.amplitude = NAN, .correlation = NAN, .scan = CLI_SCAN_DEFAULT,
+                 .matrix = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}};
     const char *like = NULL, *affine = NULL;
     clv_numbers size = {.count = 0}, spacing = {.count = 0};
     int direction = 0, seed = 1;
@@ -323,7 +296,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
             goto end;
         }
         r.has_matrix = true;
-        clv_matrix_copy(CLV_MATRIX(transform->matrix), r.matrix);
+        memcpy(r.matrix, transform->matrix, sizeof r.matrix);
     }
     CLV_TRY(read_grid(cli, like, &size, &spacing, direction, &r.grid));
     cli_log_grid(cli->log, "grid", &r.grid);

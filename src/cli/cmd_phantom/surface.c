@@ -25,16 +25,16 @@ static int report(command *cli, const clvox_surface *truth, double sigma, double
     return CLVOX_OK;
 }
 
-static int write_noisy(command *cli, const cli_solid *r, const clv_solid *solid, const clvox_volume *distance,
-                       double sigma, char path[][4096])
+static int write_noisy(command *cli, const cli_solid *r, const clvox_volume *distance, double sigma,
+                       char path[][4096])
 {
     clvox_volume *mask = NULL;
     clvox_surface *mesh = NULL;
     int status = CLVOX_OK;
-    CLV_TRY(clv_solid_mask(distance, sigma, isnan(r->correlation) ? 0 : r->correlation, r->seed, &mask));
+    CLV_TRY(clvox_phantom_mask(distance, sigma, isnan(r->correlation) ? 0 : r->correlation, r->seed, &mask));
     CLV_TRY(cli_write_volume(cli, mask, path[NOISY_MASK]));
-    CLV_TRY(clv_solid_mesh(solid, r->grid, 1, &mesh));
-    CLV_TRY(clv_surface_shake(mesh, sigma, r->seed));
+    CLV_TRY(clvox_phantom_mesh(r->kind, r->grid, 1, &mesh));
+    CLV_TRY(clvox_phantom_shake(mesh, sigma, r->seed));
     CLV_TRY(cli_write_surface(cli, mesh, path[NOISY]));
 end:
     clvox_volume_destroy(&mask);
@@ -51,29 +51,29 @@ int cli_phantom_surface(command *cli, const cli_solid *r)
     const char *prefix = r->prefix;
     enum { MOST = 8000000 }; /* voxels of a grid whose mesh is refined: eight times as many */
     char path[FILES][4096];
-    clv_solid solid = {0};
+    double spacing[3];
     clvox_volume *distance = NULL, *mask = NULL;
     clvox_surface *mesh = NULL;
     int status = CLVOX_OK;
     CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
     for (int i = 0; i < FILES; i++)
         snprintf(path[i], sizeof path[i], "%s%s", prefix, ends[i].end);
-    CLV_TRY(clv_solid_make(r->kind, r->grid, &solid));
-    double unit = r->noise.unit == CLV_UNIT_VOXELS ? solid.voxel : 1;
+    clvox_grid_spacing(r->grid, spacing);
+    const double voxel = fmin(spacing[0], fmin(spacing[1], spacing[2]));
+    double unit = r->noise.unit == CLV_UNIT_VOXELS ? voxel : 1;
     double sigma = r->noise.count ? r->noise.value[0] * unit : 0;
-    CLV_TRY(clv_solid_sample(&solid, r->grid, &distance));
-    CLV_TRY(clv_solid_mesh(&solid, r->grid, clvox_grid_voxels(r->grid) > MOST ? 1 : 2, &mesh));
-    CLV_TRY(clv_solid_mask(distance, 0, 0, 0, &mask));
+    CLV_TRY(clvox_phantom_distance(r->kind, r->grid, &distance));
+    CLV_TRY(clvox_phantom_mesh(r->kind, r->grid, clvox_grid_voxels(r->grid) > MOST ? 1 : 2, &mesh));
+    CLV_TRY(clvox_phantom_mask(distance, 0, 0, 0, &mask));
     CLV_TRY(cli_write_volume(cli, distance, path[TRUTH_DISTANCE]));
     CLV_TRY(cli_write_surface(cli, mesh, path[TRUTH]));
     CLV_TRY(cli_write_volume(cli, mask, path[MASK]));
     if (sigma > 0)
-        CLV_TRY(write_noisy(cli, r, &solid, distance, sigma, path));
-    CLV_TRY(report(cli, mesh, sigma, solid.voxel));
+        CLV_TRY(write_noisy(cli, r, distance, sigma, path));
+    CLV_TRY(report(cli, mesh, sigma, voxel));
 end:
     clvox_volume_destroy(&distance);
     clvox_volume_destroy(&mask);
     clvox_surface_destroy(&mesh);
-    clv_solid_free(&solid);
     return status;
 }

@@ -5,10 +5,10 @@
 #define CLI_PHANTOM_SURFACE_H
 
 #include "cli/cli.h"
-#include "phantom/surface.h"
+#include "clvox/phantom.h"
 
 typedef struct cli_solid {
-    clv_solid_kind kind;
+    clvox_solid kind;
     const char *prefix;
     const clvox_grid *grid;
     clv_numbers noise;  /* none given: no noisy files; mm without a unit */

@@ -20,14 +20,13 @@ int cli_check_scan(const cli_scan *scan, bool tensor)
     return CLVOX_OK;
 }
 
-int cli_phantom_tensor(command *cli, clv_tensor_phantom_kind kind, const char *prefix,
+int cli_phantom_tensor(command *cli, clvox_tensor_phantom kind, const char *prefix,
                        const clvox_grid *grid, uint64_t seed, const cli_scan *scan)
 {
     static const cli_end ends[FILES + 1] = {
         {"_dwi.nii.gz", true}, {"_truth_tensor.nii.gz", true}, {"_truth_fa.nii.gz", true}, {"_mask.nii.gz", true},
         {".bval", true}, {".bvec", true}, {".b", true}, {0}};
     char path[FILES][4096];
-    clv_tensor_phantom phantom;
     clvox_gradients *gradients = NULL;
     clvox_volume *dwi = NULL, *tensor = NULL, *fa = NULL, *mask = NULL;
     double snr = isnan(scan->snr) ? 20 : scan->snr, b = isnan(scan->b) ? 1000 : scan->b;
@@ -35,11 +34,9 @@ int cli_phantom_tensor(command *cli, clv_tensor_phantom_kind kind, const char *p
     CLV_TRY(cli_claim_prefix(cli, &prefix, ends));
     for (int i = 0; i < FILES; i++)
         snprintf(path[i], sizeof path[i], "%s%s", prefix, ends[i].end);
-    CLV_TRY(clv_tensor_phantom_make(kind, grid, seed, &phantom));
-    CLV_TRY(clv_tensor_phantom_gradients(scan->directions ? scan->directions : 30, b, seed, &gradients));
-    CLV_TRY(clv_tensor_phantom_dwi(&phantom, grid, gradients, snr > 0 ? snr : INFINITY, scan->noise == 0,
-                                   seed, &dwi));
-    CLV_TRY(clv_tensor_phantom_truth(&phantom, grid, &tensor, &fa, &mask));
+    CLV_TRY(clvox_phantom_gradients(scan->directions ? scan->directions : 30, b, seed, &gradients));
+    CLV_TRY(clvox_phantom_dwi(kind, grid, gradients, snr > 0 ? snr : INFINITY, scan->noise == 0, seed, &dwi));
+    CLV_TRY(clvox_phantom_tensor(kind, grid, seed, &tensor, &fa, &mask));
     CLV_TRY(cli_write_volume(cli, dwi, path[DWI]));
     CLV_TRY(clvox_gradients_write_fsl(gradients, grid, path[BVAL], path[BVEC]));
     CLV_TRY(clvox_gradients_write_mrtrix(gradients, path[TABLE]));

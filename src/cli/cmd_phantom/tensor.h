@@ -4,7 +4,7 @@
 #define CLI_PHANTOM_TENSOR_H
 
 #include "cli/cli.h"
-#include "phantom/tensor.h"
+#include "clvox/phantom.h"
 
 typedef struct cli_scan {
     double snr;     /* NaN: not given; 0: no noise */
@@ -18,7 +18,7 @@ typedef struct cli_scan {
 /* That the numbers make sense and, unless `tensor`, none is given. */
 int cli_check_scan(const cli_scan *scan, bool tensor);
 
-int cli_phantom_tensor(command *cli, clv_tensor_phantom_kind kind, const char *prefix,
+int cli_phantom_tensor(command *cli, clvox_tensor_phantom kind, const char *prefix,
                        const clvox_grid *grid, uint64_t seed, const cli_scan *scan);
 
 #endif
